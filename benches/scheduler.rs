@@ -2,7 +2,7 @@
 //! comes between heartbeats: the update of fair shares, and another policy that takes over.
 
 #![allow(clippy::unwrap_used, missing_docs)]
-#![allow(clippy::disallowed_methods, reason = "a benchmark measures time")]
+#![allow(clippy::disallowed_methods, clippy::print_stdout, reason = "a benchmark measures time")]
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -12,12 +12,12 @@ use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 
 use jobtracker::model::{Decimal, Kind, Now, PerKind, PerPool, TrackerId};
 use jobtracker::scheduler::capacity::{CapacityConfig, WrittenConfig, WrittenQueue};
-use jobtracker::scheduler::constraint::{AppDeadline, ConstraintConfig, JobWork, KeySpread, TimedWork};
+use jobtracker::scheduler::constraint::{AppDeadline, ConstraintConfig, JobPlan, JobWork, KeySpread, TimedWork};
 use jobtracker::scheduler::fair::allocations::Allocations;
 use jobtracker::scheduler::fair::options::FairOptions;
 use jobtracker::scheduler::{
-    Allocation, AppId, AppSize, AppSpec, Distance, FifoOptions, GrantResult, GrantSource, HostId, NewApp, NodeOffer,
-    PolicyOptions, Scheduler, TaskOrigin,
+    Allocation, AppId, AppSize, AppSpec, Distance, FifoOptions, GrantResult, GrantSource, GroupId, HostId, NewApp,
+    NodeOffer, PolicyOptions, Scheduler, TaskOrigin,
 };
 
 const APPS: [u32; 3] = [10, 1_000, 10_000];
@@ -68,7 +68,8 @@ fn cluster(mut scheduler: Scheduler, apps: u32, waiting: u32) -> (Scheduler, Tra
         };
         if scheduler.add_app(spec).is_ok() {
             let tasks = PerKind::new(waiting + 1, waiting);
-            scheduler.set_deadline(id, Some(AppDeadline { due_us: due_us(number), work: work(tasks), maps: None }));
+            let deadline = AppDeadline { due_us: due_us(number), work: work(tasks), plan: None };
+            scheduler.set_deadline(id, Some(AppDeadline { plan: Some(plan(deadline)), ..deadline }));
             scheduler.set_size(id, AppSize { tasks, unfinished: tasks, left: tasks });
             scheduler.add_running(id, Kind::Map, nodes[(number % NODES) as usize], 1);
             scheduler.request_slots(id, Kind::Map, &replicas, waiting);
@@ -83,6 +84,11 @@ fn cluster(mut scheduler: Scheduler, apps: u32, waiting: u32) -> (Scheduler, Tra
 /// A hundred hours of work, and fifty hours for it, a few seconds more for each job: two or three slots of four.
 fn due_us(number: u32) -> i64 {
     180_000_000_000 + i64::from(number) * 3_000_000
+}
+
+/// Two slots from now on for fifty hours.
+fn plan(deadline: AppDeadline) -> JobPlan {
+    JobPlan { maps: 2, start_us: 0, latest_reduce_start_us: deadline.due_us - 2_000_000 }
 }
 
 fn work(tasks: PerKind<u32>) -> JobWork {
@@ -226,6 +232,77 @@ fn deadlines(criterion: &mut Criterion) {
     }
 }
 
+/// One more deadline beside ten thousand that were planned one after the other: for each slots from the moment on at which
+/// those before it end.
+fn planned_admission(criterion: &mut Criterion) {
+    let mut scheduler = Scheduler::constraint(ConstraintConfig::default());
+    for number in 0..NODES {
+        let host = scheduler.topology_mut().intern_host(&format!("host{number}"), "/rack");
+        scheduler.add_node(host, FREE);
+    }
+    let group = scheduler.open_group(&queue_name(0));
+    let mut dice = 88_172_645_463_325_252_u64;
+    let mut draw = |below: u64| {
+        dice ^= dice << 13;
+        dice ^= dice >> 7;
+        dice ^= dice << 17;
+        dice % below
+    };
+    let test = |maps: u32, map_us: u64, deadline_us: i64| {
+        let map_us = 1_000_000 + map_us;
+        let all_us = map_us * u64::from(maps);
+        let work = JobWork { maps, map_us: all_us, longest_map_us: map_us, ..JobWork::default() };
+        TimedWork { work, arrival_us: 1_000_000, now_us: 1_000_000, deadline_us }
+    };
+    let as_app = |timed: TimedWork| NewApp { name: "job", group, user: "user", tasks: 1, deadline: Some(timed) };
+    let (mut planned, mut later) = (0, 0);
+    while planned < MOST_APPS {
+        let maps = 1 + draw(2_000) as u32;
+        let timed = test(maps, draw(600_000_000), (60_000_000 + draw(86_400_000_000)) as i64);
+        let Ok(plan) = scheduler.check_new_app(&as_app(timed)) else {
+            // The day is full for it: a week is not.
+            let timed = TimedWork { deadline_us: 7 * 86_400_000_000, ..timed };
+            let plan = scheduler.check_new_app(&as_app(timed)).unwrap();
+            later += add_planned(&mut scheduler, group, planned, timed, plan);
+            planned += 1;
+            continue;
+        };
+        later += add_planned(&mut scheduler, group, planned, timed, plan);
+        planned += 1;
+    }
+    println!("{planned} jobs are planned, {later} for later");
+    for (name, maps, map_us, deadline_us) in [
+        ("planned_admission/small", 1, 30_000_000, 86_400_000_000),
+        ("planned_admission/usual", 400, 300_000_000, 7 * 86_400_000_000),
+        ("planned_admission/large", 20_000, 300_000_000, 14 * 86_400_000_000),
+        ("planned_admission/rejected_small", 1, 300_000_000, 200_000_000),
+        ("planned_admission/rejected_usual", 400, 300_000_000, 3_600_000_000),
+        ("planned_admission/rejected_large", 20_000, 300_000_000, 86_400_000_000),
+    ] {
+        let app = as_app(test(maps, map_us, deadline_us));
+        println!("{name}: {:?}", scheduler.check_new_app(&app).map_err(|refusal| refusal.to_string()));
+        criterion.bench_function(name, |bencher| bencher.iter(|| black_box(scheduler.check_new_app(&app)).is_ok()));
+    }
+}
+
+/// Adds a job with its plan; returns whether that begins later.
+fn add_planned(scheduler: &mut Scheduler, group: GroupId, number: u32, timed: TimedWork, plan: Option<JobPlan>) -> u32 {
+    let id = AppId::new(number);
+    let spec = AppSpec {
+        id,
+        group,
+        user: "user".into(),
+        priority: 2,
+        start_ms: 1_000,
+        order: number.into(),
+        slots_per_task: AppSpec::ONE_SLOT,
+    };
+    scheduler.add_app(spec).unwrap();
+    let TimedWork { work, deadline_us: due_us, .. } = timed;
+    scheduler.set_deadline(id, Some(AppDeadline { due_us, work, plan }));
+    u32::from(plan.is_some_and(|plan| plan.start_us > timed.now_us))
+}
+
 /// Another policy takes over all jobs, whichever ruled before.
 fn replaced_policy(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("replaced_policy");
@@ -249,5 +326,14 @@ fn replaced_policy(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, nothing_to_give, grants, one_map, update_of_shares, deadlines, replaced_policy);
+criterion_group!(
+    benches,
+    nothing_to_give,
+    grants,
+    one_map,
+    update_of_shares,
+    deadlines,
+    planned_admission,
+    replaced_policy
+);
 criterion_main!(benches);

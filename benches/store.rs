@@ -10,8 +10,10 @@ use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_mai
 
 use jobtracker::engine::Fact;
 use jobtracker::mapreduce::{AttemptRole, CounterInterner, CounterValues, EndedAttempt, JobFact};
-use jobtracker::market::{ContainerUse, Market, MarketConfig, QueueUse, budget_file};
-use jobtracker::model::{AttemptId, AttemptState, FactNumber, JobId, Kind, Now, PerKind, PerPool, QueueName};
+use jobtracker::market::{ContainerUse, Market, MarketConfig, QueueUse, SlotHolder, budget_file};
+use jobtracker::model::{
+    ApplicationId, AttemptId, AttemptState, FactNumber, JobId, Kind, Now, PerKind, PerPool, QueueName,
+};
 use jobtracker::store::{FactSender, Store, StoreOptions};
 use jobtracker::wire::{Counter, CounterGroup, Counters};
 
@@ -115,6 +117,9 @@ fn durable(criterion: &mut Criterion) {
     group.finish();
 }
 
+/// Time between two ticks, ms.
+const INTERVAL_MS: u64 = 1_000;
+
 /// A tick that charges all its queues, until it is durable.
 fn ticks(criterion: &mut Criterion) {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
@@ -136,10 +141,22 @@ fn ticks(criterion: &mut Criterion) {
             containers: ContainerUse::default(),
         };
         let usage: Vec<QueueUse> = market.queues().map(use_of).collect();
+        market.start_meter(Vec::new(), INTERVAL_MS, now);
+        let names: Vec<QueueName> = market.queues().cloned().collect();
+        let holder = |place: usize| SlotHolder::Application(ApplicationId::new(1, place as u32 + 1));
+        let held: Vec<_> = (0..names.len()).map(|place| (holder(place), PerPool::new(10, 0, 0))).collect();
+        let payer = |of: SlotHolder| {
+            let SlotHolder::Application(id) = of else { return None };
+            Some((names.get(id.number as usize - 1)?.clone(), u64::from(id.number)))
+        };
+        let held = market.hold(&held, now.mono_ms, payer);
+        last += held.iter().len() as u64;
+        sink.append(FactNumber(last), held.into_iter().map(Fact::Market).collect());
         group.bench_function(format!("{queues} queues"), |bencher| {
             bencher.iter(|| {
-                now.wall_ms += 1_000;
-                let tick = market.tick(&usage, PerPool::new(10 * queues, 0, 0), now);
+                now.wall_ms += INTERVAL_MS.cast_signed();
+                now.mono_ms += INTERVAL_MS;
+                let tick = market.tick(&usage, PerPool::new(10 * queues, 0, 0), INTERVAL_MS, now);
                 sink.append(FactNumber(last + 1), vec![Fact::Market(tick.into_fact())]);
                 last += 1;
                 runtime.block_on(async { watcher.wait_for(|durable| durable.number.0 >= last).await.unwrap().number })

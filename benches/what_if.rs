@@ -91,7 +91,7 @@ fn main() {
             ..EngineConfig::with_defaults(Identifier::from_number(202_611_230_900), policy)
         };
         let begun = Instant::now();
-        let played = Play::run(&recording, PlayOptions { config, with_orders: true });
+        let played = Play::run(&recording, PlayOptions { config, with_orders: true, admits_all: false });
         let ended = played.jobs.iter().filter(|job| job.end.is_some()).count();
         println!(
             "{name}: {ended} jobs of {} tasks, {} events, {:.1} s",

@@ -54,4 +54,4 @@ done
 echo
 echo "The bill"
 python3 "$LIVE_DIR/bill.py" "$CLUSTER/state/state.db" "$CLUSTER/budget-at-start" "alice=$CLUSTER/alice.xml" "bob=$CLUSTER/bob.xml"
-echo "Every charge is rate x slots, and what is left is what was there less the charges, to the last digit."
+echo "Every charge is rate x slot-seconds / interval, and what is left is what was there less the charges, to the last digit."

@@ -14,7 +14,7 @@ use std::io::{BufRead, Read, Write};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
-use jobtracker::hdfs::{CreateOptions, Endpoint, HdfsClient, HdfsOptions, HdfsPath, HdfsStatus};
+use jobtracker::hdfs::{CreateOptions, Endpoint, HdfsClient, HdfsOptions, HdfsPath, HdfsStatus, ListBound};
 
 const PIECE_BYTES: usize = 64 << 10;
 
@@ -113,7 +113,7 @@ fn run() -> Result<()> {
         ["owner", at, owner, group] => client.set_owner(&path(at)?, Some(owner), Some(group))?,
         ["delete", at] => println!("{}", client.delete(&path(at)?, true)?),
         ["rename", from, to] => println!("{}", client.rename(&path(from)?, &path(to)?)?),
-        ["list", at] => match client.list(&path(at)?)? {
+        ["list", at] => match client.list(&path(at)?, ListBound::OF_USER)? {
             Some(entries) => entries.iter().for_each(print),
             None => bail!("{at}: no such directory"),
         },

@@ -87,6 +87,8 @@ class Cluster:
                 "mapred.local.dir": os.path.join(self.folder, name),
                 "hadoop.log.dir": os.path.join(self.folder, f"{name}-logs"),
                 "mapred.task.tracker.http.address": f"127.0.0.1:{free_port()}",
+                # Its folders are private.
+                "jobtracker.worker.run-as": "self",
             }
             self.start(name, "tasktracker", "--name", name, *[f"-D{key}={value}" for key, value in keys.items()])
         client = Client(self.address, self.credentials, first_patience_s=START_S)

@@ -28,6 +28,11 @@ pub(crate) fn uid_of_socket(own: SocketAddr, remote: SocketAddr) -> Option<u32> 
     (find_uid(own, remote)? == uid).then_some(uid)
 }
 
+/// The same as the kernel answers at once, asked a single time: for shares, not for rights.
+pub(crate) fn quick_uid_of_socket(own: SocketAddr, remote: SocketAddr) -> Option<u32> {
+    uid_by_diag((canonical(own), canonical(remote))).ok().flatten()
+}
+
 fn find_uid(own: SocketAddr, remote: SocketAddr) -> Option<u32> {
     let ends = (canonical(own), canonical(remote));
     uid_by_diag(ends).ok().flatten().or_else(|| uid_in_lists(ends))

@@ -156,10 +156,13 @@ def killed_master(daemon, items=40, times=8):
 def judge_charges(said, downtimes):
     """What the array has cost, to the last digit."""
     time.sleep(2 * TICK_S)
-    charges = rows("SELECT wall_ms, rate, map_slots + reduce_slots, container_slots, amount FROM ledger WHERE reason = 'charge' AND queue = 'ann'")
-    wrong = [row for row in charges if Decimal(row[1]) * (row[2] + (row[3] or 0)) != Decimal(row[4])]
-    verdict("every charge is rate times slots", charges and not wrong, f"{len(charges)} charges{f', {wrong}' if wrong else ''}")
-    beyond = [row for row in charges if row[2] != 0 or not 0 < row[3] <= SLOTS * len(WORKERS)]
+    charges = rows(
+        "SELECT wall_ms, rate, map_slot_ms + reduce_slot_ms, container_slot_ms, amount, interval_ms FROM ledger "
+        "WHERE reason = 'charge' AND queue = 'ann'"
+    )
+    wrong = [row for row in charges if int(Decimal(row[1]) * 10**12) * (row[2] + row[3]) // row[5] != Decimal(row[4]) * 10**12]
+    verdict("every charge is rate times slot-time", charges and not wrong, f"{len(charges)} charges{f', {wrong}' if wrong else ''}")
+    beyond = [row for row in charges if row[2] != 0 or not 0 < row[3] <= SLOTS * len(WORKERS) * row[5]]
     verdict("what is charged are slots of containers, no more than there are", not beyond, str(beyond) if beyond else "")
     amounts = sum((Decimal(row[4]) for row in charges), Decimal(0))
     # The report that the client ends with may come before the last charge.

@@ -139,18 +139,23 @@ def books(cluster):
     return statements, jobs, applications
 
 
-def slots_of(row):
-    return row["map_slots"] + row["reduce_slots"] + row["container_slots"]
+def slot_ms_of(row):
+    return row["map_slot_ms"] + row["reduce_slot_ms"] + row["container_slot_ms"]
+
+
+def amount_of(row):
+    """Rate times slot-milliseconds, for each whole interval, rounded down to 10^-12."""
+    return Decimal(int(Decimal(row["rate"]) * 10**12) * slot_ms_of(row) // row["interval_ms"]) / 10**12
 
 
 def judge_rows(user, statement, before):
     """The statement of a queue alone."""
     charges = [row for row in statement["rows"] if row["reason"] == "charge"]
-    wrong = [row for row in charges if -Decimal(row["amount"]) != Decimal(row["rate"]) * slots_of(row)]
-    kinds = [sum(row[f"{kind}_slots"] for row in charges) for kind in ("map", "reduce", "container")]
-    text = "{} charges, {} map, {} reduce, {} container slots".format(len(charges), *kinds)
+    wrong = [row for row in charges if -Decimal(row["amount"]) != amount_of(row)]
+    kinds = [sum(row[f"{kind}_slot_ms"] for row in charges) for kind in ("map", "reduce", "container")]
+    text = "{} charges, {} map, {} reduce, {} container slot-milliseconds".format(len(charges), *kinds)
     good = kinds[2] and kinds[0] + kinds[1] and not wrong
-    verdict(f"bill of {user}: every charge is rate times slots", good, f"{text}{f', {wrong}' if wrong else ''}")
+    verdict(f"bill of {user}: every charge is rate times slot-time", good, f"{text}{f', {wrong}' if wrong else ''}")
     balance, wrong = Decimal(0), []
     for row in statement["rows"]:
         balance += Decimal(row["amount"])
@@ -174,9 +179,9 @@ def judge_quotas(user, charges, seen, times):
             looked_at.add(row["tick"])
             queue = next(queue for queue in queues["queues"] if queue["queue"] == user)
             quota, rate = queue["quota"], Decimal(queue["rate"])
-            bought = sum(quota.values())
-            slots = slots_of(row)
-            over = row["map_slots"] > quota["map"] or row["reduce_slots"] > quota["reduce"] or slots > bought
+            over = any(row[f"{kind}_slot_ms"] > quota[kind] * row["interval_ms"] for kind in ("map", "reduce"))
+            # Containers beyond the quota count what others have bought and do not hold.
+            bought = sum(sum(other["quota"].values()) for other in queues["queues"])
             if over or Decimal(row["rate"]) != rate or -Decimal(row["amount"]) > rate * bought:
                 beyond.append((row, queue))
     good = 2 * len(looked_at) >= len(charges) and not beyond

@@ -133,12 +133,12 @@ def kill_and_restart(daemon):
 
 
 def bills_are_right(queue):
-    """Every charge is rate times slots, and the rows add up to the balance."""
+    """Every charge is rate times slot-time for each whole interval, and the rows add up to the balance."""
     balance = Decimal(0)
-    for reason, rate, slots, amount, debit in rows(
-        "SELECT reason, rate, map_slots + reduce_slots, amount, debit FROM ledger WHERE queue = ? ORDER BY number", queue
+    for reason, rate, slot_ms, interval_ms, amount, debit in rows(
+        "SELECT reason, rate, map_slot_ms + reduce_slot_ms, interval_ms, amount, debit FROM ledger WHERE queue = ? ORDER BY number", queue
     ):
-        if reason == "charge" and Decimal(rate) * slots != Decimal(amount):
+        if reason == "charge" and int(Decimal(rate) * 10**12) * slot_ms // interval_ms != Decimal(amount) * 10**12:
             return False
         balance += Decimal(amount) if debit != f"queue:{queue}" else -Decimal(amount)
     return [Decimal(left) for (left,) in rows("SELECT balance FROM account WHERE queue = ?", queue)] == [balance]

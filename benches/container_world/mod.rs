@@ -118,7 +118,7 @@ impl ContainerWorld {
             is_full: declared.is_some(),
             declared: declared.map(|capability| DeclaredBag { capability, slot: ONE }),
             containers,
-            unhealthy: None,
+            ..WorkerBeat::default()
         };
         Event::WorkerBeat(WorkerBeatEvent::Came { beat: Box::new(beat), address: Some(ADDRESS) })
     }

@@ -125,7 +125,7 @@ impl Beats {
             declared: is_first.then_some(declared),
             is_full: is_first,
             containers,
-            unhealthy: None,
+            ..WorkerBeat::default()
         };
         let beat = Text(serde_json::to_string(&beat)?);
         self.client.send(&Call::ContainerBeats(ContainerBeatCall::Beat { beat })).await?;

@@ -60,6 +60,8 @@ class ApplicationReport(TypedDict, total=False):
     runningContainers: int
     memorySeconds: int
     vcoreSeconds: int
+    liveMemoryMB: int
+    liveCpuMs: int
     preemptedContainers: int
     resourceRequests: list[RequestReport]
     attempt: int
@@ -99,6 +101,7 @@ class ContainerReport(TypedDict, total=False):
     launchedTime: int
     startedTime: int
     finishedTime: int
+    memoryMB: int
     peakMemoryMB: int
     cpuMs: int
 
@@ -113,6 +116,8 @@ class NodeReport(TypedDict, total=False):
     healthReport: str
     numContainers: int
     usedMemoryMB: int
+    liveMemoryMB: int
+    liveCpuMs: int
     availMemoryMB: int
     usedVirtualCores: int
     availableVirtualCores: int

@@ -33,6 +33,9 @@ pub struct DaemonStatus {
     pub running_jobs: u64,
     /// Jobs that are being set up.
     pub preparing_jobs: u64,
+    /// Age of what is shown of the cluster, s; none unless no newer can be had.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub old_s: Option<i64>,
     /// Whether jobs can be submitted and run.
     pub is_ready: bool,
     /// `ok`, or what is wrong: the line of `/readyz`.

@@ -17,6 +17,9 @@ pub struct JobDeadline {
     pub min_maps: u32,
     /// The least reduces at a time; all of them until its maps are done.
     pub min_reduces: u32,
+    /// When its maps start, epoch ms; none: they have, or no slots are promised.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub planned_start_ms: Option<i64>,
     /// When all its reduces must have started, ms after its submission.
     pub reduce_start_limit_ms: i64,
     /// What a map costs.
@@ -82,10 +85,16 @@ pub struct WhatIfAnswer {
     pub schedulable: bool,
     /// Why not; null: it would be.
     pub reason: Option<String>,
-    /// The least maps at a time that keep the deadline; null: no number does.
+    /// The least maps at a time that keep the deadline from its planned start on, or from now on if it would be rejected;
+    /// null: no number does.
     pub min_maps: Option<u32>,
-    /// Map slots that are promised to no job.
+    /// Map slots that are promised to no job from now on, for as long as the least maps at a time would take.
     pub free_maps: u64,
+    /// Until when no more are, epoch ms; absent: for ever.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub promised_until_ms: Option<i64>,
+    /// When its maps would start; null: it would be rejected.
+    pub planned_start_ms: Option<i64>,
     /// Reduces of the job.
     pub reduces: u32,
     /// Reduce slots that are promised to no job while its reduces run.

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::{Credits, Kind, OrderClass, PerKind};
 
+use super::kind_word;
 use super::order_status::OrderStatus;
 
 /// A job, the slots that it holds, and the reasons why it has no more.
@@ -220,6 +221,15 @@ pub enum PendingReason {
     SetupRuns,
     /// None of its tasks waits.
     NothingWaits,
+    /// Applications hold memory and cores of workers for containers that they have not launched.
+    HeldUnlaunched {
+        /// How many applications.
+        applications: u64,
+        /// Slots that the containers stand for.
+        slots: u64,
+        /// How long at most, unless they launch them, seconds.
+        left_s: u64,
+    },
     /// Too few maps are done for its reduces.
     ReducesWait {
         /// Maps done or given up.
@@ -306,6 +316,16 @@ pub enum PendingReason {
         limit: u32,
         /// Slots held.
         held: u32,
+    },
+    /// Its deadline gives it slots later, and none is free for as long as one of its tasks lasts before.
+    PlannedStart {
+        /// Kind of the slots.
+        #[serde(with = "kind_word")]
+        kind: Kind,
+        /// When, epoch ms.
+        from_ms: i64,
+        /// The time until then, ms.
+        for_ms: u64,
     },
     /// All free slots are promised to jobs with deadlines.
     PromisedToDeadlines {
@@ -429,6 +449,11 @@ impl fmt::Display for PendingReason {
                 };
                 write!(formatter, "{holder} may have {limit} {counts} begun at once, and {used} have begun")
             }
+            PendingReason::HeldUnlaunched { applications, slots, left_s } => write!(
+                formatter,
+                "{slots} slots are held for containers that {applications} applications were granted and have not \
+                 launched, for {left_s} s more at most"
+            ),
             PendingReason::BeginsLater => {
                 formatter.write_str("a job of its queue or user that was submitted earlier begins first")
             }
@@ -459,6 +484,13 @@ impl fmt::Display for PendingReason {
                 formatter,
                 "its deadline needs {limit} {} slots at a time, and it holds {held}",
                 kind_word::word(*kind)
+            ),
+            PendingReason::PlannedStart { kind, for_ms, .. } => write!(
+                formatter,
+                "the {} slots that keep its deadline are promised to others for {}.{} s more",
+                kind_word::word(*kind),
+                for_ms / 1000,
+                for_ms % 1000 / 100
             ),
             PendingReason::PromisedToDeadlines { kind } => {
                 write!(formatter, "the free {} slots are promised to jobs with deadlines", kind_word::word(*kind))
@@ -559,32 +591,6 @@ fn holder_text(of: LimitHolder, name: Option<&str>) -> String {
         (LimitHolder::Queue, None) => "its queue".to_owned(),
         (LimitHolder::Pool, None) => "its pool".to_owned(),
         (LimitHolder::User, _) => "its user".to_owned(),
-    }
-}
-
-/// Kinds of slots as words in JSON and in texts.
-mod kind_word {
-    use serde::{Deserialize, Deserializer, Serializer};
-
-    use crate::model::Kind;
-
-    pub(super) fn word(kind: Kind) -> &'static str {
-        match kind {
-            Kind::Map => "map",
-            Kind::Reduce => "reduce",
-        }
-    }
-
-    pub(super) fn serialize<S: Serializer>(kind: &Kind, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(word(*kind))
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Kind, D::Error> {
-        match String::deserialize(deserializer)?.as_str() {
-            "map" => Ok(Kind::Map),
-            "reduce" => Ok(Kind::Reduce),
-            other => Err(serde::de::Error::custom(format!("{other:?} is not a kind of slots"))),
-        }
     }
 }
 

@@ -49,11 +49,20 @@ pub struct SpendingPoint {
     pub spent: Credits,
     /// Number of intervals paid for.
     pub intervals: u64,
-    /// Map slots paid for, summed over the intervals.
+    /// Map slots paid for, times the milliseconds for which they were held.
+    #[serde(default)]
+    pub map_slot_ms: u64,
+    /// The same of reduce slots.
+    #[serde(default)]
+    pub reduce_slot_ms: u64,
+    /// The same of slots of containers.
+    #[serde(default)]
+    pub container_slot_ms: u64,
+    /// Map slots paid for before charges went by time, summed over the intervals.
     pub map_slots: u64,
-    /// Reduce slots paid for, summed over the intervals.
+    /// The same of reduce slots.
     pub reduce_slots: u64,
-    /// Slots of containers paid for, summed over the intervals.
+    /// The same of slots of containers.
     #[serde(default)]
     pub container_slots: u64,
     /// The rate, if all charges had the same.
@@ -84,6 +93,9 @@ impl SpendingPoint {
         let Some(spent) = self.spent.checked_add(earlier.spent) else { return false };
         self.spent = spent;
         self.intervals = self.intervals.saturating_add(earlier.intervals);
+        self.map_slot_ms = self.map_slot_ms.saturating_add(earlier.map_slot_ms);
+        self.reduce_slot_ms = self.reduce_slot_ms.saturating_add(earlier.reduce_slot_ms);
+        self.container_slot_ms = self.container_slot_ms.saturating_add(earlier.container_slot_ms);
         self.map_slots = self.map_slots.saturating_add(earlier.map_slots);
         self.reduce_slots = self.reduce_slots.saturating_add(earlier.reduce_slots);
         self.container_slots = self.container_slots.saturating_add(earlier.container_slots);

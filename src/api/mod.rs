@@ -11,6 +11,7 @@ mod exact_decimal;
 mod explanation;
 mod history;
 mod job_tasks;
+mod kind_word;
 mod log_ticket;
 mod order_quote;
 mod order_status;
@@ -38,7 +39,7 @@ pub use log_ticket::LogTicket;
 pub use order_quote::OrderQuote;
 pub use order_status::{OrderState, OrderStatus};
 pub use queue_status::{QueueStatus, QueueStatuses};
-pub use report::{Report, ReportRow, ReportSubject};
+pub use report::{Report, ReportRow, ReportSubject, WorkRow};
 pub use scheduler_report::{
     BoughtSlots, PlaceInLine, PolicyName, PoolMode, PoolShares, PooledJob, QueueCapacity, QueueJobLimits, QueueUser,
     QueuedJob, QueuedJobStage, ReportedGroup, ReportedJob, SchedulerReport,
@@ -47,7 +48,7 @@ pub use scheduler_switch::{GroupStatus, MovedJob, SchedulerStatus, SetKey, Switc
 pub use statement::{MovementReason, Statement, StatementRow};
 pub use upload_rules::UploadRules;
 pub use worker_beat::{
-    BeatAnswer, BeatContainer, BeatContainerState, ContainerEnd, ContainerKill, ContainerLaunch, DeclaredBag,
-    LaunchedItem, MOST_HELD_BEAT_MS, WorkerBeat,
+    BEAT_ANSWER_BYTES, BeatAnswer, BeatContainer, BeatContainerState, ContainerEnd, ContainerKill, ContainerLaunch,
+    ContextId, DeclaredBag, LaunchedItem, MOST_HELD_BEAT_MS, ReportedUse, SentContext, WorkerBeat,
 };
 pub use workers::{WorkerState, WorkerStatus, Workers};

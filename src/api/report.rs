@@ -12,28 +12,63 @@ pub enum ReportSubject {
     User(String),
     /// A queue.
     Queue(String),
-    /// A job, or [`ReportSubject::OTHER`].
+    /// A job or an application, [`ReportSubject::OTHER`] or [`ReportSubject::ALL`].
     Job(String),
 }
 
-/// What one user, queue or job used.
+/// What one user, queue, job or application used.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReportRow {
+    /// The month of the row in a report by month, such as 2026-11.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub month: Option<String>,
     /// What the row stands for.
     #[serde(flatten)]
     pub subject: ReportSubject,
-    /// Jobs that ended in the range, and those that have not ended where the range includes the present.
+    /// Of a single job or application, or of all of a user's in a queue in a month.
+    #[serde(default, flatten)]
+    pub work: Option<WorkRow>,
+    /// Jobs and applications that ended in the range, and those that have not ended where the range includes the present.
     pub jobs: u64,
     /// Slots for maps times the seconds that their attempts ran, of all attempts of these jobs.
     pub map_slot_seconds: u64,
     /// The same of slots for reduces.
     pub reduce_slot_seconds: u64,
-    /// Seconds from submission to the launch of the first task, of all these jobs.
+    /// Slots that containers stand for times the seconds from their grant to their end.
+    #[serde(default)]
+    pub container_slot_seconds: u64,
+    /// Seconds from submission to the launch of the first task or the grant of the first container, of all of them.
     pub waited_s: u64,
-    /// How many of the jobs failed.
+    /// How many of them failed.
     pub failed: u64,
-    /// Credits. For users and queues what their accounts were charged in the range; for a job all that it has cost.
+    /// Credits. For users and queues what their accounts were charged in the range; for a job or an application all that it
+    /// has cost.
     pub charged: Credits,
+}
+
+/// Whose work a row is, and of a single job or application its times.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkRow {
+    /// Who submitted it.
+    pub user: String,
+    /// The queue that it is in.
+    pub queue: String,
+    /// Its name.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub name: String,
+    /// `PREP`, `RUNNING`, `SUCCEEDED`, `FAILED` or `KILLED`; of an application that is not over also `ACCEPTED`. Empty in a
+    /// report by month.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub state: String,
+    /// When it was submitted, epoch ms.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub submit_ms: Option<i64>,
+    /// When its first task was launched or its first container granted, epoch ms.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_ms: Option<i64>,
+    /// When it ended, epoch ms.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end_ms: Option<i64>,
 }
 
 /// A report.
@@ -56,15 +91,17 @@ pub struct Report {
     /// one of all, epoch ms.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub daily_until_ms: Option<i64>,
-    /// Only where there are more jobs than a report shows: how many are not there, the ones that were accepted first. What
-    /// they cost is in the row of others.
+    /// Only where there are more jobs and applications than an answer has: ask for those after this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub left_out: Option<u64>,
+    pub next: Option<u64>,
 }
 
 // === impl ReportSubject ===
 
 impl ReportSubject {
+    /// In place of a job, in a report by month: all of the user in the queue in the month.
+    pub const ALL: &'static str = "*";
+
     /// In place of a job: the charges of the range that are not those of the jobs shown. With them the sum of `charged` is
     /// what the ledger was charged in the range. Below zero if jobs shown have paid more outside the range.
     pub const OTHER: &'static str = "other";
@@ -93,17 +130,25 @@ mod tests {
     #[test]
     fn the_first_member_has_the_name_of_the_kind() {
         let row = ReportRow {
+            month: None,
             subject: ReportSubject::Queue("alice".to_owned()),
+            work: None,
             jobs: 2,
             map_slot_seconds: 3,
             reduce_slot_seconds: 4,
+            container_slot_seconds: 6,
             waited_s: 5,
             failed: 1,
             charged: "0.5".parse().unwrap(),
         };
         let text = serde_json::to_string(&row).unwrap();
-        let expected = r#"{"queue":"alice","jobs":2,"map_slot_seconds":3,"reduce_slot_seconds":4,"waited_s":5,"failed":1,"charged":"0.5"}"#;
+        let expected = r#"{"queue":"alice","jobs":2,"map_slot_seconds":3,"reduce_slot_seconds":4,"container_slot_seconds":6,"waited_s":5,"failed":1,"charged":"0.5"}"#;
         assert_eq!(text, expected);
+        assert_eq!(serde_json::from_str::<ReportRow>(&text).unwrap(), row);
+        let work = WorkRow { user: "alice".to_owned(), queue: "q".to_owned(), end_ms: Some(5), ..WorkRow::default() };
+        let row = ReportRow { subject: ReportSubject::Job("job_1_0001".to_owned()), work: Some(work), ..row };
+        let text = serde_json::to_string(&row).unwrap();
+        assert!(text.starts_with(r#"{"job":"job_1_0001","user":"alice","queue":"q","end_ms":5,"jobs":2,"#), "{text}");
         assert_eq!(serde_json::from_str::<ReportRow>(&text).unwrap(), row);
     }
 }

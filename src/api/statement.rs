@@ -42,16 +42,29 @@ pub struct StatementRow {
     pub tick: u64,
     /// Why money moved.
     pub reason: MovementReason,
-    /// Only for a charge: credits for one slot over one interval; for a sum, only if all charges had the same rate.
+    /// Only for a charge, and for a sum only if an earlier version has made it: credits for one slot over a whole interval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<Credits>,
-    /// Only for a charge: map slots paid for, summed over the intervals.
+    /// Only for a charge, not for a sum: the length of a whole interval, ms.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interval_ms: Option<u64>,
+    /// Only for a charge: map slots held within what was bought, times the milliseconds for which they were.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub map_slot_ms: Option<u64>,
+    /// The same of reduce slots.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reduce_slot_ms: Option<u64>,
+    /// The same of slots of containers, with those beyond the quota that stood for slots which others had bought and did
+    /// not hold.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub container_slot_ms: Option<u64>,
+    /// Only for a charge of before charges went by time: map slots paid for, summed over the intervals.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub map_slots: Option<u64>,
-    /// Only for a charge: reduce slots paid for, summed over the intervals.
+    /// The same of reduce slots.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reduce_slots: Option<u64>,
-    /// Only for a charge: slots of containers paid for, summed over the intervals.
+    /// The same of slots of containers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub container_slots: Option<u64>,
     /// Only for a transfer: the other queue.

@@ -3,17 +3,22 @@
 //!
 //! Everything is idempotent by the worker's incarnation and the container's id: until the worker says that it has a
 //! container, each answer repeats its launch; an end is repeated until the daemon says that it has noted it. So no answer
-//! is kept.
+//! is kept. Answers come in portions. A context goes to a worker once for all containers that run it: the worker keeps it
+//! until an answer drops it.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Number;
 
-use crate::model::{Capability, ContainerExit, ContainerId, LaunchContext};
+use crate::model::{ApplicationId, Capability, ContainerExit, ContainerId, LaunchContext};
 
 /// Longest time for which the daemon holds an answer back, ms.
 pub const MOST_HELD_BEAT_MS: u64 = 10_000;
 
+/// Longest answer to a beat, bytes, unless one launch is longer: the rest follows in the answers to the next beats.
+pub const BEAT_ANSWER_BYTES: usize = 4 << 20;
+
 /// A beat of a worker.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct WorkerBeat {
     /// The tracker's name, as in its heartbeats.
@@ -36,6 +41,46 @@ pub struct WorkerBeat {
     /// Why the worker takes no container now; none: it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unhealthy: Option<String>,
+    /// What containers use whose use has moved by a step.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub usage: Vec<ReportedUse>,
+    /// What all running attempts of tasks use, once one has moved by a step; none: as before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempt_usage: Option<Vec<ReportedUse>>,
+    /// Whether the worker keeps contexts, so that launches may refer to them.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub keeps_contexts: bool,
+    /// The contexts that it keeps; in the first beat of a connection.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub contexts: Vec<ContextId>,
+}
+
+/// What a container or an attempt uses, as its worker measures it. Any numbers: a beat that has wild ones is still read,
+/// since its worker would repeat it for ever.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct ReportedUse {
+    /// The id of the container or attempt.
+    pub id: String,
+    /// Resident memory now, MB.
+    pub memory_mb: Number,
+    /// CPU time so far, ms.
+    pub cpu_ms: Number,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it")]
+fn is_false(flag: &bool) -> bool {
+    !*flag
+}
+
+/// A launch context that an application keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct ContextId {
+    /// The application.
+    pub application: ApplicationId,
+    /// Its number there.
+    pub number: u64,
 }
 
 /// What a worker has for containers and slots together.
@@ -106,18 +151,40 @@ pub struct BeatAnswer {
     /// Containers to launch. One that the worker has is passed over.
     #[serde(default)]
     pub launches: Vec<ContainerLaunch>,
+    /// Contexts for the worker to keep.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub contexts: Vec<SentContext>,
+    /// Containers to launch in contexts that the worker keeps, each by the number that it has in its application.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub launches_by_context: Vec<ContainerLaunch<u64>>,
     /// Containers to kill. One that the worker does not have is passed over.
     #[serde(default)]
     pub kills: Vec<ContainerKill>,
     /// Ended containers that the worker may forget, with what is left of them on disk but the logs.
     #[serde(default)]
     pub noted: Vec<ContainerId>,
+    /// Contexts that the worker need not keep.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dropped_contexts: Vec<ContextId>,
+    /// Whether more is ready: beat again at once.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub has_more: bool,
 }
 
-/// A container to launch.
+/// A context for a worker to keep.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct ContainerLaunch {
+pub struct SentContext {
+    /// Whose it is.
+    pub id: ContextId,
+    /// What containers run.
+    pub context: LaunchContext,
+}
+
+/// A container to launch, with its context or what stands for it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct ContainerLaunch<C = LaunchContext> {
     /// Its id.
     pub id: ContainerId,
     /// What it may use.
@@ -125,7 +192,7 @@ pub struct ContainerLaunch {
     /// The user whose application it belongs to.
     pub user: String,
     /// What it runs; the item is not put in yet.
-    pub context: LaunchContext,
+    pub context: C,
     /// The item, and how many attempts of it there were with this one, from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub item: Option<LaunchedItem>,
@@ -136,6 +203,16 @@ pub struct ContainerLaunch {
     pub log_key: String,
     /// The daemon's web address, `host:port`.
     pub server: String,
+}
+
+// === impl ContainerLaunch ===
+
+impl<C> ContainerLaunch<C> {
+    /// The same launch in this context.
+    pub fn in_context<D>(self, context: D) -> ContainerLaunch<D> {
+        let Self { id, capability, user, context: _, item, secret, log_key, server } = self;
+        ContainerLaunch { id, capability, user, context, item, secret, log_key, server }
+    }
 }
 
 /// The item of a container.
@@ -184,6 +261,8 @@ mod tests {
             BeatContainerState::Ended(end),
         ];
         let slot = Capability::new(1024, 1);
+        let used = ReportedUse { id: id.to_string(), memory_mb: 7.into(), cpu_ms: 8.into() };
+        let context_id = ContextId { application: id.application, number: 2 };
         let beat = WorkerBeat {
             tracker: "tracker_h:localhost/127.0.0.1:1".to_owned(),
             incarnation: 1,
@@ -193,6 +272,10 @@ mod tests {
             is_full: true,
             containers: states.into_iter().map(|state| BeatContainer { id, state }).collect(),
             unhealthy: None,
+            usage: vec![used.clone()],
+            attempt_usage: Some(vec![used]),
+            keeps_contexts: true,
+            contexts: vec![context_id],
         };
         assert_eq!(serde_json::from_str::<WorkerBeat>(&serde_json::to_string(&beat).unwrap()).unwrap(), beat);
         let launch = ContainerLaunch {
@@ -207,7 +290,15 @@ mod tests {
         };
         let kill =
             ContainerKill { id, exit: ContainerExit::ABORTED, diagnostics: "released".to_owned(), grace_ms: 5_000 };
-        let answer = BeatAnswer { launches: vec![launch], kills: vec![kill], noted: vec![id] };
+        let answer = BeatAnswer {
+            launches: vec![launch.clone()],
+            contexts: vec![SentContext { id: context_id, context: launch.context.clone() }],
+            launches_by_context: vec![launch.in_context(2)],
+            kills: vec![kill],
+            noted: vec![id],
+            dropped_contexts: vec![context_id],
+            has_more: true,
+        };
         assert_eq!(serde_json::from_str::<BeatAnswer>(&serde_json::to_string(&answer).unwrap()).unwrap(), answer);
     }
 }

@@ -35,6 +35,9 @@ pub struct WorkerStatus {
     pub slots: PerKind<u32>,
     /// Slots in use.
     pub used: PerKind<u32>,
+    /// Its live containers.
+    #[serde(default)]
+    pub containers: u64,
     /// When its connection began, epoch ms.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since_ms: Option<i64>,

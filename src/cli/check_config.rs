@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use crate::config::error::{Origin, Warning};
 use crate::config::keys::{Key, Section};
 use crate::config::not_acted_on::NotActedOn;
-use crate::config::open_doors::{Grade, OpenDoor};
+use crate::config::open_doors::{Grade, OpenDoor, Severity};
 use crate::config::settings::ApplicationKeys;
 use crate::config::{
     ConfigError, Configuration, HostPort, LoadOptions, Settings, contradictions, keys, not_acted_on, open_doors,
@@ -116,6 +116,7 @@ pub fn check_config(options: &LoadOptions, daemon: Daemon) -> Findings {
         not_acted_on: daemon.not_acted_on(&configuration, options.conf_dir.as_deref()),
         exposure: errors.is_empty().then(|| Grade::of(&doors).to_string()),
         open_doors: doors.iter().map(ToString::to_string).collect(),
+        high_doors: doors.iter().filter(|door| door.severity == Severity::High).count(),
         errors,
     }
 }

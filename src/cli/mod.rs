@@ -19,6 +19,7 @@ pub mod period;
 mod queue;
 pub mod report;
 mod report_text;
+pub mod restore;
 pub mod run;
 mod scheduler;
 mod scheduler_text;
@@ -48,6 +49,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
+use crate::client::show_slow_answers;
 use crate::log::{error_mark, start_log_to_stderr};
 use crate::supervisor::keeper_process::{KEEP_COMMANDS, keep_commands};
 use crate::supervisor::process::{SUPERVISE_COMMAND, supervise};
@@ -55,6 +57,7 @@ use crate::worker::containers::{CONTAINER_COMMAND, run_container_process};
 use crate::worker::job_user::{ATTEMPT_COMMAND, run_attempt_process};
 
 use exit_code::WRONG_USAGE;
+use terminal::print_error;
 
 /// A JobTracker for Hadoop 1.x clients and TaskTrackers, with a market for slots
 #[derive(Debug, Parser)]
@@ -79,6 +82,8 @@ enum Command {
     CheckConfig(check_config::CheckConfigArguments),
     /// Back up state.db to a new file, whether the daemon runs or not
     Backup(backup::BackupArguments),
+    /// Put a backup in the place of state.db while the daemon is stopped, and list what is lost
+    Restore(restore::RestoreArguments),
     /// Show the daemon at a glance: version, ports, workers, jobs, health; exit code 1 if it cannot run jobs, 4 if there is none
     Status(status::StatusArguments),
     /// Stop the daemon of this machine, and wait until it has ended
@@ -149,6 +154,7 @@ pub fn main() -> ExitCode {
     }
     // Wrong usage ends here, with clap's own code 2.
     let arguments = Arguments::parse();
+    show_slow_answers(|reason| print_error(&format!("jobtracker: waiting: {reason}")));
     let outcome = match arguments.command {
         Command::Serve(command) => {
             start_log_to_stderr();
@@ -172,6 +178,10 @@ pub fn main() -> ExitCode {
             return if report.is_good { ExitCode::SUCCESS } else { ExitCode::from(WRONG_USAGE) };
         }
         Command::Backup(arguments) => match backup::run(&arguments) {
+            Ok(text) => print(&text),
+            Err(error) => Err((error.exit_code(), error.to_string())),
+        },
+        Command::Restore(arguments) => match restore::run(&arguments) {
             Ok(text) => print(&text),
             Err(error) => Err((error.exit_code(), error.to_string())),
         },
@@ -206,13 +216,9 @@ pub fn main() -> ExitCode {
             signed.map_err(|error| (WRONG_USAGE, error.to_string())).and_then(|text| print(&text))
         }
         Command::Queue(command) => print_answer(queue::run(&command)),
-        Command::Report(arguments) => match report::report(&arguments) {
-            Ok((text, notes)) => {
-                notes.iter().for_each(|note| terminal::print_error(&format!("jobtracker: {note}")));
-                print(&text)
-            }
-            Err(error) => Err((error.exit_code(), error.to_string())),
-        },
+        Command::Report(arguments) => {
+            report::report(&arguments).map_err(|error| (error.exit_code(), error.to_string()))
+        }
         Command::Job(command) => match job::run(command) {
             Ok((text, code)) => match print(&text) {
                 Ok(()) => return code,

@@ -9,7 +9,7 @@ use super::market_text::{
 };
 use super::period::parse_period_s;
 use super::since::parse_time_ms;
-use super::statement_text::render_statement;
+use super::statement_text::{render_csv, render_statement};
 
 /// Subcommands of `queue`.
 #[derive(Clone, Debug, clap::Subcommand)]
@@ -129,6 +129,9 @@ pub enum QueueCommand {
         /// Start of the statement, in UTC unless it has an offset: 2026-11-21, 2026-11-21T09:30, 2026-11-21T09:30+01:00
         #[arg(long, value_name = "DATE")]
         since: Option<String>,
+        /// Print comma-separated values
+        #[arg(long, conflicts_with = "json")]
+        csv: bool,
         /// Server, signer, output form.
         #[command(flatten)]
         market: MarketArguments,
@@ -191,13 +194,13 @@ pub fn run(command: &QueueCommand) -> Result<String, MarketCommandError> {
             let answer = request(market, format!("quote={}&queue={}", escaped(rate), escaped(queue)))?;
             Ok(render_quote(&answer.quote.unwrap_or_default(), market.form()))
         }
-        QueueCommand::Statement { queue, since, market } => {
+        QueueCommand::Statement { queue, since, csv, market } => {
             let since_ms = since.as_deref().map(parse_time_ms).transpose()?;
             let signer = market.signer()?;
             let client = market.client();
             let request = client.statement(queue.as_deref(), since_ms, &signer);
             let statement = wait_for(async { request.await.map_err(|error| market.signed_error(error)) })?;
-            Ok(render_statement(&statement, market.form()))
+            Ok(if *csv { render_csv(&statement) } else { render_statement(&statement, market.form()) })
         }
     }
 }
@@ -206,7 +209,8 @@ fn noted(note: Option<&str>) -> String {
     note.map(|note| format!("&note={}", escaped(note))).unwrap_or_default()
 }
 
-fn allowance_query(queue: &str, credits: &str, terms: &[String]) -> Result<String, MarketCommandError> {
+/// The query that gives a queue an allowance, or ends it: `none`, or CREDITS `every` PERIOD, perhaps with `cap` CREDITS.
+pub(super) fn allowance_query(queue: &str, credits: &str, terms: &[String]) -> Result<String, MarketCommandError> {
     let wrong = |expected| {
         let value = [&[credits.to_owned()], terms].concat().join(" ");
         MarketCommandError::Argument { what: "allowance", value, expected }

@@ -1,16 +1,17 @@
-//! `jobtracker report`: what users, queues or jobs used in a stretch of time, and what it cost.
+//! `jobtracker report`: what users, queues, jobs or applications used in a stretch of time, and what it cost.
 
 use std::path::PathBuf;
 
 use crate::api::Report;
 use crate::client::job::configuration::{JobConfiguration, JobConfigurationError};
-use crate::client::market::{MarketClient, MarketClientError};
-use crate::market::ReportKind;
+use crate::client::market::{MarketClient, MarketClientError, Signer};
+use crate::market::{ReportFilter, ReportKind, ReportRequest};
 
 use super::market_command::{MarketArguments, MarketCommandError, wait_for};
-use super::market_text::json;
-use super::report_text::{render_csv, render_table};
+use super::report_text::{Column, ReportForm, notes, render_answer, render_part};
+use super::signer::{SignerArguments, SignerError};
 use super::since::parse_time_of;
+use super::terminal::{print, print_error};
 
 /// What the rows stand for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -19,8 +20,15 @@ pub enum ReportOf {
     Users,
     /// A row for each queue
     Queues,
-    /// A row for each job
+    /// A row for each job and application
     Jobs,
+}
+
+/// What a report by a period has a row for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum ReportPeriod {
+    /// Each month of UTC
+    Month,
 }
 
 /// Options of `report`.
@@ -35,42 +43,139 @@ pub struct ReportArguments {
     /// End, not included, as --since; default: now
     #[arg(long, value_name = "DATE")]
     until: Option<String>,
+    /// Only this user's; also who signs where --key-file is given without --as
+    #[arg(long, short = 'u', value_name = "NAME", visible_alias = "owner")]
+    user: Option<String>,
+    /// Only jobs and applications in this queue
+    #[arg(long, value_name = "QUEUE")]
+    queue: Option<String>,
+    /// Only jobs and applications in this state, such as FAILED
+    #[arg(long, value_name = "STATE")]
+    state: Option<String>,
+    /// A row for each month
+    #[arg(long, value_name = "PERIOD", value_enum)]
+    by: Option<ReportPeriod>,
+    /// Columns: job, user, name, queue, state, submit, start, end, elapsed_s, waited_s, jobs, failed, map_slots_s,
+    /// reduce_slots_s, container_slots_s, slots_s, cost, month
+    #[arg(long, value_name = "COLUMNS")]
+    format: Option<String>,
     /// Print comma-separated values
     #[arg(long, conflicts_with = "json")]
     csv: bool,
+    /// Print JSON; without --format the answer of the server
+    #[arg(long)]
+    json: bool,
     /// Conf folder of the cluster, for the HTTP address where --server is not given
     #[arg(long, value_name = "DIR")]
     conf: Option<PathBuf>,
-    #[command(flatten)]
-    market: MarketArguments,
+    /// HTTP address of the server, host:port; default: the content of /etc/hadoop_server, else 127.0.0.1:50030
+    #[arg(long, value_name = "ADDRESS")]
+    server: Option<String>,
+    /// Who signs; default: your login name
+    #[arg(long = "as", value_name = "NAME")]
+    signed_as: Option<String>,
+    /// File with the secret key; default: the text in $HADOOP_KEY, else ~/.ssh/hadoop_key
+    #[arg(long, value_name = "FILE")]
+    key_file: Option<PathBuf>,
 }
 
-/// `jobtracker report`: the text for standard output, and what the reader has to know about it for standard error.
+/// `jobtracker report`: prints it part by part, and what the reader has to know about it to standard error.
 ///
 /// # Errors
 /// [`MarketCommandError`]
-pub fn report(arguments: &ReportArguments) -> Result<(String, Vec<String>), MarketCommandError> {
-    let ReportArguments { of, since, until, csv, conf, market } = arguments;
-    let since_ms = since.as_deref().map(|text| parse_time_of("--since", text)).transpose()?;
-    let until_ms = until.as_deref().map(|text| parse_time_of("--until", text)).transpose()?;
-    let client = client(conf.as_ref(), market)?;
-    let kind = match of {
-        ReportOf::Users => ReportKind::Users,
-        ReportOf::Queues => ReportKind::Queues,
-        ReportOf::Jobs => ReportKind::Jobs,
+pub fn report(arguments: &ReportArguments) -> Result<(), MarketCommandError> {
+    let mut request = arguments.request()?;
+    let chosen = arguments
+        .format
+        .as_deref()
+        .map(Column::parse_list)
+        .transpose()
+        .map_err(|error| MarketCommandError::Configuration(format!("--format: {error}")))?;
+    let form = match (arguments.json, arguments.csv) {
+        (true, _) => ReportForm::Json,
+        (false, true) => ReportForm::Csv,
+        (false, false) => ReportForm::Table,
     };
+    let is_answer = chosen.is_none() && form == ReportForm::Json;
+    let shown = chosen.unwrap_or_else(|| Column::usual(request.kind, request.by_month));
+    let market = arguments.market();
+    let client = client(arguments.conf.as_ref(), &market)?;
     // Without a market, users have no key and need none.
     let signer = market.signer();
-    let answer = wait_for(async { Ok(client.report(kind, (since_ms, until_ms), signer.as_ref().ok()).await) })?;
-    let report: Report = match (answer, signer) {
-        (Err(MarketClientError::Denied { .. }), Err(no_signer)) => return Err(no_signer.into()),
-        (answer, _) => answer?,
-    };
-    Ok(match (market.json, csv) {
-        (true, _) => (json(&report), Vec::new()),
-        (false, true) => render_csv(&report, kind),
-        (false, false) => render_table(&report, kind),
-    })
+    let mut is_first = true;
+    loop {
+        let mut part = ask(&client, &request, &signer)?;
+        if is_answer {
+            part = with_all_rows(part, |after| {
+                ask(&client, &ReportRequest { after: Some(after), ..request.clone() }, &signer)
+            })?;
+            return Ok(print(&render_answer(&part))?);
+        }
+        print(&render_part(&part, &shown, form, is_first))?;
+        is_first = false;
+        match part.next {
+            Some(after) if request.after.is_none_or(|before| before < after) => request.after = Some(after),
+            _ => {
+                notes(&part).iter().for_each(|note| print_error(&format!("jobtracker: {note}")));
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// The answer with the rows of all that follow.
+fn with_all_rows(
+    mut report: Report,
+    ask: impl Fn(u64) -> Result<Report, MarketCommandError>,
+) -> Result<Report, MarketCommandError> {
+    while let Some(after) = report.next.take() {
+        let part = ask(after)?;
+        report.rows.extend(part.rows);
+        report.next = part.next.filter(|next| *next > after);
+    }
+    Ok(report)
+}
+
+fn ask(
+    client: &MarketClient,
+    request: &ReportRequest,
+    signer: &Result<Signer, SignerError>,
+) -> Result<Report, MarketCommandError> {
+    let answer = wait_for(async { Ok(client.report(request, signer.as_ref().ok()).await) })?;
+    match (answer, signer) {
+        (Err(MarketClientError::Denied { .. }), Err(no_signer)) => {
+            Err(MarketCommandError::Configuration(no_signer.to_string()))
+        }
+        (answer, _) => Ok(answer?),
+    }
+}
+
+// === impl ReportArguments ===
+
+impl ReportArguments {
+    fn request(&self) -> Result<ReportRequest, MarketCommandError> {
+        let Self { of, since, until, user, queue, state, by, .. } = self;
+        let kind = match of {
+            ReportOf::Users => ReportKind::Users,
+            ReportOf::Queues => ReportKind::Queues,
+            ReportOf::Jobs => ReportKind::Jobs,
+        };
+        Ok(ReportRequest {
+            kind,
+            since_ms: since.as_deref().map(|text| parse_time_of("--since", text)).transpose()?,
+            until_ms: until.as_deref().map(|text| parse_time_of("--until", text)).transpose()?,
+            filter: ReportFilter { user: user.clone(), queue: queue.clone(), state: state.clone() },
+            by_month: by.is_some(),
+            ..ReportRequest::default()
+        })
+    }
+
+    fn market(&self) -> MarketArguments {
+        let by_filter = || self.user.clone().filter(|_| self.key_file.is_some());
+        let signer =
+            SignerArguments { user: self.signed_as.clone().or_else(by_filter), key_file: self.key_file.clone() };
+        MarketArguments { server: self.server.clone(), json: self.json, signer }
+    }
 }
 
 fn client(conf: Option<&PathBuf>, market: &MarketArguments) -> Result<MarketClient, MarketCommandError> {

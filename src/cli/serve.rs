@@ -50,9 +50,12 @@ pub enum ServeFailure {
     /// No running daemon to take over from.
     #[error("--take-over is only for a process started by a running daemon: {0}")]
     TakeOver(std::io::Error),
-    /// The start or the shutdown.
+    /// The start.
     #[error("{0}")]
-    Serve(#[from] ServeError),
+    Start(ServeError),
+    /// While it served, or the shutdown.
+    #[error("{0}")]
+    Serve(ServeError),
 }
 
 // === impl ConfigurationArguments ===
@@ -67,13 +70,13 @@ impl ConfigurationArguments {
 // === impl ServeFailure ===
 
 impl ServeFailure {
-    /// The exit code: 2 for wrong usage, configuration or content of its files, so that a supervisor does not try again; 1
-    /// for any other failure.
+    /// The exit code: 2 for wrong usage or configuration, and for whatever else keeps it from starting until a person acts,
+    /// so that a supervisor does not try again; 1 for any other failure.
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Config(_) => WRONG_USAGE,
-            Self::Serve(error) if error.is_of_content() => WRONG_USAGE,
-            Self::TakeOver(_) | Self::Serve(_) => 1,
+            Self::Start(error) if error.is_permanent() => WRONG_USAGE,
+            Self::TakeOver(_) | Self::Start(_) | Self::Serve(_) => 1,
         }
     }
 }
@@ -100,12 +103,14 @@ pub fn run(command: ServeCommand) -> Result<(), ServeFailure> {
         tracing::warn!("--take-budget-file has no effect: the configured scheduler has no budgets");
     }
     let options = ServeOptions { precedence, arguments: own_arguments(), predecessor, stop: None };
-    crate::lifecycle::serve(&settings, options, |serving| {
+    let mut has_served = false;
+    let served = crate::lifecycle::serve(&settings, options, |serving| {
+        has_served = true;
         for line in start_lines(&serving.settings, serving) {
             tracing::info!("{line}");
         }
-    })?;
-    Ok(())
+    });
+    served.map_err(|error| if has_served { ServeFailure::Serve(error) } else { ServeFailure::Start(error) })
 }
 
 /// A line for each key that is set and that nothing here acts on; keys at Hadoop's own default change nothing anywhere.

@@ -28,6 +28,10 @@ pub struct SimulateArguments {
     /// were containers
     #[arg(long)]
     containers: bool,
+    /// Let tenants play against the market beside the honest bidders. Without it runs are as they were before there were
+    /// such
+    #[arg(long)]
+    adversaries: bool,
     /// Parts to leave out, as a failing seed prints them
     #[arg(long, value_delimiter = ',')]
     without: Vec<Part>,
@@ -100,7 +104,8 @@ impl SimulateArguments {
             Policy::Dynamic => PolicyChoice::Dynamic,
         };
         let cuts = Cuts { without: self.without.iter().copied().collect(), until_ms: self.until };
-        RunOptions { seed, events: self.events, policy, has_containers: self.containers, cuts }
+        let (has_containers, has_adversaries) = (self.containers, self.adversaries);
+        RunOptions { seed, events: self.events, policy, has_containers, has_adversaries, cuts }
     }
 
     fn explain(&self, options: &RunOptions, violation: Violation) -> String {

@@ -6,61 +6,106 @@ use crate::api::{Statement, StatementRow};
 use crate::model::Credits;
 
 use super::market_text::{Form, columns, format_utc, json, lines};
+use super::report_text::{comma_separated, format_rfc_3339};
 
 /// The rows, newest last. In the table, a row with a date as its time is a daily sum.
 pub(super) fn render_statement(statement: &Statement, form: Form) -> String {
     if form == Form::Json {
         return json(statement);
     }
-    let mut heads = vec![
-        "time (UTC)",
-        "reason",
-        "movements",
-        "rate",
-        "map slots",
-        "reduce slots",
-        "amount",
-        "balance",
-        "by",
-        "note",
+    let rows = &statement.rows;
+    let has = |of: fn(&StatementRow) -> Option<u64>| rows.iter().any(|row| of(row).is_some_and(|slots| slots > 0));
+    let has_samples = rows.iter().any(|row| row.map_slots.is_some());
+    let mut columns_of_slots: Vec<Column> = vec![
+        ("map slot-s", |row| row.map_slot_ms.map(format_seconds)),
+        ("reduce slot-s", |row| row.reduce_slot_ms.map(format_seconds)),
     ];
-    let has_containers = statement.rows.iter().any(|row| row.container_slots.is_some_and(|slots| slots > 0));
-    if has_containers {
-        heads.insert(AFTER_SLOTS, "container slots");
+    if has(|row| row.container_slot_ms) {
+        columns_of_slots.push(("container slot-s", |row| row.container_slot_ms.map(format_seconds)));
     }
+    columns_of_slots.push(("average slots", average_slots));
+    // Of before charges went by time.
+    if has_samples {
+        columns_of_slots.push(("map slots", |row| row.map_slots.map(|slots| slots.to_string())));
+        columns_of_slots.push(("reduce slots", |row| row.reduce_slots.map(|slots| slots.to_string())));
+    }
+    if has(|row| row.container_slots) {
+        columns_of_slots.push(("container slots", |row| row.container_slots.map(|slots| slots.to_string())));
+    }
+    let before = ["time (UTC)", "reason", "movements", "rate"].into_iter();
+    let heads: Vec<&str> = before
+        .chain(columns_of_slots.iter().map(|(head, _)| *head))
+        .chain(["amount", "balance", "by", "note"])
+        .collect();
     let mut table = columns(&heads, 2);
     for column in table.column_iter_mut().skip(heads.len() - 2) {
         column.set_cell_alignment(CellAlignment::Left);
     }
-    for row in &statement.rows {
-        let mut cells = cells(row).to_vec();
-        if has_containers {
-            cells.insert(AFTER_SLOTS, row.container_slots.map(|slots| slots.to_string()).unwrap_or_default());
-        }
-        table.add_row(cells);
+    for row in rows {
+        let slots = columns_of_slots.iter().map(|(_, cell)| cell(row).unwrap_or_default());
+        table.add_row(cells(row, slots));
     }
     lines(&table)
 }
 
-/// The column after those of map and reduce slots.
-const AFTER_SLOTS: usize = 6;
+/// Comma-separated values, a line each movement or daily sum, the oldest first. Exact amounts, times in UTC.
+pub(super) fn render_csv(statement: &Statement) -> String {
+    let heads = "time,reason,movements,rate,interval_ms,map_slot_ms,reduce_slot_ms,container_slot_ms,\
+                 map_slots,reduce_slots,container_slots,amount,balance,by,other_queue,note";
+    let mut text = format!("{heads}\n");
+    for row in &statement.rows {
+        let money = |amount: Option<Credits>| amount.map(|amount| amount.to_string()).unwrap_or_default();
+        let slots = |slots: Option<u64>| slots.map(|slots| slots.to_string()).unwrap_or_default();
+        let cells = [
+            row.day.clone().or_else(|| format_rfc_3339(row.time_ms)).unwrap_or_default(),
+            row.reason.to_string(),
+            row.movements.to_string(),
+            money(row.rate),
+            slots(row.interval_ms),
+            slots(row.map_slot_ms),
+            slots(row.reduce_slot_ms),
+            slots(row.container_slot_ms),
+            slots(row.map_slots),
+            slots(row.reduce_slots),
+            slots(row.container_slots),
+            row.amount.to_string(),
+            money(row.balance),
+            row.by.clone().unwrap_or_default(),
+            row.other_queue.as_ref().map(ToString::to_string).unwrap_or_default(),
+            row.note.clone().unwrap_or_default(),
+        ];
+        text += &comma_separated(cells.into_iter());
+    }
+    text
+}
 
-fn cells(row: &StatementRow) -> [String; 10] {
+/// A column of slots: its head, and its cell in a row.
+type Column = (&'static str, fn(&StatementRow) -> Option<String>);
+
+/// Slot-milliseconds as slot-seconds.
+fn format_seconds(slot_ms: u64) -> String {
+    format!("{}.{:03}", slot_ms / 1_000, slot_ms % 1_000)
+}
+
+/// Slots over the whole interval, rounded down to hundredths; none for a daily sum, which has no one length.
+fn average_slots(row: &StatementRow) -> Option<String> {
+    let parts = [row.map_slot_ms?, row.reduce_slot_ms?, row.container_slot_ms?];
+    let slot_ms = parts.into_iter().map(u128::from).sum::<u128>();
+    let hundredths = slot_ms * 100 / u128::from(row.interval_ms.filter(|interval_ms| *interval_ms > 0)?);
+    Some(format!("{}.{:02}", hundredths / 100, hundredths % 100))
+}
+
+fn cells(row: &StatementRow, slots: impl Iterator<Item = String>) -> Vec<String> {
     let money = |amount: Option<Credits>| amount.map(|amount| amount.to_string()).unwrap_or_default();
-    let slots = |slots: Option<u64>| slots.map(|slots| slots.to_string()).unwrap_or_default();
     let moved = if row.amount > Credits::ZERO { format!("+{}", row.amount) } else { row.amount.to_string() };
-    [
+    let before = [
         row.day.clone().unwrap_or_else(|| format_utc(row.time_ms)),
         row.reason.to_string(),
         row.movements.to_string(),
         money(row.rate),
-        slots(row.map_slots),
-        slots(row.reduce_slots),
-        moved,
-        money(row.balance),
-        row.by.clone().unwrap_or_default(),
-        note(row),
-    ]
+    ];
+    let after = [moved, money(row.balance), row.by.clone().unwrap_or_default(), note(row)];
+    before.into_iter().chain(slots).chain(after).collect()
 }
 
 /// The note, after where a transfer came from or went to.
@@ -84,6 +129,10 @@ mod tests {
             tick: number,
             reason,
             rate: None,
+            interval_ms: None,
+            map_slot_ms: None,
+            reduce_slot_ms: None,
+            container_slot_ms: None,
             map_slots: None,
             reduce_slots: None,
             container_slots: None,
@@ -97,13 +146,6 @@ mod tests {
 
     fn statement() -> Statement {
         let day = Some("2026-10-01".to_owned());
-        let charge = |row: StatementRow, rate: Option<&str>| StatementRow {
-            rate: rate.map(|rate| rate.parse().unwrap()),
-            map_slots: Some(5),
-            reduce_slots: Some(0),
-            container_slots: Some(0),
-            ..row
-        };
         let top_up = StatementRow {
             day: day.clone(),
             movements: 2,
@@ -116,12 +158,23 @@ mod tests {
             note: Some("lent".to_owned()),
             ..row(4002, MovementReason::Transfer, "-5", Some("82.499999999995"))
         };
-        let folded = charge(row(4000, MovementReason::Charge, "-12.5", Some("87.5")), None);
-        let folded = StatementRow { day, movements: 3998, map_slots: Some(19_990), ..folded };
-        let last = charge(
-            row(4001, MovementReason::Charge, "-0.000000000005", Some("87.499999999995")),
-            Some("0.000000000001"),
-        );
+        // Of before charges went by time.
+        let folded = StatementRow {
+            day,
+            movements: 3998,
+            map_slots: Some(19_990),
+            reduce_slots: Some(0),
+            container_slots: Some(0),
+            ..row(4000, MovementReason::Charge, "-12.5", Some("87.5"))
+        };
+        let last = StatementRow {
+            rate: Some("0.000000000001".parse().unwrap()),
+            interval_ms: Some(20_000),
+            map_slot_ms: Some(100_000),
+            reduce_slot_ms: Some(0),
+            container_slot_ms: Some(0),
+            ..row(4001, MovementReason::Charge, "-0.000000000005", Some("87.499999999995"))
+        };
         Statement {
             queue: "alice".parse().unwrap(),
             balance: "82.499999999995".parse().unwrap(),
@@ -133,11 +186,22 @@ mod tests {
     #[test]
     fn people_get_a_table() {
         insta::assert_snapshot!(render_statement(&statement(), Form::Table), @r"
-        TIME (UTC)           REASON    MOVEMENTS            RATE  MAP SLOTS  REDUCE SLOTS           AMOUNT          BALANCE  BY    NOTE
-        2026-10-01           top_up            2                                                    +100.0                   root
-        2026-10-01           charge         3998                      19990             0            -12.5             87.5
-        2026-11-19 09:20:20  charge            1  0.000000000001          5             0  -0.000000000005  87.499999999995
-        2026-11-19 09:20:40  transfer          1                                                      -5.0  82.499999999995  root  to bob: lent
+        TIME (UTC)           REASON    MOVEMENTS            RATE  MAP SLOT-S  REDUCE SLOT-S  AVERAGE SLOTS  MAP SLOTS  REDUCE SLOTS           AMOUNT          BALANCE  BY    NOTE
+        2026-10-01           top_up            2                                                                                              +100.0                   root
+        2026-10-01           charge         3998                                                                19990             0            -12.5             87.5
+        2026-11-19 09:20:20  charge            1  0.000000000001     100.000          0.000           5.00                           -0.000000000005  87.499999999995
+        2026-11-19 09:20:40  transfer          1                                                                                                -5.0  82.499999999995  root  to bob: lent
+        ");
+    }
+
+    #[test]
+    fn tables_of_other_programs_get_commas() {
+        insta::assert_snapshot!(render_csv(&statement()), @r"
+        time,reason,movements,rate,interval_ms,map_slot_ms,reduce_slot_ms,container_slot_ms,map_slots,reduce_slots,container_slots,amount,balance,by,other_queue,note
+        2026-10-01,top_up,2,,,,,,,,,100.0,,root,,
+        2026-10-01,charge,3998,,,,,,19990,0,0,-12.5,87.5,,,
+        2026-11-19T09:20:20Z,charge,1,0.000000000001,20000,100000,0,0,,,,-0.000000000005,87.499999999995,,,
+        2026-11-19T09:20:40Z,transfer,1,,,,,,,,,-5.0,82.499999999995,root,bob,lent
         ");
     }
 
@@ -179,9 +243,10 @@ mod tests {
               "tick": 4001,
               "reason": "charge",
               "rate": "0.000000000001",
-              "map_slots": 5,
-              "reduce_slots": 0,
-              "container_slots": 0,
+              "interval_ms": 20000,
+              "map_slot_ms": 100000,
+              "reduce_slot_ms": 0,
+              "container_slot_ms": 0,
               "amount": "-0.000000000005",
               "balance": "87.499999999995"
             },

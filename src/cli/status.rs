@@ -103,6 +103,9 @@ fn text(status: &DaemonStatus) -> String {
         ),
     );
     line("jobs", format!("{} running, {} being set up", status.running_jobs, status.preparing_jobs));
+    if let Some(old_s) = status.old_s {
+        line("shown", format!("as it was {:#} ago", jiff::SignedDuration::from_secs(old_s)));
+    }
     line("health", status.health.clone());
     text
 }

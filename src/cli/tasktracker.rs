@@ -72,13 +72,14 @@ fn worker_name(text: &str) -> Result<String, String> {
 // === impl TaskTrackerFailure ===
 
 impl TaskTrackerFailure {
-    /// The exit code: 2 for wrong usage or configuration, 3 if the JobTracker does not admit this host, 1 for any other failure.
+    /// The exit code: 2 for wrong usage or configuration, and for whatever else only a person can mend, 3 if the JobTracker
+    /// does not admit this host, 1 for any other failure.
     pub fn exit_code(&self) -> u8 {
         use crate::worker::HeartbeatError;
         match self {
-            // A key demands what the machine does not give: a restart does not help either.
-            Self::Config(_) | Self::Run(TaskTrackerError::NoControlGroup(_)) => 2,
+            Self::Config(_) => 2,
             Self::Run(TaskTrackerError::Heartbeat(HeartbeatError::Disallowed(_))) => 3,
+            Self::Run(error) if error.is_permanent() => 2,
             Self::Run(_) => 1,
         }
     }
@@ -155,7 +156,7 @@ fn start_lines(settings: &TaskTrackerSettings) -> impl FnOnce(&Running) -> Vec<S
 pub(super) fn run_as_line(run_as: &RunAs, user: &str) -> String {
     match run_as {
         RunAs::Worker if geteuid().is_root() => format!(
-            "commands of all jobs run as {user}: everybody who can submit a job runs it as root; start this worker with a conf folder, or set {} = job-user",
+            "commands of all jobs run as {user}: everybody who can submit a job runs it as root; set {} = job-user",
             keys::RUN_AS.name
         ),
         RunAs::Worker => format!("commands of all jobs run as {user}"),

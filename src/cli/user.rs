@@ -2,6 +2,7 @@
 
 mod edit;
 mod failure;
+mod own_queue;
 
 use std::path::PathBuf;
 
@@ -14,13 +15,14 @@ use super::serve::ConfigurationArguments;
 use super::terminal::print_error;
 
 use edit::Edit;
+use own_queue::{OwnQueueArguments, add_queue};
 
 pub use failure::UserFailure;
 
 /// Subcommands of `user`.
 #[derive(Clone, Debug, clap::Subcommand)]
 pub enum UserCommand {
-    /// Add a user with a new key
+    /// Add a user with a new key, and with --budget, --rate or --allowance the user's queue
     Add {
         /// Name of the user, and of its queue
         #[arg(value_name = "NAME", value_hint = clap::ValueHint::Username)]
@@ -31,6 +33,9 @@ pub enum UserCommand {
         /// Where the key goes.
         #[command(flatten)]
         key: NewKeyArguments,
+        /// The user's queue.
+        #[command(flatten)]
+        queue: OwnQueueArguments,
         /// The ACL file.
         #[command(flatten)]
         file: AclFileArguments,
@@ -118,7 +123,7 @@ pub struct UserChange {
 /// [`UserFailure`]
 pub fn run(command: &UserCommand, now_ms: i64) -> Result<String, UserFailure> {
     let (change, said, file) = match command {
-        UserCommand::Add { name, role, key, file } => {
+        UserCommand::Add { name, role, key, queue, file } => {
             let role = match role {
                 RoleArgument::Admin => Role::Admin,
                 RoleArgument::User => Role::User,
@@ -128,6 +133,8 @@ pub fn run(command: &UserCommand, now_ms: i64) -> Result<String, UserFailure> {
                 let path = edit.path().display();
                 print_error(&format!("jobtracker: {path} is new, for its owner only; the daemon's user must own it"));
             }
+            edit.check_addition(name, role)?;
+            add_queue(queue, name, &edit, &file.configuration.load_options())?;
             let (key, key_file) = key.place(|key| edit.add(name, role, key))?;
             let change = UserChange::new(name, role, edit.path(), key, key_file);
             (change, format!("added {role} {name}"), file)

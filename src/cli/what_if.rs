@@ -133,8 +133,8 @@ pub fn run(arguments: &WhatIfArguments) -> Result<String, WhatIfFailure> {
     let schedulers = [&configured, &asked].map(|config| config.choice.class.to_string());
     let with_nodes = arguments.nodes.map(|nodes| recording.with_nodes(nodes));
     let asked_recording = with_nodes.as_ref().unwrap_or(&recording);
-    let first = Play::run(&recording, PlayOptions { config: configured, with_orders: true });
-    let options = PlayOptions { config: asked, with_orders: !arguments.without_orders };
+    let first = Play::run(&recording, PlayOptions { config: configured, with_orders: true, admits_all: true });
+    let options = PlayOptions { config: asked, with_orders: !arguments.without_orders, admits_all: false };
     let second = Play::run(asked_recording, options);
     let answer = Answer {
         recording: &recording,

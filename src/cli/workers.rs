@@ -178,23 +178,33 @@ fn render(workers: &Workers) -> String {
     if workers.workers.is_empty() {
         return "no worker is connected; start one: jobtracker tasktracker\n".to_owned();
     }
-    let mut table = columns(&["worker", "state", "host", "since", "maps", "reduces", "last seen"], 4);
+    // What no worker has is left out.
+    let has_containers = workers.workers.iter().any(|status| status.containers > 0);
+    let mut heads = vec!["worker", "state", "host", "since", "maps", "reduces", "containers", "last seen"];
+    if !has_containers {
+        heads.retain(|head| *head != "containers");
+    }
+    let mut table = columns(&heads, 4);
     for status in &workers.workers {
-        let WorkerStatus { worker, state, is_draining, host, slots, used, since_ms, last_seen_ms, .. } = status;
+        let WorkerStatus { worker, state, is_draining, host, slots, used, containers, since_ms, last_seen_ms, .. } =
+            status;
         let seen_s = last_seen_ms.and_then(|ms| u64::try_from(workers.at_ms.saturating_sub(ms).max(0) / 1000).ok());
         let state = match (state, is_draining) {
             (WorkerState::Draining, _) | (_, false) => state.name().to_owned(),
             (state, true) => format!("draining, {}", state.name()),
         };
-        table.add_row([
+        let seen = seen_s.map_or_else(|| "-".to_owned(), |seen_s| format!("{} ago", format_duration(Some(seen_s))));
+        let mut cells = vec![
             worker.clone(),
             state,
             host.clone().unwrap_or_else(|| "-".to_owned()),
             since_ms.map_or_else(|| "-".to_owned(), format_utc),
             format!("{}/{}", used.map, slots.map),
             format!("{}/{}", used.reduce, slots.reduce),
-            seen_s.map_or_else(|| "-".to_owned(), |seen_s| format!("{} ago", format_duration(Some(seen_s)))),
-        ]);
+        ];
+        cells.extend(has_containers.then(|| containers.to_string()));
+        cells.push(seen);
+        table.add_row(cells);
     }
     lines(&table)
 }
@@ -218,6 +228,7 @@ mod tests {
             http: Some("http://h:50060".into()),
             slots: PerKind::new(4, 2),
             used: PerKind::new(3, 0),
+            containers: 0,
             since_ms: Some(1_700_000_000_000),
             last_seen_ms: Some(1_700_000_059_000),
             complaints: String::new(),
@@ -243,6 +254,12 @@ mod tests {
         w1      draining          h     2023-11-14 22:13:20   3/4      0/2     1s ago
         w1      draining, silent  h     2023-11-14 22:13:20   3/4      0/2     1s ago
         w2      draining, absent  -     -                     0/0      0/0          -
+        ");
+        let busy = WorkerStatus { containers: 12, ..workers.workers[0].clone() };
+        let busy = Workers { workers: vec![busy], ..workers };
+        insta::assert_snapshot!(render(&busy), @r"
+        WORKER  STATE  HOST  SINCE                MAPS  REDUCES  CONTAINERS  LAST SEEN
+        w1      ok     h     2023-11-14 22:13:20   3/4      0/2          12     1s ago
         ");
         assert!(render(&Workers::default()).starts_with("no worker is connected"));
     }

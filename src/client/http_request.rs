@@ -12,6 +12,8 @@ use tokio::time::timeout;
 
 use crate::http::{ClientError, IncomingAnswer, send_request};
 
+use super::slow_answer::waiting_for;
+
 /// Timeout for a complete answer; longer than the server's own timeout for its store.
 const TIMEOUT: Duration = Duration::from_secs(40);
 /// Maximum size of the head of an answer, bytes.
@@ -129,7 +131,7 @@ where
     }
     let seconds = body.size_hint().lower() / SLOWEST_BYTES_PER_S;
     let limit = TIMEOUT + Duration::from_secs(seconds);
-    timeout(limit, exchange(server, request, body)).await.map_err(|_| HttpError::TooSlow)?
+    waiting_for(server, timeout(limit, exchange(server, request, body))).await.map_err(|_| HttpError::TooSlow)?
 }
 
 /// The head of a request that no page of another site can send.
@@ -138,7 +140,8 @@ fn post_as_program(path: &str) -> Builder {
 }
 
 async fn send(server: &str, request: Builder, body: String) -> Result<HttpAnswer, HttpError> {
-    timeout(TIMEOUT, exchange(server, request, body)).await.map_err(|_| HttpError::TooSlow)?
+    let answer = timeout(TIMEOUT, exchange(server, request, body));
+    waiting_for(server, answer).await.map_err(|_| HttpError::TooSlow)?
 }
 
 async fn exchange<B>(server: &str, request: Builder, body: B) -> Result<HttpAnswer, HttpError>

@@ -1,10 +1,11 @@
 //! Client of the market: signed requests to `/scheduler` for a user.
 //!
-//! Signatures carry the server's time, which is public, so the clock of this machine does not matter. If another request of the
-//! same user used the same millisecond, the server has changed nothing: the request is signed again and resent. No other
-//! request is ever sent twice.
+//! Signatures carry the server's time, which is public, so the clock of this machine does not matter. If the user has
+//! signed the same request in the same millisecond, the server has changed nothing: the request is signed again and resent.
+//! No other request is ever sent twice.
 
 mod answer;
+mod read;
 mod tasks;
 mod upload;
 mod workers;
@@ -17,10 +18,11 @@ use crate::api::{
 };
 use crate::client::http_request::{HttpAnswer, get, post, post_form};
 use crate::client::signed_query::{QueryCharacterError, SignedQuery, escaped};
-use crate::market::{Key, ReportKind};
+use crate::market::{Key, ReportRequest};
 use crate::model::{AttemptId, Credits};
 
 pub use answer::{AnswerError, MarketAnswer, QueueLine, QuoteLine};
+pub(in crate::client) use read::SignedReadError;
 pub use upload::JobFile;
 
 /// Path of the document's operations.
@@ -98,6 +100,11 @@ impl MarketClient {
         Self { server: server.into() }
     }
 
+    /// Its server, `host:port`.
+    pub(in crate::client) fn server(&self) -> &str {
+        &self.server
+    }
+
     /// Sends a request that needs no signature: `price` or `time`.
     ///
     /// # Errors
@@ -163,19 +170,13 @@ impl MarketClient {
         self.read_json(&self.body_or_error(answer)?)
     }
 
-    /// What was used in a range, from its first to before its last moment, epoch ms. A server without a market needs no
-    /// signature.
+    /// What was used in a range, from its first to before its last moment; one part of it. A server without a market needs
+    /// no signature.
     ///
     /// # Errors
     /// [`MarketClientError`]
-    pub async fn report(
-        &self,
-        kind: ReportKind,
-        (since_ms, until_ms): (Option<i64>, Option<i64>),
-        signer: Option<&Signer>,
-    ) -> Result<Report, MarketClientError> {
-        let bound = |name: &str, at_ms: Option<i64>| at_ms.map(|at_ms| format!("&{name}={at_ms}")).unwrap_or_default();
-        let query = format!("report={}{}{}", kind.name(), bound("since", since_ms), bound("until", until_ms));
+    pub async fn report(&self, request: &ReportRequest, signer: Option<&Signer>) -> Result<Report, MarketClientError> {
+        let query = report_query(request);
         if let Some(signer) = signer {
             match self.signed_json(REPORT, &query, signer).await {
                 Err(MarketClientError::Refused(_)) if self.request("time").await.is_err() => {}
@@ -289,7 +290,7 @@ impl MarketClient {
             let signed = SignedQuery::new(query, &signer.user, timestamp_ms, &signer.key)?;
             let answer = self.get(&format!("{path}?{}", signed.query), Some(&signed.authorization)).await?;
             let is_near = |last_ms: &i64| last_ms.saturating_sub(time_ms) < MOST_AHEAD_MS;
-            match last_accepted_ms(&answer).filter(is_near) {
+            match used_ms(&answer).filter(is_near) {
                 Some(last_ms) if signatures < MOST_SIGNATURES => {
                     timestamp_ms = last_ms.saturating_add(1).max(timestamp_ms)
                 }
@@ -367,18 +368,39 @@ fn without_clock(mut reason: String) -> String {
     reason
 }
 
-/// The user's last accepted timestamp, if it is the reason of a denial.
-fn last_accepted_ms(answer: &HttpAnswer) -> Option<i64> {
-    last_accepted_in(&denial_reason(&answer.body).filter(|_| answer.status.is_server_error())?)
+/// The timestamp that another signature must be later than, if it is the reason of a denial.
+fn used_ms(answer: &HttpAnswer) -> Option<i64> {
+    used_timestamp_in(&denial_reason(&answer.body).filter(|_| answer.status.is_server_error())?)
 }
 
-/// The user's last accepted timestamp, epoch ms, if a refusal of a timestamp names it.
-pub(super) fn last_accepted_in(reason: &str) -> Option<i64> {
-    let (_, rest) = reason.strip_prefix("the last accepted timestamp ").map(|rest| ("", rest)).or_else(|| {
-        let (before, rest) = reason.split_once("is not after the last accepted one, ")?;
-        before.starts_with("timestamp ").then_some((before, rest))
-    })?;
+/// The timestamp that another signature must be later than, epoch ms, if a refusal names it: the same was signed at it,
+/// or what was signed up to it is forgotten.
+pub(super) fn used_timestamp_in(reason: &str) -> Option<i64> {
+    let after = |before: &str| reason.strip_prefix(before);
+    let rest = after("the signature of timestamp ")
+        .filter(|rest| rest.contains(" was used before"))
+        .or_else(|| after("used signatures up to timestamp "))
+        .or_else(|| {
+            Some(after("timestamp ")?.split_once(" is not after ")?.1).filter(|rest| rest.contains("no longer kept"))
+        })?;
     rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+}
+
+/// The query that asks for a report, but for whose it may be.
+fn report_query(request: &ReportRequest) -> String {
+    let ReportRequest { kind, since_ms, until_ms, user: _, filter, by_month, after } = request;
+    let number = |name: &str, number: Option<String>| number.map(|number| format!("&{name}={number}"));
+    let text = |name: &str, text: &Option<String>| text.as_ref().map(|text| format!("&{name}={}", escaped(text)));
+    let parameters = [
+        number("since", since_ms.map(|at_ms| at_ms.to_string())),
+        number("until", until_ms.map(|at_ms| at_ms.to_string())),
+        text("owner", &filter.user),
+        text("queue", &filter.queue),
+        text("state", &filter.state),
+        by_month.then(|| "&by=month".to_owned()),
+        number("after", after.map(|after| after.to_string())),
+    ];
+    parameters.into_iter().flatten().fold(format!("report={}", kind.name()), |query, parameter| query + &parameter)
 }
 
 #[cfg(test)]

@@ -7,3 +7,6 @@ pub(crate) mod http_request;
 pub mod job;
 pub mod market;
 pub mod signed_query;
+mod slow_answer;
+
+pub use slow_answer::show_slow_answers;

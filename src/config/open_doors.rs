@@ -6,6 +6,8 @@ use std::fmt;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use rustix::process::geteuid;
+
 use super::configuration::{Configuration, Setting};
 use super::error::Origin;
 use super::keys;
@@ -77,6 +79,7 @@ pub fn of_tasktracker(configuration: &Configuration) -> Vec<OpenDoor> {
     let values = Values { configuration };
     let mut doors: Vec<_> = values.tracker_web().into_iter().collect();
     doors.extend(values.jobs_of_root());
+    doors.extend(values.jobs_as_root());
     doors.extend(values.temporary_folder());
     worst_first(doors)
 }
@@ -132,6 +135,17 @@ impl Values<'_> {
             ));
         } else {
             doors.extend(self.queue_lists());
+        }
+        // Where users have keys, a believed name is a way around them.
+        if (self.has_market() || self.has_acl_file()) && !self.are_changes_signed() {
+            let exposure = "every caller, local users too, can kill and reorder another user's jobs under that user's \
+                            name, although users have keys";
+            doors.extend(self.door(
+                &keys::JOB_CHANGES,
+                Severity::High,
+                exposure,
+                "set jobtracker.job-changes = signed",
+            ));
         }
         let administrators = self.setting(&keys::ADMINISTRATORS);
         if administrators.is_some_and(|setting| setting.value.trim() == "*") {
@@ -249,8 +263,7 @@ impl Values<'_> {
     fn files(&self) -> Vec<OpenDoor> {
         let mut doors: Vec<_> = self.temporary_folder().into_iter().collect();
         // Where the ACL file is, there is a market, whether it rules or not.
-        let acl_file = self.configuration.local_path(&keys::ACL_FILE).ok().flatten();
-        if acl_file.is_some_and(|path| path.exists()) {
+        if self.has_acl_file() {
             doors
                 .extend(self.writable(&keys::ACL_FILE, "local users can make themselves administrators of the market"));
             doors.extend(self.readable(&keys::ACL_FILE, "local users can read every signing key"));
@@ -295,6 +308,14 @@ impl Values<'_> {
         let exposure = "a job under the name root runs as root on this machine";
         let remedy = "set jobtracker.worker.min-uid to the lowest user id of a person, such as 1000";
         self.door(&keys::MIN_UID, Severity::High, exposure, remedy).filter(|_| lowest == Some(0))
+    }
+
+    /// Of a worker that runs jobs as itself, which may be root.
+    fn jobs_as_root(&self) -> Option<OpenDoor> {
+        let is_self = self.setting(&keys::RUN_AS).is_some_and(|setting| setting.value.trim() == "self");
+        let exposure = "where this worker is root's, everybody who can submit a job runs it as root on this machine";
+        let remedy = "set jobtracker.worker.run-as = job-user";
+        self.door(&keys::RUN_AS, Severity::High, exposure, remedy).filter(|_| is_self && geteuid().is_root())
     }
 
     fn writable(&self, key: &Key, exposure: &'static str) -> Option<OpenDoor> {
@@ -344,6 +365,10 @@ impl Values<'_> {
 
     fn are_changes_signed(&self) -> bool {
         self.setting(&keys::JOB_CHANGES).is_some_and(|setting| setting.value.trim() == "signed")
+    }
+
+    fn has_acl_file(&self) -> bool {
+        self.configuration.local_path(&keys::ACL_FILE).ok().flatten().is_some_and(|path| path.exists())
     }
 
     fn has_market(&self) -> bool {

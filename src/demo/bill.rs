@@ -24,6 +24,8 @@ pub(super) struct Expected {
     pub(super) end: Credits,
     /// The rates that were bid, in this order, credits for one slot over one interval.
     pub(super) bids: Vec<Credits>,
+    /// Time between two ticks, ms.
+    pub(super) interval_ms: u64,
     /// From the submission of the job to its end.
     pub(super) lasted: Duration,
 }
@@ -31,11 +33,10 @@ pub(super) struct Expected {
 /// A job of this length had running tasks at more than one tick.
 const SURELY_CHARGED: Duration = Duration::from_secs(5);
 
-/// Charges of one rate for one number of slots.
+/// Charges of one rate.
 #[derive(Clone, Copy, Debug, Default)]
 struct Lot {
-    /// The first tick.
-    first: u64,
+    slot_ms: u64,
     ticks: u64,
     amount: Credits,
 }
@@ -47,7 +48,7 @@ impl Bill {
     pub(super) fn of(statement: &Statement, expected: &Expected) -> Self {
         let queue = statement.queue.as_str();
         let mut wrong = Vec::new();
-        let mut lots: BTreeMap<(Credits, u64), Lot> = BTreeMap::new();
+        let mut lots: BTreeMap<Credits, Lot> = BTreeMap::new();
         let (mut received, mut charged, mut last_tick) = (Credits::ZERO, Credits::ZERO, None);
         for row in &statement.rows {
             if row.reason != MovementReason::Charge {
@@ -56,10 +57,17 @@ impl Bill {
             }
             let paid = difference(Credits::ZERO, row.amount);
             charged = sum(charged, paid);
-            let slots = [row.map_slots, row.reduce_slots, row.container_slots].into_iter().flatten().sum();
+            let slot_ms = [row.map_slot_ms, row.reduce_slot_ms, row.container_slot_ms].into_iter().flatten().sum();
             let rate = row.rate.unwrap_or_default();
-            if rate.checked_mul(slots) != Some(paid) {
-                wrong.push(format!("{queue}, tick {}: charged {paid}, not {rate} x {slots}", row.tick));
+            // To the last unit, rounded down: rate x slot-seconds / interval.
+            let due = rate.units() * i128::from(slot_ms) / i128::from(expected.interval_ms.max(1));
+            if due != paid.units() || row.interval_ms != Some(expected.interval_ms) {
+                let interval_s = seconds(row.interval_ms.unwrap_or_default());
+                let slot_s = seconds(slot_ms);
+                wrong.push(format!(
+                    "{queue}, tick {}: charged {paid}, not {rate} x {slot_s} slot-s / {interval_s} s",
+                    row.tick
+                ));
             }
             if !expected.bids.contains(&rate) {
                 wrong.push(format!("{queue}, tick {}: charged at the rate {rate}, which was never bid", row.tick));
@@ -68,8 +76,9 @@ impl Bill {
                 wrong.push(format!("{queue}, tick {}: charged twice", row.tick));
             }
             last_tick = Some(row.tick);
-            let lot = lots.entry((rate, slots)).or_insert(Lot { first: row.tick, ..Lot::default() });
+            let lot = lots.entry(rate).or_default();
             lot.ticks += 1;
+            lot.slot_ms += slot_ms;
             lot.amount = sum(lot.amount, paid);
         }
         if charged == Credits::ZERO && expected.lasted >= SURELY_CHARGED {
@@ -87,17 +96,24 @@ impl Bill {
     }
 }
 
-fn text(queue: &str, expected: &Expected, charged: Credits, lots: BTreeMap<(Credits, u64), Lot>) -> String {
-    let Expected { start, end, bids, .. } = expected;
+fn text(queue: &str, expected: &Expected, charged: Credits, lots: BTreeMap<Credits, Lot>) -> String {
+    let Expected { start, end, bids, interval_ms, .. } = expected;
     let mut lots: Vec<_> = lots.into_iter().collect();
-    // In the order of the bids, then of time.
-    lots.sort_by_key(|((rate, _), lot)| (bids.iter().position(|bid| bid == rate), lot.first));
+    // In the order of the bids.
+    lots.sort_by_key(|(rate, _)| bids.iter().position(|bid| bid == rate));
     let mut text = format!("{queue}: {start} credits at the start");
-    for ((rate, slots), Lot { ticks, amount, .. }) in lots {
-        let line = format!("{rate} x {slots:>2} {} x {ticks} {}", nouns(slots, "slot"), nouns(ticks, "tick"));
-        text += &format!("\n  {line:<25} = {:>7}", amount.to_string());
+    for (rate, Lot { slot_ms, ticks, amount }) in lots {
+        let (slot_s, interval_s) = (seconds(slot_ms), seconds(*interval_ms));
+        let line = format!("{rate} x {slot_s} slot-s / {interval_s} s, in {ticks} {}", nouns(ticks, "tick"));
+        text += &format!("\n  {line:<40} = {amount:>7}", amount = amount.to_string());
     }
     text + &format!("\n  charged {charged}, left {end}")
+}
+
+/// Milliseconds as seconds, without needless zeros.
+fn seconds(ms: u64) -> String {
+    let text = format!("{}.{:03}", ms / 1_000, ms % 1_000);
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 fn nouns(number: u64, noun: &str) -> String {
@@ -132,6 +148,10 @@ mod tests {
             tick,
             reason,
             rate: None,
+            interval_ms: None,
+            map_slot_ms: None,
+            reduce_slot_ms: None,
+            container_slot_ms: None,
             map_slots: None,
             reduce_slots: None,
             container_slots: None,
@@ -143,11 +163,13 @@ mod tests {
         }
     }
 
-    fn charge(tick: u64, rate: &str, slots: u64, amount: &str) -> StatementRow {
+    fn charge(tick: u64, rate: &str, slot_ms: u64, amount: &str) -> StatementRow {
         StatementRow {
             rate: Some(credits(rate)),
-            map_slots: Some(slots),
-            reduce_slots: Some(1),
+            interval_ms: Some(2_000),
+            map_slot_ms: Some(slot_ms),
+            reduce_slot_ms: Some(2_000),
+            container_slot_ms: Some(0),
             ..row(tick, tick, MovementReason::Charge, amount)
         }
     }
@@ -155,15 +177,16 @@ mod tests {
     fn statement() -> (Statement, Expected) {
         let rows = vec![
             row(0, 0, MovementReason::Endowment, "1000"),
-            charge(3, "1.1", 11, "-13.2"),
-            charge(4, "1.1", 3, "-4.4"),
-            charge(5, "1.1", 11, "-13.2"),
+            charge(3, "1.1", 22_000, "-13.2"),
+            charge(4, "1.1", 6_001, "-4.40055"),
+            charge(5, "1.1", 21_999, "-13.19945"),
             charge(6, "6.6", 0, "-6.6"),
         ];
         let balance = credits("962.6");
         let statement = Statement { queue: QueueName::new("alice").unwrap(), balance, rows, has_earlier: false };
         let bids = vec![credits("1.1"), credits("6.6")];
-        let expected = Expected { start: credits("1000"), end: balance, bids, lasted: SURELY_CHARGED };
+        let expected =
+            Expected { start: credits("1000"), end: balance, bids, interval_ms: 2_000, lasted: SURELY_CHARGED };
         (statement, expected)
     }
 
@@ -174,9 +197,8 @@ mod tests {
         assert_eq!(bill.wrong, [""; 0]);
         insta::assert_snapshot!(bill.text, @"
         alice: 1000.0 credits at the start
-          1.1 x 12 slots x 2 ticks  =    26.4
-          1.1 x  4 slots x 1 tick   =     4.4
-          6.6 x  1 slot x 1 tick    =     6.6
+          1.1 x 56 slot-s / 2 s, in 3 ticks        =    30.8
+          6.6 x 2 slot-s / 2 s, in 1 tick          =     6.6
           charged 37.4, left 962.6
         ");
     }
@@ -191,7 +213,7 @@ mod tests {
         // The last unit counts.
         let wrong = wrong_after(|statement, _| statement.rows[1].amount = credits("-13.200000000001"));
         insta::assert_snapshot!(wrong.join("\n"), @"
-        alice, tick 3: charged 13.200000000001, not 1.1 x 12
+        alice, tick 3: charged 13.200000000001, not 1.1 x 24 slot-s / 2 s
         alice: 1000.0 - 37.400000000001 is not 962.6, as the statement has it
         alice: 1000.0 - 37.400000000001 is not 962.6, as /scheduler has it
         ");

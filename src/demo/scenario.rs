@@ -22,7 +22,7 @@ use super::corpus::Corpus;
 use super::error::DemoError;
 use super::market_table::{JobView, MarketTable};
 use super::options::DemoOptions;
-use super::scratch::{BIDDERS, BUDGET, Bidder, Scratch, TASK_PROGRAM};
+use super::scratch::{ALLOC_INTERVAL_S, BIDDERS, BUDGET, Bidder, Scratch, TASK_PROGRAM};
 use super::screen::Screen;
 use super::word_check::{DemoReport, read_counts};
 
@@ -214,7 +214,8 @@ impl<'a> Scenario<'a> {
             let statement = self.market.statement(None, None, signer).await?;
             let shown = self.market.request_signed("info", signer).await?;
             let end = shown.queues.first().map_or(Credits::ZERO, |queue| amount(&queue.budget));
-            let expected = Expected { start: amount(BUDGET), end, bids: bids.clone(), lasted: *lasted };
+            let (start, bids, lasted) = (amount(BUDGET), bids.clone(), *lasted);
+            let expected = Expected { start, end, bids, interval_ms: ALLOC_INTERVAL_S * 1_000, lasted };
             bills.push(Bill::of(&statement, &expected));
             counted.push((bidder.name, read_counts(&self.scratch.output_folder(*bidder))?));
         }

@@ -30,6 +30,8 @@ pub(super) struct Bidder {
 pub(super) const BIDDERS: [Bidder; 2] = [Bidder { name: "alice", bid: "1.1" }, Bidder { name: "bob", bid: "2.2" }];
 /// First balance of each, credits.
 pub(super) const BUDGET: &str = "1000";
+/// Time between two ticks, s.
+pub(super) const ALLOC_INTERVAL_S: u64 = 1;
 const ADMINISTRATOR: &str = "operator";
 pub(super) const WORKERS: [&str; 2] = ["worker-1", "worker-2"];
 /// Slots of all workers. Thirds and quarters of the map slots are whole.
@@ -127,7 +129,7 @@ impl Scratch {
             ("mapred.job.tracker", "127.0.0.1:0"),
             ("mapred.job.tracker.http.address", "127.0.0.1:0"),
             ("mapred.jobtracker.taskScheduler", DYNAMIC_CLASS),
-            ("mapred.dynamic-scheduler.alloc-interval", "1"),
+            ("mapred.dynamic-scheduler.alloc-interval", &ALLOC_INTERVAL_S.to_string()),
             ("mapred.dynamic-scheduler.budget-file", &self.text("hadoop.budget")),
             ("mapred.priority-scheduler.acl-file", &self.text("hadoop.acl")),
             // Its page is to be looked at.
@@ -141,6 +143,8 @@ impl Scratch {
     pub(super) fn worker_options(&self, worker: &str, jobtracker: &str) -> LoadOptions {
         let slots = |of_all: u32| (of_all / WORKERS.len() as u32).to_string();
         self.options(&[
+            // Its users are of no machine, and its jobs are signed.
+            ("jobtracker.worker.run-as", "self"),
             ("mapred.job.tracker", jobtracker),
             ("mapred.task.tracker.http.address", "127.0.0.1:0"),
             ("mapred.tasktracker.map.tasks.maximum", &slots(SLOTS.map)),

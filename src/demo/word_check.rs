@@ -31,7 +31,7 @@ impl DemoReport {
             wrong.extend(bill.wrong.iter().cloned());
         }
         if wrong.is_empty() {
-            text += "\nEvery charge is rate x slots, and what is left is what was there less the\ncharges, to the last digit.";
+            text += "\nEvery charge is rate x slot-seconds / interval, and what is left is what was\nthere less the charges, to the last digit.";
         }
         let miscounted: Vec<_> =
             counted.iter().flat_map(|(user, counts)| differences(user, &corpus.counts, counts)).collect();
@@ -104,8 +104,8 @@ mod tests {
         insta::assert_snapshot!(report.text, @"
         The bill
         alice: 1 credit
-        Every charge is rate x slots, and what is left is what was there less the
-        charges, to the last digit.
+        Every charge is rate x slot-seconds / interval, and what is left is what was
+        there less the charges, to the last digit.
         Both jobs have counted 7 words, each of 2 as often as it was written.
         ");
         let report = DemoReport::of(&corpus, &[("alice", right.clone())], &[bill(&["alice, tick 3: charged 2"])]);
@@ -121,8 +121,8 @@ mod tests {
         insta::assert_snapshot!(report.text, @"
         The bill
         alice: 1 credit
-        Every charge is rate x slots, and what is left is what was there less the
-        charges, to the last digit.
+        Every charge is rate x slot-seconds / interval, and what is left is what was
+        there less the charges, to the last digit.
         WRONG: bob's job has counted a 5 times, it was written 4 times
         WRONG: bob's job has counted b 0 times, it was written 3 times
         WRONG: bob's job has counted c 3 times, it was written 0 times

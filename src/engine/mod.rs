@@ -21,9 +21,9 @@ pub use crate::scheduler::constraint::{
     CostHistory, DeadlineChange, DeadlineSpec, Due, InputVolume, JobClass, KeySpread, NewDeadline, StatedCost,
 };
 pub use on::{
-    ClusterSnapshot, ContainersSnapshot, DeadlineQuestion, Explained, JobSnapshot, LongRead, QueueSnapshot,
-    ReadProgress, ReportKind, Restored, RestoredApplications, RestoredJobs, SLICE_BYTES, SLICE_ITEMS, SLICE_LOOKS,
-    Slice, TaskCursor, TaskPage, TrackerSnapshot, WantedJobs, WorkerPage,
+    ClusterSnapshot, ContainersSnapshot, DeadlineQuestion, Explained, JobSnapshot, LongRead, MoneySnapshot,
+    QueueSnapshot, ReadProgress, ReportKind, Restored, RestoredApplications, RestoredJobs, SLICE_BYTES, SLICE_ITEMS,
+    SLICE_LOOKS, Slice, TaskCursor, TaskPage, TrackerSnapshot, WantedJobs, WorkerPage,
 };
 pub use state::{
     Application, ApplicationChange, ApplicationRefusal, ApplicationTallies, AuditEntry, BodyFault, Caller, ClassCosts,
@@ -31,6 +31,7 @@ pub use state::{
     DELEGATION_KEY_BYTES, DelegationChange, DelegationKey, DelegationToken, Drain, Effect, EndClass, Fact, FaultConfig,
     ForeignJob, ForeignState, GrantSource, IdOwner, InheritedTrackerConnection, ItemStanding, ItemTrouble, Items,
     ItemsError, JobCost, JobSummary, Kill, Launched, Limits, LogLevel, LoweredRows, Master, Presence, Refusal,
-    ReportTerms, RequestRow, RestoredApplication, RestoredDelegation, SchedulerChoice, Standing, SubmittedApplication,
-    TakenIn, TrackerConnection, TypeLaunch, UNUSED_ID_MS, allows, names_groups, report_stored,
+    ReportTerms, RequestRow, RestoredApplication, RestoredDelegation, RowPage, SchedulerChoice, Standing,
+    SubmittedApplication, TakenIn, TrackerConnection, TypeLaunch, UNKNOWN_USER, UNUSED_ID_MS, allows, names_groups,
+    report_stored,
 };

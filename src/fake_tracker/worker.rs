@@ -124,6 +124,7 @@ impl<T> FakeWorker<T> {
                 .map(|(id, container)| BeatContainer { id: *id, state: container.state.clone() })
                 .collect(),
             unhealthy: self.unhealthy.clone(),
+            ..WorkerBeat::default()
         }
     }
 

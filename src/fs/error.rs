@@ -108,6 +108,26 @@ impl FsError {
         source.get_ref().and_then(|source| source.downcast_ref::<HdfsError>()).is_some_and(HdfsError::is_temporary)
     }
 
+    /// Whether another try would fail alike until a person acts.
+    #[must_use]
+    pub fn is_permanent(&self) -> bool {
+        match self {
+            FsError::Refused { source, .. } => {
+                match source.get_ref().and_then(|source| source.downcast_ref::<HdfsError>()) {
+                    Some(error) => !error.is_temporary(),
+                    None => is_permanent(source),
+                }
+            }
+            FsError::TooLong { .. }
+            | FsError::WrongKind { .. }
+            | FsError::SymbolicLink { .. }
+            | FsError::WrongOwner { .. }
+            | FsError::HardLinks { .. }
+            | FsError::KernelFile { .. }
+            | FsError::Untrusted { .. } => true,
+        }
+    }
+
     /// Nothing is there.
     pub(super) fn missing(action: &'static str, path: &FileUri, expected: &'static str) -> Self {
         let source = io::Error::new(ErrorKind::NotFound, "no such file or folder");
@@ -134,6 +154,25 @@ impl FsError {
             error => error,
         }
     }
+}
+
+/// Whether another try would fail alike until a person acts: names, owners and modes stay as they are, while room comes
+/// back, disks answer again and other processes end.
+#[must_use]
+pub fn is_permanent(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::NotFound
+            | ErrorKind::PermissionDenied
+            | ErrorKind::NotADirectory
+            | ErrorKind::IsADirectory
+            | ErrorKind::AlreadyExists
+            | ErrorKind::ReadOnlyFilesystem
+            | ErrorKind::InvalidInput
+            | ErrorKind::InvalidData
+            | ErrorKind::InvalidFilename
+            | ErrorKind::Unsupported
+    )
 }
 
 impl From<FsError> for io::Error {

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::hdfs::{Endpoint, HdfsClient, HdfsOptionError, HdfsOptions};
+use crate::hdfs::{Endpoint, HdfsClient, HdfsOptionError, HdfsOptions, ListBound};
 
 use super::checked_file::Expected;
 use super::error::FsError;
@@ -250,10 +250,10 @@ impl FileSystem {
     ///
     /// # Errors
     /// [`FsError`] with the path and what was expected.
-    pub fn names_in(&self, path: &FileUri) -> Result<Vec<OsString>, FsError> {
+    pub fn names_in(&self, path: &FileUri, bound: ListBound) -> Result<Vec<OsString>, FsError> {
         match self {
-            FileSystem::Local(local) => local.names_in(path.as_path()),
-            FileSystem::Hdfs(hdfs) => hdfs.names_in(path),
+            FileSystem::Local(local) => local.names_in(path.as_path(), bound),
+            FileSystem::Hdfs(hdfs) => hdfs.names_in(path, bound),
         }
     }
 
@@ -261,10 +261,10 @@ impl FileSystem {
     ///
     /// # Errors
     /// [`FsError`] with the path and what was expected.
-    pub fn entries(&self, path: &FileUri) -> Result<Vec<Entry>, FsError> {
+    pub fn entries(&self, path: &FileUri, bound: ListBound) -> Result<Vec<Entry>, FsError> {
         match self {
-            FileSystem::Local(local) => local.entries(path.as_path()),
-            FileSystem::Hdfs(hdfs) => hdfs.entries(path),
+            FileSystem::Local(local) => local.entries(path.as_path(), bound),
+            FileSystem::Hdfs(hdfs) => hdfs.entries(path, bound),
         }
     }
 

@@ -5,6 +5,8 @@ use std::path::Path;
 
 use rustix::fs::FileType;
 
+use crate::hdfs::ListBound;
+
 use super::checked_file::Expected;
 use super::error::FsError;
 use super::folder_handle::FolderHandle;
@@ -138,10 +140,10 @@ impl Folder {
     ///
     /// # Errors
     /// [`FsError`].
-    pub fn names(&self) -> Result<Vec<OsString>, FsError> {
+    pub fn names(&self, bound: ListBound) -> Result<Vec<OsString>, FsError> {
         match self {
-            Folder::Local(folder) => folder.names(),
-            Folder::Hdfs(folder) => folder.names(),
+            Folder::Local(folder) => folder.names(bound),
+            Folder::Hdfs(folder) => folder.names(bound),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io::Write;
+use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, Dir, FileType, Gid, Mode, OFlags, Stat, Uid};
 use rustix::io::Errno;
+
+use crate::hdfs::ListBound;
 
 use super::checked_file::{CheckedFile, Expected, open_found};
 use super::error::{FsError, refused};
@@ -242,13 +244,15 @@ impl FolderHandle {
     ///
     /// # Errors
     /// [`FsError`]: the system refuses.
-    pub fn names(&self) -> Result<Vec<OsString>, FsError> {
-        let refused = refused("list", &self.path, "a folder that may be read");
-        let mut names = Vec::new();
-        for entry in Dir::new(self.readable()?).map_err(&refused)? {
-            let entry = entry.map_err(&refused)?;
+    pub fn names(&self, bound: ListBound) -> Result<Vec<OsString>, FsError> {
+        let failed = refused("list", &self.path, "a folder that may be read");
+        let (mut names, mut count) = (Vec::new(), bound.begin());
+        for entry in Dir::new(self.readable()?).map_err(&failed)? {
+            let entry = entry.map_err(&failed)?;
             let name = OsStr::from_bytes(entry.file_name().to_bytes());
             if name != "." && name != ".." {
+                let counted = count.add_entry(name.len()).map_err(io::Error::other);
+                counted.map_err(refused("list", &self.path, "a folder with less in it"))?;
                 names.push(name.to_owned());
             }
         }

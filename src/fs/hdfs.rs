@@ -5,7 +5,9 @@ use std::fs::File;
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-use crate::hdfs::{CreateOptions, ExceptionKind, HdfsClient, HdfsError, HdfsOptionError, HdfsPath, HdfsStatus};
+use crate::hdfs::{
+    CreateOptions, ExceptionKind, HdfsClient, HdfsError, HdfsOptionError, HdfsPath, HdfsStatus, ListBound,
+};
 
 use super::checked_file::Expected;
 use super::error::{FsError, refused};
@@ -147,20 +149,22 @@ impl HdfsFileSystem {
     }
 
     pub(super) fn remove_empty_folder(&self, path: &FileUri) -> Result<bool, FsError> {
-        if self.status_of(path)?.is_none() || !self.entries(path)?.is_empty() {
+        let client = self.client(path)?;
+        let is_empty = client.is_empty(&hdfs_path(path)?);
+        if !is_empty.map_err(|error| fault("list", path, "a folder that may be read", error))? {
             return Ok(false);
         }
-        let removed = self.client(path)?.delete(&hdfs_path(path)?, false);
+        let removed = client.delete(&hdfs_path(path)?, false);
         removed.map_err(|error| fault("remove", path, "a folder that may be removed", error))
     }
 
-    pub(super) fn names_in(&self, path: &FileUri) -> Result<Vec<OsString>, FsError> {
-        Ok(self.entries(path)?.into_iter().map(|entry| entry.name).collect())
+    pub(super) fn names_in(&self, path: &FileUri, bound: ListBound) -> Result<Vec<OsString>, FsError> {
+        Ok(self.entries(path, bound)?.into_iter().map(|entry| entry.name).collect())
     }
 
-    pub(super) fn entries(&self, path: &FileUri) -> Result<Vec<Entry>, FsError> {
+    pub(super) fn entries(&self, path: &FileUri, bound: ListBound) -> Result<Vec<Entry>, FsError> {
         let expected = "a folder that may be read";
-        let listed = self.client(path)?.list(&hdfs_path(path)?);
+        let listed = self.client(path)?.list(&hdfs_path(path)?, bound);
         let listed = listed.map_err(|error| fault("list", path, expected, error))?;
         let listed = listed.ok_or_else(|| FsError::missing("list", path, expected))?;
         if let [only] = listed.as_slice()

@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use crate::hdfs::HdfsStatus;
+use crate::hdfs::{HdfsStatus, ListBound};
 
 use super::checked_file::Expected;
 use super::error::FsError;
@@ -108,8 +108,8 @@ impl HdfsFolder {
         self.files.remove_empty_folder(&entry_of(&self.uri, name)?)
     }
 
-    pub(super) fn names(&self) -> Result<Vec<std::ffi::OsString>, FsError> {
-        self.files.names_in(&self.uri)
+    pub(super) fn names(&self, bound: ListBound) -> Result<Vec<std::ffi::OsString>, FsError> {
+        self.files.names_in(&self.uri, bound)
     }
 
     pub(super) fn status_of(&self, name: &OsStr) -> Result<Option<EntryStatus>, FsError> {

@@ -6,6 +6,8 @@ use std::io::{self, BufWriter, ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
+use crate::hdfs::ListBound;
+
 use super::checked_file::Expected;
 use super::checksummed::{ChecksummedFile, checksums_path};
 use super::error::{FsError, refused};
@@ -192,9 +194,15 @@ impl LocalFileSystem {
     ///
     /// # Errors
     /// [`FsError`].
-    pub fn names_in(&self, path: &Path) -> Result<Vec<OsString>, FsError> {
+    pub fn names_in(&self, path: &Path, bound: ListBound) -> Result<Vec<OsString>, FsError> {
         let read = || -> io::Result<Vec<OsString>> {
-            fs::read_dir(path)?.map(|entry| entry.map(|entry| entry.file_name())).collect()
+            let (mut names, mut count) = (Vec::new(), bound.begin());
+            for entry in fs::read_dir(path)? {
+                let name = entry?.file_name();
+                count.add_entry(name.len()).map_err(io::Error::other)?;
+                names.push(name);
+            }
+            Ok(names)
         };
         let mut names = read().map_err(refused("list", path, "a folder that may be read"))?;
         names.sort_unstable();
@@ -205,9 +213,9 @@ impl LocalFileSystem {
     ///
     /// # Errors
     /// [`FsError`].
-    pub(super) fn entries(&self, path: &Path) -> Result<Vec<Entry>, FsError> {
+    pub(super) fn entries(&self, path: &Path, bound: ListBound) -> Result<Vec<Entry>, FsError> {
         let mut entries = Vec::new();
-        for name in self.names_in(path)? {
+        for name in self.names_in(path, bound)? {
             if let Some(status) = self.status(&path.join(&name))? {
                 entries.push(Entry { name, status });
             }

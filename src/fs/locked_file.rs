@@ -1,7 +1,7 @@
 //! A small file that people and programs edit: replaced as a whole, by one editor at a time, with its mode and owner.
 
 use std::fs::{File, Permissions};
-use std::io::{self, Read, Write};
+use std::io::{self, Read, Seek, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::sync_channel;
@@ -71,13 +71,13 @@ impl LockedFile {
         &self.path
     }
 
-    /// The text.
+    /// The text, from its beginning at each call.
     ///
     /// # Errors
     /// [`FsError`], also for what is no UTF-8 text.
     pub fn text(&self) -> Result<String, FsError> {
         let mut text = String::new();
-        let read = (&self.file).take(MAX_BYTES).read_to_string(&mut text);
+        let read = (&self.file).rewind().and_then(|()| (&self.file).take(MAX_BYTES).read_to_string(&mut text));
         read.map_err(|source| refused("read", &self.path, "UTF-8 text", source))?;
         Ok(text)
     }

@@ -27,10 +27,11 @@ mod tests;
 mod trusted_folder;
 pub mod untrusted;
 
+pub use crate::hdfs::ListBound;
 pub use accounts::Account;
 pub use as_user::{UserRights, as_user};
 pub use checked_file::{CheckedFile, Expected};
-pub use error::FsError;
+pub use error::{FsError, is_permanent};
 pub use file_system::{FileSystem, FileSystems};
 pub use file_uri::{FileUri, FileUriError, NameNodeAddress};
 pub use file_writer::FileWriter;

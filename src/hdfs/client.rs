@@ -12,6 +12,7 @@ use super::endpoint::Endpoint;
 use super::error::HdfsError;
 use super::file_being_written::FileBeingWritten;
 use super::lease_renewal::LeaseRenewal;
+use super::list_bound::ListBound;
 use super::namenode::{Effect, NameNode};
 use super::options::HdfsOptions;
 use super::path::HdfsPath;
@@ -124,10 +125,17 @@ impl HdfsClient {
     ///
     /// # Errors
     /// [`HdfsError`]
-    pub fn list(&self, path: &HdfsPath) -> Result<Option<Vec<HdfsStatus>>, HdfsError> {
+    pub fn list(&self, path: &HdfsPath, bound: ListBound) -> Result<Option<Vec<HdfsStatus>>, HdfsError> {
         let mut entries: Vec<HdfsStatus> = Vec::new();
         let mut start_after = Vec::new();
+        let mut count = bound.begin();
+        let too_much = |beyond| HdfsError::TooMuchListed {
+            address: self.namenode().address().to_owned(),
+            path: path.to_string(),
+            beyond,
+        };
         loop {
+            count.add_page().map_err(too_much)?;
             let Some(page) = self.page(path, std::mem::take(&mut start_after))? else {
                 // A directory that is removed between two pages is no directory either.
                 return Ok(None);
@@ -136,11 +144,22 @@ impl HdfsClient {
             if let Some(last) = page.entries.last() {
                 start_after.clone_from(&last.name);
             }
-            entries.extend(page.entries.into_iter().map(|status| HdfsStatus::of(path.name(), status)));
+            for status in page.entries {
+                count.add_entry(status.name.len()).map_err(too_much)?;
+                entries.push(HdfsStatus::of(path.name(), status));
+            }
             if is_end {
                 return Ok(Some(entries));
             }
         }
+    }
+
+    /// Whether a directory is there and has nothing in it.
+    ///
+    /// # Errors
+    /// [`HdfsError`]
+    pub fn is_empty(&self, path: &HdfsPath) -> Result<bool, HdfsError> {
+        Ok(self.page(path, Vec::new())?.is_some_and(|page| page.entries.is_empty()))
     }
 
     fn page(&self, path: &HdfsPath, start_after: Vec<u8>) -> Result<Option<DirectoryListing>, HdfsError> {

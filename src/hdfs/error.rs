@@ -8,6 +8,7 @@ use crate::wire::WireError;
 use crate::wire::limits::{NAMENODE_ERROR_BYTES, cut};
 use crate::wire::protocol::RemoteException;
 
+use super::list_bound::BeyondListBound;
 use super::path::HdfsPathError;
 
 /// Why something cannot be done with an HDFS. Each text names the address, and the path where there is one.
@@ -131,6 +132,16 @@ pub enum HdfsError {
         address: String,
         /// The path.
         path: String,
+    },
+    /// A directory with more in it than is read.
+    #[error("hdfs://{address}{path}: {beyond}; expected a directory with less in it")]
+    TooMuchListed {
+        /// Host and port of the NameNode.
+        address: String,
+        /// The path.
+        path: String,
+        /// The bound.
+        beyond: BeyondListBound,
     },
     /// A file was expected.
     #[error("hdfs://{address}{path}: is a directory; expected a file")]

@@ -7,16 +7,30 @@ use std::task::{Context, Poll};
 
 use axum::body::{Body, Bytes};
 use hyper::body::{Frame, SizeHint};
+use tokio::sync::oneshot;
 
+use super::fair_budget::Held;
 use super::places::Place;
 
 /// What a connection's service, answers and stream know together.
 #[derive(Debug)]
 pub(super) struct InHand {
     place: Place,
+    /// Bytes of answers that are not written yet.
+    unsent: Held,
     /// A body is on its way, or the service works on it.
     has_answer_to_give: AtomicBool,
     was_asked: AtomicBool,
+}
+
+/// The place of a request's connection, for requests that wait.
+#[derive(Clone, Debug)]
+pub struct RequestPlace(pub(super) Arc<InHand>);
+
+/// A wait of a request; over when dropped.
+#[derive(Debug)]
+pub struct RequestWait {
+    in_hand: Arc<InHand>,
 }
 
 /// The body of an answer.
@@ -29,8 +43,8 @@ pub(super) struct AnswerBody {
 
 impl InHand {
     /// Of a connection that was asked for nothing yet.
-    pub(super) fn new(place: Place) -> Self {
-        Self { place, has_answer_to_give: AtomicBool::new(false), was_asked: AtomicBool::new(false) }
+    pub(super) fn new(place: Place, unsent: Held) -> Self {
+        Self { place, unsent, has_answer_to_give: AtomicBool::new(false), was_asked: AtomicBool::new(false) }
     }
 
     /// The head of a request has arrived.
@@ -52,9 +66,39 @@ impl InHand {
 
     /// Nothing waits to be written.
     pub(super) fn all_is_written(&self) {
+        self.unsent.clear();
         if !self.has_answer_to_give.load(Ordering::Relaxed) && self.place.is_busy() {
             self.place.set_idle();
         }
+    }
+}
+
+// === impl RequestPlace ===
+
+impl RequestPlace {
+    /// From now until the first is dropped, the request waits; the second is done when it must be answered at once, because others need
+    /// the place.
+    #[must_use]
+    pub fn begin_wait(&self) -> (RequestWait, oneshot::Receiver<()>) {
+        let is_cut = self.0.place.set_waiting();
+        (RequestWait { in_hand: self.0.clone() }, is_cut)
+    }
+}
+
+impl Drop for RequestWait {
+    fn drop(&mut self) {
+        self.in_hand.place.set_busy();
+    }
+}
+
+/// Completes when a wait is cut short; never, where nothing can cut it.
+pub async fn cut_short(cut: Option<oneshot::Receiver<()>>) {
+    let is_cut = match cut {
+        Some(cut) => cut.await.is_ok(),
+        None => false,
+    };
+    if !is_cut {
+        std::future::pending::<()>().await;
     }
 }
 
@@ -81,7 +125,13 @@ impl hyper::body::Body for AnswerBody {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        Pin::new(&mut self.body).poll_frame(context)
+        let frame = Pin::new(&mut self.body).poll_frame(context);
+        if let Poll::Ready(Some(Ok(frame))) = &frame
+            && let Some(piece) = frame.data_ref()
+        {
+            self.in_hand.unsent.grow(piece.len() as u64).map_err(axum::Error::new)?;
+        }
+        frame
     }
 
     fn is_end_stream(&self) -> bool {

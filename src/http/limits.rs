@@ -20,16 +20,24 @@ pub struct WebLimits {
     pub write: Duration,
     /// Time that requests in hand have when the server stops.
     pub drain: Duration,
+    /// Paths that are answered when all places are taken by requests that do not wait.
+    pub kept_paths: &'static [&'static str],
 }
 
 // === impl WebLimits ===
 
 impl WebLimits {
-    /// Most connections of one address (of one /64 of IPv6 addresses, of all loopback addresses together) that are served at one time: a
+    /// Most connections of one address (of one /64 of IPv6 addresses, of one user over loopback) that are served at one time: a
     /// quarter, at least 1. As many more wait for their turn.
     #[must_use]
     pub fn connections_of_peer(&self) -> usize {
         (self.connections / 4).max(1)
+    }
+
+    /// Connections beyond all others, for the paths that are kept free, if there are any.
+    pub(super) fn connections_kept(&self) -> usize {
+        const KEPT: usize = 4;
+        if self.kept_paths.is_empty() { 0 } else { KEPT }
     }
 }
 
@@ -42,6 +50,7 @@ impl Default for WebLimits {
             header_read: Duration::from_secs(10),
             write: Duration::from_secs(20),
             drain: Duration::from_secs(5),
+            kept_paths: &[],
         }
     }
 }

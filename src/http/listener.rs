@@ -9,6 +9,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use axum::body::Body;
+use axum::http::header::{CONNECTION, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
+use axum::http::{HeaderValue, Response, StatusCode};
 use hyper::Request;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -16,17 +19,22 @@ use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::watch;
+use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tracing::{debug, warn};
 
 use super::WebLimits;
 use super::connection_ends::ConnectionEnds;
-use super::in_hand::{AnswerBody, InHand};
+use super::fair_budget::{FairBudget, Held};
+use super::in_hand::{AnswerBody, InHand, RequestPlace};
 use super::limits::MIN_HEADER_BYTES;
-use super::places::{Entry, Peer, Places};
+use super::peer::Peer;
+use super::places::{Entry, Places};
 use super::timed_stream::TimedStream;
+
+/// Bytes of answers that clients have not taken yet: of all, and of one peer.
+const UNSENT_BYTES: (u64, u64) = (128 << 20, 64 << 20);
 
 /// After a failed accept (no file descriptor left, say) the next is tried this much later.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -42,7 +50,8 @@ pub async fn accept_until(
     limits: WebLimits,
     shutdown: impl Future<Output = ()>,
 ) {
-    let places = Places::new(limits.connections, limits.connections_of_peer());
+    let places = Places::new(limits.connections, limits.connections_of_peer(), limits.connections_kept());
+    let unsent = FairBudget::new(UNSENT_BYTES.0, UNSENT_BYTES.1);
     let (stop, stopped) = watch::channel(false);
     let mut connections = JoinSet::new();
     let mut shutdown = pin!(shutdown);
@@ -57,8 +66,9 @@ pub async fn accept_until(
             accepted = accept(&listener, &places) => match accepted {
                 Ok((_, None)) => debug!("an HTTP connection was closed: too many of its address have requests in hand"),
                 Ok((stream, Some(entry))) => {
-                    let (router, stopped) = (router.clone(), stopped.clone());
-                    connections.spawn(serve_connection(stream, entry, router, limits, stopped));
+                    let router = router.clone();
+                    let unsent = unsent.begin(entry.peer, "");
+                    connections.spawn(serve_connection(stream, entry, router, limits, (unsent, stopped.clone())));
                 }
                 Err(error) => {
                     debug!(%error, "cannot accept an HTTP connection");
@@ -80,7 +90,19 @@ pub async fn accept_until(
 async fn accept(listener: &TcpListener, places: &Arc<Places>) -> io::Result<(TcpStream, Option<Entry>)> {
     places.wait_for_room().await;
     let (stream, address) = listener.accept().await?;
-    Ok((stream, places.enter(Peer::from(address.ip()))))
+    let peer = stream.local_addr().map_or_else(|_| Peer::from(address.ip()), |own| Peer::of(own, address));
+    Ok((stream, places.enter(peer)))
+}
+
+/// For what comes on a connection beyond all places.
+fn all_places_taken() -> Response<Body> {
+    let mut answer = Response::new(Body::from("all connections are in use: try again soon\n"));
+    *answer.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
+    let headers = answer.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert(CONNECTION, HeaderValue::from_static("close"));
+    answer
 }
 
 /// None once the client has reset the connection.
@@ -93,9 +115,9 @@ async fn serve_connection(
     entry: Entry,
     router: Router,
     limits: WebLimits,
-    mut stopped: watch::Receiver<bool>,
+    ((unsent, mut is_cut), mut stopped): ((Held, oneshot::Receiver<()>), watch::Receiver<bool>),
 ) {
-    let Entry { place, begin, mut close } = entry;
+    let Entry { place, peer, begin, mut close, is_kept } = entry;
     tokio::select! {
         biased;
         Ok(()) = begin => {}
@@ -105,7 +127,7 @@ async fn serve_connection(
     // Answers are small and whole; waiting to fill a segment only delays them.
     let _ = stream.set_nodelay(true);
     let header_bytes = limits.header_bytes.max(MIN_HEADER_BYTES);
-    let in_hand = Arc::new(InHand::new(place));
+    let in_hand = Arc::new(InHand::new(place, unsent));
     let router = TowerToHyperService::new(router);
     let ends = ends_of(&stream);
     let service = service_fn(|mut request: Request<Incoming>| {
@@ -113,9 +135,18 @@ async fn serve_connection(
         if let Some(ends) = ends {
             request.extensions_mut().insert(ends);
         }
-        let answer = router.call(request);
+        request.extensions_mut().insert(RequestPlace(in_hand.clone()));
+        request.extensions_mut().insert(peer);
+        let is_refused = is_kept && !limits.kept_paths.contains(&request.uri().path());
+        let answer = (!is_refused).then(|| router.call(request));
         let in_hand = in_hand.clone();
-        async move { Ok::<_, Infallible>(answer.await?.map(|body| AnswerBody::new(body, in_hand))) }
+        async move {
+            let answer = match answer {
+                Some(answer) => answer.await?,
+                None => all_places_taken(),
+            };
+            Ok::<_, Infallible>(answer.map(|body| AnswerBody::new(body, in_hand)))
+        }
     });
     let stream = TokioIo::new(TimedStream::new(stream, limits.write, in_hand.clone()));
     let connection = http1::Builder::new()
@@ -128,6 +159,10 @@ async fn serve_connection(
     let mut connection = pin!(connection);
     let ended = tokio::select! {
         ended = connection.as_mut() => ended,
+        Ok(()) = &mut is_cut => {
+            debug!("an HTTP connection was closed: its client does not read, and others need the memory");
+            return;
+        }
         _ = &mut close => {
             if !in_hand.is_busy() {
                 return;

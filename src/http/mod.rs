@@ -3,15 +3,20 @@
 
 mod client;
 mod connection_ends;
+mod fair_budget;
 mod in_hand;
 mod limits;
 mod listener;
+mod peer;
 mod places;
 mod served_names;
 mod timed_stream;
 
 pub use client::{ClientError, IncomingAnswer, send_request};
 pub use connection_ends::ConnectionEnds;
+pub use fair_budget::{FairBudget, Held, OverBudget};
+pub use in_hand::{RequestPlace, RequestWait, cut_short};
 pub use limits::WebLimits;
 pub use listener::accept_until;
+pub use peer::Peer;
 pub use served_names::{NameRefused, ServedNames, require_served_name};

@@ -14,6 +14,7 @@ mod inherited_connection;
 mod introduced;
 mod limits;
 mod listener;
+mod local_calls;
 mod memory_charge;
 mod origin;
 mod parted_answer;
@@ -32,6 +33,7 @@ pub(crate) use inherited_connection::{InheritedConnection, InheritedTracker, Int
 pub use introduced::{ConnectionCheck, Introduced};
 pub use limits::RpcLimits;
 pub use listener::{RpcServer, listen};
+pub use local_calls::LocalCalls;
 pub(crate) use origin::origin_of;
 pub use parted_answer::PartedAnswer;
 pub use pending_call::{Answer, PendingCall, RemoteError};

@@ -1,6 +1,6 @@
 //! A call that waits for its answer.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -37,6 +37,8 @@ pub struct PendingCall {
     /// Memory charged until it is answered.
     bytes: usize,
     is_first: bool,
+    /// Whether this process has verified that the user has the role `admin`.
+    has_admin_role: bool,
 }
 
 const IO_EXCEPTION: &str = "java.io.IOException";
@@ -78,7 +80,13 @@ impl PendingCall {
     ) -> Self {
         let bytes = call_bytes + CALL_IN_HAND_BYTES;
         let is_first = connection.begin_call(bytes);
-        Self { connection, id, user, real_user, bytes, is_first }
+        Self { connection, id, user, real_user, bytes, is_first, has_admin_role: false }
+    }
+
+    /// The same of a user whose role was verified.
+    pub(super) fn with_admin_role(mut self, has_admin_role: bool) -> Self {
+        self.has_admin_role = has_admin_role;
+        self
     }
 
     /// The user of the connection.
@@ -89,6 +97,11 @@ impl PendingCall {
     /// The user that acts for the user of the connection, if another does.
     pub fn real_user(&self) -> Option<&Arc<str>> {
         self.real_user.as_ref()
+    }
+
+    /// Whether the user's signature proves the role `admin`; never of a connection from outside.
+    pub fn has_admin_role(&self) -> bool {
+        self.has_admin_role
     }
 
     /// Whether it is the first call on its connection.
@@ -129,6 +142,11 @@ impl PendingCall {
     /// The client's address.
     pub fn address(&self) -> IpAddr {
         self.connection.address()
+    }
+
+    /// The local address of its connection and the client's; none once it is closed.
+    pub fn ends(&self) -> Option<(SocketAddr, SocketAddr)> {
+        self.connection.ends()
     }
 
     /// A number for the client's host.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::clock::Clock;
 use crate::config::Settings;
 use crate::config::settings::{BudgetStoreKind, MarketSettings, SchedulerKind};
-use crate::engine::{AuditEntry, Engine, ForeignState};
+use crate::engine::{AuditEntry, Engine, ForeignState, UNKNOWN_USER};
 use crate::market::BudgetLine;
 use crate::server::{SystemDirAtStart, engine_config, no_minute, write_audit_line};
 use crate::store::{BudgetAtStart, BudgetPublisher, LoadedState, Precedence, Store};
@@ -108,8 +108,7 @@ fn log_imported(path: &Path, changes: &[String]) {
         changes.len()
     );
     for change in changes {
-        // Who may write to the file has no name here.
-        let entry = AuditEntry::new("edit-budget-file", "-").with("file", &path).with("change", change);
+        let entry = AuditEntry::new("edit-budget-file", UNKNOWN_USER).with("file", &path).with("change", change);
         write_audit_line(&entry.to_string());
     }
     log_queues(path, changes);

@@ -116,7 +116,7 @@ impl Daemon {
         let handle = handle.with_broken_invariants(broken_invariants.clone());
         let notifier = Rc::new(Notifier::new(Targets::new(&settings.end_notification_targets)));
         let application_waits = Rc::<ApplicationWaits>::default();
-        let (history_writer, histories) = HistoryWriter::new(owner.clone(), settings, resolver.clone());
+        let (history_writer, user_copies) = HistoryWriter::new(owner.clone(), settings, resolver.clone());
         let handle = handle.with_history_counts(history_writer.counts());
         let effect_handler = EffectHandler {
             owner: owner.clone(),
@@ -125,7 +125,7 @@ impl Daemon {
             resolver,
             submissions,
             notifier,
-            histories,
+            user_copies,
             broken_invariants,
             market_presence,
             switch_waiter: Rc::default(),

@@ -8,11 +8,10 @@ use tokio::task::JoinSet;
 use crate::api::{SwitchPlan, SwitchRefusal};
 use crate::config::settings::LoadOptions;
 use crate::engine::{Event, Reply, SwitchReply};
-use crate::fs::Account;
 use crate::server::{Owner, ReadWish, SwitchWaiter, read_wish};
 use crate::store::{FaultPoint, Health};
 
-use super::handover::{SchedulerAnswer, SchedulerCall, SchedulerRequest};
+use super::handover::{SchedulerAnswer, SchedulerCall, SchedulerRequest, name_of};
 use super::market_opening::MarketOpening;
 
 /// Answers requests about the scheduler while a session serves.
@@ -47,7 +46,7 @@ impl SchedulerControl {
 
     /// Answers a call, unless the next session does.
     async fn answer(&self, mut call: SchedulerCall) {
-        let user = Account::of(call.user).map_or_else(|| call.user.to_string(), |account| account.name);
+        let user = name_of(call.user);
         let answer = match call.request.clone() {
             SchedulerRequest::Show => Ok(self.show().await),
             SchedulerRequest::Plan { class, move_to } => {

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use crate::config::{ConfigError, HostPort};
-use crate::fs::FsError;
+use crate::fs::{FsError, is_permanent};
 use crate::server::{AclFileError, DirectoryError, HostsError};
 use crate::store::{BudgetBackEndError, StoreError};
 
@@ -77,13 +77,37 @@ pub enum ServeError {
 // === impl ServeError ===
 
 impl ServeError {
-    /// Whether the ACL file or the budget file has to be edited first: another start would fail alike.
-    pub fn is_of_content(&self) -> bool {
-        matches!(
-            self,
-            Self::Acl(AclFileError::Line(_) | AclFileError::NotText(_))
-                | Self::Budget(BudgetBackEndError::Line(_) | BudgetBackEndError::Unreadable { .. })
-        )
+    /// Whether another start would fail alike until a person acts: a supervisor must not try again.
+    pub fn is_permanent(&self) -> bool {
+        match self {
+            Self::Store(error) => error.is_permanent(),
+            Self::Budget(error) => match error {
+                BudgetBackEndError::Missing { .. }
+                | BudgetBackEndError::Line(_)
+                | BudgetBackEndError::Unreadable { .. } => true,
+                BudgetBackEndError::File { source, .. } => is_permanent(source),
+                BudgetBackEndError::Store { .. }
+                | BudgetBackEndError::BackEnd { .. }
+                | BudgetBackEndError::Thread(_) => false,
+            },
+            Self::Scheduler(_) => true,
+            Self::Acl(error) => match error {
+                AclFileError::Line(_) | AclFileError::NotText(_) => true,
+                AclFileError::File { source, .. } => source.is_permanent(),
+                AclFileError::Thread(_) => false,
+            },
+            Self::Hosts(error) => match error {
+                HostsError::File(error) => error.is_permanent(),
+                HostsError::NotText(_) => true,
+            },
+            Self::Directory(error) => match error {
+                DirectoryError::System(error) | DirectoryError::StagingRoot(error) => error.is_permanent(),
+                DirectoryError::SafeMode(_) => false,
+            },
+            // A low port. One that is taken becomes free, and an address comes with its network.
+            Self::Port { source, .. } => source.kind() == std::io::ErrorKind::PermissionDenied,
+            Self::Address { .. } | Self::System { .. } | Self::TakeOver(_) | Self::CloseTimeout | Self::Run(_) => false,
+        }
     }
 }
 
@@ -96,5 +120,98 @@ fn state_advice(error: &StoreError) -> &'static str {
         // These texts include it.
         StoreError::Locked { .. } | StoreError::OtherSchema { .. } => "",
         _ => " (jobtracker.state.dir)",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+    use std::path::PathBuf;
+
+    use rustix::io::Errno;
+
+    use crate::fs::FileUri;
+    use crate::store::SchemaFound;
+
+    use super::*;
+
+    fn os(code: Errno) -> io::Error {
+        code.into()
+    }
+
+    fn refused(code: Errno) -> FsError {
+        let (path, expected) = (PathBuf::from("/x"), "a folder");
+        FsError::Refused { action: "create", path, expected, source: os(code) }
+    }
+
+    /// By errno: whether a person must act.
+    const CODES: [(Errno, bool); 14] = [
+        (Errno::NOENT, true),
+        (Errno::ACCESS, true),
+        (Errno::PERM, true),
+        (Errno::NOTDIR, true),
+        (Errno::ISDIR, true),
+        (Errno::ROFS, true),
+        (Errno::EXIST, true),
+        (Errno::INVAL, true),
+        (Errno::NOSPC, false),
+        (Errno::DQUOT, false),
+        (Errno::IO, false),
+        (Errno::MFILE, false),
+        (Errno::NOMEM, false),
+        (Errno::TIMEDOUT, false),
+    ];
+
+    #[test]
+    fn what_only_a_person_can_mend_is_told_by_the_type_of_the_error() {
+        let path = || PathBuf::from("/x");
+        let schema = |found| StoreError::OtherSchema { path: path(), found, expected: 2, copy: None };
+        let sqlite = |code| {
+            let source = rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(code), None);
+            StoreError::Database { action: "open", path: path(), source }
+        };
+        let wrong_owner = || FsError::WrongOwner { path: path(), owner: 7, expected: vec![0] };
+        let mut table: Vec<(ServeError, bool)> = vec![
+            (schema(SchemaFound::Version(9)).into(), true),
+            (schema(SchemaFound::Foreign).into(), true),
+            (StoreError::Damaged { path: path(), text: String::new() }.into(), true),
+            (StoreError::Locked { path: path(), pid: None }.into(), false),
+            (StoreError::NoRoom { path: path(), folder: path(), needed_bytes: 2, free_bytes: 1 }.into(), false),
+            (StoreError::Folder(wrong_owner()).into(), true),
+            (StoreError::Folder(FsError::SymbolicLink { path: path() }).into(), true),
+            (sqlite(rusqlite::ffi::SQLITE_NOTADB).into(), true),
+            (sqlite(rusqlite::ffi::SQLITE_CORRUPT).into(), true),
+            (sqlite(rusqlite::ffi::SQLITE_CANTOPEN).into(), true),
+            (sqlite(rusqlite::ffi::SQLITE_FULL).into(), false),
+            (sqlite(rusqlite::ffi::SQLITE_BUSY).into(), false),
+            (sqlite(rusqlite::ffi::SQLITE_IOERR).into(), false),
+            (BudgetBackEndError::Missing { path: path() }.into(), true),
+            (BudgetBackEndError::Unreadable { path: path(), reason: "not UTF-8" }.into(), true),
+            (BudgetBackEndError::Thread(os(Errno::AGAIN)).into(), false),
+            (AclFileError::NotText(path()).into(), true),
+            (AclFileError::File { source: wrong_owner(), key: "k" }.into(), true),
+            (AclFileError::Thread(os(Errno::AGAIN)).into(), false),
+            (HostsError::NotText(path()).into(), true),
+            (DirectoryError::System(wrong_owner()).into(), true),
+            (DirectoryError::SafeMode(FileUri::local_root()).into(), false),
+            (ServeError::CloseTimeout, false),
+            (ServeError::System { what: "a thread", source: os(Errno::AGAIN) }, false),
+        ];
+        for (code, is_permanent) in CODES {
+            table.extend([
+                (StoreError::File { action: "create", path: path(), source: os(code) }.into(), is_permanent),
+                (StoreError::Folder(refused(code)).into(), is_permanent),
+                (BudgetBackEndError::File { action: "read", path: path(), source: os(code) }.into(), is_permanent),
+                (AclFileError::File { source: refused(code), key: "k" }.into(), is_permanent),
+                (HostsError::File(refused(code)).into(), is_permanent),
+                (DirectoryError::System(refused(code)).into(), is_permanent),
+                (DirectoryError::StagingRoot(refused(code)).into(), is_permanent),
+            ]);
+        }
+        let port = |code| ServeError::Port { key: "k", address: ([127, 0, 0, 1], 80).into(), source: os(code) };
+        table.extend([(port(Errno::ACCESS), true), (port(Errno::ADDRINUSE), false)]);
+        for (error, is_permanent) in table {
+            assert_eq!(error.is_permanent(), is_permanent, "{error:?}");
+        }
     }
 }

@@ -112,7 +112,10 @@ impl DaemonProcess<'_> {
         let (rpc_address, http_address) = (rpc.bound, http.bound);
         let refused = |what| move |source| ServeError::System { what, source };
         let rpc_port = rpc.share().and_then(TcpListener::from_std).map_err(refused("a listener"))?;
-        let (store, opened) = Store::open(store_options(settings, &system_dir))?;
+        let (store, opened) = Store::open(StoreOptions {
+            holds_migration: self.predecessor.is_some(),
+            ..store_options(settings, &system_dir)
+        })?;
         let mut ruling = RulingScheduler::find(settings, opened.choice.as_ref())?;
         if let (None, Some(market)) = (&ruling.settings.market, &self.market) {
             ruling.settings.to_mut().market = Some(market.clone());
@@ -154,7 +157,9 @@ impl DaemonProcess<'_> {
         let (daemon, handle) = Daemon::new(parts);
         let daemon = daemon.with_leftovers(leftovers).with_finished_jobs(store.finished_jobs());
         let quarantine = Rc::new(Quarantine::open(&settings.directories.state));
-        let handle = handle.with_ledger(store.ledger()).with_refused_senders(quarantine.refused_senders());
+        let handle = handle
+            .with_ledger(store.ledger().with_container_slot(settings.containers.slot))
+            .with_refused_senders(quarantine.refused_senders());
         let handle = handle.with_finished_jobs(store.finished_jobs()).with_map_inputs(MapInputs::new(settings));
         let handle = handle.with_job_files(daemon.submissions(), upload_rules(settings), http_address.port());
         let containers_on_disk = ContainersOnDisk::new(store.stored_containers(), settings.containers.slot);
@@ -206,7 +211,9 @@ impl DaemonProcess<'_> {
         }
         let (predecessor, failed_upgrade) = (self.predecessor.take(), self.failed_upgrade.take());
         if let Some(predecessor) = &predecessor {
-            predecessor.report_restored();
+            predecessor.await_permission();
+            store.commit_migration().inspect_err(|error| predecessor.refuse(&error.to_string()))?;
+            predecessor.report_serving();
         }
         let health_reports = self.service.clone().report_health(store.durable(), status.clone());
         let daemon = daemon.with_background_task(async move {

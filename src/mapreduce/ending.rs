@@ -9,7 +9,7 @@ use crate::wire::{CompletionStatus, WString};
 use super::fetch_failures::FetchFailures;
 use super::job::{Job, JobEvent, TaskKey};
 use super::job_state::{Ending, JobOutcome, JobState};
-use super::{JobContext, JobFact, Task, TaskState};
+use super::{Attempt, JobContext, JobFact, Task, TaskState};
 
 // === impl Job: tasks end ===
 
@@ -301,6 +301,13 @@ impl Job {
         }
     }
 
+    /// Kills a job of which nothing can run any more, its cleanup included.
+    pub fn end_at_once(&mut self, why: &str, context: &mut JobContext<'_>) {
+        self.decide_end(JobOutcome::Killed, why.to_owned(), context);
+        self.failure_info = why.to_owned();
+        self.finish_job(JobOutcome::Killed, context);
+    }
+
     /// Ends attempts that wait for their task-cleanup without it: the job's own cleanup removes everything.
     fn abandon_task_cleanups(&mut self, context: &mut JobContext<'_>) {
         for kind in Kind::ALL {
@@ -334,6 +341,36 @@ impl Job {
             failure_info: self.failure_info.clone(),
             counters: context.interner.intern(&(&self.counters(&context.counter_limits).unwrap_or_default()).into()),
         });
+        self.end_live_attempts(context);
+    }
+
+    /// Ends the attempts that outlive the job. KILL_JOB ends them on their trackers, which report nothing of it; until a
+    /// tracker has received it they hold their slots.
+    fn end_live_attempts(&mut self, context: &mut JobContext<'_>) {
+        for key in self.all_task_keys() {
+            let id = self.task_id(key);
+            for position in 0..self.task(key).attempts.len() {
+                let finish_ms = self.finish_ms;
+                let attempt = &mut self.task_mut(key).attempts[position];
+                let state = match attempt.state_without_cleanup() {
+                    None if !attempt.is_active() => continue,
+                    state => state.unwrap_or(AttemptState::Killed),
+                };
+                attempt.enter_state(state, id.attempt(attempt.number), context.violations);
+                if attempt.finish_ms == 0 {
+                    attempt.finish_ms = finish_ms;
+                }
+                self.record_end(key, position, context);
+                self.refresh_task(key, context.violations);
+            }
+        }
+        self.refresh(context);
+    }
+
+    /// Whether an attempt is neither done nor ended.
+    pub fn has_live_attempt(&self) -> bool {
+        let is_live = |attempt: &Attempt| attempt.is_active() || attempt.is_unclean();
+        self.all_task_keys().any(|key| self.task(key).attempts.iter().any(is_live))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::model::{AttemptId, AttemptState, JobId, Priority, RunState};
-use crate::scheduler::constraint::{ChangedDeadline, JobEstimate};
+use crate::scheduler::constraint::{ChangedDeadline, JobEstimate, JobPlan};
 use crate::wire::TaskCompletionEvent;
 
 use super::{AttemptRole, CounterValues, JobSpec, KillRequest, SplitTable};
@@ -27,6 +27,8 @@ pub struct AcceptedJob {
     pub first_attempt: i32,
     /// What is believed of its costs.
     pub estimate: JobEstimate,
+    /// What keeps its deadline; none: it has none, or nothing was promised.
+    pub plan: Option<JobPlan>,
     /// Its job.xml, deflated, for its history. Empty: none, or it is in the store.
     pub job_xml: Arc<[u8]>,
 }
@@ -39,6 +41,11 @@ pub fn job_bytes(spec: &JobSpec, splits: &SplitTable, token_file_bytes: usize) -
 // === impl AcceptedJob ===
 
 impl AcceptedJob {
+    /// Its deadline as it was tested, if slots were promised to keep it.
+    pub fn tested_deadline(&self) -> Option<ChangedDeadline> {
+        self.plan.map(|plan| ChangedDeadline { spec: self.spec.deadline.clone(), plan: Some(plan) })
+    }
+
     /// Approximate memory beside its tasks, bytes.
     pub fn bytes(&self) -> u64 {
         job_bytes(&self.spec, &self.splits, self.token_file.len())

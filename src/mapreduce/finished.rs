@@ -5,7 +5,8 @@ use std::sync::Arc;
 use crate::model::{AttemptState as S, Kind, Now, Violations};
 use crate::scheduler::AppId;
 
-use super::job::{FinishedSummary, Job};
+use super::finished_summary::FinishedSummary;
+use super::job::Job;
 use super::job_state::{JobOutcome, JobState};
 use super::{FinishedJob, SplitTable, StoredJob, TaskState, TrackerLocations};
 

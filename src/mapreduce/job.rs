@@ -6,12 +6,13 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::model::{FactNumber, JobId, Kind, PerKind, Priority, TaskId, TrackerId, Violations, lower, raise};
+use crate::model::{FactNumber, JobId, Kind, PerKind, Priority, RunState, TaskId, TrackerId, Violations, lower, raise};
 use crate::scheduler::constraint::{ChangedDeadline, JobEstimate};
 use crate::scheduler::{AppId, AppSize, AppSpec, HostId, Scheduler, Topology};
-use crate::wire::{CompletionStatus, Counters};
+use crate::wire::CompletionStatus;
 
 use super::fetch_failures::FetchFailures;
+use super::finished_summary::FinishedSummary;
 use super::flaky_hosts::FlakyHosts;
 use super::job_state::{Ending, JobState};
 use super::node_registry::EligibleHosts;
@@ -20,8 +21,8 @@ use super::pending_tasks::{PendingTasks, Racks};
 use super::stragglers::Stragglers;
 use super::task_costs::TaskCosts;
 use super::{
-    AcceptedJob, Attempt, CounterSum, CounterValues, HousekeepingQueue, JobContext, JobFact, JobSpec, SplitHost,
-    SplitTable, Task, TaskState,
+    AcceptedJob, Attempt, CounterSum, HousekeepingQueue, JobContext, JobFact, JobSpec, SplitHost, SplitTable, Task,
+    TaskState,
 };
 
 /// A task of a job by its purpose.
@@ -77,6 +78,8 @@ pub struct Job {
     pub splits: Arc<SplitTable>,
     /// When it was submitted, epoch ms.
     pub submit_ms: i64,
+    /// Its place among submissions; 0: it ended before a restart.
+    pub order: u64,
     /// Start of the wait before its tasks may count as lagging, epoch ms: its submission, or the last restart.
     pub(super) straggler_watch_ms: i64,
     /// When it ended, epoch ms; 0 = not.
@@ -100,7 +103,11 @@ pub struct Job {
     pub(super) state: JobState,
     /// Whether it has left [`JobState::Accepted`] other than by its end: before that it has no tasks to show.
     has_begun: bool,
+    /// Whether it has been [`JobState::Running`].
+    has_run: bool,
     pub(super) ending: Option<Ending>,
+    /// Whether it is shown as unfinished though it is over.
+    is_end_withheld: bool,
     pub(super) failure_info: String,
     pub(super) work: PerKind<Vec<Task>>,
     pub(super) setup: PerKind<Task>,
@@ -139,27 +146,8 @@ pub struct Job {
     pub(super) finished_summary: Option<Box<FinishedSummary>>,
 }
 
-/// What memory keeps of a finished job's tasks.
-#[derive(Clone, Debug)]
-pub(super) struct FinishedSummary {
-    pub(super) counters: Option<CounterValues>,
-}
-
 /// Most hosts that splits of jobs may add to the topology.
 const MAX_HOSTS_NAMED: usize = 200_000;
-
-// === impl FinishedSummary ===
-
-impl FinishedSummary {
-    pub(super) fn of(counters: CounterValues) -> Self {
-        Self { counters: Some(counters) }
-    }
-
-    /// The final counters, already within the limits.
-    pub(super) fn counters(&self) -> Counters {
-        self.counters.as_ref().map(CounterValues::to_counters).unwrap_or_default()
-    }
-}
 
 // === impl Job ===
 
@@ -175,6 +163,8 @@ impl Job {
             bytes: accepted.bytes(),
             first_attempt: accepted.first_attempt,
             estimate: accepted.estimate,
+            order: accepted.order,
+            changed_deadline: accepted.tested_deadline().map(Arc::new),
             ..Self::without_tasks(accepted.id, app, spec, splits, accepted.submit_ms)
         }
     }
@@ -235,6 +225,7 @@ impl Job {
             no_hosts: Arc::new([]),
             racks: FxHashMap::default(),
             submit_ms,
+            order: 0,
             straggler_watch_ms: submit_ms,
             finish_ms: 0,
             last_fact: FactNumber::default(),
@@ -247,7 +238,9 @@ impl Job {
             unknown_attempts: 0,
             state: JobState::Accepted,
             has_begun: false,
+            has_run: false,
             ending: None,
+            is_end_withheld: false,
             failure_info: String::new(),
             work: PerKind::default(),
             setup: PerKind::default(),
@@ -283,6 +276,25 @@ impl Job {
     /// Its state.
     pub fn state(&self) -> JobState {
         self.state
+    }
+
+    /// Its state as clients and pages may know it: while its end is withheld, the one that it had before.
+    pub fn reported_state(&self) -> RunState {
+        match self.state.run_state() {
+            _ if !self.is_end_withheld => self.state.run_state(),
+            _ if self.has_run => RunState::Running,
+            _ => RunState::Prep,
+        }
+    }
+
+    /// Whether its end may be known.
+    pub fn is_end_reported(&self) -> bool {
+        self.is_over() && !self.is_end_withheld
+    }
+
+    /// Withholds its end from clients and pages, or no longer does.
+    pub fn withhold_end(&mut self, is_withheld: bool) {
+        self.is_end_withheld = is_withheld;
     }
 
     /// The decided end, while its cleanup is still to run.
@@ -435,6 +447,7 @@ impl Job {
         if may {
             self.state = next;
             self.has_begun |= next == JobState::Prep;
+            self.has_run |= next == JobState::Running;
         }
         may
     }

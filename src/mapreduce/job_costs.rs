@@ -39,6 +39,11 @@ impl Job {
         self.task_costs.known()
     }
 
+    /// The time of its slowest map that is done, microseconds; none: none is.
+    pub fn slowest_map_us(&self) -> Option<u64> {
+        self.task_costs.slowest_map_us()
+    }
+
     /// What its first maps cost, once enough of them are done: a tenth, but no fewer than three.
     pub fn first_maps_us_per_mb(&self) -> Option<u64> {
         let enough = self.spec.maps.div_ceil(PART_OF_FIRST_MAPS).max(FIRST_MAPS);

@@ -123,7 +123,7 @@ impl Job {
     pub fn launch_setup(&mut self, kind: Kind, tracker: TrackerId, context: &mut JobContext<'_>) -> Launch {
         let launch =
             self.add_attempt(TaskKey::Setup(kind), AttemptRole::JobSetup, tracker, context.now, context.violations);
-        context.scheduler.occupy_slots(tracker, kind, launch.slots);
+        context.scheduler.begin_housekeeping(self.app, tracker, kind, launch.slots, context.now.mono_ms);
         self.refresh_housekeeping(context.housekeeping);
         launch
     }
@@ -132,7 +132,7 @@ impl Job {
     pub fn launch_cleanup(&mut self, kind: Kind, tracker: TrackerId, context: &mut JobContext<'_>) -> Launch {
         let launch =
             self.add_attempt(TaskKey::Cleanup(kind), AttemptRole::JobCleanup, tracker, context.now, context.violations);
-        context.scheduler.occupy_slots(tracker, kind, launch.slots);
+        context.scheduler.begin_housekeeping(self.app, tracker, kind, launch.slots, context.now.mono_ms);
         self.refresh_housekeeping(context.housekeeping);
         launch
     }
@@ -158,7 +158,7 @@ impl Job {
             attempt.phase = Phase::Cleanup;
             attempt.launch_mono_ms = context.now.mono_ms;
             self.trackers.insert(tracker);
-            context.scheduler.start_task_cleanup(tracker, kind);
+            context.scheduler.begin_task_cleanup(self.app, tracker, kind, context.now.mono_ms);
             let attempt = self.task_id(key).attempt(number);
             break Some(Launch { key, attempt, role: AttemptRole::TaskCleanup, slots: 1 });
         };

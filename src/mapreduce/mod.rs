@@ -10,6 +10,7 @@ mod fact;
 mod failed_ranges;
 mod fetch_failures;
 mod finished;
+mod finished_summary;
 mod flaky_hosts;
 mod job;
 mod job_context;

@@ -1,6 +1,6 @@
 //! Applies a tracker's report on an attempt to its task and job (1.2.1 `JobInProgress.updateTaskStatus`).
 
-use crate::model::{AttemptId, AttemptState, Kind, Now, TrackerId, Violations};
+use crate::model::{AttemptId, AttemptState, Kind, Now, TrackerId};
 use crate::scheduler::{EndedReservation, Scheduler};
 use crate::wire::TaskStatus;
 use crate::wire::limits::{JOB_DIAGNOSTICS_BYTES, SHORT_DIAGNOSTICS_BYTES, shorten};
@@ -53,6 +53,9 @@ impl Job {
             };
         };
         self.limit_diagnostics(&mut report);
+        if self.is_over() {
+            return self.apply_report_after_end(key, position, &report, tracker, context);
+        }
         let over = self.is_over_or_ending();
         let skipping = self.is_skipping(key);
         let task = self.task_mut(key);
@@ -250,6 +253,10 @@ impl Job {
         context: &mut JobContext<'_>,
     ) {
         let Some(position) = self.task(key).position(number) else { return };
+        if self.is_over() {
+            self.free_slot(key, position, context.scheduler, self.finish_ms);
+            return;
+        }
         let attempt = &mut self.task_mut(key).attempts[position];
         let state = effective_state(state, attempt.kill_request, false, false);
         if report_effect(attempt.state, state, attempt.cleanup_tracker.is_some()) != ReportEffect::Transition {
@@ -288,18 +295,42 @@ impl Job {
         }
     }
 
-    /// Releases the slot of an attempt that its tracker purged with the finished job, without a report.
-    pub fn release_after_end(&mut self, id: AttemptId, scheduler: &mut Scheduler, violations: &mut Violations) {
+    /// Applies a report on an attempt that ended with its job, whose tracker has not received KILL_JOB yet.
+    fn apply_report_after_end(
+        &mut self,
+        key: TaskKey,
+        position: usize,
+        report: &TaskStatus,
+        tracker: TrackerId,
+        context: &mut JobContext<'_>,
+    ) -> ReportResult {
+        let finish_ms = self.finish_ms;
+        let attempt = &mut self.task_mut(key).attempts[position];
+        if attempt.tracker != tracker && attempt.cleanup_tracker != Some(tracker) {
+            return ReportResult {
+                order: is_live(report.state).then_some(AttemptOrder::Kill),
+                ..ReportResult::default()
+            };
+        }
+        attempt.reported = true;
+        let started = report.state != AttemptState::Unassigned && !std::mem::replace(&mut attempt.started, true);
+        let has_left_node = attempt.holds_slot && !is_live(report.state);
+        if has_left_node {
+            if report.start_ms > 0 && attempt.start_ms == 0 {
+                attempt.start_ms = report.start_ms.min(finish_ms);
+            }
+            self.free_slot(key, position, context.scheduler, finish_ms);
+            // Says that its slots are free.
+            self.record_end(key, position, context);
+        }
+        ReportResult { started, has_left_node, ..ReportResult::default() }
+    }
+
+    /// Releases the slots of an attempt whose tracker is lost or purged it with the finished job, without a report.
+    pub fn release_after_end(&mut self, id: AttemptId, scheduler: &mut Scheduler) {
         let Some(key) = self.key_of(id.task) else { return };
         let Some(position) = self.task(key).position(id.number) else { return };
-        let finish_ms = self.finish_ms;
-        self.free_slot(key, position, scheduler, finish_ms);
-        let attempt = &mut self.task_mut(key).attempts[position];
-        if attempt.is_active() {
-            attempt.enter_state(AttemptState::Killed, id, violations);
-        } else if let Some(state) = attempt.state_without_cleanup() {
-            attempt.enter_state(state, id, violations);
-        }
+        self.free_slot(key, position, scheduler, self.finish_ms);
     }
 
     /// Releases the slots of an attempt, or that of its task-cleanup.
@@ -316,7 +347,7 @@ impl Job {
             attempt.finish_ms = now_ms;
         }
         match (attempt.cleanup_tracker.take(), attempt.role) {
-            (Some(tracker), _) => scheduler.end_task_cleanup(tracker, kind),
+            (Some(tracker), _) => scheduler.finish_task_cleanup(app, tracker, kind, attempt.launch_mono_ms),
             (None, AttemptRole::Work) => {
                 let (tracker, slots) = (attempt.tracker, attempt.slots);
                 let place = (attempt.launch_mono_ms, attempt.number);
@@ -328,7 +359,9 @@ impl Job {
                     self.slot_holders[kind].remove(&(place.0, task, place.1));
                 }
             }
-            (None, _) => scheduler.release_slots(attempt.tracker, kind, attempt.slots),
+            (None, _) => {
+                scheduler.end_housekeeping(app, attempt.tracker, kind, attempt.slots, attempt.launch_mono_ms);
+            }
         }
     }
 
@@ -351,7 +384,7 @@ impl Job {
         *total_ms = total_ms.saturating_add(i64::try_from(held_ms).unwrap_or(i64::MAX));
     }
 
-    fn record_end(&mut self, key: TaskKey, position: usize, context: &mut JobContext<'_>) {
+    pub(super) fn record_end(&mut self, key: TaskKey, position: usize, context: &mut JobContext<'_>) {
         let id = self.task_id(key);
         let attempt = &self.task(key).attempts[position];
         context.facts.push(JobFact::AttemptEnded(Box::new(EndedAttempt {

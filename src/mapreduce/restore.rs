@@ -88,7 +88,7 @@ impl Job {
     }
 
     /// The keys of all tasks that exist.
-    fn all_task_keys(&self) -> impl Iterator<Item = TaskKey> + use<> {
+    pub(super) fn all_task_keys(&self) -> impl Iterator<Item = TaskKey> + use<> {
         let tasks = |kind: Kind| u32::try_from(self.work[kind].len()).unwrap_or(u32::MAX);
         let total = PerKind::new(tasks(Kind::Map), tasks(Kind::Reduce));
         Kind::ALL.into_iter().flat_map(move |kind| {
@@ -106,7 +106,7 @@ impl Job {
         let is_live = stored.is_live();
         let cleanup_tracker = stored.active_cleanup_tracker().map(|name| location_of(name).tracker);
         let phase = if cleanup_tracker.is_some() { Phase::Cleanup } else { first_phase(kind) };
-        let attempt = Attempt {
+        let mut attempt = Attempt {
             // It may have started, so it needs a task-cleanup if it is lost.
             state: if is_live { AttemptState::Running } else { stored.state },
             cleanup_tracker,
@@ -126,6 +126,10 @@ impl Job {
             counters: stored.counters,
             ..Attempt::launched(stored.id.number, stored.role, phase, at.tracker, launch_time(stored.launch_ms, now))
         };
+        if cleanup_tracker.is_some() {
+            // When its task-cleanup was launched is not known: it counts as just launched.
+            attempt.launch_mono_ms = now.mono_ms;
+        }
         let named = [at.tracker].into_iter().chain(stored.cleanup_tracker.iter().map(|name| location_of(name).tracker));
         self.trackers.extend(named);
         self.count_launch(key, stored.role, &at);
@@ -161,9 +165,14 @@ impl Job {
             let (app, kind) = (self.app, key.kind());
             for attempt in self.task(key).attempts.iter().filter(|attempt| attempt.holds_slot) {
                 match (attempt.cleanup_tracker, attempt.role) {
-                    (Some(tracker), _) => scheduler.start_task_cleanup(tracker, kind),
+                    (Some(tracker), _) => {
+                        scheduler.begin_task_cleanup(app, tracker, kind, attempt.launch_mono_ms);
+                    }
                     (None, AttemptRole::Work) => scheduler.add_running(app, kind, attempt.tracker, attempt.slots),
-                    (None, _) => scheduler.occupy_slots(attempt.tracker, kind, attempt.slots),
+                    (None, _) => {
+                        let Attempt { tracker, slots, launch_mono_ms, .. } = *attempt;
+                        scheduler.begin_housekeeping(app, tracker, kind, slots, launch_mono_ms);
+                    }
                 }
             }
             self.refresh_releasing(key, scheduler);

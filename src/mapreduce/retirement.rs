@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use crate::model::{CounterLimits, Kind, PerKind};
 
-use super::job::{FinishedSummary, Job};
+use super::finished_summary::FinishedSummary;
+use super::job::Job;
 use super::{CounterInterner, SplitTable};
 
 // === impl Job: retirement ===

@@ -15,6 +15,8 @@ const ONE: u128 = 1_000_000;
 pub(super) struct TaskCosts {
     /// Of the slowest map, microseconds per MB.
     map_us_per_mb: Option<u64>,
+    /// Of the slowest map, microseconds, whatever its input.
+    slowest_map_us: Option<u64>,
     /// Of the slowest reduce, microseconds per MB.
     reduce_us_per_mb: Option<u64>,
     /// Input and output of maps whose output is known, bytes.
@@ -46,6 +48,11 @@ impl TaskCosts {
         self.map_us_per_mb
     }
 
+    /// Of the slowest map, microseconds.
+    pub(super) fn slowest_map_us(&self) -> Option<u64> {
+        self.slowest_map_us
+    }
+
     /// Adds a map that has succeeded; `largest`: the largest input of one, bytes.
     pub(super) fn add_map(&mut self, attempt: &Attempt, input: u64, largest: u64) {
         let (input, largest) = (u128::from(input), u128::from(largest));
@@ -54,8 +61,11 @@ impl TaskCosts {
             self.input = self.input.saturating_add(input);
             self.output = self.output.saturating_add(output.into());
         }
+        let took_ms = time_ms(attempt.start_ms, attempt.finish_ms);
+        let took_us = u64::try_from(took_ms.saturating_mul(1_000)).unwrap_or(u64::MAX);
+        self.slowest_map_us = self.slowest_map_us.max((took_us > 0).then_some(took_us));
         if input.saturating_mul(2) >= largest {
-            let cost = us_per_mb(time_ms(attempt.start_ms, attempt.finish_ms), input);
+            let cost = us_per_mb(took_ms, input);
             self.map_us_per_mb = self.map_us_per_mb.max(cost);
         }
     }

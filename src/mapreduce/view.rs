@@ -42,7 +42,7 @@ impl Job {
             map_progress: self.progress(Kind::Map),
             reduce_progress: self.progress(Kind::Reduce),
             cleanup_progress: if self.is_over() { 1.0 } else { done(&self.cleanup.map, &self.cleanup.reduce) },
-            run_state: self.state.run_state(),
+            run_state: self.reported_state(),
             start_ms: self.submit_ms,
             user: Text(self.spec.user.clone()),
             priority: self.priority,
@@ -203,7 +203,7 @@ impl Job {
 
     /// Whether clients count it among the jobs to complete.
     pub fn is_to_complete(&self) -> bool {
-        matches!(self.state.run_state(), RunState::Prep | RunState::Running)
+        matches!(self.reported_state(), RunState::Prep | RunState::Running)
     }
 
     /// Whether it is RUNNING.

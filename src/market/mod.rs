@@ -14,15 +14,16 @@ mod tests;
 
 pub use money::{
     Account, Allowance, AllowanceTerms, AppliedBudgetFile, Bidding, BudgetFileError, BudgetLine, Charge, Consumer,
-    ContainerUse, Interval, KeyId, LedgerAccount, LedgerEntry, LedgerTotals, MAX_ORDERS_OF_QUEUE, MAX_QUEUES,
-    MOST_MISSED_PERIODS, MOST_NOTE_CHARACTERS, Market, MarketConfig, MarketFact, OpenBids, Order, OrderEnd,
-    PaidAllowances, Published, QueueChange, QueueTick, QueueUse, Quote, Reason, ReplayGuard, ReplayRefusal,
-    RoundingRemainder, Share, Stamp, Tick, budget_file,
+    ContainerUse, EVERYONE, ForgottenStamps, HeldChange, Holding, Interval, KeyId, LaidCharge, LedgerAccount,
+    LedgerEntry, LedgerTotals, MAX_ORDERS_OF_QUEUE, MAX_QUEUES, MOST_MISSED_PERIODS, MOST_NOTE_CHARACTERS, Market,
+    MarketConfig, MarketFact, Meter, Metered, MeteredUse, OpenBids, Order, OrderEnd, PaidAllowances, Part, Published,
+    QueueChange, QueueTick, QueueUse, Quote, Reason, ReplayGuard, ReplayRefusal, RoundingRemainder, Share, Signature,
+    SignedTextId, SlotHolder, Stamp, Tick, budget_file, divide_slots,
 };
 pub use requests::{
     Acl, AclEditError, AclEntry, AclError, AclProblem, AclText, Answer, DeadlineWords, Denial, ErrorClass,
     HandledRequest, HistoryPage, JobAnswer, JobDenied, JobRequest, JobRequestError, JobRequestKind, JobSignature,
     JobUpload, Key, MAX_RETIRING_MS, MarketError, Operation, OperationKind, OrderError, ParseQuery, ParsedQuery,
-    QueryError, QueueInfo, ReportKind, ReportRequest, RetiringKey, Role, ServletRequest, SignatureError, Spans,
-    StatementPage, VerifiedUser, answer, job_signature, signature,
+    QueryError, QueueInfo, ReportFilter, ReportKind, ReportRequest, RetiringKey, Role, ServletRequest, SignatureError,
+    Spans, StatementPage, VerifiedUser, answer, job_signature, signature,
 };

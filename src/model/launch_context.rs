@@ -116,6 +116,9 @@ pub enum LogOverflow {
     Kill,
 }
 
+/// Memory of a text beside its bytes.
+const TEXT_BYTES: usize = 32;
+
 fn default_kill_grace_ms() -> u64 {
     LaunchContext::DEFAULT_KILL_GRACE_MS
 }
@@ -131,6 +134,39 @@ impl LaunchContext {
     pub const DEFAULT_KILL_GRACE_MS: u64 = 5_000;
     /// The placeholder unless set.
     pub const DEFAULT_PLACEHOLDER: &str = "{}";
+
+    /// Memory that it takes, bytes.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        let Self {
+            command,
+            environment,
+            local_resources,
+            working_directory,
+            stdout,
+            stderr,
+            time_limit_ms: _,
+            kill_grace_ms: _,
+            log_overflow: _,
+            placeholder,
+            values_from,
+        } = self;
+        let of_output = |place: &OutputPlace| match place {
+            OutputPlace::File(path) => path.len(),
+            OutputPlace::Log | OutputPlace::Nowhere => 0,
+        };
+        let of_resource = |resource: &LocalResource| match resource {
+            LocalResource::Brought(BroughtResource { resource, sha256, .. }) => resource.len() + sha256.len(),
+            LocalResource::Content(ContentResource { content, .. }) => content.len(),
+        };
+        let texts: usize = command.iter().map(|text| TEXT_BYTES + text.len()).sum::<usize>()
+            + environment.iter().map(|(name, value)| 2 * TEXT_BYTES + name.len() + value.len()).sum::<usize>()
+            + local_resources.iter().map(|(name, of)| 4 * TEXT_BYTES + name.len() + of_resource(of)).sum::<usize>()
+            + [working_directory, placeholder, values_from].into_iter().flatten().map(String::len).sum::<usize>()
+            + of_output(stdout)
+            + of_output(stderr);
+        (size_of::<Self>() + texts) as u64
+    }
 
     /// A context that runs a command, with every default.
     #[must_use]

@@ -41,7 +41,7 @@ pub use decimal::Decimal;
 pub use delegation_settings::DelegationSettings;
 pub use end_notification::EndNotification;
 pub use fact_number::FactNumber;
-pub use hex::hex;
+pub use hex::{from_hex, hex};
 pub use id::{AttemptId, IdError, Identifier, JobId, TaskId};
 pub use kind::{Kind, PerKind};
 pub use launch_context::{

@@ -84,6 +84,7 @@ impl Scheduler {
         raise(&mut self.totals.running[kind], 1_u32, &mut self.violations);
         raise(&mut self.totals.held[kind], slots, &mut self.violations);
         self.rekey_after_usage(home, kind);
+        self.note_held(id, kind.into(), slots.into());
         self.notify(&Change::Usage { app: id, pool: kind.into() });
     }
 
@@ -110,6 +111,7 @@ impl Scheduler {
         lower(&mut self.totals.running[kind], 1_u32, &mut self.violations);
         lower(&mut self.totals.held[kind], slots, &mut self.violations);
         self.rekey_after_usage(home, kind);
+        self.note_held(id, kind.into(), -i64::from(slots));
         self.wake_after_release(id, kind.into());
         if self.orders.container.has_parked() || !self.parked_apps.container.is_empty() {
             // A limit on containers may count slots too.

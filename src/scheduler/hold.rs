@@ -63,6 +63,13 @@ pub enum Hold {
         /// Slots held.
         held: u32,
     },
+    /// Its deadline gives it slots from a later moment on, and none is free for as long as one of its tasks lasts before.
+    PlannedStart {
+        /// Kind of the slots.
+        kind: Kind,
+        /// When, epoch ms.
+        start_ms: i64,
+    },
     /// All slots that are free are promised to apps with deadlines.
     PromisedToDeadlines {
         /// Kind of the slots.

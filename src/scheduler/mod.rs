@@ -60,6 +60,8 @@ mod state;
 mod temporary_groups;
 mod topology;
 mod trial;
+mod usage_change;
+mod usage_log;
 mod verdict;
 mod view;
 
@@ -90,3 +92,4 @@ pub use room_round::{Holder, NodeRoom, OverQueue, RoomRound, RoundOutcome, Short
 pub use scheduling_info::GroupReport;
 pub use state::{AddAppError, GroupUsage, Scheduler};
 pub use topology::{CacheLevels, HostId, Level, RackId, Topology, rack_path};
+pub use usage_change::UsageChange;

@@ -16,7 +16,7 @@ use super::admission::{AppRefusal, NewApp};
 use super::app::App;
 use super::capacity::CapacityConfig;
 use super::change::{Change, Reaction};
-use super::constraint::{AppDeadline, TimedWork, WhatIf};
+use super::constraint::{AppDeadline, JobPlan, TimedWork, WhatIf};
 use super::container::offered_container::OfferedContainer;
 use super::detail::{AppDetail, GroupDetail};
 use super::fair::allocations::Allocations;
@@ -95,22 +95,21 @@ pub struct LaunchRules {
 
 /// An order of groups and apps, limits on a heartbeat, and reasons to refuse.
 pub(super) trait Policy: fmt::Debug + Send {
-    /// Whether an app may be added now; by default all may.
-    fn check_new_app(&self, _app: &NewApp<'_>, _view: &View<'_>) -> Result<(), AppRefusal> {
-        Ok(())
+    /// Whether an app may be added now, and what keeps its deadline; by default all may.
+    fn check_new_app(&self, _app: &NewApp<'_>, _view: &View<'_>) -> Result<Option<JobPlan>, AppRefusal> {
+        Ok(None)
     }
 
-    /// The least maps at a time that keep another deadline of an app now, whose refusal has that name; by default nothing
-    /// is asked of deadlines.
+    /// What keeps another deadline of an app now, whose refusal has that name; by default nothing is asked of deadlines.
     fn check_deadline(
         &self,
         _app: &App,
         _name: &str,
-        deadline: &AppDeadline,
+        _deadline: &AppDeadline,
         _now: Now,
         _view: &View<'_>,
-    ) -> Result<u32, AppRefusal> {
-        Ok(deadline.work.maps)
+    ) -> Result<Option<JobPlan>, AppRefusal> {
+        Ok(None)
     }
 
     /// What admission would say of a deadline now; none where deadlines are not kept.

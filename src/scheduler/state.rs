@@ -13,8 +13,9 @@ use super::admission::{AppRefusal, NewApp};
 use super::app::App;
 use super::capacity::CapacityConfig;
 use super::change::{Change, Moves};
-use super::constraint::{AppDeadline, ConstraintConfig, TimedWork, WhatIf};
+use super::constraint::{AppDeadline, ConstraintConfig, JobPlan, TimedWork, WhatIf};
 use super::container::state::ContainerState;
+use super::detail::AppDetail;
 use super::fair::allocations::Allocations;
 use super::fair::options::FairOptions;
 use super::group::Groups;
@@ -23,6 +24,7 @@ use super::node::Node;
 use super::order::{GroupTree, Order};
 use super::policy::{LaunchRules, Policy};
 use super::reservation::EndedReservation;
+use super::usage_change::UsageChange;
 use super::view::View;
 use super::{
     Allocation, AppId, AppSize, AppSpec, FifoOptions, GroupBusy, GroupId, HostId, Level, PolicyOptions, Topology,
@@ -80,6 +82,8 @@ pub struct Scheduler {
     /// Requests of the policy; empty between two calls.
     pub(super) moves: Moves,
     pub(super) ended_reservations: Vec<EndedReservation>,
+    /// Changes of usage since they were last taken; none: they are not logged.
+    pub(super) usage_log: Option<Vec<UsageChange>>,
     pub(super) violations: Violations,
 }
 
@@ -167,6 +171,7 @@ impl Scheduler {
             containers: ContainerState::default(),
             moves: Moves::default(),
             ended_reservations: Vec::new(),
+            usage_log: None,
             violations: Violations::default(),
         }
     }
@@ -384,7 +389,7 @@ impl Scheduler {
     ///
     /// # Errors
     /// The limit that refuses it.
-    pub fn check_new_app(&self, app: &NewApp<'_>) -> Result<(), AppRefusal> {
+    pub fn check_new_app(&self, app: &NewApp<'_>) -> Result<Option<JobPlan>, AppRefusal> {
         let Self { groups, totals, apps, nodes, .. } = self;
         self.policy.check_new_app(app, &View { groups, totals, apps, nodes })
     }
@@ -446,14 +451,19 @@ impl Scheduler {
         }
     }
 
-    /// The least maps at a time that keep another deadline of an app, whose refusal has that name; zero for an unknown
-    /// app.
+    /// What keeps another deadline of an app, whose refusal has that name.
     ///
     /// # Errors
     /// Why it cannot be kept.
-    pub fn check_deadline(&self, id: AppId, name: &str, deadline: &AppDeadline, now: Now) -> Result<u32, AppRefusal> {
+    pub fn check_deadline(
+        &self,
+        id: AppId,
+        name: &str,
+        deadline: &AppDeadline,
+        now: Now,
+    ) -> Result<Option<JobPlan>, AppRefusal> {
         let Self { groups, totals, apps, nodes, policy, .. } = self;
-        let Some(app) = apps.get(&id) else { return Ok(0) };
+        let Some(app) = apps.get(&id) else { return Ok(None) };
         policy.check_deadline(app, name, deadline, now, &View { groups, totals, apps, nodes })
     }
 
@@ -461,6 +471,14 @@ impl Scheduler {
     pub fn what_if(&self, timed: &TimedWork) -> Option<WhatIf> {
         let Self { groups, totals, apps, nodes, .. } = self;
         self.policy.what_if(timed, &View { groups, totals, apps, nodes })
+    }
+
+    /// Whether an app still has maps to run when the slots promised for them are no more.
+    pub fn is_promise_over(&self, id: AppId) -> bool {
+        self.apps.get(&id).is_some_and(|app| match self.policy.app_detail(app) {
+            AppDetail::Due(detail) => detail.is_promise_over,
+            _ => false,
+        })
     }
 
     /// Apps that missed their deadlines since the last call and are to be killed for it.

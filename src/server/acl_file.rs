@@ -18,8 +18,11 @@ use tokio::time::timeout;
 
 use crate::clock::wall_ms;
 use crate::config::keys;
+use crate::engine::{AuditEntry, UNKNOWN_USER};
 use crate::fs::{FsError, access_of_others, open_named_by_conf};
 use crate::market::{Acl, AclError, RetiringKey};
+
+use super::audit_log::write_audit_line;
 
 /// Maximum file size, bytes.
 const MAX_BYTES: u64 = 64 << 20;
@@ -208,7 +211,11 @@ impl List {
                     };
                     tracing::info!("{path}: {users} users may sign ({admins} administrators){old}");
                 }
-                self.current.store(Arc::new(acl));
+                let acl = Arc::new(acl);
+                let before = self.current.swap(Arc::clone(&acl));
+                for entry in edits(&before, &acl, &self.path) {
+                    write_audit_line(&entry.to_string());
+                }
                 None
             }
             Err(wrong) => Some(format!("{wrong}; the last good list stays in force")),
@@ -218,6 +225,32 @@ impl List {
             tracing::warn!("{text}");
         }
     }
+}
+
+/// What an edit has changed. Who edited the file is unknown; no key is named.
+fn edits(before: &Acl, after: &Acl, path: &Path) -> Vec<AuditEntry> {
+    let entry = |verb, user: &str| AuditEntry::new(verb, UNKNOWN_USER).with("name", user);
+    let removed = before.users().filter(|user| after.get(user).is_none());
+    let mut edits: Vec<AuditEntry> = removed.map(|user| entry("user-remove", user)).collect();
+    for user in after.users() {
+        let (Some(is), was) = (after.get(user), before.get(user)) else { continue };
+        let role = is.role;
+        match was {
+            None => edits.push(entry("user-add", user).with("role", role)),
+            Some(was) => {
+                if was.role != is.role {
+                    edits.push(entry("user-role", user).with("role", role));
+                }
+                let retiring = |acl: &Acl| acl.keys_of(user).skip(1).cloned().collect::<Vec<_>>();
+                if was.key != is.key {
+                    edits.push(entry("user-key", user).with("old-keys", retiring(after).len()));
+                } else if retiring(before).iter().any(|old| !retiring(after).contains(old)) {
+                    edits.push(entry("user-key-end", user).with("old-keys", retiring(after).len()));
+                }
+            }
+        }
+    }
+    edits.into_iter().map(|entry| entry.with("file", path.display())).collect()
 }
 
 // === impl FileMark ===
@@ -274,6 +307,8 @@ fn read_text(path: &Path, key: &'static str) -> Result<String, AclFileError> {
 
 #[cfg(test)]
 mod tests {
+    use crate::market::Key;
+
     use super::*;
 
     fn file(text: &str) -> (tempfile::TempDir, PathBuf) {
@@ -311,6 +346,26 @@ mod tests {
         std::fs::remove_file(retiring_path(&path)).unwrap();
         assert_eq!(keys(acl.latest().await), 1);
         assert_eq!(acl.error(), None);
+    }
+
+    #[test]
+    fn each_edited_user_is_a_line_of_the_audit_log_and_no_key_is_in_it() {
+        let old_key = |user: &str| RetiringKey { user: user.to_owned(), until_ms: 9, key: Key::new("secret0") };
+        let acl = |text: &str| Acl::parse(text, "acl").unwrap();
+        let before = acl("alice user secret1\nbob user secret2\ncarol user secret3\ndave user secret4\n");
+        let before = before.with_retiring([old_key("dave")]);
+        let after = acl("alice user new-secret\nbob admin secret2\ndave user secret4\nerin user secret5\n");
+        let after = after.with_retiring([old_key("alice")]);
+        let lines: Vec<String> = edits(&before, &after, Path::new("/a")).iter().map(ToString::to_string).collect();
+        let expected = [
+            "user-remove user=- name=carol file=/a",
+            "user-key user=- name=alice old-keys=1 file=/a",
+            "user-role user=- name=bob role=admin file=/a",
+            "user-key-end user=- name=dave old-keys=0 file=/a",
+            "user-add user=- name=erin role=user file=/a",
+        ];
+        assert_eq!(lines, expected);
+        assert!(edits(&after, &after, Path::new("/a")).is_empty());
     }
 
     #[test]

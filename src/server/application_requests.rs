@@ -1,7 +1,7 @@
 //! Requests about applications: one step of the engine each, answered once its facts are durable, and held while the
 //! engine has nothing to say.
 
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -12,9 +12,10 @@ use crate::engine::{
     ApplicationAnswer, ApplicationCaller, ApplicationQuestion, ApplicationRefusal, ApplicationRequest, ApplicationWait,
     Event, Reply,
 };
+use crate::http::cut_short;
 use crate::model::{ApplicationId, FactNumber};
 use crate::store::FaultPoint;
-use crate::web::ApplicationReply;
+use crate::web::{ApplicationReply, NewsWait};
 
 use super::answer_memory::MemoryReservation;
 use super::application_waits::{ApplicationWaits, TOGETHER, Waiting, application_of};
@@ -33,8 +34,8 @@ const ROW_BYTES: usize = 2 << 10;
 #[derive(Debug)]
 pub(super) struct ApplicationOfWeb {
     pub(super) request: ApplicationRequest,
-    /// How long it may wait for news, ms.
-    pub(super) wait_ms: u64,
+    /// How long it may wait for news.
+    pub(super) wait: NewsWait,
     pub(super) reply: oneshot::Sender<ApplicationReply>,
 }
 
@@ -92,7 +93,7 @@ impl ApplicationOfWeb {
 
     /// The engine's step; what is left to do.
     fn take(self, owner: &Rc<Owner>, waits: &Rc<ApplicationWaits>) -> Option<Answering> {
-        let Self { request, wait_ms, reply } = self;
+        let Self { request, wait: patience, reply } = self;
         if let Some(why) = owner.store_complaint() {
             // Nothing of the request is done, so that its signature may come again. The requester may have left.
             let _ = reply.send(Err(ApplicationRefusal::Unavailable(why)));
@@ -118,7 +119,7 @@ impl ApplicationOfWeb {
         let (owner, waits) = (owner.clone(), waits.clone());
         if let Some(wait) = wait_of(&answer) {
             let taken = owner.last_fact();
-            return Some(Box::pin(hold(owner, waits, wait, wait_ms, taken, reply)));
+            return Some(Box::pin(hold(owner, waits, wait, patience, taken, reply)));
         }
         reserve_for(&owner, &answer, &mut reservation);
         Some(Box::pin(async move {
@@ -138,23 +139,25 @@ impl TakenCall {
     }
 }
 
-/// Holds a request until there is news, its time is over, a newer call takes over, or the server ends all waits. `taken`:
+/// Holds a request until there is news, its time is over or cut, a newer call takes over, or the server ends all waits. `taken`:
 /// the facts of the call itself, which must be durable before any answer to it.
 async fn hold(
     owner: Rc<Owner>,
     waits: Rc<ApplicationWaits>,
     wait: ApplicationWait,
-    wait_ms: u64,
+    patience: NewsWait,
     taken: FactNumber,
     mut reply: oneshot::Sender<ApplicationReply>,
 ) {
-    let until_ms = owner.clock().mono_ms().saturating_add(wait_ms);
+    let until_ms = owner.clock().mono_ms().saturating_add(patience.ms);
+    let mut cut = pin!(cut_short(patience.cut));
     // Without a place it is answered at once.
     let waiting = waits.begin(wait);
     let (answer, wait_for) = loop {
         let changed = match &waiting {
             Some(waiting) => tokio::select! {
                 changed = next_change(&owner, waiting, until_ms) => changed,
+                () = &mut cut => Change::Over,
                 () = reply.closed() => return,
             },
             None => Change::Over,

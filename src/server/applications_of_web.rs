@@ -1,23 +1,23 @@
 //! Requests of the web server about applications.
 
 use crate::engine::{ApplicationAnswer, ApplicationRefusal, ApplicationRequest};
-use crate::web::{ApplicationAccess, ApplicationOwner, ApplicationReply, OwnerGone};
+use crate::web::{ApplicationAccess, ApplicationOwner, ApplicationReply, NewsWait, OwnerGone};
 
 use super::application_users::ApplicationUsers;
 use super::applications_on_disk::{DiskReply, DiskRequest};
 use super::handle::OwnerHandle;
 
 impl ApplicationOwner for OwnerHandle {
-    async fn application(&self, request: ApplicationRequest, wait_ms: u64) -> Result<ApplicationReply, OwnerGone> {
+    async fn application(&self, request: ApplicationRequest, wait: NewsWait) -> Result<ApplicationReply, OwnerGone> {
         let disk = self.applications_on_disk.as_ref().zip(DiskRequest::of(&request));
-        let waiting = self.waiting_calls.begin(wait_ms);
-        let reply = self.ask_application(request, wait_ms).await?;
+        let waiting = self.waiting_calls.begin(wait.ms);
+        let reply = self.ask_application(request, wait).await?;
         drop(waiting);
         let reply = match disk {
             None => reply,
             Some((disk, asked)) => match disk.add_to(asked, reply).await {
                 Ok(DiskReply::Reply(reply)) => reply,
-                Ok(DiskReply::Ask(request)) => self.ask_application(request, 0).await?,
+                Ok(DiskReply::Ask(request)) => self.ask_application(request, NewsWait::default()).await?,
                 Err(refusal) => Err(refusal),
             },
         };

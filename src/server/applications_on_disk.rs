@@ -74,7 +74,7 @@ impl DiskRequest {
         let question = match question {
             ApplicationQuestion::Submit { digest, .. } => DiskQuestion::Submit(*digest),
             ApplicationQuestion::List(filter) => DiskQuestion::List(filter.clone()),
-            ApplicationQuestion::Show { .. } => DiskQuestion::Show,
+            ApplicationQuestion::Show { .. } | ApplicationQuestion::ShowRows { .. } => DiskQuestion::Show,
             ApplicationQuestion::State(_) | ApplicationQuestion::Kill(_) => DiskQuestion::State,
             ApplicationQuestion::Containers { application, filter } => {
                 DiskQuestion::Containers(*application, filter.clone())
@@ -151,7 +151,7 @@ impl ApplicationsOnDisk {
         let over = ApplicationRefusal::ApplicationOver { application: id, state };
         Ok(answered(match question {
             DiskQuestion::Show => {
-                ApplicationAnswer::Application(Box::new(report_stored(stored, store.terms, store.now)))
+                ApplicationAnswer::Application(Arc::new(report_stored(stored, store.terms, store.now)))
             }
             DiskQuestion::State => ApplicationAnswer::State { state, is_ending: false },
             DiskQuestion::Containers(_, filter) => {
@@ -217,7 +217,7 @@ impl ApplicationsOnDisk {
         next: Option<ApplicationId>,
         store: StoreView,
     ) -> Result<ApplicationAnswer, ApplicationRefusal> {
-        let ApplicationFilter { states, user, queue, limit, after } = filter;
+        let ApplicationFilter { states, user, queue, limit, after, rows: _ } = filter;
         let own = if store.sees_all { None } else { caller.map(str::to_owned) };
         let shows_over = states.is_empty() || states.iter().any(|state| state.is_over());
         let is_others = own.as_ref().zip(user.as_ref()).is_some_and(|(own, user)| own != user);
@@ -277,6 +277,8 @@ fn merge(
     next: Option<ApplicationId>,
     limit: usize,
 ) -> (Vec<ApplicationReport>, Option<ApplicationId>) {
+    // Below the end of the engine's list, memory may have some that it left for the next page.
+    let stored = stored.filter(|report| next.is_none_or(|next| report.id > next));
     let by_id: BTreeMap<ApplicationId, ApplicationReport> =
         stored.chain(in_memory).map(|report| (report.id, report)).collect();
     let is_cut = next.is_some() || by_id.len() > limit;

@@ -93,8 +93,10 @@ fn merge(
     next: Option<ContainerId>,
     limit: usize,
 ) -> (Vec<ContainerReport>, Option<ContainerId>) {
+    // Beyond the end of the engine's list, memory may have some that it left for the next page.
+    let stored = stored.into_iter().filter(|report| next.is_none_or(|next| report.container_id.number < next.number));
     let by_number: BTreeMap<u64, ContainerReport> =
-        stored.into_iter().chain(live).map(|report| (report.container_id.number, report)).collect();
+        stored.chain(live).map(|report| (report.container_id.number, report)).collect();
     let is_cut = next.is_some() || by_number.len() > limit;
     let merged: Vec<ContainerReport> = by_number.into_values().take(limit).collect();
     let next = merged.last().map(|last| last.container_id).filter(|_| is_cut);
@@ -132,6 +134,7 @@ mod tests {
             launched_time: 0,
             started_time: 0,
             finished_time: 0,
+            memory_mb: 0,
             peak_memory_mb: 0,
             cpu_ms: 0,
         }

@@ -15,7 +15,7 @@ use super::broken_invariants::BrokenInvariants;
 use super::dispatch::Dispatcher;
 use super::end_notification::Notifier;
 use super::event_log::EventLog;
-use super::history::HistoryQueue;
+use super::history::UserCopies;
 use super::owner::Owner;
 use super::rack_resolver::RackResolver;
 use super::shared_presence::{SharedPresence, presence_of};
@@ -30,7 +30,7 @@ pub(crate) struct EffectHandler {
     pub(crate) resolver: Arc<RackResolver>,
     pub(crate) submissions: Rc<Submissions>,
     pub(crate) notifier: Rc<Notifier>,
-    pub(crate) histories: HistoryQueue,
+    pub(crate) user_copies: Rc<UserCopies>,
     pub(crate) broken_invariants: BrokenInvariants,
     /// What other threads know of the market.
     pub(crate) market_presence: SharedPresence,
@@ -119,7 +119,9 @@ impl EffectHandler {
                         owner.step(Event::RackResolved { host, rack });
                     });
                 }
-                Effect::WriteHistory { job } => self.histories.write(job),
+                Effect::WriteHistory { job } => {
+                    tokio::task::spawn_local(self.user_copies.clone().settle(job));
+                }
                 Effect::SummarizeJob(summary) => {
                     tracing::info!(target: "jobtracker::job_summary", "{summary}");
                 }

@@ -59,6 +59,7 @@ pub fn engine_config(
         queues: queue_configs(&settings.queues),
         acls_enabled: settings.queues.acls_enabled,
         needs_signatures: settings.job_changes.are_signed,
+        accepts_recorded: false,
         administrators_acl: settings.queues.administrators_acl.clone(),
         daemon_user: settings.daemon_user.clone(),
         max_tasks_per_job: settings.job_limits.max_tasks,
@@ -77,6 +78,7 @@ pub fn engine_config(
         recover: settings.restart_recover,
         hold_client_kills_ms: settings.hold_client_kills_ms,
         finished_jobs_kept: settings.job_limits.finished_jobs_kept,
+        withholds_ends: true,
     })
 }
 
@@ -102,6 +104,7 @@ fn container_settings(settings: &Settings) -> ContainerSettings {
         maximum: containers.maximum,
         slot: containers.slot,
         launch_expiry_ms: containers.launch_expiry_ms,
+        max_kill_grace_ms: containers.max_kill_grace_ms,
         max_per_application: containers.max_per_application,
         locality_delay: containers.locality_delay,
         signature_window_ms: containers.signature_window_ms,

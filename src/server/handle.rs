@@ -24,7 +24,7 @@ use crate::model::{AttemptId, Credits, JobId, LOG_TICKET_MS, QueueName};
 use crate::store::{BudgetStatus, Durable, FinishedJobReader, LedgerReader, StoreError};
 use crate::web::{
     ApplicationReply, FileRefusal, Health, JobChange, JobFile, JobFileRequest, LedgerUnreadable, MarketPresence,
-    MarketReply, NewUpload, OwnerGone, UploadSink,
+    MarketReply, NewUpload, NewsWait, OwnerGone, ReadRefusal, SignedRead, UploadSink,
 };
 
 use super::accounts::Accounts;
@@ -40,11 +40,12 @@ use super::health_text::HealthText;
 use super::history::HistoryCounts;
 use super::job_files_of_web::{JobFilesOfWeb, no_job_files, refused_upload};
 use super::job_requests::{check_view_logs, job_request};
-use super::owner::Owner;
+use super::owner::{Owner, complaint_of};
 use super::paged_reads::{JobSources, PagedRequest};
 use super::quarantine::RefusedSenders;
 use super::shared_presence::SharedPresence;
 use super::shown_snapshot::ShownSnapshot;
+use super::signed_reads::{ReadRequest, answer_read};
 use super::submission::{AwaitedFiles, MapInputs, Submissions, Uploads};
 use super::waiting_calls::WaitingCalls;
 
@@ -109,6 +110,7 @@ enum Request {
     ChangeJob(JobId, JobChange, Caller, oneshot::Sender<Result<(), Refusal>>),
     CheckViewLogs(AttemptId, Arc<str>, oneshot::Sender<Result<(), Refusal>>),
     Paged(PagedRequest),
+    Read(Box<ReadRequest>),
     Application(Box<ApplicationOfWeb>),
     /// Whether a user may hand over files for a job; `true`: it has begun before.
     CheckUpload(JobId, Arc<str>, bool, oneshot::Sender<Result<(), Refusal>>),
@@ -248,9 +250,9 @@ impl OwnerHandle {
     pub(super) async fn ask_application(
         &self,
         request: ApplicationRequest,
-        wait_ms: u64,
+        wait: NewsWait,
     ) -> Result<ApplicationReply, OwnerGone> {
-        self.request(|reply| Request::Application(Box::new(ApplicationOfWeb { request, wait_ms, reply }))).await
+        self.request(|reply| Request::Application(Box::new(ApplicationOfWeb { request, wait, reply }))).await
     }
 
     async fn request<T>(&self, request: impl FnOnce(oneshot::Sender<T>) -> Request) -> Result<T, OwnerGone> {
@@ -310,6 +312,10 @@ impl crate::web::Owner for OwnerHandle {
 
     async fn check_view_logs(&self, attempt: AttemptId, user: Arc<str>) -> Result<Result<(), Refusal>, OwnerGone> {
         self.request(|reply| Request::CheckViewLogs(attempt, user, reply)).await
+    }
+
+    async fn read_by_call(&self, read: SignedRead) -> Result<Vec<u8>, ReadRefusal> {
+        answer_read(read, async |read| self.requests.send(Request::Read(read)).await.map_err(|_| OwnerGone)).await
     }
 
     async fn log_ticket(&self, attempt: AttemptId) -> Result<Option<LogTicket>, LedgerUnreadable> {
@@ -409,6 +415,8 @@ impl crate::web::Owner for OwnerHandle {
             is_ready,
             text,
             acl_error,
+            unwritable: complaint_of(&store),
+            at_ms: wall_ms(),
             budget_error,
             store_error,
             rowless_updates: missed_updates.updates,
@@ -477,6 +485,7 @@ impl Requests {
                     change_job(&owner, job, change, caller, reply, &mut in_hand);
                 }
                 Some(Request::Paged(request)) => request.answer(&owner, &mut in_hand),
+                Some(Request::Read(request)) => request.make(&dispatcher, &mut in_hand),
                 Some(Request::Application(request)) => request.ask(&owner, &dispatcher, &waits, &mut in_hand),
                 Some(Request::CheckUpload(job, user, has_begun, reply)) => {
                     let checked = owner.with_engine(|engine| match has_begun && engine.is_id_of_before(job) {
@@ -489,12 +498,10 @@ impl Requests {
                 Some(Request::QuoteOrder(asked, reply)) => {
                     let (QuestionOfQueue { queue, max_rate, question }, now) = (*asked, owner.clock().now());
                     let quote = owner.with_engine(|engine| engine.quote_order(&queue, max_rate, &question, now));
-                    // The requester may have left.
                     let _ = reply.send(quote);
                 }
                 Some(Request::WhatIf(question, reply)) => {
                     let now = owner.clock().now();
-                    // The requester may have left.
                     let _ = reply.send(owner.with_engine(|engine| engine.what_if(&question, now)));
                 }
                 None => break,

@@ -58,8 +58,8 @@ pub(super) fn check_view_logs(
     let (owner, dispatcher) = (owner.clone(), dispatcher.clone());
     in_hand.spawn_local(async move {
         let groups = dispatcher.groups_of(Some(attempt.task.job), &user).await;
-        let checked =
-            owner.with_engine(|engine| engine.check_view_logs(attempt, &Caller { user, groups, real_user: None }));
+        let caller = Caller { groups, ..Caller::named(user) };
+        let checked = owner.with_engine(|engine| engine.check_view_logs(attempt, &caller));
         // The requester may have left.
         let _ = reply.send(checked);
     });

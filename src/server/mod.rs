@@ -44,6 +44,7 @@ mod rack_resolver;
 mod scheduler_files;
 mod shared_presence;
 mod shown_snapshot;
+mod signed_reads;
 mod submission;
 mod switch_waiter;
 mod waiting_calls;

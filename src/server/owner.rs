@@ -61,7 +61,8 @@ enum DelayedAnswer {
 #[error("the state store has stopped: calls that wait for it cannot be answered")]
 pub struct StoreGone;
 
-fn complaint_of(health: &Health) -> Option<String> {
+/// Why the store cannot write.
+pub(super) fn complaint_of(health: &Health) -> Option<String> {
     match health {
         Health::Good => None,
         Health::Failing { text, .. } => Some(format!("the state store cannot write: {text}")),

@@ -16,6 +16,8 @@ use super::owner::Owner;
 const FRESH_MS: u64 = 250;
 /// Maximum wait until a snapshot is durable; then the previous one is shown.
 const SNAPSHOT_TIMEOUT: Duration = Duration::from_secs(2);
+/// The same while the store cannot write.
+const FAILING_TIMEOUT: Duration = Duration::from_millis(50);
 
 /// The last snapshot shown.
 #[derive(Default)]
@@ -23,8 +25,8 @@ pub(super) struct ShownSnapshot(RefCell<Snapshot>);
 
 #[derive(Default)]
 struct Snapshot {
-    overview: Arc<ClusterSnapshot>,
-    taken_ms: Option<u64>,
+    /// The last one, and when it was taken, ms of the monotonic clock; none was durable yet.
+    last: Option<(Arc<ClusterSnapshot>, u64)>,
     /// Waiters for the next snapshot, while its facts are not durable.
     waiting: Vec<oneshot::Sender<Arc<ClusterSnapshot>>>,
 }
@@ -40,10 +42,10 @@ impl ShownSnapshot {
         in_hand: &mut JoinSet<()>,
     ) {
         let now = owner.clock().now();
-        let is_fresh = self.0.borrow().taken_ms.is_some_and(|taken_ms| now.mono_ms < taken_ms + FRESH_MS);
-        if is_fresh {
+        let is_fresh = |(_, taken_ms): &&(_, u64)| now.mono_ms < taken_ms + FRESH_MS;
+        if let Some((overview, _)) = self.0.borrow().last.as_ref().filter(is_fresh) {
             // The requester may have left.
-            let _ = reply.send(self.0.borrow().overview.clone());
+            let _ = reply.send(overview.clone());
             return;
         }
         let is_in_the_making = {
@@ -57,15 +59,19 @@ impl ShownSnapshot {
         let read = owner.overview(now);
         let (owner, shown) = (owner.clone(), self.clone());
         in_hand.spawn_local(async move {
-            let durable = tokio::time::timeout(SNAPSHOT_TIMEOUT, owner.wait_durable(read.wait_for));
+            let limit = if owner.store_health().is_good() { SNAPSHOT_TIMEOUT } else { FAILING_TIMEOUT };
+            let durable = tokio::time::timeout(limit, owner.wait_durable(read.wait_for));
             let is_durable = durable.await.is_ok_and(|waited| waited.is_ok());
             let mut snapshot = shown.0.borrow_mut();
             if is_durable {
-                snapshot.overview = Arc::new(read.value);
-                snapshot.taken_ms = Some(now.mono_ms);
+                snapshot.last = Some((Arc::new(read.value), now.mono_ms));
             }
-            for reply in std::mem::take(&mut snapshot.waiting) {
-                let _ = reply.send(snapshot.overview.clone());
+            // Nothing is shown of what was never durable: the waiters see that no answer comes.
+            let waiting = std::mem::take(&mut snapshot.waiting);
+            if let Some((overview, _)) = &snapshot.last {
+                for reply in waiting {
+                    let _ = reply.send(overview.clone());
+                }
             }
         });
     }

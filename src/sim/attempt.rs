@@ -1,13 +1,15 @@
 //! The course of an attempt on a simulated tracker, and its reports.
 
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use crate::fake_tracker::{AttemptStep, FakeAttempt, Role};
-use crate::model::{AttemptId, AttemptState, Kind};
+use crate::model::{AttemptId, AttemptState, JobId, Kind};
 use crate::wire::{
     Counter, CounterGroup, Counters, Phase, RecordRange, ReduceProgress, ReportedCounters, Task, TaskBody, TaskStatus,
 };
 
+use super::adversaries::JobShape;
 use super::plan::Plan;
 use super::random::mixed;
 use super::{Cuts, Part};
@@ -31,6 +33,8 @@ pub(super) struct AttemptPlan {
     /// When it begins to run and when it ends, by the clock that never goes back, ms.
     start_mono_ms: u64,
     end_mono_ms: u64,
+    /// What it has written when it succeeds, bytes.
+    output_bytes: i64,
     /// Map outputs that it reports once as not fetched.
     failed_fetches: Vec<AttemptId>,
 }
@@ -41,6 +45,8 @@ pub(super) struct FaultModel<'a> {
     pub(super) seed: u64,
     pub(super) plan: &'a Plan,
     pub(super) cuts: &'a Cuts,
+    /// What tasks of players' jobs do.
+    pub(super) shapes: &'a BTreeMap<JobId, JobShape>,
     /// No fault happens any more.
     pub(super) is_draining: bool,
 }
@@ -63,6 +69,7 @@ impl AttemptPlan {
         let chance = key.iter().fold(model.seed, |chance, part| mixed(chance ^ u64::from(part.cast_unsigned())));
         let part = |shift: u32, bound: u64| (chance >> shift) % bound.max(1);
         let FaultModel { plan, cuts, is_draining, .. } = model;
+        let shape = model.shapes.get(&id.task.job).filter(|_| !is_housekeeping && !task.task_cleanup);
         let fails = !is_draining && cuts.has(Part::FailingAttempts) && part(0, 1_000) < plan.failing_permille;
         let hangs = !is_draining && cuts.has(Part::HangingAttempts) && part(10, 1_000) < plan.hanging_permille;
         // Tasks of one job are alike.
@@ -72,7 +79,7 @@ impl AttemptPlan {
         let run_ms = match (is_draining, hangs) {
             (true, _) => 100,
             (_, true) => plan.task_timeout_ms,
-            _ => typical_ms / 2 + part(20, typical_ms.max(1)),
+            _ => shape.map_or_else(|| typical_ms / 2 + part(20, typical_ms.max(1)), |shape| shape.task_ms),
         };
         let fate = match (fails || hangs, part(40, 3)) {
             (false, _) => Fate::Succeed,
@@ -93,7 +100,8 @@ impl AttemptPlan {
         };
         let start_mono_ms = now_mono_ms + start_delay_ms;
         let end_mono_ms = start_mono_ms + run_ms;
-        Self { fate, start_mono_ms, end_mono_ms, failed_fetches }
+        let output_bytes = shape.map_or(100, |shape| shape.output_bytes);
+        Self { fate, start_mono_ms, end_mono_ms, output_bytes, failed_fetches }
     }
 
     /// Makes it succeed soon.
@@ -156,7 +164,7 @@ pub(super) fn report(attempt: &SimAttempt, now_mono_ms: u64, wall_ms: i64) -> Ta
         start_ms: if attempt.state == AttemptState::Unassigned { 0 } else { wall_ms - run_ms.cast_signed() },
         finish_ms: if is_at_work { 0 } else { wall_ms },
         output_bytes: if attempt.state == AttemptState::Succeeded && attempt.role != Role::Housekeeping {
-            100
+            plan.output_bytes
         } else {
             -1
         },

@@ -140,7 +140,7 @@ impl World<'_> {
     }
 
     /// Time until the next tick, ms.
-    fn until_tick_ms(&self, interval_ms: u64) -> u64 {
+    pub(super) fn until_tick_ms(&self, interval_ms: u64) -> u64 {
         let next_mono_ms = self.checker.next_tick_mono_ms().unwrap_or(0);
         next_mono_ms.saturating_sub(self.daemon_now().mono_ms).min(interval_ms)
     }

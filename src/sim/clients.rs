@@ -66,6 +66,14 @@ impl World<'_> {
         self.begin_submission(Submission { user: place, id, spec, phase: Phase::Ask, delayed_answer: None }, pause_ms)
     }
 
+    /// Submits this job at once; none: its user gets no id.
+    pub(super) fn submit_job(&mut self, place: usize, spec: JobSpec) -> Result<Option<JobId>, Violation> {
+        let Some(id) = self.new_job_id(place)? else { return Ok(None) };
+        let submission = Submission { user: place, id, spec: Arc::new(spec), phase: Phase::Ask, delayed_answer: None };
+        self.begin_submission(submission, None)?;
+        Ok(Some(id))
+    }
+
     /// Repeats a submission that a crash interrupted, as a new job.
     pub(super) fn submit_again(&mut self, submission: Submission) -> Result<(), Violation> {
         let Some(id) = self.new_job_id(submission.user)? else { return Ok(()) };

@@ -71,6 +71,8 @@ pub enum Part {
     RepeatedCalls,
     /// Programs that fall silent, and others that take over.
     VanishingPrograms,
+    /// Tenants who play against the market.
+    Players,
     /// One tracker, by its place.
     Tracker(usize),
     /// One user, by its place.
@@ -82,7 +84,7 @@ pub enum Part {
 /// Into how many stretches the time of a run is divided.
 pub const STRETCHES: u64 = 16;
 
-const NAMED: [(Part, &str); 32] = [
+const NAMED: [(Part, &str); 33] = [
     (Part::Faults, "faults"),
     (Part::Bidders, "bidders"),
     (Part::LostAnswers, "lost-answers"),
@@ -115,6 +117,7 @@ const NAMED: [(Part, &str); 32] = [
     (Part::HostileCalls, "hostile-calls"),
     (Part::RepeatedCalls, "repeated-calls"),
     (Part::VanishingPrograms, "vanishing-programs"),
+    (Part::Players, "players"),
 ];
 
 /// A name that stands for no part.

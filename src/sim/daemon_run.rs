@@ -142,9 +142,14 @@ impl CrashTrigger {
             }),
             CrashTrigger::Acceptance => has(|fact| matches!(fact, Fact::Job(JobFact::Accepted(_)))),
             // Also amid allowances: a trigger of their own would change what is drawn for all others.
-            CrashTrigger::Bid => {
-                has(|fact| matches!(fact, Fact::Market(MarketFact::Stamp(_) | MarketFact::AllowanceSet { .. })))
-            }
+            CrashTrigger::Bid => has(|fact| {
+                matches!(
+                    fact,
+                    Fact::Market(
+                        MarketFact::Stamp(_) | MarketFact::StampsForgotten(_) | MarketFact::AllowanceSet { .. }
+                    )
+                )
+            }),
             CrashTrigger::Kill => {
                 has(|fact| matches!(fact, Fact::Job(JobFact::AttemptKillRequested { .. } | JobFact::Ending { .. })))
             }

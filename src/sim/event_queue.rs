@@ -46,6 +46,8 @@ pub(super) enum SimEvent {
     ApplicationNews(u64),
     /// A user submits an application.
     ApplicationSubmission,
+    /// A tenant who plays against the market acts.
+    Player(usize),
 }
 
 /// Scheduled events, earliest first; events of one time in the order of scheduling.

@@ -236,7 +236,7 @@ impl World<'_> {
                 // Ill trackers recover in the end, whatever is left out.
                 tracker.is_healthy = true;
                 tracker.refuses_work = false;
-                tracker.free_disk_bytes = None;
+                tracker.free_disk_bytes = self.plan.free_disk_bytes;
                 TrackerFault::None
             }
             100..300 if self.has(Part::LostAnswers) => {

@@ -4,6 +4,7 @@
 //! Invariants: nothing behind [`crate::engine::Engine::step`] is replaced; the same seed and the same [`Cuts`] give the
 //! same run; every step is checked against the laws of docs/ARCHITECTURE.md.
 
+mod adversaries;
 mod attempt;
 mod bidders;
 mod clients;

@@ -4,6 +4,7 @@ use crate::engine::{EngineConfig, HeartbeatConfig, PolicyConfig, QueueConfig};
 use crate::market::{BudgetLine, MarketConfig};
 use crate::model::{Credits, Identifier, Now, PerKind, QueueName};
 
+use super::adversaries::{EIGHTH, FREE_DISK_BYTES, Scheme, plan_players};
 use super::containers::ContainerPlan;
 use super::plan_policy::policy_config;
 use super::policy_choice::PolicyChoice;
@@ -30,6 +31,8 @@ pub struct UserPlan {
     pub budget: Option<Credits>,
     /// The first bid.
     pub rate: Credits,
+    /// How it plays against the market; none: it is honest, and does as it likes.
+    pub(super) scheme: Option<Scheme>,
 }
 
 /// The world at its start.
@@ -60,6 +63,8 @@ pub struct Plan {
     pub crash_pause_ms: Option<u64>,
     /// Typical time between two switches of the scheduler, ms; none: it stays.
     pub switch_pause_ms: Option<u64>,
+    /// What the disks of trackers have room for, bytes; none: they do not say.
+    pub(super) free_disk_bytes: Option<i64>,
     /// What there is for containers; none: no node has anything for them.
     pub(super) containers: Option<ContainerPlan>,
 }
@@ -73,19 +78,24 @@ const IDLE_BIDDING_INTERVAL_MS: u64 = 5_000;
 /// In one of so many seeds it does.
 const SEEDS_OF_A_CRASHING_ONE: u64 = 3;
 
-/// The smallest part of a credit that plain bids use: an eighth.
-const EIGHTH: i128 = 125_000_000_000;
-
 // === impl Plan ===
 
 impl Plan {
     /// The world of a run's seed.
     pub fn new(options: &RunOptions) -> Self {
-        let RunOptions { seed, policy, has_containers, .. } = *options;
+        let RunOptions { seed, policy, has_containers, has_adversaries, .. } = *options;
         let mut random = Random::stream(seed, 0);
         let start = Now { mono_ms: random.between(1, 100_000_000), wall_ms: 1_795_252_000_000 };
         let mut trackers = plan_trackers(&mut random);
-        let users = plan_users(&mut random);
+        let mut users = plan_users(&mut random);
+        if has_adversaries {
+            users.extend(plan_players(seed, has_containers).into_iter().map(|player| UserPlan {
+                name: player.name,
+                budget: Some(player.budget),
+                rate: player.rate,
+                scheme: Some(player.scheme),
+            }));
+        }
         let mut engine = engine_config(&mut random, policy, &users, seed % 2 == 1);
         if engine.policy.is_compatible() || policy == PolicyChoice::Mixed {
             // As under 1.2.1, a task that has failed may wait for ever for a host that has no slots of its kind.
@@ -104,6 +114,7 @@ impl Plan {
         }
         Self {
             containers,
+            free_disk_bytes: has_adversaries.then_some(FREE_DISK_BYTES),
             start,
             trackers,
             users,
@@ -118,6 +129,16 @@ impl Plan {
             switch_pause_ms: (policy == PolicyChoice::Mixed)
                 .then(|| Random::stream(seed, SWITCH_STREAM).between(500, 60_000)),
         }
+    }
+
+    /// Whether tenants play against the market.
+    pub(super) fn has_players(&self) -> bool {
+        self.users.iter().any(|user| user.scheme.is_some())
+    }
+
+    /// The users who do as they like; the players follow.
+    pub(super) fn honest_users(&self) -> usize {
+        self.users.iter().filter(|user| user.scheme.is_none()).count()
     }
 
     /// Time by which users time their requests to the market, ms; none without a market.
@@ -181,7 +202,7 @@ fn plan_users(random: &mut Random) -> Vec<UserPlan> {
         // The first user has a queue from the start.
         let has_queue = place == 0 || !random.one_in(5);
         let budget = has_queue.then(|| Credits::from_units(i128::from(budget) * EIGHTH));
-        UserPlan { name: (*name).to_owned(), budget, rate: plain_rate(random) }
+        UserPlan { name: (*name).to_owned(), budget, rate: plain_rate(random), scheme: None }
     };
     NAMES.iter().take(count).enumerate().map(plan).collect()
 }

@@ -14,6 +14,8 @@ pub struct RunOptions {
     pub policy: PolicyChoice,
     /// Whether nodes have memory and cores for containers, and applications ask for them.
     pub has_containers: bool,
+    /// Whether tenants play against the market beside the honest bidders.
+    pub has_adversaries: bool,
     /// What is left out.
     pub cuts: Cuts,
 }
@@ -23,7 +25,7 @@ pub struct RunOptions {
 /// The arguments of `jobtracker simulate` that play this run again.
 impl std::fmt::Display for RunOptions {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { seed, events, policy, has_containers, cuts } = self;
+        let Self { seed, events, policy, has_containers, has_adversaries, cuts } = self;
         let policy = match policy {
             PolicyChoice::Fifo => " --policy fifo",
             PolicyChoice::Capacity => " --policy capacity",
@@ -33,6 +35,7 @@ impl std::fmt::Display for RunOptions {
             PolicyChoice::Dynamic => "",
         };
         let containers = if *has_containers { " --containers" } else { "" };
-        write!(formatter, "--seed {seed} --events {events}{policy}{containers}{cuts}")
+        let adversaries = if *has_adversaries { " --adversaries" } else { "" };
+        write!(formatter, "--seed {seed} --events {events}{policy}{containers}{adversaries}{cuts}")
     }
 }

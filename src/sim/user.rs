@@ -17,6 +17,10 @@ pub(super) struct User {
     pub(super) client: Random,
     /// Chance of what the user requests from the market.
     pub(super) bidder: Random,
+    /// Chance of a player.
+    pub(super) player: Random,
+    /// Its jobs that may be live.
+    pub(super) jobs: Vec<JobId>,
     /// Requests to the market that may be replayed.
     pub(super) sent: Vec<SentRequest>,
     /// The last timestamp and signature of a job.

@@ -9,6 +9,7 @@ use crate::market::Acl;
 use crate::model::{AttemptId, ContainerId, FactNumber, JobId, Now};
 
 use super::ADMINISTRATOR;
+use super::adversaries::{self, JobShape};
 use super::attempt::FaultModel;
 use super::containers::{ApplicationNumbers, SimApplication, SimWorker};
 use super::cuts::{Part, STRETCHES};
@@ -42,6 +43,8 @@ pub(super) struct World<'a> {
     pub(super) acknowledged: BTreeSet<JobId>,
     /// Attempts whose launch has reached a tracker. Never iterated.
     pub(super) delivered: FxHashSet<AttemptId>,
+    /// What tasks of players' jobs do.
+    pub(super) job_shapes: BTreeMap<JobId, JobShape>,
     /// Jobs that were accepted lately.
     pub(super) recent_jobs: Vec<JobId>,
     pub(super) administrator: Random,
@@ -113,14 +116,19 @@ impl<'a> World<'a> {
                 let random = stream(WORKER_STREAM + place as u64);
                 Some(SimWorker::new(containers.bags[place]?, containers.settings.slot, random, place as u64))
             });
-            (place == 0 || has(Part::Tracker(place)))
-                .then(|| SimTracker { worker, ..SimTracker::new(tracker, random, place as u64) })
+            (place == 0 || has(Part::Tracker(place))).then(|| SimTracker {
+                worker,
+                free_disk_bytes: plan.free_disk_bytes,
+                ..SimTracker::new(tracker, random, place as u64)
+            })
         });
         let user = |(place, user): (usize, &super::plan::UserPlan)| {
             has(Part::User(place)).then(|| User {
                 name: user.name.clone(),
                 client: stream(CLIENT_STREAM + place as u64),
                 bidder: stream(BIDDER_STREAM + place as u64),
+                player: stream(adversaries::STREAM + place as u64),
+                jobs: Vec::new(),
                 sent: Vec::new(),
                 job_signature: None,
             })
@@ -139,6 +147,7 @@ impl<'a> World<'a> {
             resubmissions: Vec::new(),
             acknowledged: BTreeSet::new(),
             delivered: FxHashSet::default(),
+            job_shapes: BTreeMap::new(),
             recent_jobs: Vec::new(),
             administrator: stream(ADMINISTRATOR_STREAM),
             administrator_sent: Vec::new(),
@@ -203,6 +212,7 @@ impl<'a> World<'a> {
             seed: self.options.seed,
             plan: &self.plan,
             cuts: &self.options.cuts,
+            shapes: &self.job_shapes,
             is_draining: self.is_draining,
         }
     }
@@ -258,6 +268,10 @@ impl<'a> World<'a> {
             self.schedule_in(1 + 37 * place as u64, SimEvent::Tracker(place));
         }
         for place in 0..self.users.len() {
+            if self.plan.users[place].scheme.is_some() {
+                self.schedule_in(60 + 20 * place as u64, SimEvent::Player(place));
+                continue;
+            }
             self.schedule_in(50 + 20 * place as u64, SimEvent::Client(place));
             self.schedule_in(70 + 20 * place as u64, SimEvent::Bidder(place));
         }
@@ -321,6 +335,7 @@ impl<'a> World<'a> {
             SimEvent::Application(number) => self.run_application(number)?,
             SimEvent::ApplicationNews(number) => self.wake_application(number)?,
             SimEvent::ApplicationSubmission => self.submit_some_application()?,
+            SimEvent::Player(place) => self.run_player(place)?,
         }
         Ok(true)
     }

@@ -37,6 +37,10 @@ pub(super) fn delete_applications(
         for table in TABLES {
             transaction.execute(&format!("DELETE FROM {table} WHERE application = ?1"), params![oldest])?;
         }
+        for table in ["used_signature", "forgotten_signature"] {
+            let of_secret = format!("DELETE FROM {table} WHERE consumer = 'secret' AND user = ?1");
+            transaction.execute(&of_secret, params![oldest])?;
+        }
         transaction.execute("DELETE FROM application WHERE application = ?1", params![oldest])?;
     }
     FaultPoint::RetentionWritten.pass();
@@ -61,6 +65,8 @@ fn oldest_beyond(database: &Connection, retention: &Retention) -> rusqlite::Resu
     let sql = "SELECT application FROM application
                WHERE finished_ms IS NOT NULL AND (?1 OR finished_ms < ?2) AND NOT EXISTS
                    (SELECT 1 FROM container WHERE container.application = application.application AND ended_ms IS NULL)
+                   AND (NOT EXISTS (SELECT 1 FROM allocation WHERE allocation.queue = application.queue)
+                       OR finished_ms < (SELECT wall_ms FROM tick ORDER BY number DESC LIMIT 1))
                ORDER BY finished_ms LIMIT 1";
     let are_too_many = over > retention.most();
     database.prepare_cached(sql)?.query_row(params![are_too_many, before_ms], |row| row.get(0)).optional()
@@ -68,29 +74,32 @@ fn oldest_beyond(database: &Connection, retention: &Retention) -> rusqlite::Resu
 
 /// Adds an application's cost to that of the deleted ones of its queue.
 fn fold_cost(transaction: &Transaction<'_>, application: &str) -> rusqlite::Result<()> {
-    let own = "SELECT queue, container_slots, cost_units FROM application_cost JOIN application USING (application)
-               WHERE application = ?1";
-    let read = |row: &Row<'_>| Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?, units_column(row, 2)?));
-    let own = transaction.prepare_cached(own)?.query_row([application], read).optional()?;
-    let Some((queue, slots, cost)) = own else { return Ok(()) };
-    let before = "SELECT container_slots, cost_units FROM deleted_application_cost WHERE queue = ?1";
-    let read = |row: &Row<'_>| Ok((row.get::<_, i64>(0)?, units_column(row, 1)?));
+    let own = "SELECT container_slots, container_slot_ms, cost_units, queue
+               FROM application_cost JOIN application USING (application) WHERE application = ?1";
+    let read = |row: &Row<'_>| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?, units_column(row, 2)?));
+    let read_own = |row: &Row<'_>| Ok((read(row)?, row.get::<_, String>(3)?));
+    let own = transaction.prepare_cached(own)?.query_row([application], read_own).optional()?;
+    let Some(((slots, slot_ms, cost), queue)) = own else { return Ok(()) };
+    let before = "SELECT container_slots, container_slot_ms, cost_units FROM deleted_application_cost WHERE queue = ?1";
     let before = transaction.prepare_cached(before)?.query_row([&queue], read).optional()?;
-    let (slots_before, cost_before) = before.unwrap_or((0, Credits::ZERO));
+    let (slots_before, ms_before, cost_before) = before.unwrap_or((0, 0, Credits::ZERO));
     let out_of_range = || {
         let text = format!("the cost of the deleted applications of {queue} is out of range");
         rusqlite::Error::ToSqlConversionFailure(text.into())
     };
     let cost = cost_before.checked_add(cost).ok_or_else(out_of_range)?;
     let slots = slots_before.checked_add(slots).ok_or_else(out_of_range)?;
+    let slot_ms = ms_before.checked_add(slot_ms).ok_or_else(out_of_range)?;
     transaction
         .prepare_cached(
-            "INSERT INTO deleted_application_cost (queue, applications, container_slots, cost, cost_units)
-             VALUES (?1, 1, ?2, ?3, ?4)
+            "INSERT INTO deleted_application_cost
+                 (queue, applications, container_slots, container_slot_ms, cost, cost_units)
+             VALUES (?1, 1, ?2, ?3, ?4, ?5)
              ON CONFLICT (queue) DO UPDATE SET applications = applications + 1,
-                 container_slots = excluded.container_slots, cost = excluded.cost, cost_units = excluded.cost_units",
+                 container_slots = excluded.container_slots, container_slot_ms = excluded.container_slot_ms,
+                 cost = excluded.cost, cost_units = excluded.cost_units",
         )?
-        .execute(params![queue, slots, cost.to_string(), cost.units().to_string()])?;
+        .execute(params![queue, slots, slot_ms, cost.to_string(), cost.units().to_string()])?;
     transaction.prepare_cached("DELETE FROM application_cost WHERE application = ?1")?.execute([application]).map(drop)
 }
 
@@ -116,7 +125,7 @@ mod tests {
         for day in [1, 2, 6, 9] {
             database
                 .execute(
-                    "INSERT INTO application VALUES (?1, 1, ?1, 'u', 'q', ?1, 'FINISHED', ?2, '{}', x'', '{}', NULL, NULL)",
+                    "INSERT INTO application VALUES (?1, 1, ?1, 'u', 'q', ?1, 'FINISHED', ?2, '{}', x'', '{}', NULL)",
                     params![day, day * DAY_MS],
                 )
                 .unwrap();
@@ -139,7 +148,7 @@ mod tests {
         for number in 1..=5 {
             database
                 .execute(
-                    "INSERT INTO application VALUES (?1, 1, ?1, 'u', 'q', ?1, 'FINISHED', ?1, '{}', x'', '{}', NULL, NULL)",
+                    "INSERT INTO application VALUES (?1, 1, ?1, 'u', 'q', ?1, 'FINISHED', ?1, '{}', x'', '{}', NULL)",
                     params![number],
                 )
                 .unwrap();
@@ -156,7 +165,7 @@ mod tests {
         }
         // What they have cost, of two queues.
         database.execute("UPDATE application SET queue = 'p' WHERE number = 2", []).unwrap();
-        let sql = "INSERT INTO application_cost VALUES (?1, 7, ?1 * 10, 'x', ?1 || '000000000000')";
+        let sql = "INSERT INTO application_cost VALUES (?1, 7, ?1 * 10, 'x', ?1 || '000000000000', ?1 * 1000)";
         for number in 1..=4 {
             database.execute(sql, params![number]).unwrap();
         }

@@ -57,7 +57,7 @@ pub fn backup(database: &Path, target: &Path) -> Result<BackupSummary, StoreErro
         let path = path.to_owned();
         move |source| StoreError::Database { action, path, source }
     };
-    let partial = Partial::make(target)?;
+    let partial = Partial::make(target, &format!("-{}", std::process::id()))?;
     FaultPoint::BackupMade.pass();
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let source = Connection::open_with_flags(database, flags).map_err(failed("read", database))?;
@@ -67,14 +67,10 @@ pub fn backup(database: &Path, target: &Path) -> Result<BackupSummary, StoreErro
     let mut copy = Connection::open(&partial.path).map_err(failed("read", &partial.path))?;
     complete(&mut copy).map_err(failed("complete", &partial.path))?;
     FaultPoint::BackupCompleted.pass();
-    let damage = damage(&copy).map_err(failed("check", &partial.path))?;
-    if let Some(text) = damage {
-        return Err(StoreError::Damaged { path: database.to_owned(), text });
-    }
-    let mut copied = contents(&copy).map_err(failed("read", &partial.path))?;
+    let mut copied = checked_contents(&copy, database)?;
     copy.close().map_err(|(_, source)| failed("close", &partial.path)(source))?;
     FaultPoint::BackupChecked.pass();
-    copied.bytes = partial.put_in_place(target)?;
+    copied.bytes = partial.put_in_place(target, rename_to_new)?;
     Ok(copied)
 }
 
@@ -86,19 +82,18 @@ struct Partial {
 // === impl Partial ===
 
 impl Partial {
-    fn make(target: &Path) -> Result<Self, StoreError> {
-        let Some(name) = target.file_name() else {
-            return Err(at("back up to", target)(ErrorKind::InvalidInput.into()));
-        };
-        let mut partial = name.to_owned();
-        partial.push(format!(".partial-{}", std::process::id()));
-        let path = target.with_file_name(partial);
+    fn make(target: &Path, suffix: &str) -> Result<Self, StoreError> {
+        let path = partial_of(target, suffix)?;
         new_private_file(&path)?;
         Ok(Self { path })
     }
 
-    /// Syncs and renames it; its size, bytes.
-    fn put_in_place(self, target: &Path) -> Result<u64, StoreError> {
+    /// Syncs and renames it by `rename`; its size, bytes.
+    fn put_in_place(
+        self,
+        target: &Path,
+        rename: impl FnOnce(&Path, &Path) -> io::Result<()>,
+    ) -> Result<u64, StoreError> {
         let sync = |path: &Path| {
             let file = File::open(path)?;
             file.sync_all()?;
@@ -106,7 +101,7 @@ impl Partial {
         };
         let bytes = sync(&self.path).map_err(at("sync", &self.path))?;
         FaultPoint::BackupSynced.pass();
-        rename_to_new(&self.path, target).map_err(at("back up to", target))?;
+        rename(&self.path, target).map_err(at("back up to", target))?;
         FaultPoint::BackupRenamed.pass();
         let folder = target.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
         sync_folder(folder).map_err(at("sync", folder))?;
@@ -127,6 +122,15 @@ impl Drop for Partial {
     }
 }
 
+fn partial_of(target: &Path, suffix: &str) -> Result<PathBuf, StoreError> {
+    let Some(name) = target.file_name() else {
+        return Err(at("back up to", target)(ErrorKind::InvalidInput.into()));
+    };
+    let mut partial = name.to_owned();
+    partial.push(format!(".partial{suffix}"));
+    Ok(target.with_file_name(partial))
+}
+
 /// Never replaces a file, where the file system supports that.
 fn rename_to_new(from: &Path, to: &Path) -> io::Result<()> {
     match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
@@ -142,11 +146,34 @@ fn copy_pages(source: &Connection, target: &Path) -> rusqlite::Result<()> {
     let mut copy = Connection::open(target)?;
     // An interrupted copy is removed; a complete one is synced at once at the end.
     copy.pragma_update(None, "synchronous", "OFF")?;
+    copy_into(source, &mut copy)
+}
+
+/// Copies all pages.
+pub(super) fn copy_into(source: &Connection, copy: &mut Connection) -> rusqlite::Result<()> {
     // All pages in one step: between two steps a commit of the writer would restart the copy.
-    match Backup::new(source, &mut copy)?.step(-1)? {
+    match Backup::new(source, copy)?.step(-1)? {
         StepResult::Done => Ok(()),
         _ => Err(rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_BUSY), None)),
     }
+}
+
+/// Copies a database that this process has locked to a file beside it; replaces what an interrupted try has left there.
+pub(super) fn keep_aside(source: &Connection, path: &Path, target: &Path) -> Result<u64, StoreError> {
+    let failed = |source| StoreError::Database { action: "copy", path: path.to_owned(), source };
+    // Removes the part that a crash has left.
+    drop(Partial { path: partial_of(target, "")? });
+    let partial = Partial::make(target, "")?;
+    FaultPoint::BackupMade.pass();
+    let mut copy = Connection::open(&partial.path).map_err(failed)?;
+    copy.pragma_update(None, "synchronous", "OFF").map_err(failed)?;
+    copy_into(source, &mut copy).map_err(failed)?;
+    FaultPoint::BackupCopied.pass();
+    complete(&mut copy).map_err(failed)?;
+    FaultPoint::BackupCompleted.pass();
+    copy.close().map_err(|(_, source)| failed(source))?;
+    FaultPoint::BackupChecked.pass();
+    partial.put_in_place(target, |from, to| fs::rename(from, to))
 }
 
 /// Makes it a single file without a log, and removes what holds for the original only.
@@ -156,6 +183,15 @@ fn complete(copy: &mut Connection) -> rusqlite::Result<()> {
     copy.execute("DELETE FROM meta WHERE key = ?1", [BUDGET_FILE_SHOWN])?;
     // Trackers continue too: a daemon that starts with the copy may not know all of their attempts.
     copy.execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?1, 1)", [COPIED]).map(drop)
+}
+
+/// What a copy has, once it is found whole; `path` is what an error names.
+pub(super) fn checked_contents(copy: &Connection, path: &Path) -> Result<BackupSummary, StoreError> {
+    let failed = |action| move |source| StoreError::Database { action, path: path.to_owned(), source };
+    if let Some(text) = damage(copy).map_err(failed("check"))? {
+        return Err(StoreError::Damaged { path: path.to_owned(), text });
+    }
+    contents(copy).map_err(failed("read"))
 }
 
 /// The first damage that SQLite finds, if any.
@@ -181,11 +217,13 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
+    use crate::store::database::open_for_writing;
+    use crate::store::steps::VERSION;
 
     /// A database as a daemon leaves it after a clean stop.
     fn database(scratch: &Path) -> PathBuf {
         let path = scratch.join("state.db");
-        let database = schema::open_for_writing(&path).unwrap();
+        let database = open_for_writing(&path).unwrap();
         let sql = "INSERT INTO meta VALUES ('last_fact', 17), ('budget_file_shown', '17');
              INSERT INTO account VALUES ('alice', '7.0', '7000000000000', '0.5', '500000000000')";
         database.execute_batch(sql).unwrap();
@@ -207,7 +245,7 @@ mod tests {
         let about = fs::metadata(&target).unwrap();
         let expected = BackupSummary {
             last_fact: FactNumber(17),
-            schema_version: schema::VERSION,
+            schema_version: VERSION,
             jobs: 0,
             unfinished_jobs: 0,
             queues: 1,
@@ -234,9 +272,9 @@ mod tests {
         assert!(error.starts_with("cannot back up to ") && error.contains("exists"), "{error}");
         fs::remove_file(&target).unwrap();
         // Nor what comes while the copy is made.
-        let partial = Partial::make(&target).unwrap();
+        let partial = Partial::make(&target, "").unwrap();
         fs::write(&target, "mine").unwrap();
-        let error = partial.put_in_place(&target).unwrap_err().to_string();
+        let error = partial.put_in_place(&target, rename_to_new).unwrap_err().to_string();
         assert!(error.contains("exists"), "{error}");
         assert_eq!(fs::read_to_string(&target).unwrap(), "mine");
         assert!(!names(scratch.path()).iter().any(|name| name.contains("partial")));

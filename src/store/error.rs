@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A store that cannot be opened, read, copied or closed.
 #[derive(Debug, thiserror::Error)]
@@ -28,8 +28,8 @@ pub enum StoreError {
         /// The process that holds it, if the file names one.
         pid: Option<u32>,
     },
-    /// The database has another schema version than this program's.
-    #[error("{path} {found}, expected schema version {expected}: {}", .found.remedy())]
+    /// The database has a schema that this program cannot open.
+    #[error("{path} {found}, expected schema version {expected}: {}", remedy(.found, .copy.as_deref()))]
     OtherSchema {
         /// The database.
         path: PathBuf,
@@ -37,6 +37,23 @@ pub enum StoreError {
         found: SchemaFound,
         /// This program's version.
         expected: u32,
+        /// The newest copy beside it that this program can open.
+        copy: Option<PathBuf>,
+    },
+    /// An older database cannot be migrated for want of space.
+    #[error(
+        "{path} cannot be migrated to this program's schema: {folder} has {free_bytes} bytes free, the copy and the changes \
+         take {needed_bytes}; nothing is changed: free some space, or start the program that wrote it"
+    )]
+    NoRoom {
+        /// The database.
+        path: PathBuf,
+        /// Its folder.
+        folder: PathBuf,
+        /// What the migration takes at most.
+        needed_bytes: u64,
+        /// What is free.
+        free_bytes: u64,
     },
     /// A value in the database is not valid.
     #[error("{path}: {column} holds {value:?} where {expected} is expected")]
@@ -94,20 +111,51 @@ pub enum SchemaFound {
     Foreign,
 }
 
-// === impl SchemaFound ===
+// === impl StoreError ===
 
-impl SchemaFound {
-    fn remedy(&self) -> &'static str {
+impl StoreError {
+    /// Whether another start would fail alike until a person acts.
+    #[must_use]
+    pub fn is_permanent(&self) -> bool {
+        use rusqlite::ErrorCode;
         match self {
-            Self::None | Self::Version(_) => {
-                "start the program that wrote it, or restore a backup that this program made"
-            }
-            Self::Unreleased(_) => {
-                "move state.db, state.db-wal and state.db-shm to another folder to start with an empty state"
-            }
-            Self::Foreign => "move it to another folder, or set another jobtracker.state.dir",
+            Self::File { source, .. } => crate::fs::is_permanent(source),
+            Self::Folder(error) => error.is_permanent(),
+            Self::OtherSchema { .. } | Self::Value { .. } | Self::Damaged { .. } => true,
+            Self::Database { source, .. } => matches!(
+                source.sqlite_error_code(),
+                Some(
+                    ErrorCode::NotADatabase
+                        | ErrorCode::DatabaseCorrupt
+                        | ErrorCode::CannotOpen
+                        | ErrorCode::ReadOnly
+                        | ErrorCode::PermissionDenied
+                )
+            ),
+            // The other daemon may end, and room may come back.
+            Self::Locked { .. } | Self::NoRoom { .. } | Self::Thread(_) | Self::Unwritten { .. } => false,
         }
     }
+}
+
+fn remedy(found: &SchemaFound, copy: Option<&Path>) -> String {
+    let text = match (found, copy) {
+        (SchemaFound::None | SchemaFound::Version(_), Some(copy)) => {
+            let copy = copy.display();
+            return format!(
+                "start the program that wrote it; or go back to its copy from before that program, which loses what was \
+                 recorded since: jobtracker restore {copy}"
+            );
+        }
+        (SchemaFound::None | SchemaFound::Version(_), None) => {
+            "start the program that wrote it, or restore a backup that this program made"
+        }
+        (SchemaFound::Unreleased(_), _) => {
+            "move state.db, state.db-wal and state.db-shm to another folder to start with an empty state"
+        }
+        (SchemaFound::Foreign, _) => "move it to another folder, or set another jobtracker.state.dir",
+    };
+    text.to_owned()
 }
 
 impl fmt::Display for SchemaFound {

@@ -52,6 +52,18 @@ fault_points! {
     SchemaCommit = "schema.commit",
     /// The schema is committed.
     SchemaCommitted = "schema.committed",
+    /// The schema is of an older version; no copy is made.
+    MigrationDue = "migration.due",
+    /// A copy from before is kept and synced.
+    MigrationCopyKept = "migration.copy-kept",
+    /// The transaction of the migration has begun.
+    MigrationBegun = "migration.begun",
+    /// A step to the next version is run, not committed.
+    MigrationStepRun = "migration.step-run",
+    /// All steps are, not committed.
+    MigrationWritten = "migration.written",
+    /// They are committed.
+    MigrationCommitted = "migration.committed",
     /// The state is loaded.
     StateLoaded = "start.loaded",
     /// The system directory exists.
@@ -219,6 +231,17 @@ fault_points! {
     BackupRenamed = "backup.renamed",
     /// Its name is synced.
     BackupDone = "backup.done",
+
+    /// A copy to be restored is checked; nothing is changed.
+    RestoreDue = "restore.due",
+    /// It is beside the database, under a name of its own.
+    RestoreCopied = "restore.copied",
+    /// The database has a second name.
+    RestoreKept = "restore.kept",
+    /// The copy has its name, not yet synced.
+    RestoreRenamed = "restore.renamed",
+    /// Its name is synced.
+    RestoreDone = "restore.done",
 
     /// A job needs a system directory.
     JobFilesDue = "job-files.due",

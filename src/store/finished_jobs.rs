@@ -122,7 +122,7 @@ impl FinishedJobReader {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::schema;
+    use crate::store::database::open_for_writing;
     use crate::wire::file::{JOB_TOKEN_ALIAS, write_token_storage};
     use crate::wire::{Credentials, Text, Token};
 
@@ -130,7 +130,7 @@ mod tests {
     fn a_log_key_outlives_the_token_that_it_follows_from() {
         let scratch = tempfile::tempdir().unwrap();
         let path = scratch.path().join("state.db");
-        let database = schema::open_for_writing(&path).unwrap();
+        let database = open_for_writing(&path).unwrap();
         let token = Token {
             identifier: Vec::new(),
             password: b"password".to_vec(),

@@ -73,7 +73,8 @@ fn spending(
     }
     let spans = spans(&snapshot, page)?;
     let mut select = snapshot.prepare(
-        "SELECT wall_ms, amount_units, movements, map_slots, reduce_slots, rate_units, container_slots
+        "SELECT wall_ms, amount_units, movements, map_slots, reduce_slots, rate_units, container_slots, map_slot_ms,
+             reduce_slot_ms, container_slot_ms
          FROM ledger WHERE queue = ?1 AND reason = 'charge' ORDER BY number DESC",
     )?;
     let mut rows = select.query([queue.as_str()])?;
@@ -85,6 +86,9 @@ fn spending(
             time_ms: row.get(0)?,
             spent: units_column(row, 1)?,
             intervals: count(2)?,
+            map_slot_ms: count(7)?,
+            reduce_slot_ms: count(8)?,
+            container_slot_ms: count(9)?,
             map_slots: count(3)?,
             reduce_slots: count(4)?,
             container_slots: count(6)?,

@@ -66,7 +66,9 @@ impl Housekeeping {
                 Fact::Market(MarketFact::Tick(tick)) => {
                     let is_new_day = is_other_day(&mut self.tick_day, tick.wall_ms);
                     self.is_ledger_due |= is_new_day;
-                    self.are_jobs_due |= is_new_day;
+                    // Those that the tick has charged may be deleted now.
+                    let are_too_many = self.finished.is_some_and(|finished| finished > self.retention.most());
+                    self.are_jobs_due |= is_new_day || are_too_many;
                     self.are_applications_due |= is_new_day;
                 }
                 Fact::Job(JobFact::Ended { finish_ms, .. }) => {

@@ -1,7 +1,8 @@
 //! Compacts the ledger's old detail into daily sums: for each UTC day one row of each reason, debit and credit.
 //!
 //! Invariant: a sum over the ledger, of any queue, reason or pair of accounts, is the same before and after. Only whole
-//! days are compacted, and nothing after the last tick: a start reads those rows one by one.
+//! days are compacted, and nothing after the last tick: a start reads those rows one by one. A sum of charges has the times
+//! of their slots and no rate: rates and lengths of intervals differ.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +12,7 @@ use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehav
 use crate::model::Credits;
 
 use super::fault_point::FaultPoint;
-use super::loader::{optional_units_column, units_column};
+use super::loader::units_column;
 use super::schema::{meta, set_meta};
 
 /// Key in `meta` of the number up to which the ledger is compacted.
@@ -35,11 +36,10 @@ struct Sum {
     tick: i64,
     wall_ms: i64,
     queue: Option<String>,
-    /// The rate, if all of them had the same.
-    rate: Option<Credits>,
-    map_slots: Option<i64>,
-    reduce_slots: Option<i64>,
-    container_slots: Option<i64>,
+    /// Of maps, reduces and containers: slots that were charged for before charges went by time.
+    sampled_slots: [Option<i64>; 3],
+    /// The same, slot-milliseconds.
+    slot_ms: [Option<i64>; 3],
     amount: Credits,
     movements: i64,
     other_queue: Option<String>,
@@ -95,8 +95,9 @@ fn movements(
 }
 
 const COLUMNS: &str =
-    "SELECT number, tick, wall_ms, queue, rate_units, map_slots, reduce_slots, amount_units, movements,
-                              reason, debit, credit, other_queue, made_by, note, container_slots FROM ledger";
+    "SELECT number, tick, wall_ms, queue, map_slots, reduce_slots, container_slots, amount_units, movements,
+                              reason, debit, credit, other_queue, made_by, note, map_slot_ms, reduce_slot_ms,
+                              container_slot_ms FROM ledger";
 
 fn heading_and_sum(row: &Row<'_>) -> rusqlite::Result<(Heading, Sum)> {
     let sum = Sum {
@@ -104,10 +105,8 @@ fn heading_and_sum(row: &Row<'_>) -> rusqlite::Result<(Heading, Sum)> {
         tick: row.get(1)?,
         wall_ms: row.get(2)?,
         queue: row.get(3)?,
-        rate: optional_units_column(row, 4)?,
-        map_slots: row.get(5)?,
-        reduce_slots: row.get(6)?,
-        container_slots: row.get(15)?,
+        sampled_slots: [row.get(4)?, row.get(5)?, row.get(6)?],
+        slot_ms: [row.get(15)?, row.get(16)?, row.get(17)?],
         amount: units_column(row, 7)?,
         movements: row.get(8)?,
         other_queue: row.get(12)?,
@@ -143,9 +142,10 @@ fn write(transaction: &Transaction<'_>, heading: Heading, sum: Sum) -> rusqlite:
     };
     transaction
         .prepare_cached(
-            "INSERT INTO ledger (number, tick, wall_ms, queue, reason, rate, rate_units, map_slots, reduce_slots,
-                 container_slots, amount, amount_units, debit, credit, day, movements, other_queue, made_by, note)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)",
+            "INSERT INTO ledger (number, tick, wall_ms, queue, reason, map_slots, reduce_slots, container_slots,
+                 map_slot_ms, reduce_slot_ms, container_slot_ms, amount, amount_units, debit, credit, day, movements,
+                 other_queue, made_by, note)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20)",
         )?
         .execute(params![
             sum.number,
@@ -153,11 +153,12 @@ fn write(transaction: &Transaction<'_>, heading: Heading, sum: Sum) -> rusqlite:
             sum.wall_ms,
             sum.queue,
             heading.reason,
-            sum.rate.map(|rate| rate.to_string()),
-            sum.rate.map(|rate| rate.units().to_string()),
-            sum.map_slots,
-            sum.reduce_slots,
-            sum.container_slots,
+            sum.sampled_slots[0],
+            sum.sampled_slots[1],
+            sum.sampled_slots[2],
+            sum.slot_ms[0],
+            sum.slot_ms[1],
+            sum.slot_ms[2],
             sum.amount.to_string(),
             sum.amount.units().to_string(),
             heading.debit,
@@ -177,17 +178,18 @@ impl Sum {
     /// The sum of both, with number, tick and time of the later one.
     fn and(self, later: Sum) -> rusqlite::Result<Sum> {
         let too_large = || failed("a sum of the ledger is out of range".into());
-        let slots = |one: Option<i64>, other: Option<i64>| match (one, other) {
+        let added = |one: Option<i64>, other: Option<i64>| match (one, other) {
             (Some(one), Some(other)) => one.checked_add(other).map(Some).ok_or_else(too_large),
             (one, other) => Ok(one.or(other)),
         };
+        let sums = |one: [Option<i64>; 3], other: [Option<i64>; 3]| {
+            Ok::<_, rusqlite::Error>([added(one[0], other[0])?, added(one[1], other[1])?, added(one[2], other[2])?])
+        };
         Ok(Sum {
-            rate: later.rate.filter(|_| self.rate == later.rate),
             made_by: later.made_by.clone().filter(|_| self.made_by == later.made_by),
             note: later.note.clone().filter(|_| self.note == later.note),
-            map_slots: slots(self.map_slots, later.map_slots)?,
-            reduce_slots: slots(self.reduce_slots, later.reduce_slots)?,
-            container_slots: slots(self.container_slots, later.container_slots)?,
+            sampled_slots: sums(self.sampled_slots, later.sampled_slots)?,
+            slot_ms: sums(self.slot_ms, later.slot_ms)?,
             amount: self.amount.checked_add(later.amount).ok_or_else(too_large)?,
             movements: self.movements.saturating_add(later.movements),
             ..later

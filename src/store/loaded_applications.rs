@@ -21,11 +21,13 @@ use super::schema::APPLICATION_START_MS;
 /// All that are not over or have live containers, and of the others so many of the newest. The stamps come with those of
 /// the market.
 pub(super) fn load(loader: &Loader<'_>, over: usize) -> Result<RestoredApplications, StoreError> {
-    let sql = "SELECT application, submitted, secret, standing, answer, stamp_ms FROM application
+    let sql = "SELECT application, submitted, secret, standing, answer FROM application
                WHERE finished_ms IS NULL
                    OR application IN (SELECT application FROM container WHERE ended_ms IS NULL)
                    OR application IN (SELECT application FROM application WHERE finished_ms IS NOT NULL
                                       ORDER BY finished_ms DESC LIMIT ?1)
+                   OR application IN (SELECT change.value ->> '$.holder.application'
+                                      FROM metered, json_each(metered.changes) AS change)
                ORDER BY start_ms, number";
     let limit = i64::try_from(over).unwrap_or(i64::MAX);
     let heads = loader.rows_with(sql, params![limit], |row| {
@@ -35,7 +37,6 @@ pub(super) fn load(loader: &Loader<'_>, over: usize) -> Result<RestoredApplicati
             secret: row.get(2)?,
             standing: row.get(3)?,
             answer: row.get::<_, Option<Vec<u8>>>(4)?,
-            stamp_ms: row.get(5)?,
         })
     })?;
     let last_start_ms: i64 = loader.value("SELECT coalesce(max(start_ms), 0) FROM application")?;
@@ -70,11 +71,10 @@ struct Head {
     secret: Vec<u8>,
     standing: String,
     answer: Option<Vec<u8>>,
-    stamp_ms: Option<i64>,
 }
 
 fn application(loader: &Loader<'_>, head: Head) -> Result<RestoredApplication, StoreError> {
-    let Head { id, submitted, secret, standing, answer, stamp_ms } = head;
+    let Head { id, submitted, secret, standing, answer } = head;
     let submitted = submitted_of(loader, &id, submitted, &secret)?;
     let standing: Standing = parse(loader, "application.standing", standing)?;
     let of_one = |sql: &str| texts(loader, sql, &id);
@@ -99,7 +99,6 @@ fn application(loader: &Loader<'_>, head: Head) -> Result<RestoredApplication, S
         last_number,
         stored_through,
         last_answer: answer.map(Arc::from),
-        stamp_ms,
         cost,
         submitted,
         standing,
@@ -141,7 +140,6 @@ pub(super) fn over_application(
         last_number,
         stored_through: last_number,
         last_answer: None,
-        stamp_ms: None,
         submitted,
         standing,
     })
@@ -243,13 +241,17 @@ fn totals(loader: &Loader<'_>, standing: &Standing, application: &str) -> Result
 }
 
 fn cost(loader: &Loader<'_>, application: &str) -> Result<ContainerCost, StoreError> {
-    let sql = "SELECT tick, container_slots, cost_units FROM application_cost WHERE application = ?1";
+    let sql =
+        "SELECT tick, container_slots, container_slot_ms, cost_units FROM application_cost WHERE application = ?1";
     let rows = loader.rows_with(sql, params![application], |row| {
-        Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?, row.get::<_, String>(2)?))
+        let number = |column: usize| Ok::<_, rusqlite::Error>(row.get::<_, i64>(column)?.cast_unsigned());
+        Ok((number(0)?, number(1)?, number(2)?, row.get::<_, String>(3)?))
     })?;
-    let Some((tick, slots, cost)) = rows.into_iter().next() else { return Ok(ContainerCost::default()) };
+    let Some((tick, sampled_slots, slot_ms, cost)) = rows.into_iter().next() else {
+        return Ok(ContainerCost::default());
+    };
     let cost = units(loader, "application_cost.cost_units", cost)?;
-    Ok(ContainerCost { tick: tick.cast_unsigned(), slots: slots.cast_unsigned(), cost })
+    Ok(ContainerCost { tick, slot_ms, sampled_slots, cost })
 }
 
 /// The type in the first four columns of a row.

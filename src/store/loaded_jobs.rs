@@ -2,6 +2,7 @@
 //!
 //! Invariant: attempts and events of finished jobs are not read, however many there are.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use rusqlite::{Row, params};
@@ -17,6 +18,7 @@ use super::enum_text;
 use super::error::StoreError;
 use super::loaded_attempts::{SharedTexts, attempts, events};
 use super::loaded_counters::StoredCounters;
+use super::loaded_market;
 use super::loader::Loader;
 use super::split_encoding::decode_splits;
 
@@ -84,20 +86,25 @@ pub(super) fn load(loader: &Loader<'_>, newest: usize) -> Result<LoadedJobs, Sto
     let answers = "SELECT tracker, response_id, answer FROM launch_answer ORDER BY tracker";
     let launch_answers = loader.rows(answers, |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
     let unfinished_ids = unfinished.iter().map(|job: &StoredJob| job.accepted.id);
-    let costs = costs(loader, unfinished_ids.chain(finished.iter().map(|job| job.id)))?;
+    let metered = loaded_market::metered_jobs(loader)?;
+    let known: BTreeSet<JobId> = unfinished_ids.chain(finished.iter().map(|job| job.id)).chain(metered).collect();
+    let costs = costs(loader, known.into_iter())?;
     Ok(LoadedJobs { unfinished, finished, launch_answers, costs, interner: counters.interner })
 }
 
 /// Costs of these jobs, where not zero.
 fn costs(loader: &Loader<'_>, jobs: impl Iterator<Item = JobId>) -> Result<Vec<JobCost>, StoreError> {
-    let sql = "SELECT map_slots, reduce_slots, cost_units FROM job_cost WHERE job = ?1";
+    let sql = "SELECT map_slots, reduce_slots, map_slot_ms, reduce_slot_ms, cost_units FROM job_cost WHERE job = ?1";
     let mut costs = Vec::new();
     for job in jobs {
-        let read = |row: &Row<'_>| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?, row.get::<_, String>(2)?));
-        for (map, reduce, units) in loader.rows_with(sql, [job.to_string()], read)? {
-            let slots = PerKind::new(map.cast_unsigned(), reduce.cast_unsigned());
+        let read = |row: &Row<'_>| {
+            let number = |column: usize| Ok::<_, rusqlite::Error>(row.get::<_, i64>(column)?.cast_unsigned());
+            let (slots, slot_ms) = (PerKind::new(number(0)?, number(1)?), PerKind::new(number(2)?, number(3)?));
+            Ok((slots, slot_ms, row.get::<_, String>(4)?))
+        };
+        for (sampled_slots, slot_ms, units) in loader.rows_with(sql, [job.to_string()], read)? {
             let units = loader.parse("job_cost.cost_units", units, "a whole number of units of 10^-12 credit")?;
-            costs.push(JobCost { job, cost: Credits::from_units(units), slots });
+            costs.push(JobCost { job, cost: Credits::from_units(units), slot_ms, sampled_slots });
         }
     }
     Ok(costs)
@@ -196,6 +203,7 @@ impl UnfinishedRow {
         let Some(priority) = enum_text::parse_priority(&self.priority) else {
             return Err(loader.wrong("job.priority", self.priority, "a priority"));
         };
+        let changed_deadline = self.deadline.map(|text| changed_deadline(loader, text)).transpose()?.map(Arc::new);
         let accepted = AcceptedJob {
             id: loader.parse("job.job", self.job, "a job id")?,
             spec: Arc::new(spec),
@@ -208,11 +216,8 @@ impl UnfinishedRow {
                 None => JobEstimate::default(),
                 Some(text) => estimate(loader, text)?,
             },
+            plan: changed_deadline.as_ref().and_then(|tested| tested.plan),
             job_xml: Arc::default(),
-        };
-        let changed_deadline = match self.deadline {
-            None => None,
-            Some(text) => Some(Arc::new(changed_deadline(loader, text)?)),
         };
         Ok(StoredJob {
             accepted,

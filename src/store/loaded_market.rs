@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use rusqlite::Row;
 
 use crate::market::{
-    Allowance, Charge, Consumer, Interval, KeyId, LedgerAccount, LedgerEntry, LedgerTotals, MarketFact, Order,
-    QueueTick, Reason, Stamp, Tick,
+    Allowance, Charge, Consumer, ForgottenStamps, Interval, KeyId, LedgerAccount, LedgerEntry, LedgerTotals,
+    MarketFact, Metered, Order, QueueTick, Reason, SignedTextId, Stamp, Tick,
 };
-use crate::model::{Credits, QueueName};
+use crate::model::{Credits, JobId, PerPool, QueueName};
 
 use super::error::StoreError;
 use super::loader::Loader;
@@ -33,23 +33,51 @@ pub(super) fn load(loader: &Loader<'_>) -> Result<Vec<MarketFact>, StoreError> {
     if let Some(mut tick) = load_tick(loader)? {
         ledger_rows = tick.ledger.rows;
         tick.queue_ticks = load_queue_ticks(loader, tick.number, &balances)?;
+        let metered = load_metered(loader, tick.number)?;
         facts.push(MarketFact::Tick(Box::new(tick)));
+        facts.extend(metered.into_iter().map(MarketFact::Metered));
     }
     let sql = format!("{LEDGER} WHERE number > {ledger_rows} ORDER BY number");
     for row in loader.rows(&sql, LedgerRow::read)? {
         facts.push(MarketFact::Ledger(row.entry(loader)?));
     }
-    for (consumer, user, key_id, timestamp_ms, uses) in loader.rows(STAMPS, stamp_columns)? {
-        let key_id = u64::from_str_radix(&key_id, 16)
-            .map_err(|_| loader.wrong("stamp.key_id", key_id, "a hexadecimal number"))?;
-        let consumer = match consumer.as_str() {
-            "servlet" => Consumer::Servlet,
-            "job" => Consumer::Job,
-            "upload" => Consumer::Upload,
-            "application" => Consumer::Application,
-            _ => return Err(loader.wrong("stamp.consumer", consumer, "servlet or job")),
-        };
-        facts.push(MarketFact::Stamp(Stamp { consumer, user, key_id: KeyId(key_id), timestamp_ms, uses }));
+    facts.extend(load_signatures(loader)?);
+    Ok(facts)
+}
+
+/// What is forgotten of used signatures, and those that are kept.
+fn load_signatures(loader: &Loader<'_>) -> Result<Vec<MarketFact>, StoreError> {
+    let hexadecimal = |column, text: String| {
+        u64::from_str_radix(&text, 16).map_err(|_| loader.wrong(column, text, "a hexadecimal number"))
+    };
+    let consumer_named = |column, name: String| match name.as_str() {
+        "servlet" => Ok(Consumer::Servlet),
+        "job" => Ok(Consumer::Job),
+        "upload" => Ok(Consumer::Upload),
+        "application" => Ok(Consumer::Application),
+        "secret" => Ok(Consumer::Secret),
+        _ => Err(loader.wrong(column, name, "servlet, job, upload, application or secret")),
+    };
+    let mut facts = Vec::new();
+    let sql = "SELECT consumer, user, key_id, up_to_ms FROM forgotten_signature";
+    type Forgotten = (String, String, String, i64);
+    let read =
+        |row: &Row<'_>| -> rusqlite::Result<Forgotten> { Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)) };
+    for (consumer, user, key_id, up_to_ms) in loader.rows(sql, read)? {
+        let consumer = consumer_named("forgotten_signature.consumer", consumer)?;
+        let key_id = KeyId(hexadecimal("forgotten_signature.key_id", key_id)?);
+        facts.push(MarketFact::StampsForgotten(ForgottenStamps { consumer, user, key_id, up_to_ms }));
+    }
+    let sql = "SELECT consumer, user, key_id, timestamp_ms, text_id, uses FROM used_signature";
+    type Used = ([String; 4], i64, u32);
+    let read = |row: &Row<'_>| -> rusqlite::Result<Used> {
+        Ok(([row.get(0)?, row.get(1)?, row.get(2)?, row.get(4)?], row.get(3)?, row.get(5)?))
+    };
+    for ([consumer, user, key_id, text], timestamp_ms, uses) in loader.rows(sql, read)? {
+        let consumer = consumer_named("used_signature.consumer", consumer)?;
+        let key_id = KeyId(hexadecimal("used_signature.key_id", key_id)?);
+        let text = SignedTextId(hexadecimal("used_signature.text_id", text)?);
+        facts.push(MarketFact::Stamp(Stamp { consumer, user, key_id, timestamp_ms, text, uses }));
     }
     Ok(facts)
 }
@@ -75,6 +103,15 @@ fn load_allowances(loader: &Loader<'_>) -> Result<Vec<MarketFact>, StoreError> {
         Ok(MarketFact::AllowanceSet { queue, allowance })
     };
     loader.rows(sql, read)?.into_iter().map(typed).collect()
+}
+
+/// Jobs that may be charged for the open interval, whether they are loaded or not.
+pub(super) fn metered_jobs(loader: &Loader<'_>) -> Result<Vec<JobId>, StoreError> {
+    let sql = "SELECT change.value ->> '$.holder.job' AS job FROM metered, json_each(metered.changes) AS change
+                   WHERE job IS NOT NULL
+               UNION SELECT interval ->> '$.by_order' AS job FROM allocation WHERE job IS NOT NULL";
+    let jobs = loader.texts(sql)?.into_iter();
+    jobs.map(|[job]| loader.parse("metered.changes", job, "a job id")).collect()
 }
 
 const ORDERS: &str = "SELECT job, queue, deadline_ms, max_rate_units, max_cost_units FROM market_order ORDER BY job";
@@ -111,21 +148,15 @@ impl OrderRow {
     }
 }
 
-const STAMPS: &str = "SELECT consumer, user, key_id, timestamp_ms, uses FROM stamp ORDER BY consumer, user, key_id";
-
-fn stamp_columns(row: &Row<'_>) -> rusqlite::Result<(String, String, String, i64, u32)> {
-    Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?))
-}
-
 /// The last tick, without its queues.
 fn load_tick(loader: &Loader<'_>) -> Result<Option<Tick>, StoreError> {
-    let sql = "SELECT number, ledger_rows, wall_ms, price_units, issued_units, charged_units
+    let sql = "SELECT number, ledger_rows, wall_ms, price_units, issued_units, charged_units, coalesce(interval_ms, 0)
                FROM tick ORDER BY number DESC LIMIT 1";
-    type Columns = (i64, i64, i64, [String; 3]);
+    type Columns = (i64, i64, i64, [String; 3], i64);
     let read = |row: &Row<'_>| -> rusqlite::Result<Columns> {
-        Ok((row.get(0)?, row.get(1)?, row.get(2)?, [row.get(3)?, row.get(4)?, row.get(5)?]))
+        Ok((row.get(0)?, row.get(1)?, row.get(2)?, [row.get(3)?, row.get(4)?, row.get(5)?], row.get(6)?))
     };
-    let Some((number, rows, wall_ms, [price, issued, charged])) = loader.rows(sql, read)?.pop() else {
+    let Some((number, rows, wall_ms, [price, issued, charged], interval_ms)) = loader.rows(sql, read)?.pop() else {
         return Ok(None);
     };
     let ledger = LedgerTotals {
@@ -134,7 +165,24 @@ fn load_tick(loader: &Loader<'_>) -> Result<Option<Tick>, StoreError> {
         charged: units(loader, "tick.charged_units", charged)?,
     };
     let price = units(loader, "tick.price_units", price)?;
-    Ok(Some(Tick { number: number.cast_unsigned(), wall_ms, price, ledger, queue_ticks: Vec::new() }))
+    let (number, interval_ms) = (number.cast_unsigned(), interval_ms.cast_unsigned());
+    let (queue_ticks, laid) = (Vec::new(), Vec::new());
+    Ok(Some(Tick { number, wall_ms, interval_ms, price, ledger, queue_ticks, laid }))
+}
+
+/// What was held since a tick, in the order in which it changed.
+fn load_metered(loader: &Loader<'_>, tick: u64) -> Result<Vec<Metered>, StoreError> {
+    let sql = format!("SELECT offset_ms, changes FROM metered WHERE tick = {tick} ORDER BY offset_ms, number");
+    let rows = loader.rows(&sql, |row| Ok((row.get::<_, i64>(0)?, row.get::<_, Option<String>>(1)?)))?;
+    let typed = rows.into_iter().map(|(offset_ms, changes)| {
+        let changes = match changes {
+            None => Vec::new(),
+            Some(text) => serde_json::from_str(&text)
+                .map_err(|_| loader.wrong("metered.changes", text, "changes of held slots as JSON"))?,
+        };
+        Ok(Metered { tick, offset_ms: offset_ms.cast_unsigned(), changes })
+    });
+    typed.collect()
 }
 
 /// The intervals that a tick opened. Its charges are in the accounts.
@@ -158,7 +206,8 @@ fn load_queue_ticks(
 
 pub(super) const LEDGER: &str =
     "SELECT number, tick, wall_ms, reason, rate_units, map_slots, reduce_slots, amount_units, debit,
-                          credit, made_by, note, container_slots FROM ledger";
+                          credit, made_by, note, container_slots, interval_ms, map_slot_ms, reduce_slot_ms,
+                          container_slot_ms FROM ledger";
 
 pub(super) struct LedgerRow {
     number: i64,
@@ -167,6 +216,8 @@ pub(super) struct LedgerRow {
     reason: String,
     rate: Option<String>,
     slots: Option<(u32, u32, u32)>,
+    slot_ms: Option<PerPool<u64>>,
+    interval_ms: Option<i64>,
     amount: String,
     debit: String,
     credit: String,
@@ -188,6 +239,8 @@ impl LedgerRow {
             reason: row.get(3)?,
             rate: row.get(4)?,
             slots: map_slots.zip(reduce_slots).map(|(map, reduce)| (map, reduce, container_slots)),
+            slot_ms: slot_ms_columns(row, 14)?,
+            interval_ms: row.get(13)?,
             amount: row.get(7)?,
             debit: row.get(8)?,
             credit: row.get(9)?,
@@ -204,11 +257,18 @@ impl LedgerRow {
             ("closing", ..) => Reason::Closing,
             ("transfer", ..) => Reason::Transfer,
             ("allowance", ..) => Reason::Allowance,
-            ("charge", Some(rate), Some((map_slots, reduce_slots, container_slots))) => {
+            ("charge", Some(rate), Some((map_slots, reduce_slots, container_slots))) if self.slot_ms.is_none() => {
                 let rate = units(loader, "ledger.rate_units", rate)?;
-                Reason::Charge { rate, map_slots, reduce_slots, container_slots }
+                Reason::SampledCharge { rate, map_slots, reduce_slots, container_slots }
             }
-            _ => return Err(loader.wrong("ledger.reason", self.reason, "a reason, for charges with rate and slots")),
+            // A daily sum has neither rate nor length.
+            ("charge", rate, sampled) if self.slot_ms.or(sampled.map(|_| PerPool::default())).is_some() => {
+                let rate = rate.map(|rate| units(loader, "ledger.rate_units", rate)).transpose()?;
+                let interval_ms = self.interval_ms.unwrap_or(0).cast_unsigned();
+                let slot_ms = self.slot_ms.unwrap_or_default();
+                Reason::Charge { rate: rate.unwrap_or_default(), interval_ms, slot_ms }
+            }
+            _ => return Err(loader.wrong("ledger.reason", self.reason, "a reason, for charges with slots")),
         };
         Ok(LedgerEntry {
             number: self.number.cast_unsigned(),
@@ -222,6 +282,15 @@ impl LedgerRow {
             note: self.note.unwrap_or_default(),
         })
     }
+}
+
+/// Slot-milliseconds of each pool in three columns from one on; none: the row is no charge, or one of before charges went by
+/// time.
+pub(super) fn slot_ms_columns(row: &Row<'_>, first: usize) -> rusqlite::Result<Option<PerPool<u64>>> {
+    let Some(map) = row.get::<_, Option<i64>>(first)? else { return Ok(None) };
+    let column =
+        |index: usize| Ok::<_, rusqlite::Error>(row.get::<_, Option<i64>>(index)?.unwrap_or(0).cast_unsigned());
+    Ok(Some(PerPool::new(map.cast_unsigned(), column(first + 1)?, column(first + 2)?)))
 }
 
 fn account(loader: &Loader<'_>, column: &'static str, text: String) -> Result<LedgerAccount, StoreError> {

@@ -103,6 +103,7 @@ impl LoadedState {
                 handed_over: None,
             },
             interner,
+            is_copy: self.is_copy,
         }
     }
 }

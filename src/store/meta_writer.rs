@@ -41,7 +41,7 @@ impl MetaWriter {
         may_wait: impl Fn() -> bool,
     ) -> Result<(), MetaWriteError> {
         let (done, written) = mpsc::channel();
-        let message = Message::Meta { key, value: value.to_owned(), done };
+        let message = Message::Meta { key, value: value.to_owned(), can_wait: may_wait(), done };
         self.sender.send(message).map_err(|_| MetaWriteError::Closed)?;
         loop {
             match written.recv_timeout(CHECK_INTERVAL) {

@@ -51,6 +51,9 @@ pub struct StoreOptions {
     pub retention: Retention,
     /// Jobs that a start looks up, however long ago they ended: see [`LoadedState::looked_for`](super::LoadedState).
     pub look_for: BTreeSet<JobId>,
+    /// A predecessor may still resume with the database: a migration of it is committed by
+    /// [`Store::commit_migration`](super::Store::commit_migration), and no fact before.
+    pub holds_migration: bool,
 }
 
 // === impl StoreOptions ===
@@ -70,6 +73,7 @@ impl StoreOptions {
             finished_jobs: 1_000,
             retention: Retention { jobs: 100_000, days: 0, always: 1_000 },
             look_for: BTreeSet::new(),
+            holds_migration: false,
         }
     }
 }

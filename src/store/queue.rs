@@ -6,6 +6,8 @@ use std::sync::mpsc::Sender;
 use crate::engine::Fact;
 use crate::model::FactNumber;
 
+use super::error::StoreError;
+
 /// A message to the writer thread.
 #[derive(Debug)]
 pub(super) enum Message {
@@ -15,8 +17,15 @@ pub(super) enum Message {
     Meta {
         key: &'static str,
         value: String,
+        /// Whether the caller may wait until this process may serve.
+        can_wait: bool,
         /// Notified once it is durable.
         done: Sender<()>,
+    },
+    /// Commit the migration of the schema, if one is held.
+    CommitMigration {
+        /// Notified of the outcome.
+        done: Sender<Result<(), StoreError>>,
     },
     /// Write what waits and end.
     Close,
@@ -67,7 +76,9 @@ impl Queue {
                 self.facts += facts.len();
                 self.batches.push_back(Batch { first, facts });
             }
-            Message::Meta { key, value, done } => self.meta_values.push(MetaValue { key, value, done }),
+            Message::Meta { key, value, can_wait: _, done } => self.meta_values.push(MetaValue { key, value, done }),
+            // None is held: the caller may have stopped waiting.
+            Message::CommitMigration { done } => drop(done.send(Ok(()))),
             Message::Close => self.closing = true,
         }
         Ok(())

@@ -52,7 +52,7 @@ fn load_money(loader: &Loader<'_>, start_ms: i64, market: &mut RecordedMarket) -
     for row in loader.rows(&format!("{LEDGER} ORDER BY number"), LedgerRow::read)? {
         let entry = row.entry(loader)?;
         let taken = Credits::from_units(-entry.amount.units());
-        let is_charge = matches!(entry.reason, Reason::Charge { .. });
+        let is_charge = matches!(entry.reason, Reason::Charge { .. } | Reason::SampledCharge { .. });
         // A transfer moves the money of two queues.
         for (side, amount) in [(&entry.debit, taken), (&entry.credit, entry.amount)] {
             let LedgerAccount::Queue(queue) = side else { continue };

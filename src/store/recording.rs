@@ -3,13 +3,14 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use rusqlite::{Connection, OpenFlags, Row, params};
+use rusqlite::{Row, params};
 
 use crate::engine::SchedulerChoice;
 use crate::mapreduce::AttemptRole;
 use crate::model::{AttemptId, AttemptState, JobId, Kind, PerKind};
 use crate::sim::what_if::{JobTimes, RecordedJob, RecordedTracker, Recording, TaskTimes};
 
+use super::database::open_for_reading;
 use super::enum_text;
 use super::error::StoreError;
 use super::loaded_attempts::job_prefix;
@@ -17,7 +18,6 @@ use super::loaded_jobs::RecordedRow;
 use super::loaded_state::scheduler_choice;
 use super::loader::Loader;
 use super::recorded_market;
-use super::schema::refuse_other_versions;
 
 /// Which jobs are wanted: those submitted from one time to another, epoch ms; the first is included.
 #[derive(Clone, Copy, Debug)]
@@ -36,18 +36,16 @@ const LONGEST_LEAD_MS: i64 = 600_000;
 /// Reads a recording from a database, also while a daemon writes to it, and the last choice of a scheduler.
 ///
 /// # Errors
-/// The database cannot be read, has another schema version, or a value in it is not valid.
+/// The database cannot be read, has a newer schema version, or a value in it is not valid.
 pub fn read_recording(database: &Path, span: RecordedSpan) -> Result<(Recording, Option<SchedulerChoice>), StoreError> {
     let failed = |source| StoreError::Database { action: "read", path: database.to_owned(), source };
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let mut connection = Connection::open_with_flags(database, flags).map_err(failed)?;
-    refuse_other_versions(database, &connection)?;
+    let mut connection = open_for_reading(database)?;
     let snapshot = connection.transaction().map_err(failed)?;
     let loader = Loader::new(&snapshot, database);
-    Ok((load(&loader, &snapshot, span)?, scheduler_choice(&loader)?))
+    Ok((load(&loader, span)?, scheduler_choice(&loader)?))
 }
 
-pub(super) fn load(loader: &Loader<'_>, database: &Connection, span: RecordedSpan) -> Result<Recording, StoreError> {
+pub(super) fn load(loader: &Loader<'_>, span: RecordedSpan) -> Result<Recording, StoreError> {
     let bounds = params![span.since_ms, span.until_ms];
     let rows = loader.rows_with(RecordedRow::SELECT, bounds, RecordedRow::read)?;
     let jobs = rows.into_iter().map(|row| {
@@ -59,10 +57,8 @@ pub(super) fn load(loader: &Loader<'_>, database: &Connection, span: RecordedSpa
     let unfinished = "SELECT count(*) FROM job WHERE finish_ms IS NULL AND submit_ms >= ?1 AND submit_ms < ?2";
     let unfinished = loader.rows_with(unfinished, bounds, |row| row.get::<_, i64>(0))?.first().copied().unwrap_or(0);
     let start_ms = start_ms(loader, &jobs)?;
-    // Databases that no newer program has opened have none of these tables.
-    let has = |table| database.table_exists(None, table).unwrap_or(false);
-    let trackers = if has("tracker_presence") { trackers(loader, start_ms)? } else { Vec::new() };
-    let market = if has("order_change") { recorded_market::load(loader, start_ms, &mut jobs)? } else { None };
+    let trackers = trackers(loader, start_ms)?;
+    let market = recorded_market::load(loader, start_ms, &mut jobs)?;
     let unfinished = usize::try_from(unfinished).unwrap_or(usize::MAX);
     Ok(Recording { jobs, trackers, market, start_ms, unfinished })
 }

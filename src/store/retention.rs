@@ -116,6 +116,8 @@ pub(super) fn too_old_before_ms(database: &Connection, retention: &Retention) ->
 fn oldest(database: &Connection) -> rusqlite::Result<Option<Candidate>> {
     let sql = "SELECT job, user, finish_ms FROM job INDEXED BY job_finished
                WHERE finish_ms IS NOT NULL AND NOT EXISTS (SELECT 1 FROM pending_kill_job WHERE pending_kill_job.job = job.job)
+                   AND (NOT EXISTS (SELECT 1 FROM allocation WHERE allocation.queue = job.user)
+                       OR finish_ms < (SELECT wall_ms FROM tick ORDER BY number DESC LIMIT 1))
                ORDER BY finish_ms, accept_order LIMIT 1";
     let read = |row: &Row<'_>| Ok(Candidate { job: row.get(0)?, payer: row.get(1)?, finish_ms: row.get(2)? });
     database.prepare_cached(sql)?.query_row([], read).optional()
@@ -137,26 +139,35 @@ fn delete_job(transaction: &Transaction<'_>, Candidate { job, payer, finish_ms }
 
 /// Adds a job's cost to that of the deleted jobs of a queue.
 fn fold_cost(transaction: &Transaction<'_>, job: &str, queue: &str) -> rusqlite::Result<()> {
-    let read = |row: &Row<'_>| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?, units_column(row, 2)?));
-    let own = "SELECT map_slots, reduce_slots, cost_units FROM job_cost WHERE job = ?1";
-    let Some((maps, reduces, cost)) = transaction.prepare_cached(own)?.query_row([job], read).optional()? else {
+    let read = |row: &Row<'_>| {
+        let number = |column: usize| row.get::<_, i64>(column);
+        Ok(([number(0)?, number(1)?, number(2)?, number(3)?], units_column(row, 4)?))
+    };
+    let own = "SELECT map_slots, reduce_slots, map_slot_ms, reduce_slot_ms, cost_units FROM job_cost WHERE job = ?1";
+    let Some((slots, cost)) = transaction.prepare_cached(own)?.query_row([job], read).optional()? else {
         return Ok(());
     };
-    let before = "SELECT map_slots, reduce_slots, cost_units FROM deleted_job_cost WHERE queue = ?1";
+    let before = "SELECT map_slots, reduce_slots, map_slot_ms, reduce_slot_ms, cost_units FROM deleted_job_cost
+                  WHERE queue = ?1";
     let before = transaction.prepare_cached(before)?.query_row([queue], read).optional()?;
-    let (maps_before, reduces_before, cost_before) = before.unwrap_or((0, 0, Credits::ZERO));
+    let (slots_before, cost_before) = before.unwrap_or(([0; 4], Credits::ZERO));
     let out_of_range = || failed(format!("the cost of the deleted jobs of {queue} is out of range"));
     let cost = cost_before.checked_add(cost).ok_or_else(out_of_range)?;
-    let maps = maps_before.checked_add(maps).ok_or_else(out_of_range)?;
-    let reduces = reduces_before.checked_add(reduces).ok_or_else(out_of_range)?;
+    let mut sums = [0; 4];
+    for (sum, (before, own)) in sums.iter_mut().zip(slots_before.into_iter().zip(slots)) {
+        *sum = before.checked_add(own).ok_or_else(out_of_range)?;
+    }
+    let [maps, reduces, map_ms, reduce_ms] = sums;
     transaction
         .prepare_cached(
-            "INSERT INTO deleted_job_cost (queue, jobs, map_slots, reduce_slots, cost, cost_units)
-             VALUES (?1, 1, ?2, ?3, ?4, ?5)
+            "INSERT INTO deleted_job_cost
+                 (queue, jobs, map_slots, reduce_slots, map_slot_ms, reduce_slot_ms, cost, cost_units)
+             VALUES (?1, 1, ?2, ?3, ?4, ?5, ?6, ?7)
              ON CONFLICT (queue) DO UPDATE SET jobs = jobs + 1, map_slots = excluded.map_slots,
-                 reduce_slots = excluded.reduce_slots, cost = excluded.cost, cost_units = excluded.cost_units",
+                 reduce_slots = excluded.reduce_slots, map_slot_ms = excluded.map_slot_ms,
+                 reduce_slot_ms = excluded.reduce_slot_ms, cost = excluded.cost, cost_units = excluded.cost_units",
         )?
-        .execute(params![queue, maps, reduces, cost.to_string(), cost.units().to_string()])?;
+        .execute(params![queue, maps, reduces, map_ms, reduce_ms, cost.to_string(), cost.units().to_string()])?;
     transaction.prepare_cached("DELETE FROM job_cost WHERE job = ?1")?.execute([job]).map(drop)
 }
 

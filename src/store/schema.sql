@@ -36,7 +36,7 @@ CREATE TABLE job (
     counters TEXT,                   -- final; JSON [[counter_name.id, value], ...]
     first_attempt INTEGER NOT NULL DEFAULT 0,  -- lowest number of new attempts; others may have used those below
     pool TEXT,                       -- the one it was moved to; else the spec names it
-    deadline TEXT,                   -- as it was changed, JSON; else the spec has it
+    deadline TEXT,                   -- as it was tested last, with what was promised, JSON; else the spec has it
     estimate TEXT,                   -- what is believed of its costs, JSON; NULL: nothing
     log_key BLOB                     -- secret, follows from its token: makes tickets for its logs
 ) STRICT;

@@ -8,6 +8,7 @@ use std::thread::{self, JoinHandle};
 use tokio::sync::watch;
 
 use super::backup::{BackupSummary, backup};
+use super::database::open_migrating;
 use super::durable::Durable;
 use super::durable::{Counts, StoreStats};
 use super::error::StoreError;
@@ -20,7 +21,6 @@ use super::loaded_state::{self, LoadedState};
 use super::meta_writer::MetaWriter;
 use super::options::StoreOptions;
 use super::queue::{Message, Queue};
-use super::schema;
 use super::statement::LedgerReader;
 use super::stored_applications::StoredApplicationReader;
 use super::stored_containers::StoredContainerReader;
@@ -42,12 +42,19 @@ impl Store {
     /// Locks the folder for this process, creates or opens the database, loads the state and starts the writer thread.
     ///
     /// # Errors
-    /// A folder or file that cannot be created or locked, a second daemon, another schema version, a damaged database.
+    /// A folder or file that cannot be created or locked, a second daemon, a schema that this program cannot open, a damaged database.
     pub fn open(options: StoreOptions) -> Result<(Self, LoadedState), StoreError> {
         let folder = Folder::lock(&options.dir)?;
         let path = folder.database()?;
-        let database = schema::open_for_writing(&path)?;
+        let (database, migration) = open_migrating(&path)?;
         let loaded = loaded_state::load(&database, &path, &options)?;
+        let held_migration = match migration {
+            Some(migration) if !options.holds_migration => {
+                migration.commit(&database)?;
+                None
+            }
+            held => held,
+        };
         FaultPoint::StateLoaded.pass();
         let (sender, inbox) = mpsc::channel();
         let (durable, watcher) = watch::channel(Durable { number: loaded.last_fact, ..Durable::default() });
@@ -64,11 +71,27 @@ impl Store {
             options,
             folder,
             queue: Queue::after(loaded.last_fact),
+            held_migration,
         };
         let thread = thread::Builder::new().name("store".to_owned()).spawn(|| writer.run());
         let facts = FactSender::new(Arc::new(ToWriter { sender: sender.clone(), backlog }), watcher, limit_facts);
         let store = Self { path, sender, facts, counts, thread: Some(thread.map_err(StoreError::Thread)?) };
         Ok((store, loaded))
+    }
+
+    /// Commits the migration that [`StoreOptions::holds_migration`] holds, if there is one; facts wait for it.
+    ///
+    /// # Errors
+    /// It cannot be committed: the database is as it was, and this store writes nothing.
+    pub fn commit_migration(&self) -> Result<(), StoreError> {
+        let ended = |_| StoreError::Unwritten {
+            facts: self.facts.waiting_facts(),
+            text: "the writer thread has ended".to_owned(),
+        };
+        let (done, committed) = mpsc::channel();
+        // A thread that is gone drops the sender too.
+        let _ = self.sender.send(Message::CommitMigration { done });
+        committed.recv().unwrap_or_else(|error| Err(ended(error)))
     }
 
     /// Sends facts to this store.

@@ -7,22 +7,31 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension, Row};
 
 use crate::api::{MovementReason, Statement, StatementRow};
 use crate::market::StatementPage;
-use crate::model::{Credits, QueueName};
+use crate::model::{Capability, Credits, QueueName};
 
 use super::error::StoreError;
+use super::loaded_market::slot_ms_columns;
 use super::loader::{optional_units_column, units_column};
 
 /// Reads the ledger of a state database. Cheap to clone; each call opens its own connection.
 #[derive(Clone, Debug)]
 pub struct LedgerReader {
     database: PathBuf,
+    /// What the slot of a container has, which reports count by.
+    pub(super) container_slot: Capability,
 }
 
 // === impl LedgerReader ===
 
 impl LedgerReader {
     pub(super) fn new(database: &Path) -> Self {
-        Self { database: database.to_owned() }
+        Self { database: database.to_owned(), container_slot: Capability::new(1, 1) }
+    }
+
+    /// The same, with slots of that size for containers.
+    #[must_use]
+    pub fn with_container_slot(self, container_slot: Capability) -> Self {
+        Self { container_slot, ..self }
     }
 
     /// A part of a queue's history; none if the queue never existed. Blocks on the disk.
@@ -57,11 +66,13 @@ fn read(
     // Two walks backwards that are merged; an OR would sort all rows first.
     let mut select = moment.prepare(
         "SELECT number, wall_ms, tick, reason, rate_units, map_slots, reduce_slots, amount_units, day, movements,
-             credit = 'queue:' || queue, other_queue, made_by, note, container_slots
+             credit = 'queue:' || queue, other_queue, made_by, note, container_slots, interval_ms, map_slot_ms,
+             reduce_slot_ms, container_slot_ms
          FROM ledger WHERE queue = ?1
          UNION ALL
          SELECT number, wall_ms, tick, reason, rate_units, map_slots, reduce_slots, amount_units, day, movements,
-             1, queue, made_by, note, container_slots
+             1, queue, made_by, note, container_slots, interval_ms, map_slot_ms, reduce_slot_ms,
+             container_slot_ms
          FROM ledger WHERE other_queue = ?1
          ORDER BY number DESC",
     )?;
@@ -114,9 +125,11 @@ impl Walk {
         self.balance = balance.checked_sub(amount).ok_or_else(out_of_range)?;
         let day: Option<String> = row.get(8)?;
         let reason = MovementReason::from_word(&word).ok_or_else(unknown)?;
-        // A charge of before containers has none.
+        let map_slots = row.get::<_, Option<i64>>(5)?.map(i64::cast_unsigned);
         let container_slots = row.get::<_, Option<i64>>(14)?.map(i64::cast_unsigned);
-        let container_slots = (reason == MovementReason::Charge).then_some(container_slots.unwrap_or(0));
+        // A charge of before containers has none.
+        let container_slots = map_slots.map(|_| container_slots.unwrap_or(0));
+        let slot_ms = slot_ms_columns(row, 16)?;
         let is_within_day = day.is_some() && day == self.day;
         self.day.clone_from(&day);
         Ok(StatementRow {
@@ -127,7 +140,11 @@ impl Walk {
             tick: row.get::<_, i64>(2)?.cast_unsigned(),
             reason,
             rate: optional_units_column(row, 4)?,
-            map_slots: row.get::<_, Option<i64>>(5)?.map(i64::cast_unsigned),
+            interval_ms: row.get::<_, Option<i64>>(15)?.map(i64::cast_unsigned),
+            map_slot_ms: slot_ms.map(|slot_ms| slot_ms.map),
+            reduce_slot_ms: slot_ms.map(|slot_ms| slot_ms.reduce),
+            container_slot_ms: slot_ms.map(|slot_ms| slot_ms.container),
+            map_slots,
             reduce_slots: row.get::<_, Option<i64>>(6)?.map(i64::cast_unsigned),
             container_slots,
             other_queue: optional_queue(row, 11)?,

@@ -112,8 +112,9 @@ mod tests {
     use crate::engine::{ApplicationChange, ContainerTotals, Fact, Standing, SubmittedApplication};
     use crate::model::{FactNumber, Priority};
     use crate::store::counter_names::CounterNames;
+    use crate::store::database::open_for_writing;
     use crate::store::missed_updates::MissedUpdates;
-    use crate::store::{rows, schema};
+    use crate::store::rows;
 
     const TOTALS: ContainerTotals =
         ContainerTotals { complete: 7, failed: 2, preempted: 1, memory_mb_ms: 5_000, vcore_ms: 9_000 };
@@ -155,7 +156,7 @@ mod tests {
         use ApplicationState::{Failed, Finished, Running};
         let scratch = tempfile::tempdir().unwrap();
         let path = scratch.path().join("state.db");
-        let mut database = schema::open_for_writing(&path).unwrap();
+        let mut database = open_for_writing(&path).unwrap();
         let all = [(1, "ann", Finished), (2, "bob", Failed), (3, "ann", Running), (4, "ann", Failed)]
             .map(|(number, user, state)| submitted(number, user, state));
         let changes = all.iter().flat_map(|change| [change.clone(), stands(change)]).collect();

@@ -81,8 +81,9 @@ mod tests {
     use crate::engine::{ApplicationChange, ContainerNode, Fact, LoweredRows, RequestType};
     use crate::model::{Capability, ContainerExit, FactNumber};
     use crate::store::counter_names::CounterNames;
+    use crate::store::database::open_for_writing;
     use crate::store::missed_updates::MissedUpdates;
-    use crate::store::{rows, schema};
+    use crate::store::rows;
 
     fn container(number: u64, exit: Option<i32>) -> Container {
         let end = exit.map(|exit| ContainerEnd {
@@ -123,7 +124,7 @@ mod tests {
     fn complete_containers_are_read_as_they_were_stored() {
         let scratch = tempfile::tempdir().unwrap();
         let path = scratch.path().join("state.db");
-        let mut database = schema::open_for_writing(&path).unwrap();
+        let mut database = open_for_writing(&path).unwrap();
         let stored = [container(1, Some(0)), container(2, Some(7)), container(3, None), container(4, Some(1))];
         let changes = stored.iter().map(|one| ApplicationChange::Container(Box::new(one.clone()))).collect();
         let transaction = database.transaction().unwrap();

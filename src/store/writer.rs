@@ -20,6 +20,7 @@ use super::fact_sender::{Backlog, weight};
 use super::fault_point::FaultPoint;
 use super::folder::Folder;
 use super::housekeeping::Housekeeping;
+use super::migration::Migration;
 use super::missed_updates::MissedUpdates;
 use super::options::StoreOptions;
 use super::queue::{Message, Queue};
@@ -37,6 +38,8 @@ pub(super) struct Writer {
     /// Keeps the lock until the thread ends.
     pub(super) folder: Folder,
     pub(super) queue: Queue,
+    /// Of the schema; its transaction is open until this process may serve.
+    pub(super) held_migration: Option<Migration>,
 }
 
 /// A failed commit and its next try.
@@ -53,6 +56,11 @@ impl Writer {
     /// # Errors
     /// Facts that could not be written.
     pub(super) fn run(mut self) -> Result<(), StoreError> {
+        if let Some(migration) = self.held_migration.take()
+            && !self.is_committed_when_asked(&migration)?
+        {
+            return Ok(());
+        }
         let mut names = CounterNames::default();
         let mut failure: Option<Failure> = None;
         let mut is_log_empty = true;
@@ -92,6 +100,30 @@ impl Writer {
         match broken {
             Some(text) => self.stay_broken(&mut names, text),
             None => self.finish(&mut names),
+        }
+    }
+
+    /// Holds the migration and all facts until [`Message::CommitMigration`], or until the start itself waits for a value of
+    /// `meta`.
+    /// Returns whether the migration is committed; else it is undone with the connection.
+    fn is_committed_when_asked(&mut self, migration: &Migration) -> Result<bool, StoreError> {
+        loop {
+            let message = match self.inbox.recv() {
+                Ok(Message::CommitMigration { done }) => {
+                    let committed = migration.commit(&self.database);
+                    let is_committed = committed.is_ok();
+                    // The caller may have stopped waiting.
+                    let _ = done.send(committed);
+                    return Ok(is_committed);
+                }
+                Ok(Message::Close) | Err(_) => return Ok(false),
+                Ok(message) => message,
+            };
+            let is_awaited = matches!(message, Message::Meta { can_wait: false, .. });
+            self.queue.take(message).map_err(|text| StoreError::Unwritten { facts: self.queue.facts as u64, text })?;
+            if is_awaited {
+                return migration.commit(&self.database).map(|()| true);
+            }
         }
     }
 
@@ -169,6 +201,7 @@ impl Writer {
 
     /// Removes these batches from the queue and publishes that they are durable.
     fn publish(&mut self, batches: usize, missed_updates: MissedUpdates) {
+        let waiting = self.queue.facts;
         let (mut facts, mut weights) = (0, 0);
         let mut last = None;
         for batch in self.queue.batches.drain(..batches) {
@@ -183,6 +216,14 @@ impl Writer {
         self.counts.facts.fetch_add(facts as u64, Ordering::Relaxed);
         self.durable.send_modify(|durable| {
             durable.number = last.unwrap_or(durable.number);
+            if let Health::Failing { since_ms, .. } = durable.health {
+                let failed_ms = wall_ms().saturating_sub(since_ms).max(0);
+                tracing::info!(
+                    "state.db is written again after {}.{} s: {waiting} facts waited",
+                    failed_ms / 1_000,
+                    failed_ms % 1_000 / 100
+                );
+            }
             durable.health = Health::Good;
             if durable.missed_updates.add(missed_updates)
                 && let Some(complaint) = durable.missed_updates.complaint()
@@ -280,7 +321,7 @@ impl Writer {
         loop {
             match self.inbox.recv() {
                 Ok(Message::Facts { facts: more, .. }) => facts += more.len() as u64,
-                Ok(Message::Meta { .. }) => {}
+                Ok(Message::Meta { .. } | Message::CommitMigration { .. }) => {}
                 Ok(Message::Close) | Err(_) => return Err(StoreError::Unwritten { facts, text }),
             }
         }
@@ -311,16 +352,15 @@ fn wall_ms() -> i64 {
 mod tests {
     use std::sync::mpsc;
 
+    use super::*;
     use crate::engine::Fact;
     use crate::model::Identifier;
-    use crate::store::schema;
-
-    use super::*;
+    use crate::store::database::open_for_writing;
 
     /// A writer without its thread.
     fn idle_writer(dir: &std::path::Path) -> (Writer, watch::Receiver<Durable>) {
         let folder = Folder::lock(dir).unwrap();
-        let database = schema::open_for_writing(&folder.database().unwrap()).unwrap();
+        let database = open_for_writing(&folder.database().unwrap()).unwrap();
         let (durable, watcher) = watch::channel(Durable { number: FactNumber(0), ..Durable::default() });
         let writer = Writer {
             database,
@@ -332,6 +372,7 @@ mod tests {
             options: StoreOptions::new(dir),
             folder,
             queue: Queue::after(FactNumber(0)),
+            held_migration: None,
         };
         (writer, watcher)
     }

@@ -4,7 +4,7 @@
 use crate::config::keys::Key;
 use crate::config::{Configuration, keys};
 use crate::fs::checksummed::checksummed_name;
-use crate::fs::{EntryKind, FileSystem, FileSystems, FileUri, FileUriError, FsError};
+use crate::fs::{EntryKind, FileSystem, FileSystems, FileUri, FileUriError, FsError, ListBound};
 use crate::model::AttemptId;
 
 use super::failure::TaskFailure;
@@ -144,7 +144,7 @@ impl OutputCommitter {
     }
 
     fn move_content(&self, from: &FileUri, to: &FileUri) -> Result<(), TaskFailure> {
-        let names = self.files.names_in(from)?;
+        let names = self.files.names_in(from, ListBound::OF_USER)?;
         for name in &names {
             let name = name.to_string_lossy();
             // Checksums go with their file.

@@ -15,7 +15,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::model::AttemptId;
-use crate::supervisor::process_tree::{CommandTree, MemoryUse, ProcessTable};
+use crate::supervisor::process_tree::{CommandTree, MemoryUse, ProcessTable, TreeUse};
 use crate::wire::Phase;
 
 use super::counters::{FrameworkCounter, TaskCounters, TooManyCounters};
@@ -39,6 +39,8 @@ struct Memory {
     trees: Vec<CommandTree>,
     /// Limit of their address space, bytes.
     limit_bytes: Option<u64>,
+    /// CPU time of the processes at the last measurement, ms: their end adds it to the counters.
+    cpu_ms: u64,
     /// They were beyond the limit at the last measurement.
     was_beyond: bool,
 }
@@ -225,6 +227,7 @@ impl Progress {
             used.virtual_bytes += of_tree.virtual_bytes;
             used.physical_bytes += of_tree.physical_bytes;
         }
+        memory.cpu_ms = memory.trees.iter().map(|tree| processes.cpu_ms_of(*tree)).sum();
         if used == MemoryUse::default() {
             return;
         }
@@ -237,6 +240,17 @@ impl Progress {
         if is_beyond && (was_beyond || used.virtual_bytes > limit_bytes.saturating_mul(2)) {
             let (attempt, pid, used_bytes) = (self.attempt, first.root, used.virtual_bytes);
             self.stop(StopReason::TooMuchMemory(TooMuchMemory { attempt, pid, used_bytes, limit_bytes }));
+        }
+    }
+
+    /// What its processes use, as last measured, and CPU time of those before them.
+    #[must_use]
+    pub fn used(&self) -> TreeUse {
+        let running_ms = locked(&self.memory).cpu_ms;
+        let count = |counter| u64::try_from(self.counters.get(counter)).unwrap_or(0);
+        TreeUse {
+            resident_bytes: count(FrameworkCounter::PhysicalMemoryBytes),
+            cpu_ms: count(FrameworkCounter::CpuMilliseconds).saturating_add(running_ms),
         }
     }
 
@@ -326,7 +340,9 @@ impl Progress {
 
 impl Drop for TrackedCommand<'_> {
     fn drop(&mut self) {
-        locked(&self.progress.memory).trees.retain(|tree| *tree != self.tree);
+        let mut memory = locked(&self.progress.memory);
+        memory.trees.retain(|tree| *tree != self.tree);
+        memory.cpu_ms = 0;
     }
 }
 

@@ -153,12 +153,16 @@ impl ProcessTable {
         sum
     }
 
+    /// CPU time of the processes of a command, also of those that were reaped, ms.
+    pub fn cpu_ms_of(&self, tree: CommandTree) -> u64 {
+        self.of_tree(tree.root, true).iter().map(|process| process.cpu_ms).fold(0, u64::saturating_add)
+    }
+
     /// What the processes of a command use now. Reads further files of each.
     pub fn use_of(&self, tree: CommandTree) -> TreeUse {
-        let mut sum = TreeUse::default();
+        // A root that does not count has reaped what did.
+        let mut sum = TreeUse { resident_bytes: 0, cpu_ms: self.cpu_ms_of(tree) };
         for process in self.of_tree(tree.root, true) {
-            // A root that does not count has reaped what did.
-            sum.cpu_ms = sum.cpu_ms.saturating_add(process.cpu_ms);
             if tree.with_root || process.pid != tree.root {
                 let bytes = proportional_bytes(process.pid).unwrap_or(process.physical_bytes);
                 sum.resident_bytes = sum.resident_bytes.saturating_add(bytes);

@@ -7,7 +7,7 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, StatusCode};
 
 use super::owner::MarketPresence;
-use super::same_site::is_from_own_page;
+use super::same_site::{THROUGH_PROXY, came_through_proxy, is_from_own_page};
 use super::signed_request::HttpRequest;
 
 /// A header that a page of another site cannot send unasked.
@@ -30,6 +30,9 @@ pub(super) fn check_believable(request: &HttpRequest, market: MarketPresence) ->
     };
     if let Some(message) = distrust {
         return Err((StatusCode::UNAUTHORIZED, message.to_owned()));
+    }
+    if came_through_proxy(&request.headers) {
+        return Err((StatusCode::FORBIDDEN, THROUGH_PROXY.to_owned()));
     }
     if !is_from_program(&request.headers) {
         let message =

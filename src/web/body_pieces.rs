@@ -5,6 +5,8 @@ use std::time::Duration;
 use axum::body::{Body, Bytes, HttpBody};
 use tokio::time::timeout;
 
+use crate::http::{RequestPlace, cut_short};
+
 /// Time for the next bytes of a body.
 pub(super) const PIECE_TIMEOUT: Duration = Duration::from_secs(30);
 /// Of a refused body, what is read so that the client finds the answer instead of a broken connection.
@@ -23,6 +25,34 @@ pub(super) async fn next_piece(body: &mut Body) -> Result<Option<Bytes>, axum::E
                 _ => {}
             },
         }
+    }
+}
+
+/// Why the next bytes of a body do not come.
+#[derive(Debug)]
+pub(super) enum PieceError {
+    /// None came in [`PIECE_TIMEOUT`].
+    TimedOut,
+    /// Others need the connection's place.
+    GaveWay,
+    /// The client has gone.
+    CutOff(axum::Error),
+}
+
+/// As [`next_piece`], within [`PIECE_TIMEOUT`]; while none comes, the request gives way to others that need its place.
+pub(super) async fn next_piece_of_request(
+    body: &mut Body,
+    place: Option<&RequestPlace>,
+) -> Result<Option<Bytes>, PieceError> {
+    let wait = place.map(RequestPlace::begin_wait);
+    let (_waiting, cut) = wait.unzip();
+    tokio::select! {
+        biased;
+        piece = timeout(PIECE_TIMEOUT, next_piece(body)) => match piece {
+            Err(_) => Err(PieceError::TimedOut),
+            Ok(piece) => piece.map_err(PieceError::CutOff),
+        },
+        () = cut_short(cut) => Err(PieceError::GaveWay),
     }
 }
 

@@ -70,7 +70,7 @@ impl JobRow {
             deadline: format_time(deadline.deadline_at_ms),
             left: format!("{} s", seconds(deadline.left_ms)),
             state: job.state.clone(),
-            maps: format!("{} / {}", job.running.map, deadline.min_maps),
+            maps: maps(job.running.map, deadline),
             reduces: format!("{} / {}", job.running.reduce, deadline.min_reduces),
             reduce_start_limit: format!("{} s", seconds(deadline.reduce_start_limit_ms)),
             map_cost: task_cost(&deadline.map_cost),
@@ -79,6 +79,12 @@ impl JobRow {
             filter_ratio: with_source(&deadline.filter_ratio, ""),
         }
     }
+}
+
+/// Running and least maps at a time, with the planned start where that is later.
+fn maps(running: u32, deadline: &JobDeadline) -> String {
+    let start = deadline.planned_start_ms.map(|start_ms| format!(" from {}", format_time(start_ms)));
+    format!("{running} / {}{}", deadline.min_maps, start.unwrap_or_default())
 }
 
 fn task_cost(cost: &TaskCost) -> String {

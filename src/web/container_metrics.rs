@@ -53,6 +53,21 @@ pub(super) fn write_containers(
     )?;
     let held = tallies.held_memory_mb.saturating_mul(MB);
     writer.gauge("jobtracker_container_held_bytes", "Memory of live containers", held)?;
+    let by = |of| [("by", of)];
+    let (of_containers, of_attempts) = (&snapshot.container_use, &snapshot.attempt_use);
+    writer.gauges(
+        "jobtracker_used_bytes",
+        "Memory that live containers and attempts of built-in tasktrackers use",
+        [
+            (by("containers"), of_containers.memory_mb.saturating_mul(MB)),
+            (by("attempts"), of_attempts.memory_mb.saturating_mul(MB)),
+        ],
+    )?;
+    writer.gauges(
+        "jobtracker_used_cpu_ms",
+        "CPU time that live containers and attempts of built-in tasktrackers have used",
+        [(by("containers"), of_containers.cpu_ms), (by("attempts"), of_attempts.cpu_ms)],
+    )?;
     writer.gauge("jobtracker_container_held_cores", "Cores of live containers", tallies.held_vcores)?;
     writer.gauge("jobtracker_container_held_slots", "Slots that live containers stand for", snapshot.held_slots)?;
     writer.counter("jobtracker_container_beats", "Beats of workers about their containers", tallies.beats)?;

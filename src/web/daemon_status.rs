@@ -5,24 +5,26 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{Response, StatusCode};
-use tokio::time::timeout;
 
 use crate::api::{DaemonStatus, WorkerCounts};
-use crate::engine::ClusterSnapshot;
 
-use super::owner::{HEALTHY, Health, Owner, OwnerGone};
+use super::cluster_view::ClusterView;
+use super::owner::{HEALTHY, Health, Owner};
 use super::response::{JSON, fresh, json, text};
-use super::state::{ANSWER_TIMEOUT, ServedPorts, WebState};
+use super::state::{ServedPorts, WebState};
 use super::worker_health::WorkerHealth;
 
 pub(super) async fn daemon_status<O: Owner>(State(state): State<Arc<WebState<O>>>) -> Response<Body> {
-    let Ok(Ok(overview)) = timeout(ANSWER_TIMEOUT, state.owner.overview()).await else {
-        return text(StatusCode::SERVICE_UNAVAILABLE, OwnerGone);
+    let view = match ClusterView::of(&state).await {
+        Ok(view) => view,
+        Err(why) => return text(StatusCode::SERVICE_UNAVAILABLE, why),
     };
-    fresh(StatusCode::OK, JSON, json(&status_of(&overview, state.owner.health(), state.ports)))
+    let status = status_of(&view, state.owner.health(), state.ports);
+    view.aged(fresh(StatusCode::OK, JSON, json(&status)))
 }
 
-fn status_of(overview: &ClusterSnapshot, health: Health, ports: ServedPorts) -> DaemonStatus {
+fn status_of(view: &ClusterView, health: Health, ports: ServedPorts) -> DaemonStatus {
+    let overview = &*view.overview;
     let workers = WorkerHealth::of(overview);
     let is_ready = health.is_alive && health.is_ready;
     let complaint = workers.complaint().filter(|_| is_ready && health.text == HEALTHY);
@@ -40,6 +42,7 @@ fn status_of(overview: &ClusterSnapshot, health: Health, ports: ServedPorts) -> 
         waiting_tasks: overview.waiting,
         running_jobs: overview.running_jobs,
         preparing_jobs: overview.preparing_jobs,
+        old_s: view.old.as_ref().map(|(age_s, _)| *age_s),
         is_ready,
         health: complaint.map_or(health.text, |complaint| format!("{HEALTHY}, but {complaint}")),
     }

@@ -12,6 +12,7 @@ use axum::http::StatusCode;
 use hyper::body::{Frame, SizeHint};
 use tokio::sync::{mpsc, oneshot};
 
+use crate::http::Peer;
 use crate::market::JobUpload;
 
 /// Why a file is neither stored nor given.
@@ -30,6 +31,8 @@ pub struct NewUpload {
     pub file: JobUpload,
     /// The user who hands it over.
     pub user: Arc<str>,
+    /// Whose connection it comes by.
+    pub peer: Peer,
     /// Its length, if the request says it.
     pub length_bytes: Option<u64>,
 }
@@ -50,6 +53,8 @@ pub struct UploadSink {
     pub pieces: mpsc::Sender<UploadPiece>,
     /// The outcome.
     pub stored: oneshot::Receiver<Result<u64, FileRefusal>>,
+    /// Done when the upload has to give way to others.
+    pub gives_way: oneshot::Receiver<()>,
 }
 
 /// A worker's request for a file of a job.

@@ -13,6 +13,7 @@ use crate::api::{JobTasks, TaskAttempt};
 use crate::engine::{Caller, ClusterSnapshot, JobSnapshot};
 use crate::model::JobId;
 
+use super::cluster_view::ClusterView;
 use super::form_body::form_fields;
 use super::owner::{MarketPresence, Owner, OwnerGone};
 use super::response::{HTML, fresh, text};
@@ -27,9 +28,11 @@ pub(super) async fn job_page<O: Owner>(State(state): State<Arc<WebState<O>>>, ur
     let Some(id) = fields.get("jobid").and_then(|id| id.parse::<JobId>().ok()) else {
         return text(StatusCode::BAD_REQUEST, "expected jobid=JOB, such as job_202611211200_0001");
     };
-    let Ok(Ok(overview)) = timeout(ANSWER_TIMEOUT, state.owner.overview()).await else {
-        return text(StatusCode::SERVICE_UNAVAILABLE, OwnerGone);
+    let view = match ClusterView::of(&state).await {
+        Ok(view) => view,
+        Err(why) => return text(StatusCode::SERVICE_UNAVAILABLE, why),
     };
+    let overview = &view.overview;
     let Some(job) = overview.jobs.iter().find(|job| job.id == id) else {
         let count = overview.jobs.len();
         return text(
@@ -46,8 +49,8 @@ pub(super) async fn job_page<O: Owner>(State(state): State<Arc<WebState<O>>>, ur
             Ok(Err(_)) | Err(_) => return text(StatusCode::SERVICE_UNAVAILABLE, OwnerGone),
         },
     };
-    match JobPage::new(&overview, job, attempts, is_market_ruling && state.shows_money).render() {
-        Ok(html) => fresh(StatusCode::OK, HTML, html),
+    match JobPage::new(overview, job, attempts, is_market_ruling && state.shows_money).render() {
+        Ok(html) => view.aged(fresh(StatusCode::OK, HTML, html)),
         Err(error) => text(StatusCode::INTERNAL_SERVER_ERROR, error),
     }
 }

@@ -7,6 +7,8 @@ use prometheus_client::encoding::{
 };
 use prometheus_client::metrics::MetricType;
 
+use crate::model::Kind;
+
 /// Writes metrics one after the other. Names end in their unit.
 pub(super) struct MetricWriter<'a>(pub(super) DescriptorEncoder<'a>);
 
@@ -50,4 +52,12 @@ impl MetricWriter<'_> {
 /// Writes a counter without an exemplar.
 fn count_in(metric: &mut MetricEncoder<'_>, value: impl EncodeCounterValue) -> fmt::Result {
     metric.encode_counter::<[(String, String); 0], _, u64>(&value, None)
+}
+
+/// The label of a kind of slots.
+pub(super) fn kind_name(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Map => "map",
+        Kind::Reduce => "reduce",
+    }
 }

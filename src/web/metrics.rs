@@ -10,19 +10,19 @@ use axum::http::{Response, StatusCode};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, text};
 use prometheus_client::registry::Registry;
-use tokio::time::timeout;
 
-use crate::api::{ExactDecimal, PoolShares};
 use crate::engine::{ClusterSnapshot, QueueSnapshot};
-use crate::model::{Kind, PerKind};
+use crate::model::{Credits, Kind, PerKind};
 use crate::process_stat::ProcessStat;
 
+use super::cluster_view::ClusterView;
 use super::container_metrics::write_containers;
-use super::metric_writer::MetricWriter;
-use super::owner::{Health, MarketPresence, Owner, OwnerGone};
+use super::metric_writer::{MetricWriter, kind_name};
+use super::owner::{Health, MarketPresence, Owner};
+use super::pool_metrics::write_pools;
 use super::response;
 use super::response::fresh;
-use super::state::{ANSWER_TIMEOUT, WebState};
+use super::state::WebState;
 use super::worker_health::WorkerHealth;
 
 /// The content type of OpenMetrics.
@@ -30,15 +30,17 @@ const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset
 
 /// Answers one scrape.
 pub(super) async fn metrics<O: Owner>(State(state): State<Arc<WebState<O>>>) -> Response<Body> {
-    let Ok(Ok(overview)) = timeout(ANSWER_TIMEOUT, state.owner.overview()).await else {
-        return response::text(StatusCode::SERVICE_UNAVAILABLE, OwnerGone);
+    let view = match ClusterView::of(&state).await {
+        Ok(view) => view,
+        Err(why) => return response::text(StatusCode::SERVICE_UNAVAILABLE, why),
     };
+    let overview = Arc::clone(&view.overview);
     let has_market = state.owner.market_presence() != MarketPresence::Absent;
     let shows_money = state.shows_money;
     let health = state.owner.health();
     let scrape = Scrape { overview, usage: ProcessStat::of_this_process(), health, has_market, shows_money };
     match scrape.encode() {
-        Ok(body) => fresh(StatusCode::OK, OPEN_METRICS, body),
+        Ok(body) => view.aged(fresh(StatusCode::OK, OPEN_METRICS, body)),
         Err(error) => response::text(StatusCode::INTERNAL_SERVER_ERROR, error),
     }
 }
@@ -129,6 +131,23 @@ impl Scrape {
         writer.counters("jobtracker_jobs_ended", "Finished jobs", ended)
     }
 
+    fn money(&self, writer: &mut MetricWriter<'_>) -> fmt::Result {
+        let Some(money) = self.overview.money.as_ref().filter(|_| self.shows_money) else { return Ok(()) };
+        let balances = money.balances.iter();
+        let balances = balances.filter_map(|(queue, balance)| Some(([("queue", queue.clone())], credits(*balance)?)));
+        writer.gauges("jobtracker_queue_balance_credits", "Credits that a queue has", balances)?;
+        let all = [
+            ("jobtracker_market_issued_credits", "Credits ever issued to queues", money.issued),
+            ("jobtracker_market_charged_credits", "Credits ever charged to queues", money.charged),
+        ];
+        for (name, help, amount) in all {
+            if let Some(amount) = credits(amount) {
+                writer.gauge(name, help, amount)?;
+            }
+        }
+        Ok(())
+    }
+
     fn queues(&self, writer: &mut MetricWriter<'_>) -> fmt::Result {
         let queues = &self.overview.queues;
         writer.gauges("jobtracker_queue_slots_used", "Slots a queue uses", per_queue(queues, |queue| queue.running))?;
@@ -148,40 +167,7 @@ impl Scrape {
     /// Pools and their shares, or the capacities of queues.
     fn groups(&self, writer: &mut MetricWriter<'_>) -> fmt::Result {
         let groups = &self.overview.report.groups[..];
-        let pools: Vec<_> =
-            groups.iter().filter_map(|group| Some((&*group.name, group, group.pool.as_ref()?))).collect();
-        if !pools.is_empty() {
-            let used = pools.iter().map(|(name, group, _)| (*name, group.held));
-            writer.gauges("jobtracker_pool_slots_used", "Slots a pool uses", per_name("pool", used))?;
-            let waiting = pools.iter().map(|(name, group, _)| (*name, group.waiting));
-            writer.gauges("jobtracker_pool_tasks_waiting", "Tasks of a pool that wait", per_name("pool", waiting))?;
-            let minimum = pools.iter().map(|(name, _, pool)| (*name, pool.minimum));
-            writer.gauges("jobtracker_pool_min_share_slots", "Minimum share of a pool", per_name("pool", minimum))?;
-            let demand = pools.iter().map(|(name, _, pool)| (*name, pool.demand));
-            writer.gauges("jobtracker_pool_demand_slots", "Slots a pool could use", per_name("pool", demand))?;
-            let approximate = |exact: ExactDecimal| exact.0.0 as f64 / 1e6;
-            let share =
-                |pool: &PoolShares| PerKind::new(approximate(pool.fair_share.map), approximate(pool.fair_share.reduce));
-            let share = pools.iter().map(|(name, _, pool)| (*name, share(pool)));
-            writer.gauges("jobtracker_pool_fair_share_slots", "Fair share of a pool", per_name("pool", share))?;
-            let weight = pools.iter().map(|(name, _, pool)| ([("pool", (*name).to_owned())], approximate(pool.weight)));
-            writer.gauges("jobtracker_pool_weight", "Weight of a pool", weight)?;
-            let seconds = |ms: PerKind<u64>| PerKind::new(ms.map as f64 / 1e3, ms.reduce as f64 / 1e3);
-            let below_minimum =
-                pools.iter().filter_map(|(name, _, pool)| Some((*name, seconds(pool.below_minimum_ms?))));
-            writer.gauges(
-                "jobtracker_pool_below_min_share_seconds",
-                "Time since a pool had its minimum share",
-                per_name("pool", below_minimum),
-            )?;
-            let below_half_share =
-                pools.iter().filter_map(|(name, _, pool)| Some((*name, seconds(pool.below_half_share_ms?))));
-            writer.gauges(
-                "jobtracker_pool_below_half_share_seconds",
-                "Time since a pool had half its fair share",
-                per_name("pool", below_half_share),
-            )?;
-        }
+        write_pools(writer, groups)?;
         let queues: Vec<_> = groups.iter().filter_map(|group| Some((&*group.name, group.capacity.as_ref()?))).collect();
         if !queues.is_empty() {
             let slots = queues.iter().map(|(name, queue)| (*name, queue.slots));
@@ -228,18 +214,12 @@ impl Collector for Scrape {
         self.market_files(&mut writer)?;
         self.jobs(&mut writer)?;
         self.queues(&mut writer)?;
+        self.money(&mut writer)?;
         self.groups(&mut writer)?;
         if let Some(containers) = &self.overview.containers {
             write_containers(&mut writer, containers, self.health.waiting_calls)?;
         }
         self.process(&mut writer)
-    }
-}
-
-fn kind_name(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Map => "map",
-        Kind::Reduce => "reduce",
     }
 }
 
@@ -264,6 +244,10 @@ fn per_name<'a, V: Copy>(
     values.flat_map(move |(name, values)| {
         Kind::ALL.map(|kind| ([(label, name.to_owned()), ("kind", kind_name(kind).to_owned())], values[kind]))
     })
+}
+
+fn credits(amount: Credits) -> Option<f64> {
+    approximate(&amount.to_string())
 }
 
 /// An exact decimal as a double, which is what metrics hold: for graphs, not for accounts.

@@ -8,6 +8,8 @@ mod applications;
 mod believed_caller;
 mod body_pieces;
 mod capacity_page;
+mod cluster_view;
+mod confirm_page;
 mod constraint_page;
 mod container_metrics;
 mod daemon_status;
@@ -27,6 +29,8 @@ mod order_quote;
 mod owner;
 mod owner_gone;
 mod page_query;
+mod pool_metrics;
+mod read_api;
 mod report;
 mod response;
 mod routes;
@@ -34,6 +38,7 @@ mod rows;
 mod same_site;
 mod scheduler_api;
 mod scheduler_page;
+mod signed_read;
 mod signed_request;
 mod signer;
 mod start_page;
@@ -54,17 +59,21 @@ use std::sync::Arc;
 use tokio::net::TcpListener;
 
 pub use crate::http::{ServedNames, WebLimits};
-pub use applications::{ApplicationAccess, ApplicationOwner, ApplicationReply};
+pub use applications::{ApplicationAccess, ApplicationOwner, ApplicationReply, NewsWait};
 pub use job_files::{FileRefusal, JobFile, JobFileRequest, NewUpload, PieceBody, UploadPiece, UploadSink};
 pub use job_forms::JobForms;
 pub use owner::{
     HEALTHY, Health, HistoryTotals, JobChange, LedgerUnreadable, MarketPresence, MarketReply, Owner, OwnerGone,
 };
+pub use signed_read::{ReadRefusal, SignedRead};
 pub use state::{ServedPorts, WebState};
+
+/// Answered when all connections are in use.
+const KEPT_PATHS: &[&str] = &["/healthz", "/readyz"];
 
 /// Serves HTTP on `listener` until `shutdown` completes and the open requests are answered, or [`WebLimits::drain`] has
 /// passed.
 pub async fn serve<O: Owner>(listener: TcpListener, state: WebState<O>, shutdown: impl Future<Output = ()> + Send) {
-    let limits = state.limits;
+    let limits = WebLimits { kept_paths: KEPT_PATHS, ..state.limits };
     crate::http::accept_until(listener, routes::routes(Arc::new(state)), limits, shutdown).await;
 }

@@ -12,6 +12,7 @@ use crate::model::{AttemptId, Credits, JobId, QueueName};
 
 use super::applications::ApplicationOwner;
 use super::job_files::{FileRefusal, JobFile, JobFileRequest, NewUpload, UploadSink};
+use super::signed_read::{ReadRefusal, SignedRead};
 
 pub use super::owner_gone::OwnerGone;
 
@@ -163,6 +164,11 @@ pub trait Owner: ApplicationOwner + Send + Sync + 'static {
         question: DeadlineQuestion,
     ) -> impl Future<Output = Result<Result<OrderQuote, MarketError>, OwnerGone>> + Send;
 
+    /// The response to a call of job clients, by a signer.
+    fn read_by_call(&self, _read: SignedRead) -> impl Future<Output = Result<Vec<u8>, ReadRefusal>> + Send {
+        std::future::ready(Err(OwnerGone.into()))
+    }
+
     /// Begins to store a file that a client hands over for a job.
     fn begin_upload(&self, _upload: NewUpload) -> impl Future<Output = Result<UploadSink, FileRefusal>> + Send {
         std::future::ready(Err(FileRefusal::absent()))
@@ -250,6 +256,10 @@ pub struct Health {
     pub text: String,
     /// What is wrong with the ACL file; the last valid list stays in force.
     pub acl_error: Option<String>,
+    /// When this was seen, epoch ms.
+    pub at_ms: i64,
+    /// Why the store cannot write at present: what needs it waits.
+    pub unwritable: Option<String>,
     /// Why the budget file cannot be updated at present.
     pub budget_error: Option<String>,
     /// What the store accepted and cannot restore after a restart.

@@ -22,8 +22,8 @@ use super::owner::{HEALTHY, Owner};
 use super::state::WebState;
 use super::worker_health::WorkerHealth;
 use super::{
-    applications, deadline_api, job_page, metrics, report, response, scheduler_api, start_page, tasks_api, upload,
-    workers_api,
+    applications, deadline_api, job_page, metrics, read_api, report, response, scheduler_api, start_page, tasks_api,
+    upload, workers_api,
 };
 
 /// The style of all pages, part of the binary.
@@ -50,6 +50,7 @@ pub(super) fn routes<O: Owner>(state: Arc<WebState<O>>) -> Router {
         .route("/scheduler/quote", any(order_quote::<O>))
         .route("/scheduler/history", any(scheduler_api::history::<O>))
         .route("/scheduler/queues", any(scheduler_api::queue_status::<O>))
+        .route("/scheduler/read", any(read_api::read::<O>))
         .route("/scheduler/jobs", any(tasks_api::job_times::<O>))
         .route("/scheduler/tasks", any(tasks_api::tasks::<O>))
         .route("/scheduler/workers", any(workers_api::workers::<O>))

@@ -25,6 +25,18 @@ pub(super) fn is_from_own_page(headers: &HeaderMap) -> bool {
     is_own_site && [ORIGIN, REFERER].iter().filter_map(|name| headers.get(name)).all(is_own_host)
 }
 
+/// What proxies add: behind one, the kernel says whose the proxy is, not who asks.
+const OF_PROXIES: [&str; 4] = ["forwarded", "via", "x-real-ip", "x-forwarded"];
+
+/// Why no name in such a request is believed.
+pub(super) const THROUGH_PROXY: &str = "the request came through a proxy, whose users are not known here; expected a signed request, or one without a proxy";
+
+/// Whether a request came through a proxy, by what proxies say of themselves.
+pub(super) fn came_through_proxy(headers: &HeaderMap) -> bool {
+    let is_of_proxy = |name: &str| OF_PROXIES.contains(&name) || name.starts_with("x-forwarded-");
+    headers.keys().any(|name| is_of_proxy(name.as_str()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -44,6 +56,19 @@ mod tests {
         assert!(is_own(&[("sec-fetch-site", "same-origin"), ("origin", "http://master:50030")]));
         assert!(is_own(&[("sec-fetch-site", "none")]));
         assert!(is_own(&[("referer", "http://MASTER:50030/scheduler?advanced")]));
+    }
+
+    #[test]
+    fn proxies_are_known_by_what_they_add() {
+        let came = |name: &'static str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(name, "10.0.0.1".parse().unwrap());
+            came_through_proxy(&headers)
+        };
+        for name in ["forwarded", "via", "x-real-ip", "x-forwarded-for", "x-forwarded-proto", "x-forwarded-host"] {
+            assert!(came(name), "{name}");
+        }
+        assert!(!came("x-requested-by") && !came("forward"));
     }
 
     #[test]

@@ -4,21 +4,22 @@ use askama::Template;
 use axum::body::Body;
 use axum::http::header::{CONTENT_SECURITY_POLICY, REFERRER_POLICY};
 use axum::http::{HeaderValue, Method, Response, StatusCode};
-use tokio::time::timeout;
 
 use crate::api::{PolicyName, SchedulerReport};
 use crate::market::answer::short_host;
 
 use super::capacity_page::CapacityPage;
+use super::cluster_view::ClusterView;
+use super::confirm_page::ConfirmPage;
 use super::constraint_page::ConstraintPage;
 use super::fair_page::FairPage;
 use super::job_changes::change_job;
 use super::job_forms::JobForms;
-use super::owner::{JobChange, MarketPresence, Owner, OwnerGone};
+use super::owner::{JobChange, MarketPresence, Owner};
 use super::page_query::{FormChange, PageQuery};
 use super::response::{HTML, JSON, fresh, json, text, with_allow};
 use super::signed_request::{HttpRequest, check_method};
-use super::state::{ANSWER_TIMEOUT, WebState};
+use super::state::WebState;
 
 /// The policy of a page with forms, which go to this server alone.
 const FORMS_POLICY: &str =
@@ -34,10 +35,11 @@ pub(super) async fn scheduler_page<O: Owner>(
     if format.is_none() && state.owner.market_presence() == MarketPresence::Ruling {
         return None;
     }
-    let Ok(Ok(overview)) = timeout(ANSWER_TIMEOUT, state.owner.overview()).await else {
-        return Some(text(StatusCode::SERVICE_UNAVAILABLE, OwnerGone));
+    let view = match ClusterView::of(state).await {
+        Ok(view) => view,
+        Err(why) => return Some(text(StatusCode::SERVICE_UNAVAILABLE, why)),
     };
-    let report = &overview.report;
+    let report = &view.overview.report;
     if format.is_none() && report.policy == PolicyName::Fifo {
         return Some(no_page(state.owner.market_presence()));
     }
@@ -46,17 +48,22 @@ pub(super) async fn scheduler_page<O: Owner>(
     }
     let host = short_host(&state.host);
     let has_forms = state.job_forms == JobForms::ForAll;
-    Some(match (format.as_deref(), report.policy) {
+    Some(view.aged(match (format.as_deref(), report.policy) {
         (Some("json"), _) => json_report(report.clone(), state.shows_money),
         (Some(other), _) => text(StatusCode::BAD_REQUEST, format_args!("format: {other:?} is not json")),
         (None, PolicyName::Dynamic | PolicyName::Fifo) => return None,
         (None, PolicyName::Capacity) => page(&CapacityPage::new(host, report)),
         (None, PolicyName::Fair | PolicyName::Constraint) if change.is_some() => {
             let (job, change) = change?;
-            // The page of the Fair scheduler has always changed jobs by GET too.
-            if matches!(change, FormChange::Deadline(_)) && request.method != Method::POST {
-                let refusal = text(StatusCode::METHOD_NOT_ALLOWED, "a deadline is changed by POST");
-                return Some(with_allow(refusal, "POST"));
+            let question = ConfirmPage::new(host, is_advanced, &job, &change, report.at_ms);
+            // The page of the Fair scheduler has always taken changes by GET; the form that asks changes by POST.
+            match question.filter(|_| has_forms && request.method == Method::GET) {
+                Some(question) => return Some(page(&question)),
+                None if request.method != Method::POST && has_forms => {
+                    let refusal = text(StatusCode::METHOD_NOT_ALLOWED, "a job is changed by POST");
+                    return Some(with_allow(refusal, "POST"));
+                }
+                None => {}
             }
             match job_change(change) {
                 Ok(change) => change_job(state, request, &job, change, address(is_advanced)).await,
@@ -65,7 +72,7 @@ pub(super) async fn scheduler_page<O: Owner>(
         }
         (None, PolicyName::Fair) => page(&FairPage::new(host, report, is_advanced, has_forms)),
         (None, PolicyName::Constraint) => page(&ConstraintPage::new(host, report, has_forms)),
-    })
+    }))
 }
 
 /// A change as the owner knows it, or which field is wrong.

@@ -74,8 +74,9 @@ pub(super) async fn request_market<O: Owner>(
         Ok(Ok(reply)) => reply,
         Ok(Err(gone)) => return refuse(StatusCode::SERVICE_UNAVAILABLE, &gone.to_string()),
         Err(_) => {
-            let message = "no answer in time; the request may have been performed, or may still be";
-            return refuse(StatusCode::SERVICE_UNAVAILABLE, message);
+            let why = state.owner.health().unwritable.map(|why| format!("{why}; ")).unwrap_or_default();
+            let message = format!("{why}no answer in time; the request may have been performed, or may still be");
+            return refuse(StatusCode::SERVICE_UNAVAILABLE, &message);
         }
     };
     match reply {

@@ -6,29 +6,30 @@ use askama::Template;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{Response, StatusCode};
-use tokio::time::timeout;
 
 use crate::api::PolicyName;
 use crate::engine::{ClusterSnapshot, JobSnapshot};
 use crate::market::answer::short_host;
 use crate::model::PerKind;
 
-use super::owner::{Health, MarketPresence, Owner, OwnerGone};
+use super::cluster_view::ClusterView;
+use super::owner::{Health, MarketPresence, Owner};
 use super::response::{HTML, fresh, text};
 use super::rows::Rows;
 use super::start_page_rows::{JobRow, Part, PoolRow, QueueRow, TrackerRow};
-use super::state::{ANSWER_TIMEOUT, WebState};
+use super::state::WebState;
 use super::time_text::{format_duration, format_time};
 use super::worker_health::WorkerHealth;
 
 /// Answers `/` and `/jobtracker.jsp`.
 pub(super) async fn start_page<O: Owner>(State(state): State<Arc<WebState<O>>>) -> Response<Body> {
-    let Ok(Ok(overview)) = timeout(ANSWER_TIMEOUT, state.owner.overview()).await else {
-        return text(StatusCode::SERVICE_UNAVAILABLE, OwnerGone);
+    let view = match ClusterView::of(&state).await {
+        Ok(view) => view,
+        Err(why) => return text(StatusCode::SERVICE_UNAVAILABLE, why),
     };
-    let page = StartPage::new(&overview, state.owner.health(), &state);
+    let page = StartPage::new(&view, state.owner.health(), &state);
     match page.render() {
-        Ok(html) => fresh(StatusCode::OK, HTML, html),
+        Ok(html) => view.aged(fresh(StatusCode::OK, HTML, html)),
         Err(error) => text(StatusCode::INTERNAL_SERVER_ERROR, error),
     }
 }
@@ -39,6 +40,8 @@ pub(super) async fn start_page<O: Owner>(State(state): State<Arc<WebState<O>>>) 
 struct StartPage<'a> {
     host: &'a str,
     overview: &'a ClusterSnapshot,
+    /// Its age, if it is not fresh.
+    age: Option<String>,
     health: Health,
     is_market_ruling: bool,
     shows_money: bool,
@@ -61,7 +64,8 @@ struct StartPage<'a> {
 // === impl StartPage ===
 
 impl<'a> StartPage<'a> {
-    fn new<O: Owner>(overview: &'a ClusterSnapshot, health: Health, state: &'a WebState<O>) -> Self {
+    fn new<O: Owner>(view: &'a ClusterView, health: Health, state: &'a WebState<O>) -> Self {
+        let overview = &*view.overview;
         let is_market_ruling = state.owner.market_presence() == MarketPresence::Ruling;
         let (maps, reduces) = Part::pair(overview.running, overview.slots);
         let worker_health = WorkerHealth::of(overview);
@@ -69,6 +73,7 @@ impl<'a> StartPage<'a> {
         StartPage {
             host: short_host(&state.host),
             overview,
+            age: view.old.as_ref().map(|(age_s, _)| format_duration(age_s.saturating_mul(1_000))),
             health,
             is_market_ruling,
             shows_money: is_market_ruling && state.shows_money,

@@ -13,6 +13,7 @@ use crate::api::{JobTasks, JobTimes, JobTimesList};
 use crate::engine::{Caller, ClusterSnapshot};
 use crate::market::{Answer, Operation, ParsedQuery};
 
+use super::cluster_view::ClusterView;
 use super::form_body::form_fields;
 use super::job_changes::status_of;
 use super::owner::{MarketPresence, Owner, OwnerGone};
@@ -23,12 +24,15 @@ use super::state::{ANSWER_TIMEOUT, WebState};
 type Refused = (StatusCode, String);
 
 /// Handles `/scheduler/tasks`. Signed by the job's user or an administrator while a market rules; else the job's
-/// access lists must let the user see it that `user.name` names, as by RPC.
+/// access lists must let the signer see it, or the user that `user.name` names, as by RPC.
 pub(super) async fn tasks<O: Owner>(State(state): State<Arc<WebState<O>>>, request: HttpRequest) -> Response<Body> {
     let query = request.uri.query().unwrap_or_default().to_owned();
     let fields = form_fields(query.as_bytes()).unwrap_or_default();
     let permitted = match state.owner.market_presence() {
-        MarketPresence::Ruling => signed_job(&state, request).await.map(|job| (job, None)),
+        MarketPresence::Ruling => signed_job(&state, request).await.map(|(job, _)| (job, None)),
+        MarketPresence::Idle | MarketPresence::Signing if request.headers.contains_key(AUTHORIZATION) => {
+            signed_job(&state, request).await.map(|(job, signer)| (job, Some(signer)))
+        }
         MarketPresence::Idle | MarketPresence::Signing | MarketPresence::Absent => unsigned_job(&request, &fields),
     };
     let (job, viewer) = match permitted {
@@ -41,9 +45,14 @@ pub(super) async fn tasks<O: Owner>(State(state): State<Arc<WebState<O>>>, reque
     }
 }
 
-async fn signed_job<O: Owner>(state: &WebState<O>, request: HttpRequest) -> Result<String, Box<Response<Body>>> {
+async fn signed_job<O: Owner>(
+    state: &WebState<O>,
+    request: HttpRequest,
+) -> Result<(String, Caller), Box<Response<Body>>> {
     match request_market(state, request, ParsedQuery::parse_tasks, json_refusal).await? {
-        Answer::Permitted(Operation::Tasks(job)) => Ok(job),
+        Answer::Permitted(Operation::Tasks { job, by, has_admin_role }) => {
+            Ok((job, Caller { has_admin_role, ..Caller::named(by) }))
+        }
         _ => {
             let (status, message) = unexpected_answer();
             Err(Box::new(json_refusal(status, &message)))
@@ -80,8 +89,10 @@ async fn read_tasks<O: Owner>(
 /// Handles `/scheduler/jobs`: times for everyone; costs for everyone under a public market, else for the signer of the request.
 pub(super) async fn job_times<O: Owner>(State(state): State<Arc<WebState<O>>>, request: HttpRequest) -> Response<Body> {
     let is_market_ruling = state.owner.market_presence() == MarketPresence::Ruling;
-    let sees_all = is_market_ruling && state.shows_money;
-    let is_signed = is_market_ruling && request.headers.contains_key(AUTHORIZATION);
+    // Under another scheduler jobs keep what they have cost.
+    let has_market = state.owner.market_presence() != MarketPresence::Absent;
+    let sees_all = has_market && state.shows_money;
+    let is_signed = has_market && request.headers.contains_key(AUTHORIZATION);
     let costs = match is_signed {
         true => signed_costs(&state, request).await,
         false => check_unsigned(&request).map(|()| if sees_all { Costs::All } else { Costs::Hidden }),
@@ -90,10 +101,11 @@ pub(super) async fn job_times<O: Owner>(State(state): State<Arc<WebState<O>>>, r
         Ok(costs) => costs,
         Err(refusal) => return *refusal,
     };
-    let Ok(Ok(overview)) = timeout(ANSWER_TIMEOUT, state.owner.overview()).await else {
-        return json_refusal(StatusCode::SERVICE_UNAVAILABLE, &OwnerGone.to_string());
+    let view = match ClusterView::of(&state).await {
+        Ok(view) => view,
+        Err(why) => return json_refusal(StatusCode::SERVICE_UNAVAILABLE, &why),
     };
-    fresh(StatusCode::OK, JSON, json(&times_of(&overview, &costs, is_market_ruling)))
+    view.aged(fresh(StatusCode::OK, JSON, json(&times_of(&view.overview, &costs, is_market_ruling))))
 }
 
 /// Whose jobs' costs are shown.

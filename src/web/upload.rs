@@ -1,5 +1,6 @@
 //! `/scheduler/upload`: a client hands over the files of a job that it is about to submit; and `/jobfile`, by which workers fetch them.
 
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,12 +9,13 @@ use axum::extract::{Request, State};
 use axum::http::header::{AUTHORIZATION, CONTENT_TYPE};
 use axum::http::request::Parts;
 use axum::http::{HeaderName, HeaderValue, Method, Response, StatusCode};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
+use crate::http::{Peer, RequestPlace};
 use crate::market::{Answer, JobUpload, Operation, ParsedQuery};
 
 use super::believed_caller::{check_believable, take_user};
-use super::body_pieces::{PIECE_TIMEOUT, discard, next_piece};
+use super::body_pieces::{PIECE_TIMEOUT, PieceError, discard, next_piece_of_request};
 use super::form_body::form_fields;
 use super::job_files::{FileRefusal, JobFile, JobFileRequest, NewUpload, UploadPiece, UploadSink};
 use super::owner::{MarketPresence, Owner};
@@ -23,6 +25,10 @@ use super::state::{ANSWER_TIMEOUT, WebState};
 
 /// Time for a whole body.
 const BODY_TIMEOUT: Duration = Duration::from_hours(1);
+/// Least rate of an upload, bytes a second from its begin, and how long it is not asked for.
+const LEAST_BYTES_PER_S: u64 = 64_000;
+const GRACE: Duration = Duration::from_secs(30);
+const GAVE_WAY: &str = "others needed its place, and its user had the most uploads under way; send it again";
 /// Methods that are accepted.
 const METHODS: &str = "GET, POST";
 const BYTES: &str = "application/octet-stream";
@@ -31,8 +37,9 @@ const URL_HASH: &str = "UrlHash";
 
 /// Handles `/scheduler/upload`: POST stores a file, GET says how files are handed over.
 pub(super) async fn upload<O: Owner>(State(state): State<Arc<WebState<O>>>, request: Request) -> Response<Body> {
-    let (Parts { method, uri, headers, .. }, mut body) = request.into_parts();
+    let (Parts { method, uri, headers, extensions, .. }, mut body) = request.into_parts();
     let request = HttpRequest { method, uri, headers };
+    let peer = extensions.get().copied().unwrap_or_else(|| Peer::from(IpAddr::from(Ipv4Addr::LOCALHOST)));
     match request.method {
         Method::GET => return fresh(StatusCode::OK, JSON, json(&state.owner.upload_rules())),
         Method::POST => {}
@@ -42,7 +49,7 @@ pub(super) async fn upload<O: Owner>(State(state): State<Arc<WebState<O>>>, requ
         }
     }
     let stored = match who_asks(&state, request).await {
-        Ok((file, user)) => store(&state, file, user, &mut body).await,
+        Ok((file, user)) => store(&state, (file, user, peer), &mut body, extensions.get()).await,
         Err(refusal) => {
             discard(body).await;
             return *refusal;
@@ -67,6 +74,10 @@ async fn who_asks<O: Owner>(
     let market = state.owner.market_presence();
     let query = request.uri.query().unwrap_or_default().to_owned();
     let refuse = |(status, message): (StatusCode, String)| Box::new(json_refusal(status, &message));
+    // Its job could not be accepted.
+    if let Some(why) = state.owner.health().unwritable {
+        return Err(refuse((StatusCode::INSUFFICIENT_STORAGE, why)));
+    }
     let is_signed = market != MarketPresence::Absent && request.headers.contains_key(AUTHORIZATION);
     if is_signed || market == MarketPresence::Ruling {
         let answer = request_market(state, request, ParsedQuery::parse_upload, json_refusal).await?;
@@ -89,24 +100,38 @@ async fn who_asks<O: Owner>(
 /// Stores a body; returns job, name and length.
 async fn store<O: Owner>(
     state: &WebState<O>,
-    file: JobUpload,
-    user: Arc<str>,
+    (file, user, peer): (JobUpload, Arc<str>, Peer),
     body: &mut Body,
+    place: Option<&RequestPlace>,
 ) -> Result<(String, String, u64), FileRefusal> {
     let (job, name) = (file.job.to_string(), file.name.clone());
     let unavailable = |text: String| FileRefusal::new(StatusCode::SERVICE_UNAVAILABLE, text);
     let length_bytes = body.size_hint().exact();
-    let begun = timeout(ANSWER_TIMEOUT, state.owner.begin_upload(NewUpload { file, user, length_bytes })).await;
-    let UploadSink { pieces, mut stored } =
+    let begun = timeout(ANSWER_TIMEOUT, state.owner.begin_upload(NewUpload { file, user, peer, length_bytes })).await;
+    let UploadSink { pieces, mut stored, mut gives_way } =
         begun.map_err(|_| unavailable("the JobTracker did not answer in time".to_owned()))??;
+    let (begun, mut received_bytes) = (Instant::now(), 0_u64);
     let sent = timeout(BODY_TIMEOUT, async {
         loop {
-            let piece = match timeout(PIECE_TIMEOUT, next_piece(body)).await {
-                Err(_) => return Err(format!("no byte came within {} s", PIECE_TIMEOUT.as_secs())),
-                Ok(Err(error)) => return Err(format!("the body is cut off: {error}")),
-                Ok(Ok(None)) => UploadPiece::End,
-                Ok(Ok(Some(piece))) => UploadPiece::Bytes(piece),
+            let piece = tokio::select! {
+                biased;
+                Ok(()) = &mut gives_way => Err(PieceError::GaveWay),
+                piece = next_piece_of_request(body, place) => piece,
             };
+            let piece = match piece {
+                Err(PieceError::TimedOut) => return Err(format!("no byte came within {} s", PIECE_TIMEOUT.as_secs())),
+                Err(PieceError::GaveWay) => return Err(GAVE_WAY.to_owned()),
+                Err(PieceError::CutOff(error)) => return Err(format!("the body is cut off: {error}")),
+                Ok(None) => UploadPiece::End,
+                Ok(Some(piece)) => {
+                    received_bytes = received_bytes.saturating_add(piece.len() as u64);
+                    UploadPiece::Bytes(piece)
+                }
+            };
+            if is_too_slow(received_bytes, begun.elapsed()) {
+                let (s, kb) = (GRACE.as_secs(), LEAST_BYTES_PER_S / 1000);
+                return Err(format!("it comes too slowly; expected {kb} kB/s from {s} s on"));
+            }
             let is_end = matches!(piece, UploadPiece::End);
             // A closed channel has its reason in `stored`.
             let taken = timeout(ANSWER_TIMEOUT, pieces.send(piece)).await;
@@ -130,6 +155,11 @@ async fn store<O: Owner>(
     Ok((job, name, bytes))
 }
 
+/// Whether so many bytes are too few after that time.
+fn is_too_slow(bytes: u64, passed: Duration) -> bool {
+    passed > GRACE && bytes < LEAST_BYTES_PER_S.saturating_mul(passed.as_secs())
+}
+
 /// Handles `/jobfile`: a file of a job's staging folder, for who knows the job's token.
 pub(super) async fn job_file<O: Owner>(State(state): State<Arc<WebState<O>>>, request: HttpRequest) -> Response<Body> {
     let path_and_query = request.uri.path_and_query().map_or("", |whole| whole.as_str()).to_owned();
@@ -149,5 +179,17 @@ pub(super) async fn job_file<O: Owner>(State(state): State<Arc<WebState<O>>>, re
             }
             response
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_upload_has_half_a_minute_to_reach_its_least_rate() {
+        let after = |seconds, bytes| is_too_slow(bytes, Duration::from_secs(seconds));
+        assert!(!after(30, 0) && after(31, 0));
+        assert!(after(100, 6_399_999) && !after(100, 6_400_000));
     }
 }

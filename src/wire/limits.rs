@@ -78,7 +78,7 @@ pub const COUNTER_NAMES_BYTES: usize = 1 << 20;
 /// Most failed fetches in one report.
 pub const FAILED_FETCHES: usize = 1_000;
 /// Longest beat of a worker about its containers, bytes.
-pub const BEAT_BYTES: usize = 4 << 20;
+pub const BEAT_BYTES: usize = 8 << 20;
 /// Most containers in one beat.
 pub const BEAT_CONTAINERS: usize = 20_000;
 /// Longest text of a tracker's own error, bytes.

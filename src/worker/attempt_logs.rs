@@ -10,7 +10,7 @@ use std::time::Duration;
 use rustix::process::geteuid;
 
 use crate::clock::wall_ms;
-use crate::fs::{Expected, FolderHandle, FsError, open_folder_below};
+use crate::fs::{Expected, FolderHandle, FsError, ListBound, open_folder_below};
 use crate::model::AttemptId;
 use crate::streaming::failure::TaskFailure;
 use crate::streaming::private_files::{FILE_MODE, FOLDER_MODE, set_mode};
@@ -100,7 +100,7 @@ impl AttemptLogs {
     pub fn remove_old(&self) {
         let Ok(logs) = FolderHandle::open(&self.folder) else { return };
         let (now_s, retain_s) = (wall_ms() / 1000, i64::try_from(self.retain.as_secs()).unwrap_or(i64::MAX));
-        let names = logs.names().unwrap_or_default();
+        let names = logs.names(ListBound::OWN).unwrap_or_default();
         for name in names.into_iter().filter(|name| !name.to_string_lossy().starts_with(APPLICATION_PREFIX)) {
             let changed_s = logs.stat_of(&name).ok().flatten().map(|stat| stat.st_mtime);
             if changed_s.is_some_and(|changed_s| now_s.saturating_sub(changed_s) > retain_s) {

@@ -57,6 +57,7 @@ const WEB_LIMITS: WebLimits = WebLimits {
     write: Duration::from_secs(180),
     // At shutdown running answers are no longer needed.
     drain: Duration::ZERO,
+    kept_paths: &[],
 };
 /// Interval between two removals of old logs.
 const LOG_ROUND: Duration = Duration::from_secs(3600);
@@ -131,12 +132,14 @@ pub fn run(
     let names = ServedNames::new(settings.web_hosts.clone(), keys::WEB_HOSTS.name);
     let web = WebThread::start(listener, require_served_name(web::router(web_state), names, &[]))?;
     let (registrations, registered) = watch::channel(0);
+    let memory_monitor = Arc::<MemoryMonitor>::default();
     let surroundings = ContainerSurroundings {
         settings: &settings,
         tracker: &name,
         http_port: http.port(),
         folders: &folders,
         logs: &attempt_logs,
+        memory_monitor: &memory_monitor,
         environment: &environment,
         supervisor: supervisor.clone(),
     };
@@ -151,7 +154,6 @@ pub fn run(
         Some((_, started)) => (Some(started.runner), Some(started.beat_digest), Some(started.service)),
         None => (None, None, None),
     };
-    let memory_monitor = Arc::<MemoryMonitor>::default();
     let hang_monitor = Arc::new(HangMonitor::new(attempt_logs.clone()));
     let runner = Arc::new(AttemptRunner {
         jobs,

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use crate::fs::{FileUriError, FsError};
+use crate::fs::{FileUriError, FsError, is_permanent};
 
 /// Why a tasktracker does not run.
 #[derive(Debug, thiserror::Error)]
@@ -61,6 +61,21 @@ pub enum TaskTrackerError {
     /// The JobTracker does not work with this tracker.
     #[error("{0}")]
     Heartbeat(#[from] HeartbeatError),
+}
+
+impl TaskTrackerError {
+    /// Whether another start would fail alike until a person acts.
+    #[must_use]
+    pub fn is_permanent(&self) -> bool {
+        match self {
+            Self::Folder { source, .. } => is_permanent(source),
+            Self::Untrusted(error) => error.is_permanent(),
+            // A key demands what the machine does not give.
+            Self::Unreachable { .. } | Self::NoControlGroup(_) => true,
+            Self::Listen { source, .. } => source.kind() == io::ErrorKind::PermissionDenied,
+            Self::InUse { .. } | Self::Start(_) | Self::Heartbeat(_) => false,
+        }
+    }
 }
 
 fn reason(error: Option<&FsError>) -> String {

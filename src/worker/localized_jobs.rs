@@ -43,6 +43,11 @@ struct State {
 // === impl LocalizedJobs ===
 
 impl LocalizedJobs {
+    /// Which user they run as.
+    pub fn run_as(&self) -> &RunAs {
+        &self.run_as
+    }
+
     /// No jobs yet; their files go to `folders`.
     pub fn new(folders: Arc<LocalFolders>, configuration: Configuration, run_as: RunAs) -> Self {
         let (system_dir, state, localized) = (OnceLock::new(), Mutex::default(), Condvar::new());

@@ -1,9 +1,11 @@
 //! Measures the memory of all attempts' processes at intervals (1.2.1 `TaskMemoryManagerThread`).
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-use crate::supervisor::process_tree::ProcessTable;
+use crate::model::AttemptId;
+use crate::supervisor::process_tree::{ProcessTable, TreeUse};
 
 use super::attempt_handle::AttemptHandle;
 
@@ -19,6 +21,18 @@ impl MemoryMonitor {
     /// Measures an attempt while its handle is in use.
     pub fn add(&self, attempt: &Arc<AttemptHandle>) {
         self.attempts.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::downgrade(attempt));
+    }
+
+    /// What the attempts whose processes were measured use.
+    pub fn uses(&self) -> BTreeMap<AttemptId, TreeUse> {
+        let attempts = self.attempts.lock().unwrap_or_else(PoisonError::into_inner);
+        let handles: Vec<Arc<AttemptHandle>> = attempts.iter().filter_map(Weak::upgrade).collect();
+        drop(attempts);
+        let running = handles.iter().filter(|attempt| !attempt.has_ended()).filter_map(|attempt| attempt.progress());
+        running
+            .map(|progress| (progress.attempt(), progress.used()))
+            .filter(|(_, used)| *used != TreeUse::default())
+            .collect()
     }
 
     fn measure(&self) {

@@ -20,6 +20,9 @@ const NEEDED: [(&str, CapabilitySet); 6] = [
     ("CAP_KILL", CapabilitySet::KILL),
 ];
 
+/// The name that the JobTracker holds to processes of root's.
+const ROOT: &str = "root";
+
 /// Which user jobs run as.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RunAs {
@@ -36,6 +39,11 @@ pub struct UserRules {
     pub min_uid: u32,
     /// Users that are refused (`jobtracker.worker.banned-users`).
     pub banned: BTreeSet<String>,
+    /// Whether root's own run as root, whatever the lowest id: without a conf folder the JobTracker of this machine holds the name root to
+    /// the process that uses it.
+    pub admits_root: bool,
+    /// Whether their commands may gain rights (`jobtracker.worker.no-new-privileges` is false).
+    pub may_gain: bool,
 }
 
 /// What this process may do.
@@ -108,7 +116,7 @@ impl Privileges {
 // === impl RunAs ===
 
 impl RunAs {
-    /// As configured, else each job as its user for a worker of root's with a conf folder.
+    /// As configured, else each job as its user for a worker of root's.
     ///
     /// # Errors
     /// [`ConfigError`]: a bad value, or `job-user` for a worker that may not do that.
@@ -117,13 +125,15 @@ impl RunAs {
         has_conf_folder: bool,
         privileges: Privileges,
     ) -> Result<Self, ConfigError> {
+        let is_standalone = !has_conf_folder && configuration.checked(&keys::RUN_AS)?.is_none();
         let rules = UserRules {
+            admits_root: is_standalone && configuration.address(&keys::RPC_ADDRESS)?.is_loopback(),
             min_uid: configuration.number(&keys::MIN_UID)?,
             banned: configuration.list(&keys::BANNED_USERS)?.into_iter().collect(),
+            may_gain: !configuration.flag(&keys::NO_NEW_PRIVILEGES)?,
         };
         let Some(chosen) = configuration.checked(&keys::RUN_AS)? else {
-            let is_default = has_conf_folder && privileges == Privileges::Full;
-            return Ok(if is_default { Self::JobUser(rules) } else { Self::Worker });
+            return Ok(if privileges == Privileges::Full { Self::JobUser(rules) } else { Self::Worker });
         };
         if chosen.value.trim() == "self" {
             return Ok(Self::Worker);
@@ -142,6 +152,19 @@ impl RunAs {
     }
 }
 
+// === impl RunAs: rights ===
+
+impl RunAs {
+    /// Whether commands may gain rights that their user has not.
+    #[must_use]
+    pub fn may_gain(&self) -> bool {
+        match self {
+            Self::Worker => true,
+            Self::JobUser(rules) => rules.may_gain,
+        }
+    }
+}
+
 // === impl UserRules ===
 
 impl UserRules {
@@ -156,7 +179,8 @@ impl UserRules {
         }
         let found = LoginUser::find(user).map_err(|source| RefusedUser::Lookup { user: named(), source })?;
         let found = found.ok_or_else(|| RefusedUser::Unknown { user: named() })?;
-        if found.uid < self.min_uid {
+        let is_root = found.uid == 0 && self.admits_root && user == ROOT;
+        if found.uid < self.min_uid && !is_root {
             return Err(RefusedUser::BelowMinUid { user: named(), uid: found.uid, min_uid: self.min_uid });
         }
         Ok(found)
@@ -166,6 +190,9 @@ impl UserRules {
 impl fmt::Display for UserRules {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "uid {} and above", self.min_uid)?;
+        if self.admits_root {
+            out.write_str(", root's own as root")?;
+        }
         if self.banned.is_empty() {
             return Ok(());
         }
@@ -182,27 +209,33 @@ mod tests {
 
     fn read(values: &[&str], has_conf_folder: bool, privileges: Privileges) -> Result<RunAs, String> {
         let mut configuration = Configuration::new(BTreeMap::new());
+        if !has_conf_folder {
+            configuration.add_standalone_default(&keys::RPC_ADDRESS, "127.0.0.1:8021");
+        }
         values.iter().for_each(|value| configuration.add_override(value).unwrap());
         RunAs::read(&configuration, has_conf_folder, privileges).map_err(|error| error.to_string())
     }
 
     fn rules(min_uid: u32, banned: &[&str]) -> UserRules {
-        UserRules { min_uid, banned: banned.iter().map(|name| (*name).to_owned()).collect() }
+        let banned = banned.iter().map(|name| (*name).to_owned()).collect();
+        UserRules { min_uid, banned, admits_root: false, may_gain: false }
     }
 
     #[test]
-    fn only_a_worker_of_root_with_a_conf_folder_runs_jobs_as_their_users_by_default() {
-        let by_default = RunAs::JobUser(rules(1000, &["mapred", "hdfs", "bin"]));
-        assert_eq!(read(&[], true, Privileges::Full), Ok(by_default.clone()));
-        assert_eq!(read(&["jobtracker.worker.run-as=job-user"], false, Privileges::Full), Ok(by_default));
-        for (has_conf_folder, privileges) in [
-            (false, Privileges::Full),
-            (true, Privileges::NotRoot),
-            (true, Privileges::RootWithout(vec!["CAP_SETUID"])),
-        ] {
-            assert_eq!(read(&[], has_conf_folder, privileges), Ok(RunAs::Worker));
+    fn a_worker_of_root_runs_jobs_as_their_users_unless_it_says_otherwise() {
+        let by_default = rules(1000, &["mapred", "hdfs", "bin"]);
+        let standalone = UserRules { admits_root: true, ..by_default.clone() };
+        assert_eq!(read(&[], true, Privileges::Full), Ok(RunAs::JobUser(by_default.clone())));
+        assert_eq!(read(&[], false, Privileges::Full), Ok(RunAs::JobUser(standalone.clone())));
+        let elsewhere = ["mapred.job.tracker=jt.example.com:8021"];
+        assert_eq!(read(&elsewhere, false, Privileges::Full), Ok(RunAs::JobUser(by_default.clone())));
+        let written = ["jobtracker.worker.run-as=job-user"];
+        assert_eq!(read(&written, false, Privileges::Full), Ok(RunAs::JobUser(by_default)));
+        for privileges in [Privileges::NotRoot, Privileges::RootWithout(vec!["CAP_SETUID"])] {
+            assert_eq!(read(&[], true, privileges), Ok(RunAs::Worker));
         }
         assert_eq!(read(&["jobtracker.worker.run-as=self"], true, Privileges::Full), Ok(RunAs::Worker));
+        assert_eq!(standalone.admit("root").unwrap().uid, 0);
     }
 
     #[test]

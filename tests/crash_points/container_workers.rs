@@ -256,7 +256,7 @@ impl ContainerWorker {
             is_full: is_first,
             declared: is_first.then_some(DeclaredBag { capability: SLOT.times(ROOM), slot: SLOT }),
             containers,
-            unhealthy: None,
+            ..WorkerBeat::default()
         };
         let beat = Text(serde_json::to_string(&beat).unwrap());
         beats.client.send(&Call::ContainerBeats(ContainerBeatCall::Beat { beat })).await

@@ -10,7 +10,7 @@ use crate::applications;
 use crate::cluster::Cluster;
 use crate::daemon::child::DaemonFolders;
 use crate::histories;
-use crate::laws::{Accounts, Laws, budgets, rows};
+use crate::laws::{Accounts, Laws, budgets, rows, rows_of};
 use crate::stage::{Cut, Stage};
 use crate::store_stage;
 
@@ -25,7 +25,7 @@ pub struct Scene {
     pub play: fn(&mut Stage),
 }
 
-pub const SCENES: [Scene; 12] = [
+pub const SCENES: [Scene; 13] = [
     Scene { name: "jobs and money", set: |_| fresh(), play: jobs_and_money },
     Scene { name: "switches", set: |_| fresh(), play: switches },
     Scene { name: "an idle moment", set: |_| idle(), play: an_idle_moment },
@@ -33,6 +33,7 @@ pub const SCENES: [Scene; 12] = [
     Scene { name: "budget file in place", set: |_| in_place(), play: budget_file },
     Scene { name: "a pending image", set: |_| fresh(), play: a_pending_image },
     Scene { name: "an old ledger", set: old_ledger, play: housekeeping },
+    Scene { name: "an old layout", set: old_layout, play: a_migration },
     Scene { name: "too many jobs", set: crowded, play: retention },
     Scene { name: "a program", set: |_| applications::place(), play: applications::a_program },
     Scene { name: "items", set: |_| applications::place(), play: applications::items },
@@ -245,7 +246,47 @@ pub fn prepare(prepared: &Path) {
     fs::copy(place.path("state/state.db"), prepared.join("state.db")).unwrap();
     fs::copy(place.budget(), prepared.join("budget")).unwrap();
     fs::copy(place.path("state/state.db"), prepared.join("crowded.db")).unwrap();
+    as_version_1(&place.path("state/state.db"), &prepared.join("version-1.db"));
     crowd(&Connection::open(prepared.join("crowded.db")).unwrap());
+}
+
+/// Gives all that version 1 of the schema has room for a database of that version.
+fn as_version_1(newer: &Path, target: &Path) {
+    let database = Connection::open(target).unwrap();
+    database.execute_batch(include_str!("../../src/store/schema.sql")).unwrap();
+    database.execute("ATTACH ?1 AS newer", [newer.to_str().unwrap()]).unwrap();
+    let lists =
+        "SELECT name, (SELECT group_concat(name) FROM pragma_table_info(list.name)) FROM main.sqlite_schema AS list
+                 WHERE type = 'table' AND name NOT LIKE 'sqlite_%'";
+    let mut tables = database.prepare(lists).unwrap();
+    let tables = tables.query_map([], |row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?))).unwrap();
+    let is_there = |table: &String| database.table_exists(Some("newer"), table.as_str()).unwrap();
+    for (table, columns) in tables.map(Result::unwrap).filter(|(table, _)| is_there(table)) {
+        let sql = format!("INSERT INTO main.{table} ({columns}) SELECT {columns} FROM newer.{table}");
+        database.execute(&sql, []).unwrap();
+    }
+    database.pragma_update(None, "application_id", u32::from_be_bytes(*b"jobt")).unwrap();
+    database.pragma_update(None, "user_version", 1).unwrap();
+}
+
+fn old_layout(prepared: &Path) -> (DaemonFolders, Laws) {
+    let (place, laws) = old_ledger(prepared);
+    fs::copy(prepared.join("version-1.db"), place.path("state/state.db")).unwrap();
+    (place, laws)
+}
+
+/// A start migrates a database of version 1.
+fn a_migration(stage: &mut Stage) {
+    stage.begin_life();
+    stage.ask("root", "addBudget=1&queue=alice");
+    stage.stop();
+    stage.laws.in_the_end(&stage.place, &[("alice", "106"), ("bob", "7.5")], &[("alice", "1"), ("bob", "0.25")]);
+    let version: u32 = stage.place.database().pragma_query_value(None, "user_version", |row| row.get(0)).unwrap();
+    assert!(version > 1);
+    let copy = stage.place.path(&format!("state/state.db.before-version-{version}"));
+    assert_eq!(rows_of(&copy, "SELECT balance FROM account ORDER BY queue"), ["105.0", "7.5"]);
+    let partial = stage.place.names("state").into_iter().find(|name| name.contains("partial"));
+    assert_eq!(partial, None);
 }
 
 /// Finished jobs that stay, being in memory; and those beyond them.
@@ -262,7 +303,7 @@ fn crowd(database: &Connection) {
         let sql = "INSERT INTO job (job, accept_order, submit_ms, spec, splits, priority, state, running_ms, finish_ms)
                    VALUES (?1, ?2, 1, ?3, ?4, 'NORMAL', 'SUCCEEDED', 2, 2 + ?2)";
         database.execute(sql, params![job.to_string(), number, spec, splits]).unwrap();
-        let sql = "INSERT INTO job_cost VALUES (?1, 1, 1, 0, '0.5', '500000000000')";
+        let sql = "INSERT INTO job_cost VALUES (?1, 1, 1, 0, '0.5', '500000000000', 20000, 0)";
         database.execute(sql, [job.to_string()]).unwrap();
         let attempts = if number == 3 { ATTEMPTS_OF_A_LARGE_JOB } else { 2 };
         for attempt in 0..attempts {
@@ -298,8 +339,11 @@ fn retention(stage: &mut Stage) {
     assert_eq!(left, expected.collect::<Vec<_>>());
     let deleted = rows(&stage.place, "SELECT last_number || ' ' || jobs FROM deleted_job");
     assert_eq!(deleted, [format!("{JOBS_BEYOND} {JOBS_BEYOND}")]);
-    let cost = rows(&stage.place, "SELECT queue || ' ' || cost || ' ' || map_slots FROM deleted_job_cost");
-    assert_eq!(cost, [format!("alice {}.0 {JOBS_BEYOND}", JOBS_BEYOND / 2)]);
+    let cost = rows(
+        &stage.place,
+        "SELECT queue || ' ' || cost || ' ' || map_slots || ' ' || map_slot_ms FROM deleted_job_cost",
+    );
+    assert_eq!(cost, [format!("alice {}.0 {JOBS_BEYOND} {}", JOBS_BEYOND / 2, 20_000 * JOBS_BEYOND)]);
     let lost = "SELECT DISTINCT job FROM attempt WHERE job NOT IN (SELECT job FROM job)";
     assert_eq!(rows(&stage.place, lost), [""; 0]);
 }

@@ -273,7 +273,7 @@ impl Stage {
 
 /// Refused, since the signature was used already.
 fn is_used(answer: &Answered) -> bool {
-    answer.is_denied() && answer.body.contains("last accepted")
+    answer.is_denied() && answer.body.contains("was used before")
 }
 
 fn is_class_of(class: &str, name: &str) -> bool {

@@ -189,13 +189,18 @@ pub fn built_program() -> PathBuf {
 
 impl ChildDaemon {
     /// Runs a command that becomes the daemon.
-    pub fn of(mut command: Command) -> Result<Self, (ExitStatus, String)> {
+    pub fn of(command: Command) -> Result<Self, (ExitStatus, String)> {
+        Self::with_input(command, Stdio::null())
+    }
+
+    /// The same with an input of its own.
+    pub fn with_input(mut command: Command, input: Stdio) -> Result<Self, (ExitStatus, String)> {
         for ours in ["HADOOP_CONF_DIR", "RUST_LOG"] {
             if !command.get_envs().any(|(name, _)| name == ours) {
                 command.env_remove(ours);
             }
         }
-        command.stdin(Stdio::null()).stdout(Stdio::null());
+        command.stdin(input).stdout(Stdio::null());
         let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
         let log = Log::of(child.stderr.take().unwrap());
         let Some(line) = log.await_line("web on http://") else { return Err((child.wait().unwrap(), log.text())) };

@@ -27,6 +27,8 @@ LOOK_EVERY_S = 0.05
 BILLIONTH = Decimal("0.000000001")
 # From the end of an attempt until the JobTracker has heard of it, and from its launch until the tracker has.
 HEARTBEAT_MS = 4000
+# The clocks of the tick's row and of its meter are read apart.
+SLACK_MS = 20
 
 
 def load_client():
@@ -151,16 +153,20 @@ def bids_at(queue, wall_ms, first, changes):
     return bids
 
 
-def running_at(attempts, queue, wall_ms, is_map):
-    """The least and the most attempts that the JobTracker may have taken to run at a moment."""
-    least = most = 0
-    for of_queue, kind, state, launch_ms, finish_ms in attempts:
-        if of_queue != queue or kind != is_map or launch_ms > wall_ms:
-            continue
-        least += state == "SUCCEEDED" and finish_ms > wall_ms
-        # An attempt that was killed may have no end of its own.
-        most += not finish_ms or finish_ms + HEARTBEAT_MS > wall_ms
-    return least, most
+def held_between(attempts, queue, from_ms, until_ms, is_map, quota, interval_ms):
+    """The least and the most slot-milliseconds within a quota that attempts may have held between two ticks."""
+    until_ms = min(until_ms, from_ms + interval_ms)
+    own = [row for row in attempts if row[0] == queue and row[1] == is_map]
+    # The JobTracker learns of an end at a heartbeat; an attempt that was killed may have no end of its own.
+    surely = [(launch_ms, finish_ms) for _, _, state, launch_ms, finish_ms in own if state == "SUCCEEDED"]
+    perhaps = [(launch_ms, finish_ms + HEARTBEAT_MS if finish_ms else until_ms) for _, _, _, launch_ms, finish_ms in own]
+
+    def held(spans):
+        edges = sorted({from_ms, until_ms, *(edge for span in spans for edge in span if from_ms < edge < until_ms)})
+        return sum((end - begin) * min(quota, sum(first <= begin < last for first, last in spans)) for begin, end in zip(edges, edges[1:]))
+
+    slack_ms = quota * SLACK_MS
+    return held(surely) - slack_ms, held(perhaps) + slack_ms
 
 
 def judge_tick(before, now, rows, start, changes, attempts):
@@ -184,25 +190,25 @@ def judge_tick(before, now, rows, start, changes, attempts):
         if rate and rate * (line["maps"] + line["reduces"]) > budget:
             wrong.append(f"{name}: the quota {line['maps']} + {line['reduces']} at {rate} is more than {budget} can pay")
         charges = [row for row in rows.get((name, now["tick"]), []) if row["reason"] == "charge"]
-        slots = {"map_slots": 0, "reduce_slots": 0}
+        slot_ms, interval_ms = {"map_slot_ms": 0, "reduce_slot_ms": 0}, now["wall_ms"] - before["wall_ms"]
         for row in charges:
-            slots = {kind: row[kind] for kind in slots}
+            slot_ms, interval_ms = {kind: row[kind] for kind in slot_ms}, row["interval_ms"]
             if Decimal(row["rate"]) != Decimal(earlier["spending"]):
                 wrong.append(f"{name}: charged at {row['rate']}, the interval was bought at {earlier['spending']}")
-            if -Decimal(row["amount"]) != Decimal(row["rate"]) * sum(slots.values()):
-                wrong.append(f"{name}: charged {row['amount']}, not {row['rate']} x {sum(slots.values())}")
-        due = Decimal(earlier["spending"]) * line["used"]
+            units = int(Decimal(row["rate"]) * 10**12) * sum(slot_ms.values()) // interval_ms
+            if -Decimal(row["amount"]) * 10**12 != units:
+                wrong.append(f"{name}: charged {row['amount']}, not {row['rate']} x {sum(slot_ms.values())} ms of slots in {interval_ms} ms")
         charged = -sum(Decimal(row["amount"]) for row in charges)
-        if len(charges) > 1 or charged != due:
-            wrong.append(f"{name}: {len(charges)} charges of {charged} together, due are {earlier['spending']} x {line['used']}")
+        if len(charges) > 1:
+            wrong.append(f"{name}: {len(charges)} charges of {charged} together")
         if Decimal(earlier["budget"]) - charged != budget:
             wrong.append(f"{name}: {earlier['budget']} - {charged} is not {budget}")
-        for kind, quota, is_map in (("map_slots", "maps", True), ("reduce_slots", "reduces", False)):
+        for kind, quota, is_map in (("map_slot_ms", "maps", True), ("reduce_slot_ms", "reduces", False)):
             if not Decimal(earlier["spending"]):
                 continue
-            least, most = running_at(attempts, name, now["wall_ms"], is_map)
-            if not min(least, earlier[quota]) <= slots[kind] <= min(most, earlier[quota]):
-                wrong.append(f"{name}: {slots[kind]} {kind} charged, {least} to {most} ran, the quota was {earlier[quota]}")
+            least, most = held_between(attempts, name, before["wall_ms"], now["wall_ms"], is_map, earlier[quota], interval_ms)
+            if not least <= slot_ms[kind] <= most:
+                wrong.append(f"{name}: {slot_ms[kind]} {kind} charged, {least} to {most} were held within {earlier[quota]} slots")
     return [f"tick {now['tick']}, {text}" for text in wrong]
 
 

@@ -19,26 +19,26 @@ def line(budget, spending, share, used, pending, maps, reduces=0):
     return {"budget": budget, "spending": spending, "share": share, "used": used, "pending": pending, "maps": maps, "reduces": reduces}
 
 
-def charge(tick, rate, maps, amount):
-    return {"tick": tick, "reason": "charge", "rate": rate, "map_slots": maps, "reduce_slots": 0, "amount": amount}
+def charge(tick, rate, map_ms, amount):
+    return {"tick": tick, "reason": "charge", "rate": rate, "interval_ms": 2000, "map_slot_ms": map_ms, "reduce_slot_ms": 0, "amount": amount}
 
 
 def run():
-    """Alice pays 2 x 0.3 and then 1 x 0.3, and has changed her bid in between; bob cannot pay his."""
+    """Alice pays for two slots and then for one and a half, and has changed her bid in between; bob cannot pay his."""
     return {
         "ticks": [
             {"tick": 5, "wall_ms": 10000, "price": "0.3", "queues": {"alice": line("10.0", "0.3", "1.000000000", 0, 3, 4), "bob": line("0.5", "0.0", "0.000000000", 0, 2, 0)}},
             {"tick": 6, "wall_ms": 12000, "price": "0.3", "queues": {"alice": line("9.4", "0.3", "1.000000000", 2, 1, 4), "bob": line("0.5", "0.0", "0.000000000", 0, 2, 0)}},
-            {"tick": 7, "wall_ms": 14000, "price": "0.7", "queues": {"alice": line("9.1", "0.7", "1.000000000", 1, 1, 4), "bob": line("0.5", "0.0", "0.000000000", 0, 2, 0)}},
+            {"tick": 7, "wall_ms": 14000, "price": "0.7", "queues": {"alice": line("8.95", "0.7", "1.000000000", 1, 1, 4), "bob": line("0.5", "0.0", "0.000000000", 0, 2, 0)}},
         ],
         "statements": {
-            "alice": {"balance": "9.1", "rows": [{"tick": 0, "reason": "endowment", "amount": "10"}, charge(6, "0.3", 2, "-0.6"), charge(7, "0.3", 1, "-0.3")]},
+            "alice": {"balance": "8.95", "rows": [{"tick": 0, "reason": "endowment", "amount": "10"}, charge(6, "0.3", 4000, "-0.6"), charge(7, "0.3", 3000, "-0.45")]},
             "bob": {"balance": "0.5", "rows": [{"tick": 0, "reason": "endowment", "amount": "0.5"}]},
         },
         "start": {"alice": (Decimal(10), Decimal("0.3")), "bob": (Decimal("0.5"), Decimal("0.6"))},
         "changes": [{"queue": "alice", "rate": "0.7", "asked_ms": 13000, "answered_ms": 13010}],
-        "attempts": [("alice", True, "SUCCEEDED", 11000, 20000), ("alice", True, "SUCCEEDED", 11000, 13000)],
-        "costs": {"alice": Decimal("0.9")},
+        "attempts": [("alice", True, "SUCCEEDED", 10000, 20000), ("alice", True, "SUCCEEDED", 10000, 13000)],
+        "costs": {"alice": Decimal("1.05")},
     }
 
 
@@ -55,14 +55,14 @@ class Judge(unittest.TestCase):
             run["statements"]["alice"]["rows"][1][key] = value
 
         cases = {
-            "the last digit": (lambda run: charged(run, "amount", "-0.600000000001"), "not 0.3 x 2"),
+            "the last digit": (lambda run: charged(run, "amount", "-0.600000000001"), "not 0.3 x 4000"),
             "budget": (lambda run: alice(run, 1, "budget", "9.400000000001"), "is not 9.400000000001"),
             "rate of the charge": (lambda run: charged(run, "rate", "0.7"), "bought at 0.3"),
-            "slots": (lambda run: alice(run, 1, "used", 3), "due are 0.3 x 3"),
-            "more than ran": (lambda run: run["attempts"].clear(), "0 to 0 ran"),
-            "fewer than ran": (lambda run: run["attempts"].extend(run["attempts"][:1]), "2 to 3 ran"),
-            "charged twice": (lambda run: run["statements"]["alice"]["rows"].append(charge(6, "0.3", 2, "-0.6")), "2 charges"),
-            "not charged": (lambda run: run["statements"]["alice"]["rows"].pop(), "0 charges"),
+            "slots": (lambda run: charged(run, "map_slot_ms", 6000), "not 0.3 x 6000"),
+            "more than ran": (lambda run: run["attempts"].clear(), "-80 to 80 were held"),
+            "fewer than ran": (lambda run: run["attempts"].extend(run["attempts"][:1] * 2), "were held"),
+            "charged twice": (lambda run: run["statements"]["alice"]["rows"].append(charge(6, "0.3", 4000, "-0.6")), "2 charges"),
+            "not charged": (lambda run: run["statements"]["alice"]["rows"].pop(), "is not 8.95"),
             "bid too early": (lambda run: run["changes"][0].update(asked_ms=15000, answered_ms=15010), "the effective rate is 0.7"),
             "bid too late": (lambda run: run["changes"][0].update(asked_ms=11000, answered_ms=11010), "the effective rate is 0.3"),
             "a rate that cannot be paid": (lambda run: run["ticks"][1]["queues"]["bob"].update(spending="0.6"), "bob: the effective rate is 0.6"),

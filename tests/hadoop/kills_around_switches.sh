@@ -218,10 +218,10 @@ charged = units("SELECT amount_units FROM ledger WHERE credit = 'revenue'")
 balances = units("SELECT balance_units FROM account")
 if issued - charged != balances:
     wrong.append(f"issued {issued}, charged {charged}, but the accounts have {balances}")
-for rate, maps, reduces, amount in database.execute("""SELECT rate_units, map_slots, reduce_slots, amount_units FROM ledger
-        WHERE reason = 'charge' AND map_slots IS NOT NULL"""):
-    if int(rate) * (maps + reduces) != int(amount):
-        wrong.append(f"a charge of {amount} for {maps} and {reduces} slots at {rate}")
+for rate, maps, reduces, interval, amount in database.execute("""SELECT rate_units, map_slot_ms, reduce_slot_ms, interval_ms, amount_units
+        FROM ledger WHERE reason = 'charge' AND rate_units IS NOT NULL"""):
+    if int(rate) * (maps + reduces) // interval != int(amount):
+        wrong.append(f"a charge of {amount} for {maps} and {reduces} ms of slots in {interval} ms at {rate}")
 costs = units("SELECT cost_units FROM job_cost")
 if costs != charged:
     wrong.append(f"jobs cost {costs}, their account paid {charged}")

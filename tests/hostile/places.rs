@@ -86,6 +86,28 @@ fn half_of_many_requests() {
     attack.close();
 }
 
+/// Heads of requests whose bodies never come, from one user of this machine.
+#[test]
+fn bodies_that_never_come() {
+    let mut attack = Attack::on(Stage::fifo(&[]), "bodies that never come", &VictimOptions::default());
+    let (held, pages) = attack.strike(|stage| {
+        let head = format!(
+            "POST /ws/v1/cluster/apps?user.name=root HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\n\
+             X-Requested-By: test\r\nContent-Length: 1000\r\n\r\n{{",
+            stage.serving.http
+        );
+        let held: Vec<TcpStream> =
+            (0..400).map_while(|_| connect_from([127, 0, 0, 1], stage.serving.http, head.as_bytes()).ok()).collect();
+        let pages = ["/healthz", "/readyz", "/"].map(|page| (page, read_page(stage.serving.http, page).is_ok()));
+        (held, pages)
+    });
+    for (page, is_read) in pages {
+        attack.must(is_read, || format!("{page} is not answered beside {} half bodies", held.len()));
+    }
+    drop(held);
+    attack.close();
+}
+
 /// Sends so many calls at once and reads the answers, each of which is as long as the first; how many came.
 fn pipeline(mut stream: TcpStream, call: &Call, count: u32) -> u32 {
     let mut calls = Vec::new();

@@ -1,6 +1,9 @@
 //! Disks that fill up under the running daemon, and daemons that die while they write the budget file in place.
 
 use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Command, Stdio};
 use std::sync::mpsc;
 
 use notify::event::ModifyKind;
@@ -11,6 +14,16 @@ use crate::daemon::child::{DaemonFolders, TIMEOUT};
 use crate::daemon::small_disk::{OnSmallDisk, skip_without_disks};
 
 const BUDGETS: &str = "alice 100 1\nbob 7.5 0.25\n";
+
+/// The line with these words on the standard error of a command that still runs, which is killed then.
+fn wait_for_line(mut command: Command, words: &str) -> String {
+    let mut child = command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    let lines = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
+    let found = lines.into_iter().find(|line| line.contains(words));
+    let _ = child.kill();
+    let _ = child.wait();
+    found.unwrap_or_else(|| panic!("it did not say {words:?}"))
+}
 
 #[test]
 fn a_full_disk_under_the_budget_file_leaves_the_old_content_whole_and_is_tried_again() {
@@ -73,12 +86,36 @@ fn a_full_disk_under_the_database_holds_answers_back_and_loses_nothing() {
         assert_eq!(ready.status, 503);
         assert!(ready.body.starts_with("the state store cannot write ("), "{}", ready.body);
         assert_eq!(on.serving.get("/healthz", "").status, 200, "it needs no restart");
-        // What was not noted in the database is not in the file either.
-        assert!(place.read_budget().starts_with("alice 100") || place.read_budget().starts_with("alice 101"));
+        // Nothing is shown of what was never durable.
+        for page in ["/", "/status", "/metrics", "/scheduler/jobs?jobs"] {
+            let shown = on.serving.get(page, "");
+            assert_eq!(shown.status, 503, "{page}: {}", shown.body);
+            assert!(shown.body.contains("the state store cannot write"), "{page}: {}", shown.body);
+        }
+        // A command that waits says why.
+        let mut waits = Command::new(env!("CARGO_BIN_EXE_jobtracker"));
+        let server = on.serving.http.to_string();
+        waits.args(["queue", "info", "bob", "--user", "bob", "--server", &server]).env("HADOOP_KEY", "bobkey");
+        let said = wait_for_line(waits, "does not answer yet: the state store cannot write (");
+        assert!(said.starts_with("jobtracker: waiting: "), "{said}");
+        // Files of a job, which could not be accepted, are refused at the door.
+        let mut upload = TcpStream::connect(on.serving.http).unwrap();
+        let target = "/scheduler/upload?job=job_202611211200_0001&name=a&sha256=00&user=bob&timestamp=1";
+        let head = format!("POST {target} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: x\r\nContent-Length: 0\r\n");
+        upload.write_all(format!("{head}Connection: close\r\n\r\n").as_bytes()).unwrap();
+        let mut refused = String::new();
+        upload.read_to_string(&mut refused).unwrap();
+        assert!(
+            refused.starts_with("HTTP/1.1 507 ") && refused.contains("the state store cannot write: "),
+            "{refused}"
+        );
         on.make_room();
         let answer = answer.join().unwrap();
         assert_eq!((answer.status, &*answer.element("budget")), (200, "111.0"));
     });
+    let line = on.serving.log.wait_for("state.db is written again after ");
+    assert!(line.contains(" INFO ") && line.contains(" facts waited"), "{line}");
+    assert_eq!(on.serving.get("/status", "").status, 200);
     assert_eq!(on.serving.get("/readyz", "").body.trim(), crate::NO_WORKER);
     assert_eq!(on.serving.stop().0, 0);
     assert!(place.read_budget().starts_with("alice 111."));

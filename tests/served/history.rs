@@ -1,7 +1,7 @@
 //! Histories of finished jobs over failures and kills of the daemon, and jobs that memory no longer has.
 
 use std::fs;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -74,6 +74,13 @@ impl Stage {
         }
     }
 
+    /// How a job ended, as soon as that is reported.
+    fn end(&self, id: JobId) -> RunState {
+        let asked = (0..100_000).map(|_| self.state(id).unwrap());
+        let mut ended = asked.filter(|state| !matches!(state, RunState::Prep | RunState::Running));
+        ended.next().expect("it ends")
+    }
+
     /// Waits until it is recorded that so many histories are written.
     fn wait_for_written(&self, count: i32) {
         let sql = "SELECT count(*) FROM job_history WHERE written_ms IS NOT NULL";
@@ -114,7 +121,7 @@ fn a_history_that_cannot_be_written_is_written_by_a_later_start_once() {
     assert!(line.contains(&job.to_string()), "{line}");
     assert!(has_metric(&serving, "jobtracker_histories_waiting 1"), "{}", metrics(&serving));
     assert!(has_metric(&serving, "jobtracker_history_write_failures_total 1"), "{}", metrics(&serving));
-    assert_eq!(stage.state(job), Some(RunState::Killed), "it is over all the same");
+    assert_eq!(stage.end(job), RunState::Killed, "it is over all the same");
     serving.kill();
 
     fs::remove_file(stage.place.path("history")).unwrap();
@@ -151,14 +158,17 @@ fn a_user_gets_a_copy_unless_the_job_wants_none() {
     let stage = Stage::new();
     let serving = stage.place.start();
     let path = |name: &str| stage.place.path(name).display().to_string();
+    fs::create_dir(path("out")).unwrap();
     stage.killed_job(&[("mapred.output.dir", &path("out"))]);
     stage.killed_job(&[("mapred.output.dir", &path("none")), ("hadoop.job.history.user.location", "none")]);
     stage.killed_job(&[("mapred.output.dir", &path("no")), ("hadoop.job.history.user.location", &path("named"))]);
     // It is over, with a line, though its copy lies nowhere.
     let lost = stage.killed_job(&[("mapred.output.dir", "s3n://bucket/out")]);
     stage.wait_for_written(4);
+    assert_eq!(stage.end(lost), RunState::Killed);
     let copies = |name: &str| files_below(&stage.place.path(name)).len();
     assert_eq!((copies("out"), copies("none"), copies("no"), copies("named")), (2, 0, 0, 2));
+    assert!(!stage.place.path("no").exists(), "an output that the job has not made stays away");
     let folder = stage.place.path("out/_logs/history");
     assert_eq!(folder.metadata().unwrap().mode() & 0o777, 0o755);
     let line = serving.log.wait_for("cannot write the copy");
@@ -170,6 +180,60 @@ fn a_user_gets_a_copy_unless_the_job_wants_none() {
             .text()
             .contains("jobtracker::hadoop_audit: USER=root\tIP=127.0.0.1\tOPERATION=SUBMIT_JOB\tTARGET=job_")
     );
+}
+
+/// The output is its user's alone from the moment in which the end is known.
+#[test]
+fn nothing_is_written_to_an_output_after_its_job_is_over() {
+    let stage = Stage::new();
+    let serving = stage.place.start();
+    let path = |name: String| stage.place.path(&name);
+    for number in 0..8 {
+        let (output, moved) = (path(format!("out{number}")), path(format!("moved{number}")));
+        fs::create_dir(&output).unwrap();
+        let job = stage.killed_job(&[("mapred.output.dir", &output.display().to_string())]);
+        assert_eq!(stage.end(job), RunState::Killed);
+        fs::rename(&output, &moved).unwrap();
+        assert_eq!(files_below(&moved.join("_logs/history")).len(), 2, "the copy is there when the end is known");
+    }
+    stage.wait_for_written(8);
+    serving.kill();
+    let _serving = stage.place.start();
+    stage.wait_for_written(8);
+    assert!((0..8).all(|number| !path(format!("out{number}")).exists()));
+}
+
+/// A NameNode that a job names is its user's choice, and may be silent, endless or somebody's trap.
+#[test]
+fn the_namenode_of_a_job_holds_nobody_elses_history_up() {
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    silent.set_nonblocking(true).unwrap();
+    let at = silent.local_addr().unwrap();
+    let trap = TcpListener::bind("127.0.0.1:0").unwrap();
+    trap.set_nonblocking(true).unwrap();
+    let mut stage = Stage::new();
+    stage.place.overrides.push(format!("jobtracker.history.copy.namenodes={at}"));
+    let serving = stage.place.start();
+    let output = |address: SocketAddr| format!("hdfs://{address}/out");
+    let mut jobs: Vec<_> = (0..4).map(|_| stage.killed_job(&[("mapred.output.dir", &output(at))])).collect();
+    jobs.push(stage.killed_job(&[("mapred.output.dir", &output(trap.local_addr().unwrap()))]));
+    let plain = stage.killed_job(&[]);
+    assert_eq!(stage.end(plain), RunState::Killed);
+    stage.wait_for_written(6);
+    assert!(jobs.iter().all(|job| stage.end(*job) == RunState::Killed));
+    let log = serving.log.text();
+    let given_up = |job: &JobId| log.matches(&format!("the copy of the history of {job} for user root")).count();
+    assert!(jobs.iter().all(|job| given_up(job) == 1), "one line each: {log}");
+    assert!(log.contains("expected one that `jobtracker.history.copy.namenodes` lists"), "{log}");
+    assert!(silent.accept().is_ok() && trap.accept().is_err(), "only the listed one is reached");
+    serving.kill();
+    while silent.accept().is_ok() {}
+    let again = stage.place.start();
+    let next = stage.killed_job(&[]);
+    assert_eq!(stage.end(next), RunState::Killed);
+    stage.wait_for_written(7);
+    assert!(silent.accept().is_err(), "what was given up is given up for good");
+    assert!(!again.kill().contains("cannot write the copy"));
 }
 
 #[test]
@@ -187,7 +251,7 @@ fn jobs_that_memory_no_longer_has_are_answered_for_their_time() {
         stage.killed_job(&[]);
     }
     let ask_all = |stage: &Stage| {
-        assert_eq!(stage.state(first), Some(RunState::Killed));
+        assert_eq!(stage.end(first), RunState::Killed);
         let job = Some(first);
         let Value::JobProfile(Some(profile)) = stage.ask(JobSubmissionCall::GetJobProfile { job }) else {
             panic!("no profile")

@@ -22,6 +22,7 @@ mod hostile_files;
 mod idle_market;
 mod json_members;
 mod namenode;
+mod old_layouts;
 mod operate;
 #[path = "../../examples/load/staging.rs"]
 mod staging;

@@ -5,9 +5,10 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
+mod adversaries;
 mod containers;
 
-use jobtracker::engine::{Fact, Restored, Step};
+use jobtracker::engine::{Effect, Fact, Restored, Step};
 use jobtracker::mapreduce::{AttemptRole, JobFact, KillRequest};
 use jobtracker::market::{Charge, MarketFact, Reason, Tick};
 use jobtracker::model::{AttemptState, Credits, FactNumber};
@@ -44,7 +45,7 @@ const KEPT: [(PolicyChoice, u64, u64, &str); 8] = [
 ];
 
 fn options(policy: PolicyChoice, seed: u64, events: u64) -> RunOptions {
-    RunOptions { seed, events, policy, has_containers: false, cuts: Cuts::default() }
+    RunOptions { seed, events, policy, has_containers: false, has_adversaries: false, cuts: Cuts::default() }
 }
 
 /// Plays a run that must break nothing.
@@ -118,6 +119,29 @@ fn seeds_of_bugs_stay_good() {
     }
 }
 
+/// The hash of a run in which `forge` changes what no law looks at; it says whether it has found something to change.
+fn forged_hash(mut forge: impl FnMut(&mut Step) -> bool) -> u64 {
+    let mut is_forged = false;
+    let run = Run::play_tampered(&options(DYNAMIC, 2, 1_000), &mut InMemoryStore::default(), |step| {
+        is_forged |= !is_forged && forge(step);
+    });
+    assert_eq!((run.violation, is_forged), (None, true));
+    run.tally.hash
+}
+
+#[test]
+fn an_effect_that_is_missing_or_waits_for_less_gives_another_hash() {
+    let hash = play(DYNAMIC, 2, 1_000).tally.hash;
+    let without_effect = forged_hash(|step| {
+        let before = step.effects.len();
+        step.effects.retain(|effect| !matches!(effect, Effect::WriteBudgetImage));
+        step.effects.len() < before
+    });
+    let without_wait = forged_hash(|step| std::mem::take(&mut step.effects_wait_for) > FactNumber(0));
+    assert_ne!(hash, without_effect);
+    assert_ne!(hash, without_wait);
+}
+
 #[test]
 fn the_same_seed_gives_the_same_run() {
     let hash = |seed| play(DYNAMIC, seed, 3_000).tally.hash;
@@ -176,10 +200,11 @@ fn forge_charge(step: &mut Step, mut forge: impl FnMut(&mut Tick, usize)) -> boo
 
 #[test]
 fn a_charge_for_too_many_slots_is_noticed() {
-    let violation =
-        violation_of(DYNAMIC, |step| forge_charge(step, |tick, place| tick.queue_ticks[place].charge.used.map += 1));
+    let violation = violation_of(DYNAMIC, |step| {
+        forge_charge(step, |tick, place| tick.queue_ticks[place].charge.slot_ms.map += 60_000)
+    });
     assert_eq!(violation.law, Law::Money, "{violation}");
-    assert!(violation.culprit.contains("is charged"), "{violation}");
+    assert!(violation.culprit.contains("by the ledger"), "{violation}");
 }
 
 #[test]
@@ -218,8 +243,8 @@ fn leave_unpaid(step: &mut Step) -> bool {
 #[test]
 fn an_interval_that_nobody_pays_is_noticed() {
     let violation = violation_of(DYNAMIC, leave_unpaid);
-    assert_eq!(violation.law, Law::Money, "{violation}");
-    assert!(violation.culprit.contains("owes"), "{violation}");
+    assert_eq!(violation.law, Law::Holding, "{violation}");
+    assert!(violation.culprit.contains("pays 0.0"), "{violation}");
 }
 
 fn as_tick(fact: &Fact) -> Option<&Tick> {
@@ -351,7 +376,7 @@ fn a_rate_that_no_order_may_bid_is_noticed() {
 }
 
 #[test]
-fn a_stamp_that_goes_back_is_noticed() {
+fn a_stamp_of_long_ago_is_noticed() {
     let mut seen = 0;
     let violation = violation_of(DYNAMIC, |step| {
         forge_fact(step, |fact| match fact {

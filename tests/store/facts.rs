@@ -333,7 +333,8 @@ fn what_jobs_have_cost_is_kept_up_to_the_last_tick() {
     let cost = |number, cost: &str, map, reduce| JobCost {
         job: job_id(number),
         cost: cost.parse().unwrap(),
-        slots: PerKind::new(map, reduce),
+        slot_ms: PerKind::new(map * 1_000, reduce * 1_000),
+        sampled_slots: PerKind::new(map, reduce),
     };
     let facts = vec![
         Fact::JobsCharged { tick: 7, jobs: vec![cost(1, "0.5", 1, 0), cost(2, "12.5", 20, 5)] },
@@ -341,8 +342,8 @@ fn what_jobs_have_cost_is_kept_up_to_the_last_tick() {
     ];
     let database = recorded(&scratch, facts);
     let sql = |number| format!("SELECT * FROM job_cost WHERE job = '{}'", job_id(number));
-    assert_eq!(row(&database, &sql(1)), "job_202611210913_0001|8|1|1|0.500000000001|500000000001");
-    assert_eq!(row(&database, &sql(2)), "job_202611210913_0002|7|20|5|12.5|12500000000000");
+    assert_eq!(row(&database, &sql(1)), "job_202611210913_0001|8|1|1|0.500000000001|500000000001|1000|1000");
+    assert_eq!(row(&database, &sql(2)), "job_202611210913_0002|7|20|5|12.5|12500000000000|20000|5000");
 }
 
 /// The daemon goes on, but does not keep it to itself: what the fact says is gone with the next restart.

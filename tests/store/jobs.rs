@@ -252,6 +252,7 @@ fn a_start_reads_nothing_of_tasks_long_done() {
         let accepted = jobtracker::mapreduce::AcceptedJob {
             first_attempt: 0,
             estimate: jobtracker::mapreduce::JobEstimate::default(),
+            plan: None,
             id: job,
             spec: spec.into(),
             splits: builder.build(|_| "/rack".into()).into(),

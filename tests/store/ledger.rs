@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::stage::{Scratch, incarnation, record};
+use crate::stage::{Scratch, incarnation, record, tick as play_tick};
 
 use jobtracker::engine::Fact;
 use jobtracker::market::{ContainerUse, Market, MarketConfig, MarketFact, QueueUse, StatementPage, budget_file};
@@ -12,6 +12,7 @@ use jobtracker::store::Store;
 const DAY_MS: i64 = 86_400_000;
 const START_MS: i64 = 20_000 * DAY_MS;
 const TICKS_A_DAY: i64 = 4;
+const INTERVAL_MS: u64 = (DAY_MS / TICKS_A_DAY) as u64;
 
 fn now(tick: i64) -> Now {
     let since_ms = tick * DAY_MS / TICKS_A_DAY;
@@ -24,7 +25,7 @@ fn usage(tick: i64) -> Vec<QueueUse> {
             queue: queue.parse().unwrap(),
             running: PerKind::new(1 + tick as u32 % 3, 1),
             pending: 2,
-            containers: ContainerUse { held: 3, chargeable: 2, wanted: 1 },
+            containers: ContainerUse { held: 3, wanted: 1 },
         })
         .to_vec()
 }
@@ -40,7 +41,7 @@ fn lived(scratch: &Scratch, days: i64) -> Market {
     };
     tell(market.seed_budgets(lines, now(0)));
     for tick in 1..=days * TICKS_A_DAY {
-        tell(vec![market.tick(&usage(tick), PerPool::new(20, 10, 4), now(tick)).into_fact()]);
+        tell(play_tick(&mut market, &usage(tick), PerPool::new(20, 10, 4), INTERVAL_MS, now(tick)));
     }
     keep_house(&store, last);
     store.close().unwrap();
@@ -143,5 +144,7 @@ fn months_fold_and_the_market_goes_on_to_the_last_unit() {
     assert_eq!(restarted.ledger(), market.ledger());
     let next = 60 * TICKS_A_DAY + 1;
     let slots = PerPool::new(20, 10, 4);
-    assert_eq!(restarted.tick(&usage(next), slots, now(next)), market.tick(&usage(next), slots, now(next)));
+    let [again, expected] =
+        [&mut restarted, &mut market].map(|market| play_tick(market, &usage(next), slots, INTERVAL_MS, now(next)));
+    assert_eq!(again.last(), expected.last());
 }

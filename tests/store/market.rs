@@ -1,11 +1,11 @@
 //! The market after a restart is the market before it, to the last unit.
 
-use crate::stage::{Scratch, record};
+use crate::stage::{Scratch, record, tick as play_tick};
 
 use jobtracker::engine::Fact;
 use jobtracker::market::{
-    Allowance, Consumer, ContainerUse, KeyId, LedgerAccount, LedgerEntry, Market, MarketConfig, MarketFact, QueueUse,
-    Reason, Stamp, StatementPage, budget_file,
+    Allowance, Consumer, ContainerUse, ForgottenStamps, KeyId, LedgerAccount, LedgerEntry, Market, MarketConfig,
+    MarketFact, QueueUse, Reason, SignedTextId, Stamp, StatementPage, budget_file,
 };
 use jobtracker::model::{Credits, FactNumber, Now, PerKind, PerPool};
 use jobtracker::store::{FactSender, LoadedState};
@@ -26,7 +26,7 @@ fn usage(tick: u64) -> Vec<QueueUse> {
         queue: queue.parse().unwrap(),
         running: PerKind::new(maps, reduces),
         pending,
-        containers: ContainerUse { held: maps, chargeable: maps / 2, wanted: 1 },
+        containers: ContainerUse { held: maps / 2, wanted: 1 },
     };
     let mut usage = vec![used("alice", 3 + tick as u32 % 5, 1, 10), used("carol", 1, 0, 0)];
     if !tick.is_multiple_of(3) {
@@ -54,7 +54,8 @@ fn restarted(loaded: &LoadedState) -> Market {
 
 fn stamp(user: &str, key: u64, timestamp_ms: i64, uses: u32) -> MarketFact {
     let consumer = if uses > 1 { Consumer::Job } else { Consumer::Servlet };
-    MarketFact::Stamp(Stamp { consumer, user: user.into(), key_id: KeyId(key), timestamp_ms, uses })
+    let text = SignedTextId(u64::MAX);
+    MarketFact::Stamp(Stamp { consumer, user: user.into(), key_id: KeyId(key), timestamp_ms, text, uses })
 }
 
 #[test]
@@ -75,65 +76,62 @@ fn a_restarted_market_goes_on_as_if_nothing_had_happened() {
             assert_eq!(market.ledger(), never_stopped.ledger());
             assert_eq!(market.total(), market.ledger().expected_balance());
             assert_eq!(market.tick_number(), tick - 1);
-            let outcome = market.tick(&usage(tick), PerPool::new(9, 4, 3), now(tick));
-            let expected = never_stopped.clone().tick(&usage(tick), PerPool::new(9, 4, 3), now(tick));
-            assert_eq!(outcome, expected, "tick {tick}");
+            let outcome = play_tick(&mut market, &usage(tick), PerPool::new(9, 4, 3), 1_000, now(tick));
+            let mut original = never_stopped.clone();
+            let expected = play_tick(&mut original, &usage(tick), PerPool::new(9, 4, 3), 1_000, now(tick));
+            assert_eq!(outcome.last(), expected.last(), "tick {tick}");
         }
-        stage.record(vec![never_stopped.tick(&usage(tick), PerPool::new(9, 4, 3), now(tick)).into_fact()]);
+        stage.record(play_tick(&mut never_stopped, &usage(tick), PerPool::new(9, 4, 3), 1_000, now(tick)));
         store.close().unwrap();
     }
     assert!(never_stopped.ledger().charged > Credits::ZERO);
 }
 
-/// A database of before containers lacks a column of the ledger, the tables of applications' costs, and members of stored
-/// intervals: it is opened and continued, to the last digit.
+/// Charges of before charges went by time are shown and summed as they were, beside those by time.
 #[test]
-fn a_database_of_before_containers_is_continued() {
+fn whole_slots_of_before_charges_by_time_are_shown_as_they_were() {
     let scratch = Scratch::new();
-    let without = |tick| {
-        let without = |one: QueueUse| QueueUse { containers: ContainerUse::default(), ..one };
-        usage(tick).into_iter().map(without).collect::<Vec<_>>()
-    };
-    let mut market = Market::new(config(), START_MS);
     let (store, loaded) = scratch.open();
     let mut stage = Stage { sink: store.fact_sender(), last: loaded.last_fact };
-    let lines = budget_file::parse("alice 1000.5 0.1\nbob 20 0.333333333333\n", "budget").unwrap();
+    let mut market = Market::new(config(), START_MS);
+    let lines = budget_file::parse("alice 1000.5 0.1\n", "budget").unwrap();
     stage.record(market.seed_budgets(lines, now(0)));
-    for tick in 1..=4 {
-        stage.record(vec![market.tick(&without(tick), PerPool::new(9, 4, 0), now(tick)).into_fact()]);
-    }
+    let sampled = LedgerEntry {
+        number: market.ledger().rows + 1,
+        wall_ms: START_MS,
+        tick: 1,
+        debit: LedgerAccount::Queue("alice".parse().unwrap()),
+        credit: LedgerAccount::Revenue,
+        amount: "0.6".parse().unwrap(),
+        reason: Reason::SampledCharge {
+            rate: "0.1".parse().unwrap(),
+            map_slots: 3,
+            reduce_slots: 1,
+            container_slots: 2,
+        },
+        by: String::new(),
+        note: String::new(),
+    };
+    let balance = "999.9".parse().unwrap();
+    let account = MarketFact::Account { queue: "alice".parse().unwrap(), balance, rate: "0.1".parse().unwrap() };
+    stage.record(vec![MarketFact::Ledger(sampled.clone()), account]);
     store.close().unwrap();
-    let old = scratch.look();
-    old.execute_batch(
-        "ALTER TABLE ledger DROP COLUMN container_slots;
-         DROP TABLE application_cost;
-         DROP TABLE deleted_application_cost;
-         UPDATE allocation SET interval = json_remove(interval, '$.quota.container', '$.remainder.container');",
-    )
-    .unwrap();
-    let interval: String = old.query_row("SELECT max(interval) FROM allocation", [], |row| row.get(0)).unwrap();
-    assert!(!interval.contains("container"), "{interval}");
-    drop(old);
-    for tick in 5..=7 {
-        let (store, loaded) = scratch.open();
-        let mut stage = Stage { sink: store.fact_sender(), last: loaded.last_fact };
-        let mut continued = restarted(&loaded);
-        let outcome = continued.tick(&usage(tick), PerPool::new(9, 4, 3), now(tick));
-        assert_eq!(outcome, market.tick(&usage(tick), PerPool::new(9, 4, 3), now(tick)), "tick {tick}");
-        stage.record(vec![outcome.into_fact()]);
-        let page = StatementPage::default();
-        let statement = store.ledger().statement(&"alice".parse().unwrap(), page).unwrap().unwrap();
-        assert_eq!(statement.balance, market.account("alice").unwrap().balance());
-        let charges = || statement.rows.iter().filter(|row| row.rate.is_some());
-        for row in charges() {
-            let slots = [row.map_slots, row.reduce_slots, row.container_slots].map(Option::unwrap).iter().sum();
-            assert_eq!(row.amount.units(), -row.rate.unwrap().checked_mul(slots).unwrap().units());
-        }
-        assert_eq!(charges().count() as u64, tick - 1);
-        let of_containers: u64 = charges().filter_map(|row| row.container_slots).sum();
-        assert_eq!(of_containers > 0, tick > 5, "containers are bought at the first tick that sells them");
-        store.close().unwrap();
+    let (store, loaded) = scratch.open();
+    let mut stage = Stage { sink: store.fact_sender(), last: loaded.last_fact };
+    assert!(loaded.market.contains(&MarketFact::Ledger(sampled)));
+    let mut continued = restarted(&loaded);
+    for tick in 1..=2 {
+        stage.record(play_tick(&mut continued, &usage(tick)[..1], PerPool::new(9, 4, 3), 1_000, now(tick)));
     }
+    let statement = store.ledger().statement(&"alice".parse().unwrap(), StatementPage::default()).unwrap().unwrap();
+    assert_eq!(statement.balance, continued.account("alice").unwrap().balance());
+    let charges: Vec<_> = statement.rows.iter().filter(|row| row.rate.is_some()).collect();
+    let [sampled, by_time] = charges[..] else { panic!("{charges:?}") };
+    let slots = [sampled.map_slots, sampled.reduce_slots, sampled.container_slots];
+    assert_eq!((slots, sampled.map_slot_ms, sampled.interval_ms), ([Some(3), Some(1), Some(2)], None, None));
+    let slot_ms = [by_time.map_slot_ms, by_time.reduce_slot_ms, by_time.container_slot_ms];
+    assert_eq!((slot_ms, by_time.map_slots), ([Some(5_000), Some(1_000), Some(2_000)], None));
+    assert_eq!((by_time.interval_ms, by_time.amount), (Some(1_000), "-0.8".parse().unwrap()));
 }
 
 #[test]
@@ -144,7 +142,7 @@ fn stamps_rows_after_the_tick_and_removals_are_loaded() {
     let mut market = Market::new(config(), START_MS);
     let lines = budget_file::parse("alice 10 1\nbob 10 1\n", "budget").unwrap();
     stage.record(market.seed_budgets(lines, now(0)));
-    stage.record(vec![market.tick(&usage(1), PerPool::new(2, 2, 1), now(1)).into_fact()]);
+    stage.record(play_tick(&mut market, &usage(1), PerPool::new(2, 2, 1), 1_000, now(1)));
     let rows = market.ledger().rows;
     let entry = |number, debit, credit, amount: &str, reason| LedgerEntry {
         number,
@@ -166,7 +164,11 @@ fn stamps_rows_after_the_tick_and_removals_are_loaded() {
             queue("alice"),
             LedgerAccount::Revenue,
             "123456789012.000000000007",
-            Reason::Charge { rate: "0.5".parse().unwrap(), map_slots: 3, reduce_slots: u32::MAX, container_slots: 9 },
+            Reason::Charge {
+                rate: "0.5".parse().unwrap(),
+                interval_ms: 20_000,
+                slot_ms: PerPool::new(3, u64::from(u32::MAX) * 20_000, 9),
+            },
         ),
         entry(rows + 4, queue("bob"), queue("alice"), "1", Reason::Transfer),
         entry(rows + 5, LedgerAccount::Issued, queue("alice"), "2", Reason::Allowance),
@@ -183,6 +185,10 @@ fn stamps_rows_after_the_tick_and_removals_are_loaded() {
             due_ms: START_MS + 5,
         },
     };
+    let forgotten = |up_to_ms| {
+        let (consumer, user, key_id) = (Consumer::Servlet, "alice".to_owned(), KeyId(1));
+        MarketFact::StampsForgotten(ForgottenStamps { consumer, user, key_id, up_to_ms })
+    };
     stage.record(later.iter().cloned().map(MarketFact::Ledger).collect());
     stage.record(vec![
         allowance("alice", 1, None),
@@ -193,8 +199,11 @@ fn stamps_rows_after_the_tick_and_removals_are_loaded() {
         MarketFact::AccountRemoved { queue: "bob".parse().unwrap() },
         stamp("alice", u64::MAX, 5, 1),
         stamp("alice", 1, 7, 1),
+        stamp("alice", 1, 6, 1),
         stamp("alice", 1, 9, 1),
+        forgotten(6),
         stamp("alice", 1, 9, 2),
+        forgotten(3),
     ]);
     store.close().unwrap();
 
@@ -204,8 +213,9 @@ fn stamps_rows_after_the_tick_and_removals_are_loaded() {
     assert_eq!(of(|fact| matches!(fact, MarketFact::Ledger(_))), later.map(MarketFact::Ledger));
     assert_eq!(
         of(|fact| matches!(fact, MarketFact::Stamp(_))),
-        [stamp("alice", 1, 9, 2), stamp("alice", 1, 9, 1), stamp("alice", u64::MAX, 5, 1)]
+        [stamp("alice", 1, 9, 2), stamp("alice", 1, 7, 1), stamp("alice", 1, 9, 1), stamp("alice", u64::MAX, 5, 1)]
     );
+    assert_eq!(of(|fact| matches!(fact, MarketFact::StampsForgotten(_))), [forgotten(6)]);
     let ticks = of(|fact| matches!(fact, MarketFact::Tick(_)));
     let [MarketFact::Tick(tick)] = &ticks[..] else { panic!("{ticks:?}") };
     let queues: Vec<&str> = tick.intervals().map(|(queue, _)| queue.as_str()).collect();
@@ -216,8 +226,8 @@ fn stamps_rows_after_the_tick_and_removals_are_loaded() {
     let readable: String = scratch
         .look()
         .query_row(
-            "SELECT queue || ' ' || reason || ' ' || amount || ' ' || amount_units || ' ' || rate || ' ' || map_slots
-                 || ' ' || reduce_slots || ' ' || debit || ' ' || credit
+            "SELECT queue || ' ' || reason || ' ' || amount || ' ' || amount_units || ' ' || rate || ' ' || interval_ms
+                 || ' ' || map_slot_ms || ' ' || reduce_slot_ms || ' ' || debit || ' ' || credit
              FROM ledger WHERE reason = 'charge' ORDER BY number DESC",
             [],
             |row| row.get(0),
@@ -225,6 +235,6 @@ fn stamps_rows_after_the_tick_and_removals_are_loaded() {
         .unwrap();
     assert_eq!(
         readable,
-        "alice charge 123456789012.000000000007 123456789012000000000007 0.5 3 4294967295 queue:alice revenue"
+        "alice charge 123456789012.000000000007 123456789012000000000007 0.5 20000 3 85899345900000 queue:alice revenue"
     );
 }

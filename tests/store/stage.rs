@@ -1,5 +1,6 @@
 //! What the tests of the store share.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use rusqlite::Connection;
@@ -7,7 +8,8 @@ use tempfile::TempDir;
 
 use jobtracker::engine::Fact;
 use jobtracker::mapreduce::{AcceptedJob, JobFact, JobSpec, SplitTable};
-use jobtracker::model::{FactNumber, JobId, Priority};
+use jobtracker::market::{Market, MarketFact, QueueUse, SlotHolder};
+use jobtracker::model::{FactNumber, JobId, Now, PerPool, Priority};
 use jobtracker::store::{Durable, FactSender, LoadedState, Store, StoreOptions};
 
 /// A scratch folder for a store.
@@ -32,6 +34,39 @@ impl Scratch {
     pub fn look(&self) -> Connection {
         Connection::open(self.dir.path().join("state/state.db")).unwrap()
     }
+}
+
+/// The facts of a tick at `now`, `interval_ms` after the one before: the queues have held this for all of that time.
+pub fn tick(
+    market: &mut Market,
+    usage: &[QueueUse],
+    slots: PerPool<u32>,
+    interval_ms: u64,
+    now: Now,
+) -> Vec<MarketFact> {
+    if !market.meter().has_started() {
+        let opened = Now { mono_ms: now.mono_ms - interval_ms, ..now };
+        market.start_meter(Vec::new(), interval_ms, opened);
+    }
+    let mut by: BTreeMap<SlotHolder, PerPool<i64>> = BTreeMap::new();
+    for (holder, held) in market.meter().held() {
+        let slots = |slots: u32| -i64::from(slots);
+        by.insert(holder, PerPool::new(slots(held.map), slots(held.reduce), slots(held.container)));
+    }
+    let mut queues = BTreeMap::new();
+    for (number, QueueUse { queue, running, containers, .. }) in (1..).zip(usage) {
+        let number = queue.as_str().bytes().fold(number * 1_000, |number, byte| number + i32::from(byte));
+        let holder = SlotHolder::Job(job_id(number));
+        queues.insert(holder, queue.clone());
+        let sum = by.entry(holder).or_default();
+        sum.map += i64::from(running.map);
+        sum.reduce += i64::from(running.reduce);
+        sum.container += i64::from(containers.held);
+    }
+    let changes: Vec<_> = by.into_iter().collect();
+    // Before any time of the interval has passed.
+    let held = market.hold(&changes, 0, |holder| Some((queues.get(&holder)?.clone(), 1)));
+    held.into_iter().chain([market.tick(usage, slots, interval_ms, now).into_fact()]).collect()
 }
 
 /// Waits until the store says what is asked for.
@@ -86,6 +121,7 @@ pub fn accepted(number: i32, order: u64) -> Fact {
     Fact::Job(JobFact::Accepted(Box::new(AcceptedJob {
         first_attempt: 0,
         estimate: jobtracker::mapreduce::JobEstimate::default(),
+        plan: None,
         id: job_id(number),
         spec: Arc::new(spec()),
         splits: Arc::new(splits()),

@@ -27,7 +27,7 @@ pub const MAY_NAME: &[(&str, &[&str])] = &[
     ("ipc", &["clock", "log", "wire"]),
     ("fs", &["hdfs"]),
     ("hdfs", &["clock", "wire"]),
-    ("http", &[]),
+    ("http", &["socket_owner"]),
     // Limits are one table, which the page on configuration shows.
     (
         "config",
@@ -52,6 +52,7 @@ pub const MAY_NAME: &[(&str, &[&str])] = &[
             "model",
             "program",
             "scheduler",
+            "socket_owner",
             "store",
             "streaming",
             "web",

@@ -56,11 +56,18 @@ impl Cluster {
         Self::at(DaemonFolders::of_nobody(""), &[], 0)
     }
 
-    fn at(mut place: DaemonFolders, overrides: &[&str], workers: usize) -> Self {
+    /// One whose users bid for slots, with these budgets, without workers.
+    pub fn of_market(budgets: &str, overrides: &[&str]) -> Self {
+        Self::under("DynamicPriorityScheduler", DaemonFolders::new(budgets), overrides, 0)
+    }
+
+    fn at(place: DaemonFolders, overrides: &[&str], workers: usize) -> Self {
+        Self::under("JobQueueTaskScheduler", place, overrides, workers)
+    }
+
+    fn under(scheduler: &str, mut place: DaemonFolders, overrides: &[&str], workers: usize) -> Self {
         place.overrides.extend(overrides.iter().map(|define| (*define).to_owned()));
-        place
-            .overrides
-            .push("mapred.jobtracker.taskScheduler=org.apache.hadoop.mapred.JobQueueTaskScheduler".to_owned());
+        place.overrides.push(format!("mapred.jobtracker.taskScheduler=org.apache.hadoop.mapred.{scheduler}"));
         let serving = place.start();
         let rpc = serving.rpc();
         // The same address after a restart.
@@ -129,6 +136,8 @@ impl Cluster {
         let scratch = format!("hadoop.tmp.dir={}", self.folder().display());
         let rpc = format!("mapred.job.tracker={}", self.rpc);
         command.args(["tasktracker", "-D", &scratch, "-D", &rpc, "-D", "mapred.task.tracker.http.address=127.0.0.1:0"]);
+        // The users of these tests are of no machine.
+        command.args(["-D", "jobtracker.worker.run-as=self"]);
         command.args(arguments);
         // The same on every machine.
         command.args([

@@ -7,6 +7,7 @@
     reason = "a test that cannot set itself up has failed"
 )]
 
+mod administrators;
 mod applications;
 mod cluster;
 mod containers;
@@ -18,6 +19,7 @@ mod document_example;
 mod fake_hdfs;
 mod fifty_containers;
 mod hdfs;
+mod holding;
 mod hostile_containers;
 mod job_client;
 mod job_user;

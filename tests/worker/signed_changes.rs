@@ -21,7 +21,7 @@ const QUEUE_ADMINS: &str = "mapred.queue.default.acl-administer-jobs=chief";
 const BELIEVED: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 9);
 
 /// A JobTracker with a worker, access lists on.
-fn cluster(overrides: &[&str]) -> Cluster {
+pub fn cluster(overrides: &[&str]) -> Cluster {
     let mut cluster = Cluster::with(&[&[ACLS, QUEUE_ADMINS], overrides].concat(), 0);
     cluster.add_worker(&[ACLS]);
     cluster
@@ -38,7 +38,7 @@ async fn run(cluster: &Cluster, rpc: SocketAddr, user: &str, key: Option<&str>, 
     said(command).await
 }
 
-fn job(cluster: &Cluster, user: &str, key: Option<&str>, words: &[&str]) -> Said {
+pub fn job(cluster: &Cluster, user: &str, key: Option<&str>, words: &[&str]) -> Said {
     block_on(run(cluster, cluster.rpc, user, key, words))
 }
 
@@ -64,12 +64,12 @@ fn job_from_believed_host(cluster: &Cluster, user: &str, words: &[&str]) -> Said
     })
 }
 
-fn block_on<T>(work: impl Future<Output = T>) -> T {
+pub fn block_on<T>(work: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(work)
 }
 
 /// Submits a job of one map that says something and does not end; waits until it runs.
-fn hanging_job(cluster: &Cluster, user: &str, key: Option<&str>) -> (String, AttemptId) {
+pub fn hanging_job(cluster: &Cluster, user: &str, key: Option<&str>) -> (String, AttemptId) {
     let mark = cluster.folder().join(format!("{user}-runs"));
     let mapper = format!("sh -c 'echo words of {user} >&2; touch {}; sleep 600'", mark.display());
     let output = format!("out-{user}");
@@ -138,7 +138,7 @@ fn where_changes_are_signed_only_the_owners_key_or_a_believed_host_ends_a_job() 
     assert_eq!(killed.status, 200, "{}", killed.body);
     assert!(killed.body.contains(&format!("<job id=\"{id}\">")) && killed.body.contains("<ending>true</ending>"));
     let replayed = serving.ask_at("alice", &format!("killJob={id}"), now_ms);
-    assert!(replayed.is_denied() && replayed.body.contains("last accepted"), "{}", replayed.body);
+    assert!(replayed.is_denied() && replayed.body.contains("was used before"), "{}", replayed.body);
     assert_eq!(serving.ask_at("alice", "killJob=job_202611211200_0001", now_ms + 1).status, 404);
     job(&cluster, "alice", None, &["wait", id]).refused(1);
 }

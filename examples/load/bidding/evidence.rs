@@ -19,7 +19,10 @@ pub struct LedgerRow {
     pub queue: Option<String>,
     pub reason: String,
     pub rate: Option<i128>,
-    pub slots: Option<(i64, i64)>,
+    /// Map and reduce slots times the milliseconds for which they were held.
+    pub slot_ms: Option<(i64, i64)>,
+    /// The length of a whole interval; a daily sum has none.
+    pub interval_ms: Option<i64>,
     pub amount: i128,
     pub debit: String,
     pub credit: String,
@@ -141,8 +144,8 @@ impl Evidence {
         })?;
         each(
             database,
-            "SELECT number, tick, wall_ms, queue, reason, rate, rate_units, map_slots, reduce_slots, amount, amount_units,
-                 debit, credit, day, movements FROM ledger ORDER BY number",
+            "SELECT number, tick, wall_ms, queue, reason, rate, rate_units, map_slot_ms, reduce_slot_ms, amount,
+                 amount_units, debit, credit, day, movements, interval_ms FROM ledger ORDER BY number",
             |row| {
                 let maps: Option<i64> = row.get(7)?;
                 evidence.ledger.push(LedgerRow {
@@ -152,7 +155,8 @@ impl Evidence {
                     queue: row.get(3)?,
                     reason: row.get(4)?,
                     rate: if row.get::<_, Option<String>>(5)?.is_some() { Some(sum(row, 5)?) } else { None },
-                    slots: maps.zip(row.get(8)?),
+                    slot_ms: maps.zip(row.get(8)?),
+                    interval_ms: row.get(15)?,
                     amount: sum(row, 9)?,
                     debit: row.get(11)?,
                     credit: row.get(12)?,

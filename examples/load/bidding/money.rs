@@ -50,7 +50,8 @@ fn numbers(evidence: &Evidence, wrong: &mut Vec<String>) {
     }
 }
 
-/// Each row is of a kind that there is, at its place among the ticks, and each charge is rate x slots, once an interval.
+/// Each row is of a kind that there is, at its place among the ticks, and each charge is rate x slots x their part of the
+/// interval, once an interval.
 fn rows(evidence: &Evidence, wrong: &mut Vec<String>) {
     let rows_up_to: BTreeMap<i64, i64> = evidence.ticks.iter().map(|tick| (tick.number, tick.ledger_rows)).collect();
     let mut charged = BTreeSet::new();
@@ -70,19 +71,19 @@ fn rows(evidence: &Evidence, wrong: &mut Vec<String>) {
             say("is no movement that there may be".to_owned());
         }
         let is_charge = row.reason == "charge";
-        if is_charge != row.slots.is_some() {
+        if is_charge != row.slot_ms.is_some() {
             say("has slots where it should not, or none where it should".to_owned());
         }
-        if let (Some(rate), Some((maps, reduces))) = (row.rate, row.slots)
-            && rate * i128::from(maps + reduces) != row.amount
+        if let (Some(rate), Some((maps, reduces)), Some(interval_ms)) = (row.rate, row.slot_ms, row.interval_ms)
+            && rate * i128::from(maps + reduces) / i128::from(interval_ms.max(1)) != row.amount
         {
-            say(format!("is not {} x {}", decimal(rate), maps + reduces));
+            say(format!("is not {} x {} ms of slots / {interval_ms} ms", decimal(rate), maps + reduces));
         }
         if row.day.is_some() {
             continue;
         }
-        if is_charge && row.rate.is_none() {
-            say("has no rate".to_owned());
+        if is_charge && (row.rate.is_none() || row.interval_ms.is_none()) {
+            say("has no rate or no length".to_owned());
         }
         if is_charge && !charged.insert((row.queue.clone(), row.tick)) {
             say("charges an interval a second time".to_owned());
@@ -181,8 +182,12 @@ fn takes_over(evidence: &Evidence, before: &Evidence, started_ms: i64, wrong: &m
     }
     for row in evidence.ledger.iter().filter(|row| row.reason == "charge" && row.day.is_none() && row.tick == number) {
         let bought = row.queue.as_ref().and_then(|queue| before.allocations.get(queue));
-        let is_within = bought.zip(row.slots).is_some_and(|(bought, (maps, reduces))| {
-            row.rate == Some(bought.rate) && maps <= bought.map_slots && reduces <= bought.reduce_slots
+        let is_within = bought.zip(row.slot_ms).is_some_and(|(bought, (maps, reduces))| {
+            let interval_ms = row.interval_ms.unwrap_or(0);
+            let is_bought = |slot_ms: i64, slots: i64| slot_ms <= slots * interval_ms;
+            row.rate == Some(bought.rate)
+                && is_bought(maps, bought.map_slots)
+                && is_bought(reduces, bought.reduce_slots)
         });
         if !is_within {
             wrong.push(format!("bought were {bought:?}, charged is {row:?}"));
@@ -206,8 +211,8 @@ fn history(evidence: &Evidence, seen: &mut Seen, wrong: &mut Vec<String>) -> usi
         let mut sums: BTreeMap<Heading, (i128, i64, i64)> = BTreeMap::new();
         for row in rows {
             let sum = sums.entry(heading(row)).or_default();
-            let slots = row.slots.map_or(0, |(maps, reduces)| maps + reduces);
-            *sum = (sum.0 + row.amount, sum.1 + slots, sum.2 + row.movements);
+            let slot_ms = row.slot_ms.map_or(0, |(maps, reduces)| maps + reduces);
+            *sum = (sum.0 + row.amount, sum.1 + slot_ms, sum.2 + row.movements);
         }
         sums
     };
@@ -253,7 +258,8 @@ mod tests {
             queue,
             reason: reason.to_owned(),
             rate: is_charge.then_some(3),
-            slots: is_charge.then_some((1, 1)),
+            slot_ms: is_charge.then_some((1_000, 1_000)),
+            interval_ms: is_charge.then_some(1_000),
             amount,
             debit: debit.to_owned(),
             credit: credit.to_owned(),
@@ -319,7 +325,7 @@ mod tests {
             (|e| e.ticks.retain(|tick| tick.number == 2), "tick 2 stands where 1 should"),
             (|e| e.ticks[1].charged = 5, "the rows up to tick 2 sum to"),
             (|e| e.ticks[1].wall_ms -= 1, "the first tick came 999 ms after the start"),
-            (|e| e.ledger[3].slots = Some((0, 2)), "bought were"),
+            (|e| e.ledger[3].slot_ms = Some((0, 2_000)), "bought were"),
             (|e| e.ledger[2].wall_ms = 5, "row 3 of the ledger was"),
             (|e| e.ticks[0].price = 5, "tick 1 was"),
             (|e| e.costs.clear(), "its jobs have cost 0.0"),

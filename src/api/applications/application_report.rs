@@ -53,10 +53,19 @@ pub struct ApplicationReport {
     pub memory_seconds: u64,
     /// Cores times the time from grant to end, s.
     pub vcore_seconds: u64,
+    /// Memory that its live containers use now, MB.
+    #[serde(rename = "liveMemoryMB", default)]
+    pub live_memory_mb: u64,
+    /// CPU time that its live containers have used, ms.
+    #[serde(default)]
+    pub live_cpu_ms: u64,
     /// Containers taken from it for others.
     pub preempted_containers: u64,
     /// What it asks for, in order of type, then hosts, racks, any, by name.
     pub resource_requests: Vec<ResourceRequestRow>,
+    /// How many more rows it asks for than are shown here; absent: none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub resource_requests_left_out: u64,
     /// The attempt that has registered last; 0: none.
     pub attempt: u32,
     /// The id of the last answer.
@@ -81,6 +90,26 @@ pub struct ApplicationReport {
     pub failed_items: String,
     /// Why its requests wait.
     pub why: Vec<WaitingRequest>,
+    /// What it was granted and has not launched; absent: nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unlaunched: Option<UnlaunchedHold>,
+    /// The same of all others, while its own requests wait.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held_by_others: Option<UnlaunchedHold>,
+}
+
+/// Containers that were granted and are not launched.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct UnlaunchedHold {
+    /// Applications that hold them.
+    pub applications: u64,
+    /// How many they are.
+    pub containers: u64,
+    /// Slots that they stand for.
+    pub slots: u64,
+    /// When the last of their applications loses the first of them, unless it launches it, or calls in time, epoch ms.
+    pub until: i64,
 }
 
 /// A row of a table of requests.
@@ -147,4 +176,27 @@ pub enum WaitingReason {
     MaxRunning,
     /// Nothing is granted now.
     SafeMode,
+    /// Containers of it were taken back because its program did not launch them, and it has not called since.
+    NoCall,
+}
+
+// === impl ApplicationReport ===
+
+impl ApplicationReport {
+    /// About how many bytes it has as text.
+    #[must_use]
+    pub fn approximate_bytes(&self) -> usize {
+        /// Without its texts, a row without its items.
+        const WITHOUT_TEXTS: usize = 1 << 10;
+        const OF_ROW: usize = 256;
+        let of_row = |row: &ResourceRequestRow| OF_ROW + row.items.as_ref().map_or(0, String::len);
+        let texts = [&self.name, &self.diagnostics, &self.tracking_url, &self.failed_items, &self.application_type];
+        let texts: usize = texts.into_iter().map(String::len).sum();
+        WITHOUT_TEXTS + texts + self.why.len() * OF_ROW + self.resource_requests.iter().map(of_row).sum::<usize>()
+    }
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }

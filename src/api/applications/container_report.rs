@@ -59,6 +59,9 @@ pub struct ContainerReport {
     pub started_time: i64,
     /// When it ended, epoch ms; 0: not yet.
     pub finished_time: i64,
+    /// Memory that it uses now, MB; 0: it is complete, or was not measured yet.
+    #[serde(rename = "memoryMB", default)]
+    pub memory_mb: u64,
     /// The most memory that it used, MB.
     #[serde(rename = "peakMemoryMB")]
     pub peak_memory_mb: u32,

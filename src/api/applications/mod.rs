@@ -4,6 +4,7 @@
 //! Types here are checked values: the web server reads bodies itself, to point at each member that is wrong.
 
 mod application_report;
+mod body_memory;
 mod call;
 mod call_answer;
 mod container_report;
@@ -13,7 +14,8 @@ mod node_report;
 mod placement;
 mod states;
 
-pub use application_report::{ApplicationReport, ResourceRequestRow, WaitingReason, WaitingRequest};
+pub use application_report::{ApplicationReport, ResourceRequestRow, UnlaunchedHold, WaitingReason, WaitingRequest};
+pub use body_memory::{APPLICATION_BYTES, ENTRY_BYTES, ROW_BYTES};
 pub use call::{AllocateCall, AskRow, Blacklist, RegisterCall, Submission, SubmittedMaster, UnregisterCall};
 pub use call_answer::{
     AllocateAnswer, AllocatedContainer, CompletedContainer, Locality, RefusedLaunch, RegisterAnswer,

@@ -31,6 +31,12 @@ pub struct NodeReport {
     /// Memory that is free, MB.
     #[serde(rename = "availMemoryMB")]
     pub avail_memory_mb: u64,
+    /// Memory that its containers and attempts use now, as it measures it, MB.
+    #[serde(rename = "liveMemoryMB", default)]
+    pub live_memory_mb: u64,
+    /// CPU time that those which run have used, ms.
+    #[serde(default)]
+    pub live_cpu_ms: u64,
     /// Cores in use by containers and tasks.
     pub used_virtual_cores: u64,
     /// Cores that are free.

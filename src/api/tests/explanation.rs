@@ -48,6 +48,10 @@ fn limits_and_waits_have_a_text_and_read_back_from_json() {
             PendingReason::DeadlineLimit { kind, limit: 2, held: 2 },
             "its deadline needs 2 map slots at a time, and it holds 2",
         ),
+        (
+            PendingReason::PlannedStart { kind, from_ms: 1_795_000_026_050, for_ms: 26_050 },
+            "the map slots that keep its deadline are promised to others for 26.0 s more",
+        ),
         (PendingReason::PromisedToDeadlines { kind }, "the free map slots are promised to jobs with deadlines"),
         (
             near(NearLevel::Host, Some(4_250), None),

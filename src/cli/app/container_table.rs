@@ -22,6 +22,7 @@ pub(super) struct ContainerRow<'a> {
     granted_ms: i64,
     started_ms: Option<i64>,
     finished_ms: Option<i64>,
+    live_memory_mb: u64,
     peak_memory_mb: u32,
     cpu_ms: u64,
 }
@@ -44,6 +45,7 @@ impl<'a> From<&'a ContainerReport> for ContainerRow<'a> {
             granted_ms: report.granted_time,
             started_ms: Some(report.started_time).filter(|ms| *ms > 0),
             finished_ms: Some(report.finished_time).filter(|ms| *ms > 0),
+            live_memory_mb: report.memory_mb,
             peak_memory_mb: report.peak_memory_mb,
             cpu_ms: report.cpu_ms,
         }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::api::applications::{
-    ApplicationReport, ContainerReport, ReportedFinalStatus, ResourceRequestRow, WaitingRequest,
+    ApplicationReport, ContainerReport, ReportedFinalStatus, ResourceRequestRow, UnlaunchedHold, WaitingRequest,
 };
 use crate::cli::market_command::MarketArguments;
 use crate::cli::market_text::{Form, format_duration, format_utc, json};
@@ -56,7 +56,8 @@ fn render_status(report: &ApplicationReport, containers: Option<&[ContainerRepor
         status if status.name() == report.state.name() => String::new(),
         status => format!(" ({})", status.name()),
     };
-    let mut text = format!("{id} {}{result}: {name:?} of {user} in queue {queue}\n", report.state.name());
+    let mut text =
+        format!("{id} {}{result}: {name:?} of {} in queue {}\n", report.state.name(), one_line(user), one_line(queue));
     let ApplicationReport { running_containers, pending_containers, completed_containers, .. } = report;
     // Writing to a string cannot fail.
     let _ = write!(
@@ -73,6 +74,17 @@ fn render_status(report: &ApplicationReport, containers: Option<&[ContainerRepor
         let cores = if report.allocated_vcores == 1 { "core" } else { "cores" };
         let _ = writeln!(text, "  holds       {} MB, {} {cores}", report.allocated_mb, report.allocated_vcores);
     }
+    if report.live_memory_mb > 0 || report.live_cpu_ms > 0 {
+        let cpu_s = format!("{}.{:03}", report.live_cpu_ms / 1000, report.live_cpu_ms % 1000);
+        let _ = writeln!(text, "  uses        {} MB, {cpu_s} s of CPU so far", report.live_memory_mb);
+    }
+    if let Some(UnlaunchedHold { containers, slots, until, .. }) = report.unlaunched {
+        let until = format_utc(until);
+        let _ = writeln!(
+            text,
+            "  unlaunched  {containers} containers of {slots} slots; it loses them from {until} on unless it calls"
+        );
+    }
     let ended = if *finished_time > 0 { format!(", ended {}", format_utc(*finished_time)) } else { String::new() };
     let took = format_duration(u64::try_from(elapsed_time / 1000).ok());
     let _ = writeln!(text, "  started     {}{ended}, {took}", format_utc(*started_time));
@@ -80,25 +92,44 @@ fn render_status(report: &ApplicationReport, containers: Option<&[ContainerRepor
         let _ = writeln!(text, "  progress    {:.0}%, attempt {}", report.progress, report.attempt);
     }
     if !report.tracking_url.is_empty() {
-        let _ = writeln!(text, "  page        {}", report.tracking_url);
+        let _ = writeln!(text, "  page        {}", one_line(&report.tracking_url));
     }
     if let Some(cost) = report.cost {
         let _ = writeln!(text, "  cost        {cost}");
     }
     if !report.failed_items.is_empty() {
-        let _ = writeln!(text, "  failed      {}", report.failed_items);
+        let _ = writeln!(text, "  failed      {}", one_line(&report.failed_items));
     }
     for waiting in report.why.iter().filter(|_| !report.state.is_over()) {
         let _ = writeln!(text, "  waits       {}", waiting_text(waiting));
     }
+    if let Some(UnlaunchedHold { applications, containers, slots, until }) = report.held_by_others {
+        let until = format_utc(until);
+        let of = if applications == 1 { "another application has" } else { "other applications have" };
+        let _ = writeln!(
+            text,
+            "  held        {slots} slots by {containers} containers that {of} not launched, until {until} at most"
+        );
+    }
     if !report.diagnostics.is_empty() {
-        let _ = writeln!(text, "  why         {}", report.diagnostics.trim_end());
+        // Further lines stand below the text, never where this program writes words of its own.
+        let lines: Vec<String> = report.diagnostics.trim_end().lines().map(one_line).collect();
+        let _ = writeln!(text, "  why         {}", lines.join("\n              "));
     }
     match containers {
         None => text,
         Some([]) => text + "\nno such containers\n",
         Some(containers) => text + "\n" + &render_containers(containers),
     }
+}
+
+/// A text of somebody else's, with whatever could end its line or move the cursor escaped.
+fn one_line(text: &str) -> String {
+    let escaped = |character: char| match character.is_control() {
+        true => character.escape_default().to_string(),
+        false => character.to_string(),
+    };
+    text.chars().map(escaped).collect()
 }
 
 fn status_json(report: &ApplicationReport, containers: Option<&[ContainerReport]>) -> serde_json::Value {
@@ -116,6 +147,12 @@ fn status_json(report: &ApplicationReport, containers: Option<&[ContainerReport]
             "cores": waiting.capability.vcores, "reason": waiting.reason,
         })
     };
+    let hold = |held: &UnlaunchedHold| {
+        serde_json::json!({
+            "applications": held.applications, "containers": held.containers, "slots": held.slots,
+            "until_ms": held.until,
+        })
+    };
     let mut object = serde_json::json!({
         "application": report.id, "name": report.name, "user": report.user, "queue": report.queue,
         "type": report.application_type, "state": report.state, "final_status": report.final_status,
@@ -127,6 +164,8 @@ fn status_json(report: &ApplicationReport, containers: Option<&[ContainerReport]
         "completed_containers": report.completed_containers, "failed_containers": report.failed_containers,
         "preempted_containers": report.preempted_containers, "failed_items": given(&report.failed_items),
         "memory_mb": report.allocated_mb, "cores": report.allocated_vcores, "slots": report.slots,
+        "live_memory_mb": report.live_memory_mb, "live_cpu_ms": report.live_cpu_ms,
+        "unlaunched": report.unlaunched.as_ref().map(hold), "held_by_others": report.held_by_others.as_ref().map(hold),
         "memory_mb_s": report.memory_seconds, "core_s": report.vcore_seconds, "cost": report.cost,
     });
     object["requests"] = report.resource_requests.iter().map(request).collect();
@@ -200,6 +239,7 @@ mod tests {
               "granted_ms": 1700000000100,
               "item": null,
               "item_attempt": null,
+              "live_memory_mb": 0,
               "memory_mb": 1024,
               "node": "h1:50060",
               "peak_memory_mb": 12,
@@ -217,6 +257,9 @@ mod tests {
           "failed_items": null,
           "final_status": "UNDEFINED",
           "finished_ms": null,
+          "held_by_others": null,
+          "live_cpu_ms": 0,
+          "live_memory_mb": 0,
           "memory_mb": 1024,
           "memory_mb_s": 66560,
           "name": "simulate",
@@ -242,6 +285,7 @@ mod tests {
           "state": "ACCEPTED",
           "type": "run",
           "unattended": true,
+          "unlaunched": null,
           "url": null,
           "user": "alice",
           "why": []

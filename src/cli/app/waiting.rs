@@ -17,6 +17,9 @@ pub(crate) fn waiting_text(waiting: &WaitingRequest) -> String {
         WaitingReason::NotBoughtYet => "its queue's bid counts from the next tick on",
         WaitingReason::EarlierJobs => "jobs and applications before it come first",
         WaitingReason::MaxRunning => "as many run as it allows at a time",
+        WaitingReason::NoCall => {
+            "its program did not launch what it was granted in time, and has not called since: it gets more once it calls"
+        }
         WaitingReason::SafeMode => "the JobTracker is in safe mode",
     };
     format!("containers of {capability} at priority {priority}: {reason}")

@@ -28,6 +28,9 @@ pub struct Findings {
     pub containers: Option<String>,
     /// What others may do.
     pub open_doors: Vec<String>,
+    /// How many of them give away money, or the rights of others.
+    #[serde(skip)]
+    pub high_doors: usize,
     /// Summary of the open doors, A to D, and why; none where the daemon would not start.
     pub exposure: Option<String>,
     /// Why the daemon would not start.
@@ -111,7 +114,12 @@ impl Findings {
         if let Some(grade) = &self.exposure {
             line(&mut text, format_args!("exposure: grade {grade} ({} open doors)", self.open_doors.len()));
             let (set, warnings) = (self.set, self.warnings.len());
-            line(&mut text, format_args!("good: {set} values set, {warnings} warnings"));
+            let verdict = match self.high_doors {
+                0 => "good".to_owned(),
+                1 => "open: 1 door of high grade".to_owned(),
+                doors => format!("open: {doors} doors of high grade"),
+            };
+            line(&mut text, format_args!("{verdict}: {set} values set, {warnings} warnings"));
         }
         text
     }

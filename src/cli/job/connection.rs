@@ -47,7 +47,9 @@ impl ConnectionArguments {
         let user = self.market.signer.user()?;
         let configuration = JobConfiguration::load(self.conf.as_deref(), overrides, &user)?;
         let address = configuration.jobtracker(self.jobtracker.as_deref())?;
-        Ok(Connection { configuration, jobtracker: JobTrackerClient::new(address, user) })
+        let web = self.market_at(&configuration, &address);
+        let jobtracker = JobTrackerClient::new(address, user).with_web(web, self.signer()?);
+        Ok(Connection { configuration, jobtracker })
     }
 
     /// The JobTracker.
@@ -96,9 +98,13 @@ impl ConnectionArguments {
 
     /// The market before there is a job: `--server`, else from the conf folder, `/etc/hadoop_server`, or at the JobTracker's host.
     pub(super) fn market(&self, connection: &Connection) -> MarketClient {
-        let beside = HostPort { port: WEB_PORT, ..connection.jobtracker.address().clone() };
+        self.market_at(&connection.configuration, connection.jobtracker.address())
+    }
+
+    fn market_at(&self, configuration: &JobConfiguration, jobtracker: &HostPort) -> MarketClient {
+        let beside = HostPort { port: WEB_PORT, ..jobtracker.clone() };
         let given = self.market.server.as_deref();
-        let configured = connection.configuration.web(connection.jobtracker.address()).filter(|_| given.is_none());
+        let configured = configuration.web(jobtracker).filter(|_| given.is_none());
         let found = configured.unwrap_or_else(|| server_address(given));
         let is_default = given.is_none() && found == server_address_default();
         MarketClient::new(if is_default { beside.to_string() } else { found })

@@ -89,13 +89,18 @@ fn render_answer(answer: &WhatIfAnswer, form: Form) -> (String, ExitCode) {
         return (json(answer), code);
     }
     let WhatIfAnswer { reason, min_maps, free_maps, reduces, free_reduces, earliest_deadline_ms, .. } = answer;
+    let start = answer.planned_start_ms.filter(|start_ms| *start_ms > 0);
     let after = |ms: i64| format!("{}.{:03} s after its submission", ms.div_euclid(1_000), ms.rem_euclid(1_000));
     let mut text = match reason {
         None => "the constraint scheduler would accept the job\n\n".to_owned(),
         Some(reason) => format!("the constraint scheduler would reject the job: {reason}\n\n"),
     };
     let maps = min_maps.map_or("any number would be too late".to_owned(), |maps| format!("{maps} at a time"));
-    text += &format!("maps      {maps}, free {free_maps}\n");
+    let until = answer.promised_until_ms.map(|until_ms| format!(" until {}", format_utc(until_ms)));
+    text += &format!("maps      {maps}, free {free_maps}{}\n", until.unwrap_or_default());
+    if let Some(start_ms) = start {
+        text += &format!("start     {}, when earlier promises end\n", after(start_ms));
+    }
     text += &format!("reduces   {reduces}, free {free_reduces}, all started {}\n", after(answer.reduce_start_limit_ms));
     text += &format!("earliest  deadline {}\n", earliest_deadline_ms.map_or("none".to_owned(), after));
     (text, code)

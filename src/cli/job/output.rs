@@ -8,7 +8,7 @@ use flate2::read::{MultiGzDecoder, ZlibDecoder};
 use crate::cli::market_text::{Form, json};
 use crate::client::job::JobId;
 use crate::client::job::view::JobState;
-use crate::fs::{Entry, EntryKind, Expected, FileSystem, FileUri, FsError};
+use crate::fs::{Entry, EntryKind, Expected, FileSystem, FileUri, FsError, ListBound};
 
 use super::connection::{Connection, ConnectionArguments};
 use super::error::JobCommandError;
@@ -79,7 +79,7 @@ pub(super) async fn output(arguments: &OutputArguments) -> Result<String, JobCom
 /// The part files of a folder with their lengths, bytes, by name: the order of the reduces.
 fn part_files(files: &FileSystem, folder: &FileUri) -> Result<Vec<(FileUri, u64)>, FsError> {
     let mut parts = Vec::new();
-    for Entry { name, status } in files.entries(folder)? {
+    for Entry { name, status } in files.entries(folder, ListBound::OF_USER)? {
         let name = name.to_string_lossy();
         if status.kind == EntryKind::File
             && name.starts_with("part-")

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use crate::cli::exit_code::INTERRUPTED;
 use crate::cli::market_text::{Form, json};
-use crate::cli::signer::{KEY_FILE, SignerArguments};
+use crate::cli::signer::KEY_FILE;
 use crate::cli::terminal::print_error;
 use crate::client::job::deadline_line::DeadlineLine;
 use crate::client::job::earlier_output::{EarlierOutput, has_parts};
@@ -26,6 +26,9 @@ use super::progress::Progress;
 use super::remarks::{mistyped_properties, no_input};
 use super::submission_record::SubmissionRecord;
 use super::submit_arguments::SubmitArguments;
+
+/// Where a job has its signature.
+const SIGNATURE: &str = "mapred.job.signature";
 
 pub(super) async fn submit(arguments: &SubmitArguments) -> Outcome {
     let connection_arguments = &arguments.connection;
@@ -72,7 +75,7 @@ pub(super) async fn submit(arguments: &SubmitArguments) -> Outcome {
     let reduces = prepared.reduces();
     let submitted = tokio::select! {
         submitted = prepared.submit(&mut connection.jobtracker, signing.as_ref()) => {
-            submitted.map_err(|error| with_signer(error, signing.as_ref(), &connection_arguments.market.signer))?
+            submitted.map_err(|error| with_signer(error, signing.as_ref(), arguments))?
         }
         _ = tokio::signal::ctrl_c() => return Ok((String::new(), ExitCode::from(INTERRUPTED))),
     };
@@ -151,14 +154,17 @@ impl<'a> OutputState<'a> {
     }
 }
 
-/// A denial by the market says with which key the job was signed.
-fn with_signer(error: JobClientError, signing: Option<&SigningOptions>, arguments: &SignerArguments) -> JobClientError {
+/// A denial by the market says how the job was signed.
+fn with_signer(error: JobClientError, signing: Option<&SigningOptions>, arguments: &SubmitArguments) -> JobClientError {
     let JobClientError::Denied(text) = error else { return error };
     if !text.starts_with("ACCESS DENIED") {
         return JobClientError::Denied(text);
     }
-    JobClientError::Denied(match (signing, arguments.key_source()) {
+    let is_signed_by_hand =
+        arguments.properties().iter().any(|property| property.starts_with(&format!("{SIGNATURE}=")));
+    JobClientError::Denied(match (signing, arguments.connection.market.signer.key_source()) {
         (Some(signing), Ok(source)) => format!("{text}; signed as {} with the key in {source}", signing.signer.user),
+        _ if is_signed_by_hand => format!("{text}; signed by -D {SIGNATURE}"),
         _ => format!(
             "the job was not signed: no key in --key-file, $HADOOP_KEY or ~/{KEY_FILE}; the JobTracker says: {text}"
         ),
@@ -179,6 +185,9 @@ fn render_deadline(job: &JobLine) -> String {
     match &job.deadline {
         Some(DeadlineLine { after_s, plan, .. }) if plan.starts_with("Order: ") => {
             format!("{id}: the market keeps its deadline of {after_s} s, from the next tick on. {plan}")
+        }
+        Some(DeadlineLine { after_s, state, plan, .. }) if state == "AT_RISK" => {
+            format!("{id}: the constraint scheduler cannot promise its deadline of {after_s} s, {state}: {plan}")
         }
         Some(DeadlineLine { after_s, state, plan, .. }) => {
             format!("{id}: the constraint scheduler keeps its deadline of {after_s} s, {state}: {plan}")

@@ -22,8 +22,9 @@ pub(super) struct Times {
     by_job: BTreeMap<JobId, JobTimes>,
     /// The clock of the JobTracker, epoch ms; none if it does not say.
     at_ms: Option<i64>,
-    /// Whether jobs cost something.
+    /// Whether jobs cost something, or have.
     pub(super) has_costs: bool,
+    is_market_ruling: bool,
     /// Why costs are not known.
     error: Option<String>,
 }
@@ -37,7 +38,7 @@ pub(super) struct TimedJob<'a> {
     pub(super) finish_ms: Option<i64>,
     /// Time since its submission, or until its end, ms; null where that is not known.
     pub(super) elapsed_ms: Option<i64>,
-    /// Its cost up to the last tick; null without a market, and where that is not known.
+    /// Its cost up to the last tick; null where no market has charged for it, and where that is not known.
     pub(super) cost: Option<String>,
     /// Why the cost is not known.
     pub(super) cost_error: Option<String>,
@@ -59,12 +60,13 @@ impl Times {
 
     fn known(times: JobTimesList) -> Self {
         let JobTimesList { at_ms, is_market_ruling, jobs } = times;
-        let by_job = jobs.into_iter().map(|times| (times.job, times)).collect();
-        Self { by_job, at_ms: Some(at_ms), has_costs: is_market_ruling, error: None }
+        let by_job: BTreeMap<JobId, JobTimes> = jobs.into_iter().map(|times| (times.job, times)).collect();
+        let has_costs = is_market_ruling || by_job.values().any(|times| times.cost.is_some());
+        Self { by_job, at_ms: Some(at_ms), has_costs, is_market_ruling, error: None }
     }
 
     fn unknown(error: Option<String>) -> Self {
-        Self { by_job: BTreeMap::new(), at_ms: None, has_costs: false, error }
+        Self { by_job: BTreeMap::new(), at_ms: None, has_costs: false, is_market_ruling: false, error }
     }
 
     /// A job with what is known of it.
@@ -79,7 +81,7 @@ impl Times {
         };
         let cost_error = match &cost {
             Some(_) => None,
-            None => self.error.clone().or_else(|| self.has_costs.then(hidden)),
+            None => self.error.clone().or_else(|| self.is_market_ruling.then(hidden)),
         };
         let elapsed_ms = end_ms.map(|end_ms| end_ms.saturating_sub(job.started_ms).max(0));
         TimedJob { job, finish_ms, elapsed_ms, cost, cost_error }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::fs::{FsError, LockedFile, replace_file};
 use crate::lifecycle::retiring_path;
-use crate::market::{Acl, AclText, RetiringKey, Role};
+use crate::market::{Acl, AclEditError, AclText, RetiringKey, Role};
 
 use super::failure::UserFailure;
 
@@ -32,13 +32,27 @@ impl Edit {
         self.acl.path()
     }
 
-    pub(super) fn add(&self, user: &str, role: Role, key: &str) -> Result<(), UserFailure> {
-        let with = self.edit(|text| Ok(text.with_user(user, role, key)?)).inspect_err(|_| {
+    /// The users and keys in the file.
+    pub(super) fn acl(&self) -> Result<Acl, UserFailure> {
+        self.edit(|text| Ok(Acl::parse(text.text, text.file).map_err(AclEditError::from)?))
+    }
+
+    /// Refuses what [`Self::add`] would, and changes nothing.
+    pub(super) fn check_addition(&self, user: &str, role: Role) -> Result<(), UserFailure> {
+        self.with_user(user, role, "key").map(drop)
+    }
+
+    fn with_user(&self, user: &str, role: Role, key: &str) -> Result<String, UserFailure> {
+        self.edit(|text| Ok(text.with_user(user, role, key)?)).inspect_err(|_| {
             if self.is_new {
                 // A file that stays nonetheless is empty.
                 let _ = std::fs::remove_file(self.path());
             }
-        })?;
+        })
+    }
+
+    pub(super) fn add(&self, user: &str, role: Role, key: &str) -> Result<(), UserFailure> {
+        let with = self.with_user(user, role, key)?;
         // A user of this name may have been there before.
         self.keep_old_keys(|old| old.user != user)?;
         self.acl.replace(&with).map_err(UserFailure::from)

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use crate::client::market::last_accepted_in;
+use crate::client::market::used_timestamp_in;
 
 use super::problem::Problem;
 
@@ -38,8 +38,8 @@ impl SigningClock {
     /// Learns from the refusal of a timestamp; `false` if another timestamp will not do either.
     pub(super) fn correct(&self, problem: &Problem) -> bool {
         let Some(server_ms) = problem.server_time_ms else { return false };
-        // Another program of the same user may be ahead.
-        let accepted_ms = last_accepted_in(&problem.detail);
+        // Another program of the same user may have sent the same.
+        let accepted_ms = used_timestamp_in(&problem.detail);
         if accepted_ms.is_some_and(|accepted_ms| accepted_ms.saturating_sub(server_ms) >= MOST_AHEAD_MS) {
             return false;
         }
@@ -63,7 +63,7 @@ mod tests {
         assert_eq!([clock.stamp_ms(), clock.stamp_ms()], [9_000_000, 9_000_001]);
         assert!(clock.correct(&refusal("timestamp 9000001 is more than 3 ms from the server's time 5", 5)));
         assert_eq!([clock.stamp_ms(), clock.stamp_ms()], [5, 6]);
-        let taken = "timestamp 6 is not after the last accepted one, 90; the server's time is 8";
+        let taken = "the signature of timestamp 90 was used before: sign with a later timestamp";
         assert!(clock.correct(&refusal(taken, 8)));
         assert_eq!(clock.stamp_ms(), 91);
     }
@@ -71,7 +71,7 @@ mod tests {
     #[test]
     fn nothing_is_signed_for_another_day() {
         let clock = SigningClock::new(|| 7);
-        let ahead = "timestamp 7 is not after the last accepted one, 300007; the server's time is 7";
+        let ahead = "used signatures up to timestamp 300007, ahead of the server's time 7, are no longer kept";
         assert!(!clock.correct(&refusal(ahead, 7)));
         assert!(!clock.correct(&Problem::default()));
     }

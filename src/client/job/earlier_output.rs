@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
-use crate::fs::{Entry, EntryKind, EntryOwner, FileSystem, FileSystems, FileUri, FsError};
+use crate::fs::{Entry, EntryKind, EntryOwner, FileSystem, FileSystems, FileUri, FsError, ListBound};
 
 /// Why a directory is not replaced.
 #[derive(Debug, Error)]
@@ -62,7 +62,7 @@ impl EarlierOutput {
             Some(status) if status.kind == EntryKind::File => return Err(unknown(output)),
             Some(status) => check_owner(&files, output, &status.owner)?,
         }
-        for Entry { name, status } in files.entries(output).map_err(failed("read", output))? {
+        for Entry { name, status } in files.entries(output, ListBound::OF_USER).map_err(failed("read", output))? {
             let name = name.to_string_lossy();
             let path = output.join(&name).map_err(|_| unknown(output))?;
             check_owner(&files, &path, &status.owner)?;
@@ -97,7 +97,7 @@ impl Drop for EarlierOutput {
 
 /// Whether an unfinished job has left files that look like its result.
 pub fn has_parts(files: &FileSystems, output: &FileUri) -> bool {
-    let names = files.of(output).names_in(output);
+    let names = files.of(output).names_in(output, ListBound::OF_USER);
     names.is_ok_and(|names| names.iter().any(|name| name.to_string_lossy().starts_with("part-")))
 }
 

@@ -77,7 +77,7 @@ impl HandOver {
         for (path, _) in files {
             let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
             let sent = self.web.upload(JobFile { job, name, path: &path }, user, signer).await;
-            sent.map_err(|error| failed(name, error))?;
+            sent.map_err(|error| failed(name, error, signer.is_some()))?;
         }
         Ok(())
     }
@@ -96,8 +96,12 @@ pub(super) fn files_in(folder: &Path) -> Result<Vec<(PathBuf, u64)>, JobClientEr
     Ok(files)
 }
 
-fn failed(name: &str, error: MarketClientError) -> JobClientError {
+fn failed(name: &str, error: MarketClientError, is_signed: bool) -> JobClientError {
     match error {
+        // The signature of a job, by -D, does not cover its files.
+        MarketClientError::Denied { .. } if !is_signed => JobClientError::Denied(format!(
+            "ACCESS DENIED: the files of a job are handed over signed, with the key in --key-file, and {name} is not"
+        )),
         MarketClientError::Denied { reason } => {
             let reason = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
             JobClientError::Denied(format!("ACCESS DENIED: {name} is not handed over{reason}"))

@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::io;
 use std::path::PathBuf;
 
-use crate::fs::{Entry, EntryKind, EntryStatus, FileSystem, FileSystems, FileUri, FileUriError, FsError};
+use crate::fs::{Entry, EntryKind, EntryStatus, FileSystem, FileSystems, FileUri, FileUriError, FsError, ListBound};
 
 use super::pattern::{Name, Pattern, PatternError, alternatives, matches};
 use super::split::InputFile;
@@ -75,7 +75,7 @@ fn input_file(files: &FileSystem, path: &FileUri, status: &EntryStatus) -> Resul
 }
 
 fn add_files_in(files: &FileSystem, folder: &FileUri, found: &mut Vec<InputFile>) -> Result<(), InputError> {
-    for Entry { name, status } in files.entries(folder).map_err(unreadable(folder))? {
+    for Entry { name, status } in files.entries(folder, ListBound::OF_USER).map_err(unreadable(folder))? {
         let name = utf8(folder, &name)?;
         if is_hidden(name) {
             continue;
@@ -149,7 +149,7 @@ fn names_matching(
         return Ok(Vec::new());
     }
     let mut matching = Vec::new();
-    for name in files.names_in(folder).map_err(unreadable(folder))? {
+    for name in files.names_in(folder, ListBound::OF_USER).map_err(unreadable(folder))? {
         let name = utf8(folder, &name)?;
         if matches(pattern, name) && !(is_last && is_hidden(name)) {
             matching.push(folder.join(name)?);

@@ -1,5 +1,7 @@
 //! Client of the JobSubmissionProtocol, of this or the Java JobTracker; reconnects by itself.
 
+use crate::client::market::{MarketClient, MarketClientError, SignedReadError, Signer};
+use crate::client::slow_answer::waiting_for;
 use crate::config::HostPort;
 use crate::ipc::client::{IpcClient, IpcError};
 use crate::model::{AttemptId, JobId, Kind};
@@ -18,6 +20,10 @@ pub struct JobTrackerClient {
     address: HostPort,
     user: String,
     connection: Option<IpcClient>,
+    /// Its web server.
+    web: Option<MarketClient>,
+    /// Signs again there what RPC denies.
+    signer: Option<Signer>,
 }
 
 // === impl JobTrackerClient ===
@@ -25,7 +31,14 @@ pub struct JobTrackerClient {
 impl JobTrackerClient {
     /// A client of the JobTracker at `address`; does not connect yet.
     pub fn new(address: HostPort, user: impl Into<String>) -> Self {
-        Self { address, user: user.into(), connection: None }
+        Self { address, user: user.into(), connection: None, web: None, signer: None }
+    }
+
+    /// Asks its web server why an answer takes long; and where there is a signer, again, signed, for what RPC denies: an
+    /// administrator proves the role by the signature.
+    #[must_use]
+    pub fn with_web(self, web: MarketClient, signer: Option<Signer>) -> Self {
+        Self { web: Some(web), signer, ..self }
     }
 
     /// Address of the JobTracker.
@@ -51,11 +64,36 @@ impl JobTrackerClient {
     pub(super) async fn call(&mut self, call: Ask) -> Result<Value, JobClientError> {
         let call = Call::JobSubmission(call);
         let was_connected = self.connection.is_some();
-        let mut answer = self.attempt(&call).await;
+        let mut answer = self.attempt_or_say_why(&call).await;
         if was_connected && matches!(answer, Err(IpcError::Closed | IpcError::Io(_) | IpcError::OutOfStep)) {
-            answer = self.attempt(&call).await;
+            answer = self.attempt_or_say_why(&call).await;
         }
         answer.map_err(|error| JobClientError::of(error, &self.address.to_string()))
+    }
+
+    /// Makes a call that reads what the access lists of a job may deny.
+    async fn read(&mut self, call: Ask) -> Result<Value, JobClientError> {
+        let denied = match self.call(call.clone()).await {
+            Err(denied @ JobClientError::Denied(_)) => denied,
+            answer => return answer,
+        };
+        let (Some(market), Some(signer)) = (&self.web, &self.signer) else { return Err(denied) };
+        match market.read(&Call::JobSubmission(call), signer).await {
+            Ok(value) => Ok(value),
+            Err(SignedReadError::Call(error)) => Err(JobClientError::of(error, &self.address.to_string())),
+            // There is no market, or the server is another.
+            Err(SignedReadError::Market(MarketClientError::Refused(_) | MarketClientError::Unreachable { .. })) => {
+                Err(denied)
+            }
+            Err(SignedReadError::Market(error)) => Err(JobClientError::Denied(error.to_string())),
+        }
+    }
+
+    async fn attempt_or_say_why(&mut self, call: &Call) -> Result<Value, IpcError> {
+        match self.web.clone() {
+            Some(web) => waiting_for(web.server(), self.attempt(call)).await,
+            None => self.attempt(call).await,
+        }
     }
 
     async fn attempt(&mut self, call: &Call) -> Result<Value, IpcError> {
@@ -184,7 +222,7 @@ impl JobTrackerClient {
     /// # Errors
     /// [`JobClientError`]
     pub async fn diagnostics(&mut self, attempt: AttemptId) -> Result<Vec<String>, JobClientError> {
-        match self.call(Ask::GetTaskDiagnostics { attempt: Some(attempt) }).await? {
+        match self.read(Ask::GetTaskDiagnostics { attempt: Some(attempt) }).await? {
             Value::Strings(texts) => Ok(texts),
             _ => Err(JobClientError::Answer("getTaskDiagnostics")),
         }
@@ -195,7 +233,7 @@ impl JobTrackerClient {
     /// # Errors
     /// [`JobClientError`]
     pub async fn counters(&mut self, job: JobId) -> Result<Vec<CounterLine>, JobClientError> {
-        match self.call(Ask::GetJobCounters { job: Some(job) }).await? {
+        match self.read(Ask::GetJobCounters { job: Some(job) }).await? {
             Value::Counters(counters) => Ok(counters.as_ref().map(CounterLine::all_of).unwrap_or_default()),
             _ => Err(JobClientError::Answer("getJobCounters")),
         }
@@ -224,7 +262,7 @@ impl JobTrackerClient {
             Kind::Map => Ask::GetMapTaskReports { job: Some(job) },
             Kind::Reduce => Ask::GetReduceTaskReports { job: Some(job) },
         };
-        match self.call(call).await? {
+        match self.read(call).await? {
             Value::TaskReports(reports) => Ok(TaskTally::of(&reports)),
             _ => Err(JobClientError::Answer("getMapTaskReports")),
         }

@@ -75,8 +75,8 @@ pub struct Submitted {
 const BLOCK_BYTES: u64 = 32 << 20;
 /// Maximum number of signatures for one submission: another request of the user may have used the same millisecond.
 const MOST_SIGNATURES: usize = 20;
-/// Refusals of a second request in the same millisecond: for an older timestamp, and for a used signature.
-const MILLISECOND_TAKEN: [&str; 2] = ["is not after the last accepted one", "the signature has been used"];
+/// The refusal of a second submission in the same millisecond.
+const MILLISECOND_TAKEN: &str = "the signature has been used";
 /// Timeout of the request for the market's time.
 const TIME_TIMEOUT: Duration = Duration::from_secs(5);
 /// Maximum number of retries, a second apart, if the JobTracker does not answer.
@@ -176,8 +176,7 @@ impl PreparedJob {
         let mut after_ms = 0;
         for _ in 1..MOST_SIGNATURES {
             match self.submit_once(jobtracker, signing, &mut after_ms).await {
-                Err(JobClientError::Denied(text))
-                    if signing.is_some() && MILLISECOND_TAKEN.iter().any(|taken| text.contains(taken)) => {}
+                Err(JobClientError::Denied(text)) if signing.is_some() && text.contains(MILLISECOND_TAKEN) => {}
                 outcome => return outcome,
             }
         }

@@ -63,22 +63,23 @@ async fn requests_carry_the_servers_time() {
 #[tokio::test]
 async fn a_used_millisecond_is_signed_again() {
     let (listener, client) = stage().await;
-    let taken = denial(ReplayRefusal::NotAfterLast { timestamp_ms: 1, last_ms: 1_700_000_000_000 });
-    let ahead = denial(ReplayRefusal::StampAhead { last_ms: 1_700_000_000_900, now_ms: 1 });
-    let answers = [ok(TIME), taken, ahead, ok(FRAME)];
+    let taken = denial(ReplayRefusal::Used { timestamp_ms: 1_700_000_000_000 });
+    let ahead = denial(ReplayRefusal::ClockSetBack { up_to_ms: 1_700_000_000_900, now_ms: 1 });
+    let forgotten = denial(ReplayRefusal::Forgotten { timestamp_ms: 1, up_to_ms: 1_700_000_000_902 });
+    let answers = [ok(TIME), taken, ahead, forgotten, ok(FRAME)];
     let signer = alice();
     let (asked, answer) =
         tokio::join!(serve(&listener, &answers), client.request_signed("addBudget=1&queue=q", &signer));
     answer.unwrap();
     let stamps: Vec<&str> =
         asked[1..].iter().map(|head| &head[head.find("timestamp=").unwrap() + 10..][..13]).collect();
-    assert_eq!(stamps, ["1700000000000", "1700000000001", "1700000000901"]);
+    assert_eq!(stamps, ["1700000000000", "1700000000001", "1700000000901", "1700000000903"]);
 }
 
 #[tokio::test]
 async fn repeated_signing_ends() {
     let (listener, client) = stage().await;
-    let taken = denial(ReplayRefusal::NotAfterLast { timestamp_ms: 1, last_ms: 5 });
+    let taken = denial(ReplayRefusal::Used { timestamp_ms: 5 });
     let mut answers = vec![taken; MOST_SIGNATURES];
     answers.insert(0, ok(TIME));
     let signer = alice();
@@ -89,12 +90,12 @@ async fn repeated_signing_ends() {
 #[tokio::test]
 async fn nothing_is_signed_for_another_day() {
     let (listener, client) = stage().await;
-    let ahead = denial(ReplayRefusal::StampAhead { last_ms: 1_700_000_300_000, now_ms: 1 });
+    let ahead = denial(ReplayRefusal::ClockSetBack { up_to_ms: 1_700_000_300_000, now_ms: 1 });
     let answers = [ok(TIME), ahead];
     let signer = alice();
     let (_, answer) = tokio::join!(serve(&listener, &answers), client.request_signed("infos", &signer));
     let error = answer.unwrap_err().to_string();
-    assert!(error.starts_with("access denied: the last accepted timestamp 1700000300000 is ahead"), "{error}");
+    assert!(error.starts_with("access denied: used signatures up to timestamp 1700000300000, ahead of"), "{error}");
 }
 
 #[tokio::test]

@@ -18,7 +18,7 @@ use crate::client::http_request::{HttpAnswer, post_body};
 use crate::client::signed_query::{SignedQuery, escaped};
 use crate::model::JobId;
 
-use super::{MOST_AHEAD_MS, MOST_SIGNATURES, MarketClient, MarketClientError, Signer, last_accepted_ms};
+use super::{MOST_AHEAD_MS, MOST_SIGNATURES, MarketClient, MarketClientError, Signer, used_ms};
 
 /// Path of uploads.
 const UPLOAD: &str = "/scheduler/upload";
@@ -130,7 +130,7 @@ impl MarketClient {
             let signed = SignedQuery::new(query, &signer.user, timestamp_ms, &signer.key)?;
             let answer = post(format!("{UPLOAD}?{}", signed.query), Some(&signed.authorization)).await?;
             let is_near = |last_ms: &i64| last_ms.saturating_sub(time_ms) < MOST_AHEAD_MS;
-            match last_accepted_ms(&answer).filter(is_near) {
+            match used_ms(&answer).filter(is_near) {
                 Some(last_ms) if signatures < MOST_SIGNATURES => {
                     timestamp_ms = last_ms.saturating_add(1).max(timestamp_ms);
                 }

@@ -159,11 +159,13 @@ keys! {
     MEMORY_INTERVAL = "mapred.tasktracker.taskmemorymanager.monitoring-interval" ["mapreduce.tasktracker.taskmemorymanager.monitoringinterval"], Number(Milliseconds, 10, INT), Some("5000"),
         "Built-in tasktracker: time between two checks of the memory of its tasks.";
     RUN_AS = "jobtracker.worker.run-as", OneOf(&["job-user", "self"]), None,
-        "Built-in tasktracker: the user that jobs run as. `job-user`: the commands of a job, and all reading and writing on paths that it names, as the job's user on this machine; the tasktracker must be root. `self`: as the tasktracker's own user. Unset: `job-user` for a tasktracker of root with a conf folder, else `self`.";
+        "Built-in tasktracker: the user that jobs run as. `job-user`: the commands of a job, and all reading and writing on paths that it names, as the job's user on this machine; the tasktracker must be root. `self`: as the tasktracker's own user. Unset: `job-user` for a tasktracker of root that has the capabilities, else `self`; without a conf folder root's own then run as root where the JobTracker is on this machine, which holds the name root to processes of root's.";
     MIN_UID = "jobtracker.worker.min-uid", Number(Count, 0, MOST_UID), Some("1000"),
         "Built-in tasktracker under `job-user`: jobs of users with a lower user id are refused (1.2.1 task-controller `min.user.id`). 0 admits root.";
     BANNED_USERS = "jobtracker.worker.banned-users", List, Some("mapred,hdfs,bin"),
         "Built-in tasktracker under `job-user`: jobs of these users are refused (1.2.1 task-controller `banned.users`). Blank: none.";
+    NO_NEW_PRIVILEGES = "jobtracker.worker.no-new-privileges", Flag, Some("true"),
+        "Built-in tasktracker under `job-user`: whether commands of jobs and containers are kept from gaining rights by set-user-id programs, such as `sudo` (PR_SET_NO_NEW_PRIVS).";
     TRACKER_CONTAINERS = "jobtracker.tasktracker.containers", Flag, Some("true"),
         "Built-in tasktracker: whether it runs containers of applications.";
     TRACKER_MEMORY = "jobtracker.tasktracker.memory.mb", Number(Megabytes, 1, INT), None,

@@ -23,6 +23,8 @@ keys! {
         "What becomes of a job whose deadline has passed: it stands behind those in time, keeps its place, or is killed.";
     CONSTRAINT_ADMISSION = "mapred.constraint-scheduler.admission", OneOf(&["reject", "warn"]), Some("reject"),
         "What becomes of a new job whose deadline cannot be kept: it is refused, or admitted at risk.";
+    CONSTRAINT_ADMISSION_SLOTS = "mapred.constraint-scheduler.admission.slots", OneOf(&["planned", "now"]), Some("planned"),
+        "For how long an admitted job is promised its map slots: while its maps are believed to run, so that a later job may begin when they end, or from its submission to its last map, as in the paper.";
     CONSTRAINT_ESCALATE = "mapred.constraint-scheduler.escalate", Flag, Some("true"),
         "Whether a job at risk gets more map slots while some are free.";
     CONSTRAINT_MAP_COST = "mapred.constraint-scheduler.map.ms.per.mb", Ratio(MOST), Some("1000"),

@@ -24,6 +24,8 @@ keys! {
         "Memory that a running map or reduce takes from what its tasktracker has for containers, with one core. JobTracker and tasktrackers read it each; where they differ the JobTracker's counts. Unset: `mapred.cluster.map.memory.mb`, or 1024.";
     CONTAINER_LAUNCH_EXPIRY = "jobtracker.containers.launch-expiry-ms", Number(Milliseconds, 1_000, DAY_MS), Some("60000"),
         "A container that its application does not launch within this time after its grant is taken back.";
+    CONTAINER_MAX_KILL_GRACE = "jobtracker.containers.max-kill-grace-ms", Number(Milliseconds, 0, 600_000), Some("30000"),
+        "Maximum time between TERM and KILL of a container that its owner did not end: of preemptions (an allocation interval at most), kills by administrators and silent applications, and, as read by a tasktracker, of its own stop.";
     CONTAINER_LOCALITY_DELAY = "jobtracker.containers.locality.delay", Number(Count, 0, INT), Some("40"),
         "Number of offers, and at most the number of tasktrackers that take containers, that a request passes over before it takes a container in the rack instead of on its host; scaled down for one anywhere.";
     CONTAINERS_OF_APPLICATION = "jobtracker.containers.max-per-application", Number(Count, 1, 1_000_000), Some("100000"),

@@ -31,6 +31,8 @@ keys! {
         "Every heartbeat gets exactly what the scheduler of Hadoop 1.2.1 gives: a setup or cleanup alone; under FIFO one task without locality and one reduce in an answer, and the capacity pad; under the Capacity scheduler one reduce. Not for the market, which 1.2.1 does not have.";
     END_NOTIFICATION_TARGETS = "jobtracker.end-notification.targets", List, Some("*"),
         "Hosts that `job.end.notification.url` may name: names or addresses separated by commas. `*` matches any characters, `:port` limits an entry to that port. Other hosts are not called. Blank: none.";
+    HISTORY_COPY_NAMENODES = "jobtracker.history.copy.namenodes", List, None,
+        "NameNodes on which the daemon writes users' copies of histories, `host:port` or `hdfs:` URIs separated by commas; a job whose output lies on another gets no copy. Unset: those of `fs.default.name`, of the staging root and of the history folders. Blank: none.";
     UPLOAD_MAX = "jobtracker.upload.max-mb", Number(Count, 1, 1_000_000), Some("1024"),
         "Maximum size of the files that a client hands over for one job (`/scheduler/upload`), MB.";
     UPLOAD_MAX_OF_USER = "jobtracker.upload.max-mb-of-user", Number(Count, 1, 100_000_000), Some("4096"),
@@ -47,7 +49,7 @@ keys! {
     MAX_LIVE_TASKS = "jobtracker.max-tasks", Number(Count, i64::MIN, i64::MAX), Some("4000000"),
         "Maximum number of maps and reduces of all unfinished jobs, plus four for each job; a job beyond it is refused. Half a kB of memory each. Below 1: no limit.";
     MAX_JOB_BYTES = "jobtracker.max-job-bytes", Number(Bytes, i64::MIN, i64::MAX), Some("536870912"),
-        "Maximum memory for texts, splits and credentials of all unfinished jobs, half of it for each user; a job beyond it is refused. Below 1: no limit.";
+        "Maximum memory for texts, splits and credentials of all unfinished jobs, and for what unfinished applications have sent and is kept for them, half of it for each user; a job, application or call beyond it is refused. Below 1: no limit.";
     TRACKER_MAX_SLOTS = "jobtracker.tracker.max-slots", Number(Count, 1, 5_000), Some("1000"),
         "Maximum number of slots of a kind that a TaskTracker gets tasks for, whatever it reports; one log line names a tracker that reports more.";
     RPC_MAX_FRAME = "jobtracker.rpc.max-frame-bytes", Number(Bytes, 1 << 16, 1 << 30), Some("67108864"),

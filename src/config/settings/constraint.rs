@@ -5,7 +5,7 @@ use crate::config::error::ConfigError;
 use crate::config::keys;
 use crate::config::keys::Key;
 use crate::scheduler::constraint::{
-    Admission, ConstraintConfig, DefaultCosts, HistoryConfig, Model, OnMissed, Strategy,
+    Admission, AdmissionSlots, ConstraintConfig, DefaultCosts, HistoryConfig, Model, OnMissed, Strategy,
 };
 
 /// One second by one million: the microseconds per MB of a network that moves a millionth of a MB in a second.
@@ -33,6 +33,10 @@ pub(super) fn constraint_config(configuration: &Configuration) -> Result<Constra
         admission: match &*word(&keys::CONSTRAINT_ADMISSION)? {
             "warn" => Admission::Warn,
             _ => Admission::Reject,
+        },
+        slots: match &*word(&keys::CONSTRAINT_ADMISSION_SLOTS)? {
+            "now" => AdmissionSlots::Now,
+            _ => AdmissionSlots::Planned,
         },
         escalates: configuration.flag(&keys::CONSTRAINT_ESCALATE)?,
         default_costs: DefaultCosts {

@@ -28,6 +28,8 @@ pub struct ContainerSettings {
     pub slot: Capability,
     /// Time in which a granted container must be launched, ms.
     pub launch_expiry_ms: u64,
+    /// Longest time between TERM and KILL of a container that its owner did not end, ms.
+    pub max_kill_grace_ms: u64,
     /// Offers passed over for locality.
     pub locality_delay: u32,
     /// Maximum number of containers of an application.
@@ -60,6 +62,7 @@ impl ContainerSettings {
             maximum: Capability::new(maximum_mb, configuration.number(&keys::CONTAINER_MAX_VCORES)?),
             slot: Capability::new(own.or(of_maps).unwrap_or(SLOT_MEMORY_MB), 1),
             launch_expiry_ms: configuration.number(&keys::CONTAINER_LAUNCH_EXPIRY)?,
+            max_kill_grace_ms: configuration.number(&keys::CONTAINER_MAX_KILL_GRACE)?,
             locality_delay: configuration.number(&keys::CONTAINER_LOCALITY_DELAY)?,
             max_per_application: configuration.number(&keys::CONTAINERS_OF_APPLICATION)?,
             signature_window_ms: window_s.saturating_mul(1_000),

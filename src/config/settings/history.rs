@@ -1,10 +1,12 @@
 //! History files of finished jobs, and for how long such jobs are answered from the state database.
 
+use std::collections::BTreeSet;
+
 use crate::config::configuration::Configuration;
 use crate::config::error::ConfigError;
 use crate::config::keys;
 use crate::config::keys::Key;
-use crate::fs::FileUri;
+use crate::fs::{FileUri, NameNodeAddress};
 
 /// History of finished jobs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,6 +15,8 @@ pub struct HistorySettings {
     pub folder: FileUri,
     /// The done folder (`mapred.job.tracker.history.completed.location`).
     pub done: FileUri,
+    /// NameNodes that copies for users are written to.
+    pub copy_namenodes: BTreeSet<NameNodeAddress>,
     /// Size of the blocks of a history file on HDFS, bytes.
     pub block_bytes: u64,
     /// Time for which files stay in the done folder, ms.
@@ -50,6 +54,7 @@ impl HistorySettings {
         let hours: i64 = configuration.number(&keys::COMPLETED_STORE_HOURS)?;
         let is_active = configuration.flag(&keys::COMPLETED_STORE_ACTIVE)? && hours > 0;
         Ok(HistorySettings {
+            copy_namenodes: copy_namenodes(configuration, [&folder, &done])?,
             folder,
             block_bytes: block_bytes(configuration, &done)?,
             done,
@@ -58,6 +63,29 @@ impl HistorySettings {
             answered_for_ms: is_active.then(|| hours * 3_600_000),
         })
     }
+}
+
+fn copy_namenodes(
+    configuration: &Configuration,
+    history: [&FileUri; 2],
+) -> Result<BTreeSet<NameNodeAddress>, ConfigError> {
+    if configuration.setting(&keys::HISTORY_COPY_NAMENODES)?.is_some() {
+        let bad = |name: &str| {
+            let setting = configuration.required(&keys::HISTORY_COPY_NAMENODES);
+            setting.map(|setting| setting.bad_value(format!("NameNodes as host:port or hdfs: URIs, not {name:?}")))
+        };
+        let names = configuration.list(&keys::HISTORY_COPY_NAMENODES)?;
+        let address = |name: &String| match FileUri::of_default(name).ok().and_then(|uri| uri.namenode().cloned()) {
+            Some(address) => Ok(address),
+            None => Err(bad(name).unwrap_or_else(|error| error)),
+        };
+        return names.iter().map(address).collect();
+    }
+    let default = configuration.required(&keys::DEFAULT_FILE_SYSTEM)?;
+    let default = FileUri::of_default(default.value.trim()).ok();
+    let staging = configuration.file_uri(&keys::STAGING_ROOT_DIR)?;
+    let known = history.into_iter().chain(&default).chain([&staging]);
+    Ok(known.filter_map(|uri| uri.namenode().cloned()).collect())
 }
 
 fn block_bytes(configuration: &Configuration, done: &FileUri) -> Result<u64, ConfigError> {

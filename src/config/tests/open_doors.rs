@@ -16,6 +16,7 @@ const CLOSED: &[&str] = &[
     "jobtracker.end-notification.targets=wait.example",
     "mapred.queue.default.acl-administer-jobs=ops",
     "mapred.jobtracker.taskScheduler=org.apache.hadoop.mapred.DynamicPriorityScheduler",
+    "jobtracker.job-changes=signed",
 ];
 
 fn doors(find: fn(&Configuration) -> Vec<OpenDoor>, opened: &[&str]) -> Vec<OpenDoor> {
@@ -48,7 +49,11 @@ fn each_open_door_names_the_exposure_and_the_key() {
         &["mapred.queue.default.acl-administer-jobs=*"],
         &["mapreduce.cluster.administrators=*"],
         &["mapred.job.tracker.http.address=0.0.0.0:50030"],
-        &["mapred.jobtracker.taskScheduler=org.apache.hadoop.mapred.JobQueueTaskScheduler"],
+        &[
+            "mapred.jobtracker.taskScheduler=org.apache.hadoop.mapred.JobQueueTaskScheduler",
+            "jobtracker.job-changes=believed",
+        ],
+        &["jobtracker.job-changes=believed"],
         &["mapred.dynamic-scheduler.job-signature-uses=9"],
         &["hadoop.tmp.dir=/tmp/hadoop-root"],
     ];
@@ -61,11 +66,12 @@ fn each_open_door_names_the_exposure_and_the_key() {
     open door (medium): -D: jobtracker.end-notification.targets = "*": a job can make the daemon send requests to every host that the daemon reaches; list the hosts that receive notifications
     open door (medium): -D: jobtracker.web.hosts = "*": a web page can read this server through the browser of a visitor (DNS rebinding); list the names in use
     open door (low): -D: jobtracker.market.visibility = "public": every reader of the pages can compute each queue's bid; set jobtracker.market.visibility = private
-    open door (medium): -D: mapred.acls.enabled = "false": every caller can kill any job and change its priority; set mapred.acls.enabled = true
+    open door (medium): -D: mapred.acls.enabled = "false": every user with a key can kill any job and change its priority; set mapred.acls.enabled = true
     open door (medium): -D: mapred.queue.default.acl-administer-jobs = "*": every caller can kill and reorder jobs of this queue; set mapred.queue.default.acl-administer-jobs to users and groups
     open door (high): -D: mapreduce.cluster.administrators = "*": every caller is an administrator; list users and groups
     open door (low): -D: mapred.job.tracker.http.address = "0.0.0.0:50030": every machine that reaches this port can read the pages: names, users and progress of jobs; set a loopback address and put an authenticating proxy in front
     open door (medium): -D: mapred.jobtracker.taskScheduler = "org.apache.hadoop.mapred.JobQueueTaskScheduler": jobs carry no signature: every caller can submit under any user name; set jobtracker.job-changes = signed, or mapred.jobtracker.taskScheduler = org.apache.hadoop.mapred.DynamicPriorityScheduler
+    open door (high): -D: jobtracker.job-changes = "believed": every caller, local users too, can kill and reorder another user's jobs under that user's name, although users have keys; set jobtracker.job-changes = signed
     open door (medium): -D: mapred.dynamic-scheduler.job-signature-uses = "9": a reader of a job's properties can submit another job under its signature; set mapred.dynamic-scheduler.job-signature-uses = 1
     open door (low): -D: hadoop.tmp.dir = "/tmp/hadoop-root": local users can create this directory first and prevent the daemon from starting; set hadoop.tmp.dir to a directory of the daemon's user outside /tmp
     "#);
@@ -83,8 +89,9 @@ fn a_worker_that_admits_root_is_wide_open() {
 #[test]
 fn without_a_market_any_caller_weighs_more_on_the_network() {
     let fifo = "mapred.jobtracker.taskScheduler=org.apache.hadoop.mapred.JobQueueTaskScheduler";
-    assert_eq!(Grade::of(&doors(of_jobtracker, &[fifo])), Grade::C);
-    assert_eq!(Grade::of(&doors(of_jobtracker, &[fifo, "mapred.job.tracker=master:1"])), Grade::D);
+    let believed = "jobtracker.job-changes=believed";
+    assert_eq!(Grade::of(&doors(of_jobtracker, &[fifo, believed])), Grade::C);
+    assert_eq!(Grade::of(&doors(of_jobtracker, &[fifo, believed, "mapred.job.tracker=master:1"])), Grade::D);
 }
 
 #[test]
@@ -108,4 +115,10 @@ fn files_that_others_may_read_or_write_are_named() {
     assert_eq!(found(0o640), Vec::<&str>::new());
     assert_eq!(found(0o644), ["local users can read every signing key"]);
     assert_eq!(found(0o660), ["local users can make themselves administrators of the market"]);
+    // Where users have keys, names that are believed are a way around them, whatever scheduler rules.
+    fs::set_permissions(&acl, fs::Permissions::from_mode(0o600)).unwrap();
+    let fifo = "mapred.jobtracker.taskScheduler=org.apache.hadoop.mapred.JobQueueTaskScheduler";
+    let found = doors(of_jobtracker, &[&value, fifo, "jobtracker.job-changes=believed"]);
+    let worst = (found[0].severity, found[0].key.as_str(), found[0].remedy.as_str());
+    assert_eq!(worst, (Severity::High, "jobtracker.job-changes", "set jobtracker.job-changes = signed"));
 }

@@ -65,10 +65,12 @@ impl JobOperation {
 // === impl Engine: access ===
 
 impl Engine {
-    /// Whether the caller may do everything: the user of the daemon, and `mapreduce.cluster.administrators`. Applies
-    /// even while access lists are off.
+    /// Whether the caller may do everything: the role `admin` by signature, the user of the daemon, and
+    /// `mapreduce.cluster.administrators`. Applies even while access lists are off.
     pub fn is_administrator(&self, caller: &Caller) -> bool {
-        *caller.user == *self.config.daemon_user || allows(&self.config.administrators_acl, caller)
+        caller.has_admin_role
+            || *caller.user == *self.config.daemon_user
+            || allows(&self.config.administrators_acl, caller)
     }
 
     /// Whether access of the user to the job depends on groups; without a job, whether access to queues does.

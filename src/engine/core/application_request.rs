@@ -8,8 +8,8 @@ use crate::api::applications::{
     AllocateCall, ApplicationReport, ApplicationState, ClusterInfo, ContainerReport, ContainerState, NodeReport,
     RegisterAnswer, RegisterCall, Submission, UnregisterCall,
 };
-use crate::engine::state::{Caller, Container, ReportTerms};
-use crate::market::KeyId;
+use crate::engine::state::{Caller, Container, ReportTerms, RowPage};
+use crate::market::{KeyId, SignedTextId};
 use crate::model::{ApplicationId, ApplicationSecret, Capability, ContainerId, Now};
 
 /// A request about applications.
@@ -61,6 +61,8 @@ pub enum ApplicationCaller {
         application: ApplicationId,
         /// The timestamp that was signed, epoch ms.
         timestamp_ms: i64,
+        /// What was signed.
+        text: SignedTextId,
     },
 }
 
@@ -71,6 +73,8 @@ pub struct SignedTime {
     pub key_id: KeyId,
     /// The timestamp that was signed, epoch ms.
     pub timestamp_ms: i64,
+    /// What was signed.
+    pub text: SignedTextId,
 }
 
 /// What is asked.
@@ -119,6 +123,13 @@ pub enum ApplicationQuestion {
         /// Waits until its version differs from this; none: answered at once.
         known_version: Option<u64>,
     },
+    /// `GET /apps/{id}` with `rows`: with these rows of what it asks for.
+    ShowRows {
+        /// The application.
+        application: ApplicationId,
+        /// Which rows.
+        rows: RowPage,
+    },
     /// `GET /apps/{id}/state`.
     State(ApplicationId),
     /// `PUT /apps/{id}/state`: it is killed.
@@ -160,6 +171,7 @@ impl ApplicationQuestion {
             | Self::Allocate { application, .. }
             | Self::Unregister { application, .. }
             | Self::Show { application, .. }
+            | Self::ShowRows { application, .. }
             | Self::State(application)
             | Self::Kill(application)
             | Self::Containers { application, .. } => Some(*application),
@@ -180,7 +192,7 @@ impl ApplicationQuestion {
             Self::Allocate { .. } => "allocate",
             Self::Unregister { .. } => "unregister",
             Self::List(_) => "applications",
-            Self::Show { .. } => "application",
+            Self::Show { .. } | Self::ShowRows { .. } => "application",
             Self::State(_) => "application-state",
             Self::Kill(_) => "kill-application",
             Self::Containers { .. } => "containers",
@@ -216,6 +228,8 @@ pub struct ApplicationFilter {
     pub queue: Option<String>,
     /// At most so many, 1 to 1,000.
     pub limit: usize,
+    /// Most rows of what each asks for.
+    pub rows: usize,
     /// Only those after this one in the list, which is in falling order.
     pub after: Option<ApplicationId>,
 }
@@ -306,7 +320,7 @@ pub enum ApplicationAnswer {
     /// The application is not in memory. If the store has it, it is over, and the store answers.
     NotInMemory(ApplicationId, StoreView),
     /// One application.
-    Application(Box<ApplicationReport>),
+    Application(Arc<ApplicationReport>),
     /// The state of one.
     State {
         /// How far it is.

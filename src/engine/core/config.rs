@@ -34,6 +34,9 @@ pub struct EngineConfig {
     pub acls_enabled: bool,
     /// Whether submissions need a signature under every policy (`jobtracker.job-changes` = `signed`).
     pub needs_signatures: bool,
+    /// Whether jobs that are submitted were accepted before, as in a play of the past: their places are those that a switch
+    /// of the scheduler gives to accepted jobs, and no access list, signature or order is tested.
+    pub accepts_recorded: bool,
     /// Administrators of the cluster: `user,user group,group` (`mapreduce.cluster.administrators`).
     pub administrators_acl: String,
     /// The user of the daemon, an administrator too.
@@ -63,6 +66,9 @@ pub struct EngineConfig {
     pub hold_client_kills_ms: u64,
     /// Finished jobs kept in memory.
     pub finished_jobs_kept: usize,
+    /// Whether no caller learns of the end of a job before [`Event::UserCopySettled`](crate::engine::Event::UserCopySettled): what is
+    /// written to its user's folders is complete then.
+    pub withholds_ends: bool,
 }
 
 // === impl EngineConfig ===
@@ -80,6 +86,7 @@ impl EngineConfig {
             queues: Vec::new(),
             acls_enabled: false,
             needs_signatures: false,
+            accepts_recorded: false,
             administrators_acl: " ".to_owned(),
             daemon_user: "mapred".to_owned(),
             max_tasks_per_job: None,
@@ -94,6 +101,7 @@ impl EngineConfig {
             recover: true,
             hold_client_kills_ms: 0,
             finished_jobs_kept: 100,
+            withholds_ends: false,
         }
     }
 }
@@ -190,6 +198,11 @@ impl PolicyConfig {
             PolicyConfig::Fifo(_) | PolicyConfig::Capacity { .. } | PolicyConfig::Constraint(_) => true,
             PolicyConfig::Fair(_) | PolicyConfig::Dynamic { .. } => false,
         }
+    }
+
+    /// Whether an accepted job of a queue keeps it: the configuration names it, or the policy needs none.
+    pub fn keeps_queue(&self, queue: &str, queues: &[QueueConfig]) -> bool {
+        !self.has_queues() || queues.iter().any(|configured| configured.name == queue)
     }
 
     /// Slots that each task of a job takes: more than one only where the Capacity scheduler sizes slots by memory.

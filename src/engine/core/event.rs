@@ -129,6 +129,11 @@ pub enum Event {
         /// URI of its history file.
         path: String,
     },
+    /// The user's copy of the history of a job that is over is written, or never will be: its end may be reported.
+    UserCopySettled {
+        /// The job.
+        id: JobId,
+    },
     /// A client kills a job.
     KillJob {
         /// The job; unknown ones are ignored.

@@ -7,6 +7,7 @@ use crate::mapreduce::{HousekeepingQueue, Jobs, NodeRegistry};
 use crate::model::{ApplicationId, JobId, Now, PerKind, TrackerId};
 use crate::scheduler::{AppId, Scheduler};
 
+use super::config::PolicyConfig;
 use super::engine::Engine;
 
 /// A read-only view of the engine's state.
@@ -50,6 +51,16 @@ impl<'a> Inspection<'a> {
     /// Unfinished jobs by queue; no entry for queues without any.
     pub fn live_jobs(self) -> &'a BTreeMap<String, BTreeSet<JobId>> {
         self.engine.jobs.live.by_queue()
+    }
+
+    /// Longest time between TERM and KILL of a container that is preempted, ms: one interval, in which who bought its room
+    /// waits for it.
+    pub fn preemption_grace_ms(self) -> u64 {
+        let most_ms = self.engine.applications.settings.max_kill_grace_ms;
+        match &self.engine.config.policy {
+            PolicyConfig::Dynamic { alloc_interval_ms, .. } => most_ms.min(*alloc_interval_ms),
+            _ => most_ms,
+        }
     }
 
     /// The id of a registered tracker.

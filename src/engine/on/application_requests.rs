@@ -8,10 +8,14 @@ use crate::engine::core::{
     ContainerFilter, ContainerSignal, Engine, PolicyConfig, Reply, SignedTime, StoreView, Wait,
 };
 use crate::engine::state::{
-    Application, ApplicationRefusal, BodyFault, CallResult, Caller, Container, NewApplication, Refusal,
-    WantedContainers,
+    Application, ApplicationRefusal, BodyFault, CallResult, Caller, Container, LastReport, NewApplication, Refusal,
+    RowPage, STEP_BYTES, WantedContainers,
 };
+use crate::market::{Consumer, KeyId, Signature};
 use crate::model::{ApplicationId, ApplicationSecret, ContainerId, LOG_TICKET_MS, LogKey, Now};
+
+/// How long a report of one version is good for others who ask, ms: all that waited for it ask within that time.
+const REPORT_AGE_MS: u64 = 100;
 
 type Answered = Result<ApplicationAnswer, ApplicationRefusal>;
 
@@ -44,11 +48,15 @@ impl Engine {
     fn use_stamp(&mut self, caller: &ApplicationCaller, now: Now) -> Result<(), ApplicationRefusal> {
         match caller {
             ApplicationCaller::User { signed: None, .. } => Ok(()),
-            ApplicationCaller::User { caller, signed: Some(SignedTime { key_id, timestamp_ms }), .. } => {
-                self.applications.stamp_user(&caller.user, *key_id, *timestamp_ms, now)
+            ApplicationCaller::User { caller, signed: Some(signed), .. } => {
+                let SignedTime { key_id, timestamp_ms, text } = *signed;
+                let (consumer, user) = (Consumer::Application, &*caller.user);
+                self.applications.use_signature(&Signature { consumer, user, key_id, timestamp_ms, text }, now)
             }
-            ApplicationCaller::Application { application, timestamp_ms } => {
-                self.applications.stamp_application(*application, *timestamp_ms, now)
+            ApplicationCaller::Application { application, timestamp_ms, text } => {
+                let (consumer, user, key_id) = (Consumer::Secret, &*application.to_string(), KeyId(0));
+                let (timestamp_ms, text) = (*timestamp_ms, *text);
+                self.applications.use_signature(&Signature { consumer, user, key_id, timestamp_ms, text }, now)
             }
         }
     }
@@ -71,6 +79,7 @@ impl Engine {
             }
             ApplicationQuestion::Register { application, call } => {
                 self.may_use(asker, application)?;
+                self.check_memory_of_call(application, call.bytes())?;
                 Ok(ApplicationAnswer::Registered(Box::new(self.applications.register(application, call, now)?)))
             }
             ApplicationQuestion::Allocate { application, call, digest } => {
@@ -88,8 +97,12 @@ impl Engine {
                     Some(known_version) => {
                         self.answer_wait(ApplicationWait::Show { application, known_version }, false, now)
                     }
-                    None => self.show_application(application, now),
+                    None => self.show_application(application, RowPage::FIRST, now),
                 }
+            }
+            ApplicationQuestion::ShowRows { application, rows } => {
+                self.may_use(asker, application)?;
+                self.show_application(application, rows, now)
             }
             ApplicationQuestion::State(application) => {
                 self.may_use(asker, application)?;
@@ -159,6 +172,8 @@ impl Engine {
         if !is_there {
             self.check_safe_mode().map_err(|refusal| ApplicationRefusal::Unavailable(refusal.to_string()))?;
             let queue = self.queue_of_application(caller, submission.queue.as_deref())?;
+            self.check_live_bytes(&id.to_string(), &caller.user, submission.bytes())
+                .map_err(ApplicationRefusal::TooMany)?;
             let (user, order) = (&caller.user, self.submissions.next_order());
             self.applications.submit(NewApplication { submission, user, queue, digest, secret, order }, now)?;
         }
@@ -199,6 +214,11 @@ impl Engine {
     }
 
     fn answer_call(&mut self, application: ApplicationId, call: AllocateCall, digest: [u8; 32], now: Now) -> Answered {
+        // Who gives back, or launches what is stored, needs no room for that.
+        let live = self.applications.get(application).map_or(0, |calling| calling.counts.live.len());
+        if !call.only_gives_back(live) && self.applications.is_new_call(application, &call, &digest) {
+            self.check_memory_of_call(application, call.bytes())?;
+        }
         let (attempt, response_id, wait_ms) = (call.attempt, call.response_id, call.wait_ms);
         match self.applications.allocate(application, call, digest, now)? {
             CallResult::Answer(answer) => Ok(ApplicationAnswer::Allocated(answer)),
@@ -209,12 +229,20 @@ impl Engine {
         }
     }
 
+    /// Refuses what a call brings where its user, or all users, have no memory left for it.
+    fn check_memory_of_call(&self, id: ApplicationId, bytes: u64) -> Result<(), ApplicationRefusal> {
+        let Some(calling) = self.applications.get(id).filter(|_| bytes > 0) else { return Ok(()) };
+        let what = format!("this call of {id}");
+        self.check_live_bytes(&what, &calling.submitted.user, bytes).map_err(ApplicationRefusal::TooMany)
+    }
+
     fn answer_wait(&mut self, wait: ApplicationWait, is_over: bool, now: Now) -> Answered {
         match wait {
             ApplicationWait::Allocate { application, attempt, response_id } => {
                 self.grant_containers(now);
                 let headroom = self.headroom_of(application);
-                let result = self.applications.answer_call(application, attempt, response_id, is_over, headroom)?;
+                let result =
+                    self.applications.answer_call(application, attempt, response_id, is_over, headroom, now)?;
                 Ok(match result {
                     CallResult::Answer(answer) => ApplicationAnswer::Allocated(answer),
                     CallResult::TakenIn => ApplicationAnswer::Waits(wait),
@@ -225,20 +253,34 @@ impl Engine {
                 if is_same && !is_over && self.applications.get(application).is_some() {
                     return Ok(ApplicationAnswer::Waits(wait));
                 }
-                self.show_application(application, now)
+                self.show_application(application, RowPage::FIRST, now)
             }
         }
     }
 
-    fn show_application(&self, id: ApplicationId, now: Now) -> Answered {
+    fn show_application(&mut self, id: ApplicationId, rows: RowPage, now: Now) -> Answered {
+        let version = self.applications.version(id);
+        let is_fresh = |last: &LastReport| {
+            let age_ms = now.mono_ms.saturating_sub(last.at_mono_ms);
+            last.report.id == id && last.report.version == version && last.rows == rows && age_ms <= REPORT_AGE_MS
+        };
+        if let Some(last) = self.applications.last_report.as_ref().filter(|last| is_fresh(last)) {
+            return Ok(ApplicationAnswer::Application(last.report.clone()));
+        }
         // Whether the caller may see it was asked while it was in memory.
         let Some(application) = self.applications.get(id) else { return Ok(self.not_in_memory(id, true, now)) };
-        Ok(ApplicationAnswer::Application(Box::new(self.report_application(application, now))))
+        let mut report = self.report_application(application, rows, now);
+        if !report.why.is_empty() {
+            report.held_by_others = self.applications.unlaunched_of_others(Some(id), now);
+        }
+        let report = Arc::new(report);
+        self.applications.last_report = Some(LastReport { report: report.clone(), rows, at_mono_ms: now.mono_ms });
+        Ok(ApplicationAnswer::Application(report))
     }
 
-    fn report_application(&self, application: &Application, now: Now) -> ApplicationReport {
+    fn report_application(&self, application: &Application, rows: RowPage, now: Now) -> ApplicationReport {
         let why = self.why_containers_wait(application);
-        self.applications.report(application, self.cost_of_application(application), why, now)
+        self.applications.report(application, self.cost_of_application(application), why, rows, now)
     }
 
     fn list_applications(&self, asker: &ApplicationCaller, filter: &ApplicationFilter, now: Now) -> Answered {
@@ -252,9 +294,17 @@ impl Engine {
                 && filter.after.is_none_or(|after| application.id() < after)
         };
         let mut found = self.applications.iter().rev().filter(matching);
-        let applications: Vec<ApplicationReport> =
-            found.by_ref().take(filter.limit).map(|application| self.report_application(application, now)).collect();
-        let next = found.next().and(applications.last()).map(|last| last.id);
+        let rows = RowPage { after: 0, most: filter.rows };
+        let (mut applications, mut bytes) = (Vec::new(), 0);
+        while bytes < STEP_BYTES
+            && applications.len() < filter.limit
+            && let Some(application) = found.next()
+        {
+            let report = self.report_application(application, rows, now);
+            bytes += report.approximate_bytes();
+            applications.push(report);
+        }
+        let next = found.next().and(applications.last()).map(|last: &ApplicationReport| last.id);
         let store = self.store_view(sees_all, now);
         Ok(ApplicationAnswer::Applications { applications, next, store })
     }

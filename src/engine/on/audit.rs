@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use crate::engine::core::{DelegationCall, DelegationRequest, Engine, Event, Reply};
-use crate::engine::state::{ApplicationRefusal, AuditEntry, Caller, Refusal};
+use crate::engine::core::{DelegationCall, DelegationRequest, Engine, Event, PolicyConfig, Reply};
+use crate::engine::state::{ApplicationRefusal, AuditEntry, Caller, Refusal, UNKNOWN_USER};
 use crate::mapreduce::Job;
 use crate::market::{JobRequest, MarketError, Operation, OperationKind, Role, ServletRequest};
 use crate::model::{Credits, JobId};
@@ -86,7 +86,35 @@ impl Engine {
                 (entry.with_some("amount", self.taken_with_queue(request)), done)
             }
             Event::JobRequest { request, .. } => self.of_job_request(request, of_job)?,
-            _ => return None,
+            // Who sent the signal, or edited the file, is unknown.
+            Event::ConfigurationRead { queues, hosts, .. } => {
+                let entry = AuditEntry::new("reload", UNKNOWN_USER).with("queues", queues.len());
+                let (included, excluded) = (hosts.included.len(), hosts.excluded.len());
+                (entry.with("included", included).with("excluded", excluded), Done::Always)
+            }
+            Event::AllocationsRead { .. } if matches!(self.config.policy, PolicyConfig::Fair(_)) => {
+                (AuditEntry::new("reload-allocations", UNKNOWN_USER), Done::Always)
+            }
+            // The switch itself is entered where it happens: it may wait for the market's next tick.
+            Event::SchedulerWished(_) | Event::WishWithdrawn | Event::AllocationsRead { .. } => return None,
+            // What machines report, and what follows from what was entered before.
+            Event::Heartbeat { .. }
+            | Event::ConnectionClosed { .. }
+            | Event::ConnectionsInherited { .. }
+            | Event::TrackerError { .. }
+            | Event::RackResolved { .. }
+            | Event::NewJobId { .. }
+            | Event::UnusedIdFound { .. }
+            | Event::JobIdsInherited { .. }
+            | Event::SystemDirWritten { .. }
+            | Event::SubmissionAbandoned { .. }
+            | Event::ForeignJobFound(_)
+            | Event::ForeignJobNotFound { .. }
+            | Event::HistoryWritten { .. }
+            | Event::UserCopySettled { .. }
+            | Event::FileSystemWatched { .. }
+            | Event::WorkerBeat(_)
+            | Event::Timer { .. } => return None,
         };
         let entry = entry.with_some("real-user", real_user_of(event));
         Some(Audited { entry, done })

@@ -2,11 +2,13 @@
 
 use crate::engine::core::{Engine, PolicyConfig, QueueConfig, Read};
 use crate::engine::state::Tracker;
-use crate::mapreduce::JobState;
-use crate::model::{Kind, Now, PerKind, RunState};
+use crate::market::Market;
+use crate::model::{Credits, Kind, Now, PerKind, QueueName, RunState};
 use crate::wire::worker_name;
 
-use super::snapshot::{ClusterSnapshot, ContainersSnapshot, JobSnapshot, QueueSnapshot, TrackerSnapshot};
+use super::snapshot::{
+    ClusterSnapshot, ContainersSnapshot, JobSnapshot, MoneySnapshot, QueueSnapshot, TrackerSnapshot,
+};
 
 /// Most jobs in a snapshot.
 const JOBS_SHOWN: usize = 500;
@@ -61,6 +63,11 @@ impl Engine {
             heartbeats: self.tallies.heartbeats,
             containers: self.applications.settings.is_enabled.then(|| self.containers_snapshot()),
             price: self.ruling_market().map(|market| market.price().to_string()),
+            money: self.market().map(|market| MoneySnapshot {
+                balances: balances(market),
+                issued: market.ledger().issued,
+                charged: market.ledger().charged,
+            }),
             report: self.report_scheduler(now),
             queues,
             jobs: self.jobs.iter().rev().take(JOBS_SHOWN).map(|job| self.job_snapshot(job)).collect(),
@@ -78,7 +85,10 @@ impl Engine {
     fn containers_snapshot(&self) -> ContainersSnapshot {
         let totals = self.cluster.scheduler.totals();
         let (declared_memory_mb, declared_vcores, workers) = self.applications.declared();
+        let (container_use, attempt_use) = self.applications.use_of_all();
         ContainersSnapshot {
+            container_use,
+            attempt_use,
             tallies: self.applications.tallies,
             workers,
             declared_memory_mb,
@@ -148,9 +158,9 @@ impl Engine {
             user: job.spec.user.clone(),
             queue: job.spec.queue.clone(),
             priority: job.priority,
-            state: job.state().run_state(),
+            state: job.reported_state(),
             submit_ms: job.submit_ms,
-            finish_ms: matches!(job.state(), JobState::Over(_)).then_some(job.finish_ms),
+            finish_ms: job.is_end_reported().then_some(job.finish_ms),
             tasks: job.total(),
             finished: job.finished(),
             running: job.running(),
@@ -158,4 +168,9 @@ impl Engine {
             failure_info: job.failure_info().to_owned(),
         }
     }
+}
+
+fn balances(market: &Market) -> Vec<(String, Credits)> {
+    let balance = |queue: &QueueName| Some((queue.to_string(), market.account(queue.as_str())?.balance()));
+    market.queues().filter_map(balance).collect()
 }

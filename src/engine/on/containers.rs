@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::api::applications::{Placement, WaitingReason, WaitingRequest};
 use crate::engine::core::Engine;
 use crate::engine::state::{Application, ApplicationChange, Applications, Effect, Fact, Headroom};
+use crate::market::SlotHolder;
 use crate::model::{ApplicationId, Capability, JobId, Now, PerKind, Pool, QueueName, TrackerId};
 use crate::scheduler::{
     AppId, AppSpec, AskedRow, ContainerGrant, ContainerReason, ContainerSource, RequestType, RowName,
@@ -36,10 +37,15 @@ impl Engine {
         if !self.applications.settings.is_enabled {
             return;
         }
+        self.take_back_from_silent(now);
         self.grant_containers(now);
         if self.applications.has_changes() {
             let changes = self.applications.take_changes(self.outbox.next_fact());
             self.outbox.record(Fact::Applications(changes));
+            let meter = self.market.as_ref().map(|market| market.accounts.meter());
+            self.applications.forget_oldest_over(|application| {
+                meter.is_some_and(|meter| meter.may_charge(SlotHolder::Application(application)))
+            });
         }
         for application in self.applications.take_news() {
             self.outbox.request(Effect::ApplicationHasNews(application));
@@ -47,6 +53,21 @@ impl Engine {
         for tracker in self.applications.take_worker_news() {
             self.outbox.request(Effect::WorkerHasNews { tracker });
         }
+    }
+
+    /// Takes back what silent programs have not launched, where others wait.
+    fn take_back_from_silent(&mut self, now: Now) {
+        let silent: Vec<ApplicationId> =
+            self.applications.silent_holders().filter(|id| self.others_wait(*id)).collect();
+        silent.into_iter().for_each(|id| self.applications.lapse_unlaunched(id, now));
+    }
+
+    /// Whether anything but an application waits for slots or containers.
+    fn others_wait(&self, application: ApplicationId) -> bool {
+        let scheduler = &self.cluster.scheduler;
+        let waiting = scheduler.totals().waiting;
+        let own = self.applications.app(application).map_or(0, |app| scheduler.app_containers(app).waiting);
+        waiting.map > 0 || waiting.reduce > 0 || waiting.container > own
     }
 
     /// Grants what is wanted and fits.
@@ -139,6 +160,11 @@ impl Engine {
                     self.cluster.scheduler.remove_app(app);
                 }
             }
+            ApplicationChange::Stands { application, standing } => {
+                if let Some(app) = self.applications.app(*application) {
+                    self.cluster.scheduler.set_withheld(app, standing.has_lapsed);
+                }
+            }
             ApplicationChange::Blacklisted { application, name, is_on } => {
                 let Some(app) = self.applications.app(*application) else { return };
                 let name = [Arc::from(name.as_str())];
@@ -202,7 +228,7 @@ impl Engine {
     /// Adds an application to the scheduler, without its requests.
     pub(super) fn enter_application(&mut self, id: ApplicationId) {
         let Some(application) = self.applications.get(id) else { return };
-        let submitted = Arc::clone(&application.submitted);
+        let (submitted, has_lapsed) = (Arc::clone(&application.submitted), application.standing.has_lapsed);
         let app = self.jobs.next_app_id();
         let group = self.open_application_group(&submitted.queue);
         let spec = AppSpec {
@@ -219,6 +245,7 @@ impl Engine {
         self.outbox.violations.check(added.is_ok(), || format!("{id} cannot be added: {added:?}"));
         scheduler.resume_app(app);
         scheduler.set_strict_gates(app, submitted.strict_gates);
+        scheduler.set_withheld(app, has_lapsed);
         self.applications.enter_app(id, app);
     }
 
@@ -266,6 +293,7 @@ impl Engine {
                 capability: waiting.request.capability,
                 reason: match waiting.reason {
                     _ if self.is_in_safe_mode() => WaitingReason::SafeMode,
+                    ContainerReason::Withheld => WaitingReason::NoCall,
                     ContainerReason::MaxRunning => WaitingReason::MaxRunning,
                     ContainerReason::NoNodeFits => WaitingReason::NoNodeFits,
                     ContainerReason::Gates => WaitingReason::Gates,

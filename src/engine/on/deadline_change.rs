@@ -37,7 +37,7 @@ impl Engine {
         };
         let estimate = self.estimate_now(&config.history, job);
         let changed = match change {
-            DeadlineChange::Clear => ChangedDeadline { spec: None, maps: None },
+            DeadlineChange::Clear => ChangedDeadline { spec: None, plan: None },
             DeadlineChange::Set(deadline) => self.promised(job, deadline, &estimate, now)?,
         };
         let changed = Arc::new(changed);
@@ -63,10 +63,10 @@ impl Engine {
     ) -> Result<ChangedDeadline, Refusal> {
         let spec = deadline.over(job.deadline(), now.wall_ms);
         let Some(planned) = self.planned(&spec, &job.spec, &job.splits, job.submit_ms, estimate) else {
-            return Ok(ChangedDeadline { spec: Some(spec), maps: None });
+            return Ok(ChangedDeadline { spec: Some(spec), plan: None });
         };
         let checked = self.cluster.scheduler.check_deadline(job.app, &job.id.to_string(), &planned, now);
-        let maps = checked.map_err(|refusal| Refusal::Invalid(refusal.to_string()))?;
-        Ok(ChangedDeadline { spec: Some(spec), maps: Some(maps) })
+        let plan = checked.map_err(|refusal| Refusal::Invalid(refusal.to_string()))?;
+        Ok(ChangedDeadline { spec: Some(spec), plan })
     }
 }

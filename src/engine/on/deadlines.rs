@@ -26,9 +26,9 @@ impl Engine {
             let order = market.order(job.spec.payer()?, job.id)?;
             return Some(AppDeadline { due_us: order.deadline_ms.saturating_mul(1_000), ..AppDeadline::default() });
         }
-        let maps = job.changed_deadline.as_ref().and_then(|changed| changed.maps);
+        let plan = job.changed_deadline.as_ref().and_then(|tested| tested.plan);
         let deadline = self.planned(job.deadline()?, &job.spec, &job.splits, job.submit_ms, &job.estimate)?;
-        Some(AppDeadline { maps, ..deadline })
+        Some(AppDeadline { plan, ..deadline })
     }
 
     pub(super) fn planned(
@@ -41,7 +41,9 @@ impl Engine {
     ) -> Option<AppDeadline> {
         let PolicyConfig::Constraint(config) = &self.config.policy else { return None };
         let believed = estimate.costs(&config.default_costs);
-        Some(app_deadline(deadline, spec, splits, submit_ms, &believed))
+        let planned = app_deadline(deadline, spec, splits, submit_ms, &believed);
+        let work = estimate.slowest_map_us.map_or(planned.work, |us| planned.work.with_maps_of(us));
+        Some(AppDeadline { work, ..planned })
     }
 
     /// What admission is asked of a job that is submitted now.
@@ -78,5 +80,5 @@ pub(super) fn app_deadline(
     believed: &Costs,
 ) -> AppDeadline {
     let work = deadline.work(splits.volume(), spec.reduces, believed);
-    AppDeadline { due_us: deadline.due_us(submit_ms), work, maps: None }
+    AppDeadline { due_us: deadline.due_us(submit_ms), work, plan: None }
 }

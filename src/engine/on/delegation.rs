@@ -39,8 +39,13 @@ impl Engine {
             );
             return Err(Refusal::Invalid(text));
         }
-        if let Some(text) = self.delegation.lack_of_room(&request.user, request.origin) {
-            return Err(Refusal::Invalid(format!("{text}: cancel some, or wait until they end")));
+        let room = self.delegation.make_room(&request.user, request.origin);
+        let gives_way =
+            room.map_err(|text| Refusal::Invalid(format!("{text}: cancel some, or wait until they end")))?;
+        if let Some(sequence) = gives_way {
+            self.outbox
+                .log_line(LogLevel::Warning, format!("ended delegation token {sequence}: its host has too many"));
+            self.change_delegation(DelegationChange::Ended(vec![sequence]), now);
         }
         let key = match self.delegation.signing_key(now) {
             Some(key) => key.clone(),

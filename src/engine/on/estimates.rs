@@ -18,7 +18,7 @@ impl Engine {
     }
 
     fn estimate_by(&self, config: &HistoryConfig, spec: &JobSpec) -> JobEstimate {
-        JobEstimate { history: self.jobs.cost_histories.learned(&job_class(spec), config), first_maps_us_per_mb: None }
+        JobEstimate { history: self.jobs.cost_histories.learned(&job_class(spec), config), ..JobEstimate::default() }
     }
 
     /// What is believed of an accepted job; if nothing was, what would be now.

@@ -1,6 +1,7 @@
 //! Builds the explanation of a job's slots from the code that assigns them: the order of waiting jobs, the market's
 //! allocation, the job's check of a tracker, a round of preemption. Read-only.
 
+use crate::api::applications::UnlaunchedHold;
 use crate::api::{Buyer, Explanation, Holders, LastRound, PendingReason, Preempted, QueueHolds, TaskCounts};
 use crate::engine::core::{Engine, Read};
 use crate::mapreduce::{Job, JobState, NodeUse};
@@ -95,7 +96,7 @@ impl Engine {
 
     fn why(&self, case: &Case<'_>, bidding: Option<&Bidding>) -> Vec<PendingReason> {
         let job = case.job;
-        if job.is_over() {
+        if job.is_end_reported() {
             return vec![PendingReason::Over { state: state_word(job).to_owned() }];
         }
         if job.is_over_or_ending() {
@@ -230,6 +231,17 @@ impl Engine {
             why.push(PendingReason::Unusable { kind, avoided, no_room, failed_there, out_of_service });
         } else {
             why.push(PendingReason::NoneFree { kind });
+        }
+        if useful == 0
+            && let Some(held) = self.applications.unlaunched_of_others(None, case.now)
+        {
+            let UnlaunchedHold { applications, slots, until, .. } = held;
+            let left_s = until.saturating_sub(case.now.wall_ms).max(0).cast_unsigned().div_ceil(1_000);
+            let held = PendingReason::HeldUnlaunched { applications, slots, left_s };
+            // Of both kinds the same.
+            if !why.contains(&held) {
+                why.push(held);
+            }
         }
     }
 

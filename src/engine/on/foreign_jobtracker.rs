@@ -26,6 +26,8 @@ pub(super) const NOT_RECOVERED: &str =
 /// Failure info of a job of ours that another JobTracker has ended.
 const ENDED_ELSEWHERE: &str = "it has ended under another JobTracker, which has used mapred.system.dir since; how it \
                                ended is not known here";
+/// Failure info of a job that ended after the backup was made that is restored.
+const ENDED_SINCE_COPY: &str = "its files are gone: it ended after this state was copied";
 /// Highest attempt number that is taken for another JobTracker's: each of its restarts skips a thousand.
 const HIGHEST_NUMBER: i32 = 1_000_000;
 
@@ -89,6 +91,19 @@ impl Engine {
     }
 }
 
+// === impl Engine: our jobs after a backup is restored ===
+
+impl Engine {
+    /// Closes a job that has ended since the restored backup was made: nothing of it can run again.
+    pub(super) fn close_job_ended_since_copy(&mut self, id: JobId, output: &str, now: Now) {
+        let Some(job) = self.jobs.get_mut(id).filter(|job| !job.is_over()) else { return };
+        let why = format!("{ENDED_SINCE_COPY}{output}");
+        job.end_at_once(&why, &mut self.cluster.job_context(&mut self.outbox, now));
+        self.record_job_facts();
+        self.outbox.log_line(LogLevel::Warning, format!("{id} is over: {why}"));
+    }
+}
+
 // === impl Engine: jobs of another JobTracker ===
 
 impl Engine {
@@ -108,6 +123,7 @@ impl Engine {
             token_file: found.token_file,
             first_attempt: next_attempt_block(0),
             estimate: JobEstimate::default(),
+            plan: None,
             job_xml: found.job_xml,
         };
         let is_signed = self.ruling_market().is_some();

@@ -135,7 +135,7 @@ fn quotas<'a>(
         Some(QueueUse { queue, running: of_queue.held, pending, containers: of_queue.containers })
     });
     let usage: Vec<QueueUse> = usage.collect();
-    let tick = market.clone().tick(&usage, slots, now);
+    let tick = market.clone().tick(&usage, slots, market.meter().length_ms(), now);
     let due = |(name, of_queue): (&&'a str, &GroupUse)| {
         let interval = tick.intervals().find(|(queue, _)| queue.as_str() == *name);
         let quota = interval.map(|(_, interval)| interval.quota).unwrap_or_default();

@@ -61,7 +61,7 @@ impl Engine {
         if let Some(refusal) = self.refuse_tracker(known, &request, sender.connection, now) {
             return (Reply::Refused(refusal), Wait::Nothing);
         }
-        if request.initial_contact && known.is_none() && !self.has_room_for_trackers() {
+        if request.initial_contact && known.is_none() && !self.make_room_for_tracker(sender.connection, now) {
             // No `DisallowedTaskTrackerException`: it would end the tracker, which may be an honest one in a flood.
             let text = format!(
                 "cannot register {}: {} TaskTrackers are registered, which is the limit; it will retry",
@@ -345,6 +345,9 @@ impl Engine {
             tracker.attempts.insert(launch.attempt);
             self.launching.insert(launch.attempt, now.mono_ms);
             self.outbox.job_facts.push(job.launch_fact(launch, name.clone(), response_id, now.wall_ms));
+        }
+        if !launches.is_empty() {
+            self.trackers.mark_run(id);
         }
         self.record_job_facts();
         self.outbox.record(Fact::LaunchAnswer { tracker: name, response_id, answer: answer.clone() });

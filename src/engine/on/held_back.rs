@@ -27,6 +27,7 @@ pub(super) fn is_limit_on(reason: &PendingReason, of: Kind) -> bool {
         PendingReason::GroupMaximum { kind, .. }
         | PendingReason::UserLimit { kind, .. }
         | PendingReason::DeadlineLimit { kind, .. }
+        | PendingReason::PlannedStart { kind, .. }
         | PendingReason::PromisedToDeadlines { kind } => *kind == of,
         PendingReason::AfterMaps { .. } => of == Kind::Reduce,
         _ => false,
@@ -56,6 +57,10 @@ fn reason(hold: Hold, group: LimitHolder, now: Now) -> PendingReason {
         }
         Hold::AfterMaps { has_maps } => PendingReason::AfterMaps { has_maps },
         Hold::DeadlineLimit { kind, limit, held } => PendingReason::DeadlineLimit { kind, limit, held },
+        Hold::PlannedStart { kind, start_ms } => {
+            let for_ms = u64::try_from(start_ms.saturating_sub(now.wall_ms)).unwrap_or(0);
+            PendingReason::PlannedStart { kind, from_ms: start_ms, for_ms }
+        }
         Hold::PromisedToDeadlines { kind } => PendingReason::PromisedToDeadlines { kind },
         Hold::Locality { farthest, until } => {
             let within = if farthest == Level::Node { NearLevel::Host } else { NearLevel::Rack };

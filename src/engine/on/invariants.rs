@@ -43,6 +43,7 @@ impl Engine {
         self.check_usage(&mut violations);
         self.jobs.check_live(&mut violations);
         self.applications.check_container_counts(&mut violations);
+        self.applications.check_live_bytes(&mut violations);
         self.trackers.check_busy_slots(&mut violations);
         self.outbox.violations = violations;
     }
@@ -54,6 +55,9 @@ impl Engine {
             let (kept, counted) = (self.cluster.scheduler.app_running(job.app), job.running());
             violations.check(kept == counted, || {
                 format!("{} runs {counted:?} attempts, the scheduler counts {kept:?}", job.id)
+            });
+            violations.check(!(job.is_over() && job.has_live_attempt()), || {
+                format!("{} is over and has an attempt that is not", job.id)
             });
             let mut held: PerKind<u32> = PerKind::default();
             for kind in Kind::ALL {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::engine::core::Engine;
-use crate::engine::state::{Effect, Fact, JobSummary, KillJobDone};
+use crate::engine::state::{Effect, Fact, JobSummary, KillJobDone, ReportedEnd};
 use crate::mapreduce::{Job, JobFact, JobOutcome};
 use crate::model::{AttemptState, EndNotification, JobId, Kind, TrackerId};
 
@@ -50,14 +50,13 @@ impl Engine {
             JobOutcome::Killed => 2,
         };
         self.tallies.ended[tally] += 1;
-        if let Some(notification) = &job.spec.end_notification {
-            self.outbox.request(Effect::NotifyEnd {
-                job: id,
-                notification: with_variables_replaced(notification, id, outcome),
-            });
-        }
-        if let Some(market) = &mut self.market {
-            market.costs.on_job_completed(job, &self.cluster.scheduler);
+        let notification = job.spec.end_notification.as_ref();
+        let notification = notification.map(|notification| with_variables_replaced(notification, id, outcome));
+        if self.config.withholds_ends {
+            self.jobs.finished.withhold_end(id, notification);
+            self.jobs.get_mut(id).into_iter().for_each(|job| job.withhold_end(true));
+        } else {
+            self.announce_end(id, notification);
         }
         if outcome == JobOutcome::Succeeded {
             self.record_host_faults(id);
@@ -89,6 +88,22 @@ impl Engine {
         self.forget_oldest_finished();
     }
 
+    /// Reports the end of a job that was withheld.
+    pub(super) fn report_end(&mut self, id: JobId) {
+        let Some(ReportedEnd { notification, forget }) = self.jobs.finished.report_end(id) else { return };
+        self.jobs.get_mut(id).into_iter().for_each(|job| job.withhold_end(false));
+        self.announce_end(id, notification);
+        if forget {
+            self.forget_job(id);
+        }
+    }
+
+    fn announce_end(&mut self, job: JobId, notification: Option<EndNotification>) {
+        if let Some(notification) = notification {
+            self.outbox.request(Effect::NotifyEnd { job, notification });
+        }
+    }
+
     /// Records that a tracker has received KILL_JOB, or is lost.
     pub(super) fn acknowledge_kill_job(&mut self, id: JobId, tracker: TrackerId, name: &Arc<str>) {
         self.outbox.record(Fact::KillJobAcknowledged { job: id, tracker: name.clone() });
@@ -98,7 +113,7 @@ impl Engine {
             for attempt in gone {
                 tracker.attempts.remove(&attempt);
                 if let Some(job) = self.jobs.get_mut(id) {
-                    job.release_after_end(attempt, &mut self.cluster.scheduler, &mut self.outbox.violations);
+                    job.release_after_end(attempt, &mut self.cluster.scheduler);
                 }
             }
         }
@@ -136,7 +151,7 @@ impl Engine {
     fn forget_job(&mut self, id: JobId) {
         if let Some(job) = self.jobs.remove(id) {
             if let Some(market) = &mut self.market {
-                market.costs.forget(&job);
+                market.costs.forget(&job, market.accounts.is_ruling());
             }
             self.rounds.preemptions.forget_job(id);
         }

@@ -7,6 +7,7 @@ use crate::engine::state::Refusal;
 use crate::mapreduce::{AcceptedJob, Job, JobSpec};
 use crate::market::Market;
 use crate::model::Priority;
+use crate::scheduler::constraint::{AppDeadline, JobEstimate};
 use crate::scheduler::{AddAppError, AppId, AppSpec, GroupId};
 use crate::wire::limits;
 
@@ -43,6 +44,7 @@ impl Engine {
     /// The open group of a job that is submitted; a pool opens with its first job.
     pub(super) fn group_of_submission(&mut self, spec: &JobSpec) -> Result<GroupId, Refusal> {
         match &self.config.policy {
+            _ if self.config.accepts_recorded => Ok(self.open_job_group(spec, None)),
             PolicyConfig::Fair(_) => Ok(self.open_job_group(spec, None)),
             // It was accepted before the market began to rule.
             PolicyConfig::Dynamic { .. } if spec.payer().is_none() => Ok(self.open_job_group(spec, None)),
@@ -100,7 +102,13 @@ impl Engine {
             order: accepted.order,
             slots_per_task: self.config.policy.slots_per_task(&accepted.spec),
         };
-        let deadline = self.deadline_of(&accepted.spec, &accepted.splits, accepted.submit_ms, &accepted.estimate);
+        // Promised is what was believed then, not what its own maps have shown before a restart: others count on that.
+        let estimate = match accepted.plan {
+            Some(_) => JobEstimate { history: accepted.estimate.history, ..JobEstimate::default() },
+            None => accepted.estimate,
+        };
+        let deadline = self.deadline_of(&accepted.spec, &accepted.splits, accepted.submit_ms, &estimate);
+        let deadline = deadline.map(|deadline| AppDeadline { plan: accepted.plan, ..deadline });
         let scheduler = &mut self.cluster.scheduler;
         scheduler.add_app(spec.clone())?;
         scheduler.set_locality_wait(app, accepted.spec.locality_wait_millionths);

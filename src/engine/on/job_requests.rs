@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::engine::core::{DeadlineFields, Engine, Reply, Wait};
 use crate::engine::state::{Caller, Fact, Refusal};
 use crate::market::{
-    Answer, DeadlineWords, Denial, JobAnswer, JobRequest, JobRequestError, MarketError, Operation, ServletRequest,
+    Answer, DeadlineWords, Denial, JobAnswer, JobRequest, JobRequestError, MarketError, Operation, Role, ServletRequest,
 };
 use crate::model::{AttemptId, JobId, Now};
 use crate::wire::limits::excerpt;
@@ -19,7 +19,8 @@ impl Engine {
     pub(super) fn on_job_request(&mut self, request: ServletRequest, groups: Arc<[String]>, now: Now) -> (Reply, Wait) {
         let Some(market) = &mut self.market else { return (Reply::Done, Wait::Nothing) };
         let user = request.verified.as_ref().map_or("", |signer| signer.user.as_str());
-        let caller = Caller { user: Arc::from(user), groups, real_user: None };
+        let has_admin_role = request.verified.as_ref().is_some_and(|signer| signer.role == Role::Admin);
+        let caller = Caller { groups, has_admin_role, ..Caller::named(user) };
         let raw = request.query.raw.clone();
         let handled = market.accounts.handle_request(request, now, |_| false);
         for fact in handled.facts {

@@ -5,7 +5,7 @@ use crate::model::RunState;
 
 /// Hadoop's name of a job's state.
 pub(super) fn state_word(job: &Job) -> &'static str {
-    match job.state().run_state() {
+    match job.reported_state() {
         RunState::Prep => "PREP",
         RunState::Running => "RUNNING",
         RunState::Succeeded => "SUCCEEDED",

@@ -15,13 +15,24 @@ impl Engine {
     pub(super) fn learn_from_first_maps(&mut self, id: JobId) {
         let Some(job) = self.jobs.get(id) else { return };
         let Some(stated) = job.deadline().filter(|_| !job.is_over()) else { return };
-        if !job.estimate.awaits_first_maps(stated) {
-            return;
+        let is_over = self.cluster.scheduler.is_promise_over(job.app);
+        let awaits_first = job.estimate.awaits_first_maps(stated);
+        let estimate = JobEstimate {
+            first_maps_us_per_mb: match awaits_first {
+                true => job.first_maps_us_per_mb(),
+                false => job.estimate.first_maps_us_per_mb,
+            },
+            // Whatever it stated: others count on the slots that it holds.
+            slowest_map_us: match is_over {
+                true => job.slowest_map_us().max(job.estimate.slowest_map_us),
+                false => job.estimate.slowest_map_us,
+            },
+            ..job.estimate
+        };
+        if estimate != job.estimate {
+            self.set_estimate(id, estimate);
+            self.renew_deadline(id);
         }
-        let Some(us_per_mb) = job.first_maps_us_per_mb() else { return };
-        let estimate = JobEstimate { first_maps_us_per_mb: Some(us_per_mb), ..job.estimate };
-        self.set_estimate(id, estimate);
-        self.renew_deadline(id);
     }
 
     /// Learns from a job that has ended, where deadlines are kept or the job has one.

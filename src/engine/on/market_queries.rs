@@ -63,15 +63,17 @@ impl Engine {
         statuses
     }
 
-    /// What a job has cost so far; none unless a market rules.
+    /// What a job has cost so far; none unless a market rules or has ruled while it ran.
     pub(super) fn cost_of(&self, job: &Job) -> Option<&JobCost> {
-        self.market.as_ref().filter(|market| market.accounts.is_ruling())?.costs.of(job)
+        let market = self.market.as_ref()?;
+        market.costs.of(job).filter(|cost| market.accounts.is_ruling() || cost.cost > Credits::ZERO)
     }
 
-    /// What the containers of an application have cost so far; none unless a market rules, and unless they have cost
-    /// anything or its queue has an account.
+    /// What the containers of an application have cost so far; none unless they have cost anything, or a market rules and its
+    /// queue has an account.
     pub(super) fn cost_of_application(&self, application: &Application) -> Option<Credits> {
-        let has_account = self.ruling_market()?.account(&application.submitted.queue).is_some();
+        let ruling = self.ruling_market();
+        let has_account = ruling.is_some_and(|market| market.account(&application.submitted.queue).is_some());
         let cost = application.cost.cost;
         (has_account || cost > Credits::ZERO).then_some(cost)
     }
@@ -103,7 +105,7 @@ pub(super) fn queue_usage(
     let of_queue = |queue: &QueueName| {
         while standings.next_if(|standing| standing.name < queue.as_str()).is_some() {}
         let GroupUsage { id, held, pending, .. } = standings.next_if(|standing| standing.name == queue.as_str())?;
-        let containers = applications.containers_of_queue(queue.as_str(), market.tick_number());
+        let containers = applications.containers_of_queue(queue.as_str());
         let queue_use = QueueUse { queue: queue.clone(), running: held, pending, containers };
         queue_use.is_active().then_some((queue_use, id))
     };

@@ -2,7 +2,9 @@
 
 use crate::engine::core::{Engine, PolicyConfig, Reply, Wait};
 use crate::engine::state::{Effect, Fact, JobTable};
-use crate::market::{Account, BudgetLine, Interval, MarketFact, QueueChange, ServletRequest};
+use crate::market::{
+    Account, BudgetLine, Consumer, ForgottenStamps, Interval, MarketFact, OperationKind, QueueChange, ServletRequest,
+};
 use crate::model::{Credits, JobId, Now, QueueName};
 use crate::scheduler::{Allocation, AppId, Scheduler};
 
@@ -23,6 +25,17 @@ impl Engine {
         if !self.config.policy.is_market()
             && let Some(fact) = market.accounts.suspend(now)
         {
+            self.outbox.record(Fact::Market(fact));
+        }
+    }
+
+    /// Accepts nothing that was signed before now: what was used of it since the copy was made is lost.
+    pub(super) fn forget_lost_signatures(&mut self, now: Now) {
+        self.applications.forget_lost_signatures(now);
+        let Some(market) = &mut self.market else { return };
+        for consumer in [Consumer::Servlet, Consumer::Job, Consumer::Upload] {
+            let fact = MarketFact::StampsForgotten(ForgottenStamps::of_everyone(consumer, now.wall_ms));
+            market.accounts.apply(&fact);
             self.outbox.record(Fact::Market(fact));
         }
     }
@@ -122,14 +135,16 @@ impl Engine {
 
     /// Charges the interval that ends and opens the next one, if the market rules.
     pub(super) fn tick_market(&mut self, now: Now) {
+        self.meter_held_slots(now);
         self.end_passed_orders(now);
         let orders = self.open_orders(now);
+        let interval_ms = self.alloc_interval_ms();
         let Some(market) = self.market.as_mut().filter(|market| market.accounts.is_ruling()) else { return };
         let slots = sold_slots(&self.cluster.scheduler);
         let (usage, groups) = queue_usage(&market.accounts, &self.cluster.scheduler, &self.applications);
-        let (costs, scheduler, standings) = (&market.costs, &self.cluster.scheduler, &mut market.standings);
-        let tick = market.accounts.tick_with_orders(&usage, slots, now, |bids| {
-            *standings = raise_bids(&orders, bids, costs, scheduler, now.wall_ms);
+        let (costs, standings) = (&market.costs, &mut market.standings);
+        let tick = market.accounts.tick_with_orders(&usage, slots, interval_ms, now, |bids, laid| {
+            *standings = raise_bids(&orders, bids, costs, laid, now.wall_ms);
         });
         let is_charged = tick.queue_ticks.iter().any(|queue_tick| queue_tick.charge.amount() > Credits::ZERO);
         // Both are sorted by name, and the market returns only queues of `usage`.
@@ -142,7 +157,9 @@ impl Engine {
             })
             .collect();
         self.cluster.scheduler.set_allocations(&allocations);
-        let charged = market.costs.charge(&tick, &self.cluster.scheduler);
+        let meter = market.accounts.meter();
+        let charged = market.costs.charge(&tick, meter);
+        market.holders.retain(|_, holder| meter.may_charge(*holder));
         self.applications.charge(&tick);
         let number = tick.number;
         self.outbox.record(Fact::Market(tick.into_fact()));
@@ -164,6 +181,7 @@ impl Engine {
             // Jobs of other policies owe the account nothing.
             is_ruling && (owes_slots(queue, jobs, scheduler) || submissions.has_any_for(queue))
         };
+        let is_time = request.query.kind == OperationKind::Time;
         let handled = market.accounts.handle_request(request, now, busy);
         market.budgets_changed |= handled.facts.iter().any(is_money);
         // No tick comes that would write them.
@@ -176,8 +194,10 @@ impl Engine {
         }
         let answer = handled.answer.and_then(|answer| self.perform_order(answer, now));
         let answer = answer.and_then(|answer| self.perform_drain(answer, now));
-        // The answer may show durable state only.
-        (Reply::Market(answer.map(|answer| self.answer_from_cluster(answer, now))), Wait::All)
+        // The answer may show durable state only. The time shows the start of this run and a clock: who signs by it need not
+        // wait for a store that cannot write.
+        let wait = if is_time { Wait::For(self.run.fact) } else { Wait::All };
+        (Reply::Market(answer.map(|answer| self.answer_from_cluster(answer, now))), wait)
     }
 }
 

@@ -24,6 +24,7 @@ impl Engine {
         let worker = self.applications.worker(&tracker.name);
         let of_worker = worker.and_then(|worker| worker.complaint.as_deref());
         let is_well = tracker.healthy && of_worker.is_none();
+        let measured = self.applications.use_on(&tracker.name);
         let declared = worker.map(|worker| worker.capability).unwrap_or_default();
         let room = scheduler.room_on(tracker.id).unwrap_or_default();
         let silent_ms = now.mono_ms.saturating_sub(tracker.last_seen_mono_ms);
@@ -44,6 +45,8 @@ impl Engine {
             num_containers: self.applications.containers_on(&tracker.name),
             used_memory_mb: u64::from(declared.memory_mb.saturating_sub(room.memory_mb)),
             avail_memory_mb: u64::from(room.memory_mb),
+            live_memory_mb: measured.memory_mb,
+            live_cpu_ms: measured.cpu_ms,
             used_virtual_cores: u64::from(declared.vcores.saturating_sub(room.vcores)),
             available_virtual_cores: u64::from(room.vcores),
             kind: if runs_streaming_only(&tracker.name) { NodeKind::Builtin } else { NodeKind::Stock },

@@ -90,8 +90,8 @@ impl Engine {
             let (running, containers) = (PerKind::default(), ContainerUse::default());
             usage.insert(place, QueueUse { queue: queue.clone(), running, pending: 1, containers });
         }
-        let mut bids = market.accounts.open_bids(&usage, sold_slots(&self.cluster.scheduler));
-        let standings = raise_bids(&orders, &mut bids, &market.costs, &self.cluster.scheduler, now.wall_ms);
+        let (mut bids, laid) = market.accounts.open_bids(&usage, sold_slots(&self.cluster.scheduler));
+        let standings = raise_bids(&orders, &mut bids, &market.costs, &laid, now.wall_ms);
         let (Some(place), Some(standing)) = (bids.place(queue.as_str()), standings.get(&job)) else { return nothing };
         let rate = bids.rate(place);
         let slots = bids.quota(place, rate)[kind].saturating_sub(earlier).min(needed);

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use crate::api::OrderState;
 use crate::engine::core::Engine;
 use crate::engine::state::{JobCosts, OrderStanding};
-use crate::market::{OpenBids, Order};
+use crate::market::{LaidCharge, OpenBids, Order};
 use crate::model::{Credits, JobId, Kind, Now, PerKind, QueueName};
-use crate::scheduler::{AppId, Scheduler};
+use crate::scheduler::AppId;
 
 use super::order_need::OrderNeed;
 
@@ -79,25 +79,24 @@ pub(super) fn raise_bids(
     queues: &[QueueOrders],
     bids: &mut OpenBids<'_>,
     costs: &JobCosts,
-    scheduler: &Scheduler,
+    laid: &[LaidCharge],
     at_ms: i64,
 ) -> BTreeMap<JobId, OrderStanding> {
     bids.expect_orders(queues.iter().map(|queue| queue.orders.len()).sum());
+    let laid = laid_on_capped(queues, laid);
     let mut standings = BTreeMap::new();
     for QueueOrders { queue, orders } in queues {
         // An idle queue buys nothing.
         let Some(place) = bids.place(queue.as_str()) else { continue };
-        let charge = bids.charge(place);
         let mut counting: Vec<&OpenOrder> = orders.iter().collect();
         for round in 1.. {
             let found = find_rate(&counting, bids, place, at_ms);
             let is_spent = |open: &OpenOrder| {
                 let Some(most) = open.order.max_cost else { return false };
-                let cost = costs.after(queue.as_str(), open.place, &charge, scheduler);
-                let most_slots = |kind: Kind| i128::from(found.quota[kind].min(open.need.most[kind]));
-                let slots: i128 = Kind::ALL.map(most_slots).iter().sum();
+                let job = open.order.job;
+                let cost = costs.units_of(job) + laid.get(&job).copied().unwrap_or(0);
                 // Only what is beyond the owner's own bid is bought by an order.
-                found.by.is_some() && cost.units() + found.rate.units() * slots > most.units()
+                found.by.is_some() && cost + most_cost_units(open, &found, bids, place) > most.units()
             };
             let (mut spent, rest): (Vec<&OpenOrder>, Vec<&OpenOrder>) =
                 counting.iter().copied().partition(|open| is_spent(open));
@@ -121,6 +120,33 @@ pub(super) fn raise_bids(
         }
     }
     standings
+}
+
+/// What this tick charges the jobs of orders with a limit, units.
+fn laid_on_capped(queues: &[QueueOrders], laid: &[LaidCharge]) -> BTreeMap<JobId, i128> {
+    let open = queues.iter().flat_map(|queue| &queue.orders).filter(|open| open.order.max_cost.is_some());
+    let mut sums: BTreeMap<JobId, i128> = open.map(|open| (open.order.job, 0)).collect();
+    for charge in laid {
+        if let Some(sum) = charge.holder.job().and_then(|job| sums.get_mut(&job)) {
+            *sum += charge.amount.units();
+        }
+    }
+    sums
+}
+
+/// The most that a job costs in the next interval, units: its part at the owner's bid, and what its own order adds to the
+/// rate for all slots of the queue.
+fn most_cost_units(open: &OpenOrder, found: &FoundRate, bids: &OpenBids<'_>, place: usize) -> i128 {
+    let own_rate = bids.rate(place);
+    let containers = bids.container_quota(place, found.rate);
+    let sum = |slots: PerKind<u32>| i128::from(slots.map) + i128::from(slots.reduce);
+    let sold = sum(found.quota) + i128::from(containers);
+    let own = match containers {
+        0 => Kind::ALL.map(|kind| i128::from(found.quota[kind].min(open.need.most[kind]))).iter().sum(),
+        _ => sold.min(sum(open.need.most)),
+    };
+    let added = if found.by == Some(open.order.job) { found.rate.units() - own_rate.units() } else { 0 };
+    own_rate.units() * own + added.max(0) * sold
 }
 
 /// What a queue bids for its orders.

@@ -8,7 +8,12 @@ use crate::model::Now;
 impl Engine {
     /// Renews what the policy decides by, when that is due.
     pub(super) fn update_policy_when_due(&mut self, now: Now) {
-        if self.rounds.update.begin_when_due(now) {
+        let is_due = match self.config.policy.is_market() {
+            // What lies beyond an interval is not charged: each is as long as the others.
+            true => self.rounds.update.begin_spaced_when_due(now),
+            false => self.rounds.update.begin_when_due(now),
+        };
+        if is_due {
             self.tick_policy(now);
             self.kill_missed_jobs(now);
             self.tick_market(now);

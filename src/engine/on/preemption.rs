@@ -40,8 +40,9 @@ impl Engine {
             }
         };
         self.outbox.log_line(LogLevel::Info, text);
+        let most_ms = self.inspect().preemption_grace_ms();
         for (id, reason) in containers {
-            self.applications.preempt_container(id, &reason, now);
+            self.applications.preempt_container(id, &reason, most_ms, now);
         }
         self.tallies.preempted += victims.len() as u64;
         for (id, reason) in victims {

@@ -116,6 +116,9 @@ impl Engine {
             *busy = busy.saturating_add(slots(report.num_slots));
         }
         self.trackers.connect(id, sender, now);
+        if !status.tasks.is_empty() {
+            self.trackers.mark_run(id);
+        }
         self.trackers.set_busy(id, busy, &mut self.outbox.violations);
         let Some(tracker) = self.trackers.get_mut(id) else { return };
         tracker.last_seen_mono_ms = now.mono_ms;

@@ -28,8 +28,12 @@ impl Engine {
             left_ms: deadline_at_ms.saturating_sub(now.wall_ms),
             min_maps: detail.minimum.map,
             min_reduces: detail.minimum.reduce,
+            planned_start_ms: detail.planned_start_us.map(|start_us| start_us.div_euclid(1_000)),
             reduce_start_limit_ms: detail.latest_reduce_start_us.div_euclid(1_000).saturating_sub(job.submit_ms),
-            map_cost: task_cost(stated.map, believed.map_us_per_mb, maps_by),
+            map_cost: match job.estimate.slowest_map_us {
+                Some(us) => TaskCost { ms: millis(us), of: CostUnit::Task, source: CostSource::Tasks },
+                None => task_cost(stated.map, believed.map_us_per_mb, maps_by),
+            },
             reduce_cost: task_cost(stated.reduce, believed.reduce_us_per_mb, by(history.reduce_us_per_mb)),
             copy_ms_per_mb: sourced(
                 stated.copy_us_per_mb.map(millis),

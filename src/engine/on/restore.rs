@@ -49,6 +49,8 @@ pub struct Restored {
     pub foreign_state: ForeignState,
     /// The names of the jobs' counters.
     pub interner: CounterInterner,
+    /// Whether more has happened after this state, since it is a copy's.
+    pub is_copy: bool,
 }
 
 /// Jobs and the trackers' knowledge of them.
@@ -92,6 +94,8 @@ impl Engine {
         // They may have been stored before the limits on texts existed.
         unfinished.iter_mut().for_each(|stored| JobSpec::cut_texts(&mut stored.accepted.spec));
         finished.iter_mut().for_each(|finished| JobSpec::cut_texts(&mut finished.spec));
+        let mut foreign_state = foreign_state;
+        let ended_since_copy = std::mem::take(&mut foreign_state.ended_since_copy);
         let ended_elsewhere = self.apply_foreign_state(foreign_state, &mut unfinished, now);
         let mut costs: BTreeMap<JobId, JobCost> = costs.into_iter().map(|cost| (cost.job, cost)).collect();
         let counts = (unfinished.len(), finished.len());
@@ -143,6 +147,9 @@ impl Engine {
         self.record_job_facts();
         for id in ended_elsewhere {
             self.close_job_ended_elsewhere(id, now);
+        }
+        for (id, output) in ended_since_copy {
+            self.close_job_ended_since_copy(id, &output, now);
         }
         for id in unrecovered {
             self.kill_unrecovered(id, now);
@@ -204,6 +211,9 @@ impl Engine {
             }
             let app = self.jobs.next_app_id();
             self.jobs.insert_finished(Job::from_finished(job, app));
+        }
+        if let Some(market) = self.market.as_mut().filter(|market| market.accounts.is_ruling()) {
+            costs.into_values().for_each(|cost| market.costs.restore_leaving(cost));
         }
         for (id, name) in pending_kill_jobs {
             // All of them are expected.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::engine::core::Engine;
 use crate::engine::state::{ApplicationChange, RestoredApplication};
-use crate::market::{Consumer, MarketFact, Stamp};
+use crate::market::{Consumer, MarketFact};
 use crate::model::{ApplicationId, Now};
 
 /// Applications of earlier runs from the store.
@@ -16,8 +16,8 @@ pub struct RestoredApplications {
     pub last_start_ms: u64,
     /// Ids that were given out and not used: whose they are, and until when they are good, epoch ms.
     pub unused_ids: Vec<(ApplicationId, Arc<str>, i64)>,
-    /// The last signatures of users.
-    pub stamps: Vec<Stamp>,
+    /// The signatures that were used, and those that are forgotten.
+    pub stamps: Vec<ApplicationChange>,
 }
 
 // === impl RestoredApplications ===
@@ -25,9 +25,13 @@ pub struct RestoredApplications {
 impl RestoredApplications {
     /// The stamps of requests about applications, among all that are stored.
     #[must_use]
-    pub fn stamps_among(facts: &[MarketFact]) -> Vec<Stamp> {
+    pub fn stamps_among(facts: &[MarketFact]) -> Vec<ApplicationChange> {
+        let is_here = |consumer| matches!(consumer, Consumer::Application | Consumer::Secret);
         let stamps = facts.iter().filter_map(|fact| match fact {
-            MarketFact::Stamp(stamp) if stamp.consumer == Consumer::Application => Some(stamp.clone()),
+            MarketFact::Stamp(stamp) if is_here(stamp.consumer) => Some(ApplicationChange::Stamped(stamp.clone())),
+            MarketFact::StampsForgotten(forgotten) if is_here(forgotten.consumer) => {
+                Some(ApplicationChange::StampsForgotten(forgotten.clone()))
+            }
             _ => None,
         });
         stamps.collect()
@@ -45,11 +49,11 @@ impl Engine {
         }
         self.cluster.scheduler.set_slot_size(self.applications.settings.slot);
         self.cluster.scheduler.set_locality_delay(self.applications.settings.locality_delay);
-        for stamp in stamps {
-            self.applications.apply(&ApplicationChange::Stamped(stamp));
-        }
         let ids: Vec<ApplicationId> =
             applications.into_iter().map(|application| self.applications.restore(application, now)).collect();
+        for stamp in &stamps {
+            self.applications.restore_stamps(stamp);
+        }
         for id in ids {
             let needs_app = self
                 .applications

@@ -100,8 +100,11 @@ impl Engine {
 
     fn containers(&self) -> Containers<'_> {
         let mut all = Containers::default();
+        let most_ms = self.inspect().preemption_grace_ms();
+        // One that its owner ends with a longer grace can still be preempted, which shortens it.
+        let is_ending = |one: &&Container| one.kill.as_ref().is_some_and(|kill| kill.grace_ms <= most_ms);
         for application in self.applications.iter() {
-            let (ending, retained): (Vec<_>, Vec<_>) = application.live().partition(|one| one.kill.is_some());
+            let (ending, retained): (Vec<_>, Vec<_>) = application.live().partition(is_ending);
             all.ending.extend(ending);
             let group = self.applications.app(application.id()).and_then(|app| self.cluster.scheduler.group_of(app));
             let Some(group) = group else { continue };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::api::{MovedJob, SwitchPlan};
 use crate::engine::core::{Engine, PolicyConfig, Reply, SchedulerWish, SwitchReply, Wait};
-use crate::engine::state::{Effect, Fact, LogLevel, Round, SchedulerChoice};
+use crate::engine::state::{AuditEntry, Effect, Fact, LogLevel, Round, SchedulerChoice};
 use crate::model::Now;
 use crate::scheduler::{FifoOptions, GroupId, PolicyOptions};
 
@@ -55,6 +55,8 @@ impl Engine {
     fn switch_scheduler(&mut self, wish: SchedulerWish, plan: &SwitchPlan, now: Now) {
         let SchedulerWish { class, configured, by, policy, queues, .. } = wish;
         self.outbox.log_line(LogLevel::Warning, log_line(plan, &by));
+        let entry = AuditEntry::new("use-scheduler", &*by).with("scheduler", &plan.to).with("instead-of", &plan.from);
+        self.outbox.audit(entry.with("moved", plan.moves.len()));
         self.config.queues = queues;
         let is_other = std::mem::discriminant(&policy) != std::mem::discriminant(&self.config.policy);
         let before = &self.administration.choice;
@@ -93,8 +95,12 @@ impl Engine {
         if let Some(market) = &mut self.market {
             if self.config.policy.is_market() {
                 market.accounts.resume();
-            } else if let Some(fact) = market.accounts.suspend(now) {
-                self.outbox.record(Fact::Market(fact));
+                self.start_meter(now);
+            } else {
+                market.costs.forget_leaving();
+                if let Some(fact) = market.accounts.suspend(now) {
+                    self.outbox.record(Fact::Market(fact));
+                }
             }
         }
         self.regroup_jobs();

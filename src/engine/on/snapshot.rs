@@ -1,8 +1,8 @@
 //! The snapshot that the start page and the metrics show; a copy, so that a slow reader blocks nothing.
 
 use crate::api::SchedulerReport;
-use crate::engine::state::ApplicationTallies;
-use crate::model::{JobId, PerKind, Priority, RunState};
+use crate::engine::state::{ApplicationTallies, MeasuredUse};
+use crate::model::{Credits, JobId, PerKind, Priority, RunState};
 
 /// The cluster at one moment.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -39,6 +39,8 @@ pub struct ClusterSnapshot {
     pub containers: Option<ContainersSnapshot>,
     /// Price of the market at the last tick, as exact decimal; none unless a market rules.
     pub price: Option<String>,
+    /// Accounts and what moved; none without a market.
+    pub money: Option<MoneySnapshot>,
     /// The ruling policy with its groups and unfinished jobs.
     pub report: SchedulerReport,
     /// All queues, by name.
@@ -47,6 +49,17 @@ pub struct ClusterSnapshot {
     pub jobs: Vec<JobSnapshot>,
     /// All trackers, by name.
     pub trackers: Vec<TrackerSnapshot>,
+}
+
+/// Accounts of a market, whether it rules or not.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MoneySnapshot {
+    /// Queues with their balances.
+    pub balances: Vec<(String, Credits)>,
+    /// All that was ever issued.
+    pub issued: Credits,
+    /// All that was ever charged.
+    pub charged: Credits,
 }
 
 /// Applications and their containers.
@@ -60,6 +73,10 @@ pub struct ContainersSnapshot {
     pub declared_memory_mb: u64,
     /// Cores that they declare.
     pub declared_vcores: u64,
+    /// Memory and CPU time of live containers, as their workers measure them.
+    pub container_use: MeasuredUse,
+    /// The same of attempts of tasks.
+    pub attempt_use: MeasuredUse,
     /// Slots that live containers stand for.
     pub held_slots: u64,
     /// Containers that are wanted and not granted, items among them.

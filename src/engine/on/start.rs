@@ -22,6 +22,9 @@ impl Engine {
         let mut scheduler = Scheduler::new(config.policy.options());
         scheduler.topology_mut().set_levels(config.cache_levels);
         let market = config.market.map(|market| MarketState::new(Market::new(market, now.wall_ms)));
+        if market.is_some() {
+            scheduler.log_usage();
+        }
         let cluster = Cluster {
             nodes: match scheduler.launch_rules().counts_all_hosts {
                 true => NodeRegistry::counting_all_hosts(),
@@ -68,9 +71,13 @@ impl Engine {
             config,
         };
         engine.restore_market(&restored.market, now);
+        if restored.is_copy {
+            engine.forget_lost_signatures(now);
+        }
         engine.open_queues();
         engine.restore_applications(restored.applications, now);
         engine.restore_jobs(restored.jobs, restored.foreign_state, now);
+        engine.restore_meter(now);
         engine.follow_event_log(now);
         engine
     }

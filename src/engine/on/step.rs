@@ -22,6 +22,7 @@ impl Engine {
         self.charge_reservations(now);
         self.record_job_facts();
         self.settle_applications(now);
+        self.meter_held_slots(now);
         self.cancel_tokens_of_jobs(now);
         self.jobs.finished.schedule_retirement(self.config.limits.max_finished_tasks, now);
         let wait_for = match wait {
@@ -71,6 +72,10 @@ impl Engine {
             Event::ForeignJobFound(found) => self.on_foreign_job_found(*found, now),
             Event::HistoryWritten { id, path } => {
                 self.outbox.record(Fact::HistoryWritten { job: id, path, at_ms: now.wall_ms });
+                (Reply::Done, Wait::Nothing)
+            }
+            Event::UserCopySettled { id } => {
+                self.report_end(id);
                 (Reply::Done, Wait::Nothing)
             }
             Event::ForeignJobNotFound { id } => self.on_foreign_job_not_found(id),

@@ -9,7 +9,7 @@ use crate::mapreduce::{AcceptedJob, JobFact, JobSpec, SplitTable, job_bytes};
 use crate::market::{JobDenied, JobSignature};
 use crate::model::{JobId, Now};
 use crate::scheduler::NewApp;
-use crate::scheduler::constraint::{JobEstimate, TimedWork};
+use crate::scheduler::constraint::{JobEstimate, JobPlan, TimedWork};
 use crate::wire::file::{JOB_TOKEN_ALIAS, write_token_storage};
 use crate::wire::{Credentials, Encode, JobStatus, Text, Token, Writer, limits};
 
@@ -129,7 +129,12 @@ impl Engine {
         if let Err(refusal) = self.validate(&read, now) {
             return refuse(refusal);
         }
-        Arc::make_mut(&mut read.spec).is_signed = Some(self.ruling_market().is_some());
+        // The account that pays for an accepted job stays the same.
+        let is_signed = match self.config.accepts_recorded {
+            true => read.spec.payer().is_some(),
+            false => self.ruling_market().is_some(),
+        };
+        Arc::make_mut(&mut read.spec).is_signed = Some(is_signed);
         let token_file = token_file(&read);
         let accepted = AcceptedJob {
             id: read.id,
@@ -140,6 +145,7 @@ impl Engine {
             token_file: token_file.clone(),
             first_attempt: 0,
             estimate: JobEstimate::default(),
+            plan: None,
             job_xml: read.job_xml,
         };
         let real_user = read.caller.real_user;
@@ -170,6 +176,9 @@ impl Engine {
         self.check_task_count(spec)?;
         let live_tasks = self.jobs.live.tasks() + self.submissions.tasks();
         self.config.limits.check_room(id, spec, live_tasks)?;
+        if self.config.accepts_recorded {
+            return self.check_recorded(id, spec);
+        }
         let Some(market) = self.ruling_market() else {
             self.check_queue(&spec.queue, caller)?;
             self.check_pool(spec)?;
@@ -186,6 +195,15 @@ impl Engine {
         self.check_order_of(id, spec, now.wall_ms)
     }
 
+    /// What is asked of a job that was accepted before: its queue, unless a switch would keep it, and what the policy says.
+    fn check_recorded(&self, id: JobId, spec: &JobSpec) -> Result<(), Refusal> {
+        if !self.config.policy.keeps_queue(&spec.queue, &self.config.queues) {
+            return Err(unknown_queue(&spec.queue));
+        }
+        self.check_pool(spec)?;
+        self.check_policy(id, spec, None).map(drop)
+    }
+
     /// Validates a submission; the signature last, so that a job refused for another reason does not use it up.
     fn validate(&mut self, read: &ReadSubmission, now: Now) -> Result<(), Refusal> {
         let ReadSubmission { id, caller, spec, splits, signature, .. } = read;
@@ -193,6 +211,9 @@ impl Engine {
         check_split_count(*id, spec, splits)?;
         self.check_bytes(read)?;
         self.check_policy(*id, spec, self.timed_work(spec, splits, now.wall_ms))?;
+        if self.config.accepts_recorded {
+            return Ok(());
+        }
         let needs_signature = self.config.needs_signatures;
         let uses_signature = |market: &&mut MarketState| needs_signature || market.accounts.is_ruling();
         let Some(market) = self.market.as_mut().filter(uses_signature) else { return Ok(()) };
@@ -221,9 +242,17 @@ impl Engine {
 
     /// Refuses a job whose texts, splits and credentials exceed the memory limit.
     fn check_bytes(&self, read: &ReadSubmission) -> Result<(), Refusal> {
-        let Some(most) = self.config.limits.max_live_bytes else { return Ok(()) };
         let bytes = job_bytes(&read.spec, &read.splits, credentials_bytes(&read.credentials));
-        self.jobs.live.bytes().check_room(read.id, &read.spec.user, bytes, self.submissions.bytes(), most)
+        self.check_live_bytes(&read.id.to_string(), &read.spec.user, bytes).map_err(Refusal::Invalid)
+    }
+
+    /// Refuses what a user sent where it exceeds the memory limit, with all that is there of jobs and applications.
+    pub(super) fn check_live_bytes(&self, what: &str, user: &str, bytes: u64) -> Result<(), String> {
+        let Some(most) = self.config.limits.max_live_bytes else { return Ok(()) };
+        let of_applications = self.applications.live_bytes();
+        let own = of_applications.of(user);
+        let others = [(user, own), ("", of_applications.all().saturating_sub(own))];
+        self.jobs.live.bytes().check_room(what, user, bytes, self.submissions.bytes().chain(others), most)
     }
 
     /// Refuses a job whose files disagree or that has too many tasks.
@@ -251,22 +280,27 @@ impl Engine {
         self.check_submission(name, &queue.submit_acl, caller)
     }
 
-    /// Asks the policy whether it accepts the job now; without its work, what can be said by its job.xml.
-    fn check_policy(&self, id: JobId, spec: &JobSpec, deadline: Option<TimedWork>) -> Result<(), Refusal> {
-        let Some(group) = self.cluster.scheduler.group(&spec.queue) else { return Ok(()) };
+    /// Asks the policy whether it accepts the job now, and what keeps its deadline; without its work, what can be said by
+    /// its job.xml.
+    fn check_policy(&self, id: JobId, spec: &JobSpec, deadline: Option<TimedWork>) -> Result<Option<JobPlan>, Refusal> {
+        let Some(group) = self.cluster.scheduler.group(&spec.queue) else { return Ok(None) };
         let tasks = u64::from(spec.maps) + u64::from(spec.reduces);
         let app = NewApp { name: &id.to_string(), group, user: &spec.user, tasks, deadline };
         self.cluster.scheduler.check_new_app(&app).map_err(|error| Refusal::Invalid(error.to_string()))
     }
 
     pub(super) fn on_system_dir_written(&mut self, id: JobId) -> (Reply, Wait) {
-        let Some(PendingSubmission::Writing(accepted, real_user)) = self.submissions.remove(id) else {
+        let Some(PendingSubmission::Writing(mut accepted, real_user)) = self.submissions.remove(id) else {
             return refuse(Refusal::Invalid(format!("{id} is not being submitted")));
         };
         // Others may have been accepted since it was checked.
         let deadline = self.timed_work(&accepted.spec, &accepted.splits, accepted.submit_ms);
         let checked = self.check_policy(id, &accepted.spec, deadline);
-        match checked.and_then(|()| self.enter_job(accepted)) {
+        let entered = checked.and_then(|plan| {
+            accepted.plan = plan;
+            self.enter_job(accepted)
+        });
+        match entered {
             Ok(status) => {
                 if let Some(job) = self.jobs.get(id) {
                     let entry = AuditEntry::new("submit", &*job.spec.user).with("job", id);

@@ -34,7 +34,8 @@ impl Engine {
                 held,
             });
         }
-        let at_risk = find_at_risk(jobs, config.model, totals.slots, others, now.wall_ms.saturating_mul(1_000));
+        let at_risk =
+            find_at_risk(jobs, (config.model, config.slots), totals.slots, others, now.wall_ms.saturating_mul(1_000));
         let mut ids: Vec<JobId> =
             at_risk.into_iter().filter_map(|app| self.jobs.by_app(app).map(|job| job.id)).collect();
         ids.sort_unstable();

@@ -130,14 +130,12 @@ impl Engine {
                 of_group.pending[kind] = of_group.pending[kind].saturating_add(pending[kind]);
             }
         }
-        let last_tick = market.map_or(0, Market::tick_number);
         for (queue, applications) in self.queues_of_applications() {
             let of_group = uses.entry(group_of_application(policy, market, queue)).or_default();
             of_group.applications = of_group.applications.saturating_add(applications);
-            let ContainerUse { held, chargeable, wanted } = self.applications.containers_of_queue(queue, last_tick);
+            let ContainerUse { held, wanted } = self.applications.containers_of_queue(queue);
             let containers = &mut of_group.containers;
             containers.held = containers.held.saturating_add(held);
-            containers.chargeable = containers.chargeable.saturating_add(chargeable);
             containers.wanted = containers.wanted.saturating_add(wanted);
         }
         let due = due_slots(policy, market, &uses, sold_slots(&self.cluster.scheduler), now);
@@ -188,7 +186,7 @@ impl Engine {
         }
         match &wish.policy {
             PolicyConfig::Fifo(_) | PolicyConfig::Capacity { .. } | PolicyConfig::Constraint(_) => {
-                let lost = placements.iter().filter(|placed| !is_configured(placed.queue));
+                let lost = placements.iter().filter(|placed| !wish.policy.keeps_queue(placed.queue, &wish.queues));
                 let by_queue = jobs_by(lost.map(|placed| (placed.queue, placed.job.id)));
                 refusals.extend(by_queue.into_iter().map(|(queue, jobs)| SwitchRefusal::QueueMissing { queue, jobs }));
             }
@@ -212,7 +210,7 @@ impl Placement<'_> {
 
 /// A job keeps its queue if the configuration names it, or if the scheduler needs none.
 fn place<'a>(job: &'a Job, wish: &'a SchedulerWish, market: Option<&Market>) -> Placement<'a> {
-    let is_kept = !wish.policy.has_queues() || wish.queues.iter().any(|queue| queue.name == job.spec.queue);
+    let is_kept = wish.policy.keeps_queue(&job.spec.queue, &wish.queues);
     let target = wish.move_to.as_deref().filter(|_| !is_kept);
     let group = target.unwrap_or_else(|| group_name(&wish.policy, market, &job.spec, job.pool.as_deref()));
     Placement { job, queue: target.unwrap_or(&job.spec.queue), group }

@@ -62,7 +62,7 @@ impl Engine {
             user: job.spec.user.clone(),
             output: job.spec.output.clone(),
             submit_dir: job.spec.submit_dir.clone(),
-            is_over: job.is_over(),
+            is_over: job.is_end_reported(),
             is_in_store_alone: job.is_without_tasks(),
             attempts: Vec::new(),
             next: None,

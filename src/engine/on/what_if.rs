@@ -30,7 +30,7 @@ impl Engine {
         let config = self.deadline_config();
         let learned = |class| self.jobs.cost_histories.learned(class, &config.history);
         let history = question.class.as_ref().map(learned).unwrap_or_default();
-        let believed = JobEstimate { history, first_maps_us_per_mb: None }.costs(&config.default_costs);
+        let believed = JobEstimate { history, ..JobEstimate::default() }.costs(&config.default_costs);
         question.deadline.work(&question.input, question.reduces, &believed)
     }
 
@@ -45,11 +45,14 @@ impl Engine {
         let arrival_us = now.wall_ms.saturating_mul(1_000);
         let timed = TimedWork { work, arrival_us, now_us: arrival_us, deadline_us: deadline.due_us(now.wall_ms) };
         let WhatIf { assessment, earliest } = self.cluster.scheduler.what_if(&timed)?;
+        let plan = assessment.verdict.as_ref().ok();
         Some(WhatIfAnswer {
             schedulable: assessment.verdict.is_ok(),
             reason: assessment.verdict.err().map(|rejection| rejection.to_string()),
-            min_maps: assessment.needed_maps,
+            min_maps: plan.map(|plan| plan.maps).or(assessment.needed_maps),
             free_maps: assessment.free_maps,
+            promised_until_ms: assessment.promised_until_us.map(|until_us| until_us.div_euclid(1_000)),
+            planned_start_ms: plan.map(|plan| plan.start_us.saturating_sub(arrival_us).div_euclid(1_000)),
             reduces: *reduces,
             free_reduces: assessment.free_reduces,
             reduce_start_limit_ms: assessment.latest_reduce_start.us.div_euclid(1_000),

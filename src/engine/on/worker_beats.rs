@@ -58,10 +58,13 @@ impl Engine {
         let Some(place) = self.worker_place(id) else { return BeatReply::Refused(BeatRefusal::NotRegistered) };
         let (name, is_full) = (beat.tracker.clone(), beat.is_full);
         self.check_slot(&beat);
-        let notes = match self.applications.take_beat(beat, place, now) {
+        let mut notes = match self.applications.take_beat(beat, place, now) {
             Ok(notes) => notes,
             Err(NoFirstBeat) => return BeatReply::Refused(BeatRefusal::NoFirstBeat),
         };
+        if let Some(text) = notes.refused_use.take() {
+            self.outbox.log_line(LogLevel::Warning, text);
+        }
         self.pass_on_changes();
         let capability = self.applications.worker(&name).map(|worker| worker.capability);
         self.cluster.scheduler.set_bag(id, capability.map(|declared| self.raised_bag(id, declared)));

@@ -98,6 +98,7 @@ impl Engine {
             slots: tracker.reported_slots,
             // Who waits until nothing runs there must not overlook what has just been launched.
             used: if tracker.is_drained { self.slots_in_use(tracker) } else { tracker.busy },
+            containers: self.applications.containers_on(&tracker.name),
             since_ms: time_of(tracker.connected_mono_ms),
             last_seen_ms: time_of(tracker.last_seen_mono_ms),
             complaints: complaints.join("\n"),
@@ -118,6 +119,7 @@ fn absent(drain: &Drain) -> WorkerStatus {
         http: None,
         slots: PerKind::default(),
         used: PerKind::default(),
+        containers: 0,
         since_ms: None,
         last_seen_ms: None,
         complaints: String::new(),

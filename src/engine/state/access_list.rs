@@ -13,6 +13,8 @@ pub struct Caller {
     pub groups: Arc<[String]>,
     /// The user that acts for `user`, if another does (`hadoop.proxyuser.*`). Decides nothing.
     pub real_user: Option<Arc<str>>,
+    /// Whether a signature proves the role `admin` of the list of keys: an administrator of the cluster.
+    pub has_admin_role: bool,
 }
 
 // === impl Caller ===
@@ -20,7 +22,7 @@ pub struct Caller {
 impl Caller {
     /// A user without known groups.
     pub fn named(user: impl Into<Arc<str>>) -> Self {
-        Self { user: user.into(), groups: Arc::new([]), real_user: None }
+        Self { user: user.into(), groups: Arc::new([]), real_user: None, has_admin_role: false }
     }
 }
 

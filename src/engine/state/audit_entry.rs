@@ -20,6 +20,9 @@ pub struct AuditEntry {
     pub fields: Vec<(&'static str, String)>,
 }
 
+/// In place of a user, where a change does not show its author.
+pub const UNKNOWN_USER: &str = "-";
+
 // === impl AuditEntry ===
 
 impl AuditEntry {

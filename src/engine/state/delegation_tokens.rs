@@ -233,17 +233,36 @@ impl DelegationTokens {
         DelegationToken { identifier, until_ms, origin }
     }
 
-    /// Why this owner gets no further token from this host; none: it may have one.
-    pub fn lack_of_room(&self, owner: &str, origin: u128) -> Option<String> {
+    /// The token that must end before this owner gets a further one from this host: of the host, or of the host with the most, that of the
+    /// owner who has the most there, the oldest first; none: there is room. Names cost nothing, so the host stays served.
+    ///
+    /// # Errors
+    /// The owner has as many as a user may have; or all others are in use by jobs.
+    pub fn make_room(&self, owner: &str, origin: u128) -> Result<Option<i32>, String> {
         let count = |count: Option<&usize>| count.copied().unwrap_or(0);
         if count(self.of_owner.get(owner)) >= MAX_TOKENS.0 {
-            return Some(format!("{owner} has {} delegation tokens, which is the limit for a user", MAX_TOKENS.0));
+            return Err(format!("{owner} has {} delegation tokens, which is the limit for a user", MAX_TOKENS.0));
         }
-        if count(self.of_origin.get(&origin)) >= MAX_TOKENS.1 {
-            return Some(format!("{} delegation tokens were issued to your host, which is the limit", MAX_TOKENS.1));
+        let crowded = if count(self.of_origin.get(&origin)) >= MAX_TOKENS.1 {
+            Some(origin)
+        } else if self.tokens.len() >= MAX_TOKENS.2 {
+            self.of_origin.iter().max_by_key(|(_, count)| **count).map(|(origin, _)| *origin)
+        } else {
+            None
+        };
+        let Some(crowded) = crowded else { return Ok(None) };
+        let unused = |(sequence, token): &(&i32, &DelegationToken)| {
+            token.origin == crowded && !self.uses.contains_key(*sequence)
+        };
+        let mut of_owners = BTreeMap::<&str, (usize, i32)>::new();
+        for (sequence, token) in self.tokens.iter().filter(unused) {
+            of_owners.entry(&token.identifier.owner).or_insert((0, *sequence)).0 += 1;
         }
-        (self.tokens.len() >= MAX_TOKENS.2)
-            .then(|| format!("there are {} delegation tokens, which is the limit", MAX_TOKENS.2))
+        // Of equal owners, the one whose first token is the oldest.
+        let greediest = of_owners.into_values().max_by_key(|(count, first)| (*count, std::cmp::Reverse(*first)));
+        let all_used =
+            || format!("{} delegation tokens of your host are in use by jobs, which is the limit", MAX_TOKENS.1);
+        greediest.map(|(_, first)| Some(first)).ok_or_else(all_used)
     }
 
     /// Whether a token with exactly this identifier is in force.

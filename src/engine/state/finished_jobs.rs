@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use crate::model::{JobId, Now, TrackerId, Violations, lower};
+use crate::model::{EndNotification, JobId, Now, TrackerId, Violations, lower};
 
 /// Delay before retirement, ms: the ends of the jobs must be durable by then.
 const RETIREMENT_PAUSE_MS: u64 = 1_000;
@@ -19,6 +19,24 @@ pub struct FinishedJobs {
     /// When to retire next, while there are too many tasks; ms of the monotonic clock.
     retirement_due_mono_ms: Option<u64>,
     pending_kill_jobs: BTreeMap<JobId, PendingKillJob>,
+    withheld_ends: BTreeMap<JobId, WithheldEnd>,
+}
+
+/// The end of a job that is not reported yet.
+#[derive(Debug, Default)]
+struct WithheldEnd {
+    notification: Option<EndNotification>,
+    /// Forget the job once it is reported.
+    forget_when_reported: bool,
+}
+
+/// The end of a job may be reported.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReportedEnd {
+    /// What announces it.
+    pub notification: Option<EndNotification>,
+    /// Whether the job must be forgotten now.
+    pub forget: bool,
 }
 
 /// Trackers that have not acknowledged KILL_JOB of a completed job.
@@ -65,12 +83,24 @@ impl FinishedJobs {
         let count = self.order.len().saturating_sub(most);
         let mut forgotten = Vec::new();
         for oldest in self.order.drain(..count) {
-            match self.pending_kill_jobs.get_mut(&oldest) {
-                Some(pending) => pending.forget_when_acknowledged = true,
-                None => forgotten.push(oldest),
+            match (self.pending_kill_jobs.get_mut(&oldest), self.withheld_ends.get_mut(&oldest)) {
+                (Some(pending), _) => pending.forget_when_acknowledged = true,
+                (None, Some(withheld)) => withheld.forget_when_reported = true,
+                (None, None) => forgotten.push(oldest),
             }
         }
         forgotten
+    }
+
+    /// Keeps the end of a job that has just completed from being reported, with what announces it.
+    pub fn withhold_end(&mut self, id: JobId, notification: Option<EndNotification>) {
+        self.withheld_ends.insert(id, WithheldEnd { notification, forget_when_reported: false });
+    }
+
+    /// The end of a job may be reported; none if it is already.
+    pub fn report_end(&mut self, id: JobId) -> Option<ReportedEnd> {
+        let WithheldEnd { notification, forget_when_reported } = self.withheld_ends.remove(&id)?;
+        Some(ReportedEnd { notification, forget: forget_when_reported })
     }
 }
 
@@ -89,8 +119,11 @@ impl FinishedJobs {
         if !pending.trackers.is_empty() {
             return None;
         }
-        let forget = pending.forget_when_acknowledged;
+        let mut forget = pending.forget_when_acknowledged;
         self.pending_kill_jobs.remove(&id);
+        if let Some(withheld) = self.withheld_ends.get_mut(&id) {
+            withheld.forget_when_reported = std::mem::take(&mut forget);
+        }
         Some(KillJobDone { forget })
     }
 

@@ -17,6 +17,8 @@ pub struct ForeignState {
     pub jobs: BTreeSet<JobId>,
     /// The state was restored from a backup: trackers may run attempts that it does not contain.
     pub is_copy: bool,
+    /// Jobs of such a backup whose files are gone, since they ended after it was made, each with what is known of its output.
+    pub ended_since_copy: BTreeMap<JobId, String>,
 }
 
 /// A job that another JobTracker accepted.

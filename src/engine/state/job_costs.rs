@@ -1,15 +1,15 @@
-//! Costs of jobs: each tick distributes what a queue pays for maps and reduces over its jobs in whole slots, in the
-//! order of submission, at the rate of the charge. What it pays for containers is laid on its applications.
+//! Costs of jobs: what the ticks have laid on each of the charges of its queue.
 //!
-//! Invariant: the charges of a queue's jobs and applications sum to the charge of the queue, exactly. Completed jobs
-//! count while attempts of theirs hold slots.
+//! Invariant: with those of applications they sum to what queues were charged, exactly. A job that leaves memory before
+//! what it has held is charged keeps its cost until it is.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
+
+use rustc_hash::FxHashMap;
 
 use crate::mapreduce::Job;
-use crate::market::{Charge, Tick};
-use crate::model::{Credits, JobId, Kind, PerKind};
-use crate::scheduler::{AppId, Scheduler};
+use crate::market::{LaidCharge, Meter, SlotHolder, Tick};
+use crate::model::{Credits, JobId, PerKind};
 
 /// The cost of a job so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,27 +18,35 @@ pub struct JobCost {
     pub job: JobId,
     /// The total.
     pub cost: Credits,
-    /// Charged slots, summed over intervals.
-    pub slots: PerKind<u64>,
-}
-
-/// The order of a job within its queue: submission time, epoch ms, and scheduler id.
-type Place = (i64, AppId);
-
-/// A job that may hold slots.
-#[derive(Debug)]
-struct Holder {
-    cost: JobCost,
-    is_completed: bool,
+    /// What it has held in intervals that were charged, slot-milliseconds.
+    pub slot_ms: PerKind<u64>,
+    /// Slots that it was charged for before charges went by time, summed over intervals.
+    pub sampled_slots: PerKind<u64>,
 }
 
 /// Costs of all jobs in memory.
 #[derive(Debug, Default)]
 pub struct JobCosts {
-    /// By account and order: live jobs, and completed ones that may still hold slots.
-    holders: BTreeMap<String, BTreeMap<Place, Holder>>,
-    /// Completed jobs without slots.
-    completed: BTreeMap<JobId, JobCost>,
+    /// Looked up, never iterated.
+    costs: FxHashMap<JobId, JobCost>,
+    /// Those that have left memory and may still be charged.
+    leaving: BTreeSet<JobId>,
+}
+
+// === impl JobCost ===
+
+impl JobCost {
+    fn nothing(job: JobId) -> Self {
+        let (slot_ms, sampled_slots) = (PerKind::default(), PerKind::default());
+        JobCost { job, cost: Credits::ZERO, slot_ms, sampled_slots }
+    }
+
+    fn add(&mut self, charge: &LaidCharge) {
+        // No overflow: no job costs more than its queue ever had, far below the range.
+        self.cost = Credits::from_units(self.cost.units() + charge.amount.units());
+        let PerKind { map, reduce } = charge.slot_ms.slots();
+        self.slot_ms = PerKind::new(self.slot_ms.map.saturating_add(map), self.slot_ms.reduce.saturating_add(reduce));
+    }
 }
 
 // === impl JobCosts ===
@@ -46,126 +54,72 @@ pub struct JobCosts {
 impl JobCosts {
     /// Adds a new job, if an account pays for it.
     pub fn open(&mut self, job: &Job) {
-        let Some(payer) = job.spec.payer() else { return };
-        let cost = JobCost { job: job.id, cost: Credits::ZERO, slots: PerKind::default() };
-        let queue = self.holders.entry(payer.to_owned()).or_default();
-        queue.insert((job.submit_ms, job.app), Holder { cost, is_completed: false });
+        if job.spec.payer().is_some() {
+            self.costs.insert(job.id, JobCost::nothing(job.id));
+        }
     }
 
     /// Restores an unfinished job with its cost.
     pub fn reopen(&mut self, job: &Job, cost: Option<JobCost>) {
         self.open(job);
-        let queue = job.spec.payer().and_then(|payer| self.holders.get_mut(payer));
-        let holder = queue.and_then(|queue| queue.get_mut(&(job.submit_ms, job.app)));
-        if let Some((holder, cost)) = holder.zip(cost) {
-            holder.cost = cost;
+        if let Some((known, cost)) = self.costs.get_mut(&job.id).zip(cost) {
+            *known = cost;
         }
     }
 
     /// Restores a job that completed before a restart, with its cost.
     pub fn restore_completed(&mut self, job: JobId, cost: Option<JobCost>) {
-        let nothing = JobCost { job, cost: Credits::ZERO, slots: PerKind::default() };
-        self.completed.insert(job, cost.unwrap_or(nothing));
+        self.costs.insert(job, cost.unwrap_or(JobCost::nothing(job)));
     }
 
-    /// Marks a job as completed; it may hold slots for a while.
-    pub fn on_job_completed(&mut self, job: &Job, scheduler: &Scheduler) {
-        let Some(payer) = job.spec.payer() else { return };
-        let Some(queue) = self.holders.get_mut(payer) else { return };
-        let place = (job.submit_ms, job.app);
-        if let Some(holder) = queue.get_mut(&place) {
-            holder.is_completed = true;
-        }
-        if scheduler.app_running(job.app) == PerKind::default() {
-            let cost = queue.remove(&place).map(|holder| (job.id, holder.cost));
-            self.completed.extend(cost);
-        }
-        if queue.is_empty() {
-            self.holders.remove(payer);
-        }
+    /// Restores the cost of a job that is not in memory and will be charged at the next tick.
+    pub fn restore_leaving(&mut self, cost: JobCost) {
+        self.leaving.insert(cost.job);
+        self.costs.insert(cost.job, cost);
     }
 
-    /// Removes a job that leaves memory.
-    pub fn forget(&mut self, job: &Job) {
-        self.completed.remove(&job.id);
-        let Some(payer) = job.spec.payer() else { return };
-        let Some(queue) = self.holders.get_mut(payer) else { return };
-        queue.remove(&(job.submit_ms, job.app));
-        if queue.is_empty() {
-            self.holders.remove(payer);
+    /// Removes a job that leaves memory: while the market rules, once no tick will charge it any more.
+    pub fn forget(&mut self, job: &Job, is_ruling: bool) {
+        if is_ruling {
+            self.leaving.insert(job.id);
+        } else {
+            self.costs.remove(&job.id);
         }
     }
 
     /// The cost of a job.
     pub fn of(&self, job: &Job) -> Option<&JobCost> {
-        let queue = job.spec.payer().and_then(|payer| self.holders.get(payer));
-        let holder = queue.and_then(|queue| queue.get(&(job.submit_ms, job.app)));
-        holder.map(|holder| &holder.cost).or_else(|| self.completed.get(&job.id))
+        self.costs.get(&job.id)
     }
 
-    /// The cost of a job once the charge for the interval that closes is distributed.
-    pub fn after(&self, queue: &str, place: (i64, AppId), charge: &Charge, scheduler: &Scheduler) -> Credits {
-        let mut left = charge.used.slots();
-        for (other, Holder { cost, .. }) in self.holders.get(queue).into_iter().flatten() {
-            let held = scheduler.app_usage(other.1);
-            let paid = Kind::ALL.map(|kind| held[kind].min(left[kind]));
-            if *other == place {
-                let slots: i128 = paid.iter().map(|slots| i128::from(*slots)).sum();
-                return Credits::from_units(cost.cost.units() + charge.rate.units() * slots);
-            }
-            Kind::ALL.into_iter().zip(paid).for_each(|(kind, paid)| left[kind] -= paid);
-        }
-        Credits::ZERO
+    /// The cost of a job in units, if it has any.
+    pub fn units_of(&self, job: JobId) -> i128 {
+        self.costs.get(&job).map_or(0, |cost| cost.cost.units())
     }
 
-    /// Distributes the charges of a tick over jobs by the slots that they hold now. Returns the charged jobs.
-    pub fn charge(&mut self, tick: &Tick, scheduler: &Scheduler) -> Vec<JobCost> {
+    /// Adds what a tick has laid on jobs. Returns the charged ones.
+    pub fn charge(&mut self, tick: &Tick, meter: &Meter) -> Vec<JobCost> {
         let mut charged = Vec::new();
-        // Both are sorted by name.
-        let mut queues = self.holders.iter_mut().peekable();
-        for queue_tick in tick.queue_ticks.iter().filter(|queue_tick| queue_tick.charge.amount() > Credits::ZERO) {
-            let name = queue_tick.queue.as_str();
-            while queues.next_if(|(queue, _)| queue.as_str() < name).is_some() {}
-            let Some((_, holders)) = queues.next_if(|(queue, _)| queue.as_str() == name) else { continue };
-            let (left, done) = distribute_charge(&queue_tick.charge, holders, scheduler, &mut charged);
-            debug_assert_eq!(left, PerKind::default(), "slots of {name} are held by none of its jobs");
-            let done = done.iter().filter_map(|place| holders.remove(place));
-            self.completed.extend(done.map(|holder| (holder.cost.job, holder.cost)));
-        }
-        charged
-    }
-}
-
-/// Distributes one queue's charge over its jobs. Returns the slots that none of them holds, and the completed jobs that
-/// hold none.
-fn distribute_charge(
-    charge: &Charge,
-    holders: &mut BTreeMap<Place, Holder>,
-    scheduler: &Scheduler,
-    charged: &mut Vec<JobCost>,
-) -> (PerKind<u32>, Vec<Place>) {
-    let mut left = charge.used.slots();
-    let mut done = Vec::new();
-    for (place, Holder { cost, is_completed }) in holders {
-        if left == PerKind::default() {
-            break;
-        }
-        let held = scheduler.app_usage(place.1);
-        if *is_completed && held == PerKind::default() {
-            done.push(*place);
-        }
-        let mut paid = 0;
-        for kind in Kind::ALL {
-            let slots = held[kind].min(left[kind]);
-            left[kind] -= slots;
-            cost.slots[kind] += u64::from(slots);
-            paid += i128::from(slots);
-        }
-        if paid > 0 {
-            // No overflow: no job costs more than its queue ever had, far below the range.
-            cost.cost = Credits::from_units(cost.cost.units() + charge.rate.units() * paid);
+        for charge in &tick.laid {
+            let SlotHolder::Job(job) = charge.holder else { continue };
+            let cost = self.costs.entry(job).or_insert_with(|| JobCost::nothing(job));
+            cost.add(charge);
             charged.push(*cost);
         }
+        self.leaving.retain(|job| {
+            let may_be_charged = meter.may_charge(SlotHolder::Job(*job));
+            if !may_be_charged {
+                self.costs.remove(job);
+            }
+            may_be_charged
+        });
+        charged
     }
-    (left, done)
+
+    /// No tick charges any more: another scheduler rules.
+    pub fn forget_leaving(&mut self) {
+        for job in std::mem::take(&mut self.leaving) {
+            self.costs.remove(&job);
+        }
+    }
 }

@@ -1,13 +1,12 @@
-//! Memory of unfinished jobs beside their tasks: texts, splits, credentials.
+//! Memory that users take: texts, splits and credentials of unfinished jobs; all that applications have sent and that is
+//! kept for them.
 
 use std::collections::BTreeMap;
 
-use crate::model::{JobId, Violations, lower};
+use crate::model::{Violations, lower};
 
-use super::refusal::Refusal;
-
-/// Bytes of all unfinished jobs, and by user; no entry for users without any.
-#[derive(Debug, Default)]
+/// Bytes of all that is unfinished of one kind, and by user; no entry for users without any.
+#[derive(Debug, Default, PartialEq, Eq)]
 pub struct LiveBytes {
     all: u64,
     by_user: BTreeMap<String, u64>,
@@ -19,8 +18,11 @@ const PARTS_FOR_A_USER: u64 = 2;
 // === impl LiveBytes ===
 
 impl LiveBytes {
-    /// Adds an accepted job.
+    /// Adds what a user sent.
     pub fn add(&mut self, user: &str, bytes: u64) {
+        if bytes == 0 {
+            return;
+        }
         self.all = self.all.saturating_add(bytes);
         match self.by_user.get_mut(user) {
             Some(sum) => *sum = sum.saturating_add(bytes),
@@ -28,8 +30,11 @@ impl LiveBytes {
         }
     }
 
-    /// Removes a completed job.
+    /// Removes what is over.
     pub fn remove(&mut self, user: &str, bytes: u64, violations: &mut Violations) {
+        if bytes == 0 {
+            return;
+        }
         lower(&mut self.all, bytes, violations);
         if let Some(sum) = self.by_user.get_mut(user) {
             lower(sum, bytes, violations);
@@ -39,33 +44,44 @@ impl LiveBytes {
         }
     }
 
-    /// Refuses a job of `bytes` that exceeds the limit of its user or of all, `most`. `pending`: pending submissions,
-    /// by user.
+    /// All of it.
+    pub fn all(&self) -> u64 {
+        self.all
+    }
+
+    /// What a user has of it.
+    pub fn of(&self, user: &str) -> u64 {
+        self.by_user.get(user).copied().unwrap_or(0)
+    }
+
+    /// Refuses `bytes` more that exceed the limit of their user or of all, `most`. `others`: what counts beside, by user.
+    ///
+    /// # Errors
+    /// Why, in words.
     pub fn check_room<'a>(
         &self,
-        id: JobId,
+        what: &str,
         user: &str,
         bytes: u64,
-        pending: impl Iterator<Item = (&'a str, u64)>,
+        others: impl Iterator<Item = (&'a str, u64)>,
         most: u64,
-    ) -> Result<(), Refusal> {
-        let mut all = self.all;
-        let mut own = self.by_user.get(user).copied().unwrap_or(0);
-        for (whose, bytes) in pending {
+    ) -> Result<(), String> {
+        let (mut all, mut own) = (self.all, self.of(user));
+        for (whose, bytes) in others {
             all = all.saturating_add(bytes);
             own = own.saturating_add(if whose == user { bytes } else { 0 });
         }
         let for_a_user = most / PARTS_FOR_A_USER;
         let (holder, taken, limit) = if own.saturating_add(bytes) > for_a_user {
-            ("jobs of its user", own, for_a_user)
+            ("of its user", own, for_a_user)
         } else if all.saturating_add(bytes) > most {
-            ("jobs of all users", all, most)
+            ("of all users", all, most)
         } else {
             return Ok(());
         };
-        Err(Refusal::Invalid(format!(
-            "{id} takes {bytes} bytes of memory for texts, splits and credentials, and {holder} that are not over take \
-             {taken}; the limit is {limit} (jobtracker.max-job-bytes is {most}): try again when some are over"
-        )))
+        Err(format!(
+            "{what} takes {bytes} bytes of memory, and jobs and applications {holder} that are not over take {taken}; the \
+             limit is {limit} (jobtracker.max-job-bytes is {most}): try again when some are over"
+        ))
     }
 }

@@ -2,10 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use crate::market::Market;
+use rustc_hash::FxHashMap;
+
+use crate::market::{Market, SlotHolder};
 use crate::model::JobId;
+use crate::scheduler::{AppId, UsageChange};
 
 use super::job_costs::JobCosts;
+use super::long_housekeeping::LongHousekeeping;
 use super::order_standing::OrderStanding;
 
 /// Accounts and costs of jobs.
@@ -17,6 +21,11 @@ pub struct MarketState {
     pub budgets_changed: bool,
     /// Orders that the last tick has looked at.
     pub standings: BTreeMap<JobId, OrderStanding>,
+    pub housekeeping: LongHousekeeping,
+    /// What apps of the scheduler are to the meter. A job that was forgotten may still hold slots.
+    pub holders: FxHashMap<AppId, SlotHolder>,
+    /// Empty between two steps: kept for its room.
+    pub usage_changes: Vec<UsageChange>,
 }
 
 // === impl MarketState ===
@@ -24,6 +33,14 @@ pub struct MarketState {
 impl MarketState {
     /// A market without costs.
     pub fn new(accounts: Market) -> Self {
-        Self { accounts, costs: JobCosts::default(), budgets_changed: false, standings: BTreeMap::new() }
+        Self {
+            accounts,
+            costs: JobCosts::default(),
+            budgets_changed: false,
+            standings: BTreeMap::new(),
+            housekeeping: LongHousekeeping::default(),
+            holders: FxHashMap::default(),
+            usage_changes: Vec::new(),
+        }
     }
 }

@@ -12,6 +12,7 @@ mod event_lines;
 mod fact;
 mod finished_jobs;
 mod foreign_recovery;
+mod fresh_trackers;
 mod host_faults;
 mod job_costs;
 mod job_summary;
@@ -20,6 +21,7 @@ mod launching;
 mod limits;
 mod live_bytes;
 mod live_jobs;
+mod long_housekeeping;
 mod market_state;
 mod order_standing;
 mod outbox;
@@ -38,11 +40,11 @@ pub use access_list::{Caller, allows, names_groups, written};
 pub use applications::{
     Application, ApplicationChange, ApplicationRefusal, ApplicationTallies, Applications, BeatNotes, BodyFault,
     CallResult, Container, ContainerCost, ContainerNode, ContainerSettings, ContainerTotals, EndClass, GrantSource,
-    Headroom, ItemStanding, ItemTrouble, Items, ItemsError, Kill, Launched, LoweredRows, Master, NewApplication,
-    NoFirstBeat, ReportTerms, RequestRow, RestoredApplication, Standing, SubmittedApplication, TakenIn, TypeLaunch,
-    UNUSED_ID_MS, WantedContainers, WorkerPlace, report_stored,
+    Headroom, ItemStanding, ItemTrouble, Items, ItemsError, Kill, LastReport, Launched, LoweredRows, Master,
+    MeasuredUse, NewApplication, NoFirstBeat, ReportTerms, RequestRow, RestoredApplication, RowPage, STEP_BYTES,
+    Standing, SubmittedApplication, TakenIn, TypeLaunch, UNUSED_ID_MS, WantedContainers, WorkerPlace, report_stored,
 };
-pub use audit_entry::AuditEntry;
+pub use audit_entry::{AuditEntry, UNKNOWN_USER};
 pub use cluster::Cluster;
 pub use cost_histories::{ClassCosts, CostHistories};
 pub use delegation_tokens::{
@@ -53,8 +55,10 @@ pub use drains::{Drain, Drains, MAX_DRAINS};
 pub use effect::{Effect, LogLevel};
 pub use event_lines::EventLines;
 pub use fact::Fact;
-pub use finished_jobs::KillJobDone;
+pub use finished_jobs::{KillJobDone, ReportedEnd};
 pub use foreign_recovery::{ForeignJob, ForeignRecovery, ForeignState};
+#[cfg(test)]
+pub use fresh_trackers::NAMES_OF_CONNECTION;
 pub use host_faults::{ClusterSize, FaultConfig, HostFaults};
 pub use job_costs::{JobCost, JobCosts};
 pub use job_summary::JobSummary;

@@ -64,6 +64,15 @@ impl Round {
         true
     }
 
+    /// The same, but it is due again one interval from now, however late it is.
+    pub fn begin_spaced_when_due(&mut self, now: Now) -> bool {
+        let is_due = now.mono_ms >= self.due_mono_ms;
+        if is_due {
+            self.due_mono_ms = now.mono_ms.saturating_add(self.interval_ms);
+        }
+        is_due
+    }
+
     /// When it is due, ms of the monotonic clock; `u64::MAX`: never.
     pub fn due_mono_ms(&self) -> u64 {
         self.due_mono_ms
@@ -86,6 +95,14 @@ mod tests {
         assert!(!round.begin_when_due(at(150)));
         assert!(round.begin_when_due(at(575)));
         assert_eq!(round.due_mono_ms(), 650);
+    }
+
+    #[test]
+    fn a_round_that_begins_spaced_is_due_one_interval_after_a_late_one() {
+        let mut round = Round::every(Some(100), at(50));
+        assert!(round.begin_spaced_when_due(at(575)));
+        assert!(!round.begin_spaced_when_due(at(674)));
+        assert_eq!(round.due_mono_ms(), 675);
     }
 
     #[test]

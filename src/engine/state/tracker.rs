@@ -37,6 +37,8 @@ pub struct Tracker {
     pub connected_mono_ms: u64,
     /// It registered on `connection` under a name that was free.
     pub is_introduced: bool,
+    /// It has run something, or said so.
+    pub has_run: bool,
     pub last_seen_mono_ms: u64,
     /// The response id of the last answer.
     pub response_id: i16,
@@ -127,6 +129,7 @@ impl Tracker {
             address: None,
             connected_mono_ms: 0,
             is_introduced: false,
+            has_run: false,
             last_seen_mono_ms: 0,
             response_id: 0,
             last_answer: LastAnswer::Idle(0),

@@ -8,6 +8,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::model::{Kind, Now, PerKind, TrackerId, Violations, lower, raise};
 
 use super::drains::Drains;
+use super::fresh_trackers::FreshTrackers;
 use super::presences::Presences;
 use super::tracker::Tracker;
 use super::tracker_connection::HeartbeatSender;
@@ -25,6 +26,8 @@ pub struct Trackers {
     /// The same, for whatever visits all trackers.
     sorted: BTreeMap<Arc<str>, TrackerId>,
     busy_slots: PerKind<u64>,
+    /// Those that have never run anything.
+    pub fresh: FreshTrackers,
     // Open connections on which heartbeats came; never iterated.
     connections: FxHashSet<u64>,
     /// What the store believes of them.
@@ -58,6 +61,7 @@ impl Trackers {
     pub fn remove(&mut self, id: TrackerId, violations: &mut Violations) -> Option<Tracker> {
         self.set_busy(id, PerKind::default(), violations);
         let tracker = self.by_id.remove(&id)?;
+        self.fresh.remove(id);
         self.ids.remove(&tracker.name);
         self.sorted.remove(&tracker.name);
         Some(tracker)
@@ -161,6 +165,18 @@ impl Trackers {
             tracker.address = address;
             tracker.connected_mono_ms = now.mono_ms;
             tracker.is_introduced = false;
+        }
+        if !tracker.has_run {
+            self.fresh.insert(id, connection, tracker.address);
+        }
+    }
+
+    /// The tracker runs something.
+    pub fn mark_run(&mut self, id: TrackerId) {
+        if let Some(tracker) = self.by_id.get_mut(&id)
+            && !std::mem::replace(&mut tracker.has_run, true)
+        {
+            self.fresh.remove(id);
         }
     }
 

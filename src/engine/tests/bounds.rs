@@ -190,12 +190,15 @@ fn memory_of_jobs_is_bounded_for_each_user_and_in_all_and_given_back() {
     cluster.engine.config.limits.max_live_bytes = Some(95 << 10);
     let ids: Vec<_> = (0..2).map(|_| cluster.submit(heavy("alice")).expect("34 of 47 KiB")).collect();
     let text = cluster.submit(heavy("alice")).unwrap_err().to_string();
-    assert!(text.contains("jobs of its user") && text.contains("jobtracker.max-job-bytes is 97280"), "{text}");
+    assert!(
+        text.contains("jobs and applications of its user") && text.contains("jobtracker.max-job-bytes is 97280"),
+        "{text}"
+    );
     for user in ["bob", "bob", "carol"] {
         cluster.submit(heavy(user)).expect("others have room");
     }
     let text = cluster.submit(heavy("dave")).unwrap_err().to_string();
-    assert!(text.contains("jobs of all users"), "{text}");
+    assert!(text.contains("jobs and applications of all users"), "{text}");
     for id in ids {
         cluster.step(Event::KillJob { id, caller: Caller::named("alice") });
     }
@@ -254,21 +257,42 @@ fn registering_asks_for_a_rack_once_and_looks_at_no_other_tracker() {
 }
 
 #[test]
-fn a_tracker_that_there_is_no_room_for_is_not_ended_and_registers_when_there_is() {
+fn at_the_limit_a_tracker_that_never_ran_anything_gives_way_and_one_that_did_does_not() {
     let mut cluster = Cluster::new(fifo());
     cluster.engine.config.limits.max_trackers = 2;
     for index in 0..3 {
         cluster.add_tracker(&format!("h{index}"), 1, 1);
         let (response, _) = cluster.beat(index, |_| Fate::Hang);
-        assert_eq!((response.actions.len(), response.interval_ms >= 10_000), (0, index == 2));
+        assert!(response.interval_ms < 10_000, "an operator can add a machine at any time");
     }
     assert_eq!(cluster.engine.trackers.len(), 2);
-    let (response, _) = cluster.beat(2, |_| Fate::Hang);
+    let (response, _) = cluster.beat(0, |_| Fate::Hang);
+    assert_eq!(response.actions, [Action::ReinitTracker], "the oldest has lost its place");
+    cluster.submit(spec("alice", "default", 8, 0)).unwrap();
+    for _ in 0..6 {
+        [1, 2].into_iter().for_each(|index| drop(cluster.beat(index, |_| Fate::Succeed)));
+    }
+    cluster.add_tracker("h3", 1, 1);
+    let (response, _) = cluster.beat(3, |_| Fate::Hang);
+    assert_eq!((response.actions.len(), response.interval_ms >= 10_000), (0, true), "it is not ended, and comes again");
+    let (response, _) = cluster.beat(3, |_| Fate::Hang);
     assert_eq!(response.actions, [Action::ReinitTracker]);
     cluster.pass_ms(700_000);
     cluster.timer();
-    cluster.beat(2, |_| Fate::Hang);
+    cluster.beat(3, |_| Fate::Hang);
     assert_eq!(cluster.engine.trackers.len(), 1, "the others were silent for too long");
+}
+
+/// Names cost a caller nothing.
+#[test]
+fn one_connection_speaks_for_a_few_names_that_run_nothing() {
+    let mut cluster = Cluster::new(fifo());
+    for index in 0..40 {
+        cluster.add_tracker(&format!("h{index}"), 1, 1);
+        let request = cluster.request(index);
+        cluster.step(Event::Heartbeat { request, connection: 7, address: None });
+    }
+    assert_eq!(cluster.engine.trackers.len(), crate::engine::state::NAMES_OF_CONNECTION);
 }
 
 #[test]

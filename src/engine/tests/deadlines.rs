@@ -7,10 +7,11 @@ use crate::fake_tracker::Role;
 use crate::mapreduce::JobSpec;
 use crate::model::{JobId, Kind, RunState};
 use crate::scheduler::constraint::{
-    ConstraintConfig, DeadlineChange, DeadlineSpec, Due, InputVolume, KeySpread, NewDeadline, OnMissed, StatedCost,
+    Admission, ConstraintConfig, DeadlineChange, DeadlineSpec, Due, InputVolume, KeySpread, NewDeadline, OnMissed,
+    StatedCost,
 };
 
-use super::cluster::{Cluster, FakeTask, Fate, fifo, spec};
+use super::cluster::{Cluster, FakeTask, Fate, advance, fifo, spec};
 use super::scheduler_report::why;
 use super::scheduler_switch::{done, wish};
 
@@ -70,12 +71,96 @@ fn a_deadline_that_cannot_be_kept_is_refused_at_the_submission_and_leaves_nothin
         refusal.contains("rejected by the constraint scheduler: deadline 19.0 s needs 5 map slots, 4 free"),
         "{refusal}"
     );
-    assert!(refusal.ends_with("earliest feasible deadline now 20.1 s"), "{refusal}");
+    assert!(refusal.ends_with("earliest feasible deadline now 20.0 s"), "{refusal}");
     assert_eq!(cluster.engine.jobs.iter().count(), jobs);
     cluster.submit(due(8, 0, 21_000)).unwrap();
-    let refusal = cluster.submit(due(1, 0, 60_000)).unwrap_err().to_string();
+    let refusal = cluster.submit(due(1, 0, 25_000)).unwrap_err().to_string();
     assert!(refusal.contains("needs 1 map slots, 0 free"), "{refusal}");
     cluster.submit(spec("bob", "default", 4, 0)).unwrap();
+}
+
+#[test]
+fn a_plan_that_starts_later_is_said_everywhere_and_stays_over_restarts() {
+    let mut cluster = cluster(ConstraintConfig::default());
+    cluster.submit(due(8, 0, 21_000)).unwrap();
+    let question = DeadlineQuestion {
+        deadline: due(4, 0, 70_000).deadline.unwrap(),
+        input: InputVolume::in_equal_splits(0, 4),
+        are_maps_known: true,
+        reduces: 0,
+        class: None,
+    };
+    let answer = cluster.engine.what_if(&question, cluster.now).unwrap();
+    assert_eq!((answer.min_maps, answer.free_maps, answer.schedulable), (Some(1), 0, true), "{answer:?}");
+    let until_ms = answer.promised_until_ms.unwrap() - cluster.now.wall_ms;
+    assert!((10_000..=20_000).contains(&until_ms), "{answer:?}");
+    assert_eq!(answer.planned_start_ms, Some(until_ms), "{answer:?}");
+    let id = cluster.submit(due(4, 0, 70_000)).unwrap();
+    let plan = |cluster: &Cluster| report(cluster, id).split_once("). ").map(|(_, plan)| plan.to_owned()).unwrap();
+    let before = plan(&cluster);
+    assert!(before.starts_with("Maps 0/1 minimum from "), "{before}");
+    beat_all(&mut cluster, 3, hang);
+    assert_eq!(running(&cluster, id), (0, 0), "its slots are promised to the other");
+    let reasons = why(&cluster, id).join("\n");
+    assert!(reasons.contains("the map slots that keep its deadline are promised to others for 1"), "{reasons}");
+    let deadline = super::scheduler_report::report(&cluster)
+        .jobs
+        .iter()
+        .find(|job| job.job == id)
+        .unwrap()
+        .deadline
+        .clone()
+        .unwrap();
+    assert!(deadline.planned_start_ms.is_some_and(|start_ms| start_ms > cluster.now.wall_ms), "{deadline:?}");
+    cluster.crash(1_000, hang);
+    beat_all(&mut cluster, 2, hang);
+    assert_eq!(plan(&cluster), before, "after a restart");
+    done(&mut cluster, wish(fifo()));
+    done(&mut cluster, wish(constraint(ConstraintConfig::default())));
+    assert_eq!(plan(&cluster), before, "after two switches");
+}
+
+#[test]
+fn a_map_time_that_is_not_true_is_learned_when_the_promise_is_over() {
+    let mut cluster = cluster(ConstraintConfig::default());
+    let mut spec = due(8, 0, 60_000);
+    spec.deadline.as_mut().unwrap().map = Some(StatedCost::TaskMs(1));
+    let id = cluster.submit(spec).unwrap();
+    beat_all(&mut cluster, 6, hang);
+    assert_eq!((running(&cluster, id).0, report(&cluster, id).contains("ON_TIME")), (1, true));
+    cluster.pass_ms(30_000);
+    beat_all(&mut cluster, 2, hang);
+    // Its tracker says how long it took; a fake task says a second, however long it hung.
+    for index in 0..cluster.trackers.len() {
+        cluster.trackers[index].attempts.iter_mut().for_each(|task| advance(task, Fate::Succeed));
+        let mut request = cluster.request(index);
+        for task in request.status.tasks.iter_mut().filter(|task| task.finish_ms > 0) {
+            task.finish_ms = task.start_ms + 30_000;
+        }
+        cluster.send(index, request);
+    }
+    cluster.pass_ms(1_000);
+    beat_all(&mut cluster, 2, hang);
+    let estimate = cluster.engine.jobs.get(id).unwrap().estimate;
+    assert!(estimate.slowest_map_us.is_some_and(|us| us >= 30_000_000), "{estimate:?}");
+    assert!(report(&cluster, id).contains("AT_RISK"), "{}", report(&cluster, id));
+}
+
+#[test]
+fn without_a_worker_a_refusal_says_so() {
+    let mut cluster = Cluster::new(constraint(ConstraintConfig::default()));
+    let refusal = cluster.submit(due(2, 0, 60_000)).unwrap_err().to_string();
+    assert!(refusal.ends_with("deadline 60.0 s cannot be kept: no worker is connected"), "{refusal}");
+    let mut cluster =
+        Cluster::new(constraint(ConstraintConfig { admission: Admission::Warn, ..ConstraintConfig::default() }));
+    let id = cluster.submit(due(2, 0, 60_000)).unwrap();
+    assert!(report(&cluster, id).contains("AT_RISK). Maps 0/1 minimum"), "{}", report(&cluster, id));
+    cluster.add_tracker("h0", 2, 1);
+    cluster.pass_ms(1_000);
+    beat_all(&mut cluster, 2, hang);
+    cluster.pass_ms(1_000);
+    beat_all(&mut cluster, 2, hang);
+    assert!(report(&cluster, id).contains("ON_TIME"), "{}", report(&cluster, id));
 }
 
 #[test]

@@ -249,6 +249,20 @@ fn a_user_has_a_limited_number_of_tokens() {
     assert!(text(&ask(&mut cluster, "alice", long).unwrap_err()).ends_with("the limit is 255"));
 }
 
+/// Names cost nothing: many made-up ones lock no other user out.
+#[test]
+fn the_greediest_name_of_a_host_loses_its_oldest_token() {
+    let mut cluster = cluster();
+    let oldest = get(&mut cluster, "greedy", "oozie");
+    let second = get(&mut cluster, "greedy", "oozie");
+    for number in 0..9_998 {
+        get(&mut cluster, &format!("made-up-{number}"), "oozie");
+    }
+    let alices = get(&mut cluster, "alice", "oozie");
+    assert!(renew(&mut cluster, &oldest, "oozie").is_err(), "it gave way");
+    assert!(renew(&mut cluster, &second, "oozie").is_ok() && renew(&mut cluster, &alices, "oozie").is_ok());
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 

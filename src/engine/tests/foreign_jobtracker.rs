@@ -29,7 +29,7 @@ fn map(job: JobId, number: i32, attempt: i32) -> AttemptId {
 /// Another JobTracker was here; these jobs of ours it has not ended, these of its own are to be handed in.
 fn unfinished_jobs(ours: &[JobId], theirs: &[JobId]) -> ForeignState {
     let tokens: BTreeMap<_, _> = ours.iter().map(|job| (*job, None)).collect();
-    ForeignState { unfinished_jobs: Some(tokens), jobs: theirs.iter().copied().collect(), is_copy: false }
+    ForeignState { unfinished_jobs: Some(tokens), jobs: theirs.iter().copied().collect(), ..ForeignState::default() }
 }
 
 /// Two trackers that run maps of another JobTracker's job.
@@ -257,6 +257,34 @@ fn after_a_restored_backup_running_attempts_continue_and_new_ones_are_numbered_a
     assert_eq!(response.recovered_jobs, [job], "it may have read events that the copy does not have");
     assert_eq!(cluster.run(job, succeed), RunState::Succeeded);
     assert_eq!(numbers(&cluster, job), BTreeSet::from([0, 1_000]), "two maps were at work");
+}
+
+/// Jobs that ended after the backup was made have no files left: each is over at the start, once, and nothing of it runs.
+#[test]
+fn a_job_that_ended_after_the_restored_backup_is_over_at_once() {
+    let mut cluster = Cluster::new(fifo());
+    cluster.add_tracker("h0", 2, 2);
+    let (gone, stays) = (spec("alice", "default", 3, 1), spec("alice", "default", 1, 0));
+    let (gone, stays) = (cluster.submit(gone).unwrap(), cluster.submit(stays).unwrap());
+    for _ in 0..4 {
+        cluster.beat(0, hang);
+    }
+    let launches = |cluster: &Cluster| {
+        let is_launch = |fact: &&Fact| matches!(fact, Fact::Job(JobFact::AttemptLaunched { attempt, .. }) if attempt.task.job == gone);
+        cluster.facts.iter().filter(is_launch).count()
+    };
+    let launched = launches(&cluster);
+    let ended_since_copy = [(gone, "; file:/out has _SUCCESS".to_owned())].into();
+    cluster.restart_after(ForeignState { is_copy: true, ended_since_copy, ..ForeignState::default() });
+    assert_eq!((cluster.state(gone), cluster.state(stays)), (RunState::Killed, RunState::Running));
+    let why = cluster.engine.job_status(gone).value.unwrap().failure_info.0;
+    assert_eq!(why, "its files are gone: it ended after this state was copied; file:/out has _SUCCESS");
+    assert!(!cluster.engine.jobs.get(gone).unwrap().has_live_attempt());
+    // What is in the facts is the same after another restart.
+    cluster.crash(1_000, hang);
+    assert_eq!(cluster.state(gone), RunState::Killed);
+    assert_eq!(cluster.run(stays, succeed), RunState::Succeeded);
+    assert_eq!(launches(&cluster), launched, "no attempt more");
 }
 
 #[test]

@@ -80,7 +80,7 @@ fn play(stays: &[Stay]) -> (Cluster, Vec<JobId>, BTreeSet<AttemptId>) {
         }
         let found: BTreeSet<JobId> = if visit == 0 { BTreeSet::from([theirs]) } else { BTreeSet::new() };
         let tokens: BTreeMap<_, _> = kept.iter().map(|job| (*job, None)).collect();
-        cluster.restart_after(ForeignState { unfinished_jobs: Some(tokens), jobs: found, is_copy: false });
+        cluster.restart_after(ForeignState { unfinished_jobs: Some(tokens), jobs: found, ..ForeignState::default() });
         if visit == 0 {
             cluster.find(theirs, spec("bob", "default", 4, 0)).unwrap();
         }

@@ -15,7 +15,7 @@ fn submit(cluster: &mut Cluster, user: &str, maps: u32) -> JobId {
 
 fn cost(cluster: &Cluster, job: JobId) -> (String, PerKind<u64>) {
     let cost = cluster.engine.market.as_ref().unwrap().costs.of(cluster.engine.jobs.get(job).unwrap()).unwrap();
-    (cost.cost.to_string(), cost.slots)
+    (cost.cost.to_string(), cost.slot_ms)
 }
 
 fn tick(cluster: &mut Cluster) {
@@ -24,7 +24,7 @@ fn tick(cluster: &mut Cluster) {
 }
 
 #[test]
-fn the_job_that_was_submitted_first_pays_first() {
+fn jobs_pay_in_proportion_to_the_time_of_their_slots() {
     let mut cluster = market(&[("alice", "100", "0.5"), ("bob", "100", "0.5")]);
     cluster.add_tracker("h0", 6, 0);
     // The later id is submitted first.
@@ -46,11 +46,11 @@ fn the_job_that_was_submitted_first_pays_first() {
     tick(&mut cluster);
     assert_eq!([cost(&cluster, early), cost(&cluster, late)].map(|(cost, _)| cost), ["1.0", "2.0"]);
     tick(&mut cluster);
-    assert_eq!(cost(&cluster, early), ("2.0".to_owned(), PerKind::new(4, 0)));
-    assert_eq!(cost(&cluster, late), ("2.5".to_owned(), PerKind::new(5, 0)), "three slots are paid, and held six");
+    assert_eq!(cost(&cluster, early), ("1.5".to_owned(), PerKind::new(4_000, 0)), "a third of what three slots cost");
+    assert_eq!(cost(&cluster, late), ("3.0".to_owned(), PerKind::new(8_000, 0)), "it holds four of the six");
     let shown = cluster.engine.build_snapshot(cluster.now).value.jobs;
     let shown: Vec<_> = shown.iter().map(|job| job.cost.as_deref()).collect();
-    assert_eq!(shown, [Some("0.0"), Some("2.0"), Some("2.5")], "latest id first");
+    assert_eq!(shown, [Some("0.0"), Some("1.5"), Some("3.0")], "latest id first");
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn a_job_that_is_over_pays_for_what_it_still_holds() {
     let group = cluster.engine.cluster.scheduler.group("alice").unwrap();
     assert_eq!(cluster.engine.cluster.scheduler.usage(group).map, 4);
     tick(&mut cluster);
-    assert_eq!(cost(&cluster, job), ("4.0".to_owned(), PerKind::new(4, 0)));
+    assert_eq!(cost(&cluster, job), ("4.0".to_owned(), PerKind::new(4_000, 0)));
     (0..4).for_each(|_| drop(cluster.beat(1, |_| Fate::Succeed)));
     assert_eq!(cluster.engine.cluster.scheduler.usage(group).map, 0);
     for _ in 0..2 {
@@ -93,6 +93,7 @@ fn a_job_that_leaves_memory_takes_its_cost_along() {
     cluster.run(second, |_| Fate::Succeed);
     (0..3).for_each(|_| drop(cluster.beat(0, |_| Fate::Succeed)));
     assert!(cluster.engine.jobs.get(first).is_none());
+    tick(&mut cluster);
     let text = format!("{:?}", cluster.engine.market.as_ref().unwrap().costs);
     assert!(!text.contains(&format!("{first:?}")) && text.contains(&format!("{second:?}")), "{text}");
 }
@@ -106,7 +107,7 @@ fn what_a_job_has_cost_stays_charged_when_another_jobtracker_has_ended_it() {
     tick(&mut cluster);
     tick(&mut cluster);
     let before = cost(&cluster, job);
-    assert_eq!(before, ("4.0".to_owned(), PerKind::new(4, 0)));
+    assert_eq!(before, ("4.0".to_owned(), PerKind::new(4_000, 0)));
     cluster.trackers[0].attempts.clear();
     cluster.restart_after(ForeignState { unfinished_jobs: Some(Default::default()), ..ForeignState::default() });
     assert!(cluster.engine.jobs.get(job).unwrap().is_over());

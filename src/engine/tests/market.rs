@@ -3,7 +3,7 @@
 use crate::engine::{Caller, Effect, Event, Fact, PolicyConfig, QueueConfig, Refusal, Reply, SubmissionReply};
 use crate::fake_tracker::Role;
 use crate::market::{BudgetLine, JobSignature, MarketFact, Reason};
-use crate::model::{AttemptState, Credits, FactNumber, Kind, QueueName, RunState};
+use crate::model::{AttemptState, Credits, FactNumber, JobId, Kind, QueueName, RunState};
 
 use super::cluster::{Cluster, Fate, dynamic, spec};
 
@@ -100,9 +100,10 @@ fn slots_follow_bids_and_every_interval_is_paid_to_the_last_digit() {
         _ => None,
     });
     let charges = ticks.flat_map(|tick| tick.charges()).filter_map(|entry| match entry.reason {
-        Reason::Charge { rate, map_slots, reduce_slots, container_slots } => {
-            let slots = [map_slots, reduce_slots, container_slots].map(u64::from).iter().sum();
-            Some((entry.amount, rate.checked_mul(slots).unwrap()))
+        Reason::Charge { rate, interval_ms, slot_ms } => {
+            let slot_ms = slot_ms.map + slot_ms.reduce + slot_ms.container;
+            let units = rate.units() * i128::from(slot_ms) / i128::from(interval_ms);
+            Some((entry.amount, Credits::from_units(units)))
         }
         _ => None,
     });
@@ -159,12 +160,170 @@ fn a_clock_set_back_an_hour_changes_no_charge() {
 }
 
 #[test]
-fn a_late_tick_is_one_tick() {
+fn a_late_tick_is_one_tick_and_the_next_comes_one_interval_after_it() {
     let mut cluster = market(&[("alice", "100", "1")]);
     cluster.pass_ms(10_500);
     cluster.timer();
     assert_eq!(cluster.engine.market().unwrap().tick_number(), 1);
-    assert_eq!(cluster.engine.next_timer_ms(), Some(1_000_000 + 11_000));
+    assert_eq!(cluster.engine.next_timer_ms(), Some(1_000_000 + 11_500));
+}
+
+/// A queue with four map slots of its own that has bought them.
+fn with_four_slots(tasks: u32) -> (Cluster, JobId) {
+    let mut cluster = market(&[("alice", "100", "0.5")]);
+    cluster.add_tracker("h0", 4, 0);
+    cluster.pass_ms(1_000);
+    cluster.beat(0, |_| Fate::Succeed);
+    let signature = cluster.signature("alice");
+    let id = cluster.submit_signed(spec("alice", "alice", tasks, 0), signature).unwrap();
+    // The setup runs; the first tick sees the maps wait.
+    (0..5).for_each(|_| drop(cluster.beat(0, hang)));
+    cluster.pass_ms(1_000);
+    cluster.timer();
+    (cluster, id)
+}
+
+fn hang(task: &super::cluster::FakeTask) -> Fate {
+    if task.role == Role::Housekeeping { Fate::Succeed } else { Fate::Hang }
+}
+
+fn running_maps(cluster: &Cluster) -> u32 {
+    let group = cluster.engine.cluster.scheduler.group("alice").unwrap();
+    cluster.engine.cluster.scheduler.usage(group).map
+}
+
+/// Seed 000, Accounting: "only charged for the fraction of the shares they actually use". A task between two ticks pays for
+/// its time, whatever runs when the tick comes.
+#[test]
+fn what_runs_between_two_ticks_pays_for_its_time() {
+    let (mut cluster, _) = with_four_slots(8);
+    let held = running_maps(&cluster);
+    assert_eq!(held, 4);
+    cluster.pass_ms(300);
+    let before = cluster.facts.len();
+    // Four end, and four others get their slots, at one moment.
+    cluster.beat(0, |_| Fate::Succeed);
+    assert_eq!(running_maps(&cluster), 4);
+    let moments: Vec<_> = cluster.facts[before..]
+        .iter()
+        .filter_map(|fact| match fact {
+            Fact::Market(MarketFact::Metered(metered)) => Some((metered.offset_ms, metered.changes.len())),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(moments, [(300, 0)], "the moment is proven, nothing has changed");
+    cluster.pass_ms(200);
+    cluster.beat(0, |_| Fate::Succeed);
+    cluster.beat(0, |_| Fate::Succeed);
+    assert_eq!(running_maps(&cluster), 0);
+    cluster.pass_ms(500);
+    cluster.timer();
+    // Four slots for half the interval; nothing runs when the tick comes.
+    assert_eq!(balance(&cluster, "alice"), credits("99"));
+}
+
+/// An interval of a second with tasks of ten milliseconds.
+#[test]
+fn tasks_of_ten_milliseconds_pay_for_their_time_to_the_last_digit() {
+    let (mut cluster, _) = with_four_slots(400);
+    for _ in 0..50 {
+        cluster.pass_ms(10);
+        cluster.beat(0, |_| Fate::Succeed);
+    }
+    assert_eq!(running_maps(&cluster), 4);
+    cluster.pass_ms(500);
+    cluster.timer();
+    assert_eq!(balance(&cluster, "alice"), credits("98"), "four slots were in use all the time");
+}
+
+/// What lies beyond an interval that is closed ten intervals late is free.
+#[test]
+fn a_tick_ten_intervals_late_charges_one_interval() {
+    let (mut cluster, _) = with_four_slots(9);
+    cluster.pass_ms(11_000);
+    cluster.timer();
+    assert_eq!(balance(&cluster, "alice"), credits("98"));
+    cluster.pass_ms(999);
+    cluster.timer();
+    assert_eq!(balance(&cluster, "alice"), credits("98"), "the next comes one interval after it");
+    cluster.pass_ms(1);
+    cluster.timer();
+    assert_eq!(balance(&cluster, "alice"), credits("96"));
+}
+
+/// Clocks that jump around a tick, in both directions.
+#[test]
+fn a_wall_clock_that_jumps_within_an_interval_mints_and_loses_nothing() {
+    for step_ms in [-86_400_000_i64, -500, 500, 86_400_000] {
+        let (mut cluster, _) = with_four_slots(9);
+        cluster.pass_ms(400);
+        cluster.now.wall_ms += step_ms;
+        cluster.beat(0, hang);
+        cluster.pass_ms(599);
+        cluster.now.wall_ms -= step_ms;
+        cluster.pass_ms(1);
+        cluster.timer();
+        cluster.now.wall_ms += step_ms;
+        assert_eq!(balance(&cluster, "alice"), credits("98"), "{step_ms}");
+    }
+}
+
+/// What was accrued before a crash is taken over as far as facts prove it; the time while the daemon was down is free, and
+/// no moment is charged twice.
+#[test]
+fn a_crash_amid_an_interval_charges_what_facts_prove_and_nothing_twice() {
+    let (mut cluster, _) = with_four_slots(4);
+    cluster.pass_ms(250);
+    // One of four is done at 250 ms.
+    let one_ends = |task: &super::cluster::FakeTask| if task.id.task.number == 0 { Fate::Succeed } else { hang(task) };
+    (0..2).for_each(|_| drop(cluster.beat(0, one_ends)));
+    assert_eq!(running_maps(&cluster), 3);
+    cluster.pass_ms(150);
+    // Nothing proves these.
+    cluster.crash(5_000, hang);
+    let slots = running_maps(&cluster);
+    cluster.beat(0, hang);
+    cluster.pass_ms(1_000);
+    cluster.timer();
+    let paid = credits("100").units() - balance(&cluster, "alice").units();
+    // Four slots up to 250 ms, and from the restart on up to a whole interval in all.
+    let expected = credits("0.5").units() * i128::from(4 * 250 + slots * 750) / 1_000;
+    assert_eq!(paid, expected);
+}
+
+/// A setup or cleanup is free for ten seconds; one that lasts longer counts as a map from then on.
+#[test]
+fn a_setup_that_lasts_counts_as_a_map_after_ten_seconds() {
+    let mut cluster = market(&[("alice", "100", "1")]);
+    cluster.add_tracker("h0", 2, 0);
+    cluster.pass_ms(1_000);
+    let signature = cluster.signature("alice");
+    cluster.submit_signed(spec("alice", "alice", 1, 0), signature).unwrap();
+    cluster.timer();
+    cluster.pass_ms(300);
+    let all_hang = |_: &super::cluster::FakeTask| Fate::Hang;
+    cluster.beat(0, all_hang);
+    let launched_ms = cluster.now.mono_ms;
+    let until = |cluster: &mut Cluster, mono_ms: u64| {
+        while cluster.now.mono_ms < mono_ms {
+            let next_ms = cluster.engine.rounds.update.due_mono_ms().min(mono_ms);
+            cluster.pass_ms(next_ms - cluster.now.mono_ms);
+            cluster.beat(0, all_hang);
+            cluster.timer();
+        }
+    };
+    until(&mut cluster, launched_ms + 9_900);
+    assert_eq!(balance(&cluster, "alice"), credits("100"));
+    until(&mut cluster, launched_ms + 10_000);
+    let due_ms = cluster.engine.rounds.update.due_mono_ms();
+    assert_eq!(due_ms - launched_ms, 10_700);
+    until(&mut cluster, due_ms);
+    let part = i128::from(due_ms - launched_ms - 10_000);
+    assert_eq!(credits("100").units() - balance(&cluster, "alice").units(), credits("1").units() * part / 1_000);
+    until(&mut cluster, due_ms + 1_000);
+    cluster.beat(0, |_| Fate::Succeed);
+    let before = balance(&cluster, "alice");
+    assert_eq!(credits("100").units() - before.units(), credits("1").units() * (part + 1_000) / 1_000);
 }
 
 #[test]
@@ -225,7 +384,7 @@ fn a_queue_is_not_removed_while_it_has_slots_to_pay_for() {
     };
     assert!(remove(&mut cluster).is_err(), "its attempts still hold slots");
     (0..3).for_each(|_| drop(cluster.beat(0, hang)));
-    assert!(remove(&mut cluster).is_ok());
+    assert!(remove(&mut cluster).is_ok(), "nothing was bought: the slots were free");
     let signature = cluster.signature("alice");
     assert_eq!(
         cluster.submit_signed(spec("alice", "alice", 1, 0), signature),

@@ -13,6 +13,7 @@ mod deadlines;
 mod delegation;
 mod depth;
 mod drain;
+mod ended_attempts;
 mod event_log;
 mod explain;
 mod failures;

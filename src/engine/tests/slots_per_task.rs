@@ -90,15 +90,15 @@ fn each_slot_is_charged_before_and_after_a_restart() {
     tick(&mut cluster);
     let charged = |cluster: &Cluster| {
         let job = cluster.engine.jobs.get(id).unwrap();
-        cluster.engine.market.as_ref().unwrap().costs.of(job).unwrap().slots.map
+        cluster.engine.market.as_ref().unwrap().costs.of(job).unwrap().slot_ms.map
     };
-    assert_eq!(charged(&cluster), 6);
+    assert_eq!(charged(&cluster), 6_000);
     cluster.crash(500, hang);
     assert_eq!(usage(&cluster, "alice"), 6);
     (0..3).for_each(|_| drop(cluster.beat(0, hang)));
     assert_eq!(usage(&cluster, "alice"), 7, "under the market a new attempt takes one slot");
     tick(&mut cluster);
-    assert_eq!(charged(&cluster), 13);
+    assert_eq!(charged(&cluster), 13_000);
     cluster.step(Event::KillJob { id, caller: Caller::named("alice") });
     (0..8).for_each(|_| drop(cluster.beat(0, |_| Fate::Succeed)));
     assert_eq!(usage(&cluster, "alice"), 0);

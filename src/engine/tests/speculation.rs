@@ -105,8 +105,9 @@ fn a_silent_tracker_is_overtaken_although_no_report_of_the_job_comes() {
     assert_eq!(attempts(&cluster, id, Kind::Map, 0).len(), 1);
     pass(&mut cluster, 6, &[1 - silent], hangs(frozen));
     use AttemptState as S;
-    assert_eq!(attempts(&cluster, id, Kind::Map, 0), [S::Running, S::Succeeded]);
-    // The other comes back after its task is done, and may say what it likes.
+    assert_eq!(cluster.state(id), RunState::Succeeded);
+    assert_eq!(attempts(&cluster, id, Kind::Map, 0), [S::Killed, S::Succeeded], "what outlives its job ends with it");
+    // The other comes back after its job is over, and may say what it likes.
     cluster.beat(silent, |_| Fate::Succeed);
     assert_eq!(attempts(&cluster, id, Kind::Map, 0), [S::Killed, S::Succeeded]);
     assert_eq!(cluster.run(id, |_| Fate::Succeed), RunState::Succeeded);

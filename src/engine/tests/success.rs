@@ -1,13 +1,13 @@
 //! A job from submission to SUCCEEDED.
 
-use crate::engine::{Effect, Event, Fact, IdOwner, ReportKind};
+use crate::engine::{Effect, EngineConfig, Event, Fact, IdOwner, ReportKind};
 use crate::fake_tracker::Role;
 use crate::mapreduce::{JobFact, JobSpec};
 use crate::market::JobSignature;
 use crate::model::{EndNotification, FactNumber, JobId, Kind, RunState};
 use crate::wire::{Action, CompletionStatus, TipStatus};
 
-use super::cluster::{Cluster, Fate, fifo, spec};
+use super::cluster::{Cluster, Fate, config, fifo, spec};
 
 #[test]
 fn a_job_runs_setup_maps_reduces_cleanup_and_leaves_nothing() {
@@ -54,6 +54,39 @@ fn a_job_runs_setup_maps_reduces_cleanup_and_leaves_nothing() {
     assert!(cluster.trackers.iter().all(|tracker| tracker.outputs.is_empty() && tracker.attempts.is_empty()));
     let overview = cluster.engine.build_snapshot(cluster.now).value;
     assert_eq!((overview.running.map, overview.running.reduce), (0, 0), "no slot is held for ever");
+}
+
+/// What a user does who knows of the end is final: the copy of the history that lies with the output must be there before.
+#[test]
+fn an_end_is_reported_to_nobody_before_the_copy_for_its_user_is_settled() {
+    const RUNNING: RunState = RunState::Running;
+    let mut cluster = Cluster::of(EngineConfig { withholds_ends: true, finished_jobs_kept: 0, ..config(fifo()) });
+    cluster.add_tracker("h0", 2, 1);
+    let notification =
+        EndNotification { url: "http://h/$jobStatus".to_owned(), retries: 0, retry_interval_ms: 0, timeout_ms: 1 };
+    let spec = JobSpec { end_notification: Some(notification), ..spec("alice", "default", 1, 0) };
+    let id = cluster.submit(spec).unwrap();
+    let is_due = |cluster: &Cluster| cluster.effects.contains(&Effect::WriteHistory { job: id });
+    let is_announced = |cluster: &Cluster| {
+        cluster.effects.iter().any(|effect| matches!(effect, Effect::NotifyEnd { notification, .. } if notification.url == "http://h/SUCCEEDED"))
+    };
+    for _ in 0..20 {
+        cluster.pass_ms(100);
+        cluster.beat(0, |_| Fate::Succeed);
+    }
+    assert!(is_due(&cluster) && cluster.engine.jobs.get(id).unwrap().is_over());
+    assert_eq!((cluster.state(id), is_announced(&cluster)), (RUNNING, false));
+    let snapshot = cluster.engine.build_snapshot(cluster.now).value;
+    assert_eq!((snapshot.jobs[0].state, snapshot.jobs[0].finish_ms), (RUNNING, None));
+    let killed = cluster.submit(super::cluster::spec("alice", "default", 1, 0)).unwrap();
+    cluster.step(Event::KillJob { id: killed, caller: crate::engine::Caller::named("alice") });
+    assert_eq!(cluster.state(killed), RunState::Prep, "memory keeps those alone that it must");
+
+    cluster.step(Event::UserCopySettled { id });
+    assert!(is_announced(&cluster) && cluster.engine.jobs.get(id).is_none(), "reported, then forgotten");
+    let announced = cluster.effects.len();
+    cluster.step(Event::UserCopySettled { id });
+    assert_eq!(cluster.effects.len(), announced, "once");
 }
 
 #[test]

@@ -112,7 +112,7 @@ fn folders_are_ours_or_refused_with_the_reason() {
     assert_eq!(open("open").unwrap().folder.mode().unwrap(), 0o755, "made again, it has the new mode");
     cluster.add_file("/file", b"x");
     assert!(matches!(files.make_dir_all(&at(&root, "file"), 0o755), Err(FsError::WrongKind { .. })));
-    assert!(matches!(files.entries(&at(&root, "file")), Err(FsError::WrongKind { .. })));
+    assert!(matches!(files.entries(&at(&root, "file"), ListBound::OWN), Err(FsError::WrongKind { .. })));
 }
 
 #[test]
@@ -122,14 +122,14 @@ fn only_what_is_meant_is_removed_and_listed() {
     for name in ["d/e/f", "d/g"] {
         write(&files, &at(&root, name), b"x").unwrap();
     }
-    assert_eq!(files.names_in(&at(&root, "d")).unwrap(), ["e", "g"]);
+    assert_eq!(files.names_in(&at(&root, "d"), ListBound::OWN).unwrap(), ["e", "g"]);
     let folder = files.folder(&at(&root, "d")).unwrap();
     assert!(!folder.remove_empty_folder(OsStr::new("e")).unwrap(), "it holds something");
     assert!(files.remove_dir_all(&root).is_err(), "the root");
     assert!(files.remove_file(&at(&root, "d/e/f")).unwrap() && !files.remove_file(&at(&root, "d/e/f")).unwrap());
     assert!(folder.remove_empty_folder(OsStr::new("e")).unwrap());
     assert!(files.remove_dir_all(&at(&root, "d")).unwrap());
-    assert!(files.names_in(&at(&root, "d")).unwrap_err().is_not_found());
+    assert!(files.names_in(&at(&root, "d"), ListBound::OWN).unwrap_err().is_not_found());
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use crate::hdfs::{Endpoint, ExceptionKind, HdfsClient, HdfsError, HdfsOptions, Pauses, RetryStep};
+use crate::hdfs::{Endpoint, ExceptionKind, HdfsClient, HdfsError, HdfsOptions, ListBound, Pauses, RetryStep};
 use crate::wire::hdfs::{HdfsAnswer, HdfsOutcome, HdfsResponse, encode_hdfs_response};
 
 use super::fake_hdfs::cluster::{CallFault, Cluster, bytes, path};
@@ -21,9 +21,9 @@ fn things_are_looked_at_and_changed() {
     for name in &names {
         cluster.add_file(&format!("/d/{name}"), &bytes(200));
     }
-    let entries = client.list(&path("/d/")).unwrap().unwrap();
+    let entries = client.list(&path("/d/"), ListBound::OWN).unwrap().unwrap();
     assert_eq!(entries.iter().map(|entry| entry.name.clone()).collect::<Vec<_>>(), names, "in three pages");
-    assert_eq!(client.list(&path("/none")).unwrap(), None);
+    assert_eq!(client.list(&path("/none"), ListBound::OWN).unwrap(), None);
     let status = client.status(&path("/d/f1")).unwrap().unwrap();
     assert_eq!((&*status.name, status.length_bytes, status.is_directory, status.mode), ("f1", 200, false, 0o644));
     let directory = client.status(&path("/d")).unwrap().unwrap();

@@ -16,8 +16,10 @@ use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 
 use crate::api::{SchedulerStatus, SwitchPlan};
-use crate::fs::FolderHandle;
+use crate::engine::AuditEntry;
+use crate::fs::{Account, FolderHandle};
 use crate::lifecycle::signals::OperatorStop;
+use crate::server::write_audit_line;
 
 use super::stop_answer::StopAnswer;
 
@@ -149,6 +151,8 @@ pub(in crate::lifecycle) struct SchedulerCall {
 pub(in crate::lifecycle) struct UpgradeRequest {
     /// The program of the new process.
     pub(in crate::lifecycle) program: PathBuf,
+    /// The number of the operator's user.
+    user: u32,
     stream: tokio::net::UnixStream,
     _guard: UpgradeGuard,
 }
@@ -329,11 +333,12 @@ async fn read_request(mut stream: tokio::net::UnixStream, doors: Doors) -> io::R
             Ok(ControlRequest::Upgrade { program }) => {
                 tracing::info!("user {user} requested an upgrade to {}", program.display());
                 busy.set(true);
-                let _ = requests.send(UpgradeRequest { program, stream, _guard: UpgradeGuard(busy) }).await;
+                let _ = requests.send(UpgradeRequest { program, user, stream, _guard: UpgradeGuard(busy) }).await;
                 return Ok(());
             }
             Ok(ControlRequest::Stop) => {
                 tracing::info!("user {user} requested a stop: stopping");
+                write_audit_line(&AuditEntry::new("stop", name_of(user)).to_string());
                 let process = std::process::id();
                 let answer = StopAnswer::Stopping { process, is_supervised: stop.is_supervised };
                 // The operator may have disconnected.
@@ -365,13 +370,22 @@ async fn write(stream: &mut tokio::net::UnixStream, answer: &impl Serialize) -> 
     stream.write_all(&line).await
 }
 
+/// The name of a user, or the number.
+pub(in crate::lifecycle) fn name_of(user: u32) -> String {
+    Account::of(user).map_or_else(|| user.to_string(), |account| account.name)
+}
+
 // === impl UpgradeRequest ===
 
 impl UpgradeRequest {
     /// Sends the outcome to the operator.
     pub(in crate::lifecycle) async fn answer(mut self, outcome: UpgradeOutcome) {
         match &outcome {
-            UpgradeOutcome::Done { summary, .. } => tracing::info!("upgrade: {summary}"),
+            UpgradeOutcome::Done { summary, .. } => {
+                tracing::info!("upgrade: {summary}");
+                let entry = AuditEntry::new("upgrade", name_of(self.user)).with("program", self.program.display());
+                write_audit_line(&entry.to_string());
+            }
             UpgradeOutcome::Refused { why } => tracing::error!("upgrade failed: {why}"),
         }
         // The operator may have disconnected.

@@ -111,9 +111,12 @@ impl Predecessor {
 
     /// Reports the state as loaded, and waits for permission to serve. If the predecessor dies here, its store is
     /// closed, so serving is safe.
-    pub(in crate::lifecycle) fn report_restored(&self) {
+    pub(in crate::lifecycle) fn await_permission(&self) {
         let _ = self.channel.send(&FromSuccessor::Restored);
         let _ = self.channel.receive::<ToSuccessor>(None);
+    }
+
+    pub(in crate::lifecycle) fn report_serving(&self) {
         let _ = self.channel.send(&FromSuccessor::Serving);
     }
 

@@ -17,7 +17,7 @@ mod outgoing;
 mod request_stop;
 mod stop_answer;
 
-pub(super) use control::{Control, SchedulerCall, UpgradeRequest};
+pub(super) use control::{Control, SchedulerCall, UpgradeRequest, name_of};
 pub use control::{
     ControlError, SchedulerAnswer, SchedulerRequest, UpgradeOutcome, request_scheduler, request_upgrade,
 };

@@ -39,6 +39,7 @@ impl Stage {
         let accepted = AcceptedJob {
             first_attempt: 0,
             estimate: crate::mapreduce::JobEstimate::default(),
+            plan: None,
             id: "job_1_0001".parse().unwrap(),
             spec: Arc::new(spec),
             splits: Arc::new(splits.build(|_| "/default-rack".into())),

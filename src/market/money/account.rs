@@ -1,9 +1,10 @@
 //! The account of a queue: balance, bid, open interval, and the state published at the last tick.
 
-use crate::model::{Credits, PerPool};
+use crate::model::{Credits, Pool};
 
-use super::allocation::{Bid, cost, cut_to_affordable, total, within};
-use super::interval::{Charge, Interval};
+use super::allocation::{Bid, cost};
+use super::interval::{Charge, Interval, most_slot_ms};
+use super::metered::{MeteredUse, total_ms};
 use super::share::Share;
 use super::tick::QueueUse;
 
@@ -59,33 +60,49 @@ impl Account {
         self.interval.as_ref()
     }
 
-    /// The highest cost of the open interval: credits that cannot be withdrawn before the next tick.
+    /// Whether it pays anything in the open interval.
+    pub(super) fn pays(&self) -> bool {
+        self.interval.as_ref().is_some_and(|interval| interval.share.rate() > Credits::ZERO)
+    }
+
+    /// The highest cost of the open interval within its quota: credits that cannot be withdrawn before the next tick.
     pub fn committed(&self) -> Credits {
         self.interval.as_ref().map_or(Credits::ZERO, |interval| cost(interval.share.rate(), interval.quota))
     }
 
-    /// The charge for the open interval, given the slots in use at its end: those within the quotas, at the rate that
-    /// opened it. Returns it with the balance after it.
-    pub(super) fn charge(&self, in_use: PerPool<u32>) -> (Charge, Credits) {
-        let charge = self.owed(in_use);
-        if charge == Charge::default() {
-            return (charge, self.balance);
+    /// The charge for the open interval, given what was held of what it pays for, at the rate that opened it. Returns it with
+    /// the balance after it. What containers held beyond the quota is paid as far as the balance reaches: it is not
+    /// committed.
+    pub(super) fn charge(&self, metered: MeteredUse, interval_ms: u64) -> (Charge, Credits) {
+        let rate = self.interval.as_ref().map_or(Credits::ZERO, |interval| interval.share.rate());
+        let whole = Charge { rate, interval_ms, slot_ms: metered.slot_ms() };
+        if rate <= Credits::ZERO || metered.is_nothing() {
+            return (Charge::default(), self.balance);
         }
-        let Charge { rate, used } = charge;
-        if let Some(balance) = self.balance.checked_sub(charge.amount()).filter(|balance| *balance >= Credits::ZERO) {
-            return (charge, balance);
-        }
-        // Withdrawals stop at the committed amount, so the charge is reduced only if stored state was tampered with.
-        let affordable = (self.balance.units() / rate.units()).max(0);
-        let charge = Charge { rate, used: cut_to_affordable(used, used.slots(), affordable) };
+        let charge = match whole.amount() <= self.balance {
+            true => whole,
+            false => self.cut_to_balance(whole, metered),
+        };
+        // Never below zero: the charge is cut.
         (charge, Credits::from_units(self.balance.units() - charge.amount().units()))
     }
 
-    /// What the open interval costs, whether the balance can pay it or not.
-    pub(super) fn owed(&self, in_use: PerPool<u32>) -> Charge {
-        let Some(interval) = &self.interval else { return Charge::default() };
-        let (rate, used) = (interval.share.rate(), within(in_use, interval.quota));
-        if rate == Credits::ZERO || total(used) == 0 { Charge::default() } else { Charge { rate, used } }
+    /// Withdrawals stop at the committed amount, so more than what is beyond the quota is cut only if stored state was
+    /// tampered with.
+    fn cut_to_balance(&self, whole: Charge, metered: MeteredUse) -> Charge {
+        let mut left_ms = most_slot_ms(self.balance, whole.rate, whole.interval_ms);
+        let mut slot_ms = metered.slot_ms();
+        for pool in Pool::ALL {
+            slot_ms[pool] = slot_ms[pool].min(left_ms);
+            left_ms -= slot_ms[pool];
+        }
+        Charge { slot_ms, ..whole }
+    }
+
+    /// Whether a charge is for all that was held within the quota.
+    pub(super) fn is_whole(&self, charge: &Charge, metered: MeteredUse) -> bool {
+        let is_paid = self.interval.as_ref().is_some_and(|interval| interval.share.rate() > Credits::ZERO);
+        !is_paid || total_ms(charge.slot_ms) >= total_ms(metered.within_ms)
     }
 
     /// Its bid in the next allocation, with the balance after the charge.

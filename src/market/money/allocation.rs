@@ -84,6 +84,89 @@ pub struct Grant {
     pub remainder: PerPool<RoundingRemainder>,
 }
 
+/// A part in a division of slots.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// What it is weighted by; 0 gets nothing.
+    pub rate: Credits,
+    /// The slots that it can use.
+    pub most: u32,
+}
+
+/// Divides whole slots among parts in proportion to their rates, none above what it can use: what one cannot use goes to
+/// the others. Rounded by largest remainder, ties to the first; at most [`MAX_QUEUES`] parts, of at most
+/// [`Credits::MAX`].
+pub fn divide_slots(slots: u32, parts: &[Part]) -> Vec<u32> {
+    let filled = fill(slots, parts);
+    let claims: Vec<Claim> = filled
+        .open
+        .iter()
+        .map(|&index| Claim::new(parts[index].rate, filled.price, filled.left, RoundingRemainder::default()))
+        .collect();
+    let mut divided: Vec<u32> =
+        parts.iter().map(|part| if part.rate > Credits::ZERO { part.most } else { 0 }).collect();
+    for (&index, (slots, _)) in filled.open.iter().zip(round_claims(&claims, filled.price, filled.left)) {
+        divided[index] = slots;
+    }
+    divided
+}
+
+/// What is left once all parts that can use no more than their proportion have what they can use.
+struct Filled {
+    /// The others, in their order: each can use more than its proportion of what is left.
+    open: Vec<usize>,
+    /// The sum of their rates.
+    price: Credits,
+    /// The slots for them.
+    left: u32,
+}
+
+/// Sweeps over all parts before the rest are sorted: few parts reach what they can use after the first ones.
+const SWEEPS: usize = 6;
+
+fn fill(slots: u32, parts: &[Part]) -> Filled {
+    let mut open: Vec<usize> = (0..parts.len()).filter(|&index| parts[index].rate > Credits::ZERO).collect();
+    let mut price: i128 = open.iter().map(|&index| parts[index].rate.units()).sum();
+    let mut left = slots;
+    for _ in 0..SWEEPS {
+        let before = open.len();
+        let (proportion_of, at_price) = (left, price);
+        open.retain(|&index| {
+            let is_filled = is_filled(&parts[index], proportion_of, at_price);
+            if is_filled {
+                (left, price) = (left - parts[index].most, price - parts[index].rate.units());
+            }
+            !is_filled
+        });
+        if open.len() == before {
+            return Filled { open, price: Credits::from_units(price), left };
+        }
+    }
+    // The part that can use least for its rate is filled first.
+    open.sort_unstable_by(|&a, &b| {
+        let weight = |of: usize, by: usize| i128::from(parts[of].most) * parts[by].rate.units();
+        weight(a, b).cmp(&weight(b, a)).then(a.cmp(&b))
+    });
+    let filled = open.iter().take_while(|&&index| {
+        let is_filled = is_filled(&parts[index], left, price);
+        if is_filled {
+            (left, price) = (left - parts[index].most, price - parts[index].rate.units());
+        }
+        is_filled
+    });
+    let filled = filled.count();
+    open.drain(..filled);
+    open.sort_unstable();
+    Filled { open, price: Credits::from_units(price), left }
+}
+
+/// Whether a part can use no more than its proportion of so many slots.
+fn is_filled(part: &Part, slots: u32, price: i128) -> bool {
+    // A product that is out of range is more than any proportion.
+    let most = price.checked_mul(part.most.into());
+    most.is_some_and(|most| part.rate.units() * i128::from(slots) >= most)
+}
+
 /// Whether a queue takes part: it bids something and can pay one slot for one interval.
 pub fn is_funded(balance: Credits, rate: Credits) -> bool {
     rate > Credits::ZERO && balance >= rate
@@ -254,280 +337,5 @@ fn total_of_tasks(slots: PerKind<u32>) -> u64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    fn credits(text: &str) -> Credits {
-        Credits::parse_exact(text).unwrap()
-    }
-
-    fn bid(balance: &str, rate: &str) -> Bid {
-        Bid { balance: credits(balance), rate: credits(rate), ..Bid::default() }
-    }
-
-    fn quotas(grants: &[Grant], pool: impl Into<Pool>) -> Vec<u32> {
-        let pool = pool.into();
-        grants.iter().map(|grant| grant.quota[pool]).collect()
-    }
-
-    /// Repeats the allocation with its own remainders.
-    fn rounds(bids: &mut [Bid], slots: PerPool<u32>, count: usize) -> Vec<Vec<u32>> {
-        let mut all = Vec::new();
-        for _ in 0..count {
-            let (_, grants) = allocate(bids, slots);
-            bids.iter_mut().zip(&grants).for_each(|(bid, grant)| bid.remainder = grant.remainder);
-            all.push(quotas(&grants, Kind::Map));
-        }
-        all
-    }
-
-    #[test]
-    fn the_originals_quota_test_holds() {
-        let (price, grants) = allocate(&[bid("1000", "1"), bid("1000", "2")], PerPool::new(100, 10, 0));
-        assert_eq!(price, credits("3"));
-        assert_eq!([grants[0].share.to_string(), grants[1].share.to_string()], ["0.333333333", "0.666666666"]);
-        assert_eq!(quotas(&grants, Kind::Map), [33, 67]);
-        assert_eq!(quotas(&grants, Kind::Reduce), [3, 7]);
-    }
-
-    #[test]
-    fn the_originals_spending_test_holds() {
-        let (price, grants) = allocate(&[bid("100", "5"), bid("100", "1")], PerPool::new(6, 6, 0));
-        assert_eq!((price, grants[0].share), (credits("6"), Share::new(credits("5"), credits("6"))));
-        assert_eq!(quotas(&grants, Kind::Map), [5, 1]);
-    }
-
-    /// Three bidders as seen on the running original: 6 map slots at 2.0, 1.0 and 0.5.
-    #[test]
-    fn live_shares_of_the_original_hold() {
-        let (price, grants) = allocate(&[bid("900", "2"), bid("900", "1"), bid("900", "0.5")], PerPool::new(6, 2, 0));
-        assert_eq!(price, credits("3.5"));
-        let shares: Vec<String> = grants.iter().map(|grant| grant.share.to_string()).collect();
-        assert_eq!(shares, ["0.571428571", "0.285714285", "0.142857142"]);
-        assert_eq!(quotas(&grants, Kind::Map), [3, 2, 1]);
-    }
-
-    /// Defect 10: a queue that cannot pay had a share of 50.0 and the shares summed to more than 1.
-    #[test]
-    fn defect_10_only_funded_queues_count() {
-        let (price, grants) = allocate(&[bid("0", "50"), bid("100", "1"), bid("9", "0")], PerPool::new(10, 0, 0));
-        assert_eq!(price, credits("1"));
-        assert_eq!(quotas(&grants, Kind::Map), [0, 10, 0]);
-        assert_eq!(grants[0].share, Share::ZERO);
-    }
-
-    /// Defect 36: a queue with one interval's money took 99 slots free of charge.
-    #[test]
-    fn defect_36_a_quota_is_cut_to_what_can_be_paid() {
-        let (_, grants) = allocate(&[bid("1", "1")], PerPool::new(90, 10, 0));
-        assert_eq!(grants[0].quota, PerPool::new(1, 0, 0));
-        let (_, grants) = allocate(&[bid("50.5", "1")], PerPool::new(90, 10, 0));
-        assert_eq!(grants[0].quota, PerPool::new(45, 5, 0));
-    }
-
-    #[test]
-    fn a_cut_keeps_the_slots_in_use() {
-        let only_reduces = Bid { running: PerKind::new(0, 4), ..bid("3", "1") };
-        assert_eq!(allocate(&[only_reduces], PerPool::new(90, 10, 0)).1[0].quota, PerPool::new(0, 3, 0));
-        let few_maps = Bid { running: PerKind::new(2, 1), ..bid("5", "1") };
-        assert_eq!(allocate(&[few_maps], PerPool::new(90, 10, 0)).1[0].quota, PerPool::new(4, 1, 0));
-    }
-
-    /// Defect 30: a share below half a slot never had one.
-    #[test]
-    fn defect_30_small_shares_have_a_slot_over_time() {
-        let mut bids: Vec<Bid> = (0..5).map(|_| bid("100", "1")).collect();
-        let history = rounds(&mut bids, PerPool::new(1, 0, 0), 10);
-        assert_eq!(history[..2], [vec![1, 0, 0, 0, 0], vec![0, 1, 0, 0, 0]]);
-        for queue in 0..5 {
-            assert_eq!(history.iter().map(|quotas| quotas[queue]).sum::<u32>(), 2, "{history:?}");
-        }
-    }
-
-    #[test]
-    fn a_hundred_to_one_bid_gets_its_slot_once_in_a_hundred() {
-        let mut bids = [bid("1000000", "99"), bid("1000000", "1")];
-        let history = rounds(&mut bids, PerPool::new(1, 0, 0), 200);
-        assert_eq!(history.iter().map(|quotas| quotas[1]).sum::<u32>(), 2);
-    }
-
-    #[test]
-    fn an_empty_market_has_no_price() {
-        assert_eq!(allocate(&[], PerPool::new(5, 5, 0)), (Credits::ZERO, vec![]));
-        let (price, grants) = allocate(&[bid("0", "1")], PerPool::new(5, 5, 0));
-        assert_eq!((price, grants), (Credits::ZERO, vec![Grant::default()]));
-    }
-
-    #[test]
-    fn the_largest_market_stays_in_range() {
-        let rich = Bid { balance: Credits::MAX, rate: Credits::MAX, ..Bid::default() };
-        let (more, less) = (RoundingRemainder(999_999_999), RoundingRemainder(-999_999_999));
-        let owed = PerPool::new(more, less, less);
-        let containers = ContainerUse { wanted: 1, ..ContainerUse::default() };
-        let bids = vec![Bid { remainder: owed, containers, ..rich }; MAX_QUEUES];
-        let (price, grants) = allocate(&bids, PerPool::new(u32::MAX, u32::MAX, u32::MAX));
-        assert_eq!(price.units(), Credits::MAX.units() * MAX_QUEUES as i128);
-        assert!(grants.iter().all(|grant| total(grant.quota) == 1), "one slot each is all they can pay");
-    }
-
-    fn any_bid() -> impl Strategy<Value = Bid> {
-        let remainder = ((1 - NANO as i64)..NANO as i64).prop_map(RoundingRemainder);
-        let remainder = (remainder.clone(), remainder.clone(), remainder);
-        let containers = (prop_oneof![Just(0), 0..30u32], 0..2u64);
-        let rate = prop_oneof![0..5i128, 0..=Credits::MAX.units()];
-        (0..2_000i128, rate, 0..9u32, 0..9u32, containers, remainder).prop_map(
-            |(intervals, rate, map, reduce, (held, wanted), (of_maps, of_reduces, of_containers))| Bid {
-                balance: Credits::from_units((rate * intervals / 10).min(Credits::MAX.units())),
-                rate: Credits::from_units(rate),
-                running: PerKind::new(map, reduce),
-                containers: ContainerUse { held, chargeable: held, wanted },
-                remainder: PerPool::new(of_maps, of_reduces, of_containers),
-            },
-        )
-    }
-
-    fn wanting(bid: Bid) -> Bid {
-        Bid { containers: ContainerUse { wanted: 1, ..ContainerUse::default() }, ..bid }
-    }
-
-    /// The slots that no map or reduce slot stands for are for those that hold or want containers, and can pay.
-    #[test]
-    fn slots_for_containers_go_to_those_that_have_any() {
-        let bids = [wanting(bid("1000", "1")), bid("1000", "5"), wanting(bid("1000", "3")), wanting(bid("0", "3"))];
-        let (price, grants) = allocate(&bids, PerPool::new(9, 0, 8));
-        assert_eq!(price, credits("9"), "the price is that of all funded bids");
-        assert_eq!(quotas(&grants, Pool::Container), [2, 0, 6, 0]);
-        assert_eq!(quotas(&grants, Kind::Map), [1, 5, 3, 0]);
-    }
-
-    #[test]
-    fn slots_for_containers_are_cut_to_what_maps_and_reduces_leave_of_the_money() {
-        for (balance, expected) in [("20", (4, 2, 8)), ("9.5", (4, 2, 3)), ("6", (4, 2, 0)), ("5", (3, 2, 0))] {
-            let (_, grants) = allocate(&[wanting(bid(balance, "1"))], PerPool::new(4, 2, 8));
-            let PerPool { map, reduce, container } = grants[0].quota;
-            assert_eq!((map, reduce, container), expected, "{balance}");
-        }
-    }
-
-    #[test]
-    fn slots_for_containers_are_rounded_with_a_carry_of_their_own() {
-        let mut bids = [wanting(bid("100", "1")), wanting(bid("100", "1"))];
-        let mut history = Vec::new();
-        for _ in 0..4 {
-            let (_, grants) = allocate(&bids, PerPool::new(2, 0, 1));
-            bids.iter_mut().zip(&grants).for_each(|(bid, grant)| bid.remainder = grant.remainder);
-            assert_eq!(quotas(&grants, Kind::Map), [1, 1]);
-            history.push(quotas(&grants, Pool::Container));
-        }
-        assert_eq!(history, [[1, 0], [0, 1], [1, 0], [0, 1]]);
-    }
-
-    #[test]
-    fn containers_may_use_what_maps_and_reduces_leave() {
-        let quota = PerPool::new(4, 2, 3);
-        let left = |map, reduce| quota.left_for_containers(PerKind::new(map, reduce));
-        assert_eq!([left(0, 0), left(3, 0), left(4, 2), left(9, 9)], [9, 6, 3, 3]);
-        let used = |map, reduce, container| within(PerPool::new(map, reduce, container), quota);
-        assert_eq!(used(1, 9, 99), PerPool::new(1, 2, 6));
-        assert_eq!(used(0, 0, 5), PerPool::new(0, 0, 5));
-    }
-
-    proptest! {
-        #[test]
-        fn no_grant_exceeds_money_or_cluster(
-            bids in prop::collection::vec(any_bid(), 0..20), map in 0..500u32, reduce in 0..50u32, beyond in 0..80u32,
-        ) {
-            let slots = PerPool::new(map, reduce, beyond);
-            let (price, grants) = allocate(&bids, slots);
-            let rates: i128 = grants.iter().map(|grant| grant.share.rate().units()).sum();
-            prop_assert_eq!(rates, price.units(), "shares sum to 1, or there are none");
-            for pool in Pool::ALL {
-                let sum: u32 = quotas(&grants, pool).iter().sum();
-                prop_assert!(sum <= slots[pool]);
-            }
-            for (bid, grant) in bids.iter().zip(&grants) {
-                let cost = grant.share.rate().units() * i128::from(total(grant.quota));
-                prop_assert!(cost <= bid.balance.units());
-                prop_assert_eq!(grant.share.rate() > Credits::ZERO, is_funded(bid.balance, bid.rate));
-                for pool in Pool::ALL {
-                    prop_assert!(i128::from(grant.remainder[pool].0).abs() < NANO);
-                }
-                prop_assert!(grant.quota.container == 0 || bid.containers.has_any());
-                // All that is sold can be paid, however much of it containers use.
-                for running in [bid.running, PerKind::default(), PerKind::new(u32::MAX, 0)] {
-                    let used = within(PerPool::new(running.map, running.reduce, u32::MAX), grant.quota);
-                    prop_assert_eq!(total(used), total(grant.quota));
-                }
-            }
-        }
-
-        /// The slots beyond, and containers of any queue, change nothing in what maps and reduces get.
-        #[test]
-        fn containers_change_nothing_in_quotas_of_maps_and_reduces(
-            bids in prop::collection::vec(any_bid(), 0..20), map in 0..500u32, reduce in 0..50u32, beyond in 0..80u32,
-        ) {
-            let without: Vec<Bid> = bids
-                .iter()
-                .map(|bid| {
-                    let PerPool { map, reduce, .. } = bid.remainder;
-                    let remainder = PerPool::new(map, reduce, RoundingRemainder::default());
-                    Bid { containers: ContainerUse::default(), remainder, ..*bid }
-                })
-                .collect();
-            let (price, grants) = allocate(&bids, PerPool::new(map, reduce, beyond));
-            let (price_without, grants_without) = allocate(&without, PerPool::new(map, reduce, 0));
-            prop_assert_eq!(price, price_without);
-            for (grant, without) in grants.iter().zip(&grants_without) {
-                prop_assert_eq!(grant.share, without.share);
-                prop_assert_eq!(grant.quota.slots(), without.quota.slots());
-                prop_assert_eq!(grant.remainder.slots(), without.remainder.slots());
-            }
-        }
-
-        /// What is left of the slots beyond is left by those that cannot pay for their part.
-        #[test]
-        fn slots_for_containers_are_all_sold_to_those_who_can_pay(
-            rates in prop::collection::vec(1..1_000_000i128, 1..20), beyond in 0..1000u32,
-        ) {
-            let rich = |&rate: &i128| wanting(Bid { balance: Credits::MAX, rate: Credits::from_units(rate), ..Bid::default() });
-            let bids: Vec<Bid> = rates.iter().map(rich).collect();
-            let (price, grants) = allocate(&bids, PerPool::new(0, 0, beyond));
-            prop_assert_eq!(quotas(&grants, Pool::Container).iter().sum::<u32>(), beyond);
-            for (rate, grant) in rates.iter().zip(&grants) {
-                let (exact, got) = (rate * i128::from(beyond), i128::from(grant.quota.container) * price.units());
-                prop_assert!((exact - got).abs() < price.units());
-            }
-        }
-
-        #[test]
-        fn one_claim_is_rounded_as_all_are(
-            bids in prop::collection::vec(any_bid(), 1..20), place in 0..20usize, slots in 0..500u32,
-        ) {
-            let funded: Vec<Bid> = bids.into_iter().filter(Bid::is_funded).collect();
-            prop_assume!(!funded.is_empty());
-            let place = place % funded.len();
-            let rich = |bid: &Bid| Bid { balance: Credits::from_units(i128::from(u32::MAX) * bid.rate.units()), ..*bid };
-            let (_, grants) = allocate(&funded.iter().map(rich).collect::<Vec<_>>(), PerPool::new(slots, 0, 0));
-            prop_assert_eq!(uncut_quota(&funded, place, Kind::Map, slots), grants[place].quota.map);
-        }
-
-        #[test]
-        fn without_carries_quotas_are_within_one_of_the_share(
-            rates in prop::collection::vec(1..1_000_000i128, 1..20), slots in 0..1000u32,
-        ) {
-            let bids: Vec<Bid> = rates
-                .iter()
-                .map(|&rate| Bid { balance: Credits::MAX, rate: Credits::from_units(rate), ..Bid::default() })
-                .collect();
-            let (price, grants) = allocate(&bids, PerPool::new(slots, 0, 0));
-            prop_assert_eq!(quotas(&grants, Kind::Map).iter().sum::<u32>(), slots);
-            for (rate, grant) in rates.iter().zip(&grants) {
-                let exact = rate * i128::from(slots);
-                let got = i128::from(grant.quota.map) * price.units();
-                prop_assert!((exact - got).abs() < price.units());
-            }
-        }
-    }
-}
+#[path = "../tests/allocation.rs"]
+mod tests;

@@ -1,101 +1,148 @@
 //! The tick: charges the interval that closes and opens the next.
 //!
-//! Accounts and uses are walked side by side in the order of names, so a tick looks nothing up.
+//! Accounts, uses and sums of the meter are walked side by side in the order of names, so a tick looks nothing up.
 
-use crate::model::{Now, PerPool, QueueName};
+use crate::model::{Credits, Now, PerPool, QueueName};
 
 use super::account::Account;
-use super::allocation::{allocate, total};
-use super::interval::Interval;
+use super::allocation::{allocate, total, within};
+use super::interval::{Charge, Interval};
+use super::laid_charge::{LaidCharge, lay};
+use super::meter::AT_END;
+use super::metered::MeteredUse;
 use super::open_bids::OpenBids;
 use super::state::Market;
 use super::tick::{QueueTick, QueueUse, Tick};
 
+/// A queue that a tick concerns.
+struct Concerned<'a> {
+    queue: &'a QueueName,
+    account: &'a Account,
+    queue_use: QueueUse,
+    metered: MeteredUse,
+}
+
 // === impl Market ===
 
 impl Market {
-    /// Charges each queue for the interval that closes, `min(running, quota)` of each kind and chargeable containers
-    /// within what that leaves, at the rate that opened it, then opens the next interval from the present bids and
-    /// balances. `slots` are the cluster's, for containers those that no map or reduce slot stands for.
+    /// Charges each queue for the interval that closes, by what the meter has summed and at the rate that opened it, then
+    /// opens the next interval from the present bids and balances. `slots` are the cluster's, for containers those that no
+    /// map or reduce slot stands for; `interval_ms` is how long the next interval is.
     ///
     /// A queue is active if anything of it runs, is held or waits. A late tick counts once.
-    pub fn tick(&mut self, usage: &[QueueUse], slots: PerPool<u32>, now: Now) -> Tick {
-        self.tick_with_orders(usage, slots, now, |_| {})
+    pub fn tick(&mut self, usage: &[QueueUse], slots: PerPool<u32>, interval_ms: u64, now: Now) -> Tick {
+        self.tick_with_orders(usage, slots, interval_ms, now, |_, _| {})
     }
 
-    /// The same, after `raise` has raised bids for orders.
+    /// The same, after `raise` has raised bids for orders; it is given what the charges are laid on.
     pub fn tick_with_orders(
         &mut self,
         usage: &[QueueUse],
         slots: PerPool<u32>,
+        interval_ms: u64,
         now: Now,
-        raise: impl FnOnce(&mut OpenBids<'_>),
+        raise: impl FnOnce(&mut OpenBids<'_>, &[LaidCharge]),
     ) -> Tick {
-        let mut usage: Vec<&QueueUse> = usage.iter().collect();
-        usage.sort_by(|left, right| left.queue.cmp(&right.queue));
-        usage.dedup_by(|left, right| left.queue == right.queue);
-
-        let mut ledger = self.ledger();
         let mut violations = std::mem::take(&mut self.violations);
-        let mut queue_ticks = Vec::with_capacity(usage.len());
+        let mut ledger = self.ledger();
+        let mut laid = Vec::new();
+        let concerned = self.concerned(usage, now.mono_ms);
+        let mut queue_ticks = Vec::with_capacity(concerned.len());
         let mut bids = OpenBids::new(slots);
-        for (queue, account, queue_use) in self.in_use(usage) {
-            let (charge, balance) = account.charge(queue_use.chargeable());
-            let owed = account.owed(queue_use.chargeable());
-            violations.check(charge == owed, || {
-                format!("queue {queue} has {}, and its interval costs {}", account.balance(), owed.amount())
+        for Concerned { queue, account, queue_use, metered } in &concerned {
+            let (charge, balance) = account.charge(*metered, self.meter.length_ms());
+            violations.check(account.is_whole(&charge, *metered), || {
+                format!("queue {queue} has {}, and has held {metered:?}", account.balance())
             });
             ledger.count_charge(charge.amount(), &mut violations);
+            self.lay_charge(queue, account, &charge, now.mono_ms, &mut laid);
             let is_active = queue_use.is_active();
             if is_active {
                 bids.push(queue, charge, account.to_bid(balance, queue_use));
             }
             // Share and quota follow with the allocation.
-            let (used, pending) = (total(charge.used), queue_use.waiting());
+            let sold = account.interval().map(|interval| interval.quota).unwrap_or_default();
+            let (used, pending) = (total(within(queue_use.held(), sold)), queue_use.waiting());
             let interval = Interval { used, pending, ..Interval::default() };
-            queue_ticks.push(QueueTick {
-                queue: queue.clone(),
-                charge,
-                balance,
-                interval: is_active.then_some(interval),
-            });
+            let interval = is_active.then_some(interval);
+            queue_ticks.push(QueueTick { queue: (*queue).clone(), charge, balance, interval });
         }
 
-        raise(&mut bids);
+        raise(&mut bids, &laid);
         let (price, grants) = allocate(&bids.bids, slots);
         let intervals = queue_ticks.iter_mut().filter_map(|queue_tick| queue_tick.interval.as_mut());
-        for ((interval, grant), by_order) in intervals.zip(grants).zip(&bids.by_order) {
+        for (place, (interval, grant)) in intervals.zip(grants).enumerate() {
             (interval.share, interval.quota, interval.remainder) = (grant.share, grant.quota, grant.remainder);
-            interval.by_order = *by_order;
+            (interval.by_order, interval.own_rate) = bids.order_at(place);
+            interval.most_paid = Some(bids.affordable_slots(place));
         }
-        let tick = Tick { number: self.tick_number() + 1, wall_ms: now.wall_ms, price, ledger, queue_ticks };
+        let (number, wall_ms) = (self.tick_number() + 1, now.wall_ms);
+        let tick = Tick { number, wall_ms, interval_ms, price, ledger, queue_ticks, laid };
         self.apply_tick(&tick);
+        self.meter.open_at(now);
         tick.check(slots, &mut violations);
         self.check_accounts(&mut violations);
         self.violations = violations;
         tick
     }
 
-    /// The bids that a tick would find, before orders raise any. `usage` is by name.
-    pub fn open_bids(&self, usage: &[QueueUse], slots: PerPool<u32>) -> OpenBids<'_> {
-        let mut bids = OpenBids::new(slots);
-        for (queue, account, queue_use) in self.in_use(usage).filter(|(.., queue_use)| queue_use.is_active()) {
-            let (charge, balance) = account.charge(queue_use.chargeable());
-            bids.push(queue, charge, account.to_bid(balance, queue_use));
+    /// The bids that the next tick would find if nothing changed until then, before orders raise any, and what its charges
+    /// would be laid on. `usage` is by name.
+    pub fn open_bids(&self, usage: &[QueueUse], slots: PerPool<u32>) -> (OpenBids<'_>, Vec<LaidCharge>) {
+        let (mut bids, mut laid) = (OpenBids::new(slots), Vec::new());
+        for Concerned { queue, account, queue_use, metered } in self.concerned(usage, AT_END) {
+            let (charge, balance) = account.charge(metered, self.meter.length_ms());
+            self.lay_charge(queue, account, &charge, AT_END, &mut laid);
+            if queue_use.is_active() {
+                bids.push(queue, charge, account.to_bid(balance, &queue_use));
+            }
         }
-        bids
+        (bids, laid)
     }
 
-    /// The accounts that slots are used or wanted for; `usage` is by name.
-    fn in_use<'a, 'b>(
-        &'a self,
-        usage: impl IntoIterator<Item = &'b QueueUse>,
-    ) -> impl Iterator<Item = (&'a QueueName, &'a Account, &'b QueueUse)> {
-        let mut accounts = self.accounts.iter().peekable();
-        usage.into_iter().filter_map(move |queue_use| {
-            while accounts.next_if(|(name, _)| **name < queue_use.queue).is_some() {}
-            let (queue, account) = accounts.next_if(|(name, _)| **name == queue_use.queue)?;
-            Some((queue, account, queue_use))
-        })
+    /// Lays a charge on the queue's jobs and applications: what the owner's bid would cost on all, and what an order has
+    /// added to the rate on its job.
+    fn lay_charge(
+        &self,
+        queue: &QueueName,
+        account: &Account,
+        charge: &Charge,
+        mono_ms: u64,
+        laid: &mut Vec<LaidCharge>,
+    ) {
+        let amount = charge.amount();
+        if amount == Credits::ZERO {
+            return;
+        }
+        let ordered = account.interval().and_then(|interval| Some((interval.by_order?, interval.own_rate?)));
+        let ordered = ordered.map(|(job, own_rate)| {
+            let own = charge.at(own_rate.min(charge.rate));
+            (job, Credits::from_units(amount.units() - own.units()))
+        });
+        let alone = ordered.map_or(0, |(_, more)| more.units());
+        let of_all = Credits::from_units(amount.units() - alone);
+        lay(of_all, ordered, self.meter.held_by(queue, mono_ms), laid);
+    }
+
+    /// The accounts that slots are used or wanted for, or were held for since the last tick.
+    fn concerned<'a>(&'a self, usage: &[QueueUse], mono_ms: u64) -> Vec<Concerned<'a>> {
+        let mut usage: Vec<&QueueUse> = usage.iter().collect();
+        if !usage.is_sorted_by(|left, right| left.queue <= right.queue) {
+            usage.sort_by(|left, right| left.queue.cmp(&right.queue));
+        }
+        usage.dedup_by(|left, right| left.queue == right.queue);
+        let (mut usage, mut sums) = (usage.into_iter().peekable(), self.meter.uses(mono_ms).peekable());
+        let concerned = self.accounts.iter().filter_map(|(queue, account)| {
+            while usage.next_if(|queue_use| queue_use.queue < *queue).is_some() {}
+            while sums.next_if(|(name, _)| *name < queue).is_some() {}
+            let queue_use = usage.next_if(|queue_use| queue_use.queue == *queue);
+            let metered = sums.next_if(|(name, _)| *name == queue).map(|(_, metered)| metered);
+            if queue_use.is_none() && metered.is_none() {
+                return None;
+            }
+            let queue_use = queue_use.cloned().unwrap_or_else(|| QueueUse::idle(queue));
+            Some(Concerned { queue, account, queue_use, metered: metered.unwrap_or_default() })
+        });
+        concerned.collect()
     }
 }

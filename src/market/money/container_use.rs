@@ -5,8 +5,6 @@
 pub struct ContainerUse {
     /// Slots of all that are granted and not complete.
     pub held: u32,
-    /// Slots of those that a tick charges for: launched ones, and those that were granted before the tick before it.
-    pub chargeable: u32,
     /// Containers, not slots, that are still wanted.
     pub wanted: u64,
 }

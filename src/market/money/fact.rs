@@ -6,8 +6,9 @@ use crate::model::{Credits, JobId, QueueName};
 
 use super::allowance::Allowance;
 use super::ledger::LedgerEntry;
+use super::metered::Metered;
 use super::order::{Order, OrderEnd};
-use super::replay::Stamp;
+use super::replay::{ForgottenStamps, Stamp};
 use super::tick::Tick;
 
 /// One durable change. The facts of one event are stored together; otherwise a restart could find half a movement.
@@ -30,8 +31,10 @@ pub enum MarketFact {
     },
     /// A movement of money other than a charge; charges are in their tick. The changed account follows as its own fact.
     Ledger(LedgerEntry),
-    /// A signature was used: the last one of this consumer, user and key.
+    /// A signature was used.
     Stamp(Stamp),
+    /// Used signatures that no other can equal any more are forgotten.
+    StampsForgotten(ForgottenStamps),
     /// An order stands from now on, or is as it says now.
     OrderSet {
         /// Its queue.
@@ -62,6 +65,8 @@ pub enum MarketFact {
     },
     /// A tick: its charges and the intervals that replace the earlier ones.
     Tick(Box<Tick>),
+    /// What jobs and applications hold has changed: a restart takes over what the open interval has summed.
+    Metered(Metered),
 }
 
 /// A change of the set of queues.

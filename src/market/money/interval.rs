@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::{Credits, JobId, PerPool};
 
-use super::allocation::{RoundingRemainder, cost};
+use super::allocation::{RoundingRemainder, total};
+use super::metered::total_ms;
 use super::share::Share;
 
 /// The open interval of an active queue, as its tick opened it.
@@ -24,22 +25,60 @@ pub struct Interval {
     /// The job whose order set the rate; none: its owner's bid did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by_order: Option<JobId>,
+    /// The owner's bid where an order set the rate: the job of the order pays the difference alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub own_rate: Option<Credits>,
+    /// The most slots that the balance could pay for when it was opened; none: it was stored before that was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub most_paid: Option<u32>,
+}
+
+// === impl Interval ===
+
+impl Interval {
+    /// The most slots that it can be charged for at a time.
+    pub(super) fn payable(&self) -> u64 {
+        self.most_paid.map_or(total(self.quota), u64::from)
+    }
 }
 
 /// The charge of one queue for one interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Charge {
-    /// Credits for one slot: the rate when the interval was opened.
+    /// Credits for one slot over a whole interval: the rate when the interval was opened.
     pub rate: Credits,
-    /// Slots in use at its end, within the quota; of containers those that were chargeable.
-    pub used: PerPool<u32>,
+    /// The length of a whole interval, ms.
+    pub interval_ms: u64,
+    /// What was held of what was paid for, slot-milliseconds.
+    pub slot_ms: PerPool<u64>,
 }
 
 // === impl Charge ===
 
 impl Charge {
-    /// Rate times slots.
+    /// Rate times slots times their part of the interval, rounded down to a unit.
     pub fn amount(&self) -> Credits {
-        cost(self.rate, self.used)
+        self.at(self.rate)
     }
+
+    /// What it would be at another rate.
+    pub(super) fn at(&self, rate: Credits) -> Credits {
+        amount(rate, total_ms(self.slot_ms), self.interval_ms)
+    }
+}
+
+/// What slots cost that were held for so long, of intervals of that length. Within the range of `i128`: rates and slots are
+/// bounded as for an allocation, and the rest of a slot is below one.
+fn amount(rate: Credits, slot_ms: u64, interval_ms: u64) -> Credits {
+    let interval_ms = i128::from(interval_ms.max(1));
+    let (slots, rest_ms) = (i128::from(slot_ms) / interval_ms, i128::from(slot_ms) % interval_ms);
+    Credits::from_units(rate.units() * slots + rate.units() * rest_ms / interval_ms)
+}
+
+/// The most slot-milliseconds that an amount pays for.
+pub(super) fn most_slot_ms(amount: Credits, rate: Credits, interval_ms: u64) -> u64 {
+    let (units, rate) = (amount.units().max(0), rate.units().max(1));
+    let interval_ms = i128::from(interval_ms.max(1));
+    let most = (units / rate).saturating_mul(interval_ms).saturating_add(units % rate * interval_ms / rate);
+    u64::try_from(most).unwrap_or(u64::MAX)
 }

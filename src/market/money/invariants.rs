@@ -3,7 +3,7 @@
 use crate::model::{Credits, PerPool, Pool, Violations};
 
 use super::allocation::cost;
-use super::interval::Interval;
+use super::interval::{Charge, Interval};
 use super::ledger::{LedgerEntry, Reason};
 use super::state::Market;
 use super::tick::Tick;
@@ -35,10 +35,14 @@ impl Market {
 // === impl Tick: invariants ===
 
 impl Tick {
-    /// Each charge is rate times slots; the price is the sum of the rates, the quotas fit the slots of the cluster, and
+    /// Each charge is rate times slots and time, and all of it is laid on jobs and applications; the price is the sum of the rates, the quotas fit the slots of the cluster, and
     /// each queue can pay its own.
     pub(super) fn check(&self, slots: PerPool<u32>, violations: &mut Violations) {
         self.charges().for_each(|entry| check_charge(&entry, violations));
+        let charged: i128 = self.queue_ticks.iter().map(|queue_tick| queue_tick.charge.amount().units()).sum();
+        let laid: i128 = self.laid.iter().map(|charge| charge.amount.units()).sum();
+        violations
+            .check(charged == laid, || format!("{charged} units are charged, {laid} are laid on what held slots"));
         let (mut rates, mut sold) = (Some(Credits::ZERO), PerPool::<u64>::default());
         for queue_tick in &self.queue_ticks {
             let Some(Interval { share, quota, .. }) = &queue_tick.interval else { continue };
@@ -58,22 +62,27 @@ impl Tick {
     }
 }
 
-/// The amount of a charge is its rate times its slots.
+/// The amount of a charge is its rate times its slots and their time.
 fn check_charge(entry: &LedgerEntry, violations: &mut Violations) {
-    let Reason::Charge { rate, map_slots, reduce_slots, container_slots } = entry.reason else { return };
-    let slots: u64 = [map_slots, reduce_slots, container_slots].map(u64::from).iter().sum();
-    violations.check(rate.checked_mul(slots) == Some(entry.amount), || {
-        format!("entry {} charges {} for {slots} slots at {rate}", entry.number, entry.amount)
+    let Reason::Charge { rate, interval_ms, slot_ms } = entry.reason else { return };
+    let amount = Charge { rate, interval_ms, slot_ms }.amount();
+    violations.check(amount == entry.amount, || {
+        format!("entry {} charges {} for {slot_ms:?} ms of slots at {rate}", entry.number, entry.amount)
     });
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::market::money::{BudgetLine, ContainerUse, MarketConfig, MarketFact, QueueUse};
-    use crate::model::{Now, PerKind, QueueName};
+    use crate::market::money::{
+        BudgetLine, ContainerUse, LaidCharge, MarketConfig, MarketFact, MeteredUse, QueueUse, SlotHolder,
+    };
+    use crate::market::tests::hold_since_tick;
+    use crate::model::{ApplicationId, Now, PerKind, QueueName};
 
     const NOW: Now = Now { mono_ms: 0, wall_ms: 0 };
+    const INTERVAL_MS: u64 = 1_000;
+    const LATER: Now = Now { mono_ms: INTERVAL_MS, wall_ms: 0 };
     const SLOTS: PerPool<u32> = PerPool::new(4, 2, 3);
 
     fn queue() -> QueueName {
@@ -91,7 +100,8 @@ mod tests {
         let (budget, rate) = (credits("100"), credits("2"));
         let line = BudgetLine { queue: queue(), budget, rate, is_budget_rounded: false, is_rate_rounded: false };
         market.seed_budgets(vec![line], NOW);
-        let tick = market.tick(&[usage()], SLOTS, NOW);
+        let tick = market.tick(&[usage()], SLOTS, INTERVAL_MS, NOW);
+        hold_since_tick(&mut market, &[usage()], NOW);
         (market, tick)
     }
 
@@ -106,22 +116,23 @@ mod tests {
     #[test]
     fn a_sound_market_breaks_nothing() {
         let (mut market, _) = market();
-        market.tick(&[usage()], SLOTS, NOW);
+        market.tick(&[usage()], SLOTS, INTERVAL_MS, LATER);
         assert_eq!(texts(&mut market.violations), [""; 0]);
         assert_eq!(market.total(), credits("92"));
     }
 
     #[test]
     fn money_from_nowhere_a_negative_balance_and_an_unpaid_interval_are_found() {
+        let held = MeteredUse { within_ms: PerPool::new(4_000, 0, 0), beyond_ms: 0 };
         for (balance, expected) in [
             ("101", "balances sum to Some(Credits(93000000000000)); issued 100.0 less charged 8.0"),
-            ("-1", "queue q has -1.0, and its interval costs 8.0"),
-            ("7", "queue q has 7.0, and its interval costs 8.0"),
+            ("-1", &*format!("queue q has -1.0, and has held {held:?}")),
+            ("7", &*format!("queue q has 7.0, and has held {held:?}")),
         ] {
             let (mut market, _) = market();
             let account = MarketFact::Account { queue: queue(), balance: credits(balance), rate: credits("2") };
             market.apply(&account);
-            market.tick(&[usage()], SLOTS, NOW);
+            market.tick(&[usage()], SLOTS, INTERVAL_MS, LATER);
             let found = texts(&mut market.violations);
             assert!(found.iter().any(|text| text == expected), "{found:?}");
         }
@@ -130,10 +141,17 @@ mod tests {
     #[test]
     fn a_tick_that_sells_too_much_is_found() {
         type Damage = fn(&mut Tick);
-        let damages: [(Damage, &str); 3] = [
+        let damages: [(Damage, &str); 4] = [
             (|tick| tick.price = credits("3"), "rates sum to Some(Credits(2000000000000)), the price is 3.0"),
             (|tick| tick.queue_ticks[0].balance = credits("7"), "queue q is sold slots for 12.0 and has 7.0"),
             (|tick| tick.queue_ticks[0].interval.as_mut().unwrap().quota.map = 5, "5 of 4 Map slots are sold"),
+            (
+                |tick| {
+                    let (holder, slot_ms) = (SlotHolder::Application(ApplicationId::new(1, 1)), PerPool::default());
+                    tick.laid.push(LaidCharge { holder, slot_ms, amount: credits("1") });
+                },
+                "0 units are charged, 1000000000000 are laid on what held slots",
+            ),
         ];
         for (damage, expected) in damages {
             let (_, mut tick) = market();

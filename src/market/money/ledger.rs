@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::{Credits, QueueName, Violations};
+use crate::model::{Credits, PerPool, QueueName, Violations};
 
 /// Longest note of a movement, characters.
 pub const MOST_NOTE_CHARACTERS: usize = 256;
@@ -29,8 +29,17 @@ pub enum Reason {
     Endowment,
     /// `addBudget`, positive or negative.
     TopUp,
-    /// Slots were used over an interval.
+    /// Slots were held over an interval.
     Charge {
+        /// Credits for one slot over a whole interval: the rate in force when the interval was opened.
+        rate: Credits,
+        /// The length of a whole interval, ms.
+        interval_ms: u64,
+        /// What was held of what was paid for, slot-milliseconds.
+        slot_ms: PerPool<u64>,
+    },
+    /// Slots were in use at the end of an interval: a charge of before charges went by time.
+    SampledCharge {
         /// Credits for one slot: the rate in force when the interval was opened.
         rate: Credits,
         /// Map slots used within the quota.

@@ -15,8 +15,8 @@ pub struct OpenBids<'a> {
     /// By name.
     queues: Vec<(&'a QueueName, Charge)>,
     pub(super) bids: Vec<Bid>,
-    /// The order whose rate a queue bids.
-    pub(super) by_order: Vec<Option<JobId>>,
+    /// The order whose rate a queue bids, with the bid of its owner.
+    by_order: Vec<Option<(JobId, Credits)>>,
     /// The sum of the rates that count, units.
     funded_units: i128,
     /// Rates are those that surely do, not the least.
@@ -167,10 +167,32 @@ impl<'a> OpenBids<'a> {
     pub fn raise(&mut self, place: usize, rate: Credits, order: JobId) {
         if rate > self.bids[place].rate {
             self.funded_units -= funded_units(&self.bids[place]);
-            self.bids[place].rate = rate;
+            let own_rate = std::mem::replace(&mut self.bids[place].rate, rate);
             self.funded_units += funded_units(&self.bids[place]);
-            self.by_order[place] = Some(order);
+            let own_rate = self.by_order[place].map_or(own_rate, |(_, own_rate)| own_rate);
+            self.by_order[place] = Some((order, own_rate));
         }
+    }
+
+    /// The order that has raised the bid at a place, and the bid of its owner.
+    pub(super) fn order_at(&self, place: usize) -> (Option<JobId>, Option<Credits>) {
+        self.by_order[place].unzip()
+    }
+
+    /// The slots that the queue at a place can pay over a whole interval.
+    pub(super) fn affordable_slots(&self, place: usize) -> u32 {
+        let Bid { balance, rate, .. } = self.bids[place];
+        u32::try_from(balance.units().max(0) / rate.units().max(1)).unwrap_or(u32::MAX)
+    }
+
+    /// The slots for containers that a rate would buy for the queue at a place.
+    pub fn container_quota(&self, place: usize, rate: Credits) -> u32 {
+        if !self.bids[place].containers.has_any() {
+            return 0;
+        }
+        let mut bids = self.bids.clone();
+        bids[place].rate = rate;
+        allocate(&bids, self.slots).1[place].quota.container
     }
 
     /// What the queue at a place has after the charge for the interval that closes.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::api::QueueStatus;
-use crate::model::{PerPool, QueueName};
+use crate::model::QueueName;
 
 use super::allocation::{cost, within};
 use super::quote::lasts_s;
@@ -26,8 +26,7 @@ impl Market {
             let interval = account.interval().copied().unwrap_or_default();
             let queue_use = usage.get(queue);
             let (rate, budget) = (interval.share.rate(), account.balance());
-            let in_use = queue_use.map(|queue_use| queue_use.chargeable()).unwrap_or_default();
-            let held = queue_use.map_or(0, |queue_use| queue_use.containers.held);
+            let held = queue_use.map(|queue_use| queue_use.held()).unwrap_or_default();
             Some(QueueStatus {
                 queue: queue.clone(),
                 budget,
@@ -35,11 +34,11 @@ impl Market {
                 rate,
                 share: interval.share.to_string(),
                 quota: interval.quota,
-                running: PerPool::new(in_use.map, in_use.reduce, held),
+                running: held,
                 pending: queue_use.map_or(0, |queue_use| queue_use.waiting()),
                 allowance: None,
                 orders: Vec::new(),
-                lasts_s: lasts_s(budget, cost(rate, within(in_use, interval.quota)), interval_ms),
+                lasts_s: lasts_s(budget, cost(rate, within(held, interval.quota)), interval_ms),
             })
         };
         queues.into_iter().filter_map(status).collect()

@@ -8,6 +8,7 @@ use crate::model::{Credits, Kind, PerKind, PerPool, QueueName};
 
 use super::allocation::{Bid, allocate, cost, is_funded, within};
 use super::container_use::ContainerUse;
+use super::meter::AT_END;
 use super::share::Share;
 use super::state::Market;
 use super::tick::QueueUse;
@@ -75,7 +76,7 @@ impl Market {
             if name == queue {
                 place = bids.len();
             }
-            let (_, balance) = account.charge(queue_use.chargeable());
+            let (_, balance) = account.charge(self.meter.use_of(name, AT_END), self.meter.length_ms());
             let bid = account.to_bid(balance, queue_use);
             // What other queues' orders will bid is not known yet: most likely what they bid now.
             let ordered = account.interval().filter(|interval| interval.by_order.is_some() && name != queue);
@@ -107,6 +108,7 @@ impl Bidding {
         let Bid { balance, running, containers, .. } = *bid;
         let (price, grants) = allocate(&bids, self.slots);
         let grant = grants[self.place];
+        let held = PerPool::new(running.map, running.reduce, containers.held);
         let lasts = |slots: PerPool<u32>| lasts_s(balance, cost(grant.share.rate(), slots), self.interval_ms);
         Quote {
             queue: self.queue.clone(),
@@ -116,12 +118,9 @@ impl Bidding {
             share: grant.share,
             quota: grant.quota,
             balance,
-            running: PerPool::new(running.map, running.reduce, containers.held),
+            running: held,
             full_use_lasts_s: lasts(grant.quota),
-            present_use_lasts_s: lasts(within(
-                PerPool::new(running.map, running.reduce, containers.chargeable),
-                grant.quota,
-            )),
+            present_use_lasts_s: lasts(within(held, grant.quota)),
         }
     }
 

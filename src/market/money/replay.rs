@@ -1,12 +1,20 @@
-//! Replay guard: each signature is accepted once.
+//! Replay guard: each signature is accepted once, in whatever order signatures arrive.
 //!
-//! Invariants: the last accepted timestamp of a key never moves back, whatever the clock, the ACL file or a restart do;
-//! a refusal changes nothing; each acceptance is a fact, for reads too, so a crash makes no signature valid again. The
-//! last timestamp of a key is kept when the user changes keys, and applies if the key returns.
+//! Kept are the used signatures of the window, by consumer, user and key. Those older than it are forgotten up to a
+//! timestamp, at or before which nothing is accepted any more; it never moves back. So no signature is accepted twice,
+//! whatever the clock, the ACL file or a restart do. Each acceptance is a fact, for reads too. What a key has used is
+//! kept when the user changes keys, and applies if the key returns.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+/// Maximum number of used signatures that are kept of a user with one consumer.
+pub const MAX_KEPT_SIGNATURES: usize = 100_000;
+
+/// In place of a user: what is forgotten of all of them. No user has this name.
+pub const EVERYONE: &str = "";
 
 /// Settings of the replay guard: for how long and how often a signature is accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,21 +33,42 @@ pub struct MarketConfig {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct KeyId(pub u64);
 
-/// A consumer of signatures; each has its own stamps, so one timestamp may be used once with each.
+/// Identifies what a key has signed: the first 8 bytes of the text's SHA-256.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct SignedTextId(pub u64);
+
+/// A consumer of signatures; each keeps its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Consumer {
     /// Requests to `/scheduler`.
     Servlet,
-    /// Job submissions.
+    /// Job submissions. They sign user and time alone, so a timestamp is one signature.
     Job,
     /// Files of jobs over HTTP.
     Upload,
-    /// Requests about applications.
+    /// Requests about applications, by users.
     Application,
+    /// Requests about applications, by their secrets: the user is the application.
+    Secret,
 }
 
-/// The last accepted signature of a user's key with one consumer.
+/// A signature that was verified.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Signature<'a> {
+    /// The consumer.
+    pub consumer: Consumer,
+    /// The signer.
+    pub user: &'a str,
+    /// The key that signed.
+    pub key_id: KeyId,
+    /// The timestamp under the signature, epoch ms.
+    pub timestamp_ms: i64,
+    /// What was signed.
+    pub text: SignedTextId,
+}
+
+/// A use of a signature.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stamp {
     /// The consumer.
@@ -50,8 +79,23 @@ pub struct Stamp {
     pub key_id: KeyId,
     /// The timestamp under the signature, epoch ms.
     pub timestamp_ms: i64,
+    /// What was signed; 0 for jobs, whose timestamps identify their signatures.
+    pub text: SignedTextId,
     /// Number of uses; above 1 only for jobs.
     pub uses: u32,
+}
+
+/// The signatures of a key at or before a timestamp are forgotten, and none of them is accepted any more.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ForgottenStamps {
+    /// The consumer.
+    pub consumer: Consumer,
+    /// The signer.
+    pub user: String,
+    /// The key that signed.
+    pub key_id: KeyId,
+    /// The timestamp, epoch ms.
+    pub up_to_ms: i64,
 }
 
 /// Whether a timestamp is of the server's time, but for the unit: `date +%s` for `date +%s000`.
@@ -60,7 +104,7 @@ fn looks_like_seconds(timestamp_ms: i64, now_ms: i64) -> bool {
     timestamp_ms.checked_mul(1_000).is_some_and(|in_ms| in_ms.abs_diff(now_ms) < DAY_MS.min(now_ms.unsigned_abs() / 2))
 }
 
-/// Why a timestamp is refused.
+/// Why a signature is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReplayRefusal {
     /// Too far from the server's clock.
@@ -76,7 +120,7 @@ pub enum ReplayRefusal {
         /// The window.
         window_ms: u64,
     },
-    /// Signed before the server started, by a user without a stored stamp.
+    /// Signed before the server started, by a user none of whose signatures was ever accepted.
     #[error("timestamp {timestamp_ms} is not after the server's start {start_ms}")]
     BeforeStart {
         /// The timestamp.
@@ -84,24 +128,38 @@ pub enum ReplayRefusal {
         /// The server's start.
         start_ms: i64,
     },
-    /// Not after the last accepted timestamp.
-    #[error("timestamp {timestamp_ms} is not after the last accepted one, {last_ms}")]
-    NotAfterLast {
+    /// The same text was signed at the same time, and accepted.
+    #[error("the signature of timestamp {timestamp_ms} was used before: sign with a later timestamp")]
+    Used {
         /// The timestamp.
         timestamp_ms: i64,
-        /// The last accepted one.
-        last_ms: i64,
     },
-    /// The server's clock was set back: every honest timestamp lies before the last accepted one.
+    /// Not after what is forgotten: the window was shorter before.
+    #[error("timestamp {timestamp_ms} is not after {up_to_ms}, up to which used signatures are no longer kept")]
+    Forgotten {
+        /// The timestamp.
+        timestamp_ms: i64,
+        /// The last one that is forgotten.
+        up_to_ms: i64,
+    },
+    /// The server's clock was set back behind what is forgotten.
     #[error(
-        "the last accepted timestamp {last_ms} is ahead of the server's time {now_ms}; \
+        "used signatures up to timestamp {up_to_ms}, ahead of the server's time {now_ms}, are no longer kept; \
          wait until the clock passes it or have the key changed"
     )]
-    StampAhead {
-        /// The last accepted one.
-        last_ms: i64,
+    ClockSetBack {
+        /// The last timestamp that is forgotten.
+        up_to_ms: i64,
         /// The server's time.
         now_ms: i64,
+    },
+    /// The user has signed more than is kept.
+    #[error("{limit} signatures of this user within {window_ms} ms have been used, as many as are kept; wait")]
+    TooMany {
+        /// How many are kept.
+        limit: usize,
+        /// For how long.
+        window_ms: u64,
     },
     /// The signature has been used for as many jobs as allowed.
     #[error("the signature has been used {uses} times, the limit of mapred.dynamic-scheduler.job-signature-uses")]
@@ -121,18 +179,53 @@ pub enum ReplayRefusal {
     },
 }
 
-/// The last accepted timestamps of all users.
+/// The used signatures of all users.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReplayGuard {
     start_ms: i64,
-    stamps: BTreeMap<(Consumer, String), BTreeMap<KeyId, Used>>,
+    max_kept: usize,
+    users: BTreeMap<(Consumer, String), BTreeMap<KeyId, UsedSignatures>>,
+    /// The oldest kept timestamp of each key.
+    oldest: BTreeSet<(i64, Consumer, String, KeyId)>,
 }
 
-/// The last timestamp of one key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Used {
-    timestamp_ms: i64,
-    uses: u32,
+/// What a key has signed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct UsedSignatures {
+    /// The last timestamp that is forgotten.
+    forgotten_up_to_ms: Option<i64>,
+    /// How often each was used.
+    uses: BTreeMap<(i64, SignedTextId), u32>,
+}
+
+// === impl ForgottenStamps ===
+
+impl ForgottenStamps {
+    /// Everything that anybody has signed up to that time, epoch ms: what was used of it is lost.
+    pub fn of_everyone(consumer: Consumer, up_to_ms: i64) -> Self {
+        Self { consumer, user: EVERYONE.to_owned(), key_id: KeyId(0), up_to_ms }
+    }
+}
+
+// === impl Stamp ===
+
+impl Stamp {
+    fn place(&self) -> (i64, SignedTextId) {
+        (self.timestamp_ms, self.text)
+    }
+}
+
+// === impl UsedSignatures ===
+
+impl UsedSignatures {
+    fn oldest_ms(&self) -> Option<i64> {
+        self.uses.first_key_value().map(|((oldest_ms, _), _)| *oldest_ms)
+    }
+
+    /// The last timestamp before this one, if any is kept.
+    fn last_before(&self, before_ms: i64) -> Option<i64> {
+        self.uses.range(..(before_ms, SignedTextId(0))).next_back().map(|((last_ms, _), _)| *last_ms)
+    }
 }
 
 // === impl ReplayGuard ===
@@ -140,7 +233,11 @@ struct Used {
 impl ReplayGuard {
     /// A guard without stamps, of a server that started at `start_ms`, epoch ms.
     pub fn new(start_ms: i64) -> Self {
-        ReplayGuard { start_ms, stamps: BTreeMap::new() }
+        Self::with_limit(start_ms, MAX_KEPT_SIGNATURES)
+    }
+
+    fn with_limit(start_ms: i64, max_kept: usize) -> Self {
+        ReplayGuard { start_ms, max_kept, users: BTreeMap::new(), oldest: BTreeSet::new() }
     }
 
     /// When the server started, epoch ms.
@@ -148,71 +245,133 @@ impl ReplayGuard {
         self.start_ms
     }
 
-    /// Restores a stored stamp; one older than the known one changes nothing.
-    pub fn restore(&mut self, stamp: &Stamp) {
-        let keys = self.stamps.entry((stamp.consumer, stamp.user.clone())).or_default();
-        let used = keys.entry(stamp.key_id).or_insert(Used { timestamp_ms: i64::MIN, uses: 0 });
-        if (stamp.timestamp_ms, stamp.uses) >= (used.timestamp_ms, used.uses) {
-            *used = Used { timestamp_ms: stamp.timestamp_ms, uses: stamp.uses };
+    /// Applies a use; one that is forgotten or known with more uses changes nothing.
+    pub fn apply(&mut self, stamp: &Stamp) {
+        self.change(stamp.consumer, &stamp.user, stamp.key_id, |used| {
+            if used.forgotten_up_to_ms.is_none_or(|up_to_ms| stamp.timestamp_ms > up_to_ms) {
+                let uses = used.uses.entry(stamp.place()).or_default();
+                *uses = stamp.uses.max(*uses);
+            }
+        });
+    }
+
+    /// Forgets the signatures of a key up to a timestamp.
+    pub fn forget(&mut self, forgotten: &ForgottenStamps) {
+        let ForgottenStamps { consumer, user, key_id, up_to_ms } = forgotten;
+        self.change(*consumer, user, *key_id, |used| {
+            used.forgotten_up_to_ms = used.forgotten_up_to_ms.max(Some(*up_to_ms));
+            while used.oldest_ms().is_some_and(|oldest_ms| oldest_ms <= *up_to_ms) {
+                used.uses.pop_first();
+            }
+        });
+    }
+
+    /// Forgets a user whose signatures can never be verified again.
+    pub fn remove_user(&mut self, consumer: Consumer, user: &str) {
+        let keys = self.users.remove(&(consumer, user.to_owned())).unwrap_or_default();
+        for (key_id, used) in keys {
+            if let Some(oldest_ms) = used.oldest_ms() {
+                self.oldest.remove(&(oldest_ms, consumer, user.to_owned(), key_id));
+            }
         }
     }
 
-    /// Accepts a signature for one use, or refuses it. The stamp must be stored before the request is answered.
-    pub fn accept(
-        &mut self,
-        consumer: Consumer,
-        user: &str,
-        key_id: KeyId,
-        timestamp_ms: i64,
-        now_ms: i64,
-        config: &MarketConfig,
-    ) -> Result<Stamp, ReplayRefusal> {
-        let stamp = self.check(consumer, user, key_id, timestamp_ms, now_ms, config)?;
-        self.restore(&stamp);
-        Ok(stamp)
+    fn change(&mut self, consumer: Consumer, user: &str, key_id: KeyId, change: impl FnOnce(&mut UsedSignatures)) {
+        let keys = self.users.entry((consumer, user.to_owned())).or_default();
+        let used = keys.entry(key_id).or_default();
+        let before = used.oldest_ms();
+        change(used);
+        let after = used.oldest_ms();
+        if before != after {
+            let place = |oldest_ms| (oldest_ms, consumer, user.to_owned(), key_id);
+            before.map(|oldest_ms| self.oldest.remove(&place(oldest_ms)));
+            after.map(|oldest_ms| self.oldest.insert(place(oldest_ms)));
+        }
     }
 
-    /// The stamp that [`accept`](Self::accept) would make; nothing changes.
-    pub fn check(
+    /// What should be forgotten after this signature was used: used signatures that no other can equal any more. A key
+    /// forgets once in a while, not at each use, unless its user has as many as are kept.
+    pub fn next_to_forget(
         &self,
-        consumer: Consumer,
-        user: &str,
-        key_id: KeyId,
-        timestamp_ms: i64,
+        signature: &Signature<'_>,
         now_ms: i64,
         config: &MarketConfig,
-    ) -> Result<Stamp, ReplayRefusal> {
-        let last = self.last(consumer, user, key_id);
-        let uses = match last {
-            Last::Stamp(used) if used.timestamp_ms == timestamp_ms && consumer == Consumer::Job => {
-                config.reuse(used, now_ms)?
-            }
-            _ => {
-                config.fresh(last, timestamp_ms, now_ms)?;
+    ) -> Option<ForgottenStamps> {
+        let Signature { consumer, user, .. } = *signature;
+        let full = self.keys(consumer, user).filter(|keys| self.is_full(keys));
+        if let Some((key_id, up_to_ms)) = full.and_then(|keys| outdated(keys, now_ms, config)) {
+            return Some(ForgottenStamps { consumer, user: user.to_owned(), key_id, up_to_ms });
+        }
+        let (oldest_ms, consumer, user, key_id) = self.oldest.first()?;
+        let kept_ms = config.kept_ms();
+        if *oldest_ms >= now_ms.saturating_sub_unsigned(kept_ms.saturating_add(kept_ms / 4)) {
+            return None;
+        }
+        let used = self.keys(*consumer, user)?.get(key_id)?;
+        let up_to_ms = used.last_before(now_ms.saturating_sub_unsigned(kept_ms))?;
+        Some(ForgottenStamps { consumer: *consumer, user: user.clone(), key_id: *key_id, up_to_ms })
+    }
+
+    /// The last timestamp that is forgotten of every user.
+    fn forgotten_of_all(&self, consumer: Consumer) -> Option<i64> {
+        self.keys(consumer, EVERYONE)?.values().filter_map(|used| used.forgotten_up_to_ms).max()
+    }
+
+    fn keys(&self, consumer: Consumer, user: &str) -> Option<&BTreeMap<KeyId, UsedSignatures>> {
+        self.users.get(&(consumer, user.to_owned()))
+    }
+
+    fn is_full(&self, keys: &BTreeMap<KeyId, UsedSignatures>) -> bool {
+        keys.values().map(|used| used.uses.len()).sum::<usize>() >= self.max_kept
+    }
+
+    /// The use of a signature, or why it is refused; nothing changes. The stamp must be applied and stored before the
+    /// request is answered.
+    ///
+    /// # Errors
+    /// [`ReplayRefusal`]
+    pub fn check(&self, signature: &Signature<'_>, now_ms: i64, config: &MarketConfig) -> Result<Stamp, ReplayRefusal> {
+        let Signature { consumer, user, key_id, timestamp_ms, text } = *signature;
+        let text = if consumer == Consumer::Job { SignedTextId::default() } else { text };
+        let keys = self.keys(consumer, user);
+        let used = keys.and_then(|keys| keys.get(&key_id));
+        let uses = used.and_then(|used| used.uses.get(&(timestamp_ms, text)));
+        let uses = match uses {
+            Some(uses) if consumer == Consumer::Job => config.reuse(timestamp_ms, *uses, now_ms)?,
+            Some(_) => return Err(ReplayRefusal::Used { timestamp_ms }),
+            None => {
+                let forgotten_up_to_ms = used.and_then(|used| used.forgotten_up_to_ms);
+                let forgotten_up_to_ms = forgotten_up_to_ms.max(self.forgotten_of_all(consumer));
+                config.check_window(forgotten_up_to_ms, timestamp_ms, now_ms)?;
+                // With a new key, the server's start bounds nothing: signatures of the old keys died with them. Neither
+                // does it for an application, which is stored with its secret.
+                if keys.is_none() && consumer != Consumer::Secret && timestamp_ms <= self.start_ms {
+                    return Err(ReplayRefusal::BeforeStart { timestamp_ms, start_ms: self.start_ms });
+                }
+                if keys.is_some_and(|keys| self.is_full(keys) && outdated(keys, now_ms, config).is_none()) {
+                    return Err(ReplayRefusal::TooMany { limit: self.max_kept, window_ms: config.kept_ms() });
+                }
                 1
             }
         };
-        Ok(Stamp { consumer, user: user.to_owned(), key_id, timestamp_ms, uses })
-    }
-
-    fn last(&self, consumer: Consumer, user: &str, key_id: KeyId) -> Last {
-        match self.stamps.get(&(consumer, user.to_owned())) {
-            None => Last::Start(self.start_ms),
-            // Signatures of the old keys died with them, so the server's start bounds nothing.
-            Some(keys) => keys.get(&key_id).map_or(Last::NewKey, |used| Last::Stamp(*used)),
-        }
+        Ok(Stamp { consumer, user: user.to_owned(), key_id, timestamp_ms, text, uses })
     }
 }
 
-/// The time that a timestamp must be later than.
-#[derive(Clone, Copy)]
-enum Last {
-    /// The server's start: the user was never seen.
-    Start(i64),
-    /// Nothing: the user has a new key.
-    NewKey,
-    /// The last accepted one.
-    Stamp(Used),
+/// A key of a user with signatures that are no longer kept, and the last of them.
+fn outdated(keys: &BTreeMap<KeyId, UsedSignatures>, now_ms: i64, config: &MarketConfig) -> Option<(KeyId, i64)> {
+    let before_ms = now_ms.saturating_sub_unsigned(config.kept_ms());
+    keys.iter().find_map(|(key_id, used)| Some((*key_id, used.last_before(before_ms)?)))
+}
+
+// === impl SignedTextId ===
+
+impl SignedTextId {
+    /// The id of a text that was signed.
+    pub fn of(text: &str) -> Self {
+        let [a, b, c, d, e, f, g, h, ..]: [u8; 32] = Sha256::digest(text.as_bytes()).into();
+        SignedTextId(u64::from_be_bytes([a, b, c, d, e, f, g, h]))
+    }
 }
 
 // === impl MarketConfig ===
@@ -224,160 +383,43 @@ impl Default for MarketConfig {
 }
 
 impl MarketConfig {
-    /// Whether a timestamp may be used for the first time.
-    fn fresh(&self, last: Last, timestamp_ms: i64, now_ms: i64) -> Result<(), ReplayRefusal> {
+    /// For how long after its timestamp a used signature is kept, ms.
+    fn kept_ms(&self) -> u64 {
+        let of_jobs_ms = if self.job_signature_uses > 1 { self.job_signature_window_ms } else { 0 };
+        self.signature_window_ms.max(of_jobs_ms)
+    }
+
+    /// Refuses a timestamp that is forgotten, or not of this time.
+    fn check_window(
+        &self,
+        forgotten_up_to_ms: Option<i64>,
+        timestamp_ms: i64,
+        now_ms: i64,
+    ) -> Result<(), ReplayRefusal> {
         let window_ms = self.signature_window_ms;
-        let within_window = timestamp_ms.abs_diff(now_ms) <= window_ms;
-        match last {
-            Last::Stamp(Used { timestamp_ms: last_ms, .. }) if last_ms > now_ms && timestamp_ms <= last_ms => {
-                Err(ReplayRefusal::StampAhead { last_ms, now_ms })
+        match forgotten_up_to_ms.filter(|up_to_ms| timestamp_ms <= *up_to_ms) {
+            Some(up_to_ms) if up_to_ms > now_ms => Err(ReplayRefusal::ClockSetBack { up_to_ms, now_ms }),
+            _ if timestamp_ms.abs_diff(now_ms) > window_ms => {
+                Err(ReplayRefusal::OutsideWindow { timestamp_ms, now_ms, window_ms })
             }
-            _ if !within_window => Err(ReplayRefusal::OutsideWindow { timestamp_ms, now_ms, window_ms }),
-            Last::Stamp(Used { timestamp_ms: last_ms, .. }) if timestamp_ms <= last_ms => {
-                Err(ReplayRefusal::NotAfterLast { timestamp_ms, last_ms })
-            }
-            Last::Start(start_ms) if timestamp_ms <= start_ms => {
-                Err(ReplayRefusal::BeforeStart { timestamp_ms, start_ms })
-            }
-            _ => Ok(()),
+            Some(up_to_ms) => Err(ReplayRefusal::Forgotten { timestamp_ms, up_to_ms }),
+            None => Ok(()),
         }
     }
 
     /// The number of uses including this one, if the job signature may be reused.
-    fn reuse(&self, used: Used, now_ms: i64) -> Result<u32, ReplayRefusal> {
+    fn reuse(&self, timestamp_ms: i64, uses: u32, now_ms: i64) -> Result<u32, ReplayRefusal> {
         let window_ms = self.job_signature_window_ms;
-        if used.uses >= self.job_signature_uses {
-            return Err(ReplayRefusal::UsedUp { uses: used.uses });
+        if uses >= self.job_signature_uses {
+            return Err(ReplayRefusal::UsedUp { uses });
         }
-        if used.timestamp_ms.abs_diff(now_ms) > window_ms {
-            return Err(ReplayRefusal::TooOldForReuse { timestamp_ms: used.timestamp_ms, window_ms });
+        if timestamp_ms.abs_diff(now_ms) > window_ms {
+            return Err(ReplayRefusal::TooOldForReuse { timestamp_ms, window_ms });
         }
-        Ok(used.uses + 1)
+        Ok(uses + 1)
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const START: i64 = 1_700_000_000_000;
-    const MINUTE: i64 = 60_000;
-    const CONFIG: MarketConfig =
-        MarketConfig { signature_window_ms: 300_000, job_signature_uses: 1, job_signature_window_ms: 300_000 };
-    const KEY: KeyId = KeyId(1);
-
-    fn servlet(guard: &mut ReplayGuard, timestamp_ms: i64, now_ms: i64) -> Result<Stamp, ReplayRefusal> {
-        guard.accept(Consumer::Servlet, "alice", KEY, timestamp_ms, now_ms, &CONFIG)
-    }
-
-    fn job(guard: &mut ReplayGuard, at: i64, now: i64, config: &MarketConfig) -> Result<u32, ReplayRefusal> {
-        guard.accept(Consumer::Job, "alice", KEY, at, now, config).map(|stamp| stamp.uses)
-    }
-
-    #[test]
-    fn timestamps_strictly_increase_from_the_servers_start() {
-        let mut guard = ReplayGuard::new(START);
-        let before = ReplayRefusal::BeforeStart { timestamp_ms: START, start_ms: START };
-        assert_eq!(servlet(&mut guard, START, START), Err(before));
-        assert!(servlet(&mut guard, START + 5, START).is_ok());
-        let again = ReplayRefusal::NotAfterLast { timestamp_ms: START + 5, last_ms: START + 5 };
-        assert_eq!(servlet(&mut guard, START + 5, START + 9), Err(again));
-        assert!(servlet(&mut guard, START + 4, START + 9).is_err());
-        assert!(servlet(&mut guard, START + 6, START + 9).is_ok());
-    }
-
-    #[test]
-    fn consumers_and_users_have_guards_of_their_own() {
-        let mut guard = ReplayGuard::new(START);
-        assert!(servlet(&mut guard, START + 5, START).is_ok());
-        assert!(job(&mut guard, START + 5, START, &CONFIG).is_ok());
-        assert!(guard.accept(Consumer::Servlet, "bob", KEY, START + 5, START, &CONFIG).is_ok());
-    }
-
-    /// Defect 16: in the original each ACL edit made every request since the start good again.
-    #[test]
-    fn defect_16_stamps_survive_key_changes_and_restarts() {
-        let mut guard = ReplayGuard::new(START);
-        let stamp = servlet(&mut guard, START + 5, START + 5).unwrap();
-        let new_key = |guard: &mut ReplayGuard, at| {
-            guard.accept(Consumer::Servlet, "alice", KeyId(2), at, START + 9, &CONFIG).is_ok()
-        };
-        assert!(new_key(&mut guard, START + 1), "a changed key starts a new guard");
-        assert!(!new_key(&mut guard, START + 1));
-        assert!(servlet(&mut guard, START + 5, START + 9).is_err(), "the old key is back, and its stamp too");
-
-        let mut restarted = ReplayGuard::new(START + 1);
-        restarted.restore(&stamp);
-        assert!(servlet(&mut restarted, START + 5, START + 9).is_err());
-        assert!(servlet(&mut restarted, START + 6, START + 9).is_ok());
-    }
-
-    /// Defect 17: with the clock set back, old signatures worked again.
-    #[test]
-    fn defect_17_a_window_around_now_and_strict_increase_both_hold() {
-        let mut guard = ReplayGuard::new(START);
-        let now = START + 10 * MINUTE;
-        let early = servlet(&mut guard, now - 5 * MINUTE - 1, now).unwrap_err();
-        assert!(matches!(early, ReplayRefusal::OutsideWindow { .. }) && !early.to_string().contains("seconds"));
-        let in_seconds = servlet(&mut guard, now / 1_000, now).unwrap_err().to_string();
-        assert!(in_seconds.ends_with(": it looks like seconds, expected milliseconds"), "{in_seconds}");
-        assert!(servlet(&mut guard, now - 5 * MINUTE, now).is_ok());
-        assert!(servlet(&mut guard, now + 5 * MINUTE, now).is_ok());
-    }
-
-    /// Defect 18: a timestamp far ahead was taken and locked its user out.
-    #[test]
-    fn defect_18_a_far_timestamp_is_refused_and_moves_nothing() {
-        let mut guard = ReplayGuard::new(START);
-        for far in [START + 5 * MINUTE + 1, i64::MAX, i64::MIN] {
-            assert!(matches!(servlet(&mut guard, far, START), Err(ReplayRefusal::OutsideWindow { .. })));
-        }
-        assert_eq!(guard, ReplayGuard::new(START));
-        assert!(servlet(&mut guard, START + 1, START).is_ok());
-    }
-
-    /// Defect 38: the clock set back either locked users out without a word or let replays in.
-    #[test]
-    fn defect_38_a_clock_set_back_never_moves_the_guard_back() {
-        let mut guard = ReplayGuard::new(START);
-        let then = START + 60 * MINUTE;
-        assert!(servlet(&mut guard, then, then).is_ok());
-        let set_back = START + MINUTE;
-        let ahead = ReplayRefusal::StampAhead { last_ms: then, now_ms: set_back };
-        assert_eq!(servlet(&mut guard, set_back, set_back), Err(ahead));
-        assert_eq!(servlet(&mut guard, then, set_back), Err(ahead));
-        assert!(guard.accept(Consumer::Servlet, "alice", KeyId(2), set_back, set_back, &CONFIG).is_ok());
-        assert!(servlet(&mut guard, then + 1, then + 1).is_ok(), "the clock has passed the stamp");
-    }
-
-    #[test]
-    fn a_job_signature_is_good_once_by_default() {
-        let mut guard = ReplayGuard::new(START);
-        assert_eq!(job(&mut guard, START + 1, START + 1, &CONFIG), Ok(1));
-        let refusal = job(&mut guard, START + 1, START + 2, &CONFIG).unwrap_err();
-        assert_eq!(refusal, ReplayRefusal::UsedUp { uses: 1 });
-        assert!(refusal.to_string().contains("mapred.dynamic-scheduler.job-signature-uses"));
-    }
-
-    #[test]
-    fn a_job_signature_may_be_used_more_often_inside_its_window() {
-        let config = MarketConfig { job_signature_uses: 3, job_signature_window_ms: 600_000, ..CONFIG };
-        let mut guard = ReplayGuard::new(START);
-        let at = START + 1;
-        assert_eq!(job(&mut guard, at, at, &config), Ok(1));
-        assert_eq!(job(&mut guard, at, at + 10 * MINUTE, &config), Ok(2));
-        let old = ReplayRefusal::TooOldForReuse { timestamp_ms: at, window_ms: 600_000 };
-        assert_eq!(job(&mut guard, at, at + 10 * MINUTE + 1, &config), Err(old));
-        let mut restarted = ReplayGuard::new(START + MINUTE);
-        restarted.restore(&Stamp {
-            consumer: Consumer::Job,
-            user: "alice".into(),
-            key_id: KEY,
-            timestamp_ms: at,
-            uses: 2,
-        });
-        assert_eq!(job(&mut restarted, at, at + MINUTE, &config), Ok(3), "the count is durable");
-        assert_eq!(job(&mut restarted, at, at + MINUTE, &config), Err(ReplayRefusal::UsedUp { uses: 3 }));
-        assert!(job(&mut restarted, at - 1, at + MINUTE, &config).is_err());
-    }
-}
+#[path = "replay/tests.rs"]
+mod tests;

@@ -5,15 +5,17 @@
 
 use std::collections::BTreeMap;
 
-use crate::model::{Credits, JobId, Now, QueueName, Violations};
+use crate::model::{Credits, JobId, Now, PerPool, QueueName, Violations};
 
 use super::account::Account;
 use super::allowance::{Allowance, AllowanceClock};
 use super::budget_file::{BudgetLine, MAX_QUEUES};
 use super::fact::MarketFact;
 use super::ledger::{LedgerAccount, LedgerEntry, LedgerTotals, Movement, OF_BUDGET_FILE, Reason};
+use super::meter::Meter;
 use super::order::Order;
-use super::replay::{MarketConfig, ReplayGuard};
+use super::replay::{MarketConfig, ReplayGuard, ReplayRefusal, Signature};
+use super::slot_holder::SlotHolder;
 use super::tick::Tick;
 
 /// Accounts, the ledger's sums, the open intervals and the replay guard.
@@ -31,6 +33,7 @@ pub struct Market {
     tick: u64,
     price: Credits,
     pub(super) is_ruling: bool,
+    pub(super) meter: Meter,
     pub(super) violations: Violations,
 }
 
@@ -50,6 +53,7 @@ impl Market {
             tick: 0,
             price: Credits::ZERO,
             is_ruling: true,
+            meter: Meter::default(),
             violations: Violations::default(),
         }
     }
@@ -95,6 +99,35 @@ impl Market {
     /// The ledger, in sums. Its [`expected_balance`](LedgerTotals::expected_balance) equals [`total`](Self::total).
     pub fn ledger(&self) -> LedgerTotals {
         self.ledger
+    }
+
+    /// What is held in the open interval.
+    pub fn meter(&self) -> &Meter {
+        &self.meter
+    }
+
+    /// The fact that these hold more or fewer slots from now on, which is applied; none where nothing is counted. `payer`
+    /// says of what has held nothing which queue pays for it, if any, and its place among submissions.
+    pub fn hold(
+        &mut self,
+        changes: &[(SlotHolder, PerPool<i64>)],
+        mono_ms: u64,
+        payer: impl FnMut(SlotHolder) -> Option<(QueueName, u64)>,
+    ) -> Option<MarketFact> {
+        let metered = self.meter.changed(changes, mono_ms, payer)?;
+        self.meter.apply(&metered);
+        Some(MarketFact::Metered(metered))
+    }
+
+    /// Whether a queue will pay for what it has held since the last tick.
+    pub fn owes(&self, queue: &QueueName, now: Now) -> bool {
+        self.meter.owes(queue, now.mono_ms) && self.account(queue.as_str()).is_some_and(Account::pays)
+    }
+
+    /// Forgets what is held.
+    #[cfg(test)]
+    pub(in crate::market) fn forget_meter(&mut self) {
+        self.meter = Meter::default();
     }
 
     /// The price published at the last tick.
@@ -143,8 +176,10 @@ impl Market {
             }
             MarketFact::OrderEnded { queue, job, .. } => self.forget_order(queue, *job),
             MarketFact::Ledger(entry) => self.ledger.count(entry, &mut self.violations),
-            MarketFact::Stamp(stamp) => self.guard.restore(stamp),
+            MarketFact::Stamp(stamp) => self.guard.apply(stamp),
+            MarketFact::StampsForgotten(forgotten) => self.guard.forget(forgotten),
             MarketFact::Tick(tick) => self.apply_tick(tick),
+            MarketFact::Metered(metered) => self.meter.apply(metered),
         }
     }
 
@@ -161,6 +196,22 @@ impl Market {
                 None => account.open_interval(account.balance(), None),
             }
         }
+        self.meter.open(tick.number, tick.interval_ms, tick.intervals());
+    }
+
+    /// Uses a signature once, or refuses it.
+    pub(in crate::market) fn use_signature(
+        &mut self,
+        signature: &Signature<'_>,
+        now: Now,
+        facts: &mut Vec<MarketFact>,
+    ) -> Result<(), ReplayRefusal> {
+        let stamp = self.guard.check(signature, now.wall_ms, &self.config)?;
+        self.record(MarketFact::Stamp(stamp), facts);
+        if let Some(forgotten) = self.guard.next_to_forget(signature, now.wall_ms, &self.config) {
+            self.record(MarketFact::StampsForgotten(forgotten), facts);
+        }
+        Ok(())
     }
 
     /// Applies a new fact and appends it to `facts`.

@@ -4,6 +4,7 @@
 use crate::model::{Credits, Now};
 
 use super::fact::MarketFact;
+use super::meter::Holding;
 use super::state::Market;
 use super::tick::Tick;
 
@@ -20,10 +21,17 @@ impl Market {
         self.is_ruling = true;
     }
 
+    /// Begins to count what is held, or continues after a restart: `holdings` are all that hold anything now.
+    /// `interval_ms` is the length of an open interval whose tick has not noted it.
+    pub fn start_meter(&mut self, holdings: Vec<Holding>, interval_ms: u64, now: Now) {
+        self.meter.start(holdings, interval_ms, now);
+    }
+
     /// Stops ruling. What it has sold ends without a charge, so all balances may be withdrawn; returns the fact of that,
     /// none if nothing was sold.
     pub fn suspend(&mut self, now: Now) -> Option<MarketFact> {
         self.is_ruling = false;
+        self.meter.stop();
         let has_sold = self.accounts.values().any(|account| account.interval().is_some());
         if !has_sold && self.price() == Credits::ZERO {
             return None;
@@ -31,9 +39,11 @@ impl Market {
         let tick = Tick {
             number: self.tick_number() + 1,
             wall_ms: now.wall_ms,
+            interval_ms: 0,
             price: Credits::ZERO,
             ledger: self.ledger(),
             queue_ticks: Vec::new(),
+            laid: Vec::new(),
         };
         self.apply_tick(&tick);
         Some(tick.into_fact())

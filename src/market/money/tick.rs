@@ -6,6 +6,7 @@ use crate::model::{Credits, PerKind, PerPool, QueueName};
 
 use super::container_use::ContainerUse;
 use super::interval::{Charge, Interval};
+use super::laid_charge::LaidCharge;
 use super::ledger::{LedgerAccount, LedgerEntry, LedgerTotals, Reason};
 
 /// What a queue uses and wants at the time of a tick. Idle queues may be left out.
@@ -24,14 +25,20 @@ pub struct QueueUse {
 // === impl QueueUse ===
 
 impl QueueUse {
+    /// Nothing.
+    pub(super) fn idle(queue: &QueueName) -> Self {
+        let (running, containers) = (PerKind::default(), ContainerUse::default());
+        QueueUse { queue: queue.clone(), running, pending: 0, containers }
+    }
+
     /// Whether anything of the queue runs, is held or waits.
     pub fn is_active(&self) -> bool {
         self.running != PerKind::default() || self.pending > 0 || self.containers.has_any()
     }
 
-    /// Slots in use that a tick charges for, as far as they are within quotas.
-    pub(super) fn chargeable(&self) -> PerPool<u32> {
-        PerPool::new(self.running.map, self.running.reduce, self.containers.chargeable)
+    /// Slots that it holds.
+    pub(super) fn held(&self) -> PerPool<u32> {
+        PerPool::new(self.running.map, self.running.reduce, self.containers.held)
     }
 
     /// Tasks and containers that wait, one by one.
@@ -47,12 +54,16 @@ pub struct Tick {
     pub number: u64,
     /// When, epoch ms.
     pub wall_ms: i64,
+    /// The length of the interval that it opens, ms.
+    pub interval_ms: u64,
     /// The sum of the effective rates.
     pub price: Credits,
     /// Ledger totals after this tick.
     pub ledger: LedgerTotals,
     /// The queues that are active or have a charge, by name. All others have no open interval after this tick.
     pub queue_ticks: Vec<QueueTick>,
+    /// What jobs and applications pay of the charges, by queue and the order of submissions.
+    pub laid: Vec<LaidCharge>,
 }
 
 /// What a tick changes for one queue.
@@ -76,7 +87,7 @@ impl Tick {
         let charged = || self.queue_ticks.iter().filter(|queue_tick| queue_tick.charge.amount() > Credits::ZERO);
         let first = self.ledger.rows + 1 - charged().count() as u64;
         charged().zip(first..).map(|(queue_tick, number)| {
-            let Charge { rate, used } = queue_tick.charge;
+            let Charge { rate, interval_ms, slot_ms } = queue_tick.charge;
             LedgerEntry {
                 number,
                 wall_ms: self.wall_ms,
@@ -84,12 +95,7 @@ impl Tick {
                 debit: LedgerAccount::Queue(queue_tick.queue.clone()),
                 credit: LedgerAccount::Revenue,
                 amount: queue_tick.charge.amount(),
-                reason: Reason::Charge {
-                    rate,
-                    map_slots: used.map,
-                    reduce_slots: used.reduce,
-                    container_slots: used.container,
-                },
+                reason: Reason::Charge { rate, interval_ms, slot_ms },
                 by: String::new(),
                 note: String::new(),
             }

@@ -51,6 +51,9 @@ pub enum MarketError {
     /// The queue still has work.
     #[error("queue {0} has unfinished jobs or applications")]
     QueueBusy(QueueName),
+    /// The queue will pay at the next tick for what it has held.
+    #[error("queue {0} pays at the next tick for the slots it has held: remove it then")]
+    QueueOwes(QueueName),
     /// The number of queues is at its limit.
     #[error("there are {0} queues, the limit")]
     TooManyQueues(usize),
@@ -195,6 +198,17 @@ pub enum JobDenied {
         /// The submitter.
         user: String,
     },
+    /// The user has no queue to submit to.
+    #[error(
+        "ACCESS DENIED: queue {queue:?} differs from user {user:?}: there is no queue {user}: an administrator adds it: \
+         jobtracker queue add {user}"
+    )]
+    NoQueue {
+        /// The queue of the job.
+        queue: String,
+        /// The submitter.
+        user: String,
+    },
     /// `mapred.job.signature` is not set.
     #[error("ACCESS DENIED: missing signature: mapred.job.signature is not set")]
     MissingSignature,
@@ -239,6 +253,7 @@ impl MarketError {
             }
             MarketError::QueueExists(_)
             | MarketError::QueueBusy(_)
+            | MarketError::QueueOwes(_)
             | MarketError::TooManyQueues(_)
             | MarketError::TooManyDrains(_)
             | MarketError::Committed { .. }

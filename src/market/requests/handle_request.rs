@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::market::money::{
-    Account, Consumer, LedgerAccount, MAX_QUEUES, Market, MarketFact, Movement, QueueChange, Reason,
+    Account, Consumer, LedgerAccount, MAX_QUEUES, Market, MarketFact, Movement, QueueChange, Reason, Signature,
+    SignedTextId,
 };
 use crate::model::{Credits, Now, QueueName};
 
@@ -79,12 +80,10 @@ impl Market {
             timestamp.parse().map_err(|_| because(Denial::BadTimestamp(timestamp.chars().take(32).collect())))?;
         // Several files of a job arrive within moments, beside other requests of their user.
         let consumer = if query.kind == OperationKind::Upload { Consumer::Upload } else { Consumer::Servlet };
-        let stamp = self
-            .guard
-            .accept(consumer, &signer.user, signer.key_id, timestamp_ms, now.wall_ms, &self.config)
-            .map_err(|refusal| because(Denial::Replay(refusal)))?;
+        let text = SignedTextId::of(&query.raw);
+        let signature = Signature { consumer, user: &signer.user, key_id: signer.key_id, timestamp_ms, text };
         // For reads too: a replayed request must not be answered again, not even after a crash.
-        self.record(MarketFact::Stamp(stamp), facts);
+        self.use_signature(&signature, now, facts).map_err(|refusal| because(Denial::Replay(refusal)))?;
         check_role(signer, query).map_err(because)
     }
 
@@ -142,8 +141,20 @@ impl Market {
                 Ok(Answer::Permitted(Operation::Explain { job, sees_names: signed_by_admin(request) }))
             }
             of_job @ Operation::OfJob(_) => Ok(Answer::Permitted(of_job)),
+            Operation::Read { call, by, .. } => {
+                Ok(Answer::Permitted(Operation::Read { call, by, has_admin_role: signed_by_admin(request) }))
+            }
             // The query was signed by this user.
-            allowed @ (Operation::Drain { .. } | Operation::Tasks(_)) => Ok(Answer::Permitted(allowed)),
+            allowed @ Operation::Drain { .. } => Ok(Answer::Permitted(allowed)),
+            Operation::Tasks { by, .. }
+                if self.is_ruling() && !signed_by_admin(request) && request.query.target() != Some(&by) =>
+            {
+                let denial = Denial::NotOwner { operation: request.query.kind.parameter(), user: by };
+                Err(MarketError::Denied { query: request.query.raw.clone(), reason: Some((denial, now.wall_ms)) })
+            }
+            Operation::Tasks { job, by, .. } => {
+                Ok(Answer::Permitted(Operation::Tasks { job, by, has_admin_role: signed_by_admin(request) }))
+            }
             Operation::JobTimes { costs_of } => {
                 let costs_of = costs_of.filter(|_| !signed_by_admin(request));
                 Ok(Answer::Permitted(Operation::JobTimes { costs_of }))
@@ -165,6 +176,7 @@ impl Market {
                 self.existing(&queue)?;
                 Err(MarketError::QueueBusy(queue))
             }
+            Operation::RemoveQueue(queue) if self.owes(&queue, now) => Err(MarketError::QueueOwes(queue)),
             Operation::RemoveQueue(queue) => self.remove_queue(queue, signer_of(request), now, facts),
         }
     }
@@ -251,7 +263,7 @@ fn check_role(signer: &VerifiedUser, query: &ParsedQuery) -> Result<(), Denial> 
     let is_permitted = match query.kind {
         _ if signer.role == Role::Admin => true,
         // The lists of the job decide.
-        OperationKind::OfJob(_) => true,
+        OperationKind::OfJob(_) | OperationKind::Read => true,
         // Into one's own folder; the owner of the job's id is looked at beside the market.
         OperationKind::Upload => true,
         OperationKind::Info | OperationKind::Statement | OperationKind::QueueStatus => {
@@ -265,8 +277,9 @@ fn check_role(signer: &VerifiedUser, query: &ParsedQuery) -> Result<(), Denial> 
         | OperationKind::Bid
         | OperationKind::Unbid
         | OperationKind::QueueHistory
-        | OperationKind::Explain
-        | OperationKind::Tasks => query.target() == Some(&signer.user),
+        | OperationKind::Explain => query.target() == Some(&signer.user),
+        // Where the market does not rule, the lists of the job decide.
+        OperationKind::Tasks => true,
         // It shows more of the signer's own jobs.
         OperationKind::JobTimes => true,
         _ => return Err(Denial::NeedsAdmin { operation, user }),

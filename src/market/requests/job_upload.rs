@@ -1,6 +1,6 @@
 //! A file of a job that is handed over before its submission: which job, which name, which content.
 
-use crate::model::JobId;
+use crate::model::{JobId, from_hex};
 
 /// Longest name of a file, bytes.
 const MAX_NAME_BYTES: usize = 1_024;
@@ -37,15 +37,7 @@ pub(super) fn is_plain_path(name: &str) -> bool {
 
 /// The bytes of a digest in hexadecimal digits.
 pub(super) fn parse_digest(text: &str) -> Option<[u8; DIGEST_BYTES]> {
-    let digits = text.as_bytes();
-    if digits.len() != 2 * DIGEST_BYTES || !digits.iter().all(u8::is_ascii_hexdigit) {
-        return None;
-    }
-    let mut digest = [0; DIGEST_BYTES];
-    for (byte, pair) in digest.iter_mut().zip(digits.chunks(2)) {
-        *byte = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
-    }
-    Some(digest)
+    from_hex(text)?.try_into().ok()
 }
 
 #[cfg(test)]

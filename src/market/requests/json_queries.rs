@@ -78,6 +78,14 @@ impl ParsedQuery {
         parse_one(OperationKind::Tasks, query, "tasks=JOB, or tasks=JOB&running")
     }
 
+    /// Parses a request for what a call of job clients reads.
+    ///
+    /// # Errors
+    /// As [`ParsedQuery::parse`], and if `read` is missing.
+    pub fn parse_read(query: &str) -> Result<ParsedQuery, QueryError> {
+        parse_one(OperationKind::Read, query, "read=CALL, a call of the JobSubmissionProtocol in hexadecimal digits")
+    }
+
     /// Parses a request for the times of jobs.
     ///
     /// # Errors

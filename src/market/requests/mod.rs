@@ -34,6 +34,6 @@ pub use json_queries::{HistoryPage, ParseQuery, Spans, StatementPage};
 pub use key::Key;
 pub use operation_kind::OperationKind;
 pub use query::{Operation, ParsedQuery, QueryError};
-pub use report_request::{ReportKind, ReportRequest};
+pub use report_request::{ReportFilter, ReportKind, ReportRequest};
 pub use retiring::{MAX_RETIRING_MS, RetiringKey};
 pub use signature::{JobSignature, SignatureError, VerifiedUser, job_signature};

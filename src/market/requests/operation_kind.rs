@@ -56,6 +56,8 @@ pub enum OperationKind {
     OfJob(JobRequestKind),
     /// `tasks=job`
     Tasks,
+    /// `read=call`
+    Read,
     /// `jobs`
     JobTimes,
     /// `report=users`, `queues` or `jobs`
@@ -115,6 +117,7 @@ impl OperationKind {
             OperationKind::Drain => "drain",
             OperationKind::Resume => "resume",
             OperationKind::Tasks => "tasks",
+            OperationKind::Read => "read",
             OperationKind::JobTimes => "jobs",
             OperationKind::Transfer => "transfer",
             OperationKind::Allowance => "allowance",
@@ -150,6 +153,7 @@ impl OperationKind {
             | OperationKind::Explain
             | OperationKind::OrderQuote
             | OperationKind::Tasks
+            | OperationKind::Read
             | OperationKind::JobTimes
             | OperationKind::Report
             | OperationKind::Upload => false,

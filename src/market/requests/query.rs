@@ -135,6 +135,15 @@ pub enum Operation {
     },
     /// On one job.
     OfJob(JobRequest),
+    /// What a call of job clients reads.
+    Read {
+        /// The call, not yet decoded.
+        call: String,
+        /// The signer.
+        by: String,
+        /// Whether the signer is an administrator.
+        has_admin_role: bool,
+    },
     /// A worker gets no new tasks any more, or again.
     Drain {
         /// Its name.
@@ -145,7 +154,14 @@ pub enum Operation {
         by: String,
     },
     /// The attempts of a job, whose id is not yet parsed.
-    Tasks(String),
+    Tasks {
+        /// The job's id, not yet parsed.
+        job: String,
+        /// The signer.
+        by: String,
+        /// Whether the signer is an administrator.
+        has_admin_role: bool,
+    },
     /// The times of all jobs, and the costs of those that the signer may see.
     JobTimes {
         /// The user whose jobs' costs are shown; none: of all.
@@ -256,6 +272,12 @@ pub enum QueryError {
     /// A note that is not one line.
     #[error("note: {0:?} is a control character, expected one line of plain text")]
     NoteCharacter(char),
+    /// A filter that the report has no column for.
+    #[error("queue, state: expected only of report=jobs, not of report={0}")]
+    ReportFilter(&'static str),
+    /// No period of that name.
+    #[error("by: {0:?} is no period, expected month")]
+    ReportPeriod(String),
     /// No report of that name.
     #[error("report: {0:?} is no report, expected users, queues or jobs")]
     ReportName(String),
@@ -351,6 +373,7 @@ impl ParsedQuery {
             | OperationKind::OfJob(_)
             | OperationKind::Drain
             | OperationKind::Resume
+            | OperationKind::Read
             | OperationKind::JobTimes
             | OperationKind::Transfer
             | OperationKind::Report
@@ -388,7 +411,15 @@ impl ParsedQuery {
                 is_on: self.kind == OperationKind::Drain,
                 by: self.user.clone().unwrap_or_default(),
             },
-            OperationKind::Tasks => Operation::Tasks(self.value.clone()),
+            OperationKind::Tasks => {
+                let by = self.user.clone().unwrap_or_default();
+                Operation::Tasks { job: self.value.clone(), by, has_admin_role: false }
+            }
+            OperationKind::Read => Operation::Read {
+                call: self.value.clone(),
+                by: self.user.clone().unwrap_or_default(),
+                has_admin_role: false,
+            },
             OperationKind::JobTimes => Operation::JobTimes { costs_of: self.user.clone() },
             OperationKind::OrderQuote => Operation::OrderQuote { queue: self.queue_name()?, max_rate: self.rate()? },
             OperationKind::OfJob(kind) => Operation::OfJob(self.job_request(kind)?),

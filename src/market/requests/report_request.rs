@@ -1,18 +1,19 @@
 //! What a report is asked to show.
 
 /// What the rows of a report stand for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReportKind {
     /// Users.
+    #[default]
     Users,
     /// Queues.
     Queues,
-    /// Jobs.
+    /// Jobs and applications.
     Jobs,
 }
 
 /// What a report is asked to show.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReportRequest {
     /// A row for each of what.
     pub kind: ReportKind,
@@ -20,8 +21,34 @@ pub struct ReportRequest {
     pub since_ms: Option<i64>,
     /// End, epoch ms, not included; absent: all that there is.
     pub until_ms: Option<i64>,
-    /// Only jobs and money of this user; absent: all.
+    /// Only jobs and money of this user, the only ones that the caller may see; absent: all.
     pub user: Option<String>,
+    /// Only what matches all of these.
+    pub filter: ReportFilter,
+    /// A row for each month, by UTC, and user, queue or both.
+    pub by_month: bool,
+    /// Of jobs and applications only those that were accepted after this number of their order.
+    pub after: Option<u64>,
+}
+
+/// Which jobs and applications a report shows; without a member: all.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ReportFilter {
+    /// Of this user.
+    pub user: Option<String>,
+    /// In this queue.
+    pub queue: Option<String>,
+    /// In this state, as the report has it.
+    pub state: Option<String>,
+}
+
+// === impl ReportFilter ===
+
+impl ReportFilter {
+    /// Whether it lets all pass.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 // === impl ReportKind ===

@@ -1,8 +1,8 @@
 //! Authorization of job submissions: checked before the job's splits are read, and final when the job is accepted.
 //! Recovered jobs are not authorized again.
 
-use crate::market::money::{Consumer, KeyId, Market, MarketFact};
-use crate::model::Now;
+use crate::market::money::{Consumer, Market, MarketFact, Signature, SignedTextId};
+use crate::model::{Now, QueueName};
 
 use super::error::JobDenied;
 use super::signature::{JobSignature, SignatureError};
@@ -19,7 +19,7 @@ impl Market {
         signature: &JobSignature,
         now: Now,
     ) -> Result<Vec<MarketFact>, JobDenied> {
-        check_own_queue(user, queue)?;
+        self.check_own_queue(user, queue)?;
         self.authorize_submitter(user, signature, now)
     }
 
@@ -31,37 +31,39 @@ impl Market {
         signature: &JobSignature,
         now: Now,
     ) -> Result<Vec<MarketFact>, JobDenied> {
-        let (key_id, timestamp_ms) = check_signer(user, signature)?;
-        let stamp = self.guard.accept(Consumer::Job, user, key_id, timestamp_ms, now.wall_ms, &self.config)?;
+        let signature = check_signer(user, signature)?;
         let mut facts = Vec::new();
-        self.record(MarketFact::Stamp(stamp), &mut facts);
+        self.use_signature(&signature, now, &mut facts)?;
         Ok(facts)
     }
 
     /// Reports what [`Self::authorize_job`] would refuse now, without using the signature.
     pub fn check_job(&self, user: &str, queue: &str, signature: &JobSignature, now: Now) -> Result<(), JobDenied> {
-        check_own_queue(user, queue)?;
+        self.check_own_queue(user, queue)?;
         self.check_submitter(user, signature, now)
     }
 
     /// Reports what [`Self::authorize_submitter`] would refuse now, without using the signature.
     pub fn check_submitter(&self, user: &str, signature: &JobSignature, now: Now) -> Result<(), JobDenied> {
-        let (key_id, timestamp_ms) = check_signer(user, signature)?;
-        self.guard.check(Consumer::Job, user, key_id, timestamp_ms, now.wall_ms, &self.config)?;
+        self.guard.check(&check_signer(user, signature)?, now.wall_ms, &self.config)?;
         Ok(())
     }
-}
 
-/// A job goes to the queue of its user's name.
-fn check_own_queue(user: &str, queue: &str) -> Result<(), JobDenied> {
-    match user == queue {
-        true => Ok(()),
-        false => Err(JobDenied::QueueDiffers { queue: beginning_of(queue), user: beginning_of(user) }),
+    /// A job goes to the queue of its user's name.
+    fn check_own_queue(&self, user: &str, queue: &str) -> Result<(), JobDenied> {
+        if user == queue {
+            return Ok(());
+        }
+        let (queue, is_missing) = (beginning_of(queue), !self.accounts.contains_key(user));
+        match QueueName::new(user).ok().filter(|_| is_missing) {
+            Some(_) => Err(JobDenied::NoQueue { queue, user: user.to_owned() }),
+            None => Err(JobDenied::QueueDiffers { queue, user: beginning_of(user) }),
+        }
     }
 }
 
-/// The key and the timestamp of a signature by which `user` may submit.
-fn check_signer(user: &str, signature: &JobSignature) -> Result<(KeyId, i64), JobDenied> {
+/// A signature by which `user` may submit.
+fn check_signer<'a>(user: &'a str, signature: &JobSignature) -> Result<Signature<'a>, JobDenied> {
     let refuse = |error| Err(JobDenied::Signature { user: beginning_of(user), error });
     match signature {
         JobSignature::Missing => Err(JobDenied::MissingSignature),
@@ -69,7 +71,10 @@ fn check_signer(user: &str, signature: &JobSignature) -> Result<(KeyId, i64), Jo
         JobSignature::NotVerified(error) => refuse(*error),
         JobSignature::BadTimestamp(text) => Err(JobDenied::BadTimestamp(beginning_of(text))),
         JobSignature::Verified { user: signer, .. } if signer.user != user => refuse(SignatureError::Mismatch),
-        JobSignature::Verified { user: signer, timestamp_ms } => Ok((signer.key_id, *timestamp_ms)),
+        JobSignature::Verified { user: signer, timestamp_ms } => {
+            let (consumer, text) = (Consumer::Job, SignedTextId::default());
+            Ok(Signature { consumer, user, key_id: signer.key_id, timestamp_ms: *timestamp_ms, text })
+        }
     }
 }
 

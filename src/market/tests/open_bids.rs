@@ -54,9 +54,10 @@ fn only_a_higher_rate_of_an_order_counts() {
     let mut open = open(&queues, &[bid("2")], PerPool::new(1, 0, 0));
     let job: JobId = "job_1_0001".parse().unwrap();
     open.raise(0, "2".parse().unwrap(), job);
-    assert_eq!((open.rate(0).to_string(), open.by_order[0]), ("2.0".to_owned(), None));
+    assert_eq!((open.rate(0).to_string(), open.order_at(0)), ("2.0".to_owned(), (None, None)));
     open.raise(0, "2.5".parse().unwrap(), job);
-    assert_eq!((open.rate(0).to_string(), open.by_order[0]), ("2.5".to_owned(), Some(job)));
+    let own_rate = Some("2".parse().unwrap());
+    assert_eq!((open.rate(0).to_string(), open.order_at(0)), ("2.5".to_owned(), (Some(job), own_rate)));
     assert_eq!((open.place("q00"), open.place("q01")), (Some(0), None));
 }
 
@@ -72,7 +73,7 @@ fn any_bid() -> impl Strategy<Value = Bid> {
             balance: Credits::from_units(if funded == 0 { 0 } else { Credits::MAX.units() }),
             rate: Credits::from_units(rate),
             running: PerKind::default(),
-            containers: ContainerUse { held: 3, chargeable: 2, wanted: 0 },
+            containers: ContainerUse { held: 3, wanted: 0 },
             remainder: PerPool::new(
                 RoundingRemainder::of(map),
                 RoundingRemainder::of(reduce),

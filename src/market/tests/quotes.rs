@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 
+use crate::market::tests::hold_since_tick;
 use crate::market::{
     ContainerUse, KeyId, Market, MarketConfig, MarketFact, Operation, OperationKind, ParsedQuery, QueueUse, Quote,
     Role, ServletRequest, VerifiedUser, budget_file,
@@ -12,6 +13,8 @@ use super::lasts_s;
 
 const NOW: Now = Now { mono_ms: 0, wall_ms: 1_700_000_000_000 };
 const INTERVAL_MS: u64 = 20_000;
+/// One interval later.
+const LATER: Now = Now { mono_ms: INTERVAL_MS, ..NOW };
 const NAMES: [&str; 4] = ["alice", "bob", "carol", "dave"];
 
 fn name(text: &str) -> QueueName {
@@ -56,8 +59,9 @@ fn a_rate_is_quoted_against_those_who_are_active() {
     let mut market = market("alice 100 1\nbob 100 3\ncarol 100 5\n");
     let slots = PerPool::new(8, 4, 0);
     let usage = uses(&[("alice", 0, 0, 9), ("bob", 0, 0, 9)]);
-    market.tick(&usage, slots, NOW);
+    market.tick(&usage, slots, INTERVAL_MS, NOW);
     let usage = uses(&[("alice", 2, 1, 9), ("bob", 6, 3, 9)]);
+    hold_since_tick(&mut market, &usage, NOW);
     let quoted = quote(&market, "alice", "3", &usage, slots);
     assert_eq!(quoted.quota, PerPool::new(4, 2, 0));
     assert_eq!((quoted.price, quoted.share.to_string().as_str()), (credits("6"), "0.500000000"));
@@ -122,13 +126,13 @@ fn permitted_is_only_what_exists() {
 
 /// Use of all queues: running maps and reduces, pending tasks, containers.
 fn any_use() -> impl Strategy<Value = Vec<QueueUse>> {
-    let one = (0..12u32, 0..5u32, 0..3u64, prop_oneof![2 => Just(0), 3 => 0..20u32], 0..20u32, 0..2u64);
+    let one = (0..12u32, 0..5u32, 0..3u64, prop_oneof![2 => Just(0), 3 => 0..20u32], 0..2u64);
     prop::collection::vec(one, NAMES.len()).prop_map(|all| {
-        let uses = NAMES.iter().zip(all).map(|(queue, (map, reduce, pending, held, chargeable, wanted))| QueueUse {
+        let uses = NAMES.iter().zip(all).map(|(queue, (map, reduce, pending, held, wanted))| QueueUse {
             queue: name(queue),
             running: PerKind::new(map, reduce),
             pending,
-            containers: ContainerUse { held, chargeable: chargeable.min(held), wanted },
+            containers: ContainerUse { held, wanted },
         });
         uses.collect()
     })
@@ -151,17 +155,18 @@ proptest! {
         let mut market = market(&budgets);
         let slots = PerPool::new(slots.0, slots.1, slots.2);
         for usage in &before {
-            market.tick(usage, slots, NOW);
+            market.tick(usage, slots, INTERVAL_MS, NOW);
         }
         let (queue, rate) = (NAMES[of], milli(rate));
         let mut usage = now;
+        hold_since_tick(&mut market, &usage, NOW);
         let quoted = market.bidding(&name(queue), &usage, slots, INTERVAL_MS).unwrap().quote(rate);
         set_rate(&mut market, queue, rate, NOW.wall_ms + 1);
         // An idle queue is quoted as if a task and a container of it waited.
         if !usage[of].is_active() {
             (usage[of].pending, usage[of].containers.wanted) = (1, 1);
         }
-        let outcome = market.tick(&usage, slots, NOW);
+        let outcome = market.tick(&usage, slots, INTERVAL_MS, LATER);
         let (_, granted) = outcome.intervals().find(|(name, _)| name.as_str() == queue).unwrap();
         prop_assert_eq!((granted.share, granted.quota), (quoted.share, quoted.quota));
         prop_assert_eq!(granted.share.rate() > Credits::ZERO, quoted.is_funded);

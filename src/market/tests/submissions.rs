@@ -32,7 +32,7 @@ fn defect_26_and_35_refusals_name_what_failed() {
         stage.market.authorize_job(user, queue, verdict, now).unwrap_err().to_string()
     };
     let unknown = JobSignature::NotVerified(SignatureError::UnknownUser);
-    insta::assert_snapshot!(refused(&JobSignature::Missing, "root", "alice"), @r#"ACCESS DENIED: queue "alice" differs from user "root""#);
+    insta::assert_snapshot!(refused(&JobSignature::Missing, "root", "alice"), @r#"ACCESS DENIED: queue "alice" differs from user "root": there is no queue root: an administrator adds it: jobtracker queue add root"#);
     insta::assert_snapshot!(refused(&JobSignature::Missing, "alice", "alice"), @"ACCESS DENIED: missing signature: mapred.job.signature is not set");
     insta::assert_snapshot!(refused(&JobSignature::MissingTimestamp, "alice", "alice"), @"ACCESS DENIED: missing timestamp: mapred.job.timestamp is not set");
     insta::assert_snapshot!(refused(&unknown, "zed", "zed"), @r#"ACCESS DENIED: bad mapred.job.signature of user "zed": the user is unknown"#);

@@ -62,7 +62,7 @@ fn a_charge_names_interval_rate_and_slots() {
         debit: LedgerAccount::Queue(name("a")),
         credit: LedgerAccount::Revenue,
         amount: credits("2"),
-        reason: Reason::Charge { rate: credits("0.5"), map_slots: 3, reduce_slots: 1, container_slots: 0 },
+        reason: Reason::Charge { rate: credits("0.5"), interval_ms: 1_000, slot_ms: PerPool::new(3_000, 1_000, 0) },
         by: String::new(),
         note: String::new(),
     };
@@ -181,4 +181,31 @@ fn the_image_is_the_accounts() {
         text,
         "a 3.25000000000000000000 0.00000000000000000000\nb 5.00000000000000000000 0.50000000000000000000\n"
     );
+}
+
+#[test]
+fn ten_thousand_queues_whose_bids_change_in_every_interval_pay_for_what_they_held() {
+    let names: Vec<QueueName> = (0..10_000).map(|number| name(&format!("q{number:05}"))).collect();
+    let lines: String = names.iter().map(|name| format!("{name} 1000 1\n")).collect();
+    let mut stage = Stage::new(&lines);
+    let usage: Vec<QueueUse> = names
+        .iter()
+        .map(|name| in_use(name.as_str(), (1 + u32::from(name.as_str().ends_with('7')), 0, 1), (0, 0)))
+        .collect();
+    let mut sold: Vec<(Credits, u32)> = vec![(Credits::ZERO, 0); names.len()];
+    for round in 1..=3_i128 {
+        let before: Vec<Credits> = names.iter().map(|name| stage.balance(name.as_str())).collect();
+        for (place, name) in (1..).zip(&names) {
+            let (balance, rate) = (stage.balance(name.as_str()), Credits::from_units((place * round) % 977 + 1));
+            stage.market.apply(&MarketFact::Account { queue: name.clone(), balance, rate });
+        }
+        let tick = stage.tick_of(PerPool::new(15_000, 0, 0), &usage);
+        for (((name, before), (rate, quota)), queue_use) in names.iter().zip(&before).zip(&sold).zip(&usage) {
+            let owed = rate.units() * i128::from(queue_use.running.map.min(*quota));
+            assert_eq!(before.units() - stage.balance(name.as_str()).units(), owed, "{name} in round {round}");
+        }
+        sold = tick.intervals().map(|(_, interval)| (interval.share.rate(), interval.quota.map)).collect();
+        assert_eq!(sold.len(), names.len());
+    }
+    assert!(stage.market.ledger().charged > Credits::ZERO);
 }

@@ -13,6 +13,7 @@ use crate::model::{Kind, Now, PerKind, Pool};
 use crate::scheduler::admission::{AppRefusal, NewApp};
 use crate::scheduler::app::App;
 use crate::scheduler::change::{Asked, Change, Reaction};
+use crate::scheduler::constraint::JobPlan;
 use crate::scheduler::container::offered_container::OfferedContainer;
 use crate::scheduler::detail::{AppDetail, GroupDetail};
 use crate::scheduler::group::Group;
@@ -328,9 +329,11 @@ impl Capacity {
 }
 
 impl Policy for Capacity {
-    fn check_new_app(&self, app: &NewApp<'_>, _view: &View<'_>) -> Result<(), AppRefusal> {
-        let Some(queue) = self.queues.get(&app.group) else { return Ok(()) };
-        Ok(queue.jobs.check_job(app.name, queue.settings().name(), app.user, app.tasks)?)
+    fn check_new_app(&self, app: &NewApp<'_>, _view: &View<'_>) -> Result<Option<JobPlan>, AppRefusal> {
+        if let Some(queue) = self.queues.get(&app.group) {
+            queue.jobs.check_job(app.name, queue.settings().name(), app.user, app.tasks)?;
+        }
+        Ok(None)
     }
 
     fn leaf_of(&self, app: &AppSpec) -> Leaf {

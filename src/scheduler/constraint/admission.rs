@@ -4,13 +4,10 @@ use std::fmt;
 
 use crate::model::PerKind;
 
+use super::free_time::{FreeTime, MapWindow};
 use super::job_work::JobWork;
 use super::ledger::Ledger;
 use super::model::Model;
-
-/// The earliest deadline of a rejection is printed with one decimal, rounded up, and a job that asks for a second more
-/// is admitted: until then the slots must stay free.
-const ROOM_US: u64 = 1_100_000;
 
 /// A job and its times, microseconds since any common start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,13 +24,20 @@ pub struct TimedWork {
 
 /// Slots of the cluster that deadlines may count on: all of its live trackers, less those that other jobs hold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SlotSupply(pub PerKind<u64>);
+pub struct SlotSupply {
+    /// These.
+    pub slots: PerKind<u64>,
+    /// Whether a tracker with slots is connected.
+    pub has_workers: bool,
+}
 
-/// What keeps the deadline of an admitted job.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What keeps the deadline of an admitted job. Times are microseconds since any common start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct JobPlan {
     /// Least maps at a time.
     pub maps: u32,
+    /// When they start.
+    pub start_us: i64,
     /// When all its reduces must have started.
     pub latest_reduce_start_us: i64,
 }
@@ -43,8 +47,10 @@ pub struct JobPlan {
 pub struct Assessment {
     /// The least maps at a time that keep it; none: no number does.
     pub needed_maps: Option<u32>,
-    /// Map slots without a promise, now.
+    /// Map slots without a promise from now on, for as long as that number takes.
     pub free_maps: u64,
+    /// Until when no more are; none: for ever.
+    pub promised_until_us: Option<i64>,
     /// All reduces of the job.
     pub needed_reduces: u32,
     /// Reduce slots without a promise while they run.
@@ -78,8 +84,18 @@ pub enum DeadlineRejection {
         /// What copy and reduce take.
         least: Seconds,
     },
-    /// There are too few map slots now.
-    #[error("deadline {deadline} s needs {needed} map slots, {free} free{}", EarliestDeadline(*.earliest))]
+    /// There is nothing to run on.
+    #[error("deadline {deadline} s cannot be kept: no worker is connected")]
+    NoWorker {
+        /// The deadline.
+        deadline: Seconds,
+    },
+    /// There are too few map slots, now or when promises end.
+    #[error(
+        "deadline {deadline} s needs {needed} map slots, {free} free{}{}",
+        PromisedUntil(*.until_us),
+        EarliestDeadline(*.earliest)
+    )]
     Maps {
         /// The deadline.
         deadline: Seconds,
@@ -87,6 +103,8 @@ pub enum DeadlineRejection {
         needed: u32,
         /// Map slots without a promise.
         free: u64,
+        /// Until when no more are, epoch microseconds; none: for ever.
+        until_us: Option<i64>,
         /// The earliest deadline that is taken now; none: no deadline is.
         earliest: Option<Seconds>,
     },
@@ -116,7 +134,12 @@ pub struct Seconds {
     pub us: i64,
 }
 
+/// A time of the day in UTC, epoch microseconds, rounded up to a second.
+pub(super) struct TimeOfDay(pub(super) i64);
+
 struct EarliestDeadline(Option<Seconds>);
+
+struct PromisedUntil(Option<i64>);
 
 // === impl Seconds ===
 
@@ -138,6 +161,24 @@ impl fmt::Display for EarliestDeadline {
     }
 }
 
+impl fmt::Display for PromisedUntil {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(until_us) => write!(f, " until {}", TimeOfDay(until_us)),
+            None => Ok(()),
+        }
+    }
+}
+
+impl fmt::Display for TimeOfDay {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const SECOND_US: i64 = 1_000_000;
+        let whole_s = self.0.div_euclid(SECOND_US) + i64::from(self.0.rem_euclid(SECOND_US) > 0);
+        let of_day_s = whole_s.rem_euclid(86_400);
+        write!(f, "{:02}:{:02}:{:02}", of_day_s / 3_600, of_day_s / 60 % 60, of_day_s % 60)
+    }
+}
+
 // === impl TimedWork ===
 
 impl TimedWork {
@@ -146,7 +187,7 @@ impl TimedWork {
     }
 }
 
-/// Whether the slots that no other job was promised keep the deadline of a job.
+/// Whether the slots that no other job was promised keep the deadline of a job, now or when promises end.
 ///
 /// # Errors
 /// Why they do not, with the earliest deadline that they would keep.
@@ -156,65 +197,123 @@ pub fn admit(job: &TimedWork, model: Model, ledger: &Ledger, supply: SlotSupply)
 
 /// The same, with the numbers that decide it.
 pub fn assess(job: &TimedWork, model: Model, ledger: &Ledger, supply: SlotSupply) -> Assessment {
-    let latest_us = model.latest_reduce_start_us(&job.work, job.deadline_us);
-    let mut assessment = Assessment {
-        needed_maps: model.least_maps(&job.work, job.now_us, latest_us),
-        free_maps: supply.0.map.saturating_sub(ledger.maps()),
-        needed_reduces: job.work.reduces,
-        free_reduces: supply.0.reduce.saturating_sub(ledger.most_reduces(latest_us, job.deadline_us)),
-        latest_reduce_start: job.since_arrival(latest_us),
-        verdict: Err(DeadlineRejection::InThePast),
-    };
-    if job.deadline_us > job.now_us {
-        let earliest = || earliest_deadline_us(job, model, ledger, supply).map(|at_us| job.since_arrival(at_us));
-        assessment.verdict = assessment.judge(job, latest_us, earliest);
-    }
-    assessment
+    let test = AdmissionTest::new(job, model, ledger, supply);
+    Assessment { verdict: test.verdict(), ..test.numbers() }
 }
 
 /// The same for a question: with the earliest deadline whatever the verdict.
 pub fn what_if(job: &TimedWork, model: Model, ledger: &Ledger, supply: SlotSupply) -> WhatIf {
-    let earliest = earliest_deadline_us(job, model, ledger, supply).map(|at_us| job.since_arrival(at_us));
-    WhatIf { assessment: assess(job, model, ledger, supply), earliest }
+    let test = AdmissionTest::new(job, model, ledger, supply);
+    WhatIf { assessment: assess(job, model, ledger, supply), earliest: test.earliest() }
 }
 
-// === impl Assessment ===
+/// A job, and what it is tested against.
+struct AdmissionTest<'a> {
+    job: &'a TimedWork,
+    model: Model,
+    ledger: &'a Ledger,
+    supply: SlotSupply,
+    /// When all its reduces must have started.
+    latest_us: i64,
+}
 
-impl Assessment {
-    fn judge(
-        &self,
-        job: &TimedWork,
-        latest_us: i64,
-        earliest: impl FnOnce() -> Option<Seconds>,
-    ) -> Result<JobPlan, DeadlineRejection> {
+// === impl AdmissionTest ===
+
+impl<'a> AdmissionTest<'a> {
+    fn new(job: &'a TimedWork, model: Model, ledger: &'a Ledger, supply: SlotSupply) -> Self {
+        let latest_us = model.latest_reduce_start_us(&job.work, job.deadline_us);
+        Self { job, model, ledger, supply, latest_us }
+    }
+
+    fn free_time(&self) -> FreeTime<'_> {
+        let (work, now_us) = (&self.job.work, self.job.now_us);
+        FreeTime { model: self.model, work, ledger: self.ledger, slots: self.supply.slots.map, now_us }
+    }
+
+    fn needed_maps(&self) -> Option<u32> {
+        self.model.least_maps(&self.job.work, self.job.now_us, self.latest_us)
+    }
+
+    /// How long so many slots would be in use from now on.
+    fn window_us(&self, maps: u32) -> u64 {
+        self.model.maps_us(&self.job.work, maps).unwrap_or(0)
+    }
+
+    fn numbers(&self) -> Assessment {
+        let needed_maps = self.needed_maps();
+        let during_us = self.window_us(needed_maps.unwrap_or(1));
+        Assessment {
+            needed_maps,
+            free_maps: self.free_time().free_for(during_us),
+            promised_until_us: self.free_time().more_free_at_us(during_us),
+            needed_reduces: self.job.work.reduces,
+            free_reduces: self.free_reduces(),
+            latest_reduce_start: self.job.since_arrival(self.latest_us),
+            verdict: Err(DeadlineRejection::InThePast),
+        }
+    }
+
+    fn free_reduces(&self) -> u64 {
+        self.supply.slots.reduce.saturating_sub(self.ledger.most_reduces(self.latest_us, self.job.deadline_us))
+    }
+
+    fn verdict(&self) -> Result<JobPlan, DeadlineRejection> {
+        let (job, latest_us) = (self.job, self.latest_us);
         let deadline = job.since_arrival(job.deadline_us);
-        let Some(maps) = self.needed_maps else {
+        if job.deadline_us <= job.now_us {
+            return Err(DeadlineRejection::InThePast);
+        }
+        let Some(needed) = self.needed_maps() else {
             // In whole tasks there may be time, but not for a map.
             let least = Seconds { us: job.deadline_us.saturating_sub(latest_us) };
             return Err(DeadlineRejection::TooShort { deadline, least });
         };
-        let (free_maps, free_reduces, needed) = (self.free_maps, self.free_reduces, self.needed_reduces);
-        if u64::from(maps) > free_maps {
-            return Err(DeadlineRejection::Maps { deadline, needed: maps, free: free_maps, earliest: earliest() });
+        let has_work = job.work.maps > 0 || job.work.reduces > 0;
+        if has_work && !self.supply.has_workers {
+            return Err(DeadlineRejection::NoWorker { deadline });
         }
-        if u64::from(needed) > free_reduces {
-            let at = self.latest_reduce_start;
-            return Err(DeadlineRejection::Reduces { deadline, needed, at, free: free_reduces, earliest: earliest() });
+        let Some(window) = self.free_time().window_until(latest_us) else {
+            let during_us = self.window_us(needed);
+            let free = self.free_time().free_for(during_us);
+            let until_us = self.free_time().more_free_at_us(during_us);
+            return Err(DeadlineRejection::Maps { deadline, needed, free, until_us, earliest: self.earliest() });
+        };
+        let plan = |window: MapWindow, latest_reduce_start_us: i64| JobPlan {
+            maps: window.slots,
+            start_us: window.start_us,
+            latest_reduce_start_us,
+        };
+        let (reduces, free) = (job.work.reduces, self.free_reduces());
+        if u64::from(reduces) <= free {
+            return Ok(plan(window, latest_us));
         }
-        Ok(JobPlan { maps, latest_reduce_start_us: latest_us })
+        // Earlier, once its maps are done.
+        for window in [Some(window), self.free_time().first_end()].into_iter().flatten() {
+            let from_us = self.reduces_after(window.end_us).filter(|from_us| *from_us <= latest_us);
+            if let Some(from_us) = from_us {
+                return Ok(plan(window, from_us));
+            }
+        }
+        let at = job.since_arrival(latest_us);
+        Err(DeadlineRejection::Reduces { deadline, needed: reduces, at, free, earliest: self.earliest() })
     }
-}
 
-/// The earliest deadline that [`admit`] takes, as it does any within a second after it; none where it takes none.
-pub fn earliest_deadline_us(job: &TimedWork, model: Model, ledger: &Ledger, supply: SlotSupply) -> Option<i64> {
-    let free_maps = supply.0.map.saturating_sub(ledger.maps());
-    let free_maps = u32::try_from(free_maps).unwrap_or(u32::MAX);
-    let by_maps_us = model.earliest_deadline_us(&job.work, job.now_us, free_maps)?;
-    // A microsecond for the rounding of shares.
-    let by_maps_us = by_maps_us.saturating_add(1).max(job.now_us.saturating_add(1));
-    let most_promised = supply.0.reduce.checked_sub(job.work.reduces.into())?;
-    let latest_us = model.latest_reduce_start_us(&job.work, by_maps_us);
-    let during_us = by_maps_us.abs_diff(latest_us).saturating_add(ROOM_US);
-    let free_from_us = ledger.earliest_reduces(most_promised, latest_us, during_us);
-    Some(by_maps_us.saturating_add(free_from_us.saturating_sub(latest_us)))
+    /// When all its reduces can start at the earliest, with slots until they are done; none: never.
+    fn reduces_after(&self, from_us: i64) -> Option<i64> {
+        if self.job.work.reduces == 0 {
+            return Some(from_us);
+        }
+        let most = self.supply.slots.reduce.checked_sub(self.job.work.reduces.into())?;
+        let from_us = self.ledger.earliest_reduces(most, from_us, self.model.after_maps_us(&self.job.work));
+        (from_us < i64::MAX).then_some(from_us)
+    }
+
+    /// The earliest deadline that would be taken, as would any later one; none where none would.
+    fn earliest(&self) -> Option<Seconds> {
+        let from_us = self.reduces_after(self.free_time().first_end()?.end_us)?;
+        let due_us = from_us.saturating_add_unsigned(self.model.after_maps_us(&self.job.work));
+        // It lies in the future, if a moment.
+        let due_us = due_us.max(self.job.now_us.saturating_add(1));
+        (due_us < i64::MAX).then(|| self.job.since_arrival(due_us))
+    }
 }

@@ -1,6 +1,6 @@
 //! The deadline of an app.
 
-use super::JobWork;
+use super::{JobPlan, JobWork};
 
 /// A deadline, with what is to be done until then. Kept with the app: another policy may rule meanwhile.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -9,6 +9,6 @@ pub struct AppDeadline {
     pub due_us: i64,
     /// All of its work, also what is done.
     pub work: JobWork,
-    /// The least maps at a time, if its deadline was changed; none: what its submission needed.
-    pub maps: Option<u32>,
+    /// What was promised when it was tested last; none: nothing was, or the test is to come.
+    pub plan: Option<JobPlan>,
 }

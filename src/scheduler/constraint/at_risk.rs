@@ -3,7 +3,7 @@
 use crate::model::{Kind, PerKind};
 use crate::scheduler::AppId;
 
-use super::{AppDeadline, Ledger, Model, Promise, SlotSupply, TimedWork, admit};
+use super::{AdmissionSlots, AppDeadline, Ledger, MapClaim, Model, Promise, SlotSupply, TimedWork, admit};
 
 /// An unfinished job with a deadline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,14 +24,17 @@ pub struct UnfinishedJob {
 /// left of it, beside those before it. `others`: slots that jobs without a deadline hold.
 pub fn find_at_risk(
     mut jobs: Vec<UnfinishedJob>,
-    model: Model,
+    (model, slots_for): (Model, AdmissionSlots),
     slots: PerKind<u64>,
     others: PerKind<u64>,
     now_us: i64,
 ) -> Vec<AppId> {
     jobs.sort_by_key(|job| (job.deadline.due_us, job.app));
     let free = |kind: Kind| slots[kind].saturating_sub(others[kind]);
-    let supply = SlotSupply(PerKind::new(free(Kind::Map), free(Kind::Reduce)));
+    let supply = SlotSupply {
+        slots: PerKind::new(free(Kind::Map), free(Kind::Reduce)),
+        has_workers: slots != PerKind::default(),
+    };
     let mut ledger = Ledger::default();
     let mut at_risk = Vec::new();
     for job in jobs {
@@ -39,16 +42,25 @@ pub fn find_at_risk(
         let work = deadline.work.with_maps_left(left.map).with_reduces_left(left.reduce);
         let timed = TimedWork { work, arrival_us, now_us, deadline_us: deadline.due_us };
         let promise = match admit(&timed, model, &ledger, supply) {
-            Ok(plan) => Promise {
-                maps: plan.maps.max(held.map),
-                reduces: left.reduce.max(held.reduce),
-                reduces_from_us: plan.latest_reduce_start_us,
-                until_us: deadline.due_us,
-            },
+            Ok(plan) => {
+                let during_us = model.maps_us(&work, plan.maps).unwrap_or(0);
+                let (claim, none) = (MapClaim::lasting(plan.maps.max(held.map)), MapClaim::default());
+                let planned = MapClaim {
+                    from_us: plan.start_us,
+                    until_us: plan.start_us.saturating_add_unsigned(during_us),
+                    ..claim
+                };
+                Promise {
+                    maps: [if slots_for == AdmissionSlots::Now { claim } else { planned }, none],
+                    reduces: left.reduce.max(held.reduce),
+                    reduces_from_us: plan.latest_reduce_start_us,
+                    until_us: deadline.due_us,
+                }
+            }
             Err(_) => {
                 at_risk.push(app);
-                let (maps, reduces) = (held.map, held.reduce);
-                Promise { maps, reduces, reduces_from_us: now_us, until_us: deadline.due_us }
+                let maps = [MapClaim::lasting(held.map), MapClaim::default()];
+                Promise { maps, reduces: held.reduce, reduces_from_us: now_us, until_us: deadline.due_us }
             }
         };
         ledger.set(app, Some(promise));

@@ -6,12 +6,12 @@ use crate::scheduler::app::App;
 use crate::scheduler::view::View;
 
 use super::policy::{Constraint, us};
-use super::{Admission, AppDeadline, RejectedJob, TimedWork, admit};
+use super::{Admission, AppDeadline, JobPlan, RejectedJob, TimedWork, admit};
 
 // === impl Constraint: changed deadlines ===
 
 impl Constraint {
-    /// The least maps at a time that keep a deadline of an app, beside all promises but its own.
+    /// What keeps a deadline of an app, beside all promises but its own.
     pub(super) fn check_changed(
         &self,
         app: &App,
@@ -19,7 +19,7 @@ impl Constraint {
         deadline: &AppDeadline,
         now: Now,
         view: &View<'_>,
-    ) -> Result<u32, AppRefusal> {
+    ) -> Result<Option<JobPlan>, AppRefusal> {
         let id = app.spec.id;
         let left =
             if app.is_running() { app.size.left } else { PerKind::new(deadline.work.maps, deadline.work.reduces) };
@@ -33,12 +33,12 @@ impl Constraint {
         let counted = self.jobs.get(&id).map(|job| job.counted_held).unwrap_or_default();
         let mut supply = self.supply(view.totals);
         for kind in Kind::ALL {
-            supply.0[kind] = supply.0[kind].saturating_add(app.held[kind].saturating_sub(counted[kind]).into());
+            supply.slots[kind] = supply.slots[kind].saturating_add(app.held[kind].saturating_sub(counted[kind]).into());
         }
         let others = self.ledger.without(id);
         match admit(&timed, self.config.model, &others, supply) {
-            Ok(plan) => Ok(plan.maps),
-            Err(_) if self.config.admission == Admission::Warn => Ok(left.map),
+            Ok(plan) => Ok(Some(plan)),
+            Err(_) if self.config.admission == Admission::Warn => Ok(None),
             Err(rejection) => Err(RejectedJob { name: name.to_owned(), rejection }.into()),
         }
     }

@@ -13,6 +13,8 @@ pub struct ConstraintConfig {
     pub on_missed: OnMissed,
     /// What becomes of a job whose deadline cannot be kept.
     pub admission: Admission,
+    /// For how long an admitted job is promised its map slots.
+    pub slots: AdmissionSlots,
     /// Whether a job that is at risk gets more slots while some are free.
     pub escalates: bool,
     /// Costs of jobs of which nothing else is known.
@@ -53,6 +55,16 @@ pub enum Admission {
     Reject,
     /// It is admitted, at risk.
     Warn,
+}
+
+/// For how long an admitted job is promised its map slots (`mapred.constraint-scheduler.admission.slots`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AdmissionSlots {
+    /// While its maps are believed to run, which may begin later.
+    #[default]
+    Planned,
+    /// From now on until its last map ends, as the paper tests it.
+    Now,
 }
 
 /// Costs of jobs of which nothing else is known, microseconds per MB.

@@ -1,6 +1,6 @@
 //! Another deadline for a job that was accepted before.
 
-use super::{DeadlineSpec, Due, KeySpread, StatedCost};
+use super::{DeadlineSpec, Due, JobPlan, KeySpread, StatedCost};
 
 /// What a user asks of a job's deadline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,13 +24,14 @@ pub struct NewDeadline {
     pub filter_millionths: Option<u64>,
 }
 
-/// The deadline of a job as it was changed last.
+/// The deadline of a job as it was tested last: at its submission, or when it was changed.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct ChangedDeadline {
     /// The deadline, at a time; none: it was cleared.
     pub spec: Option<DeadlineSpec>,
-    /// The least maps at a time that kept it when it was set.
-    pub maps: Option<u32>,
+    /// What was promised to keep it; none: nothing was.
+    #[serde(default)]
+    pub plan: Option<JobPlan>,
 }
 
 // === impl NewDeadline ===

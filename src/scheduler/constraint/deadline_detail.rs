@@ -13,6 +13,10 @@ pub struct DeadlineDetail {
     pub due_us: i64,
     /// The least tasks at a time that keep it.
     pub minimum: PerKind<u32>,
+    /// When its maps start, epoch microseconds; none: they have, or no slots are promised.
+    pub planned_start_us: Option<i64>,
+    /// Whether maps are left when the slots promised for them are no more.
+    pub is_promise_over: bool,
     /// When all its reduces must have started, epoch microseconds.
     pub latest_reduce_start_us: i64,
 }

@@ -3,7 +3,7 @@
 use crate::model::{Kind, PerKind};
 
 use super::running_maps::RunningMaps;
-use super::{AppDeadline, DeadlineDetail, DeadlineState, JobWork, Model, Promise};
+use super::{AdmissionSlots, AppDeadline, DeadlineDetail, DeadlineState, JobPlan, JobWork, MapClaim, Model, Promise};
 
 /// How the reduces of a job whose maps are done run.
 #[derive(Clone, Copy, Debug)]
@@ -13,12 +13,17 @@ pub(super) struct ReducePlan {
     pub(super) until_us: i64,
 }
 
-/// What a look at a job changes of it.
+/// Where a job stands in its plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct DeadlineCheck {
-    pub(super) state: DeadlineState,
-    minimum_maps: u32,
-    reduces_until_us: i64,
+enum Phase {
+    /// No slots are promised for its maps: it was admitted although the test failed, or the test is to come.
+    Unplanned,
+    /// Its slots are promised from a later moment on.
+    Before,
+    /// Its slots are promised.
+    Within,
+    /// Its promise is over: it has what it holds.
+    After,
 }
 
 #[derive(Debug)]
@@ -26,6 +31,13 @@ pub(super) struct DeadlineJob {
     deadline: AppDeadline,
     arrival_us: i64,
     pub(super) state: DeadlineState,
+    phase: Phase,
+    /// When its maps start.
+    start_us: i64,
+    /// When its maps have ended, if all is as believed.
+    maps_until_us: i64,
+    /// When those maps have ended that it began before its start.
+    early_until_us: i64,
     /// The least tasks at a time that keep its deadline.
     minimum: PerKind<u32>,
     /// When all its reduces must have started.
@@ -41,20 +53,32 @@ pub(super) struct DeadlineJob {
     /// Of these, what counts as held by the promised.
     pub(super) counted_held: PerKind<u32>,
     running_maps: RunningMaps,
+    /// When its phase ends, as it was noted last.
+    pub(super) noted_moment_us: Option<i64>,
 }
 
 // === impl DeadlineJob ===
 
 impl DeadlineJob {
-    /// Plans a job, none of which is done, as if it were submitted now: on restart the plan is the same.
-    pub(super) fn new(deadline: AppDeadline, arrival_us: i64, model: Model) -> Self {
+    /// A job, none of which is done; on restart its plan is the same.
+    pub(super) fn new(
+        deadline: AppDeadline,
+        arrival_us: i64,
+        model: Model,
+        slots: AdmissionSlots,
+        now_us: i64,
+    ) -> Self {
         let work = deadline.work;
         let latest_us = model.latest_reduce_start_us(&work, deadline.due_us);
-        let least = deadline.maps.or_else(|| model.least_maps(&work, arrival_us, latest_us));
-        Self {
+        let least = model.least_maps(&work, arrival_us, latest_us);
+        let mut job = Self {
             deadline,
             arrival_us,
-            state: if least.is_some() { DeadlineState::OnTime } else { DeadlineState::AtRisk },
+            state: DeadlineState::AtRisk,
+            phase: Phase::Unplanned,
+            start_us: arrival_us,
+            maps_until_us: i64::MAX,
+            early_until_us: i64::MIN,
             minimum: PerKind::new(least.unwrap_or(work.maps), work.reduces),
             latest_reduce_start_us: latest_us,
             reduce_start_us: None,
@@ -63,7 +87,51 @@ impl DeadlineJob {
             held: PerKind::default(),
             counted_held: PerKind::default(),
             running_maps: RunningMaps::default(),
+            noted_moment_us: None,
+        };
+        if let Some(plan) = deadline.plan {
+            job.set_plan(plan, model, slots, now_us);
         }
+        job
+    }
+
+    /// Whether another was promised the same, though it may have other work.
+    pub(super) fn has_plan_of(&self, other: &Self) -> bool {
+        (self.deadline.due_us, self.deadline.plan) == (other.deadline.due_us, other.deadline.plan)
+    }
+
+    /// Goes by the plan that it had before it was known to have other work: what others were promised since stays so.
+    pub(super) fn inherit(&mut self, before: Self) {
+        *self = Self { deadline: self.deadline, held: self.held, counted_held: PerKind::default(), ..before };
+        self.noted_moment_us = None;
+    }
+
+    /// Promises it slots for what is left of it.
+    pub(super) fn set_plan(&mut self, plan: JobPlan, model: Model, slots: AdmissionSlots, now_us: i64) {
+        let work = self.work_left(model, now_us);
+        self.state = DeadlineState::OnTime;
+        self.minimum.map = plan.maps;
+        self.start_us = plan.start_us;
+        self.maps_until_us = match (slots, model.maps_us(&work, plan.maps)) {
+            (AdmissionSlots::Planned, Some(during_us)) => plan.start_us.saturating_add_unsigned(during_us),
+            _ => i64::MAX,
+        };
+        if self.held.map > 0 && plan.start_us > now_us {
+            self.early_until_us = now_us.saturating_add_unsigned(self.map_us(model));
+        }
+        self.latest_reduce_start_us = plan.latest_reduce_start_us;
+        self.reduces_until_us = self.planned_reduce_end_us(model);
+        self.phase = if plan.start_us <= now_us { Phase::Within } else { Phase::Before };
+    }
+
+    fn planned_reduce_end_us(&self, model: Model) -> i64 {
+        let after_us = model.after_maps_us(&self.deadline.work);
+        self.latest_reduce_start_us.saturating_add_unsigned(after_us).min(self.deadline.due_us)
+    }
+
+    /// How long one of its maps holds a slot.
+    pub(super) fn map_us(&self, model: Model) -> u64 {
+        model.map_round_us(&self.deadline.work)
     }
 
     pub(super) fn due_us(&self) -> i64 {
@@ -82,17 +150,29 @@ impl DeadlineJob {
         self.latest_reduce_start_us
     }
 
+    /// When its maps start; none: they have, or no slots are promised.
+    pub(super) fn planned_start_us(&self) -> Option<i64> {
+        (self.phase == Phase::Before && self.left.map > 0).then_some(self.start_us)
+    }
+
     pub(super) fn detail(&self) -> DeadlineDetail {
         DeadlineDetail {
             state: self.state,
             due_us: self.deadline.due_us,
             minimum: self.minimum,
+            planned_start_us: self.planned_start_us(),
+            is_promise_over: self.phase == Phase::After && self.left.map > 0,
             latest_reduce_start_us: self.latest_reduce_start_us,
         }
     }
 
     pub(super) fn held(&self) -> PerKind<u32> {
         self.held
+    }
+
+    /// Whether it may claim slots of a kind up to its minimum now.
+    pub(super) fn is_promised(&self, kind: Kind) -> bool {
+        kind == Kind::Reduce || self.phase == Phase::Within
     }
 
     /// Whether all its maps are done and its reduces may run.
@@ -105,19 +185,61 @@ impl DeadlineJob {
         self.left.map == 0 && self.reduce_start_us.is_none()
     }
 
-    pub(super) fn set_left(&mut self, left: PerKind<u32>) {
+    pub(super) fn set_left(&mut self, left: PerKind<u32>, model: Model, now_us: i64) {
         self.left = left;
         if left.map > 0 {
             // The output of a map was lost: it runs again.
-            (self.reduce_start_us, self.reduces_until_us) = (None, self.deadline.due_us);
+            (self.reduce_start_us, self.reduces_until_us) = (None, self.planned_reduce_end_us(model));
+            self.shorten(model, now_us);
         }
     }
 
-    pub(super) fn set_held(&mut self, kind: Kind, held: u32, now_us: i64) {
+    /// Ends its promise as soon as what is left is done, never later than it was to end: others count on that.
+    fn shorten(&mut self, model: Model, now_us: i64) {
+        if self.phase == Phase::Unplanned || self.maps_until_us == i64::MAX {
+            return;
+        }
+        let work = self.deadline.work;
+        let (work_left, running_us) = match model {
+            Model::Fluid => (self.fluid_left(&work, now_us), 0),
+            Model::Whole { .. } => {
+                let waiting = self.left.map.saturating_sub(self.held.map);
+                (work.with_maps_left(waiting), if self.held.map > 0 { self.map_us(model) } else { 0 })
+            }
+        };
+        let left_us = model.maps_us(&work_left, self.minimum.map.max(1)).unwrap_or(0).saturating_add(running_us);
+        let end_us = self.start_us.max(now_us).saturating_add_unsigned(left_us);
+        self.maps_until_us = self.maps_until_us.min(end_us);
+    }
+
+    pub(super) fn set_held(&mut self, kind: Kind, held: u32, model: Model, now_us: i64) {
+        let is_more = held > self.held[kind];
         self.held[kind] = held;
         if kind == Kind::Map {
             self.running_maps.set_count(held, now_us);
+            if is_more {
+                self.early_until_us = now_us.saturating_add_unsigned(self.map_us(model));
+            }
         }
+    }
+
+    /// When its phase ends by the clock; none: it does not.
+    pub(super) fn next_moment_us(&self) -> Option<i64> {
+        let has_maps = self.state != DeadlineState::Late && self.left.map > 0;
+        match self.phase {
+            Phase::Before if has_maps => Some(self.start_us),
+            Phase::Within if has_maps && self.maps_until_us < i64::MAX => Some(self.maps_until_us),
+            _ => None,
+        }
+    }
+
+    /// Its moment has come: its maps may start, or its promise is over.
+    pub(super) fn enter_next_phase(&mut self) {
+        self.phase = match self.phase {
+            Phase::Before => Phase::Within,
+            Phase::Within => Phase::After,
+            other => other,
+        };
     }
 
     /// The least reduces at a time that keep its deadline if they start now.
@@ -129,8 +251,7 @@ impl DeadlineJob {
     /// All reduces together if they start now.
     pub(super) fn all_reduces(&self, model: Model, start_us: i64) -> ReducePlan {
         let work = &self.deadline.work;
-        let end_us =
-            start_us.saturating_add_unsigned(work.copy_us).saturating_add_unsigned(model.reduce_round_us(work));
+        let end_us = start_us.saturating_add_unsigned(model.after_maps_us(work));
         ReducePlan { at_a_time: work.reduces, start_us, until_us: end_us.min(self.deadline.due_us) }
     }
 
@@ -148,55 +269,88 @@ impl DeadlineJob {
     /// What it may claim; none of a late one.
     pub(super) fn promise(&self) -> Option<Promise> {
         let claim = |kind: Kind| self.held[kind].max(self.minimum[kind].min(self.left[kind]));
+        let is_planned = self.phase != Phase::Unplanned;
+        let all_reduces = if is_planned { self.deadline.work.reduces } else { 0 };
         (self.state != DeadlineState::Late).then(|| Promise {
-            maps: claim(Kind::Map),
-            reduces: if self.may_reduce() { claim(Kind::Reduce) } else { self.deadline.work.reduces },
+            maps: self.map_claims(claim(Kind::Map)),
+            reduces: if self.may_reduce() { claim(Kind::Reduce) } else { all_reduces },
             reduces_from_us: self.reduce_start_us.unwrap_or(self.latest_reduce_start_us),
             until_us: self.reduces_until_us,
         })
     }
 
-    /// Whether what is left keeps the deadline, with up to `free` map slots more if it may have them; none: nothing has
-    /// changed.
-    pub(super) fn check(&self, model: Model, free: u32, now_us: i64) -> Option<DeadlineCheck> {
-        let before = DeadlineCheck {
-            state: self.state,
-            minimum_maps: self.minimum.map,
-            reduces_until_us: self.reduces_until_us,
-        };
-        let mut check = before;
-        if now_us > self.reduces_until_us {
-            // They take longer than believed.
-            check.reduces_until_us = self.deadline.due_us;
-        }
-        if now_us >= self.deadline.due_us {
-            check.state = DeadlineState::Late;
-        } else if self.reduce_start_us.is_none() {
-            let needed = self.needed_maps(model, now_us);
-            if let Some(needed) = needed.filter(|needed| *needed <= self.minimum.map.saturating_add(free)) {
-                check.minimum_maps = self.minimum.map.max(needed);
+    fn map_claims(&self, claim: u32) -> [MapClaim; 2] {
+        let (held, start_us, until_us) = (self.held.map, self.start_us, self.maps_until_us);
+        let none = MapClaim::default();
+        match self.phase {
+            _ if self.left.map == 0 => [MapClaim::lasting(held), none],
+            Phase::Unplanned | Phase::After => [MapClaim::lasting(held), none],
+            Phase::Within => {
+                // What it has beyond its minimum may have begun late.
+                let until_us = if held > self.minimum.map { until_us.max(self.early_until_us) } else { until_us };
+                [MapClaim { slots: claim, from_us: i64::MIN, until_us }, none]
             }
-            let is_kept = needed.is_some_and(|needed| needed <= check.minimum_maps);
-            check.state = if is_kept { DeadlineState::OnTime } else { DeadlineState::AtRisk };
+            Phase::Before => {
+                let early_us = if held > 0 { self.early_until_us } else { i64::MIN };
+                let early = MapClaim { slots: held, from_us: i64::MIN, until_us: early_us };
+                if self.left.map <= held {
+                    return [early, none];
+                }
+                let planned = MapClaim { slots: claim, from_us: start_us, until_us: until_us.max(early_us) };
+                [MapClaim { until_us: early_us.min(start_us), ..early }, planned]
+            }
         }
-        (check != before).then_some(check)
     }
 
-    pub(super) fn set_check(&mut self, check: DeadlineCheck) {
-        self.state = check.state;
-        self.minimum.map = check.minimum_maps;
-        self.reduces_until_us = check.reduces_until_us;
+    /// How it stands now. `needs_plan`: whether another plan may help.
+    pub(super) fn standing(&self, model: Model, now_us: i64) -> Standing {
+        let work = self.deadline.work;
+        let (state, needs_plan) = match self.phase {
+            _ if now_us >= self.deadline.due_us => (DeadlineState::Late, false),
+            _ if self.reduce_start_us.is_some() => (self.state, false),
+            Phase::Unplanned => (DeadlineState::AtRisk, true),
+            phase => {
+                let has_slots = if phase == Phase::After { self.held.map } else { self.minimum.map };
+                let is_kept = self.needed_maps(&work, model, now_us).is_some_and(|needed| needed <= has_slots);
+                (if is_kept { DeadlineState::OnTime } else { DeadlineState::AtRisk }, !is_kept && self.left.map > 0)
+            }
+        };
+        // They take longer than believed.
+        let are_reduces_long = now_us > self.reduces_until_us && self.reduces_until_us < self.deadline.due_us;
+        Standing { state, needs_plan, are_reduces_long }
+    }
+
+    /// Sets how it stands.
+    pub(super) fn set_standing(&mut self, standing: Standing) {
+        self.state = standing.state;
+        if standing.are_reduces_long {
+            self.reduces_until_us = self.deadline.due_us;
+        }
+    }
+
+    /// Whether its minimum may grow only, because slots are promised to it.
+    pub(super) fn is_within_promise(&self) -> bool {
+        matches!(self.phase, Phase::Before | Phase::Within)
+    }
+
+    /// What is left of it, for a plan that begins now.
+    pub(super) fn work_left(&self, model: Model, now_us: i64) -> JobWork {
+        let work = self.deadline.work;
+        match model {
+            Model::Fluid => self.fluid_left(&work, now_us),
+            Model::Whole { .. } => work.with_maps_left(self.left.map),
+        }
     }
 
     /// The least maps at a time that do what is left in time; none: no number does.
-    fn needed_maps(&self, model: Model, now_us: i64) -> Option<u32> {
-        let work = self.deadline.work;
+    fn needed_maps(&self, work: &JobWork, model: Model, now_us: i64) -> Option<u32> {
+        let now_us = if self.phase == Phase::Before { now_us.max(self.start_us) } else { now_us };
         let (work_left, start_us) = match model {
-            Model::Fluid => (self.fluid_left(&work, now_us), now_us),
+            Model::Fluid => (self.fluid_left(work, now_us), now_us),
             // What runs ends with its round.
             Model::Whole { .. } => {
                 let waiting = self.left.map.saturating_sub(self.running_maps.count());
-                let round_us = model.map_round_us(&work);
+                let round_us = model.map_round_us(work);
                 let end_us =
                     self.running_maps.first_start_us().map(|start_us| start_us.saturating_add_unsigned(round_us));
                 (work.with_maps_left(waiting), end_us.map_or(now_us, |end_us| end_us.max(now_us)))
@@ -211,4 +365,12 @@ impl DeadlineJob {
         let done_us = self.running_maps.elapsed_us(average_us, now_us);
         JobWork { map_us: left.map_us.saturating_sub(done_us), ..left }
     }
+}
+
+/// How a job stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Standing {
+    pub(super) state: DeadlineState,
+    pub(super) needs_plan: bool,
+    pub(super) are_reduces_long: bool,
 }

@@ -13,6 +13,9 @@ pub struct JobEstimate {
     /// By its own first maps, where nothing else is known: of one MB of input, microseconds.
     #[serde(default)]
     pub first_maps_us_per_mb: Option<u64>,
+    /// The time of its slowest map once its promise was over and it still ran, whatever else is known, microseconds.
+    #[serde(default)]
+    pub slowest_map_us: Option<u64>,
 }
 
 // === impl JobEstimate ===

@@ -33,6 +33,15 @@ impl JobWork {
         }
     }
 
+    /// The same job with maps that take so long at least.
+    pub fn with_maps_of(&self, map_us: u64) -> Self {
+        Self {
+            map_us: self.map_us.max(map_us.saturating_mul(self.maps.into())),
+            longest_map_us: self.longest_map_us.max(map_us),
+            ..*self
+        }
+    }
+
     /// The same job with this many maps left, which are as long as its others on average.
     pub fn with_maps_left(&self, maps: u32) -> Self {
         let left = u128::from(self.map_us) * u128::from(maps.min(self.maps));

@@ -7,15 +7,26 @@ use crate::scheduler::AppId;
 use super::sums_by_time::SumsByTime;
 
 /// What one admitted job may claim.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Promise {
-    /// Map slots, now: those in use, or its minimum of the maps that are not done, whichever is more.
-    pub maps: u32,
+    /// Map slots, in times that do not overlap.
+    pub maps: [MapClaim; 2],
     /// Reduce slots, from `reduces_from_us` to `until_us`.
     pub reduces: u32,
     /// When its reduces start, at the latest.
     pub reduces_from_us: i64,
-    /// Its deadline.
+    /// When they have ended.
+    pub until_us: i64,
+}
+
+/// Map slots for a time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MapClaim {
+    /// How many.
+    pub slots: u32,
+    /// Since when.
+    pub from_us: i64,
+    /// Until when, that moment not included; the last that there is: for ever.
     pub until_us: i64,
 }
 
@@ -23,8 +34,21 @@ pub struct Promise {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ledger {
     promises: BTreeMap<AppId, Promise>,
-    maps: u64,
+    maps: SumsByTime,
     reduces: SumsByTime,
+}
+
+// === impl MapClaim ===
+
+impl MapClaim {
+    /// From now on, for ever.
+    pub const fn lasting(slots: u32) -> Self {
+        Self { slots, from_us: i64::MIN, until_us: i64::MAX }
+    }
+
+    fn at(&self, at_us: i64) -> i64 {
+        if self.from_us <= at_us && at_us < self.until_us { self.slots.into() } else { 0 }
+    }
 }
 
 // === impl Ledger ===
@@ -40,16 +64,22 @@ impl Ledger {
             return;
         }
         if let Some(before) = before {
-            self.maps = self.maps.saturating_sub(before.maps.into());
-            self.add_reduces(before, -1);
+            self.add(before, -1);
         }
         if let Some(promise) = promise {
-            self.maps = self.maps.saturating_add(promise.maps.into());
-            self.add_reduces(promise, 1);
+            self.add(promise, 1);
         }
     }
 
-    fn add_reduces(&mut self, promise: Promise, sign: i64) {
+    fn add(&mut self, promise: Promise, sign: i64) {
+        for MapClaim { slots, from_us, until_us } in promise.maps {
+            if from_us < until_us {
+                self.maps.add(from_us, sign * i64::from(slots));
+            }
+            if from_us < until_us && until_us < i64::MAX {
+                self.maps.add(until_us, -sign * i64::from(slots));
+            }
+        }
         let reduces = sign * i64::from(promise.reduces);
         // One that would end before it starts holds nothing. A slot is free after the deadline, not at it.
         if promise.reduces_from_us <= promise.until_us {
@@ -70,35 +100,61 @@ impl Ledger {
         self.promises.get(&app).copied()
     }
 
-    /// Map slots that are promised now.
-    pub fn maps(&self) -> u64 {
-        self.maps
+    /// Map slots that are promised at a moment.
+    pub fn maps_at(&self, at_us: i64) -> u64 {
+        unsigned(self.maps.at(at_us))
+    }
+
+    /// Map slots that are promised, by time.
+    pub(super) fn maps(&self) -> &SumsByTime {
+        &self.maps
+    }
+
+    /// The most map slots that are promised at one moment from this one to another, both included.
+    pub fn most_maps(&self, from_us: i64, until_us: i64) -> u64 {
+        unsigned(self.maps.peak_between(from_us, until_us))
+    }
+
+    /// The same beside those of one job.
+    pub fn most_maps_beside(&self, app: AppId, from_us: i64, until_us: i64) -> u64 {
+        let Some(own) = self.promises.get(&app) else { return self.most_maps(from_us, until_us) };
+        let mut cuts = [from_us; 5];
+        for (cut, claim) in cuts[1..].chunks_mut(2).zip(&own.maps) {
+            cut.copy_from_slice(&[claim.from_us, claim.until_us].map(|at_us| at_us.clamp(from_us, until_us)));
+        }
+        cuts.sort_unstable();
+        let mut most = 0;
+        for (place, at_us) in cuts.iter().enumerate() {
+            // The moment before the next cut; the last part ends with the time.
+            let end_us = cuts.get(place + 1).map_or(until_us, |next_us| next_us.saturating_sub(1).max(*at_us));
+            let of_own: i64 = own.maps.iter().map(|claim| claim.at(*at_us)).sum();
+            let has_next = cuts.get(place + 1) == Some(at_us);
+            if !has_next {
+                most = most.max(unsigned(self.maps.peak_between(*at_us, end_us) - of_own));
+            }
+        }
+        most
     }
 
     /// Reduce slots that are promised at a moment, that of a start and that of a deadline included.
     pub fn reduces_at(&self, at_us: i64) -> u64 {
-        u64::try_from(self.reduces.at(at_us)).unwrap_or(0)
+        unsigned(self.reduces.at(at_us))
     }
 
     /// The most reduce slots that are promised at one moment from this one to another, both included.
     pub fn most_reduces(&self, from_us: i64, until_us: i64) -> u64 {
-        u64::try_from(self.reduces.peak_between(from_us, until_us)).unwrap_or(0)
+        unsigned(self.reduces.peak_between(from_us, until_us))
     }
 
-    /// The first moment from `from_us` on, from which no more than `most` reduces are promised for `during_us`. Linear in
-    /// the promises.
+    /// The first moment from `from_us` on, from which no more than `most` reduces are promised for `during_us`, both ends
+    /// included.
     pub fn earliest_reduces(&self, most: u64, from_us: i64, during_us: u64) -> i64 {
         let most = i64::try_from(most).unwrap_or(i64::MAX);
-        let mut promised = self.reduces.at(from_us);
-        let mut free_from = (promised <= most).then_some(from_us);
-        for (at_us, change) in self.reduces.changes_after(from_us) {
-            if let Some(free_from) = free_from.filter(|free_from| at_us.abs_diff(*free_from) > during_us) {
-                return free_from;
-            }
-            promised += change;
-            free_from = (promised <= most).then(|| free_from.unwrap_or(at_us));
-        }
         // After the last deadline nothing is promised.
-        free_from.unwrap_or(i64::MAX)
+        self.reduces.first_low(most, during_us.saturating_add(1), from_us, i64::MAX).unwrap_or(i64::MAX)
     }
+}
+
+fn unsigned(slots: i64) -> u64 {
+    u64::try_from(slots).unwrap_or(0)
 }

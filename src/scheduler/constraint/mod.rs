@@ -17,6 +17,7 @@ mod deadline_change;
 mod deadline_detail;
 mod deadline_job;
 mod deadline_state;
+mod free_time;
 mod input_volume;
 mod job_class;
 mod job_estimate;
@@ -24,7 +25,10 @@ mod job_work;
 mod key_spread;
 mod known_costs;
 mod ledger;
+mod lending;
+mod loan;
 mod model;
+mod planning;
 mod policy;
 mod rejected_job;
 mod report;
@@ -41,7 +45,7 @@ pub use admission::{
 pub use app_deadline::AppDeadline;
 pub use at_risk::{UnfinishedJob, find_at_risk};
 pub use constraint_config::{
-    Admission, ConstraintConfig, DeadlineSpec, DefaultCosts, Due, OnMissed, StatedCost, Strategy,
+    Admission, AdmissionSlots, ConstraintConfig, DeadlineSpec, DefaultCosts, Due, OnMissed, StatedCost, Strategy,
 };
 pub use cost_history::{CostHistory, HistoryConfig};
 pub use costs::Costs;
@@ -54,7 +58,7 @@ pub use job_estimate::JobEstimate;
 pub use job_work::JobWork;
 pub use key_spread::KeySpread;
 pub use known_costs::KnownCosts;
-pub use ledger::{Ledger, Promise};
+pub use ledger::{Ledger, MapClaim, Promise};
 pub use model::Model;
 pub(super) use policy::Constraint;
 pub use rejected_job::RejectedJob;

@@ -30,10 +30,10 @@ impl Model {
     /// The least maps at a time that end by `latest_us` if the first starts at `start_us`; none when no number does. Zero
     /// for a job without maps, else from one to all maps.
     pub fn least_maps(self, work: &JobWork, start_us: i64, latest_us: i64) -> Option<u32> {
-        let time_us = time_between(start_us, latest_us)?;
         if work.maps == 0 {
-            return Some(0);
+            return (latest_us >= start_us).then_some(0);
         }
+        let time_us = time_between(start_us, latest_us)?;
         let slots = match self {
             Self::Fluid => u128::from(work.map_us).div_ceil(time_us.into()),
             Self::Whole { .. } => slots_for_rounds(work.maps, time_us, self.map_round_us(work))?,
@@ -63,14 +63,33 @@ impl Model {
     /// The earliest deadline that so many map slots keep if the first map starts at `start_us`; none without a slot for a
     /// job with maps.
     pub fn earliest_deadline_us(self, work: &JobWork, start_us: i64, map_slots: u32) -> Option<i64> {
-        let map_us = match (work.maps, map_slots, self) {
-            (0, ..) => 0,
+        let map_us = self.maps_us(work, map_slots)?;
+        let after_us = map_us.saturating_add(self.after_maps_us(work));
+        Some(start_us.saturating_add_unsigned(after_us))
+    }
+
+    /// How long so many slots are in use for all maps: a moment at least; none without a slot for a job with maps.
+    pub fn maps_us(self, work: &JobWork, slots: u32) -> Option<u64> {
+        let us = match (work.maps, slots, self) {
+            (0, ..) => return Some(0),
             (_, 0, _) => return None,
             (_, slots, Self::Fluid) => work.map_us.div_ceil(slots.into()),
             (maps, slots, Self::Whole { .. }) => self.map_round_us(work).saturating_mul(maps.div_ceil(slots).into()),
         };
-        let after_us = map_us.saturating_add(work.copy_us).saturating_add(self.reduce_round_us(work));
-        Some(start_us.saturating_add_unsigned(after_us))
+        Some(us.max(1))
+    }
+
+    /// The least slot-time in which all maps are done.
+    pub(super) fn least_area_us(self, work: &JobWork) -> u64 {
+        match self {
+            Self::Fluid => work.map_us,
+            Self::Whole { .. } => self.map_round_us(work).saturating_mul(work.maps.into()),
+        }
+    }
+
+    /// How long copy and reduces take after the last map if all reduces run at a time.
+    pub fn after_maps_us(self, work: &JobWork) -> u64 {
+        work.copy_us.saturating_add(self.reduce_round_us(work))
     }
 
     /// Time of one round of maps.

@@ -25,8 +25,9 @@ use crate::scheduler::view::View;
 use crate::scheduler::{AppId, AppSpec, GroupId, Hold, Level};
 
 use super::deadline_job::{DeadlineJob, ReducePlan};
+use super::loan::{Lending, has_free};
 use super::{
-    Admission, AppDeadline, ConstraintConfig, DeadlineState, Ledger, Model, OnMissed, RejectedJob, SlotSupply,
+    Admission, AppDeadline, ConstraintConfig, DeadlineState, JobPlan, Ledger, Model, OnMissed, RejectedJob, SlotSupply,
     Strategy, TimedWork, WhatIf, admit, what_if,
 };
 
@@ -36,7 +37,11 @@ pub struct Constraint {
     /// Jobs with a deadline whose end is not decided. Looked up, never iterated.
     pub(super) jobs: FxHashMap<AppId, DeadlineJob>,
     /// The same, in the order of their deadlines.
-    by_due: BTreeSet<(i64, AppId)>,
+    pub(super) by_due: BTreeSet<(i64, AppId)>,
+    /// Those whose promise begins or ends by the clock, by when.
+    pub(super) moments: BTreeSet<(i64, AppId)>,
+    /// The last job that was planned again, by its deadline: the next ones are first.
+    pub(super) planned_last: Option<(i64, AppId)>,
     pub(super) ledger: Ledger,
     /// Slots that jobs with a promise hold.
     pub(super) held: PerKind<u64>,
@@ -45,7 +50,7 @@ pub struct Constraint {
     /// Jobs whose reduces wait for slots that others were promised, by when they must start.
     waiting_reduces: BTreeSet<(i64, AppId)>,
     /// Jobs that missed their deadlines since the engine asked.
-    missed: Vec<AppId>,
+    pub(super) missed: Vec<AppId>,
     /// Of the last heartbeat or tick.
     pub(super) now: Now,
 }
@@ -59,8 +64,8 @@ const LATE: u8 = 2;
 /// Jobs without a deadline, by priority from here on.
 const BEST_EFFORT: u8 = 3;
 
-/// A reduce that was promised nothing is believed to end within this time.
-const LENT_FOR_US: i64 = 3_600_000_000;
+/// A task of a job that was promised nothing is believed to end within this time.
+pub(super) const LENT_FOR_US: i64 = 3_600_000_000;
 
 /// What keeps a job from a slot, or does not.
 enum Place {
@@ -80,6 +85,8 @@ impl Constraint {
             config,
             jobs: FxHashMap::default(),
             by_due: BTreeSet::new(),
+            moments: BTreeSet::new(),
+            planned_last: None,
             ledger: Ledger::default(),
             held: PerKind::default(),
             ended_maps: Vec::new(),
@@ -89,7 +96,7 @@ impl Constraint {
         }
     }
 
-    fn now_us(&self) -> i64 {
+    pub(super) fn now_us(&self) -> i64 {
         us(self.now.wall_ms)
     }
 
@@ -100,19 +107,8 @@ impl Constraint {
             let others = totals.held[kind].saturating_sub(self.held[kind]);
             totals.slots[kind].saturating_sub(others).saturating_sub(totals.bags.blocked)
         };
-        SlotSupply(PerKind::new(of(Kind::Map), of(Kind::Reduce)))
-    }
-
-    /// Whether a slot is free that no job is promised, now or soon.
-    fn has_unclaimed(&self, kind: Kind, totals: &Totals) -> bool {
-        let now_us = self.now_us();
-        let promised = match kind {
-            Kind::Map => self.ledger.maps(),
-            Kind::Reduce => self.ledger.most_reduces(now_us, now_us.saturating_add(LENT_FOR_US)),
-        };
-        let supply = self.supply(totals).0[kind].saturating_sub(totals.occupied[kind]);
-        let free = totals.slots[kind].saturating_sub(totals.held[kind].saturating_add(totals.occupied[kind]));
-        free > 0 && supply > promised
+        let slots = PerKind::new(of(Kind::Map), of(Kind::Reduce));
+        SlotSupply { slots, has_workers: totals.slots != PerKind::default() }
     }
 
     fn place(&self, job: &DeadlineJob, kind: Kind) -> Place {
@@ -127,7 +123,7 @@ impl Constraint {
         match () {
             () if is_late && self.config.on_missed == OnMissed::Continue => Place::Claim,
             () if held >= limit => Place::Full,
-            () if !is_late && held < minimum => Place::Claim,
+            () if !is_late && held < minimum && job.is_promised(kind) => Place::Claim,
             () => Place::Beyond,
         }
     }
@@ -149,20 +145,31 @@ impl Constraint {
                 Some(Hold::DeadlineLimit { kind, limit, held: app.held[kind] })
             }
             Place::Beyond => {
-                let is_free = totals.slots[kind] > totals.held[kind].saturating_add(totals.occupied[kind]);
-                (is_free && !self.has_unclaimed(kind, totals)).then_some(Hold::PromisedToDeadlines { kind })
+                if self.lending(app.spec.id, kind, totals) == Lending::Lent {
+                    return None;
+                }
+                let start_us = job.filter(|_| kind == Kind::Map).and_then(DeadlineJob::planned_start_us);
+                match start_us {
+                    Some(start_us) => Some(Hold::PlannedStart { kind, start_ms: start_us.div_euclid(1_000) }),
+                    None => has_free(kind, totals).then_some(Hold::PromisedToDeadlines { kind }),
+                }
             }
         }
     }
 
     fn set_deadline(&mut self, app: &App, reaction: &mut Reaction<'_>) {
         let id = app.spec.id;
-        self.forget(id);
+        let before = self.forget(id);
         if let Some(deadline) = app.deadline.filter(|_| !app.draining) {
-            let mut job = DeadlineJob::new(deadline, us(app.spec.start_ms), self.config.model);
-            Kind::ALL.into_iter().for_each(|kind| job.set_held(kind, app.held[kind], us(self.now.wall_ms)));
+            let (model, slots, arrival_us) = (self.config.model, self.config.slots, us(app.spec.start_ms));
+            let now_us = self.now_us().max(arrival_us);
+            let mut job = DeadlineJob::new(deadline, arrival_us, model, slots, now_us);
+            Kind::ALL.into_iter().for_each(|kind| job.set_held(kind, app.held[kind], model, now_us));
+            if let Some(before) = before.filter(|before| before.has_plan_of(&job)) {
+                job.inherit(before);
+            }
             if app.is_running() {
-                job.set_left(app.size.left);
+                job.set_left(app.size.left, model, now_us);
             }
             self.by_due.insert((job.due_us(), id));
             self.jobs.insert(id, job);
@@ -172,20 +179,30 @@ impl Constraint {
         reaction.rekey_app(id);
     }
 
-    fn forget(&mut self, id: AppId) {
-        if let Some(job) = self.jobs.get(&id) {
-            self.by_due.remove(&(job.due_us(), id));
-            self.waiting_reduces.remove(&(job.latest_reduce_start_us(), id));
-            self.renew(id, |job| job.state = DeadlineState::Late);
-            self.jobs.remove(&id);
-        }
+    fn forget(&mut self, id: AppId) -> Option<DeadlineJob> {
+        let job = self.jobs.get(&id)?;
+        let state = job.state;
+        self.by_due.remove(&(job.due_us(), id));
+        self.waiting_reduces.remove(&(job.latest_reduce_start_us(), id));
+        self.renew(id, |job| job.state = DeadlineState::Late);
+        let mut job = self.jobs.remove(&id)?;
+        job.state = state;
+        Some(job)
     }
 
     /// Changes a job, and with it what it is promised and what the promised hold.
-    fn renew(&mut self, id: AppId, change: impl FnOnce(&mut DeadlineJob)) {
+    pub(super) fn renew(&mut self, id: AppId, change: impl FnOnce(&mut DeadlineJob)) {
         let Some(job) = self.jobs.get_mut(&id) else { return };
         let before = job.counted_held;
         change(job);
+        let moment_us = job.next_moment_us();
+        if let Some(noted_us) = job.noted_moment_us.filter(|_| job.noted_moment_us != moment_us) {
+            self.moments.remove(&(noted_us, id));
+        }
+        if let Some(moment_us) = moment_us.filter(|_| job.noted_moment_us != moment_us) {
+            self.moments.insert((moment_us, id));
+        }
+        job.noted_moment_us = moment_us;
         let promise = job.promise();
         job.counted_held = if promise.is_some() { job.held() } else { PerKind::default() };
         for kind in Kind::ALL {
@@ -222,7 +239,7 @@ impl Constraint {
         let latest_us = job.latest_reduce_start_us();
         let own = self.ledger.get(id);
         self.ledger.set(id, None);
-        let plan = self.plan_reduces(job, self.supply(totals).0.reduce);
+        let plan = self.plan_reduces(job, self.supply(totals).slots.reduce);
         self.ledger.set(id, own);
         match plan {
             Some(plan) => {
@@ -250,35 +267,15 @@ impl Constraint {
             () => (is_due || !is_kept).then_some(least),
         }
     }
-
-    /// Looks which deadlines are kept, the earliest first.
-    fn check_deadlines(&mut self, totals: &Totals, reaction: &mut Reaction<'_>) {
-        let (model, now_us) = (self.config.model, self.now_us());
-        let ids: Vec<AppId> = self.by_due.iter().map(|(_, id)| *id).collect();
-        for id in ids {
-            let Some(job) = self.jobs.get(&id).filter(|job| job.state != DeadlineState::Late) else { continue };
-            let free = self.supply(totals).0.map.saturating_sub(self.ledger.maps());
-            let free = if self.config.escalates { u32::try_from(free).unwrap_or(u32::MAX) } else { 0 };
-            if let Some(check) = job.check(model, free, now_us) {
-                if check.state == DeadlineState::Late {
-                    self.missed.push(id);
-                }
-                self.renew(id, |job| job.set_check(check));
-                reaction.wake_app(id);
-                reaction.rekey_app(id);
-            }
-        }
-    }
 }
 
 impl Policy for Constraint {
-    fn check_new_app(&self, app: &NewApp<'_>, view: &View<'_>) -> Result<(), AppRefusal> {
-        let Some(timed) = &app.deadline else { return Ok(()) };
+    fn check_new_app(&self, app: &NewApp<'_>, view: &View<'_>) -> Result<Option<JobPlan>, AppRefusal> {
+        let Some(timed) = &app.deadline else { return Ok(None) };
         match admit(timed, self.config.model, &self.ledger, self.supply(view.totals)) {
-            Err(rejection) if self.config.admission == Admission::Reject => {
-                Err(RejectedJob { name: app.name.to_owned(), rejection }.into())
-            }
-            _ => Ok(()),
+            Ok(plan) => Ok(Some(plan)),
+            Err(_) if self.config.admission == Admission::Warn => Ok(None),
+            Err(rejection) => Err(RejectedJob { name: app.name.to_owned(), rejection }.into()),
         }
     }
 
@@ -289,7 +286,7 @@ impl Policy for Constraint {
         deadline: &AppDeadline,
         now: Now,
         view: &View<'_>,
-    ) -> Result<u32, AppRefusal> {
+    ) -> Result<Option<JobPlan>, AppRefusal> {
         self.check_changed(app, name, deadline, now, view)
     }
 
@@ -333,16 +330,21 @@ impl Policy for Constraint {
         match place {
             Place::Claim => Verdict::Ask(Level::Any),
             Place::Full => Verdict::ParkApp,
-            Place::Beyond if self.has_unclaimed(kind, view.totals) => Verdict::Ask(Level::Any),
-            // What stands behind it may claim none either.
-            Place::Beyond => Verdict::Stop,
+            Place::Beyond => match self.lending(app.spec.id, kind, view.totals) {
+                Lending::Lent => Verdict::Ask(Level::Any),
+                // Shorter tasks may stand behind it.
+                Lending::TooLong => Verdict::NotOnThisNode,
+                // What stands behind it may claim none either.
+                Lending::Promised => Verdict::Stop,
+            },
         }
     }
 
     /// Containers take no room from slots that are promised, now or ever: they may last.
     fn review_container(&self, _app: &App, offered: &OfferedContainer, view: &View<'_>) -> Verdict {
-        let supply = self.supply(view.totals).0;
-        let promised = PerKind::new(self.ledger.maps(), self.ledger.most_reduces(self.now_us(), i64::MAX));
+        let (supply, now_us) = (self.supply(view.totals).slots, self.now_us());
+        let promised =
+            PerKind::new(self.ledger.most_maps(now_us, i64::MAX), self.ledger.most_reduces(now_us, i64::MAX));
         let is_kept = |kind: Kind| supply[kind].saturating_sub(offered.blocks) >= promised[kind];
         match offered.blocks == 0 || Kind::ALL.into_iter().all(is_kept) {
             true => Verdict::Ask(Level::Any),
@@ -357,24 +359,28 @@ impl Policy for Constraint {
                     self.set_deadline(app, reaction);
                 }
             }
-            Change::AppRemoved(id) => self.forget(id),
+            Change::AppRemoved(id) => drop(self.forget(id)),
             Change::Size { app: id, size } if view.app(id).is_some_and(App::is_running) => {
-                self.renew(id, |job| job.set_left(size.left));
+                let (model, now_us) = (self.config.model, self.now_us());
+                self.renew(id, |job| job.set_left(size.left, model, now_us));
             }
             Change::Usage { app: id, pool } => {
                 let Some(kind) = pool.kind() else { return };
                 let (held, now_us) = (view.app(id).map_or(0, |app| app.held[kind]), self.now_us());
-                self.renew(id, |job| job.set_held(kind, held, now_us));
+                let model = self.config.model;
+                self.renew(id, |job| job.set_held(kind, held, model, now_us));
                 if self.jobs.contains_key(&id) {
                     reaction.rekey_app(id);
                 }
             }
             Change::HeartbeatStarted { now, .. } => {
                 self.now = now;
+                self.pass_moments(reaction);
                 self.start_ended_maps(view.totals, reaction);
             }
             Change::Tick(now) => {
                 self.now = now;
+                self.pass_moments(reaction);
                 self.start_ended_maps(view.totals, reaction);
                 self.retry_reduces(view.totals, reaction);
                 self.check_deadlines(view.totals, reaction);

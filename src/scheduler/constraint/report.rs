@@ -4,6 +4,7 @@ use crate::model::Kind;
 use crate::scheduler::app::App;
 
 use super::Seconds;
+use super::admission::TimeOfDay;
 use super::deadline_job::DeadlineJob;
 use super::policy::{Constraint, us};
 
@@ -17,12 +18,14 @@ impl Constraint {
         let now_us = us(self.now.wall_ms).max(job.arrival_us());
         let left = Seconds { us: job.due_us().saturating_sub(now_us) };
         let minimum = job.minimum();
+        let start = job.planned_start_us().map(|start_us| format!(" from {}", TimeOfDay(start_us)));
         format!(
-            "Deadline {} s (left {left} s, {}). Maps {}/{} minimum. Reduces {}/{} minimum. Reduce start limit {} s.",
+            "Deadline {} s (left {left} s, {}). Maps {}/{} minimum{}. Reduces {}/{} minimum. Reduce start limit {} s.",
             since_arrival(job.due_us()),
             job.state,
             app.running[Kind::Map],
             minimum.map,
+            start.unwrap_or_default(),
             app.running[Kind::Reduce],
             minimum.reduce,
             since_arrival(job.latest_reduce_start_us()),

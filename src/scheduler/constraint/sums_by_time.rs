@@ -1,28 +1,52 @@
-//! A number that changes at moments: its value at any of them, and its peak. Changing and asking both cost the square root
-//! of the number of moments.
+//! A number that changes at moments: its value at any of them, its peak, and when it is low for how long. A change costs the
+//! square root of the number of moments; a search passes over whole blocks by their extremes.
 
 /// Moments of a block before it is split.
-const MOST_MOMENTS: usize = 256;
+const MOST_MOMENTS: usize = 128;
 
 /// Changes at moments, in blocks that know their sums.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct SumsByTime {
     /// In order, none empty.
     blocks: Vec<Block>,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 struct Block {
     /// In order, none zero.
     changes: Vec<(i64, i64)>,
+    /// The value before its first change.
+    base: i64,
     sum: i64,
     /// The largest sum of first changes.
     peak: i64,
+    /// The smallest.
+    low: i64,
+}
+
+/// The value from a moment on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct ValueStep {
+    pub(super) at_us: i64,
+    pub(super) value: i64,
 }
 
 // === impl SumsByTime ===
 
+impl PartialEq for SumsByTime {
+    /// Where blocks were split does not count.
+    fn eq(&self, other: &Self) -> bool {
+        self.changes().eq(other.changes())
+    }
+}
+
+impl Eq for SumsByTime {}
+
 impl SumsByTime {
+    fn changes(&self) -> impl Iterator<Item = (i64, i64)> {
+        self.blocks.iter().flat_map(|block| block.changes.iter().copied())
+    }
+
     /// Adds to the change at a moment.
     pub(super) fn add(&mut self, at_us: i64, change: i64) {
         if change == 0 {
@@ -42,24 +66,31 @@ impl SumsByTime {
             }
             Err(place) => block.changes.insert(place, (at_us, change)),
         }
+        let mut later = index + 1;
         if block.changes.len() > MOST_MOMENTS {
             let mut behind = Block { changes: block.changes.split_off(MOST_MOMENTS / 2), ..Block::default() };
-            behind.sum_up();
             block.sum_up();
+            // The blocks behind it get the change below.
+            behind.base = block.base + block.sum;
+            behind.sum_up();
             self.blocks.insert(index + 1, behind);
+            later += 1;
         } else if block.changes.is_empty() {
             self.blocks.remove(index);
+            later = index;
         } else {
             block.sum_up();
+        }
+        for block in self.blocks.iter_mut().skip(later) {
+            block.base += change;
         }
     }
 
     /// The value at a moment, the change there included.
     pub(super) fn at(&self, at_us: i64) -> i64 {
-        let index = self.block_of(at_us);
-        let before: i64 = self.blocks.iter().take(index).map(|block| block.sum).sum();
-        let here = self.blocks.get(index).map_or(&[][..], |block| &block.changes);
-        before + here.iter().take_while(|(at, _)| *at <= at_us).map(|(_, change)| *change).sum::<i64>()
+        let Some(block) = self.blocks.get(self.block_of(at_us)) else { return 0 };
+        let before = block.changes.iter().take_while(|(at, _)| *at <= at_us);
+        block.base + before.map(|(_, change)| *change).sum::<i64>()
     }
 
     /// The largest value from a moment to another, both included.
@@ -72,8 +103,8 @@ impl SumsByTime {
                 break;
             }
             if *first > from_us && *last <= until_us {
-                peak = peak.max(value + block.peak);
-                value += block.sum;
+                peak = peak.max(block.base + block.peak);
+                value = block.base + block.sum;
                 continue;
             }
             for (_, change) in block.changes.iter().filter(|(at, _)| *at > from_us && *at <= until_us) {
@@ -84,10 +115,75 @@ impl SumsByTime {
         peak
     }
 
-    /// The changes after a moment, in order.
-    pub(super) fn changes_after(&self, after_us: i64) -> impl Iterator<Item = (i64, i64)> {
-        let blocks = self.blocks.iter().skip(self.block_of(after_us));
-        blocks.flat_map(|block| block.changes.iter().copied()).skip_while(move |(at, _)| *at <= after_us)
+    /// The first moment after that one at which the value drops and is at most this then; none: it never does.
+    pub(super) fn first_drop(&self, most: i64, after_us: i64) -> Option<i64> {
+        for block in self.blocks.iter().skip(self.block_of(after_us)) {
+            if block.base + block.low > most {
+                continue;
+            }
+            let mut value = block.base;
+            for (at_us, change) in &block.changes {
+                value += change;
+                if *at_us > after_us && *change < 0 && value <= most {
+                    return Some(*at_us);
+                }
+            }
+        }
+        None
+    }
+
+    /// The first moment from `from_us` to `until_us` from which the value is at most this for `during_us`, the end not
+    /// included.
+    pub(super) fn first_low(&self, most: i64, during_us: u64, from_us: i64, until_us: i64) -> Option<i64> {
+        let mut low_from = (self.at(from_us) <= most).then_some(from_us);
+        for block in self.blocks.iter().skip(self.block_of(from_us)) {
+            let Some((first, _)) = block.changes.first() else { continue };
+            if let Some(low_from) = low_from.filter(|low_from| lasts(*low_from, *first, during_us)) {
+                return Some(low_from);
+            }
+            if *first > from_us && (low_from.is_none() && *first > until_us) {
+                return None;
+            }
+            if *first > from_us && block.base + block.low > most {
+                low_from = None;
+                continue;
+            }
+            if *first > from_us && block.base + block.peak <= most {
+                low_from = low_from.or(Some(*first));
+                continue;
+            }
+            let mut value = block.base;
+            for (at_us, change) in &block.changes {
+                value += change;
+                if *at_us <= from_us {
+                    continue;
+                }
+                match (low_from, value <= most) {
+                    (Some(low_from), _) if lasts(low_from, *at_us, during_us) => return Some(low_from),
+                    (None, true) if *at_us > until_us => return None,
+                    (None, true) => low_from = Some(*at_us),
+                    (Some(_), false) => low_from = None,
+                    _ => {}
+                }
+            }
+        }
+        // After the last moment nothing changes.
+        low_from
+    }
+
+    /// Its values from a moment on. Where all of a block are at least `high`, only the first is.
+    pub(super) fn steps_from(&self, from_us: i64, high: i64) -> impl Iterator<Item = ValueStep> {
+        let now = ValueStep { at_us: from_us, value: self.at(from_us) };
+        let steps = self.blocks.iter().skip(self.block_of(from_us)).flat_map(move |block| {
+            let first_us = block.changes.first().map_or(i64::MIN, |(first, _)| *first);
+            let is_high = first_us > from_us && block.base + block.low >= high;
+            let taken = if is_high { 1 } else { block.changes.len() };
+            block.changes.iter().take(taken).scan(block.base, |value, (at_us, change)| {
+                *value += change;
+                Some(ValueStep { at_us: *at_us, value: *value })
+            })
+        });
+        std::iter::once(now).chain(steps.skip_while(move |step| step.at_us <= from_us))
     }
 
     /// The last block that begins at or before a moment, or the first.
@@ -97,13 +193,19 @@ impl SumsByTime {
     }
 }
 
+/// Whether a time between two moments is as long as that.
+fn lasts(from_us: i64, until_us: i64, during_us: u64) -> bool {
+    until_us > from_us && until_us.abs_diff(from_us) >= during_us
+}
+
 // === impl Block ===
 
 impl Block {
     fn sum_up(&mut self) {
-        (self.sum, self.peak) = self.changes.iter().fold((0, i64::MIN), |(sum, peak), (_, change)| {
+        let extremes = (0, i64::MIN, i64::MAX);
+        (self.sum, self.peak, self.low) = self.changes.iter().fold(extremes, |(sum, peak, low), (_, change)| {
             let sum = sum + change;
-            (sum, peak.max(sum))
+            (sum, peak.max(sum), low.min(sum))
         });
     }
 }

@@ -101,6 +101,18 @@ impl Scheduler {
         }
     }
 
+    /// Says whether an application is granted nothing for now, whatever it asks for. At first false.
+    pub fn set_withheld(&mut self, id: AppId, is_withheld: bool) {
+        if self.demand(id).is_some_and(|demand| demand.is_withheld) == is_withheld {
+            return;
+        }
+        if let Some(demand) = self.demand_mut(id) {
+            demand.is_withheld = is_withheld;
+            self.containers.asked.insert(id);
+            self.update_demand(id);
+        }
+    }
+
     /// All rows of an application as they are now, in the order of their types; of a type hosts, then racks, then `*`,
     /// by name.
     pub fn rows_of(&self, id: AppId) -> Vec<AskedRow> {

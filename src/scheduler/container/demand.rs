@@ -21,6 +21,8 @@ pub(in crate::scheduler) struct ContainerDemand {
     blacklist: BTreeSet<Arc<str>>,
     /// Whether a closed gate is closed at every level.
     pub(super) has_strict_gates: bool,
+    /// Whether nothing is granted to it for now.
+    pub(super) is_withheld: bool,
     /// Containers that could be granted at once, as counted in the sums of groups and cluster.
     waiting: u64,
     /// Slots of the next of them; zero when nothing waits.
@@ -55,6 +57,9 @@ impl ContainerDemand {
 
     /// Containers of a type that may be granted at once: what it wants, up to its most at a time.
     pub(super) fn grantable(&self, request: &RequestType, table: &ContainerTable) -> u32 {
+        if self.is_withheld {
+            return 0;
+        }
         let most = table.max_running().map_or(u32::MAX, NonZeroU32::get);
         table.wanted().min(most.saturating_sub(self.running(request)))
     }

@@ -51,6 +51,7 @@ impl Scheduler {
         });
         lower(&mut self.totals.running.container, 1_u32, &mut self.violations);
         lower(&mut self.totals.held.container, slots, &mut self.violations);
+        self.note_held(id, Pool::Container, -i64::from(slots));
         self.update_demand(id);
         self.rekey(home, Pool::Container);
         self.wake_after_release(id, Pool::Container);
@@ -73,6 +74,7 @@ impl Scheduler {
         });
         raise(&mut self.totals.running.container, 1_u32, &mut self.violations);
         raise(&mut self.totals.held.container, slots, &mut self.violations);
+        self.note_held(id, Pool::Container, slots.into());
         self.place_container(node, request);
         self.rekey(home, Pool::Container);
         self.notify(&Change::Usage { app: id, pool: Pool::Container });

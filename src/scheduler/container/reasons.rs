@@ -21,6 +21,8 @@ pub struct WaitingContainers {
 /// What keeps containers from being granted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ContainerReason {
+    /// Nothing is granted to the application for now.
+    Withheld,
     /// As many of the type run as may run at a time.
     MaxRunning,
     /// No node that takes containers is as large.
@@ -81,6 +83,9 @@ impl Scheduler {
 
     fn reason_of(&self, demand: &ContainerDemand, request: &RequestType) -> ContainerReason {
         let Some(table) = demand.types.get(request) else { return ContainerReason::Others };
+        if demand.is_withheld {
+            return ContainerReason::Withheld;
+        }
         if demand.grantable(request, table) == 0 {
             return ContainerReason::MaxRunning;
         }

@@ -16,7 +16,8 @@ const WEB_ORIGIN: u128 = 0;
 
 /// The caller of a call, without groups.
 pub(super) fn caller_of(pending: &PendingCall) -> Caller {
-    Caller { real_user: pending.real_user().cloned(), ..Caller::named(pending.user().clone()) }
+    let (real_user, has_admin_role) = (pending.real_user().cloned(), pending.has_admin_role());
+    Caller { real_user, has_admin_role, ..Caller::named(pending.user().clone()) }
 }
 
 // === impl Dispatcher: callers ===
@@ -48,7 +49,7 @@ impl Dispatcher {
         if self.acls_enabled && self.owner.with_engine(|engine| engine.needs_groups_for(Some(spec), pending.user())) {
             self.with_groups(pending, then);
         } else {
-            let caller = Caller::named(pending.user().clone());
+            let caller = caller_of(&pending);
             then(self, caller, pending);
         }
     }

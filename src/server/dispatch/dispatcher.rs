@@ -8,7 +8,7 @@ use crate::config::Settings;
 use crate::config::service_policy::ServicePolicy;
 use crate::config::settings::{LoadOptions, ProxyUsers};
 use crate::engine::{Engine, Event, Read, Refusal, Reply};
-use crate::ipc::{Answer, PendingCall, RemoteError};
+use crate::ipc::{Answer, LocalCalls, PendingCall, RemoteError};
 use crate::model::FactNumber;
 use crate::server::admission::Admission;
 use crate::server::advertised::Advertised;
@@ -52,6 +52,7 @@ pub struct Dispatcher {
     /// How long after its end a job is answered that memory no longer has, ms.
     pub(super) answered_for_ms: Option<i64>,
     pub(super) audit: HadoopAudit,
+    local_calls: LocalCalls,
 }
 
 /// The error while too many facts wait for the store.
@@ -63,6 +64,7 @@ pub(super) const STORE_OVERLOADED: &str =
 impl Dispatcher {
     /// A dispatcher that queues at most about `waiting_calls` calls of clients.
     pub fn new(owner: Rc<Owner>, settings: &Settings, submissions: Rc<Submissions>, waiting_calls: usize) -> Rc<Self> {
+        let local_clock = owner.clock();
         let audit = HadoopAudit::new(owner.clock(), settings.queues.acls_enabled);
         let admission = Rc::new(Admission::new(settings.trackers.admitted, owner.clock()));
         let groups = Rc::new(Groups::new(settings.queues.groups_cache_s));
@@ -84,12 +86,18 @@ impl Dispatcher {
             answered_for_ms: settings.history.answered_for_ms,
             audit,
             tracker_claims: TrackerClaims::default(),
+            local_calls: LocalCalls::new(local_clock),
             held_heartbeats: Rc::default(),
             held_beats: HeldBeats::default(),
             admission,
         });
         dispatcher.apply_host_list();
         dispatcher
+    }
+
+    /// Calls in the names of users that the web server has verified.
+    pub(in crate::server) fn local_calls(&self) -> &LocalCalls {
+        &self.local_calls
     }
 
     /// Sets the reader of jobs that finished before the restart.

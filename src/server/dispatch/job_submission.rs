@@ -2,23 +2,47 @@
 
 use std::rc::Rc;
 
+use rustix::process::geteuid;
+
 use crate::engine::{
     DELEGATION_KEY_BYTES, DelegationCall, DelegationRequest, Engine, Event, LongRead, Refusal, ReportKind, WantedJobs,
 };
 use crate::ipc::{Answer, PendingCall, RemoteError};
 use crate::model::{JobId, Kind};
 use crate::server::submission::{SubmissionRequest, id_owner};
+use crate::socket_owner::quick_uid_of_socket;
 use crate::store::{FinishedJobReader, StoreError};
 use crate::wire::protocol::{JobSubmissionCall, Value};
 
 use super::dispatcher::Dispatcher;
 use super::finished_jobs;
 
+/// The name that is held to processes of root's.
+const ROOT: &str = "root";
 /// Maximum events per answer, about a millisecond of work. Stock clients and trackers continue from where the answer
 /// ends.
 const MAX_EVENTS: i32 = 5_000;
 
 impl Dispatcher {
+    /// Holds the name root to processes of root's where the kernel knows whose they are: a worker of root's on this machine runs as root
+    /// what comes under that name. Without a conf folder none comes from elsewhere.
+    fn check_root(&self, pending: &PendingCall) -> Result<(), RemoteError> {
+        if **pending.user() != *ROOT {
+            return Ok(());
+        }
+        let is_believed = match pending.ends() {
+            Some((local, peer)) if peer.ip().to_canonical().is_loopback() => {
+                quick_uid_of_socket(peer, local).is_none_or(|uid| uid == 0 || uid == geteuid().as_raw())
+            }
+            _ => self.sources.conf_dir.is_some(),
+        };
+        if is_believed {
+            return Ok(());
+        }
+        let text = "the name root is believed of processes of root's on the JobTracker's machine alone";
+        Err(Refusal::AccessDenied(text.to_owned()).into())
+    }
+
     pub(super) fn job_submission(self: &Rc<Self>, call: JobSubmissionCall, pending: PendingCall) {
         use JobSubmissionCall as Ask;
         let owner = &self.owner;
@@ -29,6 +53,9 @@ impl Dispatcher {
                     let text = "submitJob needs a job id that getNewJobId gave, and a directory";
                     return self.refuse(pending, RemoteError::io(text));
                 };
+                if let Err(refusal) = self.check_root(&pending) {
+                    return self.refuse(pending, refusal);
+                }
                 let credentials = credentials.unwrap_or_default();
                 let submissions = self.submissions.clone();
                 self.as_caller(None, pending, move |_, caller, pending| {

@@ -1,9 +1,15 @@
 //! All access of history to files: few calls, each as the daemon or as a user. Blocking: runs on the pool.
 
 use std::io::{self, Write};
+use std::sync::Arc;
 
 use crate::accounts::{LoginUser, LookupError};
-use crate::fs::{EntryKind, FileSystems, FileUri, FileUriError, FsError, Privacy, UserRights, as_user};
+use crate::config::keys::HISTORY_COPY_NAMENODES;
+use crate::fs::{
+    EntryKind, FileSystem, FileSystems, FileUri, FileUriError, FsError, ListBound, Privacy, UserRights, as_user,
+};
+
+use super::copy_gate::{CopyGate, GateClosed, GatedWriter};
 
 /// Of folders (1.2.1 `JobHistory.HISTORY_DIR_PERMISSION`).
 const FOLDER_MODE: u32 = 0o755;
@@ -21,6 +27,12 @@ pub(super) enum HistoryFileError {
     /// Not a path that the daemon can write to.
     #[error(transparent)]
     Path(#[from] FileUriError),
+    /// A NameNode that somebody chose.
+    #[error("NameNode {0} is none of those that copies are written to; expected one that `{key}` lists", key = HISTORY_COPY_NAMENODES.name)]
+    UnknownNameNode(String),
+    /// Too late for it.
+    #[error(transparent)]
+    GateClosed(#[from] GateClosed),
     /// Files of a user who has no rights here.
     #[error("this machine knows no user {0:?}, whose file it would be")]
     UnknownUser(String),
@@ -42,19 +54,6 @@ pub(super) enum HistoryFileError {
     },
 }
 
-// === impl HistoryFileError ===
-
-impl HistoryFileError {
-    /// Whether the same may succeed later.
-    pub(super) fn may_pass(&self) -> bool {
-        match self {
-            Self::File(error) => !error.is_denied(),
-            Self::Lookup { .. } | Self::Rights { .. } => true,
-            Self::Path(_) | Self::UnknownUser(_) => false,
-        }
-    }
-}
-
 /// What writes the content of a file.
 pub(super) type WriteContent<'a> = &'a mut (dyn FnMut(&mut dyn Write) -> io::Result<()> + Send);
 
@@ -63,6 +62,8 @@ pub(super) type WriteContent<'a> = &'a mut (dyn FnMut(&mut dyn Write) -> io::Res
 pub(super) struct HistoryFiles {
     files: FileSystems,
     mode: u32,
+    /// Of copies: writes only while it is open.
+    gate: Option<Arc<CopyGate>>,
     /// The rights on this machine that are taken for each work; `None`: those of the daemon, or none are needed.
     rights: Option<UserRights>,
 }
@@ -72,14 +73,19 @@ pub(super) struct HistoryFiles {
 impl HistoryFiles {
     /// The daemon's, in its done folder.
     pub(super) fn done(files: FileSystems) -> Self {
-        Self { files, mode: DONE_FILE_MODE, rights: None }
+        Self { files, mode: DONE_FILE_MODE, gate: None, rights: None }
     }
 
     /// The copies of a user in `folder`.
     ///
     /// # Errors
     /// A daemon of root would write them as a user that this machine does not know.
-    pub(super) fn of_user(files: &FileSystems, user: &str, folder: &FileUri) -> Result<Self, HistoryFileError> {
+    pub(super) fn of_user(
+        files: &FileSystems,
+        user: &str,
+        folder: &FileUri,
+        gate: Arc<CopyGate>,
+    ) -> Result<Self, HistoryFileError> {
         // A NameNode goes by the name; without root's rights the daemon's own are all that there are.
         let rights = if folder.namenode().is_none() && rustix::process::geteuid().is_root() {
             let found =
@@ -89,7 +95,7 @@ impl HistoryFiles {
         } else {
             None
         };
-        Ok(Self { files: files.as_user(user), mode: USER_FILE_MODE, rights })
+        Ok(Self { files: files.as_user(user), mode: USER_FILE_MODE, gate: Some(gate), rights })
     }
 
     /// Makes the outermost folder of the daemon's files. One that other users own or may change is refused.
@@ -107,11 +113,18 @@ impl HistoryFiles {
         })
     }
 
-    /// Writes a file as a whole, in place of one that is there: a reader, or a crash, finds the old one or the new one. What earlier
-    /// attempts have left under temporary names is removed.
+    /// Whether a folder is there.
+    pub(super) fn has_folder(&self, folder: &FileUri) -> Result<bool, HistoryFileError> {
+        let files = self.files.of(folder);
+        self.with_rights(|| Ok(files.kind_of(folder)? == Some(EntryKind::Folder)))
+    }
+
+    /// Writes a file as a whole, in place of one that is there: a reader, or a crash, finds the old one or the new one. `block_bytes`:
+    /// see [`FileSystem::create_with`](crate::fs::FileSystem::create_with).
     ///
-    /// A temporary name is the process's own, since its successor may write the same file; and it ends as configurations do, which
-    /// readers of history pass over (1.2.1 `HistoryViewer`). `block_bytes`: see [`FileSystem::create_with`](crate::fs::FileSystem::create_with).
+    /// What earlier attempts have left under temporary names is removed: in the daemon's own folder any, each of which is a process's
+    /// own, since its successor may write the same file; in a user's folder, where nothing is listed, the only one that there can be.
+    /// A temporary name ends as configurations do, which readers of history pass over (1.2.1 `HistoryViewer`).
     pub(super) fn write(
         &self,
         folder: &FileUri,
@@ -122,25 +135,30 @@ impl HistoryFiles {
         let (files, mode) = (self.files.of(folder), self.mode);
         let start = format!(".{name}.");
         let path = folder.join(name)?;
-        let unnamed = folder.join(&format!("{start}{}.xml", std::process::id()))?;
-        self.with_rights(move || {
-            for left in files.names_in(folder)? {
-                let left = left.to_string_lossy();
-                if left.starts_with(&start)
-                    && left.ends_with(".xml")
-                    && let Ok(left) = folder.join(&left)
-                {
-                    files.remove_file(&left)?;
-                }
+        let Some(gate) = self.gate.clone() else {
+            let unnamed = folder.join(&format!("{start}{}.xml", std::process::id()))?;
+            return self.with_rights(move || {
+                remove_unnamed(&files, folder, &start)?;
+                files.create_with(&unnamed, mode, block_bytes, write)?;
+                files.rename_synced(&unnamed, &path)
+            });
+        };
+        let unnamed = folder.join(&format!("{start}xml"))?;
+        self.with_rights({
+            let (files, unnamed, gate) = (files.clone(), unnamed.clone(), gate.clone());
+            move || {
+                files.remove_file(&unnamed)?;
+                files
+                    .create_with(&unnamed, mode, block_bytes, &mut |file| write(&mut GatedWriter { file, gate: &gate }))
             }
-            files.create_with(&unnamed, mode, block_bytes, write)?;
-            files.rename_synced(&unnamed, &path)
-        })
+        })?;
+        gate.check()?;
+        self.with_rights(move || files.rename_synced(&unnamed, &path))
     }
 
     /// The names in a folder; none if it is not there.
     pub(super) fn names_in(&self, folder: &FileUri) -> Result<Vec<String>, HistoryFileError> {
-        match self.files.of(folder).names_in(folder) {
+        match self.files.of(folder).names_in(folder, ListBound::OWN) {
             Ok(names) => Ok(names.into_iter().filter_map(|name| name.into_string().ok()).collect()),
             Err(error) if error.is_not_found() => Ok(Vec::new()),
             Err(error) => Err(error.into()),
@@ -163,7 +181,8 @@ impl HistoryFiles {
         Ok(())
     }
 
-    fn with_rights(&self, work: impl FnOnce() -> Result<(), FsError> + Send) -> Result<(), HistoryFileError> {
+    fn with_rights<T: Send>(&self, work: impl FnOnce() -> Result<T, FsError> + Send) -> Result<T, HistoryFileError> {
+        self.gate.iter().try_for_each(|gate| gate.check())?;
         match &self.rights {
             None => Ok(work()?),
             Some(rights) => {
@@ -172,6 +191,20 @@ impl HistoryFiles {
             }
         }
     }
+}
+
+/// Removes files whose names begin so and end as temporary ones do.
+fn remove_unnamed(files: &FileSystem, folder: &FileUri, start: &str) -> Result<(), FsError> {
+    for left in files.names_in(folder, ListBound::OWN)? {
+        let left = left.to_string_lossy();
+        if left.starts_with(start)
+            && left.ends_with(".xml")
+            && let Ok(left) = folder.join(&left)
+        {
+            files.remove_file(&left)?;
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -209,25 +242,23 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_may_not_be_written_is_named_and_not_tried_for_ever() {
+    fn a_folder_that_may_not_be_written_is_named() {
         const DENIED: &str = "org.apache.hadoop.security.AccessControlException";
         let cluster = Cluster::stock(&[None]);
         let files = HistoryFiles::done(FileSystems::with_defaults("mapred"));
         let folder = FileUri::parse(&format!("{}/done", cluster.uri())).unwrap();
         cluster.refuse("mkdirs", "mapred", "/done", (DENIED, "Permission denied: user=mapred, access=WRITE"));
         let error = files.make_root(&folder).unwrap_err();
-        assert!(error.to_string().contains("/done: NameNode 127.0.0.1:") && !error.may_pass(), "{error}");
+        assert!(error.to_string().contains("/done: NameNode 127.0.0.1:"), "{error}");
         assert!(error.to_string().contains("Permission denied: user=mapred"), "{error}");
-        cluster.state.lock().refusals.clear();
-        cluster.state.lock().safe_mode = true;
-        assert!(files.make_root(&folder).unwrap_err().may_pass());
     }
 
     #[test]
     fn a_users_copy_is_the_users() {
         let cluster = Cluster::stock(&[None]);
         let folder = FileUri::parse(&format!("{}/out/_logs/history", cluster.uri())).unwrap();
-        let files = HistoryFiles::of_user(&FileSystems::with_defaults("mapred"), "alice", &folder).unwrap();
+        let files =
+            HistoryFiles::of_user(&FileSystems::with_defaults("mapred"), "alice", &folder, Arc::default()).unwrap();
         files.make_folder(&folder).unwrap();
         write(&files, &folder, "text").unwrap();
         let state = cluster.state.lock();

@@ -9,6 +9,7 @@ use crate::config::{Configuration, Settings};
 use crate::fs::{FileSystems, FileUri};
 use crate::store::{FaultPoint, StoredHistory};
 
+use super::copy_gate::CopyGate;
 use super::files::{HistoryFileError, HistoryFiles};
 use super::job_values::JobValues;
 use super::lines::{HistoryFacts, write_history};
@@ -30,11 +31,13 @@ pub(super) struct Places {
     host: String,
 }
 
-/// What a copy of a user failed by.
+/// Where a user's copy lies.
 #[derive(Debug)]
-pub(super) struct CopyFailure {
-    pub(super) user: String,
-    pub(super) error: HistoryFileError,
+pub(super) struct CopyFolder {
+    /// The output of the job, or the folder that it names for this.
+    above: FileUri,
+    /// Whether it is made if it is missing: an output never is.
+    is_made: bool,
 }
 
 /// Writes the files of a job.
@@ -60,6 +63,14 @@ impl Places {
     }
 }
 
+// === impl CopyFolder ===
+
+impl CopyFolder {
+    pub(super) fn is_local(&self) -> bool {
+        self.above.namenode().is_none()
+    }
+}
+
 // === impl JobFiles ===
 
 impl<'a> JobFiles<'a> {
@@ -76,7 +87,7 @@ impl<'a> JobFiles<'a> {
     }
 
     /// URI of the history file in the done folder.
-    pub(super) fn path(&self) -> String {
+    fn path(&self) -> String {
         format!("{}/{}", self.done_path().join("/"), self.file_name())
     }
 
@@ -97,20 +108,34 @@ impl<'a> JobFiles<'a> {
         Ok(self.path())
     }
 
-    /// Writes the copy of the user, unless the job wants none.
-    pub(super) fn write_copy(&self) -> Result<(), CopyFailure> {
-        let spec = &self.stored.job.accepted.spec;
-        let Some(folder) = self.values.user_folder(spec.output.as_deref()) else { return Ok(()) };
-        let write = || {
-            let folder = self.places.configuration.resolve(&folder)?;
-            let folder = USER_FOLDERS.iter().try_fold(folder, |above, name| above.join(name))?;
-            let files = HistoryFiles::of_user(&self.places.files, &spec.user, &folder)?;
-            files.make_folder(&folder)?;
-            self.write_history(&files, &folder, None)?;
-            FaultPoint::HistoryCopied.pass();
-            self.write_conf(&files, &folder)
-        };
-        write().map_err(|error| CopyFailure { user: spec.user.clone(), error })
+    /// Where the user's copy lies; none: the job wants none.
+    ///
+    /// # Errors
+    /// No path, or on a NameNode that copies are not written to.
+    pub(super) fn copy_folder(&self) -> Result<Option<CopyFolder>, HistoryFileError> {
+        let output = self.stored.job.accepted.spec.output.as_deref();
+        let Some(above) = self.values.user_folder(output) else { return Ok(None) };
+        let above = self.places.configuration.resolve(&above)?;
+        match above.namenode() {
+            Some(namenode) if !self.places.settings.copy_namenodes.contains(namenode) => {
+                Err(HistoryFileError::UnknownNameNode(namenode.to_string()))
+            }
+            _ => Ok(Some(CopyFolder { above, is_made: self.values.user_location.is_some() })),
+        }
+    }
+
+    /// Writes the copy of the user, unless its job has left no output to which it would belong.
+    pub(super) fn write_copy(&self, folder: &CopyFolder, gate: Arc<CopyGate>) -> Result<(), HistoryFileError> {
+        let user = &self.stored.job.accepted.spec.user;
+        let files = HistoryFiles::of_user(&self.places.files, user, &folder.above, gate)?;
+        if !folder.is_made && !files.has_folder(&folder.above)? {
+            return Ok(());
+        }
+        let folder = USER_FOLDERS.iter().try_fold(folder.above.clone(), |above, name| above.join(name))?;
+        files.make_folder(&folder)?;
+        self.write_history(&files, &folder, None)?;
+        FaultPoint::HistoryCopied.pass();
+        self.write_conf(&files, &folder)
     }
 
     /// The done folder as a URI, then the folders below it.

@@ -1,22 +1,28 @@
 //! History files of finished jobs (1.2.1 `JobHistory`): written from the state database by a task of its own, one job after the other,
-//! after the end of the job is durable. Nothing waits for them.
+//! after the end of the job is durable. Nothing waits for them; the users' copies, for which the report of a job's end waits, are
+//! written beside them (`user_copies.rs`).
 //!
 //! A job's files are written once more after a failure and after a restart, until a fact says that they are. Their names and their
 //! content follow from what is stored, so there is one file however often it is written.
 
 mod aging;
+mod copy_gate;
 mod counter_text;
+mod dues;
 mod files;
 mod job_files;
 mod job_values;
 mod lines;
 mod names;
+mod racks;
 mod record;
+mod user_copies;
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::cell::OnceCell;
+use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tokio::sync::mpsc;
@@ -24,45 +30,29 @@ use tokio::sync::mpsc;
 use crate::config::Settings;
 use crate::engine::Event;
 use crate::model::JobId;
-use crate::store::{FaultPoint, FinishedJobReader, StoredHistory};
-use crate::web::HistoryTotals;
+use crate::store::{FaultPoint, FinishedJobReader};
 
 use super::owner::Owner;
 use super::rack_resolver::RackResolver;
 
+pub use dues::HistoryCounts;
+pub(crate) use user_copies::UserCopies;
+
+use dues::HistoryDues;
 use files::HistoryFiles;
 use job_files::{JobFiles, Places};
-use lines::host_of_tracker;
+use racks::HistoryRacks;
 
 /// Pause before what failed is tried once more, doubled each time up to the longest, ms.
 const RETRY_PAUSES_MS: (u64, u64) = (30_000, 600_000);
-/// Attempts at a user's copy: its place is the user's choice.
-const TRIES_OF_COPY: u32 = 3;
-
-/// Counts of histories, for metrics. Cheap to clone.
-#[derive(Clone, Debug, Default)]
-pub struct HistoryCounts(Arc<Counts>);
-
-#[derive(Debug, Default)]
-struct Counts {
-    written: AtomicU64,
-    failures: AtomicU64,
-    waiting: AtomicU64,
-}
-
-/// Takes jobs whose histories are due.
-pub(crate) struct HistoryQueue {
-    jobs: mpsc::UnboundedSender<JobId>,
-    counts: HistoryCounts,
-}
 
 /// Writes histories.
 pub(crate) struct HistoryWriter {
     owner: Rc<Owner>,
-    resolver: Arc<RackResolver>,
+    racks: HistoryRacks,
     places: Arc<Places>,
     /// None: nothing is stored, so nothing is written.
-    reader: Option<FinishedJobReader>,
+    reader: Rc<OnceCell<FinishedJobReader>>,
     jobs: mpsc::UnboundedReceiver<JobId>,
     counts: HistoryCounts,
     /// When old files were looked for last, ms of the monotonic clock.
@@ -75,8 +65,6 @@ struct Due {
     job: JobId,
     /// Failed attempts.
     tries: u32,
-    /// Whether all but the user's copy is written.
-    is_main_written: bool,
 }
 
 /// How an attempt ended.
@@ -87,46 +75,25 @@ enum Outcome {
     Failed(Due),
 }
 
-// === impl HistoryCounts ===
-
-impl HistoryCounts {
-    /// The counts now.
-    pub(super) fn read(&self) -> HistoryTotals {
-        let count = |count: &AtomicU64| count.load(Ordering::Relaxed);
-        HistoryTotals {
-            written: count(&self.0.written),
-            failures: count(&self.0.failures),
-            waiting: count(&self.0.waiting),
-        }
-    }
-}
-
-// === impl HistoryQueue ===
-
-impl HistoryQueue {
-    /// The history of a job is due.
-    pub(crate) fn write(&self, job: JobId) {
-        self.counts.0.waiting.fetch_add(1, Ordering::Relaxed);
-        // At a stop there is no receiver any more; the next start finds the job in the database.
-        let _ = self.jobs.send(job);
-    }
-}
-
 // === impl HistoryWriter ===
 
 impl HistoryWriter {
-    /// A writer and its queue.
-    pub(crate) fn new(owner: Rc<Owner>, settings: &Settings, resolver: Arc<RackResolver>) -> (Self, HistoryQueue) {
+    /// A writer, and what gives it the jobs that end.
+    pub(crate) fn new(owner: Rc<Owner>, settings: &Settings, resolver: Arc<RackResolver>) -> (Self, Rc<UserCopies>) {
         let (sender, jobs) = mpsc::unbounded_channel();
         let counts = HistoryCounts::default();
-        let queue = HistoryQueue { jobs: sender, counts: counts.clone() };
-        let places = Arc::new(Places::new(settings));
-        (Self { owner, resolver, places, reader: None, jobs, counts, cleaned_ms: None }, queue)
+        let dues = HistoryDues { jobs: sender, counts: counts.clone() };
+        let (places, racks) = (Arc::new(Places::new(settings)), HistoryRacks(resolver));
+        let reader = Rc::<OnceCell<FinishedJobReader>>::default();
+        let copies =
+            UserCopies::new(owner.clone(), places.clone(), racks.clone(), counts.clone(), dues, reader.clone());
+        (Self { owner, racks, places, reader, jobs, counts, cleaned_ms: None }, Rc::new(copies))
     }
 
-    /// Sets the reader of finished jobs.
+    /// Sets the reader of finished jobs, once.
     pub(crate) fn read_by(&mut self, reader: FinishedJobReader) {
-        self.reader = Some(reader);
+        // A second one would read the same database.
+        let _ = self.reader.set(reader);
     }
 
     /// Its counts.
@@ -136,13 +103,13 @@ impl HistoryWriter {
 
     /// Writes histories as they come due, those that an earlier run has left first. Never completes.
     pub(crate) async fn run(mut self) {
-        let Some(reader) = self.reader.clone() else { return std::future::pending().await };
+        let Some(reader) = self.reader.get().cloned() else { return std::future::pending().await };
         let mut left = self.left_by_earlier_runs(&reader).await;
         let mut retries: VecDeque<(u64, Due)> = VecDeque::new();
         loop {
             self.counts.0.waiting.store((left.len() + retries.len() + self.jobs.len()) as u64, Ordering::Relaxed);
             let due = match left.pop_front() {
-                Some(job) => Due { job, tries: 0, is_main_written: false },
+                Some(job) => Due { job, tries: 0 },
                 None => self.next(&mut retries).await,
             };
             match self.write(&reader, due).await {
@@ -170,7 +137,7 @@ impl HistoryWriter {
         };
         tokio::select! {
             biased;
-            Some(job) = self.jobs.recv() => Due { job, tries: 0, is_main_written: false },
+            Some(job) = self.jobs.recv() => Due { job, tries: 0 },
             () = pause => {
                 let retried = first.and_then(|(index, _)| retries.remove(index)).map(|(_, due)| due);
                 match retried {
@@ -208,31 +175,14 @@ impl HistoryWriter {
             Err(error) => return self.failed(due, &error.to_string()),
         };
         FaultPoint::HistoryDue.pass();
-        let racks = self.racks_of(&stored).await;
+        let racks = self.racks.of(&stored).await;
         let places = self.places.clone();
-        let is_main_written = due.is_main_written;
-        let written = tokio::task::spawn_blocking(move || {
-            let files = JobFiles::new(&places, &stored, &racks);
-            let path = if is_main_written { files.path() } else { files.write_main()? };
-            Ok::<_, files::HistoryFileError>((path, files.write_copy()))
-        });
-        let (path, copied) = match written.await {
-            Ok(Ok(written)) => written,
+        let written = tokio::task::spawn_blocking(move || JobFiles::new(&places, &stored, &racks).write_main());
+        let path = match written.await {
+            Ok(Ok(path)) => path,
             Ok(Err(error)) => return self.failed(due, &error.to_string()),
             Err(error) => return self.failed(due, &error.to_string()),
         };
-        if let Err(copy) = copied {
-            self.counts.0.failures.fetch_add(1, Ordering::Relaxed);
-            let (user, error) = (&copy.user, &copy.error);
-            let is_last = due.tries + 1 >= TRIES_OF_COPY || !error.may_pass();
-            if due.tries == 0 || is_last {
-                let then = if is_last { "; it stays without one" } else { "" };
-                tracing::warn!("cannot write the copy of the history of {job} for user {user}: {error}{then}");
-            }
-            if !is_last {
-                return Outcome::Failed(Due { tries: due.tries + 1, is_main_written: true, ..due });
-            }
-        }
         FaultPoint::HistoryWritten.pass();
         self.owner.step(Event::HistoryWritten { id: job, path });
         FaultPoint::HistoryRecorded.pass();
@@ -247,16 +197,6 @@ impl HistoryWriter {
             tracing::warn!("cannot write the history of {}, retrying: {why}", due.job);
         }
         Outcome::Failed(Due { tries: due.tries + 1, ..due })
-    }
-
-    async fn racks_of(&self, stored: &StoredHistory) -> BTreeMap<String, String> {
-        let hosts: BTreeSet<&str> =
-            stored.job.attempts.iter().map(|attempt| host_of_tracker(&attempt.tracker)).collect();
-        let mut racks = BTreeMap::new();
-        for host in hosts {
-            racks.insert(host.to_owned(), self.resolver.rack_of_tracker(host).await);
-        }
-        racks
     }
 
     /// Removes old files, if that is due.

@@ -6,7 +6,7 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use serde::{Deserialize, Serialize};
 
-use crate::fs::{FsError, LocalFileSystem};
+use crate::fs::{FsError, ListBound, LocalFileSystem};
 
 use super::source::StepSource;
 
@@ -80,7 +80,7 @@ impl Record {
         if !matches!(LocalFileSystem.kind_of(folder), Ok(Some(_))) {
             return (records, problems);
         }
-        match LocalFileSystem.names_in(folder) {
+        match LocalFileSystem.names_in(folder, ListBound::OWN) {
             Ok(names) => {
                 // A file under a hidden name was not completed.
                 let names = names.iter().filter(|name| !name.as_encoded_bytes().starts_with(b"."));

@@ -123,6 +123,7 @@ impl StepSource {
             Event::ForeignJobFound(_) => self.own("foreign job found"),
             Event::ForeignJobNotFound { .. } => self.own("foreign job not found"),
             Event::HistoryWritten { .. } => self.own("history written"),
+            Event::UserCopySettled { .. } => self.own("user's copy settled"),
         }
     }
 

@@ -213,7 +213,9 @@ mod tests {
         submissions.expect_leftovers(&leftovers);
         submissions.remove_files(id("job_7_0001"), None).await;
         submissions.settle(leftovers).await;
-        let left = LocalFileSystem.names_in(settings.directories.system.local_path().unwrap()).unwrap();
+        let left = LocalFileSystem
+            .names_in(settings.directories.system.local_path().unwrap(), crate::fs::ListBound::OWN)
+            .unwrap();
         assert_eq!(left, ["job_7_0002"]);
     }
 
@@ -244,7 +246,7 @@ mod tests {
         let leftovers = leftovers(vec![files("job_7_0001"), files("job_7_0009")], BTreeSet::from([id("job_7_0002")]));
         for _ in 0..2 {
             assert_eq!(leftovers.settle(&system).unwrap(), [id("job_7_0003")], "8 is none of ours");
-            let left = LocalFileSystem.names_in(&directory("job_7_0002")).unwrap();
+            let left = LocalFileSystem.names_in(&directory("job_7_0002"), crate::fs::ListBound::OWN).unwrap();
             assert_eq!(left, ["jobToken"], "trackers may still read it, and no other JobTracker takes the job in");
             for job in ["job_7_0001", "job_7_0009"] {
                 assert_eq!(std::fs::read(directory(job).join("jobToken")).unwrap(), b"secret");

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::config::{Settings, excerpt};
-use crate::fs::{EntryKind, EntryOwner, Expected, FileSystems, FileUri, Folder, FsError, OpenFile, Privacy};
+use crate::fs::{EntryKind, EntryOwner, Expected, FileSystems, FileUri, Folder, FsError, ListBound, OpenFile, Privacy};
 use crate::model::JobId;
 use crate::server::accounts::Accounts;
 
@@ -142,7 +142,7 @@ impl StagingRoot {
     /// The length of all files of a job, bytes; 0 for what cannot be read. Blocking.
     pub(super) fn size_of(&self, user: &str, job: JobId) -> u64 {
         let Ok((_, directory, _)) = self.find(user, job) else { return 0 };
-        size_of(&directory, 0).unwrap_or(0)
+        size_of(&directory, 0, &mut ListBound::OWN.clone()).unwrap_or(0)
     }
 
     /// The directory of a job; `None` if the user's name cannot be a folder's.
@@ -195,13 +195,15 @@ impl StagingRoot {
 }
 
 /// The length of all files below a folder.
-fn size_of(folder: &Folder, level: usize) -> Result<u64, FsError> {
+fn size_of(folder: &Folder, level: usize, bound: &mut ListBound) -> Result<u64, FsError> {
     const MAX_LEVEL: usize = 16;
     let mut bytes = 0_u64;
-    for name in folder.names()? {
+    for name in folder.names(*bound)? {
+        // Of the whole, not of each folder: they are a user's.
+        bound.entries = bound.entries.saturating_sub(1);
         let Some(status) = folder.status_of(&name)? else { continue };
         bytes = bytes.saturating_add(match status.kind {
-            EntryKind::Folder if level < MAX_LEVEL => size_of(&folder.folder(Path::new(&name))?, level + 1)?,
+            EntryKind::Folder if level < MAX_LEVEL => size_of(&folder.folder(Path::new(&name))?, level + 1, bound)?,
             _ => status.length_bytes,
         });
     }

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use crate::config::Settings;
-use crate::fs::{Expected, FileSystem, FileUri, Folder, FsError, OpenFile, Privacy, TrustedFolder};
+use crate::fs::{Expected, FileSystem, FileUri, Folder, FsError, ListBound, OpenFile, Privacy, TrustedFolder};
 use crate::model::JobId;
 use crate::store::FaultPoint;
 use crate::wire::file::{JOB_TOKEN_ALIAS, JobInfo, read_token_storage};
@@ -176,7 +176,7 @@ impl SystemDir {
 
     /// The jobs that have a directory in it.
     pub(super) fn jobs(&self) -> Result<Vec<JobId>, FsError> {
-        let names = self.folder()?.names()?;
+        let names = self.folder()?.names(ListBound::OWN)?;
         Ok(names.iter().filter_map(|name| name.to_str()?.parse().ok()).collect())
     }
 

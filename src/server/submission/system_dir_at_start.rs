@@ -1,6 +1,8 @@
 //! What the system directory holds when the daemon starts, or that it cannot be reached then.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::config::Settings;
@@ -144,6 +146,7 @@ impl SystemDirAtStart {
             unfinished_jobs: self.was_another_here.then(|| self.tokens(opened)),
             jobs: self.jobs_of_others(&KnownIds::of(opened), recover),
             is_copy: opened.is_copy,
+            ended_since_copy: if opened.is_copy { ended_since_copy(opened) } else { BTreeMap::new() },
         }
     }
 
@@ -189,4 +192,36 @@ impl UnreadSystemDir {
         let jobs = found.jobs_of_others(&self.known, self.settings.restart_recover);
         Ok((jobs, found.was_another_here))
     }
+}
+/// The unfinished jobs of a copy whose files are gone, each with what its output says. Of files that this host does not have,
+/// or may not look for, nothing is known.
+fn ended_since_copy(opened: &LoadedState) -> BTreeMap<JobId, String> {
+    let specs = opened.jobs.unfinished.iter().map(|stored| (stored.accepted.id, &stored.accepted.spec));
+    let gone = specs.filter(|(_, spec)| {
+        let Some(folder) = local(&spec.submit_dir) else { return false };
+        // Without the root of all staging directories, a disk is rather not mounted.
+        let has_root = folder.ancestors().nth(LEVELS_BELOW_ROOT).is_some_and(Path::exists);
+        has_root && is_missing(&folder)
+    });
+    let said = gone.map(|(job, spec)| {
+        let output = spec.output.as_deref().unwrap_or_default();
+        let said = match local(output).map(|folder| is_missing(&folder.join("_SUCCESS"))) {
+            None => String::new(),
+            Some(true) => format!("; {output} has no _SUCCESS"),
+            Some(false) => format!("; {output} has _SUCCESS"),
+        };
+        (job, said)
+    });
+    said.collect()
+}
+
+/// A staging directory is `<root>/<user>/.staging/<job>`.
+const LEVELS_BELOW_ROOT: usize = 3;
+
+fn local(uri: &str) -> Option<PathBuf> {
+    FileUri::parse(uri).ok()?.local_path().map(Path::to_owned)
+}
+
+fn is_missing(path: &Path) -> bool {
+    std::fs::symlink_metadata(path).is_err_and(|error| error.kind() == ErrorKind::NotFound)
 }

@@ -39,16 +39,24 @@ impl World<'_> {
         if self.applications.len() >= most {
             return Ok(());
         }
-        let place = random.below(self.users.len() as u64) as usize;
+        let place = random.below(self.plan.honest_users() as u64) as usize;
+        let kind = match random.below(6) {
+            0 | 1 => ApplicationKind::Unattended,
+            2 => ApplicationKind::Master,
+            _ => ApplicationKind::Program,
+        };
+        self.submit_application_of(place, kind, random)
+    }
+
+    /// A user submits an application of a kind.
+    pub(in crate::sim) fn submit_application_of(
+        &mut self,
+        place: usize,
+        kind: ApplicationKind,
+        mut random: Random,
+    ) -> Result<(), Violation> {
         let Some(Some(user)) = self.users.get(place) else { return Ok(()) };
-        let (user, kind) = (
-            user.name.clone(),
-            match random.below(6) {
-                0 | 1 => ApplicationKind::Unattended,
-                2 => ApplicationKind::Master,
-                _ => ApplicationKind::Program,
-            },
-        );
+        let user = user.name.clone();
         let (answered, step) = self.ask_as(&user, ApplicationQuestion::NewId, ApplicationIntent::Nothing)?;
         let id = match answered {
             Ok(ApplicationAnswer::NewId { application, .. }) if self.is_sent(step.wait_for) => application,
@@ -306,6 +314,15 @@ impl World<'_> {
     }
 
     fn do_something(&mut self, application: &mut SimApplication, pause_ms: u64) -> Result<u64, Violation> {
+        if let Some(scheme) = self.plan.users[application.user].scheme {
+            return match self.played_call(scheme, application) {
+                Ok(call) => {
+                    let (attempt, response_id) = (application.attempt, application.response_id);
+                    self.send_call(application, AllocateCall { attempt, response_id, ..call })
+                }
+                Err(pause_ms) => Ok(pause_ms),
+            };
+        }
         let chance = application.random.below(200);
         match chance {
             0..6 if self.has(Part::VanishingPrograms) => Ok(application.random.below(application.expiry_ms * 3 / 2)),

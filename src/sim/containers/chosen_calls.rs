@@ -63,7 +63,12 @@ fn capability(random: &mut Random) -> Capability {
     }
 }
 
-fn row(priority: u32, allocation_request_id: u64, capability: Capability, num_containers: u32) -> AskRow {
+pub(in crate::sim) fn row(
+    priority: u32,
+    allocation_request_id: u64,
+    capability: Capability,
+    num_containers: u32,
+) -> AskRow {
     let (resource_name, relax_locality) = (Placement::Any, true);
     AskRow { priority, allocation_request_id, resource_name, capability, num_containers, relax_locality, launch: None }
 }

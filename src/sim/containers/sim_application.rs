@@ -5,10 +5,14 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
-use crate::api::applications::{AllocateAnswer, AllocateCall, Placement, RegisterAnswer, Submission};
+use crate::api::applications::{
+    AllocateAnswer, AllocateCall, ContainerStart, LaunchSource, Placement, RegisterAnswer, Submission,
+};
 use crate::engine::RequestType;
 use crate::model::{ApplicationId, Capability, ContainerId};
 use crate::sim::random::Random;
+
+use super::program::Program;
 
 /// What an application is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,6 +75,8 @@ pub(in crate::sim) struct SimApplication {
     completed: BTreeSet<ContainerId>,
     /// How far the end of the run has brought it.
     pub(in crate::sim) farewell: u32,
+    /// A hoarder holds until then, by the world's clock, ms.
+    pub(in crate::sim) holds_until_ms: u64,
 }
 
 // === impl SimApplication ===
@@ -101,12 +107,24 @@ impl SimApplication {
             named: BTreeSet::new(),
             completed: BTreeSet::new(),
             farewell: 0,
+            holds_until_ms: 0,
         }
     }
 
     /// Containers that it knows of, and whose end it does not know.
     pub(in crate::sim) fn known(&self) -> impl Iterator<Item = ContainerId> {
         self.held.keys().copied()
+    }
+
+    /// Starts all that it has not started yet.
+    pub(in crate::sim) fn starts(&self, program: Program) -> Vec<ContainerStart> {
+        let unlaunched = self.held.iter().filter(|(_, known)| !known.is_launched);
+        let start = |container_id: ContainerId| ContainerStart {
+            container_id,
+            source: LaunchSource::Context(Box::new(program.context())),
+            item: None,
+        };
+        unlaunched.map(|(id, _)| start(*id)).collect()
     }
 
     /// Takes what `register` is answered: nothing is asked for any more, and these live.

@@ -8,6 +8,8 @@ use crate::sim::cuts::Part;
 use crate::sim::daemon_run::DelayedAnswer;
 use crate::sim::random::{Random, mixed};
 
+use super::program::Program;
+
 /// What a container will do.
 #[derive(Clone, Debug)]
 pub(in crate::sim) struct ContainerFate {
@@ -63,6 +65,8 @@ impl ContainerFate {
             true => 100,
             false => run_ms / 2 + part(2, run_ms) + if is_long { run_ms * 20 } else { 0 },
         };
+        let program = Program::of(&launch.context).filter(|_| !is_draining);
+        let run_ms = program.map_or(run_ms, |program| program.run_ms);
         let start_mono_ms = now_mono_ms + if is_draining { 1 } else { part(3, 400) };
         let (mut end_mono_ms, mut exit) = (start_mono_ms + run_ms.max(1), ContainerExit::SUCCESS);
         if fails {
@@ -80,7 +84,8 @@ impl ContainerFate {
         {
             (end_mono_ms, exit) = (start_mono_ms + limit_ms.max(1), ContainerExit::TIME_LIMIT);
         }
-        let resists_ms = if part(5, 3) == 0 { u64::MAX } else { part(6, 2_000) };
+        let ignores_term = program.map_or(part(5, 3) == 0, |program| program.ignores_term);
+        let resists_ms = if ignores_term { u64::MAX } else { part(6, 2_000) };
         Self { start_mono_ms, end_mono_ms, exit, resists_ms, killed_mono_ms: None }
     }
 

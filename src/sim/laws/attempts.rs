@@ -13,6 +13,8 @@ use crate::model::{AttemptId, AttemptState, JobId, Kind, PerKind, TaskId};
 #[derive(Clone, Debug)]
 struct JobModel {
     queue: Arc<str>,
+    /// Order of acceptance.
+    order: u64,
     /// Who pays for it while the market rules, if there is such an account.
     payer: Option<Arc<str>>,
     /// The account that pays for it now, if the market rules.
@@ -32,12 +34,16 @@ struct JobModel {
     may_lack_reduces: bool,
     /// Its end has been decided.
     is_ending: bool,
+    /// Attempts that ended with it: they hold their slots until their trackers say otherwise.
+    ended_with_it: BTreeSet<AttemptId>,
 }
 
 /// All jobs and slots according to the facts.
 #[derive(Clone, Debug, Default)]
 pub(super) struct AttemptModel {
     jobs: BTreeMap<JobId, JobModel>,
+    /// Accounts of jobs that hold nothing any more: the tick after their end still charges them.
+    past_accounts: BTreeMap<JobId, String>,
     usage: BTreeMap<Arc<str>, PerKind<u32>>,
     live: usize,
     /// Jobs that are over, since the last restart.
@@ -77,9 +83,21 @@ impl AttemptModel {
         owed
     }
 
-    /// The account that pays for a job now.
+    /// Slots that each account pays for, by job, with the order of the job's acceptance.
+    pub(super) fn held_by_jobs(&self) -> impl Iterator<Item = (&str, JobId, u64, PerKind<u32>)> {
+        self.jobs.iter().filter_map(|(id, job)| {
+            let mut held = PerKind::default();
+            job.held.iter().for_each(|(attempt, (_, slots))| held[attempt.task.kind] += slots);
+            (held != PerKind::default()).then_some((job.account.as_deref()?, *id, job.order, held))
+        })
+    }
+
+    /// The account that pays for a job now, or paid until it was over.
     pub(super) fn account_of(&self, id: JobId) -> Option<&str> {
-        self.jobs.get(&id)?.account.as_deref()
+        match self.jobs.get(&id) {
+            Some(job) => job.account.as_deref(),
+            None => self.past_accounts.get(&id).map(String::as_str),
+        }
     }
 
     /// The market begins to rule: `pays` says whether a job's payer has an account.
@@ -95,6 +113,10 @@ impl AttemptModel {
         for (id, job) in without.filter(|(_, job)| job.payer.as_deref() == Some(account)) {
             job.account = job.payer.clone().filter(|_| is_known(*id));
         }
+    }
+
+    pub(super) fn live(&self) -> impl Iterator<Item = JobId> {
+        self.jobs.iter().filter(|(_, job)| !job.is_over).map(|(id, _)| *id)
     }
 
     pub(super) fn live_jobs(&self) -> usize {
@@ -143,6 +165,7 @@ impl AttemptModel {
                 let payer: Option<Arc<str>> = accepted.spec.payer().map(Arc::from);
                 let job = JobModel {
                     queue,
+                    order: accepted.order,
                     account: payer.clone(),
                     payer,
                     is_over: false,
@@ -154,6 +177,7 @@ impl AttemptModel {
                     reduces: accepted.spec.reduces,
                     may_lack_reduces: accepted.spec.max_reduce_failures_percent > 0,
                     is_ending: false,
+                    ended_with_it: BTreeSet::new(),
                 };
                 self.live += 1;
                 match self.jobs.insert(accepted.id, job) {
@@ -172,6 +196,9 @@ impl AttemptModel {
                         self.lost_attempts.push(id);
                     }
                     job.end(id, ended.state);
+                    if job.is_over && job.ended_with_it.insert(id) {
+                        return Ok(());
+                    }
                 }
                 self.release(id.task.job, |held, _| *held == id);
                 Ok(())
@@ -236,7 +263,8 @@ impl AttemptModel {
             !goes
         });
         if job.is_over && job.held.is_empty() {
-            self.jobs.remove(&id);
+            let account = self.jobs.remove(&id).and_then(|job| job.account);
+            self.past_accounts.extend(account.map(|account| (id, account.to_string())));
         }
     }
 
@@ -286,8 +314,13 @@ impl AttemptModel {
         acknowledged.retain(|id| !over.contains(id));
     }
 
-    /// Compares the slots with the engine's counts.
+    /// Compares the slots with the engine's counts; no attempt outlives its job.
     pub(super) fn compare(&self, engine: &Engine, policy: &PolicyConfig) -> Result<(), String> {
+        for (id, job) in self.jobs.iter().filter(|(_, job)| job.is_over) {
+            if let Some(attempt) = job.held.keys().find(|attempt| !job.ended_with_it.contains(attempt)) {
+                return Err(format!("{attempt} lives on after the end of {id}"));
+            }
+        }
         // Its groups are pools.
         let are_groups_queues = !matches!(policy, PolicyConfig::Fair(_));
         let scheduler = engine.inspect().scheduler();

@@ -1,8 +1,10 @@
 //! What the queues hold, and what they owe for it: slots of attempts and of containers within what was bought (resource
 //! requests, section 10, Charge).
 
+use std::collections::BTreeMap;
+
 use crate::market::Interval;
-use crate::model::{ApplicationId, Credits, Kind, PerKind, PerPool};
+use crate::model::{Credits, PerKind, PerPool};
 
 use super::attempts::AttemptModel;
 use super::containers::ContainerBooks;
@@ -17,32 +19,49 @@ pub(super) struct Holdings<'a> {
 // === impl Holdings ===
 
 impl Holdings<'_> {
-    /// Slots that an account pays for at the tick that comes, if it has bought as many.
-    pub(super) fn owed(&self, account: &str) -> PerPool<u32> {
-        let PerKind { map, reduce } = self.attempts.owed(account);
-        PerPool::new(map, reduce, self.of_applications(account).iter().map(|(_, slots)| slots).sum())
-    }
-
-    /// The same of each application's containers, by the order of submissions.
-    pub(super) fn of_applications(&self, account: &str) -> Vec<(ApplicationId, u32)> {
-        self.containers.chargeable(account)
-    }
-
     /// Whether attempts or containers of an account hold anything, charged or not.
     pub(super) fn has_any(&self, account: &str) -> bool {
         self.attempts.owed(account) != PerKind::default() || self.containers.has_any(account)
     }
 }
 
-/// What of these slots is covered by a quota: containers by what of all of it maps and reduces leave.
-pub(super) fn within(used: PerPool<u32>, quota: PerPool<u32>) -> PerPool<u32> {
-    let tasks = PerKind::new(used.map.min(quota.map), used.reduce.min(quota.reduce));
-    let left: u32 = Kind::ALL.into_iter().map(|kind| quota[kind] - tasks[kind]).sum();
-    PerPool::new(tasks.map, tasks.reduce, used.container.min(quota.container + left))
-}
-
 /// What slots cost at the rate of an interval.
 pub(super) fn cost(interval: &Interval, slots: PerPool<u32>) -> Credits {
     let slots = i128::from(slots.map) + i128::from(slots.reduce) + i128::from(slots.container);
     Credits::from_units(interval.share.rate().units() * slots)
+}
+
+/// What all queues hold at a moment: slots of running maps and reduces, and of containers, launched or not.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Moment<'a>(BTreeMap<&'a str, PerPool<u32>>);
+
+// === impl Moment ===
+
+impl<'a> Moment<'a> {
+    pub(super) fn held(&self, queue: &str) -> PerPool<u32> {
+        self.0.get(queue).copied().unwrap_or_default()
+    }
+
+    /// A setup or cleanup that is charged as a map.
+    pub(super) fn add_map(&mut self, account: Option<&'a str>, slots: u32) {
+        if let Some(account) = account {
+            self.0.entry(account).or_default().map += slots;
+        }
+    }
+}
+
+// === impl Holdings: a moment ===
+
+impl<'a> Holdings<'a> {
+    pub(super) fn moment(&self) -> Moment<'a> {
+        let mut moment = Moment::default();
+        for (account, _, _, slots) in self.attempts.held_by_jobs() {
+            let held = moment.0.entry(account).or_default();
+            (held.map, held.reduce) = (held.map + slots.map, held.reduce + slots.reduce);
+        }
+        for (queue, _, _, slots) in self.containers.held_by_applications() {
+            moment.0.entry(queue).or_default().container += slots;
+        }
+        moment
+    }
 }

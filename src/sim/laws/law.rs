@@ -19,6 +19,14 @@ pub enum Law {
     End,
     /// The same events give the same decisions.
     Replay,
+    /// A charge is the rate times the time that slots were held, as books kept apart have it.
+    Charges,
+    /// No quota is above what could be placed.
+    Wants,
+    /// An honest queue has its share beside any other.
+    Share,
+    /// No slot within a quota is held for less than the rate times the time.
+    Holding,
     /// No queue or pool holds more than its maximum.
     Limit,
     /// What containers and tasks of a node take is no more than it has.
@@ -55,10 +63,14 @@ impl Law {
             Law::Preemption => 4,
             Law::End => 5,
             Law::Replay => 7,
-            Law::Limit => 8,
-            Law::Room => 9,
-            Law::Requests => 10,
-            Law::Lives => 11,
+            Law::Charges => 8,
+            Law::Wants => 9,
+            Law::Share => 10,
+            Law::Holding => 11,
+            Law::Limit => 12,
+            Law::Room => 13,
+            Law::Requests => 14,
+            Law::Lives => 15,
         }
     }
 }
@@ -73,6 +85,10 @@ impl fmt::Display for Law {
             Law::Preemption => "preemption takes from the right ones, and no more than helps",
             Law::End => "every job ends once slots are free for it",
             Law::Replay => "the same events give the same decisions",
+            Law::Charges => "what is charged is the time of slots within quotas, and is laid on those that held them",
+            Law::Wants => "no queue is sold what it could not use",
+            Law::Share => "an honest queue has its share beside any other",
+            Law::Holding => "no slot within a quota is held for less than the rate times the time",
             Law::Limit => "no queue or pool holds more than its maximum",
             Law::Room => "a node has room for all that it is given",
             Law::Requests => "each container was asked for",

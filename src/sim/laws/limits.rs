@@ -1,4 +1,4 @@
-//! Limits of queues, users and pools, from a count of all live jobs: whether they let a job have a slot, and law 8, that
+//! Limits of queues, users and pools, from a count of all live jobs: whether they let a job have a slot, and law 12, that
 //! no grant exceeds a maximum.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -13,7 +13,12 @@ mod laid_charges;
 mod law;
 mod limits;
 mod money;
+mod placeable_node;
 mod preemption;
+mod share;
+mod slot_time;
+mod stamps;
+mod wants;
 mod work;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -30,11 +35,15 @@ use crate::mapreduce::JobFact;
 use crate::market::MarketFact;
 use crate::model::{ApplicationId, AttemptId, ContainerId, Credits, FactNumber, JobId, Now, PerKind, PerPool};
 
+use super::adversaries::Scheme;
 use super::plan::{Plan, tick_interval_ms};
 pub(super) use heartbeat_outcome::HeartbeatOutcome;
 pub use law::{Law, Violation};
 pub(super) use money::{Change, Intent};
 use preemption::PreemptionChecker;
+use share::ShareChecker;
+use slot_time::SlotTime;
+use wants::WantChecker;
 use work::WorkChecker;
 
 /// The figures of a run.
@@ -77,6 +86,12 @@ pub(super) struct LawChecker {
     attempts: AttemptModel,
     containers: ContainerBooks,
     money: Option<Auditor>,
+    /// Slot-time by books of its own, where tenants play against the market.
+    slot_time: Option<SlotTime>,
+    wants: Option<WantChecker>,
+    share: Option<ShareChecker>,
+    /// The tick of this step, and what the steady bidder held in the interval before.
+    ticked: Option<(Box<crate::market::Tick>, (u128, u128))>,
     work: WorkChecker,
     preemption: Option<PreemptionChecker>,
     /// Containers before a round of preemption that is due.
@@ -107,6 +122,10 @@ impl LawChecker {
             attempts: AttemptModel::default(),
             containers: ContainerBooks::new(engine.containers.minimum, engine.containers.slot),
             money,
+            slot_time: engine.market.map(|_| SlotTime::new(start.mono_ms, interval_ms)),
+            wants: engine.market.filter(|_| plan.has_players()).map(|_| WantChecker::new(plan)),
+            share: share_checker(plan, interval_ms),
+            ticked: None,
             work: WorkChecker::new(engine.policy.clone()),
             preemption: plan.kill_interval_ms().map(|ms| PreemptionChecker::new(start.mono_ms, ms)),
             container_round: None,
@@ -136,7 +155,7 @@ impl LawChecker {
     pub(super) fn roll_back(&mut self, before: LawChecker) {
         let Tally { events, time_ms, crashes, .. } = self.tally;
         let tally = Tally { events, time_ms, crashes: crashes + 1, ..before.tally };
-        *self = Self { digest: self.digest, tally, ..before };
+        *self = Self { digest: std::mem::take(&mut self.digest), tally, ..before };
     }
 
     /// Checks the restart of the daemon, with these facts, from the durable ones (law 5).
@@ -156,6 +175,10 @@ impl LawChecker {
         }
         let survived = self.attempts.restart(acknowledged, engine);
         survived.map_err(|text| self.violation(Law::End, text))?;
+        if let Some(slot_time) = &mut self.slot_time {
+            slot_time.restart(now.mono_ms);
+        }
+        self.forget_the_interval();
         self.attempts.settle(acknowledged);
         self.book_jobs(engine);
         let money = self.money.as_mut().map_or(Ok(()), |auditor| auditor.restart(engine, now));
@@ -266,6 +289,10 @@ impl LawChecker {
         if let Some(auditor) = &mut self.money {
             auditor.before_tick(engine);
         }
+        if let Some(wants) = self.wants.as_mut().filter(|_| is_timer && self.work.policy().is_market()) {
+            let holdings = Holdings { attempts: &self.attempts, containers: &self.containers };
+            wants.before_tick(&holdings, engine);
+        }
         self.was_market = self.work.policy().is_market();
         if self.was_market {
             self.containers.note_kept_room(engine);
@@ -289,7 +316,8 @@ impl LawChecker {
     ) -> Result<(), Violation> {
         self.tally.events += 1;
         self.tally.time_ms = now.mono_ms.wrapping_sub(self.clock_offset_ms) - self.start.mono_ms;
-        self.digest.reply(&step.reply);
+        let Step { reply, wait_for, effects, effects_wait_for, .. } = step;
+        self.digest.add(&(reply, wait_for, effects, effects_wait_for));
         self.apply_facts(step.first_fact, &step.facts, intent, now, engine)?;
         if step.wait_for > self.last_fact || step.effects_wait_for > self.last_fact {
             let text = format!("an answer waits for fact {}, the last is {}", step.wait_for.0, self.last_fact.0);
@@ -300,6 +328,7 @@ impl LawChecker {
         {
             return Err(self.violation(Law::Order, format!("{}: {}", broken.place, broken.text)));
         }
+        self.check_sales(engine, now)?;
         let round = self.container_round.take();
         if round.is_none() && self.preemption.is_some() && self.containers.has_preempted() {
             return Err(self.violation(Law::Preemption, "containers are preempted without a round".to_owned()));
@@ -329,6 +358,9 @@ impl LawChecker {
         engine: &Engine,
         now: Now,
     ) -> Result<(), Violation> {
+        if let Some(wants) = &mut self.wants {
+            wants.note_heartbeat(outcome);
+        }
         self.work.set_applications(self.containers.left().0 > 0);
         let limited = self.work.limits_hold(&step.facts, engine).map_err(|text| (Law::Limit, text));
         let worked = limited.and_then(|()| {
@@ -379,8 +411,12 @@ impl LawChecker {
         }
         self.last_fact.0 += facts.len() as u64;
         self.attempts.begin_step();
+        if let Some(slot_time) = &mut self.slot_time {
+            let holdings = Holdings { attempts: &self.attempts, containers: &self.containers };
+            slot_time.advance(now.mono_ms, &holdings);
+        }
         for fact in facts {
-            self.digest.fact(fact);
+            self.digest.add(fact);
             self.count(fact);
             let checked = match (fact, &mut self.money) {
                 (Fact::Market(fact), Some(auditor)) => {
@@ -412,6 +448,8 @@ impl LawChecker {
                 (fact, _) => self.attempts.apply(fact).map_err(|text| (Law::Order, text)),
             };
             checked.map_err(|(law, text)| self.violation(law, text))?;
+            let followed = self.follow_slot_time(fact);
+            followed.map_err(|(law, text)| self.violation(law, text))?;
         }
         // A tick charges for what there was before: grants and ends of its step come after it.
         let booked = self.containers.apply_step(facts);
@@ -428,8 +466,68 @@ impl LawChecker {
         if let Some(auditor) = &mut self.money {
             auditor.rule(tick_interval_ms(&policy), now);
         }
+        if let Some(slot_time) = &mut self.slot_time {
+            slot_time.rule(tick_interval_ms(&policy));
+        }
+        self.forget_the_interval();
         self.work = WorkChecker::new(policy);
         self.book_jobs(engine);
+    }
+
+    /// Laws 8 and 11: what a tick charges is the time that slots were held.
+    fn follow_slot_time(&mut self, fact: &Fact) -> Result<(), (Law, String)> {
+        let Some(slot_time) = &mut self.slot_time else { return Ok(()) };
+        match fact {
+            Fact::Market(MarketFact::Tick(tick)) => {
+                let held = self.share.as_ref().map_or((0, 0), |share| slot_time.maps_held(share.queue()));
+                self.ticked = Some((Box::clone(tick), held));
+                slot_time.tick(tick)
+            }
+            Fact::Market(MarketFact::AccountRemoved { queue }) => {
+                slot_time.close(queue.as_str());
+                Ok(())
+            }
+            fact => {
+                slot_time.apply(fact);
+                if let Some(wants) = &mut self.wants {
+                    wants.apply(fact, &Holdings { attempts: &self.attempts, containers: &self.containers });
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Laws 9 and 10, after a step: what was sold could be used, and the steady bidder has its part.
+    fn check_sales(&mut self, engine: &Engine, now: Now) -> Result<(), Violation> {
+        let ticked = self.ticked.take();
+        let Some(wants) = &mut self.wants else { return Ok(()) };
+        let holdings = Holdings { attempts: &self.attempts, containers: &self.containers };
+        wants.note_holdings(&holdings);
+        let mut judged = Ok(());
+        if let Some((tick, held)) = ticked.filter(|_| self.work.policy().is_market()) {
+            judged = match wants.after_tick(&tick, &holdings, engine) {
+                Err(text) => Err((Law::Wants, text)),
+                Ok(wants) => {
+                    let share = self.share.as_mut();
+                    let shared = share.map_or(Ok(()), |share| share.after_tick(&tick, held, &wants));
+                    shared.map_err(|text| (Law::Share, text))
+                }
+            };
+        }
+        if let Some(share) = &mut self.share {
+            share.after_step(engine, now);
+        }
+        judged.map_err(|(law, text)| self.violation(law, text))
+    }
+
+    /// A restart, or another scheduler: laws 9 and 10 begin again.
+    fn forget_the_interval(&mut self) {
+        if let Some(wants) = &mut self.wants {
+            wants.forget();
+        }
+        if let Some(share) = &mut self.share {
+            share.disturb();
+        }
     }
 
     /// Under the market: each job is paid for by its payer's account, if there is one and the job is known.
@@ -464,4 +562,11 @@ impl LawChecker {
         let Some(auditor) = &self.money else { return Ok(()) };
         auditor.compare(engine).map_err(|text| self.violation(Law::Money, text))
     }
+}
+
+/// That of the steady bidder, where there is one and the market rules always.
+fn share_checker(plan: &Plan, interval_ms: Option<u64>) -> Option<ShareChecker> {
+    let interval_ms = interval_ms.filter(|_| plan.switch_pause_ms.is_none())?;
+    let steady = plan.users.iter().find(|user| user.scheme == Some(Scheme::Steady))?;
+    Some(ShareChecker::new(steady.name.clone(), interval_ms, plan.kill_interval_ms()))
 }

@@ -4,15 +4,16 @@ use std::collections::BTreeMap;
 
 use crate::engine::{ApplicationChange, Engine, JobCost};
 use crate::market::{
-    Allowance, AllowanceTerms, Consumer, Interval, LedgerAccount, LedgerEntry, MarketConfig, MarketFact, Order,
+    Allowance, AllowanceTerms, Charge, Consumer, Interval, LedgerAccount, LedgerEntry, MarketConfig, MarketFact, Order,
     OrderEnd, Reason, Stamp, Tick,
 };
 use crate::model::{Credits, JobId, Now, PerPool, Pool};
 
 use super::allowances::AllowanceBooks;
 use super::attempts::AttemptModel;
-use super::holdings::{Holdings, cost, within};
+use super::holdings::{Holdings, cost};
 use super::laid_charges::LaidCharges;
+use super::stamps::StampBooks;
 
 /// The cause of a step, as far as money is concerned.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -86,7 +87,7 @@ pub(super) struct Auditor {
     next_tick_mono_ms: u64,
     config: MarketConfig,
     /// The last stamp of each consumer, user and key: time and uses.
-    stamps: BTreeMap<(Consumer, String, u64), (i64, u32)>,
+    stamps: StampBooks,
     /// The signature that this step has used up.
     used_stamp: Option<(Consumer, String)>,
     had_tick: bool,
@@ -124,7 +125,7 @@ impl Auditor {
             interval_ms,
             next_tick_mono_ms: start_mono_ms + interval_ms.unwrap_or(0),
             config,
-            stamps: BTreeMap::new(),
+            stamps: StampBooks::default(),
             used_stamp: None,
             had_tick: false,
             begins_to_rule: false,
@@ -152,10 +153,11 @@ impl Auditor {
         intent: &Intent,
         now: Now,
     ) -> Result<(), String> {
-        self.has_market_facts = true;
+        self.has_market_facts |= !matches!(fact, MarketFact::Metered(_));
         match fact {
             MarketFact::Stamp(stamp) => self.stamp(stamp, intent, now),
-            MarketFact::Ledger(entry) => self.entry(entry, holdings, intent),
+            MarketFact::StampsForgotten(forgotten) => self.stamps.forget(forgotten, &self.config, now),
+            MarketFact::Ledger(entry) => self.entry(entry, intent),
             MarketFact::Account { queue, balance, rate } => self.account(queue.as_str(), *balance, *rate, intent),
             MarketFact::AccountRemoved { queue } => self.close(queue.as_str(), holdings, intent),
             MarketFact::AllowanceSet { queue, allowance } => self.set_allowance(queue.as_str(), allowance, intent, now),
@@ -166,6 +168,7 @@ impl Auditor {
             MarketFact::OrderSet { queue, order } => self.set_order(queue.as_str(), *order, intent, now),
             MarketFact::OrderEnded { job, end, .. } => self.end_order(*job, *end, intent, now),
             MarketFact::Tick(tick) => self.tick(tick, holdings, intent, now),
+            MarketFact::Metered(_) => Ok(()),
         }
     }
 
@@ -227,7 +230,10 @@ impl Auditor {
             let units = charged.cost.units();
             let more = units - self.costs.insert(charged.job, units).unwrap_or(0);
             self.total_job_cost += more;
-            self.laid.lay_on_job(attempts.account_of(charged.job), charged.job, more)?;
+            if attempts.account_of(charged.job).is_none() {
+                return Err(format!("{} is charged {more} units, and no account pays for it", charged.job));
+            }
+            self.laid.lay_on_job(charged.job, more)?;
         }
         Ok(())
     }
@@ -340,29 +346,21 @@ impl Auditor {
     }
 
     fn stamp(&mut self, stamp: &Stamp, intent: &Intent, now: Now) -> Result<(), String> {
-        let Stamp { consumer, user, key_id, timestamp_ms, uses } = stamp;
-        let limit = if *consumer == Consumer::Job { self.config.job_signature_uses } else { 1 };
-        let key = (*consumer, user.clone(), key_id.0);
-        let before = self.stamps.insert(key, (*timestamp_ms, *uses));
-        if before.is_some_and(|before| before >= (*timestamp_ms, *uses)) || *uses > limit {
-            return Err(format!("{user}'s signature of {timestamp_ms} counts again: use {uses} after {before:?}"));
-        }
-        let window_ms = if *uses > 1 { self.config.job_signature_window_ms } else { self.config.signature_window_ms };
-        if timestamp_ms.abs_diff(now.wall_ms) > window_ms {
-            return Err(format!("{user}'s signature of {timestamp_ms} is good at {}", now.wall_ms));
-        }
+        self.stamps.use_up(stamp, &self.config, now)?;
+        let Stamp { consumer, user, timestamp_ms, .. } = stamp;
         let is_due = match (consumer, intent) {
             (Consumer::Job, Intent::Submission(submitter)) => submitter == user,
-            (Consumer::Servlet | Consumer::Upload | Consumer::Application, Intent::Request { user: signer, .. }) => {
-                signer == user
-            }
+            (
+                Consumer::Servlet | Consumer::Upload | Consumer::Application | Consumer::Secret,
+                Intent::Request { user: signer, .. },
+            ) => signer == user,
             _ => false,
         };
         self.used_stamp = Some((*consumer, user.clone()));
         if is_due { Ok(()) } else { Err(format!("{user}'s signature of {timestamp_ms} is used up by {intent:?}")) }
     }
 
-    fn entry(&mut self, entry: &LedgerEntry, holdings: &Holdings<'_>, intent: &Intent) -> Result<(), String> {
+    fn entry(&mut self, entry: &LedgerEntry, intent: &Intent) -> Result<(), String> {
         self.rows += 1;
         if entry.number != self.rows || entry.amount <= Credits::ZERO {
             return Err(format!("row {} of the ledger is {entry:?}", self.rows));
@@ -389,13 +387,8 @@ impl Auditor {
             }
         }
         match (&entry.debit, &entry.credit, &entry.reason) {
-            (
-                LedgerAccount::Queue(queue),
-                LedgerAccount::Revenue,
-                Reason::Charge { rate, map_slots, reduce_slots, container_slots },
-            ) => {
-                let slots = PerPool::new(*map_slots, *reduce_slots, *container_slots);
-                self.charge(queue.as_str(), *rate, slots, entry.amount, holdings)
+            (LedgerAccount::Queue(queue), LedgerAccount::Revenue, &Reason::Charge { rate, interval_ms, slot_ms }) => {
+                self.charge(queue.as_str(), Charge { rate, interval_ms, slot_ms }, entry.amount)
             }
             (LedgerAccount::Issued, LedgerAccount::Queue(_), Reason::Endowment) if *intent == Intent::Start => Ok(()),
             (LedgerAccount::Issued, LedgerAccount::Queue(queue), Reason::TopUp) => {
@@ -453,26 +446,14 @@ impl Auditor {
         Ok(())
     }
 
-    fn charge(
-        &mut self,
-        queue: &str,
-        rate: Credits,
-        slots: PerPool<u32>,
-        amount: Credits,
-        holdings: &Holdings<'_>,
-    ) -> Result<(), String> {
+    fn charge(&mut self, queue: &str, charge: Charge, amount: Credits) -> Result<(), String> {
         let Some(account) = self.accounts.get_mut(queue) else { return Err(format!("{queue} is charged and unknown")) };
         let Some(interval) = &account.open else { return Err(format!("{queue} is charged without an open interval")) };
-        let used = within(holdings.owed(queue), interval.quota);
-        if (rate, slots, amount) != (interval.share.rate(), used, cost(interval, used)) {
-            return Err(format!(
-                "{queue} is charged {amount} for {slots:?} at {rate}; it used {used:?} of {interval:?}"
-            ));
+        let slot_ms = charge.slot_ms.map + charge.slot_ms.reduce + charge.slot_ms.container;
+        let units = charge.rate.units() * i128::from(slot_ms) / i128::from(charge.interval_ms.max(1));
+        if charge.rate != interval.share.rate() || amount.units() != units {
+            return Err(format!("{queue} is charged {amount} for {charge:?} of {interval:?}"));
         }
-        if amount > cost(interval, interval.quota) {
-            return Err(format!("{queue} is charged {amount}, and has bought {interval:?}"));
-        }
-        self.laid.charge(queue, self.ticks, rate, used, holdings);
         match account.charged.replace(amount) {
             None => Ok(()),
             Some(_) => Err(format!("{queue} is charged twice for one interval")),
@@ -502,10 +483,10 @@ impl Auditor {
         }
         self.had_tick = true;
         self.closed_by_order = std::mem::take(&mut self.open_by_order);
-        let missed = (now.mono_ms - self.next_tick_mono_ms) / interval_ms;
-        self.next_tick_mono_ms += (missed + 1) * interval_ms;
+        self.next_tick_mono_ms = now.mono_ms + interval_ms;
+        self.laid.charge(&tick.laid);
         for entry in tick.charges() {
-            self.entry(&entry, holdings, intent)?;
+            self.entry(&entry, intent)?;
         }
         for queue_tick in &tick.queue_ticks {
             let balance = self.accounts.get(queue_tick.queue.as_str()).map(|account| account.balance);
@@ -521,13 +502,7 @@ impl Auditor {
         }
         let mut rates = 0;
         for (queue, account) in &mut self.accounts {
-            let owed = account
-                .open
-                .map_or(Credits::ZERO, |interval| cost(&interval, within(holdings.owed(queue), interval.quota)));
-            let paid = account.charged.take().unwrap_or(Credits::ZERO);
-            if paid != owed {
-                return Err(format!("{queue} owes {owed} for its interval and pays {paid}"));
-            }
+            account.charged = None;
             account.open = account.next.take();
             let Some(interval) = &account.open else { continue };
             let bid = match interval.by_order {

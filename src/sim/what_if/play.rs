@@ -8,15 +8,16 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use crate::engine::{
-    Caller, Effect, Engine, EngineConfig, Event, Fact, IdOwner, ReadSubmission, Reply, Restored, Step, SubmissionReply,
+    Caller, Effect, Engine, EngineConfig, Event, Fact, IdOwner, PolicyConfig, ReadSubmission, Reply, Restored, Step,
+    SubmissionReply,
 };
 use crate::mapreduce::{AttemptRole, JobFact, JobSpec};
-use crate::market::{
-    BudgetLine, JobSignature, KeyId, MarketConfig, ParsedQuery, Role as MarketRole, ServletRequest, VerifiedUser,
-};
+use crate::market::{BudgetLine, JobSignature, KeyId, ParsedQuery, Role as MarketRole, ServletRequest, VerifiedUser};
 use crate::model::{
-    AttemptId, AttemptState, Credits, DEFAULT_RACK, FactNumber, JobId, Kind, Now, PerKind, QueueName, RunState,
+    AttemptId, AttemptState, Credits, DEFAULT_RACK, FactNumber, Identifier, JobId, Kind, Now, PerKind, QueueName,
+    RunState,
 };
+use crate::scheduler::constraint::Admission;
 use crate::sim::ADMINISTRATOR;
 use crate::sim::event_queue::EventQueue;
 
@@ -31,6 +32,8 @@ pub struct PlayOptions {
     pub config: EngineConfig,
     /// Whether deadline orders are placed.
     pub with_orders: bool,
+    /// Whether deadlines are admitted that the scheduler would reject: as configured, what was admitted is.
+    pub admits_all: bool,
 }
 
 /// What happens in a play.
@@ -69,7 +72,6 @@ pub struct Play<'a> {
     trackers: Vec<Option<PlayTracker>>,
     racks: BTreeMap<&'a str, &'a str>,
     ids: BTreeMap<JobId, usize>,
-    id_of: Vec<Option<JobId>>,
     live: FxHashMap<usize, LiveJob>,
     /// Attempts that hold slots: since when and how many. Never iterated.
     launched: FxHashMap<AttemptId, (i64, u32)>,
@@ -117,9 +119,15 @@ impl<'a> Play<'a> {
     fn new(recording: &'a Recording, mut options: PlayOptions, journal: &'a mut dyn FnMut(&[Fact])) -> Self {
         let config = &mut options.config;
         config.acls_enabled = false;
+        config.accepts_recorded = true;
+        if let PolicyConfig::Constraint(constraint) = &mut config.policy
+            && options.admits_all
+        {
+            constraint.admission = Admission::Warn;
+        }
+        // Jobs have the ids that were recorded, which an engine takes from an earlier run.
+        config.identifier = Identifier::from_number(0);
         config.daemon_user = ADMINISTRATOR.to_owned();
-        // Each submission has a signature of its own, and many may come in one ms.
-        config.market = config.market.map(|market| MarketConfig { job_signature_uses: u32::MAX, ..market });
         let now = Now { mono_ms: 1, wall_ms: recording.start_ms };
         let engine = Engine::new(options.config.clone(), Restored::default(), now);
         let hosts = recording.jobs.iter().flat_map(|job| job.splits.hosts());
@@ -138,7 +146,6 @@ impl<'a> Play<'a> {
             trackers: Vec::new(),
             racks,
             ids: BTreeMap::new(),
-            id_of: vec![None; jobs],
             live: FxHashMap::default(),
             launched: FxHashMap::default(),
             left: jobs,
@@ -333,11 +340,9 @@ impl Play<'_> {
     fn submit(&mut self, place: usize) {
         let recorded = &self.recording.jobs[place];
         let user = recorded.spec.user.as_str();
-        let Reply::JobId(id) = self.step(Event::NewJobId { owner: IdOwner::named(user) }).reply else {
-            return self.refuse(place, "no job id".to_owned());
-        };
+        let id = recorded.id;
+        self.step(Event::UnusedIdFound { id, owner: IdOwner::named(user) });
         self.ids.insert(id, place);
-        self.id_of[place] = Some(id);
         let maps = recorded.spec.maps;
         let live = LiveJob {
             maps: MapsDone { left: maps, all: maps, last_end_ms: i64::MIN },
@@ -380,8 +385,7 @@ impl Play<'_> {
     fn spec(&mut self, place: usize) -> Arc<JobSpec> {
         let recorded = &self.recording.jobs[place];
         let config = &self.options.config;
-        let needs_queue =
-            config.policy.has_queues() && !config.queues.iter().any(|queue| queue.name == recorded.spec.queue);
+        let needs_queue = !config.policy.keeps_queue(&recorded.spec.queue, &config.queues);
         let other = config.queues.first().filter(|_| needs_queue).map(|queue| queue.name.clone());
         let drops_order = !self.options.with_orders && recorded.spec.order.is_some();
         if other.is_none() && !drops_order {
@@ -405,7 +409,8 @@ impl Play<'_> {
     }
 
     fn kill(&mut self, place: usize) {
-        if let Some(id) = self.id_of[place].filter(|_| self.live.contains_key(&place)) {
+        let id = self.recording.jobs[place].id;
+        if self.live.contains_key(&place) {
             self.step(Event::KillJob { id, caller: Caller::named(ADMINISTRATOR) });
         }
     }
@@ -442,7 +447,8 @@ impl Play<'_> {
                     let held_ms = u64::try_from(self.now.wall_ms.saturating_sub(launch_ms)).unwrap_or(0);
                     played.slot_ms += held_ms * u64::from(slots);
                     let is_killed = matches!(ended.state, AttemptState::Killed | AttemptState::KilledUnclean);
-                    played.kills += u64::from(is_killed);
+                    // What ends with its job is no loss.
+                    played.kills += u64::from(is_killed && played.end.is_none());
                 }
                 let task = ended.attempt.task;
                 let is_map = task.kind == Kind::Map && ended.state == AttemptState::Succeeded;
@@ -483,13 +489,11 @@ impl Play<'_> {
             }
             MarketChange::Order(_) | MarketChange::OrderTakenBack(_) if !self.options.with_orders => return,
             MarketChange::Order(RecordedOrder { job, deadline_ms, max_rate, max_cost }) => {
-                let Some(id) = self.played_id(*job) else { return };
                 let max_cost = max_cost.map(|cost: Credits| format!("&maxCost={cost}")).unwrap_or_default();
-                format!("bid={id}&deadline={deadline_ms}&maxRate={max_rate}{max_cost}")
+                format!("bid={job}&deadline={deadline_ms}&maxRate={max_rate}{max_cost}")
             }
             MarketChange::OrderTakenBack(job) => {
-                let Some(id) = self.played_id(*job) else { return };
-                format!("unbid={id}")
+                format!("unbid={job}")
             }
         };
         self.ask(&operation);
@@ -500,11 +504,6 @@ impl Play<'_> {
         if self.engine.market().is_some_and(|market| market.account(queue.as_str()).is_none()) {
             self.ask(&format!("addQueue={queue}"));
         }
-    }
-
-    fn played_id(&self, recorded: JobId) -> Option<JobId> {
-        let place = self.recording.jobs.iter().position(|job| job.id == recorded)?;
-        self.id_of[place]
     }
 
     /// Asks the market as its administrator.

@@ -88,7 +88,7 @@ fn point_after(change: &ApplicationChange) -> Option<FaultPoint> {
         | ApplicationChange::Charged { .. }
         | ApplicationChange::Stamped(_)
         | ApplicationChange::IdGiven { .. }
-        | ApplicationChange::ApplicationStamped { .. } => return None,
+        | ApplicationChange::StampsForgotten(_) => return None,
     })
 }
 
@@ -237,25 +237,27 @@ fn record_change(
             )?;
             statuses.iter().try_for_each(|number| unnamed.execute(params![id, number.cast_signed()]).map(drop))
         }
-        ApplicationChange::Charged { application, cost: ContainerCost { tick, slots, cost } } => execute(
-            "INSERT OR REPLACE INTO application_cost (application, tick, container_slots, cost, cost_units)
-             VALUES (?1, ?2, ?3, ?4, ?5)",
-            params![
-                application.to_string(),
-                tick.cast_signed(),
-                slots.cast_signed(),
-                cost.to_string(),
-                cost.units().to_string(),
-            ],
-        ),
+        ApplicationChange::Charged { application, cost: ContainerCost { tick, slot_ms, sampled_slots, cost } } => {
+            execute(
+                "INSERT OR REPLACE INTO application_cost
+                 (application, tick, container_slots, container_slot_ms, cost, cost_units)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+                params![
+                    application.to_string(),
+                    tick.cast_signed(),
+                    sampled_slots.cast_signed(),
+                    slot_ms.cast_signed(),
+                    cost.to_string(),
+                    cost.units().to_string(),
+                ],
+            )
+        }
         ApplicationChange::Stamped(stamp) => {
             super::market::record(transaction, missed_updates, fact, &MarketFact::Stamp(stamp.clone()))
         }
-        // One that is over may be deleted before it is forgotten.
-        ApplicationChange::ApplicationStamped { application, timestamp_ms } => execute(
-            "UPDATE application SET stamp_ms = ?2 WHERE application = ?1",
-            params![application.to_string(), timestamp_ms],
-        ),
+        ApplicationChange::StampsForgotten(forgotten) => {
+            super::market::record(transaction, missed_updates, fact, &MarketFact::StampsForgotten(forgotten.clone()))
+        }
     }
 }
 

@@ -128,8 +128,8 @@ fn accept(transaction: &Transaction<'_>, job: &AcceptedJob) -> rusqlite::Result<
     execute(
         transaction,
         "INSERT INTO job (job, accept_order, submit_ms, spec, splits, token_file, priority, state, first_attempt,
-             estimate, log_key)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+             estimate, log_key, deadline)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
         params![
             job.id.to_string(),
             job.order.cast_signed(),
@@ -142,6 +142,7 @@ fn accept(transaction: &Transaction<'_>, job: &AcceptedJob) -> rusqlite::Result<
             job.first_attempt,
             is_estimated.then(|| json(&job.estimate)).transpose()?,
             log_key(&job.token_file),
+            job.tested_deadline().map(|deadline| json(&deadline)).transpose()?,
         ],
     )?;
     super::history::accepted(transaction, job)

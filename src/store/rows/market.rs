@@ -4,7 +4,8 @@ use rusqlite::{Transaction, params};
 
 use crate::engine::JobCost;
 use crate::market::{
-    Allowance, Consumer, LedgerAccount, LedgerEntry, MarketFact, Order, OrderEnd, QueueTick, Reason, Tick,
+    Allowance, Consumer, ForgottenStamps, LedgerAccount, LedgerEntry, MarketFact, Metered, Order, OrderEnd, QueueTick,
+    Reason, Tick,
 };
 use crate::model::{Credits, FactNumber, JobId, QueueName};
 use crate::store::json_text::json;
@@ -68,16 +69,32 @@ pub(super) fn record(
         }
         MarketFact::Ledger(entry) => record_ledger_entry(transaction, entry),
         MarketFact::Stamp(stamp) => execute(
-            "INSERT OR REPLACE INTO stamp (consumer, user, key_id, timestamp_ms, uses) VALUES (?1, ?2, ?3, ?4, ?5)",
+            "INSERT OR REPLACE INTO used_signature (consumer, user, key_id, timestamp_ms, text_id, uses)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
             params![
                 consumer(stamp.consumer),
                 stamp.user,
                 format!("{:016x}", stamp.key_id.0),
                 stamp.timestamp_ms,
+                format!("{:016x}", stamp.text.0),
                 stamp.uses
             ],
         ),
+        MarketFact::StampsForgotten(ForgottenStamps { consumer: of, user, key_id, up_to_ms }) => {
+            let values = params![consumer(*of), user, format!("{:016x}", key_id.0), up_to_ms];
+            execute(
+                "INSERT INTO forgotten_signature (consumer, user, key_id, up_to_ms) VALUES (?1, ?2, ?3, ?4)
+                 ON CONFLICT (consumer, user, key_id) DO UPDATE SET up_to_ms = max(up_to_ms, excluded.up_to_ms)",
+                values,
+            )?;
+            execute(
+                "DELETE FROM used_signature
+                 WHERE consumer = ?1 AND user = ?2 AND key_id = ?3 AND timestamp_ms <= ?4",
+                values,
+            )
+        }
         MarketFact::Tick(tick) => record_tick(transaction, missed_updates, number, tick),
+        MarketFact::Metered(metered) => record_metered(transaction, number, metered),
     }
 }
 
@@ -167,12 +184,12 @@ fn record_tick(
         let interval = json(interval)?;
         open.execute(params![queue.as_str(), tick.number.cast_signed(), interval])?;
     }
-    let Tick { number, wall_ms, price, ledger, .. } = tick;
+    let Tick { number, wall_ms, interval_ms, price, ledger, .. } = tick;
     transaction
         .prepare_cached(
             "INSERT INTO tick (number, wall_ms, price, price_units, ledger_rows, issued, issued_units, charged,
-                 charged_units)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+                 charged_units, interval_ms)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
         )?
         .execute(params![
             number.cast_signed(),
@@ -183,27 +200,49 @@ fn record_tick(
             ledger.issued.to_string(),
             units(ledger.issued),
             ledger.charged.to_string(),
-            units(ledger.charged)
+            units(ledger.charged),
+            interval_ms.cast_signed(),
         ])?;
+    // It is charged.
+    transaction.prepare_cached("DELETE FROM metered")?.execute([])?;
     transaction
         .prepare_cached("DELETE FROM allocation WHERE tick < ?1")?
         .execute(params![number.cast_signed()])
         .map(drop)
 }
 
+/// Number of the row of `metered` for a moment at which nothing changed.
+const UNCHANGED: i64 = 0;
+
+/// Records what was held in the open interval: a row for each change, and one for the last moment without any.
+fn record_metered(transaction: &Transaction<'_>, fact: FactNumber, metered: &Metered) -> rusqlite::Result<()> {
+    let Metered { tick, offset_ms, changes } = metered;
+    let (number, changes) = match changes.is_empty() {
+        true => (UNCHANGED, None),
+        false => (fact.0.cast_signed(), Some(json(changes)?)),
+    };
+    transaction
+        .prepare_cached("INSERT OR REPLACE INTO metered (number, tick, offset_ms, changes) VALUES (?1, ?2, ?3, ?4)")?
+        .execute(params![number, tick.cast_signed(), offset_ms.cast_signed(), changes])
+        .map(drop)
+}
+
 /// Records the cost of a job up to a tick.
 pub(super) fn record_cost(transaction: &Transaction<'_>, tick: u64, cost: &JobCost) -> rusqlite::Result<()> {
-    let JobCost { job, cost, slots } = cost;
+    let JobCost { job, cost, slot_ms, sampled_slots } = cost;
     transaction
         .prepare_cached(
-            "INSERT OR REPLACE INTO job_cost (job, tick, map_slots, reduce_slots, cost, cost_units)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+            "INSERT OR REPLACE INTO job_cost
+                 (job, tick, map_slots, reduce_slots, map_slot_ms, reduce_slot_ms, cost, cost_units)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
         )?
         .execute(params![
             job.to_string(),
             tick.cast_signed(),
-            slots.map.cast_signed(),
-            slots.reduce.cast_signed(),
+            sampled_slots.map.cast_signed(),
+            sampled_slots.reduce.cast_signed(),
+            slot_ms.map.cast_signed(),
+            slot_ms.reduce.cast_signed(),
             cost.to_string(),
             units(*cost),
         ])
@@ -211,17 +250,24 @@ pub(super) fn record_cost(transaction: &Transaction<'_>, tick: u64, cost: &JobCo
 }
 
 fn record_ledger_entry(transaction: &Transaction<'_>, entry: &LedgerEntry) -> rusqlite::Result<()> {
-    let (rate, slots) = match &entry.reason {
-        Reason::Charge { rate, map_slots, reduce_slots, container_slots } => {
-            (Some(*rate), Some((*map_slots, *reduce_slots, *container_slots)))
+    let (mut rate, mut interval_ms, mut slots, mut slot_ms) = (None, None, None, None);
+    match &entry.reason {
+        Reason::Charge { rate: at, interval_ms: length_ms, slot_ms: held_ms } => {
+            rate = Some(*at);
+            interval_ms = Some(length_ms.cast_signed());
+            slot_ms = Some(*held_ms);
+        }
+        Reason::SampledCharge { rate: at, map_slots, reduce_slots, container_slots } => {
+            rate = Some(*at);
+            slots = Some((*map_slots, *reduce_slots, *container_slots));
         }
         Reason::Endowment
         | Reason::TopUp
         | Reason::Adjustment
         | Reason::Closing
         | Reason::Transfer
-        | Reason::Allowance => (None, None),
-    };
+        | Reason::Allowance => {}
+    }
     let other_queue = match (&entry.debit, &entry.credit) {
         (LedgerAccount::Queue(_), LedgerAccount::Queue(to)) => Some(to.as_str()),
         _ => None,
@@ -234,8 +280,9 @@ fn record_ledger_entry(transaction: &Transaction<'_>, entry: &LedgerEntry) -> ru
     transaction
         .prepare_cached(
             "INSERT INTO ledger (number, tick, wall_ms, queue, reason, rate, rate_units, map_slots, reduce_slots,
-                 container_slots, amount, amount_units, debit, credit, other_queue, made_by, note)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)",
+                 container_slots, amount, amount_units, debit, credit, other_queue, made_by, note, interval_ms,
+                 map_slot_ms, reduce_slot_ms, container_slot_ms)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21)",
         )?
         .execute(params![
             entry.number.cast_signed(),
@@ -255,6 +302,10 @@ fn record_ledger_entry(transaction: &Transaction<'_>, entry: &LedgerEntry) -> ru
             other_queue,
             given(&entry.by),
             given(&entry.note),
+            interval_ms,
+            slot_ms.map(|slot_ms| slot_ms.map.cast_signed()),
+            slot_ms.map(|slot_ms| slot_ms.reduce.cast_signed()),
+            slot_ms.map(|slot_ms| slot_ms.container.cast_signed()),
         ])
         .map(drop)
 }
@@ -275,7 +326,7 @@ fn reason(reason: &Reason) -> &'static str {
     match reason {
         Reason::Endowment => "endowment",
         Reason::TopUp => "top_up",
-        Reason::Charge { .. } => "charge",
+        Reason::Charge { .. } | Reason::SampledCharge { .. } => "charge",
         Reason::Adjustment => "adjustment",
         Reason::Closing => "closing",
         Reason::Transfer => "transfer",
@@ -289,5 +340,6 @@ fn consumer(consumer: Consumer) -> &'static str {
         Consumer::Job => "job",
         Consumer::Upload => "upload",
         Consumer::Application => "application",
+        Consumer::Secret => "secret",
     }
 }

@@ -1,7 +1,7 @@
 //! Prices and spending in spans.
 
 use super::*;
-use crate::store::schema::open_for_writing;
+use crate::store::database::open_for_writing;
 
 struct Scratch {
     database: Connection,
@@ -22,7 +22,7 @@ fn units(credits: i64) -> String {
 fn with_ticks(ticks: &[(i64, i64)]) -> Scratch {
     let scratch = scratch();
     for (number, (wall_ms, price)) in (1_i64..).zip(ticks) {
-        let sql = "INSERT INTO tick VALUES (?1, ?2, 'x', ?3, 0, '0.0', '0', '0.0', '0')";
+        let sql = "INSERT INTO tick VALUES (?1, ?2, 'x', ?3, 0, '0.0', '0', '0.0', '0', NULL)";
         scratch.database.execute(sql, rusqlite::params![number, wall_ms, units(*price)]).unwrap();
     }
     scratch

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::store::schema::open_for_writing;
+use crate::store::database::open_for_writing;
 
 /// Day 20000 since the epoch.
 const DAY_0_MS: i64 = 20_000 * DAY_MS;
@@ -25,16 +25,18 @@ fn scratch() -> Scratch {
 fn insert(database: &Connection, number: i64, wall_ms: i64, (_, queue, kind, units): Movement) {
     let (queue, amount) = (format!("q{queue}"), Credits::from_units(units));
     let own = format!("queue:{queue}");
-    let (reason, rate, slots, debit, credit) = match kind {
-        0 => ("top_up", None, None, "issued".to_owned(), own),
-        1 => ("top_up", None, None, own, "issued".to_owned()),
-        2 => ("closing", None, None, own, "issued".to_owned()),
-        kind => ("charge", Some(i128::from(kind) * SCALE), Some(2), own, "revenue".to_owned()),
+    let (reason, rate, slots, slot_ms, debit, credit) = match kind {
+        0 => ("top_up", None, None, None, "issued".to_owned(), own),
+        1 => ("top_up", None, None, None, own, "issued".to_owned()),
+        2 => ("closing", None, None, None, own, "issued".to_owned()),
+        // Of before charges went by time.
+        3 | 4 => ("charge", Some(i128::from(kind) * SCALE), Some(2), None, own, "revenue".to_owned()),
+        kind => ("charge", Some(i128::from(kind) * SCALE), None, Some(7_000), own, "revenue".to_owned()),
     };
     let sql =
         "INSERT INTO ledger (number, tick, wall_ms, queue, reason, rate, rate_units, map_slots, reduce_slots, amount,
-                   amount_units, debit, credit, container_slots)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)";
+                   amount_units, debit, credit, container_slots, map_slot_ms, reduce_slot_ms, container_slot_ms)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?15, ?15 + 5)";
     let rate_text = rate.map(|units| Credits::from_units(units).to_string());
     database
         .execute(
@@ -53,14 +55,15 @@ fn insert(database: &Connection, number: i64, wall_ms: i64, (_, queue, kind, uni
                 units.to_string(),
                 debit,
                 credit,
-                slots.map(|slots| slots + 5)
+                slots.map(|slots| slots + 5),
+                slot_ms
             ],
         )
         .unwrap();
 }
 
 fn tick(database: &Connection, number: i64, wall_ms: i64, ledger_rows: i64) {
-    let sql = "INSERT INTO tick VALUES (?1, ?2, '0.0', '0', ?3, '0.0', '0', '0.0', '0')";
+    let sql = "INSERT INTO tick VALUES (?1, ?2, '0.0', '0', ?3, '0.0', '0', '0.0', '0', NULL)";
     database.execute(sql, [number, wall_ms, ledger_rows]).unwrap();
 }
 
@@ -69,7 +72,9 @@ fn sums(database: &Connection) -> BTreeMap<String, (i64, i64, i128)> {
     let mut sums = BTreeMap::new();
     let sql =
         "SELECT coalesce(day, date(wall_ms / 1000, 'unixepoch')) || reason || debit || credit || queue, movements,
-                   coalesce(map_slots + reduce_slots + 100 * container_slots, 0), amount_units, amount FROM ledger";
+                   coalesce(map_slots + reduce_slots + 100 * container_slots, 0)
+                       + 1000 * coalesce(map_slot_ms + 2 * reduce_slot_ms + 3 * container_slot_ms, 0),
+                   amount_units, amount FROM ledger";
     let mut statement = database.prepare(sql).unwrap();
     let mut rows = statement.query([]).unwrap();
     while let Some(row) = rows.next().unwrap() {
@@ -191,7 +196,7 @@ fn a_day_becomes_one_row_of_each_kind() {
         rows,
         [
             "1 q1 top_up 100 1 - - 2024-10-04",
-            "3 q1 charge 15 2 3.0 4 2024-10-04",
+            "3 q1 charge 15 2 - 4 2024-10-04",
             "5 q2 charge 3 2 - 4 2024-10-04",
             "6 q1 charge 9 1 3.0 2 -",
             "7 q1 charge 9 1 3.0 2 -",

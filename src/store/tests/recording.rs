@@ -5,10 +5,13 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use super::*;
-use crate::engine::{EngineConfig, Fact, PolicyConfig};
+use crate::engine::{EngineConfig, Fact, FairConfig, PolicyConfig};
 use crate::mapreduce::{JobSpec, SplitTable};
-use crate::model::{Credits, Identifier, RunState};
+use crate::model::{Credits, Decimal, Identifier, RunState};
 use crate::scheduler::FifoOptions;
+use crate::scheduler::capacity::{CapacityConfig, WrittenConfig, WrittenQueue};
+use crate::scheduler::constraint::{ConstraintConfig, DeadlineSpec, Due, KeySpread, StatedCost};
+use crate::scheduler::fair::options::FairOptions;
 use crate::sim::what_if::{Play, PlayOptions, Played, RecordedMarket};
 use crate::store::loaded_state::recorded;
 
@@ -96,7 +99,84 @@ fn options(is_market: bool) -> PlayOptions {
     };
     let mut config = EngineConfig::with_defaults(Identifier::from_number(202_611_230_900), policy);
     config.queues = ["ann", "bob"].map(crate::engine::QueueConfig::open).into();
-    PlayOptions { config, with_orders: true }
+    PlayOptions { config, with_orders: true, admits_all: false }
+}
+
+/// Each policy, with one queue.
+fn policies() -> [(&'static str, PolicyConfig); 5] {
+    let queue = WrittenQueue::with_defaults("default", Some(Decimal::whole(100)));
+    let written = WrittenConfig { queues: vec![queue], ..WrittenConfig::default() };
+    let fair = FairConfig {
+        options: FairOptions::default(),
+        allocations: Arc::default(),
+        pool_name_property: "user.name".to_owned(),
+        allows_undeclared_pools: true,
+        preemption_interval_ms: None,
+        only_logs_preemption: false,
+        event_log: None,
+    };
+    let capacity = Arc::new(CapacityConfig::new(&written).unwrap());
+    [
+        ("fifo", PolicyConfig::Fifo(FifoOptions::default())),
+        ("capacity", PolicyConfig::Capacity { config: capacity, is_compatible: false }),
+        ("fair", PolicyConfig::Fair(fair)),
+        ("constraint", PolicyConfig::Constraint(ConstraintConfig::default())),
+        ("dynamic", PolicyConfig::Dynamic { alloc_interval_ms: 5_000, kill_interval_ms: None }),
+    ]
+}
+
+fn play_under(recording: &Recording, policy: &PolicyConfig) -> (Played, Vec<Fact>) {
+    let mut config = EngineConfig::with_defaults(Identifier::from_number(202_611_230_900), policy.clone());
+    config.queues = vec![crate::engine::QueueConfig::open("default")];
+    let mut facts = Vec::new();
+    let options = PlayOptions { config, with_orders: true, admits_all: false };
+    (Play::run_with(recording, options, &mut |new| facts.extend_from_slice(new)), facts)
+}
+
+#[test]
+fn every_policy_plays_the_jobs_of_every_other_under_their_ids() {
+    let job =
+        |user: usize| Drawn { after_ms: 500, user, maps: vec![(0, 900); 4], reduces: vec![(0, 500)], fails: false };
+    for (name, policy) in policies() {
+        let mut first = recording(&[job(0), job(1), job(0)], &[(2, 1, 0), (2, 1, 0)]);
+        for (place, job) in first.jobs.iter_mut().enumerate() {
+            // With gaps, as where others were refused.
+            job.id.number = 3 * i32::try_from(place).unwrap() + 2;
+            let spec = Arc::make_mut(&mut job.spec);
+            if !policy.is_market() {
+                spec.queue = "default".to_owned();
+            }
+            if matches!(policy, PolicyConfig::Constraint(_)) {
+                spec.deadline = Some(hour());
+            }
+        }
+        if !policy.is_market() {
+            first.market = None;
+        }
+        let ids: Vec<JobId> = first.jobs.iter().map(|job| job.id).collect();
+        let (played, facts) = play_under(&first, &policy);
+        assert!(played.jobs.iter().all(|job| job.end.is_some()), "{name}: {:?}", played.jobs);
+        let recorded = read_back(&facts);
+        assert_eq!(recorded.jobs.iter().map(|job| job.id).collect::<Vec<_>>(), ids, "{name}");
+        for (other, policy) in policies() {
+            let (played, _) = play_under(&recorded, &policy);
+            let refused: Vec<_> = played.jobs.iter().filter_map(|job| job.refusal.as_ref()).collect();
+            assert!(refused.is_empty(), "{name} under {other}: {refused:?}");
+            assert!(played.jobs.iter().all(|job| job.end.is_some()), "{name} under {other}: {:?}", played.jobs);
+        }
+    }
+}
+
+fn hour() -> DeadlineSpec {
+    let task = Some(StatedCost::TaskMs(2_000));
+    DeadlineSpec {
+        due: Due::AfterMs(3_600_000),
+        map: task,
+        reduce: task,
+        copy_us_per_mb: None,
+        filter_millionths: None,
+        keys: KeySpread::Uniform,
+    }
 }
 
 fn play(recording: &Recording, is_market: bool) -> (Played, Vec<Fact>) {
@@ -108,7 +188,7 @@ fn play(recording: &Recording, is_market: bool) -> (Played, Vec<Fact>) {
 fn read_back(facts: &[Fact]) -> Recording {
     let database = recorded(facts);
     let loader = Loader::new(&database, Path::new("memory"));
-    load(&loader, &database, RecordedSpan { since_ms: i64::MIN, until_ms: i64::MAX }).unwrap()
+    load(&loader, RecordedSpan { since_ms: i64::MIN, until_ms: i64::MAX }).unwrap()
 }
 
 proptest! {

@@ -29,7 +29,7 @@ fn insert(database: &Connection, number: i32, finish_ms: Option<i64>, tasks: i32
         database.execute(sql, params![job, task, attempt]).unwrap();
     }
     let units = i64::from(number) * 1_000_000_000_001;
-    let sql = "INSERT INTO job_cost VALUES (?1, 1, ?2, 1, ?3, ?4)";
+    let sql = "INSERT INTO job_cost VALUES (?1, 1, ?2, 1, ?3, ?4, ?2 * 1000, 1000)";
     let cost = Credits::from_units(units.into()).to_string();
     database.execute(sql, params![job, number, cost, units.to_string()]).unwrap();
 }
@@ -64,8 +64,10 @@ fn delete_all(database: &mut Connection, retention: Retention, limit_rows: usize
 
 /// What jobs have cost, those deleted and those not, by the queue that paid: slots of both kinds, units.
 fn costs(database: &Connection) -> BTreeMap<String, (i64, i64, i128)> {
-    let sql = "SELECT user, map_slots, reduce_slots, cost_units, cost FROM job_cost JOIN job USING (job)
-               UNION ALL SELECT queue, map_slots, reduce_slots, cost_units, cost FROM deleted_job_cost";
+    let sql = "SELECT user, map_slots + map_slot_ms, reduce_slots + reduce_slot_ms, cost_units, cost
+               FROM job_cost JOIN job USING (job)
+               UNION ALL SELECT queue, map_slots + map_slot_ms, reduce_slots + reduce_slot_ms, cost_units, cost
+               FROM deleted_job_cost";
     let mut sums: BTreeMap<String, (i64, i64, i128)> = BTreeMap::new();
     let mut statement = database.prepare(sql).unwrap();
     let mut rows = statement.query([]).unwrap();
@@ -118,7 +120,7 @@ fn a_limit_in_days_is_one_of_whole_days() {
     delete_all(&mut database, retention(100, 2, 0), 1000);
     assert_eq!(numbers(&database), [2, 3]);
     // A tick is a clock as well.
-    let tick = "INSERT INTO tick VALUES (1, ?1, '0.0', '0', 0, '0.0', '0', '0.0', '0')";
+    let tick = "INSERT INTO tick VALUES (1, ?1, '0.0', '0', 0, '0.0', '0', '0.0', '0', NULL)";
     database.execute(tick, [NOW_MS + DAY_MS]).unwrap();
     delete_all(&mut database, retention(100, 2, 0), 1000);
     assert_eq!(numbers(&database), [3]);

@@ -1,7 +1,7 @@
 //! Statements: balances after each row, pages, sums of days.
 
 use super::*;
-use crate::store::schema::open_for_writing;
+use crate::store::database::open_for_writing;
 
 const DAY_MS: i64 = 86_400_000;
 

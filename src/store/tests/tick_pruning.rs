@@ -1,7 +1,7 @@
 //! Which ticks stay.
 
 use super::*;
-use crate::store::schema::open_for_writing;
+use crate::store::database::open_for_writing;
 
 const START_MS: i64 = 20_000 * DAY_MS;
 
@@ -9,7 +9,7 @@ fn thinned(times_ms: &[i64], limit_rows: usize) -> Vec<i64> {
     let folder = tempfile::tempdir().unwrap();
     let mut database = open_for_writing(&folder.path().join("state.db")).unwrap();
     for (number, at_ms) in (1_i64..).zip(times_ms) {
-        let sql = "INSERT INTO tick VALUES (?1, ?2, '0.0', '0', 0, '0.0', '0', '0.0', '0')";
+        let sql = "INSERT INTO tick VALUES (?1, ?2, '0.0', '0', 0, '0.0', '0', '0.0', '0', NULL)";
         database.execute(sql, [number, START_MS + at_ms]).unwrap();
     }
     let mut steps = 0;

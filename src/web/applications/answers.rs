@@ -1,6 +1,8 @@
 //! Answers of the engine as responses.
 
-use axum::body::Body;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use axum::body::{Body, Bytes};
 use axum::http::header::LOCATION;
 use axum::http::{HeaderValue, Method, Response, StatusCode};
 use serde::Serialize;
@@ -47,8 +49,8 @@ struct AppListJson {
 }
 
 #[derive(Serialize)]
-struct AppJson {
-    app: Box<ApplicationReport>,
+struct AppJson<'a> {
+    app: &'a ApplicationReport,
 }
 
 #[derive(Serialize)]
@@ -88,6 +90,25 @@ struct InfoJson {
     cluster_info: Box<ClusterInfo>,
 }
 
+/// The report whose text was made last: all who waited for a version get the same text.
+#[derive(Debug, Default)]
+pub(super) struct LastReport(Mutex<Option<(Arc<ApplicationReport>, Bytes)>>);
+
+// === impl LastReport ===
+
+impl LastReport {
+    fn text_of(&self, app: &Arc<ApplicationReport>) -> Bytes {
+        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((report, text)) = last.as_ref().filter(|(report, _)| Arc::ptr_eq(report, app)) {
+            debug_assert_eq!(report.version, app.version, "a report that is shared does not change");
+            return text.clone();
+        }
+        let text = Bytes::from(json(&AppJson { app }));
+        *last = Some((app.clone(), text.clone()));
+        text
+    }
+}
+
 /// The response for an answer. `log` is what was asked of a log.
 ///
 /// # Errors
@@ -96,6 +117,7 @@ pub(super) fn render(
     answer: ApplicationAnswer,
     method: &Method,
     log: Option<(LogPart, ContainerId)>,
+    reports: &LastReport,
 ) -> Result<Response<Body>, Problem> {
     let ok = |body: String| fresh(StatusCode::OK, JSON, body);
     let status_if = |accepted: bool| if accepted { StatusCode::ACCEPTED } else { StatusCode::OK };
@@ -116,7 +138,7 @@ pub(super) fn render(
         ApplicationAnswer::Applications { applications, next, .. } => {
             ok(json(&AppsJson { apps: AppListJson { app: applications }, next }))
         }
-        ApplicationAnswer::Application(app) => ok(json(&AppJson { app })),
+        ApplicationAnswer::Application(app) => fresh(StatusCode::OK, JSON, reports.text_of(&app)),
         ApplicationAnswer::State { state, is_ending } => {
             let status = status_if(is_ending && *method == Method::PUT);
             fresh(status, JSON, json(&StateJson { state }))

@@ -1,13 +1,20 @@
 //! The bytes of a body: JSON by its header, within a size and a time.
 
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::{Body, HttpBody};
 use axum::http::HeaderMap;
 use axum::http::header::CONTENT_TYPE;
+use axum::http::request::Parts;
+use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-use super::super::body_pieces::{PIECE_TIMEOUT, next_piece};
+use crate::engine::ApplicationCaller;
+use crate::http::{FairBudget, Held, OverBudget, Peer, RequestPlace};
+
+use super::super::body_pieces::{PIECE_TIMEOUT, PieceError, next_piece_of_request};
 use super::problem::Problem;
 use super::problem_name::ProblemName;
 
@@ -31,34 +38,83 @@ pub(super) fn check_content_type(headers: &HeaderMap) -> Result<(), Problem> {
     Err(Problem::new(ProblemName::UnsupportedMediaType, "expected Content-Type: application/json, in UTF-8"))
 }
 
-/// Reads a body to its end.
-///
-/// # Errors
-/// `body-too-large`, `body-timed-out`, or `invalid-request` if it is cut off.
-pub(super) async fn read_bytes(body: &mut Body) -> Result<Vec<u8>, Problem> {
-    let too_large = || {
-        let detail = format!("expected a body of at most {MAX_BODY_BYTES} bytes");
-        Problem::new(ProblemName::BodyTooLarge, detail)
-    };
-    if body.size_hint().lower() > MAX_BODY_BYTES as u64 {
-        return Err(too_large());
+/// A body that is not read yet.
+pub(super) struct UnreadBody<'a> {
+    body: &'a mut Body,
+    place: Option<&'a RequestPlace>,
+    held: Held,
+    is_cut: oneshot::Receiver<()>,
+}
+
+// === impl UnreadBody ===
+
+impl<'a> UnreadBody<'a> {
+    /// The body of a request of that caller, whose bytes count in `bodies` until it is read and judged.
+    pub(super) fn of(
+        head: &'a Parts,
+        body: &'a mut Body,
+        bodies: &Arc<FairBudget>,
+        caller: &ApplicationCaller,
+    ) -> Self {
+        let user = match caller {
+            ApplicationCaller::User { caller, .. } => caller.user.to_string(),
+            ApplicationCaller::Application { application, .. } => application.to_string(),
+        };
+        let peer = head.extensions.get::<Peer>().copied();
+        let (held, is_cut) = bodies.begin(peer.unwrap_or_else(|| IpAddr::from(Ipv4Addr::LOCALHOST).into()), &user);
+        Self { body, place: head.extensions.get(), held, is_cut }
     }
-    let mut bytes = Vec::new();
-    let read = timeout(BODY_TIMEOUT, async {
-        loop {
-            match timeout(PIECE_TIMEOUT, next_piece(body)).await {
-                Err(_) => return Err(timed_out(PIECE_TIMEOUT, "no byte of the body came")),
-                Ok(Err(error)) => {
-                    return Err(Problem::new(ProblemName::InvalidRequest, format!("the body is cut off: {error}")));
-                }
-                Ok(Ok(None)) => return Ok(()),
-                Ok(Ok(Some(piece))) if bytes.len() + piece.len() > MAX_BODY_BYTES => return Err(too_large()),
-                Ok(Ok(Some(piece))) => bytes.extend_from_slice(&piece),
-            }
+
+    /// Whether there is none.
+    pub(super) fn is_empty(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    /// Reads it to its end.
+    ///
+    /// # Errors
+    /// `body-too-large`, `too-many`, `body-timed-out`, or `invalid-request` if it is cut off.
+    pub(super) async fn read(self) -> Result<Vec<u8>, Problem> {
+        let too_large = || {
+            let detail = format!("expected a body of at most {MAX_BODY_BYTES} bytes");
+            Problem::new(ProblemName::BodyTooLarge, detail)
+        };
+        let Self { body, place, held, mut is_cut } = self;
+        if body.size_hint().lower() > MAX_BODY_BYTES as u64 {
+            return Err(too_large());
         }
-    });
-    read.await.unwrap_or_else(|_| Err(timed_out(BODY_TIMEOUT, "the body was not complete")))?;
-    Ok(bytes)
+        let mut bytes = Vec::new();
+        let read = timeout(BODY_TIMEOUT, async {
+            loop {
+                let piece = tokio::select! {
+                    biased;
+                    Ok(()) = &mut is_cut => return Err(gave_way(OverBudget::GaveWay)),
+                    piece = next_piece_of_request(body, place) => piece,
+                };
+                match piece {
+                    Err(PieceError::TimedOut) => return Err(timed_out(PIECE_TIMEOUT, "no byte of the body came")),
+                    Err(PieceError::GaveWay) => return Err(gave_way(OverBudget::GaveWay)),
+                    Err(PieceError::CutOff(error)) => {
+                        let detail = format!("the body is cut off: {error}");
+                        return Err(Problem::new(ProblemName::InvalidRequest, detail));
+                    }
+                    Ok(None) => return Ok(()),
+                    Ok(Some(piece)) if bytes.len() + piece.len() > MAX_BODY_BYTES => return Err(too_large()),
+                    Ok(Some(piece)) => {
+                        held.grow(piece.len() as u64).map_err(gave_way)?;
+                        bytes.extend_from_slice(&piece);
+                    }
+                }
+            }
+        });
+        read.await.unwrap_or_else(|_| Err(timed_out(BODY_TIMEOUT, "the body was not complete")))?;
+        Ok(bytes)
+    }
+}
+
+fn gave_way(over: OverBudget) -> Problem {
+    let detail = format!("bytes of bodies on their way are limited: {over}; send it again when others are through");
+    Problem::new(ProblemName::TooMany, detail)
 }
 
 fn timed_out(time: Duration, what: &str) -> Problem {

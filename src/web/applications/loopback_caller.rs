@@ -10,7 +10,7 @@ use crate::engine::{ApplicationCaller, Caller};
 use crate::http::ConnectionEnds;
 use crate::socket_owner::uid_of_socket;
 
-use super::super::same_site::is_from_own_page;
+use super::super::same_site::{THROUGH_PROXY, came_through_proxy, is_from_own_page};
 use super::body_bytes::check_content_type;
 use super::owner::ApplicationOwner;
 use super::problem::Problem;
@@ -42,6 +42,9 @@ pub(super) async fn loopback_caller<O: ApplicationOwner>(
             "there is no key file, so requests are taken only from a loopback address and for a loopback host name",
         ));
     };
+    if came_through_proxy(&head.headers) {
+        return Err(Problem::new(ProblemName::Forbidden, THROUGH_PROXY));
+    }
     let changes = !matches!(head.method, Method::GET | Method::HEAD);
     if changes {
         check_content_type(&head.headers)?;

@@ -24,5 +24,5 @@ mod verified;
 #[cfg(test)]
 mod tests;
 
-pub use owner::{ApplicationAccess, ApplicationOwner, ApplicationReply};
+pub use owner::{ApplicationAccess, ApplicationOwner, ApplicationReply, NewsWait};
 pub(super) use routes::{refuse_names_by_problems, routes};

@@ -2,15 +2,26 @@
 
 use std::sync::Arc;
 
+use tokio::sync::oneshot;
+
 use crate::engine::{ApplicationAnswer, ApplicationRefusal, ApplicationRequest};
 use crate::market::Acl;
 
 use super::super::owner_gone::OwnerGone;
 
+/// How long a request may wait for news.
+#[derive(Debug, Default)]
+pub struct NewsWait {
+    /// Milliseconds.
+    pub ms: u64,
+    /// Done when it must be answered with what there is.
+    pub cut: Option<oneshot::Receiver<()>>,
+}
+
 /// The way to the owner of applications. Without methods of its own there are none.
 pub trait ApplicationOwner: Send + Sync + 'static {
     /// Passes a request to the engine. Completes when everything that the answer shows is durable; where there is nothing to
-    /// say yet, when there is, or after `wait_ms`. Dropping it ends the wait. Never answers that a request waits.
+    /// say yet, when there is, or after the `wait`. Dropping it ends the wait. Never answers that a request waits.
     ///
     /// # Errors
     ///
@@ -18,7 +29,7 @@ pub trait ApplicationOwner: Send + Sync + 'static {
     fn application(
         &self,
         _request: ApplicationRequest,
-        _wait_ms: u64,
+        _wait: NewsWait,
     ) -> impl Future<Output = Result<ApplicationReply, OwnerGone>> + Send {
         std::future::ready(Err(OwnerGone))
     }

@@ -5,7 +5,7 @@ use serde::de::value::StrDeserializer;
 use serde::de::{DeserializeOwned, IntoDeserializer};
 
 use crate::api::applications::{ApplicationState, ContainerState};
-use crate::engine::{ApplicationFilter, ApplicationQuestion, ContainerFilter};
+use crate::engine::{ApplicationFilter, ApplicationQuestion, ContainerFilter, RowPage};
 use crate::model::{ApplicationId, ApplicationSecret, ContainerId};
 
 use super::address::Address;
@@ -83,7 +83,15 @@ pub(super) fn read_question(
             if asked.wait_ms > 0 && version.is_none() {
                 query.refuse("version", "the parameter is missing: wait-ms waits until it differs");
             }
-            ApplicationQuestion::Show { application: parts.application()?, known_version: version }
+            let rows = row_page(&mut query);
+            if rows.is_some() && version.is_some() {
+                query.refuse("rows", "expected without version: who waits gets the first rows");
+            }
+            let application = parts.application()?;
+            match rows {
+                Some(rows) => ApplicationQuestion::ShowRows { application, rows },
+                None => ApplicationQuestion::Show { application, known_version: version },
+            }
         }
         Address::Register => ApplicationQuestion::Register {
             application: parts.application()?,
@@ -120,6 +128,14 @@ pub(super) fn read_question(
     Ok(asked)
 }
 
+/// Which rows of what it asks for a report is to have; none: no word of it.
+fn row_page(query: &mut QueryParameters) -> Option<RowPage> {
+    let most = query.whole("rows", 0..=MAX_LIMIT);
+    let after = query.whole("rows-after", 0..=u64::from(u32::MAX));
+    (most.is_some() || after.is_some())
+        .then(|| RowPage { after: after.unwrap_or_default(), most: most.unwrap_or(RowPage::FIRST.most) })
+}
+
 fn application_filter(query: &mut QueryParameters) -> ApplicationFilter {
     ApplicationFilter {
         states: query.list("states", "states of applications with commas", read_state::<ApplicationState>),
@@ -127,6 +143,7 @@ fn application_filter(query: &mut QueryParameters) -> ApplicationFilter {
         user: query.take("user"),
         queue: query.take("queue"),
         limit: query.whole("limit", 1..=MAX_LIMIT).unwrap_or(DEFAULT_LIMIT),
+        rows: query.whole("rows", 0..=MAX_LIMIT).unwrap_or_default(),
         after: query.parsed::<ApplicationId>("after", "the id of an application", |text| text.parse().ok()),
     }
 }

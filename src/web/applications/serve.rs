@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::body::{Body, HttpBody};
+use axum::body::Body;
 use axum::extract::Request;
 use axum::http::request::Parts;
 use axum::http::{Method, Response};
@@ -12,22 +12,26 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
 use crate::engine::{ApplicationQuestion, ApplicationRequest};
+use crate::http::{FairBudget, RequestPlace};
 use crate::model::{ApplicationSecret, hex};
 
 use super::super::body_pieces::discard;
 use super::super::state::{ANSWER_TIMEOUT, WebState};
 use super::address::Address;
-use super::answers::render;
-use super::body_bytes::{check_content_type, read_bytes};
+use super::answers::{LastReport, render};
+use super::body_bytes::{UnreadBody, check_content_type};
 use super::caller::find_caller;
-use super::owner::ApplicationOwner;
+use super::owner::{ApplicationOwner, NewsWait};
 use super::path_parts::PathParts;
 use super::problem::Problem;
 use super::problem_name::ProblemName;
 use super::query_parameters::QueryParameters;
 use super::questions::{Asked, ReadBody, read_question};
 use super::signed_caller::signature_refused;
-use super::verified::{SignedBody, Verified};
+use super::verified::SignedBody;
+
+/// Bytes of bodies on their way, of all and of one user: one of each has room for two of the longest.
+const BODY_BYTES: (u64, u64) = (64 << 20, 16 << 20);
 
 /// What all these addresses share.
 #[derive(Debug)]
@@ -35,6 +39,9 @@ pub(super) struct Applications<O> {
     web: Arc<WebState<O>>,
     /// A place for each request that may wait for something to say: half of the connections, so that others find room.
     waits: Semaphore,
+    /// Bytes of bodies that are not whole yet.
+    bodies: Arc<FairBudget>,
+    reports: LastReport,
 }
 
 // === impl Applications ===
@@ -42,7 +49,8 @@ pub(super) struct Applications<O> {
 impl<O: ApplicationOwner> Applications<O> {
     pub(super) fn new(web: Arc<WebState<O>>) -> Self {
         let waits = Semaphore::new(web.limits.connections / 2);
-        Self { web, waits }
+        let bodies = FairBudget::new(BODY_BYTES.0, BODY_BYTES.1);
+        Self { web, waits, bodies, reports: LastReport::default() }
     }
 
     /// Answers a request to an address.
@@ -72,7 +80,8 @@ impl<O: ApplicationOwner> Applications<O> {
         let access = self.web.owner.application_access().await;
         let verified =
             find_caller(&self.web.owner, access, head, &mut query, address, parts.application_asked()).await?;
-        let body = read_signed_body(head, body, address.has_body(method), &verified).await?;
+        let unread = UnreadBody::of(head, body, &self.bodies, &verified.caller);
+        let body = read_signed_body(head, unread, address.has_body(method), &verified.body).await?;
         let Asked { question, wait_ms, log } = read_question(address, method, parts, query, &body, new_secret()?)?;
         let log = log.zip(match &question {
             ApplicationQuestion::Logs(container) => Some(*container),
@@ -80,16 +89,18 @@ impl<O: ApplicationOwner> Applications<O> {
         });
         let place = self.wait_place(wait_ms);
         let wait_ms = if place.is_some() { wait_ms } else { 0 };
+        let begun = head.extensions.get::<RequestPlace>().filter(|_| wait_ms > 0).map(RequestPlace::begin_wait);
+        let (waiting, cut) = begun.unzip();
+        let wait = NewsWait { ms: wait_ms, cut };
         let request = ApplicationRequest::Asked { caller: verified.caller, question: Box::new(question) };
         let answered =
-            timeout(ANSWER_TIMEOUT + Duration::from_millis(wait_ms), self.web.owner.application(request, wait_ms))
-                .await;
-        drop(place);
+            timeout(ANSWER_TIMEOUT + Duration::from_millis(wait_ms), self.web.owner.application(request, wait)).await;
+        drop((place, waiting));
         let late = |_| {
             let detail = "no answer in time; the request may have been performed, or may still be";
             Problem::new(ProblemName::Unavailable, detail)
         };
-        render(*answered.map_err(late)???, method, log)
+        render(*answered.map_err(late)???, method, log, &self.reports)
     }
 
     /// A place to wait in; none if the request need not wait, or all are taken.
@@ -104,24 +115,24 @@ impl<O: ApplicationOwner> Applications<O> {
 /// The body, which has to be the one that was signed.
 async fn read_signed_body(
     head: &Parts,
-    body: &mut Body,
+    unread: UnreadBody<'_>,
     is_expected: bool,
-    verified: &Verified,
+    signed: &SignedBody,
 ) -> Result<ReadBody, Problem> {
-    let is_without_digest = verified.body == SignedBody::Digest(None);
+    let is_without_digest = *signed == SignedBody::Digest(None);
     let bytes = if is_expected {
         if is_without_digest {
             return Err(signature_refused());
         }
         check_content_type(&head.headers)?;
-        read_bytes(body).await?
-    } else if body.is_end_stream() {
+        unread.read().await?
+    } else if unread.is_empty() {
         Vec::new()
     } else {
         return Err(Problem::new(ProblemName::InvalidRequest, "expected no body here"));
     };
     let digest: [u8; 32] = Sha256::digest(&bytes).into();
-    match &verified.body {
+    match signed {
         SignedBody::Digest(Some(signed)) if *signed != hex(&digest) => Err(signature_refused()),
         _ => Ok(ReadBody { bytes, digest }),
     }

@@ -6,12 +6,12 @@ use axum::http::request::Parts;
 use axum::http::{Method, Uri};
 
 use crate::engine::{ApplicationAnswer, ApplicationCaller, ApplicationRequest, Caller, SignedTime};
-use crate::market::{Acl, Key, Role, signature};
+use crate::market::{Acl, Key, Role, SignedTextId, signature};
 use crate::model::ApplicationId;
 
 use super::super::signer::{find_signer, signature_in};
 use super::answers::unexpected;
-use super::owner::ApplicationOwner;
+use super::owner::{ApplicationOwner, NewsWait};
 use super::problem::Problem;
 use super::problem_name::ProblemName;
 use super::query_parameters::QueryParameters;
@@ -28,13 +28,14 @@ pub(super) async fn signed_caller(
 ) -> Result<Verified, Problem> {
     let user = parameters.take(signer_parameter(parameters));
     let acl = std::future::ready(acl);
-    let signer = find_signer(acl, user.as_deref(), &signed_text(&head.method, &head.uri), &head.headers).await;
+    let text = signed_text(&head.method, &head.uri);
+    let signer = find_signer(acl, user.as_deref(), &text, &head.headers).await;
     let signer = signer.ok_or_else(signature_refused)?;
     let (timestamp_ms, body) = take_stamp(parameters);
     let caller = ApplicationCaller::User {
         caller: Caller::named(signer.user),
         is_administrator: signer.role == Role::Admin,
-        signed: Some(SignedTime { key_id: signer.key_id, timestamp_ms }),
+        signed: Some(SignedTime { key_id: signer.key_id, timestamp_ms, text: SignedTextId::of(&text) }),
     };
     Ok(Verified { caller, body })
 }
@@ -74,7 +75,8 @@ pub(super) async fn application_caller<O: ApplicationOwner>(
     }
     parameters.take(signer_parameter(parameters));
     let (timestamp_ms, body) = take_stamp(parameters);
-    Ok(Verified { caller: ApplicationCaller::Application { application: signer, timestamp_ms }, body })
+    let text = SignedTextId::of(&text);
+    Ok(Verified { caller: ApplicationCaller::Application { application: signer, timestamp_ms, text }, body })
 }
 
 /// Takes timestamp and digest; what is wrong with them is refused with the other parameters.
@@ -93,7 +95,7 @@ fn signed_text(method: &Method, target: &Uri) -> String {
 
 async fn secret_of<O: ApplicationOwner>(owner: &O, application: ApplicationId) -> Result<Option<Key>, Problem> {
     let request = ApplicationRequest::Secret(application);
-    match *owner.application(request, 0).await?? {
+    match *owner.application(request, NewsWait::default()).await?? {
         ApplicationAnswer::Secret(secret) => Ok(secret.map(|secret| Key::new(&secret.to_hex()))),
         _ => Err(unexpected()),
     }

@@ -1,5 +1,6 @@
 //! Unpacks an archive into a folder, which nothing of it leaves: no entry leads out, no link points out, none is written through.
 
+use std::cell::Cell;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -38,8 +39,20 @@ pub enum ArchiveFormat {
     TarGz,
 }
 
+/// Most entries of an archive, and bytes of what they become: a small archive may hold a disk's worth of zeros.
+const MAX_ENTRIES: u64 = 500_000;
+const MAX_UNPACKED_BYTES: u64 = 64 << 30;
+
+/// What may still be unpacked.
+#[derive(Debug)]
+struct Left {
+    entries: Cell<u64>,
+    bytes: Cell<u64>,
+}
+
 /// An archive being unpacked.
 struct Unpacking<'a> {
+    left: Left,
     folder: &'a FolderHandle,
     should_stop: &'a dyn Fn() -> bool,
 }
@@ -65,7 +78,18 @@ pub fn unpack(
     folder: &FolderHandle,
     should_stop: &dyn Fn() -> bool,
 ) -> Result<(), ResourceFault> {
-    let unpacking = Unpacking { folder, should_stop };
+    let left = Left { entries: Cell::new(MAX_ENTRIES), bytes: Cell::new(MAX_UNPACKED_BYTES) };
+    unpack_within(left, format, packed, folder, should_stop)
+}
+
+fn unpack_within(
+    left: Left,
+    format: ArchiveFormat,
+    packed: File,
+    folder: &FolderHandle,
+    should_stop: &dyn Fn() -> bool,
+) -> Result<(), ResourceFault> {
+    let unpacking = Unpacking { left, folder, should_stop };
     match format {
         ArchiveFormat::Zip => unpacking.zip(packed),
         ArchiveFormat::Tar => unpacking.tar(io::BufReader::with_capacity(PIECE_BYTES, packed)),
@@ -95,12 +119,35 @@ fn stays_inside(target: &Path, depth: usize) -> bool {
     up <= depth && parts.skip(up).all(|part| matches!(part, Component::Normal(_)))
 }
 
+// === impl Left ===
+
+impl Left {
+    fn take_entry(&self) -> Result<(), ResourceFault> {
+        take(&self.entries, 1, || format!("it has more than {MAX_ENTRIES} entries"))
+    }
+
+    fn take_bytes(&self, bytes: usize) -> Result<(), ResourceFault> {
+        take(&self.bytes, bytes as u64, || format!("it holds more than {MAX_UNPACKED_BYTES} bytes"))
+    }
+}
+
+fn take(left: &Cell<u64>, count: u64, why: impl Fn() -> String) -> Result<(), ResourceFault> {
+    left.set(left.get().checked_sub(count).ok_or_else(|| ResourceFault::Archive(why()))?);
+    Ok(())
+}
+
 // === impl Unpacking ===
 
 impl Unpacking<'_> {
+    /// One more entry, unless it is beyond the bound or the container is to end.
+    fn next_entry(&self) -> Result<(), ResourceFault> {
+        if (self.should_stop)() { Err(ResourceFault::Stopped) } else { self.left.take_entry() }
+    }
+
     fn zip(&self, packed: File) -> Result<(), ResourceFault> {
         let mut archive = ZipArchive::new(packed).map_err(damaged)?;
         for at in 0..archive.len() {
+            self.next_entry()?;
             let mut entry = archive.by_index(at).map_err(damaged)?;
             let path = PathBuf::from(&*entry.name().map_err(damaged)?);
             if entry.is_dir() {
@@ -120,6 +167,7 @@ impl Unpacking<'_> {
     fn tar(&self, packed: impl Read) -> Result<(), ResourceFault> {
         let mut archive = tar::Archive::new(packed);
         for entry in archive.entries().map_err(damaged)? {
+            self.next_entry()?;
             let mut entry = entry.map_err(damaged)?;
             let path = entry.path().map_err(damaged)?.into_owned();
             let target = entry.link_name().map_err(damaged)?.map(std::borrow::Cow::into_owned);
@@ -167,6 +215,7 @@ impl Unpacking<'_> {
             if bytes == 0 {
                 return Ok(());
             }
+            self.left.take_bytes(bytes)?;
             file.write_all(&piece[..bytes]).map_err(|source| self.written_badly(path, source))?;
         }
     }

@@ -8,6 +8,7 @@ use rustix::fs::{Mode, OFlags};
 
 use crate::model::{Capability, ContainerId};
 use crate::supervisor::command::CommandGroup;
+use crate::supervisor::process_tree::TreeUse;
 
 /// Where the system has them.
 pub const MOUNT: &str = "/sys/fs/cgroup";
@@ -89,6 +90,12 @@ fn make_folder(path: &Path) -> Result<(), NoGroups> {
     }
 }
 
+/// The number in the line of that name.
+fn field(text: &str, name: &str) -> Option<u64> {
+    let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+    value?.trim().parse().ok()
+}
+
 /// The groups that this process is in, as `/proc/self/cgroup` says it (cgroups(7)).
 pub fn memberships_of_process() -> String {
     fs::read_to_string("/proc/self/cgroup").unwrap_or_default()
@@ -144,6 +151,14 @@ impl ControlGroups {
         }
     }
 
+    /// What a container uses now; none where the kernel does not say.
+    pub fn use_of(&self, id: ContainerId) -> Option<TreeUse> {
+        let folder = self.folder.join(id.to_string());
+        let resident_bytes = fs::read_to_string(folder.join("memory.current")).ok()?.trim().parse().ok()?;
+        let stat = fs::read_to_string(folder.join("cpu.stat")).ok()?;
+        Some(TreeUse { resident_bytes, cpu_ms: field(&stat, "usage_usec")? / 1000 })
+    }
+
     /// Makes the group of a container.
     ///
     /// # Errors
@@ -175,10 +190,6 @@ impl ContainerGroup {
     /// What it has counted so far.
     pub fn counts(&self) -> GroupCounts {
         let text = |name: &str| fs::read_to_string(self.folder.join(name)).unwrap_or_default();
-        let field = |text: &str, name: &str| -> Option<u64> {
-            let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
-            value?.trim().parse().ok()
-        };
         GroupCounts {
             peak_bytes: text("memory.peak").trim().parse().ok(),
             cpu_ms: field(&text("cpu.stat"), "usage_usec").map(|us| us / 1000),
@@ -189,7 +200,9 @@ impl ContainerGroup {
 
 impl Drop for ContainerGroup {
     fn drop(&mut self) {
-        // Nothing is left of its container. One that the kernel still holds goes at the next start.
+        // The command has ended: what has fled from its process group goes with the group. One that the kernel still holds goes at the
+        // next start; kernels before 5.14 have no such file.
+        let _ = write(&self.folder.join("cgroup.kill"), "1");
         let _ = fs::remove_dir(&self.folder);
     }
 }
@@ -233,6 +246,8 @@ mod tests {
         fs::write(folder.join("memory.peak"), "1048577\n").unwrap();
         fs::write(folder.join("cpu.stat"), "usage_usec 2500\nuser_usec 1\n").unwrap();
         fs::write(folder.join("memory.events"), "oom 3\noom_kill 2\noom_group_kill 1\n").unwrap();
+        fs::write(folder.join("memory.current"), "524288\n").unwrap();
+        assert_eq!(groups.use_of(id), Some(TreeUse { resident_bytes: 524_288, cpu_ms: 2 }));
         let counts = GroupCounts { peak_bytes: Some(1_048_577), cpu_ms: Some(2), oom_kills: 2 };
         assert_eq!(made.counts(), counts);
         assert_eq!(made.for_command().procs, folder.join("cgroup.procs"));

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::api::{DeclaredBag, WorkerBeat};
+use crate::api::{BeatContainer, BeatContainerState, DeclaredBag, WorkerBeat};
+use crate::wire::limits::{BEAT_BYTES, shorten};
 
+use super::contexts::LaunchContexts;
 use super::table::ContainerTable;
 
 /// Who beats.
@@ -54,6 +56,27 @@ pub struct Conversation {
     sent_unhealthy: Option<String>,
 }
 
+/// Bytes of all texts about ends in one beat: a beat beyond the daemon's limit would be refused again and again. A control
+/// character of a text takes six in JSON.
+const MAX_TEXT_BYTES: usize = BEAT_BYTES / 16;
+
+fn text_of(container: &mut BeatContainer) -> Option<&mut String> {
+    match &mut container.state {
+        BeatContainerState::Ended(end) => Some(&mut end.diagnostics),
+        BeatContainerState::Launching | BeatContainerState::Running { .. } => None,
+    }
+}
+
+/// Cuts texts about ends where there are so many that a beat would be too long.
+fn with_short_texts(mut containers: Vec<BeatContainer>) -> Vec<BeatContainer> {
+    let mut texts: Vec<&mut String> = containers.iter_mut().filter_map(text_of).collect();
+    let (count, bytes) = (texts.len(), texts.iter().map(|text| text.len()).sum::<usize>());
+    if bytes > MAX_TEXT_BYTES {
+        texts.iter_mut().for_each(|text| shorten(text, MAX_TEXT_BYTES / count.max(1)));
+    }
+    containers
+}
+
 // === impl Conversation ===
 
 impl Conversation {
@@ -72,9 +95,11 @@ impl Conversation {
         &mut self,
         identity: &BeatIdentity,
         table: &ContainerTable,
+        contexts: &LaunchContexts,
         unhealthy: Option<String>,
     ) -> WorkerBeat {
         let is_first = self.number == 0;
+        let since = if is_first { 0 } else { self.answered_change };
         self.number += 1;
         self.sent_change = table.last_change();
         self.sent_unhealthy.clone_from(&unhealthy);
@@ -85,8 +110,12 @@ impl Conversation {
             number: self.number,
             declared: is_first.then_some(identity.declared),
             is_full: is_first,
-            containers: table.to_report(if is_first { 0 } else { self.answered_change }),
+            containers: with_short_texts(table.to_report(since)),
             unhealthy,
+            usage: table.used_since(since),
+            attempt_usage: table.attempts_since(since),
+            keeps_contexts: true,
+            contexts: if is_first { contexts.list() } else { Vec::new() },
         }
     }
 
@@ -115,6 +144,7 @@ mod tests {
     use super::*;
     use crate::api::ContainerEnd;
     use crate::model::{ApplicationId, Capability, ContainerExit};
+    use crate::wire::limits::BEAT_CONTAINERS;
 
     fn identity() -> BeatIdentity {
         let declared = DeclaredBag { capability: Capability::new(8_192, 8), slot: Capability::new(1_024, 1) };
@@ -122,15 +152,35 @@ mod tests {
         BeatIdentity { tracker, incarnation: 7, secret, declared }
     }
 
+    /// After a long silence of the daemon: each end has 4 kB to say.
+    #[test]
+    fn the_ends_of_the_most_containers_of_a_beat_are_one_that_is_taken() {
+        let end = |number: u64| BeatContainer {
+            id: ApplicationId::new(1_700_000_000_000, 1).container(1, number),
+            state: BeatContainerState::Ended(ContainerEnd {
+                exit: ContainerExit(1),
+                diagnostics: "\u{1}".repeat(4 << 10),
+                started_ms: Some(1_700_000_000_000),
+                ended_ms: 1_700_000_000_000,
+                peak_memory_mb: 1_000,
+                cpu_ms: 1_000_000,
+            }),
+        };
+        let containers = with_short_texts((0..BEAT_CONTAINERS as u64).map(end).collect());
+        let bytes = serde_json::to_vec(&containers).unwrap().len();
+        assert!(bytes < BEAT_BYTES, "{bytes}");
+        assert_eq!(with_short_texts(vec![end(1)]), [end(1)]);
+    }
+
     #[test]
     fn the_first_beat_says_all_and_later_ones_what_no_answered_one_has_said() {
-        let (mut table, identity) = (ContainerTable::default(), identity());
+        let (mut table, contexts, identity) = (ContainerTable::default(), LaunchContexts::default(), identity());
         let ids = [1, 2].map(|number| ApplicationId::new(5, 1).container(1, number));
         let control = Arc::new(ContainerControl::new().unwrap());
         table.launch(ids[0], control.clone(), Duration::ZERO);
         let mut conversation = Conversation::default();
         assert_eq!(conversation.news(&table, None), News::Urgent);
-        let first = conversation.next_beat(&identity, &table, None);
+        let first = conversation.next_beat(&identity, &table, &contexts, None);
         assert!(first.is_full && first.declared.is_some() && first.number == 1 && first.containers.len() == 1);
         conversation.on_sent(0);
         assert_eq!(conversation.news(&table, None), News::Nothing);
@@ -138,20 +188,20 @@ mod tests {
         // A change while the first is held.
         table.launch(ids[1], control, Duration::ZERO);
         assert_eq!(conversation.news(&table, None), News::Started);
-        let second = conversation.next_beat(&identity, &table, None);
+        let second = conversation.next_beat(&identity, &table, &contexts, None);
         assert!(!second.is_full && second.declared.is_none() && second.number == 2);
         assert_eq!(second.containers.len(), 2, "the first was not answered yet");
         conversation.on_sent(1);
         assert!(conversation.on_answered(1));
         assert!(!conversation.on_answered(0), "an older answer may be outdated");
         table.apply((ids[0], ContainerEvent::Started { pid: 1, started_ms: 1 }));
-        let third = conversation.next_beat(&identity, &table, None);
+        let third = conversation.next_beat(&identity, &table, &contexts, None);
         assert_eq!(third.containers.iter().map(|container| container.id).collect::<Vec<_>>(), [ids[0]]);
         let (exit, diagnostics) = (ContainerExit::SUCCESS, String::new());
         let end = ContainerEnd { exit, diagnostics, started_ms: None, ended_ms: 2, peak_memory_mb: 0, cpu_ms: 0 };
         table.apply((ids[0], ContainerEvent::Ended(end)));
         assert_eq!(conversation.news(&table, None), News::Urgent, "it makes room");
-        conversation.next_beat(&identity, &table, None);
+        conversation.next_beat(&identity, &table, &contexts, None);
         assert_eq!(conversation.news(&table, None), News::Nothing, "it was said");
     }
 }

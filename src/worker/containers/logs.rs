@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use crate::clock::wall_ms;
-use crate::fs::{FolderHandle, FsError};
+use crate::fs::{FolderHandle, FsError, ListBound};
 use crate::model::{ApplicationId, ContainerId, LogKey};
 use crate::streaming::private_files::FOLDER_MODE;
 
@@ -74,14 +74,33 @@ impl ContainerLogs {
         Ok(key.check_container(id, expires_ms, ticket, now_ms)?)
     }
 
+    /// Bytes of the logs of a container that are here.
+    pub fn bytes_of(&self, id: ContainerId) -> u64 {
+        let Ok(folder) = FolderHandle::open(&self.logs.folder).and_then(|logs| logs.folder(&path_of(id))) else {
+            return 0;
+        };
+        let bytes = |name| folder.stat_of(OsStr::new(name)).ok().flatten().map_or(0, |stat| stat.st_size.max(0));
+        CONTAINER_LOGS.into_iter().map(|name| bytes(name).cast_unsigned()).sum()
+    }
+
+    /// Removes the logs of a container.
+    pub fn remove(&self, id: ContainerId) {
+        let of_application = Path::new(&id.application.to_string()).to_owned();
+        let folder = FolderHandle::open(&self.logs.folder).and_then(|logs| logs.folder(&of_application));
+        let removed = folder.and_then(|folder| folder.remove(OsStr::new(&id.to_string())));
+        if let Err(error) = removed {
+            tracing::warn!("cannot remove the logs of {id}: {error}");
+        }
+    }
+
     /// Removes logs that have not changed for the retention time, but for those of containers that run.
     pub fn remove_old(&self, is_live: &dyn Fn(&str) -> bool) {
         let Ok(logs) = FolderHandle::open(&self.logs.folder) else { return };
-        let names = logs.names().unwrap_or_default();
+        let names = logs.names(ListBound::OWN).unwrap_or_default();
         for name in names.iter().filter(|name| name.to_string_lossy().starts_with(APPLICATION_PREFIX)) {
             let Ok(of_application) = logs.folder(Path::new(name)) else { continue };
             let is_old = |folder: &FolderHandle, name: &OsStr| self.is_old(folder, name);
-            let containers = of_application.names().unwrap_or_default();
+            let containers = of_application.names(ListBound::OWN).unwrap_or_default();
             let kept =
                 containers.iter().filter(|name| name.to_string_lossy().starts_with("container_")).filter(|name| {
                     let is_over = !is_live(&name.to_string_lossy()) && is_old(&of_application, name);

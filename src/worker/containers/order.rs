@@ -5,9 +5,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use tokio::time::Instant;
 
 use crate::api::ContainerLaunch;
 use crate::supervisor::command::CommandGroup;
+
+use super::resource_cache::SharedFiles;
 
 /// A container to run here.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -17,7 +20,7 @@ pub struct ContainerOrder {
     /// A folder of its own that is there, below which everything lies that is made for it, but for its logs.
     pub folder: PathBuf,
     /// The folder of files that containers of its user share; none: each has its own.
-    pub shared_files: Option<PathBuf>,
+    pub shared_files: Option<SharedFiles>,
     /// The worker's environment.
     pub environment: BTreeMap<String, String>,
     /// The worker's `host:web port`.
@@ -43,6 +46,12 @@ impl ContainerOrder {
     /// The file with its application's secret, if it gets one.
     pub fn secret_file(&self) -> PathBuf {
         self.folder.join("secret")
+    }
+
+    /// When its time is over, if it is limited and begins now: with its files.
+    pub fn time_limit_from(&self, now: Instant) -> Option<Instant> {
+        let limit_ms = self.launch.context.time_limit_ms?;
+        now.checked_add(Duration::from_millis(limit_ms))
     }
 
     /// What it may use, bytes.

@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::accounts::LoginUser;
-use crate::fs::{FolderHandle, FsError, remove_below};
+use crate::fs::{FolderHandle, FsError, ListBound, remove_below};
 use crate::model::ContainerId;
 use crate::streaming::private_files::FOLDER_MODE;
 
@@ -141,9 +141,9 @@ impl SharedFolders {
         if folder.owner()? != rustix::process::geteuid().as_raw() {
             return Ok(false);
         }
-        for inner in folder.names()? {
+        for inner in folder.names(ListBound::OWN)? {
             let is_inner = INNER_FOLDERS.iter().any(|known| inner == **known);
-            if !is_inner || !folder.folder(Path::new(&inner))?.names()?.is_empty() {
+            if !is_inner || !folder.folder(Path::new(&inner))?.names(ListBound::OWN)?.is_empty() {
                 return Ok(false);
             }
         }

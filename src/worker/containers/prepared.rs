@@ -11,12 +11,12 @@ use crate::fs::FolderHandle;
 use crate::model::{LaunchContext, LocalResource, OutputPlace};
 use crate::supervisor::command::{CommandSpec, open_null};
 
-use super::control::ContainerControl;
 use super::environment;
 use super::fault::{LaunchFault, ResourceFault};
 use super::item_value::put_in;
 use super::order::ContainerOrder;
 use super::resource_cache::ResourceCache;
+use super::resource_copy::StopCheck;
 use super::resources::{Destination, line_of};
 
 /// Of the folders of a container, for its user alone.
@@ -52,10 +52,9 @@ pub struct Prepared {
 ///
 /// # Errors
 /// [`LaunchFault`]
-pub fn prepare(order: &ContainerOrder, control: &ContainerControl) -> Result<Prepared, LaunchFault> {
-    let should_stop = || control.wish().is_some();
+pub fn prepare(order: &ContainerOrder, should_stop: &StopCheck<'_>) -> Result<Prepared, LaunchFault> {
     let mut context = order.launch.context.clone();
-    if let Some(value) = value_of_item(order, &should_stop)? {
+    if let Some(value) = value_of_item(order, should_stop)? {
         put_in(&mut context, &value);
     }
     let own_folder = FolderHandle::open(&order.folder)?;
@@ -67,7 +66,7 @@ pub fn prepare(order: &ContainerOrder, control: &ContainerControl) -> Result<Pre
     if let Some(secret) = &order.launch.secret {
         own_folder.write_unsynced(OsStr::new("secret"), secret.as_bytes(), SECRET_MODE)?;
     }
-    let cache = order.shared_files.as_deref().map(ResourceCache::open).transpose()?;
+    let cache = order.shared_files.as_ref().map(ResourceCache::open).transpose()?;
     let destination = Destination {
         work_folder: FolderHandle::open(&work_folder)?,
         is_own: context.working_directory.is_none(),
@@ -79,7 +78,7 @@ pub fn prepare(order: &ContainerOrder, control: &ContainerControl) -> Result<Pre
     let is_read_only =
         |name: &String| context.working_directory.is_some() && context.values_from.as_ref() == Some(name);
     for (name, resource) in context.local_resources.iter().filter(|(name, _)| !is_read_only(name)) {
-        destination.bring(name, resource, &should_stop).map_err(|source| resource_fault(name, source))?;
+        destination.bring(name, resource, should_stop).map_err(|source| resource_fault(name, source))?;
     }
     let environment = environment::build(order, &context, &work_folder.display().to_string());
     let program = find_program(&context, &environment, &work_folder)?;

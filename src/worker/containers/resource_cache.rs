@@ -9,16 +9,15 @@ use std::fs::{File, FileTimes, Permissions};
 use std::os::fd::AsFd;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError, TryLockError};
 use std::time::{Duration, UNIX_EPOCH};
 
 use rustix::fs::AtFlags;
 use rustix::io::Errno;
-use tokio::time::Instant;
+use serde::{Deserialize, Serialize};
 
 use crate::accounts::LoginUser;
 use crate::clock::wall_ms;
-use crate::fs::{Expected, FolderHandle, FsError};
+use crate::fs::{Expected, FolderHandle, FsError, ListBound};
 
 use super::fault::ResourceFault;
 use super::resource_copy::{StopCheck, digest_of};
@@ -29,31 +28,40 @@ const FOLDER: &str = "container-files";
 const REACHABLE_MODE: u32 = 0o711;
 /// Of the folder of a user.
 const USER_MODE: u32 = 0o700;
-/// Most files on a disk.
+/// Most files of a user on a disk.
 const MAX_FILES: usize = 10_000;
 /// Hex digits of a SHA-256.
 const DIGEST_DIGITS: usize = 64;
-/// The oldest files are removed at most so often.
-const TRIM_INTERVAL: Duration = Duration::from_secs(5);
+/// Most that is read of a user's folder: beyond it nothing more is kept there.
+const LIST_BOUND: ListBound =
+    ListBound { entries: 2 * MAX_FILES, name_bytes: 4 << 20, pages: 1, time: Duration::from_secs(5) };
 
 /// The files of all users, on all disks of a worker.
 #[derive(Debug)]
 pub struct ResourceCaches {
     limit_bytes: u64,
-    trimmed: Mutex<Option<Instant>>,
+}
+
+/// Where the files of a user are on a disk.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SharedFiles {
+    /// Their folder.
+    pub folder: PathBuf,
+    /// Most bytes of them: the user's part of the disk's limit.
+    pub limit_bytes: u64,
 }
 
 /// The files of one user on one disk.
 #[derive(Debug)]
 pub struct ResourceCache {
     folder: FolderHandle,
+    limit_bytes: u64,
 }
 
 /// A file that is kept.
 struct Kept {
     used: (i64, i64),
     bytes: u64,
-    of_user: usize,
     name: OsString,
 }
 
@@ -62,14 +70,15 @@ struct Kept {
 impl ResourceCaches {
     /// On each disk at most so many bytes; 0: no file is kept.
     pub fn new(limit_bytes: u64) -> Self {
-        Self { limit_bytes, trimmed: Mutex::new(None) }
+        Self { limit_bytes }
     }
 
-    /// Makes the folder on a disk for a user's files; the worker's own without a user. None: no file is kept.
+    /// Makes the folder on a disk for a user's files; the worker's own without a user. Each user has an equal part of the limit, so that
+    /// none removes what is another's. None: no file is kept.
     ///
     /// # Errors
     /// The folder cannot be made.
-    pub fn folder_of(&self, disk: &Path, user: Option<&LoginUser>) -> Result<Option<PathBuf>, FsError> {
+    pub fn folder_of(&self, disk: &Path, user: Option<&LoginUser>) -> Result<Option<SharedFiles>, FsError> {
         if self.limit_bytes == 0 {
             return Ok(None);
         }
@@ -79,58 +88,10 @@ impl ResourceCaches {
         if let Some(user) = user {
             folder.give(user.uid, Some(user.gid))?;
         }
-        Ok(Some(folder.path().to_owned()))
+        // Made by this worker alone, one for each user.
+        let users = all.names(ListBound::OWN)?.len().max(1) as u64;
+        Ok(Some(SharedFiles { folder: folder.path().to_owned(), limit_bytes: self.limit_bytes / users }))
     }
-
-    /// Removes the files of a disk that were used least recently while they are too many or too large. Containers that have one
-    /// keep it. Nothing is done if it was done just now, or is being done.
-    pub fn trim(&self, disk: &Path) {
-        let mut trimmed = match self.trimmed.try_lock() {
-            Ok(trimmed) => trimmed,
-            Err(TryLockError::Poisoned(poisoned)) => PoisonError::into_inner(poisoned),
-            Err(TryLockError::WouldBlock) => return,
-        };
-        if trimmed.is_some_and(|at| at.elapsed() < TRIM_INTERVAL) {
-            return;
-        }
-        if let Err(error) = trim(disk, self.limit_bytes, MAX_FILES) {
-            tracing::warn!("cannot remove the oldest files of containers' resources: {error}");
-        }
-        *trimmed = Some(Instant::now());
-    }
-}
-
-fn trim(disk: &Path, limit_bytes: u64, limit_files: usize) -> Result<(), FsError> {
-    let disk = FolderHandle::open(disk)?;
-    if disk.stat_of(OsStr::new(FOLDER))?.is_none() {
-        return Ok(());
-    }
-    let all = disk.folder(Path::new(FOLDER))?;
-    let (mut users, mut kept) = (Vec::new(), Vec::new());
-    for user in all.names()? {
-        let folder = all.folder(Path::new(&user))?;
-        for name in folder.names()? {
-            // Its user may have removed it meanwhile.
-            let Some(stat) = folder.stat_of(&name)? else { continue };
-            let (used, bytes) =
-                ((stat.st_mtime, stat.st_mtime_nsec.cast_signed()), stat.st_size.max(0).cast_unsigned());
-            kept.push(Kept { used, bytes, of_user: users.len(), name });
-        }
-        users.push(folder);
-    }
-    kept.sort_by_key(|file| file.used);
-    let (mut bytes, mut files) = (kept.iter().map(|file| file.bytes).sum::<u64>(), kept.len());
-    for file in kept {
-        if bytes <= limit_bytes && files <= limit_files {
-            break;
-        }
-        if let Some(folder) = users.get(file.of_user) {
-            folder.remove(&file.name)?;
-        }
-        bytes = bytes.saturating_sub(file.bytes);
-        files -= 1;
-    }
-    Ok(())
 }
 
 // === impl ResourceCache ===
@@ -140,8 +101,31 @@ impl ResourceCache {
     ///
     /// # Errors
     /// It cannot be opened.
-    pub fn open(folder: &Path) -> Result<Self, FsError> {
-        Ok(Self { folder: FolderHandle::open(folder)? })
+    pub fn open(files: &SharedFiles) -> Result<Self, FsError> {
+        Ok(Self { folder: FolderHandle::open(&files.folder)?, limit_bytes: files.limit_bytes })
+    }
+
+    /// Removes those that were used least recently while they are too many or too large. Containers that have one keep it.
+    fn trim(&self, limit_bytes: u64, limit_files: usize) -> Result<(), FsError> {
+        let mut kept = Vec::new();
+        for name in self.folder.names(LIST_BOUND)? {
+            // Another container may have removed it meanwhile.
+            let Some(stat) = self.folder.stat_of(&name)? else { continue };
+            let (used, bytes) =
+                ((stat.st_mtime, stat.st_mtime_nsec.cast_signed()), stat.st_size.max(0).cast_unsigned());
+            kept.push(Kept { used, bytes, name });
+        }
+        kept.sort_by_key(|file| file.used);
+        let (mut bytes, mut files) = (kept.iter().map(|file| file.bytes).sum::<u64>(), kept.len());
+        for file in kept {
+            if bytes <= limit_bytes && files <= limit_files {
+                break;
+            }
+            self.folder.remove(&file.name)?;
+            bytes = bytes.saturating_sub(file.bytes);
+            files -= 1;
+        }
+        Ok(())
     }
 
     /// Links the file with this SHA-256 and mode to a name in a folder, and returns true. Without one that is whole, `bring` writes
@@ -163,6 +147,10 @@ impl ResourceCache {
         // Links share their mode.
         let kept = OsString::from(format!("{sha256}-{mode:o}"));
         if !self.has(&kept, sha256, mode, should_stop)? {
+            // Where its user keeps other things, containers have files of their own.
+            if self.trim(self.limit_bytes, MAX_FILES).is_err() {
+                return Ok(false);
+            }
             self.bring(&kept, mode, unique, bring)?;
         }
         match rustix::fs::linkat(self.folder.as_fd(), &kept, to.as_fd(), name, AtFlags::empty()) {
@@ -245,9 +233,9 @@ mod tests {
     impl Bench {
         fn new() -> Self {
             let scratch = tempfile::tempdir().unwrap();
-            let folder = ResourceCaches::new(1).folder_of(scratch.path(), None).unwrap().unwrap();
-            let cache = ResourceCache::open(&folder).unwrap();
-            Self { scratch, cache, folder, brought: Cell::new(0) }
+            let files = ResourceCaches::new(1 << 20).folder_of(scratch.path(), None).unwrap().unwrap();
+            let cache = ResourceCache::open(&files).unwrap();
+            Self { scratch, cache, folder: files.folder, brought: Cell::new(0) }
         }
 
         fn link(&self, content: &[u8], mode: u32, name: &str) -> Result<bool, ResourceFault> {
@@ -331,7 +319,7 @@ mod tests {
             file.set_times(FileTimes::new().set_modified(used)).unwrap();
         }
         let left = |limit_bytes, limit_files| {
-            trim(bench.scratch.path(), limit_bytes, limit_files).unwrap();
+            bench.cache.trim(limit_bytes, limit_files).unwrap();
             bench.kept().iter().map(|path| fs::read(path).unwrap()[0]).collect::<std::collections::BTreeSet<u8>>()
         };
         assert_eq!(left(400, 10), b"abcd".iter().copied().collect());
@@ -347,6 +335,19 @@ mod tests {
     fn without_room_no_file_is_kept() {
         let scratch = tempfile::tempdir().unwrap();
         assert_eq!(ResourceCaches::new(0).folder_of(scratch.path(), None).unwrap(), None);
-        assert!(trim(scratch.path(), 0, 0).is_ok());
+    }
+
+    #[test]
+    fn names_without_end_cost_their_user_the_cache_and_nobody_else() {
+        let bench = Bench::new();
+        for number in 0..LIST_BOUND.entries + 1 {
+            File::create(bench.folder.join(number.to_string())).unwrap();
+        }
+        assert!(!bench.link(b"data", 0o400, "one").unwrap(), "the container has a file of its own");
+        let other = LoginUser { name: "x".to_owned(), uid: 12_345, gid: 12_345, groups: vec![], home: "/".to_owned() };
+        if rustix::process::geteuid().is_root() {
+            let files = ResourceCaches::new(100).folder_of(bench.scratch.path(), Some(&other)).unwrap().unwrap();
+            assert_eq!(files.limit_bytes, 50, "an equal part for each of two");
+        }
     }
 }

@@ -71,18 +71,32 @@ struct Running<'a> {
 impl ContainerRun<'_> {
     /// Runs the container to its end, with its two logs, which are empty.
     pub fn run(&self, logs: [File; 2]) -> ContainerEnd {
-        let prepared = prepare(self.order, self.control);
-        match prepared.and_then(|prepared| self.start(prepared, logs)) {
+        let time_limit_at = self.order.time_limit_from(Instant::now());
+        let is_over_time = || time_limit_at.is_some_and(|at| at <= Instant::now());
+        let prepared = prepare(self.order, &|| self.control.wish().is_some() || is_over_time());
+        match prepared.and_then(|prepared| self.start(prepared, logs, time_limit_at)) {
             Ok(running) => {
                 let pid = u32::try_from(running.command.tree().root).unwrap_or(0);
                 (self.on_started)(pid, running.started_ms);
                 running.run_to_end()
             }
+            Err(LaunchFault::Stopped) if self.control.wish().is_none() => {
+                let (exit, diagnostics) = over_time(self.order);
+                ContainerEnd {
+                    diagnostics: format!("{diagnostics}, in which its files were not brought"),
+                    ..never_ran(exit)
+                }
+            }
             Err(fault) => end_without_start(&fault, self.control.wish()),
         }
     }
 
-    fn start(&self, prepared: Prepared, logs: [File; 2]) -> Result<Running<'_>, LaunchFault> {
+    fn start(
+        &self,
+        prepared: Prepared,
+        logs: [File; 2],
+        time_limit_at: Option<Instant>,
+    ) -> Result<Running<'_>, LaunchFault> {
         if self.control.wish().is_some() {
             return Err(LaunchFault::Stopped);
         }
@@ -107,7 +121,7 @@ impl ContainerRun<'_> {
             command,
             outputs,
             started_ms: wall_ms(),
-            time_limit_at: context.time_limit_ms.and_then(|limit_ms| now.checked_add(Duration::from_millis(limit_ms))),
+            time_limit_at,
             look_at: self.order.watches_memory.then(|| now + look_pause),
             look_pause,
             peak_bytes: 0,
@@ -134,7 +148,18 @@ pub fn end_without_start(fault: &LaunchFault, wish: Option<KillWish>) -> Contain
         (LaunchFault::Stopped, Some(wish)) => (wish.exit, wish.diagnostics),
         (fault, _) => (fault.exit(), fault.to_string()),
     };
+    ContainerEnd { diagnostics, ..never_ran(exit) }
+}
+
+fn never_ran(exit: ContainerExit) -> ContainerEnd {
+    let diagnostics = String::new();
     ContainerEnd { exit, diagnostics, started_ms: None, ended_ms: wall_ms(), peak_memory_mb: 0, cpu_ms: 0 }
+}
+
+/// What a container is killed with when its time is over.
+fn over_time(order: &ContainerOrder) -> (ContainerExit, String) {
+    let limit_ms = order.launch.context.time_limit_ms.unwrap_or(0);
+    (ContainerExit::TIME_LIMIT, format!("ran longer than its time-limit-ms of {limit_ms}"))
 }
 
 /// The status of a process that ended by itself, and what to say about it.
@@ -250,10 +275,9 @@ impl Running<'_> {
         let now = Instant::now();
         if self.time_limit_at.is_some_and(|at| at <= now) {
             self.time_limit_at = None;
-            let limit_ms = self.order.launch.context.time_limit_ms.unwrap_or(0);
-            let diagnostics = format!("ran longer than its time-limit-ms of {limit_ms}");
+            let (exit, diagnostics) = over_time(self.order);
             let grace = self.own_grace();
-            self.stop(KillWish { exit: ContainerExit::TIME_LIMIT, diagnostics, grace });
+            self.stop(KillWish { exit, diagnostics, grace });
         }
         if self.look_at.is_some_and(|at| at <= now) {
             self.look_at_memory(now);

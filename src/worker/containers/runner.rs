@@ -10,6 +10,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use crate::api::{ContainerEnd, ContainerLaunch};
 use crate::clock::wall_ms;
 use crate::model::{ContainerExit, ContainerId, LaunchContext, LocalResource, LogKey, ResourceKind};
+use crate::supervisor::process_tree::CommandTree;
 use crate::supervisor::{Keepers, Supervision};
 use crate::wire::limits::shorten;
 
@@ -17,6 +18,7 @@ use super::super::run_as::{RefusedUser, RunAs};
 use super::admitted_users::AdmittedUsers;
 use super::control::ContainerControl;
 use super::control_groups::{ContainerGroup, ControlGroups};
+use super::log_sums::LogSums;
 use super::logs::ContainerLogs;
 use super::memory_watch::ProcessLooks;
 use super::order::ContainerOrder;
@@ -28,6 +30,9 @@ use super::user_container::UserContainer;
 
 /// Longest text about an end, bytes: beats have a limit.
 const MAX_DIAGNOSTICS_BYTES: usize = 4 << 10;
+
+/// A look at all processes serves for all containers that are measured so soon after it.
+const MEASURED_TOGETHER: Duration = Duration::from_millis(500);
 
 /// What the threads of all containers share.
 #[derive(Debug)]
@@ -56,6 +61,8 @@ pub struct ContainerRunner {
     pub caches: ResourceCaches,
     /// Measures memory where there are none.
     pub looks: ProcessLooks,
+    /// How much the logs of those that have ended take.
+    pub log_sums: Mutex<LogSums>,
     /// The containers whose threads run.
     pub live: Mutex<BTreeSet<ContainerId>>,
     /// Where events go.
@@ -95,10 +102,33 @@ impl ContainerRunner {
         let _ = self.events.send((id, event));
     }
 
+    /// Measures containers by their first processes. Reads files of `/proc` and of control groups.
+    pub fn measure(&self, running: &[(ContainerId, u32)]) {
+        // Without a supervisor the first process is the command.
+        let with_root = self.keepers.is_none() && matches!(self.run_as, RunAs::Worker);
+        for (id, pid) in running {
+            let of_group = self.groups.as_ref().and_then(|groups| groups.use_of(*id));
+            let used = of_group.unwrap_or_else(|| {
+                let root = i32::try_from(*pid).unwrap_or(0);
+                self.looks.use_of(CommandTree { root, with_root }, MEASURED_TOGETHER)
+            });
+            self.send(*id, ContainerEvent::Measured(used));
+        }
+    }
+
     /// Removes the logs whose time is over.
     pub fn remove_old_logs(&self) {
         let live: BTreeSet<String> = self.live().iter().map(ContainerId::to_string).collect();
         self.logs.remove_old(&|name| live.contains(name));
+        let mut sums = self.log_sums.lock().unwrap_or_else(PoisonError::into_inner);
+        sums.retain(|id| self.logs.bytes_of(id) > 0);
+    }
+
+    /// Removes the oldest logs of the application and the user of a container that has ended, while they are too much.
+    fn limit_logs(&self, user: &str, id: ContainerId) {
+        let bytes = self.logs.bytes_of(id);
+        let gone = self.log_sums.lock().unwrap_or_else(PoisonError::into_inner).add(user, id, bytes);
+        gone.into_iter().for_each(|id| self.logs.remove(id));
     }
 
     /// Removes what ended containers have left on the disks, but for their logs. Nothing waits for it.
@@ -124,9 +154,6 @@ impl ContainerRunner {
         let id = launch.id;
         let has_files = shares_files(&launch.context);
         let disk = self.folders.next_disk();
-        if has_files {
-            self.caches.trim(disk);
-        }
         let made = self.folders.make(disk, id, user.as_ref()).and_then(|folder| {
             let shared_files = if has_files { self.caches.folder_of(disk, user.as_ref())? } else { None };
             let logs = self.logs.create(id, LogKey::from_hex(&launch.log_key).as_ref())?;
@@ -163,15 +190,14 @@ impl ContainerRunner {
             }
             Some(user) => {
                 let group = group_of_process;
-                UserContainer { order: &order, control, user, group, on_started: &on_started }.run(&logs)
+                let may_gain = self.run_as.may_gain();
+                UserContainer { order: &order, control, user, may_gain, group, on_started: &on_started }.run(&logs)
             }
         };
         if let Some(group) = &group {
             count_group(group, &order, &mut end);
         }
-        if has_files {
-            self.caches.trim(disk);
-        }
+        self.limit_logs(&order.launch.user, id);
         end
     }
 }

@@ -5,6 +5,7 @@
 //! JobTracker, gets no more than one connection a minute; containers are then not for this worker.
 
 use std::convert::Infallible;
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,13 +13,15 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
-use crate::api::{BeatAnswer, ContainerLaunch};
+use crate::api::{BeatAnswer, ContainerLaunch, ContextId};
 use crate::config::HostPort;
 use crate::ipc::client::{IpcError, PipelinedClient};
 use crate::model::{ContainerExit, ContainerId};
 use crate::wire::Text;
 use crate::wire::protocol::{Call, ContainerBeatCall, Protocol, ReturnType, Value};
 
+use super::super::memory_monitor::MemoryMonitor;
+use super::contexts::LaunchContexts;
 use super::control::ContainerControl;
 use super::conversation::{BeatIdentity, Conversation, News};
 use super::runner::ContainerRunner;
@@ -34,6 +37,8 @@ const UNKNOWN_PAUSE: Duration = Duration::from_secs(60);
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 /// Between two looks at the free room on the disks.
 const HEALTH_INTERVAL: Duration = Duration::from_secs(5);
+/// Between two measurements of what containers and attempts use.
+const MEASURE_INTERVAL: Duration = Duration::from_secs(2);
 /// That a container runs is said so much later, with whatever else there is by then.
 const TOGETHER: Duration = Duration::from_millis(20);
 /// Keepers that had no command for so long end.
@@ -53,10 +58,16 @@ pub struct ContainerService {
     pub identity: BeatIdentity,
     /// With less free room on every disk it takes no container, bytes.
     pub min_free_bytes: u64,
+    /// Longest time between TERM and KILL when the worker stops.
+    pub max_stop_grace: Duration,
     /// Its containers.
     pub table: ContainerTable,
+    /// What they run.
+    pub contexts: LaunchContexts,
     /// Runs them.
     pub runner: Arc<ContainerRunner>,
+    /// Measures attempts of tasks.
+    pub memory_monitor: Arc<MemoryMonitor>,
     /// What becomes of them.
     pub events: UnboundedReceiver<ContainerMessage>,
     /// How often the JobTracker has registered this worker.
@@ -104,12 +115,12 @@ impl ContainerService {
         }
     }
 
-    /// Ends all containers, each with its own grace, and reports their ends.
+    /// Ends all containers, each with its own grace within that of a stop, and reports their ends.
     pub async fn shut_down(&mut self) {
         if self.table.live_count() == 0 {
             return;
         }
-        let grace = self.table.kill_all(ContainerExit::ABORTED, "the worker was stopped");
+        let grace = self.table.kill_all(ContainerExit::ABORTED, "the worker was stopped", self.max_stop_grace);
         let until = Instant::now() + grace + STOP_TIMEOUT;
         self.stops_at = Some(until);
         let mut pause = FIRST_PAUSE;
@@ -175,8 +186,11 @@ impl ContainerService {
         let mut conversation = Conversation::default();
         let mut give_up_at = Instant::now() + ANSWER_TIMEOUT;
         let mut look_at = Instant::now() + HEALTH_INTERVAL;
+        let mut measure_at = Instant::now() + MEASURE_INTERVAL;
         // When starts that wait for more news are said.
         let mut say_at = None;
+        // The last answer was a portion: the daemon has the rest ready.
+        let mut has_more = false;
         loop {
             if self.is_done() {
                 return Ok(());
@@ -188,9 +202,9 @@ impl ContainerService {
                 News::Urgent => true,
                 News::Started => *say_at.get_or_insert_with(|| Instant::now() + TOGETHER) <= Instant::now(),
             };
-            if client.unanswered() == 0 || (may_send && is_due) {
-                say_at = None;
-                let beat = conversation.next_beat(&self.identity, &self.table, unhealthy);
+            if client.unanswered() == 0 || (may_send && (is_due || has_more)) {
+                (say_at, has_more) = (None, false);
+                let beat = conversation.next_beat(&self.identity, &self.table, &self.contexts, unhealthy);
                 let text = serde_json::to_string(&beat).map_err(|error| IpcError::Io(error.into()))?;
                 let call = Call::ContainerBeats(ContainerBeatCall::Beat { beat: Text(text) });
                 let sent = timeout_at(give_up_at, client.send(&call)).await;
@@ -204,7 +218,7 @@ impl ContainerService {
                     (*pause, give_up_at) = (FIRST_PAUSE, Instant::now() + ANSWER_TIMEOUT);
                     if let (true, Value::Text(Text(text))) = (conversation.on_answered(call), answer) {
                         let answer = serde_json::from_str(&text);
-                        self.obey(answer.map_err(|error| IpcError::Io(error.into()))?);
+                        has_more = self.obey(answer.map_err(|error| IpcError::Io(error.into()))?)?;
                     }
                 }
                 Some(message) = self.events.recv() => {
@@ -220,8 +234,23 @@ impl ContainerService {
                     look_at = Instant::now() + HEALTH_INTERVAL;
                     self.runner.end_idle_keepers(MOST_IDLE);
                 }
+                () = sleep_until(measure_at) => {
+                    measure_at = Instant::now() + MEASURE_INTERVAL;
+                    self.measure();
+                }
                 () = sleep_until(give_up_at) => return Err(IpcError::Timeout(ANSWER_TIMEOUT)),
             }
+        }
+    }
+
+    /// Has what containers use measured, which comes as events, and takes what the memory monitor says of attempts.
+    fn measure(&mut self) {
+        self.table.measure_attempts(self.memory_monitor.uses());
+        let running = self.table.running();
+        if !running.is_empty() {
+            let runner = self.runner.clone();
+            // The panic hook logs a panic there.
+            drop(tokio::task::spawn_blocking(move || runner.measure(&running)));
         }
     }
 
@@ -235,14 +264,23 @@ impl ContainerService {
         (!has_room).then(|| "its disks have less free room than mapred.local.dir.minspacestart".to_owned())
     }
 
-    /// Does what an answer says. What is repeated in it changes nothing.
-    fn obey(&mut self, answer: BeatAnswer) {
-        let BeatAnswer { launches, kills, noted } = answer;
+    /// Does what an answer says; whether there is more. What is repeated in it changes nothing.
+    fn obey(&mut self, answer: BeatAnswer) -> Result<bool, IpcError> {
+        let BeatAnswer { launches, contexts, launches_by_context, kills, noted, dropped_contexts, has_more } = answer;
         let forgotten: Vec<ContainerId> = noted.into_iter().filter(|id| self.table.forget(*id)).collect();
         // Beats do not wait for a disk.
         self.runner.clear_later(forgotten);
+        self.contexts.keep(contexts);
         launches.into_iter().for_each(|launch| self.launch(launch));
+        for launch in launches_by_context {
+            // The first beat of the next connection says which contexts are here.
+            let lacks = |context: ContextId| IpcError::Io(io::Error::other(format!("{context:?} was not sent")));
+            let launch = self.contexts.resolve(launch).map_err(lacks)?;
+            self.launch(launch);
+        }
+        self.contexts.forget(&dropped_contexts);
         kills.into_iter().for_each(|kill| self.table.kill(kill));
+        Ok(has_more)
     }
 
     fn launch(&mut self, launch: ContainerLaunch) {

@@ -1,6 +1,7 @@
 //! Settings of containers on this worker, read once, at start.
 
 use std::fmt;
+use std::time::Duration;
 
 use crate::api::DeclaredBag;
 use crate::config::{ConfigError, Configuration, keys};
@@ -27,6 +28,8 @@ pub struct ContainerSettings {
     pub declared: DeclaredBag,
     /// Limit of each log, bytes.
     pub log_limit_bytes: u64,
+    /// Longest time between TERM and KILL when the worker stops.
+    pub max_stop_grace: Duration,
     /// Most bytes of files that containers share, on each disk; 0: they share none.
     pub shared_file_bytes: u64,
     groups: GroupChoice,
@@ -60,7 +63,9 @@ impl ContainerSettings {
         let log_limit_kb: u64 = configuration.number(&keys::CONTAINER_LOG_LIMIT)?;
         let shared_file_bytes = configuration.number(&keys::LOCAL_CACHE_SIZE)?;
         let declared = declared(configuration, slots, MachineRoom::of_process())?;
-        Ok(Some(Self { declared, log_limit_bytes: log_limit_kb << 10, shared_file_bytes, groups }))
+        let max_stop_grace = Duration::from_millis(configuration.number(&keys::CONTAINER_MAX_KILL_GRACE)?);
+        let log_limit_bytes = log_limit_kb << 10;
+        Ok(Some(Self { declared, log_limit_bytes, max_stop_grace, shared_file_bytes, groups }))
     }
 
     /// Takes over the control group of this process, if there is one for it.

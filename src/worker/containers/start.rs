@@ -13,8 +13,10 @@ use crate::supervisor::Keepers;
 use super::super::attempt_logs::AttemptLogs;
 use super::super::error::TaskTrackerError;
 use super::super::local_folders::LocalFolders;
+use super::super::memory_monitor::MemoryMonitor;
 use super::super::settings::TaskTrackerSettings;
 use super::admitted_users::AdmittedUsers;
+use super::contexts::LaunchContexts;
 use super::conversation::BeatIdentity;
 use super::logs::ContainerLogs;
 use super::memory_watch::ProcessLooks;
@@ -49,6 +51,8 @@ pub struct ContainerSurroundings<'a> {
     pub folders: &'a Arc<LocalFolders>,
     /// Its logs.
     pub logs: &'a AttemptLogs,
+    /// Measures its attempts of tasks.
+    pub memory_monitor: &'a Arc<MemoryMonitor>,
     /// Its environment.
     pub environment: &'a BTreeMap<String, String>,
     /// The supervisor program.
@@ -89,6 +93,7 @@ impl StartedContainers {
             groups: limits.groups.clone(),
             caches: ResourceCaches::new(of_containers.shared_file_bytes),
             looks: ProcessLooks::default(),
+            log_sums: Mutex::default(),
             live: Mutex::new(BTreeSet::new()),
             events,
         });
@@ -98,7 +103,10 @@ impl StartedContainers {
             user: settings.user.clone(),
             identity: BeatIdentity { tracker, incarnation, secret, declared: of_containers.declared },
             min_free_bytes: settings.min_free_bytes,
+            max_stop_grace: of_containers.max_stop_grace,
             table: ContainerTable::default(),
+            contexts: LaunchContexts::default(),
+            memory_monitor: surroundings.memory_monitor.clone(),
             runner: runner.clone(),
             events: received,
             registered,

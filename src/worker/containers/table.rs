@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::api::{BeatContainer, BeatContainerState, ContainerEnd, ContainerKill};
-use crate::model::{ContainerExit, ContainerId};
+use crate::api::{BeatContainer, BeatContainerState, ContainerEnd, ContainerKill, ReportedUse};
+use crate::model::{AttemptId, ContainerExit, ContainerId};
+use crate::supervisor::process_tree::TreeUse;
 
 use super::control::{ContainerControl, KillWish};
 
@@ -19,6 +20,8 @@ pub enum ContainerEvent {
         /// The worker's wall clock, epoch ms.
         started_ms: i64,
     },
+    /// It was measured.
+    Measured(TreeUse),
     /// Nothing of it is left.
     Ended(ContainerEnd),
 }
@@ -34,6 +37,10 @@ pub struct ContainerTable {
     last_change: u64,
     /// Number of the last end.
     last_end: u64,
+    /// What attempts of tasks use, as it was last reported or is to be.
+    attempts: BTreeMap<AttemptId, TreeUse>,
+    /// Number of the last change of that.
+    attempts_changed: u64,
 }
 
 #[derive(Debug)]
@@ -44,6 +51,26 @@ struct TrackedContainer {
     grace: Duration,
     /// The number of its last change.
     changed: u64,
+    /// What it used when that was last reported, or is to be.
+    used: TreeUse,
+    /// The number of the change by which that is.
+    used_changed: u64,
+}
+
+/// Smallest step of memory that is reported, bytes; a sixteenth of it where that is more.
+const MEMORY_STEP_BYTES: u64 = 4 << 20;
+/// Smallest step of CPU time that is reported, ms.
+const CPU_STEP_MS: u64 = 500;
+
+/// Whether use has moved by a step.
+pub fn has_moved(before: TreeUse, now: TreeUse) -> bool {
+    now.resident_bytes.abs_diff(before.resident_bytes) >= MEMORY_STEP_BYTES.max(before.resident_bytes / 16)
+        || now.cpu_ms.abs_diff(before.cpu_ms) >= CPU_STEP_MS
+}
+
+/// As a beat says it.
+pub fn reported_use(id: String, used: TreeUse) -> ReportedUse {
+    ReportedUse { id, memory_mb: used.resident_bytes.div_ceil(1 << 20).into(), cpu_ms: used.cpu_ms.into() }
 }
 
 /// The state after an event; none: the event comes too late to change it.
@@ -52,6 +79,7 @@ fn next_state(state: &BeatContainerState, event: ContainerEvent) -> Option<BeatC
     match (state, event) {
         (Launching, ContainerEvent::Started { pid, started_ms }) => Some(Running { pid, started_ms }),
         (Launching | Running { .. }, ContainerEvent::Ended(end)) => Some(Ended(end)),
+        (_, ContainerEvent::Measured(_)) => None,
         (Running { .. } | Ended(_), ContainerEvent::Started { .. }) | (Ended(_), ContainerEvent::Ended(_)) => None,
     }
 }
@@ -66,7 +94,9 @@ impl ContainerTable {
         }
         self.last_change += 1;
         let state = BeatContainerState::Launching;
-        self.containers.insert(id, TrackedContainer { state, control, grace, changed: self.last_change });
+        let used = TreeUse::default();
+        let changed = self.last_change;
+        self.containers.insert(id, TrackedContainer { state, control, grace, changed, used, used_changed: 0 });
         true
     }
 
@@ -78,6 +108,13 @@ impl ContainerTable {
     /// Changes the state of a container by an event.
     pub fn apply(&mut self, (id, event): ContainerMessage) {
         let Some(container) = self.containers.get_mut(&id) else { return };
+        if let ContainerEvent::Measured(used) = event {
+            if !container.has_ended() && has_moved(container.used, used) {
+                self.last_change += 1;
+                (container.used, container.used_changed) = (used, self.last_change);
+            }
+            return;
+        }
         if let Some(state) = next_state(&container.state, event) {
             self.last_change += 1;
             (container.state, container.changed) = (state, self.last_change);
@@ -94,11 +131,11 @@ impl ContainerTable {
         }
     }
 
-    /// Ends all containers, each with its own grace; returns the longest.
-    pub fn kill_all(&self, exit: ContainerExit, diagnostics: &str) -> Duration {
+    /// Ends all containers, each with its own grace, `most` at most; returns the longest.
+    pub fn kill_all(&self, exit: ContainerExit, diagnostics: &str, most: Duration) -> Duration {
         let live = self.containers.values().filter(|container| !container.has_ended());
         live.map(|container| {
-            let grace = container.grace;
+            let grace = container.grace.min(most);
             container.control.kill(KillWish { exit, diagnostics: diagnostics.to_owned(), grace });
             grace
         })
@@ -118,6 +155,38 @@ impl ContainerTable {
         let is_news = |container: &TrackedContainer| container.changed > change || container.has_ended();
         let changed = self.containers.iter().filter(|(_, container)| is_news(container));
         changed.map(|(id, container)| BeatContainer { id: *id, state: container.state.clone() }).collect()
+    }
+
+    /// What live containers use whose use has moved by a step after the change of that number.
+    pub fn used_since(&self, change: u64) -> Vec<ReportedUse> {
+        let moved = self.containers.iter().filter(|(_, one)| one.used_changed > change && !one.has_ended());
+        moved.map(|(id, container)| reported_use(id.to_string(), container.used)).collect()
+    }
+
+    /// Takes what the running attempts of tasks use.
+    pub fn measure_attempts(&mut self, attempts: BTreeMap<AttemptId, TreeUse>) {
+        let is_same_list = attempts.len() == self.attempts.len();
+        let is_near =
+            |(id, used): (&AttemptId, &TreeUse)| self.attempts.get(id).is_some_and(|old| !has_moved(*old, *used));
+        if !is_same_list || !attempts.iter().all(is_near) {
+            self.last_change += 1;
+            (self.attempts, self.attempts_changed) = (attempts, self.last_change);
+        }
+    }
+
+    /// What attempts use, if that has moved by a step after the change of that number.
+    pub fn attempts_since(&self, change: u64) -> Option<Vec<ReportedUse>> {
+        let report = || self.attempts.iter().map(|(id, used)| reported_use(id.to_string(), *used)).collect();
+        (self.attempts_changed > change).then(report)
+    }
+
+    /// Containers whose processes run, with the first of them.
+    pub fn running(&self) -> Vec<(ContainerId, u32)> {
+        let pid_of = |container: &TrackedContainer| match container.state {
+            BeatContainerState::Running { pid, .. } => Some(pid),
+            BeatContainerState::Launching | BeatContainerState::Ended(_) => None,
+        };
+        self.containers.iter().filter_map(|(id, container)| Some((*id, pid_of(container)?))).collect()
     }
 
     /// The number of the last change; 0 before the first.
@@ -196,7 +265,30 @@ mod tests {
     }
 
     #[test]
-    fn a_kill_reaches_only_its_container_and_all_are_ended_with_their_own_grace() {
+    fn what_a_container_uses_is_reported_when_it_has_moved_by_a_step() {
+        let (mut table, _) = table_with(1);
+        table.apply((id(1), ContainerEvent::Started { pid: 7, started_ms: 1 }));
+        assert_eq!(table.running(), [(id(1), 7)]);
+        let mut measure = |mb: u64, cpu_ms: u64| {
+            let before = table.last_change();
+            table.apply((id(1), ContainerEvent::Measured(TreeUse { resident_bytes: mb << 20, cpu_ms })));
+            table
+                .used_since(before)
+                .iter()
+                .map(|used| (used.memory_mb.as_u64(), used.cpu_ms.as_u64()))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(measure(3, 10), []);
+        assert_eq!(measure(208, 20), [(Some(208), Some(20))]);
+        assert_eq!(measure(215, 30), [], "less than a sixteenth");
+        assert_eq!(measure(215, 850), [(Some(215), Some(850))]);
+        assert_eq!(table.used_since(0).len(), 1, "until it was answered");
+        table.apply((id(1), ContainerEvent::Ended(end(0))));
+        assert_eq!(table.used_since(0), [], "its end says all");
+    }
+
+    #[test]
+    fn a_kill_reaches_only_its_container_and_all_are_ended_with_their_own_bounded_grace() {
         let (mut table, first) = table_with(1);
         let second = Arc::new(ContainerControl::new().unwrap());
         table.launch(id(2), second.clone(), Duration::from_secs(9));
@@ -206,7 +298,7 @@ mod tests {
         assert_eq!(first.wish(), None);
         let wish = KillWish { exit, diagnostics: "asked".to_owned(), grace: Duration::from_millis(50) };
         assert_eq!(second.wish(), Some(wish.clone()));
-        assert_eq!(table.kill_all(ContainerExit::ABORTED, "stops"), Duration::from_secs(9));
+        assert_eq!(table.kill_all(ContainerExit::ABORTED, "stops", Duration::from_secs(7)), Duration::from_secs(7));
         assert_eq!(first.wish().unwrap().grace, Duration::from_secs(1));
         assert_eq!(second.wish(), Some(wish), "the first reason, and less time");
     }

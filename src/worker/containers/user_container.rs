@@ -37,6 +37,8 @@ pub struct UserContainer<'a> {
     pub control: &'a ContainerControl,
     /// Whose ids it has.
     pub user: &'a LoginUser,
+    /// Whether its command may gain rights that its user has not.
+    pub may_gain: bool,
     /// The control group that the process starts in.
     pub group: Option<CommandGroup>,
     /// Called once its command runs.
@@ -60,7 +62,7 @@ impl UserContainer<'_> {
             Err(error) => return end_without_start(&LaunchFault::System(error), self.control.wish()),
         };
         // A process that ends before it has read all of it has sent the reason.
-        let _ = process.channel.send(&Identity::of(self.user));
+        let _ = process.channel.send(&Identity::of(self.user, self.may_gain));
         let _ = process.channel.send(self.order);
         let _ = process.channel.channel.send_descriptors(&[logs[0].as_fd(), logs[1].as_fd()]);
         let mut started_ms = None;

@@ -5,8 +5,8 @@ use std::io;
 use rustix::param::{clock_ticks_per_second, page_size};
 use rustix::process::{DumpableBehavior, Gid, Uid, getegid, geteuid, getgid, getuid, set_dumpable_behavior};
 use rustix::thread::{
-    CapabilitySet, CapabilitySets, capabilities, set_capabilities, set_thread_groups, set_thread_res_gid,
-    set_thread_res_uid,
+    CapabilitySet, CapabilitySets, capabilities, set_capabilities, set_no_new_privs, set_thread_groups,
+    set_thread_res_gid, set_thread_res_uid,
 };
 use serde::{Deserialize, Serialize};
 
@@ -19,6 +19,8 @@ pub(in super::super) struct Identity {
     uid: u32,
     gid: u32,
     groups: Vec<u32>,
+    /// Whether its commands may gain what they have not: by files of other users that are executed with these users' rights.
+    may_gain: bool,
 }
 
 /// Why a process cannot take the ids of a user.
@@ -33,8 +35,8 @@ pub(in super::super) struct IdentityError {
 // === impl Identity ===
 
 impl Identity {
-    pub(in super::super) fn of(user: &LoginUser) -> Self {
-        Self { user: user.name.clone(), uid: user.uid, gid: user.gid, groups: user.groups.clone() }
+    pub(in super::super) fn of(user: &LoginUser, may_gain: bool) -> Self {
+        Self { user: user.name.clone(), uid: user.uid, gid: user.gid, groups: user.groups.clone(), may_gain }
     }
 
     /// Takes the ids, from which no way leads back. The process must have one thread: the kernel changes those of a thread, and threads
@@ -61,6 +63,9 @@ impl Identity {
             .map_err(of_system("cannot become private"))?;
         if (getuid(), geteuid(), getgid(), getegid()) != (uid, uid, gid, gid) {
             return Err(failed("the system has not changed the ids".to_owned()));
+        }
+        if !self.may_gain {
+            set_no_new_privs(true).map_err(io::Error::from).map_err(of_system("cannot give up new privileges"))?;
         }
         if uid.is_root() {
             return Ok(());

@@ -102,7 +102,7 @@ impl UserAttempt<'_> {
         };
         let mut process = UserProcess::start(spec).map_err(lost)?;
         // A process that ends before it has read all of it has sent the reason.
-        let _ = process.channel.send(&Identity::of(self.user));
+        let _ = process.channel.send(&Identity::of(self.user, self.runner.jobs.run_as().may_gain()));
         let _ = process.channel.send(&self.order(folder, log.is_some()));
         let _ = log.map(|log| process.channel.channel.send_descriptors(&[log.as_fd()]));
         let conversation = Conversation {

@@ -1,7 +1,11 @@
 //! Sections 7 and 10: the allocation, what each interval costs, and the examples of the document and of the original's tests.
 
+use std::time::Duration;
+
 use crate::daemon::child::{DaemonFolders, wait_for_files};
-use crate::dynamic_priority::market::{Market, Terms, Worker, with_budgets, with_market};
+use crate::dynamic_priority::market::{INTERVAL, Market, Terms, Worker, with_budgets, with_market};
+
+use jobtracker::model::Credits;
 
 /// Both queues have work for all slots and the tick has given each what it bought.
 async fn filled(market: &Market, slots: (u32, u32), jobs: &[(&str, usize, usize)]) -> Worker {
@@ -23,8 +27,8 @@ fn section_7_the_worked_example() {
     with_budgets("queue1 100 1\nqueue2 100 2\n", async |market| {
         let _worker = filled(&market, (6, 0), &[("queue1", 2, 0), ("queue2", 3, 0)]).await;
         market.tick().await;
-        assert_eq!(market.info("queue1").await, five("98.0", "1.0", "0.333333333", 2, 0));
-        assert_eq!(market.info("queue2").await, five("94.0", "2.0", "0.666666666", 3, 0));
+        assert_eq!(market.info_but_for_the_wait("queue1").await, five("98.0", "1.0", "0.333333333", 2, 0));
+        assert_eq!(market.info_but_for_the_wait("queue2").await, five("94.0", "2.0", "0.666666666", 3, 0));
         assert_eq!(market.price().await, "3.0");
     });
 }
@@ -60,7 +64,7 @@ fn section_7_what_is_published_is_the_budget_after_the_charge() {
         let _worker = filled(&market, (4, 0), &[("alice", 9, 0)]).await;
         assert_eq!(market.info("alice").await, five("100.0", "0.5", "1.000000000", 0, 9));
         market.tick().await;
-        assert_eq!(market.info("alice").await, five("98.0", "0.5", "1.000000000", 4, 5));
+        assert_eq!(market.info_but_for_the_wait("alice").await, five("98.0", "0.5", "1.000000000", 4, 5));
     });
 }
 
@@ -94,7 +98,8 @@ fn section_7_decided_5_the_quota_is_cut_to_what_one_interval_can_pay() {
         let worker = filled(&market, (4, 2), &[("alice", 9, 2)]).await;
         assert_eq!(worker.running().values().copied().collect::<Vec<_>>(), [(4, 2)], "the rest is free of charge");
         market.tick().await;
-        assert_eq!(market.info("alice").await[..4], ["0.0", "0.0", "0.000000000", "3"].map(str::to_owned));
+        let told = market.info_but_for_the_wait("alice").await;
+        assert_eq!(told[..4], ["0.0", "0.0", "0.000000000", "3"].map(str::to_owned));
     });
 }
 
@@ -107,24 +112,48 @@ fn section_7_decided_5_an_interval_is_charged_at_the_rate_that_opened_it() {
             assert_eq!(market.status("alice", &format!("setSpending={bid}&queue=alice")).await, 200);
             assert_eq!(market.price().await, "2.0", "nothing moves between ticks");
             market.tick().await;
-            assert_eq!(market.budget("alice").await, "90.0", "bid changed to {bid}");
+            assert_eq!(market.budget_but_for_the_wait("alice").await, "90.0", "bid changed to {bid}");
         });
     }
 }
 
+/// A setup is not used, and is free for its first ten seconds; from then on it costs what a map costs.
 #[test]
-fn section_7_decided_5_use_is_that_of_the_tick_without_setups_and_cleanups() {
+fn section_7_decided_5_setups_are_not_counted_and_cost_a_map_after_ten_seconds() {
     with_budgets("alice 100 1\n", async |market| {
         let mut worker = market.worker(4, 0).await;
         market.submit("alice", 2, 0).await;
         market.tick().await;
-        // Its setup is under way.
+        // Its setup is under way, for the whole interval: ninety of a hundred seconds of one slot are charged.
         worker.beat().await;
         market.tick().await;
-        assert_eq!(market.info("alice").await, five("100.0", "1.0", "1.000000000", 0, 2));
+        let [budget, rest @ ..] = market.info("alice").await;
+        assert_eq!(rest, ["1.0", "1.000000000", "0", "2"]);
+        let before: Credits = budget.parse().unwrap();
+        let nominal: Credits = "99.1".parse().unwrap();
+        let most: Credits = "99.5".parse().unwrap();
+        assert!(nominal <= before && before < most, "{budget}: but for the wait, 99.1");
+        // The setup is over, two maps run: two slots.
         worker.fill().await;
         market.tick().await;
-        assert_eq!(market.budget("alice").await, "98.0");
+        let after: Credits = market.budget("alice").await.parse().unwrap();
+        let cost = before.units() - after.units();
+        let (least, most): (Credits, Credits) = ("1.5".parse().unwrap(), "2.0".parse().unwrap());
+        assert!(least.units() < cost && cost <= most.units(), "{before} to {after}: but for the wait, 2.0");
+    });
+}
+
+/// A setup of less than ten seconds costs nothing, and its slot is not used.
+#[test]
+fn section_7_decided_5_short_setups_are_free() {
+    with_budgets("alice 100 1\n", async |market| {
+        let mut worker = market.worker(4, 0).await;
+        market.submit("alice", 2, 0).await;
+        market.tick().await;
+        market.pass(INTERVAL - Duration::from_secs(5)).await;
+        worker.beat().await;
+        market.skip(Duration::from_secs(5)).await;
+        assert_eq!(market.info("alice").await, five("100.0", "1.0", "1.000000000", 0, 2));
     });
 }
 
@@ -132,8 +161,8 @@ fn section_7_decided_5_use_is_that_of_the_tick_without_setups_and_cleanups() {
 fn section_7_decided_5_a_late_tick_is_one_tick() {
     with_budgets("alice 100 1\n", async |market| {
         let _worker = filled(&market, (2, 0), &[("alice", 2, 0)]).await;
-        market.skip(crate::dynamic_priority::market::INTERVAL * 5).await;
-        assert_eq!(market.budget("alice").await, "98.0");
+        market.skip(INTERVAL * 5).await;
+        assert_eq!(market.budget_but_for_the_wait("alice").await, "98.0");
     });
 }
 
@@ -251,7 +280,8 @@ fn section_10_quotas_and_what_is_charged_within_them() {
         assert_eq!(worker.running().values().copied().collect::<Vec<_>>(), [(10, 0), (90, 0)]);
         assert_eq!((market.budget("queue1").await, market.budget("queue2").await), ("1000.0".into(), "1000.0".into()));
         market.tick().await;
-        assert_eq!((market.budget("queue1").await, market.budget("queue2").await), ("990.0".into(), "866.0".into()));
+        assert_eq!(market.budget_but_for_the_wait("queue1").await, "990.0");
+        assert_eq!(market.budget_but_for_the_wait("queue2").await, "866.0");
     });
 }
 
@@ -263,33 +293,43 @@ fn section_12_shares_follow_bids() {
         assert_eq!(market.info("alice").await[2], "1.000000000");
         market.submit("bob", 9, 0).await;
         market.tick().await;
-        assert_eq!(market.info("alice").await, five("997.0", "0.5", "0.333333333", 6, 3));
+        assert_eq!(market.info_but_for_the_wait("alice").await, five("997.0", "0.5", "0.333333333", 6, 3));
         assert_eq!(market.info("bob").await, five("1000.0", "1.0", "0.666666666", 0, 9));
         // Still on all six, but it has bought two of them now, and one reduce that it does not use.
         market.submit("carol", 9, 0).await;
         assert_eq!(market.status("alice", "setSpending=2&queue=alice").await, 200);
         market.tick().await;
         assert_eq!(market.price().await, "3.5");
-        assert_eq!(market.info("alice").await, five("996.0", "2.0", "0.571428571", 2, 3));
+        assert_eq!(market.info_but_for_the_wait("alice").await, five("996.0", "2.0", "0.571428571", 2, 3));
         assert_eq!(market.info("bob").await[2], "0.285714285");
         assert_eq!(market.info("carol").await[2], "0.142857142");
     });
 }
 
+/// What the wait for the worker saves adds up, and is spent in the end: a quota is cut to what the balance pays for.
 #[test]
-fn section_12_a_budget_runs_dry_to_the_last_unit() {
+fn section_12_a_budget_runs_dry_to_less_than_one_slot() {
     with_budgets("alice 8 0.5\n", async |market| {
         let mut worker = filled(&market, (1, 0), &[("alice", 1, 0)]).await;
-        for charges in 1..=16_u32 {
+        let rate: Credits = "0.5".parse().unwrap();
+        let mut before: Credits = "8".parse().unwrap();
+        for charges in 1..=16_i128 {
             market.tick().await;
             // It would be lost if it kept silent for so long.
             worker.beat().await;
-            let tenths = 80 - charges * 5;
-            assert_eq!(market.budget("alice").await, format!("{}.{}", tenths / 10, tenths % 10));
+            let after: Credits = market.budget("alice").await.parse().unwrap();
+            let cost = before.units() - after.units();
+            assert!(0 < cost && cost <= rate.units(), "charge {charges}: {before} to {after}");
+            let nominal = (16 - charges) * rate.units();
+            let saved = after.units() - nominal;
+            assert!(0 <= saved && saved < rate.units(), "charge {charges}: {after} is left");
+            before = after;
         }
-        assert_eq!(market.info("alice").await, five("0.0", "0.0", "0.000000000", 1, 0));
+        // Less than one slot costs is left: nothing is sold any more, and what it runs on is free of charge.
+        let left = market.budget("alice").await;
+        assert_eq!(market.info("alice").await, five(&left, "0.0", "0.000000000", 1, 0));
         market.tick().await;
-        assert_eq!(market.info("alice").await[..2], ["0.0", "0.0"], "what it runs on is free of charge");
+        assert_eq!(market.info("alice").await[..2], [&*left, "0.0"], "what it runs on is free of charge");
         assert_eq!(market.price().await, "0.0");
     });
 }

@@ -280,7 +280,7 @@ fn defect_37_an_interval_costs_the_rate_that_opened_it() {
         worker.fill().await;
         assert_eq!(market.status("alice", "setSpending=0.000000000001&queue=alice").await, 200);
         market.tick().await;
-        assert_eq!(market.budget("alice").await, "19.0", "nine slots at nine each");
+        assert_eq!(market.budget_but_for_the_wait("alice").await, "19.0", "nine slots at nine each");
         assert_eq!(market.ask("alice", "info").await.element("spending"), "0.000000000001");
     });
 }

@@ -56,6 +56,13 @@ pub struct Worker {
     pub killed: Vec<AttemptId>,
 }
 
+/// The balance as if slots had been held since the tick: the real time until the worker held them is not charged, which is
+/// less than half a credit. For balances that are multiples of a half.
+pub fn but_for_the_wait(balance: &str) -> String {
+    let halves = (balance.parse::<f64>().unwrap() * 2.0).floor();
+    format!("{:.1}", halves / 2.0)
+}
+
 /// Runs a test against a market of its own.
 pub fn with_market<F: Future<Output = ()>>(terms: Terms, test: impl FnOnce(Market) -> F) {
     let mut overrides = vec![format!("mapred.dynamic-scheduler.alloc-interval={}", INTERVAL.as_secs())];
@@ -154,6 +161,17 @@ impl Market {
         self.info(queue).await[0].clone()
     }
 
+    /// The budget, [`but_for_the_wait`].
+    pub async fn budget_but_for_the_wait(&self, queue: &str) -> String {
+        but_for_the_wait(&self.budget(queue).await)
+    }
+
+    /// The same as [`Market::info`], the budget [`but_for_the_wait`].
+    pub async fn info_but_for_the_wait(&self, queue: &str) -> [String; 5] {
+        let [budget, spending, share, used, pending] = self.info(queue).await;
+        [but_for_the_wait(&budget), spending, share, used, pending]
+    }
+
     pub async fn price(&self) -> String {
         self.get("price").await.element("price")
     }
@@ -175,7 +193,8 @@ impl Market {
         self.skip(LAST).await;
     }
 
-    async fn pass(&self, time: Duration) {
+    /// Lets time pass in which no tick is due.
+    pub async fn pass(&self, time: Duration) {
         tokio::time::pause();
         tokio::time::advance(time).await;
         tokio::time::resume();

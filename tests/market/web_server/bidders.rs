@@ -1,9 +1,10 @@
 //! What we add to the document for bidders: who may ask, and the form of the answers.
 
-use crate::web_server::stage::{Answered, Stage};
+use crate::web_server::stage::{Answered, NOW_MS, Stage};
 
 use jobtracker::client::market::{MarketClient, Signer};
-use jobtracker::market::{HistoryPage, Key};
+use jobtracker::market::{HistoryPage, Holding, Key, SlotHolder};
+use jobtracker::model::{JobId, Now, PerPool};
 
 async fn asked(stage: &Stage, path: &str, user: &str, query: &str) -> Answered {
     let (query, header) = stage.sign(user, query);
@@ -21,6 +22,11 @@ fn alice() -> Signer {
 #[tokio::test]
 async fn a_quote_is_xml() {
     let stage = Stage::new().await;
+    // Alice holds a slot since the tick: the quote counts it up to the end of the interval.
+    let holder = SlotHolder::Job(JobId::new("1".parse().unwrap(), 1));
+    let held = Holding { holder, queue: "alice".parse().unwrap(), order: 1, held: PerPool::new(1, 0, 0) };
+    let now = Now { mono_ms: 60_000, wall_ms: NOW_MS };
+    stage.cluster.market.lock().unwrap().start_meter(vec![held], 20_000, now);
     for user in ["alice", "root"] {
         let answer = asked(&stage, "/scheduler", user, "quote=3&queue=alice").await;
         assert_eq!(answer.header("content-type"), Some("text/xml; charset=utf-8"));

@@ -90,6 +90,35 @@ async fn one_connection_carries_many_requests() {
     assert_eq!(answers.matches("HTTP/1.1 200 OK\r\n").count(), 4, "{answers}");
 }
 
+/// What a proxy and this server could read in two ways is read in none.
+#[tokio::test]
+async fn requests_with_two_lengths_or_broken_heads_are_refused_whole() {
+    let stage = Stage::new().await;
+    let (query, signature) = stage.sign("root", "addBudget=1&queue=alice");
+    let hidden = format!("POST /scheduler?{query} HTTP/1.1\r\nHost: h\r\n{signature}\r\n");
+    for fault in [
+        "Content-Length: 4\r\nContent-Length: 5",
+        "Content-Length: 4, 5",
+        "Content-Length: +4",
+        "Content-Length: -1",
+        "Content-Length: 0x4",
+        "Content-Length: 99999999999999999999",
+        "Transfer-Encoding: identity",
+        "Transfer-Encoding: chunked, identity",
+        "Transfer-Encoding : chunked",
+        "Host : h",
+        "X: a\0b",
+        "X\u{1}: a",
+        ": a",
+    ] {
+        let request = format!("GET /healthz HTTP/1.1\r\nHost: h\r\n{fault}\r\n\r\n{hidden}");
+        let answers = stage.exchange(request).await;
+        assert!(answers.starts_with("HTTP/1.1 400 ") || answers.is_empty(), "{fault:?}: {answers}");
+        assert_eq!(answers.matches("HTTP/1.1 ").count(), usize::from(!answers.is_empty()), "{fault:?}: {answers}");
+    }
+    assert_eq!(stage.balance("alice").as_deref(), Some("100.0"));
+}
+
 /// A page has a browser resolve its own name to our address.
 #[tokio::test]
 async fn a_request_that_is_meant_for_another_name_reads_nothing() {

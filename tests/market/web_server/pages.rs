@@ -7,7 +7,7 @@ use crate::web_server::stage::{NOW_MS, START_MS, Stage};
 
 use jobtracker::api::SchedulerReport;
 use jobtracker::engine::{
-    ApplicationTallies, ClusterSnapshot, ContainersSnapshot, JobSnapshot, QueueSnapshot, TrackerSnapshot,
+    ApplicationTallies, ClusterSnapshot, ContainersSnapshot, JobSnapshot, MoneySnapshot, QueueSnapshot, TrackerSnapshot,
 };
 use jobtracker::model::{PerKind, Priority, RunState};
 use jobtracker::web::Health;
@@ -67,6 +67,11 @@ fn overview() -> ClusterSnapshot {
         report: SchedulerReport::default(),
         containers: None,
         price: Some("1.5".to_owned()),
+        money: Some(MoneySnapshot {
+            balances: vec![("alice".to_owned(), "2.5".parse().unwrap())],
+            issued: "10".parse().unwrap(),
+            charged: "7.5".parse().unwrap(),
+        }),
         queues: vec![QueueSnapshot {
             name: "alice".to_owned(),
             running: PerKind::new(3, 0),
@@ -352,6 +357,15 @@ async fn metrics_are_open_metrics() {
     # HELP jobtracker_queue_share Share a queue has bought, 0 to 1
     # TYPE jobtracker_queue_share gauge
     jobtracker_queue_share{queue="alice"} 0.333333333
+    # HELP jobtracker_queue_balance_credits Credits that a queue has
+    # TYPE jobtracker_queue_balance_credits gauge
+    jobtracker_queue_balance_credits{queue="alice"} 2.5
+    # HELP jobtracker_market_issued_credits Credits ever issued to queues
+    # TYPE jobtracker_market_issued_credits gauge
+    jobtracker_market_issued_credits 10.0
+    # HELP jobtracker_market_charged_credits Credits ever charged to queues
+    # TYPE jobtracker_market_charged_credits gauge
+    jobtracker_market_charged_credits 7.5
     # HELP process_start_time_seconds Start of the daemon, since the epoch
     # TYPE process_start_time_seconds gauge
     process_start_time_seconds 1700000000.0
@@ -383,6 +397,8 @@ async fn applications_and_containers_have_metrics_of_few_labels() {
         workers: 2,
         declared_memory_mb: 4,
         declared_vcores: 8,
+        container_use: Default::default(),
+        attempt_use: Default::default(),
         held_slots: 5,
         waiting: 11,
     };
@@ -416,6 +432,8 @@ async fn applications_and_containers_have_metrics_of_few_labels() {
     jobtracker_container_declared_bytes 4194304
     jobtracker_container_declared_cores 8
     jobtracker_container_held_bytes 3145728
+    jobtracker_used_bytes{by="containers"} 0
+    jobtracker_used_cpu_ms{by="containers"} 0
     jobtracker_container_held_cores 6
     jobtracker_container_held_slots 5
     jobtracker_container_beats_total 77
@@ -457,7 +475,8 @@ async fn what_a_private_market_shows_unsigned_tells_no_share_and_no_cost() {
     for target in UNSIGNED {
         let answer = stage.get(target).await;
         // Share, rate, budget and cost, as the market and the jobs have them; and what is named after them.
-        for told in ["0.3333", "0.6666", "<spending>", "100.0", "12.75", "queue_share", ">Share<", ">Cost<"] {
+        for told in ["0.3333", "0.6666", "<spending>", "100.0", "12.75", "queue_share", "_credits", ">Share<", ">Cost<"]
+        {
             assert!(!answer.body.contains(told), "{target} tells {told}: {}", answer.body);
         }
     }

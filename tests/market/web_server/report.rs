@@ -11,7 +11,7 @@ async fn asked(stage: &Stage, user: &str, query: &str) -> Answered {
 }
 
 fn request(kind: ReportKind, since_ms: Option<i64>, user: Option<&str>) -> ReportRequest {
-    ReportRequest { kind, since_ms, until_ms: None, user: user.map(str::to_owned) }
+    ReportRequest { kind, since_ms, user: user.map(str::to_owned), ..ReportRequest::default() }
 }
 
 #[tokio::test]

@@ -268,7 +268,7 @@ impl Stage {
     ) -> Stage {
         let mut market = Market::new(MarketConfig::default(), START_MS);
         market.seed_budgets(budget_file::parse(BUDGETS, "budget").unwrap(), now());
-        market.tick(&usage(), SLOTS, now());
+        market.tick(&usage(), SLOTS, 20_000, now());
         let cluster = Arc::new(Cluster {
             market: Mutex::new(market),
             acl: Mutex::new(Arc::new(Acl::parse(ACL, "acl").unwrap())),
@@ -413,7 +413,7 @@ fn no_report() -> Report {
         rows: Vec::new(),
         complete_since_ms: None,
         daily_until_ms: None,
-        left_out: None,
+        next: None,
     }
 }
 

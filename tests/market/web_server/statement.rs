@@ -15,9 +15,13 @@ fn statement() -> Statement {
         tick: 3,
         reason: MovementReason::Charge,
         rate: Some("0.5".parse().unwrap()),
-        map_slots: Some(2),
-        reduce_slots: Some(0),
-        container_slots: Some(0),
+        interval_ms: Some(20_000),
+        map_slot_ms: Some(40_000),
+        reduce_slot_ms: Some(0),
+        container_slot_ms: Some(0),
+        map_slots: None,
+        reduce_slots: None,
+        container_slots: None,
         other_queue: None,
         by: None,
         note: None,
@@ -39,7 +43,7 @@ async fn the_owner_and_admins_get_json() {
     let answer = asked(&stage, "alice", "statement").await;
     assert_eq!(answer.status_line, "HTTP/1.1 200 OK");
     assert_eq!(answer.header("content-type"), Some("application/json"));
-    insta::assert_snapshot!(answer.body.trim_end(), @r#"{"queue":"alice","balance":"99.0","rows":[{"number":7,"time_ms":1700000000020,"movements":1,"tick":3,"reason":"charge","rate":"0.5","map_slots":2,"reduce_slots":0,"container_slots":0,"amount":"-1.0","balance":"99.0"}],"has_earlier":false}"#);
+    insta::assert_snapshot!(answer.body.trim_end(), @r#"{"queue":"alice","balance":"99.0","rows":[{"number":7,"time_ms":1700000000020,"movements":1,"tick":3,"reason":"charge","rate":"0.5","interval_ms":20000,"map_slot_ms":40000,"reduce_slot_ms":0,"container_slot_ms":0,"amount":"-1.0","balance":"99.0"}],"has_earlier":false}"#);
     asked(&stage, "root", "statement=bob&since=1700000000000&before=12").await;
     let pages = stage.cluster.pages.lock().unwrap().clone();
     let whole = ("alice".parse().unwrap(), StatementPage::default());
@@ -57,11 +61,11 @@ async fn nobody_else_gets_anything() {
     }
     let unsigned = stage.get("/scheduler/statement?statement=alice").await;
     assert_eq!(unsigned.status_line, "HTTP/1.1 500 ACCESS DENIED: statement=alice");
-    // A timestamp counts once, wherever it is used.
+    // A signature counts once, wherever it is used.
     let (query, header) = stage.sign("alice", "statement");
     let target = format!("/scheduler/statement?{query}");
     assert_eq!(stage.request("GET", &target, &header).await.status_line, "HTTP/1.1 200 OK");
-    assert!(stage.request("GET", &target, &header).await.body.contains("is not after the last accepted one"));
+    assert!(stage.request("GET", &target, &header).await.body.contains("was used before"));
     assert_eq!(stage.cluster.pages.lock().unwrap().len(), 1);
 }
 

@@ -101,7 +101,7 @@ impl FakeWorker {
             is_full: declared.is_some(),
             declared,
             containers,
-            unhealthy: None,
+            ..WorkerBeat::default()
         };
         let beat = Text(serde_json::to_string(&beat).unwrap());
         let mut frame = Vec::new();

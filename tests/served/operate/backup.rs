@@ -74,10 +74,15 @@ fn a_copy_of_a_stopped_daemon_brings_back_its_money_whatever_the_budget_file_say
     assert!(!log.exists() || log.metadata().unwrap().len() == 0, "copying adds nothing");
     let serving = place.start();
     serving.top_up("bob", "1000");
+    let signed_ms = jobtracker::clock::wall_ms();
+    assert_eq!(serving.ask_at("root", "addBudget=1&queue=bob", signed_ms).status, 200);
     assert_eq!(serving.stop().0, 0);
     restore(&place, "copy.db");
     let serving = place.start();
     serving.log.wait_for("THE BUDGET FILE IS NOT THE ONE WRITTEN LAST AND IS NOT TAKEN OVER");
+    // The copy does not know that this was used.
+    let replayed = serving.ask_at("root", "addBudget=1&queue=bob", signed_ms);
+    assert!(replayed.is_denied() && replayed.why().contains("no longer kept"), "{}", replayed.why());
     assert_eq!(serving.stop().0, 0);
     assert_eq!(place.balance("bob").unwrap(), "7.5");
     assert!(place.read_budget().contains("bob 7.5"), "{}", place.read_budget());

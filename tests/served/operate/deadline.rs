@@ -175,14 +175,14 @@ fn questions_are_answered_as_a_submission_would_be() {
     let answer = ask(&question(100_000));
     let answer: serde_json::Value = serde_json::from_str(&answer.body).unwrap();
     let expected = serde_json::json!({
-        "schedulable": true, "reason": null, "minMaps": 2, "freeMaps": 2, "reduces": 1, "freeReduces": 1,
-        "reduceStartLimitMs": 100_000, "earliestDeadlineMs": 64_001,
+        "schedulable": true, "reason": null, "minMaps": 2, "freeMaps": 2, "plannedStartMs": 0, "reduces": 1,
+        "freeReduces": 1, "reduceStartLimitMs": 100_000, "earliestDeadlineMs": 64_000,
     });
     assert_eq!(answer, expected);
     let refused: serde_json::Value = serde_json::from_str(&ask(&question(60_000)).body).unwrap();
     assert_eq!(refused["schedulable"], false);
     assert_eq!(
-        refused["reason"], "deadline 60.0 s needs 3 map slots, 2 free; earliest feasible deadline now 64.1 s",
+        refused["reason"], "deadline 60.0 s needs 3 map slots, 2 free; earliest feasible deadline now 64.0 s",
         "{refused}"
     );
     for (body, words) in [

@@ -12,6 +12,8 @@ mod quarantine;
 mod refused;
 mod refused_switch;
 mod reload;
+mod restored;
+mod signatures;
 mod status_and_stop;
 mod stop;
 mod switch;

@@ -17,7 +17,9 @@ use jobtracker::wire::protocol::Protocol;
 /// Runs the program as a user against a daemon.
 fn run(place: &DaemonFolders, serving: &ChildDaemon, user: &str, arguments: &[&str]) -> Output {
     let mut command = Command::new(built_program());
-    command.args(arguments).args(["--server", &serving.http.to_string(), "--user", user]);
+    // There `--user` chooses rows.
+    let signer = if arguments.first() == Some(&"report") { "--as" } else { "--user" };
+    command.args(arguments).args(["--server", &serving.http.to_string(), signer, user]);
     command.args(["--key-file", &place.path(user).display().to_string()]);
     command.output().unwrap()
 }
@@ -208,12 +210,31 @@ fn reports_sum_to_the_ledger() {
     }
     let users = good(&place, &serving, "alice", &["report", "users", "--csv"]);
     let lines: Vec<&str> = users.lines().collect();
-    assert_eq!(lines[0], "user,jobs,map_slot_seconds,reduce_slot_seconds,waited_s,failed,charged");
+    let heads = "user,jobs,map_slot_seconds,reduce_slot_seconds,container_slot_seconds,waited_s,failed,charged";
+    assert_eq!(lines[0], heads);
     assert!(lines.len() == 2 && lines[1].starts_with("alice,1,"), "{users}");
     let jobs: Value = serde_json::from_str(&good(&place, &serving, "root", &["report", "jobs", "--json"])).unwrap();
     assert_eq!(jobs["rows"][0]["job"], id.trim());
     let nothing = good(&place, &serving, "bob", &["report", "jobs", "--since", "2020-01-01", "--until", "2020-01-02"]);
-    assert_eq!(nothing, "JOB  JOBS  MAP_SLOT_SECONDS  REDUCE_SLOT_SECONDS  WAITED_S  FAILED  CHARGED\n");
+    assert_eq!(nothing, "JOB  USER  NAME  QUEUE  STATE  SUBMIT  START  END  SLOTS_S  COST\n");
+    let report = |options: &[&str]| good(&place, &serving, "root", &[&["report", "jobs"], options].concat());
+    let format = ["--format", "job,user,queue,state,cost"];
+    let csv = report(&[&format[..], &["--csv", "--until", "2100-01-01"]].concat());
+    let row = csv.lines().nth(1).unwrap();
+    assert!(row.starts_with(&format!("{},alice,alice,RUNNING,", id.trim())), "{csv}");
+    // The same in each form.
+    let table = report(&[&format[..], &["--user", "alice", "--state", "running"]].concat());
+    assert_eq!(
+        table.lines().nth(1).unwrap().split_whitespace().take(4).collect::<Vec<_>>().join(","),
+        row[..row.rfind(',').unwrap()]
+    );
+    let json: Value = serde_json::from_str(&report(&[&format[..], &["--queue", "alice", "--json"]].concat())).unwrap();
+    assert_eq!((&json[0]["job"], &json[0]["state"]), (&id.trim().into(), &"RUNNING".into()));
+    assert_eq!(report(&[&format[..], &["--user", "bob", "--csv"]].concat()).lines().count(), 1);
+    let by_month = report(&["--by", "month", "--csv"]);
+    assert!(by_month.starts_with("month,user,queue,jobs,failed,slots_s,cost\n20"), "{by_month}");
+    let statement = good(&place, &serving, "alice", &["queue", "statement", "--csv"]);
+    assert!(statement.lines().any(|line| line.contains(",charge,1,1.0,")), "{statement}");
     let unsigned = serving.get("/scheduler/report?report=users", "");
     assert!(unsigned.is_denied(), "{}", unsigned.body);
     assert_eq!(serving.stop().0, 0);

@@ -1,5 +1,7 @@
 //! `jobtracker status` and `jobtracker stop`.
 
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
 use std::process::{Command, Output};
 
 use serde_json::Value;
@@ -53,6 +55,32 @@ fn status_shows_the_daemon_and_stop_ends_it() {
     let output = jobtracker(&["status", "--server", &http]);
     assert_eq!(output.status.code(), Some(4), "{}", text(&output.stdout));
     assert!(text(&output.stderr).contains("no JobTracker of this program answers"), "{}", text(&output.stderr));
+}
+
+/// Who says nothing, or what is no request, keeps no operator out.
+#[test]
+fn silence_and_nonsense_on_the_control_socket_keep_nobody_out() {
+    let place = DaemonFolders::new(BUDGETS);
+    let mut serving = place.start();
+    let socket = place.path("state").join("control");
+    let silent: Vec<_> = (0..300).map(|_| UnixStream::connect(&socket).unwrap()).collect();
+    for nonsense in
+        ["\n", "x\n", "{}\n", "null\n", "[]\n", "{\"stop\": 1}\n", "\"upgrade\"\n", "{\"upgrade\":{}}\n", "\0\n"]
+    {
+        let mut stream = UnixStream::connect(&socket).unwrap();
+        stream.write_all(nonsense.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        assert!(answer.contains("cannot parse the request"), "{nonsense:?}: {answer}");
+    }
+    let mut endless = UnixStream::connect(&socket).unwrap();
+    // It stops reading at some point, and closes.
+    while endless.write_all(&[b'x'; 4096]).is_ok() {}
+    let define = format!("jobtracker.state.dir={}", place.path("state").display());
+    let output = jobtracker(&["stop", "-D", &define]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert!(serving.has_ended());
+    drop(silent);
 }
 
 #[test]

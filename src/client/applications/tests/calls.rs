@@ -66,7 +66,10 @@ async fn a_server_that_was_never_there_is_not_waited_for() {
 #[tokio::test]
 async fn the_server_corrects_the_clock() {
     let outside = timestamp_refused("timestamp 9000000 is more than 3 ms from the server's time 70", 70);
-    let taken = timestamp_refused("timestamp 70 is not after the last accepted one, 75; the server's time is 71", 71);
+    let taken = timestamp_refused(
+        "the signature of timestamp 75 was used before: sign with a later timestamp; the server's time is 71",
+        71,
+    );
     let id = || Reply::json(json!({ "application-id": APPLICATION }));
     let server = FakeServer::of(vec![outside, taken, id(), id()]).await;
     let client = client(&server, Some("alicekey-abc"));

@@ -37,7 +37,10 @@ pub(crate) fn example_application() -> ApplicationReport {
         running_containers: 1,
         memory_seconds: 66_560,
         vcore_seconds: 65,
+        live_memory_mb: 0,
+        live_cpu_ms: 0,
         preempted_containers: 0,
+        resource_requests_left_out: 0,
         resource_requests: vec![ResourceRequestRow {
             priority: 1,
             allocation_request_id: 0,
@@ -60,6 +63,8 @@ pub(crate) fn example_application() -> ApplicationReport {
         failed_containers: 0,
         failed_items: String::new(),
         why: Vec::new(),
+        unlaunched: None,
+        held_by_others: None,
     }
 }
 
@@ -88,6 +93,7 @@ pub(crate) fn example_container(number: u64) -> ContainerReport {
         launched_time: 1_700_000_000_200,
         started_time: 1_700_000_000_300,
         finished_time: 0,
+        memory_mb: 0,
         peak_memory_mb: 12,
         cpu_ms: 34,
     }

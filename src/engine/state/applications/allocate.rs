@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::api::applications::{AllocateCall, ContainerStart, LaunchSource, Placement, RefusedLaunch};
+use crate::api::applications::{AllocateCall, Blacklist, ContainerStart, LaunchSource, Placement, RefusedLaunch};
 use crate::model::{ApplicationId, ContainerExit, ContainerId, LaunchContext, Now};
 
 use super::answer::Headroom;
@@ -13,7 +13,7 @@ use super::container::{ContainerStep, Kill, Launched};
 use super::record::TakenIn;
 use super::refusal::{ApplicationRefusal, BodyFault};
 use super::response_ids::CallOrder;
-use super::settings::{LARGEST_NUMBER, MAX_CONTAINERS_OF_CALL};
+use super::settings::{LARGEST_NUMBER, MAX_BLACKLIST, MAX_CONTAINERS_OF_CALL};
 use super::specs::check_specs;
 use super::table::Applications;
 
@@ -44,10 +44,13 @@ impl Applications {
         match calling.order_of_call(call.attempt, call.response_id, &digest)? {
             CallOrder::Answered(answer) => {
                 self.hear(application, now);
+                self.note_call(application, call.wait_ms, now.mono_ms);
                 return Ok(CallResult::Answer(answer));
             }
             CallOrder::Again => {
-                self.hear_until(application, now.mono_ms.saturating_add(call.wait_ms));
+                let ends_ms = now.mono_ms.saturating_add(call.wait_ms);
+                self.hear_until(application, ends_ms);
+                self.note_call(application, call.wait_ms, ends_ms);
                 return Ok(CallResult::TakenIn);
             }
             CallOrder::New => {}
@@ -59,10 +62,12 @@ impl Applications {
         let specs: BTreeSet<&str> = calling.specs.keys().chain(call.specs.keys()).map(String::as_str).collect();
         check_specs(&call.specs, Some(calling))?;
         check_launches(&call.launch, &specs)?;
-        check_blacklist(&call.blacklist.additions)?;
+        check_blacklist(&call.blacklist, &calling.blacklist)?;
         let rows = check_rows(&call.ask, Some(calling), &specs, false, &self.settings)?;
         // From here on nothing is refused.
-        self.hear_until(application, now.mono_ms.saturating_add(call.wait_ms));
+        let ends_ms = now.mono_ms.saturating_add(call.wait_ms);
+        self.hear_until(application, ends_ms);
+        self.note_call(application, call.wait_ms, ends_ms);
         let unknown_releases = self.release(application, &call.release, now);
         self.keep_specs(application, call.specs);
         let unknown_launches = self.launch_all(application, call.launch, now);
@@ -80,6 +85,18 @@ impl Applications {
             standing.taken_in = Some(TakenIn { digest, unknown_releases, unknown_launches });
         });
         Ok(CallResult::TakenIn)
+    }
+
+    /// A program calls: it may get containers, and has the time of its wait before it counts as silent.
+    fn note_call(&mut self, application: ApplicationId, wait_ms: u64, ends_ms: u64) {
+        self.lapses.on_call(application, ends_ms, wait_ms);
+        self.restand(application, |standing| standing.has_lapsed = false);
+    }
+
+    /// Whether a call has not been taken in.
+    pub fn is_new_call(&self, id: ApplicationId, call: &AllocateCall, digest: &[u8; 32]) -> bool {
+        let order = self.get(id).map(|calling| calling.order_of_call(call.attempt, call.response_id, digest));
+        matches!(order, Some(Ok(CallOrder::New)))
     }
 
     /// Gives containers back. Returns those that are unknown, complete or another's.
@@ -168,6 +185,7 @@ impl Applications {
         response_id: u64,
         is_over: bool,
         headroom: Headroom,
+        now: Now,
     ) -> Result<CallResult, ApplicationRefusal> {
         let calling = self.known(application)?;
         let last = calling.standing.response_id;
@@ -201,6 +219,7 @@ impl Applications {
         let numbers = |ids: &mut dyn Iterator<Item = ContainerId>| ids.map(|id| id.number).collect::<Vec<_>>();
         let containers = numbers(&mut answer.allocated_containers.iter().map(|container| container.container_id));
         let statuses = numbers(&mut answer.completed_container_statuses.iter().map(|status| status.container_id));
+        self.lapses.on_answer(application, now.mono_ms);
         self.change(ApplicationChange::Answered {
             application,
             attempt: answer.attempt,
@@ -235,7 +254,14 @@ fn check_launches(launches: &[ContainerStart], specs: &BTreeSet<&str>) -> Result
     if faults.is_empty() { Ok(()) } else { Err(ApplicationRefusal::InvalidResourceRequest(faults)) }
 }
 
-fn check_blacklist(additions: &[String]) -> Result<(), ApplicationRefusal> {
+fn check_blacklist(change: &Blacklist, listed: &BTreeSet<String>) -> Result<(), ApplicationRefusal> {
+    let Blacklist { additions, removals } = change;
+    let new: BTreeSet<&String> = additions.iter().filter(|name| !listed.contains(*name)).collect();
+    let gone: BTreeSet<&String> = removals.iter().filter(|name| listed.contains(*name)).collect();
+    if (listed.len() + new.len()).saturating_sub(gone.len()) > MAX_BLACKLIST {
+        let text = format!("the blacklist of an application has at most {MAX_BLACKLIST} hosts and racks");
+        return Err(ApplicationRefusal::TooMany(text));
+    }
     let any = additions.iter().position(|name| Placement::from(name.clone()) == Placement::Any);
     match any {
         None => Ok(()),

@@ -12,6 +12,7 @@ use super::change::ApplicationChange;
 use super::container::{Container, ContainerStep};
 use super::container_cost::ContainerCost;
 use super::container_totals::ContainerTotals;
+use super::part_sizes::of_container;
 use super::record::{ItemStanding, ItemTrouble, Standing, SubmittedApplication, WITHOUT_ITEM};
 use super::request_table::{RequestRow, RequestTable};
 use super::settings::{COMPLETE_KEPT, COMPLETE_KEPT_WHEN_OVER};
@@ -37,8 +38,6 @@ pub struct Application {
     pub containers: BTreeMap<u64, Container>,
     /// The last answer as it was sent.
     pub last_answer: Option<Arc<[u8]>>,
-    /// The last timestamp that was signed with its secret, epoch ms; `i64::MIN`: none.
-    pub stamp_ms: i64,
     /// What its containers have cost.
     pub cost: ContainerCost,
     /// What follows from the containers.
@@ -50,6 +49,8 @@ pub struct Application {
 pub struct ContainerSums {
     /// Numbers of live containers.
     pub live: BTreeSet<u64>,
+    /// Numbers of live containers that are not launched.
+    pub unlaunched: BTreeSet<u64>,
     /// Numbers of containers that no answer has named.
     pub unnamed: BTreeSet<u64>,
     /// Numbers of complete containers whose status no answer has.
@@ -66,6 +67,8 @@ pub struct ContainerSums {
     pub memory_mb: u64,
     /// See `memory_mb`.
     pub vcores: u64,
+    /// Memory of all of it, bytes.
+    pub bytes: u64,
     /// The highest number that a container has had.
     pub last_number: u64,
     /// The highest number of a complete container that is in the store alone.
@@ -79,8 +82,7 @@ pub struct ContainerSums {
 impl Application {
     /// One that has just been submitted.
     pub fn new(submitted: Arc<SubmittedApplication>, standing: Standing) -> Self {
-        Self {
-            stamp_ms: i64::MIN,
+        let mut application = Self {
             submitted,
             standing,
             contexts: BTreeMap::new(),
@@ -92,7 +94,9 @@ impl Application {
             last_answer: None,
             cost: ContainerCost::default(),
             counts: ContainerSums::default(),
-        }
+        };
+        application.counts.bytes = application.recounted_bytes();
+        application
     }
 
     /// What a restart keeps of it: all but complete containers whose end was acknowledged, and those of one without a
@@ -110,6 +114,7 @@ impl Application {
         kept.counts.unnamed.retain(has);
         kept.counts.unreported.retain(has);
         kept.counts.complete.clear();
+        kept.counts.bytes = kept.recounted_bytes();
         kept.counts.stored_through = 0;
         kept
     }
@@ -134,9 +139,19 @@ impl Application {
         self.counts.live.iter().filter_map(|number| self.containers.get(number))
     }
 
+    /// Live containers that are not launched, the oldest first.
+    pub fn unlaunched(&self) -> impl Iterator<Item = &Container> {
+        self.counts.unlaunched.iter().filter_map(|number| self.containers.get(number))
+    }
+
     /// Containers that are still wanted, of all types.
     pub fn outstanding(&self) -> u64 {
         self.tables.values().map(|table| u64::from(table.outstanding())).sum()
+    }
+
+    /// Those of them that may be granted: a program whose containers have lapsed gets none before it calls.
+    pub fn wanted(&self) -> u64 {
+        if self.standing.has_lapsed { 0 } else { self.outstanding() }
     }
 
     /// The context that a name stands for, with its number.
@@ -156,6 +171,10 @@ impl Application {
         match change {
             ApplicationChange::Submitted { standing, .. } | ApplicationChange::Stands { standing, .. } => {
                 self.standing = (**standing).clone();
+                // Calls of one that is over are refused, repeated ones too.
+                if self.is_over() {
+                    self.last_answer = None;
+                }
                 self.forget_oldest();
             }
             ApplicationChange::ContextKept { number, context, .. } => {
@@ -209,8 +228,9 @@ impl Application {
                 }
             }
             ApplicationChange::Charged { cost, .. } => self.cost = *cost,
-            ApplicationChange::ApplicationStamped { timestamp_ms, .. } => self.stamp_ms = *timestamp_ms,
-            ApplicationChange::Stamped(_) | ApplicationChange::IdGiven { .. } => {}
+            ApplicationChange::Stamped(_)
+            | ApplicationChange::StampsForgotten(_)
+            | ApplicationChange::IdGiven { .. } => {}
         }
     }
 
@@ -280,6 +300,10 @@ impl Application {
             counts.complete.push_back(number);
             counts.totals.add(&container);
         }
+        match container.is_live() && container.waits_for_launch() {
+            true => drop(counts.unlaunched.insert(number)),
+            false => drop(counts.unlaunched.remove(&number)),
+        }
         let has_reader = !self.submitted.is_unattended && !is_master(container.request);
         if has_reader && container.named_in.is_none() {
             counts.unnamed.insert(number);
@@ -302,7 +326,10 @@ impl Application {
             }
         }
         counts.last_number = counts.last_number.max(number);
-        self.containers.insert(number, container);
+        counts.bytes = counts.bytes.saturating_add(of_container(&container));
+        if let Some(replaced) = self.containers.insert(number, container) {
+            self.counts.bytes = self.counts.bytes.saturating_sub(of_container(&replaced));
+        }
         self.forget_oldest();
     }
 
@@ -322,7 +349,9 @@ impl Application {
                 return;
             }
             self.counts.complete.pop_front();
-            self.containers.remove(&number);
+            if let Some(forgotten) = self.containers.remove(&number) {
+                self.counts.bytes = self.counts.bytes.saturating_sub(of_container(&forgotten));
+            }
             self.counts.unnamed.remove(&number);
             self.counts.unreported.remove(&number);
             self.counts.stored_through = self.counts.stored_through.max(number);

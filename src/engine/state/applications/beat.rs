@@ -1,16 +1,14 @@
-//! A worker's beat: what it says of its containers, and what it is answered.
+//! A worker's beat: what it says of its containers.
 
-use super::master::is_master;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::api::applications::ContainerState;
-use crate::api::{
-    BeatAnswer, BeatContainer, BeatContainerState, ContainerKill, ContainerLaunch, LaunchedItem, WorkerBeat,
-};
-use crate::model::{Capability, ContainerExit, ContainerId, LaunchContext, LogKey, Now, TrackerId};
+use crate::api::{BeatContainer, BeatContainerState, ContainerKill, WorkerBeat};
+use crate::model::{Capability, ContainerExit, ContainerId, LaunchContext, Now, TrackerId};
 
-use super::container::{Container, ContainerStep};
+use super::container::ContainerStep;
+use super::measured_use::MeasuredUses;
 use super::table::Applications;
 use super::worker::ContainerWorker;
 
@@ -34,6 +32,8 @@ pub struct BeatNotes {
     pub noted: Vec<ContainerId>,
     /// Containers of the worker that are not there.
     pub kills: Vec<ContainerKill>,
+    /// What it reported and is not believed, for the log.
+    pub refused_use: Option<String>,
 }
 
 /// The beat is not the first one of its worker's connection, and nothing is known of the worker.
@@ -51,7 +51,9 @@ impl Applications {
         let name: Arc<str> = Arc::from(beat.tracker.as_str());
         self.greet(&name, &beat, place, now)?;
         self.note_what_it_has(&name, &beat);
-        let mut notes = BeatNotes::default();
+        let refused_use = self.take_usage(&beat, now);
+        let mut notes =
+            BeatNotes { refused_use: refused_use.map(|refused| refused.to_string()), ..BeatNotes::default() };
         let mut listed = BTreeSet::new();
         let (mut ended, mut running) = (Vec::new(), Vec::new());
         for BeatContainer { id, state } in beat.containers {
@@ -97,6 +99,7 @@ impl Applications {
         if let Some(worker) = self.workers.get_mut(name) {
             worker.has.extend(has.iter().copied());
         }
+        self.note_contexts(name, &has);
         has.into_iter().for_each(|id| self.review_what_is_owed(id));
     }
 
@@ -136,18 +139,30 @@ impl Applications {
             has: BTreeSet::new(),
             owed: BTreeSet::new(),
             sent: BTreeSet::new(),
+            container_use: MeasuredUses::default(),
+            attempt_use: MeasuredUses::default(),
+            has_lied: false,
+            keeps_contexts: false,
+            contexts: BTreeSet::new(),
+            dropped_contexts: BTreeSet::new(),
+            portion_ended_at: None,
             has_news: true,
         });
         if is_new {
             worker.has.clear();
             worker.sent.clear();
+            worker.container_use = MeasuredUses::default();
+            worker.attempt_use = MeasuredUses::default();
+            worker.portion_ended_at = None;
             worker.has_news = true;
+            worker.keeps_contexts = beat.keeps_contexts;
         }
         (worker.tracker, worker.incarnation) = (tracker, beat.incarnation);
         (worker.node, worker.host, worker.rack) = (node, host, rack);
         worker.capability = declared.unwrap_or(worker.capability);
         worker.complaint.clone_from(&beat.unhealthy);
         if is_new {
+            self.list_contexts(name, &beat.contexts);
             let here: Vec<ContainerId> = self.on_tracker.get(name).into_iter().flatten().copied().collect();
             here.into_iter().for_each(|id| self.review_what_is_owed(id));
         }
@@ -170,7 +185,7 @@ impl Applications {
     }
 
     /// Whether a worker may have a container: it is launched there, by this process, and not complete.
-    fn is_here(&self, id: ContainerId, tracker: &str, incarnation: u64) -> bool {
+    pub(super) fn is_here(&self, id: ContainerId, tracker: &str, incarnation: u64) -> bool {
         self.container(id).is_some_and(|container| {
             container.is_launched() && *container.node.tracker == *tracker && container.node.incarnation == incarnation
         })
@@ -197,57 +212,9 @@ impl Applications {
         }
     }
 
-    /// What a worker is owed; none: nothing new, and the beat may wait.
-    pub fn answer_beat(&mut self, tracker: &str, notes: BeatNotes, is_over: bool) -> Option<BeatAnswer> {
-        let BeatNotes { noted, mut kills } = notes;
-        let known = self.workers.get(tracker)?;
-        let mut launches = Vec::new();
-        if known.has_news || is_over || !noted.is_empty() || !kills.is_empty() {
-            for container in known.owed.iter().filter_map(|id| self.container(*id)) {
-                // Also one that is to be killed: the answer that ordered it may be lost, and a worker reports the end only of
-                // what it has.
-                if known.lacks_launch(container) {
-                    launches.extend(self.launch_order(container));
-                }
-                if let Some(kill) = &container.kill {
-                    let (exit, diagnostics) = (kill.exit, kill.diagnostics.clone());
-                    kills.push(ContainerKill { id: container.id, exit, diagnostics, grace_ms: kill.grace_ms });
-                }
-            }
-        }
-        let worker = self.workers.get_mut(tracker)?;
-        let is_empty = launches.is_empty() && kills.is_empty() && noted.is_empty();
-        if !is_over && (is_empty || (!worker.has_news && noted.is_empty() && kills.is_empty())) {
-            worker.has_news = false;
-            return None;
-        }
-        worker.has_news = false;
-        self.worker_news.remove(tracker);
-        worker.sent.extend(launches.iter().map(|launch| launch.id));
-        Some(BeatAnswer { launches, kills, noted })
-    }
-
-    fn launch_order(&self, container: &Container) -> Option<ContainerLaunch> {
-        let application = self.get(container.id.application)?;
-        let launch = container.launch?;
-        let context = application.contexts.get(&launch.context)?;
-        let secret = application.submitted.secret;
-        let key = LogKey::of_token(secret.as_bytes());
-        let runs_master = is_master(container.request);
-        Some(ContainerLaunch {
-            id: container.id,
-            capability: container.request.capability,
-            user: application.submitted.user.to_string(),
-            context: (**context).clone(),
-            item: launch.item.map(|number| LaunchedItem { number, attempt: launch.item_attempt }),
-            secret: runs_master.then(|| secret.to_hex()),
-            log_key: key.to_hex(),
-            server: self.settings.server.clone(),
-        })
-    }
-
     /// A node is gone, and its containers with it.
     pub fn lose_worker(&mut self, tracker: &str, now: Now) {
+        self.forget_contexts_of(tracker);
         let worker = self.workers.remove(tracker);
         if let Some(worker) = &worker {
             self.worker_names.remove(&worker.tracker);

@@ -4,7 +4,7 @@ use crate::scheduler::RequestType;
 use std::sync::Arc;
 
 use crate::api::applications::Placement;
-use crate::market::Stamp;
+use crate::market::{ForgottenStamps, Stamp};
 use crate::model::{ApplicationId, LaunchContext};
 
 use super::container::Container;
@@ -157,13 +157,8 @@ pub enum ApplicationChange {
     },
     /// A signature was used.
     Stamped(Stamp),
-    /// An application signed.
-    ApplicationStamped {
-        /// The application.
-        application: ApplicationId,
-        /// The timestamp that was signed, epoch ms.
-        timestamp_ms: i64,
-    },
+    /// Used signatures that no other can equal any more are forgotten.
+    StampsForgotten(ForgottenStamps),
 }
 
 // === impl ApplicationChange ===
@@ -175,8 +170,8 @@ impl ApplicationChange {
         !matches!(
             self,
             Self::Stamped(_)
+                | Self::StampsForgotten(_)
                 | Self::IdGiven { .. }
-                | Self::ApplicationStamped { .. }
                 | Self::ContextKept { .. }
                 | Self::ContextDropped { .. }
                 | Self::SpecNamed { .. }
@@ -189,7 +184,7 @@ impl ApplicationChange {
         match self {
             Self::Submitted { submitted, .. } => Some(submitted.id),
             Self::Container(container) => Some(container.id.application),
-            Self::Stamped(_) => None,
+            Self::Stamped(_) | Self::StampsForgotten(_) => None,
             Self::IdGiven { application, .. }
             | Self::Stands { application, .. }
             | Self::ContextKept { application, .. }
@@ -203,8 +198,7 @@ impl ApplicationChange {
             | Self::Blacklisted { application, .. }
             | Self::Answered { application, .. }
             | Self::Listed { application, .. }
-            | Self::Charged { application, .. }
-            | Self::ApplicationStamped { application, .. } => Some(*application),
+            | Self::Charged { application, .. } => Some(*application),
         }
     }
 }

@@ -1,10 +1,9 @@
-//! Costs of applications: each tick lays what its queue pays for containers on those that hold them, in the order of
-//! submissions, at the rate of the charge.
+//! Costs of applications: what the ticks have laid on each of the charges of its queue.
 //!
-//! Invariant: with the costs of the queue's jobs they sum to the charge of the queue, exactly.
+//! Invariant: with the costs of the queue's jobs they sum to what it was charged, exactly.
 
-use crate::market::{Charge, ContainerUse, Tick};
-use crate::model::{ApplicationId, Credits};
+use crate::market::{ContainerUse, LaidCharge, SlotHolder, Tick};
+use crate::model::Credits;
 
 use super::change::ApplicationChange;
 use super::container_cost::ContainerCost;
@@ -13,43 +12,23 @@ use super::table::Applications;
 // === impl Applications: charges ===
 
 impl Applications {
-    /// Containers of a queue's applications as the tick after `last_tick` finds them.
-    pub fn containers_of_queue(&self, queue: &str, last_tick: u64) -> ContainerUse {
-        self.container_counts.of_queue(queue, last_tick)
+    /// Containers of a queue's applications.
+    pub fn containers_of_queue(&self, queue: &str) -> ContainerUse {
+        self.container_counts.of_queue(queue)
     }
 
-    /// Lays the charges of a tick on applications, by the containers that they hold now. Costs O(applications that hold
-    /// containers of queues that pay for some).
+    /// Adds what a tick has laid on applications.
     pub fn charge(&mut self, tick: &Tick) {
-        let last_tick = tick.number.saturating_sub(1);
-        for queue_tick in tick.queue_ticks.iter().filter(|queue_tick| queue_tick.charge.used.container > 0) {
-            let Charge { rate, used } = queue_tick.charge;
-            let mut left = u64::from(used.container);
-            let mut paid = Vec::new();
-            for (application, slots) in self.container_counts.holders(queue_tick.queue.as_str()) {
-                let slots = slots.chargeable(last_tick).min(left);
-                left -= slots;
-                if slots > 0 {
-                    paid.push((application, slots));
-                }
-                if left == 0 {
-                    break;
-                }
-            }
-            self.violations.check(left == 0, || {
-                format!("{left} slots that queue {} pays for containers are held by none", queue_tick.queue)
-            });
-            for (application, slots) in paid {
-                self.charge_application(application, tick.number, slots, rate);
-            }
+        for LaidCharge { holder, slot_ms, amount } in &tick.laid {
+            let SlotHolder::Application(application) = *holder else { continue };
+            let before = self.all.get(&application).map(|charged| charged.cost);
+            self.violations.check(before.is_some(), || format!("{application} pays {amount} and is not known"));
+            let Some(before) = before else { continue };
+            // No overflow: no application costs more than its queue ever had, far below the range.
+            let cost = Credits::from_units(before.cost.units() + amount.units());
+            let slot_ms = before.slot_ms.saturating_add(slot_ms.container);
+            let cost = ContainerCost { tick: tick.number, slot_ms, cost, ..before };
+            self.change(ApplicationChange::Charged { application, cost });
         }
-    }
-
-    fn charge_application(&mut self, application: ApplicationId, tick: u64, slots: u64, rate: Credits) {
-        let Some(before) = self.all.get(&application).map(|charged| charged.cost) else { return };
-        // No overflow: no application costs more than its queue ever had, far below the range.
-        let cost = Credits::from_units(before.cost.units() + rate.units() * i128::from(slots));
-        let cost = ContainerCost { tick, slots: before.slots.saturating_add(slots), cost };
-        self.change(ApplicationChange::Charged { application, cost });
     }
 }

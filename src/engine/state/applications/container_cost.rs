@@ -7,8 +7,10 @@ use crate::model::Credits;
 pub struct ContainerCost {
     /// The last tick that charged for them; 0: none.
     pub tick: u64,
-    /// Charged slots, summed over intervals.
-    pub slots: u64,
+    /// What they have held in intervals that were charged, slot-milliseconds.
+    pub slot_ms: u64,
+    /// Slots that were charged for before charges went by time, summed over intervals.
+    pub sampled_slots: u64,
     /// The total.
     pub cost: Credits,
 }

@@ -33,9 +33,9 @@ impl Applications {
     }
 
     /// Takes a container from its application for a queue that has bought what it holds: at once where it was never
-    /// launched, else after its grace.
-    pub fn preempt_container(&mut self, id: ContainerId, why: &str, now: Now) {
-        let (exit, grace_ms) = (ContainerExit::PREEMPTED, self.grace_ms(id));
+    /// launched, else after its grace, `most_ms` at most.
+    pub fn preempt_container(&mut self, id: ContainerId, why: &str, most_ms: u64, now: Now) {
+        let (exit, grace_ms) = (ContainerExit::PREEMPTED, self.grace_ms(id).min(most_ms));
         self.kill_container(id, Kill { exit, diagnostics: why.to_owned(), grace_ms }, now);
     }
 
@@ -52,6 +52,7 @@ impl Applications {
         if let Some(worker) = self.workers.get_mut(&ended.node.tracker) {
             worker.has.remove(&id);
             worker.sent.remove(&id);
+            worker.container_use.remove(&id);
         }
         let application = id.application;
         self.settle_item(&ended, now);
@@ -169,7 +170,12 @@ impl Applications {
         }
         let why = ended.end.as_ref().map(|end| end.diagnostics.as_str()).unwrap_or_default();
         let diagnostics = format!("its master ended {starts} times, last with exit status {}: {why}", ended.exit().0);
-        let end = ApplicationEnd { state: ApplicationState::Failed, final_status: FinalStatus::Failed, diagnostics };
+        let end = ApplicationEnd {
+            state: ApplicationState::Failed,
+            final_status: FinalStatus::Failed,
+            diagnostics,
+            is_by_owner: false,
+        };
         self.finish(application, end, ContainerExit::KILLED_AFTER_APPLICATION, now);
     }
 
@@ -186,7 +192,7 @@ impl Applications {
             0 => (FinalStatus::Succeeded, String::new()),
             failed => (FinalStatus::Failed, format!("{failed} of its items failed")),
         };
-        let end = ApplicationEnd { state: ApplicationState::Finished, final_status, diagnostics };
+        let end = ApplicationEnd { state: ApplicationState::Finished, final_status, diagnostics, is_by_owner: true };
         self.finish(application, end, ContainerExit::KILLED_AFTER_APPLICATION, now);
     }
 
@@ -195,7 +201,7 @@ impl Applications {
         let Some(ending) = self.all.get(&application).filter(|ending| !ending.is_over()) else { return };
         let types: Vec<RequestType> = ending.tables.keys().copied().collect();
         let live: Vec<ContainerId> = ending.live().map(|container| container.id).collect();
-        let ApplicationEnd { state, final_status, diagnostics } = end;
+        let ApplicationEnd { state, final_status, diagnostics, is_by_owner } = end;
         self.restand(application, |standing| {
             standing.state = state;
             standing.final_status = Some(final_status);
@@ -207,12 +213,13 @@ impl Applications {
             self.change(ApplicationChange::TypeDropped { application, request });
         }
         self.forget_silence(application);
+        self.lapses.forget(application);
         for id in live {
             let diagnostics = match exit {
                 ContainerExit::KILLED_BY_ADMINISTRATOR => "its application was killed",
                 _ => "its application has ended",
             };
-            let grace_ms = self.grace_ms(id);
+            let grace_ms = if is_by_owner { self.grace_ms(id) } else { self.bounded_grace_ms(id) };
             self.kill_container(id, Kill { exit, diagnostics: diagnostics.to_owned(), grace_ms }, now);
         }
         self.settle_when_over(application);
@@ -225,13 +232,22 @@ impl Applications {
             return;
         }
         let (totals, numbers): (_, Vec<u64>) = (over.counts.totals, over.contexts.keys().copied().collect());
+        let blacklist: Vec<String> = over.blacklist.iter().cloned().collect();
         self.restand(application, |standing| standing.totals = Some(totals));
         for number in numbers {
             self.change(ApplicationChange::ContextDropped { application, number });
         }
+        for name in blacklist {
+            self.change(ApplicationChange::Blacklisted { application, name, is_on: false });
+        }
     }
 
-    /// Time between TERM and KILL of a container, ms.
+    /// Time between TERM and KILL of a container that its owner does not end, ms.
+    pub(super) fn bounded_grace_ms(&self, id: ContainerId) -> u64 {
+        self.grace_ms(id).min(self.settings.max_kill_grace_ms)
+    }
+
+    /// Time between TERM and KILL of a container as its owner asks for it, ms.
     pub(super) fn grace_ms(&self, id: ContainerId) -> u64 {
         let context = self.container(id).and_then(|container| {
             let launch = container.launch?;
@@ -255,4 +271,6 @@ pub(super) struct ApplicationEnd {
     pub(super) state: ApplicationState,
     pub(super) final_status: FinalStatus,
     pub(super) diagnostics: String,
+    /// Whether its owner or its program ended it: its containers have the grace that they ask for then.
+    pub(super) is_by_owner: bool,
 }

@@ -80,6 +80,7 @@ impl Applications {
         } else {
             let due_ms = now.mono_ms.saturating_add(self.settings.launch_expiry_ms);
             self.launch_due.insert((due_ms, id));
+            self.lapses.on_grant(application, now.mono_ms);
         }
         Some(id)
     }

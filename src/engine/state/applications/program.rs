@@ -57,12 +57,14 @@ impl Applications {
             standing.attempt = attempt;
             standing.response_id = 0;
             standing.taken_in = None;
+            standing.has_lapsed = false;
             if call.tracking_url.is_some() {
                 standing.tracking_url = call.tracking_url;
             }
         });
         self.change(ApplicationChange::Listed { application, attempt, containers, statuses });
         self.hear(application, now);
+        self.lapses.on_call(application, now.mono_ms, 0);
         self.build_register_answer(application).ok_or(ApplicationRefusal::NoSuchApplication(application))
     }
 
@@ -82,7 +84,7 @@ impl Applications {
         }
         self.unfinished(application)?.check_attempt(call.attempt)?;
         let UnregisterCall { final_status, diagnostics, .. } = call;
-        let end = ApplicationEnd { state: ApplicationState::Finished, final_status, diagnostics };
+        let end = ApplicationEnd { state: ApplicationState::Finished, final_status, diagnostics, is_by_owner: true };
         self.finish(application, end, ContainerExit::KILLED_AFTER_APPLICATION, now);
         Ok(ApplicationState::Finished)
     }
@@ -97,9 +99,14 @@ impl Applications {
         by: &str,
         now: Now,
     ) -> Result<(ApplicationState, bool), ApplicationRefusal> {
-        self.known(application)?;
+        let is_by_owner = *self.known(application)?.submitted.user == *by || by == application.to_string();
         let diagnostics = format!("killed by {by}");
-        let end = ApplicationEnd { state: ApplicationState::Killed, final_status: FinalStatus::Killed, diagnostics };
+        let end = ApplicationEnd {
+            state: ApplicationState::Killed,
+            final_status: FinalStatus::Killed,
+            diagnostics,
+            is_by_owner,
+        };
         self.finish(application, end, ContainerExit::KILLED_BY_ADMINISTRATOR, now);
         self.state_of(application)
     }
@@ -128,7 +135,11 @@ impl Applications {
         if container.state == ContainerState::Complete {
             return Ok(true);
         }
-        let grace_ms = if is_sudden { 0 } else { self.grace_ms(id) };
+        let grace_ms = match by_administrator {
+            _ if is_sudden => 0,
+            Some(_) => self.bounded_grace_ms(id),
+            None => self.grace_ms(id),
+        };
         let (exit, diagnostics) = match by_administrator {
             Some(user) => (ContainerExit::KILLED_BY_ADMINISTRATOR, format!("killed by the administrator {user}")),
             None => (ContainerExit::KILLED_BY_OWNER, "killed by its owner".to_owned()),
@@ -147,7 +158,7 @@ impl Applications {
     fn first_due_mono_ms(&self) -> u64 {
         let launch = self.launch_due.first().map_or(u64::MAX, |(due_ms, _)| *due_ms);
         let silence = self.silence_due.first().map_or(u64::MAX, |(due_ms, _)| *due_ms);
-        launch.min(silence)
+        launch.min(silence).min(self.lapses.next_due_ms())
     }
 
     /// Ends containers that were not launched in time, and applications that were silent for too long; not while the store
@@ -161,11 +172,13 @@ impl Applications {
         if self.doubt.is_some() {
             return;
         }
+        self.lapses.pass(now.mono_ms);
         while let Some(&(due_ms, id)) = self.launch_due.first().filter(|(due_ms, _)| *due_ms <= now.mono_ms) {
             self.launch_due.remove(&(due_ms, id));
             if self.container(id).is_some_and(|container| container.waits_for_launch()) {
                 let diagnostics = format!("not launched within {} ms", self.settings.launch_expiry_ms);
                 self.end_without_report(id, ContainerExit::ABORTED, diagnostics, now);
+                self.withhold(id.application);
             }
         }
         while let Some(&(due_ms, id)) = self.silence_due.first().filter(|(due_ms, _)| *due_ms <= now.mono_ms) {
@@ -173,8 +186,12 @@ impl Applications {
             self.silence_due.remove(&(due_ms, id));
             let Some(silent) = self.get(id) else { continue };
             let diagnostics = format!("silent for {} ms", silent.submitted.expiry_ms);
-            let end =
-                ApplicationEnd { state: ApplicationState::Failed, final_status: FinalStatus::Failed, diagnostics };
+            let end = ApplicationEnd {
+                state: ApplicationState::Failed,
+                final_status: FinalStatus::Failed,
+                diagnostics,
+                is_by_owner: false,
+            };
             self.finish(id, end, ContainerExit::KILLED_AFTER_APPLICATION, now);
         }
     }

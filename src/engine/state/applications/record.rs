@@ -76,6 +76,9 @@ pub struct Standing {
     pub progress_ppm: u64,
     /// How often its master was started.
     pub master_starts: u32,
+    /// Whether containers of it were taken back because its program did not launch them, and it has not called since.
+    #[serde(default)]
+    pub has_lapsed: bool,
     /// What its containers leave, once it is over and none of them lives. None: they are to be counted.
     #[serde(default)]
     pub totals: Option<ContainerTotals>,
@@ -161,6 +164,7 @@ impl Standing {
             taken_in: None,
             progress_ppm: 0,
             master_starts: 0,
+            has_lapsed: false,
             totals: None,
         }
     }

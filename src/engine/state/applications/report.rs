@@ -10,9 +10,11 @@ use crate::scheduler::RequestType;
 use super::application::Application;
 use super::container::Container;
 use super::items::Items;
+use super::measured_use::{MeasuredUse, sum};
 use super::refusal::ApplicationRefusal;
 use super::request_table::RequestTable;
 use super::restored::RestoredApplication;
+use super::row_page::{RowPage, STEP_BYTES};
 use super::table::Applications;
 
 /// Most parts of items in a report.
@@ -42,6 +44,8 @@ pub struct ReportTerms {
     pub version: u64,
 }
 
+/// Approximate bytes of a report on a container without its text.
+const CONTAINER_BYTES: usize = 512;
 // === impl Applications ===
 
 impl Applications {
@@ -51,10 +55,14 @@ impl Applications {
         application: &Application,
         cost: Option<Credits>,
         why: Vec<WaitingRequest>,
+        rows: RowPage,
         now: Now,
     ) -> ApplicationReport {
         let terms = ReportTerms { version: self.version(application.id()), ..self.stored_terms() };
-        build_report(application, terms, cost, why, now)
+        let measured = sum(application.live().filter_map(|container| self.container_use(container.id)));
+        let report = build_report(application, terms, cost, why, rows, now);
+        let unlaunched = self.unlaunched_of(application, now);
+        ApplicationReport { live_memory_mb: measured.memory_mb, live_cpu_ms: measured.cpu_ms, unlaunched, ..report }
     }
 
     /// The terms of reports on applications that are not in memory.
@@ -64,7 +72,16 @@ impl Applications {
 
     /// A report on a container.
     pub fn container_report(&self, container: &Container) -> ContainerReport {
-        ContainerReport::of(container, self.settings.slot)
+        let report = ContainerReport::of(container, self.settings.slot);
+        match self.container_use(container.id).filter(|_| container.is_live()) {
+            Some(MeasuredUse { memory_mb, peak_memory_mb, cpu_ms }) => ContainerReport {
+                memory_mb,
+                peak_memory_mb: u32::try_from(peak_memory_mb).unwrap_or(u32::MAX),
+                cpu_ms,
+                ..report
+            },
+            None => report,
+        }
     }
 
     /// Containers of an application that are in memory and match, by number, and whether there are more.
@@ -82,16 +99,24 @@ impl Applications {
         let mut found = known.containers.range(from..).map(|(_, container)| container).filter(|container| {
             (states.is_empty() || states.contains(&container.state)) && (!failed_only || container.has_failed())
         });
-        let list: Vec<&Container> = found.by_ref().take(limit).collect();
-        let next = found.next().and(list.last()).map(|last| last.id);
-        Ok((list.into_iter().map(|container| self.container_report(container)).collect(), next))
+        let (mut list, mut bytes) = (Vec::new(), 0);
+        while bytes < STEP_BYTES
+            && list.len() < limit
+            && let Some(container) = found.next()
+        {
+            let report = self.container_report(container);
+            bytes += CONTAINER_BYTES + report.diagnostics.len();
+            list.push(report);
+        }
+        let next = found.next().and(list.last()).map(|last: &ContainerReport| last.container_id);
+        Ok((list, next))
     }
 }
 
 /// A report on an application that the store alone has; without a cost if nothing was charged for it.
 pub fn report_stored(restored: RestoredApplication, terms: ReportTerms, now: Now) -> ApplicationReport {
     let cost = Some(restored.cost.cost).filter(|cost| *cost > Credits::ZERO);
-    build_report(&restored.into_application(), terms, cost, Vec::new(), now)
+    build_report(&restored.into_application(), terms, cost, Vec::new(), RowPage::FIRST, now)
 }
 
 fn build_report(
@@ -99,6 +124,7 @@ fn build_report(
     terms: ReportTerms,
     cost: Option<Credits>,
     why: Vec<WaitingRequest>,
+    rows: RowPage,
     now: Now,
 ) -> ApplicationReport {
     let Application { submitted, standing, counts, tables, .. } = application;
@@ -115,6 +141,10 @@ fn build_report(
         .chain(application.troubles.keys().filter(|request| !tables.contains_key(request)))
         .flat_map(|request| application.failed_items(*request))
         .collect();
+    let asked = || tables.iter().filter(|(request, _)| !is_master(**request));
+    let all_rows = asked().map(|(_, table)| table.rows.len()).sum();
+    let shown = asked().flat_map(|(request, table)| rows_of(application, *request, table));
+    let (resource_requests, resource_requests_left_out) = rows.of(all_rows, shown);
     ApplicationReport {
         id: submitted.id,
         user: submitted.user.to_string(),
@@ -136,12 +166,11 @@ fn build_report(
         running_containers: counts.live.len() as u64,
         memory_seconds: seconds(counts.totals.memory_mb_ms, |capability| capability.memory_mb),
         vcore_seconds: seconds(counts.totals.vcore_ms, |capability| capability.vcores),
+        live_memory_mb: 0,
+        live_cpu_ms: 0,
         preempted_containers: counts.totals.preempted,
-        resource_requests: tables
-            .iter()
-            .filter(|(request, _)| !is_master(**request))
-            .flat_map(|(request, table)| rows_of(application, *request, table))
-            .collect(),
+        resource_requests,
+        resource_requests_left_out,
         attempt: standing.attempt,
         response_id: standing.response_id,
         version,
@@ -154,6 +183,8 @@ fn build_report(
         failed_containers: counts.totals.failed,
         failed_items: Items::shown(failed, MAX_SHOWN_PARTS),
         why,
+        unlaunched: None,
+        held_by_others: None,
     }
 }
 
@@ -215,6 +246,7 @@ impl ContainerReport {
             launched_time: launch.map_or(0, |launch| launch.at_ms),
             started_time: container.started_ms.unwrap_or(0),
             finished_time: end.map_or(0, |end| end.ended_ms),
+            memory_mb: 0,
             peak_memory_mb: end.map_or(0, |end| end.peak_memory_mb),
             cpu_ms: end.map_or(0, |end| end.cpu_ms),
         }

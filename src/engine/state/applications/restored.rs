@@ -11,6 +11,7 @@ use super::application::Application;
 use super::container::Container;
 use super::container_cost::ContainerCost;
 use super::container_totals::ContainerTotals;
+use super::lapses::RESTORED_WAIT_MS;
 use super::record::{ItemTrouble, Standing, SubmittedApplication, TypeLaunch};
 use super::request_table::{RequestRow, RequestTable};
 use super::table::Applications;
@@ -44,8 +45,6 @@ pub struct RestoredApplication {
     pub stored_through: u64,
     /// The last answer as it was sent.
     pub last_answer: Option<Arc<[u8]>>,
-    /// The last timestamp that was signed with its secret, epoch ms.
-    pub stamp_ms: Option<i64>,
     /// What its containers have cost.
     pub cost: ContainerCost,
 }
@@ -72,8 +71,7 @@ impl RestoredApplication {
             application.set_trouble(request, item, Some(trouble));
         }
         application.blacklist = self.blacklist.into_iter().collect();
-        application.last_answer = self.last_answer;
-        application.stamp_ms = self.stamp_ms.unwrap_or(i64::MIN);
+        application.last_answer = self.last_answer.filter(|_| !application.is_over());
         for container in self.containers {
             application.set_container(container);
         }
@@ -81,6 +79,7 @@ impl RestoredApplication {
         application.counts.totals = self.totals;
         application.counts.last_number = self.last_number;
         application.counts.stored_through = self.stored_through;
+        application.counts.bytes = application.recounted_bytes();
         application
     }
 }
@@ -102,9 +101,17 @@ impl Applications {
             self.over.insert((application.standing.finished_ms.unwrap_or_default(), id));
         }
         self.container_counts.count_whole(&application, self.settings.slot, &mut self.violations);
+        self.live_bytes.add(&application.submitted.user, application.live_bytes());
         self.tallies.count_state(None, application.standing.state);
         for container in application.live() {
             self.tallies.count_container(None, container);
+        }
+        let has_unlaunched = !application.counts.unlaunched.is_empty();
+        if application.has_program() && !application.is_over() {
+            self.lapses.on_call(id, now.mono_ms, RESTORED_WAIT_MS);
+            if has_unlaunched {
+                self.lapses.on_grant(id, now.mono_ms);
+            }
         }
         self.all.insert(id, application);
         self.hear(id, now);

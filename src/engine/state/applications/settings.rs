@@ -15,6 +15,9 @@ pub struct ContainerSettings {
     pub slot: Capability,
     /// Time in which a granted container must be launched, ms (`jobtracker.containers.launch-expiry-ms`).
     pub launch_expiry_ms: u64,
+    /// Longest time between TERM and KILL of a container that its owner did not end, ms
+    /// (`jobtracker.containers.max-kill-grace-ms`).
+    pub max_kill_grace_ms: u64,
     /// Most live containers of an application (`jobtracker.containers.max-per-application`).
     pub max_per_application: u32,
     /// Offers that are refused before a container may come from the rack or from anywhere, at most as many as there are
@@ -41,6 +44,8 @@ pub const MAX_ROWS: usize = 20_000;
 pub const MAX_HOST_ROWS: usize = 10_000;
 /// Most rows in a call.
 pub const MAX_ROWS_OF_CALL: usize = 20_000;
+/// Most hosts and racks on the blacklist of an application.
+pub const MAX_BLACKLIST: usize = 20_000;
 /// Most releases in a call, and most launches.
 pub const MAX_CONTAINERS_OF_CALL: usize = 10_000;
 /// Most stored contexts of an application.
@@ -73,6 +78,7 @@ impl Default for ContainerSettings {
             maximum: Capability::new(1_048_576, 1_024),
             slot: Capability::new(1_024, 1),
             launch_expiry_ms: 60_000,
+            max_kill_grace_ms: 30_000,
             max_per_application: 100_000,
             locality_delay: 40,
             signature_window_ms: 300_000,

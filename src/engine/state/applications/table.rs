@@ -3,17 +3,21 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use crate::api::ContextId;
 use crate::api::applications::Placement;
-use crate::market::{Consumer, KeyId, MarketConfig, ReplayGuard};
+use crate::market::{Consumer, EVERYONE, ForgottenStamps, MarketConfig, ReplayGuard, Signature};
 use crate::model::{ApplicationId, ContainerId, FactNumber, Now, TrackerId, Violations};
 use crate::scheduler::AppId;
 
 use super::application::Application;
 use super::change::ApplicationChange;
 use super::container::{Container, ContainerStep};
-use super::container_counts::{ContainerCounts, Counted};
+use super::container_counts::{ContainerCounts, held_slots};
+use super::lapses::Lapses;
+use super::live_bytes::LiveBytes;
 use super::record::Standing;
 use super::refusal::ApplicationRefusal;
+use super::row_page::LastReport;
 use super::settings::{ContainerSettings, UNUSED_ID_MS};
 use super::store_doubt::StoreDoubt;
 use super::tallies::ApplicationTallies;
@@ -31,6 +35,8 @@ pub struct Applications {
     pub(super) all: BTreeMap<ApplicationId, Application>,
     /// Those that are over, oldest end first, once nothing of them lives.
     pub(super) over: BTreeSet<(i64, ApplicationId)>,
+    /// The report that was made last.
+    pub last_report: Option<LastReport>,
     /// Ids that were given out and not used: their owners, and until when they are good, ms of the monotonic clock.
     pub(super) unused: BTreeMap<ApplicationId, (Arc<str>, u64)>,
     pub(super) stamps: ReplayGuard,
@@ -38,8 +44,12 @@ pub struct Applications {
     pub(super) workers: BTreeMap<Arc<str>, ContainerWorker>,
     /// Live containers by the names of their trackers.
     pub(super) on_tracker: BTreeMap<Arc<str>, BTreeSet<ContainerId>>,
+    /// Memory of those that are not over.
+    pub(super) live_bytes: LiveBytes,
     /// Containers of each queue in slots.
     pub(super) container_counts: ContainerCounts,
+    /// The workers that were sent a context that is still there.
+    pub(super) context_holders: BTreeMap<ContextId, BTreeSet<Arc<str>>>,
     /// The names of workers' trackers.
     pub(super) worker_names: BTreeMap<TrackerId, Arc<str>>,
     /// The nodes of live containers in the scheduler; those that are not back after a restart have none.
@@ -49,6 +59,8 @@ pub struct Applications {
     /// When applications have been silent for too long, ms of the monotonic clock.
     pub(super) silent_at: BTreeMap<ApplicationId, u64>,
     pub(super) silence_due: BTreeSet<(u64, ApplicationId)>,
+    /// When programs have called, and when what they have not launched lapses.
+    pub(super) lapses: Lapses,
     /// Counts for metrics.
     pub tallies: ApplicationTallies,
     /// Why nothing is too late now.
@@ -82,16 +94,20 @@ impl Applications {
             last_number: 0,
             all: BTreeMap::new(),
             over: BTreeSet::new(),
+            last_report: None,
             unused: BTreeMap::new(),
             stamps: ReplayGuard::new(i64::try_from(start_ms).unwrap_or(i64::MAX)),
             workers: BTreeMap::new(),
             on_tracker: BTreeMap::new(),
+            live_bytes: LiveBytes::default(),
             container_counts: ContainerCounts::default(),
+            context_holders: BTreeMap::new(),
             worker_names: BTreeMap::new(),
             placed: BTreeMap::new(),
             launch_due: BTreeSet::new(),
             silent_at: BTreeMap::new(),
             silence_due: BTreeSet::new(),
+            lapses: Lapses::default(),
             tallies: ApplicationTallies::default(),
             doubt: None,
             changes: Vec::new(),
@@ -116,12 +132,17 @@ impl Applications {
     pub fn apply(&mut self, change: &ApplicationChange) {
         self.count(change);
         match change {
-            ApplicationChange::Stamped(stamp) => self.stamps.restore(stamp),
+            ApplicationChange::Stamped(stamp) => self.stamps.apply(stamp),
+            ApplicationChange::StampsForgotten(forgotten) => self.stamps.forget(forgotten),
             ApplicationChange::Submitted { submitted, standing } => {
                 let application = Application::new(Arc::clone(submitted), (**standing).clone());
+                self.live_bytes.add(&submitted.user, application.live_bytes());
                 self.all.insert(submitted.id, application);
             }
             ApplicationChange::Container(container) => self.place_container(container),
+            ApplicationChange::ContextDropped { application, number } => {
+                self.drop_context(ContextId { application: *application, number: *number });
+            }
             _ => {}
         }
         let Some(id) = change.application() else { return };
@@ -129,25 +150,33 @@ impl Applications {
         let slot = self.settings.slot;
         let counted = |application: &Application| match change {
             ApplicationChange::Container(container) => {
-                application.containers.get(&container.id.number).and_then(|container| Counted::of(container, slot))
+                application.containers.get(&container.id.number).and_then(|container| held_slots(container, slot))
             }
             _ => None,
         };
-        let changed = match change {
+        let is_turned = matches!(change, ApplicationChange::Stands { standing, .. }
+            if standing.has_lapsed != application.standing.has_lapsed);
+        let wanted = |application: &Application| match change {
+            _ if application.standing.has_lapsed => 0,
             ApplicationChange::RowSet { request, place: Placement::Any, .. }
-            | ApplicationChange::TypeDropped { request, .. } => Some(request),
-            _ => None,
-        };
-        let wanted = |application: &Application| {
-            let table = changed.and_then(|request| application.tables.get(request));
-            table.map_or(0, |table| u64::from(table.outstanding()))
+            | ApplicationChange::TypeDropped { request, .. } => {
+                application.tables.get(request).map_or(0, |table| u64::from(table.outstanding()))
+            }
+            _ if is_turned => application.outstanding(),
+            _ => 0,
         };
         let (counted_before, wanted_before) = (counted(application), wanted(application));
+        let (live_before, part_before) = (application.live_bytes(), application.part_bytes(change));
         application.apply(change);
+        let bytes = application.counts.bytes.saturating_add(application.part_bytes(change));
+        application.counts.bytes = bytes.saturating_sub(part_before);
+        let live_bytes = application.live_bytes();
         let (counted, wanted) = (counted(application), wanted(application));
         let of = &application.submitted;
         self.container_counts.change(of, counted_before, counted, &mut self.violations);
         self.container_counts.change_wanted(of, wanted_before, wanted, &mut self.violations);
+        self.live_bytes.add(&of.user, live_bytes.saturating_sub(live_before));
+        self.live_bytes.remove(&of.user, live_before.saturating_sub(live_bytes), &mut self.violations);
         if application.is_over() && application.counts.live.is_empty() {
             self.over.insert((application.standing.finished_ms.unwrap_or_default(), id));
         }
@@ -196,7 +225,6 @@ impl Applications {
             self.versions.insert(application, fact);
             self.news.insert(application);
         }
-        self.forget_oldest_over();
         self.passed_on = 0;
         std::mem::take(&mut self.changes)
     }
@@ -271,12 +299,18 @@ impl Applications {
         });
     }
 
-    /// Forgets the oldest applications that are over, beyond those that are kept.
-    fn forget_oldest_over(&mut self) {
+    /// Forgets the oldest applications that are over, beyond those that are kept, each once nothing of it is still to be
+    /// charged.
+    pub fn forget_oldest_over(&mut self, may_be_charged: impl Fn(ApplicationId) -> bool) {
         while self.over.len() > self.settings.over_kept {
-            let Some((_, id)) = self.over.pop_first() else { return };
+            let Some(&(finished_ms, id)) = self.over.first() else { return };
+            if may_be_charged(id) {
+                return;
+            }
+            self.over.remove(&(finished_ms, id));
             self.all.remove(&id);
             self.versions.remove(&id);
+            self.stamps.remove_user(Consumer::Secret, &id.to_string());
         }
     }
 
@@ -394,53 +428,48 @@ impl Applications {
 
     // === signatures ===
 
-    /// Uses the stamp of a user's signature.
+    /// Uses a signature of a user or an application. An application that is not in memory is over: its requests change
+    /// nothing, so what it has used is not kept.
     ///
     /// # Errors
     /// It was used, or is out of its window.
-    pub fn stamp_user(
-        &mut self,
-        user: &str,
-        key: KeyId,
-        timestamp_ms: i64,
-        now: Now,
-    ) -> Result<(), ApplicationRefusal> {
+    pub fn use_signature(&mut self, signature: &Signature<'_>, now: Now) -> Result<(), ApplicationRefusal> {
         let config = MarketConfig { signature_window_ms: self.settings.signature_window_ms, ..MarketConfig::default() };
         let stamp = self
             .stamps
-            .check(Consumer::Application, user, key, timestamp_ms, now.wall_ms, &config)
+            .check(signature, now.wall_ms, &config)
             .map_err(|refusal| ApplicationRefusal::Timestamp { refusal, server_time_ms: now.wall_ms })?;
+        if signature.consumer == Consumer::Secret && !self.has(signature.user) {
+            return Ok(());
+        }
         self.change(ApplicationChange::Stamped(stamp));
+        if let Some(forgotten) = self.stamps.next_to_forget(signature, now.wall_ms, &config) {
+            self.change(ApplicationChange::StampsForgotten(forgotten));
+        }
         Ok(())
     }
 
-    /// Uses the stamp of an application's signature. It is later than any that is known, and in the window. One that is
-    /// not in memory is over: its requests change nothing, so its stamps are not kept.
-    ///
-    /// # Errors
-    /// It is not.
-    pub fn stamp_application(
-        &mut self,
-        application: ApplicationId,
-        timestamp_ms: i64,
-        now: Now,
-    ) -> Result<(), ApplicationRefusal> {
-        use crate::market::ReplayRefusal;
-        let last_ms = self.get(application).map_or(i64::MIN, |known| known.stamp_ms);
-        let window_ms = self.settings.signature_window_ms;
-        let refused = |refusal| Err(ApplicationRefusal::Timestamp { refusal, server_time_ms: now.wall_ms });
-        if last_ms > now.wall_ms && timestamp_ms <= last_ms {
-            return refused(ReplayRefusal::StampAhead { last_ms, now_ms: now.wall_ms });
+    /// Whether memory has the application of this name.
+    fn has(&self, name: &str) -> bool {
+        name.parse().is_ok_and(|id| self.all.contains_key(&id))
+    }
+
+    /// Accepts nothing that was signed before now: what was used of it is lost.
+    pub fn forget_lost_signatures(&mut self, now: Now) {
+        for consumer in [Consumer::Application, Consumer::Secret] {
+            self.change(ApplicationChange::StampsForgotten(ForgottenStamps::of_everyone(consumer, now.wall_ms)));
         }
-        if timestamp_ms.abs_diff(now.wall_ms) > window_ms {
-            return refused(ReplayRefusal::OutsideWindow { timestamp_ms, now_ms: now.wall_ms, window_ms });
+    }
+
+    /// Restores what was used, or forgotten, before this run; after the applications.
+    pub fn restore_stamps(&mut self, stamp: &ApplicationChange) {
+        let (consumer, user) = match stamp {
+            ApplicationChange::Stamped(stamp) => (stamp.consumer, &stamp.user),
+            ApplicationChange::StampsForgotten(forgotten) => (forgotten.consumer, &forgotten.user),
+            _ => return,
+        };
+        if consumer != Consumer::Secret || user == EVERYONE || self.has(user) {
+            self.apply(stamp);
         }
-        if timestamp_ms <= last_ms {
-            return refused(ReplayRefusal::NotAfterLast { timestamp_ms, last_ms });
-        }
-        if self.get(application).is_some() {
-            self.change(ApplicationChange::ApplicationStamped { application, timestamp_ms });
-        }
-        Ok(())
     }
 }

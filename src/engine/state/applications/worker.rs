@@ -3,10 +3,12 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use crate::api::ContextId;
 use crate::api::applications::ContainerState;
-use crate::model::{Capability, ContainerId, TrackerId};
+use crate::model::{AttemptId, Capability, ContainerId, TrackerId};
 
 use super::container::Container;
+use super::measured_use::MeasuredUses;
 
 /// A worker that has sent a whole list of its containers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,6 +33,20 @@ pub struct ContainerWorker {
     pub owed: BTreeSet<ContainerId>,
     /// Launches that an answer has carried.
     pub sent: BTreeSet<ContainerId>,
+    /// What its containers use.
+    pub container_use: MeasuredUses<ContainerId>,
+    /// What its attempts of tasks use.
+    pub attempt_use: MeasuredUses<AttemptId>,
+    /// Whether it has reported what cannot be, which is logged once.
+    pub has_lied: bool,
+    /// Whether it keeps contexts.
+    pub keeps_contexts: bool,
+    /// Contexts that it has said to keep, or that a container needs which it has said to have.
+    pub contexts: BTreeSet<ContextId>,
+    /// Contexts that it keeps and that no container needs any more, until an answer says so.
+    pub dropped_contexts: BTreeSet<ContextId>,
+    /// The last container in a portion of what it is owed; none: a portion begins with the first.
+    pub portion_ended_at: Option<ContainerId>,
     /// Whether there is a launch or a kill that no answer has carried since its connection began.
     pub has_news: bool,
 }

@@ -20,7 +20,7 @@ fn beat_of(bench: &Bench, index: usize) -> WorkerBeat {
         declared: None,
         is_full: false,
         containers: Vec::new(),
-        unhealthy: None,
+        ..WorkerBeat::default()
     }
 }
 

@@ -10,7 +10,8 @@ use crate::api::applications::{
     Submission,
 };
 use crate::api::{
-    BeatAnswer, BeatContainer, BeatContainerState, ContainerEnd, ContainerLaunch, DeclaredBag, WorkerBeat,
+    BeatAnswer, BeatContainer, BeatContainerState, ContainerEnd, ContainerLaunch, ContextId, DeclaredBag, ReportedUse,
+    WorkerBeat,
 };
 use crate::engine::{
     Application, ApplicationAnswer, ApplicationCaller, ApplicationQuestion, ApplicationRefusal, ApplicationRequest,
@@ -34,6 +35,12 @@ pub struct FakeWorker {
     beats: u64,
     pub containers: BTreeMap<ContainerId, BeatContainerState>,
     pub unhealthy: Option<String>,
+    /// Whether it keeps contexts, and which.
+    pub keeps_contexts: bool,
+    pub contexts: BTreeMap<ContextId, LaunchContext>,
+    /// What the next beat says of what is used.
+    pub usage: Vec<ReportedUse>,
+    pub attempt_usage: Option<Vec<ReportedUse>>,
 }
 
 /// The cluster.
@@ -75,7 +82,17 @@ impl Bench {
         let index = self.cluster.add_tracker(host, slots.map, slots.reduce);
         self.cluster.trackers[index].name = format!("tracker_{host}:streaming_only/127.0.0.1:{}", index + 1);
         let (incarnation, containers) = (index as u64 + 1, BTreeMap::new());
-        self.workers.push(FakeWorker { incarnation, capability, beats: 0, containers, unhealthy: None });
+        self.workers.push(FakeWorker {
+            incarnation,
+            capability,
+            beats: 0,
+            containers,
+            unhealthy: None,
+            keeps_contexts: false,
+            contexts: BTreeMap::new(),
+            usage: Vec::new(),
+            attempt_usage: None,
+        });
         index
     }
 
@@ -146,6 +163,10 @@ impl Bench {
             is_full: is_first,
             containers: containers.collect(),
             unhealthy: worker.unhealthy.clone(),
+            keeps_contexts: worker.keeps_contexts,
+            contexts: if is_first { worker.contexts.keys().copied().collect() } else { Vec::new() },
+            usage: std::mem::take(&mut worker.usage),
+            attempt_usage: worker.attempt_usage.take(),
         };
         self.send_beat(beat, ADDRESS)
     }
@@ -163,6 +184,18 @@ impl Bench {
         let worker = &mut self.workers[index];
         for launch in &answer.launches {
             worker.containers.entry(launch.id).or_insert(BeatContainerState::Launching);
+        }
+        for sent in &answer.contexts {
+            let before = worker.contexts.insert(sent.id, sent.context.clone());
+            assert_eq!(before, None, "{:?} was sent before", sent.id);
+        }
+        for launch in &answer.launches_by_context {
+            let id = ContextId { application: launch.id.application, number: launch.context };
+            assert!(worker.contexts.contains_key(&id), "{id:?} was not sent");
+            worker.containers.entry(launch.id).or_insert(BeatContainerState::Launching);
+        }
+        for id in &answer.dropped_contexts {
+            worker.contexts.remove(id);
         }
         for kill in &answer.kills {
             if worker.containers.contains_key(&kill.id) {

@@ -1,14 +1,16 @@
 //! Items: launch on grant, retries of unattended applications, and how these end.
 
+use std::sync::Arc;
+
 use crate::api::applications::{ApplicationReport, AskRow, FinalStatus, Locality, Placement};
-use crate::engine::{ApplicationAnswer, ApplicationQuestion};
+use crate::engine::{ApplicationAnswer, ApplicationFilter, ApplicationQuestion, RowPage};
 use crate::model::{ApplicationId, Capability, ContainerId};
 
 use super::bench::{Bench, ONE, asking, context, ids, items_row, row};
 
 fn report(bench: &mut Bench, application: ApplicationId) -> ApplicationReport {
     match bench.ask(ApplicationQuestion::Show { application, known_version: None }).unwrap() {
-        ApplicationAnswer::Application(report) => *report,
+        ApplicationAnswer::Application(report) => ApplicationReport::clone(&report),
         other => panic!("{other:?}"),
     }
 }
@@ -143,4 +145,31 @@ fn items_go_where_rows_of_hosts_want_them() {
     let application = bench.unattended(vec![near, items_row("5", |_| {})]);
     let container = bench.application(application).live().next().unwrap();
     assert_eq!((&*container.node.host, container.locality), ("h1", Locality::NodeLocal));
+}
+
+/// Who looks at applications must not hold up those that run.
+#[test]
+fn no_report_is_made_beyond_its_bounds_in_one_step() {
+    let mut bench = Bench::new(&[ONE]);
+    let mut program = bench.register();
+    let host = |number| AskRow { resource_name: Placement::Host(format!("h{number}")), ..row(1, 1) };
+    program.call(&mut bench, asking((0..3_000).map(host).chain([row(1, 3_000)]).collect()));
+    let shown = |bench: &mut Bench, question| match bench.ask(question).unwrap() {
+        ApplicationAnswer::Application(report) => report,
+        other => panic!("{other:?}"),
+    };
+    let application = program.application;
+    let show = || ApplicationQuestion::Show { application, known_version: None };
+    let first = shown(&mut bench, show());
+    assert_eq!((first.resource_requests.len(), first.resource_requests_left_out), (100, 2_901));
+    assert!(Arc::ptr_eq(&first, &shown(&mut bench, show())), "one report for all who ask at a time");
+    let rows = RowPage { after: 2_990, most: 1_000 };
+    let last = shown(&mut bench, ApplicationQuestion::ShowRows { application, rows });
+    assert_eq!((last.resource_requests.len(), last.resource_requests_left_out), (11, 2_990));
+    let filter = ApplicationFilter { limit: 10, ..ApplicationFilter::default() };
+    let ApplicationAnswer::Applications { applications, .. } = bench.ask(ApplicationQuestion::List(filter)).unwrap()
+    else {
+        panic!("a list")
+    };
+    assert!(applications.iter().all(|listed| listed.resource_requests.is_empty()), "rows are for who asks for them");
 }

@@ -1,7 +1,7 @@
 //! Preemption of containers under the market: what dies for a job or an application of a queue that is short, how, and
 //! what it is said to be.
 
-use crate::api::applications::{AskRow, ContainerState};
+use crate::api::applications::{AllocateCall, AskRow, ContainerStart, ContainerState, LaunchSource};
 use crate::engine::Fact;
 use crate::engine::state::ApplicationChange;
 use crate::engine::tests::cluster::{Cluster, Fate, spec};
@@ -9,7 +9,7 @@ use crate::engine::tests::market::market_under;
 use crate::engine::tests::preemption::{KILL_INTERVAL_MS, preempting};
 use crate::fake_tracker::Role;
 use crate::mapreduce::JobSpec;
-use crate::model::{Capability, ContainerExit, ContainerId, JobId, PerKind};
+use crate::model::{Capability, ContainerExit, ContainerId, JobId, LaunchContext, PerKind};
 
 use super::bench::{
     Bench, Program, asking, context, ids, items_row, launching, row, statuses, submission, submit_question,
@@ -148,4 +148,46 @@ fn an_application_that_no_node_serves_keeps_no_room_from_later_ones_of_its_queue
     live(&mut bench, 5 * KILL_INTERVAL_MS);
     let ends = ends(&bench);
     assert_eq!(ends.iter().map(|(_, exit, _)| exit.0).collect::<Vec<_>>(), [-102; 4], "all is bought by bob");
+}
+
+/// Alice's four containers run and ask for ten minutes between TERM and KILL.
+fn clinging() -> (Bench, Program, Vec<ContainerId>) {
+    let (mut bench, mut program, containers) = full(4);
+    let patient = LaunchContext { kill_grace_ms: 600_000, ..context("sleep") };
+    let launch = containers.iter().map(|id| ContainerStart {
+        container_id: *id,
+        source: LaunchSource::Context(Box::new(patient.clone())),
+        item: None,
+    });
+    program.call(&mut bench, AllocateCall { launch: launch.collect(), wait_ms: 0, ..AllocateCall::default() });
+    bench.settle();
+    containers.iter().for_each(|id| bench.start(*id));
+    bench.settle();
+    (bench, program, containers)
+}
+
+fn graces(bench: &Bench, program: Program) -> Vec<(u64, i32, u64)> {
+    let live = bench.application(program.application).live();
+    let killed = live.filter_map(|one| Some((one.id.number, one.kill.as_ref()?)));
+    killed.map(|(number, kill)| (number, kill.exit.0, kill.grace_ms)).collect()
+}
+
+#[test]
+fn a_preempted_container_has_an_interval_at_most() {
+    let (mut bench, program, _) = clinging();
+    submit(&mut bench.cluster, 2);
+    hold_out(&mut bench, program);
+    assert_eq!(graces(&bench, program), [(4, -102, 1_000)]);
+}
+
+/// Its owner's release with ten minutes' grace must not keep the room from who has bought it.
+#[test]
+fn what_its_owner_ends_slowly_is_preempted_like_all_else() {
+    let (mut bench, mut program, containers) = clinging();
+    program.call(&mut bench, AllocateCall { release: containers, ..AllocateCall::default() });
+    assert_eq!(graces(&bench, program).iter().map(|(.., grace_ms)| *grace_ms).collect::<Vec<_>>(), [600_000; 4]);
+    submit(&mut bench.cluster, 2);
+    hold_out(&mut bench, program);
+    let shortened = graces(&bench, program).into_iter().filter(|(.., grace_ms)| *grace_ms == 1_000);
+    assert_eq!(shortened.collect::<Vec<_>>(), [(4, -100, 1_000)], "the first reason stays");
 }

@@ -32,8 +32,8 @@ fn map_rows(rows: &[(&str, u32)]) -> Vec<AskRow> {
 fn table(bench: &mut Bench, program: &Program) -> BTreeMap<String, u32> {
     let question = ApplicationQuestion::Show { application: program.application, known_version: None };
     let ApplicationAnswer::Application(report) = bench.ask(question).unwrap() else { panic!("a report") };
-    let rows = report.resource_requests.into_iter().filter(|row| row.priority == 1);
-    rows.map(|row| (row.resource_name.into(), row.num_containers)).collect()
+    let rows = report.resource_requests.iter().filter(|row| row.priority == 1);
+    rows.map(|row| (row.resource_name.clone().into(), row.num_containers)).collect()
 }
 
 fn numbers(rows: &[(&str, u32)]) -> BTreeMap<String, u32> {

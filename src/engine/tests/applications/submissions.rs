@@ -5,7 +5,7 @@ use crate::engine::{
     ApplicationAnswer, ApplicationCaller, ApplicationFilter, ApplicationQuestion, ApplicationRefusal,
     ApplicationRequest, Caller, SignedTime,
 };
-use crate::market::KeyId;
+use crate::market::{KeyId, SignedTextId};
 use crate::model::ApplicationId;
 
 use super::bench::{Bench, ONE, asking, ids, launching, row, submission, submit_question};
@@ -97,7 +97,8 @@ fn a_signature_is_good_once_and_each_application_has_stamps_of_its_own() {
     let mut bench = Bench::new(&[]);
     let (first, second) = (bench.submit(|_| {}), bench.submit(|_| {}));
     let now_ms = bench.cluster.now.wall_ms;
-    let of_application = |application| ApplicationCaller::Application { application, timestamp_ms: now_ms + 1 };
+    let of_application =
+        |application| ApplicationCaller::Application { application, timestamp_ms: now_ms + 1, text: SignedTextId(1) };
     let mut ask = |caller, application| {
         let question = Box::new(ApplicationQuestion::State(application));
         bench.request(ApplicationRequest::Asked { caller, question })
@@ -105,13 +106,15 @@ fn a_signature_is_good_once_and_each_application_has_stamps_of_its_own() {
     assert!(ask(of_application(first), first).is_ok());
     assert!(matches!(ask(of_application(first), first), Err(ApplicationRefusal::Timestamp { .. })));
     assert!(ask(of_application(second), second).is_ok());
-    let later = ApplicationCaller::Application { application: first, timestamp_ms: now_ms + 2 };
+    let later = ApplicationCaller::Application { application: first, timestamp_ms: now_ms + 2, text: SignedTextId(1) };
     assert!(matches!(ask(later, second), Err(ApplicationRefusal::Forbidden(_))), "good for its own addresses alone");
     let signed = |timestamp_ms| ApplicationCaller::User {
         caller: Caller::named("alice"),
         is_administrator: false,
-        signed: Some(SignedTime { key_id: KeyId(1), timestamp_ms }),
+        signed: Some(SignedTime { key_id: KeyId(1), timestamp_ms, text: SignedTextId(1) }),
     };
+    let earlier = ApplicationCaller::Application { application: first, timestamp_ms: now_ms, text: SignedTextId(1) };
+    assert!(ask(earlier, first).is_ok(), "their order does not matter");
     assert!(ask(signed(now_ms + 1), first).is_ok());
     assert!(matches!(ask(signed(now_ms + 1), first), Err(ApplicationRefusal::Timestamp { .. })));
     bench.crash();
@@ -217,7 +220,7 @@ fn what_memory_has_forgotten_is_left_to_the_store() {
     assert!(sees_all(bench.request(ApplicationRequest::Asked { caller, question })));
     let timestamp_ms = bench.cluster.now.wall_ms;
     let itself = |timestamp_ms| ApplicationRequest::Asked {
-        caller: ApplicationCaller::Application { application: first, timestamp_ms },
+        caller: ApplicationCaller::Application { application: first, timestamp_ms, text: SignedTextId(1) },
         question: Box::new(ApplicationQuestion::State(first)),
     };
     assert!(!sees_all(bench.request(itself(timestamp_ms))));

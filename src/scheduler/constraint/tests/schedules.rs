@@ -1,9 +1,11 @@
 //! Schedules in virtual time: the replay of the document, and its list of tests.
 
-use proptest::prelude::*;
+use proptest::prelude::{Just, ProptestConfig, prop, prop_assert, prop_oneof, proptest};
 
 use crate::model::{Kind, PerKind};
-use crate::scheduler::constraint::{ConstraintConfig, Costs, InputVolume, JobWork, KeySpread, Model, OnMissed};
+use crate::scheduler::constraint::{
+    Admission, AdmissionSlots, ConstraintConfig, Costs, InputVolume, JobWork, KeySpread, Model, OnMissed, Strategy,
+};
 
 use super::virtual_cluster::{HEARTBEAT_MS, JobPlanned, VirtualCluster};
 
@@ -89,9 +91,15 @@ fn whole() -> ConstraintConfig {
 #[test]
 fn the_earliest_deadline_is_first_whatever_was_submitted_first() {
     let mut cluster = small();
-    let late = cluster.submit(job(8, 0, Some(200)));
-    let middle = cluster.submit(job(8, 0, Some(120)));
-    let early = cluster.submit(job(8, 0, Some(60)));
+    // One slot, one slot and two: all that there are.
+    let [late, middle, early] = [(8, 200), (7, 120), (6, 60)].map(|(maps, deadline_s)| {
+        let plan = job(maps, 0, Some(deadline_s));
+        cluster.check(&plan).unwrap();
+        cluster.submit(plan)
+    });
+    cluster.run_until(100);
+    let running = [early, middle, late].map(|job| cluster.running(job).0);
+    assert_eq!(running, [2, 0, 0], "the first tracker that calls has two slots");
     cluster.run_until(200_000);
     let ends = [early, middle, late].map(|job| cluster.ended_ms(job, Kind::Map).unwrap());
     assert!(ends.is_sorted(), "{ends:?}");
@@ -133,10 +141,18 @@ fn a_second_job_that_needs_the_slots_of_the_first_is_rejected_while_they_are_idl
     let text = cluster.check(&job(8, 0, Some(50))).unwrap_err().to_string();
     assert_eq!(
         text,
-        "Job job_1 rejected by the constraint scheduler: deadline 50.0 s needs 3 map slots, 1 free; earliest feasible \
-         deadline now 128.1 s"
+        "Job job_1 rejected by the constraint scheduler: deadline 50.0 s needs 3 map slots, 1 free until 22:14:08; \
+         earliest feasible deadline now 80.0 s"
     );
-    cluster.check(&job(8, 0, Some(130))).unwrap();
+    cluster.check(&job(8, 0, Some(80))).unwrap();
+    let now = ConstraintConfig { slots: AdmissionSlots::Now, ..whole() };
+    let mut cluster = VirtualCluster::new(now, 2, PerKind::new(2, 2));
+    cluster.submit(job(9, 0, Some(50)));
+    let text = cluster.check(&job(8, 0, Some(80))).unwrap_err().to_string();
+    assert!(
+        text.ends_with("deadline 80.0 s needs 2 map slots, 1 free; earliest feasible deadline now 128.0 s"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -200,28 +216,140 @@ fn clients_read_the_plan() {
     assert_eq!(cluster.report(other), None);
 }
 
+#[test]
+fn deadlines_far_away_leave_the_cluster_to_others() {
+    for slots in [AdmissionSlots::Planned, AdmissionSlots::Now] {
+        let config = ConstraintConfig { slots, ..escalating() };
+        let mut cluster = VirtualCluster::new(config, 2, PerKind::new(2, 2));
+        // Four jobs of one map, due in six hours.
+        let far: Vec<_> = (0..4).map(|_| cluster.submit(job(1, 0, Some(21_600)))).collect();
+        let near = job(2, 0, Some(60));
+        if slots == AdmissionSlots::Now {
+            assert!(cluster.check(&near).is_err(), "as the paper tests it");
+            continue;
+        }
+        cluster.check(&near).unwrap();
+        let near = cluster.submit(near);
+        cluster.run_until(60_000);
+        assert!(cluster.ended_ms(near, Kind::Map).is_some());
+        assert!(far.iter().all(|far| cluster.ended_ms(*far, Kind::Map).is_some()));
+    }
+}
+
+#[test]
+fn a_job_that_starts_later_takes_no_slot_that_is_promised_before() {
+    let mut cluster = small();
+    let long = cluster.submit(job(12, 0, Some(100)));
+    let first = cluster.submit(job(6, 0, Some(48)));
+    // Its deadline is before that of the long job; it starts when the first one is done.
+    let second = cluster.submit(job(2, 0, Some(66)));
+    let report = cluster.report(second).unwrap();
+    assert!(report.contains("ON_TIME). Maps 0/2 minimum from 22:14:08. Reduces"), "{report}");
+    cluster.run_until(13_000);
+    assert_eq!([long, first, second].map(|job| cluster.running(job).0), [2, 2, 0]);
+    cluster.run_until(100_000);
+    let ends = [first, second, long].map(|job| cluster.ended_ms(job, Kind::Map).unwrap());
+    assert!(ends[0] <= 48_000 && ends[1] <= 66_000 && ends[2] <= 100_000, "{ends:?}");
+}
+
+#[test]
+fn a_job_may_use_idle_slots_before_its_start_for_maps_that_end_in_time() {
+    let mut cluster = small();
+    // Three slots for 48 s; then four for 16 s.
+    let first = cluster.submit(job(9, 0, Some(50)));
+    let later = cluster.submit(job(8, 0, Some(80)));
+    assert!(cluster.report(later).unwrap().contains("from 22:14:08"), "{:?}", cluster.report(later));
+    cluster.run_until(10_000);
+    assert_eq!(
+        (cluster.running(first), cluster.running(later)),
+        ((3, 0), (1, 0)),
+        "the fourth slot is idle until then"
+    );
+    // A job without a deadline gets none: how long its maps last is unknown.
+    let other = cluster.submit(job(4, 0, None));
+    cluster.run_until(40_000);
+    assert_eq!(cluster.running(other), (0, 0));
+    cluster.run_until(80_000);
+    assert!(cluster.ended_ms(first, Kind::Map).unwrap() <= 50_000);
+    assert!(cluster.ended_ms(later, Kind::Map).unwrap() <= 80_000);
+}
+
+#[test]
+fn a_map_time_that_is_not_true_makes_no_later_job_late() {
+    let mut cluster = small();
+    let mut plan = job(8, 0, Some(300));
+    plan.work.map_us = 8_000;
+    plan.work.longest_map_us = 1_000;
+    plan.task_ms = PerKind::new(30_000, 0);
+    let untrue = cluster.submit(plan);
+    cluster.run_until(60_000);
+    assert_eq!(cluster.running(untrue), (1, 0), "its promise was over at 48 s");
+    let text = cluster.check(&job(8, 0, Some(20))).unwrap_err().to_string();
+    assert!(text.contains("needs 8 map slots, 3 free; earliest"), "it holds what it runs: {text}");
+    let honest = cluster.submit(job(9, 0, Some(48)));
+    cluster.run_until(108_000);
+    assert!(cluster.ended_ms(honest, Kind::Map).is_some_and(|end_ms| end_ms <= 108_000));
+    cluster.run_until(400_000);
+    assert!(cluster.ended_ms(untrue, Kind::Map).is_some());
+}
+
+#[test]
+fn a_job_that_is_admitted_although_the_test_fails_is_at_risk_from_the_start() {
+    let config = ConstraintConfig { admission: Admission::Warn, ..whole() };
+    for trackers in [0, 1] {
+        let mut cluster = VirtualCluster::new(config, trackers, PerKind::new(2, 2));
+        // Three slots of two, or of none.
+        let due = cluster.submit(job(3, 0, Some(20)));
+        for until_ms in [0, 100, 5_000] {
+            cluster.run_until(until_ms);
+            assert!(cluster.report(due).unwrap().contains("AT_RISK). Maps"), "{:?}", cluster.report(due));
+        }
+        assert_eq!(cluster.running(due).0, if trackers == 0 { 0 } else { 2 }, "idle slots are its");
+    }
+}
+
+#[test]
+fn what_was_admitted_stays_so_when_trackers_are_lost() {
+    let mut cluster = small();
+    let due = cluster.submit(job(8, 0, Some(40)));
+    assert!(cluster.report(due).unwrap().contains("Maps 0/4 minimum"), "{:?}", cluster.report(due));
+    cluster.lose_tracker();
+    let text = cluster.check(&job(2, 0, Some(20))).unwrap_err().to_string();
+    assert!(text.contains("needs 2 map slots, 0 free until"), "{text}");
+    cluster.run_until(30_000);
+    assert!(cluster.report(due).unwrap().contains("AT_RISK"), "{:?}", cluster.report(due));
+    assert_eq!(cluster.running(due), (2, 0));
+    cluster.run_until(100_000);
+    assert!(cluster.ended_ms(due, Kind::Map).is_some());
+    cluster.check(&job(2, 0, Some(20))).unwrap();
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
     /// With true estimates, in whole tasks, whatever else runs, as early as it is admitted or a little later.
     #[test]
     fn what_is_admitted_is_kept(
-        jobs in prop::collection::vec((1..20_u32, 0..5_u32, prop::option::of(0..4_u64), 0..40_u64), 1..8)
+        jobs in prop::collection::vec(
+            (1..20_u32, 0..5_u32, prop::option::of(prop_oneof![0..4_u64, 50..300_u64]), 0..40_u64), 1..12),
+        slots in prop_oneof![3 => Just(AdmissionSlots::Planned), 1 => Just(AdmissionSlots::Now)],
+        strategy in prop_oneof![Just(Strategy::Minimum), Just(Strategy::All)],
     ) {
-        let mut cluster = small();
+        let config = ConstraintConfig { slots, strategy, ..whole() };
+        let mut cluster = VirtualCluster::new(config, 2, PerKind::new(2, 2));
         let (mut now_ms, mut admitted) = (0, Vec::new());
         for (maps, reduces, room_s, after_s) in jobs {
             now_ms += after_s * 1_000;
             cluster.run_until(now_ms);
             let mut is_admitted = |deadline_s: &u64| cluster.check(&job(maps, reduces, Some(*deadline_s))).is_ok();
-            let deadline_s = room_s.and_then(|room_s| Some((1..400).find(&mut is_admitted)? + room_s));
+            let deadline_s = room_s.and_then(|room_s| Some((1..2_000).find(&mut is_admitted)? + room_s));
             let mut plan = job(maps, reduces, deadline_s);
             if deadline_s.is_none() {
                 plan.task_ms = PerKind::new(35_000, 35_000);
             }
             admitted.push((cluster.submit(plan), plan, now_ms));
         }
-        cluster.run_until(1_500_000);
+        cluster.run_until(2_500_000);
         for (job, plan, submit_ms) in admitted {
             let last = if plan.tasks.reduce > 0 { Kind::Reduce } else { Kind::Map };
             let end_ms = cluster.ended_ms(job, last).unwrap();

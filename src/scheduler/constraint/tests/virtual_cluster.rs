@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::model::{Kind, Now, PerKind, TrackerId, Violations};
-use crate::scheduler::constraint::{AppDeadline, ConstraintConfig, JobWork, TimedWork};
+use crate::scheduler::constraint::{AppDeadline, ConstraintConfig, JobPlan, JobWork, TimedWork};
 use crate::scheduler::{
     AppId, AppRefusal, AppSize, AppSpec, Distance, GrantResult, GrantSource, HostId, Level, NewApp, NodeOffer,
     Scheduler, TaskOrigin,
@@ -98,21 +98,22 @@ impl VirtualCluster {
     }
 
     /// What admission says of a job now.
-    pub(super) fn check(&mut self, plan: &JobPlanned) -> Result<(), AppRefusal> {
+    pub(super) fn check(&mut self, plan: &JobPlanned) -> Result<Option<JobPlan>, AppRefusal> {
         let group = self.scheduler.open_group("default");
         let deadline = self.timed(plan);
         self.scheduler.check_new_app(&NewApp { name: "job_1", group, user: "u", tasks: 1, deadline })
     }
 
-    /// Adds a job that admission has taken, or has not been asked about.
+    /// Adds a job that admission takes, or that is to run although it does not.
     pub(super) fn submit(&mut self, plan: JobPlanned) -> AppId {
+        let promised = self.check(&plan).unwrap_or_default();
         let id = AppId::new(self.jobs.jobs.len() as u32 + 1);
         let group = self.scheduler.open_group("default");
         let deadline = self.timed(&plan);
         let start_ms = self.now().wall_ms;
         let spec = AppSpec { start_ms, order: u64::from(id.get()), ..AppSpec::plain(id, group) };
         self.scheduler.add_app(spec).unwrap();
-        let due = |timed: TimedWork| AppDeadline { due_us: timed.deadline_us, work: timed.work, maps: None };
+        let due = |timed: TimedWork| AppDeadline { due_us: timed.deadline_us, work: timed.work, plan: promised };
         self.scheduler.set_deadline(id, deadline.map(due));
         self.scheduler.begin_apps(self.now());
         self.scheduler.set_size(id, AppSize { tasks: plan.tasks, unfinished: plan.tasks, left: plan.tasks });
@@ -121,6 +122,13 @@ impl VirtualCluster {
         let (ended_ms, most_at_a_time) = (PerKind::default(), PerKind::default());
         self.jobs.jobs.insert(id, JobState { plan, waiting, unfinished, ended_ms, most_at_a_time });
         id
+    }
+
+    /// Loses a tracker that runs nothing.
+    pub(super) fn lose_tracker(&mut self) {
+        let (node, _) = self.trackers.pop().unwrap();
+        assert!(self.jobs.running.iter().all(|task| task.node != node));
+        self.scheduler.remove_node(node);
     }
 
     /// Lets time pass until a moment, heartbeats and ticks included.

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::stage::{GB, Row, Stage, request, rows};
 use crate::model::{Capability, Decimal, Kind, Now, PerKind};
 use crate::scheduler::capacity::{CapacityConfig, WrittenConfig, WrittenQueue};
-use crate::scheduler::constraint::{AppDeadline, ConstraintConfig, JobWork, TimedWork};
+use crate::scheduler::constraint::{AppDeadline, ConstraintConfig, JobPlan, JobWork, TimedWork};
 use crate::scheduler::container::AskedRow;
 use crate::scheduler::fair::allocation_file::AllocationFile;
 use crate::scheduler::fair::options::FairOptions;
@@ -309,7 +309,8 @@ fn work(maps: u32) -> JobWork {
 /// A job that needs so many maps at a time until its deadline in an hour.
 fn with_deadline(stage: &mut Stage, number: u32, maps: u32) -> AppId {
     let id = stage.add_app_of("default", "u", number);
-    stage.scheduler.set_deadline(id, Some(AppDeadline { due_us: 3_600_000_000, work: work(maps), maps: None }));
+    let plan = Some(JobPlan { maps, start_us: 0, latest_reduce_start_us: 3_600_000_000 });
+    stage.scheduler.set_deadline(id, Some(AppDeadline { due_us: 3_600_000_000, work: work(maps), plan }));
     let tasks = PerKind::new(maps, 0);
     stage.scheduler.set_size(id, AppSize { tasks, unfinished: tasks, left: tasks });
     id

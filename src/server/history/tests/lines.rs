@@ -190,6 +190,7 @@ fn facts_of(records: &[Read]) -> Stated {
         token_file: Arc::default(),
         first_attempt: 0,
         estimate: JobEstimate::default(),
+        plan: None,
         job_xml: Arc::default(),
     };
     let job = StoredJob {

@@ -18,7 +18,7 @@ use tokio::sync::mpsc;
 
 use crate::clock::wall_ms;
 use crate::config::settings::UploadLimits;
-use crate::fs::{FolderHandle, FsError};
+use crate::fs::{FolderHandle, FsError, ListBound};
 use crate::market::JobUpload;
 use crate::model::JobId;
 use crate::server::submission::staging::{AREA, StagingRoot};
@@ -176,7 +176,7 @@ impl UploadFolders {
             folder => folder?,
         };
         let mut markers = Vec::new();
-        for name in folder.names()? {
+        for name in folder.names(ListBound::OWN)? {
             let Some((job, user)) = name.to_str().and_then(|name| name.split_once('-')) else { continue };
             let Ok(job) = job.parse::<JobId>() else { continue };
             let changed = std::fs::symlink_metadata(folder.path().join(&name)).and_then(|found| found.modified());

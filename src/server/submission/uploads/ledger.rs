@@ -8,13 +8,12 @@ use axum::http::StatusCode;
 use tokio::time::Instant;
 
 use crate::config::settings::UploadLimits;
+use crate::http::Peer;
 use crate::model::JobId;
 use crate::web::FileRefusal;
 
 /// Time after the last upload in which a job must be submitted.
 pub(super) const KEPT_FOR: Duration = Duration::from_mins(10);
-/// Uploads under way, and those of one user: each has a thread.
-const UNDER_WAY: (usize, usize) = (64, 8);
 /// Jobs with files, and those of one user: bounds for memory and folders.
 const JOBS: (usize, usize) = (20_000, 2_000);
 /// Files of one job.
@@ -29,6 +28,8 @@ pub(super) type Owner = (Arc<str>, JobId);
 pub(super) struct UploadLedger {
     jobs: BTreeMap<Owner, JobFiles>,
     users: BTreeMap<Arc<str>, Use>,
+    /// Bytes by where they came from, in this run.
+    peers: BTreeMap<Peer, u64>,
     all: Use,
 }
 
@@ -42,13 +43,14 @@ struct JobFiles {
     under_way: usize,
     last: Instant,
     is_submitted: bool,
+    /// Where they came from; none: in an earlier run.
+    peer: Option<Peer>,
 }
 
 /// Sums over jobs.
 #[derive(Clone, Copy, Debug, Default)]
 struct Use {
     bytes: u64,
-    under_way: usize,
     jobs: usize,
 }
 
@@ -76,7 +78,7 @@ pub(super) struct Review {
 impl UploadLedger {
     /// Takes up files of an earlier run.
     pub(super) fn restore(&mut self, owner: Owner, bytes: u64, last: Instant) {
-        self.files_of(&owner, last);
+        self.files_of(&owner, None, last);
         self.add(&owner, bytes);
     }
 
@@ -113,6 +115,7 @@ impl UploadLedger {
         }
         let Some(files) = self.jobs.remove(owner) else { return false };
         let bytes = files.other_bytes + files.stored.values().sum::<u64>();
+        self.give_back(files.peer, bytes);
         let of_user = self.users.entry(owner.0.clone()).or_default();
         for sum in [of_user, &mut self.all] {
             sum.bytes = sum.bytes.saturating_sub(bytes);
@@ -124,7 +127,16 @@ impl UploadLedger {
         true
     }
 
-    fn files_of(&mut self, owner: &Owner, now: Instant) -> &mut JobFiles {
+    fn give_back(&mut self, peer: Option<Peer>, bytes: u64) {
+        let Some(peer) = peer else { return };
+        let left = self.peers.get(&peer).map_or(0, |held| held.saturating_sub(bytes));
+        match left {
+            0 => drop(self.peers.remove(&peer)),
+            left => drop(self.peers.insert(peer, left)),
+        }
+    }
+
+    fn files_of(&mut self, owner: &Owner, peer: Option<Peer>, now: Instant) -> &mut JobFiles {
         if !self.jobs.contains_key(owner) {
             self.users.entry(owner.0.clone()).or_default().jobs += 1;
             self.all.jobs += 1;
@@ -135,18 +147,15 @@ impl UploadLedger {
             under_way: 0,
             last: now,
             is_submitted: false,
+            peer,
         });
         files.last = now;
         files
     }
 
-    fn begin(&mut self, owner: &Owner, name: &str, now: Instant) -> Result<(), FileRefusal> {
+    fn begin(&mut self, (owner, peer): (&Owner, Peer), name: &str, now: Instant) -> Result<(), FileRefusal> {
         let of_user = self.users.get(&owner.0).copied().unwrap_or_default();
         let busy = |text: String| FileRefusal::new(StatusCode::SERVICE_UNAVAILABLE, text);
-        if of_user.under_way >= UNDER_WAY.1 || self.all.under_way >= UNDER_WAY.0 {
-            let (user, all) = (of_user.under_way, self.all.under_way);
-            return Err(busy(format!("{all} uploads are under way, {user} of this user: try again soon")));
-        }
         if !self.has(owner) && (of_user.jobs >= JOBS.1 || self.all.jobs >= JOBS.0) {
             let (user, all) = (of_user.jobs, self.all.jobs);
             return Err(busy(format!(
@@ -160,18 +169,20 @@ impl UploadLedger {
                 format!("{} has {MAX_FILES} files, as many as a job may have; expected an archive of them", owner.1);
             return Err(FileRefusal::new(StatusCode::PAYLOAD_TOO_LARGE, text));
         }
-        self.files_of(owner, now).under_way += 1;
-        self.users.entry(owner.0.clone()).or_default().under_way += 1;
-        self.all.under_way += 1;
+        self.files_of(owner, Some(peer), now).under_way += 1;
         Ok(())
     }
 
     fn check(&self, owner: &Owner, more_bytes: u64, limits: &UploadLimits) -> Result<(), FileRefusal> {
         let of_job = self.jobs.get(owner).map_or(0, |files| files.other_bytes + files.stored.values().sum::<u64>());
         let of_user = self.users.get(&owner.0).copied().unwrap_or_default().bytes;
+        let peer = self.jobs.get(owner).and_then(|files| files.peer);
+        let of_peer = peer.and_then(|peer| self.peers.get(&peer)).copied().unwrap_or(0);
         for (used, limit, whose, key) in [
             (of_job, limits.job_bytes, "one job", "max-mb"),
             (of_user, limits.user_bytes, "all jobs of a user", "max-mb-of-user"),
+            // Names are made up; addresses less easily.
+            (of_peer, limits.all_bytes / 2, "all users of one address", "max-mb-of-all: half of it"),
             (self.all.bytes, limits.all_bytes, "all jobs", "max-mb-of-all"),
         ] {
             if used.saturating_add(more_bytes) > limit {
@@ -191,6 +202,9 @@ impl UploadLedger {
     fn add(&mut self, owner: &Owner, bytes: u64) {
         if let Some(files) = self.jobs.get_mut(owner) {
             files.other_bytes += bytes;
+            if let Some(peer) = files.peer {
+                *self.peers.entry(peer).or_default() += bytes;
+            }
         }
         self.users.entry(owner.0.clone()).or_default().bytes += bytes;
         self.all.bytes += bytes;
@@ -199,7 +213,9 @@ impl UploadLedger {
     /// Ends an upload; `stored`: the name under which its bytes stay, if they do.
     fn end(&mut self, owner: &Owner, bytes: u64, stored: Option<&str>, now: Instant) {
         let mut gone_bytes = bytes;
+        let mut peer = None;
         if let Some(files) = self.jobs.get_mut(owner) {
+            peer = files.peer;
             files.under_way = files.under_way.saturating_sub(1);
             files.other_bytes = files.other_bytes.saturating_sub(bytes);
             files.last = now;
@@ -207,10 +223,10 @@ impl UploadLedger {
                 gone_bytes = files.stored.insert(name.to_owned(), bytes).unwrap_or(0);
             }
         }
+        self.give_back(peer, gone_bytes);
         let of_user = self.users.entry(owner.0.clone()).or_default();
         for sum in [of_user, &mut self.all] {
             sum.bytes = sum.bytes.saturating_sub(gone_bytes);
-            sum.under_way = sum.under_way.saturating_sub(1);
         }
     }
 }
@@ -222,12 +238,12 @@ impl Reservation {
     pub(super) fn new(
         ledger: &Arc<Mutex<UploadLedger>>,
         limits: UploadLimits,
-        owner: Owner,
+        (owner, peer): (Owner, Peer),
         (name, length_bytes): (&str, Option<u64>),
     ) -> Result<Self, FileRefusal> {
         let mut locked = lock(ledger);
         locked.check(&owner, length_bytes.unwrap_or(0), &limits)?;
-        locked.begin(&owner, name, Instant::now())?;
+        locked.begin((&owner, peer), name, Instant::now())?;
         Ok(Self { ledger: ledger.clone(), limits, owner, bytes: 0 })
     }
 
@@ -269,13 +285,18 @@ mod tests {
     const LIMITS: UploadLimits =
         UploadLimits { job_bytes: 10 * MB, user_bytes: 15 * MB, all_bytes: 20 * MB, keep_free_bytes: 0 };
 
+    fn peer(last: u8) -> Peer {
+        Peer::from(std::net::IpAddr::from([10, 0, 0, last]))
+    }
+
     fn owner(user: &str, number: u32) -> Owner {
         (Arc::from(user), format!("job_7_{number:04}").parse().unwrap())
     }
 
     fn store(ledger: &Arc<Mutex<UploadLedger>>, owner: &Owner, name: &str, bytes: u64) -> Result<(), String> {
         let mut reservation =
-            Reservation::new(ledger, LIMITS, owner.clone(), (name, None)).map_err(|refusal| refusal.text)?;
+            Reservation::new(ledger, LIMITS, (owner.clone(), peer(owner.1.number as u8)), (name, None))
+                .map_err(|refusal| refusal.text)?;
         reservation.grow(bytes).map_err(|refusal| refusal.text)?;
         assert_eq!(reservation.keep(name), bytes);
         Ok(())
@@ -295,7 +316,7 @@ mod tests {
         store(&ledger, &owner("bob", 3), "a", 10 * MB).unwrap();
         let refused = store(&ledger, &second, "a", 2 * MB).unwrap_err();
         assert!(refused.ends_with("20 MB (jobtracker.upload.max-mb-of-all)"), "{refused}");
-        let known = Reservation::new(&ledger, LIMITS, first.clone(), ("b", Some(2 * MB))).unwrap_err();
+        let known = Reservation::new(&ledger, LIMITS, (first.clone(), peer(1)), ("b", Some(2 * MB))).unwrap_err();
         assert_eq!(known.status, StatusCode::PAYLOAD_TOO_LARGE);
         // What was refused and what is replaced gives its room back.
         store(&ledger, &first, "a", MB).unwrap();
@@ -307,16 +328,32 @@ mod tests {
         assert!(forget(&second));
         assert!(forget(&owner("bob", 3)));
         let empty = lock(&ledger);
-        assert_eq!((empty.all.bytes, empty.all.under_way, empty.users.len()), (0, 0, 0));
+        assert_eq!((empty.all.bytes, empty.peers.len(), empty.users.len()), (0, 0, 0));
+    }
+
+    #[test]
+    fn names_of_one_address_share_half_of_all() {
+        let ledger = Arc::default();
+        let reserve = |user: &str, number, last| {
+            let key = (owner(user, number), peer(last));
+            let reservation = Reservation::new(&ledger, LIMITS, key, ("a", None)).map_err(|refusal| refusal.text);
+            reservation.and_then(|mut reservation| {
+                reservation.grow(6 * MB).map_err(|refusal| refusal.text)?;
+                Ok(reservation.keep("a"))
+            })
+        };
+        reserve("made-up-1", 1, 7).unwrap();
+        let refused = reserve("made-up-2", 2, 7).unwrap_err();
+        assert!(refused.contains("of all users of one address") && refused.contains("max-mb-of-all"), "{refused}");
+        reserve("alice", 3, 8).unwrap();
     }
 
     #[test]
     fn uploads_under_way_are_counted_and_end_with_their_reservation() {
         let ledger = Arc::default();
-        let begin = || Reservation::new(&ledger, LIMITS, owner("alice", 1), ("a", None));
-        let held: Vec<_> = (0..UNDER_WAY.1).map(|_| begin().unwrap()).collect();
-        assert_eq!(begin().unwrap_err().status, StatusCode::SERVICE_UNAVAILABLE);
-        assert!(Reservation::new(&ledger, LIMITS, owner("bob", 2), ("a", None)).is_ok());
+        let begin = || Reservation::new(&ledger, LIMITS, (owner("alice", 1), peer(1)), ("a", None));
+        let held = begin().unwrap();
+        assert!(Reservation::new(&ledger, LIMITS, (owner("bob", 2), peer(1)), ("a", None)).is_ok());
         assert!(!lock(&ledger).forget(&owner("alice", 1)), "one is under way");
         assert!(lock(&ledger).reviews(Instant::now()).iter().all(|review| &*review.owner.0 == "bob"));
         drop(held);

@@ -14,6 +14,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::config::Settings;
 use crate::fs::FsError;
+use crate::http::{FairBudget, Held, Peer};
 use crate::model::JobId;
 use crate::server::owner::Owner as EngineOwner;
 use crate::store::FinishedJobReader;
@@ -24,6 +25,8 @@ use super::staging::StagingRoot;
 use folder::{UploadFolders, is_user_name};
 use ledger::{Owner, Reservation, Review, UploadLedger, lock};
 
+/// Uploads under way, and those of one user of an address.
+const UNDER_WAY: (u64, u64) = (64, 8);
 /// Pieces of an upload that wait for the disk.
 const WAITING_PIECES: usize = 16;
 /// Between two looks for files whose jobs were never submitted.
@@ -35,6 +38,8 @@ pub struct Uploads {
     folders: UploadFolders,
     ledger: Arc<Mutex<UploadLedger>>,
     limits: crate::config::settings::UploadLimits,
+    /// Uploads under way: each has a thread.
+    places: Arc<FairBudget>,
 }
 
 // === impl Uploads ===
@@ -47,7 +52,8 @@ impl Uploads {
             settings.uploads,
             settings.daemon_user.clone(),
         );
-        Self { folders, ledger: Arc::default(), limits: settings.uploads }
+        let places = FairBudget::new(UNDER_WAY.0, UNDER_WAY.1);
+        Self { folders, ledger: Arc::default(), limits: settings.uploads, places }
     }
 
     /// Whether files of the user for the job are here.
@@ -57,9 +63,10 @@ impl Uploads {
 
     /// Begins an upload that the engine allows, on a thread of the runtime's pool.
     pub(crate) fn begin(&self, upload: NewUpload) -> Result<UploadSink, FileRefusal> {
-        let NewUpload { file, user, length_bytes } = upload;
+        let NewUpload { file, user, peer, length_bytes } = upload;
+        let (place, gives_way) = self.place_for(peer, &user)?;
         let owner: Owner = (user.clone(), file.job);
-        let reservation = Reservation::new(&self.ledger, self.limits, owner, (&file.name, length_bytes))?;
+        let reservation = Reservation::new(&self.ledger, self.limits, (owner, peer), (&file.name, length_bytes))?;
         let (pieces, received) = mpsc::channel(WAITING_PIECES);
         let (outcome, stored) = oneshot::channel();
         let folders = self.folders.clone();
@@ -68,10 +75,21 @@ impl Uploads {
                 Ok(()) => folders.receive(&file, &user, reservation, received),
                 Err(refusal) => Err(refusal),
             };
+            drop(place);
             // The client may have left.
             let _ = outcome.send(received);
         });
-        Ok(UploadSink { pieces, stored })
+        Ok(UploadSink { pieces, stored, gives_way })
+    }
+
+    fn place_for(&self, peer: Peer, user: &str) -> Result<(Held, oneshot::Receiver<()>), FileRefusal> {
+        let (place, gives_way) = self.places.begin(peer, user);
+        let busy = |over| {
+            let text = format!("uploads under way: {over}; try again when one is through");
+            FileRefusal::new(StatusCode::SERVICE_UNAVAILABLE, text)
+        };
+        place.grow(1).map_err(busy)?;
+        Ok((place, gives_way))
     }
 
     /// Refuses users whose names are no names of folders.

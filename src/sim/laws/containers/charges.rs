@@ -2,7 +2,7 @@
 
 use crate::model::ApplicationId;
 
-use super::{ApplicationBook, ContainerBook, ContainerBooks};
+use super::{ContainerBook, ContainerBooks};
 
 // === impl ContainerBooks: charges ===
 
@@ -12,16 +12,13 @@ impl ContainerBooks {
         self.last_tick = number;
     }
 
-    /// Slots of containers for which the coming tick charges, by application, in the order of submissions.
-    pub(in crate::sim::laws) fn chargeable(&self, queue: &str) -> Vec<(ApplicationId, u32)> {
-        let slots = |book: &ApplicationBook| {
-            let charged = book.containers.values().filter(|container| container.is_chargeable(self.last_tick));
-            charged.map(|container| container.request.capability.slots(self.slot)).sum()
-        };
-        let of_queue = self.applications.iter().filter(|(_, book)| *book.submitted.queue == *queue);
-        let mut all: Vec<_> = of_queue.map(|(id, book)| (book.submitted.order, *id, slots(book))).collect();
-        all.sort_unstable();
-        all.into_iter().map(|(_, id, slots)| (id, slots)).collect()
+    /// Slots of live containers, launched or not, by application, with its queue and the order of its submission.
+    pub(in crate::sim::laws) fn held_by_applications(&self) -> impl Iterator<Item = (&str, ApplicationId, u64, u32)> {
+        self.applications.iter().filter_map(|(id, book)| {
+            let live = book.containers.values().filter(|container| container.is_live());
+            let slots = live.map(|container| container.request.capability.slots(self.slot)).sum::<u32>();
+            (slots > 0).then_some((&*book.submitted.queue, *id, book.submitted.order, slots))
+        })
     }
 
     /// Whether any container of a queue lives.

@@ -19,8 +19,8 @@ pub(super) struct ContainerBook {
     pub(super) rows: Vec<Placement>,
     /// How it ended.
     pub(super) exit: Option<ContainerExit>,
-    /// Whether it is to be killed.
-    pub(super) is_killed: bool,
+    /// Time between TERM and KILL once it is to be killed, ms.
+    pub(super) kill_grace_ms: Option<u64>,
     pub(super) is_named: bool,
     pub(super) is_reported: bool,
 }
@@ -46,7 +46,7 @@ impl ContainerBook {
             granted_tick: container.granted_tick,
             rows,
             exit: None,
-            is_killed: false,
+            kill_grace_ms: None,
             is_named: false,
             is_reported: false,
         }
@@ -54,12 +54,6 @@ impl ContainerBook {
 
     pub(super) fn is_live(&self) -> bool {
         self.state != ContainerState::Complete
-    }
-
-    /// Whether the tick after `last_tick` charges for it: one that was granted within the interval that ends is free until
-    /// it is launched.
-    pub(super) fn is_chargeable(&self, last_tick: u64) -> bool {
-        self.is_live() && (self.launch.is_some() || self.granted_tick < last_tick)
     }
 
     /// Takes what a fact says of it.
@@ -91,7 +85,7 @@ impl ContainerBook {
         }
         self.state = next.state;
         self.launch = next.launch;
-        self.is_killed = next.kill.is_some();
+        self.kill_grace_ms = next.kill.as_ref().map(|kill| kill.grace_ms);
         self.exit = next.end.as_ref().map(|end| end.exit);
         Ok(())
     }

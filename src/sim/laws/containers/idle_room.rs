@@ -73,7 +73,7 @@ impl ContainerBooks {
 impl ApplicationBook {
     /// The type that could be granted on a node at once, as far as rows and room say.
     pub(super) fn waits_for(&self, site: Site<'_>, node: NodeRoom<'_>) -> Option<&RequestType> {
-        if self.is_over() || self.blacklist.contains(site.host) || self.blacklist.contains(site.rack) {
+        if !self.may_get_more() || self.blacklist.contains(site.host) || self.blacklist.contains(site.rack) {
             return None;
         }
         let strict_gates = self.submitted.strict_gates;

@@ -65,7 +65,7 @@ impl ContainerBooks {
 
     /// Whether it does whatever its applications get next.
     fn is_short(&self, queue: &str, engine: &Engine) -> bool {
-        let of_queue = self.applications.values().filter(|book| *book.submitted.queue == *queue && !book.is_over());
+        let of_queue = self.applications.values().filter(|book| *book.submitted.queue == *queue && book.may_get_more());
         let types = of_queue.flat_map(|book| &book.requests.types).filter(|(_, book)| book.wanted() > 0);
         let largest = types.map(|(request, _)| request.capability.slots(self.slot)).max();
         largest.is_some_and(|slots| self.stays_within(queue, slots, engine))

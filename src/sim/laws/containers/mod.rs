@@ -8,6 +8,7 @@ mod idle_room;
 mod item_book;
 mod kept_room;
 mod market_order;
+mod placeable;
 mod request_book;
 mod room;
 mod victims;
@@ -71,6 +72,8 @@ pub(super) struct ContainerBooks {
     has_other_ends: bool,
     /// Room of nodes that was kept before it.
     kept: KeptRoom,
+    /// Longest time between TERM and KILL of what a round takes, ms.
+    preemption_grace_ms: u64,
     /// Why the present step happens.
     intent: ApplicationIntent,
     /// Rows as the facts of this step leave them.
@@ -99,6 +102,11 @@ impl ApplicationBook {
         self.standing.state.is_over()
     }
 
+    /// Whether anything may be granted to it: not while its program has let the last grants lapse and has not called since.
+    fn may_get_more(&self) -> bool {
+        !self.is_over() && !self.standing.has_lapsed
+    }
+
     fn live_of(&self, request: &RequestType) -> u32 {
         let of_type = self.containers.values().filter(|book| book.is_live() && book.request == *request);
         of_type.count() as u32
@@ -123,6 +131,7 @@ impl ContainerBooks {
     /// Notes what is kept before a step.
     pub(super) fn note_kept_room(&mut self, engine: &Engine) {
         self.kept = KeptRoom::of(engine);
+        self.preemption_grace_ms = engine.inspect().preemption_grace_ms();
     }
 
     /// Memory, MB, and cores that were earmarked on a node before the step.
@@ -141,6 +150,7 @@ impl ContainerBooks {
             preempted: Vec::new(),
             has_other_ends: false,
             kept: KeptRoom::default(),
+            preemption_grace_ms: 0,
             intent: ApplicationIntent::Nothing,
             rows: BTreeMap::new(),
         }
@@ -216,7 +226,7 @@ impl ContainerBooks {
         let done: Vec<ApplicationId> = changes.iter().filter_map(|change| change.application()).collect();
         for id in done {
             let kept = self.applications.get(&id).filter(|book| book.is_over()).and_then(|book| {
-                book.containers.iter().find(|(_, container)| container.is_live() && !container.is_killed)
+                book.containers.iter().find(|(_, container)| container.is_live() && container.kill_grace_ms.is_none())
             });
             if let Some((number, _)) = kept {
                 return refuse(Law::End, format!("{id} is over and keeps its container {number}"));
@@ -406,12 +416,15 @@ impl ContainerBooks {
                 self.on_tracker.entry(tracker).or_default().insert(id);
             }
             Some(known) => {
-                let was_killed = known.is_killed;
+                let before_ms = known.kill_grace_ms;
                 known.advance(container).map_err(|text| (Law::Lives, text))?;
                 let exit = container.kill.as_ref().map(|kill| kill.exit).or(known.exit);
-                if !was_killed && exit == Some(ContainerExit::PREEMPTED) {
+                let is_cut = before_ms.is_some_and(|before_ms| before_ms > self.preemption_grace_ms)
+                    && known.is_live()
+                    && known.kill_grace_ms.is_some_and(|now_ms| now_ms <= self.preemption_grace_ms);
+                if is_cut || before_ms.is_none() && exit == Some(ContainerExit::PREEMPTED) {
                     self.preempted.push(id);
-                } else if known.is_killed != was_killed || !known.is_live() {
+                } else if known.kill_grace_ms.is_some() != before_ms.is_some() || !known.is_live() {
                     self.has_other_ends = true;
                 }
                 if !known.is_live() {
@@ -471,6 +484,9 @@ impl ApplicationBook {
         let text = |what: &str| format!("{id} is granted, but {what}");
         if self.is_over() {
             return refuse(Law::End, text("its application is over"));
+        }
+        if self.standing.has_lapsed {
+            return refuse(Law::Requests, text("its application let the last ones lapse and has not called since"));
         }
         if id.number <= self.last_number || id.attempt != self.standing.attempt {
             return refuse(Law::Lives, text("its number is not the next"));

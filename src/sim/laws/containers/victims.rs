@@ -45,7 +45,8 @@ impl ContainerBooks {
             for (number, container) in book.containers.iter().filter(|(_, container)| container.is_live()) {
                 let node = inspection.tracker_id_of(&container.tracker).unwrap_or(TrackerId::NONE);
                 let room = container.request.capability;
-                if container.is_killed {
+                // One that its owner ends with a longer grace can still be preempted.
+                if container.kill_grace_ms.is_some_and(|grace_ms| grace_ms <= inspection.preemption_grace_ms()) {
                     ending.push((node, room));
                     continue;
                 }

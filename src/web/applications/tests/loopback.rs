@@ -124,6 +124,19 @@ async fn no_web_page_can_change_anything() {
     assert_eq!(send(&served, ends, post(&[JSON, BY])).await, passed());
 }
 
+/// Over loopback the kernel says whose the proxy is, not who asks.
+#[tokio::test]
+async fn a_request_through_a_proxy_names_nobody() {
+    let (served, connection) = (served(), connect());
+    let ends = Some(connection.ends);
+    for name in ["forwarded", "via", "x-real-ip", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto"] {
+        let headers = [(name, "10.0.0.1")];
+        assert_eq!(send(&served, ends, Sent { headers: &headers, ..GET }).await, problem(403, "forbidden"), "{name}");
+        assert_eq!(send(&served, ends, post(&[JSON, BY, (name, "x")])).await, problem(403, "forbidden"), "{name}");
+    }
+    assert!(served.questions().is_empty());
+}
+
 /// Both ends of its connection come with a request, from the server that accepted it.
 #[tokio::test]
 async fn a_request_over_a_real_connection_is_believed() {

@@ -2,6 +2,7 @@
 
 mod answers;
 mod bodies;
+mod body_memory;
 mod json_schema;
 mod loopback;
 mod openapi;
@@ -25,12 +26,12 @@ use crate::engine::{
     ApplicationAnswer, ApplicationCaller, ApplicationQuestion, ApplicationRefusal, ApplicationRequest, ReportTerms,
     StoreView,
 };
-use crate::http::{ConnectionEnds, ServedNames, WebLimits};
+use crate::http::{ConnectionEnds, ServedNames, WebLimits, cut_short};
 use crate::market::{Acl, Key, signature};
 use crate::model::{ApplicationId, ApplicationSecret, Capability, Now};
 use crate::web::{JobForms, OwnerGone, ServedPorts, WebState};
 
-use super::{ApplicationAccess, ApplicationOwner, ApplicationReply};
+use super::{ApplicationAccess, ApplicationOwner, ApplicationReply, NewsWait};
 
 /// What a test has the engine answer.
 type Reply = Result<ApplicationAnswer, ApplicationRefusal>;
@@ -80,7 +81,7 @@ struct Answered {
 // === impl TestOwner ===
 
 impl ApplicationOwner for TestOwner {
-    async fn application(&self, request: ApplicationRequest, wait_ms: u64) -> Result<ApplicationReply, OwnerGone> {
+    async fn application(&self, request: ApplicationRequest, wait: NewsWait) -> Result<ApplicationReply, OwnerGone> {
         match request {
             ApplicationRequest::Secret(id) => {
                 Ok(Ok(Box::new(ApplicationAnswer::Secret((id == APPLICATION).then_some(SECRET)))))
@@ -88,10 +89,13 @@ impl ApplicationOwner for TestOwner {
             ApplicationRequest::Waited { .. } | ApplicationRequest::StoredLogs { .. } => Err(OwnerGone),
             ApplicationRequest::Asked { caller, question } => {
                 let reply = (self.0.reply)(&question).map(Box::new);
-                self.0.asked.lock().unwrap().push((caller, *question, wait_ms));
-                if wait_ms > 0 {
+                self.0.asked.lock().unwrap().push((caller, *question, wait.ms));
+                if wait.ms > 0 {
                     self.0.waits.notify_one();
-                    self.0.news.notified().await;
+                    tokio::select! {
+                        () = self.0.news.notified() => {}
+                        () = cut_short(wait.cut) => {}
+                    }
                 }
                 Ok(reply)
             }

@@ -38,7 +38,10 @@ fn application() -> ApplicationReport {
         running_containers: 2,
         memory_seconds: 71_680,
         vcore_seconds: 70,
+        live_memory_mb: 0,
+        live_cpu_ms: 0,
         preempted_containers: 0,
+        resource_requests_left_out: 0,
         resource_requests: vec![ResourceRequestRow {
             priority: 1,
             allocation_request_id: 0,
@@ -61,6 +64,8 @@ fn application() -> ApplicationReport {
         failed_containers: 1,
         failed_items: "4".to_owned(),
         why: vec![WaitingRequest { priority: 1, capability: GB, reason: WaitingReason::NoneFree }],
+        unlaunched: None,
+        held_by_others: None,
     }
 }
 
@@ -88,6 +93,7 @@ fn container() -> ContainerReport {
         launched_time: START_MS + 11,
         started_time: START_MS + 20,
         finished_time: START_MS + 900,
+        memory_mb: 0,
         peak_memory_mb: 1100,
         cpu_ms: 850,
     }
@@ -143,6 +149,8 @@ fn node() -> NodeReport {
         num_containers: 2,
         used_memory_mb: 2_048,
         avail_memory_mb: 14_336,
+        live_memory_mb: 300,
+        live_cpu_ms: 850,
         used_virtual_cores: 2,
         available_virtual_cores: 6,
         kind: NodeKind::Builtin,
@@ -192,7 +200,9 @@ pub(super) fn answer(question: &ApplicationQuestion) -> ApplicationAnswer {
         ApplicationQuestion::List(_) => {
             ApplicationAnswer::Applications { applications: vec![application()], next: Some(APPLICATION), store: STORE }
         }
-        ApplicationQuestion::Show { .. } => ApplicationAnswer::Application(Box::new(application())),
+        ApplicationQuestion::Show { .. } | ApplicationQuestion::ShowRows { .. } => {
+            ApplicationAnswer::Application(Arc::new(application()))
+        }
         ApplicationQuestion::State(_) | ApplicationQuestion::Kill(_) => {
             ApplicationAnswer::State { state: ApplicationState::Running, is_ending: true }
         }

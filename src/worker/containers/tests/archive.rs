@@ -136,3 +136,20 @@ fn a_container_that_is_to_end_does_not_wait_for_its_archive() {
     let stopped = unpack(ArchiveFormat::Tar, File::open(&packed).unwrap(), &folder, &|| true);
     assert!(matches!(stopped, Err(ResourceFault::Stopped)));
 }
+
+/// A small archive may hold a disk's worth of zeros.
+#[test]
+fn what_an_archive_becomes_has_bounds() {
+    let scratch = tempfile::tempdir().unwrap();
+    let packed = scratch.path().join("packed");
+    fs::write(&packed, tar_of(&[Entry::File("a", "12345", 0o644), Entry::File("b", "12345", 0o644)])).unwrap();
+    let folder = FolderHandle::open(scratch.path()).unwrap();
+    let within = |entries, bytes| {
+        let left = Left { entries: Cell::new(entries), bytes: Cell::new(bytes) };
+        let unpacked = unpack_within(left, ArchiveFormat::Tar, File::open(&packed).unwrap(), &folder, &|| false);
+        unpacked.map_err(|fault| fault.to_string())
+    };
+    assert_eq!(within(2, 10), Ok(()));
+    assert!(within(1, 10).unwrap_err().contains("more than 500000 entries"));
+    assert!(within(2, 9).unwrap_err().contains("holds more than"));
+}

@@ -377,6 +377,16 @@ fn who_runs_too_long_is_ended() {
 }
 
 #[test]
+fn the_time_limit_begins_before_files_are_brought() {
+    let mut stage = Stage::shell("cat data");
+    let data = stage.brought("source", b"data\n");
+    stage.add("data", LocalResource::Brought(data));
+    stage.context().time_limit_ms = Some(0);
+    let expected = "ran longer than its time-limit-ms of 0, in which its files were not brought";
+    assert_eq!(stage.outcome(), (-200, expected.to_owned()));
+}
+
+#[test]
 fn who_takes_more_memory_than_it_has_is_killed() {
     // dd holds a block of that size.
     let mut stage = Stage::shell("exec dd if=/dev/zero of=/dev/null bs=64M");

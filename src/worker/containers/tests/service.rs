@@ -164,6 +164,7 @@ impl Worker {
             groups: None,
             caches: ResourceCaches::new(0),
             looks: ProcessLooks::default(),
+            log_sums: Mutex::default(),
             live: Mutex::new(BTreeSet::new()),
             events,
         });
@@ -174,7 +175,10 @@ impl Worker {
             user: "alice".to_owned(),
             identity: BeatIdentity { tracker, incarnation: 7, secret, declared },
             min_free_bytes: 0,
+            max_stop_grace: Duration::from_secs(30),
             table: ContainerTable::default(),
+            contexts: LaunchContexts::default(),
+            memory_monitor: Arc::default(),
             runner,
             events: received,
             registered,

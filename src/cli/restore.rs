@@ -1,0 +1,152 @@
+//! `jobtracker restore`: puts a backup in the place of state.db while the daemon is stopped.
+
+use std::path::PathBuf;
+
+use crate::config::ConfigError;
+use crate::store::{BackupSummary, LostState, RestoreSummary, StoreError, restore};
+
+use super::exit_code::WRONG_USAGE;
+use super::market_text::{format_utc, json};
+use super::serve::ConfigurationArguments;
+
+/// Most lines about each kind of what is lost.
+const MOST_LINES: usize = 50;
+
+/// Options of `restore`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct RestoreArguments {
+    /// Backup to restore
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+    /// The daemon's configuration, which sets the state directory.
+    #[command(flatten)]
+    pub configuration: ConfigurationArguments,
+}
+
+/// Why nothing is restored.
+#[derive(Debug, thiserror::Error)]
+pub enum RestoreFailure {
+    /// The configuration.
+    #[error("{0}")]
+    Config(#[from] ConfigError),
+    /// The copy, or the folder.
+    #[error("{0}")]
+    Store(#[from] StoreError),
+}
+
+// === impl RestoreFailure ===
+
+impl RestoreFailure {
+    /// The exit code: 2 for what a person must mend, 1 for a file that cannot be written.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::Config(_)
+            | Self::Store(StoreError::Locked { .. } | StoreError::OtherSchema { .. } | StoreError::Damaged { .. }) => {
+                WRONG_USAGE
+            }
+            Self::Store(StoreError::File { action: "restore", .. }) => WRONG_USAGE,
+            Self::Store(_) => 1,
+        }
+    }
+}
+
+/// Restores; returns what is restored and what is lost.
+///
+/// # Errors
+/// [`RestoreFailure`]
+pub fn run(arguments: &RestoreArguments) -> Result<String, RestoreFailure> {
+    let state_dir = arguments.configuration.load_options().state_dir()?;
+    let restored = restore(&state_dir, &arguments.file)?;
+    if arguments.json {
+        return Ok(as_json(arguments, &restored));
+    }
+    let RestoreSummary { database, copy, kept, lost } = &restored;
+    let BackupSummary { last_fact, jobs, unfinished_jobs, queues, .. } = copy;
+    let mut text = format!(
+        "{} is {} now\nlast fact {}; {jobs} jobs, {unfinished_jobs} of them unfinished; {queues} queues with money\n",
+        database.display(),
+        arguments.file.display(),
+        last_fact.0
+    );
+    if let Some(kept) = kept {
+        text += &format!("the state of before is kept as {}\n", kept.display());
+    }
+    text += &match lost {
+        Ok(lost) => lost_text(lost),
+        Err(error) => format!("what is lost cannot be said, since the state of before cannot be read: {error}\n"),
+    };
+    Ok(text)
+}
+
+fn lost_text(lost: &LostState) -> String {
+    if *lost == LostState::default() {
+        return "nothing is lost\n".to_owned();
+    }
+    let work = |rows: &[[String; 3]]| rows.iter().map(|[id, user, state]| format!("{id} of {user}, {state}")).collect();
+    let movement = |(at_ms, [reason, queue, amount]): &(i64, [String; 3])| {
+        format!("{} UTC {reason} of {amount}, queue {queue}", format_utc(*at_ms))
+    };
+    let parts: [(&str, Vec<String>); 3] = [
+        ("jobs and applications submitted since; the daemon does not know them:", work(&lost.submitted)),
+        (
+            "jobs that have ended since; one whose files are gone is over at the start, another one runs again:",
+            work(&lost.ended),
+        ),
+        ("movements of money since; repeat them:", lost.money.iter().map(movement).collect()),
+    ];
+    let mut text = String::new();
+    for (head, lines) in parts.iter().filter(|(_, lines)| !lines.is_empty()) {
+        text += &format!("lost: {} {head}\n", lines.len());
+        lines.iter().take(MOST_LINES).for_each(|line| text += &format!("  {line}\n"));
+        if let Some(more) = lines.len().checked_sub(MOST_LINES).filter(|more| *more > 0) {
+            text += &format!("  and {more} more\n");
+        }
+    }
+    text
+}
+
+fn as_json(arguments: &RestoreArguments, restored: &RestoreSummary) -> String {
+    let RestoreSummary { database, copy, kept, lost } = restored;
+    let BackupSummary { last_fact, schema_version, jobs, unfinished_jobs, queues, .. } = copy;
+    let work = |rows: &[[String; 3]]| -> Vec<serde_json::Value> {
+        rows.iter().map(|[id, user, state]| serde_json::json!({"id": id, "user": user, "state": state})).collect()
+    };
+    let movement = |(time_ms, [reason, queue, amount]): &(i64, [String; 3])| serde_json::json!({"time_ms": time_ms, "reason": reason, "queue": queue, "amount": amount});
+    let known = lost.as_ref().ok();
+    json(&serde_json::json!({
+        "database": database, "file": arguments.file, "kept": kept, "last_fact": last_fact.0,
+        "schema_version": schema_version, "jobs": jobs, "unfinished_jobs": unfinished_jobs, "queues": queues,
+        "submitted_since": known.map(|lost| work(&lost.submitted)),
+        "ended_since": known.map(|lost| work(&lost.ended)),
+        "money_since": known.map(|lost| lost.money.iter().map(movement).collect::<Vec<_>>()),
+        "lost_error": lost.as_ref().err(),
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_lost_is_listed_by_kind() {
+        let row = |row: [&str; 3]| row.map(str::to_owned);
+        let lost = LostState {
+            submitted: vec![row(["job_7_0002", "alice", "RUNNING"]); 51],
+            ended: Vec::new(),
+            money: vec![(1_795_000_000_000, row(["top_up", "alice", "5.0"]))],
+        };
+        let text = lost_text(&lost);
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(lines[0].starts_with("lost: 51 jobs and applications submitted since"), "{text}");
+        assert_eq!(lines[1..=2], ["  job_7_0002 of alice, RUNNING"; 2]);
+        assert_eq!(lines[51], "  and 1 more");
+        assert_eq!(
+            lines[52..],
+            ["lost: 1 movements of money since; repeat them:", "  2026-11-18 11:06:40 UTC top_up of 5.0, queue alice"]
+        );
+        assert_eq!(lost_text(&LostState::default()), "nothing is lost\n");
+    }
+}

@@ -1,0 +1,86 @@
+//! `jobtracker user add --budget …`: the new user's queue, its money and its bid, in one go.
+
+use crate::cli::market_command::{MarketCommandError, wait_for};
+use crate::cli::queue::allowance_query;
+use crate::cli::server_address::server_address;
+use crate::cli::signer::SignerArguments;
+use crate::client::market::{MarketClient, MarketClientError, Signer};
+use crate::client::signed_query::escaped;
+use crate::config::LoadOptions;
+use crate::market::Role;
+
+use super::edit::Edit;
+use super::failure::UserFailure;
+
+/// What the queue of a new user gets.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct OwnQueueArguments {
+    /// Add the user's queue at the running JobTracker, with these credits
+    #[arg(long, value_name = "CREDITS")]
+    budget: Option<String>,
+    /// Add the user's queue with this bid: credits for one slot over one interval
+    #[arg(long, value_name = "RATE")]
+    rate: Option<String>,
+    /// Add the user's queue with an allowance: CREDITS every PERIOD, perhaps with cap CREDITS
+    #[arg(long, value_name = "CREDITS every PERIOD", num_args = 3..=5)]
+    allowance: Vec<String>,
+    /// Administrator of the ACL file who adds the queue; default: your login name
+    #[arg(long = "as", value_name = "NAME")]
+    by: Option<String>,
+    /// HTTP address of the JobTracker, host:port; default: as the configuration has it, else /etc/hadoop_server, else
+    /// 127.0.0.1:50030
+    #[arg(long, value_name = "ADDRESS")]
+    server: Option<String>,
+}
+
+/// Adds the queue of a new user as asked, in the name of an administrator of the file; nothing if nothing is asked for.
+/// The money comes last, so that a command that failed before may be given again.
+pub(super) fn add_queue(
+    arguments: &OwnQueueArguments,
+    name: &str,
+    edit: &Edit,
+    options: &LoadOptions,
+) -> Result<(), UserFailure> {
+    let OwnQueueArguments { budget, rate, allowance, by, server } = arguments;
+    if budget.is_none() && rate.is_none() && allowance.is_empty() {
+        return Ok(());
+    }
+    let queue = escaped(name);
+    let mut queries = vec![format!("addQueue={queue}")];
+    queries.extend(rate.iter().map(|rate| format!("setSpending={}&queue={queue}", escaped(rate))));
+    if let Some((credits, terms)) = allowance.split_first() {
+        queries.push(allowance_query(name, credits, terms)?);
+    }
+    queries.extend(budget.iter().map(|budget| format!("addBudget={}&queue={queue}", escaped(budget))));
+    let signer = signer(by.as_deref(), edit)?;
+    let has_conf = server.is_none() && options.conf_dir.is_some();
+    let configured = has_conf.then(|| options.http_address_for_clients()).transpose()?;
+    let address = configured.map_or_else(|| server_address(server.as_deref()), |address| address.to_string());
+    let client = MarketClient::new(address);
+    for query in &queries {
+        let sent = wait_for(async { Ok(client.request_signed(query, &signer).await?) });
+        match sent {
+            // It may have been there before its user.
+            Err(MarketCommandError::Client(MarketClientError::Refused(text)))
+                if query.starts_with("addQueue=") && text.ends_with("exists already") => {}
+            Err(source) => {
+                let (name, query, source) = (name.to_owned(), query.clone(), Box::new(source));
+                return Err(UserFailure::Queue { name, by: signer.user, query, source });
+            }
+            Ok(_) => {}
+        }
+    }
+    Ok(())
+}
+
+/// An administrator with the key in the file.
+fn signer(by: Option<&str>, edit: &Edit) -> Result<Signer, UserFailure> {
+    let user = match by {
+        Some(by) => by.to_owned(),
+        None => SignerArguments::default().user().map_err(MarketCommandError::from)?,
+    };
+    match edit.acl()?.get(&user).filter(|entry| entry.role == Role::Admin) {
+        Some(entry) => Ok(Signer { user, key: entry.key.clone() }),
+        None => Err(UserFailure::NotAdministrator { user, file: edit.path().to_owned() }),
+    }
+}

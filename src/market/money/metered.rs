@@ -1,0 +1,62 @@
+//! What the meter counts, as values: changes of holdings, and slot-milliseconds.
+
+use serde::{Deserialize, Serialize};
+
+use crate::model::{PerPool, Pool, QueueName};
+
+use super::slot_holder::SlotHolder;
+
+/// Holdings that changed at one moment of the open interval.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Metered {
+    /// The tick that opened the interval.
+    pub tick: u64,
+    /// How long it had been open, ms, without the time while the daemon was down.
+    pub offset_ms: u64,
+    /// What changed; nothing where as many slots ended as began: the moment is proven all the same.
+    pub changes: Vec<HeldChange>,
+}
+
+/// The slots of one job or application, before and after.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HeldChange {
+    /// What holds them.
+    pub holder: SlotHolder,
+    /// The queue that pays for it.
+    pub queue: QueueName,
+    /// Its place among submissions.
+    pub order: u64,
+    /// The slots it held.
+    pub before: PerPool<u32>,
+    /// The slots it holds from now on.
+    pub after: PerPool<u32>,
+}
+
+/// What a queue has held of what it pays for since its interval was opened, slot-milliseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MeteredUse {
+    /// Within its quota.
+    pub within_ms: PerPool<u64>,
+    /// By containers beyond its quota, which count as sold to it while other queues do not hold what they were sold.
+    pub beyond_ms: u64,
+}
+
+// === impl MeteredUse ===
+
+impl MeteredUse {
+    /// All of it by pool.
+    pub fn slot_ms(&self) -> PerPool<u64> {
+        let PerPool { map, reduce, container } = self.within_ms;
+        PerPool::new(map, reduce, container.saturating_add(self.beyond_ms))
+    }
+
+    /// Whether there is nothing to pay for.
+    pub fn is_nothing(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// The sum over all pools.
+pub(super) fn total_ms(slot_ms: PerPool<u64>) -> u64 {
+    Pool::ALL.into_iter().fold(0, |sum: u64, pool| sum.saturating_add(slot_ms[pool]))
+}

@@ -1,0 +1,245 @@
+//! The meter against sums that are made millisecond by millisecond.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::market::money::share::Share;
+use crate::model::JobId;
+
+const QUEUES: usize = 4;
+const HOLDERS: usize = 8;
+
+fn name(queue: usize) -> QueueName {
+    QueueName::new(["alice", "bob", "carol", "dave"][queue]).unwrap()
+}
+
+/// Two jobs of each queue.
+fn holder(index: usize) -> SlotHolder {
+    let identifier = "1".parse().unwrap();
+    SlotHolder::Job(JobId { identifier, number: i32::try_from(index).unwrap() + 1 })
+}
+
+fn queue_of(index: usize) -> usize {
+    index % QUEUES
+}
+
+fn at(mono_ms: u64) -> Now {
+    Now { mono_ms, wall_ms: 0 }
+}
+
+/// What a tick sells to a queue: maps, reduces and containers, rate, and how many slots it can pay for beyond those.
+type Sold = ((u32, u32, u32), u32, u32);
+
+fn interval((quota, rate, more): Sold) -> Interval {
+    let quota = PerPool::new(quota.0, quota.1, quota.2);
+    let (rate, price) = (Credits::from_units(rate.into()), Credits::from_units(1_000));
+    let most_paid = u32::try_from(total(quota)).unwrap() + more;
+    Interval { share: Share::new(rate, price), quota, most_paid: Some(most_paid), ..Interval::default() }
+}
+
+/// After so many ms, a holder holds so much.
+type Change = (u64, usize, (u32, u32, u32));
+
+fn any_changes() -> impl Strategy<Value = Vec<Change>> {
+    prop::collection::vec((0..40_u64, 0..HOLDERS, (0..6_u32, 0..4_u32, 0..9_u32)), 0..30)
+}
+
+fn any_sold() -> impl Strategy<Value = Vec<Sold>> {
+    prop::collection::vec(((0..6_u32, 0..4_u32, 0..4_u32), 0..5_u32, 0..6_u32), QUEUES)
+}
+
+/// Sums by walking all queues at each millisecond.
+#[derive(Default)]
+struct Naive {
+    held: Vec<PerPool<u32>>,
+    uses: Vec<MeteredUse>,
+    slot_ms: Vec<PerPool<u64>>,
+}
+
+impl Naive {
+    fn new(held: Vec<PerPool<u32>>) -> Self {
+        Self { held, uses: vec![MeteredUse::default(); QUEUES], slot_ms: vec![PerPool::default(); HOLDERS] }
+    }
+
+    fn pass_a_millisecond(&mut self, sold: &[Sold]) {
+        let of_queue = |queue: usize| {
+            let mut sum = PerPool::<u32>::default();
+            for index in (0..HOLDERS).filter(|index| queue_of(*index) == queue) {
+                Pool::ALL.into_iter().for_each(|pool| sum[pool] += self.held[index][pool]);
+            }
+            sum
+        };
+        let held: Vec<PerPool<u32>> = (0..QUEUES).map(of_queue).collect();
+        let intervals: Vec<Interval> = sold.iter().map(|sold| interval(*sold)).collect();
+        let paid = |queue: usize| {
+            let (held, quota) = (held[queue], intervals[queue].quota);
+            let maps = held.map.min(quota.map);
+            let reduces = held.reduce.min(quota.reduce);
+            let left = quota.container + quota.map - maps + quota.reduce - reduces;
+            PerPool::new(maps, reduces, held.container.min(left))
+        };
+        let within: Vec<PerPool<u32>> = (0..QUEUES).map(paid).collect();
+        let unheld: u64 = (0..QUEUES).map(|queue| total(intervals[queue].quota) - total(within[queue])).sum();
+        let parts: Vec<Part> = (0..QUEUES)
+            .map(|queue| {
+                let beyond = held[queue].container - within[queue].container;
+                let payable = intervals[queue].payable() - total(within[queue]);
+                Part { rate: intervals[queue].share.rate(), most: beyond.min(u32::try_from(payable).unwrap()) }
+            })
+            .collect();
+        for (queue, part) in divide_slots(u32::try_from(unheld).unwrap(), &parts).into_iter().enumerate() {
+            let sums = &mut self.uses[queue];
+            Pool::ALL.into_iter().for_each(|pool| sums.within_ms[pool] += u64::from(within[queue][pool]));
+            sums.beyond_ms += u64::from(part);
+        }
+        for (sum, held) in self.slot_ms.iter_mut().zip(&self.held) {
+            Pool::ALL.into_iter().for_each(|pool| sum[pool] += u64::from(held[pool]));
+        }
+    }
+}
+
+fn open(meter: &mut Meter, tick: u64, length_ms: u64, sold: &[Sold], mono_ms: u64) {
+    let sold: BTreeMap<QueueName, Interval> =
+        (0..).zip(sold).map(|(queue, sold)| (name(queue), interval(*sold))).collect();
+    meter.open(tick, length_ms, sold.iter());
+    meter.open_at(at(mono_ms));
+}
+
+fn hold(meter: &mut Meter, index: usize, held: PerPool<u32>, mono_ms: u64) -> Metered {
+    let known = meter.held().find(|(known, _)| *known == holder(index));
+    let before = known.map_or(PerPool::default(), |(_, held)| held);
+    let mut by = PerPool::default();
+    Pool::ALL.into_iter().for_each(|pool| by[pool] = i64::from(held[pool]) - i64::from(before[pool]));
+    let payer = |of: SlotHolder| {
+        let index = (0..HOLDERS).find(|index| holder(*index) == of).unwrap();
+        Some((name(queue_of(index)), index as u64))
+    };
+    let metered = meter.changed(&[(holder(index), by)], mono_ms, payer).unwrap();
+    meter.apply(&metered);
+    metered
+}
+
+fn check(meter: &Meter, naive: &Naive, mono_ms: u64) -> Result<(), TestCaseError> {
+    for queue in 0..QUEUES {
+        prop_assert_eq!(meter.use_of(&name(queue), mono_ms), naive.uses[queue], "{}", name(queue));
+        for (of, slot_ms) in meter.held_by(&name(queue), mono_ms) {
+            let index = (0..HOLDERS).find(|index| holder(*index) == of).unwrap();
+            prop_assert_eq!(slot_ms, naive.slot_ms[index]);
+        }
+    }
+    Ok(())
+}
+
+fn pools((map, reduce, container): (u32, u32, u32)) -> PerPool<u32> {
+    PerPool::new(map, reduce, container)
+}
+
+proptest! {
+    #[test]
+    fn the_meter_sums_what_walking_all_queues_each_millisecond_sums(
+        intervals in prop::collection::vec((any_sold(), any_changes()), 1..4),
+        length_ms in 1..400_u64,
+    ) {
+        let mut meter = Meter::default();
+        meter.start(Vec::new(), length_ms, at(7));
+        let (mut mono_ms, mut held) = (7, vec![PerPool::default(); HOLDERS]);
+        for (tick, (sold, changes)) in (1..).zip(&intervals) {
+            open(&mut meter, tick, length_ms, sold, mono_ms);
+            let (opened_ms, mut naive) = (mono_ms, Naive::new(held));
+            for (after_ms, index, slots) in changes {
+                for _ in 0..*after_ms {
+                    // More of the interval is free.
+                    if mono_ms - opened_ms < length_ms {
+                        naive.pass_a_millisecond(sold);
+                    }
+                    mono_ms += 1;
+                }
+                hold(&mut meter, *index, pools(*slots), mono_ms);
+                naive.held[*index] = pools(*slots);
+                check(&meter, &naive, mono_ms)?;
+            }
+            held = naive.held;
+        }
+        // What was held and is not held any more is forgotten.
+        open(&mut meter, 9, length_ms, &[((0, 0, 0), 0, 0); QUEUES], mono_ms);
+        for (index, held) in held.iter().enumerate() {
+            prop_assert_eq!(meter.may_charge(holder(index)), *held != PerPool::default());
+        }
+    }
+
+    #[test]
+    fn a_restart_takes_over_what_facts_prove_and_counts_no_moment_twice(
+        sold in any_sold(), changes in any_changes(), later in any_changes(), kept in 0..30_usize, down_ms in 0..5_000_u64,
+    ) {
+        const LENGTH_MS: u64 = 2_000;
+        let mut meter = Meter::default();
+        meter.start(Vec::new(), LENGTH_MS, at(0));
+        open(&mut meter, 1, LENGTH_MS, &sold, 0);
+        // Some holdings are older than the interval.
+        let mut naive = Naive::new(vec![PerPool::default(); HOLDERS]);
+        let (mut mono_ms, mut facts) = (0, Vec::new());
+        for (after_ms, index, slots) in changes.iter().take(kept) {
+            mono_ms += after_ms;
+            (0..*after_ms).for_each(|_| naive.pass_a_millisecond(&sold));
+            facts.push(hold(&mut meter, *index, pools(*slots), mono_ms));
+            naive.held[*index] = pools(*slots);
+        }
+        // The daemon dies some time after the last fact, and comes back with another monotonic clock.
+        let mut restarted = Meter::default();
+        restarted.open(1, LENGTH_MS, (0..).zip(&sold).map(|(queue, sold)| (name(queue), interval(*sold)))
+            .collect::<BTreeMap<_, _>>().iter());
+        for fact in &facts {
+            restarted.apply(&serde_json::from_str(&serde_json::to_string(fact).unwrap()).unwrap());
+        }
+        let holding = |index: usize| Holding {
+            holder: holder(index), queue: name(queue_of(index)), order: index as u64, held: naive.held[index],
+        };
+        let holdings = (0..HOLDERS).map(holding).filter(|holding| holding.held != PerPool::default()).collect();
+        restarted.start(holdings, LENGTH_MS, at(down_ms));
+        check(&restarted, &naive, down_ms)?;
+        let (mut mono_ms, proven_ms) = (down_ms, mono_ms);
+        for (after_ms, index, slots) in &later {
+            for _ in 0..*after_ms {
+                if proven_ms + (mono_ms - down_ms) < LENGTH_MS {
+                    naive.pass_a_millisecond(&sold);
+                }
+                mono_ms += 1;
+            }
+            hold(&mut restarted, *index, pools(*slots), mono_ms);
+            naive.held[*index] = pools(*slots);
+            check(&restarted, &naive, mono_ms)?;
+        }
+    }
+}
+
+/// Rows of jobs that say less than the facts of the meter, as after a job that the restart did not keep.
+#[test]
+fn what_is_held_after_a_restart_is_what_the_rows_of_jobs_say() {
+    let mut meter = Meter::default();
+    let sold = [((9, 0, 0), 1, 0); QUEUES];
+    let sold: BTreeMap<QueueName, Interval> = (0..).zip(&sold).map(|(q, sold)| (name(q), interval(*sold))).collect();
+    meter.open(1, 1_000, sold.iter());
+    let change = |index: usize, before: u32, after: u32| HeldChange {
+        holder: holder(index),
+        queue: name(queue_of(index)),
+        order: 1,
+        before: PerPool::new(before, 0, 0),
+        after: PerPool::new(after, 0, 0),
+    };
+    meter.apply(&Metered { tick: 0, offset_ms: 9, changes: vec![change(0, 0, 7)] });
+    meter.apply(&Metered { tick: 1, offset_ms: 100, changes: vec![change(0, 1, 3)] });
+    meter.apply(&Metered { tick: 1, offset_ms: 300, changes: Vec::new() });
+    let holding = |index, maps| Holding {
+        holder: holder(index),
+        queue: name(queue_of(index)),
+        order: 1,
+        held: PerPool::new(maps, 0, 0),
+    };
+    meter.start(vec![holding(0, 2), holding(1, 4)], 1_000, at(50_000));
+    let maps = |queue, mono_ms| meter.use_of(&name(queue), mono_ms).within_ms.map;
+    assert_eq!([maps(0, 50_000), maps(1, 50_000)], [100 + 3 * 200, 4 * 300], "up to the last fact");
+    assert_eq!(maps(0, 50_010), 700 + 2 * 10);
+    assert_eq!(maps(0, 99_999), 700 + 2 * 700, "no more than an interval in all");
+}

@@ -1,0 +1,80 @@
+//! Promises as time passes: those that begin and end, and jobs that are planned again.
+
+use crate::scheduler::AppId;
+use crate::scheduler::change::Reaction;
+use crate::scheduler::node::Totals;
+
+use super::policy::Constraint;
+use super::{DeadlineState, TimedWork, admit};
+
+/// Most jobs that are planned again at one look; the next look continues behind them.
+const MOST_PLANNED: usize = 100;
+
+// === impl Constraint: planning ===
+
+impl Constraint {
+    /// Begins and ends the promises whose time has come.
+    pub(super) fn pass_moments(&mut self, reaction: &mut Reaction<'_>) {
+        let now_us = self.now_us();
+        while let Some((_, id)) = self.moments.first().copied().filter(|(at_us, _)| *at_us <= now_us) {
+            self.renew(id, super::deadline_job::DeadlineJob::enter_next_phase);
+            reaction.wake_app(id);
+            reaction.rekey_app(id);
+        }
+    }
+
+    /// Looks which deadlines are kept, the earliest first.
+    pub(super) fn check_deadlines(&mut self, totals: &Totals, reaction: &mut Reaction<'_>) {
+        let (model, now_us) = (self.config.model, self.now_us());
+        let ids: Vec<(i64, AppId)> = self.by_due.iter().copied().collect();
+        let mut unplanned = Vec::new();
+        for (due_us, id) in ids {
+            let Some(job) = self.jobs.get(&id).filter(|job| job.state != DeadlineState::Late) else { continue };
+            let standing = job.standing(model, now_us);
+            if standing.needs_plan && (self.config.escalates || !job.is_within_promise()) {
+                unplanned.push((due_us, id));
+            }
+            if standing.state == job.state && !standing.are_reduces_long {
+                continue;
+            }
+            if standing.state == DeadlineState::Late {
+                self.missed.push(id);
+            }
+            self.renew(id, |job| job.set_standing(standing));
+            reaction.wake_app(id);
+            reaction.rekey_app(id);
+        }
+        self.plan_again(&unplanned, totals, reaction);
+    }
+
+    /// Tests jobs on what is left of them, as new ones would be; those that pass get a plan.
+    fn plan_again(&mut self, jobs: &[(i64, AppId)], totals: &Totals, reaction: &mut Reaction<'_>) {
+        let behind = self.planned_last.filter(|_| jobs.len() > MOST_PLANNED);
+        let from = behind.map_or(0, |last| jobs.partition_point(|job| *job <= last));
+        let (before, first) = jobs.split_at(from);
+        for job in first.iter().chain(before).take(MOST_PLANNED) {
+            self.planned_last = Some(*job);
+            self.plan_one(job.1, totals, reaction);
+        }
+    }
+
+    fn plan_one(&mut self, id: AppId, totals: &Totals, reaction: &mut Reaction<'_>) {
+        let (model, slots, now_us) = (self.config.model, self.config.slots, self.now_us());
+        let Some(job) = self.jobs.get(&id) else { return };
+        let timed = TimedWork {
+            work: job.work_left(model, now_us),
+            arrival_us: job.arrival_us(),
+            now_us,
+            deadline_us: job.due_us(),
+        };
+        let own = self.ledger.get(id);
+        self.ledger.set(id, None);
+        let verdict = admit(&timed, model, &self.ledger, self.supply(totals));
+        self.ledger.set(id, own);
+        if let Ok(plan) = verdict {
+            self.renew(id, |job| job.set_plan(plan, model, slots, now_us));
+            reaction.wake_app(id);
+            reaction.rekey_app(id);
+        }
+    }
+}

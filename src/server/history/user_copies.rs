@@ -1,0 +1,156 @@
+//! The copies of histories that lie with the output of their jobs (1.2.1 `JobHistory`). Where one lies is its user's choice, so each is
+//! written once, in a pool of its own and within a short time, before the end of its job is reported: a user who renames or removes the
+//! output then does so for good. What is not written by then never is.
+
+use std::cell::OnceCell;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+use tokio::time::{Instant, timeout_at};
+
+use crate::engine::Event;
+use crate::model::JobId;
+use crate::server::fair_pool::{FairPool, FairPoolError};
+use crate::server::owner::Owner;
+use crate::store::{FinishedJobReader, StoreError};
+
+use super::copy_gate::CopyGate;
+use super::dues::{HistoryCounts, HistoryDues};
+use super::files::HistoryFileError;
+use super::job_files::{JobFiles, Places};
+use super::racks::HistoryRacks;
+
+/// Copies at once, and of one user.
+const COPIES: (usize, usize) = (4, 1);
+/// Time after which a thread that writes a copy counts as stuck.
+const COPY_TIMEOUT: Duration = Duration::from_secs(10);
+/// Stuck threads at which no further copy is begun.
+const MAX_STUCK: usize = 4;
+
+/// Writes copies.
+pub(crate) struct UserCopies {
+    owner: Rc<Owner>,
+    places: Arc<Places>,
+    racks: HistoryRacks,
+    pool: FairPool,
+    counts: HistoryCounts,
+    dues: HistoryDues,
+    /// None: nothing is stored, so nothing is written.
+    reader: Rc<OnceCell<FinishedJobReader>>,
+}
+
+/// How long the end of a job may wait for its copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum CopyPlace {
+    /// Files of this machine.
+    Local,
+    /// A NameNode.
+    Remote,
+}
+
+/// Why there is no copy.
+#[derive(Debug, thiserror::Error)]
+enum CopyError {
+    #[error("not written within {} s after the end of the job", .0.as_secs())]
+    TooSlow(Duration),
+    #[error(transparent)]
+    File(#[from] HistoryFileError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    Pool(#[from] FairPoolError),
+    #[error("the JobTracker failed internally: {0}")]
+    Failed(#[from] tokio::task::JoinError),
+}
+
+/// Closes a gate when it is dropped: a daemon that stops reports the end at its next start.
+struct CloseGate(Arc<CopyGate>);
+
+// === impl CopyPlace ===
+
+impl CopyPlace {
+    fn limit(self) -> Duration {
+        Duration::from_secs(match self {
+            CopyPlace::Local => 1,
+            CopyPlace::Remote => 3,
+        })
+    }
+}
+
+impl Drop for CloseGate {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
+
+// === impl UserCopies ===
+
+impl UserCopies {
+    pub(super) fn new(
+        owner: Rc<Owner>,
+        places: Arc<Places>,
+        racks: HistoryRacks,
+        counts: HistoryCounts,
+        dues: HistoryDues,
+        reader: Rc<OnceCell<FinishedJobReader>>,
+    ) -> Self {
+        let pool = FairPool::new(COPIES.0, COPIES.1, COPY_TIMEOUT, MAX_STUCK);
+        Self { owner, places, racks, pool, counts, dues, reader }
+    }
+
+    /// Writes the copy of a job that is over, then lets its end be reported; the daemon's own files are due as soon as the job is read.
+    pub(crate) async fn settle(self: Rc<Self>, job: JobId) {
+        let profile = self.owner.with_engine(|engine| engine.job_profile(job)).value;
+        let user: Arc<str> = profile.map_or_else(|| Arc::from(""), |profile| Arc::from(&*profile.user));
+        let started = Instant::now();
+        let gate = Arc::<CopyGate>::default();
+        let closing = CloseGate(gate.clone());
+        let (found, place) = oneshot::channel();
+        let mut writing = tokio::task::spawn_local(self.clone().copy(job, user.clone(), gate, found));
+        let longest = CopyPlace::Remote.limit();
+        let place = timeout_at(started + longest, place).await;
+        self.dues.write(job);
+        let limit = place.ok().and_then(Result::ok).map_or(longest, CopyPlace::limit);
+        let written = match timeout_at(started + limit, &mut writing).await {
+            Ok(Ok(written)) => written,
+            Ok(Err(error)) => Err(error.into()),
+            Err(_) => Err(CopyError::TooSlow(limit)),
+        };
+        drop(closing);
+        if let Err(error) = written {
+            self.counts.0.failures.fetch_add(1, Ordering::Relaxed);
+            tracing::warn!(
+                "cannot write the copy of the history of {job} for user {user}: {error}; it stays without one"
+            );
+        }
+        self.owner.step(Event::UserCopySettled { id: job });
+    }
+
+    async fn copy(
+        self: Rc<Self>,
+        job: JobId,
+        user: Arc<str>,
+        gate: Arc<CopyGate>,
+        found: oneshot::Sender<CopyPlace>,
+    ) -> Result<(), CopyError> {
+        let Some(reader) = self.reader.get().cloned() else { return Ok(()) };
+        let max_bytes = self.places.max_conf_bytes;
+        let stored = self.pool.run(&user, move || reader.history(job, max_bytes)).await??;
+        let Some(stored) = stored else { return Ok(()) };
+        let racks = self.racks.of(&stored).await;
+        let places = self.places.clone();
+        // Begins only while somebody waits for it.
+        gate.check().map_err(HistoryFileError::from)?;
+        let write = move || {
+            let files = JobFiles::new(&places, &stored, &racks);
+            let Some(folder) = files.copy_folder()? else { return Ok(()) };
+            // Who waits has given up, or goes by it.
+            let _ = found.send(if folder.is_local() { CopyPlace::Local } else { CopyPlace::Remote });
+            files.write_copy(&folder, gate)
+        };
+        Ok(self.pool.run(&user, write).await??)
+    }
+}

@@ -1,0 +1,109 @@
+//! Migrates a database of an older schema version. Before, a copy of it is kept aside.
+//!
+//! Invariants: all steps are one transaction, so that a crash leaves the old layout or the present one. A process that
+//! replaces another commits it only once it may serve: if it fails before, its predecessor, which may know the old layout
+//! only, finds the database as it left it.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use rusqlite::{Connection, OpenFlags};
+
+use super::backup::keep_aside;
+use super::error::StoreError;
+use super::fault_point::FaultPoint;
+use super::folder::at;
+use super::steps::{self, VERSION};
+
+/// What the folder must have room for beside the copy and the changes: the write-ahead log of a running daemon, bytes.
+const RESERVE_BYTES: u64 = 32 << 20;
+
+/// A migration whose transaction is open.
+#[derive(Debug)]
+pub(super) struct Migration {
+    path: PathBuf,
+    from: u32,
+    copy: PathBuf,
+}
+
+// === impl Migration ===
+
+impl Migration {
+    /// Keeps a copy aside, begins a transaction and runs the steps. Dropping the connection undoes them.
+    pub(super) fn begin(database: &Connection, path: &Path, from: u32) -> Result<Self, StoreError> {
+        let failed = |action| move |source| StoreError::Database { action, path: path.to_owned(), source };
+        FaultPoint::MigrationDue.pass();
+        refuse_without_room(database, path)?;
+        let copy = copy_before(path, VERSION);
+        keep_aside(database, path, &copy)?;
+        FaultPoint::MigrationCopyKept.pass();
+        database.execute_batch("BEGIN IMMEDIATE").map_err(failed("migrate"))?;
+        FaultPoint::MigrationBegun.pass();
+        steps::run_from(from, database, || FaultPoint::MigrationStepRun.pass()).map_err(failed("migrate"))?;
+        FaultPoint::MigrationWritten.pass();
+        Ok(Self { path: path.to_owned(), from, copy })
+    }
+
+    /// Commits the transaction; returns once it is synced.
+    pub(super) fn commit(&self, database: &Connection) -> Result<(), StoreError> {
+        let Self { path, from, copy } = self;
+        let failed = |source| StoreError::Database { action: "migrate", path: path.clone(), source };
+        database.execute_batch("COMMIT").map_err(failed)?;
+        FaultPoint::MigrationCommitted.pass();
+        tracing::info!(
+            "{} had schema version {from} and has version {VERSION} now; {} is as it was before, for a return to an older \
+             program",
+            path.display(),
+            copy.display()
+        );
+        Ok(())
+    }
+}
+
+/// The copies of a database that migrations have kept, and their schema versions; an unreadable one is passed over.
+pub(super) fn kept_copies(database: &Path) -> Vec<(u32, PathBuf)> {
+    let (Some(folder), Some(name)) = (database.parent(), database.file_name()) else { return Vec::new() };
+    let prefix = copy_prefix(name.to_owned());
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let is_copy = |name: &str| name.strip_prefix(&prefix).is_some_and(|rest| rest.parse::<u32>().is_ok());
+    let copies = entries.filter(|entry| entry.file_name().to_str().is_some_and(is_copy)).filter_map(|entry| {
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let copy = Connection::open_with_flags(entry.path(), flags).ok()?;
+        let version = copy.pragma_query_value(None, "user_version", |row| row.get(0)).ok()?;
+        Some((version, entry.path()))
+    });
+    copies.collect()
+}
+
+/// The name of the copy that is made before a migration to `version`.
+fn copy_before(database: &Path, version: u32) -> PathBuf {
+    let mut path = database.to_owned().into_os_string();
+    path.push(format!("{BEFORE}{version}"));
+    path.into()
+}
+
+const BEFORE: &str = ".before-version-";
+
+fn copy_prefix(name: OsString) -> String {
+    format!("{}{BEFORE}", name.to_string_lossy())
+}
+
+/// Refuses to begin where the copy, and as much again for the changes, do not fit.
+fn refuse_without_room(database: &Connection, path: &Path) -> Result<(), StoreError> {
+    let failed = |source| StoreError::Database { action: "read the size of", path: path.to_owned(), source };
+    let number = |name| database.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+    let pages = number("page_count").map_err(failed)?.cast_unsigned();
+    let page_bytes = number("page_size").map_err(failed)?.cast_unsigned();
+    let needed_bytes = pages.saturating_mul(page_bytes).saturating_mul(2).saturating_add(RESERVE_BYTES);
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let found = rustix::fs::statvfs(folder).map_err(|error| at("read the free space of", folder)(error.into()))?;
+    let free_bytes = found.f_bavail.saturating_mul(found.f_frsize);
+    if free_bytes < needed_bytes {
+        return Err(StoreError::NoRoom { path: path.to_owned(), folder: folder.to_owned(), needed_bytes, free_bytes });
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+#[path = "tests/migration.rs"]
+mod tests;

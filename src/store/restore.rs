@@ -1,0 +1,156 @@
+//! Puts a copy of a state database in the place of the present one, which is kept aside, while no daemon runs.
+//!
+//! Invariants: nothing changes before the copy is checked; at every moment the folder has a whole `state.db`, the one of before
+//! or the copy; no log of the one lies beside the other.
+
+use std::fs;
+use std::io::{ErrorKind, Read};
+use std::path::{Path, PathBuf};
+
+use rusqlite::{Connection, OpenFlags};
+
+use super::backup::{BackupSummary, checked_contents, keep_aside};
+use super::database::known_version_of;
+use super::error::StoreError;
+use super::fault_point::FaultPoint;
+use super::folder::{Folder, at, database_in, sync_folder};
+
+/// What a restore did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RestoreSummary {
+    /// The database, which is the copy now.
+    pub database: PathBuf,
+    /// What it has.
+    pub copy: BackupSummary,
+    /// Where the database of before is; none if there was none.
+    pub kept: Option<PathBuf>,
+    /// What that had and the copy lacks, or why it cannot be read.
+    pub lost: Result<LostState, String>,
+}
+
+/// What is lost with a database that a copy replaces.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LostState {
+    /// Jobs and applications that the copy does not know: id, user, state.
+    pub submitted: Vec<[String; 3]>,
+    /// Jobs that it has as unfinished, and that have ended: id, user, state.
+    pub ended: Vec<[String; 3]>,
+    /// Movements of money other than charges: time in epoch ms, reason, queue, amount.
+    pub money: Vec<(i64, [String; 3])>,
+}
+
+/// Replaces the database of a state folder by a copy.
+///
+/// # Errors
+/// A daemon has the folder; the copy is no database of this program, of a newer version or damaged; a file cannot be written.
+pub fn restore(state_dir: &Path, file: &Path) -> Result<RestoreSummary, StoreError> {
+    fs::metadata(file).map_err(at("restore", file))?;
+    let failed = |action, path: &Path| {
+        let path = path.to_owned();
+        move |source| StoreError::Database { action, path, source }
+    };
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let copy = Connection::open_with_flags(file, flags).map_err(failed("read", file))?;
+    known_version_of(&copy, file)?;
+    let contents = checked_contents(&copy, file)?;
+    let folder = Folder::lock(state_dir)?;
+    let database = database_in(state_dir);
+    let is_same = |path: &Path| path.canonicalize().ok();
+    if database.exists() && is_same(&database) == is_same(file) {
+        let source = std::io::Error::new(ErrorKind::InvalidInput, "it is the database itself; expected a backup of it");
+        return Err(at("restore", file)(source));
+    }
+    FaultPoint::RestoreDue.pass();
+    let new = beside(&database, ".restoring");
+    keep_aside(&copy, file, &new)?;
+    drop(copy);
+    FaultPoint::RestoreCopied.pass();
+    let (kept, lost) = match database.exists() {
+        true => {
+            let lost = match is_sqlite(&database) {
+                true => lost_state(&database, file).map_err(|error| error.to_string()),
+                // SQLite would delete its log.
+                false => Err("it is not a database".to_owned()),
+            };
+            (Some(keep(&database)?), lost)
+        }
+        false => (None, Ok(LostState::default())),
+    };
+    FaultPoint::RestoreKept.pass();
+    fs::rename(&new, &database).map_err(at("rename", &new))?;
+    FaultPoint::RestoreRenamed.pass();
+    sync_folder(state_dir).map_err(at("sync", state_dir))?;
+    FaultPoint::RestoreDone.pass();
+    drop(folder);
+    Ok(RestoreSummary { database, copy: contents, kept, lost })
+}
+
+/// Whether a file begins as databases do.
+fn is_sqlite(path: &Path) -> bool {
+    let mut begin = [0; 16];
+    fs::File::open(path).and_then(|mut file| file.read_exact(&mut begin)).is_ok() && begin == *b"SQLite format 3\0"
+}
+
+fn beside(database: &Path, suffix: &str) -> PathBuf {
+    let mut path = database.to_owned().into_os_string();
+    path.push(suffix);
+    path.into()
+}
+
+/// Gives the database a second name, and its log, where it still has one, that name instead.
+fn keep(database: &Path) -> Result<PathBuf, StoreError> {
+    let name = |number: u32| beside(database, &format!(".replaced-{number}"));
+    let free = |path: &PathBuf| fs::symlink_metadata(path).is_err();
+    let kept = (1..u32::MAX).map(name).find(free).unwrap_or_else(|| name(0));
+    if fs::hard_link(database, &kept).is_err() {
+        fs::copy(database, &kept).map_err(at("copy", database))?;
+        fs::File::open(&kept).and_then(|file| file.sync_all()).map_err(at("sync", &kept))?;
+    }
+    // SQLite has left none unless it could not read them.
+    for log in ["-wal", "-shm"] {
+        match fs::rename(beside(database, log), beside(&kept, log)) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                return Err(at("rename", &beside(database, log))(error));
+            }
+            _ => {}
+        }
+    }
+    Ok(kept)
+}
+
+const SUBMITTED: &str = "SELECT job, user, state FROM main.job WHERE job NOT IN (SELECT job FROM copy.job)
+         AND accept_order > (SELECT coalesce(max(accept_order), 0) FROM copy.job)
+     ORDER BY accept_order";
+const APPLIED: &str = "SELECT application, user, state FROM main.application
+     WHERE application NOT IN (SELECT application FROM copy.application)
+         AND accept_order > (SELECT coalesce(max(accept_order), 0) FROM copy.application)
+     ORDER BY accept_order";
+const ENDED: &str =
+    "SELECT now.job, now.user, now.state FROM main.job AS now JOIN copy.job AS before ON before.job = now.job
+     WHERE before.finish_ms IS NULL AND now.finish_ms IS NOT NULL ORDER BY now.accept_order";
+const MONEY: &str = "SELECT wall_ms, reason, coalesce(queue, ''), amount FROM main.ledger
+     WHERE reason <> 'charge' AND number > (SELECT coalesce(max(number), 0) FROM copy.ledger) ORDER BY number";
+
+/// What a database has that its copy lacks. Leaves it without a log.
+fn lost_state(database: &Path, file: &Path) -> rusqlite::Result<LostState> {
+    let connection = Connection::open(database)?;
+    connection.execute("ATTACH ?1 AS copy", [file.to_string_lossy()])?;
+    let rows = |sql: &str| -> rusqlite::Result<Vec<[String; 3]>> {
+        connection.prepare(sql)?.query_map([], |row| Ok([row.get(0)?, row.get(1)?, row.get(2)?]))?.collect()
+    };
+    let mut lost = LostState { submitted: rows(SUBMITTED)?, ended: rows(ENDED)?, money: Vec::new() };
+    // Programs of before applications have no such tables.
+    if connection.table_exists(Some("main"), "application")? && connection.table_exists(Some("copy"), "application")? {
+        lost.submitted.extend(rows(APPLIED)?);
+    }
+    let movement = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, [row.get(1)?, row.get(2)?, row.get(3)?]));
+    lost.money = connection.prepare(MONEY)?.query_map([], movement)?.collect::<rusqlite::Result<_>>()?;
+    connection.execute("DETACH copy", [])?;
+    connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
+    connection.close().map_err(|(_, error)| error)?;
+    Ok(lost)
+}
+
+#[cfg(test)]
+#[path = "tests/restore.rs"]
+mod tests;

@@ -1,0 +1,56 @@
+//! The snapshot of the cluster that an answer shows: with its age where no newer one can be had, or why there is none.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::http::header::AGE;
+use axum::http::{HeaderValue, Response};
+use tokio::time::timeout;
+
+use crate::engine::ClusterSnapshot;
+
+use super::owner::{Owner, OwnerGone};
+use super::state::{ANSWER_TIMEOUT, WebState};
+
+/// Age from which a snapshot says so, ms: newer ones are due four times a second.
+const OLD_MS: i64 = 5_000;
+
+/// A snapshot of the cluster.
+#[derive(Clone, Debug)]
+pub(super) struct ClusterView {
+    pub(super) overview: Arc<ClusterSnapshot>,
+    /// Its age, s, and why there is no newer one; none of a fresh one.
+    pub(super) old: Option<(i64, String)>,
+}
+
+// === impl ClusterView ===
+
+impl ClusterView {
+    /// The newest snapshot that may be shown.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub(super) async fn of<O: Owner>(state: &WebState<O>) -> Result<Self, String> {
+        let Ok(Ok(overview)) = timeout(ANSWER_TIMEOUT, state.owner.overview()).await else {
+            return Err(unavailable(state));
+        };
+        let health = state.owner.health();
+        let age_ms = health.at_ms.saturating_sub(overview.at_ms);
+        let old = (!health.is_ready && age_ms >= OLD_MS).then_some((age_ms / 1_000, health.text));
+        Ok(Self { overview, old })
+    }
+
+    /// The same answer with the age of what it shows.
+    pub(super) fn aged(&self, mut response: Response<Body>) -> Response<Body> {
+        if let Some((age_s, _)) = &self.old {
+            response.headers_mut().insert(AGE, HeaderValue::from(*age_s));
+        }
+        response
+    }
+}
+
+/// Why no answer comes: what is wrong with the daemon, as far as that is known.
+pub(super) fn unavailable<O: Owner>(state: &WebState<O>) -> String {
+    let health = state.owner.health();
+    if health.is_ready || health.text.is_empty() { OwnerGone.to_string() } else { health.text }
+}

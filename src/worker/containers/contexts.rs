@@ -1,0 +1,41 @@
+//! Launch contexts that this worker keeps: each comes once for all containers that run it.
+
+use std::collections::BTreeMap;
+
+use crate::api::{ContainerLaunch, ContextId, SentContext};
+use crate::model::LaunchContext;
+
+/// The contexts that this worker keeps.
+#[derive(Debug, Default)]
+pub struct LaunchContexts {
+    kept: BTreeMap<ContextId, LaunchContext>,
+}
+
+// === impl LaunchContexts ===
+
+impl LaunchContexts {
+    /// Keeps contexts.
+    pub fn keep(&mut self, contexts: Vec<SentContext>) {
+        self.kept.extend(contexts.into_iter().map(|sent| (sent.id, sent.context)));
+    }
+
+    /// Forgets contexts.
+    pub fn forget(&mut self, contexts: &[ContextId]) {
+        contexts.iter().for_each(|id| drop(self.kept.remove(id)));
+    }
+
+    /// A launch in its context.
+    ///
+    /// # Errors
+    /// The context, if it is not here.
+    pub fn resolve(&self, launch: ContainerLaunch<u64>) -> Result<ContainerLaunch, ContextId> {
+        let id = ContextId { application: launch.id.application, number: launch.context };
+        let context = self.kept.get(&id).ok_or(id)?.clone();
+        Ok(launch.in_context(context))
+    }
+
+    /// Which contexts are here.
+    pub fn list(&self) -> Vec<ContextId> {
+        self.kept.keys().copied().collect()
+    }
+}

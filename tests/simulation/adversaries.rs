@@ -1,0 +1,50 @@
+//! Runs with tenants who play against the market.
+
+use jobtracker::sim::{Law, PolicyChoice, Run, RunOptions, Tally, shrink};
+use jobtracker::store::InMemoryStore;
+
+use super::{CAPACITY, CONSTRAINT, DYNAMIC, FAIR, FIFO, MIXED, options};
+
+fn with_adversaries(policy: PolicyChoice, has_containers: bool, seed: u64, events: u64) -> RunOptions {
+    RunOptions { has_containers, has_adversaries: true, ..options(policy, seed, events) }
+}
+
+/// Laws that the market breaks while it sells what cannot be used.
+const BROKEN: [Law; 2] = [Law::Wants, Law::Share];
+
+/// Plays a run that must break nothing else.
+fn play(options: &RunOptions) -> Tally {
+    let run = Run::play(options, &mut InMemoryStore::default());
+    if let Some(violation) = run.violation.filter(|violation| !BROKEN.contains(&violation.law)) {
+        let shrunk = shrink(options, violation, |options| Run::play(options, &mut InMemoryStore::default()).violation);
+        panic!("{}\njobtracker simulate --as-it-is {}", shrunk.violation, shrunk.options);
+    }
+    run.tally
+}
+
+/// Seeds from `first` on, with and without containers in turn, until there have been so many events.
+fn play_many(policy: PolicyChoice, first: u64, events: u64) {
+    let (mut seed, mut played) = (first, 0);
+    while played < events {
+        // Broken runs end early.
+        played += play(&with_adversaries(policy, seed % 4 < 2, seed, 3_000)).events.max(1_000);
+        seed += 1;
+    }
+}
+
+#[test]
+fn adversaries_break_no_law_under_the_market() {
+    play_many(DYNAMIC, 5_000, 60_000);
+}
+
+#[test]
+fn adversaries_break_no_law_while_schedulers_take_over_from_each_other() {
+    play_many(MIXED, 5_000, 20_000);
+}
+
+#[test]
+fn adversaries_break_no_law_under_the_other_schedulers() {
+    for policy in [FIFO, CAPACITY, FAIR, CONSTRAINT] {
+        play_many(policy, 5_000, 10_000);
+    }
+}

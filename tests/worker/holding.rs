@@ -1,0 +1,89 @@
+//! Plays for slots that others have bought, with real workers: who holds what, and who pays.
+
+use std::net::SocketAddr;
+
+use serde_json::{Value, json};
+
+use crate::applications::{Master, container_of};
+use crate::cluster::Cluster;
+use crate::daemon::signer::Signer;
+
+/// One worker of four slots, all of them for containers.
+const FOUR: [&str; 4] = [
+    "jobtracker.tasktracker.memory.mb=4096",
+    "jobtracker.tasktracker.vcores=4",
+    "mapred.tasktracker.map.tasks.maximum=0",
+    "mapred.tasktracker.reduce.tasks.maximum=0",
+];
+
+fn stage(budgets: &str, kill_interval_s: u32) -> (Cluster, SocketAddr) {
+    let kill = format!("mapred.priority-scheduler.kill-interval={kill_interval_s}");
+    let mut cluster = Cluster::of_market(budgets, &[&kill]);
+    cluster.add_worker(&FOUR);
+    let http = cluster.serving.as_ref().unwrap().http;
+    (cluster, http)
+}
+
+fn wants(count: usize) -> Value {
+    json!([{"priority": 1, "resource-name": "*", "capability": {"memory": 1024, "vCores": 1}, "num-containers": count}])
+}
+
+/// What a queue has left.
+fn balance(cluster: &Cluster, queue: &str) -> f64 {
+    cluster.place.balance(queue).unwrap().parse().unwrap()
+}
+
+/// An unattended array of alice's.
+fn array(alice: &mut Signer, http: SocketAddr, items: &str, script: &str) -> String {
+    let id = alice.new_id(http);
+    let launch = json!({"spec": "s", "items": items});
+    let row =
+        json!({"priority": 1, "resource-name": "*", "capability": {"memory": 1024, "vCores": 1}, "launch": launch});
+    let submitted = json!({
+        "application-id": id, "application-name": "array", "unattended": true,
+        "specs": {"s": {"command": ["sh", "-c", script]}}, "ask": [row],
+    });
+    assert_eq!(alice.ask(http, "POST", "/apps", Some(&submitted)).status, 202);
+    id
+}
+
+/// A program that was granted all and does not call loses it to who waits, and `app status` of the one says of the other.
+#[test]
+fn a_silent_hoarder_loses_what_it_has_not_launched() {
+    let (_cluster, http) = stage("bob 100000 50\nalice 100000 1\n", 0);
+    let mut bob = Master::register(&mut Signer::new("bob", "bobkey"), http, json!({}));
+    bob.call(json!({"ask": wants(9)}));
+    while bob.granted.len() < 4 {
+        bob.call(json!({}));
+    }
+    bob.call_at_once(json!({}));
+    let mut alice = Signer::new("alice", "alicekey");
+    let id = array(&mut alice, http, "1-20", "true");
+    let waiting = alice.done(http, "GET", &format!("/apps/{id}"), None)["app"].clone();
+    assert_eq!((&waiting["heldByOthers"]["slots"], &waiting["heldByOthers"]["applications"]), (&json!(4), &json!(1)));
+    let app = alice.ended(http, &id);
+    assert_eq!((&app["finalStatus"], &app["completedContainers"]), (&json!("SUCCEEDED"), &json!(20)), "{app}");
+    let of_bob = bob.signer.done(http, "GET", &format!("/apps/{}", bob.id), None)["app"].clone();
+    assert_eq!(of_bob["why"][0]["reason"], "no_call", "{of_bob}");
+}
+
+/// Containers that ignore TERM and ask for ten minutes keep the slots of who has bought them for an interval at most.
+#[test]
+fn a_clinger_goes_within_an_interval_and_pays_for_its_grace() {
+    let (cluster, http) = stage("bob 100000 1\nalice 100000 100\n", 1);
+    let mut bob = Master::register(&mut Signer::new("bob", "bobkey"), http, json!({}));
+    bob.call(json!({"ask": wants(4)}));
+    bob.await_granted(4);
+    let clings =
+        json!({"command": ["sh", "-c", "trap '' TERM; while :; do sleep 0.1; done"], "kill-grace-ms": 600_000});
+    let launches: Vec<Value> =
+        bob.granted.iter().map(|one| json!({"container-id": container_of(one), "context": clings})).collect();
+    bob.call_at_once(json!({"launch": launches}));
+    let mut alice = Signer::new("alice", "alicekey");
+    let id = array(&mut alice, http, "1-4", "true");
+    let app = alice.ended(http, &id);
+    assert_eq!((&app["finalStatus"], &app["completedContainers"]), (&json!("SUCCEEDED"), &json!(4)), "{app}");
+    bob.await_completed(3);
+    assert!(bob.completed.iter().all(|(_, exit)| *exit == -102), "{:?}", bob.completed);
+    assert!(balance(&cluster, "bob") < 100_000.0, "held is paid for");
+}

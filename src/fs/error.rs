@@ -160,6 +160,9 @@ impl FsError {
 /// back, disks answer again and other processes end.
 #[must_use]
 pub fn is_permanent(error: &io::Error) -> bool {
+    if let Some(error) = error.get_ref().and_then(|source| source.downcast_ref::<FsError>()) {
+        return error.is_permanent();
+    }
     matches!(
         error.kind(),
         ErrorKind::NotFound

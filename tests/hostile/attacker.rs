@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use anyhow::bail;
 
+use rustix::process::Uid;
+use rustix::thread::set_thread_res_uid;
 use socket2::{Domain, Socket, Type};
 
 use crate::job_client::JobClient;
@@ -115,6 +117,20 @@ pub fn connect_from(address: [u8; 4], to: SocketAddr, words: &[u8]) -> std::io::
     stream.set_nodelay(true)?;
     stream.write_all(words)?;
     Ok(stream)
+}
+
+/// Does something as another user of this machine, whose connections are another peer's; as this one where that may not be.
+pub fn as_another_user<T: Send>(action: impl FnOnce() -> T + Send) -> T {
+    std::thread::scope(|scope| {
+        let acting = scope.spawn(|| {
+            let nobody = Uid::from_raw(65_534);
+            if let Err(error) = set_thread_res_uid(None, nobody, None) {
+                eprintln!("hostile: the attacker is the user of the victims: {error}");
+            }
+            action()
+        });
+        acting.join().unwrap()
+    })
 }
 
 /// A port here whose connections come to `to` from another address of this machine.

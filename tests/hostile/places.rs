@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use crate::attacker::{connect_from, opening, stage_job, try_submit};
+use crate::attacker::{as_another_user, connect_from, opening, stage_job, try_submit};
 use crate::stage::{Stage, run, size};
 use crate::steady_tracker::{Ending, Slots, SteadyTracker};
 use crate::verdict::Attack;
@@ -72,8 +72,9 @@ fn half_of_many_requests() {
     let count = 1_100;
     let held = attack.strike(|stage| {
         let half = b"GET / HTTP/1.1\r\nHost: localhost\r\nX-Half: ";
+        let to = stage.serving.http;
         let held: Vec<TcpStream> =
-            (0..count).map_while(|_| connect_from(ADDRESS, stage.serving.http, half).ok()).collect();
+            as_another_user(|| (0..count).map_while(|_| connect_from(ADDRESS, to, half).ok()).collect());
         let began = Instant::now();
         let page = read_page(stage.serving.http, "/healthz");
         eprintln!("hostile: beside {} half requests /healthz took {:?}, {}", held.len(), began.elapsed(), page.is_ok());

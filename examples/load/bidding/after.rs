@@ -44,16 +44,15 @@ pub async fn violations(callers: &Callers, left: &Evidence, started_ms: i64) -> 
     Ok((wrong, signatures))
 }
 
-/// Tries used signatures: what is wrong with the answers, and how many were tried. To be called before anybody signs anew.
+/// Tries used signatures: what is wrong with the answers, and how many were tried.
 pub async fn replays(callers: &Callers) -> anyhow::Result<(Vec<String>, usize)> {
     let mut wrong = Vec::new();
-    // Before anything else is asked: every accepted timestamp would refuse the used ones too.
     let requests: Vec<_> = callers.book.borrow().last_stamped().into_values().cloned().collect();
     for request in &requests {
         let path = format!("/scheduler?{}", request.query);
         let answer = get(callers.world.http, &path, Some(&request.authorization)).await?;
-        // Refused for its own timestamp, not for one that lies before the start: that would guard old requests only.
-        let is_guarded = answer.body.contains("last accepted");
+        // Refused for itself, not for a timestamp that lies before the start: that would guard old requests only.
+        let is_guarded = answer.body.contains("was used before");
         if answer.status != 500 || !is_guarded {
             wrong.push(format!("used before, {path} was answered by {} {}", answer.status, answer.body));
         }
@@ -63,7 +62,7 @@ pub async fn replays(callers: &Callers) -> anyhow::Result<(Vec<String>, usize)> 
     for used in submissions {
         let said = callers.submit_again(used).await?;
         let is_guarded =
-            said.as_deref().is_some_and(|said| said.contains("has been used") || said.contains("last accepted"));
+            said.as_deref().is_some_and(|said| said.contains("has been used") || said.contains("was used before"));
         if !is_guarded {
             wrong
                 .push(format!("the signature of {} was good again, or refused for another reason: {said:?}", used.job));

@@ -64,8 +64,10 @@ pub struct Evidence {
     pub ticks: Vec<Tick>,
     /// By queue.
     pub allocations: BTreeMap<String, Allocation>,
-    /// Timestamps by consumer and user.
-    pub stamps: BTreeMap<(String, String), i64>,
+    /// Timestamps of used signatures by consumer and user.
+    pub used: BTreeMap<(String, String), BTreeSet<i64>>,
+    /// Up to which timestamp used signatures are no longer kept, by consumer and user.
+    pub forgotten: BTreeMap<(String, String), i64>,
     /// What the jobs that each queue paid for have cost together: those of its user.
     pub costs: BTreeMap<String, i128>,
     /// Ids of all jobs.
@@ -93,6 +95,13 @@ impl Evidence {
     pub fn secure(state: &Path, budget_file: &Path, copy: &Path) -> anyhow::Result<Self> {
         Self::copy(state, budget_file, copy)?;
         Self::read_copy(copy)
+    }
+
+    /// Whether the signature of a timestamp is never accepted again.
+    pub fn is_used(&self, consumer: &str, user: &str, timestamp_ms: i64) -> bool {
+        let place = (consumer.to_owned(), user.to_owned());
+        self.used.get(&place).is_some_and(|used| used.contains(&timestamp_ms))
+            || self.forgotten.get(&place).is_some_and(|up_to_ms| *up_to_ms >= timestamp_ms)
     }
 
     /// Copies state folder and budget file into `copy`, in the place of an earlier copy.
@@ -194,10 +203,18 @@ impl Evidence {
                 Ok(())
             },
         )?;
-        each(database, "SELECT consumer, user, max(timestamp_ms) FROM stamp GROUP BY consumer, user", |row| {
-            evidence.stamps.insert((row.get(0)?, row.get(1)?), row.get(2)?);
+        each(database, "SELECT consumer, user, timestamp_ms FROM used_signature", |row| {
+            evidence.used.entry((row.get(0)?, row.get(1)?)).or_default().insert(row.get(2)?);
             Ok(())
         })?;
+        each(
+            database,
+            "SELECT consumer, user, max(up_to_ms) FROM forgotten_signature GROUP BY consumer, user",
+            |row| {
+                evidence.forgotten.insert((row.get(0)?, row.get(1)?), row.get(2)?);
+                Ok(())
+            },
+        )?;
         each(database, "SELECT 1 FROM attempt WHERE kill_request = 'PREEMPTED'", |_| {
             evidence.preempted += 1;
             Ok(())

@@ -15,7 +15,7 @@ type Ledger = BTreeMap<i64, LedgerRow>;
 pub fn violations(evidence: &Evidence, ledger: &Ledger, book: &mut Book, world: &World) -> Vec<String> {
     if ledger.is_empty() && book.requests.is_empty() {
         // The daemon has never been ready: nothing or all of the budget file has come in.
-        let is_empty = evidence.accounts.is_empty() && evidence.stamps.is_empty() && evidence.jobs.is_empty();
+        let is_empty = evidence.accounts.is_empty() && evidence.used.is_empty() && evidence.jobs.is_empty();
         return Vec::from_iter((!is_empty).then(|| format!("there is something without a ledger: {evidence:?}")));
     }
     let mut wrong = Vec::new();
@@ -33,7 +33,7 @@ pub fn violations(evidence: &Evidence, ledger: &Ledger, book: &mut Book, world: 
     endowments(ledger, world, &mut wrong);
     closings(ledger, book, &mut wrong);
     charges(evidence, ledger, book, world, &mut wrong);
-    stamps(evidence, book, world, &mut wrong);
+    signatures(evidence, book, world, &mut wrong);
     for submission in book.submissions.iter().filter(|submission| submission.is_accepted) {
         if !evidence.knows(&submission.job.to_string()) {
             wrong.push(format!("{} was accepted and is not there", submission.job));
@@ -69,18 +69,16 @@ fn settle(evidence: &Evidence, book: &mut Book, top_ups: &BTreeMap<usize, &Ledge
             Change::Money(_) => top_ups.contains_key(&number),
             Change::Bid(rate) => account.is_some_and(|(_, bid)| *bid == rate),
             // Whoever asks for these is the only one, and his other requests were answered before.
-            Change::Open => {
-                account.is_some_and(|(_, bid)| *bid == 0) && stamp(evidence, request) == Some(request.timestamp_ms)
-            }
-            Change::Close => account.is_none() && stamp(evidence, request) == Some(request.timestamp_ms),
+            Change::Open => account.is_some_and(|(_, bid)| *bid == 0) && is_used(evidence, request),
+            Change::Close => account.is_none() && is_used(evidence, request),
         };
         request.outcome = if is_done { Outcome::LostButDone } else { Outcome::LostAndGone };
     }
 }
 
-fn stamp(evidence: &Evidence, request: &Request) -> Option<i64> {
-    let user = request.query.split('&').find_map(|part| part.strip_prefix("user="))?;
-    evidence.stamps.get(&("servlet".to_owned(), user.to_owned())).copied()
+fn is_used(evidence: &Evidence, request: &Request) -> bool {
+    let user = request.query.split('&').find_map(|part| part.strip_prefix("user="));
+    user.is_some_and(|user| evidence.is_used("servlet", user, request.timestamp_ms))
 }
 
 /// Queues and their bids are as the answers say.
@@ -152,19 +150,18 @@ fn charges(evidence: &Evidence, ledger: &Ledger, book: &Book, world: &World, wro
     }
 }
 
-/// No signature that was used is good again, and nobody's stamp is ahead of what he signed.
-fn stamps(evidence: &Evidence, book: &Book, world: &World, wrong: &mut Vec<String>) {
-    let mut least: BTreeMap<(&str, &str), i64> = BTreeMap::new();
+/// No signature that was used is good again.
+fn signatures(evidence: &Evidence, book: &Book, world: &World, wrong: &mut Vec<String>) {
+    let mut used: BTreeMap<(&str, &str), i64> = BTreeMap::new();
     for (user, request) in book.last_stamped() {
-        least.insert(("servlet", &world.users[user].user), request.timestamp_ms);
+        used.insert(("servlet", &world.users[user].user), request.timestamp_ms);
     }
     for (user, submission) in book.last_accepted() {
-        least.insert(("job", &world.users[user].user), submission.timestamp_ms);
+        used.insert(("job", &world.users[user].user), submission.timestamp_ms);
     }
-    for ((consumer, user), timestamp_ms) in least {
-        let stamp = evidence.stamps.get(&(consumer.to_owned(), user.to_owned()));
-        if stamp.is_none_or(|stamp| *stamp < timestamp_ms) {
-            wrong.push(format!("{user} has used {timestamp_ms} ({consumer}), but his stamp is {stamp:?}"));
+    for ((consumer, user), timestamp_ms) in used {
+        if !evidence.is_used(consumer, user, timestamp_ms) {
+            wrong.push(format!("{user} has used {timestamp_ms} ({consumer}), and may use it again"));
         }
     }
 }
@@ -251,7 +248,7 @@ mod tests {
         let evidence = Evidence {
             accounts: BTreeMap::from([(user.clone(), (0, bid))]),
             ticks: vec![tick(1, 1000), tick(2, 2000), tick(3, 3000)],
-            stamps: BTreeMap::from([(("servlet".to_owned(), user), 1100)]),
+            used: BTreeMap::from([(("servlet".to_owned(), user), BTreeSet::from([1100]))]),
             ..Evidence::default()
         };
         Stage { world, evidence, ledger: rows.into_iter().map(|row| (row.number, row)).collect(), book }
@@ -278,7 +275,7 @@ mod tests {
             (|s| drop(s.ledger.remove(&1)), "the budget file with"),
             (|s| s.ledger.get_mut(&3).unwrap().rate = s.ledger[&4].rate, "was not the bid when tick 1"),
             (|s| s.ledger.get_mut(&4).unwrap().rate = s.ledger[&3].rate, "was not the bid when tick 2"),
-            (|s| s.evidence.stamps.values_mut().for_each(|stamp| *stamp -= 1), "has used 1100 (servlet)"),
+            (|s| s.evidence.used.clear(), "has used 1100 (servlet)"),
         ];
         for (breakage, expected) in cases {
             let mut stage = good();

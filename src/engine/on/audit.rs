@@ -160,7 +160,7 @@ impl Engine {
     pub(super) fn audit_end(&mut self, id: JobId) {
         let Some(job) = self.jobs.get(id) else { return };
         let entry = AuditEntry::new("end", &*job.spec.user).with("job", id).with("queue", &job.spec.queue);
-        self.outbox.audit(entry.with("state", state_word(job)));
+        self.outbox.audit(entry.with("state", state_word(job.state().run_state())));
     }
 
     /// Enters what the event has changed, or that it was refused.

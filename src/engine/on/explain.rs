@@ -74,7 +74,7 @@ impl Engine {
             name: job.spec.name.clone(),
             user: job.spec.user.clone(),
             queue: job.spec.queue.clone(),
-            state: state_word(job).to_owned(),
+            state: state_word(job.reported_state()).to_owned(),
             tasks: per_kind(|kind| TaskCounts {
                 total: job.total()[kind],
                 finished: job.finished()[kind],
@@ -97,7 +97,7 @@ impl Engine {
     fn why(&self, case: &Case<'_>, bidding: Option<&Bidding>) -> Vec<PendingReason> {
         let job = case.job;
         if job.is_end_reported() {
-            return vec![PendingReason::Over { state: state_word(job).to_owned() }];
+            return vec![PendingReason::Over { state: state_word(job.reported_state()).to_owned() }];
         }
         if job.is_over_or_ending() {
             return vec![PendingReason::Ending];

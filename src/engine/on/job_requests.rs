@@ -107,7 +107,7 @@ impl Engine {
     fn job_answer(&self, id: JobId, attempt: Option<AttemptId>) -> Result<Answer, JobRefusal> {
         let job = self.jobs.get(id).ok_or(JobRequestError::UnknownJob(id))?;
         let (is_ending, priority) = (job.is_over_or_ending(), job.priority.name());
-        Ok(Answer::Job(JobAnswer { job: id, attempt, state: state_word(job), is_ending, priority }))
+        Ok(Answer::Job(JobAnswer { job: id, attempt, state: state_word(job.reported_state()), is_ending, priority }))
     }
 }
 

@@ -1,11 +1,10 @@
 //! Names of a job's state, as clients and pages show it.
 
-use crate::mapreduce::Job;
 use crate::model::RunState;
 
 /// Hadoop's name of a job's state.
-pub(super) fn state_word(job: &Job) -> &'static str {
-    match job.reported_state() {
+pub(super) fn state_word(state: RunState) -> &'static str {
+    match state {
         RunState::Prep => "PREP",
         RunState::Running => "RUNNING",
         RunState::Succeeded => "SUCCEEDED",

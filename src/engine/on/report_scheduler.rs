@@ -70,7 +70,7 @@ impl Engine {
             places.reduce.position(job.app).filter(|_| job.total().reduce > 0),
         );
         let (mut capacity, mut pool, mut deadline) = (None, None, None);
-        let mut state = state_word(job).to_owned();
+        let mut state = state_word(job.reported_state()).to_owned();
         match scheduler.app_detail(job.app) {
             AppDetail::Plain => {}
             AppDetail::Queued(detail) => capacity = Some(queued_job(&detail)),

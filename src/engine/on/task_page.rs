@@ -58,7 +58,7 @@ impl Engine {
             return Ok(Read { value: None, wait_for: FactNumber::default() });
         };
         let mut page = TaskPage {
-            state: state_word(job),
+            state: state_word(job.reported_state()),
             user: job.spec.user.clone(),
             output: job.spec.output.clone(),
             submit_dir: job.spec.submit_dir.clone(),

@@ -25,6 +25,8 @@ use super::racks::HistoryRacks;
 
 /// Copies at once, and of one user.
 const COPIES: (usize, usize) = (4, 1);
+/// Histories read at once, whosever they are.
+const READINGS: usize = 4;
 /// Time after which a thread that writes a copy counts as stuck.
 const COPY_TIMEOUT: Duration = Duration::from_secs(10);
 /// Stuck threads at which no further copy is begun.
@@ -36,6 +38,8 @@ pub(crate) struct UserCopies {
     places: Arc<Places>,
     racks: HistoryRacks,
     pool: FairPool,
+    /// Finds out whether and where, which waits for nothing that users choose.
+    readings: FairPool,
     counts: HistoryCounts,
     dues: HistoryDues,
     /// None: nothing is stored, so nothing is written.
@@ -98,7 +102,8 @@ impl UserCopies {
         reader: Rc<OnceCell<FinishedJobReader>>,
     ) -> Self {
         let pool = FairPool::new(COPIES.0, COPIES.1, COPY_TIMEOUT, MAX_STUCK);
-        Self { owner, places, racks, pool, counts, dues, reader }
+        let readings = FairPool::new(READINGS, READINGS, COPY_TIMEOUT, MAX_STUCK);
+        Self { owner, places, racks, pool, readings, counts, dues, reader }
     }
 
     /// Writes the copy of a job that is over, then lets its end be reported; the daemon's own files are due as soon as the job is read.
@@ -138,19 +143,20 @@ impl UserCopies {
     ) -> Result<(), CopyError> {
         let Some(reader) = self.reader.get().cloned() else { return Ok(()) };
         let max_bytes = self.places.max_conf_bytes;
-        let stored = self.pool.run(&user, move || reader.history(job, max_bytes)).await??;
-        let Some(stored) = stored else { return Ok(()) };
-        let racks = self.racks.of(&stored).await;
-        let places = self.places.clone();
+        let stored = self.readings.run(&user, move || reader.history(job, max_bytes)).await??;
+        let Some(stored) = stored.map(Arc::new) else { return Ok(()) };
+        let racks = Arc::new(self.racks.of(&stored).await);
+        let find = {
+            let (places, stored, racks) = (self.places.clone(), stored.clone(), racks.clone());
+            move || JobFiles::new(&places, &stored, &racks).copy_folder()
+        };
+        let Some(folder) = self.readings.run(&user, find).await?? else { return Ok(()) };
+        // Who waits has given up, or goes by it.
+        let _ = found.send(if folder.is_local() { CopyPlace::Local } else { CopyPlace::Remote });
         // Begins only while somebody waits for it.
         gate.check().map_err(HistoryFileError::from)?;
-        let write = move || {
-            let files = JobFiles::new(&places, &stored, &racks);
-            let Some(folder) = files.copy_folder()? else { return Ok(()) };
-            // Who waits has given up, or goes by it.
-            let _ = found.send(if folder.is_local() { CopyPlace::Local } else { CopyPlace::Remote });
-            files.write_copy(&folder, gate)
-        };
+        let places = self.places.clone();
+        let write = move || JobFiles::new(&places, &stored, &racks).write_copy(&folder, gate);
         Ok(self.pool.run(&user, write).await??)
     }
 }

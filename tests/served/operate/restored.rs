@@ -21,8 +21,7 @@ fn text(output: &Output) -> String {
 
 #[test]
 fn jobs_that_ended_after_the_backup_are_over_once_and_what_is_lost_is_said() {
-    let mut place = crate::upgrade::stage::unsigned_place();
-    place.overrides.push(format!("mapreduce.jobtracker.staging.root.dir={}", place.path("staging").display()));
+    let place = crate::upgrade::stage::unsigned_place();
     let serving = place.start();
     let mut alice = client(&serving, Protocol::JobSubmission);
     let mut calls = client(&serving, Protocol::InterTracker);

@@ -68,6 +68,7 @@ fn sixty_clients_of_one_user_that_run_side_by_side_are_all_served() {
         let output = child.wait_with_output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
     }
-    assert_eq!(serving.ask("root", "info=alice").element("budget"), "160.0");
+    // What a change answers is the account now, `info` what the last tick left.
+    assert_eq!(serving.ask("alice", "setSpending=1&queue=alice").element("budget"), "160.0");
     assert_eq!(serving.stop().0, 0);
 }

@@ -184,13 +184,6 @@ impl Applications {
         }
     }
 
-    /// Whether a worker may have a container: it is launched there, by this process, and not complete.
-    pub(super) fn is_here(&self, id: ContainerId, tracker: &str, incarnation: u64) -> bool {
-        self.container(id).is_some_and(|container| {
-            container.is_launched() && *container.node.tracker == *tracker && container.node.incarnation == incarnation
-        })
-    }
-
     /// Containers that run by the book and are not on the whole list of their worker are gone. A launch that it lacks is
     /// given again, unless it is to be killed.
     fn compare_full_list(&mut self, name: &Arc<str>, listed: &BTreeSet<ContainerId>, now: Now) {

@@ -51,16 +51,6 @@ impl Applications {
         }
     }
 
-    /// No container will run a context any more.
-    pub(super) fn drop_context(&mut self, id: ContextId) {
-        for tracker in self.context_holders.remove(&id).into_iter().flatten() {
-            if let Some(worker) = self.workers.get_mut(&tracker) {
-                worker.contexts.remove(&id);
-                worker.dropped_contexts.insert(id);
-            }
-        }
-    }
-
     /// A worker is gone, or lists what it keeps.
     pub(super) fn forget_contexts_of(&mut self, tracker: &str) {
         self.context_holders.retain(|_, holders| {

@@ -203,6 +203,16 @@ impl Applications {
         }
     }
 
+    /// No container will run a context any more.
+    fn drop_context(&mut self, id: ContextId) {
+        for tracker in self.context_holders.remove(&id).into_iter().flatten() {
+            if let Some(worker) = self.workers.get_mut(&tracker) {
+                worker.contexts.remove(&id);
+                worker.dropped_contexts.insert(id);
+            }
+        }
+    }
+
     fn place_container(&mut self, container: &Container) {
         let tracker = &container.node.tracker;
         if let Some(worker) = self.workers.get_mut(tracker) {
@@ -371,6 +381,13 @@ impl Applications {
     /// A container in memory.
     pub fn container(&self, id: ContainerId) -> Option<&Container> {
         self.all.get(&id.application)?.containers.get(&id.number).filter(|container| container.id == id)
+    }
+
+    /// Whether a worker may have a container: it is launched there, by this process, and not complete.
+    pub(super) fn is_here(&self, id: ContainerId, tracker: &str, incarnation: u64) -> bool {
+        self.container(id).is_some_and(|container| {
+            container.is_launched() && *container.node.tracker == *tracker && container.node.incarnation == incarnation
+        })
     }
 
     /// The version of an application.

@@ -92,6 +92,12 @@ impl AttemptModel {
         })
     }
 
+    /// The account that pays for a job now, and the order of the job's acceptance.
+    pub(super) fn payer_of(&self, id: JobId) -> Option<(&str, JobId, u64)> {
+        let job = self.jobs.get(&id)?;
+        Some((job.account.as_deref()?, id, job.order))
+    }
+
     /// The account that pays for a job now, or paid until it was over.
     pub(super) fn account_of(&self, id: JobId) -> Option<&str> {
         match self.jobs.get(&id) {

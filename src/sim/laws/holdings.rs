@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::market::Interval;
-use crate::model::{Credits, PerKind, PerPool};
+use crate::market::{Interval, SlotHolder};
+use crate::model::{Credits, JobId, PerKind, PerPool};
 
 use super::attempts::AttemptModel;
 use super::containers::ContainerBooks;
@@ -31,22 +31,35 @@ pub(super) fn cost(interval: &Interval, slots: PerPool<u32>) -> Credits {
     Credits::from_units(interval.share.rate().units() * slots)
 }
 
-/// What all queues hold at a moment: slots of running maps and reduces, and of containers, launched or not.
+/// What a queue holds at a moment.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Moment<'a>(BTreeMap<&'a str, PerPool<u32>>);
+pub(super) struct QueueMoment {
+    /// Slots of running maps and reduces, and of containers, launched or not.
+    pub(super) held: PerPool<u32>,
+    /// The same of each job and application, with its place among submissions.
+    pub(super) holders: Vec<(u64, SlotHolder, u32)>,
+}
+
+/// What all queues hold at a moment.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Moment<'a>(BTreeMap<&'a str, QueueMoment>);
 
 // === impl Moment ===
 
 impl<'a> Moment<'a> {
+    pub(super) fn of(&self, queue: &str) -> Option<&QueueMoment> {
+        self.0.get(queue)
+    }
+
     pub(super) fn held(&self, queue: &str) -> PerPool<u32> {
-        self.0.get(queue).copied().unwrap_or_default()
+        self.of(queue).map_or_else(PerPool::default, |moment| moment.held)
     }
 
     /// A setup or cleanup that is charged as a map.
-    pub(super) fn add_map(&mut self, account: Option<&'a str>, slots: u32) {
-        if let Some(account) = account {
-            self.0.entry(account).or_default().map += slots;
-        }
+    pub(super) fn add_map(&mut self, (account, job, order): (&'a str, JobId, u64), slots: u32) {
+        let moment = self.0.entry(account).or_default();
+        moment.held.map += slots;
+        moment.holders.push((order, SlotHolder::Job(job), slots));
     }
 }
 
@@ -55,12 +68,16 @@ impl<'a> Moment<'a> {
 impl<'a> Holdings<'a> {
     pub(super) fn moment(&self) -> Moment<'a> {
         let mut moment = Moment::default();
-        for (account, _, _, slots) in self.attempts.held_by_jobs() {
-            let held = moment.0.entry(account).or_default();
+        for (account, job, order, slots) in self.attempts.held_by_jobs() {
+            let of_queue = moment.0.entry(account).or_default();
+            let held = &mut of_queue.held;
             (held.map, held.reduce) = (held.map + slots.map, held.reduce + slots.reduce);
+            of_queue.holders.push((order, SlotHolder::Job(job), slots.map + slots.reduce));
         }
-        for (queue, _, _, slots) in self.containers.held_by_applications() {
-            moment.0.entry(queue).or_default().container += slots;
+        for (queue, application, order, slots) in self.containers.held_by_applications() {
+            let of_queue = moment.0.entry(queue).or_default();
+            of_queue.held.container += slots;
+            of_queue.holders.push((order, SlotHolder::Application(application), slots));
         }
         moment
     }

@@ -483,16 +483,12 @@ impl LawChecker {
                 self.ticked = Some((Box::clone(tick), held));
                 slot_time.tick(tick)
             }
-            Fact::Market(MarketFact::AccountRemoved { queue }) => {
-                slot_time.close(queue.as_str());
-                Ok(())
-            }
             fact => {
-                slot_time.apply(fact);
+                let checked = slot_time.apply(fact);
                 if let Some(wants) = &mut self.wants {
                     wants.apply(fact, &Holdings { attempts: &self.attempts, containers: &self.containers });
                 }
-                Ok(())
+                checked
             }
         }
     }

@@ -1,12 +1,14 @@
-//! Laws 8 and 11: slot-milliseconds within the quotas of the open interval, from the facts alone, and what a tick may charge
-//! for them.
+//! Laws 8 and 11: slot-milliseconds of the open interval, integrated from the facts alone, and what a tick must charge for
+//! them and lay on jobs and applications.
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use crate::engine::Fact;
 use crate::mapreduce::{AttemptRole, JobFact};
-use crate::market::{LedgerAccount, Tick};
-use crate::model::{AttemptId, Credits, PerPool};
+use crate::market::{LedgerAccount, MarketFact, SlotHolder, Tick};
+use crate::model::{AttemptId, Credits, JobId, PerPool};
 
 use super::holdings::{Holdings, Moment};
 use super::law::Law;
@@ -14,26 +16,47 @@ use super::law::Law;
 /// Age from which a setup or a cleanup is charged, ms.
 const FREE_HOUSEKEEPING_MS: u64 = 10_000;
 
-/// An attempt that sets up or cleans up, with whose slots it takes and since when, by the time that the daemon was up.
+/// An attempt that sets up or cleans up: whose slots it takes, and since when, by the time that the daemon was up.
 #[derive(Clone, Debug)]
 struct Housekeeping {
     attempt: AttemptId,
-    tracker: std::sync::Arc<str>,
+    tracker: Arc<str>,
     slots: u32,
     since_up_ms: u64,
+    /// Its age is not known here since a restart.
+    is_old: bool,
 }
 
-/// What a queue has bought, and how much of it was used.
+/// What a queue has bought.
 #[derive(Clone, Debug, Default)]
-struct OpenBook {
+struct Sale {
     rate: Credits,
     quota: PerPool<u32>,
-    /// The most slots that the balance could pay for when the interval was opened.
-    payable: u32,
-    /// Slot-milliseconds within the quota.
-    used_ms: PerPool<u128>,
-    /// Slot-milliseconds of maps, beyond the quota included.
-    held_map_ms: u128,
+    /// The most slots that its balance can pay for.
+    payable: u64,
+    /// The job whose order has set the rate, and what the owner bid.
+    ordered: Option<(JobId, Credits)>,
+}
+
+/// Slot-milliseconds of a queue.
+#[derive(Clone, Debug, Default)]
+struct Sums {
+    /// Within what it has bought.
+    used: PerPool<u128>,
+    /// All that its maps have held.
+    maps: u128,
+    /// All that each job and application has held.
+    held: BTreeMap<(u64, SlotHolder), u128>,
+}
+
+/// The time of the open interval up to a moment, and what it has brought.
+#[derive(Clone, Debug, Default)]
+struct Elapsed {
+    /// Since the tick, while the daemon was up, ms.
+    offset_ms: u64,
+    sums: BTreeMap<String, Sums>,
+    /// Slot-milliseconds of setups and cleanups.
+    housekeeping: u128,
 }
 
 /// The open interval of all queues.
@@ -41,48 +64,38 @@ struct OpenBook {
 pub(super) struct SlotTime {
     /// Time between ticks, ms; none while another scheduler rules.
     interval_ms: Option<u64>,
+    /// The length of the open interval, ms: what is beyond it is free.
+    length_ms: u64,
     /// Until when time has been counted, by the daemon's clock, ms.
     until_mono_ms: u64,
     /// How long the daemon was up, ms.
     up_ms: u64,
-    /// How much of the open interval has been counted, ms; what is beyond its length is free.
-    counted_ms: u64,
-    queues: BTreeMap<String, OpenBook>,
+    sales: BTreeMap<String, Sale>,
+    elapsed: Elapsed,
+    /// What the facts prove: up to the last change of what is held.
+    proven: Elapsed,
+    /// When the last setup or cleanup began to be charged.
+    aged: Option<Elapsed>,
     housekeeping: Vec<Housekeeping>,
-    /// Slot-milliseconds of setups and cleanups in the open interval.
-    housekeeping_ms: u128,
-    /// The daemon has crashed in the open interval: only what facts prove of the time before may be charged.
-    has_restarted: bool,
-    /// Slot-milliseconds within the quota since the last restart in the interval.
-    proven: BTreeMap<String, u128>,
+    /// Queues with setups or cleanups of unknown age.
+    unsure: BTreeSet<String>,
 }
 
-// === impl OpenBook ===
-
-impl OpenBook {
-    fn total_ms(&self) -> u128 {
-        self.used_ms.map + self.used_ms.reduce + self.used_ms.container
-    }
-
-    fn bought(&self) -> u128 {
-        u128::from(self.quota.map) + u128::from(self.quota.reduce) + u128::from(self.quota.container)
-    }
-}
-
-// === impl SlotTime ===
+// === impl SlotTime: time ===
 
 impl SlotTime {
     pub(super) fn new(start_mono_ms: u64, interval_ms: Option<u64>) -> Self {
         Self {
             interval_ms,
+            length_ms: interval_ms.unwrap_or(0),
             until_mono_ms: start_mono_ms,
             up_ms: 0,
-            counted_ms: 0,
-            queues: BTreeMap::new(),
+            sales: BTreeMap::new(),
+            elapsed: Elapsed::default(),
+            proven: Elapsed::default(),
+            aged: None,
             housekeeping: Vec::new(),
-            housekeeping_ms: 0,
-            has_restarted: false,
-            proven: BTreeMap::new(),
+            unsure: BTreeSet::new(),
         }
     }
 
@@ -94,213 +107,269 @@ impl SlotTime {
             return;
         }
         let until_up_ms = self.up_ms + passed_ms;
-        if self.queues.is_empty() {
-            self.up_ms = until_up_ms;
-            return;
-        }
         let moment = holdings.moment();
         while self.up_ms < until_up_ms {
             let begin_ms = |one: &Housekeeping| one.since_up_ms + FREE_HOUSEKEEPING_MS;
             let next_ms = self.housekeeping.iter().map(begin_ms).filter(|at_ms| *at_ms > self.up_ms).min();
             let until_ms = next_ms.unwrap_or(u64::MAX).min(until_up_ms);
-            let charged: Vec<_> = self.housekeeping.iter().filter(|one| begin_ms(one) <= self.up_ms).collect();
-            let moment = match charged.is_empty() {
-                true => &moment,
-                false => &{
-                    let mut with = moment.clone();
-                    for one in charged {
-                        with.add_map(holdings.attempts.account_of(one.attempt.task.job), one.slots);
-                    }
-                    with
-                },
-            };
-            let left_ms = self.interval_ms.unwrap_or(0).saturating_sub(self.counted_ms);
-            let counted_ms = (until_ms - self.up_ms).min(left_ms);
-            self.counted_ms += counted_ms;
-            let housekeeping: u32 = self.housekeeping.iter().map(|one| one.slots).sum();
-            self.housekeeping_ms += u128::from(housekeeping) * u128::from(counted_ms);
-            Self::count(&mut self.queues, &mut self.proven, moment, counted_ms);
+            let mut with = moment.clone();
+            for one in &self.housekeeping {
+                let payer = holdings.attempts.payer_of(one.attempt.task.job);
+                if let Some((queue, ..)) = payer.filter(|_| one.is_old) {
+                    self.unsure.insert(queue.to_owned());
+                }
+                if let Some(payer) = payer.filter(|_| begin_ms(one) <= self.up_ms) {
+                    with.add_map(payer, one.slots);
+                }
+            }
+            self.count(&with, until_ms - self.up_ms);
             self.up_ms = until_ms;
+            if next_ms == Some(until_ms) {
+                self.aged = Some(self.elapsed.clone());
+            }
         }
     }
 
-    /// Adds what all hold within their quotas, for so long.
-    fn count(
-        queues: &mut BTreeMap<String, OpenBook>,
-        proven: &mut BTreeMap<String, u128>,
-        moment: &Moment<'_>,
-        ms: u64,
-    ) {
-        if ms == 0 {
+    /// Adds what all hold for so long.
+    fn count(&mut self, moment: &Moment<'_>, ms: u64) {
+        let counted_ms = u128::from(ms.min(self.length_ms.saturating_sub(self.elapsed.offset_ms)));
+        self.elapsed.offset_ms += ms;
+        if counted_ms == 0 {
             return;
         }
-        let held = |queue: &str| moment.held(queue);
-        let covered = |queue: &str, book: &OpenBook| book.quota.left_for_containers(held(queue).slots());
-        let mut unused = 0_u64;
-        let mut beyond: Vec<(&str, Credits, u32)> = Vec::new();
-        for (queue, book) in &*queues {
-            let (containers, covered) = (held(queue).container, covered(queue, book));
-            unused += u64::from(covered.saturating_sub(containers));
-            if containers > covered {
-                // All that was bought is held.
-                let bought = u32::try_from(book.bought()).unwrap_or(u32::MAX);
-                beyond.push((queue, book.rate, (containers - covered).min(book.payable.saturating_sub(bought))));
+        let housekeeping: u32 = self.housekeeping.iter().map(|one| one.slots).sum();
+        self.elapsed.housekeeping += u128::from(housekeeping) * counted_ms;
+        let covered = |queue: &str, sale: &Sale| sale.quota.left_for_containers(moment.held(queue).slots());
+        let mut unheld = 0_u64;
+        let mut beyond: Vec<(&str, Credits, u64)> = Vec::new();
+        for (queue, sale) in &self.sales {
+            let (held, covered) = (moment.held(queue), covered(queue, sale));
+            unheld += u64::from(covered.saturating_sub(held.container));
+            if held.container > covered && sale.rate > Credits::ZERO {
+                let within = u64::from(held.map.min(sale.quota.map))
+                    + u64::from(held.reduce.min(sale.quota.reduce))
+                    + u64::from(covered);
+                let most = u64::from(held.container - covered).min(sale.payable.saturating_sub(within));
+                beyond.push((queue, sale.rate, most));
             }
         }
-        let more: BTreeMap<String, u32> = match beyond.is_empty() {
-            true => BTreeMap::new(),
-            false => {
-                let parts = divide(unused, &beyond.iter().map(|(_, rate, most)| (*rate, *most)).collect::<Vec<_>>());
-                beyond.iter().map(|(queue, ..)| (*queue).to_owned()).zip(parts).collect()
+        let parts = divide(unheld, &beyond.iter().map(|(_, rate, most)| (*rate, *most)).collect::<Vec<_>>());
+        let more: BTreeMap<&str, u64> = beyond.iter().map(|(queue, ..)| *queue).zip(parts).collect();
+        for (queue, sale) in &self.sales {
+            let Some(of_queue) = moment.of(queue) else { continue };
+            let held = of_queue.held;
+            let most = u64::from(covered(queue, sale)) + more.get(queue.as_str()).copied().unwrap_or(0);
+            let sums = self.elapsed.sums.entry(queue.clone()).or_default();
+            sums.used.map += u128::from(held.map.min(sale.quota.map)) * counted_ms;
+            sums.used.reduce += u128::from(held.reduce.min(sale.quota.reduce)) * counted_ms;
+            sums.used.container += u128::from(u64::from(held.container).min(most)) * counted_ms;
+            sums.maps += u128::from(held.map) * counted_ms;
+            for (order, holder, slots) in &of_queue.holders {
+                *sums.held.entry((*order, *holder)).or_default() += u128::from(*slots) * counted_ms;
             }
-        };
-        for (queue, book) in queues {
-            let held = moment.held(queue);
-            let most = book.quota.left_for_containers(held.slots()) + more.get(queue).copied().unwrap_or(0);
-            let used = PerPool::new(
-                held.map.min(book.quota.map),
-                held.reduce.min(book.quota.reduce),
-                held.container.min(most),
-            );
-            let add = |sum: &mut u128, slots: u32| *sum += u128::from(slots) * u128::from(ms);
-            add(&mut book.used_ms.map, used.map);
-            add(&mut book.used_ms.reduce, used.reduce);
-            add(&mut book.used_ms.container, used.container);
-            add(&mut book.held_map_ms, held.map);
-            let proven = proven.entry(queue.clone()).or_default();
-            *proven += u128::from(used.map + used.reduce + used.container) * u128::from(ms);
         }
     }
 
-    /// Follows setups and cleanups.
-    pub(super) fn apply(&mut self, fact: &Fact) {
+    /// Follows setups and cleanups, and what the facts prove.
+    pub(super) fn apply(&mut self, fact: &Fact) -> Result<(), (Law, String)> {
         match fact {
             Fact::Job(JobFact::AttemptLaunched { attempt, role, tracker, slots, .. }) if *role != AttemptRole::Work => {
                 let (attempt, slots, tracker) = (*attempt, *slots, tracker.clone());
-                self.housekeeping.push(Housekeeping { attempt, tracker, slots, since_up_ms: self.up_ms });
+                let (since_up_ms, is_old) = (self.up_ms, false);
+                self.housekeeping.push(Housekeeping { attempt, tracker, slots, since_up_ms, is_old });
             }
             Fact::Job(JobFact::AttemptEnded(ended)) => self.end_housekeeping(|one| one.attempt == ended.attempt),
             Fact::Job(JobFact::TaskCleanupLost { attempt }) => self.end_housekeeping(|one| one.attempt == *attempt),
             Fact::KillJobAcknowledged { job, tracker } => {
                 self.end_housekeeping(|one| one.attempt.task.job == *job && one.tracker == *tracker);
             }
+            Fact::Market(MarketFact::Metered(metered)) => {
+                let aged = self.aged.as_ref().filter(|aged| aged.offset_ms == metered.offset_ms);
+                if metered.offset_ms == self.elapsed.offset_ms {
+                    self.proven = self.elapsed.clone();
+                } else if let Some(aged) = aged {
+                    self.proven = aged.clone();
+                } else if self.unsure.is_empty() {
+                    let at_ms = self.elapsed.offset_ms;
+                    return Err((Law::Charges, format!("at {at_ms} ms of the interval comes {metered:?}")));
+                }
+            }
             _ => {}
         }
+        Ok(())
     }
 
     fn end_housekeeping(&mut self, is_meant: impl Fn(&Housekeeping) -> bool) {
         self.housekeeping.retain(|one| !is_meant(one));
     }
 
+    /// The market rules from now on, with so long between ticks, or another scheduler does.
+    pub(super) fn rule(&mut self, interval_ms: Option<u64>) {
+        if self.interval_ms.is_none() {
+            // It counts from the switch on.
+            (self.elapsed, self.proven) = (Elapsed::default(), Elapsed::default());
+        }
+        self.interval_ms = interval_ms;
+        if interval_ms.is_none() {
+            self.sales.clear();
+        }
+    }
+
+    /// The daemon starts again: it knows of the open interval what facts prove; the time that it was down is free.
+    pub(super) fn restart(&mut self, now_mono_ms: u64) {
+        self.until_mono_ms = now_mono_ms;
+        self.elapsed = self.proven.clone();
+        self.aged = None;
+        self.housekeeping.iter_mut().for_each(|one| one.is_old = true);
+    }
+
+    /// Slot-milliseconds of maps that a queue has held in the open interval, and of setups and cleanups of all queues.
+    pub(super) fn maps_held(&self, queue: &str) -> (u128, u128) {
+        (self.elapsed.sums.get(queue).map_or(0, |sums| sums.maps), self.elapsed.housekeeping)
+    }
+}
+
+// === impl SlotTime: money ===
+
+impl SlotTime {
     /// Closes the interval and opens the next; says what of the charges is wrong.
     pub(super) fn tick(&mut self, tick: &Tick) -> Result<(), (Law, String)> {
-        let judged = self.check_charges(tick);
-        self.queues.clear();
-        self.proven.clear();
-        self.housekeeping_ms = 0;
-        (self.counted_ms, self.has_restarted) = (0, false);
-        for (queue, interval) in tick.intervals() {
-            let (rate, quota) = (interval.share.rate(), interval.quota);
-            let payable = interval.most_paid.unwrap_or(u32::MAX);
-            let book = OpenBook { rate, quota, payable, ..OpenBook::default() };
-            self.queues.insert(queue.as_str().to_owned(), book);
+        let checked = self.check_charges(tick);
+        (self.elapsed, self.proven) = (Elapsed::default(), Elapsed::default());
+        self.unsure.clear();
+        self.length_ms = self.interval_ms.unwrap_or(0);
+        self.sales.clear();
+        for one in &tick.queue_ticks {
+            let Some(interval) = one.interval else { continue };
+            let rate = interval.share.rate();
+            let payable = one.balance.units().checked_div(rate.units()).unwrap_or(0);
+            let payable = u64::try_from(payable).unwrap_or(u64::MAX).min(u64::from(u32::MAX));
+            let ordered = interval.by_order.map(|job| (job, interval.own_rate.unwrap_or(rate)));
+            let sale = Sale { rate, quota: interval.quota, payable, ordered };
+            self.sales.insert(one.queue.as_str().to_owned(), sale);
         }
-        judged
+        checked
     }
 
     fn check_charges(&self, tick: &Tick) -> Result<(), (Law, String)> {
-        let Some(interval_ms) = self.interval_ms.map(u128::from) else { return Ok(()) };
+        if self.interval_ms.is_none() {
+            return Ok(());
+        }
         let mut charges: BTreeMap<String, Credits> = BTreeMap::new();
         for entry in tick.charges() {
             if let LedgerAccount::Queue(queue) = &entry.debit {
                 charges.insert(queue.as_str().to_owned(), entry.amount);
             }
         }
-        // The lesser of a second and a tenth of the interval for each slot bought.
-        let free_of_one_ms = (interval_ms / 10).min(1_000);
-        for (queue, book) in &self.queues {
+        let mut due: BTreeMap<SlotHolder, i128> = BTreeMap::new();
+        let empty = Sums::default();
+        for (queue, sale) in &self.sales {
+            let sums = self.elapsed.sums.get(queue).unwrap_or(&empty);
             let charged = charges.remove(queue).unwrap_or_default();
-            let cost = |slot_ms: u128| {
-                let units = book.rate.units().cast_unsigned() * slot_ms / interval_ms;
-                Credits::from_units(units.cast_signed())
-            };
-            let used_ms = match self.has_restarted {
-                true => self.proven.get(queue).copied().unwrap_or(0),
-                false => book.total_ms(),
-            };
-            let least = cost(used_ms.saturating_sub(free_of_one_ms * book.bought()));
-            let is_all = tick.queue_ticks.iter().any(|one| one.queue.as_str() == queue && one.balance == Credits::ZERO);
-            if charged < least && !is_all {
-                let text = format!("{queue} pays {charged} for what costs {least} at least: {book:?}");
-                return Err((Law::Holding, text));
+            let owed = self.cost(sale.rate, sums);
+            if self.unsure.contains(queue) {
+                // On whom it is laid is not known either.
+                return Ok(());
             }
-            let most = cost(book.total_ms());
-            if charged > most {
-                return Err((Law::Charges, format!("{queue} pays {charged} for what costs {most}: {book:?}")));
+            // What is beyond the quota is paid as far as the balance reaches.
+            let balance = tick.queue_ticks.iter().find(|one| one.queue.as_str() == queue).map(|one| one.balance);
+            let is_spent = balance
+                .is_some_and(|balance| balance.units().saturating_mul(i128::from(self.length_ms)) <= sale.rate.units());
+            if charged < owed && is_spent {
+                return Ok(());
             }
+            if charged < owed {
+                return Err((
+                    Law::Holding,
+                    format!("{queue} pays {charged} for what costs {owed}: {sale:?}, {sums:?}"),
+                ));
+            }
+            if charged > owed {
+                return Err((
+                    Law::Charges,
+                    format!("{queue} pays {charged} for what costs {owed}: {sale:?}, {sums:?}"),
+                ));
+            }
+            let ordered =
+                sale.ordered.map(|(job, own)| (job, owed.units() - self.cost(own.min(sale.rate), sums).units()));
+            lay(owed.units(), ordered, &sums.held, &mut due);
         }
-        match charges.first_key_value() {
-            Some((queue, amount)) => Err((Law::Charges, format!("{queue} pays {amount} and has bought nothing"))),
-            None => Ok(()),
+        if let Some((queue, amount)) = charges.first_key_value() {
+            return Err((Law::Charges, format!("{queue} pays {amount} and has bought nothing")));
         }
-    }
-
-    /// An account is gone, with what it bought.
-    pub(super) fn close(&mut self, queue: &str) {
-        self.queues.remove(queue);
-    }
-
-    /// The market rules from now on, with so long between ticks, or another scheduler does.
-    pub(super) fn rule(&mut self, interval_ms: Option<u64>) {
-        self.interval_ms = interval_ms;
-        if interval_ms.is_none() {
-            self.queues.clear();
+        let mut laid: BTreeMap<SlotHolder, i128> = BTreeMap::new();
+        for charge in &tick.laid {
+            *laid.entry(charge.holder).or_default() += charge.amount.units();
         }
+        due.retain(|_, units| *units != 0);
+        laid.retain(|_, units| *units != 0);
+        if due == laid {
+            return Ok(());
+        }
+        Err((Law::Charges, format!("the charges are laid as {laid:?}, and should as {due:?}")))
     }
 
-    /// The daemon starts again: the time that it was down is free.
-    pub(super) fn restart(&mut self, now_mono_ms: u64) {
-        self.until_mono_ms = now_mono_ms;
-        self.has_restarted = true;
-        self.proven.clear();
+    fn cost(&self, rate: Credits, sums: &Sums) -> Credits {
+        let total_ms = sums.used.map + sums.used.reduce + sums.used.container;
+        let units = rate.units().cast_unsigned() * total_ms / u128::from(self.length_ms.max(1));
+        Credits::from_units(units.cast_signed())
     }
+}
 
-    /// Slot-milliseconds of maps that a queue has held in the open interval, and of setups and cleanups of all queues.
-    pub(super) fn maps_held(&self, queue: &str) -> (u128, u128) {
-        (self.queues.get(queue).map_or(0, |book| book.held_map_ms), self.housekeeping_ms)
+/// Lays an amount on all that have held anything in proportion to what they held, by largest remainder, then submission;
+/// what an order has added to the rate on its job alone.
+fn lay(
+    units: i128,
+    ordered: Option<(JobId, i128)>,
+    held: &BTreeMap<(u64, SlotHolder), u128>,
+    due: &mut BTreeMap<SlotHolder, i128>,
+) {
+    let alone = ordered.map_or(0, |(_, more)| more);
+    if let Some((job, more)) = ordered {
+        *due.entry(SlotHolder::Job(job)).or_default() += more;
+    }
+    let total_ms = held.values().sum::<u128>().max(1).cast_signed();
+    let mut left = units - alone;
+    let (quotient, rest) = (left / total_ms, left % total_ms);
+    let mut remainders = Vec::new();
+    for (place, ((_, holder), ms)) in held.iter().enumerate() {
+        let ms = ms.cast_signed();
+        let whole = quotient * ms + rest * ms / total_ms;
+        *due.entry(*holder).or_default() += whole;
+        left -= whole;
+        remainders.push((Reverse(rest * ms % total_ms), place, *holder));
+    }
+    remainders.sort_unstable();
+    for (_, _, holder) in remainders.into_iter().take(usize::try_from(left).unwrap_or(0)) {
+        *due.entry(holder).or_default() += 1;
     }
 }
 
 /// Divides whole slots in proportion to rates, to none more than it can use; what one cannot use goes to the others. By
 /// largest remainder, ties to the first.
-fn divide(slots: u64, parts: &[(Credits, u32)]) -> Vec<u32> {
-    let mut divided = vec![0_u32; parts.len()];
+fn divide(slots: u64, parts: &[(Credits, u64)]) -> Vec<u64> {
+    let mut divided = vec![0_u64; parts.len()];
     let mut open: Vec<usize> = (0..parts.len()).filter(|place| parts[*place].0 > Credits::ZERO).collect();
     let mut left = i128::from(slots);
     loop {
         let rate = |place: &usize| parts[*place].0.units();
         let price: i128 = open.iter().map(rate).sum();
         let is_full = |place: &usize| rate(place) * left >= i128::from(parts[*place].1) * price;
-        match open.iter().position(is_full) {
-            Some(place) => {
-                let place = open.remove(place);
-                divided[place] = parts[place].1;
-                left -= i128::from(parts[place].1);
-            }
-            None => {
-                let mut missing = left;
-                for place in &open {
-                    let whole = rate(place) * left / price;
-                    divided[*place] = whole as u32;
-                    missing -= whole;
-                }
-                let mut by_remainder = open.clone();
-                by_remainder.sort_by_key(|place| (std::cmp::Reverse(rate(place) * left % price), *place));
-                let more = if open.is_empty() { 0 } else { missing as usize };
-                by_remainder.into_iter().take(more).for_each(|place| divided[place] += 1);
-                return divided;
-            }
+        if let Some(place) = open.iter().position(is_full) {
+            let place = open.remove(place);
+            divided[place] = parts[place].1;
+            left -= i128::from(parts[place].1);
+            continue;
         }
+        if open.is_empty() {
+            return divided;
+        }
+        let whole = |place: &usize| rate(place) * left / price;
+        let missing = left - open.iter().map(whole).sum::<i128>();
+        open.iter().for_each(|place| divided[*place] = whole(place) as u64);
+        open.sort_by_key(|place| (Reverse(rate(place) * left % price), *place));
+        open.iter().take(missing as usize).for_each(|place| divided[*place] += 1);
+        return divided;
     }
 }
 
@@ -310,11 +379,11 @@ mod tests {
 
     #[test]
     fn what_one_cannot_use_goes_to_the_others() {
-        let part = |rate: i128, most: u32| (Credits::from_units(rate), most);
+        let part = |rate: i128, most: u64| (Credits::from_units(rate), most);
         assert_eq!(divide(10, &[part(900, 1), part(2, 99), part(1, 99)]), [1, 6, 3]);
         assert_eq!(divide(10, &[part(1, 2), part(1, 3)]), [2, 3]);
         assert_eq!(divide(2, &[part(1, 9), part(1, 9), part(1, 9)]), [1, 1, 0]);
         assert_eq!(divide(7, &[part(0, 9), part(1, 9)]), [0, 7]);
-        assert_eq!(divide(7, &[]), [0_u32; 0]);
+        assert_eq!(divide(7, &[]), [0_u64; 0]);
     }
 }

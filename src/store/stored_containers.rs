@@ -109,7 +109,6 @@ mod tests {
             row: Placement::Rack("/r".to_owned()),
             lowered: LoweredRows { host: false, rack: true, above: 2 },
             granted_ms: 1,
-            granted_tick: 0,
             launch: None,
             started_ms: None,
             kill: None,

@@ -249,15 +249,6 @@ fn a_charge_that_is_laid_on_no_application_is_noticed() {
 }
 
 #[test]
-fn a_container_that_is_said_to_be_granted_after_another_tick_is_noticed() {
-    let violation = violation_of_money(|change| {
-        let granted = container(change).filter(|container| container.state == ContainerState::Allocated);
-        granted.map(|container| container.granted_tick += 1).is_some()
-    });
-    assert_eq!(violation.law, Law::Money, "{violation}");
-}
-
-#[test]
 fn a_container_that_leaves_without_need_is_noticed() {
     let violation = violation_of_money(|change| {
         let kept = container(change).filter(|container| container.is_live());

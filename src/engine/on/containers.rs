@@ -16,16 +16,13 @@ use crate::scheduler::{
 /// Takes what the scheduler grants.
 struct ContainerTaker<'a> {
     applications: &'a mut Applications,
-    /// The market's last tick.
-    last_tick: u64,
     now: Now,
 }
 
 impl ContainerSource for ContainerTaker<'_> {
     fn take_container(&mut self, grant: &ContainerGrant) -> bool {
         let application = self.applications.of_app(grant.app);
-        application
-            .is_some_and(|application| self.applications.grant(application, grant, self.last_tick, self.now).is_some())
+        application.is_some_and(|application| self.applications.grant(application, grant, self.now).is_some())
     }
 }
 
@@ -77,8 +74,7 @@ impl Engine {
             return;
         }
         self.cluster.scheduler.set_waiting_housekeeping(self.waiting_housekeeping());
-        let last_tick = self.last_market_tick();
-        let mut taker = ContainerTaker { applications: &mut self.applications, last_tick, now };
+        let mut taker = ContainerTaker { applications: &mut self.applications, now };
         self.cluster.scheduler.grant_containers(&mut taker);
         self.applications.mark_passed_on();
     }
@@ -103,8 +99,7 @@ impl Engine {
         let may_take = self.may_take_containers(node, now);
         self.cluster.scheduler.set_takes_containers(node, may_take);
         if may_take && !self.is_in_safe_mode() {
-            let last_tick = self.last_market_tick();
-            let mut taker = ContainerTaker { applications: &mut self.applications, last_tick, now };
+            let mut taker = ContainerTaker { applications: &mut self.applications, now };
             self.cluster.scheduler.grant_containers_on(node, &mut taker);
             self.applications.mark_passed_on();
         }

@@ -3,8 +3,8 @@
 
 use crate::engine::core::Engine;
 use crate::engine::state::{Applications, Fact, JobTable, MarketState};
-use crate::market::{Holding, SlotHolder};
-use crate::model::{Now, PerPool, Pool, QueueName};
+use crate::market::{GivenBack, Holding, SlotHolder};
+use crate::model::{ApplicationId, Now, PerPool, Pool, QueueName};
 use crate::scheduler::{AppId, UsageChange};
 
 // === impl Engine: held slots ===
@@ -13,6 +13,7 @@ impl Engine {
     /// Records what this step has changed of held slots so far, all of it at this time: at the end of each step, and before
     /// a tick. Costs O(changes).
     pub(super) fn meter_held_slots(&mut self, now: Now) {
+        let given_back = self.applications.take_given_back();
         let Some(market) = &mut self.market else { return };
         let has_changes = self.cluster.scheduler.has_usage_changes();
         if !has_changes && !market.housekeeping.is_due(now.mono_ms) {
@@ -20,7 +21,7 @@ impl Engine {
         }
         self.count_long_housekeeping(now);
         if has_changes {
-            self.meter_changes(now);
+            self.meter_changes(given_back, now);
         }
     }
 
@@ -29,11 +30,11 @@ impl Engine {
         while let Some(market) = &mut self.market
             && let Some((due_mono_ms, app)) = market.housekeeping.pop_due(now.mono_ms)
         {
-            self.hold(&[(app, PerPool::new(1, 0, 0))], due_mono_ms);
+            self.hold(&[(app, PerPool::new(1, 0, 0))], &[], due_mono_ms);
         }
     }
 
-    fn meter_changes(&mut self, now: Now) {
+    fn meter_changes(&mut self, given_back: Vec<(ApplicationId, u32, u64)>, now: Now) {
         let Some(market) = &mut self.market else { return };
         let mut changes = std::mem::take(&mut market.usage_changes);
         self.cluster.scheduler.take_usage_changes(&mut changes);
@@ -64,13 +65,14 @@ impl Engine {
             }
         }
         market.usage_changes = changes;
+        let given_back: Vec<GivenBack> = given_back.into_iter().map(given_back_of).collect();
         if has_changed {
-            self.hold(&summed(by_app), now.mono_ms);
+            self.hold(&summed(by_app), &given_back, now.mono_ms);
         }
     }
 
     /// Records that apps hold so many slots more or fewer from a time on.
-    fn hold(&mut self, changes: &[(AppId, PerPool<i64>)], mono_ms: u64) {
+    fn hold(&mut self, changes: &[(AppId, PerPool<i64>)], given_back: &[GivenBack], mono_ms: u64) {
         let Self { market: Some(market), jobs, applications, outbox, .. } = self else { return };
         if !market.accounts.meter().has_started() {
             return;
@@ -79,7 +81,7 @@ impl Engine {
             .iter()
             .filter_map(|(app, slots)| Some((holder_of(market, jobs, applications, *app)?, *slots)))
             .collect();
-        let fact = market.accounts.hold(&changes, mono_ms, |holder| payer_of(jobs, applications, holder));
+        let fact = market.accounts.hold(&changes, given_back, mono_ms, |holder| payer_of(jobs, applications, holder));
         if let Some(fact) = fact {
             outbox.record(Fact::Market(fact));
         }
@@ -95,7 +97,7 @@ impl Engine {
     /// The meter counts what is held from now on; after a restart it takes over what facts prove of the open interval.
     pub(super) fn start_meter(&mut self, now: Now) {
         // Of housekeeping; what is held is counted below.
-        self.meter_changes(now);
+        self.meter_changes(Vec::new(), now);
         let interval_ms = self.alloc_interval_ms();
         let Some(market) = &mut self.market else { return };
         while market.housekeeping.pop_due(now.mono_ms).is_some() {}
@@ -134,8 +136,11 @@ fn summed(mut by_app: Vec<(AppId, PerPool<i64>)>) -> Vec<(AppId, PerPool<i64>)> 
             is_same
         });
     }
-    by_app.retain(|(_, sum)| *sum != PerPool::default());
     by_app
+}
+
+fn given_back_of((application, slots, held_ms): (ApplicationId, u32, u64)) -> GivenBack {
+    GivenBack { holder: SlotHolder::Application(application), slots, held_ms }
 }
 
 /// What an app is to the meter; none: its job was forgotten before it held anything.

@@ -78,11 +78,6 @@ impl Engine {
         (has_account || cost > Credits::ZERO).then_some(cost)
     }
 
-    /// The number of the market's last tick; 0 before the first, and without a market.
-    pub(super) fn last_market_tick(&self) -> u64 {
-        self.market().map_or(0, Market::tick_number)
-    }
-
     /// Time between two ticks, ms; 0 unless a market rules.
     pub(super) fn alloc_interval_ms(&self) -> u64 {
         self.ruling_market().and(self.config.policy.update_interval_ms()).unwrap_or(0)

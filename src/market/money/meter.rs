@@ -12,11 +12,13 @@ use crate::model::{Credits, JobId, Now, PerPool, Pool, QueueName};
 
 use super::allocation::{Part, divide_slots, total, within};
 use super::interval::Interval;
-use super::metered::{HeldChange, Metered, MeteredUse};
+use super::metered::{GivenBack, HeldChange, Metered, MeteredUse};
 use super::slot_holder::SlotHolder;
 
 /// The end of the open interval, as a time of the monotonic clock: nothing counts beyond it.
 pub(super) const AT_END: u64 = u64::MAX;
+/// Longest time for which a container may be held without being launched and cost nothing, ms.
+const MAX_FREE_MS: u64 = 1_000;
 
 /// Sums of slot-milliseconds in the open interval.
 #[derive(Clone, Debug, Default)]
@@ -63,6 +65,8 @@ struct QueueMeter {
     held: PerPool<u32>,
     /// Slots that others were sold and do not hold, counted as sold to its containers.
     part: u32,
+    /// What was given back in the interval and is not charged, slot-milliseconds.
+    given_back_ms: u64,
     /// Up to when the sums go.
     summed_ms: u64,
     sums: MeteredUse,
@@ -107,12 +111,16 @@ impl Meter {
         self.has_started = true;
         let mut opened: BTreeMap<SlotHolder, HeldChange> = BTreeMap::new();
         for change in stored.iter().flat_map(|metered| &metered.changes) {
-            opened.entry(change.holder).or_insert_with(|| HeldChange { after: change.before, ..change.clone() });
+            opened.entry(change.holder).or_insert_with(|| HeldChange {
+                after: change.before,
+                given_back_ms: 0,
+                ..change.clone()
+            });
         }
         for Holding { holder, queue, order, held } in &holdings {
             let before = PerPool::default();
             let (holder, order) = (*holder, *order);
-            let change = || HeldChange { holder, queue: queue.clone(), order, before, after: *held };
+            let change = || HeldChange { holder, queue: queue.clone(), order, before, after: *held, given_back_ms: 0 };
             opened.entry(holder).or_insert_with(change);
         }
         self.set_held(&opened.into_values().collect::<Vec<_>>(), 0);
@@ -239,16 +247,19 @@ impl Meter {
 
 impl Meter {
     /// The fact that slots of these holders changed now, by so many each; nothing where the market does not count.
+    /// `given_back` are containers among them that were never launched.
     /// `unknown` says of what holds nothing yet who pays for it and where it stands among submissions; none: no queue does.
     pub(super) fn changed(
         &self,
         changes: &[(SlotHolder, PerPool<i64>)],
+        given_back: &[GivenBack],
         mono_ms: u64,
         mut unknown: impl FnMut(SlotHolder) -> Option<(QueueName, u64)>,
     ) -> Option<Metered> {
         if !self.has_started {
             return None;
         }
+        let mut free = self.free_of(given_back, self.offset_ms(mono_ms));
         let change = |(holder, by): &(SlotHolder, PerPool<i64>)| {
             let known = self.holder_places.get(holder).map(|place| &self.holders[*place as usize]);
             let (queue, order, before) = match known {
@@ -264,10 +275,41 @@ impl Meter {
             };
             let after = PerPool::new(changed(Pool::Map), changed(Pool::Reduce), changed(Pool::Container));
             let queue = queue.or_else(|| known.map(|known| self.name_of(known.queue)))?;
-            (before != after).then_some(HeldChange { holder: *holder, queue, order, before, after })
+            let given_back_ms = free.remove(holder).unwrap_or(0);
+            let is_change = before != after || given_back_ms > 0;
+            is_change.then_some(HeldChange { holder: *holder, queue, order, before, after, given_back_ms })
         };
         let changes: Vec<HeldChange> = changes.iter().filter_map(change).collect();
         Some(Metered { tick: self.tick, offset_ms: self.offset_ms(mono_ms), changes })
+    }
+
+    /// What of containers that are given back now is not charged, by holder: of each that was held no longer than a second and
+    /// a tenth of the interval, the time in this interval, as far as its slots are within the quota, where those granted last
+    /// are beyond it first; in all that time for each slot that the queue was sold.
+    fn free_of(&self, given_back: &[GivenBack], offset_ms: u64) -> BTreeMap<SlotHolder, u64> {
+        let most_ms = self.free_ms();
+        let mut free = BTreeMap::new();
+        // By queue: slots given back so far, and what of them is free.
+        let mut of_queues: BTreeMap<u32, (u32, u64)> = BTreeMap::new();
+        for GivenBack { holder, slots, held_ms } in given_back.iter().filter(|given_back| given_back.held_ms <= most_ms)
+        {
+            let Some(known) = self.holder_places.get(holder).map(|place| &self.holders[*place as usize]) else {
+                continue;
+            };
+            let queue = &self.queues[known.queue as usize];
+            let (before, sum_ms) = of_queues.entry(known.queue).or_default();
+            let within = slots.saturating_sub(queue.beyond().saturating_sub(*before));
+            let left_ms = most_ms.saturating_mul(total(queue.quota)).saturating_sub(queue.given_back_ms + *sum_ms);
+            let free_ms = u64::from(within).saturating_mul((*held_ms).min(offset_ms)).min(left_ms);
+            (*before, *sum_ms) = (before.saturating_add(*slots), *sum_ms + free_ms);
+            *free.entry(*holder).or_default() += free_ms;
+        }
+        free
+    }
+
+    /// How long a container may be held without being launched and cost nothing, ms.
+    fn free_ms(&self) -> u64 {
+        MAX_FREE_MS.min(self.length_ms / 10)
     }
 
     /// Applies a fact of [`Self::changed`]. Before the meter has started it is kept.
@@ -288,10 +330,12 @@ impl Meter {
             let place = self.holder_place(change);
             let holder = &mut self.holders[place as usize];
             holder.sum_up_to(at_ms);
+            holder.slot_ms.container = holder.slot_ms.container.saturating_sub(change.given_back_ms);
             let before = std::mem::replace(&mut holder.held, change.after);
             let queue_place = holder.queue;
             let queue = &mut self.queues[queue_place as usize];
             queue.sum_up_to(at_ms);
+            queue.give_back(change.given_back_ms);
             self.unheld -= queue.unheld();
             for pool in Pool::ALL {
                 queue.held[pool] = queue.held[pool].saturating_sub(before[pool]).saturating_add(change.after[pool]);
@@ -323,7 +367,7 @@ impl Meter {
 
     fn change_of(&self, known: &HolderMeter, after: PerPool<u32>) -> HeldChange {
         let HolderMeter { holder, queue, order, held: before, .. } = *known;
-        HeldChange { holder, queue: self.name_of(queue), order, before, after }
+        HeldChange { holder, queue: self.name_of(queue), order, before, after, given_back_ms: 0 }
     }
 
     fn name_of(&self, place: u32) -> QueueName {
@@ -460,6 +504,11 @@ impl QueueMeter {
     fn part_wanted(&self) -> Part {
         let payable = self.payable.saturating_sub(total(self.within()));
         Part { rate: self.rate, most: u32::try_from(payable).unwrap_or(u32::MAX).min(self.beyond()) }
+    }
+
+    fn give_back(&mut self, slot_ms: u64) {
+        self.given_back_ms = self.given_back_ms.saturating_add(slot_ms);
+        self.sums.within_ms.container = self.sums.within_ms.container.saturating_sub(slot_ms);
     }
 
     fn sum_up_to(&mut self, at_ms: u64) {

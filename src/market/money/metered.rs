@@ -30,6 +30,25 @@ pub struct HeldChange {
     pub before: PerPool<u32>,
     /// The slots it holds from now on.
     pub after: PerPool<u32>,
+    /// What it gave back of containers so promptly that it is not charged, slot-milliseconds.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub given_back_ms: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+/// A container that its application gave back without having launched it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GivenBack {
+    /// Its application.
+    pub holder: SlotHolder,
+    /// The slots that it stood for.
+    pub slots: u32,
+    /// For how long, ms.
+    pub held_ms: u64,
 }
 
 /// What a queue has held of what it pays for since its interval was opened, slot-milliseconds.

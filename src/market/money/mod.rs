@@ -42,7 +42,7 @@ pub(in crate::market) use ledger::Movement;
 pub(in crate::market) use ledger::OF_BUDGET_FILE;
 pub use ledger::{LedgerAccount, LedgerEntry, LedgerTotals, MOST_NOTE_CHARACTERS, Reason};
 pub use meter::{Holding, Meter};
-pub use metered::{HeldChange, Metered, MeteredUse};
+pub use metered::{GivenBack, HeldChange, Metered, MeteredUse};
 pub use open_bids::OpenBids;
 pub use order::{Order, OrderEnd};
 pub use orders::MAX_ORDERS_OF_QUEUE;

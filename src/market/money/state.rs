@@ -106,15 +106,17 @@ impl Market {
         &self.meter
     }
 
-    /// The fact that these hold more or fewer slots from now on, which is applied; none where nothing is counted. `payer`
+    /// The fact that these hold more or fewer slots from now on, which is applied; none where nothing is counted.
+    /// `given_back` are containers among them that were never launched. `payer`
     /// says of what has held nothing which queue pays for it, if any, and its place among submissions.
     pub fn hold(
         &mut self,
         changes: &[(SlotHolder, PerPool<i64>)],
+        given_back: &[GivenBack],
         mono_ms: u64,
         payer: impl FnMut(SlotHolder) -> Option<(QueueName, u64)>,
     ) -> Option<MarketFact> {
-        let metered = self.meter.changed(changes, mono_ms, payer)?;
+        let metered = self.meter.changed(changes, given_back, mono_ms, payer)?;
         self.meter.apply(&metered);
         Some(MarketFact::Metered(metered))
     }

@@ -116,7 +116,7 @@ fn hold(meter: &mut Meter, index: usize, held: PerPool<u32>, mono_ms: u64) -> Me
         let index = (0..HOLDERS).find(|index| holder(*index) == of).unwrap();
         Some((name(queue_of(index)), index as u64))
     };
-    let metered = meter.changed(&[(holder(index), by)], mono_ms, payer).unwrap();
+    let metered = meter.changed(&[(holder(index), by)], &[], mono_ms, payer).unwrap();
     meter.apply(&metered);
     metered
 }
@@ -214,6 +214,36 @@ proptest! {
     }
 }
 
+/// A second, and a tenth of the interval, for each slot that was sold; what is beyond the quota was never charged.
+#[test]
+fn what_is_given_back_promptly_without_a_launch_is_free_within_bounds() {
+    let mut meter = Meter::default();
+    let sold = [((0, 0, 4), 1, 0); QUEUES];
+    meter.start(Vec::new(), 10_000, at(0));
+    open(&mut meter, 1, 10_000, &sold, 0);
+    let give_back = |meter: &mut Meter, slots: u32, held_ms: u64, mono_ms: u64| {
+        let by = PerPool::new(0, 0, -i64::from(slots));
+        let given_back = [GivenBack { holder: holder(0), slots, held_ms }];
+        let metered = meter.changed(&[(holder(0), by)], &given_back, mono_ms, |_| None).unwrap();
+        meter.apply(&metered);
+        metered.changes[0].given_back_ms
+    };
+    hold(&mut meter, 0, PerPool::new(0, 0, 6), 0);
+    assert_eq!(give_back(&mut meter, 3, 800, 800), 800, "two of them were beyond the quota");
+    let slot_ms = |meter: &Meter, mono_ms| meter.use_of(&name(0), mono_ms).within_ms.container;
+    assert_eq!(slot_ms(&meter, 800), 4 * 800 - 800);
+    assert_eq!(give_back(&mut meter, 1, 1_001, 1_001), 0, "too late");
+    // As often as it likes, up to a second for each of four slots.
+    let mut free = 800;
+    for round in 1..=5 {
+        hold(&mut meter, 0, PerPool::new(0, 0, 4), 1_001 * round + 1);
+        free += give_back(&mut meter, 2, 1_000, 1_001 * (round + 1));
+    }
+    assert_eq!(free, 4_000);
+    let held: Vec<_> = meter.held_by(&name(0), 9_000).map(|(_, slot_ms)| slot_ms.container).collect();
+    assert_eq!(held[0], slot_ms(&meter, 9_000) + 2 * 800, "beyond the quota it was held too");
+}
+
 /// Rows of jobs that say less than the facts of the meter, as after a job that the restart did not keep.
 #[test]
 fn what_is_held_after_a_restart_is_what_the_rows_of_jobs_say() {
@@ -227,6 +257,7 @@ fn what_is_held_after_a_restart_is_what_the_rows_of_jobs_say() {
         order: 1,
         before: PerPool::new(before, 0, 0),
         after: PerPool::new(after, 0, 0),
+        given_back_ms: 0,
     };
     meter.apply(&Metered { tick: 0, offset_ms: 9, changes: vec![change(0, 0, 7)] });
     meter.apply(&Metered { tick: 1, offset_ms: 100, changes: vec![change(0, 1, 3)] });

@@ -422,9 +422,6 @@ impl LawChecker {
                 (Fact::Market(fact), Some(auditor)) => {
                     let holdings = Holdings { attempts: &self.attempts, containers: &self.containers };
                     let applied = auditor.apply(fact, &holdings, intent, now);
-                    if let MarketFact::Tick(tick) = fact {
-                        self.containers.note_tick(tick.number);
-                    }
                     if let MarketFact::Account { queue, .. } = fact
                         && self.work.policy().is_market()
                     {

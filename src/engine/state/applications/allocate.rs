@@ -172,6 +172,7 @@ impl Applications {
         };
         let launch = Launched { context: number, item, item_attempt: 1, at_ms: now.wall_ms };
         if let Some(launched) = self.step_container(id, ContainerStep::Launch(launch)) {
+            self.unlaunched_since.remove(&id);
             self.owe(&launched.node.tracker);
         }
         Ok(())

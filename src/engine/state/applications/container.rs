@@ -26,9 +26,6 @@ pub struct Container {
     pub lowered: LoweredRows,
     /// When it was granted, epoch ms.
     pub granted_ms: i64,
-    /// The market's last tick before its grant; 0: there was none, or it was not noted.
-    #[serde(default)]
-    pub granted_tick: u64,
     /// What it runs; none: it is not launched.
     pub launch: Option<Launched>,
     /// When its process started, epoch ms.
@@ -222,7 +219,6 @@ mod tests {
             row: Placement::Any,
             lowered: LoweredRows::default(),
             granted_ms: 1,
-            granted_tick: 0,
             launch: None,
             started_ms: None,
             kill: None,

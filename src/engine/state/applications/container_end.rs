@@ -55,6 +55,10 @@ impl Applications {
             worker.container_use.remove(&id);
         }
         let application = id.application;
+        if let Some(since_ms) = self.unlaunched_since.remove(&id) {
+            let slots = ended.request.capability.slots(self.settings.slot);
+            self.given_back.push((application, slots, now.mono_ms.saturating_sub(since_ms)));
+        }
         self.settle_item(&ended, now);
         if let Some(launch) = ended.launch {
             self.drop_unneeded_context(application, launch.context);

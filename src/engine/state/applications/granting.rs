@@ -15,15 +15,8 @@ use super::table::Applications;
 // === impl Applications ===
 
 impl Applications {
-    /// Makes a container of a grant after the market's tick `last_tick`. None: nothing is wanted, the application holds as
-    /// many as it may, or its worker is gone.
-    pub fn grant(
-        &mut self,
-        application: ApplicationId,
-        grant: &ContainerGrant,
-        last_tick: u64,
-        now: Now,
-    ) -> Option<ContainerId> {
+    /// Makes a container of a grant. None: nothing is wanted, the application holds as many as it may, or its worker is gone.
+    pub fn grant(&mut self, application: ApplicationId, grant: &ContainerGrant, now: Now) -> Option<ContainerId> {
         let request = grant.request;
         let tracker = Arc::clone(self.worker_names.get(&grant.node)?);
         let worker = self.workers.get(&tracker)?;
@@ -58,7 +51,6 @@ impl Applications {
             row,
             lowered,
             granted_ms: now.wall_ms,
-            granted_tick: last_tick,
             launch: None,
             started_ms: None,
             kill: None,
@@ -81,6 +73,7 @@ impl Applications {
             let due_ms = now.mono_ms.saturating_add(self.settings.launch_expiry_ms);
             self.launch_due.insert((due_ms, id));
             self.lapses.on_grant(application, now.mono_ms);
+            self.unlaunched_since.insert(id, now.mono_ms);
         }
         Some(id)
     }

@@ -59,6 +59,10 @@ pub struct Applications {
     /// When applications have been silent for too long, ms of the monotonic clock.
     pub(super) silent_at: BTreeMap<ApplicationId, u64>,
     pub(super) silence_due: BTreeSet<(u64, ApplicationId)>,
+    /// When containers that are not launched were granted, ms of the monotonic clock, in this run of the daemon.
+    pub(super) unlaunched_since: BTreeMap<ContainerId, u64>,
+    /// Containers that ended in this step without having been launched: the slots that each stood for, and for how long, ms.
+    pub(super) given_back: Vec<(ApplicationId, u32, u64)>,
     /// When programs have called, and when what they have not launched lapses.
     pub(super) lapses: Lapses,
     /// Counts for metrics.
@@ -107,6 +111,8 @@ impl Applications {
             launch_due: BTreeSet::new(),
             silent_at: BTreeMap::new(),
             silence_due: BTreeSet::new(),
+            unlaunched_since: BTreeMap::new(),
+            given_back: Vec::new(),
             lapses: Lapses::default(),
             tallies: ApplicationTallies::default(),
             doubt: None,
@@ -284,6 +290,12 @@ impl Applications {
     /// Whether this step has changed anything.
     pub fn has_changes(&self) -> bool {
         !self.changes.is_empty()
+    }
+
+    /// Takes the containers that have ended without having been launched: their applications, the slots that each stood for,
+    /// and for how long, ms.
+    pub fn take_given_back(&mut self) -> Vec<(ApplicationId, u32, u64)> {
+        std::mem::take(&mut self.given_back)
     }
 
     /// Takes which applications have something to say.

@@ -116,6 +116,33 @@ fn containers_are_charged_from_their_grant_to_their_end() {
     }
 }
 
+/// Seed 004: what is given back promptly is not charged. Who holds on to it pays, and asking again in the same call does not
+/// help.
+#[test]
+fn a_prompt_return_is_free_and_hoarding_is_not() {
+    let mut bench = Bench::under(market(&[("alice", "100", "1")]), &[SIXTEEN]);
+    bench.cluster.pass_ms(1_000);
+    let mut program = bench.register();
+    let paid = |bench: &Bench| credits("100").checked_sub(balance(bench, "alice")).unwrap();
+    let mut held = ids(&program.call(&mut bench, asking(vec![row(1, 4)])));
+    tick(&mut bench);
+    let mut again = |bench: &mut Bench, held_ms: u64, wants: u32| {
+        bench.cluster.pass_ms(held_ms);
+        let release = std::mem::take(&mut held);
+        let count = release.len();
+        held = ids(&program.call(bench, AllocateCall { release, ..asking(vec![row(1, wants)]) }));
+        assert_eq!((count, held.len()), (4, wants as usize));
+    };
+    // They were granted in the interval before, and more than a tenth of it ago.
+    again(&mut bench, 0, 4);
+    // A tenth of a second, and a hundredth more: of four slots, for 0.1 and 0.11 of an interval.
+    again(&mut bench, 100, 4);
+    again(&mut bench, 110, 0);
+    bench.cluster.pass_ms(790);
+    bench.cluster.timer();
+    assert_eq!((paid(&bench), cost(&bench, program.application)), (credits("0.44"), credits("0.44")));
+}
+
 /// Two queues with jobs and applications: every charge is the sum of what its jobs and applications cost, whatever ends
 /// between ticks, over restarts.
 #[test]

@@ -7,11 +7,6 @@ use super::{ContainerBook, ContainerBooks};
 // === impl ContainerBooks: charges ===
 
 impl ContainerBooks {
-    /// A tick has been.
-    pub(in crate::sim::laws) fn note_tick(&mut self, number: u64) {
-        self.last_tick = number;
-    }
-
     /// Slots of live containers, launched or not, by application, with its queue and the order of its submission.
     pub(in crate::sim::laws) fn held_by_applications(&self) -> impl Iterator<Item = (&str, ApplicationId, u64, u32)> {
         self.applications.iter().filter_map(|(id, book)| {

@@ -12,9 +12,8 @@ pub(super) struct ContainerBook {
     pub(super) tracker: std::sync::Arc<str>,
     pub(super) incarnation: u64,
     pub(super) launch: Option<Launched>,
-    /// When it was granted, epoch ms, and the last tick before that.
+    /// When it was granted, epoch ms.
     pub(super) granted_ms: i64,
-    pub(super) granted_tick: u64,
     /// Rows that its grant lowered.
     pub(super) rows: Vec<Placement>,
     /// How it ended.
@@ -43,7 +42,6 @@ impl ContainerBook {
             incarnation: container.node.incarnation,
             launch: container.launch,
             granted_ms: container.granted_ms,
-            granted_tick: container.granted_tick,
             rows,
             exit: None,
             kill_grace_ms: None,
@@ -70,7 +68,7 @@ impl ContainerBook {
         {
             return Err(format!("{id} moves, or becomes another one: {next:?}"));
         }
-        if (next.granted_ms, next.granted_tick) != (self.granted_ms, self.granted_tick) {
+        if next.granted_ms != self.granted_ms {
             return Err(format!("{id} is granted at another time: {next:?}"));
         }
         if self.launch.is_some() && next.launch != self.launch {

@@ -63,8 +63,6 @@ pub(super) struct ContainerBooks {
     applications: BTreeMap<ApplicationId, ApplicationBook>,
     /// Live containers by their trackers.
     on_tracker: BTreeMap<Arc<str>, BTreeSet<ContainerId>>,
-    /// The market's last tick.
-    last_tick: u64,
     /// Containers that this step has granted, and those whose preemption it has ordered.
     granted: Vec<Container>,
     preempted: Vec<ContainerId>,
@@ -145,7 +143,6 @@ impl ContainerBooks {
             slot,
             applications: BTreeMap::new(),
             on_tracker: BTreeMap::new(),
-            last_tick: 0,
             granted: Vec::new(),
             preempted: Vec::new(),
             has_other_ends: false,
@@ -407,10 +404,6 @@ impl ContainerBooks {
         };
         match book.containers.get_mut(&id.number) {
             None => {
-                if container.granted_tick != self.last_tick {
-                    let text = format!("{id} is granted after tick {}: {container:?}", self.last_tick);
-                    return refuse(Law::Money, text);
-                }
                 book.grant(container)?;
                 self.granted.push(container.clone());
                 self.on_tracker.entry(tracker).or_default().insert(id);

@@ -12,6 +12,7 @@ use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use world::{BusyTracker, HOSTS, World};
 
 use jobtracker::engine::PolicyConfig;
+use jobtracker::mapreduce::JobSpec;
 
 const QUEUES: [usize; 3] = [100, 1_000, 10_000];
 /// Deadline orders, each of another queue.
@@ -32,7 +33,10 @@ fn preempting(kill_interval_ms: Option<u64>) -> PolicyConfig {
 
 /// All slots of a thousand trackers are in use, and three times as many tasks wait.
 fn full_cluster(policy: PolicyConfig, queues: usize) -> World {
-    let mut world = World::with_jobs(policy, queues);
+    filled(World::with_jobs(policy, queues))
+}
+
+fn filled(mut world: World) -> World {
     for host in 0..HOSTS {
         BusyTracker::new(&mut world, host, RUNNING / HOSTS);
     }
@@ -79,6 +83,13 @@ fn ticks(criterion: &mut Criterion) {
             });
         });
         println!("{} of {queues} queues bid the rate of an order", world.raised_queues());
+        // Every other job runs on stock TaskTrackers only, and there is one that is not.
+        let is_choosy = |number: usize, spec: &mut JobSpec| {
+            spec.only_stock = (number % 2 == 0).then(|| "mapred.mapper.class is \"a.B\"".to_owned());
+        };
+        let mut world = filled(World::with_jobs_of(market(), queues, is_choosy));
+        world.add_builtin_tracker();
+        group.bench_function(BenchmarkId::new("with_choosy_jobs", queues), |bencher| bencher.iter(|| world.tick()));
         // With a round of preemption behind each, which finds few to kill: what it kills is told at heartbeats, and none come.
         let mut world = full_cluster(preempting(Some(1_000)), queues);
         group.bench_function(BenchmarkId::new("and_preemption", queues), |bencher| bencher.iter(|| world.tick()));

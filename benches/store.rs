@@ -139,6 +139,7 @@ fn ticks(criterion: &mut Criterion) {
             running: PerKind::new(10, 0),
             pending: 30,
             containers: ContainerUse::default(),
+            want: PerPool::new(40, 0, 0),
         };
         let usage: Vec<QueueUse> = market.queues().map(use_of).collect();
         market.start_meter(Vec::new(), INTERVAL_MS, now);

@@ -141,12 +141,26 @@ impl World {
         }
     }
 
+    /// One more tracker, with slots, that runs only Hadoop Streaming.
+    pub fn add_builtin_tracker(&mut self) {
+        let name = "tracker_builtin:streaming_only/127.0.0.1:2";
+        let mut tracker: FakeTracker = FakeTracker::new(name, "builtin", PerKind::new(4, 2));
+        let request = tracker.request(Vec::new());
+        self.step(Event::Heartbeat { request, connection: 2, address: None });
+    }
+
     /// `jobs` that run, each in a queue of its own, with enough maps waiting; and idle trackers around.
     pub fn with_jobs(policy: PolicyConfig, jobs: usize) -> Self {
+        Self::with_jobs_of(policy, jobs, |_, _| {})
+    }
+
+    /// The same with jobs changed by number, as they are submitted.
+    pub fn with_jobs_of(policy: PolicyConfig, jobs: usize, change: impl Fn(usize, &mut JobSpec)) -> Self {
         let users: Vec<String> = (0..jobs).map(|user| format!("user{user}")).collect();
         let mut world = Self::new(policy, &users);
-        for user in &users {
-            let read = world.submission(user, MAPS / jobs);
+        for (number, user) in users.iter().enumerate() {
+            let mut read = world.submission(user, MAPS / jobs);
+            change(number, Arc::make_mut(&mut read.spec));
             world.accept(read);
         }
         world.set_up();

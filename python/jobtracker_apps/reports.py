@@ -76,6 +76,7 @@ class ApplicationReport(TypedDict, total=False):
     failedContainers: int
     failedItems: str
     why: list[Why]
+    cannotRun: str
 
 
 class ContainerReport(TypedDict, total=False):

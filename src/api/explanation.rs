@@ -197,6 +197,13 @@ pub enum PendingReason {
     BeginsLater,
     /// No worker is connected.
     NoWorker,
+    /// No connected worker can run anything of it, were it idle.
+    NoWorkerCanRun {
+        /// Number of connected workers.
+        workers: u32,
+        /// Why not.
+        because: String,
+    },
     /// Some workers have missed three heartbeats; what runs there runs elsewhere once they count as lost.
     SilentWorkers {
         /// Number of silent workers.
@@ -515,6 +522,9 @@ impl fmt::Display for PendingReason {
                 kind_word::word(*kind)
             ),
             PendingReason::NoWorker => formatter.write_str("no worker is connected; start one: jobtracker tasktracker"),
+            PendingReason::NoWorkerCanRun { workers, because } => {
+                formatter.write_str(&no_worker_can_run(*workers, because))
+            }
             PendingReason::SilentWorkers { silent, workers, longest_s, lost_after_s } => write!(
                 formatter,
                 "{silent} of {workers} workers silent, for up to {longest_s} s; after {lost_after_s} s one counts as lost, and \
@@ -537,7 +547,9 @@ impl fmt::Display for PendingReason {
             }
             PendingReason::NotFunded { budget, bid } => write!(
                 formatter,
-                "its queue has {budget}, less than one slot costs at its rate of {bid}, so it gets only slots that no other queue wants"
+                "its queue has {}, less than one slot costs at its rate of {}, so it gets only slots that no other queue wants",
+                budget.amount_text(),
+                bid.rate_text()
             ),
             PendingReason::NotBoughtYet => {
                 formatter.write_str("its queue has bought nothing yet: what it bids counts from the next tick on")
@@ -582,6 +594,16 @@ impl fmt::Display for PendingReason {
             }
         }
     }
+}
+
+/// The one sentence about work that no connected worker can run, in every answer.
+pub fn no_worker_can_run(workers: u32, because: &str) -> String {
+    format!("none of the {workers} connected workers can run it: {because}")
+}
+
+/// Whether a text is the sentence of [`no_worker_can_run`].
+pub fn says_no_worker_can_run(text: &str) -> bool {
+    text.starts_with("none of the ") && text.contains(" connected workers can run it: ")
 }
 
 fn holder_text(of: LimitHolder, name: Option<&str>) -> String {

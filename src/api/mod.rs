@@ -31,7 +31,7 @@ pub use due_text::{DueText, InvalidDue, InvalidDuration, parse_duration_ms, pars
 pub use exact_decimal::{ExactDecimal, ExactDecimalError};
 pub use explanation::{
     Buyer, Explanation, Holders, LastRound, LimitCount, LimitHolder, NearLevel, PendingReason, Preempted, QueueHolds,
-    SufficientRate, TaskCounts,
+    SufficientRate, TaskCounts, no_worker_can_run, says_no_worker_can_run,
 };
 pub use history::{PriceHistory, PricePoint, SpendingHistory, SpendingPoint};
 pub use job_tasks::{JobTasks, JobTimes, JobTimesList, TaskAttempt, TaskInput};

@@ -26,6 +26,10 @@ pub struct QueueStatus {
     pub running: PerPool<u32>,
     /// Tasks that wait for a slot, and containers that are wanted.
     pub pending: u64,
+    /// Why none of its waiting work could run on any connected worker; absent if some could, or nothing waits. It buys nothing
+    /// then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cannot_run: Option<String>,
     /// Seconds until the balance is spent at the present use; absent if nothing is charged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lasts_s: Option<u64>,

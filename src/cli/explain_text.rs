@@ -51,7 +51,7 @@ fn head(explanation: &Explanation) -> String {
         let _ = writeln!(text, "  {what:<8} {finished} of {total} done, {running} running, {pending} waiting");
     }
     if let Some(cost) = cost {
-        let _ = writeln!(text, "  cost     {cost} up to the last tick");
+        let _ = writeln!(text, "  cost     {} up to the last tick", cost.amount_text());
     }
     if let Some(order) = order {
         let _ = writeln!(text, "  order    {}", order_text(order));
@@ -90,8 +90,13 @@ fn holders(explanation: &Explanation) -> String {
 fn render_buyer(explanation: &Explanation, buyer: &Buyer) -> String {
     let queue = &explanation.queue;
     let Buyer { budget, bid, rate, price, share, quota, held, class, queues_before, moving } = buyer;
-    let mut text =
-        format!("queue {queue}: budget {budget}, bids {bid}, pays {rate} for a slot (price {price}, share {share})\n");
+    let mut text = format!(
+        "queue {queue}: budget {}, bids {}, pays {} for a slot (price {}, share {share})\n",
+        budget.amount_text(),
+        bid.rate_text(),
+        rate.rate_text(),
+        price.rate_text()
+    );
     for (kind, quota, held, class, before) in [
         ("map", quota.map, held.map, class.map, queues_before.map),
         ("reduce", quota.reduce, held.reduce, class.reduce, queues_before.reduce),
@@ -110,11 +115,18 @@ fn render_buyer(explanation: &Explanation, buyer: &Buyer) -> String {
     let waits = explanation.tasks.map.pending > 0 || explanation.tasks.reduce.pending > 0;
     let _ = match moving {
         Some(moving) => {
-            let buys = if moving.rate <= *bid { "(its bid) buys" } else { "would buy" };
+            let (least, quota) = (moving.rate.rate_text(), moving.quota);
+            let buys = match moving.rate <= *bid {
+                true => format!("its bid of {} buys more than it holds; a rate of {least} would do", bid.rate_text()),
+                false => format!("a rate of {least} would buy more than it holds"),
+            };
             writeln!(
                 text,
-                "  a rate of {} {buys} more than it holds: {} map and {} reduce slots at the next tick (share {}, price {})",
-                moving.rate, moving.quota.map, moving.quota.reduce, moving.share, moving.price
+                "  {buys}: {} map and {} reduce slots at the next tick (share {}, price {})",
+                quota.map,
+                quota.reduce,
+                moving.share,
+                moving.price.rate_text()
             )
         }
         None if waits => writeln!(text, "  no affordable rate would buy more than it holds"),
@@ -233,6 +245,20 @@ mod tests {
           reduces  0 of 1 done, 0 running, 1 waiting
           cost     12.75 up to the last tick
         "#);
+    }
+
+    /// The least rate that is enough is not the bid, and money has as many figures as people read.
+    #[test]
+    fn money_is_written_as_people_write_it() {
+        let mut explanation = explanation();
+        let market = explanation.market.as_mut().unwrap();
+        (market.bid, market.budget) = ("2".parse().unwrap(), "87.256789".parse().unwrap());
+        market.moving.as_mut().unwrap().rate = "0.071428571429".parse().unwrap();
+        let text = render_explanation(&explanation, Form::Table);
+        assert!(text.contains("queue bob: budget 87.26, bids 2.0, pays 0.5 for a slot"), "{text}");
+        let least = "  its bid of 2.0 buys more than it holds; a rate of 0.0715 would do: 2 map and 0 reduce slots";
+        assert!(text.contains(least) && !text.contains("0.0714"), "{text}");
+        assert!(render_explanation(&explanation, Form::Json).contains("\"0.071428571429\""));
     }
 
     #[test]

@@ -43,6 +43,8 @@ pub(super) struct QueueRow {
     used: u64,
     pending: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
+    cannot_run: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     lasts_s: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     allowance: Option<AllowanceStatus>,
@@ -72,6 +74,7 @@ impl From<QueueStatus> for QueueRow {
             running: Some(status.running),
             used: Pool::ALL.into_iter().map(|pool| u64::from(status.running[pool])).sum(),
             pending: status.pending,
+            cannot_run: status.cannot_run,
             lasts_s: status.lasts_s,
             allowance: status.allowance,
             orders: status.orders,
@@ -83,7 +86,23 @@ impl From<QueueLine> for QueueRow {
     fn from(QueueLine { queue, budget, spending, share, used, pending }: QueueLine) -> Self {
         let rate = spending.clone();
         let (bid, quota, running, lasts_s, allowance, orders) = (None, None, None, None, None, Vec::new());
-        Self { queue, budget, bid, spending, rate, share, quota, running, used, pending, lasts_s, allowance, orders }
+        let cannot_run = None;
+        Self {
+            queue,
+            budget,
+            bid,
+            spending,
+            rate,
+            share,
+            quota,
+            running,
+            used,
+            pending,
+            cannot_run,
+            lasts_s,
+            allowance,
+            orders,
+        }
     }
 }
 
@@ -103,7 +122,9 @@ pub(super) fn render_queues(rows: &[QueueRow], form: Form) -> String {
     let mut table = columns(&heads, 1);
     let mut more = String::new();
     for row in rows {
-        let QueueRow { queue, budget, bid, spending, share, used, pending, lasts_s, allowance, orders, .. } = row;
+        let QueueRow {
+            queue, budget, bid, spending, share, used, pending, lasts_s, allowance, orders, cannot_run, ..
+        } = row;
         let bid = bid.as_deref().unwrap_or("-");
         let (used, pending, lasts) = (used.to_string(), pending.to_string(), format_duration(*lasts_s));
         let in_containers = row.container_slots().to_string();
@@ -112,6 +133,9 @@ pub(super) fn render_queues(rows: &[QueueRow], form: Form) -> String {
             cells.insert(AFTER_USED, &in_containers);
         }
         table.add_row(cells);
+        if let Some(why) = cannot_run {
+            more.push_str(&format!("{queue} buys nothing: {why}\n"));
+        }
         if let Some(allowance) = allowance {
             more.push_str(&format!("allowance of {queue}: {}\n", allowance_text(allowance)));
         }
@@ -135,7 +159,8 @@ fn allowance_text(allowance: &AllowanceStatus) -> String {
 pub(super) fn order_text(order: &OrderStatus) -> String {
     let OrderStatus { deadline_ms, max_rate, max_cost, state, sufficient_rate, .. } = order;
     let cost = max_cost.map(|cost| format!(", cost at most {cost}")).unwrap_or_default();
-    let sufficient = sufficient_rate.map(|rate| format!("; a rate of {rate} would do")).unwrap_or_default();
+    let sufficient =
+        sufficient_rate.map(|rate| format!("; a rate of {} would do", rate.rate_text())).unwrap_or_default();
     format!("done by {}, rate at most {max_rate}{cost}, {}{sufficient}", format_utc(*deadline_ms), state.name())
 }
 

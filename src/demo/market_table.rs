@@ -128,6 +128,7 @@ mod tests {
 
     fn queue(name: &str, bid: &str, share: &str, running: u32, quota: u32, budget: &str) -> QueueStatus {
         QueueStatus {
+            cannot_run: None,
             allowance: None,
             queue: QueueName::new(name).unwrap(),
             budget: budget.parse().unwrap(),

@@ -508,7 +508,15 @@ impl Job {
         self.check_counts(context.violations);
         self.refresh_housekeeping(context.housekeeping);
         context.scheduler.set_pending(self.app, self.hadoop_pending());
+        self.refresh_awaits_setup(context);
+        context.scheduler.set_task_needs(self.app, self.task_needs(context.nodes));
         context.scheduler.set_size(self.app, self.app_size());
+    }
+
+    /// Tells the scheduler whether its setup waits for a slot.
+    pub(super) fn refresh_awaits_setup(&self, context: &mut JobContext<'_>) {
+        let awaits_setup = self.state == JobState::Accepted || context.housekeeping.setup.contains(&self.id);
+        context.scheduler.set_awaits_setup(self.app, awaits_setup);
     }
 
     fn check_counts(&self, violations: &mut Violations) {

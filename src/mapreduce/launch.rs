@@ -125,6 +125,7 @@ impl Job {
             self.add_attempt(TaskKey::Setup(kind), AttemptRole::JobSetup, tracker, context.now, context.violations);
         context.scheduler.begin_housekeeping(self.app, tracker, kind, launch.slots, context.now.mono_ms);
         self.refresh_housekeeping(context.housekeeping);
+        self.refresh_awaits_setup(context);
         launch
     }
 

@@ -1,7 +1,7 @@
 //! Which trackers a job can use: those that can run it, where few of its attempts failed, with room for output.
 
 use crate::model::{Kind, TrackerId};
-use crate::scheduler::HostId;
+use crate::scheduler::{HostId, TaskNeeds};
 
 use super::job::slowstart_maps;
 use super::node_registry::EligibleHosts;
@@ -60,6 +60,22 @@ impl Job {
     /// The hosts on which too many of its attempts failed, avoided or not.
     pub fn flaky_hosts(&self) -> impl Iterator<Item = HostId> {
         self.flaky_hosts.hosts()
+    }
+
+    /// What its tasks need of a tracker, for what the scheduler keeps of all trackers: [`Self::can_use`] without what is
+    /// there of one moment only.
+    pub fn task_needs(&self, nodes: &NodeRegistry) -> TaskNeeds {
+        let hosts = self.eligible_hosts(nodes);
+        let trackers = nodes.in_service();
+        let avoided: Vec<HostId> = self.flaky_hosts().filter(|host| self.flaky_hosts.avoids(*host, trackers)).collect();
+        // Where it has no other hosts it avoids none.
+        let has_others =
+            |kind: Kind| avoided.iter().filter(|host| hosts.offers(**host, kind)).count() < hosts.offering(kind).max(1);
+        TaskNeeds {
+            needs_stock: self.spec.only_stock.is_some(),
+            room_per_map_bytes: self.output.room_per_map_bytes(),
+            avoided: if Kind::ALL.into_iter().all(has_others) { avoided } else { Vec::new() },
+        }
     }
 
     /// Whether a tracker has room for the expected output of a map. A tracker that reports no free space does.

@@ -55,6 +55,13 @@ impl Capability {
         (self.memory_mb / slot.memory_mb.max(1)).min(self.vcores / slot.vcores.max(1))
     }
 
+    /// How many of this fit into another.
+    #[must_use]
+    pub fn times_in(self, room: Self) -> u32 {
+        let times = |all: u32, one: u32| all.checked_div(one).unwrap_or(u32::MAX);
+        times(room.memory_mb, self.memory_mb).min(times(room.vcores, self.vcores))
+    }
+
     /// The sum; none when it does not fit 32 bits.
     #[must_use]
     pub fn checked_add(self, other: Self) -> Option<Self> {

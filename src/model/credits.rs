@@ -63,6 +63,28 @@ impl Credits {
         self.0
     }
 
+    /// A rate as people write it: three significant figures, rounded up, so that a bid of it is enough; whole credits are
+    /// not rounded.
+    #[must_use]
+    pub fn rate_text(self) -> String {
+        let digits = self.0.unsigned_abs().checked_ilog10().map_or(1, |log| log + 1);
+        let step = 10_i128.pow(digits.saturating_sub(3).min(DECIMALS as u32));
+        let steps = self.0.div_euclid(step) + i128::from(self.0.rem_euclid(step) > 0);
+        Credits(steps.saturating_mul(step)).to_string()
+    }
+
+    /// An amount as people write it: two decimals, rounded to the nearest; what is less than a hundredth as a rate.
+    #[must_use]
+    pub fn amount_text(self) -> String {
+        let hundredth = UNITS_PER_CREDIT / 100;
+        if self.0 != 0 && self.0.abs() < hundredth {
+            return self.rate_text();
+        }
+        let hundredths = (self.0.unsigned_abs() + hundredth.unsigned_abs() / 2) / hundredth.unsigned_abs();
+        let sign = if self.0 < 0 { "-" } else { "" };
+        format!("{sign}{}.{:02}", hundredths / 100, hundredths % 100)
+    }
+
     /// Reads a decimal: digits with at most one point and at least one digit, an optional `-`, no `+`, no exponent,
     /// no blanks. Non-zero digits beyond the twelfth decimal and amounts beyond 10^12 are errors.
     pub fn parse_exact(text: &str) -> Result<Self, CreditsError> {

@@ -14,6 +14,9 @@ impl TrackerId {
     /// The id of no tracker; precedes the first one.
     pub const NONE: TrackerId = TrackerId(0);
 
+    /// The last id before the numbers wrap.
+    pub const LAST: TrackerId = TrackerId(u32::MAX);
+
     /// The tracker with this number, for a test.
     #[cfg(test)]
     pub const fn new(number: u32) -> Self {

@@ -10,6 +10,7 @@ use super::constraint::AppDeadline;
 use super::container::demand::ContainerDemand;
 use super::key::AppKey;
 use super::slot_table::SlotTable;
+use super::task_nodes::TaskNeeds;
 use super::{AppId, GroupId};
 
 /// Identity and ordering of an app.
@@ -74,6 +75,12 @@ pub(super) struct App {
     pub(super) locality_wait_millionths: u64,
     /// Tasks neither done nor running.
     pub(super) pending: PerKind<u32>,
+    /// Whether its setup waits for a slot, or for leave to begin.
+    pub(super) awaits_setup: bool,
+    /// What its tasks need of a node.
+    pub(super) needs: TaskNeeds,
+    /// Whether no node that is there could run it, as last worked out; never in compatible mode.
+    pub(super) is_stuck: bool,
     /// Removed by the caller; kept until its last attempt has released its slot, so that sums stay correct.
     pub(super) draining: bool,
     /// Removed, but asked and counted on until its job is over, as [`Policy::keeps_removed_apps`] demands.
@@ -120,6 +127,9 @@ impl App {
             size: AppSize::default(),
             locality_wait_millionths: Self::DEFAULT_LOCALITY_WAIT,
             pending: PerKind::default(),
+            awaits_setup: true,
+            needs: TaskNeeds::default(),
+            is_stuck: false,
             draining: false,
             is_kept: false,
         }
@@ -149,6 +159,11 @@ impl App {
     /// Whether its tasks may run, or could if its end were not decided.
     pub(super) fn is_running(&self) -> bool {
         (!self.draining || self.is_kept) && self.size != AppSize::default()
+    }
+
+    /// Whether it has tasks that may not run before it is set up, which waits for a slot.
+    pub(super) fn is_preparing(&self) -> bool {
+        !self.draining && self.awaits_setup && self.pending != PerKind::default()
     }
 
     /// Whether a removed app is not kept and holds no slot any more.

@@ -12,6 +12,9 @@ impl Scheduler {
     /// The apps that begin now, in that order: each is returned once. Called while none waits too: the policy may count
     /// apps that had begun before it took over.
     pub fn begin_apps(&mut self, now: Now) -> Vec<AppId> {
+        if !self.to_begin.is_empty() {
+            self.refresh_fits_when_due(now);
+        }
         let Self { policy, groups, apps, nodes, totals, moves, violations, .. } = self;
         let (view, mut reaction) = (View { groups, totals, apps, nodes }, Reaction { moves, violations });
         let mut beginners = policy.choose_beginners(&self.to_begin, now, &view, &mut reaction);

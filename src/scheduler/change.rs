@@ -29,6 +29,8 @@ pub(super) enum Change {
         before: u8,
         priority: u8,
     },
+    /// Whether any node could run an app changed.
+    Fit(AppId),
     /// The deadline of an app was set or cleared.
     Deadline(AppId),
     /// The waiting tasks of an app changed.

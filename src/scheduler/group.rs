@@ -41,6 +41,8 @@ pub(super) struct Group {
     pub(super) waiting: PerPool<u64>,
     /// Tasks of its apps that are neither done nor running, runnable or not.
     pub(super) pending: u64,
+    /// Apps whose setup waits for a slot.
+    pub(super) preparing: u32,
 }
 
 #[derive(Debug)]
@@ -61,6 +63,7 @@ pub(super) struct GroupSums {
     pub(super) releasing: PerPool<u32>,
     pub(super) waiting: PerPool<u64>,
     pub(super) pending: u64,
+    pub(super) preparing: u32,
 }
 
 // === impl Group ===
@@ -72,8 +75,8 @@ impl Group {
     }
 
     pub(super) fn sums(&self) -> GroupSums {
-        let &Group { apps, running, held, releasing, waiting, pending, .. } = self;
-        GroupSums { apps, running, held, releasing, waiting, pending }
+        let &Group { apps, running, held, releasing, waiting, pending, preparing, .. } = self;
+        GroupSums { apps, running, held, releasing, waiting, pending, preparing }
     }
 }
 
@@ -133,6 +136,7 @@ impl Groups {
             releasing: PerPool::default(),
             waiting: PerPool::default(),
             pending: 0,
+            preparing: 0,
         };
         self.by_id.insert(id, group);
         id

@@ -27,8 +27,10 @@ impl Scheduler {
         };
         let Some(app) = self.apps.get_mut(&id) else { return };
         (app.home, app.leaf) = (home, leaf);
+        let has_rows = app.containers.as_ref().is_some_and(|demand| demand.has_rows());
         self.groups.add_app(home, &mut self.violations);
         self.groups.update_path(home, |group| add_sums(app, group, &mut self.violations));
+        self.count_asking(home, id, has_rows);
         Pool::ALL.into_iter().for_each(|pool| self.rekey(home, pool));
     }
 
@@ -37,6 +39,7 @@ impl Scheduler {
         let Some(app) = self.apps.get(&id) else { return };
         let home = app.home;
         self.groups.update_path(home, |group| subtract_sums(app, group, &mut self.violations));
+        self.count_asking(home, id, false);
         let closed = self.groups.remove_app(home, &mut self.violations);
         for pool in Pool::ALL {
             self.rekey(home, pool);
@@ -62,6 +65,7 @@ fn pending(app: &App) -> u64 {
 
 fn add_sums(app: &App, group: &mut Group, violations: &mut Violations) {
     raise(&mut group.pending, pending(app), violations);
+    raise(&mut group.preparing, u32::from(app.is_preparing()), violations);
     for pool in Pool::ALL {
         raise(&mut group.running[pool], app.running[pool], violations);
         raise(&mut group.held[pool], app.held[pool], violations);
@@ -72,6 +76,7 @@ fn add_sums(app: &App, group: &mut Group, violations: &mut Violations) {
 
 fn subtract_sums(app: &App, group: &mut Group, violations: &mut Violations) {
     lower(&mut group.pending, pending(app), violations);
+    lower(&mut group.preparing, u32::from(app.is_preparing()), violations);
     for pool in Pool::ALL {
         lower(&mut group.running[pool], app.running[pool], violations);
         lower(&mut group.held[pool], app.held[pool], violations);

@@ -13,6 +13,9 @@ pub struct GroupId(u32);
 // === impl AppId ===
 
 impl AppId {
+    pub(super) const FIRST: AppId = AppId(0);
+    pub(super) const LAST: AppId = AppId(u32::MAX);
+
     /// The app with this number.
     pub const fn new(number: u32) -> Self {
         Self(number)

@@ -98,6 +98,7 @@ impl Scheduler {
                     sum.waiting[pool] += app.waiting(pool);
                 }
                 Kind::ALL.into_iter().for_each(|kind| sum.pending += u64::from(app.pending[kind]));
+                sum.preparing += u32::from(app.is_preparing());
             }
         }
         sums

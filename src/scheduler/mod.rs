@@ -57,6 +57,7 @@ mod room_round;
 mod scheduling_info;
 mod slot_table;
 mod state;
+mod task_nodes;
 mod temporary_groups;
 mod topology;
 mod trial;
@@ -64,6 +65,7 @@ mod usage_change;
 mod usage_log;
 mod verdict;
 mod view;
+mod wants;
 
 #[cfg(test)]
 mod tests;
@@ -91,5 +93,7 @@ pub use reservation::EndedReservation;
 pub use room_round::{Holder, NodeRoom, OverQueue, RoomRound, RoundOutcome, ShortQueue, WaitingWork};
 pub use scheduling_info::GroupReport;
 pub use state::{AddAppError, GroupUsage, Scheduler};
+pub use task_nodes::TaskNeeds;
 pub use topology::{CacheLevels, HostId, Level, RackId, Topology, rack_path};
 pub use usage_change::UsageChange;
+pub use wants::{Misfit, Wants};

@@ -12,6 +12,7 @@ use super::{AppId, Scheduler};
 impl Scheduler {
     /// Time has passed; the policy recomputes what depends on it.
     pub fn tick(&mut self, now: Now) {
+        self.refresh_fits_when_due(now);
         self.notify(&Change::Tick(now));
     }
 

@@ -199,6 +199,11 @@ pub(super) trait Policy: fmt::Debug + Send {
         LaunchRules::default()
     }
 
+    /// Whether it limits how many apps have begun, without those that no node could run.
+    fn limits_begun_apps(&self) -> bool {
+        false
+    }
+
     /// Which of the apps that wait to begin may begin now, in that order; by default all. Called after each event while
     /// any waits.
     fn choose_beginners(

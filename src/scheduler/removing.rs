@@ -21,10 +21,10 @@ impl Scheduler {
         }
         self.withdraw_rows(id);
         let Some(app) = self.apps.get_mut(&id) else { return };
-        app.draining = true;
         let home = app.home;
         let waiting = Pool::ALL.map(|pool| (pool, app.waiting(pool)));
         app.tables = PerKind::default();
+        self.change_app(id, |app| app.draining = true);
         for (pool, waiting) in waiting {
             self.count_waiting_down(home, pool, waiting);
         }
@@ -65,6 +65,7 @@ impl Scheduler {
             return;
         }
         self.leave_home(id);
+        self.choosy.forget(id);
         if let Some(app) = self.apps.remove(&id) {
             self.close_if_temporary(app.spec.group);
         }

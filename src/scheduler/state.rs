@@ -24,8 +24,10 @@ use super::node::Node;
 use super::order::{GroupTree, Order};
 use super::policy::{LaunchRules, Policy};
 use super::reservation::EndedReservation;
+use super::task_nodes::{TaskNode, TaskNodes};
 use super::usage_change::UsageChange;
 use super::view::View;
+use super::wants::ChoosyApps;
 use super::{
     Allocation, AppId, AppSize, AppSpec, FifoOptions, GroupBusy, GroupId, HostId, Level, PolicyOptions, Topology,
     Totals,
@@ -79,6 +81,12 @@ pub struct Scheduler {
     pub(super) parked_apps: PerPool<BTreeSet<(GroupId, AppId)>>,
     pub(super) totals: Totals,
     pub(super) containers: ContainerState,
+    /// What nodes offer to tasks.
+    pub(super) task_nodes: TaskNodes,
+    /// Apps whose tasks may not run on all nodes.
+    pub(super) choosy: ChoosyApps,
+    /// When it is worked out again which apps no node could run, ms on the monotonic clock.
+    pub(super) fits_due_mono_ms: u64,
     /// Requests of the policy; empty between two calls.
     pub(super) moves: Moves,
     pub(super) ended_reservations: Vec<EndedReservation>,
@@ -169,6 +177,9 @@ impl Scheduler {
             parked_apps: PerPool::default(),
             totals: Totals::default(),
             containers: ContainerState::default(),
+            task_nodes: TaskNodes::default(),
+            choosy: ChoosyApps::default(),
+            fits_due_mono_ms: 0,
             moves: Moves::default(),
             ended_reservations: Vec::new(),
             usage_log: None,
@@ -296,6 +307,7 @@ impl Scheduler {
         raise(&mut self.totals.nodes, 1_u32, &mut self.violations);
         node.set_slots(slots, &mut self.totals, &mut self.violations);
         self.nodes.insert(id, node);
+        self.task_nodes.set(id, TaskNode { host, slots, is_streaming_only: false, room_bytes: None });
         self.count_node_up(host);
         self.notify(&Change::ClusterSlots);
         id
@@ -305,6 +317,7 @@ impl Scheduler {
     pub fn set_slots(&mut self, id: TrackerId, slots: PerKind<u32>) {
         let Some(node) = self.nodes.get_mut(&id).filter(|node| node.slots != slots) else { return };
         node.set_slots(slots, &mut self.totals, &mut self.violations);
+        self.task_nodes.change(id, |node| node.slots = slots);
         for kind in Kind::ALL {
             if slots[kind] == 0 {
                 self.end_reservation(id, kind);
@@ -318,6 +331,7 @@ impl Scheduler {
     pub fn move_node(&mut self, id: TrackerId, host: HostId) {
         if let Some(node) = self.nodes.get_mut(&id) {
             let before = std::mem::replace(&mut node.host, host);
+            self.task_nodes.change(id, |node| node.host = host);
             self.count_node_down(before);
             self.count_node_up(host);
             self.update_room(id);
@@ -328,12 +342,18 @@ impl Scheduler {
     pub fn remove_node(&mut self, id: TrackerId) {
         self.end_reservations_of_node(id);
         self.forget_room(id);
+        self.task_nodes.remove(id);
         if let Some(node) = self.nodes.remove(&id) {
             node.subtract_from(&mut self.totals, &mut self.violations);
             self.count_node_down(node.host);
             self.notify(&Change::ClusterSlots);
         }
         self.notify(&Change::NodeRemoved(id));
+    }
+
+    /// Slots of a node that no attempt holds.
+    pub fn free_slots_on(&self, id: TrackerId, kind: Kind) -> u32 {
+        self.nodes.get(&id).map_or(0, |node| node.slots[kind].saturating_sub(node.in_use(kind)))
     }
 
     /// Setup or cleanup attempts take slots, charged to no app and no group.
@@ -408,6 +428,7 @@ impl Scheduler {
         }
         self.to_begin.insert(id);
         self.apps.insert(id, App::new(spec));
+        self.list_if_choosy(id);
         self.enter_home(id);
         self.notify(&Change::AppAdded(id));
         Ok(())
@@ -425,6 +446,7 @@ impl Scheduler {
         if let Some(app) = self.apps.get_mut(&id) {
             app.spec.slots_per_task = slots;
         }
+        self.list_if_choosy(id);
         [Pool::Map, Pool::Reduce].into_iter().for_each(|pool| self.update_slots_of_next(id, pool));
     }
 
@@ -508,15 +530,37 @@ impl Scheduler {
         }
     }
 
-    pub(super) fn count_pending(&mut self, id: AppId, pending: PerKind<u32>) {
+    /// Says whether the setup of an app waits for a slot, or for leave to begin; at first it does.
+    pub fn set_awaits_setup(&mut self, id: AppId, awaits_setup: bool) {
+        if self.apps.get(&id).is_some_and(|app| app.awaits_setup != awaits_setup) {
+            self.change_app(id, |app| app.awaits_setup = awaits_setup);
+        }
+    }
+
+    /// Changes what decides whether an app is still to be set up, and counts it accordingly.
+    pub(super) fn change_app(&mut self, id: AppId, change: impl FnOnce(&mut App)) {
         let Some(app) = self.apps.get_mut(&id) else { return };
-        let before = std::mem::replace(&mut app.pending, pending);
+        let before = app.is_preparing();
+        change(app);
+        let now = app.is_preparing();
+        if before != now {
+            self.groups.update_path(app.home, |group| {
+                lower(&mut group.preparing, u32::from(before), &mut self.violations);
+                raise(&mut group.preparing, u32::from(now), &mut self.violations);
+            });
+        }
+    }
+
+    pub(super) fn count_pending(&mut self, id: AppId, pending: PerKind<u32>) {
+        let Some(app) = self.apps.get(&id) else { return };
+        let before = app.pending;
         let sum = |pending: PerKind<u32>| u64::from(pending.map) + u64::from(pending.reduce);
         if before != pending {
             self.groups.update_path(app.home, |group| {
                 lower(&mut group.pending, sum(before), &mut self.violations);
                 raise(&mut group.pending, sum(pending), &mut self.violations);
             });
+            self.change_app(id, |app| app.pending = pending);
         }
     }
 

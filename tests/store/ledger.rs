@@ -26,6 +26,7 @@ fn usage(tick: i64) -> Vec<QueueUse> {
             running: PerKind::new(1 + tick as u32 % 3, 1),
             pending: 2,
             containers: ContainerUse { held: 3, wanted: 1 },
+            want: QueueUse::wants_all(&ContainerUse { held: 3, ..ContainerUse::default() }),
         })
         .to_vec()
 }

@@ -90,6 +90,9 @@ pub struct ApplicationReport {
     pub failed_items: String,
     /// Why its requests wait.
     pub why: Vec<WaitingRequest>,
+    /// That no connected worker can run anything that it waits for, and why; absent if one can.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cannot_run: Option<String>,
     /// What it was granted and has not launched; absent: nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unlaunched: Option<UnlaunchedHold>,

@@ -100,6 +100,9 @@ fn render_status(report: &ApplicationReport, containers: Option<&[ContainerRepor
     if !report.failed_items.is_empty() {
         let _ = writeln!(text, "  failed      {}", one_line(&report.failed_items));
     }
+    if let Some(why) = report.cannot_run.as_ref().filter(|_| !report.state.is_over()) {
+        let _ = writeln!(text, "  waits       {why}");
+    }
     for waiting in report.why.iter().filter(|_| !report.state.is_over()) {
         let _ = writeln!(text, "  waits       {}", waiting_text(waiting));
     }
@@ -169,6 +172,7 @@ fn status_json(report: &ApplicationReport, containers: Option<&[ContainerReport]
         "memory_mb_s": report.memory_seconds, "core_s": report.vcore_seconds, "cost": report.cost,
     });
     object["requests"] = report.resource_requests.iter().map(request).collect();
+    object["cannot_run"] = serde_json::json!(report.cannot_run);
     object["why"] = report.why.iter().map(waiting).collect();
     if let Some(containers) = containers {
         let rows: Vec<ContainerRow<'_>> = containers.iter().map(ContainerRow::from).collect();
@@ -227,6 +231,7 @@ mod tests {
         {
           "application": "application_1700000000000_0001",
           "attempt": 0,
+          "cannot_run": null,
           "completed_containers": 0,
           "containers": [
             {

@@ -75,6 +75,7 @@ pub(super) async fn wait(arguments: &FollowArguments) -> Outcome {
             }
             JobUpdate::Reconnected => print_error("the JobTracker answers again"),
             JobUpdate::NoWorker => print_error(NO_WORKER),
+            JobUpdate::CannotRun(why) => print_error(&format!("{job}: {why}")),
             JobUpdate::Failure(attempt, diagnostics) => drop(failures.add(&attempt, &diagnostics)),
             JobUpdate::Progress(_) => {}
         };

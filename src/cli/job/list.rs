@@ -45,6 +45,7 @@ fn render_list(jobs: &[TimedJob<'_>], has_costs: bool, form: Form) -> String {
     }
     // What no job has is left out: most clusters keep no deadlines.
     let has_deadlines = jobs.iter().any(|timed| timed.job.deadline.is_some());
+    let has_reasons = jobs.iter().any(|timed| timed.job.cannot_run.is_some());
     let has_ended = jobs.iter().any(|timed| timed.job.state.is_finished());
     let shown = [
         (true, &["job", "state", "user", "queue", "priority", "started"][..]),
@@ -52,6 +53,7 @@ fn render_list(jobs: &[TimedJob<'_>], has_costs: bool, form: Form) -> String {
         (true, &["elapsed", "name", "maps", "reduces"]),
         (has_costs, &["cost"]),
         (has_deadlines, &["deadline", "left"]),
+        (has_reasons, &["reason"]),
     ];
     let names: Vec<&str> =
         shown.iter().filter(|(is_shown, _)| *is_shown).flat_map(|(_, names)| *names).copied().collect();
@@ -62,6 +64,7 @@ fn render_list(jobs: &[TimedJob<'_>], has_costs: bool, form: Form) -> String {
             deadline.map_or_else(String::new, |deadline| deadline.state.clone()),
             deadline.map_or_else(String::new, |deadline| format!("{} s", deadline.left_s)),
         ];
+        let reason = job.cannot_run.clone().unwrap_or_default();
         let JobLine { job, state, name, user, queue, priority, started_ms, map_percent, reduce_percent, .. } = job;
         let elapsed_s = elapsed_ms.and_then(|ms| u64::try_from(ms / 1000).ok());
         let cells = [
@@ -77,6 +80,7 @@ fn render_list(jobs: &[TimedJob<'_>], has_costs: bool, form: Form) -> String {
             vec![format_duration(elapsed_s), one_line(name), percent_text(*map_percent), percent_text(*reduce_percent)],
             vec![cost.clone().unwrap_or_else(|| "-".to_owned())],
             of_deadline.to_vec(),
+            vec![reason],
         ];
         table.add_row(shown.iter().zip(cells).filter(|((is_shown, _), _)| *is_shown).flat_map(|(_, cells)| cells));
     }

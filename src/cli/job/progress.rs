@@ -54,6 +54,7 @@ impl Progress {
             }
             JobUpdate::Reconnected => self.print("the JobTracker answers again"),
             JobUpdate::NoWorker => self.print(NO_WORKER),
+            JobUpdate::CannotRun(why) => self.print(&why),
         }
     }
 

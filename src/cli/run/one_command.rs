@@ -140,6 +140,9 @@ pub(super) fn is_finished(report: &ApplicationReport) -> bool {
 
 fn waiting_line(application: ApplicationId, known: Option<&ApplicationReport>) -> String {
     let why = known.and_then(|report| report.why.first());
+    if let Some(why) = known.and_then(|report| report.cannot_run.as_ref()) {
+        return format!("{application} waits: {why}");
+    }
     match why {
         Some(why) => format!("{application} waits: {}", waiting_text(why)),
         None => format!("{application} waits for a container"),

@@ -102,7 +102,11 @@ fn render_rest(report: &ApplicationReport) -> String {
 
 /// Why nothing runs; empty if something does.
 fn waiting_line(report: &ApplicationReport) -> String {
-    let why = report.why.first().filter(|_| report.running_containers == 0 && !report.state.is_over());
+    let waits = report.running_containers == 0 && !report.state.is_over();
+    if let Some(why) = report.cannot_run.as_ref().filter(|_| waits) {
+        return format!("{} waits: {why}", report.id);
+    }
+    let why = report.why.first().filter(|_| waits);
     why.map(|why| format!("{} waits: {}", report.id, waiting_text(why))).unwrap_or_default()
 }
 

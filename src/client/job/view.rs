@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::api::says_no_worker_can_run;
 use crate::model::{AttemptId, JobId, Kind, RunState, TaskId};
 use crate::wire::{CompletionStatus, Counters, JobProfile, JobStatus, TaskCompletionEvent, TaskReport, TipStatus};
 
@@ -34,6 +35,9 @@ pub struct JobLine {
     /// Who killed it, where the JobTracker says so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub killed_by: Option<String>,
+    /// That no connected worker can run anything that it waits for, and why.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cannot_run: Option<String>,
     /// Its deadline, while a scheduler rules that keeps it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deadline: Option<DeadlineLine>,
@@ -134,6 +138,7 @@ impl JobLine {
             reduce_percent: percent_unless_stopped(status.reduce_progress),
             failure: failure.filter(|why| status.run_state == RunState::Failed && !matches!(why.as_str(), "" | "NA")),
             killed_by: killed_by(status),
+            cannot_run: Some(status.scheduling_info.to_string()).filter(|text| says_no_worker_can_run(text)),
             deadline: DeadlineLine::parse(&status.scheduling_info.to_string()),
             url: text(|profile| &profile.url),
         }
@@ -301,6 +306,7 @@ impl JobLine {
             reduce_percent: Some(0),
             failure: None,
             killed_by: None,
+            cannot_run: None,
             deadline: None,
             url: String::new(),
         }

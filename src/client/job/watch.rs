@@ -26,6 +26,8 @@ pub enum JobUpdate {
     Reconnected,
     /// Nothing of the job runs, for no worker is connected to the JobTracker; sent once.
     NoWorker,
+    /// Nothing of the job runs, for no connected worker can run it: the whole sentence; sent once.
+    CannotRun(String),
 }
 
 /// Progress of a job.
@@ -150,6 +152,7 @@ pub async fn watch(
         next_cost: Instant::now(),
         tallies: None,
         next_workers: Some(Instant::now() + WORKERS_PAUSE),
+        has_said_why: false,
     };
     let mut pause = SHORTEST_PAUSE;
     let mut lost_at = None;
@@ -191,6 +194,8 @@ struct Watch<'a> {
     next_cost: Instant,
     /// When workers are counted next; never again once their absence is reported.
     next_workers: Option<Instant>,
+    /// Whether it was reported that no worker can run it.
+    has_said_why: bool,
     /// The last tallies, and when they may be requested again.
     tallies: Option<(TaskTally, TaskTally, Instant)>,
 }
@@ -210,6 +215,10 @@ impl Watch<'_> {
         };
         let (map, reduce) = (job.tally_at_end(Kind::Map, map), job.tally_at_end(Kind::Reduce, reduce));
         self.poll_cost(job.state).await;
+        if let Some(why) = job.cannot_run.as_ref().filter(|_| !is_finished && !self.has_said_why) {
+            report(JobUpdate::CannotRun(why.clone()));
+            self.has_said_why = true;
+        }
         if !is_finished && map.running + reduce.running == 0 {
             self.poll_workers(jobtracker, report).await?;
         }

@@ -280,7 +280,10 @@ impl Engine {
 
     fn report_application(&self, application: &Application, rows: RowPage, now: Now) -> ApplicationReport {
         let why = self.why_containers_wait(application);
-        self.applications.report(application, self.cost_of_application(application), why, rows, now)
+        let app = self.applications.app(application.id());
+        let cannot_run = app.filter(|_| !application.is_over()).and_then(|app| self.cannot_run(app));
+        let report = self.applications.report(application, self.cost_of_application(application), why, rows, now);
+        ApplicationReport { cannot_run, ..report }
     }
 
     fn list_applications(&self, asker: &ApplicationCaller, filter: &ApplicationFilter, now: Now) -> Answered {

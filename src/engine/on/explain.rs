@@ -65,7 +65,7 @@ impl Engine {
             bought,
             group,
             held: group.map(|group| self.cluster.scheduler.usage(group)).unwrap_or_default(),
-            held_back_by: self.held_back_by(job, now),
+            held_back_by: self.held_back_by(job, &self.free_slots(now), now),
         };
         let payer = job.spec.payer().and_then(|payer| QueueName::new(payer).ok());
         let bidding = payer.and_then(|queue| self.bidding(&queue));
@@ -108,6 +108,10 @@ impl Engine {
         }
         why.extend(self.why_workers(case.now));
         why.extend(self.why_drained());
+        if let Some(reason) = self.why_no_worker_can_run(job) {
+            why.push(reason);
+            return why;
+        }
         let beyond =
             self.trackers.iter().filter(|tracker| job.is_unsupported_on(tracker.id, &self.cluster.nodes)).count();
         if let Some(because) = job.spec.only_stock.as_ref().filter(|_| beyond > 0) {

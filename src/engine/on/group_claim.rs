@@ -132,7 +132,10 @@ fn quotas<'a>(
     let usage = groups.iter().filter_map(|(name, of_queue)| {
         let queue = QueueName::new(name).ok().filter(|_| market.account(name).is_some())?;
         let pending = u64::from(of_queue.pending.map) + u64::from(of_queue.pending.reduce);
-        Some(QueueUse { queue, running: of_queue.held, pending, containers: of_queue.containers })
+        let (running, containers) = (of_queue.held, of_queue.containers);
+        let want = QueueUse::wants_all(&containers);
+        let is_idle = pending == 0 && running == PerKind::default() && !containers.has_any();
+        (!is_idle).then_some(QueueUse { queue, running, pending, containers, want })
     });
     let usage: Vec<QueueUse> = usage.collect();
     let tick = market.clone().tick(&usage, slots, market.meter().length_ms(), now);

@@ -2,18 +2,54 @@
 
 use crate::api::{LimitCount, LimitHolder, NearLevel, PendingReason};
 use crate::engine::core::Engine;
+use crate::engine::state::Tracker;
 use crate::mapreduce::Job;
-use crate::model::{Kind, Now};
+use crate::model::{Kind, Now, TrackerId};
 use crate::scheduler::{Hold, Level, LimitOwner, LimitUnit, LocalityEnd};
 
 // === impl Engine: what holds jobs back ===
 
 impl Engine {
-    /// The limits and waits of the ruling policy that hold a job back, the most important first.
-    pub(super) fn held_back_by(&self, job: &Job, now: Now) -> Vec<PendingReason> {
+    /// The limits and waits of the ruling policy that hold a job back, the most important first. Its distance from free
+    /// slots holds it back only where it would be given one of them otherwise.
+    pub(super) fn held_back_by(&self, job: &Job, free: &FreeSlots, now: Now) -> Vec<PendingReason> {
         let group = if self.config.policy.has_pools() { LimitHolder::Pool } else { LimitHolder::Queue };
-        self.cluster.scheduler.holds(job.app, now).into_iter().map(|hold| reason(hold, group, now)).collect()
+        let holds = self.cluster.scheduler.holds(job.app, now).into_iter();
+        let holds = holds.filter(|hold| match hold {
+            Hold::Locality { farthest, .. } => self.is_only_far(job, *farthest, free),
+            _ => true,
+        });
+        holds.map(|hold| reason(hold, group, now)).collect()
     }
+
+    /// Trackers with a free map slot now.
+    pub(super) fn free_slots(&self, now: Now) -> FreeSlots {
+        let scheduler = &self.cluster.scheduler;
+        let has_free = |tracker: &&Tracker| {
+            // Containers may hold what a free slot needs.
+            let has_room = scheduler.slot_room(tracker.id).is_none_or(|room| room > 0);
+            has_room && scheduler.free_slots_on(tracker.id, Kind::Map) > 0 && self.can_take_work(tracker, now)
+        };
+        let with_map = self.trackers.iter().filter(has_free).map(|tracker| tracker.id);
+        FreeSlots { with_map: with_map.take(MOST_TRACKERS).collect() }
+    }
+
+    /// Whether a job could use free map slots that are all farther from its data than they may be.
+    fn is_only_far(&self, job: &Job, farthest: Level, free: &FreeSlots) -> bool {
+        let scheduler = &self.cluster.scheduler;
+        let useful = free.with_map.iter().filter(|id| job.can_use(Kind::Map, **id, &self.cluster.nodes));
+        let mut levels = useful.filter_map(|id| scheduler.nearest_level(job.app, Kind::Map, *id)).peekable();
+        levels.peek().is_some() && levels.all(|level| level > farthest)
+    }
+}
+
+/// Trackers with free slots that are looked at for a reason.
+const MOST_TRACKERS: usize = 256;
+
+/// Where slots are free at one moment.
+#[derive(Debug)]
+pub(super) struct FreeSlots {
+    with_map: Vec<TrackerId>,
 }
 
 /// Whether it is a limit or a reservation of slots of a kind.

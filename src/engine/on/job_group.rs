@@ -116,6 +116,7 @@ impl Engine {
         scheduler.set_deadline(app, deadline);
         let job = Job::new(accepted, &spec);
         scheduler.set_pending(app, job.hadoop_pending());
+        scheduler.set_task_needs(app, job.task_needs(&self.cluster.nodes));
         Ok(job)
     }
 }

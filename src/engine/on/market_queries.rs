@@ -1,8 +1,10 @@
 //! Queries of bidders that need both the cluster and the market. Read-only.
 
+use std::collections::BTreeMap;
+
 use crate::api::QueueStatus;
 use crate::engine::core::Engine;
-use crate::engine::state::{Application, Applications, JobCost};
+use crate::engine::state::{Application, Applications, JobCost, MarketState};
 use crate::mapreduce::Job;
 use crate::market::{Answer, Bidding, Market, Operation, OperationKind, QueueUse, ServletRequest};
 use crate::model::{Credits, Now, PerKind, PerPool, QueueName};
@@ -38,16 +40,17 @@ impl Engine {
 
     /// The competing bids of a queue now; none for an unknown queue and unless a market rules.
     pub(super) fn bidding(&self, queue: &QueueName) -> Option<Bidding> {
-        let market = self.ruling_market()?;
+        let market = self.market.as_ref().filter(|market| market.accounts.is_ruling())?;
         let (usage, _) = queue_usage(market, &self.cluster.scheduler, &self.applications);
-        market.bidding(queue, &usage, sold_slots(&self.cluster.scheduler), self.alloc_interval_ms())
+        market.accounts.bidding(queue, &usage, sold_slots(&self.cluster.scheduler), self.alloc_interval_ms())
     }
 
     /// The live status of one queue, or of all.
     fn queue_status(&self, queue: Option<&QueueName>, now: Now) -> Vec<QueueStatus> {
-        let Some(market) = self.market() else { return Vec::new() };
+        let Some(state) = &self.market else { return Vec::new() };
+        let market = &state.accounts;
         let (usage, _) = match market.is_ruling() {
-            true => queue_usage(market, &self.cluster.scheduler, &self.applications),
+            true => queue_usage(state, &self.cluster.scheduler, &self.applications),
             // A configured queue may have the name of an account.
             false => Default::default(),
         };
@@ -57,6 +60,9 @@ impl Engine {
             None => market.live_queue_status(market.queues(), &usage, interval_ms),
         };
         for status in &mut statuses {
+            let group = || self.cluster.scheduler.group(status.queue.as_str());
+            let is_stuck = status.pending > 0 && status.running == PerPool::default() && market.is_ruling();
+            status.cannot_run = is_stuck.then(group).flatten().and_then(|group| self.why_queue_cannot_run(group));
             status.orders = self.order_statuses(status.queue.as_str());
             status.allowance = self.allowance_status(status.queue.as_str(), now);
         }
@@ -90,19 +96,33 @@ pub(super) fn sold_slots(scheduler: &Scheduler) -> PerPool<u32> {
     PerPool::new(map, reduce, u32::try_from(scheduler.slots_beyond_tasks()).unwrap_or(u32::MAX))
 }
 
-/// Usage and demand of each queue that is not idle, by name, with its scheduler group.
+/// Usage and demand of each queue that is not idle, by name, with its scheduler group: those too of which all that waits
+/// could run nowhere. Setups and cleanups that count as maps are held, so they are wanted.
 pub(super) fn queue_usage(
-    market: &Market,
+    market: &MarketState,
     scheduler: &Scheduler,
     applications: &Applications,
 ) -> (Vec<QueueUse>, Vec<GroupId>) {
     let mut standings = scheduler.group_usages().peekable();
+    let wants = scheduler.wants();
+    let mut long_housekeeping: BTreeMap<GroupId, u32> = BTreeMap::new();
+    for (app, count) in market.housekeeping.counting() {
+        if let Some(group) = scheduler.group_of(app) {
+            *long_housekeeping.entry(group).or_default() += count;
+        }
+    }
     let of_queue = |queue: &QueueName| {
         while standings.next_if(|standing| standing.name < queue.as_str()).is_some() {}
         let GroupUsage { id, held, pending, .. } = standings.next_if(|standing| standing.name == queue.as_str())?;
         let containers = applications.containers_of_queue(queue.as_str());
-        let queue_use = QueueUse { queue: queue.clone(), running: held, pending, containers };
-        queue_use.is_active().then_some((queue_use, id))
+        if held == PerKind::default() && pending == 0 && !containers.has_any() {
+            return None;
+        }
+        let mut want = wants.of(id);
+        want.map = want.map.saturating_add(long_housekeeping.get(&id).copied().unwrap_or(0));
+        want.container = want.container.max(containers.held);
+        let queue_use = QueueUse { queue: queue.clone(), running: held, pending, containers, want };
+        Some((queue_use, id))
     };
-    market.queues().filter_map(of_queue).unzip()
+    market.accounts.queues().filter_map(of_queue).unzip()
 }

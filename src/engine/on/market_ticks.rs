@@ -140,8 +140,9 @@ impl Engine {
         let orders = self.open_orders(now);
         let interval_ms = self.alloc_interval_ms();
         let Some(market) = self.market.as_mut().filter(|market| market.accounts.is_ruling()) else { return };
+        self.cluster.scheduler.refresh_wants();
         let slots = sold_slots(&self.cluster.scheduler);
-        let (usage, groups) = queue_usage(&market.accounts, &self.cluster.scheduler, &self.applications);
+        let (usage, groups) = queue_usage(market, &self.cluster.scheduler, &self.applications);
         let (costs, standings) = (&market.costs, &mut market.standings);
         let tick = market.accounts.tick_with_orders(&usage, slots, interval_ms, now, |bids, laid| {
             *standings = raise_bids(&orders, bids, costs, laid, now.wall_ms);

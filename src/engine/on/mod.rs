@@ -38,6 +38,7 @@ mod logged_grants;
 mod long_read;
 mod market_queries;
 mod market_ticks;
+mod misfits;
 mod missed_deadlines;
 mod node_reports;
 mod order_need;

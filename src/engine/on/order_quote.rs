@@ -85,10 +85,15 @@ impl Engine {
         let (job, needed) = (open.order.job, open.need.slots[kind]);
         let mut orders = self.open_orders(now);
         let earlier = QueueOrders::add(&mut orders, queue, open)[kind];
-        let (mut usage, _) = queue_usage(&market.accounts, &self.cluster.scheduler, &self.applications);
-        if let Err(place) = usage.binary_search_by(|queue_use| queue_use.queue.cmp(queue)) {
-            let (running, containers) = (PerKind::default(), ContainerUse::default());
-            usage.insert(place, QueueUse { queue: queue.clone(), running, pending: 1, containers });
+        let (mut usage, _) = queue_usage(market, &self.cluster.scheduler, &self.applications);
+        match usage.binary_search_by(|queue_use| queue_use.queue.cmp(queue)) {
+            // The job that is asked about waits with the others.
+            Ok(place) => usage[place].want = QueueUse::wants_all(&usage[place].containers),
+            Err(place) => {
+                let (running, containers) = (PerKind::default(), ContainerUse::default());
+                let want = QueueUse::wants_all(&containers);
+                usage.insert(place, QueueUse { queue: queue.clone(), running, pending: 1, containers, want });
+            }
         }
         let (mut bids, laid) = market.accounts.open_bids(&usage, sold_slots(&self.cluster.scheduler));
         let standings = raise_bids(&orders, &mut bids, &market.costs, &laid, now.wall_ms);

@@ -44,7 +44,9 @@ impl Engine {
     /// The status of a job, with what the policy says about it.
     pub(super) fn status_of(&self, job: &Job) -> JobStatus {
         let mut status = job.status(self.config.acls_enabled);
-        if let Some(report) = self.cluster.scheduler.app_report(job.app).or_else(|| self.report_order(job)) {
+        let cannot_run = || if self.config.policy.is_compatible() { None } else { self.cannot_run(job.app) };
+        let report = self.cluster.scheduler.app_report(job.app);
+        if let Some(report) = cannot_run().or(report).or_else(|| self.report_order(job)) {
             status.scheduling_info = Text(report);
         }
         status

@@ -83,6 +83,7 @@ impl Engine {
             self.ask_for_rack(&host);
         }
         let streaming_only = runs_streaming_only(&name);
+        self.cluster.scheduler.set_streaming_only(id, streaming_only);
         let http = http.into();
         let info =
             NodeInfo { name: name.clone(), host: host_id, rack, near, http, streaming_only, free_disk_bytes: None };
@@ -129,7 +130,9 @@ impl Engine {
         let is_news = claims_more && !std::mem::replace(&mut tracker.claims_too_many_slots, claims_more);
         tracker.reported_slots = reported;
         let counted = if status.health.healthy && !tracker.is_drained { reported } else { PerKind::default() };
-        self.cluster.nodes.set_free_disk(id, u64::try_from(status.resources.available_space_bytes).ok());
+        let room_bytes = u64::try_from(status.resources.available_space_bytes).ok();
+        self.cluster.nodes.set_free_disk(id, room_bytes);
+        self.cluster.scheduler.set_disk_room(id, room_bytes);
         update_complaint(&mut tracker.complaint, &status.health);
         update_beat_digest(&mut tracker.beat_digest, &status.health);
         let is_changed = tracker.slots != counted || tracker.healthy != status.health.healthy;

@@ -13,6 +13,7 @@ use crate::scheduler::fair::pool_detail::{PoolDetail, PooledJobDetail};
 use crate::scheduler::fair::share::Share;
 use crate::scheduler::{AppDetail, GroupDetail, GroupReport, PlacesInLine, QueuePosition};
 
+use super::held_back::FreeSlots;
 use super::job_words::state_word;
 
 /// Most jobs in a report.
@@ -26,7 +27,9 @@ impl Engine {
         let scheduler = &self.cluster.scheduler;
         let unfinished = self.jobs.iter().rev().filter(|job| !job.is_over());
         let mut places = PerKind::new(scheduler.places_in_line(Kind::Map), scheduler.places_in_line(Kind::Reduce));
-        let jobs: Vec<_> = unfinished.take(JOBS_REPORTED).map(|job| self.report_job(job, &mut places, now)).collect();
+        let free = self.free_slots(now);
+        let jobs: Vec<_> =
+            unfinished.take(JOBS_REPORTED).map(|job| self.report_job(job, &mut places, &free, now)).collect();
         SchedulerReport {
             policy: match &self.config.policy {
                 PolicyConfig::Fifo(_) => PolicyName::Fifo,
@@ -62,7 +65,7 @@ impl Engine {
         ReportedGroup { name, parent, jobs: apps, running, held, waiting, capacity, pool, bought }
     }
 
-    fn report_job(&self, job: &Job, places: &mut PerKind<PlacesInLine<'_>>, now: Now) -> ReportedJob {
+    fn report_job(&self, job: &Job, places: &mut PerKind<PlacesInLine<'_>>, free: &FreeSlots, now: Now) -> ReportedJob {
         let scheduler = &self.cluster.scheduler;
         let group = scheduler.group_of(job.app).and_then(|group| scheduler.group_name(group));
         let place = PerKind::new(
@@ -96,7 +99,10 @@ impl Engine {
             held: scheduler.app_usage(job.app),
             waiting: scheduler.app_waiting(job.app),
             place: PerKind::new(place.map.map(place_in_line), place.reduce.map(place_in_line)),
-            held_back_by: self.held_back_by(job, now),
+            held_back_by: match self.why_no_worker_can_run(job) {
+                Some(reason) => vec![reason],
+                None => self.held_back_by(job, free, now),
+            },
             capacity,
             pool,
             deadline,

@@ -63,6 +63,29 @@ fn fair_explains_a_wait_for_near_slots_and_until_when() {
     assert_eq!(report(&cluster).jobs[0].running.map, 2, "the rack will do then");
 }
 
+/// What is held by a distance would be given a slot but for that: not while no slot is free, and not where one is near.
+#[test]
+fn fair_names_the_distance_only_where_it_keeps_a_slot_free() {
+    let wait = |cluster: &Cluster| report(cluster).jobs[0].held_back_by.clone();
+    let mut cluster = Cluster::new(policies::fair());
+    let far = cluster.add_tracker("far", 1, 1);
+    cluster.submit(spec("alice", "default", 2, 0)).unwrap();
+    let pass = |cluster: &mut Cluster, tracker: usize| {
+        cluster.pass_ms(100);
+        cluster.timer();
+        cluster.beat(tracker, |task| if task.role == Role::Housekeeping { Fate::Succeed } else { Fate::Hang });
+    };
+    (0..3).for_each(|_| pass(&mut cluster, far));
+    assert!(matches!(wait(&cluster)[..], [PendingReason::Locality { .. }]), "{:?}", wait(&cluster));
+    let near = cluster.add_tracker("h0", 1, 1);
+    pass(&mut cluster, near);
+    assert_eq!(report(&cluster).jobs[0].running.map, 1);
+    assert!(matches!(wait(&cluster)[..], [PendingReason::Locality { .. }]), "the data of the other is on h1");
+    cluster.trackers[far].slots = PerKind::new(0, 1);
+    pass(&mut cluster, far);
+    assert_eq!(wait(&cluster), [], "no slot is free");
+}
+
 #[test]
 fn fifo_explains_how_many_jobs_stand_before() {
     let jobs = [spec("alice", "default", 9, 0), spec("bob", "default", 2, 0)];

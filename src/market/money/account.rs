@@ -108,8 +108,8 @@ impl Account {
     /// Its bid in the next allocation, with the balance after the charge.
     pub(super) fn to_bid(&self, balance: Credits, queue_use: &QueueUse) -> Bid {
         let remainder = self.interval.as_ref().map(|interval| interval.remainder).unwrap_or_default();
-        let &QueueUse { running, containers, .. } = queue_use;
-        Bid { balance, rate: self.bid, running, containers, remainder }
+        let &QueueUse { running, containers, want, .. } = queue_use;
+        Bid { balance, rate: self.bid, running, containers, want, remainder }
     }
 
     pub(super) fn set(&mut self, balance: Credits, bid: Credits) {

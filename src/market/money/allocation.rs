@@ -37,6 +37,8 @@ pub struct Bid {
     pub running: PerKind<u32>,
     /// Its containers.
     pub containers: ContainerUse,
+    /// The slots that it holds or could use: it is sold no more.
+    pub want: PerPool<u32>,
     /// What rounding left from the previous interval.
     pub remainder: PerPool<RoundingRemainder>,
 }
@@ -62,14 +64,6 @@ impl Bid {
     /// Whether its queue takes part.
     pub(super) fn is_funded(&self) -> bool {
         is_funded(self.balance, self.rate)
-    }
-
-    /// Whether it claims slots of a pool. Those beyond maps and reduces are for queues that hold or want containers.
-    fn claims(&self, pool: Pool) -> bool {
-        match pool {
-            Pool::Map | Pool::Reduce => true,
-            Pool::Container => self.containers.has_any(),
-        }
     }
 }
 
@@ -97,16 +91,19 @@ pub struct Part {
 /// the others. Rounded by largest remainder, ties to the first; at most [`MAX_QUEUES`] parts, of at most
 /// [`Credits::MAX`].
 pub fn divide_slots(slots: u32, parts: &[Part]) -> Vec<u32> {
+    divide(slots, parts, |_| RoundingRemainder::default()).into_iter().map(|(slots, _)| slots).collect()
+}
+
+/// The same with what rounding left to each part before; and what it leaves now. A part that has all it can use is owed
+/// nothing more.
+fn divide(slots: u32, parts: &[Part], remainder: impl Fn(usize) -> RoundingRemainder) -> Vec<(u32, RoundingRemainder)> {
     let filled = fill(slots, parts);
-    let claims: Vec<Claim> = filled
-        .open
-        .iter()
-        .map(|&index| Claim::new(parts[index].rate, filled.price, filled.left, RoundingRemainder::default()))
-        .collect();
-    let mut divided: Vec<u32> =
-        parts.iter().map(|part| if part.rate > Credits::ZERO { part.most } else { 0 }).collect();
-    for (&index, (slots, _)) in filled.open.iter().zip(round_claims(&claims, filled.price, filled.left)) {
-        divided[index] = slots;
+    let most_of = |part: &Part| if part.rate > Credits::ZERO { part.most } else { 0 };
+    let owes = |index| remainder(index).min(RoundingRemainder::default());
+    let mut divided: Vec<_> = parts.iter().enumerate().map(|(index, part)| (most_of(part), owes(index))).collect();
+    let claims = filled.claims(parts, remainder);
+    for (&index, rounded) in filled.open.iter().zip(round_claims(&claims, filled.price, filled.left)) {
+        divided[index] = rounded;
     }
     divided
 }
@@ -119,6 +116,16 @@ struct Filled {
     price: Credits,
     /// The slots for them.
     left: u32,
+}
+
+// === impl Filled ===
+
+impl Filled {
+    /// What the open parts claim of what is left.
+    fn claims(&self, parts: &[Part], remainder: impl Fn(usize) -> RoundingRemainder) -> Vec<Claim> {
+        let claim = |&index: &usize| Claim::new(&parts[index], self.price, self.left, remainder(index));
+        self.open.iter().map(claim).collect()
+    }
 }
 
 /// Sweeps over all parts before the rest are sorted: few parts reach what they can use after the first ones.
@@ -162,6 +169,9 @@ fn fill(slots: u32, parts: &[Part]) -> Filled {
 
 /// Whether a part can use no more than its proportion of so many slots.
 fn is_filled(part: &Part, slots: u32, price: i128) -> bool {
+    if part.most > slots {
+        return false;
+    }
     // A product that is out of range is more than any proportion.
     let most = price.checked_mul(part.most.into());
     most.is_some_and(|most| part.rate.units() * i128::from(slots) >= most)
@@ -173,11 +183,11 @@ pub fn is_funded(balance: Credits, rate: Credits) -> bool {
 }
 
 /// Sets the price, the sum of the funded bids, and gives each bid its grant, in the same order. `bids` are those of
-/// the active queues (something running, held or pending), in order of their names, which decides ties; `slots` are the
+/// the active queues (something held, or wanted), in order of their names, which decides ties; `slots` are the
 /// cluster's, for containers those that no map or reduce slot stands for (resource requests, section 10: X).
 ///
-/// The slots of each kind are divided among all funded bids, those for containers among the funded ones that hold or
-/// want any: containers change nothing in the quotas of maps and reduces.
+/// The slots of each pool are divided among the funded bids by their rates, none beyond what it wants. Containers that the
+/// slots for containers are too few for may use map and reduce slots, so these count as wanted too.
 pub fn allocate(bids: &[Bid], slots: PerPool<u32>) -> (Credits, Vec<Grant>) {
     let funded: Vec<usize> = (0..bids.len()).filter(|&index| bids[index].is_funded()).collect();
     let sum_of_rates = |places: &[usize]| places.iter().map(|&index| bids[index].rate.units()).sum();
@@ -186,16 +196,22 @@ pub fn allocate(bids: &[Bid], slots: PerPool<u32>) -> (Credits, Vec<Grant>) {
     for &index in &funded {
         grants[index].share = Share::new(bids[index].rate, price);
     }
-    for pool in Pool::ALL {
-        let claiming: Vec<usize> = funded.iter().copied().filter(|&index| bids[index].claims(pool)).collect();
-        let price = Credits::from_units(sum_of_rates(&claiming));
-        let claims: Vec<Claim> = claiming
+    // Of each, the slots for containers that are still to be found.
+    let mut containers = vec![0_u32; funded.len()];
+    for pool in [Pool::Container, Pool::Map, Pool::Reduce] {
+        let parts: Vec<Part> = funded
             .iter()
-            .map(|&index| Claim::new(bids[index].rate, price, slots[pool], bids[index].remainder[pool]))
+            .zip(&containers)
+            .map(|(&index, more)| Part { rate: bids[index].rate, most: bids[index].want[pool].saturating_add(*more) })
             .collect();
-        for (&index, (quota, remainder)) in claiming.iter().zip(round_claims(&claims, price, slots[pool])) {
-            grants[index].quota[pool] = quota;
-            grants[index].remainder[pool] = remainder;
+        let remainder = |place: usize| bids[funded[place]].remainder[pool];
+        for (place, (quota, remainder)) in divide(slots[pool], &parts, remainder).into_iter().enumerate() {
+            let (grant, want) = (&mut grants[funded[place]], bids[funded[place]].want[pool]);
+            (grant.quota[pool], grant.remainder[pool]) = (quota, remainder);
+            containers[place] = match pool {
+                Pool::Container => want.saturating_sub(quota),
+                Pool::Map | Pool::Reduce => containers[place].saturating_sub(quota.saturating_sub(want)),
+            };
         }
     }
     for &index in &funded {
@@ -208,23 +224,34 @@ pub fn allocate(bids: &[Bid], slots: PerPool<u32>) -> (Credits, Vec<Grant>) {
 /// The slots of one kind that the bid at a place would be granted if it could pay all of them. A bid of nothing is granted
 /// nothing, whatever rounding left to it.
 pub(super) fn uncut_quota(bids: &[Bid], place: usize, kind: Kind, slots: u32) -> u32 {
-    let taking_part = || bids.iter().enumerate().filter(|(index, bid)| *index == place || bid.is_funded());
-    let price = Credits::from_units(taking_part().map(|(_, bid)| bid.rate.units()).sum());
     if bids[place].rate <= Credits::ZERO {
         return 0;
     }
-    let claims: Vec<Claim> =
-        taking_part().map(|(_, bid)| Claim::new(bid.rate, price, slots, bid.remainder[kind])).collect();
-    let before = taking_part().take_while(|(index, _)| *index < place).count();
-    match rounded_claim(&claims, before, slots) {
+    let taking_part: Vec<usize> = (0..bids.len()).filter(|&index| index == place || bids[index].is_funded()).collect();
+    let part = |&index: &usize| {
+        let Bid { rate, want, .. } = bids[index];
+        // What is bought for an order, its job is to use; of the others' containers all may need such slots.
+        let most = if index == place { u32::MAX } else { want[kind].saturating_add(want.container) };
+        Part { rate, most }
+    };
+    let parts: Vec<Part> = taking_part.iter().map(part).collect();
+    let filled = fill(slots, &parts);
+    let own = taking_part.partition_point(|&index| index < place);
+    let claims = filled.claims(&parts, |index| bids[taking_part[index]].remainder[kind]);
+    // It can use all slots, so it is filled only where it takes part alone.
+    let Ok(own) = filled.open.binary_search(&own) else { return slots };
+    match rounded_claim(&claims, own, filled.left) {
         Some(quota) => quota,
-        None => round_claims(&claims, price, slots).nth(before).map_or(0, |(quota, _)| quota),
+        None => round_claims(&claims, filled.price, filled.left).nth(own).map_or(0, |(quota, _)| quota),
     }
 }
 
 /// What [`round_claims`] gives to one claim, without sorting all; none where more is missing or in excess than one slot
-/// for each.
+/// for each, and where one of them could not use a slot more.
 fn rounded_claim(claims: &[Claim], place: usize, slots: u32) -> Option<u32> {
+    if claims.iter().any(|claim| claim.whole >= claim.most) {
+        return None;
+    }
     let missing = i128::from(slots) - claims.iter().map(|claim| claim.whole.max(0)).sum::<i128>();
     let missing = usize::try_from(missing).ok().filter(|missing| *missing <= claims.len())?;
     let key = |index: usize| (Reverse((claims[index].whole.min(0), claims[index].part)), index);
@@ -237,18 +264,21 @@ fn rounded_claim(claims: &[Claim], place: usize, slots: u32) -> Option<u32> {
 struct Claim {
     whole: i128,
     part: i128,
+    /// The slots that it can use.
+    most: i128,
 }
 
 // === impl Claim ===
 
 impl Claim {
     /// share x slots + remainder.
-    fn new(rate: Credits, price: Credits, slots: u32, remainder: RoundingRemainder) -> Claim {
+    fn new(of: &Part, price: Credits, slots: u32, remainder: RoundingRemainder) -> Claim {
         let price = price.units();
-        let product = rate.units() * i128::from(slots);
+        let product = of.rate.units() * i128::from(slots);
         let part = (product % price) * NANO + i128::from(remainder.0) * price;
         let denominator = price * NANO;
-        Claim { whole: product / price + part.div_euclid(denominator), part: part.rem_euclid(denominator) }
+        let whole = product / price + part.div_euclid(denominator);
+        Claim { whole, part: part.rem_euclid(denominator), most: of.most.into() }
     }
 
     /// The rest of the claim after `quota` slots.
@@ -260,23 +290,30 @@ impl Claim {
 }
 
 /// Rounds claims to whole slots that sum to exactly `slots`: all down, then one more each by largest part, ties to the
-/// first. Old remainders can make the sum of the whole parts too large; then one less each by smallest part.
+/// first, none beyond what it can use. Old remainders can make the sum of the whole parts too large; then one less each by
+/// smallest part.
 fn round_claims(claims: &[Claim], price: Credits, slots: u32) -> impl Iterator<Item = (u32, RoundingRemainder)> {
-    let mut quotas: Vec<i128> = claims.iter().map(|claim| claim.whole.max(0)).collect();
+    let mut quotas: Vec<i128> = claims.iter().map(|claim| claim.whole.max(0).min(claim.most)).collect();
     let mut order: Vec<usize> = (0..claims.len()).collect();
     // A claim below zero (more was given before than is due) comes after all others.
     order.sort_by_key(|&index| (Reverse((claims[index].whole.min(0), claims[index].part)), index));
     let mut missing = i128::from(slots) - quotas.iter().sum::<i128>();
-    while missing != 0 && !claims.is_empty() {
-        for &index in order.iter().take(usize::try_from(missing).unwrap_or(0)) {
-            quotas[index] += 1;
-            missing -= 1;
+    loop {
+        let before = missing;
+        for &index in &order {
+            if missing > 0 && quotas[index] < claims[index].most {
+                quotas[index] += 1;
+                missing -= 1;
+            }
         }
         for &index in order.iter().rev() {
             if missing < 0 && quotas[index] > 0 {
                 quotas[index] -= 1;
                 missing += 1;
             }
+        }
+        if missing == before {
+            break;
         }
     }
     claims.iter().zip(quotas).map(move |(claim, quota)| {

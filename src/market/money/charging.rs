@@ -29,7 +29,7 @@ impl Market {
     /// opens the next interval from the present bids and balances. `slots` are the cluster's, for containers those that no
     /// map or reduce slot stands for; `interval_ms` is how long the next interval is.
     ///
-    /// A queue is active if anything of it runs, is held or waits. A late tick counts once.
+    /// A queue is active if anything of it runs or is held, or waits and could run. A late tick counts once.
     pub fn tick(&mut self, usage: &[QueueUse], slots: PerPool<u32>, interval_ms: u64, now: Now) -> Tick {
         self.tick_with_orders(usage, slots, interval_ms, now, |_, _| {})
     }
@@ -57,6 +57,10 @@ impl Market {
             ledger.count_charge(charge.amount(), &mut violations);
             self.lay_charge(queue, account, &charge, now.mono_ms, &mut laid);
             let is_active = queue_use.is_active();
+            if !is_active && charge == Charge::default() {
+                // Nothing that it waits for could run.
+                continue;
+            }
             if is_active {
                 bids.push(queue, charge, account.to_bid(balance, queue_use));
             }

@@ -106,7 +106,9 @@ mod tests {
     }
 
     fn usage() -> QueueUse {
-        QueueUse { queue: queue(), running: PerKind::new(4, 0), pending: 1, containers: ContainerUse::default() }
+        let containers = ContainerUse::default();
+        let want = QueueUse::wants_all(&containers);
+        QueueUse { queue: queue(), running: PerKind::new(4, 0), pending: 1, containers, want }
     }
 
     fn texts(violations: &mut Violations) -> Vec<String> {

@@ -157,7 +157,8 @@ impl<'a> OpenBids<'a> {
             let product = rate.units() * i128::from(self.slots[kind]);
             let part = (product % price) * NANO + bid.remainder[kind].nanos() * price;
             let whole = product / price + part.div_euclid(price * NANO);
-            u32::try_from(whole.max(0)).unwrap_or(u32::MAX).min(self.slots[kind])
+            let most = self.slots[kind].min(bid.want[kind].saturating_add(bid.want.container));
+            u32::try_from(whole.max(0)).unwrap_or(u32::MAX).min(most)
         };
         let quota = PerPool::new(whole(Kind::Map), whole(Kind::Reduce), 0);
         cut_to_affordable(quota, bid.running, bid.balance.units() / rate.units()).slots()

@@ -36,6 +36,7 @@ impl Market {
                 quota: interval.quota,
                 running: held,
                 pending: queue_use.map_or(0, |queue_use| queue_use.waiting()),
+                cannot_run: None,
                 allowance: None,
                 orders: Vec::new(),
                 lasts_s: lasts_s(budget, cost(rate, within(held, interval.quota)), interval_ms),

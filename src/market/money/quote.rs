@@ -53,7 +53,7 @@ pub struct Quote {
 // === impl Market: quotes ===
 
 impl Market {
-    /// The bids that `queue` competes with; an idle queue is treated as if a task and a container of it waited. `usage`
+    /// The bids that `queue` competes with; an idle queue is treated as if it could use all slots. `usage`
     /// and `slots` are the present ones, as for a tick. None if the queue does not exist.
     pub fn bidding(
         &self,
@@ -68,7 +68,8 @@ impl Market {
             active.entry(&queue_use.queue).or_insert(queue_use);
         }
         let containers = ContainerUse { wanted: 1, ..ContainerUse::default() };
-        let waiting = QueueUse { queue: queue.clone(), running: PerKind::default(), pending: 1, containers };
+        let want = QueueUse::wants_all(&containers);
+        let waiting = QueueUse { queue: queue.clone(), running: PerKind::default(), pending: 1, containers, want };
         active.entry(queue).or_insert(&waiting);
         let (mut bids, mut place) = (Vec::with_capacity(active.len()), 0);
         for (name, queue_use) in active {

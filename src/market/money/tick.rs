@@ -20,6 +20,9 @@ pub struct QueueUse {
     pub pending: u64,
     /// Its containers.
     pub containers: ContainerUse,
+    /// The slots of each pool that it holds, setups and cleanups that count as maps included, or could use on the nodes
+    /// that are there, were they empty.
+    pub want: PerPool<u32>,
 }
 
 // === impl QueueUse ===
@@ -28,12 +31,17 @@ impl QueueUse {
     /// Nothing.
     pub(super) fn idle(queue: &QueueName) -> Self {
         let (running, containers) = (PerKind::default(), ContainerUse::default());
-        QueueUse { queue: queue.clone(), running, pending: 0, containers }
+        QueueUse { queue: queue.clone(), running, pending: 0, containers, want: PerPool::default() }
     }
 
-    /// Whether anything of the queue runs, is held or waits.
+    /// The want of a queue that could use any number of map and reduce slots; `containers`: those for containers too.
+    pub fn wants_all(containers: &ContainerUse) -> PerPool<u32> {
+        PerPool::new(u32::MAX, u32::MAX, if containers.has_any() { u32::MAX } else { 0 })
+    }
+
+    /// Whether anything of the queue runs or is held, or waits and could run.
     pub fn is_active(&self) -> bool {
-        self.running != PerKind::default() || self.pending > 0 || self.containers.has_any()
+        self.running != PerKind::default() || self.containers.held > 0 || self.want != PerPool::default()
     }
 
     /// Slots that it holds.
@@ -75,7 +83,7 @@ pub struct QueueTick {
     pub charge: Charge,
     /// The balance after the charge.
     pub balance: Credits,
-    /// The interval that opens; none for a queue of which nothing runs, is held or waits.
+    /// The interval that opens; none for a queue of which nothing runs or is held, and nothing that waits could run.
     pub interval: Option<Interval>,
 }
 

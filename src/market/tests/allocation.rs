@@ -1,15 +1,18 @@
-//! Divisions of slots: exact, bounded by balances, and equal to a naive one.
+//! Divisions of slots: exact, bounded by balances and wants, and equal to a naive one.
 
 use proptest::prelude::*;
 
 use super::*;
+
+/// All map and reduce slots.
+const ALL_TASKS: PerPool<u32> = PerPool::new(u32::MAX, u32::MAX, 0);
 
 fn credits(text: &str) -> Credits {
     Credits::parse_exact(text).unwrap()
 }
 
 fn bid(balance: &str, rate: &str) -> Bid {
-    Bid { balance: credits(balance), rate: credits(rate), ..Bid::default() }
+    Bid { balance: credits(balance), rate: credits(rate), want: ALL_TASKS, ..Bid::default() }
 }
 
 fn quotas(grants: &[Grant], pool: impl Into<Pool>) -> Vec<u32> {
@@ -107,11 +110,10 @@ fn an_empty_market_has_no_price() {
 
 #[test]
 fn the_largest_market_stays_in_range() {
-    let rich = Bid { balance: Credits::MAX, rate: Credits::MAX, ..Bid::default() };
+    let rich = wanting(Bid { balance: Credits::MAX, rate: Credits::MAX, want: ALL_TASKS, ..Bid::default() });
     let (more, less) = (RoundingRemainder(999_999_999), RoundingRemainder(-999_999_999));
     let owed = PerPool::new(more, less, less);
-    let containers = ContainerUse { wanted: 1, ..ContainerUse::default() };
-    let bids = vec![Bid { remainder: owed, containers, ..rich }; MAX_QUEUES];
+    let bids = vec![Bid { remainder: owed, ..rich }; MAX_QUEUES];
     let (price, grants) = allocate(&bids, PerPool::new(u32::MAX, u32::MAX, u32::MAX));
     assert_eq!(price.units(), Credits::MAX.units() * MAX_QUEUES as i128);
     assert!(grants.iter().all(|grant| total(grant.quota) == 1), "one slot each is all they can pay");
@@ -160,21 +162,22 @@ fn what_one_cannot_use_goes_to_the_others_by_their_rates() {
 fn any_bid() -> impl Strategy<Value = Bid> {
     let remainder = ((1 - NANO as i64)..NANO as i64).prop_map(RoundingRemainder);
     let remainder = (remainder.clone(), remainder.clone(), remainder);
-    let containers = (prop_oneof![Just(0), 0..30u32], 0..2u64);
+    let want = || prop_oneof![Just(0), 0..30u32, Just(u32::MAX)];
     let rate = prop_oneof![0..5i128, 0..=Credits::MAX.units()];
-    (0..2_000i128, rate, 0..9u32, 0..9u32, containers, remainder).prop_map(
-        |(intervals, rate, map, reduce, (held, wanted), (of_maps, of_reduces, of_containers))| Bid {
+    (0..2_000i128, rate, 0..9u32, 0..9u32, (want(), want(), want()), remainder).prop_map(
+        |(intervals, rate, map, reduce, want, (of_maps, of_reduces, of_containers))| Bid {
             balance: Credits::from_units((rate * intervals / 10).min(Credits::MAX.units())),
             rate: Credits::from_units(rate),
             running: PerKind::new(map, reduce),
-            containers: ContainerUse { held, wanted },
+            containers: ContainerUse::default(),
+            want: PerPool::new(want.0, want.1, want.2),
             remainder: PerPool::new(of_maps, of_reduces, of_containers),
         },
     )
 }
 
 fn wanting(bid: Bid) -> Bid {
-    Bid { containers: ContainerUse { wanted: 1, ..ContainerUse::default() }, ..bid }
+    Bid { want: PerPool { container: u32::MAX, ..bid.want }, ..bid }
 }
 
 /// The slots that no map or reduce slot stands for are for those that hold or want containers, and can pay.
@@ -209,6 +212,39 @@ fn slots_for_containers_are_rounded_with_a_carry_of_their_own() {
     assert_eq!(history, [[1, 0], [0, 1], [1, 0], [0, 1]]);
 }
 
+/// A queue is sold what it could use, and the others by their rates what it could not; the price is that of all bids.
+#[test]
+fn no_queue_is_sold_more_than_it_wants() {
+    let wants =
+        |rate: &str, map, reduce, container| Bid { want: PerPool::new(map, reduce, container), ..bid("1000", rate) };
+    let slots = PerPool::new(12, 6, 0);
+    let (price, grants) = allocate(&[wants("1", 99, 99, 0), wants("900", 1, 0, 0), wants("2", 99, 99, 0)], slots);
+    assert_eq!((price, grants[1].share.to_string()), (credits("903"), "0.996677740".to_owned()));
+    assert_eq!((quotas(&grants, Kind::Map), quotas(&grants, Kind::Reduce)), (vec![4, 1, 7], vec![2, 0, 4]));
+    // Containers take the slots that are for them first, then those of maps, then those of reduces.
+    let grants = |containers, beyond| {
+        allocate(&[wants("3", 0, 0, containers), wants("1", 99, 99, 0)], PerPool { container: beyond, ..slots }).1
+    };
+    let sold = |containers, beyond| grants(containers, beyond).iter().map(|grant| grant.quota).collect::<Vec<_>>();
+    assert_eq!(sold(3, 2), [PerPool::new(1, 0, 2), PerPool::new(11, 6, 0)]);
+    assert_eq!(sold(3, 8), [PerPool::new(0, 0, 3), PerPool::new(12, 6, 0)]);
+    assert_eq!(sold(11, 0), [PerPool::new(9, 2, 0), PerPool::new(3, 4, 0)]);
+}
+
+/// What rounding owes to a queue ends where it has all that it wants; what it was given in excess does not.
+#[test]
+fn a_queue_that_has_all_it_wants_is_owed_nothing() {
+    let [owed, excess] = [400_000_000, -400_000_000].map(RoundingRemainder);
+    let of = |remainder| Bid {
+        want: PerPool::new(1, 0, 0),
+        remainder: PerPool::new(remainder, remainder, remainder),
+        ..bid("1000", "1")
+    };
+    let (_, grants) = allocate(&[of(owed), of(excess), bid("1000", "1")], PerPool::new(9, 0, 0));
+    assert_eq!(quotas(&grants, Kind::Map), [1, 1, 7]);
+    assert_eq!([grants[0].remainder.map, grants[1].remainder.map].map(|left| left.0), [0, -400_000_000]);
+}
+
 #[test]
 fn containers_may_use_what_maps_and_reduces_leave() {
     let quota = PerPool::new(4, 2, 3);
@@ -239,7 +275,9 @@ proptest! {
             for pool in Pool::ALL {
                 prop_assert!(i128::from(grant.remainder[pool].0).abs() < NANO);
             }
-            prop_assert!(grant.quota.container == 0 || bid.containers.has_any());
+            let want = Pool::ALL.map(|pool| u64::from(bid.want[pool])).iter().sum();
+            prop_assert!(total(grant.quota) <= want, "no more than it wants");
+            prop_assert!(grant.quota.container <= bid.want.container);
             // All that is sold can be paid, however much of it containers use.
             for running in [bid.running, PerKind::default(), PerKind::new(u32::MAX, 0)] {
                 let used = within(PerPool::new(running.map, running.reduce, u32::MAX), grant.quota);
@@ -248,17 +286,20 @@ proptest! {
         }
     }
 
-    /// The slots beyond, and containers of any queue, change nothing in what maps and reduces get.
+    /// Where all could use all slots, the slots beyond, and containers of any queue, change nothing in what maps and
+    /// reduces get.
     #[test]
     fn containers_change_nothing_in_quotas_of_maps_and_reduces(
         bids in prop::collection::vec(any_bid(), 0..20), map in 0..500u32, reduce in 0..50u32, beyond in 0..80u32,
     ) {
+        let bids: Vec<Bid> =
+            bids.iter().map(|bid| Bid { want: PerPool { container: bid.want.container, ..ALL_TASKS }, ..*bid }).collect();
         let without: Vec<Bid> = bids
             .iter()
             .map(|bid| {
                 let PerPool { map, reduce, .. } = bid.remainder;
                 let remainder = PerPool::new(map, reduce, RoundingRemainder::default());
-                Bid { containers: ContainerUse::default(), remainder, ..*bid }
+                Bid { want: ALL_TASKS, remainder, ..*bid }
             })
             .collect();
         let (price, grants) = allocate(&bids, PerPool::new(map, reduce, beyond));
@@ -314,8 +355,15 @@ proptest! {
         let funded: Vec<Bid> = bids.into_iter().filter(Bid::is_funded).collect();
         prop_assume!(!funded.is_empty());
         let place = place % funded.len();
-        let rich = |bid: &Bid| Bid { balance: Credits::from_units(i128::from(u32::MAX) * bid.rate.units()), ..*bid };
-        let (_, grants) = allocate(&funded.iter().map(rich).collect::<Vec<_>>(), PerPool::new(slots, 0, 0));
+        let rich = |bid: &Bid| Bid {
+            balance: Credits::from_units(i128::from(u32::MAX) * bid.rate.units()),
+            want: PerPool { container: 0, ..bid.want },
+            ..*bid
+        };
+        let mut funded: Vec<Bid> = funded.iter().map(rich).collect();
+        let own = place % funded.len();
+        funded[own].want.map = u32::MAX;
+        let (_, grants) = allocate(&funded, PerPool::new(slots, 0, 0));
         prop_assert_eq!(uncut_quota(&funded, place, Kind::Map, slots), grants[place].quota.map);
     }
 
@@ -323,9 +371,10 @@ proptest! {
     fn without_carries_quotas_are_within_one_of_the_share(
         rates in prop::collection::vec(1..1_000_000i128, 1..20), slots in 0..1000u32,
     ) {
+        let rich = Bid { balance: Credits::MAX, want: ALL_TASKS, ..Bid::default() };
         let bids: Vec<Bid> = rates
             .iter()
-            .map(|&rate| Bid { balance: Credits::MAX, rate: Credits::from_units(rate), ..Bid::default() })
+            .map(|&rate| Bid { rate: Credits::from_units(rate), ..rich })
             .collect();
         let (price, grants) = allocate(&bids, PerPool::new(slots, 0, 0));
         prop_assert_eq!(quotas(&grants, Kind::Map).iter().sum::<u32>(), slots);

@@ -15,16 +15,21 @@ fn quota(tick: &Tick, queue: &str) -> PerPool<u32> {
 }
 
 /// Resource requests, section 10: five containers of two slots at a rate of 0.5 are 5.0; with three of three slots more,
-/// 19 slots within a quota of 16 are 8.0.
+/// 19 slots within a quota of 16 are 8.0. A quota is what is wanted, as far as there are slots.
 #[test]
 fn the_worked_example_of_containers() {
     let mut stage = Stage::new("alice 100 0.5\n");
-    let opened = stage.tick_of(SLOTS, &[in_use("alice", (0, 0, 0), (0, 5))]);
-    assert_eq!(quota(&opened, "alice"), SLOTS);
-    assert_eq!(SLOTS.left_for_containers(PerKind::default()), 16);
-    let charged = stage.tick_of(SLOTS, &[containers("alice", 10)]);
+    let using = |held, wanted, slots| {
+        let want = PerPool::new(0, 0, slots);
+        [QueueUse { want, ..in_use("alice", (0, 0, 0), (held, wanted)) }]
+    };
+    let opened = stage.tick_of(SLOTS, &using(0, 5, 10));
+    assert_eq!(quota(&opened, "alice"), PerPool::new(4, 0, 6), "ten, those for containers first");
+    let charged = stage.tick_of(SLOTS, &using(10, 3, 19));
     assert_eq!((charged.charges().next().unwrap().amount, stage.balance("alice")), (credits("5"), credits("95")));
-    let charged = stage.tick_of(SLOTS, &[containers("alice", 19)]);
+    assert_eq!(quota(&charged, "alice"), SLOTS, "all that there are");
+    assert_eq!(SLOTS.left_for_containers(PerKind::default()), 16);
+    let charged = stage.tick_of(SLOTS, &using(19, 0, 19));
     let charge = charged.charges().next().unwrap();
     assert_eq!((charge.amount, stage.balance("alice")), (credits("8"), credits("87")));
     let slot_ms = PerPool::new(0, 0, 16_000);

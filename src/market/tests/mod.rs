@@ -29,14 +29,17 @@ fn name(text: &str) -> QueueName {
     QueueName::new(text).unwrap()
 }
 
-/// The use of a queue: running maps and reduces with waiting tasks; slots of containers held, and how many are wanted.
-fn in_use(queue: &str, (map, reduce, pending): (u32, u32, u64), (held, wanted): (u32, u64)) -> QueueUse {
-    QueueUse {
-        queue: name(queue),
-        running: PerKind::new(map, reduce),
-        pending,
-        containers: ContainerUse { held, wanted },
-    }
+/// The use of a queue: running maps and reduces with waiting tasks; slots of containers held, and how many are wanted. A
+/// queue with any of these could use all slots.
+pub(in crate::market) fn in_use(
+    queue: &str,
+    (map, reduce, pending): (u32, u32, u64),
+    (held, wanted): (u32, u64),
+) -> QueueUse {
+    let containers = ContainerUse { held, wanted };
+    let is_idle = (map, reduce, pending) == (0, 0, 0) && !containers.has_any();
+    let want = if is_idle { PerPool::default() } else { QueueUse::wants_all(&containers) };
+    QueueUse { queue: name(queue), running: PerKind::new(map, reduce), pending, containers, want }
 }
 
 /// Time between ticks, ms.

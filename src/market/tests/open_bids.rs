@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::super::allocation::{Bid, RoundingRemainder, uncut_quota};
 use super::super::container_use::ContainerUse;
 use super::OpenBids;
-use crate::market::Charge;
+use crate::market::{Charge, QueueUse};
 use crate::model::{Credits, JobId, Kind, PerKind, PerPool, QueueName};
 
 fn open<'a>(queues: &'a [QueueName], bids: &[Bid], slots: PerPool<u32>) -> OpenBids<'a> {
@@ -19,7 +19,8 @@ fn names(number: usize) -> Vec<QueueName> {
 }
 
 fn bid(rate: &str) -> Bid {
-    Bid { balance: Credits::MAX, rate: rate.parse().unwrap(), ..Bid::default() }
+    let want = QueueUse::wants_all(&ContainerUse::default());
+    Bid { balance: Credits::MAX, rate: rate.parse().unwrap(), want, ..Bid::default() }
 }
 
 #[test]
@@ -74,6 +75,7 @@ fn any_bid() -> impl Strategy<Value = Bid> {
             rate: Credits::from_units(rate),
             running: PerKind::default(),
             containers: ContainerUse { held: 3, wanted: 0 },
+            want: PerPool::new(u32::MAX, u32::MAX, 0),
             remainder: PerPool::new(
                 RoundingRemainder::of(map),
                 RoundingRemainder::of(reduce),

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use crate::market::tests::hold_since_tick;
+use crate::market::tests::{hold_since_tick, in_use};
 use crate::market::{
     ContainerUse, KeyId, Market, MarketConfig, MarketFact, Operation, OperationKind, ParsedQuery, QueueUse, Quote,
     Role, ServletRequest, VerifiedUser, budget_file,
@@ -32,12 +32,7 @@ fn market(budgets: &str) -> Market {
 }
 
 fn uses(usage: &[(&str, u32, u32, u64)]) -> Vec<QueueUse> {
-    let one = |&(queue, map, reduce, pending): &(&str, u32, u32, u64)| QueueUse {
-        queue: name(queue),
-        running: PerKind::new(map, reduce),
-        pending,
-        containers: ContainerUse::default(),
-    };
+    let one = |&(queue, map, reduce, pending): &(&str, u32, u32, u64)| in_use(queue, (map, reduce, pending), (0, 0));
     usage.iter().map(one).collect()
 }
 
@@ -128,11 +123,10 @@ fn permitted_is_only_what_exists() {
 fn any_use() -> impl Strategy<Value = Vec<QueueUse>> {
     let one = (0..12u32, 0..5u32, 0..3u64, prop_oneof![2 => Just(0), 3 => 0..20u32], 0..2u64);
     prop::collection::vec(one, NAMES.len()).prop_map(|all| {
-        let uses = NAMES.iter().zip(all).map(|(queue, (map, reduce, pending, held, wanted))| QueueUse {
-            queue: name(queue),
-            running: PerKind::new(map, reduce),
-            pending,
-            containers: ContainerUse { held, wanted },
+        let uses = NAMES.iter().zip(all).map(|(queue, (map, reduce, pending, held, wanted))| {
+            let all = in_use(queue, (map, reduce, pending), (held, wanted));
+            let want = PerPool::new(map + 2 * pending as u32, reduce + pending as u32, held + 3 * wanted as u32);
+            if (map + reduce) % 2 == 0 { all } else { QueueUse { want, ..all } }
         });
         uses.collect()
     })
@@ -162,9 +156,11 @@ proptest! {
         hold_since_tick(&mut market, &usage, NOW);
         let quoted = market.bidding(&name(queue), &usage, slots, INTERVAL_MS).unwrap().quote(rate);
         set_rate(&mut market, queue, rate, NOW.wall_ms + 1);
-        // An idle queue is quoted as if a task and a container of it waited.
+        // An idle queue is quoted as if it could use all slots.
         if !usage[of].is_active() {
-            (usage[of].pending, usage[of].containers.wanted) = (1, 1);
+            let containers = ContainerUse { held: 0, wanted: 1 };
+            (usage[of].pending, usage[of].containers) = (1, containers);
+            usage[of].want = QueueUse::wants_all(&containers);
         }
         let outcome = market.tick(&usage, slots, INTERVAL_MS, LATER);
         let (_, granted) = outcome.intervals().find(|(name, _)| name.as_str() == queue).unwrap();

@@ -50,6 +50,26 @@ fn a_waiting_queue_has_a_share_and_pays_nothing() {
     assert_eq!(stage.balance("a"), credits("10"));
 }
 
+/// What waits and could run nowhere buys nothing and does not count in the price; what it is not sold goes to the others.
+#[test]
+fn a_queue_that_could_place_nothing_is_not_active() {
+    let mut stage = Stage::new("a 100 1\nb 1000 90\nc 100 1\n");
+    let wanting = |queue: &str, want: PerPool<u32>| QueueUse { want, ..in_use(queue, (0, 0, 400), (0, 1)) };
+    let tick = |stage: &mut Stage, of_b: PerPool<u32>| {
+        let all = PerPool::new(99, 99, 0);
+        stage.tick_of(PerPool::new(6, 2, 0), &[wanting("a", all), wanting("b", of_b), wanting("c", all)])
+    };
+    let opened = tick(&mut stage, PerPool::default());
+    let queues: Vec<&str> = opened.intervals().map(|(queue, _)| queue.as_str()).collect();
+    assert_eq!((opened.price, queues, quotas(&opened)), (credits("2"), vec!["a", "c"], vec![(3, 1), (3, 1)]));
+    let opened = tick(&mut stage, PerPool::new(1, 0, 1));
+    assert_eq!((opened.price, quotas(&opened)), (credits("92"), vec![(2, 1), (2, 0), (2, 1)]));
+    let opened = tick(&mut stage, PerPool::default());
+    assert_eq!(opened.intervals().count(), 2, "its interval is not continued");
+    assert_eq!(stage.market.account("b").unwrap().interval(), None);
+    assert_eq!(stage.balance("b"), credits("1000"));
+}
+
 #[test]
 fn a_charge_names_interval_rate_and_slots() {
     let mut stage = Stage::new("a 10 0.5\n");

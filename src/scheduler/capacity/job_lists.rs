@@ -26,6 +26,8 @@ pub struct ListedJob {
     pub rank: JobRank,
     /// How far it has come.
     pub stage: JobStage,
+    /// Whether no node could run it: it takes no place among those that have begun.
+    pub is_stuck: bool,
 }
 
 /// All jobs of one queue, with the counts that its limits need.
@@ -44,6 +46,8 @@ pub struct JobLists {
     sizes: BTreeSet<(u64, JobRank)>,
     /// Maps and reduces of initialising and running jobs.
     active_tasks: u64,
+    /// Initialising and running jobs that are stuck.
+    stuck: u64,
 }
 
 // === impl JobLists: accepting ===
@@ -61,6 +65,7 @@ impl JobLists {
             candidates: BTreeSet::new(),
             sizes: BTreeSet::new(),
             active_tasks: 0,
+            stuck: 0,
         }
     }
 
@@ -141,6 +146,11 @@ impl JobLists {
         self.change_job(id, |job| job.rank = rank);
     }
 
+    /// Says whether no node could run a job.
+    pub fn set_stuck(&mut self, id: AppId, is_stuck: bool) {
+        self.change_job(id, |job| job.is_stuck = is_stuck);
+    }
+
     /// Sets the number of a job's maps and reduces.
     pub fn set_tasks(&mut self, id: AppId, tasks: u64) {
         self.change_job(id, |job| job.tasks = tasks);
@@ -148,7 +158,7 @@ impl JobLists {
 
     /// The next job to initialise, after the one that this round initialised `last`.
     fn next_job(&self, last: Option<JobRank>) -> Option<(JobRank, AppId)> {
-        if self.counts().initialized() >= self.limits.initialized {
+        if self.places_taken() >= self.limits.initialized {
             return None;
         }
         let &rank = self.candidates.first()?;
@@ -184,6 +194,11 @@ impl JobLists {
             initializing: self.initializing.len() as u64,
             running: self.running.len() as u64,
         }
+    }
+
+    /// Jobs that have begun, without those that no node could run.
+    fn places_taken(&self) -> u64 {
+        self.counts().initialized().saturating_sub(self.stuck)
     }
 
     /// Jobs of one user by stage.
@@ -233,12 +248,12 @@ impl JobLists {
             used,
         };
         let limits = &self.limits;
-        Some(if self.counts().initialized() >= limits.initialized {
-            apps(group(), limits.initialized, self.counts().initialized())
+        Some(if self.places_taken() >= limits.initialized {
+            apps(group(), limits.initialized, self.places_taken())
         } else if !is_within(self.active_tasks, job.tasks, limits.active_tasks) {
             tasks(group(), limits.active_tasks, self.active_tasks)
-        } else if user.counts.initialized() >= limits.initialized_per_user {
-            apps(LimitOwner::User, limits.initialized_per_user, user.counts.initialized())
+        } else if user.places_taken() >= limits.initialized_per_user {
+            apps(LimitOwner::User, limits.initialized_per_user, user.places_taken())
         } else if !is_within(user.active_tasks, job.tasks, limits.active_tasks_per_user) {
             tasks(LimitOwner::User, limits.active_tasks_per_user, user.active_tasks)
         } else {
@@ -268,6 +283,8 @@ impl JobLists {
         } else {
             user.active_tasks = user.active_tasks.saturating_add(job.tasks);
             self.active_tasks = self.active_tasks.saturating_add(job.tasks);
+            user.stuck += u64::from(job.is_stuck);
+            self.stuck += u64::from(job.is_stuck);
         }
     }
 
@@ -283,6 +300,8 @@ impl JobLists {
         } else {
             user.active_tasks = user.active_tasks.saturating_sub(job.tasks);
             self.active_tasks = self.active_tasks.saturating_sub(job.tasks);
+            user.stuck = user.stuck.saturating_sub(job.is_stuck.into());
+            self.stuck = self.stuck.saturating_sub(job.is_stuck.into());
         }
     }
 

@@ -1,9 +1,10 @@
 //! A queue that is open: its settings, its slots and its jobs.
 
 use std::collections::BTreeSet;
-use std::num::NonZeroU32;
+use std::num::NonZeroU64;
 
-use crate::model::{Kind, PerKind, PerPool};
+use crate::model::{Kind, PerKind, PerPool, Pool};
+use crate::scheduler::key::Ratio;
 use crate::scheduler::node::Totals;
 use crate::scheduler::{AppSpec, GroupId};
 
@@ -20,6 +21,8 @@ pub(super) struct LiveQueue {
     /// Its slots of both kinds together with those that nodes have for containers beside them: all that it may hold by
     /// maps, reduces and containers while it wants containers.
     all_slots: SlotShare,
+    /// The slots of the cluster that its percentage is of, those for containers as in `all_slots`.
+    cluster_slots: PerPool<u64>,
     /// Users whose applications want containers.
     pub(super) container_users: BTreeSet<GroupId>,
 }
@@ -33,7 +36,8 @@ impl LiveQueue {
         let slots = PerKind::new(slots(Kind::Map), slots(Kind::Reduce));
         let jobs = JobLists::new(*settings.job_limits());
         let all_slots = settings.slot_share(totals.all_slots());
-        Self { settings, rank, slots, jobs, all_slots, container_users: BTreeSet::new() }
+        let cluster_slots = cluster_slots(totals);
+        Self { settings, rank, slots, jobs, all_slots, cluster_slots, container_users: BTreeSet::new() }
     }
 
     /// Replaces the settings after a reload; whether priorities count stays. Slots follow by [`Self::set_cluster_slots`].
@@ -49,11 +53,18 @@ impl LiveQueue {
             self.slots[kind].set_share(self.settings.slot_share(totals.slots[kind]));
         }
         self.all_slots = self.settings.slot_share(totals.all_slots());
+        self.cluster_slots = cluster_slots(totals);
     }
 
-    /// The fraction by which queues are sorted that want containers, of one that holds so much.
-    pub(super) fn container_fill(&self, held: PerPool<u32>) -> (u32, NonZeroU32) {
-        self.all_slots.fill(sum(held))
+    /// What it holds of its part of the slots, whole slots or not, by which queues are sorted. One without a part counts
+    /// as full.
+    pub(super) fn fill(&self, pool: Pool, occupied: u32) -> Ratio {
+        let percent_millionths = self.settings.capacity().times(1_000_000);
+        let whole = NonZeroU64::new(percent_millionths.saturating_mul(self.cluster_slots[pool]));
+        match whole {
+            Some(whole) => Ratio::new(u64::from(occupied) * 100_000_000, whole),
+            None => Ratio::new(1, NonZeroU64::MIN),
+        }
     }
 
     /// The limit of one user on maps, reduces and containers together, where the queue holds so much.
@@ -96,6 +107,11 @@ impl LiveQueue {
         let (jobs, users) = (self.jobs.counts(), self.jobs.users());
         QueueReport { queue: &self.settings, slots, jobs, users }.to_string()
     }
+}
+
+fn cluster_slots(totals: &Totals) -> PerPool<u64> {
+    let PerKind { map, reduce } = totals.slots;
+    PerPool::new(map, reduce, totals.all_slots())
 }
 
 /// Slots of all pools.

@@ -27,7 +27,7 @@ use crate::scheduler::view::View;
 use crate::scheduler::{AppId, AppSize, AppSpec, GroupId, Level};
 
 use super::live_app::LiveApp;
-use super::live_queue::LiveQueue;
+use super::live_queue::{LiveQueue, sum};
 use super::queue_slots::Holding;
 use super::{
     CapacityConfig, CapacityQueue, JobReport, JobStage, ListedJob, LocalityWait, QueuedJobDetail, SlotVerdict,
@@ -109,7 +109,14 @@ impl Capacity {
         let Some(live) = self.queues.get_mut(&queue) else { return };
         let rank = live.rank_of(&app.spec);
         // Its tasks are counted before the next jobs begin.
-        let job = ListedJob { id, user: Arc::clone(&app.spec.user), tasks: 0, rank, stage: JobStage::Waiting };
+        let job = ListedJob {
+            id,
+            user: Arc::clone(&app.spec.user),
+            tasks: 0,
+            rank,
+            stage: JobStage::Waiting,
+            is_stuck: app.is_stuck,
+        };
         live.jobs.add_job(job);
         for kind in Kind::ALL {
             live.slots[kind].add_app(user, &app.spec.user, slots_per_task[kind]);
@@ -193,6 +200,15 @@ impl Capacity {
         if let Some(queue) = self.queues.get_mut(&app.spec.group) {
             let rank = queue.rank_of(&app.spec);
             queue.jobs.set_rank(id, rank);
+            self.may_begin.insert(app.spec.group);
+        }
+    }
+
+    /// One that no node could run takes no place among the jobs that have begun.
+    fn count_fit(&mut self, id: AppId, view: &View<'_>) {
+        let Some(app) = view.app(id).filter(|_| !self.is_compatible) else { return };
+        if let Some(queue) = self.queues.get_mut(&app.spec.group) {
+            queue.jobs.set_stuck(id, app.is_stuck);
             self.may_begin.insert(app.spec.group);
         }
     }
@@ -349,11 +365,18 @@ impl Policy for Capacity {
     /// Users of a queue follow their first jobs, so that all jobs of the queue are asked in one order.
     fn group_key(&self, id: GroupId, group: &Group, pool: Pool, first: FirstApp) -> GroupKey {
         let Some(queue) = self.queues.get(&id) else { return GroupKey::by_first(first) };
-        let (part, whole) = match pool.kind() {
-            Some(kind) => queue.slots[kind].share().fill(queue.slots[kind].occupied()),
-            None => queue.container_fill(group.held),
+        let occupied = match pool.kind() {
+            Some(kind) => queue.slots[kind].occupied(),
+            None => sum(group.held),
         };
-        GroupKey { ratio: Ratio::new(u64::from(part), whole.into()), rank: queue.rank, ..GroupKey::default() }
+        let ratio = match pool.kind().filter(|_| self.is_compatible) {
+            Some(kind) => {
+                let (part, whole) = queue.slots[kind].share().fill(occupied);
+                Ratio::new(u64::from(part), whole.into())
+            }
+            None => queue.fill(pool, occupied),
+        };
+        GroupKey { ratio, rank: queue.rank, ..GroupKey::default() }
     }
 
     fn heartbeat_limits(&self, kind: Kind, free: u32, _node: &Node, _totals: &Totals) -> HeartbeatLimits {
@@ -448,6 +471,7 @@ impl Policy for Capacity {
                 self.count_container_user(id, view, reaction);
                 self.withdraw_app(id, reaction);
             }
+            Change::Fit(id) => self.count_fit(id, view),
             Change::AppMoved(_) | Change::Deadline(_) | Change::NodeRemoved(_) | Change::Tick(_) => {}
         }
     }
@@ -461,6 +485,10 @@ impl Policy for Capacity {
         }
         self.config = config;
         self.count_slots(view, reaction);
+    }
+
+    fn limits_begun_apps(&self) -> bool {
+        !self.is_compatible
     }
 
     fn choose_beginners(

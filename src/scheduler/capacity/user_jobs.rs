@@ -10,6 +10,8 @@ pub(super) struct UserJobs {
     pub(super) counts: StageCounts,
     /// Maps and reduces of initialising and running jobs.
     pub(super) active_tasks: u64,
+    /// Initialising and running jobs that are stuck.
+    pub(super) stuck: u64,
     /// Waiting jobs with their tasks.
     pub(super) waiting: BTreeMap<JobRank, u64>,
     /// The user's entry among the queue's candidates.
@@ -22,9 +24,14 @@ impl UserJobs {
     /// The user's first waiting job, if the user's limits let it begin. A later job never overtakes it.
     pub(super) fn first_permitted(&self, limits: &JobLimits) -> Option<JobRank> {
         let (&rank, &tasks) = self.waiting.first_key_value()?;
-        let has_room = self.counts.initialized() < limits.initialized_per_user
+        let has_room = self.places_taken() < limits.initialized_per_user
             && is_within(self.active_tasks, tasks, limits.active_tasks_per_user);
         has_room.then_some(rank)
+    }
+
+    /// Jobs that have begun, without those that no node could run.
+    pub(super) fn places_taken(&self) -> u64 {
+        self.counts.initialized().saturating_sub(self.stuck)
     }
 }
 

@@ -90,6 +90,7 @@ impl Scheduler {
         if let Some(demand) = self.demand_mut(id) {
             demand.change_blacklist(additions, removals);
             self.containers.asked.insert(id);
+            self.forget_want_of(id);
         }
     }
 
@@ -98,6 +99,7 @@ impl Scheduler {
     pub fn set_strict_gates(&mut self, id: AppId, are_strict: bool) {
         if let Some(demand) = self.demand_mut(id) {
             demand.has_strict_gates = are_strict;
+            self.forget_want_of(id);
         }
     }
 
@@ -171,10 +173,11 @@ impl Scheduler {
         let before = (demand.waiting(), demand.slots_of_next());
         demand.recount(slot);
         let after = (demand.waiting(), demand.slots_of_next());
+        let (home, leaf, has_rows) = (app.home, app.leaf, demand.has_rows());
+        self.count_asking(home, id, has_rows);
         if before == after {
             return;
         }
-        let (home, leaf) = (app.home, app.leaf);
         self.groups.update_path(home, |group| {
             lower(&mut group.waiting.container, before.0, &mut self.violations);
             raise(&mut group.waiting.container, after.0, &mut self.violations);

@@ -64,6 +64,26 @@ impl Bag {
 // === impl Amount ===
 
 impl Amount {
+    /// That of so many equal nodes.
+    pub(super) fn of(capability: Capability, nodes: u32) -> Self {
+        let times = |amount: u32| u64::from(amount) * u64::from(nodes);
+        Self { memory_mb: times(capability.memory_mb), vcores: times(capability.vcores) }
+    }
+
+    /// How many containers it has room for in sum.
+    pub(super) fn times_of(self, capability: Capability) -> u32 {
+        let times = |all: u64, one: u32| all.checked_div(one.into()).unwrap_or(u64::MAX);
+        let fitting = times(self.memory_mb, capability.memory_mb).min(times(self.vcores, capability.vcores));
+        u32::try_from(fitting).unwrap_or(u32::MAX)
+    }
+
+    /// Subtracts so many containers, as far as they are in it.
+    pub(super) fn subtract(&mut self, capability: Capability, count: u32) {
+        let Amount { memory_mb, vcores } = Amount::of(capability, count);
+        self.memory_mb = self.memory_mb.saturating_sub(memory_mb);
+        self.vcores = self.vcores.saturating_sub(vcores);
+    }
+
     /// Adds a container.
     pub(super) fn take(&mut self, capability: Capability) {
         self.memory_mb = self.memory_mb.saturating_add(capability.memory_mb.into());

@@ -48,6 +48,11 @@ impl ContainerDemand {
         self.slots_of_next
     }
 
+    /// Whether any type has rows.
+    pub(in crate::scheduler) fn has_rows(&self) -> bool {
+        !self.types.is_empty()
+    }
+
     /// Counts again what waits, in O(types).
     pub(super) fn recount(&mut self, slot: Capability) {
         self.waiting = self.types.iter().map(|(request, table)| u64::from(self.grantable(request, table))).sum();
@@ -66,6 +71,11 @@ impl ContainerDemand {
 
     pub(super) fn running(&self, request: &RequestType) -> u32 {
         self.running.get(request).copied().unwrap_or(0)
+    }
+
+    /// Containers held, by type.
+    pub(super) fn held(&self) -> impl Iterator<Item = (&RequestType, u32)> {
+        self.running.iter().map(|(request, running)| (request, *running))
     }
 
     /// Containers held of all types.
@@ -97,6 +107,11 @@ impl ContainerDemand {
     /// Hosts and racks that get nothing, by name.
     pub(super) fn blacklist(&self) -> impl Iterator<Item = &str> {
         self.blacklist.iter().map(|name| &**name)
+    }
+
+    /// Whether rows of a type or the blacklist may keep it from a node for good.
+    pub(super) fn may_exclude_nodes(&self, table: &ContainerTable) -> bool {
+        !self.blacklist.is_empty() || table.may_exclude_nodes(self.has_strict_gates)
     }
 
     pub(super) fn change_blacklist(&mut self, additions: &[Arc<str>], removals: &[Arc<str>]) {

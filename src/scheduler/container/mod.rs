@@ -29,6 +29,7 @@ mod node_index;
 mod nodes;
 pub(super) mod offered_container;
 mod offering;
+mod placing;
 mod reasons;
 mod releasing;
 mod request_type;

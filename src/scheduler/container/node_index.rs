@@ -15,6 +15,10 @@ pub(in crate::scheduler) struct NodeIndex {
     all: RoomIndex,
     by_rack: BTreeMap<RackId, RoomIndex>,
     by_host: BTreeMap<HostId, BTreeSet<TrackerId>>,
+    /// Those in a rack or a group of racks, full ones included.
+    in_rack: BTreeSet<(RackId, TrackerId)>,
+    /// How many have declared the same.
+    sizes: BTreeMap<Capability, u32>,
     memory_mb: u64,
     vcores: u64,
 }
@@ -25,38 +29,57 @@ struct IndexedNode {
     host: HostId,
     /// Its rack, then the groups of racks above it.
     groups: Arc<[RackId]>,
+    declared: Capability,
     free: Capability,
 }
 
 // === impl NodeIndex ===
 
 impl NodeIndex {
-    /// Sets where a node stands and what is free there; `groups` are its rack and the groups of racks above it.
-    pub(super) fn set(&mut self, node: TrackerId, host: HostId, groups: &Arc<[RackId]>, free: Capability) {
-        let before = self.nodes.get(&node).map(|before| (before.host == host && before.groups == *groups, before.free));
-        match before {
-            Some((true, was_free)) => self.subtract(was_free),
-            Some(_) => {
+    /// Sets where a node stands, what it has declared and what is free there; `groups` are its rack and the groups of
+    /// racks above it. Whether anything but what is free changed.
+    pub(super) fn set(
+        &mut self,
+        node: TrackerId,
+        host: HostId,
+        groups: &Arc<[RackId]>,
+        (declared, free): (Capability, Capability),
+    ) -> bool {
+        let is_same =
+            |before: &IndexedNode| before.host == host && before.groups == *groups && before.declared == declared;
+        let was_free = self.nodes.get(&node).filter(|before| is_same(before)).map(|before| before.free);
+        match was_free {
+            Some(was_free) => self.subtract(was_free),
+            None => {
                 self.remove(node);
                 self.by_host.entry(host).or_default().insert(node);
+                self.in_rack.extend(groups.iter().map(|group| (*group, node)));
+                *self.sizes.entry(declared).or_default() += 1;
             }
-            None => drop(self.by_host.entry(host).or_default().insert(node)),
         }
-        self.nodes.insert(node, IndexedNode { host, groups: Arc::clone(groups), free });
+        self.nodes.insert(node, IndexedNode { host, groups: Arc::clone(groups), declared, free });
         self.memory_mb += u64::from(free.memory_mb);
         self.vcores += u64::from(free.vcores);
         self.all.set(node, free);
         for group in groups.iter() {
             self.by_rack.entry(*group).or_default().set(node, free);
         }
+        was_free.is_none()
     }
 
-    /// Forgets a node that takes no containers now.
-    pub(super) fn remove(&mut self, node: TrackerId) {
-        let Some(IndexedNode { host, groups, free }) = self.nodes.remove(&node) else { return };
+    /// Forgets a node that takes no containers now; whether it was there.
+    pub(super) fn remove(&mut self, node: TrackerId) -> bool {
+        let Some(IndexedNode { host, groups, declared, free }) = self.nodes.remove(&node) else { return false };
         self.subtract(free);
+        if let Some(nodes) = self.sizes.get_mut(&declared) {
+            *nodes -= 1;
+            if *nodes == 0 {
+                self.sizes.remove(&declared);
+            }
+        }
         self.all.set(node, Capability::default());
         for group in groups.iter() {
+            self.in_rack.remove(&(*group, node));
             let Some(of_rack) = self.by_rack.get_mut(group) else { continue };
             of_rack.set(node, Capability::default());
             if of_rack.is_empty() {
@@ -69,6 +92,24 @@ impl NodeIndex {
                 self.by_host.remove(&host);
             }
         }
+        true
+    }
+
+    /// How many nodes have declared the same, by what they have declared.
+    pub(super) fn sizes(&self) -> impl Iterator<Item = (Capability, u32)> {
+        self.sizes.iter().map(|(declared, nodes)| (*declared, *nodes))
+    }
+
+    /// Where a node stands, and what it has declared.
+    pub(super) fn place_of(&self, node: TrackerId) -> Option<(HostId, Capability)> {
+        self.nodes.get(&node).map(|node| (node.host, node.declared))
+    }
+
+    /// Those of a host or a rack, full ones included, by number.
+    pub(super) fn named(&self, host: Option<HostId>, rack: Option<RackId>) -> impl Iterator<Item = TrackerId> {
+        let on_host = host.and_then(|host| self.by_host.get(&host)).into_iter().flatten().copied();
+        let in_rack = rack.map(|rack| self.in_rack.range((rack, TrackerId::NONE)..=(rack, TrackerId::LAST)));
+        on_host.chain(in_rack.into_iter().flatten().map(|(_, node)| *node))
     }
 
     fn subtract(&mut self, free: Capability) {

@@ -139,14 +139,18 @@ impl Scheduler {
     pub(in crate::scheduler) fn update_room(&mut self, id: TrackerId) {
         let Some(node) = self.nodes.get(&id) else { return };
         let Some(bag) = node.bag.as_ref().filter(|bag| bag.takes_containers) else { return };
-        let free = bag.free(node.tasks(), self.containers.slot);
-        self.containers.nodes.set(id, node.host, &self.topology.groups(node.host), free);
+        let sizes = (bag.declared, bag.free(node.tasks(), self.containers.slot));
+        if self.containers.nodes.set(id, node.host, &self.topology.groups(node.host), sizes) {
+            self.containers.forget_wants();
+        }
     }
 
     /// Takes a node out of the index, and ends what is reserved there.
     pub(in crate::scheduler) fn forget_room(&mut self, id: TrackerId) {
         self.end_container_reservation(id);
-        self.containers.nodes.remove(id);
+        if self.containers.nodes.remove(id) {
+            self.containers.forget_wants();
+        }
         self.containers.freed.remove(&id);
     }
 }

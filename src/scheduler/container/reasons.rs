@@ -1,11 +1,12 @@
 //! Why an application waits for containers.
 
 use crate::model::TrackerId;
-use crate::scheduler::{AppId, Scheduler};
+use crate::scheduler::{AppId, Misfit, Scheduler};
 
 use super::RequestType;
 use super::container_table::{ContainerTable, LevelRules, Site, SiteVerdict};
 use super::demand::ContainerDemand;
+use super::placing::Unplaceable;
 
 /// A request type with containers that are wanted, and what keeps them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,6 +82,26 @@ impl Scheduler {
         })
     }
 
+    /// Why no node that is there could hold a container that an application waits for, were it empty; none where some node
+    /// could, and where it waits for none.
+    pub(in crate::scheduler) fn container_misfit(&self, id: AppId) -> Option<Misfit> {
+        let demand = self.demand(id)?;
+        let mut first = None;
+        for (request, table) in demand.types.iter().filter(|(_, table)| table.wanted() > 0) {
+            if demand.grantable(request, table) == 0 {
+                // As many run as may.
+                return None;
+            }
+            let why = self.unplaceable(demand, request)?;
+            first = first.or(Some(match why {
+                _ if self.containers.nodes.len() == 0 => Misfit::NoContainerNodes,
+                Unplaceable::NoNodeFits => Misfit::NoNodeFits(request.capability),
+                Unplaceable::Gates => Misfit::Gates(request.capability),
+            }));
+        }
+        first
+    }
+
     fn reason_of(&self, demand: &ContainerDemand, request: &RequestType) -> ContainerReason {
         let Some(table) = demand.types.get(request) else { return ContainerReason::Others };
         if demand.is_withheld {
@@ -89,27 +110,29 @@ impl Scheduler {
         if demand.grantable(request, table) == 0 {
             return ContainerReason::MaxRunning;
         }
+        match self.unplaceable(demand, request) {
+            Some(Unplaceable::NoNodeFits) => return ContainerReason::NoNodeFits,
+            Some(Unplaceable::Gates) => return ContainerReason::Gates,
+            None => {}
+        }
         let rules = self.level_rules(demand);
         let of_node = |id| {
             let node = self.nodes.get(&id)?;
             let bag = node.bag.as_ref()?;
             let site = Site::of(&self.topology, node.host);
-            if !request.capability.fits(bag.declared) {
-                return Some(ContainerReason::NoNodeFits);
-            }
-            if demand.is_blacklisted(site) {
-                return Some(ContainerReason::Gates);
+            if !request.capability.fits(bag.declared) || demand.is_blacklisted(site) {
+                return None;
             }
             let has_room = request.capability.fits(bag.free(node.tasks(), self.containers.slot));
             Some(match table.verdict(site, rules, true) {
-                SiteVerdict::Excluded => ContainerReason::Gates,
+                SiteVerdict::Excluded => return None,
                 SiteVerdict::Delayed if has_room => ContainerReason::LocalityDelay,
                 SiteVerdict::Allowed(_) if has_room => ContainerReason::Others,
                 SiteVerdict::Delayed | SiteVerdict::Allowed(_) => ContainerReason::NoneFree,
             })
         };
         // The nearest to a grant of all nodes counts.
-        self.containers.nodes.all().filter_map(of_node).max().unwrap_or(ContainerReason::NoNodeFits)
+        self.containers.nodes.all().filter_map(of_node).max().unwrap_or(ContainerReason::NoneFree)
     }
 
     pub(super) fn level_rules(&self, demand: &ContainerDemand) -> LevelRules {

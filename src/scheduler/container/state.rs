@@ -1,9 +1,9 @@
 //! What the scheduler keeps for containers beside the applications and nodes themselves.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::model::{Capability, PerKind, TrackerId};
-use crate::scheduler::AppId;
+use crate::scheduler::{AppId, GroupId};
 
 use super::container_table::DEFAULT_LOCALITY_DELAY;
 use super::node_index::NodeIndex;
@@ -25,9 +25,20 @@ pub(in crate::scheduler) struct ContainerState {
     pub(super) beating: Option<TrackerId>,
     /// Whether something was woken since it was offered.
     pub(in crate::scheduler) has_woken: bool,
+    /// Applications with rows, by the groups that count them.
+    pub(super) asking: BTreeSet<(GroupId, AppId)>,
+    /// Slots of containers that groups want, as far as they have been worked out since their rows, or nodes, changed.
+    pub(super) wants: BTreeMap<GroupId, u32>,
+    /// Groups whose rows have changed since.
+    pub(super) stale: BTreeSet<GroupId>,
+    /// Whether nodes have.
+    pub(super) are_all_stale: bool,
     /// Setups, cleanups and task-cleanups that wait.
     pub(super) housekeeping: WaitingHousekeeping,
 }
+
+/// Groups that are remembered one by one until their wants are worked out again.
+const MOST_STALE: usize = 20_000;
 
 /// How many tasks wait that the caller launches itself at heartbeats, before all others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -40,6 +51,30 @@ pub struct WaitingHousekeeping {
 
 // === impl ContainerState ===
 
+impl ContainerState {
+    /// The rows of a group have changed: what it wants is worked out again.
+    pub(super) fn forget_want(&mut self, group: GroupId) {
+        self.wants.remove(&group);
+        self.stale.insert(group);
+        if self.stale.len() > MOST_STALE {
+            // No market rules that would ask.
+            self.stale.clear();
+            self.are_all_stale = true;
+        }
+    }
+
+    /// The nodes have changed: what all groups want is worked out again.
+    pub(super) fn forget_wants(&mut self) {
+        self.wants.clear();
+        self.are_all_stale = true;
+    }
+
+    /// Applications with rows, by the groups that count them.
+    pub(in crate::scheduler) fn asking(&self) -> impl Iterator<Item = &(GroupId, AppId)> {
+        self.asking.iter()
+    }
+}
+
 impl Default for ContainerState {
     fn default() -> Self {
         Self {
@@ -51,6 +86,10 @@ impl Default for ContainerState {
             earmarking: BTreeSet::new(),
             beating: None,
             has_woken: false,
+            asking: BTreeSet::new(),
+            wants: BTreeMap::new(),
+            stale: BTreeSet::new(),
+            are_all_stale: false,
             housekeeping: WaitingHousekeeping::default(),
         }
     }

@@ -349,7 +349,9 @@ impl Policy for Fair {
                     self.admit_added(self.last_update, view, reaction);
                 }
             }
-            Change::Demand { .. }
+            // The next update counts it.
+            Change::Fit(_)
+            | Change::Demand { .. }
             | Change::Asked(_)
             | Change::Deadline(_)
             | Change::ClusterSlots
@@ -357,6 +359,10 @@ impl Policy for Fair {
             | Change::Reserved { .. }
             | Change::ReservationEnded { .. } => {}
         }
+    }
+
+    fn limits_begun_apps(&self) -> bool {
+        !self.options.is_compatible
     }
 
     fn choose_beginners(

@@ -180,8 +180,10 @@ impl Fair {
 impl FairJob {
     /// What an update reads of it; `app` is missing once it ends and holds no slot.
     fn facts(&self, app: Option<&App>, now: Now) -> JobFacts<'_> {
+        let is_stuck = app.is_some_and(|app| app.is_stuck);
         let could_use = |kind: Kind| match self.stage {
             JobStage::Ending { unfinished } => unfinished[kind],
+            JobStage::Live if is_stuck => 0,
             JobStage::Live => app.map_or(0, |app| app.running[kind].saturating_add(app.tables[kind].waiting())),
         };
         JobFacts {
@@ -190,6 +192,7 @@ impl FairJob {
             priority: self.place.class,
             age_ms: self.age_ms(now),
             is_running: self.is_running,
+            is_stuck,
             could_use: PerKind::new(could_use(Kind::Map), could_use(Kind::Reduce)),
             max: app.map_or(PerKind::default(), |app| app.max_running),
         }

@@ -24,6 +24,8 @@ pub struct JobFacts<'a> {
     pub age_ms: u64,
     /// Whether it is set up; else it waits for that.
     pub is_running: bool,
+    /// Whether no node could run it: it takes no place among the running jobs.
+    pub is_stuck: bool,
     /// Slots that it could use: running attempts, waiting tasks and attempts that may be started beside a running one.
     pub could_use: PerKind<u32>,
     /// Most slots (`mapred.fairscheduler.job.max.maps`, `.reduces`); none = no limit.
@@ -77,7 +79,11 @@ impl Update {
         slots: PerKind<u32>,
     ) -> Self {
         let mut limits = RunningLimits::new(allocations, pools);
-        let jobs_after = jobs.iter().map(|job| job.standing(limits.admit(job.user, job.pool).err(), rule)).collect();
+        let after = jobs.iter().map(|job| {
+            let refused_by = if job.is_stuck { None } else { limits.admit(job.user, job.pool).err() };
+            job.standing(refused_by, rule)
+        });
+        let jobs_after = after.collect();
         let mut update = Self { jobs: jobs_after, pools: vec![PoolStanding::default(); pools.len()] };
         let (members, children) = (members(pools, jobs), children(pools));
         for kind in Kind::ALL {

@@ -16,4 +16,5 @@ mod preemption_slots;
 mod replace_policy;
 mod room_round;
 mod room_round_order;
+mod wants;
 mod world;

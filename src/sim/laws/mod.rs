@@ -495,10 +495,11 @@ impl LawChecker {
         let ticked = self.ticked.take();
         let Some(wants) = &mut self.wants else { return Ok(()) };
         let holdings = Holdings { attempts: &self.attempts, containers: &self.containers };
-        wants.note_holdings(&holdings);
+        let housekeeping: Vec<(JobId, u32)> = self.slot_time.iter().flat_map(SlotTime::charged_housekeeping).collect();
+        wants.note_holdings(&holdings, &housekeeping);
         let mut judged = Ok(());
         if let Some((tick, held)) = ticked.filter(|_| self.work.policy().is_market()) {
-            judged = match wants.after_tick(&tick, &holdings, engine) {
+            judged = match wants.after_tick(&tick, &holdings, &housekeeping, engine) {
                 Err(text) => Err((Law::Wants, text)),
                 Ok(wants) => {
                     let share = self.share.as_mut();

@@ -223,6 +223,12 @@ impl SlotTime {
         self.housekeeping.iter_mut().for_each(|one| one.is_old = true);
     }
 
+    /// Jobs with setups or cleanups that are charged as maps by now, and the slots of these.
+    pub(super) fn charged_housekeeping(&self) -> impl Iterator<Item = (JobId, u32)> {
+        let charged = self.housekeeping.iter().filter(|one| one.since_up_ms + FREE_HOUSEKEEPING_MS <= self.up_ms);
+        charged.map(|one| (one.attempt.task.job, one.slots))
+    }
+
     /// Slot-milliseconds of maps that a queue has held in the open interval, and of setups and cleanups of all queues.
     pub(super) fn maps_held(&self, queue: &str) -> (u128, u128) {
         (self.elapsed.sums.get(queue).map_or(0, |sums| sums.maps), self.elapsed.housekeeping)

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::engine::{Engine, Fact};
 use crate::mapreduce::{Job, JobFact, NodeUse};
 use crate::market::Tick;
-use crate::model::{Capability, Kind, PerKind, PerPool, TrackerId};
+use crate::model::{Capability, JobId, Kind, PerKind, PerPool, TrackerId};
 use crate::sim::plan::Plan;
 
 use super::heartbeat_outcome::HeartbeatOutcome;
@@ -87,9 +87,12 @@ impl WantChecker {
         }
     }
 
-    /// What queues hold in the open interval.
-    pub(super) fn note_holdings(&mut self, holdings: &Holdings<'_>) {
-        let moment = holdings.moment();
+    /// What queues hold in the open interval, setups and cleanups of these jobs included.
+    pub(super) fn note_holdings(&mut self, holdings: &Holdings<'_>, housekeeping: &[(JobId, u32)]) {
+        let mut moment = holdings.moment();
+        for (job, slots) in housekeeping {
+            moment.add_map(holdings.attempts.account_of(*job), *slots);
+        }
         for (queue, sale) in &mut self.sales {
             sale.has_held |= moment.held(queue) != PerPool::default();
         }
@@ -108,9 +111,15 @@ impl WantChecker {
         &mut self,
         tick: &Tick,
         holdings: &Holdings<'_>,
+        housekeeping: &[(JobId, u32)],
         engine: &Engine,
     ) -> Result<Wants, String> {
         let mut wants = self.wants(holdings, engine);
+        for (job, slots) in housekeeping {
+            if let Some(account) = holdings.attempts.account_of(*job) {
+                wants.entry(account.to_owned()).or_default().map += u64::from(*slots);
+            }
+        }
         for (queue, before) in std::mem::take(&mut self.before) {
             let after = wants.entry(queue).or_default();
             *after = PerPool::new(

@@ -378,6 +378,7 @@ fn usage() -> [QueueUse; 2] {
         running: PerKind::new(1, 0),
         pending: 3,
         containers,
+        want: QueueUse::wants_all(&containers),
     })
 }
 

@@ -63,6 +63,7 @@ pub(crate) fn example_application() -> ApplicationReport {
         failed_containers: 0,
         failed_items: String::new(),
         why: Vec::new(),
+        cannot_run: None,
         unlaunched: None,
         held_by_others: None,
     }

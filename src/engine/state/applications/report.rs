@@ -183,6 +183,7 @@ fn build_report(
         failed_containers: counts.totals.failed,
         failed_items: Items::shown(failed, MAX_SHOWN_PARTS),
         why,
+        cannot_run: None,
         unlaunched: None,
         held_by_others: None,
     }

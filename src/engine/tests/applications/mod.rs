@@ -17,3 +17,4 @@ mod seed_example;
 mod submissions;
 mod switch_plans;
 mod usage;
+mod wants;

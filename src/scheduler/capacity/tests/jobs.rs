@@ -36,7 +36,7 @@ fn limits(
 
 fn job(number: u32, user: &str, tasks: u64) -> ListedJob {
     let rank = JobRank::new(true, 2, 0, u64::from(number));
-    ListedJob { id: AppId::new(number), user: Arc::from(user), tasks, rank, stage: JobStage::Waiting }
+    ListedJob { id: AppId::new(number), user: Arc::from(user), tasks, rank, stage: JobStage::Waiting, is_stuck: false }
 }
 
 /// Accepts a job if the limits allow it.
@@ -121,6 +121,30 @@ fn a_full_queue_begins_none_and_one_that_ends_makes_room() {
     end(&mut jobs, 1);
     assert_eq!(begin(&mut jobs), [3]);
     assert_eq!(counts(&jobs), [1, 2, 0]);
+}
+
+/// Jobs that no node could run take no place of those that have begun; tasks and accepted jobs count them still.
+#[test]
+fn jobs_that_no_node_could_run_take_no_place() {
+    let limits = JobLimits { initialized: 2, initialized_per_user: 1, active_tasks: 10, accepted: 5, ..ROOMY };
+    let mut jobs = JobLists::new(limits);
+    for (number, user) in [(1, "u1"), (2, "u1"), (3, "u2"), (4, "u3")] {
+        submit(&mut jobs, number, user, 3).unwrap();
+    }
+    assert_eq!(begin(&mut jobs), [1, 3]);
+    jobs.set_stuck(AppId::new(1), true);
+    run(&mut jobs, [1]);
+    assert_eq!(begin(&mut jobs), [2], "the user's limit and that of the queue");
+    assert_eq!(begin(&mut jobs), [0; 0]);
+    jobs.set_stuck(AppId::new(3), true);
+    assert_eq!(begin(&mut jobs), [0; 0], "its tasks count");
+    end(&mut jobs, 3);
+    assert_eq!(begin(&mut jobs), [4]);
+    jobs.set_stuck(AppId::new(1), false);
+    submit(&mut jobs, 5, "u4", 1).unwrap();
+    submit(&mut jobs, 6, "u4", 1).unwrap();
+    assert_eq!((begin(&mut jobs), counts(&jobs)), (vec![], [2, 2, 1]));
+    assert!(submit(&mut jobs, 7, "u5", 1).is_err(), "accepted jobs are counted");
 }
 
 #[test]

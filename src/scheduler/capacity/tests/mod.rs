@@ -9,6 +9,7 @@ mod queue_slots;
 mod reload;
 mod reports;
 mod slot_memory;
+mod turns;
 mod user_limit;
 
 use crate::model::Decimal;

@@ -9,6 +9,7 @@ mod laws;
 mod levels;
 mod limits;
 mod model;
+mod placing;
 mod policies;
 mod racks_only;
 mod reservation;

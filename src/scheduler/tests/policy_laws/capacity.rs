@@ -58,10 +58,14 @@ impl<'a> Usage<'a> {
         self.jobs.live().filter(|(_, job)| job.spec.group == queue).map(|(id, _)| self.of_job(id)).sum()
     }
 
-    /// The fraction by which queues are sorted.
-    fn fill(&self, queue: GroupId) -> (u64, u64) {
-        let (part, whole) = self.share(queue).fill(self.of_queue(queue));
-        (part.into(), whole.get().into())
+    /// The fraction by which queues are sorted: what it holds, of its percentage of the slots.
+    fn fill(&self, queue: GroupId) -> (u128, u128) {
+        let index = self.groups.iter().position(|group| *group == queue).unwrap();
+        let percent_millionths = u128::from(self.config.queues()[index].capacity().times(1_000_000));
+        match percent_millionths * u128::from(self.cluster_slots) {
+            0 => (1, 1),
+            whole => (u128::from(self.of_queue(queue)) * 100_000_000, whole),
+        }
     }
 
     fn is_below_capacity(&self, queue: GroupId) -> bool {

@@ -64,6 +64,7 @@ fn application() -> ApplicationReport {
         failed_containers: 1,
         failed_items: "4".to_owned(),
         why: vec![WaitingRequest { priority: 1, capability: GB, reason: WaitingReason::NoneFree }],
+        cannot_run: None,
         unlaunched: None,
         held_by_others: None,
     }

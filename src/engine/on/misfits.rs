@@ -1,0 +1,93 @@
+//! Why no connected worker can run a job, an application, or anything of a queue, in one sentence for all answers.
+
+use crate::api::{PendingReason, no_worker_can_run};
+use crate::engine::core::Engine;
+use crate::mapreduce::Job;
+use crate::model::{Capability, Kind};
+use crate::scheduler::{AppId, GroupId, Misfit};
+
+/// Jobs and applications of a queue that are looked at for a reason.
+const MOST_LOOKS: usize = 100;
+
+// === impl Engine: what no worker can run ===
+
+impl Engine {
+    /// Why no connected worker can run anything that a job waits for, while nothing of it runs.
+    pub(super) fn why_no_worker_can_run(&self, job: &Job) -> Option<PendingReason> {
+        let because = self.misfit_of(job.app)?;
+        Some(PendingReason::NoWorkerCanRun { workers: self.worker_count(), because })
+    }
+
+    /// The same of a job or an application, as a sentence.
+    pub(super) fn cannot_run(&self, app: AppId) -> Option<String> {
+        Some(no_worker_can_run(self.worker_count(), &self.misfit_of(app)?))
+    }
+
+    /// Why nothing that a queue waits for could run on any connected worker; none where something could, or runs.
+    pub(super) fn why_queue_cannot_run(&self, group: GroupId) -> Option<String> {
+        let apps = self.cluster.scheduler.waiting_apps(group, MOST_LOOKS);
+        let misfits: Option<Vec<String>> = apps.into_iter().map(|app| self.misfit_of(app)).collect();
+        misfits?.into_iter().next()
+    }
+
+    fn worker_count(&self) -> u32 {
+        u32::try_from(self.trackers.len()).unwrap_or(u32::MAX)
+    }
+
+    fn misfit_of(&self, app: AppId) -> Option<String> {
+        let scheduler = &self.cluster.scheduler;
+        if scheduler.holds_anything(app) {
+            return None;
+        }
+        Some(match scheduler.misfit(app)? {
+            Misfit::NeedsStock => {
+                let because = self.jobs.by_app(app).and_then(|job| job.spec.only_stock.clone());
+                because.unwrap_or_else(|| "it needs a stock TaskTracker".to_owned())
+            }
+            Misfit::Room(bytes) => {
+                format!("no disk has the {} MB that one of its maps needs", grouped(bytes.div_ceil(1 << 20)))
+            }
+            Misfit::SlotsPerTask(kind, slots) => {
+                let kind = if kind == Kind::Map { "map" } else { "reduce" };
+                format!("none has the {slots} {kind} slots that one of its tasks needs")
+            }
+            Misfit::Avoided => "too much of it failed on those that could".to_owned(),
+            Misfit::NoContainerNodes => "none of them takes containers".to_owned(),
+            Misfit::NoNodeFits(capability) => format!("nothing it asks for fits a node: {}", size_text(capability)),
+            Misfit::Gates(_) => {
+                "its gates, its blacklist or relax-locality exclude every node that is large enough".to_owned()
+            }
+        })
+    }
+}
+
+/// A size, cores only where they are more than one.
+fn size_text(Capability { memory_mb, vcores }: Capability) -> String {
+    let memory = format!("{} MB", grouped(memory_mb.into()));
+    if vcores > 1 { format!("{memory}, {vcores} cores") } else { memory }
+}
+
+/// A number with commas between thousands.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_grouped_in_thousands() {
+        assert_eq!([0, 999, 1_000, 921_600, 1_234_567].map(grouped), ["0", "999", "1,000", "921,600", "1,234,567"]);
+        assert_eq!(size_text(Capability::new(921_600, 1)), "921,600 MB");
+        assert_eq!(size_text(Capability::new(512, 64)), "512 MB, 64 cores");
+    }
+}

@@ -1,0 +1,281 @@
+//! What groups want: what they hold, and what of all that they ask for could run on the nodes that are there, were these
+//! empty. Work that no node could run is no want.
+
+use std::collections::BTreeSet;
+
+use rustc_hash::FxHashMap;
+
+use crate::model::{Capability, Kind, Now, PerKind, PerPool, TrackerId};
+
+use super::app::App;
+use super::change::Change;
+use super::task_nodes::TaskNeeds;
+use super::{AppId, GroupId, Scheduler};
+
+/// Time between two looks at which apps no node could run.
+const FITS_INTERVAL_MS: u64 = 1_000;
+
+/// Apps whose tasks may not run on all nodes.
+#[derive(Debug, Default)]
+pub(super) struct ChoosyApps {
+    /// Those that need a stock node or several slots for a task, or avoid hosts.
+    by_node: BTreeSet<AppId>,
+    /// Those whose maps need room, by how much.
+    by_room: BTreeSet<(u64, AppId)>,
+    /// Those that no node could run, as last worked out.
+    stuck: BTreeSet<AppId>,
+    /// Where an app stands by room; looked up, never iterated.
+    rooms: FxHashMap<AppId, u64>,
+}
+
+/// Why no node that is there could run what an app waits for, were it empty.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Misfit {
+    /// Its tasks run only on nodes that run more than Hadoop Streaming, and no such node has slots.
+    NeedsStock,
+    /// No node has so much room for a map, bytes.
+    Room(u64),
+    /// No node has so many slots for one task.
+    SlotsPerTask(Kind, u32),
+    /// It avoids all nodes that could run it.
+    Avoided,
+    /// No node takes containers.
+    NoContainerNodes,
+    /// No node that takes containers is as large.
+    NoNodeFits(Capability),
+    /// Its gates, its blacklist or relax-locality exclude all nodes that are as large.
+    Gates(Capability),
+}
+
+/// What groups want at one moment.
+#[derive(Debug)]
+pub struct Wants<'a> {
+    scheduler: &'a Scheduler,
+    /// Slots of tasks that need nothing in particular.
+    usable: PerKind<u64>,
+    /// Of groups with apps that cannot use all of them.
+    confined: FxHashMap<GroupId, PerKind<Vec<Confined>>>,
+}
+
+/// An app that cannot use all slots.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Confined {
+    /// Slots that it could use.
+    usable: u64,
+    /// Slots that it holds or asks for.
+    asked: u64,
+}
+
+// === impl ChoosyApps ===
+
+impl ChoosyApps {
+    fn set(&mut self, id: AppId, app: &App) {
+        self.unlist(id);
+        let room = app.needs.room_per_map_bytes;
+        if room > 0 {
+            self.by_room.insert((room, id));
+            self.rooms.insert(id, room);
+        }
+        if app.needs.needs_stock
+            || !app.needs.avoided.is_empty()
+            || Kind::ALL.iter().any(|kind| app.slots_per_task(*kind) > 1)
+        {
+            self.by_node.insert(id);
+        }
+    }
+
+    pub(super) fn forget(&mut self, id: AppId) {
+        self.unlist(id);
+        self.stuck.remove(&id);
+    }
+
+    fn unlist(&mut self, id: AppId) {
+        self.by_node.remove(&id);
+        if let Some(room) = self.rooms.remove(&id) {
+            self.by_room.remove(&(room, id));
+        }
+    }
+}
+
+// === impl Scheduler: what could run ===
+
+impl Scheduler {
+    /// Sets what tasks of an app need of a node beside free slots.
+    pub fn set_task_needs(&mut self, id: AppId, needs: TaskNeeds) {
+        let Some(app) = self.apps.get_mut(&id).filter(|app| app.needs != needs) else { return };
+        app.needs = needs;
+        self.list_if_choosy(id);
+    }
+
+    /// Says whether a node runs only Hadoop Streaming; at first it runs any task.
+    pub fn set_streaming_only(&mut self, node: TrackerId, is_streaming_only: bool) {
+        self.task_nodes.change(node, |node| node.is_streaming_only = is_streaming_only);
+    }
+
+    /// Sets the room on the disks of a node, bytes; none: it reports none, and has room for anything.
+    pub fn set_disk_room(&mut self, node: TrackerId, bytes: Option<u64>) {
+        self.task_nodes.change(node, |node| node.room_bytes = bytes);
+    }
+
+    pub(super) fn list_if_choosy(&mut self, id: AppId) {
+        if let Some(app) = self.apps.get(&id) {
+            self.choosy.set(id, app);
+        }
+    }
+
+    /// Works out what has changed since the last call, so that [`Self::wants`] takes no longer than there are groups and
+    /// apps that cannot use all nodes.
+    pub fn refresh_wants(&mut self) {
+        self.refresh_container_wants();
+    }
+
+    /// What groups want now.
+    pub fn wants(&self) -> Wants<'_> {
+        let usable = self.usable_by_all();
+        let mut confined: FxHashMap<GroupId, PerKind<Vec<Confined>>> = FxHashMap::default();
+        for app in self.confined_apps() {
+            for kind in Kind::ALL {
+                let of_app = self.confined(app, kind);
+                if of_app.usable < usable[kind] && of_app.asked > 0 {
+                    // A group and the groups above it, each by its own id.
+                    for group in self.groups.path(app.home) {
+                        confined.entry(group).or_default()[kind].push(of_app);
+                    }
+                }
+            }
+        }
+        Wants { scheduler: self, usable, confined }
+    }
+
+    /// Why no node that is there could run anything that an app waits for, were it empty. None where some node could, and
+    /// where the app waits for nothing, or no node is there at all.
+    pub fn misfit(&self, id: AppId) -> Option<Misfit> {
+        let app = self.apps.get(&id).filter(|_| self.totals.nodes > 0)?;
+        let of_tasks = || {
+            let waits = |kind: &Kind| asked(app, *kind) > 0 && self.totals.slots[*kind] > 0;
+            let mut kinds = Kind::ALL.into_iter().filter(waits).peekable();
+            kinds.peek()?;
+            let misfits: Option<Vec<Misfit>> = kinds.map(|kind| self.task_misfit(app, kind)).collect();
+            misfits?.into_iter().next()
+        };
+        self.container_misfit(id).or_else(of_tasks)
+    }
+
+    /// Works out which apps no node could run, at most once a second: limits on begun work do not count them. O(apps that
+    /// may not run everywhere, and those that ask for containers).
+    pub(super) fn refresh_fits_when_due(&mut self, now: Now) {
+        if now.mono_ms < self.fits_due_mono_ms || !self.policy.limits_begun_apps() {
+            return;
+        }
+        self.fits_due_mono_ms = now.mono_ms.saturating_add(FITS_INTERVAL_MS);
+        let by_room = self.choosy.by_room.iter().map(|(_, id)| *id);
+        let asking = self.containers.asking().map(|(_, id)| *id);
+        let known = self.choosy.stuck.iter().copied();
+        let apps: BTreeSet<AppId> =
+            self.choosy.by_node.iter().copied().chain(by_room).chain(asking).chain(known).collect();
+        for id in apps {
+            let is_stuck = !self.holds_anything(id) && self.misfit(id).is_some();
+            let Some(app) = self.apps.get_mut(&id).filter(|app| app.is_stuck != is_stuck) else { continue };
+            app.is_stuck = is_stuck;
+            match is_stuck {
+                true => self.choosy.stuck.insert(id),
+                false => self.choosy.stuck.remove(&id),
+            };
+            self.notify(&Change::Fit(id));
+        }
+    }
+
+    /// Whether an app holds slots or containers.
+    pub fn holds_anything(&self, id: AppId) -> bool {
+        self.apps.get(&id).is_some_and(|app| app.running != PerPool::default())
+    }
+
+    /// Apps of a group that wait for something, so many at most. O(apps): for questions of people.
+    pub fn waiting_apps(&self, group: GroupId, most: usize) -> Vec<AppId> {
+        let waits = |app: &App| {
+            Kind::ALL.iter().any(|kind| asked(app, *kind) > 0)
+                || app.containers.as_ref().is_some_and(|demand| demand.has_rows())
+        };
+        let of_group = self.apps.iter().filter(|(_, app)| app.spec.group == group && waits(app));
+        let mut waiting: Vec<AppId> = of_group.map(|(id, _)| *id).collect();
+        waiting.sort_unstable();
+        waiting.truncate(most);
+        waiting
+    }
+
+    /// Why no node could run a task of an app, were it idle.
+    fn task_misfit(&self, app: &App, kind: Kind) -> Option<Misfit> {
+        let (needs, slots) = (&app.needs, app.slots_per_task(kind));
+        let usable = |needs: &TaskNeeds, slots| self.task_nodes.usable(needs, kind, slots) > 0;
+        if usable(needs, slots) {
+            return None;
+        }
+        let unavoided = TaskNeeds { avoided: Vec::new(), ..needs.clone() };
+        let roomless = TaskNeeds { room_per_map_bytes: 0, ..unavoided.clone() };
+        Some(if !usable(&roomless, 1) {
+            Misfit::NeedsStock
+        } else if !usable(&roomless, slots) {
+            Misfit::SlotsPerTask(kind, slots)
+        } else if !usable(&unavoided, slots) {
+            Misfit::Room(needs.room_per_map_bytes)
+        } else {
+            Misfit::Avoided
+        })
+    }
+
+    fn usable_by_all(&self) -> PerKind<u64> {
+        let usable = |kind| self.task_nodes.usable(&TaskNeeds::default(), kind, 1);
+        PerKind::new(usable(Kind::Map), usable(Kind::Reduce))
+    }
+
+    /// Apps that some node could not run. Those whose maps find room on every node are not looked at.
+    fn confined_apps(&self) -> impl Iterator<Item = &App> {
+        let least = self.task_nodes.least_room_bytes().unwrap_or(u64::MAX);
+        let from = least.checked_add(1).map(|from| (from, AppId::FIRST));
+        let by_room = from.into_iter().flat_map(|from| self.choosy.by_room.range(from..)).map(|(_, id)| id);
+        let by_room = by_room.filter(|id| !self.choosy.by_node.contains(*id));
+        by_room.chain(&self.choosy.by_node).filter_map(|id| self.apps.get(id))
+    }
+
+    fn confined(&self, app: &App, kind: Kind) -> Confined {
+        let slots = app.slots_per_task(kind);
+        let asked = u64::from(app.held[kind]).saturating_add(asked(app, kind).saturating_mul(slots.into()));
+        Confined { usable: self.task_nodes.usable(&app.needs, kind, slots), asked }
+    }
+}
+
+/// Tasks of an app that could run now, given a slot: those that wait, or its setup that does, for which it asks a map slot.
+fn asked(app: &App, kind: Kind) -> u64 {
+    let setup = u32::from(kind == Kind::Map && app.is_preparing());
+    u64::from(app.tables[kind].waiting()) + u64::from(setup)
+}
+
+// === impl Wants ===
+
+impl Wants<'_> {
+    /// Slots that a group holds or could use of each pool.
+    pub fn of(&self, group: GroupId) -> PerPool<u32> {
+        let (map, reduce) = (self.of_kind(group, Kind::Map), self.of_kind(group, Kind::Reduce));
+        PerPool::new(map, reduce, self.scheduler.container_want(group))
+    }
+
+    fn of_kind(&self, id: GroupId, kind: Kind) -> u32 {
+        let Some(group) = self.scheduler.groups.get(id) else { return 0 };
+        let setups = if kind == Kind::Map { group.preparing } else { 0 };
+        let all = u64::from(group.held[kind]).saturating_add(group.waiting[kind]).saturating_add(setups.into());
+        let confined = self.confined.get(&id).map_or(&[][..], |confined| &confined[kind][..]);
+        let by_others = all.saturating_sub(confined.iter().map(|app| app.asked).sum());
+        let want = by_others.saturating_add(in_common(confined));
+        // Without any slots there is nothing that it could not use.
+        let usable = if self.usable[kind] == 0 { u64::MAX } else { self.usable[kind] };
+        u32::try_from(want.min(usable)).unwrap_or(u32::MAX).max(group.held[kind])
+    }
+}
+
+/// Slots that apps can use together which cannot use all of them: no more than the widest choice among them, since what
+/// one can use another may be able to use too.
+fn in_common(apps: &[Confined]) -> u64 {
+    let mut apps = apps.to_vec();
+    apps.sort_unstable();
+    apps.iter().fold(0, |sum: u64, app| sum.max(sum.saturating_add(app.asked).min(app.usable)))
+}

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::engine::Fact;
 use crate::mapreduce::{AttemptRole, JobFact};
-use crate::market::{LedgerAccount, MarketFact, SlotHolder, Tick};
+use crate::market::{HeldChange, LedgerAccount, MarketFact, SlotHolder, Tick};
 use crate::model::{AttemptId, Credits, JobId, PerPool};
 
 use super::holdings::{Holdings, Moment};
@@ -15,6 +15,8 @@ use super::law::Law;
 
 /// Age from which a setup or a cleanup is charged, ms.
 const FREE_HOUSEKEEPING_MS: u64 = 10_000;
+/// Longest time for which a container may be held without being launched and cost nothing, ms; and a tenth of the interval.
+const MOST_FREE_MS: u64 = 1_000;
 
 /// An attempt that sets up or cleans up: whose slots it takes, and since when, by the time that the daemon was up.
 #[derive(Clone, Debug)]
@@ -45,8 +47,10 @@ struct Sums {
     used: PerPool<u128>,
     /// All that its maps have held.
     maps: u128,
-    /// All that each job and application has held.
+    /// All that each job and application has held and is to pay for.
     held: BTreeMap<(u64, SlotHolder), u128>,
+    /// What containers have held that were given back promptly without having been launched.
+    given_back: u128,
 }
 
 /// The time of the open interval up to a moment, and what it has brought.
@@ -184,6 +188,7 @@ impl SlotTime {
                 self.end_housekeeping(|one| one.attempt.task.job == *job && one.tracker == *tracker);
             }
             Fact::Market(MarketFact::Metered(metered)) => {
+                metered.changes.iter().try_for_each(|change| self.give_back(change))?;
                 let aged = self.aged.as_ref().filter(|aged| aged.offset_ms == metered.offset_ms);
                 if metered.offset_ms == self.elapsed.offset_ms {
                     self.proven = self.elapsed.clone();
@@ -196,6 +201,26 @@ impl SlotTime {
             }
             _ => {}
         }
+        Ok(())
+    }
+
+    /// Takes off what is free of containers that were given back promptly.
+    fn give_back(&mut self, change: &HeldChange) -> Result<(), (Law, String)> {
+        let free_ms = u128::from(change.given_back_ms);
+        if free_ms == 0 {
+            return Ok(());
+        }
+        let queue = change.queue.as_str();
+        let slots = self.sales.get(queue).map_or(0, |sale| sale.quota.map + sale.quota.reduce + sale.quota.container);
+        let most_ms = u128::from(MOST_FREE_MS.min(self.length_ms / 10)) * u128::from(slots);
+        let sums = self.elapsed.sums.entry(queue.to_owned()).or_default();
+        sums.given_back += free_ms;
+        let held = sums.held.entry((change.order, change.holder)).or_default();
+        if sums.given_back > most_ms || *held < free_ms || sums.used.container < free_ms {
+            return Err((Law::Holding, format!("{queue} gives back {change:?} free, {sums:?}, of {slots} bought slots")));
+        }
+        *held -= free_ms;
+        sums.used.container -= free_ms;
         Ok(())
     }
 

@@ -6,7 +6,7 @@ use crate::api::QueueStatus;
 use crate::engine::core::Engine;
 use crate::engine::state::{Application, Applications, JobCost, MarketState};
 use crate::mapreduce::Job;
-use crate::market::{Answer, Bidding, Market, Operation, OperationKind, QueueUse, ServletRequest};
+use crate::market::{Answer, Bidding, Operation, OperationKind, QueueUse, ServletRequest};
 use crate::model::{Credits, Now, PerKind, PerPool, QueueName};
 use crate::scheduler::{GroupId, GroupUsage, Scheduler};
 

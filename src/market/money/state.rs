@@ -13,6 +13,7 @@ use super::budget_file::{BudgetLine, MAX_QUEUES};
 use super::fact::MarketFact;
 use super::ledger::{LedgerAccount, LedgerEntry, LedgerTotals, Movement, OF_BUDGET_FILE, Reason};
 use super::meter::Meter;
+use super::metered::GivenBack;
 use super::order::Order;
 use super::replay::{MarketConfig, ReplayGuard, ReplayRefusal, Signature};
 use super::slot_holder::SlotHolder;

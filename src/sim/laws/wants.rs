@@ -91,7 +91,9 @@ impl WantChecker {
     pub(super) fn note_holdings(&mut self, holdings: &Holdings<'_>, housekeeping: &[(JobId, u32)]) {
         let mut moment = holdings.moment();
         for (job, slots) in housekeeping {
-            moment.add_map(holdings.attempts.account_of(*job), *slots);
+            if let Some(payer) = holdings.attempts.payer_of(*job) {
+                moment.add_map(payer, *slots);
+            }
         }
         for (queue, sale) in &mut self.sales {
             sale.has_held |= moment.held(queue) != PerPool::default();

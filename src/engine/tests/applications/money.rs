@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::api::applications::{AskRow, Submission};
+use crate::api::applications::{AllocateCall, AskRow, Submission};
 use crate::engine::tests::cluster::{Cluster, FakeTask, Fate, dynamic, fifo, spec};
 use crate::engine::tests::market::{credits, market, seeded};
 use crate::engine::tests::scheduler_report::report;

@@ -140,6 +140,7 @@ fn ticks(criterion: &mut Criterion) {
             pending: 30,
             containers: ContainerUse::default(),
             want: PerPool::new(40, 0, 0),
+            later: PerKind::default(),
         };
         let usage: Vec<QueueUse> = market.queues().map(use_of).collect();
         market.start_meter(Vec::new(), INTERVAL_MS, now);

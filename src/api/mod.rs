@@ -15,6 +15,7 @@ mod kind_word;
 mod log_ticket;
 mod order_quote;
 mod order_status;
+mod pending_reason;
 mod queue_status;
 mod report;
 mod scheduler_report;
@@ -29,15 +30,15 @@ pub use daemon_status::{DaemonStatus, WorkerCounts};
 pub use deadline::{CostSource, CostUnit, JobDeadline, Sourced, TaskCost, WhatIfAnswer};
 pub use due_text::{DueText, InvalidDue, InvalidDuration, parse_duration_ms, parse_utc_ms};
 pub use exact_decimal::{ExactDecimal, ExactDecimalError};
-pub use explanation::{
-    Buyer, Explanation, Holders, LastRound, LimitCount, LimitHolder, NearLevel, PendingReason, Preempted, QueueHolds,
-    SufficientRate, TaskCounts, no_worker_can_run, says_no_worker_can_run,
-};
+pub use explanation::{Buyer, Explanation, Holders, LastRound, Preempted, QueueHolds, SufficientRate, TaskCounts};
 pub use history::{PriceHistory, PricePoint, SpendingHistory, SpendingPoint};
 pub use job_tasks::{JobTasks, JobTimes, JobTimesList, TaskAttempt, TaskInput};
 pub use log_ticket::LogTicket;
 pub use order_quote::OrderQuote;
 pub use order_status::{OrderState, OrderStatus};
+pub use pending_reason::{
+    LimitCount, LimitHolder, NearLevel, PendingReason, no_worker_can_run, says_no_worker_can_run,
+};
 pub use queue_status::{QueueStatus, QueueStatuses};
 pub use report::{Report, ReportRow, ReportSubject, WorkRow};
 pub use scheduler_report::{

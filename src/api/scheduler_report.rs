@@ -8,7 +8,7 @@ use crate::model::{Credits, JobId, PerKind, PerPool, Priority};
 
 use super::deadline::JobDeadline;
 use super::exact_decimal::ExactDecimal;
-use super::explanation::PendingReason;
+use super::pending_reason::PendingReason;
 
 /// The ruling policy, its groups and the unfinished jobs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

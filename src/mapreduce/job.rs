@@ -513,7 +513,7 @@ impl Job {
         context.scheduler.set_size(self.app, self.app_size());
     }
 
-    /// Tells the scheduler whether its setup waits for a slot.
+    /// Sets whether its setup waits for a slot.
     pub(super) fn refresh_awaits_setup(&self, context: &mut JobContext<'_>) {
         let awaits_setup = self.state == JobState::Accepted || context.housekeeping.setup.contains(&self.id);
         context.scheduler.set_awaits_setup(self.app, awaits_setup);

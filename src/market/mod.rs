@@ -14,11 +14,11 @@ mod tests;
 
 pub use money::{
     Account, Allowance, AllowanceTerms, AppliedBudgetFile, Bidding, BudgetFileError, BudgetLine, Charge, Consumer,
-    ContainerUse, EVERYONE, ForgottenStamps, GivenBack, HeldChange, Holding, Interval, KeyId, LaidCharge, LedgerAccount,
-    LedgerEntry, LedgerTotals, MAX_ORDERS_OF_QUEUE, MAX_QUEUES, MOST_MISSED_PERIODS, MOST_NOTE_CHARACTERS, Market,
-    MarketConfig, MarketFact, Meter, Metered, MeteredUse, OpenBids, Order, OrderEnd, PaidAllowances, Part, Published,
-    QueueChange, QueueTick, QueueUse, Quote, Reason, ReplayGuard, ReplayRefusal, RoundingRemainder, Share, Signature,
-    SignedTextId, SlotHolder, Stamp, Tick, budget_file, divide_slots,
+    ContainerUse, EVERYONE, ForgottenStamps, GivenBack, HeldChange, Holding, Interval, KeyId, LaidCharge,
+    LedgerAccount, LedgerEntry, LedgerTotals, MAX_ORDERS_OF_QUEUE, MAX_QUEUES, MOST_MISSED_PERIODS,
+    MOST_NOTE_CHARACTERS, Market, MarketConfig, MarketFact, Meter, Metered, MeteredUse, OpenBids, Order, OrderEnd,
+    PaidAllowances, Part, Published, QueueChange, QueueTick, QueueUse, Quote, Reason, ReplayGuard, ReplayRefusal,
+    RoundingRemainder, Share, Signature, SignedTextId, SlotHolder, Stamp, Tick, budget_file, divide_slots,
 };
 pub use requests::{
     Acl, AclEditError, AclEntry, AclError, AclProblem, AclText, Answer, DeadlineWords, Denial, ErrorClass,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::model::{PerPool, Pool, Violations, lower, raise};
+use crate::model::{PerKind, PerPool, Pool, Violations, lower, raise};
 
 use super::GroupId;
 
@@ -40,7 +40,7 @@ pub(super) struct Group {
     /// Tasks that wait for a slot, and containers that are wanted.
     pub(super) waiting: PerPool<u64>,
     /// Tasks of its apps that are neither done nor running, runnable or not.
-    pub(super) pending: u64,
+    pub(super) pending: PerKind<u64>,
     /// Apps whose setup waits for a slot.
     pub(super) preparing: u32,
 }
@@ -62,7 +62,7 @@ pub(super) struct GroupSums {
     pub(super) held: PerPool<u32>,
     pub(super) releasing: PerPool<u32>,
     pub(super) waiting: PerPool<u64>,
-    pub(super) pending: u64,
+    pub(super) pending: PerKind<u64>,
     pub(super) preparing: u32,
 }
 
@@ -135,7 +135,7 @@ impl Groups {
             held: PerPool::default(),
             releasing: PerPool::default(),
             waiting: PerPool::default(),
-            pending: 0,
+            pending: PerKind::default(),
             preparing: 0,
         };
         self.by_id.insert(id, group);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::model::{Pool, Violations, lower, raise};
+use crate::model::{Kind, Pool, Violations, lower, raise};
 
 use super::app::App;
 use super::change::Change;
@@ -59,12 +59,10 @@ impl Scheduler {
     }
 }
 
-fn pending(app: &App) -> u64 {
-    u64::from(app.pending.map) + u64::from(app.pending.reduce)
-}
-
 fn add_sums(app: &App, group: &mut Group, violations: &mut Violations) {
-    raise(&mut group.pending, pending(app), violations);
+    for kind in Kind::ALL {
+        raise(&mut group.pending[kind], app.pending[kind], violations);
+    }
     raise(&mut group.preparing, u32::from(app.is_preparing()), violations);
     for pool in Pool::ALL {
         raise(&mut group.running[pool], app.running[pool], violations);
@@ -75,7 +73,9 @@ fn add_sums(app: &App, group: &mut Group, violations: &mut Violations) {
 }
 
 fn subtract_sums(app: &App, group: &mut Group, violations: &mut Violations) {
-    lower(&mut group.pending, pending(app), violations);
+    for kind in Kind::ALL {
+        lower(&mut group.pending[kind], app.pending[kind], violations);
+    }
     lower(&mut group.preparing, u32::from(app.is_preparing()), violations);
     for pool in Pool::ALL {
         lower(&mut group.running[pool], app.running[pool], violations);

@@ -97,7 +97,7 @@ impl Scheduler {
                     sum.releasing[pool] += app.releasing[pool];
                     sum.waiting[pool] += app.waiting(pool);
                 }
-                Kind::ALL.into_iter().for_each(|kind| sum.pending += u64::from(app.pending[kind]));
+                Kind::ALL.into_iter().for_each(|kind| sum.pending[kind] += u64::from(app.pending[kind]));
                 sum.preparing += u32::from(app.is_preparing());
             }
         }

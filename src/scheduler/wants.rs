@@ -1,32 +1,18 @@
 //! What groups want: what they hold, and what of all that they ask for could run on the nodes that are there, were these
 //! empty. Work that no node could run is no want.
 
-use std::collections::BTreeSet;
-
 use rustc_hash::FxHashMap;
 
 use crate::model::{Capability, Kind, Now, PerKind, PerPool, TrackerId};
 
 use super::app::App;
 use super::change::Change;
+use super::group::Group;
 use super::task_nodes::TaskNeeds;
 use super::{AppId, GroupId, Scheduler};
 
 /// Time between two looks at which apps no node could run.
 const FITS_INTERVAL_MS: u64 = 1_000;
-
-/// Apps whose tasks may not run on all nodes.
-#[derive(Debug, Default)]
-pub(super) struct ChoosyApps {
-    /// Those that need a stock node or several slots for a task, or avoid hosts.
-    by_node: BTreeSet<AppId>,
-    /// Those whose maps need room, by how much.
-    by_room: BTreeSet<(u64, AppId)>,
-    /// Those that no node could run, as last worked out.
-    stuck: BTreeSet<AppId>,
-    /// Where an app stands by room; looked up, never iterated.
-    rooms: FxHashMap<AppId, u64>,
-}
 
 /// Why no node that is there could run what an app waits for, were it empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,44 +43,23 @@ pub struct Wants<'a> {
     confined: FxHashMap<GroupId, PerKind<Vec<Confined>>>,
 }
 
-/// An app that cannot use all slots.
+/// An app that cannot use all slots, or whose tasks need several each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Confined {
     /// Slots that it could use.
     usable: u64,
-    /// Slots that it holds or asks for.
-    asked: u64,
+    /// Slots that it holds or asks for now.
+    now: Asked,
+    /// The same once all of its tasks may run.
+    later: Asked,
 }
 
-// === impl ChoosyApps ===
-
-impl ChoosyApps {
-    fn set(&mut self, id: AppId, app: &App) {
-        self.unlist(id);
-        let room = app.needs.room_per_map_bytes;
-        if room > 0 {
-            self.by_room.insert((room, id));
-            self.rooms.insert(id, room);
-        }
-        if app.needs.needs_stock
-            || !app.needs.avoided.is_empty()
-            || Kind::ALL.iter().any(|kind| app.slots_per_task(*kind) > 1)
-        {
-            self.by_node.insert(id);
-        }
-    }
-
-    pub(super) fn forget(&mut self, id: AppId) {
-        self.unlist(id);
-        self.stuck.remove(&id);
-    }
-
-    fn unlist(&mut self, id: AppId) {
-        self.by_node.remove(&id);
-        if let Some(room) = self.rooms.remove(&id) {
-            self.by_room.remove(&(room, id));
-        }
-    }
+/// What an app holds and asks for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Asked {
+    slots: u64,
+    /// As its group counts it: held slots, and tasks that wait.
+    counted: u64,
 }
 
 // === impl Scheduler: what could run ===
@@ -136,7 +101,9 @@ impl Scheduler {
         for app in self.confined_apps() {
             for kind in Kind::ALL {
                 let of_app = self.confined(app, kind);
-                if of_app.usable < usable[kind] && of_app.asked > 0 {
+                let is_counted = |asked: Asked| asked.slots == asked.counted;
+                let is_plain = of_app.usable >= usable[kind] && is_counted(of_app.now) && is_counted(of_app.later);
+                if !is_plain && of_app.now.max(of_app.later).slots > 0 {
                     // A group and the groups above it, each by its own id.
                     for group in self.groups.path(app.home) {
                         confined.entry(group).or_default()[kind].push(of_app);
@@ -168,19 +135,13 @@ impl Scheduler {
             return;
         }
         self.fits_due_mono_ms = now.mono_ms.saturating_add(FITS_INTERVAL_MS);
-        let by_room = self.choosy.by_room.iter().map(|(_, id)| *id);
-        let asking = self.containers.asking().map(|(_, id)| *id);
-        let known = self.choosy.stuck.iter().copied();
-        let apps: BTreeSet<AppId> =
-            self.choosy.by_node.iter().copied().chain(by_room).chain(asking).chain(known).collect();
+        let mut apps = self.choosy.all();
+        apps.extend(self.containers.asking().map(|(_, id)| *id));
         for id in apps {
             let is_stuck = !self.holds_anything(id) && self.misfit(id).is_some();
             let Some(app) = self.apps.get_mut(&id).filter(|app| app.is_stuck != is_stuck) else { continue };
             app.is_stuck = is_stuck;
-            match is_stuck {
-                true => self.choosy.stuck.insert(id),
-                false => self.choosy.stuck.remove(&id),
-            };
+            self.choosy.set_stuck(id, is_stuck);
             self.notify(&Change::Fit(id));
         }
     }
@@ -231,16 +192,18 @@ impl Scheduler {
     /// Apps that some node could not run. Those whose maps find room on every node are not looked at.
     fn confined_apps(&self) -> impl Iterator<Item = &App> {
         let least = self.task_nodes.least_room_bytes().unwrap_or(u64::MAX);
-        let from = least.checked_add(1).map(|from| (from, AppId::FIRST));
-        let by_room = from.into_iter().flat_map(|from| self.choosy.by_room.range(from..)).map(|(_, id)| id);
-        let by_room = by_room.filter(|id| !self.choosy.by_node.contains(*id));
-        by_room.chain(&self.choosy.by_node).filter_map(|id| self.apps.get(id))
+        self.choosy.confined(least).filter_map(|id| self.apps.get(id))
     }
 
     fn confined(&self, app: &App, kind: Kind) -> Confined {
         let slots = app.slots_per_task(kind);
-        let asked = u64::from(app.held[kind]).saturating_add(asked(app, kind).saturating_mul(slots.into()));
-        Confined { usable: self.task_nodes.usable(&app.needs, kind, slots), asked }
+        let held = u64::from(app.held[kind]);
+        let of = |tasks: u64| Asked {
+            slots: held.saturating_add(tasks.saturating_mul(slots.into())),
+            counted: held.saturating_add(tasks),
+        };
+        let usable = self.task_nodes.usable(&app.needs, kind, slots);
+        Confined { usable, now: of(asked(app, kind)), later: of(app.pending[kind].into()) }
     }
 }
 
@@ -253,19 +216,33 @@ fn asked(app: &App, kind: Kind) -> u64 {
 // === impl Wants ===
 
 impl Wants<'_> {
-    /// Slots that a group holds or could use of each pool.
+    /// Slots that a group holds or could use of each pool now.
     pub fn of(&self, group: GroupId) -> PerPool<u32> {
-        let (map, reduce) = (self.of_kind(group, Kind::Map), self.of_kind(group, Kind::Reduce));
-        PerPool::new(map, reduce, self.scheduler.container_want(group))
+        let now = |kind| {
+            let of_setups = |group: &Group| if kind == Kind::Map { u64::from(group.preparing) } else { 0 };
+            self.of_kind(group, kind, |group| group.waiting[kind].saturating_add(of_setups(group)), |app| app.now)
+        };
+        PerPool::new(now(Kind::Map), now(Kind::Reduce), self.scheduler.container_want(group))
     }
 
-    fn of_kind(&self, id: GroupId, kind: Kind) -> u32 {
+    /// Slots that a group holds or could use once its jobs are set up and their reduces may begin.
+    pub fn later(&self, group: GroupId) -> PerKind<u32> {
+        let later = |kind| self.of_kind(group, kind, |group| group.pending[kind], |app| app.later);
+        PerKind::new(later(Kind::Map), later(Kind::Reduce))
+    }
+
+    fn of_kind(
+        &self,
+        id: GroupId,
+        kind: Kind,
+        tasks: impl Fn(&Group) -> u64,
+        asked: impl Fn(&Confined) -> Asked,
+    ) -> u32 {
         let Some(group) = self.scheduler.groups.get(id) else { return 0 };
-        let setups = if kind == Kind::Map { group.preparing } else { 0 };
-        let all = u64::from(group.held[kind]).saturating_add(group.waiting[kind]).saturating_add(setups.into());
+        let all = u64::from(group.held[kind]).saturating_add(tasks(group));
         let confined = self.confined.get(&id).map_or(&[][..], |confined| &confined[kind][..]);
-        let by_others = all.saturating_sub(confined.iter().map(|app| app.asked).sum());
-        let want = by_others.saturating_add(in_common(confined));
+        let by_others = all.saturating_sub(confined.iter().map(|app| asked(app).counted).sum());
+        let want = by_others.saturating_add(in_common(confined, |app| asked(app).slots));
         // Without any slots there is nothing that it could not use.
         let usable = if self.usable[kind] == 0 { u64::MAX } else { self.usable[kind] };
         u32::try_from(want.min(usable)).unwrap_or(u32::MAX).max(group.held[kind])
@@ -274,8 +251,8 @@ impl Wants<'_> {
 
 /// Slots that apps can use together which cannot use all of them: no more than the widest choice among them, since what
 /// one can use another may be able to use too.
-fn in_common(apps: &[Confined]) -> u64 {
+fn in_common(apps: &[Confined], asked: impl Fn(&Confined) -> u64) -> u64 {
     let mut apps = apps.to_vec();
     apps.sort_unstable();
-    apps.iter().fold(0, |sum: u64, app| sum.max(sum.saturating_add(app.asked).min(app.usable)))
+    apps.iter().fold(0, |sum: u64, app| sum.max(sum.saturating_add(asked(app)).min(app.usable)))
 }

@@ -27,6 +27,7 @@ fn usage(tick: i64) -> Vec<QueueUse> {
             pending: 2,
             containers: ContainerUse { held: 3, wanted: 1 },
             want: QueueUse::wants_all(&ContainerUse { held: 3, ..ContainerUse::default() }),
+            later: PerKind::default(),
         })
         .to_vec()
 }

@@ -28,6 +28,7 @@ fn usage(tick: u64) -> Vec<QueueUse> {
         pending,
         containers: ContainerUse { held: maps / 2, wanted: 1 },
         want: QueueUse::wants_all(&ContainerUse { wanted: 1, ..ContainerUse::default() }),
+        later: PerKind::default(),
     };
     let mut usage = vec![used("alice", 3 + tick as u32 % 5, 1, 10), used("carol", 1, 0, 0)];
     if !tick.is_multiple_of(3) {

@@ -137,12 +137,12 @@ impl Evidence {
         Ok(evidence)
     }
 
-    /// Reads the tables. A database that a first start did not come to fill has none.
+    /// Reads the tables. A database that a first start did not come to fill lacks the last of them.
     fn read(database: &Connection) -> anyhow::Result<Self> {
         let sound: String = database.query_row("PRAGMA integrity_check", [], |row| row.get(0))?;
         ensure!(sound == "ok", "it is damaged: {sound}");
         let tables: i64 =
-            database.query_row("SELECT count(*) FROM sqlite_schema WHERE name = 'ledger'", [], |row| row.get(0))?;
+            database.query_row("SELECT count(*) FROM sqlite_schema WHERE name = 'used_signature'", [], |row| row.get(0))?;
         if tables == 0 {
             return Ok(Self::default());
         }

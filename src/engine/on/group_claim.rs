@@ -135,7 +135,7 @@ fn quotas<'a>(
         let (running, containers) = (of_queue.held, of_queue.containers);
         let want = QueueUse::wants_all(&containers);
         let is_idle = pending == 0 && running == PerKind::default() && !containers.has_any();
-        (!is_idle).then_some(QueueUse { queue, running, pending, containers, want })
+        (!is_idle).then_some(QueueUse { queue, running, pending, containers, want, later: PerKind::default() })
     });
     let usage: Vec<QueueUse> = usage.collect();
     let tick = market.clone().tick(&usage, slots, market.meter().length_ms(), now);

@@ -118,10 +118,12 @@ pub(super) fn queue_usage(
         if held == PerKind::default() && pending == 0 && !containers.has_any() {
             return None;
         }
-        let mut want = wants.of(id);
-        want.map = want.map.saturating_add(long_housekeeping.get(&id).copied().unwrap_or(0));
+        let (mut want, mut later) = (wants.of(id), wants.later(id));
+        let long_housekeeping = long_housekeeping.get(&id).copied().unwrap_or(0);
+        want.map = want.map.saturating_add(long_housekeeping);
+        later.map = later.map.saturating_add(long_housekeeping);
         want.container = want.container.max(containers.held);
-        let queue_use = QueueUse { queue: queue.clone(), running: held, pending, containers, want };
+        let queue_use = QueueUse { queue: queue.clone(), running: held, pending, containers, want, later };
         Some((queue_use, id))
     };
     market.accounts.queues().filter_map(of_queue).unzip()

@@ -90,9 +90,9 @@ impl Engine {
             // The job that is asked about waits with the others.
             Ok(place) => usage[place].want = QueueUse::wants_all(&usage[place].containers),
             Err(place) => {
-                let (running, containers) = (PerKind::default(), ContainerUse::default());
+                let (running, later, containers) = (PerKind::default(), PerKind::default(), ContainerUse::default());
                 let want = QueueUse::wants_all(&containers);
-                usage.insert(place, QueueUse { queue: queue.clone(), running, pending: 1, containers, want });
+                usage.insert(place, QueueUse { queue: queue.clone(), running, pending: 1, containers, want, later });
             }
         }
         let (mut bids, laid) = market.accounts.open_bids(&usage, sold_slots(&self.cluster.scheduler));

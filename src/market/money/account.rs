@@ -1,6 +1,6 @@
 //! The account of a queue: balance, bid, open interval, and the state published at the last tick.
 
-use crate::model::{Credits, Pool};
+use crate::model::{Credits, PerKind, Pool};
 
 use super::allocation::{Bid, cost};
 use super::interval::{Charge, Interval, most_slot_ms};
@@ -105,11 +105,18 @@ impl Account {
         !is_paid || total_ms(charge.slot_ms) >= total_ms(metered.within_ms)
     }
 
-    /// Its bid in the next allocation, with the balance after the charge.
-    pub(super) fn to_bid(&self, balance: Credits, queue_use: &QueueUse) -> Bid {
+    /// Intervals in a row, the open one included, in which it has held nothing of what it was sold.
+    pub(super) fn in_vain(&self, metered: MeteredUse) -> PerKind<u8> {
+        self.interval.map(|interval| interval.in_vain_with(metered.within_ms)).unwrap_or_default()
+    }
+
+    /// Its bid in the next allocation, with the balance after the charge; none: nothing of it runs, is held or may be sold.
+    pub(super) fn to_bid(&self, balance: Credits, queue_use: &QueueUse, metered: MeteredUse) -> Option<Bid> {
         let remainder = self.interval.as_ref().map(|interval| interval.remainder).unwrap_or_default();
-        let &QueueUse { running, containers, want, .. } = queue_use;
-        Bid { balance, rate: self.bid, running, containers, want, remainder }
+        let want = queue_use.want_after(self.in_vain(metered));
+        let &QueueUse { running, containers, .. } = queue_use;
+        let bid = Bid { balance, rate: self.bid, running, containers, want, remainder };
+        queue_use.is_active(want).then_some(bid)
     }
 
     pub(super) fn set(&mut self, balance: Credits, bid: Credits) {

@@ -56,18 +56,19 @@ impl Market {
             });
             ledger.count_charge(charge.amount(), &mut violations);
             self.lay_charge(queue, account, &charge, now.mono_ms, &mut laid);
-            let is_active = queue_use.is_active();
-            if !is_active && charge == Charge::default() {
+            let bid = account.to_bid(balance, queue_use, *metered);
+            if bid.is_none() && charge == Charge::default() {
                 // Nothing that it waits for could run.
                 continue;
             }
-            if is_active {
-                bids.push(queue, charge, account.to_bid(balance, queue_use));
+            let is_active = bid.is_some();
+            if let Some(bid) = bid {
+                bids.push(queue, charge, bid);
             }
             // Share and quota follow with the allocation.
             let sold = account.interval().map(|interval| interval.quota).unwrap_or_default();
             let (used, pending) = (total(within(queue_use.held(), sold)), queue_use.waiting());
-            let interval = Interval { used, pending, ..Interval::default() };
+            let interval = Interval { used, pending, in_vain: account.in_vain(*metered), ..Interval::default() };
             let interval = is_active.then_some(interval);
             queue_ticks.push(QueueTick { queue: (*queue).clone(), charge, balance, interval });
         }
@@ -97,8 +98,8 @@ impl Market {
         for Concerned { queue, account, queue_use, metered } in self.concerned(usage, AT_END) {
             let (charge, balance) = account.charge(metered, self.meter.length_ms());
             self.lay_charge(queue, account, &charge, AT_END, &mut laid);
-            if queue_use.is_active() {
-                bids.push(queue, charge, account.to_bid(balance, &queue_use));
+            if let Some(bid) = account.to_bid(balance, &queue_use, metered) {
+                bids.push(queue, charge, bid);
             }
         }
         (bids, laid)

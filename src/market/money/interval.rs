@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::{Credits, JobId, PerPool};
+use crate::model::{Credits, JobId, Kind, PerKind, PerPool};
 
 use super::allocation::{RoundingRemainder, total};
 use super::metered::total_ms;
@@ -31,6 +31,13 @@ pub struct Interval {
     /// The most slots that the balance could pay for when it was opened; none: it was stored before that was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub most_paid: Option<u32>,
+    /// Intervals in a row, up to the one before it, that sold slots of which the queue held none.
+    #[serde(default, skip_serializing_if = "is_nothing")]
+    pub in_vain: PerKind<u8>,
+}
+
+fn is_nothing(in_vain: &PerKind<u8>) -> bool {
+    *in_vain == PerKind::default()
 }
 
 // === impl Interval ===
@@ -39,6 +46,15 @@ impl Interval {
     /// The most slots that it can be charged for at a time.
     pub(super) fn payable(&self) -> u64 {
         self.most_paid.map_or(total(self.quota), u64::from)
+    }
+
+    /// The same with this one, in which so much was held within the quota, slot-milliseconds.
+    pub(super) fn in_vain_with(&self, within_ms: PerPool<u64>) -> PerKind<u8> {
+        let with = |kind: Kind| {
+            let is_in_vain = self.quota[kind] > 0 && within_ms[kind] == 0;
+            if is_in_vain { self.in_vain[kind].saturating_add(1) } else { 0 }
+        };
+        PerKind::new(with(Kind::Map), with(Kind::Reduce))
     }
 }
 

@@ -108,7 +108,14 @@ mod tests {
     fn usage() -> QueueUse {
         let containers = ContainerUse::default();
         let want = QueueUse::wants_all(&containers);
-        QueueUse { queue: queue(), running: PerKind::new(4, 0), pending: 1, containers, want }
+        QueueUse {
+            queue: queue(),
+            running: PerKind::new(4, 0),
+            pending: 1,
+            containers,
+            want,
+            later: PerKind::default(),
+        }
     }
 
     fn texts(violations: &mut Violations) -> Vec<String> {

@@ -63,22 +63,22 @@ impl Market {
         interval_ms: u64,
     ) -> Option<Bidding> {
         self.account(queue.as_str())?;
-        let mut active: BTreeMap<&QueueName, &QueueUse> = BTreeMap::new();
-        for queue_use in usage.iter().filter(|queue_use| queue_use.is_active()) {
-            active.entry(&queue_use.queue).or_insert(queue_use);
-        }
         let containers = ContainerUse { wanted: 1, ..ContainerUse::default() };
-        let want = QueueUse::wants_all(&containers);
-        let waiting = QueueUse { queue: queue.clone(), running: PerKind::default(), pending: 1, containers, want };
-        active.entry(queue).or_insert(&waiting);
-        let (mut bids, mut place) = (Vec::with_capacity(active.len()), 0);
-        for (name, queue_use) in active {
+        let waiting =
+            QueueUse { pending: 1, containers, want: QueueUse::wants_all(&containers), ..QueueUse::idle(queue) };
+        let mut uses: BTreeMap<&QueueName, &QueueUse> = usage.iter().rev().map(|one| (&one.queue, one)).collect();
+        uses.entry(queue).or_insert(&waiting);
+        let (mut bids, mut place) = (Vec::with_capacity(uses.len()), 0);
+        for (name, queue_use) in uses {
             let Some(account) = self.account(name.as_str()) else { continue };
+            let metered = self.meter.use_of(name, AT_END);
+            let (_, balance) = account.charge(metered, self.meter.length_ms());
+            let mut bid = account.to_bid(balance, queue_use, metered);
             if name == queue {
                 place = bids.len();
+                bid = bid.or_else(|| account.to_bid(balance, &waiting, metered));
             }
-            let (_, balance) = account.charge(self.meter.use_of(name, AT_END), self.meter.length_ms());
-            let bid = account.to_bid(balance, queue_use);
+            let Some(bid) = bid else { continue };
             // What other queues' orders will bid is not known yet: most likely what they bid now.
             let ordered = account.interval().filter(|interval| interval.by_order.is_some() && name != queue);
             let rate = ordered.map_or(bid.rate, |interval| bid.rate.max(interval.share.rate()));

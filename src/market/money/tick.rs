@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::{Credits, PerKind, PerPool, QueueName};
+use crate::model::{Credits, Kind, PerKind, PerPool, QueueName};
 
 use super::container_use::ContainerUse;
 use super::interval::{Charge, Interval};
@@ -20,10 +20,16 @@ pub struct QueueUse {
     pub pending: u64,
     /// Its containers.
     pub containers: ContainerUse,
-    /// The slots of each pool that it holds, setups and cleanups that count as maps included, or could use on the nodes
-    /// that are there, were they empty.
+    /// The slots of each pool that it holds, setups and cleanups that count as maps included, or could use now on the
+    /// nodes that are there, were they empty.
     pub want: PerPool<u32>,
+    /// The same of maps and reduces once its jobs are set up and their reduces may begin.
+    pub later: PerKind<u32>,
 }
+
+/// After so many intervals in a row in which a queue has held nothing of what it was sold, it is sold no slots that it
+/// cannot use now.
+const MOST_IN_VAIN: u8 = 2;
 
 // === impl QueueUse ===
 
@@ -31,7 +37,14 @@ impl QueueUse {
     /// Nothing.
     pub(super) fn idle(queue: &QueueName) -> Self {
         let (running, containers) = (PerKind::default(), ContainerUse::default());
-        QueueUse { queue: queue.clone(), running, pending: 0, containers, want: PerPool::default() }
+        QueueUse {
+            queue: queue.clone(),
+            running,
+            pending: 0,
+            containers,
+            want: PerPool::default(),
+            later: PerKind::default(),
+        }
     }
 
     /// The want of a queue that could use any number of map and reduce slots; `containers`: those for containers too.
@@ -39,9 +52,17 @@ impl QueueUse {
         PerPool::new(u32::MAX, u32::MAX, if containers.has_any() { u32::MAX } else { 0 })
     }
 
-    /// Whether anything of the queue runs or is held, or waits and could run.
-    pub fn is_active(&self) -> bool {
-        self.running != PerKind::default() || self.containers.held > 0 || self.want != PerPool::default()
+    /// What it may be sold after so many intervals in which it held nothing of what it was sold.
+    pub(super) fn want_after(&self, in_vain: PerKind<u8>) -> PerPool<u32> {
+        let of = |kind: Kind| {
+            if in_vain[kind] < MOST_IN_VAIN { self.want[kind].max(self.later[kind]) } else { self.want[kind] }
+        };
+        PerPool::new(of(Kind::Map), of(Kind::Reduce), self.want.container)
+    }
+
+    /// Whether anything of the queue runs or is held, or waits and may be sold slots.
+    pub(super) fn is_active(&self, want: PerPool<u32>) -> bool {
+        self.running != PerKind::default() || self.containers.held > 0 || want != PerPool::default()
     }
 
     /// Slots that it holds.

@@ -39,7 +39,14 @@ pub(in crate::market) fn in_use(
     let containers = ContainerUse { held, wanted };
     let is_idle = (map, reduce, pending) == (0, 0, 0) && !containers.has_any();
     let want = if is_idle { PerPool::default() } else { QueueUse::wants_all(&containers) };
-    QueueUse { queue: name(queue), running: PerKind::new(map, reduce), pending, containers, want }
+    QueueUse {
+        queue: name(queue),
+        running: PerKind::new(map, reduce),
+        pending,
+        containers,
+        want,
+        later: PerKind::default(),
+    }
 }
 
 /// Time between ticks, ms.

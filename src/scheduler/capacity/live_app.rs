@@ -1,9 +1,10 @@
 //! What the policy counts of one app.
 
 use crate::model::PerKind;
-use crate::scheduler::GroupId;
 use crate::scheduler::app::App;
+use crate::scheduler::hold::{Hold, LocalityEnd};
 use crate::scheduler::view::View;
+use crate::scheduler::{GroupId, Level};
 
 use super::queue_slots::Holding;
 use super::{LocalityWait, WaitFactor};
@@ -38,5 +39,14 @@ impl LiveApp {
         let cluster_hosts = self.cluster_hosts.unwrap_or(view.totals.hosts);
         let computed = || WaitFactor::new(app.locality_wait_millionths, self.split_hosts, cluster_hosts);
         self.wait_factor.unwrap_or_else(computed)
+    }
+
+    /// Its wait for maps near their input.
+    pub(super) fn far_wait(&self, app: &App, view: &View<'_>) -> Option<Hold> {
+        let waits = app.tables.map.waiting() > 0 && self.slots_per_task.map == 1;
+        let trackers = view.totals.nodes;
+        let left = self.wait.opportunities_left(self.unfinished_maps, trackers, self.wait_factor(app, view));
+        let hold = Hold::Locality { farthest: Level::Rack, until: LocalityEnd::AfterOffers(left) };
+        (waits && left > 0).then_some(hold)
     }
 }

@@ -4,12 +4,16 @@ use std::collections::BTreeSet;
 use std::num::NonZeroU64;
 
 use crate::model::{Kind, PerKind, PerPool, Pool};
+use crate::scheduler::hold::Hold;
 use crate::scheduler::key::Ratio;
 use crate::scheduler::node::Totals;
 use crate::scheduler::{AppSpec, GroupId};
 
+use super::live_app::LiveApp;
 use super::queue_slots::{QueueSlots, UserRule};
-use super::{CapacityQueue, JobLists, JobRank, KindReport, QueueDetail, QueueReport, SlotShare, UserLimit};
+use super::{
+    CapacityQueue, JobLists, JobRank, KindReport, QueueDetail, QueueReport, SlotShare, SlotVerdict, UserLimit,
+};
 
 #[derive(Debug)]
 pub(super) struct LiveQueue {
@@ -54,6 +58,21 @@ impl LiveQueue {
         }
         self.all_slots = self.settings.slot_share(totals.all_slots());
         self.cluster_slots = cluster_slots(totals);
+    }
+
+    /// The limit of the queue or the user that keeps an app from one more task.
+    pub(super) fn slot_limit(&self, live: &LiveApp, kind: Kind) -> Option<Hold> {
+        let slots = &self.slots[kind];
+        match slots.verdict(live.user, live.slots_per_task[kind]) {
+            SlotVerdict::Allowed => None,
+            SlotVerdict::QueueAtMaximum { maximum } => {
+                let group = self.settings().name().to_owned();
+                Some(Hold::GroupMaximum { kind, group, maximum, held: slots.occupied() })
+            }
+            SlotVerdict::UserAtLimit { limit } => {
+                Some(Hold::UserLimit { kind, limit, held: slots.occupied_by(live.user) })
+            }
+        }
     }
 
     /// What it holds of its part of the slots, whole slots or not, by which queues are sorted. One without a part counts

@@ -18,7 +18,7 @@ use crate::scheduler::container::offered_container::OfferedContainer;
 use crate::scheduler::detail::{AppDetail, GroupDetail};
 use crate::scheduler::group::Group;
 use crate::scheduler::heartbeat::Heartbeat;
-use crate::scheduler::hold::{Hold, LocalityEnd};
+use crate::scheduler::hold::Hold;
 use crate::scheduler::key::{AppKey, FirstApp, GroupKey, Ratio};
 use crate::scheduler::node::{Node, Totals};
 use crate::scheduler::policy::{HeartbeatLimits, LaunchRules, Leaf, Policy, SKIP_BUDGET};
@@ -559,7 +559,7 @@ impl Policy for Capacity {
             return Vec::new();
         };
         let mut holds: Vec<Hold> = queue.jobs.hold_of(id, queue.settings().name()).into_iter().collect();
-        let limits = PerKind::new(slot_limit(live, queue, Kind::Map), slot_limit(live, queue, Kind::Reduce));
+        let limits = PerKind::new(queue.slot_limit(live, Kind::Map), queue.slot_limit(live, Kind::Reduce));
         for kind in Kind::ALL.into_iter().filter(|&kind| app.tables[kind].waiting() > 0) {
             holds.extend(limits[kind].clone());
             let nodes = reserved_nodes(app, kind);
@@ -567,7 +567,7 @@ impl Policy for Capacity {
                 holds.push(Hold::Reservation { kind, nodes, slots_per_task: app.slots_per_task(kind) });
             }
         }
-        holds.extend(far_wait(app, live, view).filter(|_| limits.map.is_none()));
+        holds.extend(live.far_wait(app, view).filter(|_| limits.map.is_none()));
         holds
     }
 }
@@ -583,26 +583,4 @@ fn has_pending_tasks(app: &App, kind: Kind) -> bool {
 /// Nodes that are reserved for an app.
 fn reserved_nodes(app: &App, kind: Kind) -> u32 {
     u32::try_from(app.reserved_nodes[kind].len()).unwrap_or(u32::MAX)
-}
-
-/// The limit of its queue or user that keeps an app from one more task.
-fn slot_limit(live: &LiveApp, queue: &LiveQueue, kind: Kind) -> Option<Hold> {
-    let slots = &queue.slots[kind];
-    match slots.verdict(live.user, live.slots_per_task[kind]) {
-        SlotVerdict::Allowed => None,
-        SlotVerdict::QueueAtMaximum { maximum } => {
-            let group = queue.settings().name().to_owned();
-            Some(Hold::GroupMaximum { kind, group, maximum, held: slots.occupied() })
-        }
-        SlotVerdict::UserAtLimit { limit } => Some(Hold::UserLimit { kind, limit, held: slots.occupied_by(live.user) }),
-    }
-}
-
-/// The wait of an app for maps near their input.
-fn far_wait(app: &App, live: &LiveApp, view: &View<'_>) -> Option<Hold> {
-    let waits = app.tables.map.waiting() > 0 && live.slots_per_task.map == 1;
-    let trackers = view.totals.nodes;
-    let left = live.wait.opportunities_left(live.unfinished_maps, trackers, live.wait_factor(app, view));
-    let hold = Hold::Locality { farthest: Level::Rack, until: LocalityEnd::AfterOffers(left) };
-    (waits && left > 0).then_some(hold)
 }

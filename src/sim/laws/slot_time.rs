@@ -217,7 +217,10 @@ impl SlotTime {
         sums.given_back += free_ms;
         let held = sums.held.entry((change.order, change.holder)).or_default();
         if sums.given_back > most_ms || *held < free_ms || sums.used.container < free_ms {
-            return Err((Law::Holding, format!("{queue} gives back {change:?} free, {sums:?}, of {slots} bought slots")));
+            return Err((
+                Law::Holding,
+                format!("{queue} gives back {change:?} free, {sums:?}, of {slots} bought slots"),
+            ));
         }
         *held -= free_ms;
         sums.used.container -= free_ms;
@@ -299,7 +302,7 @@ impl SlotTime {
             let charged = charges.remove(queue).unwrap_or_default();
             let owed = self.cost(sale.rate, sums);
             if self.unsure.contains(queue) {
-                // On whom it is laid is not known either.
+                // Its parts are not known either.
                 return Ok(());
             }
             // What is beyond the quota is paid as far as the balance reaches.

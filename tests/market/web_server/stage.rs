@@ -379,6 +379,7 @@ fn usage() -> [QueueUse; 2] {
         pending: 3,
         containers,
         want: QueueUse::wants_all(&containers),
+        later: PerKind::default(),
     })
 }
 

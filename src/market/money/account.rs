@@ -105,15 +105,15 @@ impl Account {
         !is_paid || total_ms(charge.slot_ms) >= total_ms(metered.within_ms)
     }
 
-    /// Intervals in a row, the open one included, in which it has held nothing of what it was sold.
-    pub(super) fn in_vain(&self, metered: MeteredUse) -> PerKind<u8> {
-        self.interval.map(|interval| interval.in_vain_with(metered.within_ms)).unwrap_or_default()
+    /// Intervals in a row, the open one included, in which it has held nothing of what it was sold though slots were free.
+    pub(super) fn in_vain(&self, metered: MeteredUse, left_free: PerKind<bool>) -> PerKind<u8> {
+        self.interval.map(|interval| interval.in_vain_with(metered.within_ms, left_free)).unwrap_or_default()
     }
 
     /// Its bid in the next allocation, with the balance after the charge; none: nothing of it runs, is held or may be sold.
-    pub(super) fn to_bid(&self, balance: Credits, queue_use: &QueueUse, metered: MeteredUse) -> Option<Bid> {
+    pub(super) fn to_bid(&self, balance: Credits, queue_use: &QueueUse, in_vain: PerKind<u8>) -> Option<Bid> {
         let remainder = self.interval.as_ref().map(|interval| interval.remainder).unwrap_or_default();
-        let want = queue_use.want_after(self.in_vain(metered));
+        let want = queue_use.want_after(in_vain);
         let &QueueUse { running, containers, .. } = queue_use;
         let bid = Bid { balance, rate: self.bid, running, containers, want, remainder };
         queue_use.is_active(want).then_some(bid)

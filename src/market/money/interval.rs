@@ -31,7 +31,7 @@ pub struct Interval {
     /// The most slots that the balance could pay for when it was opened; none: it was stored before that was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub most_paid: Option<u32>,
-    /// Intervals in a row, up to the one before it, that sold slots of which the queue held none.
+    /// Intervals in a row, up to the one before it, that sold slots of which the queue held none, though some were free.
     #[serde(default, skip_serializing_if = "is_nothing")]
     pub in_vain: PerKind<u8>,
 }
@@ -49,9 +49,9 @@ impl Interval {
     }
 
     /// The same with this one, in which so much was held within the quota, slot-milliseconds.
-    pub(super) fn in_vain_with(&self, within_ms: PerPool<u64>) -> PerKind<u8> {
+    pub(super) fn in_vain_with(&self, within_ms: PerPool<u64>, left_free: PerKind<bool>) -> PerKind<u8> {
         let with = |kind: Kind| {
-            let is_in_vain = self.quota[kind] > 0 && within_ms[kind] == 0;
+            let is_in_vain = self.quota[kind] > 0 && within_ms[kind] == 0 && left_free[kind];
             if is_in_vain { self.in_vain[kind].saturating_add(1) } else { 0 }
         };
         PerKind::new(with(Kind::Map), with(Kind::Reduce))

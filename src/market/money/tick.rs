@@ -27,8 +27,8 @@ pub struct QueueUse {
     pub later: PerKind<u32>,
 }
 
-/// After so many intervals in a row in which a queue has held nothing of what it was sold, it is sold no slots that it
-/// cannot use now.
+/// After so many intervals in a row in which a queue has held nothing of what it was sold, though slots were free, it is
+/// sold none that it cannot use now.
 const MOST_IN_VAIN: u8 = 2;
 
 // === impl QueueUse ===

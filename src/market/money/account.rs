@@ -30,6 +30,8 @@ pub struct Account {
     bid: Credits,
     published: Published,
     interval: Option<Interval>,
+    /// Intervals before the open one of which it has held next to nothing; kept while none is open.
+    in_vain: PerKind<u8>,
 }
 
 // === impl Account ===
@@ -37,7 +39,7 @@ pub struct Account {
 impl Account {
     pub(super) fn new(balance: Credits, bid: Credits) -> Self {
         let published = Published { budget: balance, ..Published::default() };
-        Account { balance, bid, published, interval: None }
+        Account { balance, bid, published, interval: None, in_vain: PerKind::default() }
     }
 
     /// The balance; never below zero.
@@ -105,9 +107,16 @@ impl Account {
         !is_paid || total_ms(charge.slot_ms) >= total_ms(metered.within_ms)
     }
 
-    /// Intervals in a row, the open one included, in which it has held nothing of what it was sold though slots were free.
-    pub(super) fn in_vain(&self, metered: MeteredUse, left_free: PerKind<bool>) -> PerKind<u8> {
-        self.interval.map(|interval| interval.in_vain_with(metered.within_ms, left_free)).unwrap_or_default()
+    /// The same without the open one.
+    pub(super) fn was_in_vain(&self) -> PerKind<u8> {
+        self.in_vain
+    }
+
+    /// Intervals, the open one included, in which it has held next to nothing of what it was sold though slots were free,
+    /// since it last held more.
+    pub(super) fn in_vain(&self, metered: MeteredUse, length_ms: u64, left_free: PerKind<bool>) -> PerKind<u8> {
+        let with = |interval: Interval| interval.in_vain_with(self.in_vain, metered.within_ms, length_ms, left_free);
+        self.interval.map_or(self.in_vain, with)
     }
 
     /// Its bid in the next allocation, with the balance after the charge; none: nothing of it runs, is held or may be sold.
@@ -125,9 +134,10 @@ impl Account {
     }
 
     /// Replaces the open interval and publishes the new state.
-    pub(super) fn open_interval(&mut self, balance: Credits, interval: Option<Interval>) {
+    pub(super) fn open_interval(&mut self, balance: Credits, interval: Option<Interval>, in_vain: PerKind<u8>) {
         self.balance = balance;
         self.interval = interval;
+        self.in_vain = in_vain;
         let Interval { share, used, pending, .. } = interval.unwrap_or_default();
         self.published = Published { budget: balance, rate: share.rate(), share, used, pending };
     }

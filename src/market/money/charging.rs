@@ -56,9 +56,9 @@ impl Market {
             });
             ledger.count_charge(charge.amount(), &mut violations);
             self.lay_charge(queue, account, &charge, now.mono_ms, &mut laid);
-            let in_vain = account.in_vain(*metered, self.left_free);
+            let in_vain = account.in_vain(*metered, self.meter.length_ms(), self.left_free);
             let bid = account.to_bid(balance, queue_use, in_vain);
-            if bid.is_none() && charge == Charge::default() {
+            if bid.is_none() && charge == Charge::default() && in_vain == account.was_in_vain() {
                 // Nothing that it waits for could run.
                 continue;
             }
@@ -71,7 +71,7 @@ impl Market {
             let (used, pending) = (total(within(queue_use.held(), sold)), queue_use.waiting());
             let interval = Interval { used, pending, in_vain, ..Interval::default() };
             let interval = is_active.then_some(interval);
-            queue_ticks.push(QueueTick { queue: (*queue).clone(), charge, balance, interval });
+            queue_ticks.push(QueueTick { queue: (*queue).clone(), charge, balance, interval, in_vain });
         }
 
         raise(&mut bids, &laid);
@@ -100,7 +100,8 @@ impl Market {
         for Concerned { queue, account, queue_use, metered } in self.concerned(usage, AT_END) {
             let (charge, balance) = account.charge(metered, self.meter.length_ms());
             self.lay_charge(queue, account, &charge, AT_END, &mut laid);
-            if let Some(bid) = account.to_bid(balance, &queue_use, account.in_vain(metered, self.left_free)) {
+            let in_vain = account.in_vain(metered, self.meter.length_ms(), self.left_free);
+            if let Some(bid) = account.to_bid(balance, &queue_use, in_vain) {
                 bids.push(queue, charge, bid);
             }
         }

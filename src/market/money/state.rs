@@ -204,8 +204,8 @@ impl Market {
         for (queue, account) in &mut self.accounts {
             while queue_ticks.next_if(|queue_tick| queue_tick.queue < *queue).is_some() {}
             match queue_ticks.next_if(|queue_tick| queue_tick.queue == *queue) {
-                Some(queue_tick) => account.open_interval(queue_tick.balance, queue_tick.interval),
-                None => account.open_interval(account.balance(), None),
+                Some(queue_tick) => account.open_interval(queue_tick.balance, queue_tick.interval, queue_tick.in_vain),
+                None => account.open_interval(account.balance(), None, account.was_in_vain()),
             }
         }
         self.meter.open(tick.number, tick.interval_ms, tick.intervals());

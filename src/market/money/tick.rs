@@ -106,6 +106,9 @@ pub struct QueueTick {
     pub balance: Credits,
     /// The interval that opens; none for a queue of which nothing runs or is held, and nothing that waits could run.
     pub interval: Option<Interval>,
+    /// Intervals of which it has held next to nothing though slots were free, since it last held more.
+    #[serde(default)]
+    pub in_vain: PerKind<u8>,
 }
 
 // === impl Tick ===

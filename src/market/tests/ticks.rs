@@ -90,9 +90,10 @@ fn what_a_queue_has_yet_to_run_counts_unless_it_held_nothing_for_two_intervals()
     }
     assert_eq!(tick(0, 0, true), Some((4, 2)), "one interval in vain");
     assert_eq!(tick(0, 1, true), Some((1, 0)), "two");
-    assert_eq!(tick(0, 0, true), Some((0, 2)), "three of maps; it was sold no reduces");
-    assert_eq!(tick(0, 1, true), Some((4, 2)), "it was sold no maps");
+    assert_eq!(tick(0, 0, true), None, "three");
+    assert_eq!(tick(0, 1, true), Some((1, 0)), "being sold nothing makes nothing good");
     assert_eq!(tick(3, 97, true), Some((4, 0)), "its reduces have not begun");
+    assert_eq!(tick(3, 97, true), Some((4, 0)), "nor now");
 }
 
 #[test]

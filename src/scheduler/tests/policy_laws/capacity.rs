@@ -36,7 +36,7 @@ impl<'a> Usage<'a> {
         let waits = |(id, _): &(AppId, _)| beat.before.waiting(*id, kind) > 0;
         let active = beat.before.live().filter(waits).map(|(_, job)| (job.spec.group, &*job.spec.user)).collect();
         let cluster_slots = beat.before.nodes.values().map(|node| u64::from(node.slots[kind])).sum();
-        let Laws { config, groups } = laws;
+        let Laws { config, groups, .. } = laws;
         Self { jobs, reserved_nodes: &beat.reserved_nodes, active, kind, cluster_slots, config, groups }
     }
 

@@ -236,8 +236,7 @@ impl MarketClient {
     /// Sends a request in the name of a user, who is believed; returns the body.
     async fn send_believed(&self, path: &str) -> Result<String, MarketClientError> {
         let answer = post(&self.server, path).await.map_err(|error| self.unreachable(error))?;
-        let status = answer.status;
-        self.body_or_error(answer).map_err(|error| denied_if_refused(error, status))
+        self.body_or_error(answer)
     }
 
     /// Whether a job would be accepted with its deadline; `fields`: names and values of the question.
@@ -317,7 +316,11 @@ impl MarketClient {
         let in_json = || serde_json::from_str::<ErrorInJson>(&body).ok().map(|refusal| refusal.error);
         let error = in_xml.or_else(in_json);
         let text = error.unwrap_or_else(|| format!("{status}: {}", body.lines().next().unwrap_or_default()));
-        if status.is_client_error() { Err(MarketClientError::Refused(text)) } else { Err(self.unreachable(text)) }
+        Err(match status {
+            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => MarketClientError::Denied { reason: Some(text) },
+            _ if status.is_client_error() => MarketClientError::Refused(text),
+            _ => self.unreachable(text),
+        })
     }
 
     fn parse(&self, text: &str) -> Result<MarketAnswer, MarketClientError> {
@@ -326,16 +329,6 @@ impl MarketClient {
 
     fn unreachable(&self, reason: impl ToString) -> MarketClientError {
         MarketClientError::Unreachable { server: self.server.clone(), reason: reason.to_string() }
-    }
-}
-
-/// The refusal of a caller who is believed, as a denial where the status says so.
-fn denied_if_refused(error: MarketClientError, status: StatusCode) -> MarketClientError {
-    match error {
-        MarketClientError::Refused(reason) if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) => {
-            MarketClientError::Denied { reason: Some(reason) }
-        }
-        error => error,
     }
 }
 

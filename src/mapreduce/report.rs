@@ -275,8 +275,11 @@ impl Job {
     pub fn on_task_cleanup_lost(&mut self, key: TaskKey, number: i32, context: &mut JobContext<'_>) {
         let Some(position) = self.task(key).position(number) else { return };
         if self.is_over() {
-            // The attempt has ended with its job.
-            self.free_slot(key, position, context.scheduler, self.finish_ms);
+            if self.task(key).attempts[position].holds_slot {
+                self.free_slot(key, position, context.scheduler, self.finish_ms);
+                // The attempt has ended with its job; this says that its slot is free.
+                self.record_end(key, position, context);
+            }
             return;
         }
         if self.is_over_or_ending() {

@@ -1,6 +1,6 @@
 //! Runs with tenants who play against the market.
 
-use jobtracker::sim::{Law, PolicyChoice, Run, RunOptions, Tally, shrink};
+use jobtracker::sim::{PolicyChoice, Run, RunOptions, Tally, shrink};
 use jobtracker::store::InMemoryStore;
 
 use super::{CAPACITY, CONSTRAINT, DYNAMIC, FAIR, FIFO, MIXED, options};
@@ -9,13 +9,10 @@ fn with_adversaries(policy: PolicyChoice, has_containers: bool, seed: u64, event
     RunOptions { has_containers, has_adversaries: true, ..options(policy, seed, events) }
 }
 
-/// Laws that the market breaks while it sells what cannot be used.
-const BROKEN: [Law; 2] = [Law::Wants, Law::Share];
-
 /// Plays a run that must break nothing else.
 fn play(options: &RunOptions) -> Tally {
     let run = Run::play(options, &mut InMemoryStore::default());
-    if let Some(violation) = run.violation.filter(|violation| !BROKEN.contains(&violation.law)) {
+    if let Some(violation) = run.violation {
         let shrunk = shrink(options, violation, |options| Run::play(options, &mut InMemoryStore::default()).violation);
         panic!("{}\njobtracker simulate --as-it-is {}", shrunk.violation, shrunk.options);
     }

@@ -294,7 +294,7 @@ fn a_cost_that_is_laid_on_no_job_is_noticed() {
         })
     });
     assert_eq!(violation.law, Law::Money, "{violation}");
-    assert!(violation.culprit.contains("laid on no job"), "{violation}");
+    assert!(violation.culprit.contains("and nothing says so"), "{violation}");
 }
 
 #[test]

@@ -136,8 +136,10 @@ impl Cluster {
         let scratch = format!("hadoop.tmp.dir={}", self.folder().display());
         let rpc = format!("mapred.job.tracker={}", self.rpc);
         command.args(["tasktracker", "-D", &scratch, "-D", &rpc, "-D", "mapred.task.tracker.http.address=127.0.0.1:0"]);
-        // The users of these tests are of no machine.
-        command.args(["-D", "jobtracker.worker.run-as=self"]);
+        if !arguments.contains(&"--conf") {
+            // The users of these tests are of no machine.
+            command.args(["-D", "jobtracker.worker.run-as=self"]);
+        }
         command.args(arguments);
         // The same on every machine.
         command.args([

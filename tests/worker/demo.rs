@@ -103,11 +103,11 @@ fn rows(text: &str) -> Vec<Row> {
     text.lines().filter_map(row).collect()
 }
 
-/// Tenths of credits; rates and amounts of a demo have no more digits.
-fn tenths(amount: &str) -> u64 {
-    let (whole, tenth) = amount.split_once('.').unwrap();
-    assert_eq!(tenth.len(), 1, "{amount}");
-    whole.parse::<u64>().unwrap() * 10 + tenth.parse::<u64>().unwrap()
+/// Millionths; rates, seconds and amounts of a demo have no more digits.
+fn millionths(number: &str) -> u64 {
+    let (whole, part) = number.split_once('.').unwrap_or((number, ""));
+    assert!(part.len() <= 6, "{number}");
+    whole.parse::<u64>().unwrap() * 1_000_000 + format!("{part:0<6}").parse::<u64>().unwrap()
 }
 
 /// Adds a user's bill up, digit by digit; gives back the rates.
@@ -118,15 +118,14 @@ fn checked_bill(text: &str, user: &str) -> Vec<String> {
     for line in lines {
         let words: Vec<&str> = line.split_whitespace().collect();
         match words[..] {
-            [rate, "x", slots, "slot" | "slots", "x", ticks, "tick" | "ticks", "=", amount] => {
-                let count = slots.parse::<u64>().unwrap() * ticks.parse::<u64>().unwrap();
-                assert_eq!(tenths(rate) * count, tenths(amount), "{line}");
-                charged += tenths(amount);
+            [rate, "x", slot_s, "slot-s", "/", "1", "s,", "in", _, "tick" | "ticks", "=", amount] => {
+                assert_eq!(millionths(rate) * millionths(slot_s) / 1_000_000, millionths(amount), "{line}");
+                charged += millionths(amount);
                 rates.push(rate.to_owned());
             }
             ["charged", all, "left", left] => {
-                assert_eq!(tenths(all.trim_end_matches(',')), charged, "{line}");
-                assert_eq!(10_000 - charged, tenths(left), "{line}");
+                assert_eq!(millionths(all.trim_end_matches(',')), charged, "{line}");
+                assert_eq!(millionths("1000") - charged, millionths(left), "{line}");
                 return rates;
             }
             _ => panic!("{line}"),

@@ -4,7 +4,7 @@ use crate::api::{JobTasks, JobTimesList};
 use crate::client::signed_query::escaped;
 use crate::model::JobId;
 
-use super::{MarketClient, MarketClientError, Signer, denied_if_refused};
+use super::{MarketClient, MarketClientError, Signer};
 
 /// Path of the attempts of a job.
 const TASKS: &str = "/scheduler/tasks";
@@ -36,8 +36,7 @@ impl MarketClient {
             }
         }
         let answer = self.get(&format!("{TASKS}?{query}"), None).await?;
-        let status = answer.status;
-        self.read_json(&self.body_or_error(answer).map_err(|error| denied_if_refused(error, status))?)
+        self.read_json(&self.body_or_error(answer)?)
     }
 
     /// When the newest jobs were submitted and ended; a signer sees the costs of own jobs.

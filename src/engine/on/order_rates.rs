@@ -138,13 +138,10 @@ fn laid_on_capped(queues: &[QueueOrders], laid: &[LaidCharge]) -> BTreeMap<JobId
 /// rate for all slots of the queue.
 fn most_cost_units(open: &OpenOrder, found: &FoundRate, bids: &OpenBids<'_>, place: usize) -> i128 {
     let own_rate = bids.rate(place);
-    let containers = bids.container_quota(place, found.rate);
     let sum = |slots: PerKind<u32>| i128::from(slots.map) + i128::from(slots.reduce);
-    let sold = sum(found.quota) + i128::from(containers);
-    let own = match containers {
-        0 => Kind::ALL.map(|kind| i128::from(found.quota[kind].min(open.need.most[kind]))).iter().sum(),
-        _ => sold.min(sum(open.need.most)),
-    };
+    let sold = i128::from(bids.most_charged(place, found.rate, found.quota));
+    // A charge is laid on all that its queue's work has held, of whatever kind.
+    let own = sold.min(sum(open.need.most));
     let added = if found.by == Some(open.order.job) { found.rate.units() - own_rate.units() } else { 0 };
     own_rate.units() * own + added.max(0) * sold
 }

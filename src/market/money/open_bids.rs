@@ -2,7 +2,7 @@
 
 use crate::model::{Credits, JobId, Kind, PerKind, PerPool, Pool, QueueName};
 
-use super::allocation::{Bid, NANO, allocate, cut_to_affordable, uncut_quota};
+use super::allocation::{Bid, NANO, allocate, cut_to_affordable, total, uncut_quota};
 use super::interval::Charge;
 
 /// Looks at bids that the search for the least rates of all orders may take: each takes forty, and a tick must not last.
@@ -186,14 +186,15 @@ impl<'a> OpenBids<'a> {
         u32::try_from(balance.units().max(0) / rate.units().max(1)).unwrap_or(u32::MAX)
     }
 
-    /// The slots for containers that a rate would buy for the queue at a place.
-    pub fn container_quota(&self, place: usize, rate: Credits) -> u32 {
-        if !self.bids[place].containers.has_any() {
-            return 0;
+    /// The most slots that the queue at a place pays for at a rate that buys it this: containers may count as sold too
+    /// where others do not hold what they were sold.
+    pub fn most_charged(&self, place: usize, rate: Credits, quota: PerKind<u32>) -> u64 {
+        let Bid { balance, containers, .. } = self.bids[place];
+        if !containers.has_any() {
+            return u64::from(quota.map) + u64::from(quota.reduce);
         }
-        let mut bids = self.bids.clone();
-        bids[place].rate = rate;
-        allocate(&bids, self.slots).1[place].quota.container
+        let payable = balance.units().max(0) / rate.units().max(1);
+        u64::try_from(payable).unwrap_or(u64::MAX).min(total(self.slots))
     }
 
     /// What the queue at a place has after the charge for the interval that closes.

@@ -43,7 +43,7 @@ struct JobModel {
 pub(super) struct AttemptModel {
     jobs: BTreeMap<JobId, JobModel>,
     /// Accounts of jobs that hold nothing any more: the tick after their end still charges them.
-    past_accounts: BTreeMap<JobId, String>,
+    past_accounts: BTreeMap<JobId, (String, u64)>,
     usage: BTreeMap<Arc<str>, PerKind<u32>>,
     live: usize,
     /// Jobs that are over, since the last restart.
@@ -97,18 +97,17 @@ impl AttemptModel {
         self.jobs.values().any(|job| job.account.as_deref() == Some(account) && !job.is_over)
     }
 
-    /// The account that pays for a job now, and the order of the job's acceptance.
+    /// The account that pays for a job now, or paid until it was over, and the order of the job's acceptance.
     pub(super) fn payer_of(&self, id: JobId) -> Option<(&str, JobId, u64)> {
-        let job = self.jobs.get(&id)?;
-        Some((job.account.as_deref()?, id, job.order))
+        match self.jobs.get(&id) {
+            Some(job) => Some((job.account.as_deref()?, id, job.order)),
+            None => self.past_accounts.get(&id).map(|(account, order)| (account.as_str(), id, *order)),
+        }
     }
 
     /// The account that pays for a job now, or paid until it was over.
     pub(super) fn account_of(&self, id: JobId) -> Option<&str> {
-        match self.jobs.get(&id) {
-            Some(job) => job.account.as_deref(),
-            None => self.past_accounts.get(&id).map(String::as_str),
-        }
+        self.payer_of(id).map(|(account, ..)| account)
     }
 
     /// The market begins to rule: `pays` says whether a job's payer has an account.
@@ -274,8 +273,8 @@ impl AttemptModel {
             !goes
         });
         if job.is_over && job.held.is_empty() {
-            let account = self.jobs.remove(&id).and_then(|job| job.account);
-            self.past_accounts.extend(account.map(|account| (id, account.to_string())));
+            let payer = self.jobs.remove(&id).and_then(|job| Some((job.account?.to_string(), job.order)));
+            self.past_accounts.extend(payer.map(|payer| (id, payer)));
         }
     }
 

@@ -81,6 +81,9 @@ pub(super) struct SlotTime {
     /// When setups and cleanups began to be charged in the open interval.
     aged: Vec<Elapsed>,
     housekeeping: Vec<Housekeeping>,
+    /// Jobs that are over, and attempts that have ended with them: these take their slots until a second fact frees them.
+    over: BTreeSet<JobId>,
+    ended_with_job: BTreeSet<AttemptId>,
     /// Queues with setups or cleanups of unknown age.
     unsure: BTreeSet<String>,
 }
@@ -99,6 +102,8 @@ impl SlotTime {
             proven: Elapsed::default(),
             aged: Vec::new(),
             housekeeping: Vec::new(),
+            over: BTreeSet::new(),
+            ended_with_job: BTreeSet::new(),
             unsure: BTreeSet::new(),
         }
     }
@@ -182,7 +187,13 @@ impl SlotTime {
                 let (since_up_ms, is_old) = (self.up_ms, false);
                 self.housekeeping.push(Housekeeping { attempt, tracker, slots, since_up_ms, is_old });
             }
-            Fact::Job(JobFact::AttemptEnded(ended)) => self.end_housekeeping(|one| one.attempt == ended.attempt),
+            Fact::Job(JobFact::Ended { job, .. }) => drop(self.over.insert(*job)),
+            Fact::Job(JobFact::AttemptEnded(ended)) => {
+                let ends_with_job = self.over.contains(&ended.attempt.task.job);
+                if !(ends_with_job && self.ended_with_job.insert(ended.attempt)) {
+                    self.end_housekeeping(|one| one.attempt == ended.attempt);
+                }
+            }
             Fact::Job(JobFact::TaskCleanupLost { attempt }) => self.end_housekeeping(|one| one.attempt == *attempt),
             Fact::KillJobAcknowledged { job, tracker } => {
                 self.end_housekeeping(|one| one.attempt.task.job == *job && one.tracker == *tracker);
@@ -196,7 +207,11 @@ impl SlotTime {
                     self.proven = aged.clone();
                 } else if self.unsure.is_empty() {
                     let at_ms = self.elapsed.offset_ms;
-                    return Err((Law::Charges, format!("at {at_ms} ms of the interval comes {metered:?}")));
+                    let known = (self.up_ms, &self.housekeeping);
+                    return Err((
+                        Law::Charges,
+                        format!("at {at_ms} ms of the interval comes {metered:?}, with {known:?}"),
+                    ));
                 }
             }
             _ => {}

@@ -277,11 +277,11 @@ fn section_10_quotas_and_what_is_charged_within_them() {
             })
         };
         assert_eq!((quota("queue1"), quota("queue2")), ((33, 3), (67, 7)));
-        assert_eq!(worker.running().values().copied().collect::<Vec<_>>(), [(33, 0), (67, 0)]);
+        assert_eq!(worker.running().values().copied().collect::<Vec<_>>(), [(33, 3), (67, 7)]);
         assert_eq!((market.budget("queue1").await, market.budget("queue2").await), ("1000.0".into(), "1000.0".into()));
         market.tick().await;
-        assert_eq!(market.budget_but_for_the_wait("queue1").await, "967.0");
-        assert_eq!(market.budget_but_for_the_wait("queue2").await, "866.0");
+        assert_eq!(market.budget_but_for_the_wait("queue1").await, "964.0");
+        assert_eq!(market.budget_but_for_the_wait("queue2").await, "852.0");
     });
 }
 

@@ -67,7 +67,7 @@ fn a_job_of_java_code_waits_and_its_reason_is_shown() {
     let job = cluster.submit(&[&java[..], &["mapred.partitioner.class=a.B"]].concat());
     let serving = cluster.serving.as_ref().unwrap();
     let explanation = serving.get(&format!("/scheduler/explain?job={job}"), "").body;
-    assert!(explanation.contains("only_stock") && explanation.contains("a.B"), "{explanation}");
+    assert!(explanation.contains("no_worker_can_run") && explanation.contains("a.B"), "{explanation}");
     cluster.job(&["kill", &job]).done();
 }
 
@@ -79,6 +79,6 @@ fn input_that_only_java_reads_is_seen_in_the_splits() {
     std::fs::write(cluster.folder().join("in/c.bz2"), "BZh9").unwrap();
     let job = cluster.submit(&["--input", "in", "--output", "out", "--mapper", "cat", "--reducer", "cat"]);
     let explanation = cluster.serving.as_ref().unwrap().get(&format!("/scheduler/explain?job={job}"), "").body;
-    assert!(explanation.contains("only_stock") && explanation.contains("in/c.bz2"), "{explanation}");
+    assert!(explanation.contains("no_worker_can_run") && explanation.contains("in/c.bz2"), "{explanation}");
     cluster.job(&["kill", &job]).done();
 }

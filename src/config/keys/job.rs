@@ -1,7 +1,7 @@
 //! Keys of one job, read from its job.xml (1.2.1 `JobConf`, `JobInProgress`, `JobEndNotifier`).
 
 use super::Unit::{Bytes, Count, Megabytes, Milliseconds, Percent};
-use super::ValueKind::{Flag, Number, OneOf, Ratio, Text};
+use super::ValueKind::{FileSystemPath, Flag, Number, OneOf, Ratio, Text};
 use super::keys;
 
 const ANY: i64 = i64::MIN;
@@ -85,7 +85,7 @@ keys! {
         "Folder for the user's copy of the history, in `_logs/history` there. Unset: the output folder; `none`: no copy.";
     WORKING_DIR = "mapred.working.dir" ["mapreduce.job.working.dir"], Text, None,
         "Folder of the job's relative paths: its output folder may be one, for the user's copy of the history.";
-    OUTPUT_DIR = "mapred.output.dir" ["mapreduce.output.fileoutputformat.outputdir"], Text, None,
+    OUTPUT_DIR = "mapred.output.dir" ["mapreduce.output.fileoutputformat.outputdir"], FileSystemPath, None,
         "The output directory.";
     WORKFLOW_ID = "mapreduce.workflow.id", Text, Some(""), "Workflow: id, for the history.";
     WORKFLOW_NAME = "mapreduce.workflow.name", Text, Some(""), "Workflow: name, for the history.";

@@ -115,6 +115,12 @@ impl Unit {
 }
 
 impl ValueKind {
+    /// Whether every text is of this kind.
+    #[must_use]
+    pub fn is_text(self) -> bool {
+        matches!(self, ValueKind::Text | ValueKind::List)
+    }
+
     /// Whether an expanded value is of this kind. Blanks around numbers, words and addresses are ignored.
     #[must_use]
     pub fn accepts(self, value: &str) -> bool {

@@ -45,7 +45,10 @@ impl Configuration {
         if let Some(error) = self.unresolved(&setting) {
             return Err(error);
         }
-        if key.kind.accepts(&setting.value) { Ok(Some(setting)) } else { Err(setting.bad_value(key.kind.to_string())) }
+        match key.kind.refusal(&setting.value) {
+            Some(expected) => Err(setting.bad_value(expected)),
+            None => Ok(Some(setting)),
+        }
     }
 
     /// The value of a required key.

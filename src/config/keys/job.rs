@@ -1,7 +1,7 @@
 //! Keys of one job, read from its job.xml (1.2.1 `JobConf`, `JobInProgress`, `JobEndNotifier`).
 
 use super::Unit::{Bytes, Count, Megabytes, Milliseconds, Percent};
-use super::ValueKind::{FileSystemPath, Flag, Number, OneOf, Ratio, Text};
+use super::ValueKind::{FileSystemPath, Flag, HttpUrl, Number, OneOf, Ratio, Text};
 use super::keys;
 
 const ANY: i64 = i64::MIN;
@@ -72,7 +72,7 @@ keys! {
         "Keeps the staging directory.";
     KEEP_TASK_FILES_PATTERN = "keep.task.files.pattern" ["mapreduce.task.files.preserve.filepattern"], Text, None,
         "Keeps the staging directory when set.";
-    NOTIFICATION_URL = "job.end.notification.url" ["mapreduce.job.end-notification.url"], Text, None,
+    NOTIFICATION_URL = "job.end.notification.url" ["mapreduce.job.end-notification.url"], HttpUrl, None,
         "URL called when the job has ended: `http:` only, on a host of `jobtracker.end-notification.targets`. `$jobId` and `$jobStatus` in it are replaced.";
     NOTIFICATION_RETRIES = "job.end.retry.attempts" ["mapreduce.job.end-notification.retry.attempts"], Number(Count, 0, INT), Some("0"),
         "Number of retries if the call fails, at most 9.";

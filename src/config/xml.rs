@@ -59,14 +59,8 @@ pub struct XmlError {
 pub fn parse(bytes: &[u8]) -> Result<Document, XmlError> {
     let text = decode(bytes)?;
     let mut reader = Reader::from_str(&text);
-    let mut walk = Walk {
-        text: &text,
-        line: 1,
-        counted_to: 0,
-        place: Place::Prolog,
-        nesting: 0,
-        document: Document::default(),
-    };
+    let mut walk =
+        Walk { text: &text, line: 1, counted_to: 0, place: Place::Prolog, nesting: 0, document: Document::default() };
     loop {
         let start = position(reader.buffer_position());
         match reader.read_event() {

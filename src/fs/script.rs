@@ -122,7 +122,8 @@ fn find_along(program: &str, search_path: &str, folder: &Path) -> Found {
 /// The program that `env` starts. The system hands over one argument, which `-S` alone makes `env` split; `None` if it is not clear.
 fn program_of_env(argument: &str) -> Option<&str> {
     let Some(split) = argument.strip_prefix("-S") else {
-        return Some(argument).filter(|program| !program.is_empty() && !program.starts_with('-') && !program.contains('='));
+        return Some(argument)
+            .filter(|program| !program.is_empty() && !program.starts_with('-') && !program.contains('='));
     };
     split.split_whitespace().find(|word| !word.starts_with('-') && !word.contains('='))
 }

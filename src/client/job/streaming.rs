@@ -348,12 +348,17 @@ mod tests {
         let files = vec![dos.clone(), missing, good];
         let faults = |mapper: &str, combiner: Option<&str>, reducer: &str| {
             let (mapper, combiner) = (mapper.to_owned(), combiner.map(str::to_owned));
-            let job = StreamingJob { mapper, combiner, reducer: Reducer::parse(reducer), files: files.clone(), ..job() };
+            let job =
+                StreamingJob { mapper, combiner, reducer: Reducer::parse(reducer), files: files.clone(), ..job() };
             job.script_faults().iter().map(ScriptFault::is_of_file).collect::<Vec<_>>()
         };
         assert_eq!(faults("m.py -v", None, "NONE"), [true], "by its name in the task's directory");
         assert_eq!(faults(&dos.display().to_string(), Some("m.py"), "r.py"), [true, false], "each once");
-        assert_eq!(faults("good.sh", Some("./m.py"), "cat"), Vec::<bool>::new(), "what is not brought is not looked at");
+        assert_eq!(
+            faults("good.sh", Some("./m.py"), "cat"),
+            Vec::<bool>::new(),
+            "what is not brought is not looked at"
+        );
         assert_eq!(faults("python3 m.py", None, "NONE"), Vec::<bool>::new(), "another program reads it");
     }
 

@@ -64,7 +64,10 @@ fn a_configuration_inside_a_configuration_is_read() {
     let read: Vec<_> = document.properties.iter().map(|property| (&*property.name, property.line)).collect();
     assert_eq!(read, [("a", 3), ("b", 4), ("c", 6)]);
     assert!(document.properties[0].is_final && document.remarks.is_empty(), "{document:?}");
-    assert_eq!(error(b"<configuration><configuration></configuration>"), "line 1, column 47: the file ends inside an element");
+    assert_eq!(
+        error(b"<configuration><configuration></configuration>"),
+        "line 1, column 47: the file ends inside an element"
+    );
     let after = b"<configuration><configuration/></configuration><configuration/>";
     assert_eq!(error(after), "line 1, column 48: <configuration> after the end of <configuration>");
     // Only where a property may stand: inside one it has no meaning, as in 1.2.1.

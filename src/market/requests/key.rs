@@ -122,7 +122,11 @@ mod tests {
         for text in ["alicekey-abc", "alicekey-abc\n", " \talicekey-abc \r\n\n"] {
             assert_eq!(Key::alone_in(text.as_bytes()), Ok(Key::new("alicekey-abc")), "{text:?}");
         }
-        assert_eq!(Key::alone_in("#k\u{e9}y".as_bytes()), Ok(Key::new("#k\u{e9}y")), "a key may begin with any character");
+        assert_eq!(
+            Key::alone_in("#k\u{e9}y".as_bytes()),
+            Ok(Key::new("#k\u{e9}y")),
+            "a key may begin with any character"
+        );
     }
 
     #[test]

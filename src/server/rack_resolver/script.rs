@@ -116,8 +116,14 @@ mod tests {
         let (lookups, programs) = (AddressLookups::default(), RunningPrograms::default());
         let hosts = ["10.0.0.1", "10.0.0.2"].map(str::to_owned);
         for (text, expected) in [
-            ("#!/no/such/sh\n", "cannot be run: the interpreter \"/no/such/sh\" in the first line of racks.sh is not there"),
-            ("#!/bin/sh\r\n", "cannot be run: the interpreter \"/bin/sh\\r\" in the first line of racks.sh is not there: the file has DOS line ends"),
+            (
+                "#!/no/such/sh\n",
+                "cannot be run: the interpreter \"/no/such/sh\" in the first line of racks.sh is not there",
+            ),
+            (
+                "#!/bin/sh\r\n",
+                "cannot be run: the interpreter \"/bin/sh\\r\" in the first line of racks.sh is not there: the file has DOS line ends",
+            ),
         ] {
             std::fs::write(&script, text).unwrap();
             std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();

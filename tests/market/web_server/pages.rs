@@ -287,7 +287,8 @@ async fn metrics_are_text_of_prometheus_unless_open_metrics_is_asked_for() {
 
 #[tokio::test]
 async fn metrics_are_open_metrics_where_asked_for() {
-    let accept = "Accept: application/openmetrics-text;version=1.0.0;q=0.5,text/plain;version=0.0.4;q=0.3,*/*;q=0.2\r\n";
+    let accept =
+        "Accept: application/openmetrics-text;version=1.0.0;q=0.5,text/plain;version=0.0.4;q=0.3,*/*;q=0.2\r\n";
     let metrics = stage(overview()).await.request("GET", "/metrics", accept).await;
     assert_eq!(metrics.header("content-type"), Some("application/openmetrics-text; version=1.0.0; charset=utf-8"));
     let of_the_process = |line: &&str| !line.starts_with("process_cpu") && !line.starts_with("process_resident");

@@ -136,8 +136,8 @@ fn a_default_blames_the_value_that_brought_the_unknown_name() {
     let configuration = of(&[("core", &[("base", "/data/${disk}"), ("hadoop.tmp.dir", "${base}/hadoop")])]);
     let expected = r#"core:2: base = "/data/${disk}": nothing sets ${disk}; set its name, or write its value here"#;
     assert_eq!([&HADOOP_TMP_DIR, &SYSTEM_DIR].map(|key| checked(&configuration, key)), [expected; 2]);
-    let nobody = Configuration::new(BTreeMap::new());
-    assert!(checked(&nobody, &HADOOP_TMP_DIR).starts_with(r#"default: hadoop.tmp.dir = "/tmp/hadoop-${user.name}": "#));
+    let nameless = Configuration::new(BTreeMap::new());
+    assert!(checked(&nameless, &HADOOP_TMP_DIR).starts_with(r#"default: hadoop.tmp.dir = "/tmp/hadoop-${user.name}": "#));
 }
 
 #[test]
@@ -148,7 +148,7 @@ fn a_text_keeps_an_unknown_name_with_a_warning() {
             ("mapred.queue.a.acl-submit-job", "bob ${admins}"),
             ("mapred.queue.names", "a,${more}"),
             ("mapred.child.env", "A=${},B=${x y},C=$HOME"),
-            ("of.nobody", "${any}"),
+            ("no.known.key", "${any}"),
         ],
     )]);
     assert_eq!(configuration.list(&keys::QUEUE_NAMES), Ok(vec!["a".to_owned(), "${more}".to_owned()]));

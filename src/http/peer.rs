@@ -22,6 +22,12 @@ impl Peer {
             false => found,
         }
     }
+
+    /// Whether a process of this machine behind it is root's or of this process's user; of another machine that is not known.
+    pub fn may_be_root(&self) -> bool {
+        let is_ours = |uid: u32| uid == 0 || uid == rustix::process::geteuid().as_raw();
+        !self.address.is_loopback() || self.uid.is_some_and(is_ours)
+    }
 }
 
 impl From<IpAddr> for Peer {

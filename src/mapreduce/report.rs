@@ -273,11 +273,16 @@ impl Job {
     /// own cleanup removes everything. A user's request for its end is lost with it (1.2.1
     /// `TaskInProgress.incompleteSubTask` removes it).
     pub fn on_task_cleanup_lost(&mut self, key: TaskKey, number: i32, context: &mut JobContext<'_>) {
+        let Some(position) = self.task(key).position(number) else { return };
+        if self.is_over() {
+            // The attempt has ended with its job.
+            self.free_slot(key, position, context.scheduler, self.finish_ms);
+            return;
+        }
         if self.is_over_or_ending() {
             self.end_without_cleanup(key, number, context);
             return;
         }
-        let Some(position) = self.task(key).position(number) else { return };
         self.free_slot(key, position, context.scheduler, context.now.wall_ms);
         self.task_mut(key).attempts[position].kill_request = None;
         context.facts.push(JobFact::TaskCleanupLost { attempt: self.task_id(key).attempt(number) });

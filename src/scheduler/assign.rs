@@ -51,8 +51,9 @@ impl Scheduler {
             heartbeat.is_open[kind] = granted && can_grant_more(kind, &heartbeat, &search.limits);
         }
 
-        let mut report = AssignmentReport { granted: heartbeat.granted, skipped: 0 };
+        let mut report = AssignmentReport { granted: heartbeat.granted, ..AssignmentReport::default() };
         for kind in Kind::ALL {
+            report.left_free[kind] = free[kind] > heartbeat.granted_slots[kind];
             let Some(search) = std::mem::take(&mut searches[kind]) else { continue };
             report.skipped += search.skipped;
             self.end_search(kind, &offer, &heartbeat, search);

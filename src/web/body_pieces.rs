@@ -56,6 +56,22 @@ pub(super) async fn next_piece_of_request(
     }
 }
 
+/// A body of at most so many bytes; none: it is larger, or does not come.
+pub(super) async fn read_small(mut body: Body, most_bytes: usize, place: Option<&RequestPlace>) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let read = timeout(PIECE_TIMEOUT, async {
+        while let Some(piece) = next_piece_of_request(&mut body, place).await.ok()? {
+            if bytes.len() + piece.len() > most_bytes {
+                return None;
+            }
+            bytes.extend_from_slice(&piece);
+        }
+        Some(())
+    });
+    read.await.ok()??;
+    Some(bytes)
+}
+
 /// Reads the rest of a body that is not wanted, within bounds.
 pub(super) async fn discard(mut body: Body) {
     if body.size_hint().lower() > DISCARDED_BYTES {

@@ -2,10 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use axum::body::{Body, to_bytes};
+use axum::body::Body;
 use axum::extract::Query;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, Method, Uri};
+
+use crate::http::RequestPlace;
+
+use super::body_pieces::read_small;
 
 /// Largest body, bytes: a job id with a few short fields.
 const MAX_BYTES: usize = 4 << 10;
@@ -13,13 +17,17 @@ const MAX_BYTES: usize = 4 << 10;
 pub(super) const FORM: &str = "application/x-www-form-urlencoded";
 
 /// The fields as the text of a query; none for another method, another kind of body or one that is too large.
-pub(super) async fn read_form(method: &Method, headers: &HeaderMap, body: Body) -> Option<String> {
+pub(super) async fn read_form(
+    method: &Method,
+    headers: &HeaderMap,
+    body: Body,
+    place: Option<&RequestPlace>,
+) -> Option<String> {
     let kind = headers.get(CONTENT_TYPE)?.to_str().ok()?;
     if *method != Method::POST || !kind.split(';').next()?.trim().eq_ignore_ascii_case(FORM) {
         return None;
     }
-    let bytes = to_bytes(body, MAX_BYTES).await.ok()?;
-    String::from_utf8(bytes.to_vec()).ok()
+    String::from_utf8(read_small(body, MAX_BYTES, place).await?).ok()
 }
 
 /// The decoded fields of a form or a query, each at most once.

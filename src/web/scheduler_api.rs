@@ -24,15 +24,15 @@ use super::what_if::{is_what_if, what_if};
 /// Handles `/scheduler`.
 pub(super) async fn scheduler<O: Owner>(State(state): State<Arc<WebState<O>>>, request: Request) -> Response<Body> {
     let error = |status, message: &str| fresh(status, XML, render_error(message, short_host(&state.host)));
-    let (Parts { method, uri, headers, .. }, body) = request.into_parts();
+    let (Parts { method, uri, headers, extensions, .. }, body) = request.into_parts();
     let request = HttpRequest { method, uri, headers };
     if request.uri.query().is_some_and(is_what_if) {
-        return what_if(&state, &request, body).await;
+        return what_if(&state, &request, body, extensions.get()).await;
     }
     if let Some(mut query) = PageQuery::parse(request.uri.query().unwrap_or_default()) {
         // The market never reads a body, because none is signed.
         if query == PageQuery::default() {
-            let form = read_form(&request.method, &request.headers, body).await;
+            let form = read_form(&request.method, &request.headers, body, extensions.get()).await;
             query = form.and_then(|form| PageQuery::parse(&form)).unwrap_or_default();
         }
         if let Some(answer) = scheduler_page(&state, &request, query).await {

@@ -18,6 +18,7 @@ use super::form_body::form_fields;
 use super::job_changes::status_of;
 use super::owner::{MarketPresence, Owner, OwnerGone};
 use super::response::{JSON, fresh, json, json_refusal};
+use super::same_site::{THROUGH_PROXY, came_through_proxy};
 use super::signed_request::{HttpRequest, check_method, request_market, unexpected_answer};
 use super::state::{ANSWER_TIMEOUT, WebState};
 
@@ -68,6 +69,9 @@ fn unsigned_job(
     let parsed = ParsedQuery::parse_tasks(request.uri.query().unwrap_or_default());
     let parsed = parsed.map_err(|error| json_refusal(StatusCode::BAD_REQUEST, &error.to_string()))?;
     let user = fields.get("user.name").map(String::as_str).unwrap_or_default();
+    if !user.is_empty() && came_through_proxy(&request.headers) {
+        return Err(Box::new(json_refusal(StatusCode::FORBIDDEN, THROUGH_PROXY)));
+    }
     Ok((parsed.value, Some(Caller::named(Arc::from(user)))))
 }
 

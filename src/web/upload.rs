@@ -29,6 +29,7 @@ const BODY_TIMEOUT: Duration = Duration::from_hours(1);
 const LEAST_BYTES_PER_S: u64 = 64_000;
 const GRACE: Duration = Duration::from_secs(30);
 const GAVE_WAY: &str = "others needed its place, and its user had the most uploads under way; send it again";
+const ROOT_ONLY: &str = "on this machine the name root is believed of processes of root's alone";
 /// Methods that are accepted.
 const METHODS: &str = "GET, POST";
 const BYTES: &str = "application/octet-stream";
@@ -48,7 +49,7 @@ pub(super) async fn upload<O: Owner>(State(state): State<Arc<WebState<O>>>, requ
             return with_allow(refusal, METHODS);
         }
     }
-    let stored = match who_asks(&state, request).await {
+    let stored = match who_asks(&state, request, peer).await {
         Ok((file, user)) => store(&state, (file, user, peer), &mut body, extensions.get()).await,
         Err(refusal) => {
             discard(body).await;
@@ -70,6 +71,7 @@ pub(super) async fn upload<O: Owner>(State(state): State<Arc<WebState<O>>>, requ
 async fn who_asks<O: Owner>(
     state: &WebState<O>,
     request: HttpRequest,
+    peer: Peer,
 ) -> Result<(JobUpload, Arc<str>), Box<Response<Body>>> {
     let market = state.owner.market_presence();
     let query = request.uri.query().unwrap_or_default().to_owned();
@@ -90,6 +92,10 @@ async fn who_asks<O: Owner>(
     let mut fields = form_fields(query.as_bytes())
         .ok_or_else(|| bad("the query is not URL-encoded text with each parameter once".to_owned()))?;
     let user = take_user(&mut fields).map_err(refuse)?;
+    // As a submission under this name, whose files these are.
+    if user == "root" && !peer.may_be_root() {
+        return Err(refuse((StatusCode::FORBIDDEN, ROOT_ONLY.to_owned())));
+    }
     match ParsedQuery::parse_upload(&query).and_then(|parsed| parsed.operation()) {
         Ok(Operation::Upload(file)) => Ok((file, Arc::from(user))),
         Ok(_) => Err(refuse(unexpected_answer())),

@@ -3,11 +3,14 @@
 
 use std::collections::BTreeMap;
 
-use axum::body::{Body, to_bytes};
+use axum::body::Body;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, Method, Response, StatusCode};
 use tokio::time::timeout;
 
+use crate::http::RequestPlace;
+
+use super::body_pieces::read_small;
 use super::deadline_question::{QuestionError, read_question};
 use super::form_body::{FORM, form_fields};
 use super::owner::{Owner, OwnerGone};
@@ -24,15 +27,20 @@ pub(super) fn is_what_if(query: &str) -> bool {
 }
 
 /// Answers a question: a JSON object, or the fields of a form.
-pub(super) async fn what_if<O: Owner>(state: &WebState<O>, request: &HttpRequest, body: Body) -> Response<Body> {
+pub(super) async fn what_if<O: Owner>(
+    state: &WebState<O>,
+    request: &HttpRequest,
+    body: Body,
+    place: Option<&RequestPlace>,
+) -> Response<Body> {
     if request.method != Method::POST {
         let message = format!("{} is not allowed here; POST the question", request.method);
         return with_allow(json_refusal(StatusCode::METHOD_NOT_ALLOWED, &message), "POST");
     }
-    let Ok(bytes) = to_bytes(body, MAX_BYTES).await else {
+    let Some(bytes) = read_small(body, MAX_BYTES, place).await else {
         return json_refusal(
             StatusCode::PAYLOAD_TOO_LARGE,
-            &format!("expected a question of at most {MAX_BYTES} bytes"),
+            &format!("expected a whole question of at most {MAX_BYTES} bytes"),
         );
     };
     let question = fields(&request.headers, &bytes).and_then(|fields| read_question(&fields));

@@ -142,7 +142,8 @@ impl Evidence {
         let sound: String = database.query_row("PRAGMA integrity_check", [], |row| row.get(0))?;
         ensure!(sound == "ok", "it is damaged: {sound}");
         let tables: i64 =
-            database.query_row("SELECT count(*) FROM sqlite_schema WHERE name = 'used_signature'", [], |row| row.get(0))?;
+            database
+                .query_row("SELECT count(*) FROM sqlite_schema WHERE name = 'used_signature'", [], |row| row.get(0))?;
         if tables == 0 {
             return Ok(Self::default());
         }

@@ -54,6 +54,10 @@ impl Engine {
 
     /// Takes back what silent programs have not launched, where others wait.
     fn take_back_from_silent(&mut self, now: Now) {
+        let waiting = self.cluster.scheduler.totals().waiting;
+        if waiting.map == 0 && waiting.reduce == 0 && waiting.container == 0 {
+            return;
+        }
         let silent: Vec<ApplicationId> =
             self.applications.silent_holders().filter(|id| self.others_wait(*id)).collect();
         silent.into_iter().for_each(|id| self.applications.lapse_unlaunched(id, now));

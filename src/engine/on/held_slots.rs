@@ -3,7 +3,7 @@
 
 use crate::engine::core::Engine;
 use crate::engine::state::{Applications, Fact, JobTable, MarketState};
-use crate::market::{GivenBack, Holding, SlotHolder};
+use crate::market::{GivenBack, Holding, MarketFact, SlotHolder};
 use crate::model::{ApplicationId, Now, PerPool, Pool, QueueName};
 use crate::scheduler::{AppId, UsageChange};
 
@@ -30,7 +30,13 @@ impl Engine {
         while let Some(market) = &mut self.market
             && let Some((due_mono_ms, app)) = market.housekeeping.pop_due(now.mono_ms)
         {
-            self.hold(&[(app, PerPool::new(1, 0, 0))], &[], due_mono_ms);
+            let held = self.hold(&[(app, PerPool::new(1, 0, 0))], &[], due_mono_ms);
+            // Of a time that has passed: without a change it proves nothing.
+            if let Some(MarketFact::Metered(metered)) = held
+                && !metered.changes.is_empty()
+            {
+                self.outbox.record(Fact::Market(MarketFact::Metered(metered)));
+            }
         }
     }
 
@@ -66,25 +72,27 @@ impl Engine {
         }
         market.usage_changes = changes;
         let given_back: Vec<GivenBack> = given_back.into_iter().map(given_back_of).collect();
-        if has_changed {
-            self.hold(&summed(by_app), &given_back, now.mono_ms);
+        if has_changed && let Some(held) = self.hold(&summed(by_app), &given_back, now.mono_ms) {
+            self.outbox.record(Fact::Market(held));
         }
     }
 
-    /// Records that apps hold so many slots more or fewer from a time on.
-    fn hold(&mut self, changes: &[(AppId, PerPool<i64>)], given_back: &[GivenBack], mono_ms: u64) {
-        let Self { market: Some(market), jobs, applications, outbox, .. } = self else { return };
+    /// Counts that apps hold so many slots more or fewer from a time on; the fact of it.
+    fn hold(
+        &mut self,
+        changes: &[(AppId, PerPool<i64>)],
+        given_back: &[GivenBack],
+        mono_ms: u64,
+    ) -> Option<MarketFact> {
+        let Self { market: Some(market), jobs, applications, .. } = self else { return None };
         if !market.accounts.meter().has_started() {
-            return;
+            return None;
         }
         let changes: Vec<(SlotHolder, PerPool<i64>)> = changes
             .iter()
             .filter_map(|(app, slots)| Some((holder_of(market, jobs, applications, *app)?, *slots)))
             .collect();
-        let fact = market.accounts.hold(&changes, given_back, mono_ms, |holder| payer_of(jobs, applications, holder));
-        if let Some(fact) = fact {
-            outbox.record(Fact::Market(fact));
-        }
+        market.accounts.hold(&changes, given_back, mono_ms, |holder| payer_of(jobs, applications, holder))
     }
 
     /// After a restart, the market continues to count if it rules.

@@ -105,21 +105,22 @@ pub(super) fn queue_usage(
 ) -> (Vec<QueueUse>, Vec<GroupId>) {
     let mut standings = scheduler.group_usages().peekable();
     let wants = scheduler.wants();
-    let mut long_housekeeping: BTreeMap<GroupId, u32> = BTreeMap::new();
+    // By the queue that pays: a cleanup belongs to no group, and perhaps to an app that is gone.
+    let mut long_housekeeping: BTreeMap<&QueueName, u32> = BTreeMap::new();
     for (app, count) in market.housekeeping.counting() {
-        if let Some(group) = scheduler.group_of(app) {
-            *long_housekeeping.entry(group).or_default() += count;
+        if let Some(queue) = market.holders.get(&app).and_then(|holder| market.accounts.meter().queue_of(*holder)) {
+            *long_housekeeping.entry(queue).or_default() += count;
         }
     }
     let of_queue = |queue: &QueueName| {
         while standings.next_if(|standing| standing.name < queue.as_str()).is_some() {}
         let GroupUsage { id, held, pending, .. } = standings.next_if(|standing| standing.name == queue.as_str())?;
         let containers = applications.containers_of_queue(queue.as_str());
-        if held == PerKind::default() && pending == 0 && !containers.has_any() {
+        let long_housekeeping = long_housekeeping.get(queue).copied().unwrap_or(0);
+        if held == PerKind::default() && pending == 0 && !containers.has_any() && long_housekeeping == 0 {
             return None;
         }
         let (mut want, mut later) = (wants.of(id), wants.later(id));
-        let long_housekeeping = long_housekeeping.get(&id).copied().unwrap_or(0);
         want.map = want.map.saturating_add(long_housekeeping);
         later.map = later.map.saturating_add(long_housekeeping);
         want.container = want.container.max(containers.held);

@@ -77,7 +77,7 @@ fn standings_tell_how_long_money_lasts() {
     let names: Vec<&str> = all.iter().map(|standing| standing.queue.as_str()).collect();
     assert_eq!(names, ["alice", "bob", "carol"]);
     let alice = &all[0];
-    assert_eq!((alice.running, alice.quota, alice.rate), (PerPool::new(6, 0, 0), PerPool::new(6, 2, 0), credits("1")));
+    assert_eq!((alice.running, alice.quota, alice.rate), (PerPool::new(6, 0, 0), PerPool::new(6, 0, 0), credits("1")));
     let seconds = alice.budget.units() / credits("6").units();
     assert_eq!(alice.lasts_s, Some(seconds as u64));
     assert_eq!((all[1].bid, all[1].rate, all[1].lasts_s, all[1].pending), (credits("2"), Credits::ZERO, None, 20));

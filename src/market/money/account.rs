@@ -30,6 +30,8 @@ pub struct Account {
     bid: Credits,
     published: Published,
     interval: Option<Interval>,
+    /// Intervals before the open one of which it has held next to nothing; kept while none is open.
+    in_vain: PerKind<u8>,
 }
 
 // === impl Account ===
@@ -37,7 +39,7 @@ pub struct Account {
 impl Account {
     pub(super) fn new(balance: Credits, bid: Credits) -> Self {
         let published = Published { budget: balance, ..Published::default() };
-        Account { balance, bid, published, interval: None }
+        Account { balance, bid, published, interval: None, in_vain: PerKind::default() }
     }
 
     /// The balance; never below zero.
@@ -105,15 +107,22 @@ impl Account {
         !is_paid || total_ms(charge.slot_ms) >= total_ms(metered.within_ms)
     }
 
-    /// Intervals in a row, the open one included, in which it has held nothing of what it was sold.
-    pub(super) fn in_vain(&self, metered: MeteredUse) -> PerKind<u8> {
-        self.interval.map(|interval| interval.in_vain_with(metered.within_ms)).unwrap_or_default()
+    /// The same without the open one.
+    pub(super) fn was_in_vain(&self) -> PerKind<u8> {
+        self.in_vain
+    }
+
+    /// Intervals, the open one included, in which it has held next to nothing of what it was sold though slots were free,
+    /// since it last held more.
+    pub(super) fn in_vain(&self, metered: MeteredUse, length_ms: u64, left_free: PerKind<bool>) -> PerKind<u8> {
+        let with = |interval: Interval| interval.in_vain_with(self.in_vain, metered.within_ms, length_ms, left_free);
+        self.interval.map_or(self.in_vain, with)
     }
 
     /// Its bid in the next allocation, with the balance after the charge; none: nothing of it runs, is held or may be sold.
-    pub(super) fn to_bid(&self, balance: Credits, queue_use: &QueueUse, metered: MeteredUse) -> Option<Bid> {
+    pub(super) fn to_bid(&self, balance: Credits, queue_use: &QueueUse, in_vain: PerKind<u8>) -> Option<Bid> {
         let remainder = self.interval.as_ref().map(|interval| interval.remainder).unwrap_or_default();
-        let want = queue_use.want_after(self.in_vain(metered));
+        let want = queue_use.want_after(in_vain);
         let &QueueUse { running, containers, .. } = queue_use;
         let bid = Bid { balance, rate: self.bid, running, containers, want, remainder };
         queue_use.is_active(want).then_some(bid)
@@ -125,9 +134,10 @@ impl Account {
     }
 
     /// Replaces the open interval and publishes the new state.
-    pub(super) fn open_interval(&mut self, balance: Credits, interval: Option<Interval>) {
+    pub(super) fn open_interval(&mut self, balance: Credits, interval: Option<Interval>, in_vain: PerKind<u8>) {
         self.balance = balance;
         self.interval = interval;
+        self.in_vain = in_vain;
         let Interval { share, used, pending, .. } = interval.unwrap_or_default();
         self.published = Published { budget: balance, rate: share.rate(), share, used, pending };
     }

@@ -65,6 +65,13 @@ impl Bid {
     pub(super) fn is_funded(&self) -> bool {
         is_funded(self.balance, self.rate)
     }
+
+    /// The slots of a pool that it may be sold beside others: no more than it wants and can pay, so that one that is poor
+    /// keeps nothing from them.
+    pub(super) fn most(&self, pool: Pool) -> u32 {
+        let affordable = self.balance.units().checked_div(self.rate.units()).unwrap_or(0);
+        self.want[pool].min(u32::try_from(affordable.max(0)).unwrap_or(u32::MAX))
+    }
 }
 
 /// What the allocation grants to a queue for one interval.
@@ -196,17 +203,18 @@ pub fn allocate(bids: &[Bid], slots: PerPool<u32>) -> (Credits, Vec<Grant>) {
     for &index in &funded {
         grants[index].share = Share::new(bids[index].rate, price);
     }
+    let wanted = |index: usize, pool| if funded.len() > 1 { bids[index].most(pool) } else { bids[index].want[pool] };
     // Of each, the slots for containers that are still to be found.
     let mut containers = vec![0_u32; funded.len()];
     for pool in [Pool::Container, Pool::Map, Pool::Reduce] {
         let parts: Vec<Part> = funded
             .iter()
             .zip(&containers)
-            .map(|(&index, more)| Part { rate: bids[index].rate, most: bids[index].want[pool].saturating_add(*more) })
+            .map(|(&index, more)| Part { rate: bids[index].rate, most: wanted(index, pool).saturating_add(*more) })
             .collect();
         let remainder = |place: usize| bids[funded[place]].remainder[pool];
         for (place, (quota, remainder)) in divide(slots[pool], &parts, remainder).into_iter().enumerate() {
-            let (grant, want) = (&mut grants[funded[place]], bids[funded[place]].want[pool]);
+            let (grant, want) = (&mut grants[funded[place]], wanted(funded[place], pool));
             (grant.quota[pool], grant.remainder[pool]) = (quota, remainder);
             containers[place] = match pool {
                 Pool::Container => want.saturating_sub(quota),
@@ -229,10 +237,10 @@ pub(super) fn uncut_quota(bids: &[Bid], place: usize, kind: Kind, slots: u32) ->
     }
     let taking_part: Vec<usize> = (0..bids.len()).filter(|&index| index == place || bids[index].is_funded()).collect();
     let part = |&index: &usize| {
-        let Bid { rate, want, .. } = bids[index];
+        let bid = &bids[index];
         // What is bought for an order, its job is to use; of the others' containers all may need such slots.
-        let most = if index == place { u32::MAX } else { want[kind].saturating_add(want.container) };
-        Part { rate, most }
+        let most = || bid.most(kind.into()).saturating_add(bid.most(Pool::Container));
+        Part { rate: bid.rate, most: if index == place { u32::MAX } else { most() } }
     };
     let parts: Vec<Part> = taking_part.iter().map(part).collect();
     let filled = fill(slots, &parts);

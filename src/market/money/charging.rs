@@ -2,7 +2,7 @@
 //!
 //! Accounts, uses and sums of the meter are walked side by side in the order of names, so a tick looks nothing up.
 
-use crate::model::{Credits, Now, PerPool, QueueName};
+use crate::model::{Credits, Now, PerKind, PerPool, QueueName};
 
 use super::account::Account;
 use super::allocation::{allocate, total, within};
@@ -56,8 +56,9 @@ impl Market {
             });
             ledger.count_charge(charge.amount(), &mut violations);
             self.lay_charge(queue, account, &charge, now.mono_ms, &mut laid);
-            let bid = account.to_bid(balance, queue_use, *metered);
-            if bid.is_none() && charge == Charge::default() {
+            let in_vain = account.in_vain(*metered, self.meter.length_ms(), self.left_free);
+            let bid = account.to_bid(balance, queue_use, in_vain);
+            if bid.is_none() && charge == Charge::default() && in_vain == account.was_in_vain() {
                 // Nothing that it waits for could run.
                 continue;
             }
@@ -68,9 +69,9 @@ impl Market {
             // Share and quota follow with the allocation.
             let sold = account.interval().map(|interval| interval.quota).unwrap_or_default();
             let (used, pending) = (total(within(queue_use.held(), sold)), queue_use.waiting());
-            let interval = Interval { used, pending, in_vain: account.in_vain(*metered), ..Interval::default() };
+            let interval = Interval { used, pending, in_vain, ..Interval::default() };
             let interval = is_active.then_some(interval);
-            queue_ticks.push(QueueTick { queue: (*queue).clone(), charge, balance, interval });
+            queue_ticks.push(QueueTick { queue: (*queue).clone(), charge, balance, interval, in_vain });
         }
 
         raise(&mut bids, &laid);
@@ -85,6 +86,7 @@ impl Market {
         let tick = Tick { number, wall_ms, interval_ms, price, ledger, queue_ticks, laid };
         self.apply_tick(&tick);
         self.meter.open_at(now);
+        self.left_free = PerKind::default();
         tick.check(slots, &mut violations);
         self.check_accounts(&mut violations);
         self.violations = violations;
@@ -98,7 +100,8 @@ impl Market {
         for Concerned { queue, account, queue_use, metered } in self.concerned(usage, AT_END) {
             let (charge, balance) = account.charge(metered, self.meter.length_ms());
             self.lay_charge(queue, account, &charge, AT_END, &mut laid);
-            if let Some(bid) = account.to_bid(balance, &queue_use, metered) {
+            let in_vain = account.in_vain(metered, self.meter.length_ms(), self.left_free);
+            if let Some(bid) = account.to_bid(balance, &queue_use, in_vain) {
                 bids.push(queue, charge, bid);
             }
         }

@@ -31,7 +31,8 @@ pub struct Interval {
     /// The most slots that the balance could pay for when it was opened; none: it was stored before that was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub most_paid: Option<u32>,
-    /// Intervals in a row, up to the one before it, that sold slots of which the queue held none.
+    /// Intervals up to the one before it that sold slots of which the queue held less than a tenth though some were free,
+    /// since it last held more.
     #[serde(default, skip_serializing_if = "is_nothing")]
     pub in_vain: PerKind<u8>,
 }
@@ -48,11 +49,21 @@ impl Interval {
         self.most_paid.map_or(total(self.quota), u64::from)
     }
 
-    /// The same with this one, in which so much was held within the quota, slot-milliseconds.
-    pub(super) fn in_vain_with(&self, within_ms: PerPool<u64>) -> PerKind<u8> {
+    /// The same with this one, in which so much was held within the quota of what was sold, slot-milliseconds.
+    pub(super) fn in_vain_with(
+        &self,
+        before: PerKind<u8>,
+        within_ms: PerPool<u64>,
+        length_ms: u64,
+        left_free: PerKind<bool>,
+    ) -> PerKind<u8> {
         let with = |kind: Kind| {
-            let is_in_vain = self.quota[kind] > 0 && within_ms[kind] == 0;
-            if is_in_vain { self.in_vain[kind].saturating_add(1) } else { 0 }
+            let tenth_ms = u64::from(self.quota[kind]).saturating_mul(length_ms) / 10;
+            match self.quota[kind] {
+                0 => before[kind],
+                _ if within_ms[kind] > tenth_ms => 0,
+                _ => before[kind].saturating_add(left_free[kind].into()),
+            }
         };
         PerKind::new(with(Kind::Map), with(Kind::Reduce))
     }

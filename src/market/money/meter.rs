@@ -67,6 +67,8 @@ struct QueueMeter {
     part: u32,
     /// What was given back in the interval and is not charged, slot-milliseconds.
     given_back_ms: u64,
+    /// Up to when containers last ran beyond the quota, ms of the interval: what they held then was not all counted.
+    beyond_until_ms: u64,
     /// Up to when the sums go.
     summed_ms: u64,
     sums: MeteredUse,
@@ -284,8 +286,8 @@ impl Meter {
     }
 
     /// What of containers that are given back now is not charged, by holder: of each that was held no longer than a second and
-    /// a tenth of the interval, the time in this interval, as far as its slots are within the quota, where those granted last
-    /// are beyond it first; in all that time for each slot that the queue was sold.
+    /// a tenth of the interval, the time of this interval that was counted, as far as its slots are within the quota, where
+    /// those given back first are beyond it first; in all that time for each slot that the queue was sold.
     fn free_of(&self, given_back: &[GivenBack], offset_ms: u64) -> BTreeMap<SlotHolder, u64> {
         let most_ms = self.free_ms();
         let mut free = BTreeMap::new();
@@ -300,7 +302,11 @@ impl Meter {
             let (before, sum_ms) = of_queues.entry(known.queue).or_default();
             let within = slots.saturating_sub(queue.beyond().saturating_sub(*before));
             let left_ms = most_ms.saturating_mul(total(queue.quota)).saturating_sub(queue.given_back_ms + *sum_ms);
-            let free_ms = u64::from(within).saturating_mul((*held_ms).min(offset_ms)).min(left_ms);
+            // While any ran beyond the quota before, these may have been the ones that were free.
+            let begun_ms = offset_ms.saturating_sub(*held_ms);
+            let begun_ms = if queue.beyond() > 0 { begun_ms } else { begun_ms.max(queue.beyond_until_ms) };
+            let counted_ms = offset_ms.min(self.length_ms).saturating_sub(begun_ms);
+            let free_ms = u64::from(within).saturating_mul(counted_ms).min(left_ms);
             (*before, *sum_ms) = (before.saturating_add(*slots), *sum_ms + free_ms);
             *free.entry(*holder).or_default() += free_ms;
         }
@@ -451,6 +457,12 @@ impl Meter {
         !self.use_of(queue, mono_ms).is_nothing()
     }
 
+    /// The queue that pays for what a job or application holds, or has held in the open interval.
+    pub fn queue_of(&self, holder: SlotHolder) -> Option<&QueueName> {
+        let place = self.holder_places.get(&holder)?;
+        self.names.get(self.holders[*place as usize].queue as usize)
+    }
+
     /// Whether the next tick may charge a job or application: it holds anything, or has in the open interval, or its order
     /// has set a rate.
     pub fn may_charge(&self, holder: SlotHolder) -> bool {
@@ -513,6 +525,9 @@ impl QueueMeter {
 
     fn sum_up_to(&mut self, at_ms: u64) {
         if at_ms > self.summed_ms {
+            if self.beyond() > 0 {
+                self.beyond_until_ms = at_ms;
+            }
             self.sums = self.sums_up_to(at_ms);
             self.summed_ms = at_ms;
         }

@@ -1,6 +1,6 @@
 //! The bids of a tick while orders may still raise them.
 
-use crate::model::{Credits, JobId, Kind, PerKind, PerPool, QueueName};
+use crate::model::{Credits, JobId, Kind, PerKind, PerPool, Pool, QueueName};
 
 use super::allocation::{Bid, NANO, allocate, cut_to_affordable, uncut_quota};
 use super::interval::Charge;
@@ -157,7 +157,7 @@ impl<'a> OpenBids<'a> {
             let product = rate.units() * i128::from(self.slots[kind]);
             let part = (product % price) * NANO + bid.remainder[kind].nanos() * price;
             let whole = product / price + part.div_euclid(price * NANO);
-            let most = self.slots[kind].min(bid.want[kind].saturating_add(bid.want.container));
+            let most = self.slots[kind].min(bid.most(kind.into()).saturating_add(bid.most(Pool::Container)));
             u32::try_from(whole.max(0)).unwrap_or(u32::MAX).min(most)
         };
         let quota = PerPool::new(whole(Kind::Map), whole(Kind::Reduce), 0);

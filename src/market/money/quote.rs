@@ -73,10 +73,11 @@ impl Market {
             let Some(account) = self.account(name.as_str()) else { continue };
             let metered = self.meter.use_of(name, AT_END);
             let (_, balance) = account.charge(metered, self.meter.length_ms());
-            let mut bid = account.to_bid(balance, queue_use, metered);
+            let in_vain = account.in_vain(metered, self.meter.length_ms(), self.left_free);
+            let mut bid = account.to_bid(balance, queue_use, in_vain);
             if name == queue {
                 place = bids.len();
-                bid = bid.or_else(|| account.to_bid(balance, &waiting, metered));
+                bid = bid.or_else(|| account.to_bid(balance, &waiting, in_vain));
             }
             let Some(bid) = bid else { continue };
             // What other queues' orders will bid is not known yet: most likely what they bid now.

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::model::{Credits, JobId, Now, PerPool, QueueName, Violations};
+use crate::model::{Credits, JobId, Now, PerKind, PerPool, QueueName, Violations};
 
 use super::account::Account;
 use super::allowance::{Allowance, AllowanceClock};
@@ -35,6 +35,8 @@ pub struct Market {
     price: Credits,
     pub(super) is_ruling: bool,
     pub(super) meter: Meter,
+    /// Whether slots of each kind stayed free at a heartbeat of the open interval.
+    pub(super) left_free: PerKind<bool>,
     pub(super) violations: Violations,
 }
 
@@ -55,6 +57,7 @@ impl Market {
             price: Credits::ZERO,
             is_ruling: true,
             meter: Meter::default(),
+            left_free: PerKind::default(),
             violations: Violations::default(),
         }
     }
@@ -105,6 +108,12 @@ impl Market {
     /// What is held in the open interval.
     pub fn meter(&self) -> &Meter {
         &self.meter
+    }
+
+    /// A heartbeat has left slots of these kinds free: who holds none of what it was sold could have had them.
+    pub fn note_left_free(&mut self, left_free: PerKind<bool>) {
+        self.left_free.map |= left_free.map;
+        self.left_free.reduce |= left_free.reduce;
     }
 
     /// The fact that these hold more or fewer slots from now on, which is applied; none where nothing is counted.
@@ -195,8 +204,8 @@ impl Market {
         for (queue, account) in &mut self.accounts {
             while queue_ticks.next_if(|queue_tick| queue_tick.queue < *queue).is_some() {}
             match queue_ticks.next_if(|queue_tick| queue_tick.queue == *queue) {
-                Some(queue_tick) => account.open_interval(queue_tick.balance, queue_tick.interval),
-                None => account.open_interval(account.balance(), None),
+                Some(queue_tick) => account.open_interval(queue_tick.balance, queue_tick.interval, queue_tick.in_vain),
+                None => account.open_interval(account.balance(), None, account.was_in_vain()),
             }
         }
         self.meter.open(tick.number, tick.interval_ms, tick.intervals());

@@ -27,8 +27,8 @@ pub struct QueueUse {
     pub later: PerKind<u32>,
 }
 
-/// After so many intervals in a row in which a queue has held nothing of what it was sold, it is sold no slots that it
-/// cannot use now.
+/// After so many intervals in a row in which a queue has held nothing of what it was sold, though slots were free, it is
+/// sold none that it cannot use now.
 const MOST_IN_VAIN: u8 = 2;
 
 // === impl QueueUse ===
@@ -106,6 +106,9 @@ pub struct QueueTick {
     pub balance: Credits,
     /// The interval that opens; none for a queue of which nothing runs or is held, and nothing that waits could run.
     pub interval: Option<Interval>,
+    /// Intervals of which it has held next to nothing though slots were free, since it last held more.
+    #[serde(default)]
+    pub in_vain: PerKind<u8>,
 }
 
 // === impl Tick ===

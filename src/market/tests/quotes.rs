@@ -157,7 +157,7 @@ proptest! {
         let quoted = market.bidding(&name(queue), &usage, slots, INTERVAL_MS).unwrap().quote(rate);
         set_rate(&mut market, queue, rate, NOW.wall_ms + 1);
         // An idle queue is quoted as if it could use all slots.
-        if !usage[of].is_active() {
+        if !usage[of].is_active(usage[of].want) {
             let containers = ContainerUse { held: 0, wanted: 1 };
             (usage[of].pending, usage[of].containers) = (1, containers);
             usage[of].want = QueueUse::wants_all(&containers);

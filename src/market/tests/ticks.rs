@@ -70,6 +70,32 @@ fn a_queue_that_could_place_nothing_is_not_active() {
     assert_eq!(stage.balance("b"), credits("1000"));
 }
 
+/// A setup that hangs, or maps that never let the reduces begin: after two intervals in vain only what can run now counts.
+#[test]
+fn what_a_queue_has_yet_to_run_counts_unless_it_held_nothing_for_two_intervals() {
+    let mut stage = Stage::new("a 1000 1\nb 1000 1\n");
+    let mut tick = |running: u32, now: u32, left_free: bool| {
+        let a = in_use("a", (4, 2, 0), (0, 0));
+        let want = PerPool::new(running + now, 0, 0);
+        let b = QueueUse { want, later: PerKind::new(400, 9), ..in_use("b", (running, 0, 400), (0, 0)) };
+        stage.market.note_left_free(PerKind::new(left_free, left_free));
+        let opened = stage.tick_of(PerPool::new(8, 4, 0), &[a, b]);
+        opened
+            .intervals()
+            .find(|(queue, _)| queue.as_str() == "b")
+            .map(|(_, interval)| (interval.quota.map, interval.quota.reduce))
+    };
+    for _ in 0..4 {
+        assert_eq!(tick(0, 1, false), Some((4, 2)), "others hold all slots");
+    }
+    assert_eq!(tick(0, 0, true), Some((4, 2)), "one interval in vain");
+    assert_eq!(tick(0, 1, true), Some((1, 0)), "two");
+    assert_eq!(tick(0, 0, true), None, "three");
+    assert_eq!(tick(0, 1, true), Some((1, 0)), "being sold nothing makes nothing good");
+    assert_eq!(tick(3, 97, true), Some((4, 0)), "its reduces have not begun");
+    assert_eq!(tick(3, 97, true), Some((4, 0)), "nor now");
+}
+
 #[test]
 fn a_charge_names_interval_rate_and_slots() {
     let mut stage = Stage::new("a 10 0.5\n");

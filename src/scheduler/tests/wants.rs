@@ -40,6 +40,11 @@ impl Stage {
         let want = self.scheduler.wants().of(self.queue);
         (want.map, want.reduce)
     }
+
+    fn later(&self) -> (u32, u32) {
+        let later = self.scheduler.wants().later(self.queue);
+        (later.map, later.reduce)
+    }
 }
 
 fn stock() -> TaskNeeds {
@@ -62,16 +67,16 @@ fn a_queue_wants_what_it_holds_and_what_waits_up_to_all_slots() {
     assert_eq!(stage.want(), (12, 6));
 }
 
-/// Before its setup is done nothing else of a job could run: one whose setup hangs does not want all its maps.
+/// Before its setup is done nothing else of a job could run: one whose setup hangs does not want all its maps now.
 #[test]
 fn a_job_that_is_set_up_wants_a_slot() {
     let mut stage = Stage::new();
     let app = AppId::new(1);
     stage.scheduler.add_app(AppSpec::plain(app, stage.queue)).unwrap();
     stage.scheduler.set_pending(app, PerKind::new(400, 3));
-    assert_eq!(stage.want(), (1, 0));
+    assert_eq!((stage.want(), stage.later()), ((1, 0), (12, 3)));
     stage.scheduler.set_awaits_setup(app, false);
-    assert_eq!(stage.want(), (0, 0), "its setup runs");
+    assert_eq!((stage.want(), stage.later()), ((0, 0), (12, 3)), "its setup runs");
     stage.scheduler.request_slots(app, Kind::Map, &[], 400);
     assert_eq!(stage.want(), (12, 0));
     stage.scheduler.remove_app(app);
@@ -123,6 +128,8 @@ fn what_is_avoided_and_what_has_too_few_slots_for_a_task_is_not_wanted() {
     let slots = |slots| PerKind::new(NonZeroU32::new(slots).unwrap(), NonZeroU32::MIN);
     stage.scheduler.set_slots_per_task(app, slots(3));
     assert_eq!(stage.want(), (9, 0), "one task on each node");
+    stage.scheduler.set_pending(app, PerKind::new(2, 0));
+    assert_eq!(stage.later(), (6, 0), "of three slots each");
     stage.scheduler.set_slots_per_task(app, slots(5));
     assert_eq!((stage.want(), stage.scheduler.misfit(app)), ((0, 0), Some(Misfit::SlotsPerTask(Kind::Map, 5))));
     stage.scheduler.remove_app(app);

@@ -10,7 +10,7 @@ use crate::engine::{
 use crate::ipc::{Answer, PendingCall, RemoteError};
 use crate::model::{JobId, Kind};
 use crate::server::submission::{SubmissionRequest, id_owner};
-use crate::socket_owner::quick_uid_of_socket;
+use crate::socket_owner::uid_of_socket;
 use crate::store::{FinishedJobReader, StoreError};
 use crate::wire::protocol::{JobSubmissionCall, Value};
 
@@ -24,7 +24,7 @@ const ROOT: &str = "root";
 const MAX_EVENTS: i32 = 5_000;
 
 impl Dispatcher {
-    /// Holds the name root to processes of root's where the kernel knows whose they are: a worker of root's on this machine runs as root
+    /// Holds the name root to processes of root's, as the kernel knows whose they are: a worker of root's on this machine runs as root
     /// what comes under that name. Without a conf folder none comes from elsewhere.
     fn check_root(&self, pending: &PendingCall) -> Result<(), RemoteError> {
         if **pending.user() != *ROOT {
@@ -32,7 +32,8 @@ impl Dispatcher {
         }
         let is_believed = match pending.ends() {
             Some((local, peer)) if peer.ip().to_canonical().is_loopback() => {
-                quick_uid_of_socket(peer, local).is_none_or(|uid| uid == 0 || uid == geteuid().as_raw())
+                // One that is half closed has no owner any more, and is not believed.
+                uid_of_socket(peer, local).is_some_and(|uid| uid == 0 || uid == geteuid().as_raw())
             }
             _ => self.sources.conf_dir.is_some(),
         };

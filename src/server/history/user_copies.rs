@@ -119,7 +119,8 @@ impl UserCopies {
         let place = timeout_at(started + longest, place).await;
         self.dues.write(job);
         let limit = place.ok().and_then(Result::ok).map_or(longest, CopyPlace::limit);
-        let written = match timeout_at(started + limit, &mut writing).await {
+        let until = (Instant::now() + limit).min(started + longest);
+        let written = match timeout_at(until, &mut writing).await {
             Ok(Ok(written)) => written,
             Ok(Err(error)) => Err(error.into()),
             Err(_) => Err(CopyError::TooSlow(limit)),
@@ -142,21 +143,25 @@ impl UserCopies {
         found: oneshot::Sender<CopyPlace>,
     ) -> Result<(), CopyError> {
         let Some(reader) = self.reader.get().cloned() else { return Ok(()) };
+        let reader_of_copy = reader.clone();
         let max_bytes = self.places.max_conf_bytes;
         let stored = self.readings.run(&user, move || reader.history(job, max_bytes)).await??;
-        let Some(stored) = stored.map(Arc::new) else { return Ok(()) };
+        let Some(stored) = stored else { return Ok(()) };
         let racks = Arc::new(self.racks.of(&stored).await);
         let find = {
-            let (places, stored, racks) = (self.places.clone(), stored.clone(), racks.clone());
+            let (places, racks) = (self.places.clone(), racks.clone());
             move || JobFiles::new(&places, &stored, &racks).copy_folder()
         };
         let Some(folder) = self.readings.run(&user, find).await?? else { return Ok(()) };
         // Who waits has given up, or goes by it.
         let _ = found.send(if folder.is_local() { CopyPlace::Local } else { CopyPlace::Remote });
-        // Begins only while somebody waits for it.
-        gate.check().map_err(HistoryFileError::from)?;
-        let places = self.places.clone();
-        let write = move || JobFiles::new(&places, &stored, &racks).write_copy(&folder, gate);
+        let (places, reader) = (self.places.clone(), reader_of_copy);
+        let write = move || -> Result<(), CopyError> {
+            // Begins only while somebody waits for it, and is read again: those that wait keep no history in memory.
+            gate.check().map_err(HistoryFileError::from)?;
+            let Some(stored) = reader.history(job, max_bytes)? else { return Ok(()) };
+            Ok(JobFiles::new(&places, &stored, &racks).write_copy(&folder, gate)?)
+        };
         Ok(self.pool.run(&user, write).await??)
     }
 }

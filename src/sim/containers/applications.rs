@@ -2,10 +2,10 @@
 
 use crate::api::applications::{AllocateCall, FinalStatus, RegisterCall, UnregisterCall};
 use crate::engine::{
-    ApplicationAnswer, ApplicationCaller, ApplicationQuestion, ApplicationRefusal, ApplicationRequest, ApplicationWait,
-    Caller, ContainerSignal, Event, Fact, Reply, RequestType, Step,
+    ApplicationAnswer, ApplicationCaller, ApplicationChange, ApplicationQuestion, ApplicationRefusal,
+    ApplicationRequest, ApplicationWait, Caller, ContainerSignal, Event, Fact, Reply, RequestType, Step,
 };
-use crate::model::{ApplicationSecret, ContainerId};
+use crate::model::{ApplicationId, ApplicationSecret, ContainerId};
 use crate::sim::cuts::Part;
 use crate::sim::event_queue::SimEvent;
 use crate::sim::laws::{ApplicationIntent, Intent, Law, Violation};
@@ -355,7 +355,12 @@ impl World<'_> {
         let question = ApplicationQuestion::Allocate { application: id, call: Box::new(call), digest };
         let (answered, step) = self.ask_for(application, question, ApplicationIntent::Nothing)?;
         match answered {
-            Ok(ApplicationAnswer::Allocated(again)) if again == body && changes_nothing(&step) => Ok(()),
+            // One that was silent for too long has called.
+            Ok(ApplicationAnswer::Allocated(again))
+                if again == body && (changes_nothing(&step) || has_come_back(&step, id)) =>
+            {
+                Ok(())
+            }
             other => {
                 let text = format!("a call of {id} comes again and is answered by {other:?}, {:?}", step.facts);
                 Err(self.violation(Law::Lives, text))
@@ -524,6 +529,19 @@ impl World<'_> {
         }
         hosts
     }
+}
+
+/// Whether a step lets an application have more again that was silent for too long.
+fn has_come_back(step: &Step, id: ApplicationId) -> bool {
+    let changes = step.facts.iter().flat_map(|fact| match fact {
+        Fact::Applications(changes) => changes.as_slice(),
+        _ => &[],
+    });
+    let mut standings = changes.filter_map(|change| match change {
+        ApplicationChange::Stands { application, standing } if *application == id => Some(standing),
+        _ => None,
+    });
+    standings.next().is_some_and(|standing| !standing.has_lapsed) && standings.next().is_none()
 }
 
 /// Whether a step changes nothing of applications. Other facts may come with any step.

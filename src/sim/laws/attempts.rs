@@ -92,6 +92,11 @@ impl AttemptModel {
         })
     }
 
+    /// Whether a job that an account pays for is not over.
+    pub(super) fn has_unfinished_job(&self, account: &str) -> bool {
+        self.jobs.values().any(|job| job.account.as_deref() == Some(account) && !job.is_over)
+    }
+
     /// The account that pays for a job now, and the order of the job's acceptance.
     pub(super) fn payer_of(&self, id: JobId) -> Option<(&str, JobId, u64)> {
         let job = self.jobs.get(&id)?;

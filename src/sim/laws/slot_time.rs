@@ -78,8 +78,8 @@ pub(super) struct SlotTime {
     elapsed: Elapsed,
     /// What the facts prove: up to the last change of what is held.
     proven: Elapsed,
-    /// When the last setup or cleanup began to be charged.
-    aged: Option<Elapsed>,
+    /// When setups and cleanups began to be charged in the open interval.
+    aged: Vec<Elapsed>,
     housekeeping: Vec<Housekeeping>,
     /// Queues with setups or cleanups of unknown age.
     unsure: BTreeSet<String>,
@@ -97,7 +97,7 @@ impl SlotTime {
             sales: BTreeMap::new(),
             elapsed: Elapsed::default(),
             proven: Elapsed::default(),
-            aged: None,
+            aged: Vec::new(),
             housekeeping: Vec::new(),
             unsure: BTreeSet::new(),
         }
@@ -129,7 +129,7 @@ impl SlotTime {
             self.count(&with, until_ms - self.up_ms);
             self.up_ms = until_ms;
             if next_ms == Some(until_ms) {
-                self.aged = Some(self.elapsed.clone());
+                self.aged.push(self.elapsed.clone());
             }
         }
     }
@@ -189,7 +189,7 @@ impl SlotTime {
             }
             Fact::Market(MarketFact::Metered(metered)) => {
                 metered.changes.iter().try_for_each(|change| self.give_back(change))?;
-                let aged = self.aged.as_ref().filter(|aged| aged.offset_ms == metered.offset_ms);
+                let aged = self.aged.iter().find(|aged| aged.offset_ms == metered.offset_ms);
                 if metered.offset_ms == self.elapsed.offset_ms {
                     self.proven = self.elapsed.clone();
                 } else if let Some(aged) = aged {
@@ -247,7 +247,7 @@ impl SlotTime {
     pub(super) fn restart(&mut self, now_mono_ms: u64) {
         self.until_mono_ms = now_mono_ms;
         self.elapsed = self.proven.clone();
-        self.aged = None;
+        self.aged.clear();
         self.housekeeping.iter_mut().for_each(|one| one.is_old = true);
     }
 
@@ -271,6 +271,7 @@ impl SlotTime {
         let checked = self.check_charges(tick);
         (self.elapsed, self.proven) = (Elapsed::default(), Elapsed::default());
         self.unsure.clear();
+        self.aged.clear();
         self.length_ms = self.interval_ms.unwrap_or(0);
         self.sales.clear();
         for one in &tick.queue_ticks {
@@ -286,10 +287,15 @@ impl SlotTime {
     }
 
     fn check_charges(&self, tick: &Tick) -> Result<(), (Law, String)> {
-        if self.interval_ms.is_none() {
+        // What one is charged depends on what all hold.
+        if self.interval_ms.is_none() || !self.unsure.is_empty() {
             return Ok(());
         }
         let mut charges: BTreeMap<String, Credits> = BTreeMap::new();
+        let mut slot_ms: BTreeMap<String, PerPool<u64>> = BTreeMap::new();
+        for one in &tick.queue_ticks {
+            slot_ms.insert(one.queue.as_str().to_owned(), one.charge.slot_ms);
+        }
         for entry in tick.charges() {
             if let LedgerAccount::Queue(queue) = &entry.debit {
                 charges.insert(queue.as_str().to_owned(), entry.amount);
@@ -301,10 +307,6 @@ impl SlotTime {
             let sums = self.elapsed.sums.get(queue).unwrap_or(&empty);
             let charged = charges.remove(queue).unwrap_or_default();
             let owed = self.cost(sale.rate, sums);
-            if self.unsure.contains(queue) {
-                // Its parts are not known either.
-                return Ok(());
-            }
             // What is beyond the quota is paid as far as the balance reaches.
             let balance = tick.queue_ticks.iter().find(|one| one.queue.as_str() == queue).map(|one| one.balance);
             let is_spent = balance
@@ -315,7 +317,10 @@ impl SlotTime {
             if charged < owed {
                 return Err((
                     Law::Holding,
-                    format!("{queue} pays {charged} for what costs {owed}: {sale:?}, {sums:?}"),
+                    format!(
+                        "{queue} pays {charged} for {:?}, which costs {owed}: {sale:?}, {sums:?}",
+                        slot_ms.get(queue)
+                    ),
                 ));
             }
             if charged > owed {

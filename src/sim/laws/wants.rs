@@ -24,11 +24,12 @@ struct Machine {
 #[derive(Clone, Debug, Default)]
 struct Sale {
     quota: PerPool<u32>,
-    has_held: bool,
+    /// Maps and reduces that it held, or containers in their place.
+    has_held: PerKind<bool>,
     /// Something was asked for in the interval.
     has_asked: bool,
     /// Intervals before in which it held nothing, asked for nothing new and was offered all that it had bought.
-    in_vain: u32,
+    in_vain: PerKind<u32>,
 }
 
 /// The most that each queue could use.
@@ -96,7 +97,10 @@ impl WantChecker {
             }
         }
         for (queue, sale) in &mut self.sales {
-            sale.has_held |= moment.held(queue) != PerPool::default();
+            let held = moment.held(queue);
+            for kind in Kind::ALL {
+                sale.has_held[kind] |= held[kind] > 0 || held.container > 0;
+            }
         }
     }
 
@@ -150,14 +154,15 @@ impl WantChecker {
             }
             let before = self.sales.remove(queue).unwrap_or_default();
             // Containers are offered with what maps and reduces leave.
-            let was_offered = Kind::ALL.into_iter().all(|kind| before.quota[kind] == 0 || offered[kind])
-                && (before.quota.map > 0 || before.quota.reduce > 0)
-                && before.quota.container == 0;
-            let is_in_vain = was_offered && !before.has_held && !before.has_asked;
-            let in_vain = if is_in_vain { before.in_vain + 1 } else { 0 };
-            if in_vain >= 2 && quota != PerPool::default() {
-                let text = format!("{queue} is sold {quota:?}; it was offered {:?} in vain", before.quota);
-                return Err(text);
+            let mut in_vain = PerKind::default();
+            for kind in Kind::ALL {
+                let was_offered = before.quota[kind] > 0 && offered[kind] && before.quota.container == 0;
+                let is_in_vain = was_offered && !before.has_held[kind] && !before.has_asked;
+                in_vain[kind] = if is_in_vain { before.in_vain[kind] + 1 } else { 0 };
+                if in_vain[kind] >= 2 && quota[kind] > 0 && quota.container == 0 {
+                    let text = format!("{queue} is sold {quota:?}; it was offered {:?} in vain", before.quota);
+                    return Err(text);
+                }
             }
             sales.insert(queue.to_owned(), Sale { quota, in_vain, ..Sale::default() });
         }

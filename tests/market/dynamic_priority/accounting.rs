@@ -265,11 +265,11 @@ fn section_10_a_spending_update_moves_the_shares_at_the_next_tick() {
     });
 }
 
-/// 100 map and 10 reduce slots at a third and two thirds: 33 and 67 maps, 3 and 7 reduces; what runs beyond is not paid.
+/// 100 map and 10 reduce slots at a third and two thirds: 33 and 67 maps, 3 and 7 reduces.
 #[test]
 fn section_10_quotas_and_what_is_charged_within_them() {
     with_budgets("queue1 1000 1\nqueue2 1000 2\n", async |market| {
-        let worker = filled(&market, (100, 10), &[("queue1", 10, 0), ("queue2", 90, 0)]).await;
+        let worker = filled(&market, (100, 10), &[("queue1", 100, 10), ("queue2", 100, 10)]).await;
         let quota = |queue: &'static str| {
             market.rig.owner.with_engine(|engine| {
                 let quota = engine.market().unwrap().account(queue).unwrap().interval().unwrap().quota;
@@ -277,10 +277,10 @@ fn section_10_quotas_and_what_is_charged_within_them() {
             })
         };
         assert_eq!((quota("queue1"), quota("queue2")), ((33, 3), (67, 7)));
-        assert_eq!(worker.running().values().copied().collect::<Vec<_>>(), [(10, 0), (90, 0)]);
+        assert_eq!(worker.running().values().copied().collect::<Vec<_>>(), [(33, 0), (67, 0)]);
         assert_eq!((market.budget("queue1").await, market.budget("queue2").await), ("1000.0".into(), "1000.0".into()));
         market.tick().await;
-        assert_eq!(market.budget_but_for_the_wait("queue1").await, "990.0");
+        assert_eq!(market.budget_but_for_the_wait("queue1").await, "967.0");
         assert_eq!(market.budget_but_for_the_wait("queue2").await, "866.0");
     });
 }

@@ -199,17 +199,17 @@ fn defect_32_maps_and_reduces_are_preempted_down_to_the_quota_shortest_running_f
     });
 }
 
-/// The price played no role for slots beyond the quotas.
+/// The price played no role for slots that a queue had bought and did not use.
 #[test]
 fn defect_33_spare_slots_go_to_the_highest_rate_first() {
     with_budgets("alice 1000 1\nbob 1000 3\ncarol 1000 1\n", async |market| {
         let mut worker = market.worker(10, 0).await;
-        // Carol buys two slots of ten and has work for one; alice came before bob.
+        // Carol could buy two slots of ten and has work for one; alice came before bob.
         market.submit("carol", 1, 0).await;
         market.submit("alice", 20, 0).await;
         market.submit("bob", 20, 0).await;
         market.tick().await;
-        assert_eq!(["alice", "bob", "carol"].map(|queue| quota(&market, queue).map), [2, 6, 2]);
+        assert_eq!(["alice", "bob", "carol"].map(|queue| quota(&market, queue).map), [2, 7, 1]);
         worker.fill().await;
         assert_eq!(running(&market, &worker, "carol").await, (1, 0));
         assert_eq!(running(&market, &worker, "alice").await, (2, 0));

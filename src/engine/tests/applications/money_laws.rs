@@ -241,8 +241,17 @@ impl Auditor {
             *self.charged.entry(queue.to_string()).or_default() += entry.amount.units();
             found.insert(queue.to_string(), slot_ms);
         }
+        let mut given_back_ms: BTreeMap<&str, u64> = BTreeMap::new();
+        for fact in &facts[self.read..] {
+            let Fact::Market(MarketFact::Metered(metered)) = fact else { continue };
+            for change in &metered.changes {
+                *given_back_ms.entry(change.queue.as_str()).or_default() += change.given_back_ms;
+            }
+        }
         for (queue, interval) in &self.open {
-            let (least, paid) = (self.used_ms.get(queue).copied().unwrap_or(0), found.remove(queue).unwrap_or(0));
+            let free_ms = given_back_ms.get(queue.as_str()).copied().unwrap_or(0);
+            let held_ms = self.used_ms.get(queue).copied().unwrap_or(0);
+            let (least, paid) = (held_ms.saturating_sub(free_ms), found.remove(queue).unwrap_or(0));
             let most = u64::from(interval.most_paid.unwrap_or(0)) * INTERVAL_MS;
             let is_funded = interval.share.rate() > Credits::ZERO;
             // What others were sold and do not hold counts for containers beyond the quota.

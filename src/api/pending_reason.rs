@@ -1,0 +1,465 @@
+//! Reasons why a job has no more slots, and what they read as.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::model::{Credits, Kind};
+
+use super::kind_word;
+
+/// A reason why a job has no more slots, or the statement that there is none.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "reason", rename_all = "snake_case")]
+pub enum PendingReason {
+    /// The job is finished.
+    Over {
+        /// Its state, in Hadoop's spelling.
+        state: String,
+    },
+    /// Its end is decided; only its cleanup is left.
+    Ending,
+    /// Safe mode: no tasks are assigned.
+    SafeMode,
+    /// The policy does not let it begin yet.
+    WaitsToBegin,
+    /// As many jobs, or tasks of jobs, have begun as a limit allows.
+    BeginLimit {
+        /// Whose limit it is.
+        of: LimitHolder,
+        /// Name of the queue or pool; absent for a limit of the user.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        name: Option<String>,
+        /// What the limit counts.
+        counts: LimitCount,
+        /// The limit.
+        limit: u64,
+        /// What has begun.
+        used: u64,
+    },
+    /// A job of its queue or user that was submitted earlier begins first.
+    BeginsLater,
+    /// No worker is connected.
+    NoWorker,
+    /// No connected worker can run anything of it, were it idle.
+    NoWorkerCanRun {
+        /// Number of connected workers.
+        workers: u32,
+        /// Why not.
+        because: String,
+    },
+    /// Some workers have missed three heartbeats; what runs there runs elsewhere once they count as lost.
+    SilentWorkers {
+        /// Number of silent workers.
+        silent: u32,
+        /// Number of all workers.
+        workers: u32,
+        /// Silence of the one that is silent longest, seconds.
+        longest_s: u64,
+        /// Silence after which a worker counts as lost, seconds.
+        lost_after_s: u64,
+    },
+    /// Some workers are drained: they get no new tasks.
+    DrainingWorkers {
+        /// Number of connected workers that are drained.
+        draining: u32,
+        /// Number of all workers.
+        workers: u32,
+    },
+    /// Its setup has no slot yet.
+    SetupWaits,
+    /// Its setup runs.
+    SetupRuns,
+    /// None of its tasks waits.
+    NothingWaits,
+    /// Applications hold memory and cores of workers for containers that they have not launched.
+    HeldUnlaunched {
+        /// How many applications.
+        applications: u64,
+        /// Slots that the containers stand for.
+        slots: u64,
+        /// How long at most, unless they launch them, seconds.
+        left_s: u64,
+    },
+    /// Too few maps are done for its reduces.
+    ReducesWait {
+        /// Maps done or given up.
+        maps_done: u32,
+        /// Maps needed.
+        maps_needed: u32,
+    },
+    /// Its queue bids nothing.
+    NoBid,
+    /// Its queue cannot pay one slot.
+    NotFunded {
+        /// Its balance.
+        budget: Credits,
+        /// Its bid.
+        bid: Credits,
+    },
+    /// Its queue bids and can pay only since the last tick.
+    NotBoughtYet,
+    /// Its queue holds all slots that it has bought.
+    QuotaFull {
+        /// Kind of the slots.
+        #[serde(with = "kind_word")]
+        kind: Kind,
+        /// Slots bought.
+        quota: u32,
+        /// Slots held.
+        held: u32,
+    },
+    /// Its queue gets more as soon as slots become free.
+    BelowQuota {
+        /// Kind of the slots.
+        #[serde(with = "kind_word")]
+        kind: Kind,
+        /// Slots bought.
+        quota: u32,
+        /// Slots held.
+        held: u32,
+    },
+    /// Its queue or pool, or a pool around it, holds all slots that it may ever hold.
+    GroupMaximum {
+        /// Kind of the slots.
+        #[serde(with = "kind_word")]
+        kind: Kind,
+        /// Whether it is a queue or a pool.
+        of: LimitHolder,
+        /// Its name.
+        name: String,
+        /// Most slots.
+        maximum: u32,
+        /// Slots held.
+        held: u32,
+    },
+    /// Its user holds all slots of the queue that one user may hold now.
+    UserLimit {
+        /// Kind of the slots.
+        #[serde(with = "kind_word")]
+        kind: Kind,
+        /// Most slots.
+        limit: u64,
+        /// Slots held.
+        held: u32,
+    },
+    /// Trackers keep their free slots for it until they are enough for one of its tasks.
+    Reservation {
+        /// Kind of the slots.
+        #[serde(with = "kind_word")]
+        kind: Kind,
+        /// Number of trackers.
+        trackers: u32,
+        /// Slots of one task.
+        slots_per_task: u32,
+    },
+    /// Its reduces wait for its last map; or, with none left, for slots that no other deadline needs.
+    AfterMaps {
+        /// Whether maps are left.
+        has_maps: bool,
+    },
+    /// The least that keeps its deadline, or what the scheduler allows a job with one: no more slots than that at a time.
+    DeadlineLimit {
+        /// Kind of the slots.
+        #[serde(with = "kind_word")]
+        kind: Kind,
+        /// Most slots.
+        limit: u32,
+        /// Slots held.
+        held: u32,
+    },
+    /// Its deadline gives it slots later, and none is free for as long as one of its tasks lasts before.
+    PlannedStart {
+        /// Kind of the slots.
+        #[serde(with = "kind_word")]
+        kind: Kind,
+        /// When, epoch ms.
+        from_ms: i64,
+        /// The time until then, ms.
+        for_ms: u64,
+    },
+    /// All free slots are promised to jobs with deadlines.
+    PromisedToDeadlines {
+        /// Kind of the slots.
+        #[serde(with = "kind_word")]
+        kind: Kind,
+    },
+    /// Its maps wait for slots near their data.
+    Locality {
+        /// How far from their data they may run now.
+        within: NearLevel,
+        /// When they may run farther away, at the earliest, epoch ms.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        until_ms: Option<i64>,
+        /// The time until then, ms.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        for_ms: Option<u64>,
+        /// Heartbeats with free slots, but none near its data, after which they may run farther away.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        after_heartbeats: Option<u64>,
+    },
+    /// Other queues or pools are served before its own.
+    EarlierGroups {
+        /// Kind of the slots.
+        #[serde(with = "kind_word")]
+        kind: Kind,
+        /// How many.
+        groups: u32,
+    },
+    /// Other jobs are served first: of its queue, or of all queues if the policy has only one order.
+    EarlierJobs {
+        /// Kind of the slots.
+        #[serde(with = "kind_word")]
+        kind: Kind,
+        /// How many.
+        jobs: u32,
+    },
+    /// No slot is free.
+    NoneFree {
+        /// Kind of the slots.
+        #[serde(with = "kind_word")]
+        kind: Kind,
+    },
+    /// There are slots for it, assigned at the next heartbeats of their trackers.
+    FreeForIt {
+        /// Kind of the slots.
+        #[serde(with = "kind_word")]
+        kind: Kind,
+        /// Slots that are free or being released.
+        slots: u32,
+    },
+    /// It cannot run on some trackers at all.
+    OnlyStock {
+        /// Number of trackers that run only Hadoop Streaming.
+        trackers: u32,
+        /// The property of the job that they do not support.
+        because: String,
+    },
+    /// Slots are free or being released where it cannot use them.
+    Unusable {
+        /// Kind of the slots.
+        #[serde(with = "kind_word")]
+        kind: Kind,
+        /// Where too much of the job failed.
+        avoided: u32,
+        /// Where the disk has no room for the output of its maps.
+        no_room: u32,
+        /// Where each of its tasks that wait has failed.
+        failed_there: u32,
+        /// On trackers that are silent, unhealthy or accept no work.
+        out_of_service: u32,
+    },
+}
+
+/// Whose limit it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LimitHolder {
+    /// A queue.
+    Queue,
+    /// A pool.
+    Pool,
+    /// The job's user.
+    User,
+}
+
+/// What a limit on jobs counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LimitCount {
+    /// Jobs.
+    Jobs,
+    /// Maps and reduces of jobs.
+    Tasks,
+}
+
+/// How near to its data a map must run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NearLevel {
+    /// On a host with its data.
+    Host,
+    /// In a rack with its data.
+    Rack,
+}
+
+// === impl PendingReason ===
+
+impl fmt::Display for PendingReason {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PendingReason::Over { state } => write!(formatter, "it is finished: {state}"),
+            PendingReason::Ending => formatter.write_str("it is being ended; only its cleanup is still to run"),
+            PendingReason::SafeMode => formatter.write_str("the JobTracker is in safe mode and assigns no tasks"),
+            PendingReason::WaitsToBegin => formatter.write_str("it waits until the scheduler lets it begin"),
+            PendingReason::BeginLimit { of, name, counts, limit, used } => {
+                let holder = holder_text(*of, name.as_deref());
+                let counts = match counts {
+                    LimitCount::Jobs => "jobs",
+                    LimitCount::Tasks => "tasks of jobs",
+                };
+                write!(formatter, "{holder} may have {limit} {counts} begun at once, and {used} have begun")
+            }
+            PendingReason::HeldUnlaunched { applications, slots, left_s } => write!(
+                formatter,
+                "{slots} slots are held for containers that {applications} applications were granted and have not \
+                 launched, for {left_s} s more at most"
+            ),
+            PendingReason::BeginsLater => {
+                formatter.write_str("a job of its queue or user that was submitted earlier begins first")
+            }
+            PendingReason::GroupMaximum { kind, of, name, maximum, held } => write!(
+                formatter,
+                "{} may hold {maximum} {} slots and holds {held}",
+                holder_text(*of, Some(name)),
+                kind_word::word(*kind)
+            ),
+            PendingReason::UserLimit { kind, limit, held } => write!(
+                formatter,
+                "its user may hold {limit} {} slots of the queue now and holds {held}",
+                kind_word::word(*kind)
+            ),
+            PendingReason::Reservation { kind, trackers, slots_per_task } => write!(
+                formatter,
+                "{trackers} trackers keep their free {} slots for it until {slots_per_task} are free, as many as one of \
+                 its tasks needs",
+                kind_word::word(*kind)
+            ),
+            PendingReason::AfterMaps { has_maps: true } => {
+                formatter.write_str("its reduces start after its last map, so that they hold no slot that waits")
+            }
+            PendingReason::AfterMaps { has_maps: false } => formatter.write_str(
+                "its reduces start as soon as no other deadline needs the slots, at the latest when they must",
+            ),
+            PendingReason::DeadlineLimit { kind, limit, held } => write!(
+                formatter,
+                "its deadline needs {limit} {} slots at a time, and it holds {held}",
+                kind_word::word(*kind)
+            ),
+            PendingReason::PlannedStart { kind, for_ms, .. } => write!(
+                formatter,
+                "the {} slots that keep its deadline are promised to others for {}.{} s more",
+                kind_word::word(*kind),
+                for_ms / 1000,
+                for_ms % 1000 / 100
+            ),
+            PendingReason::PromisedToDeadlines { kind } => {
+                write!(formatter, "the free {} slots are promised to jobs with deadlines", kind_word::word(*kind))
+            }
+            PendingReason::Locality { within, for_ms, after_heartbeats, .. } => {
+                let place = match within {
+                    NearLevel::Host => "on hosts",
+                    NearLevel::Rack => "in racks",
+                };
+                write!(formatter, "its maps run only {place} with their data")?;
+                if let Some(for_ms) = for_ms {
+                    write!(formatter, " for at least {}.{} s more", for_ms / 1000, for_ms % 1000 / 100)?;
+                }
+                if let Some(heartbeats) = after_heartbeats {
+                    write!(formatter, " until {heartbeats} more trackers had slots but none there")?;
+                }
+                Ok(())
+            }
+            PendingReason::EarlierGroups { kind, groups } => write!(
+                formatter,
+                "{groups} other queues or pools stand before its own in line for {} slots",
+                kind_word::word(*kind)
+            ),
+            PendingReason::NoWorker => formatter.write_str("no worker is connected; start one: jobtracker tasktracker"),
+            PendingReason::NoWorkerCanRun { workers, because } => {
+                formatter.write_str(&no_worker_can_run(*workers, because))
+            }
+            PendingReason::SilentWorkers { silent, workers, longest_s, lost_after_s } => write!(
+                formatter,
+                "{silent} of {workers} workers silent, for up to {longest_s} s; after {lost_after_s} s one counts as lost, and \
+                 its tasks run elsewhere"
+            ),
+            PendingReason::DrainingWorkers { draining, workers } => write!(
+                formatter,
+                "{draining} of {workers} workers draining: no new task until an administrator resumes them (jobtracker workers list)"
+            ),
+            PendingReason::SetupWaits => {
+                formatter.write_str("its setup waits for a slot; no task may run before it is done")
+            }
+            PendingReason::SetupRuns => formatter.write_str("its setup runs; no task may run before it is done"),
+            PendingReason::NothingWaits => formatter.write_str("none of its tasks waits: all run or are done"),
+            PendingReason::ReducesWait { maps_done, maps_needed } => {
+                write!(formatter, "its reduces wait until {maps_needed} maps are done; {maps_done} are")
+            }
+            PendingReason::NoBid => {
+                formatter.write_str("its queue bids nothing, so it gets only slots that no other queue wants")
+            }
+            PendingReason::NotFunded { budget, bid } => write!(
+                formatter,
+                "its queue has {}, less than one slot costs at its rate of {}, so it gets only slots that no other queue wants",
+                budget.amount_text(),
+                bid.rate_text()
+            ),
+            PendingReason::NotBoughtYet => {
+                formatter.write_str("its queue has bought nothing yet: what it bids counts from the next tick on")
+            }
+            PendingReason::QuotaFull { kind, quota, held } => write!(
+                formatter,
+                "its queue has bought {quota} {kind} slots and holds {held}; more come only from what others leave free",
+                kind = kind_word::word(*kind)
+            ),
+            PendingReason::BelowQuota { kind, quota, held } => write!(
+                formatter,
+                "its queue has bought {quota} {kind} slots and holds {held}; it gets more as slots come free",
+                kind = kind_word::word(*kind)
+            ),
+            PendingReason::EarlierJobs { kind, jobs } => {
+                write!(formatter, "{jobs} other jobs stand before it in line for {} slots", kind_word::word(*kind))
+            }
+            PendingReason::NoneFree { kind } => write!(formatter, "no {} slot is free", kind_word::word(*kind)),
+            PendingReason::FreeForIt { kind, slots } => write!(
+                formatter,
+                "{slots} {} slots that it could use are free or come free, and are given away as their trackers call",
+                kind_word::word(*kind)
+            ),
+            PendingReason::OnlyStock { trackers, because } => {
+                write!(formatter, "{trackers} built-in tasktrackers cannot run it: {because}")
+            }
+            PendingReason::Unusable { kind, avoided, no_room, failed_there, out_of_service } => {
+                write!(formatter, "{} slots are free that it cannot use:", kind_word::word(*kind))?;
+                let mut separator = "";
+                for (slots, place) in [
+                    (avoided, "where too much of it failed"),
+                    (no_room, "where the disk has no room for its maps"),
+                    (failed_there, "where each task that waits has failed"),
+                    (out_of_service, "of trackers that are silent, unhealthy or take no work"),
+                ] {
+                    if *slots > 0 {
+                        write!(formatter, "{separator} {slots} {place}")?;
+                        separator = ",";
+                    }
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+/// The one sentence about work that no connected worker can run, in every answer.
+pub fn no_worker_can_run(workers: u32, because: &str) -> String {
+    format!("none of the {workers} connected workers can run it: {because}")
+}
+
+/// Whether a text is the sentence of [`no_worker_can_run`].
+pub fn says_no_worker_can_run(text: &str) -> bool {
+    text.starts_with("none of the ") && text.contains(" connected workers can run it: ")
+}
+
+fn holder_text(of: LimitHolder, name: Option<&str>) -> String {
+    match (of, name) {
+        (LimitHolder::Queue, Some(name)) => format!("queue {name}"),
+        (LimitHolder::Pool, Some(name)) => format!("pool {name}"),
+        (LimitHolder::Queue, None) => "its queue".to_owned(),
+        (LimitHolder::Pool, None) => "its pool".to_owned(),
+        (LimitHolder::User, _) => "its user".to_owned(),
+    }
+}
+
+#[cfg(test)]
+#[path = "tests/pending_reason.rs"]
+mod tests;

@@ -90,6 +90,10 @@ def read_key(key_file):
         raise UsageError(f"no key: {error} (give --key-file or set HADOOP_KEY)") from error
     if not key:
         raise UsageError(f"no key: {path} is empty")
+    if key.startswith("\ufeff"):
+        raise UsageError(f"the key in {path} begins with a byte order mark: save the file as UTF-8 without one")
+    if len(key.split()) > 1:
+        raise UsageError(f"there is more than a key in {path}: write the key alone, no comment and no line of the ACL file")
     return key
 
 

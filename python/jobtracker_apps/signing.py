@@ -68,14 +68,15 @@ def find_server(server: str | None = None) -> str:
 def find_credentials(user: str | None = None, key_file: str | None = None) -> Credentials:
     """Signs if there is a key: in `key_file`, else in $HADOOP_KEY, else in ~/.ssh/hadoop_key; else names the user.
 
-    The user is the login name unless given. A `key_file` that cannot be read is an OSError, an empty key a ValueError.
+    The user is the login name unless given. A `key_file` that cannot be read is an OSError; an empty one, and one that has
+    more than the key, is a ValueError.
     """
     # Not by $USER: a JobTracker without keys holds the name to the uid.
     name = user or pwd.getpwuid(os.geteuid()).pw_name
     if key_file is None:
         key = os.environ.get("HADOOP_KEY", "").strip()
         if key:
-            return Signed(name, key)
+            return Signed(name, key_alone(key, "$HADOOP_KEY"))
         if not os.path.exists(os.path.expanduser(KEY_FILE)):
             return Unsigned(name)
     path = os.path.expanduser(key_file or KEY_FILE)
@@ -86,4 +87,13 @@ def find_credentials(user: str | None = None, key_file: str | None = None) -> Cr
         raise ValueError(f"no key: {path} is empty")
     if stat.S_ISREG(mode) and mode & (stat.S_IROTH | stat.S_IWOTH):
         print(f"warning: others can read or write {path} and sign with its key: run chmod 600 {path}", file=sys.stderr)
-    return Signed(name, key)
+    return Signed(name, key_alone(key, path))
+
+
+def key_alone(key: str, place: str) -> str:
+    """The key, if nothing else stands there: every signature with a comment or a line of the ACL file is denied."""
+    if key.startswith("\ufeff"):
+        raise ValueError(f"the key in {place} begins with a byte order mark: save the file as UTF-8 without one")
+    if len(key.split()) > 1:
+        raise ValueError(f"there is more than a key in {place}: write the key alone, no comment and no line of the ACL file")
+    return key

@@ -56,6 +56,11 @@ class Places(unittest.TestCase):
                 find_credentials("alice", f"{home}/.ssh/empty")
             with self.assertRaises(OSError):
                 find_credentials("alice", f"{home}/.ssh/missing")
+            for text in ("\ufeffkey\n", "# of alice\nkey\n", "alice user key\n"):
+                with open(f"{home}/.ssh/other", "w", encoding="utf-8") as file:
+                    file.write(text)
+                with self.assertRaisesRegex(ValueError, "key"):
+                    find_credentials("alice", f"{home}/.ssh/other")
             os.environ["HADOOP_KEY"] = "from-environment"
             self.assertEqual(find_credentials("alice"), Signed("alice", "from-environment"))
 

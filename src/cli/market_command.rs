@@ -96,6 +96,23 @@ impl MarketArguments {
         Ok(Signer { user: self.signer.user()?, key: self.signer.key()? })
     }
 
+    /// The signer, if a key is found. A key file given as an option must exist, and what is found must be a key.
+    pub(super) fn signer_if_any(&self) -> Result<Option<Signer>, SignerError> {
+        match self.signer() {
+            Ok(signer) => Ok(Some(signer)),
+            Err(error) if self.signer.key_file.is_some() || error.is_bad_key() => Err(error),
+            Err(_) => Ok(None),
+        }
+    }
+
+    /// The signer of a request that may need none; the error, where no key is found, explains a denial.
+    pub(super) fn signer_or_why_not(&self) -> Result<Result<Signer, SignerError>, SignerError> {
+        match self.signer() {
+            Err(error) if error.is_bad_key() => Err(error),
+            signer => Ok(signer),
+        }
+    }
+
     /// The error of a signed request; a denial names the signer and the key.
     pub(super) fn signed_error(&self, error: MarketClientError) -> MarketCommandError {
         match (error, self.signer.user(), self.signer.key_source()) {

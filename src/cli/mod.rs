@@ -43,6 +43,7 @@ pub mod user;
 pub mod what_if;
 mod what_if_text;
 mod whole_characters;
+mod without_numbers;
 pub mod workers;
 
 use std::process::ExitCode;

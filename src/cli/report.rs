@@ -101,7 +101,7 @@ pub fn report(arguments: &ReportArguments) -> Result<(), MarketCommandError> {
     let market = arguments.market();
     let client = client(arguments.conf.as_ref(), &market)?;
     // Without a market, users have no key and need none.
-    let signer = market.signer();
+    let signer = market.signer_or_why_not()?;
     let mut is_first = true;
     loop {
         let mut part = ask(&client, &request, &signer)?;

@@ -95,6 +95,8 @@ pub fn run(arguments: &SignArguments, timestamp_ms: i64) -> Result<String, SignE
 
 #[cfg(test)]
 mod tests {
+    use crate::cli::market_command::MarketArguments;
+
     use super::*;
 
     #[test]
@@ -127,5 +129,26 @@ mod tests {
         assert!(signer.key().unwrap_err().to_string().contains("cannot read the key in"));
         std::fs::write(&key_file, " \n").unwrap();
         assert!(signer.key().unwrap_err().to_string().ends_with("is empty"));
+        std::fs::write(&key_file, "\u{feff}alicekey-abc\n").unwrap();
+        let text = signer.key().unwrap_err().to_string();
+        let expected = format!("the key in {} begins with a byte order mark: ", key_file.display());
+        assert!(text.starts_with(&expected) && !text.contains("alicekey"), "{text}");
+    }
+
+    #[test]
+    fn a_command_that_may_go_unsigned_says_what_is_wrong_with_a_key() {
+        let folder = tempfile::tempdir().unwrap();
+        let key_file = folder.path().join("key");
+        let signer = SignerArguments { user: Some("alice".into()), key_file: Some(key_file.clone()) };
+        let market = MarketArguments { signer, ..MarketArguments::default() };
+        for text in ["# key of alice\nalicekey-abc\n", "alice user alicekey-abc\n", "\u{feff}alicekey-abc\n"] {
+            std::fs::write(&key_file, text).unwrap();
+            let (named, explained) = (market.signer_if_any().unwrap_err(), market.signer_or_why_not().unwrap_err());
+            assert!(named.is_bad_key() && explained.is_bad_key(), "{named}, {explained}");
+        }
+        std::fs::write(&key_file, "\n").unwrap();
+        assert!(market.signer_if_any().is_err() && market.signer_or_why_not().unwrap().is_err());
+        std::fs::write(&key_file, "'alicekey-abc'\n").unwrap();
+        assert_eq!(market.signer_if_any().unwrap().unwrap().key, crate::market::Key::new("'alicekey-abc'"));
     }
 }

@@ -8,7 +8,7 @@ use std::sync::Once;
 
 use crate::config::environment::Environment;
 use crate::fs::access_of_others;
-use crate::market::Key;
+use crate::market::{Key, KeyFault};
 
 use super::terminal::print_error;
 
@@ -46,9 +46,14 @@ pub enum SignerError {
         /// The system's error.
         source: std::io::Error,
     },
-    /// The key is empty.
-    #[error("the key in {0} is empty")]
-    EmptyKey(String),
+    /// There is a text, but no key alone.
+    #[error("the key in {place} {fault}")]
+    BadKey {
+        /// The file or the variable.
+        place: String,
+        /// What is wrong with it.
+        fault: KeyFault,
+    },
 }
 
 /// Where a key comes from.
@@ -58,6 +63,15 @@ pub enum KeySource {
     File(PathBuf),
     /// The text of `$HADOOP_KEY`.
     Environment(String),
+}
+
+// === impl SignerError ===
+
+impl SignerError {
+    /// Whether there is a text where a key is looked for that can be none: signing with it, or going on without, ends in a denial.
+    pub fn is_bad_key(&self) -> bool {
+        matches!(self, Self::BadKey { fault, .. } if *fault != KeyFault::Empty)
+    }
 }
 
 // === impl SignerArguments ===
@@ -78,21 +92,20 @@ impl SignerArguments {
     /// All but [`SignerError::NoUser`]
     pub fn key(&self) -> Result<Key, SignerError> {
         let source = self.key_source()?;
-        let text = match &source {
+        let bytes = match &source {
             KeySource::File(path) => match read(path.clone()) {
                 Err(SignerError::KeyFile { path, source })
                     if self.key_file.is_none() && source.kind() == ErrorKind::NotFound =>
                 {
                     return Err(SignerError::NowhereFound(path));
                 }
-                text => text?,
+                bytes => bytes?,
             },
-            KeySource::Environment(text) => text.clone(),
+            KeySource::Environment(text) => text.as_bytes().to_vec(),
         };
-        match text.trim() {
-            "" => Err(SignerError::EmptyKey(source.to_string())),
-            key => Ok(Key::new(key)),
-        }
+        let key = Key::alone_in(&bytes).map_err(|fault| SignerError::BadKey { place: source.to_string(), fault })?;
+        warn_of_quotes(&key, &source);
+        Ok(key)
     }
 
     /// Where the key is looked for.
@@ -123,11 +136,23 @@ impl fmt::Display for KeySource {
     }
 }
 
-fn read(path: PathBuf) -> Result<String, SignerError> {
+/// A command may read the key twice.
+fn warn_of_quotes(key: &Key, source: &KeySource) {
+    static WARNED: Once = Once::new();
+    if key.is_quoted() {
+        WARNED.call_once(|| {
+            print_error(&format!(
+                "jobtracker: warning: the key in {source} is in quotes, which count as part of it: write it without them unless the ACL file has them too"
+            ));
+        });
+    }
+}
+
+fn read(path: PathBuf) -> Result<Vec<u8>, SignerError> {
     read_key(&path).map_err(|source| SignerError::KeyFile { path, source })
 }
 
-fn read_key(path: &Path) -> std::io::Result<String> {
+fn read_key(path: &Path) -> std::io::Result<Vec<u8>> {
     let mut file = File::open(path)?;
     if let Some(access) = access_of_others(&file.metadata()?) {
         // A command may read the key twice.
@@ -139,7 +164,7 @@ fn read_key(path: &Path) -> std::io::Result<String> {
             ));
         });
     }
-    let mut text = String::new();
-    file.read_to_string(&mut text)?;
-    Ok(text)
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes)?;
+    Ok(bytes)
 }

@@ -141,7 +141,7 @@ fn change(worker: &str, is_on: bool, cluster: &ClusterArguments) -> Result<(), W
     let client = cluster.client()?;
     let user = cluster.market.signer.user()?;
     // Without a market, administrators have no key and need none.
-    let signer = cluster.market.signer();
+    let signer = cluster.market.signer_or_why_not()?;
     let changed = wait_for(async { Ok(client.drain_worker(worker, is_on, &user, signer.as_ref().ok()).await) })?;
     match (changed, signer) {
         (Err(MarketClientError::Denied { .. }), Err(no_signer)) if cluster.market.signer.key_file.is_some() => {

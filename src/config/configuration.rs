@@ -325,6 +325,39 @@ impl Configuration {
         (scope == Scope::Cluster || entry.layer == Layer::Job).then(|| (entry.value.as_str(), entry.scope()))
     }
 
+    /// The error that a value still holds a name that nothing sets, as only a text may.
+    ///
+    /// A default names the value that brought the name in. A user reads the errors of a job: they quote only what the job wrote.
+    pub(super) fn unresolved(&self, setting: &Setting) -> Option<ConfigError> {
+        let variable = unresolved_variable(&setting.value)?;
+        let holds = |entry: &Entry| entry.value.contains(variable);
+        let is_own = self.is_of_job || self.entries.get(&setting.name).is_some_and(holds);
+        let writer = if is_own { None } else { self.entries.iter().find(|(_, entry)| holds(entry)) };
+        let (key, origin, value) = match writer {
+            Some((name, entry)) => (name, &entry.origin, &entry.value),
+            None => (&setting.name, &setting.origin, &setting.shown),
+        };
+        let variable = if self.is_of_job && !value.contains(variable) { "${...}" } else { variable };
+        Some(ConfigError::UnknownVariable {
+            key: key.clone(),
+            origin: origin.clone(),
+            value: value.clone(),
+            variable: variable.to_owned(),
+        })
+    }
+
+    /// Warnings about texts of the cluster that keep a name that nothing sets.
+    fn unresolved_texts(&self) -> impl Iterator<Item = Warning> {
+        let written = self.entries.iter().filter(|(_, entry)| entry.layer != Layer::Job && entry.value.contains("${"));
+        written.filter_map(|(name, entry)| {
+            keys::all().find(|key| key.kind.is_text() && key.is_spelled(name))?;
+            let value = self.entry_setting(name, entry).ok()?.value;
+            let (start, end) = variable(&value)?;
+            let variable = value[start..=end].to_owned();
+            Some(Warning::UnknownVariable { key: name.clone(), origin: entry.origin.clone(), variable })
+        })
+    }
+
     /// Every value that files and `-D` set, by name, unexpanded.
     pub fn written(&self) -> impl Iterator<Item = (&str, &str, &Origin)> {
         self.entries.iter().map(|(name, entry)| (name.as_str(), entry.value.as_str(), &entry.origin))
@@ -342,6 +375,7 @@ impl Configuration {
     #[must_use]
     pub fn warnings(&self) -> Vec<Warning> {
         let mut warnings = self.warnings.clone();
+        warnings.extend(self.unresolved_texts());
         for key in keys::all().filter(|key| !key.aliases.is_empty()) {
             let Some((used, entry)) = self.strongest(key.spellings()) else { continue };
             for spelling in key.spellings().filter(|spelling| *spelling != used) {
@@ -374,6 +408,14 @@ fn variable(text: &str) -> Option<(usize, usize)> {
         let length = name.find(['}', '$', ' '])?;
         (length > 0 && name[length..].starts_with('}')).then_some((start, start + 2 + length))
     })
+}
+
+/// What is left of a `${…}` in an expanded value: the name that stopped the expansion, else whatever begins like one.
+fn unresolved_variable(value: &str) -> Option<&str> {
+    match variable(value) {
+        Some((start, end)) => Some(&value[start..=end]),
+        None => value.find("${").and_then(|start| value[start..].split_inclusive('}').next()),
+    }
 }
 
 #[cfg(test)]

@@ -16,7 +16,9 @@ const HEAD: &str = "# Configuration
 `hadoop-site.xml` (deprecated) and `mapred-queue-acls.xml` of a Hadoop 1 conf folder, in this order; each may be missing.
 A later file overrides an earlier one, except for values marked `<final>true</final>`. `-D key=value` overrides
 everything, final values too. `${name}` in a value is replaced by `user.name`, `user.home`, `java.io.tmpdir` or the value
-of another key, at most 20 times. XInclude and entity declarations are not supported, and refused.
+of another key, at most 20 times. A name that nothing sets is an error in a path, an address, a number, a flag or a class, and a
+warning in a text, which keeps it. XInclude and entity declarations are not supported, and refused. A `<configuration>` inside the
+`<configuration>` is read like the outer one.
 
 Without a conf folder everything binds to loopback.
 

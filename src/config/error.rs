@@ -130,6 +130,21 @@ pub enum ConfigError {
         /// The value as written.
         value: String,
     },
+    /// A path, an address or a number names something that nothing sets.
+    #[error(
+        "{origin}: {key} = {value:?}: nothing sets {variable}; set its name, or write its value here{remedy}",
+        remedy = origin.remedy(key)
+    )]
+    UnknownVariable {
+        /// The key whose value has the name.
+        key: String,
+        /// Where it is set.
+        origin: Origin,
+        /// The value as written; for a job, its first characters.
+        value: String,
+        /// The name in its braces.
+        variable: String,
+    },
     /// Two names of one key have different values.
     #[error("{first}, but {second}: both are names of one key; expected one of them")]
     TwoValues {
@@ -215,6 +230,15 @@ pub enum Warning {
         /// Where that is set.
         ignored_origin: Origin,
     },
+    /// A text names something that nothing sets.
+    UnknownVariable {
+        /// The key.
+        key: String,
+        /// Where it is set.
+        origin: Origin,
+        /// The name in its braces.
+        variable: String,
+    },
     /// Something in a file has no meaning.
     Ignored {
         /// Where it is set.
@@ -280,6 +304,9 @@ impl fmt::Display for Warning {
                 f,
                 "{ignored_origin}: {ignored} is ignored: {origin} sets the same key as {used} to another value"
             ),
+            Warning::UnknownVariable { key, origin, variable } => {
+                write!(f, "{origin}: {key}: nothing sets {variable}; the text keeps it as it is written")
+            }
             Warning::Ignored { origin, remark } => write!(f, "{origin}: {remark}; ignored"),
             Warning::HadoopSite { file } => {
                 write!(f, "{file}: this file is deprecated; use core-site.xml, mapred-site.xml and hdfs-site.xml")

@@ -1,6 +1,9 @@
 //! Addresses as Hadoop writes them.
 
 use std::fmt;
+use std::net::Ipv6Addr;
+
+use crate::model::Authority;
 
 /// A host (name or numeric address) and a TCP port. Port 0 lets the system choose.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -21,14 +24,9 @@ impl HostPort {
             Some((_, rest)) => rest.split('/').next()?,
             None => text,
         };
-        let (host, port) = authority.rsplit_once(':')?;
-        let host = match host.strip_prefix('[').and_then(|host| host.strip_suffix(']')) {
-            Some(address) => address.parse::<std::net::Ipv6Addr>().ok()?.to_string(),
-            None if is_host_name(host) => host.to_owned(),
-            None => return None,
-        };
-        let port = Some(port).filter(|port| port.bytes().all(|byte| byte.is_ascii_digit()))?.parse().ok()?;
-        Some(HostPort { host, port })
+        let Authority { host, port } = Authority::parse(authority).ok()?;
+        let host = host.parse::<Ipv6Addr>().map_or_else(|_| host.to_owned(), |address| address.to_string());
+        Some(HostPort { host, port: port? })
     }
 
     /// Whether only programs of this machine can reach it.
@@ -36,10 +34,6 @@ impl HostPort {
     pub fn is_loopback(&self) -> bool {
         self.host == "localhost" || self.host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
     }
-}
-
-fn is_host_name(host: &str) -> bool {
-    !host.is_empty() && host.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_'))
 }
 
 impl fmt::Display for HostPort {

@@ -9,7 +9,7 @@ use super::configuration::{Configuration, Setting};
 use super::error::{ConfigError, NamedValue};
 use super::host_port::HostPort;
 use super::keys;
-use super::keys::{Key, ValueKind};
+use super::keys::Key;
 
 impl Setting {
     /// The error that this value is not `expected`.
@@ -33,13 +33,22 @@ impl Configuration {
     /// value has no meaning.
     ///
     /// # Errors
-    /// [`ConfigError::BadValue`], [`ConfigError::EndlessExpansion`].
+    /// [`ConfigError::BadValue`], [`ConfigError::EndlessExpansion`]; [`ConfigError::UnknownVariable`] where the kind is no text.
     pub fn checked(&self, key: &Key) -> Result<Option<Setting>, ConfigError> {
         let Some(setting) = self.setting(key)? else { return Ok(None) };
-        if setting.value.trim().is_empty() && !matches!(key.kind, ValueKind::Text | ValueKind::List) {
+        if key.kind.is_text() {
+            return Ok(Some(setting));
+        }
+        if setting.value.trim().is_empty() {
             return Ok(None);
         }
-        if key.kind.accepts(&setting.value) { Ok(Some(setting)) } else { Err(setting.bad_value(key.kind.to_string())) }
+        if let Some(error) = self.unresolved(&setting) {
+            return Err(error);
+        }
+        match key.kind.refusal(&setting.value) {
+            Some(expected) => Err(setting.bad_value(expected)),
+            None => Ok(Some(setting)),
+        }
     }
 
     /// The value of a required key.

@@ -59,7 +59,8 @@ pub struct XmlError {
 pub fn parse(bytes: &[u8]) -> Result<Document, XmlError> {
     let text = decode(bytes)?;
     let mut reader = Reader::from_str(&text);
-    let mut walk = Walk { text: &text, line: 1, counted_to: 0, place: Place::Prolog, document: Document::default() };
+    let mut walk =
+        Walk { text: &text, line: 1, counted_to: 0, place: Place::Prolog, nesting: 0, document: Document::default() };
     loop {
         let start = position(reader.buffer_position());
         match reader.read_event() {
@@ -104,6 +105,8 @@ struct Walk<'a> {
     line: u32,
     counted_to: usize,
     place: Place,
+    /// Open `<configuration>` elements: one inside another is read like the root (1.2.1 `loadResource` calls itself).
+    nesting: u32,
     document: Document,
 }
 
@@ -146,8 +149,9 @@ impl Walk<'_> {
             ));
         }
         let unknown = match std::mem::replace(&mut self.place, Place::Epilog) {
-            Place::Prolog if name == "configuration" => {
+            Place::Prolog | Place::Configuration if name == "configuration" => {
                 self.place = Place::Configuration;
+                self.nesting = self.nesting.saturating_add(1);
                 false
             }
             Place::Prolog => {
@@ -194,6 +198,10 @@ impl Walk<'_> {
 
     fn close(&mut self) {
         self.place = match std::mem::replace(&mut self.place, Place::Epilog) {
+            Place::Configuration if self.nesting > 1 => {
+                self.nesting -= 1;
+                Place::Configuration
+            }
             Place::Prolog | Place::Configuration | Place::Epilog => Place::Epilog,
             Place::Property(pending) => {
                 if let Some(name) = pending.name {

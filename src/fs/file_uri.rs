@@ -219,6 +219,7 @@ impl NameNodeAddress {
     /// Reads `host` or `host:port`.
     fn parse(text: &str) -> Option<Self> {
         let (host, port) = match text.rsplit_once(':') {
+            Some((_, port)) if !port.bytes().all(|byte| byte.is_ascii_digit()) => return None,
             Some((host, port)) => (host, Some(port.parse().ok().filter(|port| *port != 0)?)),
             None => (text, None),
         };
@@ -375,6 +376,8 @@ mod tests {
             "hdfs:/x",
             "hdfs://n:0/x",
             "hdfs://n:x/y",
+            "hdfs://n:+1/y",
+            "hdfs://n:99999/y",
             "hdfs://u@n/x",
             "hdfs://n/a:b",
             "hdfs://n\0/x",
@@ -392,6 +395,8 @@ mod tests {
         "hdfs:/x": no address of a NameNode; expected hdfs://host:port/path
         "hdfs://n:0/x": no address of a NameNode; expected hdfs://host:port/path
         "hdfs://n:x/y": no address of a NameNode; expected hdfs://host:port/path
+        "hdfs://n:+1/y": no address of a NameNode; expected hdfs://host:port/path
+        "hdfs://n:99999/y": no address of a NameNode; expected hdfs://host:port/path
         "hdfs://u@n/x": no address of a NameNode; expected hdfs://host:port/path
         "hdfs://n/a:b": a colon in a name; expected a path that HDFS takes
         "hdfs://n\0/x": no address of a NameNode; expected hdfs://host:port/path

@@ -21,6 +21,7 @@ mod others;
 mod path_walk;
 mod removal;
 mod rights;
+mod script;
 mod status;
 #[cfg(test)]
 mod tests;
@@ -44,6 +45,7 @@ pub use locked_file::{FileAccess, LockedFile, replace_file, write_private_file};
 pub use open_file::{HdfsFile, OpenFile};
 pub use others::access_of_others;
 pub use rights::FileRights;
+pub use script::{ScriptFault, script_fault};
 pub use status::{BlockHost, BlockPlace, Entry, EntryKind, EntryOwner, EntryStatus};
 pub use trusted_folder::{Privacy, TrustedFolder, open_trusted_folder};
 pub use untrusted::{open_behind_links, open_below, open_folder_below, open_named_by_conf, remove_below};

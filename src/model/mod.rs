@@ -13,6 +13,7 @@ mod delegation_settings;
 mod end_notification;
 mod fact_number;
 mod hex;
+mod http_url;
 mod id;
 mod kind;
 mod launch_context;
@@ -42,6 +43,7 @@ pub use delegation_settings::DelegationSettings;
 pub use end_notification::EndNotification;
 pub use fact_number::FactNumber;
 pub use hex::{from_hex, hex};
+pub use http_url::{Authority, HttpUrl, HttpUrlError, parse_port, split_port};
 pub use id::{AttemptId, IdError, Identifier, JobId, TaskId};
 pub use kind::{Kind, PerKind};
 pub use launch_context::{

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+use crate::fs::script_fault;
 use crate::supervisor::command::{CommandSpec, open_pipes};
 use crate::supervisor::process_tree::ProcessTable;
 use crate::supervisor::running_command::RunningCommand;
@@ -268,7 +269,10 @@ impl ChildCommand<'_> {
     {
         let failed = |source: io::Error| {
             let program = self.line.first().cloned().unwrap_or_default();
-            TaskFailure::Start { program, source }
+            match script_fault(&self.program, &self.folder, None) {
+                Some(fault) => TaskFailure::Script { program, fault },
+                None => TaskFailure::Start { program, source },
+            }
         };
         let pause = |time| {
             let _ = self.progress.sleep(time);

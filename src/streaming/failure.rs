@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
+use crate::fs::ScriptFault;
 use crate::model::{AttemptId, START_FAILURE};
 
 use super::command_exit::CommandExit;
@@ -24,6 +25,14 @@ pub enum TaskFailure {
         program: String,
         /// The system error.
         source: io::Error,
+    },
+    /// The command is a script that cannot be started.
+    #[error("{START_FAILURE}{program:?}: {fault}")]
+    Script {
+        /// The program.
+        program: String,
+        /// What is wrong with its first line.
+        fault: ScriptFault,
     },
     /// A pipe or file of the command failed.
     #[error("a file or pipe of the command failed: {0}")]

@@ -1,4 +1,4 @@
-//! `/metrics`: the cluster in OpenMetrics text, from one snapshot.
+//! `/metrics`: the cluster in numbers, from one snapshot.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::{Response, StatusCode};
+use axum::http::{HeaderMap, Response, StatusCode};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, text};
 use prometheus_client::registry::Registry;
@@ -18,6 +18,7 @@ use crate::process_stat::ProcessStat;
 use super::cluster_view::ClusterView;
 use super::container_metrics::write_containers;
 use super::metric_writer::{MetricWriter, kind_name};
+use super::metrics_format::MetricsFormat;
 use super::owner::{Health, MarketPresence, Owner};
 use super::pool_metrics::write_pools;
 use super::response;
@@ -25,11 +26,9 @@ use super::response::fresh;
 use super::state::WebState;
 use super::worker_health::WorkerHealth;
 
-/// The content type of OpenMetrics.
-const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-
 /// Answers one scrape.
-pub(super) async fn metrics<O: Owner>(State(state): State<Arc<WebState<O>>>) -> Response<Body> {
+pub(super) async fn metrics<O: Owner>(State(state): State<Arc<WebState<O>>>, headers: HeaderMap) -> Response<Body> {
+    let format = MetricsFormat::accepted_by(&headers);
     let view = match ClusterView::of(&state).await {
         Ok(view) => view,
         Err(why) => return response::text(StatusCode::SERVICE_UNAVAILABLE, why),
@@ -40,7 +39,7 @@ pub(super) async fn metrics<O: Owner>(State(state): State<Arc<WebState<O>>>) -> 
     let health = state.owner.health();
     let scrape = Scrape { overview, usage: ProcessStat::of_this_process(), health, has_market, shows_money };
     match scrape.encode() {
-        Ok(body) => view.aged(fresh(StatusCode::OK, OPEN_METRICS, body)),
+        Ok(body) => view.aged(fresh(StatusCode::OK, format.content_type(), format.of_open_metrics(body))),
         Err(error) => response::text(StatusCode::INTERNAL_SERVER_ERROR, error),
     }
 }

@@ -25,6 +25,7 @@ mod job_page;
 mod log_ticket;
 mod metric_writer;
 mod metrics;
+mod metrics_format;
 mod order_quote;
 mod owner;
 mod owner_gone;

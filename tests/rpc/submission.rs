@@ -390,23 +390,20 @@ fn refusals_show_nothing_of_the_clusters_configuration() {
         rig.gate.open();
         let mut client = rig.client("alice").await;
         let id = new_job_id(&mut client).await;
-        let attacks: [&[(&str, &str)]; 4] = [
+        let attacks: [&[(&str, &str)]; 6] = [
             &[("mapred.job.priority", "${some.service.password}")],
             &[("mapred.job.priority", "${a}"), ("a", "${some.${b}.password}"), ("b", "service")],
             &[MAPS, ("mapred.job.queue.name", "${some.service.password}")],
             &[MAPS, ("user.name", "${some.service.password}")],
+            &[MAPS, ("job.end.notification.url", "${some.service.password}")],
+            &[MAPS, ("job.end.notification.url", "http://${some.service.password}:1/")],
         ];
         for properties in attacks {
             let directory = rig.stage("alice", id, properties, 2);
             let (_, text) = refused(&mut client, id, directory).await;
             assert!(!text.contains("hunter2"), "{text}");
         }
-        let texts = [
-            "mapred.job.name",
-            "mapreduce.job.acl-view-job",
-            "mapreduce.job.acl-modify-job",
-            "job.end.notification.url",
-        ];
+        let texts = ["mapred.job.name", "mapreduce.job.acl-view-job", "mapreduce.job.acl-modify-job"];
         let properties = texts.map(|key| (key, "${some.service.password}"));
         let directory = rig.stage("alice", id, &[&[MAPS], &properties[..]].concat(), 2);
         client.call(&submit(id, directory)).await.unwrap();

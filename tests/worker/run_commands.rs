@@ -50,6 +50,9 @@ fn items_run_once_each_and_the_failed_ones_are_listed() {
     let ran = cluster.says(&words);
     assert_eq!(ran.code, 1, "{}", ran.stderr);
     assert!(ran.stdout.contains("failed  7,17\n"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("item 7: exit code 1\n1 more item failed the same way\n"), "{}", ran.stdout);
+    let logs = cluster.says(&["app", "logs", ran.stdout.split_whitespace().next().unwrap()]);
+    assert!(logs.stderr.contains("item 7: exit code 1\n"), "{}", logs.stderr);
     let id = ran.stdout.split_whitespace().next().unwrap().to_owned();
     assert_eq!(cluster.says(&["app", "logs", &id, "--item", "17"]).done(), "17\n");
     assert!(cluster.says(&["app", "status", &id, "--failed"]).done().contains("failed      7,17"));

@@ -7,13 +7,15 @@ use tokio::time::sleep;
 use crate::api::applications::{ContainerReport, ContainerState};
 use crate::cli::market_command::MarketArguments;
 use crate::cli::market_text::{Form, json};
-use crate::cli::terminal::print;
+use crate::cli::terminal::{print, print_error};
 use crate::cli::whole_characters::whole_characters;
 use crate::client::applications::{ApplicationClient, ApplicationClientError, ContainerLog, ContainerQuery, LogName};
 use crate::model::{ApplicationId, ContainerId};
 
 use super::connection::client_of;
 use super::error::AppCommandError;
+use super::failures::failure_text;
+use super::one_line::one_line;
 
 /// Pause between two looks at a log that is followed.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -72,6 +74,12 @@ pub(super) async fn logs(arguments: &LogsArguments) -> Result<String, AppCommand
         && let Some(Written { log: Err(error), .. }) = written.pop()
     {
         return Err(error.into());
+    }
+    let is_chosen = arguments.item.is_some() || arguments.container.is_some();
+    if !is_chosen && market.form() == Form::Table && written.iter().any(|one| one.container.item.is_some()) {
+        let failures = failure_text(&client, arguments.application).await?;
+        // Beside the logs, which may be piped on.
+        failures.lines().for_each(print_error);
     }
     Ok(render_logs(&written, name, market.form()))
 }
@@ -168,10 +176,14 @@ fn heading(Written { container, .. }: &Written) -> String {
 }
 
 fn body(
-    Written { log, .. }: &Written,
+    Written { log, container }: &Written,
     text_of: &impl Fn(&Result<Vec<u8>, ApplicationClientError>) -> Option<String>,
 ) -> String {
     match (text_of(log), log) {
+        // Often it never ran.
+        (Some(text), _) if text.is_empty() && !container.diagnostics.is_empty() => {
+            container.diagnostics.lines().map(|line| format!("  {}\n", one_line(line))).collect()
+        }
         (Some(text), _) if text.is_empty() || text.ends_with('\n') => text,
         (Some(text), _) => text + "\n",
         (None, Err(error)) => format!("  {error}\n"),
@@ -215,6 +227,13 @@ mod tests {
             "text": "one"
           }
         ]
+        "#);
+        let mut silent = [failed(1, b""), failed(2, b"")];
+        silent[0].container.diagnostics = "the program \"./x\" cannot be started: No such file".to_owned();
+        insta::assert_snapshot!(render_logs(&silent, LogName::Stdout, Form::Table), @r#"
+        --- container_1700000000000_0001_00_000001 item 7 on h1:50060 exit 1
+          the program "./x" cannot be started: No such file
+        --- container_1700000000000_0001_00_000002 item 7 on h1:50060 exit 1
         "#);
         assert!(render_logs(&[], LogName::Stdout, Form::Table).starts_with("no container has failed"));
     }

@@ -3,14 +3,17 @@
 mod connection;
 mod container_table;
 mod error;
+mod failures;
 mod kill;
 mod list;
 mod logs;
+mod one_line;
 mod status;
 mod waiting;
 
 pub(super) use connection::client_of;
 pub use error::AppCommandError;
+pub(super) use failures::failure_text;
 pub(super) use waiting::waiting_text;
 
 /// Subcommands of `app`. Exit codes: 0 success, 2 wrong usage or refused, 3 denied, 4 unreachable.

@@ -13,6 +13,8 @@ use crate::model::ApplicationId;
 use super::connection::client_of;
 use super::container_table::{ContainerRow, render_containers};
 use super::error::AppCommandError;
+use super::failures::failure_text;
+use super::one_line::one_line;
 use super::waiting::waiting_text;
 
 /// Options of `app status`.
@@ -43,7 +45,11 @@ pub(super) async fn status(arguments: &StatusArguments) -> Result<String, AppCom
             Some(client.containers(*application, query).await?)
         }
     };
-    Ok(render_status(&report, listed.as_deref(), market.form()))
+    let mut text = render_status(&report, listed.as_deref(), market.form());
+    if listed.is_none() && market.form() == Form::Table && !report.failed_items.is_empty() {
+        text += &failure_text(&client, *application).await?;
+    }
+    Ok(text)
 }
 
 fn render_status(report: &ApplicationReport, containers: Option<&[ContainerReport]>, form: Form) -> String {
@@ -124,15 +130,6 @@ fn render_status(report: &ApplicationReport, containers: Option<&[ContainerRepor
         Some([]) => text + "\nno such containers\n",
         Some(containers) => text + "\n" + &render_containers(containers),
     }
-}
-
-/// A text of somebody else's, with whatever could end its line or move the cursor escaped.
-fn one_line(text: &str) -> String {
-    let escaped = |character: char| match character.is_control() {
-        true => character.escape_default().to_string(),
-        false => character.to_string(),
-    };
-    text.chars().map(escaped).collect()
 }
 
 fn status_json(report: &ApplicationReport, containers: Option<&[ContainerReport]>) -> serde_json::Value {

@@ -61,13 +61,9 @@ impl ConnectionArguments {
         self.market.form()
     }
 
-    /// The signer, if a key is found. A key file given as an option must exist.
+    /// The signer, if a key is found.
     pub(super) fn signer(&self) -> Result<Option<Signer>, JobCommandError> {
-        match self.market.signer() {
-            Ok(signer) => Ok(Some(signer)),
-            Err(error) if self.market.signer.key_file.is_some() => Err(error.into()),
-            Err(_) => Ok(None),
-        }
+        Ok(self.market.signer_if_any()?)
     }
 
     /// Source of a job's costs: `--server`, else the JobTracker's own web address.

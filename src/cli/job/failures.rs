@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::cli::without_numbers::without_numbers;
 use crate::client::job::view::{AttemptLine, JobLine, TaskTally};
 use crate::model::{AttemptId, Kind, TaskId};
 
@@ -118,14 +119,7 @@ fn reason_of(lines: &[&str], attempt: AttemptId) -> String {
     let mut reason = String::new();
     for line in lines.iter().filter(|line| !line.starts_with("input ")) {
         let line = line.replace(&attempt.to_string(), "").replace(&attempt.task.to_string(), "");
-        let mut digits = false;
-        for character in line.chars() {
-            let is_digit = character.is_ascii_digit();
-            if !(is_digit && digits) {
-                reason.push(if is_digit { '#' } else { character });
-            }
-            digits = is_digit;
-        }
+        reason += &without_numbers(&line);
         reason.push('\n');
     }
     reason

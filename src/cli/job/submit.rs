@@ -62,6 +62,9 @@ pub(super) async fn submit(arguments: &SubmitArguments) -> Outcome {
             ));
         }
     }
+    for fault in prepared.script_faults() {
+        print_error(&format!("jobtracker: warning: {fault} on this machine; workers without it cannot run the job"));
+    }
     for remark in mistyped_properties(&arguments.properties()) {
         print_error(&format!("jobtracker: warning: {remark}"));
     }

@@ -14,6 +14,8 @@ use crate::model::{BroughtResource, Capability, LaunchContext, LocalResource, Ou
 const NAME_DIGITS: usize = 12;
 /// A file that is nowhere.
 const NULL_DEVICE: &str = "/dev/null";
+/// Files there are not written over.
+const DEVICES: &str = "/dev";
 /// End of the help.
 const EXIT_CODES: &str = "\
 Without --array and --each-line, what the command writes comes out here, and its exit code is that of this command; it reads \
@@ -114,6 +116,14 @@ impl RunArguments {
             }
         }
         let work = self.work(directory, &mut context)?;
+        if let Some(WorkItems { count, .. }) = work.as_ref().filter(|work| work.count > 1) {
+            for (option, place) in [("--stdout", &context.stdout), ("--stderr", &context.stderr)] {
+                if is_one_file(&context, place) {
+                    let text = format!("{option} names one file for {count} items: put {{}} into it");
+                    return Err(AppCommandError::Argument(text));
+                }
+            }
+        }
         Ok(RunSubmission {
             name: self.name.clone().unwrap_or_else(|| self.program_name()),
             queue: self.queue.clone(),
@@ -210,6 +220,19 @@ fn place(path: Option<&str>) -> OutputPlace {
     }
 }
 
+/// Whether all items would write the same file, each over the others.
+fn is_one_file(context: &LaunchContext, place: &OutputPlace) -> bool {
+    let OutputPlace::File(path) = place else { return false };
+    let has_item = |text: &str| context.placeholder.as_deref().is_some_and(|placeholder| text.contains(placeholder));
+    let is_same_folder = match &context.working_directory {
+        _ if Path::new(path).is_absolute() => true,
+        Some(folder) => !has_item(folder),
+        // Each has a folder of its own.
+        None => false,
+    };
+    is_same_folder && !has_item(path) && !Path::new(path).starts_with(DEVICES)
+}
+
 /// A path as text: bodies are UTF-8.
 fn utf8(option: &str, path: &Path) -> Result<String, AppCommandError> {
     let refused = || AppCommandError::Argument(format!("{option}: the path {path:?} is not UTF-8"));
@@ -276,10 +299,27 @@ mod tests {
     }
 
     #[test]
+    fn items_that_write_apart_may_name_their_files_as_they_like() {
+        let folder = tempfile::tempdir().unwrap();
+        for words in [
+            "--array 1 --stdout same.txt -- true",
+            "--array 1-3 --stdout {}/same.txt -- true",
+            "--array 1-3 --cwd run.{} --stdout same.txt --stderr same.txt -- true",
+            "--array 1-3 --scratch --stdout same.txt -- true",
+            "--array 1-3 --stdout /dev/null --stderr /dev/tty -- true",
+            "--stdout same.txt -- true",
+        ] {
+            let submitted = submission(&words.split_whitespace().collect::<Vec<_>>(), folder.path());
+            assert!(submitted.is_ok(), "{words}: {submitted:?}");
+        }
+    }
+
+    #[test]
     fn mistakes_name_their_option() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("empty"), "").unwrap();
         std::fs::write(folder.path().join("a"), "").unwrap();
+        std::fs::write(folder.path().join("lines"), "x\ny\n").unwrap();
         for (words, expected) in [
             ("--array 5-1 -- true", "--array \"5-1\": expected items"),
             ("--each-line empty -- true", "--each-line"),
@@ -288,6 +328,9 @@ mod tests {
             ("--file a --file a=empty -- true", "two files are called \"a\""),
             ("--env JOBTRACKER_NO_SUCH_VARIABLE -- true", "--env JOBTRACKER_NO_SUCH_VARIABLE"),
             ("--json -- true", "--json needs"),
+            ("--array 1-3 --stdout same.txt -- echo {}", "--stdout names one file for 3 items: put {} into it"),
+            ("--array 1,2 --scratch --stderr /tmp/e -- true", "--stderr names one file for 2 items: put {} into it"),
+            ("--each-line lines --stdout out -- true", "--stdout names one file for 2 items"),
             ("--time-limit 5 -- true", "--time-limit"),
             ("--max-running 5 -- true", "--array"),
             ("true", "unexpected argument"),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::time::sleep;
 
 use crate::api::applications::{ApplicationReport, ReportedFinalStatus};
-use crate::cli::app::AppCommandError;
+use crate::cli::app::{AppCommandError, failure_text};
 use crate::cli::interrupt::Choice;
 use crate::cli::market_text::{Form, json};
 use crate::cli::terminal::print_error;
@@ -60,12 +60,14 @@ pub(super) async fn follow_items(
         progress.show(&report);
         if is_finished(&report) {
             progress.end();
+            let has_failures = form == Form::Table && !report.failed_items.is_empty();
+            let failures = if has_failures { failure_text(client, application).await? } else { String::new() };
             let code = match (signal, report.final_status) {
                 (Some(number), _) => INTERRUPTED_BASE.saturating_add(number),
                 (None, ReportedFinalStatus::Succeeded) => 0,
                 (None, _) => ITEMS_FAILED,
             };
-            return Ok((render_end(&report, count, form), code));
+            return Ok((render_end(&report, &failures, count, form), code));
         }
         known = Some(report.version);
         sleep(PAUSE).await;
@@ -78,7 +80,8 @@ fn detached(application: ApplicationId, server: &str) -> String {
     )
 }
 
-fn render_end(report: &ApplicationReport, count: u64, form: Form) -> String {
+/// `failures`: why items failed, in whole lines.
+fn render_end(report: &ApplicationReport, failures: &str, count: u64, form: Form) -> String {
     let ApplicationReport { id, state, final_status, failed_items, diagnostics, cost, .. } = report;
     let given = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
     if form == Form::Json {
@@ -90,7 +93,7 @@ fn render_end(report: &ApplicationReport, count: u64, form: Form) -> String {
         }));
     }
     let why = given(diagnostics).map(|why| format!(": {}", why.trim_end())).unwrap_or_default();
-    let mut text = format!("{id} {}{why}\n", final_status.name());
+    let mut text = format!("{id} {}{why}\n{failures}", final_status.name());
     if !failed_items.is_empty() {
         text += &format!("failed  {failed_items}\n");
         text += &format!("logs    jobtracker app logs {id}\n");
@@ -117,14 +120,15 @@ mod tests {
             cost: Some("1.5".parse().unwrap()),
             ..example_application()
         };
-        insta::assert_snapshot!(render_end(&failed, 100, Form::Table), @r"
+        insta::assert_snapshot!(render_end(&failed, "item 7: exit code 3\n", 100, Form::Table), @r"
         application_1700000000000_0001 FAILED
+        item 7: exit code 3
         failed  7,19-21
         logs    jobtracker app logs application_1700000000000_0001
         again   --array 7,19-21
         cost    1.5
         ");
-        insta::assert_snapshot!(render_end(&failed, 100, Form::Json), @r#"
+        insta::assert_snapshot!(render_end(&failed, "", 100, Form::Json), @r#"
         {
           "application": "application_1700000000000_0001",
           "completed_containers": 0,
@@ -140,6 +144,6 @@ mod tests {
         "#);
         let (final_status, failed_items) = (ReportedFinalStatus::Succeeded, String::new());
         let good = ApplicationReport { final_status, failed_items, cost: None, ..failed };
-        insta::assert_snapshot!(render_end(&good, 100, Form::Table), @"application_1700000000000_0001 SUCCEEDED");
+        insta::assert_snapshot!(render_end(&good, "", 100, Form::Table), @"application_1700000000000_0001 SUCCEEDED");
     }
 }

@@ -276,6 +276,18 @@ async fn items_fail_together() {
 }
 
 #[tokio::test]
+async fn items_that_failed_say_why_once() {
+    let containers = [1_u32, 2].map(|item| ContainerReport { item: Some(item), ..ended(item.into(), 3) });
+    let mut end = over(ApplicationState::Finished, ReportedFinalStatus::Failed, Vec::from(containers));
+    end.app.failed_items = "1-2".to_owned();
+    let work = WorkItems { items: "1-2".into(), count: 2, max_running: None, rules: Default::default() };
+    let ran = run_through(Some(work), moments(vec![running(Vec::new()), end]), |_| {}, &mut Vec::new()).await;
+    let (text, code) = ran.outcome.unwrap();
+    let expected = "FAILED\nitem 1: why\n  stderr of 000001\n1 more item failed the same way\nfailed  1-2\n";
+    assert!(code == 1 && text.starts_with(&format!("{APPLICATION} {expected}")), "{text}");
+}
+
+#[tokio::test]
 async fn an_interrupt_of_items_does_what_is_chosen() {
     for (choice, code, kills) in [(None, 130, true), (Some(Choice::Kill), 130, true), (Some(Choice::Detach), 0, false)]
     {

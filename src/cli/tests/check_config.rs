@@ -219,3 +219,24 @@ fn the_sample_folder_is_good_but_for_the_list_of_hosts() {
     let verdict = "\nopen: 1 door of high grade: 14 values set, 0 warnings\n";
     assert!(report.text.contains(verdict), "{}", report.text);
 }
+
+#[test]
+fn a_name_that_nothing_sets_is_an_error_in_a_path_and_a_warning_in_a_text() {
+    let folder = tempfile::tempdir().unwrap();
+    let property = |name, value| format!("<property><name>{name}</name><value>{value}</value></property>");
+    let site = [
+        property("mapred.job.tracker", "127.0.0.1:8021"),
+        property("mapred.local.dir", "/tmp/data/${no.such.key}/local"),
+        property("mapred.queue.default.acl-submit-job", "${admins}"),
+    ];
+    let text = format!("<configuration>\n<configuration>\n{}\n</configuration>\n</configuration>", site.join("\n"));
+    fs::write(folder.path().join("mapred-site.xml"), text).unwrap();
+    for daemon in [Daemon::JobTracker, Daemon::TaskTracker] {
+        let report = check_config(&options(Some(folder.path()), &[]), daemon);
+        let found = report.text.replace(&folder.path().display().to_string(), "conf");
+        let error = r#"error: conf/mapred-site.xml:4: mapred.local.dir = "/tmp/data/${no.such.key}/local": nothing sets ${no.such.key}; set its name, or write its value here"#;
+        assert!(!report.is_good && found.lines().any(|line| line == error), "{found}");
+        let warning = "warning: conf/mapred-site.xml:5: mapred.queue.default.acl-submit-job: nothing sets ${admins}; the text keeps it as it is written";
+        assert!(found.lines().any(|line| line == warning), "{found}");
+    }
+}

@@ -1,10 +1,9 @@
 //! Reads a log of a container from its worker, which the server points to.
 
-use hyper::http::Uri;
 use hyper::{Method, StatusCode};
 
 use crate::client::http_request::get_bytes;
-use crate::model::ContainerId;
+use crate::model::{ContainerId, HttpUrl};
 
 use super::call::Call;
 use super::error::ApplicationClientError;
@@ -120,11 +119,12 @@ impl<'a> ContainerLog<'a> {
 
 /// The place that a `Location` names, without a range.
 fn place_in(location: &str) -> Option<Place> {
-    let uri: Uri = location.parse().ok()?;
-    let node = uri.authority()?.to_string();
+    let url = HttpUrl::parse(location).ok()?;
+    let target = url.path_and_query();
+    let (path, query) = target.split_once('?')?;
     let is_range = |parameter: &&str| ["start=", "end="].iter().any(|name| parameter.starts_with(name));
-    let parameters: Vec<&str> = uri.query()?.split('&').filter(|parameter| !is_range(parameter)).collect();
-    Some(Place { node, target: format!("{}?{}", uri.path(), parameters.join("&")) })
+    let parameters: Vec<&str> = query.split('&').filter(|parameter| !is_range(parameter)).collect();
+    Some(Place { node: url.host_header().to_owned(), target: format!("{path}?{}", parameters.join("&")) })
 }
 
 #[cfg(test)]
@@ -137,5 +137,6 @@ mod tests {
         assert_eq!(place.node, "h1:50060");
         assert_eq!(place.target, "/ws/v1/node/c/logs/stdout?expires=5&ticket=ab");
         assert!(place_in("/elsewhere?a=b").is_none() && place_in("").is_none() && place_in("http://h/").is_none());
+        assert!(place_in("http://h1:99999/ws?a=b").is_none());
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::client::http_request::HttpError;
 use crate::config::ConfigError;
-use crate::fs::{EntryOwner, FileUriError, FsError};
+use crate::fs::{EntryOwner, FileUriError, FsError, ScriptFault};
 use crate::ipc::client::IpcError;
 use crate::model::{AttemptId, JobId};
 
@@ -48,6 +48,9 @@ pub enum JobClientError {
     /// The input cannot be used.
     #[error("{0}")]
     Input(#[from] InputError),
+    /// A program that the job brings cannot be started.
+    #[error("{0}")]
+    Script(ScriptFault),
     /// The jar cannot be created.
     #[error("{0}")]
     Jar(#[from] JarError),

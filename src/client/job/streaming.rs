@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
-use crate::fs::FileUri;
+use crate::fs::{FileUri, ScriptFault, script_fault};
 
 /// Processing of the map output.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -173,6 +173,34 @@ impl StreamingJob {
         }
     }
 
+    /// What keeps scripts that it brings, and its commands start, from starting here. A worker may have interpreters that this
+    /// machine has not.
+    pub fn script_faults(&self) -> Vec<ScriptFault> {
+        let reducer = match &self.reducer {
+            Reducer::Command(command) => Some(command),
+            Reducer::Identity | Reducer::None => None,
+        };
+        let search_path = std::env::var("PATH").ok();
+        let mut faults = Vec::new();
+        for command in [Some(&self.mapper), self.combiner.as_ref(), reducer].into_iter().flatten() {
+            let script = self.shipped_program(command).and_then(|file| file.canonicalize().ok());
+            let fault = script.and_then(|script| script_fault(&script, script.parent()?, search_path.as_deref()));
+            faults.extend(fault.filter(|fault| !faults.contains(fault)));
+        }
+        faults
+    }
+
+    /// The file that a command starts, if the job brings it: under its path here, or under its name in the task's directory.
+    fn shipped_program(&self, command: &str) -> Option<&Path> {
+        let program = Path::new(command.split(' ').next()?);
+        let is_plain_name = program.components().count() == 1 && !program.is_absolute();
+        let is_it = |file: &&PathBuf| {
+            (is_plain_name && file.file_name() == Some(program.as_os_str()))
+                || program.canonicalize().is_ok_and(|program| file.canonicalize().is_ok_and(|file| file == program))
+        };
+        self.files.iter().filter(|file| file.is_file()).find(is_it).map(PathBuf::as_path)
+    }
+
     /// Form-encodes a command. If its first word is the path of a shipped file, it becomes the file's name in the task's directory.
     fn encoded(&self, command: &str) -> String {
         let (program, arguments) = command.split_once(' ').unwrap_or((command, ""));
@@ -305,6 +333,33 @@ mod tests {
         assert_eq!(job.encoded(&map.display().to_string()), "map.py");
         assert_eq!(job.encoded("/bin/cat -u"), "%2Fbin%2Fcat+-u");
         assert_eq!(job.encoded("a+b~*é"), "a%2Bb%7E*%C3%A9");
+    }
+
+    #[test]
+    fn scripts_that_cannot_start_are_seen_before_they_are_submitted() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = |name: &str, text: &str| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, text).unwrap();
+            path
+        };
+        let (dos, missing) = (file("m.py", "#!/usr/bin/python3\r\n"), file("r.py", "#!/no/such/python\n"));
+        let good = file("good.sh", "#!/bin/sh\n");
+        let files = vec![dos.clone(), missing, good];
+        let faults = |mapper: &str, combiner: Option<&str>, reducer: &str| {
+            let (mapper, combiner) = (mapper.to_owned(), combiner.map(str::to_owned));
+            let job =
+                StreamingJob { mapper, combiner, reducer: Reducer::parse(reducer), files: files.clone(), ..job() };
+            job.script_faults().iter().map(ScriptFault::is_of_file).collect::<Vec<_>>()
+        };
+        assert_eq!(faults("m.py -v", None, "NONE"), [true], "by its name in the task's directory");
+        assert_eq!(faults(&dos.display().to_string(), Some("m.py"), "r.py"), [true, false], "each once");
+        assert_eq!(
+            faults("good.sh", Some("./m.py"), "cat"),
+            Vec::<bool>::new(),
+            "what is not brought is not looked at"
+        );
+        assert_eq!(faults("python3 m.py", None, "NONE"), Vec::<bool>::new(), "another program reads it");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::time::{sleep, timeout};
 
 use crate::client::market::{MarketClient, Signer};
-use crate::fs::{Expected, FileSystems, FileUri};
+use crate::fs::{Expected, FileSystems, FileUri, ScriptFault};
 use crate::market::signature::{job_message, sign};
 use crate::model::JobId;
 
@@ -103,6 +103,10 @@ impl PreparedJob {
         file_systems: &FileSystems,
         working_dir: &FileUri,
     ) -> Result<Self, JobClientError> {
+        // No worker can start them, whatever it has.
+        if let Some(fault) = job.script_faults().into_iter().find(ScriptFault::is_of_file) {
+            return Err(JobClientError::Script(fault));
+        }
         match file_systems.of(&job.output).status(&job.output) {
             Ok(None) => {}
             Ok(Some(_)) => return Err(JobClientError::OutputExists(job.output.to_string())),
@@ -142,6 +146,11 @@ impl PreparedJob {
     /// Whether only built-in workers can run it.
     pub fn needs_built_in_worker(&self) -> bool {
         self.job.streaming_jar.is_none()
+    }
+
+    /// What keeps scripts that it brings from starting on a machine like this one.
+    pub fn script_faults(&self) -> Vec<ScriptFault> {
+        self.job.script_faults()
     }
 
     /// What its maps read.

@@ -1,7 +1,7 @@
 //! Keys of one job, read from its job.xml (1.2.1 `JobConf`, `JobInProgress`, `JobEndNotifier`).
 
 use super::Unit::{Bytes, Count, Megabytes, Milliseconds, Percent};
-use super::ValueKind::{Flag, Number, OneOf, Ratio, Text};
+use super::ValueKind::{FileSystemPath, Flag, HttpUrl, Number, OneOf, Ratio, Text};
 use super::keys;
 
 const ANY: i64 = i64::MIN;
@@ -72,7 +72,7 @@ keys! {
         "Keeps the staging directory.";
     KEEP_TASK_FILES_PATTERN = "keep.task.files.pattern" ["mapreduce.task.files.preserve.filepattern"], Text, None,
         "Keeps the staging directory when set.";
-    NOTIFICATION_URL = "job.end.notification.url" ["mapreduce.job.end-notification.url"], Text, None,
+    NOTIFICATION_URL = "job.end.notification.url" ["mapreduce.job.end-notification.url"], HttpUrl, None,
         "URL called when the job has ended: `http:` only, on a host of `jobtracker.end-notification.targets`. `$jobId` and `$jobStatus` in it are replaced.";
     NOTIFICATION_RETRIES = "job.end.retry.attempts" ["mapreduce.job.end-notification.retry.attempts"], Number(Count, 0, INT), Some("0"),
         "Number of retries if the call fails, at most 9.";
@@ -85,7 +85,7 @@ keys! {
         "Folder for the user's copy of the history, in `_logs/history` there. Unset: the output folder; `none`: no copy.";
     WORKING_DIR = "mapred.working.dir" ["mapreduce.job.working.dir"], Text, None,
         "Folder of the job's relative paths: its output folder may be one, for the user's copy of the history.";
-    OUTPUT_DIR = "mapred.output.dir" ["mapreduce.output.fileoutputformat.outputdir"], Text, None,
+    OUTPUT_DIR = "mapred.output.dir" ["mapreduce.output.fileoutputformat.outputdir"], FileSystemPath, None,
         "The output directory.";
     WORKFLOW_ID = "mapreduce.workflow.id", Text, Some(""), "Workflow: id, for the history.";
     WORKFLOW_NAME = "mapreduce.workflow.name", Text, Some(""), "Workflow: name, for the history.";

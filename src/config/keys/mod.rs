@@ -28,7 +28,7 @@ pub use own::*;
 pub use policy::*;
 pub use streaming::*;
 
-use crate::model::{Decimal, PartsPerMillion};
+use crate::model::{Decimal, HttpUrl, HttpUrlError, PartsPerMillion, parse_port, split_port};
 
 use super::host_port::HostPort;
 
@@ -58,6 +58,10 @@ pub enum ValueKind {
     Class,
     /// `host:port`.
     Address,
+    /// An `http:` URL that is called. `$jobId` and `$jobStatus` stand for plain words.
+    HttpUrl,
+    /// Hosts separated by commas, with `*` for any characters, each with or without a port.
+    HostPatterns,
     /// A path of this machine.
     LocalPath,
     /// Paths of this machine, separated by commas.
@@ -115,6 +119,24 @@ impl Unit {
 }
 
 impl ValueKind {
+    /// Whether every text is of this kind.
+    #[must_use]
+    pub fn is_text(self) -> bool {
+        matches!(self, ValueKind::Text | ValueKind::List)
+    }
+
+    /// What was expected of an expanded value that is not of this kind.
+    #[must_use]
+    pub fn refusal(self, value: &str) -> Option<String> {
+        if self.accepts(value) {
+            return None;
+        }
+        match self {
+            ValueKind::HttpUrl => url_error(value).map(|error| format!("{self}: {error}")),
+            _ => Some(self.to_string()),
+        }
+    }
+
     /// Whether an expanded value is of this kind. Blanks around numbers, words and addresses are ignored.
     #[must_use]
     pub fn accepts(self, value: &str) -> bool {
@@ -124,6 +146,8 @@ impl ValueKind {
                 !value.trim().is_empty()
             }
             ValueKind::Address => HostPort::parse(value).is_some(),
+            ValueKind::HttpUrl => url_error(value).is_none(),
+            ValueKind::HostPatterns => value.split(',').all(|pattern| is_host_pattern(pattern.trim())),
             ValueKind::Flag => parse_flag(value).is_some(),
             ValueKind::Ratio(most) => PartsPerMillion::parse(value).is_some_and(|ratio| ratio.0 <= most),
             ValueKind::Decimal => Decimal::parse(value).is_some(),
@@ -143,6 +167,8 @@ impl fmt::Display for ValueKind {
             ValueKind::List => f.write_str("names separated by commas"),
             ValueKind::Class => f.write_str("a class name"),
             ValueKind::Address => f.write_str("host:port"),
+            ValueKind::HttpUrl => f.write_str("an http: URL"),
+            ValueKind::HostPatterns => f.write_str("hosts separated by commas, each with or without :port"),
             ValueKind::LocalPath => f.write_str("an absolute path of this machine"),
             ValueKind::LocalPaths => f.write_str("absolute paths of this machine, separated by commas"),
             ValueKind::FileSystemPath => f.write_str("an absolute path, or a file: or hdfs: URI"),
@@ -166,6 +192,16 @@ impl fmt::Display for ValueKind {
             ValueKind::OneOf(words) => f.write_str(&words.concat()),
         }
     }
+}
+
+/// What keeps a URL from being called once the names in it are replaced (1.2.1 `JobEndNotifier`).
+fn url_error(url: &str) -> Option<HttpUrlError> {
+    let replaced = url.replace("$jobId", "job").replace("$jobStatus", "SUCCEEDED");
+    HttpUrl::parse(&replaced).err()
+}
+
+fn is_host_pattern(pattern: &str) -> bool {
+    split_port(pattern).1.is_none_or(|port| parse_port(port).is_some_and(|port| port > 0))
 }
 
 /// Parses a whole number as Hadoop does: decimal, or hexadecimal after `0x` (1.2.1 `Configuration.getLong`).

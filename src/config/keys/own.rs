@@ -1,7 +1,7 @@
 //! Keys of this JobTracker that Hadoop does not have.
 
 use super::Unit::{Bytes, Count, Days, Milliseconds};
-use super::ValueKind::{Flag, List, LocalPath, Number, OneOf, Text};
+use super::ValueKind::{Flag, HostPatterns, List, LocalPath, Number, OneOf, Text};
 use super::keys;
 
 const HOUR_MS: i64 = 3_600_000;
@@ -29,7 +29,7 @@ keys! {
         "Minimum heartbeat interval while slots or tasks wait.";
     COMPATIBLE = "jobtracker.scheduler.compatible" ["jobtracker.fifo.compatible"], Flag, Some("false"),
         "Every heartbeat gets exactly what the scheduler of Hadoop 1.2.1 gives: a setup or cleanup alone; under FIFO one task without locality and one reduce in an answer, and the capacity pad; under the Capacity scheduler one reduce. Not for the market, which 1.2.1 does not have.";
-    END_NOTIFICATION_TARGETS = "jobtracker.end-notification.targets", List, Some("*"),
+    END_NOTIFICATION_TARGETS = "jobtracker.end-notification.targets", HostPatterns, Some("*"),
         "Hosts that `job.end.notification.url` may name: names or addresses separated by commas. `*` matches any characters, `:port` limits an entry to that port. Other hosts are not called. Blank: none.";
     HISTORY_COPY_NAMENODES = "jobtracker.history.copy.namenodes", List, None,
         "NameNodes on which the daemon writes users' copies of histories, `host:port` or `hdfs:` URIs separated by commas; a job whose output lies on another gets no copy. Unset: those of `fs.default.name`, of the staging root and of the history folders. Blank: none.";

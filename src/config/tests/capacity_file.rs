@@ -209,3 +209,14 @@ fn a_malformed_file_is_refused_with_its_place() {
     let text = parse_capacity_file("c.xml", Some(b"<configuration>\n<property>"), &BTreeMap::new(), &[]);
     assert!(text.unwrap_err().to_string().starts_with("c.xml:"));
 }
+
+#[test]
+fn a_configuration_inside_the_configuration_counts() {
+    let nested = file(&[("queue.q.capacity", "100")]);
+    let text = format!("<configuration>{nested}</configuration>");
+    let queues = ["q".to_owned()];
+    let (config, warnings) =
+        parse_capacity_file("capacity-scheduler.xml", Some(text.as_bytes()), &BTreeMap::new(), &queues).unwrap();
+    assert_eq!(queue(&config, "q").capacity(), Decimal::whole(100));
+    assert!(warnings.is_empty(), "{warnings:?}");
+}

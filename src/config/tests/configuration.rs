@@ -88,6 +88,89 @@ fn an_unknown_name_stays_as_it_is_written() {
     assert_eq!(value(&inner_first, &HADOOP_TMP_DIR), "h1 (core:3)");
 }
 
+fn checked(configuration: &Configuration, key: &Key) -> String {
+    match configuration.checked(key) {
+        Ok(setting) => format!("{:?}", setting.map(|setting| setting.value)),
+        Err(error) => error.to_string(),
+    }
+}
+
+#[test]
+fn a_path_an_address_or_a_number_refuses_a_name_that_nothing_sets() {
+    let configuration = of(&[(
+        "mapred",
+        &[
+            ("mapred.local.dir", "/tmp/data/${no.such.key}/local"),
+            ("mapred.job.tracker", "${master}:8021"),
+            ("mapred.user.jobconf.limit", "${most}"),
+            ("mapred.acls.enabled", "${acls}"),
+            ("mapred.hosts", "/etc/${a b}/hosts"),
+            ("mapred.jobtracker.taskScheduler", "org.${which}"),
+            ("jobtracker.state.dir", "/x/${user.name}"),
+        ],
+    )]);
+    let keys = [
+        &LOCAL_DIR,
+        &RPC_ADDRESS,
+        &keys::JOB_CONF_LIMIT,
+        &keys::ACLS_ENABLED,
+        &keys::HOSTS,
+        &TASK_SCHEDULER,
+        &keys::STATE_DIR,
+    ];
+    insta::assert_snapshot!(keys.map(|key| checked(&configuration, key)).join("\n"), @r#"
+    mapred:2: mapred.local.dir = "/tmp/data/${no.such.key}/local": nothing sets ${no.such.key}; set its name, or write its value here
+    mapred:3: mapred.job.tracker = "${master}:8021": nothing sets ${master}; set its name, or write its value here
+    mapred:4: mapred.user.jobconf.limit = "${most}": nothing sets ${most}; set its name, or write its value here
+    mapred:5: mapred.acls.enabled = "${acls}": nothing sets ${acls}; set its name, or write its value here
+    mapred:6: mapred.hosts = "/etc/${a b}/hosts": nothing sets ${a b}; set its name, or write its value here
+    mapred:7: mapred.jobtracker.taskScheduler = "org.${which}": nothing sets ${which}; set its name, or write its value here
+    Some("/x/h1")
+    "#);
+    assert!(configuration.local_paths(&LOCAL_DIR).is_err() && configuration.address(&RPC_ADDRESS).is_err());
+    assert_eq!(warnings(&configuration), "", "an error is no warning too");
+}
+
+#[test]
+fn a_default_blames_the_value_that_brought_the_unknown_name() {
+    let configuration = of(&[("core", &[("base", "/data/${disk}"), ("hadoop.tmp.dir", "${base}/hadoop")])]);
+    let expected = r#"core:2: base = "/data/${disk}": nothing sets ${disk}; set its name, or write its value here"#;
+    assert_eq!([&HADOOP_TMP_DIR, &SYSTEM_DIR].map(|key| checked(&configuration, key)), [expected; 2]);
+    let nameless = Configuration::new(BTreeMap::new());
+    assert!(checked(&nameless, &HADOOP_TMP_DIR).starts_with(r#"default: hadoop.tmp.dir = "/tmp/hadoop-${user.name}": "#));
+}
+
+#[test]
+fn a_text_keeps_an_unknown_name_with_a_warning() {
+    let configuration = of(&[(
+        "mapred",
+        &[
+            ("mapred.queue.a.acl-submit-job", "bob ${admins}"),
+            ("mapred.queue.names", "a,${more}"),
+            ("mapred.child.env", "A=${},B=${x y},C=$HOME"),
+            ("no.known.key", "${any}"),
+        ],
+    )]);
+    assert_eq!(configuration.list(&keys::QUEUE_NAMES), Ok(vec!["a".to_owned(), "${more}".to_owned()]));
+    insta::assert_snapshot!(warnings(&configuration), @"
+    mapred:2: mapred.queue.a.acl-submit-job: nothing sets ${admins}; the text keeps it as it is written
+    mapred:3: mapred.queue.names: nothing sets ${more}; the text keeps it as it is written
+    ");
+}
+
+/// A user reads the errors of a job: no value of the cluster stands in them.
+#[test]
+fn an_unknown_name_in_a_job_shows_only_what_the_job_wrote() {
+    let mut configuration = of(&[("core", &[("secret", "hunter2"), ("mapred.map.tasks", "hunter2-${x}")])]);
+    let job = [("mapred.reduce.tasks", "${secret}"), ("mapred.output.dir", "/o/${mapred.map.tasks}")];
+    configuration.add_job_xml("job.xml", &file(&job)).unwrap();
+    let of_reduces = checked(&configuration, &keys::REDUCE_TASKS);
+    let expected = r#"job.xml:2: mapred.reduce.tasks = "${secret}": nothing sets ${secret}"#;
+    assert!(of_reduces.starts_with(expected), "{of_reduces}");
+    let of_output = checked(&configuration, &keys::OUTPUT_DIR);
+    assert!(of_output.contains("nothing sets ${...}") && !of_output.contains("hunter2"), "{of_output}");
+}
+
 #[test]
 fn endless_names_are_an_error() {
     let endless = of(&[("core", &[("hadoop.tmp.dir", "${a}"), ("a", "${b}"), ("b", "${a}")])]);

@@ -154,6 +154,27 @@ fn values_of_the_job_are_typed() {
 }
 
 #[test]
+fn a_url_that_cannot_be_called_is_refused() {
+    let refused = |url: &str| {
+        let job = job_xml(&[("mapred.map.tasks", "1"), ("job.end.notification.url", url)]);
+        JobConf::parse(&job, LIMIT, &cluster(), "h1").unwrap_err().to_string()
+    };
+    let urls = ["http://127.0.0.1:99999/ok", "http://h:0/", "http://h:/x", "https://h/", "h:80/x", "http:///x"];
+    insta::assert_snapshot!(urls.map(refused).join("\n"), @r#"
+    job.xml:3: job.end.notification.url = "http://127.0.0.1:99999/ok": expected an http: URL: invalid port, expected a number from 1 to 65535
+    job.xml:3: job.end.notification.url = "http://h:0/": expected an http: URL: invalid port, expected a number from 1 to 65535
+    job.xml:3: job.end.notification.url = "http://h:/x": expected an http: URL: invalid port, expected a number from 1 to 65535
+    job.xml:3: job.end.notification.url = "https://h/": expected an http: URL: it does not begin with http://
+    job.xml:3: job.end.notification.url = "h:80/x": expected an http: URL: it does not begin with http://
+    job.xml:3: job.end.notification.url = "http:///x": expected an http: URL: invalid host
+    "#);
+    for url in ["http://h:65535/a b?id=$jobId&amp;s=$jobStatus", "http://$jobId.example:1/", "http://[::1]:8080", ""] {
+        let job = job_xml(&[("mapred.map.tasks", "1"), ("job.end.notification.url", url)]);
+        assert!(JobConf::parse(&job, LIMIT, &cluster(), "h1").is_ok(), "{url}");
+    }
+}
+
+#[test]
 fn the_cluster_sets_missing_and_final_values() {
     let mut cluster = cluster();
     let site = "<configuration><property><name>mapred.reduce.tasks</name><value>7</value></property>\

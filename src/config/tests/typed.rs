@@ -82,3 +82,16 @@ fn relative_paths_are_refused() {
     -D: mapred.local.dir = " ,": expected absolute paths of this machine, separated by commas
     "#);
 }
+
+#[test]
+fn hosts_with_ports_that_are_none_are_refused() {
+    let targets = |text: &str| with(&[&format!("jobtracker.end-notification.targets={text}")]);
+    for good in ["", "*", "a, *.b:80 ,[fd00::1]:80,fd00::2,10.0.*:65535"] {
+        assert!(targets(good).list(&keys::END_NOTIFICATION_TARGETS).is_ok(), "{good}");
+    }
+    for bad in ["a:99999", "a,b:", "*:http", "[fd00::1]:0"] {
+        let refused = targets(bad).list(&keys::END_NOTIFICATION_TARGETS).unwrap_err().to_string();
+        let expected = "expected hosts separated by commas, each with or without :port";
+        assert!(refused.contains(bad) && refused.ends_with(expected), "{refused}");
+    }
+}

@@ -54,6 +54,30 @@ fn remarks_on_ignored_elements() {
     assert_eq!(document.properties.len(), 1);
 }
 
+/// 1.2.1 `Configuration.loadResource` calls itself for them.
+#[test]
+fn a_configuration_inside_a_configuration_is_read() {
+    let text = "<configuration>\n<configuration>\n<property><name>a</name><value>1</value><final>true</final></property>\n\
+        <configuration/><configuration><property><name>b</name><value>2</value></property></configuration>\n\
+        </configuration>\n<property><name>c</name><value>3</value></property>\n</configuration>\n";
+    let document = parse(text.as_bytes()).unwrap();
+    let read: Vec<_> = document.properties.iter().map(|property| (&*property.name, property.line)).collect();
+    assert_eq!(read, [("a", 3), ("b", 4), ("c", 6)]);
+    assert!(document.properties[0].is_final && document.remarks.is_empty(), "{document:?}");
+    assert_eq!(
+        error(b"<configuration><configuration></configuration>"),
+        "line 1, column 47: the file ends inside an element"
+    );
+    let after = b"<configuration><configuration/></configuration><configuration/>";
+    assert_eq!(error(after), "line 1, column 48: <configuration> after the end of <configuration>");
+    // Only where a property may stand: inside one it has no meaning, as in 1.2.1.
+    let inside = "<configuration><property><name>a</name><configuration><property><name>b</name><value>2</value></property>\
+        </configuration><value>1</value></property></configuration>";
+    assert_eq!(values(inside), [("a".to_owned(), Some("1".to_owned()))]);
+    let deep = format!("{}{}", "<configuration>".repeat(100_000), "</configuration>".repeat(100_000));
+    assert_eq!(parse(deep.as_bytes()).unwrap(), Document::default());
+}
+
 #[test]
 fn reads_latin_1_and_a_byte_order_mark() {
     let latin = b"<?xml version='1.0' encoding='ISO-8859-1'?><configuration><property><name>a</name><value>\xe9</value></property></configuration>";

@@ -31,7 +31,7 @@ pub use handle_request::{HandledRequest, ServletRequest};
 pub use job_request::{DeadlineWords, JobAnswer, JobRequest, JobRequestError, JobRequestKind};
 pub use job_upload::JobUpload;
 pub use json_queries::{HistoryPage, ParseQuery, Spans, StatementPage};
-pub use key::Key;
+pub use key::{Key, KeyFault};
 pub use operation_kind::OperationKind;
 pub use query::{Operation, ParsedQuery, QueryError};
 pub use report_request::{ReportFilter, ReportKind, ReportRequest};

@@ -11,14 +11,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::header::{ACCEPT, HOST};
-use hyper::{Request, StatusCode, Uri};
+use hyper::{Request, StatusCode};
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
 
 use crate::config::excerpt;
 use crate::http::{ClientError, send_request};
-use crate::model::{EndNotification, JobId};
+use crate::model::{EndNotification, HttpUrl, HttpUrlError, JobId};
 
 use super::fair_pool::FairShares;
 
@@ -65,9 +65,9 @@ struct Target {
 #[derive(Debug, thiserror::Error)]
 enum CallError {
     #[error("invalid URL: {0}")]
-    NotAUrl(#[from] hyper::http::Error),
-    #[error("expected an http: URL with a host")]
-    NotHttp,
+    NotAUrl(#[from] HttpUrlError),
+    #[error("invalid URL: {0}")]
+    NotSent(#[from] hyper::http::Error),
     #[error("host {0:?} is not listed in jobtracker.end-notification.targets")]
     NotATarget(String),
     #[error("{0}")]
@@ -85,7 +85,7 @@ enum CallError {
 impl CallError {
     /// Whether a retry may succeed.
     fn is_retryable(&self) -> bool {
-        !matches!(self, Self::NotAUrl(_) | Self::NotHttp | Self::NotATarget(_))
+        !matches!(self, Self::NotAUrl(_) | Self::NotSent(_) | Self::NotATarget(_))
     }
 }
 
@@ -149,17 +149,12 @@ impl Notifier {
 
     fn target(&self, url: &str) -> Result<Target, CallError> {
         let escaped = utf8_percent_encode(url, NOT_IN_URLS).to_string();
-        let url: Uri = escaped.parse().map_err(hyper::http::Error::from)?;
-        let (Some("http"), Some(host)) = (url.scheme_str(), url.host()) else { return Err(CallError::NotHttp) };
-        let port = url.port_u16().unwrap_or(80);
-        let host_header = url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"));
-        // An IPv6 address has brackets in a URL only.
-        let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
+        let url = HttpUrl::parse(&escaped)?;
+        let (host, port) = (url.host().to_owned(), url.port());
         if !self.targets.contain(&host, port) {
             return Err(CallError::NotATarget(excerpt(&host)));
         }
-        let path = url.path_and_query().map_or("/", |path| path.as_str()).to_owned();
-        Ok(Target { host, port, host_header, path })
+        Ok(Target { host, port, host_header: url.host_header().to_owned(), path: url.path_and_query() })
     }
 
     /// One GET, within the limits per host. Any status of success counts; a redirect does not.
@@ -263,7 +258,10 @@ mod tests {
     #[tokio::test]
     async fn what_can_never_be_called_is_tried_once() {
         let notifier = notifier();
-        for url in ["https://localhost/", "nonsense", "", "/end", "file:///etc/passwd", "http://[::1/"] {
+        let others = ["https://localhost/", "nonsense", "", "/end", "file:///etc/passwd", "http://[::1/"];
+        // No other port is called instead.
+        let ports = ["http://127.0.0.1:99999/ok", "http://127.0.0.1:0/", "http://127.0.0.1:/", "http://127.0.0.1:x/"];
+        for url in others.into_iter().chain(ports) {
             // With an interval too long for a test to wait.
             let never = EndNotification { retry_interval_ms: u64::MAX >> 20, ..notification(url.to_owned(), 3) };
             assert!(matches!(notifier.deliver(&never).await, Err((error, 0)) if !error.is_retryable()), "{url}");

@@ -2,6 +2,8 @@
 
 use glob::Pattern;
 
+use crate::model::{parse_port, split_port};
+
 /// Patterns of hosts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Targets(Vec<TargetPattern>);
@@ -39,11 +41,13 @@ impl Targets {
 impl TargetPattern {
     fn new(text: &str) -> Self {
         let text = text.to_ascii_lowercase();
-        let with_port = text.rsplit_once(':').and_then(|(host, port)| Some((host, port.parse().ok()?)));
-        let (host, port) = match with_port {
-            // Otherwise the colon belongs to an IPv6 address.
-            Some((host, port)) if !host.contains(':') || host.ends_with(']') => (host, Some(port)),
-            _ => (&*text, None),
+        let (host, port) = match split_port(&text) {
+            (host, Some(port)) => match parse_port(port) {
+                Some(port) => (host, Some(port)),
+                // The configuration refuses such a port: no host is that text.
+                None => (&*text, None),
+            },
+            (host, None) => (host, None),
         };
         Self { host: host_pattern(host.trim_start_matches('[').trim_end_matches(']')), port }
     }

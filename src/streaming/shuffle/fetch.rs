@@ -15,7 +15,7 @@ use tokio::net::TcpStream;
 use tokio::time::sleep;
 
 use crate::http::{IncomingAnswer, send_request};
-use crate::model::AttemptId;
+use crate::model::{AttemptId, HttpUrl};
 
 use super::super::plan::FetchTimeouts;
 use super::super::progress::Progress;
@@ -116,8 +116,8 @@ impl FetchMapOutput for HttpFetcher<'_> {
             let found = order.tracker.clone();
             FetchError::Answer { what: "expected http://host:port", found, is_refusal: false }
         };
-        let authority = order.tracker.strip_prefix("http://").ok_or_else(bad_url)?.trim_end_matches('/');
-        let port = authority.rsplit_once(':').and_then(|(_, port)| port.parse().ok()).ok_or_else(bad_url)?;
+        let url = HttpUrl::parse(&order.tracker).ok().filter(HttpUrl::has_port).ok_or_else(bad_url)?;
+        let (authority, port) = (url.host_header(), url.port());
         let map = order.attempt;
         let path = format!("{PATH}?job={}&map={map}&reduce={reduce}", map.task.job);
         let url_hash = self.secret.url_hash(port, &path);

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound::{Excluded, Unbounded};
 use std::sync::Arc;
 
-use crate::model::AttemptId;
+use crate::model::{AttemptId, HttpUrl};
 
 /// One output to fetch.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -186,9 +186,7 @@ impl HostQueues {
 /// The host name of a tracker's URL: one fetch at a time from all trackers of a host.
 #[must_use]
 pub fn host_of(tracker: &str) -> &str {
-    let rest = tracker.split_once("://").map_or(tracker, |(_, rest)| rest);
-    let authority = rest.split('/').next().unwrap_or(rest);
-    authority.rsplit_once(':').map_or(authority, |(host, _)| host)
+    HttpUrl::parse(tracker).map_or(tracker, |url| url.host())
 }
 
 #[cfg(test)]

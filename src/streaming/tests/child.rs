@@ -202,6 +202,29 @@ fn what_cannot_be_started_says_so() {
 }
 
 #[test]
+fn a_script_whose_interpreter_is_missing_blames_the_interpreter() {
+    use std::os::unix::fs::PermissionsExt;
+    let scratch = tempfile::tempdir().unwrap();
+    let script = scratch.path().join("m.py");
+    std::fs::write(&script, "#!/usr/bin/python3\r\nimport sys\r\n").unwrap();
+    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let (environment, progress) = ([], progress(None));
+    let command = ChildCommand {
+        program: script,
+        line: &["m.py".to_owned()],
+        folder: scratch.path().into(),
+        environment: &environment,
+        supervisor: None,
+        rules: RULES,
+        progress: &progress,
+        log: None,
+    };
+    let error = command.stream(&mut |_| Ok(()), &mut |_| Ok(())).unwrap_err();
+    assert!(crate::model::is_start_failure(&error.to_string()));
+    insta::assert_snapshot!(error, @r#"cannot start the command "m.py": the interpreter "/usr/bin/python3\r" in the first line of m.py is not there: the file has DOS line ends; expected those of Unix, as dos2unix writes them"#);
+}
+
+#[test]
 fn a_reader_that_fails_ends_the_command() {
     let progress = progress(None);
     let command = ChildCommand {

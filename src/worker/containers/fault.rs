@@ -1,11 +1,11 @@
 //! Why a container did not start. Each text names what is at fault.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
 
-use crate::fs::{FileUriError, FsError};
+use crate::fs::{FileUriError, FsError, script_fault};
 use crate::model::ContainerExit;
 
 /// Why a local resource cannot be had.
@@ -171,12 +171,14 @@ fn is_written_to_bad_disk(error: &FsError) -> bool {
 // === impl LaunchFault ===
 
 impl LaunchFault {
-    /// That a program, as the context has it, was not started.
-    pub fn of_start(program: &str, error: io::Error) -> Self {
+    /// That a program, as the context has it, was not started: its file in that working directory.
+    pub fn of_start(program: &str, file: &Path, folder: &Path, error: io::Error) -> Self {
         if is_of_machine(&error) {
             return Self::System(error);
         }
-        Self::Program { program: program.to_owned(), reason: error.to_string() }
+        let fault = script_fault(file, folder, None);
+        let reason = fault.map_or_else(|| error.to_string(), |fault| fault.to_string());
+        Self::Program { program: program.to_owned(), reason }
     }
 
     /// The status of a container that did not start for this reason: of the node where its own disk is full or broken.
@@ -210,7 +212,7 @@ mod tests {
         assert_eq!(copy("write", Errno::NOSPC), ContainerExit::DISKS_FAILED);
         assert_eq!(copy("write", Errno::ACCESS), ContainerExit::INVALID);
         assert_eq!(copy("read", Errno::IO), ContainerExit::INVALID);
-        let start = |errno: Errno| LaunchFault::of_start("x", errno.into()).exit();
+        let start = |errno: Errno| LaunchFault::of_start("x", Path::new("/x"), Path::new("/"), errno.into()).exit();
         assert_eq!((start(Errno::AGAIN), start(Errno::TOOBIG)), (ContainerExit::ABORTED, ContainerExit::INVALID));
     }
 }

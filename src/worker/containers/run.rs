@@ -110,8 +110,8 @@ impl ContainerRun<'_> {
         };
         let context = &self.order.launch.context;
         let started = RunningCommand::start(&spec, ends, self.supervision, pause);
-        let command = started
-            .map_err(|error| LaunchFault::of_start(context.command.first().map_or("", String::as_str), error))?;
+        let program = context.command.first().map_or("", String::as_str);
+        let command = started.map_err(|error| LaunchFault::of_start(program, &spec.program, &spec.folder, error))?;
         let now = Instant::now();
         let look_pause = FIRST_LOOK.min(self.order.memory_interval);
         Ok(Running {

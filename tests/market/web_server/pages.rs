@@ -274,8 +274,22 @@ async fn without_a_market_no_metric_speaks_of_its_files() {
 }
 
 #[tokio::test]
-async fn metrics_are_open_metrics() {
-    let metrics = stage(overview()).await.get("/metrics").await;
+async fn metrics_are_text_of_prometheus_unless_open_metrics_is_asked_for() {
+    let stage = stage(overview()).await;
+    for accept in ["", "Accept: text/plain\r\n", "Accept: */*\r\n"] {
+        let metrics = stage.request("GET", "/metrics", accept).await;
+        assert_eq!(metrics.header("content-type"), Some("text/plain; version=0.0.4; charset=utf-8"), "{accept:?}");
+        let has = |line: &str| metrics.body.lines().any(|found| found == line);
+        assert!(has("# TYPE jobtracker_heartbeats_total counter"), "{}", metrics.body);
+        assert!(has("# TYPE jobtracker_slots gauge") && !metrics.body.contains("# EOF"), "{}", metrics.body);
+    }
+}
+
+#[tokio::test]
+async fn metrics_are_open_metrics_where_asked_for() {
+    let accept =
+        "Accept: application/openmetrics-text;version=1.0.0;q=0.5,text/plain;version=0.0.4;q=0.3,*/*;q=0.2\r\n";
+    let metrics = stage(overview()).await.request("GET", "/metrics", accept).await;
     assert_eq!(metrics.header("content-type"), Some("application/openmetrics-text; version=1.0.0; charset=utf-8"));
     let of_the_process = |line: &&str| !line.starts_with("process_cpu") && !line.starts_with("process_resident");
     let stable: Vec<&str> = metrics.body.lines().filter(of_the_process).collect();

@@ -34,6 +34,25 @@ fn job_id(text: &str) -> String {
 }
 
 #[test]
+fn what_can_never_work_is_refused_before_it_runs() {
+    with_daemon(DaemonOptions::default(), |rig| async move {
+        rig.gate.open();
+        let folder = rig.folder.path();
+        let arguments = submission(&rig);
+        std::fs::write(folder.join("map.sh"), "#!/bin/sh\r\ncat\r\n").unwrap();
+        let text = job(folder, &words(&arguments)).await.refused(2);
+        let expected =
+            "the interpreter \"/bin/sh\\r\" in the first line of map.sh is not there: the file has DOS line ends";
+        assert!(text.contains(expected), "{text}");
+        std::fs::write(folder.join("map.sh"), "#!/bin/sh\ncat\n").unwrap();
+        let mut called = words(&arguments);
+        called.extend(["-D", "job.end.notification.url=http://127.0.0.1:99999/ok"]);
+        let text = job(folder, &called).await.refused(2);
+        assert!(text.contains("job.end.notification.url") && text.contains("invalid port"), "{text}");
+    });
+}
+
+#[test]
 fn a_job_is_submitted_followed_and_looked_at() {
     with_daemon(DaemonOptions::default(), |rig| async move {
         rig.gate.open();

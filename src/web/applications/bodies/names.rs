@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::model::{ApplicationId, ContainerId, LaunchContext};
+use crate::model::{ApplicationId, ContainerId, HttpUrl, LaunchContext};
 
 use super::super::json::Item;
 use super::launch_context::read_context;
@@ -25,8 +25,8 @@ pub(super) fn container_id(item: Item<'_>) -> Option<ContainerId> {
 /// Where people look at an application. Only these schemes: pages show it as a link.
 pub(super) fn tracking_url(item: Item<'_>) -> Option<String> {
     item.text_of(0..=2_048)?;
-    item.parsed("a URL that begins with http:// or https://", |text| {
-        let is_url = text.starts_with("http://") || text.starts_with("https://");
+    item.parsed("a URL that begins with http:// or https://, with a host and no port beyond 65535", |text| {
+        let is_url = HttpUrl::parse_also_secure(text).is_ok();
         let is_plain = !text.contains(|c: char| c.is_control() || c.is_whitespace());
         (is_url && is_plain).then(|| text.to_owned())
     })

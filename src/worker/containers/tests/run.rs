@@ -304,6 +304,15 @@ fn what_cannot_be_started_is_named() {
         let (exit, text) = Stage::new(command).outcome();
         assert!(exit == -1000 && text.contains(expected), "{text}");
     }
+    let mut stage = Stage::new(&["./script"]);
+    let folder = stage.at("scripts");
+    fs::create_dir(&folder).unwrap();
+    fs::write(folder.join("script"), "#!/bin/sh\r\necho\r\n").unwrap();
+    fs::set_permissions(folder.join("script"), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    stage.context().working_directory = Some(folder.display().to_string());
+    let (exit, text) = stage.outcome();
+    let expected = "the program \"./script\" cannot be started: the interpreter \"/bin/sh\\r\" in the first line of script is not there: the file has DOS line ends";
+    assert!(exit == -1000 && text.contains(expected), "{text}");
     let mut stage = Stage::new(&["true"]);
     for (folder, expected) in
         [("/no/such/folder", "does not exist"), ("x", "no absolute path"), ("/etc/passwd", "is no folder")]

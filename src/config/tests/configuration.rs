@@ -137,7 +137,9 @@ fn a_default_blames_the_value_that_brought_the_unknown_name() {
     let expected = r#"core:2: base = "/data/${disk}": nothing sets ${disk}; set its name, or write its value here"#;
     assert_eq!([&HADOOP_TMP_DIR, &SYSTEM_DIR].map(|key| checked(&configuration, key)), [expected; 2]);
     let nameless = Configuration::new(BTreeMap::new());
-    assert!(checked(&nameless, &HADOOP_TMP_DIR).starts_with(r#"default: hadoop.tmp.dir = "/tmp/hadoop-${user.name}": "#));
+    assert!(
+        checked(&nameless, &HADOOP_TMP_DIR).starts_with(r#"default: hadoop.tmp.dir = "/tmp/hadoop-${user.name}": "#)
+    );
 }
 
 #[test]

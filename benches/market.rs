@@ -85,7 +85,7 @@ fn ticks(criterion: &mut Criterion) {
         println!("{} of {queues} queues bid the rate of an order", world.raised_queues());
         // Every other job runs on stock TaskTrackers only, and there is one that is not.
         let is_choosy = |number: usize, spec: &mut JobSpec| {
-            spec.only_stock = (number % 2 == 0).then(|| "mapred.mapper.class is \"a.B\"".to_owned());
+            spec.only_stock = number.is_multiple_of(2).then(|| "mapred.mapper.class is \"a.B\"".to_owned());
         };
         let mut world = filled(World::with_jobs_of(market(), queues, is_choosy));
         world.add_builtin_tracker();

@@ -1,6 +1,6 @@
 //! Hosts and ports, alone and in `http:` URLs: one parser for all that people and other programs write.
 
-use std::net::Ipv6Addr;
+use core::net::Ipv6Addr;
 
 use thiserror::Error;
 

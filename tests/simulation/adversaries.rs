@@ -31,7 +31,7 @@ fn play_many(policy: PolicyChoice, first: u64, events: u64) {
 
 #[test]
 fn adversaries_break_no_law_under_the_market() {
-    play_many(DYNAMIC, 5_000, 60_000);
+    play_many(DYNAMIC, 5_000, 40_000);
 }
 
 #[test]
@@ -42,6 +42,6 @@ fn adversaries_break_no_law_while_schedulers_take_over_from_each_other() {
 #[test]
 fn adversaries_break_no_law_under_the_other_schedulers() {
     for policy in [FIFO, CAPACITY, FAIR, CONSTRAINT] {
-        play_many(policy, 5_000, 10_000);
+        play_many(policy, 5_000, 6_000);
     }
 }

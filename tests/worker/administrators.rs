@@ -21,7 +21,9 @@ fn ask(cluster: &Cluster, (user, key): Caller, words: &[&str]) -> Said {
     }
     let http = cluster.serving.as_ref().unwrap().http.to_string();
     let mut command = Command::new(env!("CARGO_BIN_EXE_jobtracker"));
-    command.args(words).args(["--server", &http, "--user", user]);
+    // Of a report `--user` says whose rows are asked for.
+    let signer = if words[0] == "report" { "--as" } else { "--user" };
+    command.args(words).args(["--server", &http, signer, user]);
     command.current_dir(cluster.folder()).env("HOME", cluster.folder());
     for name in ["HADOOP_KEY", "HADOOP_HOME", "HADOOP_CONF_DIR"] {
         command.env_remove(name);

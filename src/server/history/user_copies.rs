@@ -162,6 +162,6 @@ impl UserCopies {
             let Some(stored) = reader.history(job, max_bytes)? else { return Ok(()) };
             Ok(JobFiles::new(&places, &stored, &racks).write_copy(&folder, gate)?)
         };
-        Ok(self.pool.run(&user, write).await??)
+        self.pool.run(&user, write).await?
     }
 }

@@ -44,6 +44,7 @@ pub(super) struct AttemptModel {
     jobs: BTreeMap<JobId, JobModel>,
     /// Accounts of jobs that hold nothing any more: the tick after their end still charges them.
     past_accounts: BTreeMap<JobId, (String, u64)>,
+    with_charged_housekeeping: BTreeSet<JobId>,
     usage: BTreeMap<Arc<str>, PerKind<u32>>,
     live: usize,
     /// Jobs that are over, since the last restart.
@@ -92,9 +93,14 @@ impl AttemptModel {
         })
     }
 
-    /// Whether a job that an account pays for is not over.
-    pub(super) fn has_unfinished_job(&self, account: &str) -> bool {
-        self.jobs.values().any(|job| job.account.as_deref() == Some(account) && !job.is_over)
+    /// These jobs have setups or cleanups that count as maps by now.
+    pub(super) fn note_charged_housekeeping(&mut self, jobs: BTreeSet<JobId>) {
+        self.with_charged_housekeeping = jobs;
+    }
+
+    /// Whether an account pays for setups or cleanups.
+    pub(super) fn has_charged_housekeeping(&self, account: &str) -> bool {
+        self.with_charged_housekeeping.iter().any(|job| self.account_of(*job) == Some(account))
     }
 
     /// The account that pays for a job now, or paid until it was over, and the order of the job's acceptance.

@@ -7,26 +7,25 @@ use sha2::{Digest as _, Sha256};
 
 /// A running hash.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Digest(Sha256);
+pub(super) struct Digest {
+    hash: Sha256,
+    /// The text that is added next: many small pieces.
+    text: String,
+}
 
 // === impl Digest ===
 
 impl Digest {
     /// The first 64 bits of it.
     pub(super) fn value(&self) -> u64 {
-        let hash: [u8; 32] = self.0.clone().finalize().into();
+        let hash: [u8; 32] = self.hash.clone().finalize().into();
         hash[..8].iter().fold(0, |value, byte| value << 8 | u64::from(*byte))
     }
 
     pub(super) fn add(&mut self, decided: &impl fmt::Debug) {
-        // A hash takes all text.
-        let _ = writeln!(self, "{decided:?}");
-    }
-}
-
-impl Write for Digest {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        self.0.update(text);
-        Ok(())
+        self.text.clear();
+        // A string takes all text.
+        let _ = writeln!(self.text, "{decided:?}");
+        self.hash.update(&self.text);
     }
 }

@@ -21,7 +21,9 @@ pub(super) struct Holdings<'a> {
 impl Holdings<'_> {
     /// Whether attempts or containers of an account hold anything, charged or not.
     pub(super) fn has_any(&self, account: &str) -> bool {
-        self.attempts.owed(account) != PerKind::default() || self.containers.has_any(account)
+        self.attempts.owed(account) != PerKind::default()
+            || self.attempts.has_charged_housekeeping(account)
+            || self.containers.has_any(account)
     }
 }
 

@@ -461,8 +461,7 @@ impl Auditor {
     }
 
     fn allocate(&mut self, queue: &str, interval: Interval, holdings: &Holdings<'_>) -> Result<(), String> {
-        // A cleanup that lasts counts as a map.
-        if !holdings.has_any(queue) && !holdings.attempts.has_unfinished_job(queue) && interval.pending == 0 {
+        if !holdings.has_any(queue) && interval.pending == 0 {
             return Err(format!("{queue} is idle and gets {interval:?}"));
         }
         match self.accounts.get_mut(queue) {

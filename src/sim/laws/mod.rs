@@ -414,8 +414,7 @@ impl LawChecker {
         if let Some(slot_time) = &mut self.slot_time {
             let holdings = Holdings { attempts: &self.attempts, containers: &self.containers };
             slot_time.advance(now.mono_ms, &holdings);
-            let charged = slot_time.charged_housekeeping().map(|(job, _)| job).collect();
-            self.attempts.note_charged_housekeeping(charged);
+            self.attempts.note_charged_housekeeping(slot_time.jobs_with_housekeeping());
         }
         for fact in facts {
             self.digest.add(fact);

@@ -266,6 +266,12 @@ impl SlotTime {
         self.housekeeping.iter_mut().for_each(|one| one.is_old = true);
     }
 
+    /// Jobs with setups or cleanups that count as maps by now, or may since their age is not known here.
+    pub(super) fn jobs_with_housekeeping(&self) -> BTreeSet<JobId> {
+        let counts = |one: &&Housekeeping| one.is_old || one.since_up_ms + FREE_HOUSEKEEPING_MS <= self.up_ms;
+        self.housekeeping.iter().filter(counts).map(|one| one.attempt.task.job).collect()
+    }
+
     /// Jobs with setups or cleanups that are charged as maps by now, and the slots of these.
     pub(super) fn charged_housekeeping(&self) -> impl Iterator<Item = (JobId, u32)> {
         let charged = self.housekeeping.iter().filter(|one| one.since_up_ms + FREE_HOUSEKEEPING_MS <= self.up_ms);

@@ -140,6 +140,8 @@ pub struct State {
     pub is_closing: bool,
     /// Connections to the NameNode, to be cut.
     pub open_connections: Vec<TcpStream>,
+    /// How often the NameNode was stopped.
+    pub stops: u32,
     pub page: usize,
     pub connections: u32,
     pub acknowledged_reads: u32,
@@ -261,12 +263,14 @@ impl Cluster {
 
     fn serve_namenode(&mut self, listener: TcpListener) {
         self.port = port_of(&listener);
-        self.namenode = Some(self.serve(listener, |stream, shared| {
+        let stops = self.state.lock().stops;
+        self.namenode = Some(self.serve(listener, move |stream, shared| {
             let is_closing = {
                 let mut state = shared.lock();
                 state.connections += 1;
                 state.open_connections.extend(stream.try_clone());
-                state.is_closing
+                // One that was accepted while it was stopped is cut too.
+                state.is_closing || state.stops != stops
             };
             shared.notify();
             if !is_closing {
@@ -281,7 +285,9 @@ impl Cluster {
         if let Some(namenode) = self.namenode.take() {
             namenode.end();
         }
-        for connection in self.state.lock().open_connections.drain(..) {
+        let mut state = self.state.lock();
+        state.stops += 1;
+        for connection in state.open_connections.drain(..) {
             let _ = connection.shutdown(std::net::Shutdown::Both);
         }
     }

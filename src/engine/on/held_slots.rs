@@ -4,7 +4,7 @@
 use crate::engine::core::Engine;
 use crate::engine::state::{Applications, Fact, JobTable, MarketState};
 use crate::market::{GivenBack, Holding, MarketFact, SlotHolder};
-use crate::model::{ApplicationId, Now, PerPool, Pool, QueueName};
+use crate::model::{Now, PerPool, Pool, QueueName};
 use crate::scheduler::{AppId, UsageChange};
 
 // === impl Engine: held slots ===
@@ -21,7 +21,7 @@ impl Engine {
         }
         self.count_long_housekeeping(now);
         if has_changes {
-            self.meter_changes(given_back, now);
+            self.meter_changes(&given_back, now);
         }
     }
 
@@ -40,7 +40,7 @@ impl Engine {
         }
     }
 
-    fn meter_changes(&mut self, given_back: Vec<(ApplicationId, u32, u64)>, now: Now) {
+    fn meter_changes(&mut self, given_back: &[GivenBack], now: Now) {
         let Some(market) = &mut self.market else { return };
         let mut changes = std::mem::take(&mut market.usage_changes);
         self.cluster.scheduler.take_usage_changes(&mut changes);
@@ -71,8 +71,7 @@ impl Engine {
             }
         }
         market.usage_changes = changes;
-        let given_back: Vec<GivenBack> = given_back.into_iter().map(given_back_of).collect();
-        if has_changed && let Some(held) = self.hold(&summed(by_app), &given_back, now.mono_ms) {
+        if has_changed && let Some(held) = self.hold(&summed(by_app), given_back, now.mono_ms) {
             self.outbox.record(Fact::Market(held));
         }
     }
@@ -105,7 +104,7 @@ impl Engine {
     /// The meter counts what is held from now on; after a restart it takes over what facts prove of the open interval.
     pub(super) fn start_meter(&mut self, now: Now) {
         // Of housekeeping; what is held is counted below.
-        self.meter_changes(Vec::new(), now);
+        self.meter_changes(&[], now);
         let interval_ms = self.alloc_interval_ms();
         let Some(market) = &mut self.market else { return };
         while market.housekeeping.pop_due(now.mono_ms).is_some() {}
@@ -145,10 +144,6 @@ fn summed(mut by_app: Vec<(AppId, PerPool<i64>)>) -> Vec<(AppId, PerPool<i64>)> 
         });
     }
     by_app
-}
-
-fn given_back_of((application, slots, held_ms): (ApplicationId, u32, u64)) -> GivenBack {
-    GivenBack { holder: SlotHolder::Application(application), slots, held_ms }
 }
 
 /// What an app is to the meter; none: its job was forgotten before it held anything.

@@ -66,11 +66,15 @@ impl Bid {
         is_funded(self.balance, self.rate)
     }
 
+    /// The slots that it can pay over a whole interval.
+    pub(super) fn affordable(&self) -> u32 {
+        u32::try_from(self.balance.units().max(0) / self.rate.units().max(1)).unwrap_or(u32::MAX)
+    }
+
     /// The slots of a pool that it may be sold beside others: no more than it wants and can pay, so that one that is poor
     /// keeps nothing from them.
     pub(super) fn most(&self, pool: Pool) -> u32 {
-        let affordable = self.balance.units().checked_div(self.rate.units()).unwrap_or(0);
-        self.want[pool].min(u32::try_from(affordable.max(0)).unwrap_or(u32::MAX))
+        self.want[pool].min(self.affordable())
     }
 }
 

@@ -182,19 +182,17 @@ impl<'a> OpenBids<'a> {
 
     /// The slots that the queue at a place can pay over a whole interval.
     pub(super) fn affordable_slots(&self, place: usize) -> u32 {
-        let Bid { balance, rate, .. } = self.bids[place];
-        u32::try_from(balance.units().max(0) / rate.units().max(1)).unwrap_or(u32::MAX)
+        self.bids[place].affordable()
     }
 
     /// The most slots that the queue at a place pays for at a rate that buys it this: containers may count as sold too
     /// where others do not hold what they were sold.
     pub fn most_charged(&self, place: usize, rate: Credits, quota: PerKind<u32>) -> u64 {
-        let Bid { balance, containers, .. } = self.bids[place];
-        if !containers.has_any() {
+        let bid = Bid { rate, ..self.bids[place] };
+        if !bid.containers.has_any() {
             return u64::from(quota.map) + u64::from(quota.reduce);
         }
-        let payable = balance.units().max(0) / rate.units().max(1);
-        u64::try_from(payable).unwrap_or(u64::MAX).min(total(self.slots))
+        u64::from(bid.affordable()).min(total(self.slots))
     }
 
     /// What the queue at a place has after the charge for the interval that closes.

@@ -27,8 +27,8 @@ pub struct QueueUse {
     pub later: PerKind<u32>,
 }
 
-/// After so many intervals in a row in which a queue has held nothing of what it was sold, though slots were free, it is
-/// sold none that it cannot use now.
+/// After so many intervals in which a queue has held next to nothing of what it was sold, though slots were free, it is
+/// sold none that it cannot use now, until it holds more.
 const MOST_IN_VAIN: u8 = 2;
 
 // === impl QueueUse ===
@@ -52,7 +52,7 @@ impl QueueUse {
         PerPool::new(u32::MAX, u32::MAX, if containers.has_any() { u32::MAX } else { 0 })
     }
 
-    /// What it may be sold after so many intervals in which it held nothing of what it was sold.
+    /// What it may be sold after so many intervals in which it held next to nothing of what it was sold.
     pub(super) fn want_after(&self, in_vain: PerKind<u8>) -> PerPool<u32> {
         let of = |kind: Kind| {
             if in_vain[kind] < MOST_IN_VAIN { self.want[kind].max(self.later[kind]) } else { self.want[kind] }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::api::ContainerEnd;
 use crate::api::applications::{ApplicationState, FinalStatus, ItemRules, Placement};
+use crate::market::{GivenBack, SlotHolder};
 use crate::model::{ApplicationId, ContainerExit, ContainerId, LaunchContext, Now};
 
 use super::change::ApplicationChange;
@@ -57,7 +58,8 @@ impl Applications {
         let application = id.application;
         if let Some(since_ms) = self.unlaunched_since.remove(&id) {
             let slots = ended.request.capability.slots(self.settings.slot);
-            self.given_back.push((application, slots, now.mono_ms.saturating_sub(since_ms)));
+            let held_ms = now.mono_ms.saturating_sub(since_ms);
+            self.given_back.push(GivenBack { holder: SlotHolder::Application(application), slots, held_ms });
         }
         self.settle_item(&ended, now);
         if let Some(launch) = ended.launch {

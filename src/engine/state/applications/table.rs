@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::api::ContextId;
 use crate::api::applications::Placement;
-use crate::market::{Consumer, EVERYONE, ForgottenStamps, MarketConfig, ReplayGuard, Signature};
+use crate::market::{Consumer, EVERYONE, ForgottenStamps, GivenBack, MarketConfig, ReplayGuard, Signature};
 use crate::model::{ApplicationId, ContainerId, FactNumber, Now, TrackerId, Violations};
 use crate::scheduler::AppId;
 
@@ -61,8 +61,8 @@ pub struct Applications {
     pub(super) silence_due: BTreeSet<(u64, ApplicationId)>,
     /// When containers that are not launched were granted, ms of the monotonic clock, in this run of the daemon.
     pub(super) unlaunched_since: BTreeMap<ContainerId, u64>,
-    /// Containers that ended in this step without having been launched: the slots that each stood for, and for how long, ms.
-    pub(super) given_back: Vec<(ApplicationId, u32, u64)>,
+    /// Containers that ended in this step without having been launched.
+    pub(super) given_back: Vec<GivenBack>,
     /// When programs have called, and when what they have not launched lapses.
     pub(super) lapses: Lapses,
     /// Counts for metrics.
@@ -292,9 +292,8 @@ impl Applications {
         !self.changes.is_empty()
     }
 
-    /// Takes the containers that have ended without having been launched: their applications, the slots that each stood for,
-    /// and for how long, ms.
-    pub fn take_given_back(&mut self) -> Vec<(ApplicationId, u32, u64)> {
+    /// Takes the containers that have ended without having been launched.
+    pub fn take_given_back(&mut self) -> Vec<GivenBack> {
         std::mem::take(&mut self.given_back)
     }
 

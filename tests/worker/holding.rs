@@ -87,3 +87,50 @@ fn a_clinger_goes_within_an_interval_and_pays_for_its_grace() {
     assert!(bob.completed.iter().all(|(_, exit)| *exit == -102), "{:?}", bob.completed);
     assert!(balance(&cluster, "bob") < 100_000.0, "held is paid for");
 }
+
+/// Wishes that no node could meet buy nothing, raise no price and keep no slot from others, however much is bid for them.
+#[test]
+fn a_phantom_gets_and_keeps_nothing() {
+    let (cluster, http) = stage("bob 100000 900\nalice 100000 10\n", 1);
+    let mut bob = Master::register(&mut Signer::new("bob", "bobkey"), http, json!({}));
+    let row = |name: &str| {
+        json!({
+            "priority": 1, "resource-name": name, "capability": {"memory": 1024, "vCores": 1}, "num-containers": 4,
+            "relax-locality": name != "*" && name != "/default-rack",
+        })
+    };
+    bob.call_at_once(json!({"ask": [row("no-such-host"), row("/default-rack"), row("*")]}));
+    let mut alice = Signer::new("alice", "alicekey");
+    // Two whole intervals of one second at least.
+    let id = array(&mut alice, http, "1-12", "sleep 1");
+    let app = alice.ended(http, &id);
+    assert_eq!((&app["finalStatus"], &app["completedContainers"]), (&json!("SUCCEEDED"), &json!(12)), "{app}");
+    assert!(bob.granted.is_empty(), "{:?}", bob.granted);
+    assert_eq!(cluster.place.balance("bob").unwrap(), "100000.0");
+    // All but what ran before the first tick was alice's own, and not free as beyond a quota.
+    let paid = 100_000.0 - balance(&cluster, "alice");
+    assert!(paid >= 60.0, "{paid} of 120.0");
+    let of_bob = bob.signer.done(http, "GET", &format!("/apps/{}", bob.id), None)["app"].clone();
+    assert!(of_bob["cannotRun"].as_str().unwrap().contains("relax-locality"), "{of_bob}");
+}
+
+/// Commands that are shorter than an interval pay for their time, wherever the ticks fall.
+#[test]
+fn a_clock_player_pays_for_the_time_between_ticks() {
+    let (cluster, http) = stage("alice 100000 10\n", 0);
+    let mut alice = Signer::new("alice", "alicekey");
+    let id = array(&mut alice, http, "1-60", "sleep 0.2");
+    let app = alice.ended(http, &id);
+    assert_eq!(app["finalStatus"], "SUCCEEDED", "{app}");
+    // What ran before the first tick was not sold: an interval on four slots.
+    let paid = 100_000.0 - balance(&cluster, "alice");
+    assert!(paid >= 60.0, "{paid} of at least 120.0");
+    // Once the last tick has passed, its cost is what she has paid.
+    loop {
+        let app = alice.done(http, "GET", &format!("/apps/{id}"), None)["app"].clone();
+        let cost: f64 = app["cost"].as_str().unwrap().parse().unwrap();
+        if (100_000.0 - balance(&cluster, "alice") - cost).abs() < 1e-6 {
+            break;
+        }
+    }
+}

@@ -48,7 +48,7 @@ pub fn parse_duration_ms(text: &str) -> Result<u64, InvalidDuration> {
 }
 
 /// Parses a date, or a date with a time, epoch ms; of UTC unless it says otherwise.
-pub fn parse_utc_ms(text: &str) -> Option<i64> {
+fn parse_utc_ms(text: &str) -> Option<i64> {
     let in_utc = || Ok(text.parse::<DateTime>()?.to_zoned(TimeZone::UTC)?.timestamp());
     let time = text.parse::<Timestamp>().or_else(|_: jiff::Error| in_utc());
     time.map(Timestamp::as_millisecond).map_err(|_: jiff::Error| ()).ok()

@@ -29,7 +29,7 @@ pub fn explain(arguments: &JobArguments) -> Result<String, MarketCommandError> {
 pub(super) async fn explanation(job: &str, market: &MarketArguments) -> Result<Explanation, MarketCommandError> {
     // Without a market, users have no key and need none.
     let signer = market.signer_or_why_not()?;
-    let answer = market.client().explain(job, signer.as_ref().ok()).await;
+    let answer = market.client()?.explain(job, signer.as_ref().ok()).await;
     match (answer, signer) {
         (Err(MarketClientError::Denied { .. }), Err(no_signer)) => Err(no_signer.into()),
         (answer, _) => Ok(answer?),

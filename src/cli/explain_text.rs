@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 use crate::api::{Buyer, Explanation, Holders, Preempted};
 use crate::model::OrderClass;
 
-use super::market_text::{Form, columns, format_utc, json, lines, order_text};
+use super::market_text::{Form, columns, json, lines, order_text};
+use super::time_text::format_time;
 
 /// The whole explanation.
 pub(super) fn render_explanation(explanation: &Explanation, form: Form) -> String {
@@ -146,8 +147,8 @@ fn render_preemption(preempted: &Preempted) -> String {
     if let Some(last) = last {
         let _ = writeln!(
             text,
-            "  last at {} UTC: {} attempts, for {} queues that had bought {} more slots than they held",
-            format_utc(last.at_ms),
+            "  last at {}: {} attempts, for {} queues that had bought {} more slots than they held",
+            format_time(last.at_ms),
             last.attempts,
             last.for_queues,
             last.for_slots
@@ -236,7 +237,7 @@ mod tests {
           a rate of 0.75 would buy more than it holds: 2 map and 0 reduce slots at the next tick (share 0.230769230, price 3.25)
 
         preemption: 3 attempts preempted so far; a round now would preempt 1 (one every 20000 ms)
-          last at 2026-11-18 11:06:40 UTC: 2 attempts, for 1 queues that had bought 4 more slots than they held
+          last at 2026-11-18T11:06:40Z: 2 attempts, for 1 queues that had bought 4 more slots than they held
             queue alice: 4
         "#);
         insta::assert_snapshot!(render_status(&explanation(), Form::Table), @r#"

@@ -3,7 +3,8 @@
 use crate::api::{PriceHistory, PricePoint};
 use crate::model::Credits;
 
-use super::market_text::{Form, columns, format_utc, json, lines};
+use super::market_text::{Form, columns, json, lines};
+use super::time_text::format_time;
 
 /// Length of the longest bar, characters.
 const BAR: i128 = 30;
@@ -14,14 +15,14 @@ pub(super) fn render_price_history(history: &PriceHistory, form: Form) -> String
         return json(history);
     }
     let highest = history.points.iter().map(|point| point.high).max().unwrap_or_default();
-    let mut table = columns(&["time (UTC)", "price", "low", "high", ""], 1);
+    let mut table = columns(&["time", "price", "low", "high", ""], 1);
     if let Some(bars) = table.column_mut(4) {
         bars.set_cell_alignment(comfy_table::CellAlignment::Left);
     }
     for point in &history.points {
         let PricePoint { time_ms, price, low, high, .. } = point;
         table.add_row([
-            format_utc(*time_ms),
+            format_time(*time_ms),
             price.to_string(),
             low.to_string(),
             high.to_string(),
@@ -59,12 +60,12 @@ mod tests {
     #[test]
     fn people_get_bars() {
         insta::assert_snapshot!(render_price_history(&history(), Form::Table), @"
-        TIME (UTC)               PRICE  LOW  HIGH
-        2026-11-18 11:06:40        1.5  0.0   3.0  #######
-        2026-11-18 12:06:40  12.249998  1.5  12.5  ##############################
-        2026-11-18 13:06:40        0.0  0.0   0.0
+        TIME                      PRICE  LOW  HIGH
+        2026-11-18T11:06:40Z        1.5  0.0   3.0  #######
+        2026-11-18T12:06:40Z  12.249998  1.5  12.5  ##############################
+        2026-11-18T13:06:40Z        0.0  0.0   0.0
         ");
-        insta::assert_snapshot!(render_price_history(&PriceHistory::default(), Form::Table), @"TIME (UTC)  PRICE  LOW  HIGH");
+        insta::assert_snapshot!(render_price_history(&PriceHistory::default(), Form::Table), @"TIME  PRICE  LOW  HIGH");
     }
 
     #[test]

@@ -6,9 +6,10 @@ use crate::client::market::{MarketAnswer, MarketClient, MarketClientError, Signe
 use super::exit_code::WRONG_USAGE;
 use super::history_text::render_price_history;
 use super::market_text::{Form, render_price, render_time};
-use super::server_address::server_address;
+use super::place::{PlaceArguments, PlaceError};
 use super::signer::{SignerArguments, SignerError};
 use super::since::{InvalidTime, parse_time_ms};
+use super::user_filter::UserFilter;
 
 /// Exit code of denied requests.
 const DENIED: u8 = 3;
@@ -18,9 +19,9 @@ const UNREACHABLE: u8 = 4;
 /// Options of all market commands: server, signer, output form.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct MarketArguments {
-    /// HTTP address of the server, host:port; default: the content of /etc/hadoop_server, else 127.0.0.1:50030
-    #[arg(long, value_name = "ADDRESS")]
-    pub server: Option<String>,
+    /// The JobTracker.
+    #[command(flatten)]
+    pub place: PlaceArguments,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
@@ -32,6 +33,9 @@ pub struct MarketArguments {
 /// Why a market command failed.
 #[derive(Debug, thiserror::Error)]
 pub enum MarketCommandError {
+    /// The JobTracker's address.
+    #[error("{0}")]
+    Place(#[from] PlaceError),
     /// Signing is not possible.
     #[error("{0}")]
     Signer(#[from] SignerError),
@@ -75,7 +79,10 @@ impl MarketCommandError {
     /// The exit code of this process: 2 wrong usage or refused, 3 denied, 4 unreachable.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::Signer(_) | Self::Argument { .. } | Self::Configuration(_) | Self::Time(_) => WRONG_USAGE,
+            Self::Place(error) if error.is_unreachable() => UNREACHABLE,
+            Self::Place(_) | Self::Signer(_) | Self::Argument { .. } | Self::Configuration(_) | Self::Time(_) => {
+                WRONG_USAGE
+            }
             Self::Client(MarketClientError::Refused(_) | MarketClientError::Query(_)) => WRONG_USAGE,
             Self::Client(MarketClientError::Denied { .. }) | Self::Denied { .. } => DENIED,
             Self::Client(MarketClientError::Unreachable { .. }) | Self::System(_) => UNREACHABLE,
@@ -87,8 +94,13 @@ impl MarketCommandError {
 
 impl MarketArguments {
     /// A client of the server.
-    pub(super) fn client(&self) -> MarketClient {
-        MarketClient::new(server_address(self.server.as_deref()))
+    pub(super) fn client(&self) -> Result<MarketClient, PlaceError> {
+        self.place.market()
+    }
+
+    /// As asked by a command that a user filters.
+    pub(super) fn of_filter(&self, filter: &UserFilter) -> Self {
+        Self { signer: filter.signer(&self.signer), ..self.clone() }
     }
 
     /// The signer.
@@ -96,11 +108,11 @@ impl MarketArguments {
         Ok(Signer { user: self.signer.user()?, key: self.signer.key()? })
     }
 
-    /// The signer, if a key is found. A key file given as an option must exist, and what is found must be a key.
+    /// The signer, if a key is found. A key file that is named must exist, and what is found must be a key.
     pub(super) fn signer_if_any(&self) -> Result<Option<Signer>, SignerError> {
         match self.signer() {
             Ok(signer) => Ok(Some(signer)),
-            Err(error) if self.signer.key_file.is_some() || error.is_bad_key() => Err(error),
+            Err(error) if self.signer.named_key_file()?.is_some() || error.is_bad_key() => Err(error),
             Err(_) => Ok(None),
         }
     }
@@ -129,7 +141,8 @@ impl MarketArguments {
     }
 
     fn request(&self, query: &str) -> Result<MarketAnswer, MarketCommandError> {
-        wait_for(async { Ok(self.client().request(query).await?) })
+        let client = self.client()?;
+        wait_for(async { Ok(client.request(query).await?) })
     }
 }
 
@@ -146,7 +159,7 @@ pub struct PriceArguments {
     /// Print the price over time; without --since, of the last day
     #[arg(long)]
     history: bool,
-    /// Start of the history, in UTC unless it has an offset: 2026-11-21, 2026-11-21T09:30, 2026-11-21T09:30+01:00
+    /// Start of the history, local unless it has an offset: 2026-11-21, 2026-11-21T09:30, 2026-11-21T09:30+01:00
     #[arg(long, value_name = "DATE", requires = "history")]
     since: Option<String>,
     /// Maximum number of lines of the history, each for an equal span of time; 1 to 1000
@@ -166,7 +179,8 @@ pub fn price(arguments: &PriceArguments) -> Result<String, MarketCommandError> {
         return Ok(render_price(&market.request("price")?, market.form()));
     }
     let since_ms = since.as_deref().map(parse_time_ms).transpose()?;
-    let history = wait_for(async { Ok(market.client().price_history(since_ms, *points).await?) })?;
+    let client = market.client()?;
+    let history = wait_for(async { Ok(client.price_history(since_ms, *points).await?) })?;
     Ok(render_price_history(&history, market.form()))
 }
 

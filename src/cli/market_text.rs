@@ -4,7 +4,6 @@
 
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
-use jiff::Timestamp;
 use serde::Serialize;
 
 use crate::api::{AllowanceStatus, OrderStatus, QueueStatus};
@@ -12,6 +11,7 @@ use crate::client::market::{MarketAnswer, QueueLine, QuoteLine};
 use crate::model::{PerPool, Pool};
 
 use super::period::format_period;
+use super::time_text::format_time;
 
 /// Output form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -161,7 +161,7 @@ pub(super) fn order_text(order: &OrderStatus) -> String {
     let cost = max_cost.map(|cost| format!(", cost at most {cost}")).unwrap_or_default();
     let sufficient =
         sufficient_rate.map(|rate| format!("; a rate of {} would do", rate.rate_text())).unwrap_or_default();
-    format!("done by {}, rate at most {max_rate}{cost}, {}{sufficient}", format_utc(*deadline_ms), state.name())
+    format!("done by {}, rate at most {max_rate}{cost}, {}{sufficient}", format_time(*deadline_ms), state.name())
 }
 
 /// A queue after a change; its bid applies from the next tick on.
@@ -232,10 +232,10 @@ pub(super) fn render_time(answer: &MarketAnswer, form: Form) -> String {
     if form == Form::Json {
         return json(&serde_json::json!({ "start_ms": start_ms, "time_ms": time_ms }));
     }
-    let mut table = columns(&["what", "ms", "UTC"], 1);
+    let mut table = columns(&["what", "ms", "time"], 1);
     for (what, at_ms) in [("start", start_ms), ("time", time_ms)] {
         let at_ms = at_ms.unwrap_or_default();
-        table.add_row([what.to_owned(), at_ms.to_string(), format_utc(at_ms)]);
+        table.add_row([what.to_owned(), at_ms.to_string(), format_time(at_ms)]);
     }
     lines(&table)
 }
@@ -283,14 +283,6 @@ pub(super) fn format_duration(seconds: Option<u64>) -> String {
         (0, 0, _) => format!("{minutes}m {}s", seconds % 60),
         (0, ..) => format!("{hours}h {}m", minutes % 60),
         _ => format!("{days}d {}h", hours % 24),
-    }
-}
-
-/// A time in UTC; a dash if it is out of range.
-pub(super) fn format_utc(epoch_ms: i64) -> String {
-    match Timestamp::from_millisecond(epoch_ms) {
-        Ok(time) => time.strftime("%Y-%m-%d %H:%M:%S").to_string(),
-        Err(_) => "-".to_owned(),
     }
 }
 
@@ -449,9 +441,9 @@ mod tests {
         }
         "#);
         insta::assert_snapshot!(render_time(&answer, Form::Table), @r"
-        WHAT              MS                  UTC
-        start  1238600160788  2009-04-01 15:36:00
-        time   1238605061519  2009-04-01 16:57:41
+        WHAT              MS                  TIME
+        start  1238600160788  2009-04-01T15:36:00Z
+        time   1238605061519  2009-04-01T16:57:41Z
         ");
         insta::assert_snapshot!(render_time(&answer, Form::Json), @r#"
         {
@@ -459,6 +451,5 @@ mod tests {
           "time_ms": 1238605061519
         }
         "#);
-        assert_eq!(format_utc(i64::MAX), "-");
     }
 }

@@ -4,7 +4,9 @@ pub mod app;
 pub mod backup;
 pub mod check_config;
 pub mod completion;
+mod conventions;
 pub mod demo;
+mod examples;
 mod exit_code;
 pub mod explain;
 mod explain_text;
@@ -16,6 +18,7 @@ mod market_text;
 mod memory_return;
 mod next_steps;
 pub mod period;
+pub mod place;
 mod queue;
 pub mod report;
 mod report_text;
@@ -24,7 +27,6 @@ pub mod run;
 mod scheduler;
 mod scheduler_text;
 pub mod serve;
-mod server_address;
 pub mod sign;
 pub mod sign_command;
 pub mod signer;
@@ -37,18 +39,21 @@ pub mod status;
 pub mod stop;
 pub mod tasktracker;
 mod terminal;
+mod time_text;
 mod unread_keys;
 pub mod upgrade;
 pub mod user;
+pub mod user_filter;
 pub mod what_if;
 mod what_if_text;
 mod whole_characters;
 mod without_numbers;
 pub mod workers;
 
+use std::io::IsTerminal as _;
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::client::show_slow_answers;
 use crate::log::{error_mark, start_log_to_stderr};
@@ -131,7 +136,7 @@ enum Command {
 
 /// The command with all its subcommands, for man pages and completion scripts.
 pub fn command() -> clap::Command {
-    completion::with_hints(Arguments::command())
+    completion::with_hints(conventions::with_conventions(Arguments::command()))
 }
 
 /// Runs the command in this process's arguments. Exit codes: 0 success, 1 the command or the job failed, 2 wrong usage or
@@ -154,7 +159,10 @@ pub fn main() -> ExitCode {
         return run_container_process();
     }
     // Wrong usage ends here, with clap's own code 2.
-    let arguments = Arguments::parse();
+    let arguments = Arguments::from_arg_matches(&command().get_matches()).unwrap_or_else(|error| error.exit());
+    if std::io::stdout().is_terminal() {
+        time_text::show_local_times();
+    }
     show_slow_answers(|reason| print_error(&format!("jobtracker: waiting: {reason}")));
     let outcome = match arguments.command {
         Command::Serve(command) => {
@@ -213,7 +221,7 @@ pub fn main() -> ExitCode {
             Err(error) => Err((error.exit_code(), error.to_string())),
         },
         Command::Sign(arguments) => {
-            let signed = sign_command::run(&arguments, sign_command::timestamp_ms(&arguments));
+            let signed = sign_command::run(&arguments);
             signed.map_err(|error| (WRONG_USAGE, error.to_string())).and_then(|text| print(&text))
         }
         Command::Queue(command) => print_answer(queue::run(&command)),

@@ -126,7 +126,7 @@ pub enum QueueCommand {
         /// Queue name; default: the signer's own queue
         #[arg(value_name = "QUEUE")]
         queue: Option<String>,
-        /// Start of the statement, in UTC unless it has an offset: 2026-11-21, 2026-11-21T09:30, 2026-11-21T09:30+01:00
+        /// Start of the statement, local unless it has an offset: 2026-11-21, 2026-11-21T09:30, 2026-11-21T09:30+01:00
         #[arg(long, value_name = "DATE")]
         since: Option<String>,
         /// Print comma-separated values
@@ -197,7 +197,7 @@ pub fn run(command: &QueueCommand) -> Result<String, MarketCommandError> {
         QueueCommand::Statement { queue, since, csv, market } => {
             let since_ms = since.as_deref().map(parse_time_ms).transpose()?;
             let signer = market.signer()?;
-            let client = market.client();
+            let client = market.client()?;
             let request = client.statement(queue.as_deref(), since_ms, &signer);
             let statement = wait_for(async { request.await.map_err(|error| market.signed_error(error)) })?;
             Ok(if *csv { render_csv(&statement) } else { render_statement(&statement, market.form()) })
@@ -239,15 +239,14 @@ fn change(market: &MarketArguments, query: String, queue: &str) -> Result<String
 
 fn request(market: &MarketArguments, query: String) -> Result<MarketAnswer, MarketCommandError> {
     let signer = market.signer()?;
-    wait_for(async {
-        market.client().request_signed(&query, &signer).await.map_err(|error| market.signed_error(error))
-    })
+    let client = market.client()?;
+    wait_for(async { client.request_signed(&query, &signer).await.map_err(|error| market.signed_error(error)) })
 }
 
 /// One queue as it is now, or all that the signer may see; empty if the server does not provide it.
 fn rows_now(market: &MarketArguments, queue: Option<&str>) -> Result<Vec<QueueRow>, MarketCommandError> {
     let signer = market.signer()?;
-    let client = market.client();
+    let client = market.client()?;
     let asked = async { client.queue_statuses(queue, &signer).await.map_err(|error| market.signed_error(error)) };
     match wait_for(asked) {
         Ok(queues) => Ok(queues.into_iter().map(QueueRow::from).collect()),

@@ -1,17 +1,15 @@
 //! `jobtracker report`: what users, queues, jobs or applications used in a stretch of time, and what it cost.
 
-use std::path::PathBuf;
-
 use crate::api::Report;
-use crate::client::job::configuration::{JobConfiguration, JobConfigurationError};
 use crate::client::market::{MarketClient, MarketClientError, Signer};
 use crate::market::{ReportFilter, ReportKind, ReportRequest};
 
 use super::market_command::{MarketArguments, MarketCommandError, wait_for};
 use super::report_text::{Column, ReportForm, notes, render_answer, render_part};
-use super::signer::{SignerArguments, SignerError};
+use super::signer::SignerError;
 use super::since::parse_time_of;
 use super::terminal::{print, print_error};
+use super::user_filter::UserFilter;
 
 /// What the rows stand for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -37,15 +35,14 @@ pub struct ReportArguments {
     /// What each row stands for
     #[arg(value_name = "users|queues|jobs", value_enum, hide_possible_values = true)]
     of: ReportOf,
-    /// Start, in UTC unless it has an offset: 2026-11-21, 2026-11-21T09:30, 2026-11-21T09:30+01:00; default: the beginning
+    /// Start, local unless it has an offset: 2026-11-21, 2026-11-21T09:30, 2026-11-21T09:30+01:00; default: the beginning
     #[arg(long, value_name = "DATE")]
     since: Option<String>,
     /// End, not included, as --since; default: now
     #[arg(long, value_name = "DATE")]
     until: Option<String>,
-    /// Only this user's; also who signs where --key-file is given without --as
-    #[arg(long, short = 'u', value_name = "NAME", visible_alias = "owner")]
-    user: Option<String>,
+    #[command(flatten)]
+    user: UserFilter,
     /// Only jobs and applications in this queue
     #[arg(long, value_name = "QUEUE")]
     queue: Option<String>,
@@ -62,21 +59,9 @@ pub struct ReportArguments {
     /// Print comma-separated values
     #[arg(long, conflicts_with = "json")]
     csv: bool,
-    /// Print JSON; without --format the answer of the server
-    #[arg(long)]
-    json: bool,
-    /// Conf folder of the cluster, for the HTTP address where --server is not given
-    #[arg(long, value_name = "DIR")]
-    conf: Option<PathBuf>,
-    /// HTTP address of the server, host:port; default: the content of /etc/hadoop_server, else 127.0.0.1:50030
-    #[arg(long, value_name = "ADDRESS")]
-    server: Option<String>,
-    /// Who signs; default: your login name
-    #[arg(long = "as", value_name = "NAME")]
-    signed_as: Option<String>,
-    /// File with the secret key; default: the text in $HADOOP_KEY, else ~/.ssh/hadoop_key
-    #[arg(long, value_name = "FILE")]
-    key_file: Option<PathBuf>,
+    /// Server, signer, output form; JSON without --format is the answer of the server.
+    #[command(flatten)]
+    market: MarketArguments,
 }
 
 /// `jobtracker report`: prints it part by part, and what the reader has to know about it to standard error.
@@ -91,7 +76,7 @@ pub fn report(arguments: &ReportArguments) -> Result<(), MarketCommandError> {
         .map(Column::parse_list)
         .transpose()
         .map_err(|error| MarketCommandError::Configuration(format!("--format: {error}")))?;
-    let form = match (arguments.json, arguments.csv) {
+    let form = match (arguments.market.json, arguments.csv) {
         (true, _) => ReportForm::Json,
         (false, true) => ReportForm::Csv,
         (false, false) => ReportForm::Table,
@@ -99,7 +84,7 @@ pub fn report(arguments: &ReportArguments) -> Result<(), MarketCommandError> {
     let is_answer = chosen.is_none() && form == ReportForm::Json;
     let shown = chosen.unwrap_or_else(|| Column::usual(request.kind, request.by_month));
     let market = arguments.market();
-    let client = client(arguments.conf.as_ref(), &market)?;
+    let client = market.client()?;
     // Without a market, users have no key and need none.
     let signer = market.signer_or_why_not()?;
     let mut is_first = true;
@@ -164,24 +149,13 @@ impl ReportArguments {
             kind,
             since_ms: since.as_deref().map(|text| parse_time_of("--since", text)).transpose()?,
             until_ms: until.as_deref().map(|text| parse_time_of("--until", text)).transpose()?,
-            filter: ReportFilter { user: user.clone(), queue: queue.clone(), state: state.clone() },
+            filter: ReportFilter { user: user.name().map(str::to_owned), queue: queue.clone(), state: state.clone() },
             by_month: by.is_some(),
             ..ReportRequest::default()
         })
     }
 
     fn market(&self) -> MarketArguments {
-        let by_filter = || self.user.clone().filter(|_| self.key_file.is_some());
-        let signer =
-            SignerArguments { user: self.signed_as.clone().or_else(by_filter), key_file: self.key_file.clone() };
-        MarketArguments { server: self.server.clone(), json: self.json, signer }
+        self.market.of_filter(&self.user)
     }
-}
-
-fn client(conf: Option<&PathBuf>, market: &MarketArguments) -> Result<MarketClient, MarketCommandError> {
-    let Some(folder) = conf.filter(|_| market.server.is_none()) else { return Ok(market.client()) };
-    let unreadable = |error: JobConfigurationError| MarketCommandError::Configuration(error.to_string());
-    let configuration = JobConfiguration::load(Some(folder), &[], &market.signer.user()?).map_err(unreadable)?;
-    let web = configuration.web(&configuration.jobtracker(None).map_err(unreadable)?);
-    Ok(web.map_or_else(|| market.client(), MarketClient::new))
 }

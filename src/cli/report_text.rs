@@ -7,7 +7,8 @@ use crate::api::{Report, ReportRow, WorkRow};
 use crate::market::ReportKind;
 use crate::model::Credits;
 
-use super::market_text::{columns, format_utc, json, lines, one_line};
+use super::market_text::{columns, json, lines, one_line};
+use super::time_text::format_time;
 
 /// A column, under the name that was asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -167,7 +168,7 @@ impl Cell {
         match self {
             Cell::Text(text) => one_line(&text),
             Cell::Number(number) => number.map_or_else(|| "-".to_owned(), |number| number.to_string()),
-            Cell::Time(at_ms) => at_ms.map_or_else(|| "-".to_owned(), format_utc),
+            Cell::Time(at_ms) => at_ms.map_or_else(|| "-".to_owned(), format_time),
             Cell::Money(amount) => amount.to_string(),
         }
     }
@@ -269,14 +270,11 @@ pub(super) fn render_answer(report: &Report) -> String {
 pub(super) fn notes(report: &Report) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some(since_ms) = report.complete_since_ms {
-        notes.push(format!(
-            "jobs that ended before {} UTC are not complete: old ones were removed",
-            format_utc(since_ms)
-        ));
+        notes.push(format!("jobs that ended before {} are not complete: old ones were removed", format_time(since_ms)));
     }
     if let Some(until_ms) = report.daily_until_ms {
-        let at = format_utc(until_ms);
-        notes.push(format!("charges up to {at} UTC are known by the day: each day counts where its last charge does"));
+        let at = format_time(until_ms);
+        notes.push(format!("charges up to {at} are known by the day: each day counts where its last charge does"));
     }
     notes
 }
@@ -332,7 +330,7 @@ mod tests {
         alice    12              3600                    0                       7        42       1  12.000000000001
         b,"b"    12              3600                    0                       7        42       1              0.0
         "#);
-        let expected = ["jobs that ended before 2009-04-01 15:36:00 UTC are not complete: old ones were removed"];
+        let expected = ["jobs that ended before 2009-04-01T15:36:00Z are not complete: old ones were removed"];
         assert_eq!(notes(&report), expected);
         insta::assert_snapshot!(render_part(&report, &shown, ReportForm::Csv, true), @r#"
         user,jobs,map_slot_seconds,reduce_slot_seconds,container_slot_seconds,waited_s,failed,charged
@@ -345,9 +343,9 @@ mod tests {
     fn chosen_columns_are_the_same_in_every_form() {
         let shown = Column::parse_list("user,name,state,submit,elapsed_s,SLOTS_S,cost").unwrap();
         insta::assert_snapshot!(render_part(&jobs(), &shown, ReportForm::Table, true), @r#"
-        USER   NAME    STATE      SUBMIT               ELAPSED_S  SLOTS_S  COST
-        alice  a, "b"  SUCCEEDED  2026-11-18 11:06:40         60     3607   2.5
-                                  -                            -     3607  -0.5
+        USER   NAME    STATE      SUBMIT                ELAPSED_S  SLOTS_S  COST
+        alice  a, "b"  SUCCEEDED  2026-11-18T11:06:40Z         60     3607   2.5
+                                  -                             -     3607  -0.5
         "#);
         insta::assert_snapshot!(render_part(&jobs(), &shown, ReportForm::Csv, true), @r#"
         user,name,state,submit,elapsed_s,slots_s,cost

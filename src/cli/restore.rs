@@ -6,8 +6,9 @@ use crate::config::ConfigError;
 use crate::store::{BackupSummary, LostState, RestoreSummary, StoreError, restore};
 
 use super::exit_code::WRONG_USAGE;
-use super::market_text::{format_utc, json};
+use super::market_text::json;
 use super::serve::ConfigurationArguments;
+use super::time_text::format_time;
 
 /// Most lines about each kind of what is lost.
 const MOST_LINES: usize = 50;
@@ -87,7 +88,7 @@ fn lost_text(lost: &LostState) -> String {
     }
     let work = |rows: &[[String; 3]]| rows.iter().map(|[id, user, state]| format!("{id} of {user}, {state}")).collect();
     let movement = |(at_ms, [reason, queue, amount]): &(i64, [String; 3])| {
-        format!("{} UTC {reason} of {amount}, queue {queue}", format_utc(*at_ms))
+        format!("{} {reason} of {amount}, queue {queue}", format_time(*at_ms))
     };
     let parts: [(&str, Vec<String>); 3] = [
         ("jobs and applications submitted since; the daemon does not know them:", work(&lost.submitted)),
@@ -145,7 +146,7 @@ mod tests {
         assert_eq!(lines[51], "  and 1 more");
         assert_eq!(
             lines[52..],
-            ["lost: 1 movements of money since; repeat them:", "  2026-11-18 11:06:40 UTC top_up of 5.0, queue alice"]
+            ["lost: 1 movements of money since; repeat them:", "  2026-11-18T11:06:40Z top_up of 5.0, queue alice"]
         );
         assert_eq!(lost_text(&LostState::default()), "nothing is lost\n");
     }

@@ -5,6 +5,8 @@ use std::fmt::Write as _;
 use crate::api::{GroupStatus, SchedulerStatus, SwitchPlan};
 use crate::model::{JobId, PerKind, PerPool};
 
+use super::time_text::format_time;
+
 /// Most jobs of one sort that a plan names.
 const NAMED_JOBS: usize = 20;
 
@@ -14,12 +16,12 @@ pub(super) fn render_status(status: &SchedulerStatus) -> String {
         Some(user) => format!("chosen by {user}"),
         None => "as configured".to_owned(),
     };
-    let mut text = format!("{}\nsince {}, {by}\n", status.scheduler, time(status.since_ms));
+    let mut text = format!("{}\nsince {}, {by}\n", status.scheduler, format_time(status.since_ms));
     if status.configured != status.scheduler {
         push(&mut text, format_args!("mapred.jobtracker.taskScheduler named {} then", status.configured));
     }
     if let Some(waiting) = &status.waiting {
-        let until = time(waiting.until_ms);
+        let until = format_time(waiting.until_ms);
         push(&mut text, format_args!("{} wants {}: it begins at {until}", waiting.by, waiting.scheduler));
     }
     render_room(&mut text, status.slots);
@@ -49,7 +51,7 @@ pub(super) fn render_plan(plan: &SwitchPlan) -> String {
         push(&mut text, format_args!("warning: {warning}"));
     }
     if let Some(until_ms) = plan.waits_until_ms {
-        push(&mut text, format_args!("waits for the market's next tick, at {}", time(until_ms)));
+        push(&mut text, format_args!("waits for the market's next tick, at {}", format_time(until_ms)));
     }
     for refusal in &plan.refusals {
         push(&mut text, format_args!("refused: {refusal}"));
@@ -74,7 +76,7 @@ pub(super) fn render_done(plan: &SwitchPlan) -> String {
 
 /// Until when a switch waits.
 pub(super) fn render_wait(plan: &SwitchPlan) -> String {
-    let until = plan.waits_until_ms.map_or_else(|| "the market's next tick".to_owned(), time);
+    let until = plan.waits_until_ms.map_or_else(|| "the market's next tick".to_owned(), format_time);
     format!("waiting until {until} for the market's tick, which charges the open interval; interrupt to withdraw")
 }
 
@@ -124,10 +126,6 @@ fn render_jobs(text: &mut String, what: &str, jobs: &[JobId]) {
         names.push(format!("and {more} more"));
     }
     push(text, format_args!("{} {what}: {}", jobs.len(), names.join(", ")));
-}
-
-fn time(wall_ms: i64) -> String {
-    jiff::Timestamp::from_millisecond(wall_ms).map_or_else(|_| format!("{wall_ms} ms"), |time| time.to_string())
 }
 
 fn push(text: &mut String, line: std::fmt::Arguments<'_>) {

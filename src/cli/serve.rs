@@ -16,7 +16,7 @@ use super::unread_keys::unread_keys;
 /// Sources of the configuration.
 #[derive(Clone, Debug, clap::Args)]
 pub struct ConfigurationArguments {
-    /// Conf folder with core-site.xml, mapred-site.xml, ...; default: $HADOOP_CONF_DIR; with neither, standalone on loopback
+    /// Conf folder with core-site.xml, mapred-site.xml, ...; default: $JOBTRACKER_CONF, else $HADOOP_CONF_DIR; with none, standalone on loopback
     #[arg(long, value_name = "DIR")]
     pub conf: Option<PathBuf>,
     /// Set a configuration key, overriding the conf folder; can be repeated

@@ -8,11 +8,11 @@ use crate::client::market::MarketClient;
 use crate::client::signed_query::{QueryCharacterError, SignedQuery};
 use crate::clock::wall_ms;
 
-use super::market_command::wait_for;
+use super::market_command::{MarketArguments, wait_for};
 use super::market_text::json;
-use super::server_address::server_address;
+use super::place::PlaceError;
 use super::sign::{curl, job_arguments, job_signature, lines};
-use super::signer::{SignerArguments, SignerError};
+use super::signer::SignerError;
 use super::terminal::print_error;
 
 /// Print the signed query and the Authorization value on two lines; with --curl, the curl command; with --job, the three
@@ -26,22 +26,19 @@ pub struct SignArguments {
     #[arg(long, conflicts_with_all = ["query", "curl"])]
     pub job: bool,
     /// Print the curl command
-    #[arg(long)]
+    #[arg(long, conflicts_with = "json")]
     pub curl: bool,
-    /// HTTP address of the server, host:port, whose clock is used; default: the content of /etc/hadoop_server, else 127.0.0.1:50030
-    #[arg(long, value_name = "ADDRESS")]
-    pub server: Option<String>,
-    /// Print JSON
-    #[arg(long, conflicts_with = "curl")]
-    pub json: bool,
-    /// The signer.
+    /// Server, whose clock is used, signer, output form.
     #[command(flatten)]
-    pub signer: SignerArguments,
+    pub market: MarketArguments,
 }
 
 /// Why signing failed.
 #[derive(Debug, thiserror::Error)]
 pub enum SignError {
+    /// The server's address.
+    #[error("{0}")]
+    Place(#[from] PlaceError),
     /// User or key is missing.
     #[error("{0}")]
     Signer(#[from] SignerError),
@@ -54,10 +51,9 @@ pub enum SignError {
 const TIME_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The time to sign at, epoch ms: the server's, else that of this machine, with a note on standard error.
-pub fn timestamp_ms(arguments: &SignArguments) -> i64 {
-    let server = server_address(arguments.server.as_deref());
+fn timestamp_ms(server: &str) -> i64 {
     let asked = wait_for(async {
-        match timeout(TIME_TIMEOUT, MarketClient::new(&*server).request("time")).await {
+        match timeout(TIME_TIMEOUT, MarketClient::new(server).request("time")).await {
             Ok(answer) => Ok(answer?.time_ms),
             Err(_) => Ok(None),
         }
@@ -71,14 +67,21 @@ pub fn timestamp_ms(arguments: &SignArguments) -> i64 {
     wall_ms()
 }
 
-/// The text to print, signed at `timestamp_ms`, epoch ms.
+/// The text to print, signed at the server's time.
 ///
 /// # Errors
 /// [`SignError`]
-pub fn run(arguments: &SignArguments, timestamp_ms: i64) -> Result<String, SignError> {
-    let (user, key) = (arguments.signer.user()?, arguments.signer.key()?);
+pub fn run(arguments: &SignArguments) -> Result<String, SignError> {
+    let server = arguments.market.place.find(&[])?.http().address.to_string();
+    signed_text(arguments, &server, timestamp_ms(&server))
+}
+
+/// The text to print, signed at `timestamp_ms`, epoch ms.
+fn signed_text(arguments: &SignArguments, server: &str, timestamp_ms: i64) -> Result<String, SignError> {
+    let MarketArguments { json: is_json, signer, .. } = &arguments.market;
+    let (user, key) = (signer.user()?, signer.key()?);
     let Some(query) = arguments.query.as_deref().filter(|_| !arguments.job) else {
-        return Ok(match arguments.json {
+        return Ok(match is_json {
             true => json(&serde_json::json!({
                 "user": user, "timestamp_ms": timestamp_ms, "signature": job_signature(&user, timestamp_ms, &key),
             })),
@@ -86,18 +89,16 @@ pub fn run(arguments: &SignArguments, timestamp_ms: i64) -> Result<String, SignE
         });
     };
     let signed = SignedQuery::new(query, &user, timestamp_ms, &key)?;
-    if arguments.json {
+    if *is_json {
         return Ok(json(&serde_json::json!({ "query": signed.query, "authorization": signed.authorization })));
     }
-    let server = server_address(arguments.server.as_deref());
-    Ok(if arguments.curl { curl(&signed, &server) } else { lines(&signed) })
+    Ok(if arguments.curl { curl(&signed, server) } else { lines(&signed) })
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::cli::market_command::MarketArguments;
-
     use super::*;
+    use crate::cli::signer::SignerArguments;
 
     #[test]
     fn a_key_file_signs_a_query_and_a_job() {
@@ -105,19 +106,13 @@ mod tests {
         let key_file = folder.path().join("key");
         std::fs::write(&key_file, "alicekey-abc\n").unwrap();
         let signer = SignerArguments { user: Some("alice".into()), key_file: Some(key_file) };
-        let mut arguments = SignArguments {
-            query: Some("info=alice".into()),
-            job: false,
-            curl: false,
-            server: None,
-            json: false,
-            signer,
-        };
-        let text = run(&arguments, 1_700_000_000_000).unwrap();
+        let market = MarketArguments { signer, ..MarketArguments::default() };
+        let mut arguments = SignArguments { query: Some("info=alice".into()), job: false, curl: false, market };
+        let text = signed_text(&arguments, "h:1", 1_700_000_000_000).unwrap();
         assert!(text.ends_with("JVa0yXYFKIhmBKTdmYzPdNt4IaE%3D\n"), "{text}");
         arguments.query = None;
         arguments.job = true;
-        let text = run(&arguments, 1_700_000_000_000).unwrap();
+        let text = signed_text(&arguments, "h:1", 1_700_000_000_000).unwrap();
         assert!(text.contains("-Dmapred.job.signature=JD3O%2Brpv43yYZ9IQpkDsySnG1pI%3D"), "{text}");
     }
 

@@ -10,6 +10,7 @@ use crate::config::environment::Environment;
 use crate::fs::access_of_others;
 use crate::market::{Key, KeyFault};
 
+use super::place::{HEADING, UserConfig, UserConfigError};
 use super::terminal::print_error;
 
 /// Default key file below the home directory, from the Dynamic Priority Scheduler document.
@@ -18,11 +19,12 @@ pub const KEY_FILE: &str = ".ssh/hadoop_key";
 /// User and key of signed commands.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct SignerArguments {
-    /// User name; default: your login name
-    #[arg(long, value_name = "NAME")]
+    /// Who asks and signs; default: user of ~/.config/jobtracker/config.toml, else your login name
+    #[arg(id = "signed_as", long = "as", value_name = "NAME", help_heading = HEADING)]
     pub user: Option<String>,
-    /// File with the secret key; default: the text in $HADOOP_KEY, else ~/.ssh/hadoop_key
-    #[arg(long, value_name = "FILE")]
+    /// File with the secret key; default: the text in $HADOOP_KEY, else key-file of ~/.config/jobtracker/config.toml, else
+    /// ~/.ssh/hadoop_key
+    #[arg(long, value_name = "FILE", help_heading = HEADING)]
     pub key_file: Option<PathBuf>,
 }
 
@@ -30,11 +32,14 @@ pub struct SignerArguments {
 #[derive(Debug, thiserror::Error)]
 pub enum SignerError {
     /// The login name is unknown.
-    #[error("the login name is unknown: give --user")]
+    #[error("the login name is unknown: give --as NAME")]
     NoUser,
     /// No key is given, and there is no home directory.
     #[error("no key: give --key-file, or set HADOOP_KEY or HOME")]
     NoKey,
+    /// The user's own file.
+    #[error("{0}")]
+    UserConfig(#[from] UserConfigError),
     /// None of the three places has a key.
     #[error("no key in --key-file, $HADOOP_KEY or {0}")]
     NowhereFound(PathBuf),
@@ -77,13 +82,29 @@ impl SignerError {
 // === impl SignerArguments ===
 
 impl SignerArguments {
-    /// The user's name: `--user`, else the login name of this process.
+    /// The user's name: `--as`, else as in the user's own file, else the login name of this process.
     ///
     /// # Errors
-    /// [`SignerError::NoUser`]
+    /// [`SignerError::NoUser`], [`SignerError::UserConfig`]
     pub fn user(&self) -> Result<String, SignerError> {
-        let named = || Environment::of_process().properties.remove("user.name");
-        self.user.clone().or_else(named).filter(|name| !name.is_empty()).ok_or(SignerError::NoUser)
+        let named = match &self.user {
+            Some(user) => Some(user.clone()),
+            None => UserConfig::of_process()?.user,
+        };
+        let login = || Environment::of_process().properties.remove("user.name");
+        named.or_else(login).filter(|name| !name.is_empty()).ok_or(SignerError::NoUser)
+    }
+
+    /// The key file that an option or the user's own file names: it must exist.
+    ///
+    /// # Errors
+    /// [`SignerError::UserConfig`]
+    pub fn named_key_file(&self) -> Result<Option<PathBuf>, SignerError> {
+        match &self.key_file {
+            Some(path) => Ok(Some(path.clone())),
+            None if std::env::var_os("HADOOP_KEY").is_some() => Ok(None),
+            None => Ok(UserConfig::of_process()?.key_file),
+        }
     }
 
     /// The key, without blanks around it as the document's client reads it.
@@ -95,7 +116,7 @@ impl SignerArguments {
         let bytes = match &source {
             KeySource::File(path) => match read(path.clone()) {
                 Err(SignerError::KeyFile { path, source })
-                    if self.key_file.is_none() && source.kind() == ErrorKind::NotFound =>
+                    if source.kind() == ErrorKind::NotFound && self.named_key_file()?.is_none() =>
                 {
                     return Err(SignerError::NowhereFound(path));
                 }
@@ -111,10 +132,10 @@ impl SignerArguments {
     /// Where the key is looked for.
     ///
     /// # Errors
-    /// [`SignerError::NoKey`]
+    /// [`SignerError::NoKey`], [`SignerError::UserConfig`]
     pub fn key_source(&self) -> Result<KeySource, SignerError> {
-        match (&self.key_file, std::env::var("HADOOP_KEY")) {
-            (Some(path), _) => Ok(KeySource::File(path.clone())),
+        match (self.named_key_file()?, std::env::var("HADOOP_KEY")) {
+            (Some(path), _) => Ok(KeySource::File(path)),
             (None, Ok(text)) => Ok(KeySource::Environment(text)),
             (None, Err(_)) => {
                 let home = std::env::var_os("HOME").filter(|home| !home.is_empty()).ok_or(SignerError::NoKey)?;

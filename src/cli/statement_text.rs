@@ -5,8 +5,9 @@ use comfy_table::CellAlignment;
 use crate::api::{Statement, StatementRow};
 use crate::model::Credits;
 
-use super::market_text::{Form, columns, format_utc, json, lines};
+use super::market_text::{Form, columns, json, lines};
 use super::report_text::{comma_separated, format_rfc_3339};
+use super::time_text::format_time;
 
 /// The rows, newest last. In the table, a row with a date as its time is a daily sum.
 pub(super) fn render_statement(statement: &Statement, form: Form) -> String {
@@ -32,7 +33,7 @@ pub(super) fn render_statement(statement: &Statement, form: Form) -> String {
     if has(|row| row.container_slots) {
         columns_of_slots.push(("container slots", |row| row.container_slots.map(|slots| slots.to_string())));
     }
-    let before = ["time (UTC)", "reason", "movements", "rate"].into_iter();
+    let before = ["time", "reason", "movements", "rate"].into_iter();
     let heads: Vec<&str> = before
         .chain(columns_of_slots.iter().map(|(head, _)| *head))
         .chain(["amount", "balance", "by", "note"])
@@ -99,7 +100,7 @@ fn cells(row: &StatementRow, slots: impl Iterator<Item = String>) -> Vec<String>
     let money = |amount: Option<Credits>| amount.map(|amount| amount.to_string()).unwrap_or_default();
     let moved = if row.amount > Credits::ZERO { format!("+{}", row.amount) } else { row.amount.to_string() };
     let before = [
-        row.day.clone().unwrap_or_else(|| format_utc(row.time_ms)),
+        row.day.clone().unwrap_or_else(|| format_time(row.time_ms)),
         row.reason.to_string(),
         row.movements.to_string(),
         money(row.rate),
@@ -186,11 +187,11 @@ mod tests {
     #[test]
     fn people_get_a_table() {
         insta::assert_snapshot!(render_statement(&statement(), Form::Table), @r"
-        TIME (UTC)           REASON    MOVEMENTS            RATE  MAP SLOT-S  REDUCE SLOT-S  AVERAGE SLOTS  MAP SLOTS  REDUCE SLOTS           AMOUNT          BALANCE  BY    NOTE
-        2026-10-01           top_up            2                                                                                              +100.0                   root
-        2026-10-01           charge         3998                                                                19990             0            -12.5             87.5
-        2026-11-19 09:20:20  charge            1  0.000000000001     100.000          0.000           5.00                           -0.000000000005  87.499999999995
-        2026-11-19 09:20:40  transfer          1                                                                                                -5.0  82.499999999995  root  to bob: lent
+        TIME                  REASON    MOVEMENTS            RATE  MAP SLOT-S  REDUCE SLOT-S  AVERAGE SLOTS  MAP SLOTS  REDUCE SLOTS           AMOUNT          BALANCE  BY    NOTE
+        2026-10-01            top_up            2                                                                                              +100.0                   root
+        2026-10-01            charge         3998                                                                19990             0            -12.5             87.5
+        2026-11-19T09:20:20Z  charge            1  0.000000000001     100.000          0.000           5.00                           -0.000000000005  87.499999999995
+        2026-11-19T09:20:40Z  transfer          1                                                                                                -5.0  82.499999999995  root  to bob: lent
         ");
     }
 

@@ -4,12 +4,11 @@ use std::fmt::Write;
 
 use crate::api::DaemonStatus;
 use crate::client::daemon_status::{StatusError, daemon_status};
-use crate::config::ConfigError;
 
 use super::exit_code::WRONG_USAGE;
+use super::market_command::MarketArguments;
 use super::market_text::json;
-use super::serve::ConfigurationArguments;
-use super::server_address::server_address;
+use super::place::{Found, PlaceError};
 
 /// Exit code of a daemon that serves and cannot run jobs.
 const NOT_READY: u8 = 1;
@@ -19,26 +18,28 @@ const UNREACHABLE: u8 = 4;
 /// Options of `status`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct StatusArguments {
-    /// The daemon's configuration, which sets its HTTP address.
+    /// Set a configuration key, overriding the conf folder; can be repeated
+    #[arg(short = 'D', value_name = "KEY=VALUE")]
+    define: Vec<String>,
+    /// The daemon, output form.
     #[command(flatten)]
-    configuration: ConfigurationArguments,
-    /// HTTP address of the daemon, host:port; default: that of --conf, else the content of /etc/hadoop_server, else 127.0.0.1:50030
-    #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["conf", "define"])]
-    server: Option<String>,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    market: MarketArguments,
 }
 
 /// Why the status is unknown.
 #[derive(Debug, thiserror::Error)]
 pub enum StatusFailure {
-    /// The configuration.
+    /// The daemon's address.
     #[error("{0}")]
-    Config(#[from] ConfigError),
+    Place(#[from] PlaceError),
     /// The daemon.
-    #[error("{0}; start one: jobtracker serve")]
-    Daemon(#[from] StatusError),
+    #[error("{source}{note}; start one: jobtracker serve")]
+    Daemon {
+        /// Why there is no status.
+        source: StatusError,
+        /// Who names its address.
+        note: String,
+    },
     /// The async runtime cannot start.
     #[error("cannot send the request: {0}")]
     System(#[from] std::io::Error),
@@ -50,8 +51,8 @@ impl StatusFailure {
     /// The exit code: 2 for wrong configuration, 4 if no daemon answers.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::Config(_) => WRONG_USAGE,
-            Self::Daemon(_) | Self::System(_) => UNREACHABLE,
+            Self::Place(_) => WRONG_USAGE,
+            Self::Daemon { .. } | Self::System(_) => UNREACHABLE,
         }
     }
 }
@@ -61,24 +62,13 @@ impl StatusFailure {
 /// # Errors
 /// [`StatusFailure`]
 pub fn run(arguments: &StatusArguments) -> Result<(String, u8), StatusFailure> {
-    let server = arguments.server()?;
+    let StatusArguments { define, market } = arguments;
+    let Found { address, origin } = market.place.find(define)?.http();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let status = runtime.block_on(daemon_status(&server))?;
+    let failed = |source| StatusFailure::Daemon { source, note: origin.note() };
+    let status = runtime.block_on(daemon_status(&address.to_string())).map_err(failed)?;
     let code = if status.is_ready { 0 } else { NOT_READY };
-    Ok((if arguments.json { json(&status) } else { text(&status) }, code))
-}
-
-// === impl StatusArguments ===
-
-impl StatusArguments {
-    fn server(&self) -> Result<String, ConfigError> {
-        let options = self.configuration.load_options();
-        let is_configured = options.conf_dir.is_some() || !options.overrides.is_empty();
-        if self.server.is_some() || !is_configured {
-            return Ok(server_address(self.server.as_deref()));
-        }
-        Ok(options.http_address_for_clients()?.to_string())
-    }
+    Ok((if market.json { json(&status) } else { text(&status) }, code))
 }
 
 fn text(status: &DaemonStatus) -> String {

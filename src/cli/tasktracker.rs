@@ -16,7 +16,7 @@ use crate::worker::{Running, TaskTrackerError, TaskTrackerSettings, run as run_t
 /// Options of `tasktracker`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct TaskTrackerArguments {
-    /// Conf folder of the cluster; default: $HADOOP_CONF_DIR; with neither, the JobTracker on 127.0.0.1:8021
+    /// Conf folder of the cluster; default: $JOBTRACKER_CONF, else $HADOOP_CONF_DIR; with none, the JobTracker on 127.0.0.1:8021
     #[arg(long, value_name = "DIR")]
     conf: Option<PathBuf>,
     /// Set a configuration key, overriding the conf folder; can be repeated

@@ -13,6 +13,7 @@ use crate::model::hex;
 
 use super::serve::ConfigurationArguments;
 use super::terminal::print_error;
+use super::time_text::format_time;
 
 use edit::Edit;
 use own_queue::{OwnQueueArguments, add_queue};
@@ -134,7 +135,7 @@ pub fn run(command: &UserCommand, now_ms: i64) -> Result<String, UserFailure> {
                 print_error(&format!("jobtracker: {path} is new, for its owner only; the daemon's user must own it"));
             }
             edit.check_addition(name, role)?;
-            add_queue(queue, name, &edit, &file.configuration.load_options())?;
+            add_queue(queue, name, &edit, &file.configuration)?;
             let (key, key_file) = key.place(|key| edit.add(name, role, key))?;
             let change = UserChange::new(name, role, edit.path(), key, key_file);
             (change, format!("added {role} {name}"), file)
@@ -158,8 +159,8 @@ pub fn run(command: &UserCommand, now_ms: i64) -> Result<String, UserFailure> {
                 key.place(|key| edit.rotate(name, key, until_ms, now_ms).map(|found| role = found))?;
             let mut change = UserChange::new(name, role, edit.path(), key, key_file);
             change.old_key_until_ms = until_ms;
-            let old = match until_ms.and_then(|ms| jiff::Timestamp::from_millisecond(ms).ok()) {
-                Some(until) => format!("the old one is valid until {until:.0}"),
+            let old = match until_ms {
+                Some(until_ms) => format!("the old one is valid until {}", format_time(until_ms)),
                 None => "the old one is not valid any more".to_owned(),
             };
             (change, format!("{name} has a new key; {old}"), file)

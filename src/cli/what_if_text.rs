@@ -5,7 +5,8 @@ use serde::Serialize;
 use crate::model::{JobId, RunState};
 use crate::sim::what_if::{Compared, Figures, Played, PlayedJob, RecordedJob, Recording, is_met};
 
-use super::market_text::{columns, format_utc, json, lines};
+use super::market_text::{columns, json, lines};
+use super::time_text::format_time;
 
 /// Two plays, and what they are of.
 pub(super) struct Answer<'a> {
@@ -127,7 +128,7 @@ fn render_text(answer: &Answer<'_>, groups: &[Compared]) -> String {
     let mut text = format!(
         "{} jobs from {} on; {} that are not finished are left out\n",
         recording.jobs.len(),
-        format_utc(recording.start_ms),
+        format_time(recording.start_ms),
         recording.unfinished
     );
     text.push_str(&format!(
@@ -239,7 +240,7 @@ fn jobs_table(answer: &Answer<'_>) -> String {
         table.add_row([
             job.id.to_string(),
             job.spec.user.clone(),
-            format_utc(job.submit_ms),
+            format_time(job.submit_ms),
             end(&recorded),
             end(configured),
             end(asked),

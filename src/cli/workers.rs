@@ -1,18 +1,16 @@
 //! `jobtracker workers`: lists workers, drains them and resumes them.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use tokio::time::sleep;
 
 use crate::api::{WorkerState, WorkerStatus, Workers};
-use crate::client::job::configuration::{JobConfiguration, JobConfigurationError};
 use crate::client::market::{MarketClient, MarketClientError};
 
 use super::market_command::{MarketArguments, MarketCommandError, wait_for};
-use super::market_text::{Form, columns, format_duration, format_utc, json, lines};
-use super::signer::SignerError;
+use super::market_text::{Form, columns, format_duration, json, lines};
 use super::terminal::print_error;
+use super::time_text::format_time;
 
 /// Pause between two looks at a worker that is drained.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -22,9 +20,9 @@ const PAUSE: Duration = Duration::from_millis(500);
 pub enum WorkersCommand {
     /// List all workers: name, state, slots, last heartbeat
     List {
-        /// Cluster, signer, output form.
+        /// Server, signer, output form.
         #[command(flatten)]
-        cluster: ClusterArguments,
+        market: MarketArguments,
     },
     /// Give a worker no new tasks until it is resumed; what runs there keeps running (administrators only)
     Drain {
@@ -34,117 +32,58 @@ pub enum WorkersCommand {
         /// Wait until nothing runs there
         #[arg(long)]
         wait: bool,
-        /// Cluster, signer, output form.
+        /// Server, signer, output form.
         #[command(flatten)]
-        cluster: ClusterArguments,
+        market: MarketArguments,
     },
     /// Give a drained worker tasks again (administrators only)
     Resume {
         /// Name as `workers list` shows it
         #[arg(value_name = "NAME")]
         worker: String,
-        /// Cluster, signer, output form.
+        /// Server, signer, output form.
         #[command(flatten)]
-        cluster: ClusterArguments,
+        market: MarketArguments,
     },
-}
-
-/// Cluster, signer, output form.
-#[derive(Clone, Debug, clap::Args)]
-pub struct ClusterArguments {
-    /// Conf folder of the cluster, which names its HTTP address unless --server does
-    #[arg(long, value_name = "DIR")]
-    conf: Option<PathBuf>,
-    /// Server, signer, output form.
-    #[command(flatten)]
-    market: MarketArguments,
-}
-
-/// Why a command for workers failed.
-#[derive(Debug, thiserror::Error)]
-pub enum WorkersCommandError {
-    /// The request failed.
-    #[error("{0}")]
-    Market(#[from] MarketCommandError),
-    /// The conf folder cannot be used.
-    #[error("{0}")]
-    Configuration(#[from] JobConfigurationError),
-}
-
-// === impl WorkersCommandError ===
-
-impl WorkersCommandError {
-    /// The exit code of this process: 2 wrong usage or refused, 3 denied, 4 unreachable.
-    pub fn exit_code(&self) -> u8 {
-        match self {
-            Self::Market(error) => error.exit_code(),
-            Self::Configuration(_) => super::exit_code::WRONG_USAGE,
-        }
-    }
-}
-
-impl From<MarketClientError> for WorkersCommandError {
-    fn from(error: MarketClientError) -> Self {
-        Self::Market(error.into())
-    }
-}
-
-impl From<SignerError> for WorkersCommandError {
-    fn from(error: SignerError) -> Self {
-        Self::Market(error.into())
-    }
-}
-
-// === impl ClusterArguments ===
-
-impl ClusterArguments {
-    fn client(&self) -> Result<MarketClient, WorkersCommandError> {
-        let Some(conf) = self.conf.as_deref().filter(|_| self.market.server.is_none()) else {
-            return Ok(self.market.client());
-        };
-        let configuration = JobConfiguration::load(Some(conf), &[], &self.market.signer.user()?)?;
-        let web = configuration.web(&configuration.jobtracker(None)?);
-        Ok(web.map_or_else(|| self.market.client(), MarketClient::new))
-    }
 }
 
 /// Runs the command; returns the text to print.
 ///
 /// # Errors
-/// [`WorkersCommandError`]
-pub fn run(command: &WorkersCommand) -> Result<String, WorkersCommandError> {
+/// [`MarketCommandError`]
+pub fn run(command: &WorkersCommand) -> Result<String, MarketCommandError> {
     match command {
-        WorkersCommand::List { cluster } => {
-            let client = cluster.client()?;
+        WorkersCommand::List { market } => {
+            let client = market.client()?;
             let workers = wait_for(async { Ok(client.workers().await?) })?;
-            Ok(match cluster.market.form() {
+            Ok(match market.form() {
                 Form::Json => json(&workers),
                 Form::Table => render(&workers),
             })
         }
-        WorkersCommand::Drain { worker, wait, cluster } => {
-            change(worker, true, cluster)?;
+        WorkersCommand::Drain { worker, wait, market } => {
+            change(worker, true, market)?;
             if *wait {
-                let client = cluster.client()?;
+                let client = market.client()?;
                 wait_for(async { Ok(wait_until_idle(worker, &client).await?) })?;
             }
-            Ok(done(worker, if *wait { "drained: nothing runs there" } else { "draining" }, cluster))
+            Ok(done(worker, if *wait { "drained: nothing runs there" } else { "draining" }, market))
         }
-        WorkersCommand::Resume { worker, cluster } => {
-            change(worker, false, cluster)?;
-            Ok(done(worker, "gets tasks again", cluster))
+        WorkersCommand::Resume { worker, market } => {
+            change(worker, false, market)?;
+            Ok(done(worker, "gets tasks again", market))
         }
     }
 }
 
-fn change(worker: &str, is_on: bool, cluster: &ClusterArguments) -> Result<(), WorkersCommandError> {
-    let client = cluster.client()?;
-    let user = cluster.market.signer.user()?;
+fn change(worker: &str, is_on: bool, market: &MarketArguments) -> Result<(), MarketCommandError> {
+    let client = market.client()?;
+    let user = market.signer.user()?;
     // Without a market, administrators have no key and need none.
-    let signer = cluster.market.signer_or_why_not()?;
+    let signer = market.signer_or_why_not()?;
     let changed = wait_for(async { Ok(client.drain_worker(worker, is_on, &user, signer.as_ref().ok()).await) })?;
     match (changed, signer) {
-        (Err(MarketClientError::Denied { .. }), Err(no_signer)) if cluster.market.signer.key_file.is_some() => {
+        (Err(MarketClientError::Denied { .. }), Err(no_signer)) if market.signer.key_file.is_some() => {
             Err(no_signer.into())
         }
         (changed, _) => Ok(changed?),
@@ -167,8 +106,8 @@ async fn wait_until_idle(worker: &str, client: &MarketClient) -> Result<(), Mark
     }
 }
 
-fn done(worker: &str, what: &str, cluster: &ClusterArguments) -> String {
-    match cluster.market.form() {
+fn done(worker: &str, what: &str, market: &MarketArguments) -> String {
+    match market.form() {
         Form::Json => json(&serde_json::json!({ "worker": worker, "state": what })),
         Form::Table => format!("{worker}: {what}\n"),
     }
@@ -198,7 +137,7 @@ fn render(workers: &Workers) -> String {
             worker.clone(),
             state,
             host.clone().unwrap_or_else(|| "-".to_owned()),
-            since_ms.map_or_else(|| "-".to_owned(), format_utc),
+            since_ms.map_or_else(|| "-".to_owned(), format_time),
             format!("{}/{}", used.map, slots.map),
             format!("{}/{}", used.reduce, slots.reduce),
         ];
@@ -249,17 +188,17 @@ mod tests {
         };
         let workers = Workers { at_ms: 1_700_000_060_000, workers: vec![worker, draining, silent, absent] };
         insta::assert_snapshot!(render(&workers), @r"
-        WORKER  STATE             HOST  SINCE                MAPS  REDUCES  LAST SEEN
-        w1      ok                h     2023-11-14 22:13:20   3/4      0/2     1s ago
-        w1      draining          h     2023-11-14 22:13:20   3/4      0/2     1s ago
-        w1      draining, silent  h     2023-11-14 22:13:20   3/4      0/2     1s ago
-        w2      draining, absent  -     -                     0/0      0/0          -
+        WORKER  STATE             HOST  SINCE                 MAPS  REDUCES  LAST SEEN
+        w1      ok                h     2023-11-14T22:13:20Z   3/4      0/2     1s ago
+        w1      draining          h     2023-11-14T22:13:20Z   3/4      0/2     1s ago
+        w1      draining, silent  h     2023-11-14T22:13:20Z   3/4      0/2     1s ago
+        w2      draining, absent  -     -                      0/0      0/0          -
         ");
         let busy = WorkerStatus { containers: 12, ..workers.workers[0].clone() };
         let busy = Workers { workers: vec![busy], ..workers };
         insta::assert_snapshot!(render(&busy), @r"
-        WORKER  STATE  HOST  SINCE                MAPS  REDUCES  CONTAINERS  LAST SEEN
-        w1      ok     h     2023-11-14 22:13:20   3/4      0/2          12     1s ago
+        WORKER  STATE  HOST  SINCE                 MAPS  REDUCES  CONTAINERS  LAST SEEN
+        w1      ok     h     2023-11-14T22:13:20Z   3/4      0/2          12     1s ago
         ");
         assert!(render(&Workers::default()).starts_with("no worker is connected"));
     }

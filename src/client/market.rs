@@ -65,6 +65,8 @@ pub struct Signer {
 #[derive(Clone, Debug)]
 pub struct MarketClient {
     server: String,
+    /// How the server was found; ends the text of an error where it does not answer.
+    origin: String,
 }
 
 /// Why a request failed.
@@ -97,7 +99,13 @@ pub enum MarketClientError {
 impl MarketClient {
     /// A client of `server`, `host:port`.
     pub fn new(server: impl Into<String>) -> Self {
-        Self { server: server.into() }
+        Self { server: server.into(), origin: String::new() }
+    }
+
+    /// With a text on how the server was found, which ends that of an error where it does not answer.
+    #[must_use]
+    pub fn found(self, origin: impl Into<String>) -> Self {
+        Self { origin: origin.into(), ..self }
     }
 
     /// Its server, `host:port`.
@@ -328,7 +336,8 @@ impl MarketClient {
     }
 
     fn unreachable(&self, reason: impl ToString) -> MarketClientError {
-        MarketClientError::Unreachable { server: self.server.clone(), reason: reason.to_string() }
+        let reason = format!("{}{}", reason.to_string(), self.origin);
+        MarketClientError::Unreachable { server: self.server.clone(), reason }
     }
 }
 

@@ -12,7 +12,7 @@ const HEAD: &str = "# Configuration
 
 <!-- Generated from the key tables in src/config/keys/; regenerate with `UPDATE_DOCS=1 cargo test --lib config::docs`. -->
 
-`jobtracker serve --conf DIR` (or `HADOOP_CONF_DIR`) reads `core-site.xml`, `mapred-site.xml`, `hdfs-site.xml`,
+`jobtracker serve --conf DIR` (or `JOBTRACKER_CONF`, `HADOOP_CONF_DIR`) reads `core-site.xml`, `mapred-site.xml`, `hdfs-site.xml`,
 `hadoop-site.xml` (deprecated) and `mapred-queue-acls.xml` of a Hadoop 1 conf folder, in this order; each may be missing.
 A later file overrides an earlier one, except for values marked `<final>true</final>`. `-D key=value` overrides
 everything, final values too. `${name}` in a value is replaced by `user.name`, `user.home`, `java.io.tmpdir` or the value

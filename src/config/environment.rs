@@ -13,7 +13,7 @@ pub struct Environment {
     ///
     /// `hadoop.tmp.dir` here is not a property, but that key's default without a conf folder.
     pub properties: BTreeMap<String, String>,
-    /// The conf folder of `HADOOP_CONF_DIR`.
+    /// The conf folder of `JOBTRACKER_CONF`, else of `HADOOP_CONF_DIR`.
     pub conf_dir: Option<PathBuf>,
 }
 
@@ -30,7 +30,8 @@ impl Environment {
         properties.insert("user.name".to_owned(), name.unwrap_or_else(|| user_id.to_string()));
         properties.insert("java.io.tmpdir".to_owned(), variable("TMPDIR").unwrap_or_else(|| "/tmp".to_owned()));
         properties.extend(home.map(|home| ("user.home".to_owned(), home)));
-        Environment { properties, conf_dir: variable("HADOOP_CONF_DIR").map(PathBuf::from) }
+        let conf_dir = variable("JOBTRACKER_CONF").or_else(|| variable("HADOOP_CONF_DIR")).map(PathBuf::from);
+        Environment { properties, conf_dir }
     }
 }
 

@@ -4,7 +4,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::client::job::JobClientError;
-use crate::client::job::configuration::JobConfigurationError;
 use crate::client::market::MarketClientError;
 use crate::config::ConfigError;
 use crate::fs::FileUriError;
@@ -28,9 +27,6 @@ pub enum DemoError {
     /// An invalid setting of the demo itself.
     #[error("{0}")]
     Config(#[from] ConfigError),
-    /// An invalid setting of its jobs.
-    #[error("{0}")]
-    JobConfig(#[from] JobConfigurationError),
     /// The folder's name cannot be a path of a job.
     #[error("{0}; set TMPDIR to a folder that the demo can use")]
     Path(#[from] FileUriError),

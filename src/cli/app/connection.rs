@@ -1,7 +1,7 @@
 //! Who asks which server.
 
 use crate::cli::market_command::MarketArguments;
-use crate::cli::server_address::server_address;
+use crate::cli::place::Found;
 use crate::client::applications::ApplicationClient;
 
 use super::error::AppCommandError;
@@ -10,6 +10,7 @@ use super::error::AppCommandError;
 pub(crate) fn client_of(market: &MarketArguments) -> Result<ApplicationClient, AppCommandError> {
     let user = market.signer.user()?;
     let signer = market.signer_if_any()?;
-    let server = server_address(market.server.as_deref());
-    Ok(ApplicationClient::new(server, user, signer, crate::clock::wall_ms))
+    let Found { address, origin } = market.place.find(&[])?.http();
+    let client = ApplicationClient::new(address.to_string(), user, signer, crate::clock::wall_ms);
+    Ok(client.found(origin.note()))
 }

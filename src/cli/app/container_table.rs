@@ -3,7 +3,8 @@
 use serde::Serialize;
 
 use crate::api::applications::{ContainerReport, ContainerState};
-use crate::cli::market_text::{columns, format_duration, format_utc, lines};
+use crate::cli::market_text::{columns, format_duration, lines};
+use crate::cli::time_text::format_time;
 use crate::model::{ContainerExit, ContainerId};
 
 /// A container, for programs.
@@ -71,7 +72,7 @@ pub(super) fn render_containers(containers: &[ContainerReport]) -> String {
             row.state.name().to_owned(),
             item,
             row.node.to_owned(),
-            row.started_ms.map_or_else(|| "-".to_owned(), format_utc),
+            row.started_ms.map_or_else(|| "-".to_owned(), format_time),
             format_duration(ran_ms.and_then(|ms| u64::try_from(ms / 1000).ok())),
             row.exit_status.map_or_else(|| "-".to_owned(), |status| status.0.to_string()),
             row.diagnostics.map_or_else(String::new, |text| text.lines().next().unwrap_or_default().to_owned()),
@@ -97,15 +98,15 @@ mod tests {
             ..example_container(2)
         };
         insta::assert_snapshot!(render_containers(&[running.clone(), ended.clone()]), @r"
-        CONTAINER                               STATE     NODE      STARTED              RAN    EXIT  WHY
-        container_1700000000000_0001_00_000001  RUNNING   h1:50060  2023-11-14 22:13:20  -      -
-        container_1700000000000_0001_00_000002  COMPLETE  h1:50060  2023-11-14 22:13:20  1m 5s  -104  used 1100 MB of 1024 MB
+        CONTAINER                               STATE     NODE      STARTED               RAN    EXIT  WHY
+        container_1700000000000_0001_00_000001  RUNNING   h1:50060  2023-11-14T22:13:20Z  -      -
+        container_1700000000000_0001_00_000002  COMPLETE  h1:50060  2023-11-14T22:13:20Z  1m 5s  -104  used 1100 MB of 1024 MB
         ");
         let of_item = ContainerReport { item: Some(7), item_attempt: Some(2), ..ended };
         insta::assert_snapshot!(render_containers(&[running, of_item]), @r"
-        CONTAINER                               STATE     ITEM           NODE      STARTED              RAN    EXIT  WHY
-        container_1700000000000_0001_00_000001  RUNNING   -              h1:50060  2023-11-14 22:13:20  -      -
-        container_1700000000000_0001_00_000002  COMPLETE  7 (attempt 2)  h1:50060  2023-11-14 22:13:20  1m 5s  -104  used 1100 MB of 1024 MB
+        CONTAINER                               STATE     ITEM           NODE      STARTED               RAN    EXIT  WHY
+        container_1700000000000_0001_00_000001  RUNNING   -              h1:50060  2023-11-14T22:13:20Z  -      -
+        container_1700000000000_0001_00_000002  COMPLETE  7 (attempt 2)  h1:50060  2023-11-14T22:13:20Z  1m 5s  -104  used 1100 MB of 1024 MB
         ");
     }
 }

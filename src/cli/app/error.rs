@@ -2,6 +2,7 @@
 
 use crate::cli::exit_code::WRONG_USAGE;
 use crate::cli::market_command::MarketArguments;
+use crate::cli::place::PlaceError;
 use crate::cli::signer::{KEY_FILE, SignerError};
 use crate::client::applications::{ApplicationClientError, Fault, Problem};
 
@@ -13,6 +14,9 @@ const UNREACHABLE: u8 = 4;
 /// Why a command failed.
 #[derive(Debug, thiserror::Error)]
 pub enum AppCommandError {
+    /// The server's address.
+    #[error("{0}")]
+    Place(#[from] PlaceError),
     /// User or key is missing.
     #[error("{0}")]
     Signer(#[from] SignerError),
@@ -52,7 +56,7 @@ impl AppCommandError {
     /// The exit code of this process: 2 wrong usage or refused, 3 denied, 4 unreachable.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::Signer(_) | Self::Argument(_) | Self::File { .. } => WRONG_USAGE,
+            Self::Place(_) | Self::Signer(_) | Self::Argument(_) | Self::File { .. } => WRONG_USAGE,
             Self::Client(ApplicationClientError::Refused(_) | ApplicationClientError::NoApplications { .. }) => {
                 WRONG_USAGE
             }

@@ -5,7 +5,9 @@ use serde::Serialize;
 
 use crate::api::applications::{ApplicationReport, ApplicationState, ReportedFinalStatus};
 use crate::cli::market_command::MarketArguments;
-use crate::cli::market_text::{Form, columns, format_duration, format_utc, json, lines, one_line};
+use crate::cli::market_text::{Form, columns, format_duration, json, lines, one_line};
+use crate::cli::time_text::format_time;
+use crate::cli::user_filter::UserFilter;
 use crate::client::applications::ApplicationQuery;
 use crate::model::{ApplicationId, Credits};
 
@@ -21,9 +23,8 @@ pub struct ListArguments {
     /// Only those in this state; one that is over implies --all
     #[arg(long, value_name = "STATE", value_enum, ignore_case = true)]
     state: Option<StateArgument>,
-    /// Only those of this user
-    #[arg(long, value_name = "USER")]
-    owner: Option<String>,
+    #[command(flatten)]
+    user: UserFilter,
     /// Only those of this queue
     #[arg(long, value_name = "QUEUE")]
     queue: Option<String>,
@@ -111,15 +112,15 @@ impl<'a> From<&'a ApplicationReport> for ApplicationRow<'a> {
 }
 
 pub(super) async fn list(arguments: &ListArguments) -> Result<String, AppCommandError> {
-    let ListArguments { all, state, owner, queue, limit, market } = arguments;
+    let ListArguments { all, state, user, queue, limit, market } = arguments;
     let states = match state {
         Some(state) => vec![ApplicationState::from(*state)],
         None if *all => Vec::new(),
         None => vec![ApplicationState::Accepted, ApplicationState::Running],
     };
     let limit = usize::try_from(*limit).unwrap_or(usize::MAX);
-    let query = ApplicationQuery { states, owner: owner.clone(), queue: queue.clone(), limit };
-    let mut found = client_of(market)?.list(&query).await?;
+    let query = ApplicationQuery { states, owner: user.name().map(str::to_owned), queue: queue.clone(), limit };
+    let mut found = client_of(&market.of_filter(user))?.list(&query).await?;
     // As jobs are listed: the newest last, where the eye is.
     found.reverse();
     Ok(render_list(&found, market.form()))
@@ -149,7 +150,7 @@ fn render_list(applications: &[ApplicationReport], form: Form) -> String {
                 row.state.name().to_owned(),
                 row.user.to_owned(),
                 row.queue.to_owned(),
-                format_utc(row.started_ms),
+                format_time(row.started_ms),
             ],
             vec![match row.final_status {
                 ReportedFinalStatus::Undefined => "-".to_owned(),
@@ -179,8 +180,8 @@ mod tests {
     fn applications_are_shown_a_line_each() {
         let running = example_application();
         insta::assert_snapshot!(render_list(std::slice::from_ref(&running), Form::Table), @r"
-        APPLICATION                     STATE     USER   QUEUE    STARTED              ELAPSED  NAME      RUNNING  WAITING  COMPLETE  FAILED
-        application_1700000000000_0001  ACCEPTED  alice  default  2023-11-14 22:13:20  1m 5s    simulate        1        2         0       0
+        APPLICATION                     STATE     USER   QUEUE    STARTED               ELAPSED  NAME      RUNNING  WAITING  COMPLETE  FAILED
+        application_1700000000000_0001  ACCEPTED  alice  default  2023-11-14T22:13:20Z  1m 5s    simulate        1        2         0       0
         ");
         let ended = ApplicationReport {
             state: ApplicationState::Finished,
@@ -190,9 +191,9 @@ mod tests {
             ..running.clone()
         };
         insta::assert_snapshot!(render_list(&[running, ended.clone()], Form::Table), @r"
-        APPLICATION                     STATE     USER   QUEUE    STARTED              RESULT  ELAPSED  NAME      RUNNING  WAITING  COMPLETE  FAILED  COST
-        application_1700000000000_0001  ACCEPTED  alice  default  2023-11-14 22:13:20  -       1m 5s    simulate        1        2         0       0     -
-        application_1700000000000_0001  FINISHED  alice  default  2023-11-14 22:13:20  FAILED  1m 5s    simulate        1        2         0       0   1.5
+        APPLICATION                     STATE     USER   QUEUE    STARTED               RESULT  ELAPSED  NAME      RUNNING  WAITING  COMPLETE  FAILED  COST
+        application_1700000000000_0001  ACCEPTED  alice  default  2023-11-14T22:13:20Z  -       1m 5s    simulate        1        2         0       0     -
+        application_1700000000000_0001  FINISHED  alice  default  2023-11-14T22:13:20Z  FAILED  1m 5s    simulate        1        2         0       0   1.5
         ");
         insta::assert_snapshot!(render_list(&[ended], Form::Json), @r#"
         [

@@ -6,7 +6,8 @@ use crate::api::applications::{
     ApplicationReport, ContainerReport, ReportedFinalStatus, ResourceRequestRow, UnlaunchedHold, WaitingRequest,
 };
 use crate::cli::market_command::MarketArguments;
-use crate::cli::market_text::{Form, format_duration, format_utc, json};
+use crate::cli::market_text::{Form, format_duration, json};
+use crate::cli::time_text::format_time;
 use crate::client::applications::ContainerQuery;
 use crate::model::ApplicationId;
 
@@ -85,15 +86,15 @@ fn render_status(report: &ApplicationReport, containers: Option<&[ContainerRepor
         let _ = writeln!(text, "  uses        {} MB, {cpu_s} s of CPU so far", report.live_memory_mb);
     }
     if let Some(UnlaunchedHold { containers, slots, until, .. }) = report.unlaunched {
-        let until = format_utc(until);
+        let until = format_time(until);
         let _ = writeln!(
             text,
             "  unlaunched  {containers} containers of {slots} slots; it loses them from {until} on unless it calls"
         );
     }
-    let ended = if *finished_time > 0 { format!(", ended {}", format_utc(*finished_time)) } else { String::new() };
+    let ended = if *finished_time > 0 { format!(", ended {}", format_time(*finished_time)) } else { String::new() };
     let took = format_duration(u64::try_from(elapsed_time / 1000).ok());
-    let _ = writeln!(text, "  started     {}{ended}, {took}", format_utc(*started_time));
+    let _ = writeln!(text, "  started     {}{ended}, {took}", format_time(*started_time));
     if report.attempt > 0 {
         let _ = writeln!(text, "  progress    {:.0}%, attempt {}", report.progress, report.attempt);
     }
@@ -113,7 +114,7 @@ fn render_status(report: &ApplicationReport, containers: Option<&[ContainerRepor
         let _ = writeln!(text, "  waits       {}", waiting_text(waiting));
     }
     if let Some(UnlaunchedHold { applications, containers, slots, until }) = report.held_by_others {
-        let until = format_utc(until);
+        let until = format_time(until);
         let of = if applications == 1 { "another application has" } else { "other applications have" };
         let _ = writeln!(
             text,
@@ -194,12 +195,12 @@ mod tests {
         application_1700000000000_0001 ACCEPTED: "simulate" of alice in queue default
           containers  1 running, 2 waiting, 0 complete
           holds       1024 MB, 1 core
-          started     2023-11-14 22:13:20, 1m 5s
+          started     2023-11-14T22:13:20Z, 1m 5s
           cost        1.5
           waits       containers of 1024 MB, 1 core at priority 1: no worker has as much free
 
-        CONTAINER                               STATE    NODE      STARTED              RAN  EXIT  WHY
-        container_1700000000000_0001_00_000001  RUNNING  h1:50060  2023-11-14 22:13:20  -    -
+        CONTAINER                               STATE    NODE      STARTED               RAN  EXIT  WHY
+        container_1700000000000_0001_00_000001  RUNNING  h1:50060  2023-11-14T22:13:20Z  -    -
         "#);
         let ended = ApplicationReport {
             state: ApplicationState::Finished,
@@ -213,7 +214,7 @@ mod tests {
         insta::assert_snapshot!(render_status(&ended, Some(&[]), Form::Table), @r#"
         application_1700000000000_0001 FINISHED (FAILED): "simulate" of alice in queue default
           containers  0 running, 2 waiting, 0 complete
-          started     2023-11-14 22:13:20, ended 2023-11-14 22:14:50, 1m 5s
+          started     2023-11-14T22:13:20Z, ended 2023-11-14T22:14:50Z, 1m 5s
           cost        1.5
           failed      7,19
           why         2 items have failed

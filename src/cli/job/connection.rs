@@ -1,11 +1,11 @@
 //! Common options of all `job` commands: JobTracker, signer, output form.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::cli::market_command::MarketArguments;
 use crate::cli::market_text::Form;
-use crate::cli::server_address::server_address;
+use crate::cli::place::Found;
+use crate::cli::user_filter::UserFilter;
 use crate::client::job::JobTrackerClient;
 use crate::client::job::configuration::JobConfiguration;
 use crate::client::job::log_access::LogAccess;
@@ -16,19 +16,10 @@ use crate::config::HostPort;
 
 use super::error::JobCommandError;
 
-/// HTTP port of a JobTracker.
-const WEB_PORT: u16 = 50030;
-
 /// Options of all `job` commands: JobTracker, signer, output form.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct ConnectionArguments {
-    /// RPC address of the JobTracker, host:port; default: the address in --conf, else 127.0.0.1:8021
-    #[arg(long, value_name = "ADDRESS")]
-    pub(super) jobtracker: Option<String>,
-    /// Conf folder of the cluster
-    #[arg(long, value_name = "DIR")]
-    pub(super) conf: Option<PathBuf>,
-    /// HTTP address, signer, output form.
+    /// JobTracker, signer, output form.
     #[command(flatten)]
     pub(super) market: MarketArguments,
 }
@@ -37,24 +28,40 @@ pub struct ConnectionArguments {
 pub(super) struct Connection {
     pub(super) configuration: JobConfiguration,
     pub(super) jobtracker: JobTrackerClient,
+    /// Its web server, before there is a job that names it.
+    pub(super) market: MarketClient,
 }
 
 // === impl ConnectionArguments ===
 
 impl ConnectionArguments {
+    /// As asked by a command that a user filters.
+    pub(super) fn of_filter(&self, filter: &UserFilter) -> Self {
+        Self { market: self.market.of_filter(filter) }
+    }
+
+    /// As asked by this user, if another option does not name one.
+    pub(super) fn of_user(&self, user: Option<&str>) -> Self {
+        let mut asked = self.clone();
+        asked.market.signer.user = asked.market.signer.user.or_else(|| user.map(str::to_owned));
+        asked
+    }
+
     /// The JobTracker, with `overrides` of the configuration, `key=value`.
-    pub(super) fn connection(&self, overrides: &[String]) -> Result<Connection, JobCommandError> {
+    pub(super) async fn connection(&self, overrides: &[String]) -> Result<Connection, JobCommandError> {
         let user = self.market.signer.user()?;
-        let configuration = JobConfiguration::load(self.conf.as_deref(), overrides, &user)?;
-        let address = configuration.jobtracker(self.jobtracker.as_deref())?;
-        let web = self.market_at(&configuration, &address);
-        let jobtracker = JobTrackerClient::new(address, user).with_web(web, self.signer()?);
-        Ok(Connection { configuration, jobtracker })
+        let place = self.market.place.find(overrides)?;
+        let configuration = JobConfiguration::load(place.conf.as_deref(), overrides, &user)?;
+        let Found { address, origin } = place.rpc().await?;
+        let market = place.http().market();
+        let jobtracker = JobTrackerClient::new(address, user).found(origin.note());
+        let jobtracker = jobtracker.with_web(market.clone(), self.signer()?);
+        Ok(Connection { configuration, jobtracker, market })
     }
 
     /// The JobTracker.
-    pub(super) fn jobtracker(&self) -> Result<JobTrackerClient, JobCommandError> {
-        Ok(self.connection(&[])?.jobtracker)
+    pub(super) async fn jobtracker(&self) -> Result<JobTrackerClient, JobCommandError> {
+        Ok(self.connection(&[]).await?.jobtracker)
     }
 
     pub(super) fn form(&self) -> Form {
@@ -66,9 +73,9 @@ impl ConnectionArguments {
         Ok(self.market.signer_if_any()?)
     }
 
-    /// Source of a job's costs: `--server`, else the JobTracker's own web address.
+    /// Source of a job's costs: the web server that is named, else the JobTracker's own web address.
     pub(super) fn costs(&self, job: &JobLine) -> Result<CostSource, JobCommandError> {
-        Ok(CostSource { market: self.market_of(job), signer: self.signers()?, wall_ms: crate::clock::wall_ms })
+        Ok(CostSource { market: self.market_of(job)?, signer: self.signers()?, wall_ms: crate::clock::wall_ms })
     }
 
     /// The signer, read again each time it is asked for.
@@ -81,35 +88,16 @@ impl ConnectionArguments {
     /// How the logs of a job are read.
     pub(super) fn log_access(&self, job: &JobLine) -> Result<LogAccess, JobCommandError> {
         let user = self.market.signer.user()?;
-        Ok(LogAccess { server: self.market_of(job), signer: self.signer()?, user })
+        Ok(LogAccess { server: self.market_of(job)?, signer: self.signer()?, user })
     }
 
-    /// `--server`, else the JobTracker's own web address.
-    pub(super) fn market_of(&self, job: &JobLine) -> MarketClient {
-        let reported = HostPort::parse(&job.url).map(|address| address.to_string());
-        let server = self.market.server.as_deref().map(|given| server_address(Some(given)));
-        let server = server.or(reported).unwrap_or_else(|| server_address(None));
-        MarketClient::new(server)
+    /// The web server that is named, else the JobTracker's own web address.
+    pub(super) fn market_of(&self, job: &JobLine) -> Result<MarketClient, JobCommandError> {
+        let place = self.market.place.find(&[])?;
+        let reported = || HostPort::parse(&job.url).map(|address| MarketClient::new(address.to_string()));
+        let named = place.named_http().map(Found::market);
+        Ok(named.or_else(reported).unwrap_or_else(|| place.http().market()))
     }
-
-    /// The market before there is a job: `--server`, else from the conf folder, `/etc/hadoop_server`, or at the JobTracker's host.
-    pub(super) fn market(&self, connection: &Connection) -> MarketClient {
-        self.market_at(&connection.configuration, connection.jobtracker.address())
-    }
-
-    fn market_at(&self, configuration: &JobConfiguration, jobtracker: &HostPort) -> MarketClient {
-        let beside = HostPort { port: WEB_PORT, ..jobtracker.clone() };
-        let given = self.market.server.as_deref();
-        let configured = configuration.web(jobtracker).filter(|_| given.is_none());
-        let found = configured.unwrap_or_else(|| server_address(given));
-        let is_default = given.is_none() && found == server_address_default();
-        MarketClient::new(if is_default { beside.to_string() } else { found })
-    }
-}
-
-/// The default of [`server_address`].
-fn server_address_default() -> String {
-    format!("127.0.0.1:{WEB_PORT}")
 }
 
 #[cfg(test)]
@@ -125,7 +113,7 @@ mod tests {
         std::fs::write(&key_file, "old\n").unwrap();
         let signer = SignerArguments { user: Some("alice".into()), key_file: Some(key_file.clone()) };
         let market = MarketArguments { signer, ..MarketArguments::default() };
-        let signers = ConnectionArguments { market, ..ConnectionArguments::default() }.signers().unwrap();
+        let signers = ConnectionArguments { market }.signers().unwrap();
         let is_key = |key: &str| signers().is_some_and(|signer| signer.key == Key::new(key));
         assert!(is_key("old"));
         std::fs::write(&key_file, "new\n").unwrap();

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::cli::market_text::format_utc;
+use crate::cli::time_text::format_time;
 use crate::client::job::watch::JobCost;
 
 /// The cost for people; `None` without a market.
@@ -10,7 +10,7 @@ pub(super) fn render_cost(cost: &JobCost) -> Option<String> {
     match cost {
         JobCost::None => None,
         JobCost::UpToLastTick(cost) => Some(cost.clone()),
-        JobCost::Unknown { since_ms, reason } => Some(format!("unknown since {}: {reason}", format_utc(*since_ms))),
+        JobCost::Unknown { since_ms, reason } => Some(format!("unknown since {}: {reason}", format_time(*since_ms))),
     }
 }
 
@@ -40,7 +40,7 @@ mod tests {
         let known = JobCost::UpToLastTick("1.5".to_owned());
         let lines = [&unknown, &known, &JobCost::None].map(render_cost_line);
         let expected =
-            [Some("unknown since 2023-11-14 22:13:20: access denied"), Some("1.5 up to the last tick"), None];
+            [Some("unknown since 2023-11-14T22:13:20Z: access denied"), Some("1.5 up to the last tick"), None];
         assert_eq!(lines.each_ref().map(Option::as_deref), expected);
         let mut object = json!({});
         add_cost(&mut object, &unknown);

@@ -18,7 +18,7 @@ pub struct CountersArguments {
 }
 
 pub(super) async fn counters(arguments: &CountersArguments) -> Result<String, JobCommandError> {
-    let mut jobtracker = arguments.connection.jobtracker()?;
+    let mut jobtracker = arguments.connection.jobtracker().await?;
     jobtracker.job(arguments.job).await?;
     let counters = jobtracker.counters(arguments.job).await?;
     Ok(match arguments.connection.form() {

@@ -1,16 +1,16 @@
 //! `jobtracker job deadline`: changes the deadline of a job.
 
-use std::str::FromStr as _;
-
 use jiff::Timestamp;
 
 use crate::api::{DueText, parse_duration_ms};
 use crate::cli::market_command::MarketCommandError;
 use crate::cli::market_text::{Form, json};
+use crate::cli::time_text::parse_due;
 use crate::client::job::JobId;
 use crate::client::signed_query::escaped;
 
 use super::connection::ConnectionArguments;
+use super::deadline_arguments::due_text;
 use super::error::JobCommandError;
 use super::signed_change::ChangeWay;
 
@@ -20,8 +20,9 @@ pub struct DeadlineOfJobArguments {
     /// Job id, such as job_202611211200_0001
     #[arg(value_name = "JOB")]
     job: JobId,
-    /// When the job must be done: a duration from now, such as 20m, or a time, such as 2026-11-22T18:00Z
-    #[arg(value_name = "DURATION|TIME", value_parser = DueText::from_str, required_unless_present = "clear")]
+    /// When the job must be done: a duration from now, such as 20m, or a time, such as 18:00 or 2026-11-22T18:00, local unless
+    /// it has an offset; one of today that is past is of tomorrow
+    #[arg(value_name = "DURATION|TIME", value_parser = parse_due, required_unless_present = "clear")]
     deadline: Option<DueText>,
     /// Take the deadline away
     #[arg(long, conflicts_with_all = ["deadline", "map_time", "reduce_time", "filter_ratio"])]
@@ -68,18 +69,20 @@ impl DeadlineOfJobArguments {
 pub(super) async fn deadline(arguments: &DeadlineOfJobArguments) -> Result<String, JobCommandError> {
     let DeadlineOfJobArguments { job, connection, .. } = arguments;
     let user = connection.market.signer.user()?;
-    let mut connected = connection.connection(&[])?;
+    let mut connected = connection.connection(&[]).await?;
     let before = connected.jobtracker.job(*job).await?;
     if !ChangeWay::of(connection, &before).await?.sign(&format!("setJobDeadline={job}&{}", arguments.change())).await? {
-        let http = connection.market(&connected);
-        let changed = http.change_deadline(&job.to_string(), &arguments.change(), &user).await;
+        let changed = connected.market.change_deadline(&job.to_string(), &arguments.change(), &user).await;
         changed.map_err(MarketCommandError::from)?;
     }
     let line = connected.jobtracker.job(*job).await?;
     Ok(match connection.form() {
         Form::Json => json(&serde_json::json!({ "job": job, "deadline": line.deadline })),
         Form::Table => match &line.deadline {
-            Some(deadline) => format!("{job} is due in {} s, {}: {}\n", deadline.left_s, deadline.state, deadline.plan),
+            Some(deadline) => {
+                let (state, plan) = (&deadline.state, &deadline.plan);
+                format!("{job} is due at {}, {state}: {plan}\n", due_text(deadline, line.started_ms))
+            }
             None => format!("{job} has no deadline\n"),
         },
     })

@@ -1,16 +1,18 @@
 //! Options of `job submit` that state a deadline and what tasks take, and their conversion to properties of the job.
 
 use std::fmt;
-use std::str::FromStr as _;
 
 use crate::api::{DueText, parse_duration_ms};
+use crate::cli::time_text::{format_due, parse_due};
+use crate::client::job::deadline_line::DeadlineLine;
 use crate::model::Credits;
 
 /// Options that state a deadline.
 #[derive(Clone, Debug, Default, clap::Args, serde::Serialize, serde::Deserialize)]
 pub struct DeadlineArguments {
-    /// When the job must be done: a duration from now, such as 20m, or a time, such as 2026-11-22T18:00Z
-    #[arg(long, value_name = "DURATION|TIME", value_parser = DueText::from_str)]
+    /// When the job must be done: a duration from now, such as 20m, or a time, such as 18:00 or 2026-11-22T18:00, local unless
+    /// it has an offset; one of today that is past is of tomorrow
+    #[arg(long, value_name = "DURATION|TIME", value_parser = parse_due)]
     deadline: Option<DueText>,
     /// Time that a map takes, such as 40s; default: as configured
     #[arg(long, value_name = "DURATION", value_parser = parse_duration_ms, requires = "deadline")]
@@ -51,6 +53,12 @@ impl DeadlineArguments {
     pub(super) const fn is_stated(&self) -> bool {
         self.deadline.is_some()
     }
+}
+
+/// When a job that was submitted at `start_ms`, epoch ms, is due, such as `18:00 CET (in 6 h 35 m)`.
+pub(super) fn due_text(deadline: &DeadlineLine, start_ms: i64) -> String {
+    let ms = |seconds: &str| seconds.parse::<f64>().map_or(0, |seconds| (seconds * 1_000.0).round() as i64);
+    format_due(start_ms.saturating_add(ms(&deadline.after_s)), ms(&deadline.left_s))
 }
 
 #[cfg(test)]

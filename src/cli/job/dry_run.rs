@@ -4,7 +4,8 @@ use std::process::ExitCode;
 
 use crate::api::{OrderQuote, OrderState, WhatIfAnswer};
 use crate::cli::market_command::MarketCommandError;
-use crate::cli::market_text::{Form, format_utc, json};
+use crate::cli::market_text::{Form, json};
+use crate::cli::time_text::{format_due, format_time};
 use crate::client::job::submit::PreparedJob;
 use crate::client::market::{MarketClient, MarketClientError, Signer};
 use crate::clock::wall_ms;
@@ -54,7 +55,7 @@ fn render_quote(quote: &OrderQuote, max_rate: Credits, max_cost: Option<Credits>
         return json(quote);
     }
     let OrderQuote { deadline_ms, state, needed, bought, rate, sufficient_rate, cost, end_ms } = quote;
-    let due = format_utc(*deadline_ms);
+    let due = format_due(*deadline_ms, deadline_ms.saturating_sub(crate::clock::wall_ms()));
     let is_too_dear = max_cost.is_some_and(|most| *cost > most);
     let verdict = match (state, is_too_dear) {
         (OrderState::OnTime, false) => "would keep",
@@ -62,7 +63,7 @@ fn render_quote(quote: &OrderQuote, max_rate: Credits, max_cost: Option<Credits>
         _ => "would not keep",
     };
     let at_most = max_cost.map(|most| format!(", of at most {most}")).unwrap_or_default();
-    let end = end_ms.map_or("never".to_owned(), |end_ms| format!("{} at the latest", format_utc(end_ms)));
+    let end = end_ms.map_or("never".to_owned(), |end_ms| format!("{} at the latest", format_time(end_ms)));
     let mut text = format!("the order {verdict} the deadline of {due}\n\n");
     text += &format!("needs   {}\n", render_slots(needed));
     text += &format!("buys    {}\n", render_slots(bought));
@@ -96,7 +97,7 @@ fn render_answer(answer: &WhatIfAnswer, form: Form) -> (String, ExitCode) {
         Some(reason) => format!("the constraint scheduler would reject the job: {reason}\n\n"),
     };
     let maps = min_maps.map_or("any number would be too late".to_owned(), |maps| format!("{maps} at a time"));
-    let until = answer.promised_until_ms.map(|until_ms| format!(" until {}", format_utc(until_ms)));
+    let until = answer.promised_until_ms.map(|until_ms| format!(" until {}", format_time(until_ms)));
     text += &format!("maps      {maps}, free {free_maps}{}\n", until.unwrap_or_default());
     if let Some(start_ms) = start {
         text += &format!("start     {}, when earlier promises end\n", after(start_ms));

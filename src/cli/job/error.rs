@@ -3,9 +3,10 @@
 use std::process::ExitCode;
 
 use crate::cli::market_command::MarketCommandError;
+use crate::cli::place::PlaceError;
 use crate::cli::signer::SignerError;
 use crate::client::job::JobClientError;
-use crate::client::job::configuration::JobConfigurationError;
+use crate::config::ConfigError;
 
 /// The text to print and the exit code.
 pub(super) type Outcome = Result<(String, ExitCode), JobCommandError>;
@@ -13,6 +14,9 @@ pub(super) type Outcome = Result<(String, ExitCode), JobCommandError>;
 /// Why a `job` command failed.
 #[derive(Debug, thiserror::Error)]
 pub enum JobCommandError {
+    /// The JobTracker's address.
+    #[error("{0}")]
+    Place(#[from] PlaceError),
     /// User or key is missing.
     #[error("{0}")]
     Signer(#[from] SignerError),
@@ -21,7 +25,7 @@ pub enum JobCommandError {
     Client(#[from] JobClientError),
     /// The conf folder or a value cannot be used.
     #[error("{0}")]
-    Configuration(#[from] JobConfigurationError),
+    Configuration(#[from] ConfigError),
     /// The market refuses or does not answer.
     #[error("{0}")]
     Market(#[from] MarketCommandError),
@@ -47,8 +51,9 @@ impl JobCommandError {
                 | JobClientError::NotHandedOver { .. },
             )
             | Self::System(_) => 4,
+            Self::Place(error) if error.is_unreachable() => 4,
             Self::Market(error) => error.exit_code(),
-            Self::Signer(_) | Self::Client(_) | Self::Configuration(_) | Self::Argument(_) => 2,
+            Self::Place(_) | Self::Signer(_) | Self::Client(_) | Self::Configuration(_) | Self::Argument(_) => 2,
         }
     }
 }

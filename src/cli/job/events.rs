@@ -24,7 +24,7 @@ pub struct EventsArguments {
 }
 
 pub(super) async fn events(arguments: &EventsArguments) -> Result<String, JobCommandError> {
-    let mut jobtracker = arguments.connection.jobtracker()?;
+    let mut jobtracker = arguments.connection.jobtracker().await?;
     // An unknown job has no events; this call reports that it is unknown.
     jobtracker.job(arguments.job).await?;
     let events = jobtracker.events(arguments.job, arguments.from, arguments.count.unwrap_or(u32::MAX)).await?;

@@ -1,9 +1,10 @@
-//! Which jobs a command means, by what they are: `job list` and `job kill`.
+//! Which jobs a command means, by what they are: `job list`, `job kill` and others.
 
 use clap::ValueEnum;
 use glob::Pattern;
 
 use crate::cli::since::parse_time_ms;
+use crate::cli::user_filter::UserFilter;
 use crate::client::job::view::{JobLine, JobState};
 
 use super::error::JobCommandError;
@@ -11,16 +12,15 @@ use super::error::JobCommandError;
 /// Options that choose jobs.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct FilterArguments {
-    /// Only jobs of this user
-    #[arg(long, value_name = "USER")]
-    owner: Option<String>,
+    #[command(flatten)]
+    pub(super) user: UserFilter,
     /// Only jobs of this queue
     #[arg(long, value_name = "QUEUE")]
     queue: Option<String>,
     /// Only jobs of this name; * stands for any text, ? for one character
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
-    /// Only jobs submitted at or after this time, in UTC unless it has an offset: 2026-11-21, 2026-11-21T09:30
+    /// Only jobs submitted at or after this time, local unless it has an offset: 2026-11-21, 2026-11-21T09:30
     #[arg(long, value_name = "DATE")]
     since: Option<String>,
 }
@@ -51,10 +51,10 @@ pub(super) struct Filter<'a> {
 // === impl FilterArguments ===
 
 impl FilterArguments {
-    /// Whether no option is given.
-    pub(super) fn is_empty(&self) -> bool {
-        let Self { owner, queue, name, since } = self;
-        [owner, queue, name, since].into_iter().all(Option::is_none)
+    /// Whether an option other than `--user` is given.
+    pub(super) fn chooses_besides_user(&self) -> bool {
+        let Self { user: UserFilter { owner, .. }, queue, name, since } = self;
+        [owner, queue, name, since].into_iter().any(Option::is_some)
     }
 
     /// The filter; refuses a date or a pattern that is none.
@@ -94,8 +94,8 @@ impl StateArgument {
 impl Filter<'_> {
     /// Whether a job is meant.
     pub(super) fn is_for(&self, job: &JobLine) -> bool {
-        let FilterArguments { owner, queue, .. } = self.arguments;
-        owner.as_ref().is_none_or(|owner| *owner == job.user)
+        let FilterArguments { user, queue, .. } = self.arguments;
+        user.name().is_none_or(|user| user == job.user)
             && queue.as_ref().is_none_or(|queue| *queue == job.queue)
             && self.name.as_ref().is_none_or(|name| name.matches(&job.name))
             && self.since_ms.is_none_or(|since_ms| job.started_ms >= since_ms)
@@ -108,11 +108,15 @@ mod tests {
 
     #[test]
     fn each_option_must_hold() {
-        let is_for = |owner: &str, queue: &str, name: &str, since: &str| {
+        let is_for = |user: &str, queue: &str, name: &str, since: &str| {
             let given = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
-            let arguments =
-                FilterArguments { owner: given(owner), queue: given(queue), name: given(name), since: given(since) };
-            assert_eq!(arguments.is_empty(), [owner, queue, name, since].iter().all(|text| text.is_empty()));
+            let arguments = FilterArguments {
+                user: UserFilter { user: given(user), owner: None },
+                queue: given(queue),
+                name: given(name),
+                since: given(since),
+            };
+            assert_eq!(arguments.chooses_besides_user(), [queue, name, since].iter().any(|text| !text.is_empty()));
             arguments.filter().unwrap().is_for(&JobLine::example())
         };
         assert!(is_for("", "", "", "") && is_for("alice", "alice", "word*", "2023-11-14T22:13:20"));

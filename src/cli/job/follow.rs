@@ -40,7 +40,7 @@ pub(super) enum End {
 
 /// Shows the progress of each job until it has ended.
 pub(super) async fn follow(arguments: &FollowArguments) -> Outcome {
-    let mut jobtracker = arguments.connection.jobtracker()?;
+    let mut jobtracker = arguments.connection.jobtracker().await?;
     let form = arguments.connection.form();
     let mut ended = Vec::new();
     for &job in &arguments.jobs {
@@ -65,7 +65,7 @@ pub(super) async fn follow(arguments: &FollowArguments) -> Outcome {
 
 /// Shows nothing until all jobs have ended.
 pub(super) async fn wait(arguments: &FollowArguments) -> Outcome {
-    let mut jobtracker = arguments.connection.jobtracker()?;
+    let mut jobtracker = arguments.connection.jobtracker().await?;
     let mut ended = Vec::new();
     for &job in &arguments.jobs {
         let mut failures = Failures::default();

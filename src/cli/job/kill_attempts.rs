@@ -22,7 +22,7 @@ pub(super) async fn kill_attempts(
     should_fail: bool,
 ) -> Result<String, JobCommandError> {
     let KillAttemptsArguments { attempts, connection } = arguments;
-    let mut jobtracker = connection.jobtracker()?;
+    let mut jobtracker = connection.jobtracker().await?;
     for attempt in attempts {
         let job = jobtracker.job(attempt.task.job).await?;
         let way = ChangeWay::of(connection, &job).await?;

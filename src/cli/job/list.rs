@@ -1,6 +1,7 @@
 //! `jobtracker job list`: lists jobs.
 
-use crate::cli::market_text::{Form, columns, format_duration, format_utc, json, lines, one_line};
+use crate::cli::market_text::{Form, columns, format_duration, json, lines, one_line};
+use crate::cli::time_text::format_time;
 use crate::client::job::view::JobLine;
 
 use super::connection::ConnectionArguments;
@@ -28,9 +29,10 @@ pub struct ListArguments {
 
 pub(super) async fn list(arguments: &ListArguments) -> Result<String, JobCommandError> {
     let ListArguments { all, state, limit, filter, connection } = arguments;
+    let connection = &connection.of_filter(&filter.user);
     let filter = filter.filter()?;
     let of_finished = state.is_some_and(StateArgument::is_finished);
-    let mut jobs = connection.jobtracker()?.jobs(*all || of_finished).await?;
+    let mut jobs = connection.jobtracker().await?.jobs(*all || of_finished).await?;
     jobs.retain(|job| filter.is_for(job) && state.is_none_or(|state| state.is_of(job)));
     // By id, which is the order of submission.
     let first = limit.map_or(0, |limit| jobs.len().saturating_sub(limit));
@@ -74,9 +76,9 @@ fn render_list(jobs: &[TimedJob<'_>], has_costs: bool, form: Form) -> String {
                 user.clone(),
                 queue.clone(),
                 (*priority).to_owned(),
-                format_utc(*started_ms),
+                format_time(*started_ms),
             ],
-            vec![finish_ms.map_or_else(|| "-".to_owned(), format_utc)],
+            vec![finish_ms.map_or_else(|| "-".to_owned(), format_time)],
             vec![format_duration(elapsed_s), one_line(name), percent_text(*map_percent), percent_text(*reduce_percent)],
             vec![cost.clone().unwrap_or_else(|| "-".to_owned())],
             of_deadline.to_vec(),
@@ -107,8 +109,8 @@ mod tests {
         };
         let timed = |job| TimedJob { job, finish_ms: None, elapsed_ms: Some(83_000), cost: None, cost_error: None };
         insta::assert_snapshot!(render_list(&[timed(&job)], false, Form::Table), @r"
-        JOB                    STATE    USER   QUEUE  PRIORITY  STARTED              ELAPSED  NAME        MAPS  REDUCES
-        job_202611211200_0001  RUNNING  alice  alice  NORMAL    2023-11-14 22:13:20  1m 23s   word count   66%       0%
+        JOB                    STATE    USER   QUEUE  PRIORITY  STARTED               ELAPSED  NAME        MAPS  REDUCES
+        job_202611211200_0001  RUNNING  alice  alice  NORMAL    2023-11-14T22:13:20Z  1m 23s   word count   66%       0%
         ");
         assert!(render_list(&[timed(&job)], false, Form::Json).contains("\"state\": \"RUNNING\""));
         let promised = JobLine { deadline: Some(DeadlineLine::example()), name: "payroll".into(), ..job.clone() };
@@ -116,10 +118,10 @@ mod tests {
         let cost = Some("1.5".to_owned());
         let ended = TimedJob { finish_ms: Some(1_700_000_083_000), cost, ..timed(&ended) };
         insta::assert_snapshot!(render_list(&[timed(&job), timed(&promised), ended], true, Form::Table), @r"
-        JOB                    STATE      USER   QUEUE  PRIORITY  STARTED              ENDED                ELAPSED  NAME        MAPS  REDUCES  COST  DEADLINE     LEFT
-        job_202611211200_0001  RUNNING    alice  alice  NORMAL    2023-11-14 22:13:20  -                    1m 23s   word count   66%       0%     -
-        job_202611211200_0001  RUNNING    alice  alice  NORMAL    2023-11-14 22:13:20  -                    1m 23s   payroll      66%       0%     -   ON_TIME  412.5 s
-        job_202611211200_0001  SUCCEEDED  alice  alice  NORMAL    2023-11-14 22:13:20  2023-11-14 22:14:43  1m 23s   word count   66%       0%   1.5
+        JOB                    STATE      USER   QUEUE  PRIORITY  STARTED               ENDED                 ELAPSED  NAME        MAPS  REDUCES  COST  DEADLINE     LEFT
+        job_202611211200_0001  RUNNING    alice  alice  NORMAL    2023-11-14T22:13:20Z  -                     1m 23s   word count   66%       0%     -
+        job_202611211200_0001  RUNNING    alice  alice  NORMAL    2023-11-14T22:13:20Z  -                     1m 23s   payroll      66%       0%     -   ON_TIME  412.5 s
+        job_202611211200_0001  SUCCEEDED  alice  alice  NORMAL    2023-11-14T22:13:20Z  2023-11-14T22:14:43Z  1m 23s   word count   66%       0%   1.5
         ");
     }
 }

@@ -60,7 +60,7 @@ impl FromStr for LogSource {
 
 pub(super) async fn logs(arguments: &LogsArguments) -> Result<String, JobCommandError> {
     let connection = &arguments.connection;
-    let mut jobtracker = connection.jobtracker()?;
+    let mut jobtracker = connection.jobtracker().await?;
     let job = match arguments.source {
         LogSource::Attempt(id) => id.task.job,
         LogSource::Job(job) => job,

@@ -1,5 +1,6 @@
 //! `jobtracker job`: one file for each subcommand.
 
+mod choice;
 mod connection;
 mod cost_text;
 mod counters;
@@ -63,7 +64,7 @@ pub enum JobCommand {
     /// Let attempts of tasks fail, which counts against their tasks
     #[command(after_help = EXIT_CODES)]
     FailTask(kill_attempts::KillAttemptsArguments),
-    /// Set a job's priority within its queue
+    /// Set the priority of jobs within their queues
     #[command(after_help = EXIT_CODES)]
     Priority(priority::PriorityArguments),
     /// Change the deadline of a job, or take it away

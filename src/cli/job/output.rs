@@ -30,7 +30,7 @@ pub struct OutputArguments {
 
 pub(super) async fn output(arguments: &OutputArguments) -> Result<String, JobCommandError> {
     let OutputArguments { job, partial, connection } = arguments;
-    let line = connection.jobtracker()?.job(*job).await?;
+    let line = connection.jobtracker().await?.job(*job).await?;
     let state = line.state.name();
     if line.state != JobState::Succeeded && !partial {
         let text = format!("{job} is {state}: expected a job that has SUCCEEDED, or --partial for what it has written");
@@ -47,7 +47,7 @@ pub(super) async fn output(arguments: &OutputArguments) -> Result<String, JobCom
         Err(error) => recorded().ok_or(error)?,
     };
     let bad = |error: &dyn std::fmt::Display| JobCommandError::Argument(format!("the output of {job}: {error}"));
-    let Connection { configuration, jobtracker } = connection.connection(&[])?;
+    let Connection { configuration, jobtracker, .. } = connection.connection(&[]).await?;
     let files = configuration.file_systems(jobtracker.user());
     let uri = configuration.working_dir(jobtracker.user(), Path::new("/")).and_then(|base| base.resolve(&folder));
     let uri = uri.map_err(|error| bad(&error))?;

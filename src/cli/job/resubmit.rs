@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use crate::cli::place::PlaceArguments;
 use crate::client::job::JobId;
 
 use super::connection::ConnectionArguments;
@@ -49,13 +50,10 @@ pub(super) async fn resubmit(arguments: &ResubmitArguments) -> Outcome {
     wanted.detach = *detach;
     wanted.counters &= !detach;
     wanted.connection = connection.clone();
-    let is_elsewhere = connection.jobtracker.is_some() || connection.conf.is_some();
-    if !is_elsewhere {
-        wanted.connection.jobtracker = jobtracker;
-        wanted.connection.conf = conf;
-    }
-    if !is_elsewhere && connection.market.server.is_none() {
-        wanted.connection.market.server = server;
+    let place = &mut wanted.connection.market.place;
+    if place.jobtracker.is_none() && place.conf.is_none() {
+        let server = place.server.take().or(server);
+        *place = PlaceArguments { server, jobtracker, conf };
     }
     std::env::set_current_dir(&directory).map_err(|error| {
         let folder = directory.display();

@@ -35,7 +35,7 @@ impl ChangeWay {
     /// A key file that an option names cannot be read.
     pub(super) async fn of(connection: &ConnectionArguments, job: &JobLine) -> Result<Self, JobCommandError> {
         let source = connection.market.signer.key_source().ok();
-        Ok(Self::through(connection.market_of(job), connection.signer()?, source).await)
+        Ok(Self::through(connection.market_of(job)?, connection.signer()?, source).await)
     }
 
     /// The way to a market with a key, if there are both.

@@ -1,12 +1,13 @@
 //! `jobtracker job status`: shows a job's progress and cost.
 //!
-//! Progress comes by RPC, cost by HTTP, which only this JobTracker serves. With `--server` alone, both come by HTTP.
+//! Progress comes by RPC, cost by HTTP, which only this JobTracker serves. Where only a web server is named, as by `--server`, both come by HTTP.
 
 use std::fmt::Write as _;
 
 use crate::cli::explain::explanation;
 use crate::cli::explain_text::render_status;
-use crate::cli::market_text::{Form, format_duration, format_utc, json};
+use crate::cli::market_text::{Form, format_duration, json};
+use crate::cli::time_text::format_time;
 use crate::client::job::deadline_line::DeadlineLine;
 use crate::client::job::view::{AttemptLine, JobLine, JobState, TaskTally};
 use crate::client::job::watch::JobCost;
@@ -14,6 +15,7 @@ use crate::client::job::{JobClientError, JobId, JobTrackerClient, Kind};
 
 use super::connection::ConnectionArguments;
 use super::cost_text::{add_cost, render_cost_line};
+use super::deadline_arguments::due_text;
 use super::error::JobCommandError;
 use super::failures::Failures;
 use super::progress::render_lost;
@@ -34,8 +36,9 @@ pub struct StatusArguments {
 
 pub(super) async fn status(arguments: &StatusArguments) -> Result<String, JobCommandError> {
     let StatusArguments { job, connection } = arguments;
-    let is_rpc_named = connection.jobtracker.is_some() || connection.conf.is_some();
-    if connection.market.server.is_some() && !is_rpc_named {
+    let place = connection.market.place.find(&[])?;
+    let is_rpc_named = place.has_rpc();
+    if place.named_http().is_some() && !is_rpc_named {
         return Ok(render_status(&explanation(&job.to_string(), &connection.market).await?, connection.form()));
     }
     match by_rpc(*job, connection).await {
@@ -49,7 +52,7 @@ pub(super) async fn status(arguments: &StatusArguments) -> Result<String, JobCom
 }
 
 async fn by_rpc(id: JobId, connection: &ConnectionArguments) -> Result<String, JobCommandError> {
-    let mut jobtracker = connection.jobtracker()?;
+    let mut jobtracker = connection.jobtracker().await?;
     let job = jobtracker.job(id).await?;
     let map = job.tally_at_end(Kind::Map, jobtracker.tally(id, Kind::Map).await?);
     let reduce = job.tally_at_end(Kind::Reduce, jobtracker.tally(id, Kind::Reduce).await?);
@@ -108,14 +111,14 @@ fn render_job(
         text += &(render_lost(tally) + "\n");
     }
     let took = elapsed_ms.and_then(|ms| u64::try_from(ms / 1000).ok());
-    let ended = finish_ms.map(|ms| format!(", ended {}", format_utc(ms))).unwrap_or_default();
+    let ended = finish_ms.map(|ms| format!(", ended {}", format_time(ms))).unwrap_or_default();
     let took = took.map(|s| format!(", {}", format_duration(Some(s)))).unwrap_or_default();
-    let _ = writeln!(text, "  started  {}{ended}{took}", format_utc(*started_ms));
+    let _ = writeln!(text, "  started  {}{ended}{took}", format_time(*started_ms));
     if let Some(why) = &job.cannot_run {
         let _ = writeln!(text, "  waits    {why}");
     }
-    if let Some(DeadlineLine { after_s, left_s, state, plan }) = &job.deadline {
-        let _ = writeln!(text, "  deadline {after_s} s after its submission, {left_s} s left, {state}: {plan}");
+    if let Some(deadline @ DeadlineLine { state, plan, .. }) = &job.deadline {
+        let _ = writeln!(text, "  deadline {}, {state}: {plan}", due_text(deadline, *started_ms));
     }
     if let Some(cost) = render_cost_line(cost) {
         let _ = writeln!(text, "  cost     {cost}");
@@ -158,12 +161,14 @@ mod tests {
             reason.as_deref(),
             Form::Table,
         );
-        insta::assert_snapshot!(text, @r#"
+        // As the clock of this machine's zone shows it.
+        let due = due_text(&DeadlineLine::example(), job.started_ms);
+        insta::assert_snapshot!(text.replace(&due, "DUE"), @r#"
         job_202611211200_0001 FAILED: "word count" of alice in queue alice
           maps     3 of 5 done, 0 running, 1 waiting, 1 failed
           reduces  0 of 1 done, 0 running, 1 waiting
-          started  2023-11-14 22:13:20, ended 2023-11-14 22:14:25, 1m 5s
-          deadline 600.0 s after its submission, 412.5 s left, ON_TIME: Maps 6/6 minimum. Reduces 0/6 minimum. Reduce start limit 331.9 s.
+          started  2023-11-14T22:13:20Z, ended 2023-11-14T22:14:25Z, 1m 5s
+          deadline DUE, ON_TIME: Maps 6/6 minimum. Reduces 0/6 minimum. Reduce start limit 331.9 s.
           cost     0.75 up to the last tick
           why      # of failed Map Tasks exceeded allowed limit
         "#);

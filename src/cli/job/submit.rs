@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use crate::cli::exit_code::INTERRUPTED;
 use crate::cli::market_text::{Form, json};
+use crate::cli::place::PlaceArguments;
 use crate::cli::signer::KEY_FILE;
 use crate::cli::terminal::print_error;
 use crate::client::job::deadline_line::DeadlineLine;
@@ -15,9 +16,10 @@ use crate::client::job::watch::JobProgress;
 use crate::client::job::{JobClientError, JobId};
 use crate::fs::{FileSystems, FileUri};
 
-use super::connection::{Connection, ConnectionArguments};
+use super::connection::Connection;
 use super::cost_text::{add_cost, render_cost_line};
 use super::counters::{main_counters, render_counters};
+use super::deadline_arguments::due_text;
 use super::dry_run::dry_run;
 use super::error::Outcome;
 use super::failures::Failures;
@@ -33,7 +35,7 @@ const SIGNATURE: &str = "mapred.job.signature";
 pub(super) async fn submit(arguments: &SubmitArguments) -> Outcome {
     let connection_arguments = &arguments.connection;
     let form = connection_arguments.form();
-    let mut connection = connection_arguments.connection(&arguments.properties())?;
+    let mut connection = connection_arguments.connection(&arguments.properties()).await?;
     let (configuration, user) = (&connection.configuration, connection.jobtracker.user());
     let files = configuration.file_systems(user);
     let working_dir = configuration.working_dir(user, &std::env::current_dir()?).map_err(JobClientError::from)?;
@@ -41,7 +43,7 @@ pub(super) async fn submit(arguments: &SubmitArguments) -> Outcome {
     let output = job.output.clone();
     let signing = connection_arguments.signer()?.map(|signer| SigningOptions {
         signer,
-        market: connection_arguments.market(&connection),
+        market: connection.market.clone(),
         wall_ms: crate::clock::wall_ms,
     });
     let earlier = match arguments.overwrite {
@@ -49,10 +51,16 @@ pub(super) async fn submit(arguments: &SubmitArguments) -> Outcome {
         false => None,
     };
     let prepared = PreparedJob::new(job, &connection.configuration, &files, &working_dir)?;
-    let prepared = prepared.with_web(connection_arguments.market(&connection));
+    let prepared = prepared.with_web(connection.market.clone());
     if arguments.dry_run {
-        let market = connection_arguments.market(&connection);
-        return dry_run(&prepared, &market, connection_arguments.signer()?.as_ref(), &arguments.deadline, form).await;
+        return dry_run(
+            &prepared,
+            &connection.market,
+            connection_arguments.signer()?.as_ref(),
+            &arguments.deadline,
+            form,
+        )
+        .await;
     }
     for (option, command) in arguments.commands() {
         if let Some(word) = shell_word(command) {
@@ -69,7 +77,7 @@ pub(super) async fn submit(arguments: &SubmitArguments) -> Outcome {
         print_error(&format!("jobtracker: warning: {remark}"));
     }
     // Without either there are no stock TaskTrackers in sight.
-    let knows_hadoop = connection_arguments.conf.is_some() || std::env::var_os("HADOOP_HOME").is_some();
+    let knows_hadoop = connection_arguments.market.place.conf.is_some() || std::env::var_os("HADOOP_HOME").is_some();
     if prepared.needs_built_in_worker() && knows_hadoop {
         print_error(
             "jobtracker: warning: stock TaskTrackers cannot run this job, built-in workers can; for stock ones give --streaming-jar FILE, or set HADOOP_HOME to a folder with contrib/streaming",
@@ -114,15 +122,16 @@ pub(super) async fn submit(arguments: &SubmitArguments) -> Outcome {
 
 /// Keeps what was asked for.
 fn record(arguments: &SubmitArguments, job: JobId, output: &FileUri) -> std::io::Result<()> {
-    let ConnectionArguments { jobtracker, conf, market } = &arguments.connection;
+    let place = arguments.connection.market.place.find(&[]).map_err(std::io::Error::other)?;
+    let PlaceArguments { server, jobtracker, conf } = place.options();
     let record = SubmissionRecord {
         job,
         submitted_ms: crate::clock::wall_ms(),
         directory: std::env::current_dir()?,
-        jobtracker: jobtracker.clone(),
+        jobtracker,
         // As the paths of the options, it is relative to the directory.
-        conf: conf.clone(),
-        server: market.server.clone(),
+        conf,
+        server,
         arguments: arguments.clone(),
         output: Some(output.clone()),
     };
@@ -185,15 +194,16 @@ fn render_submitted(submitted: &Submitted, reduces: Option<u32>) -> String {
 /// Which scheduler keeps the deadline that was stated.
 fn render_deadline(job: &JobLine) -> String {
     let id = job.job;
+    let due = job.deadline.as_ref().map_or_else(String::new, |deadline| due_text(deadline, job.started_ms));
     match &job.deadline {
-        Some(DeadlineLine { after_s, plan, .. }) if plan.starts_with("Order: ") => {
-            format!("{id}: the market keeps its deadline of {after_s} s, from the next tick on. {plan}")
+        Some(DeadlineLine { plan, .. }) if plan.starts_with("Order: ") => {
+            format!("{id}: the market keeps its deadline of {due}, from the next tick on. {plan}")
         }
-        Some(DeadlineLine { after_s, state, plan, .. }) if state == "AT_RISK" => {
-            format!("{id}: the constraint scheduler cannot promise its deadline of {after_s} s, {state}: {plan}")
+        Some(DeadlineLine { state, plan, .. }) if state == "AT_RISK" => {
+            format!("{id}: the constraint scheduler cannot promise its deadline of {due}, {state}: {plan}")
         }
-        Some(DeadlineLine { after_s, state, plan, .. }) => {
-            format!("{id}: the constraint scheduler keeps its deadline of {after_s} s, {state}: {plan}")
+        Some(DeadlineLine { state, plan, .. }) => {
+            format!("{id}: the constraint scheduler keeps its deadline of {due}, {state}: {plan}")
         }
         None => format!(
             "jobtracker: warning: {id}: no scheduler keeps its deadline: the constraint scheduler does not rule, and no order bids for it (--max-rate)"

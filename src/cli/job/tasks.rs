@@ -2,7 +2,8 @@
 
 use crate::api::{JobTasks, TaskAttempt, TaskInput};
 use crate::cli::market_command::MarketCommandError;
-use crate::cli::market_text::{Form, columns, format_utc, json, lines};
+use crate::cli::market_text::{Form, columns, json, lines};
+use crate::cli::time_text::format_time;
 use crate::client::job::JobId;
 
 use super::connection::ConnectionArguments;
@@ -39,9 +40,9 @@ pub(super) async fn read_tasks(
     job: JobId,
     is_running_only: bool,
 ) -> Result<JobTasks, JobCommandError> {
-    let mut jobtracker = connection.jobtracker()?;
+    let mut jobtracker = connection.jobtracker().await?;
     let line = jobtracker.job(job).await?;
-    let (market, signer) = (connection.market_of(&line), connection.signer()?);
+    let (market, signer) = (connection.market_of(&line)?, connection.signer()?);
     let user = connection.market.signer.user()?;
     let tasks = market.tasks(job, is_running_only, &user, signer.as_ref()).await;
     Ok(tasks.map_err(MarketCommandError::from)?)
@@ -61,7 +62,7 @@ fn render(tasks: &JobTasks) -> String {
             state.clone(),
             worker.clone().unwrap_or_else(|| "-".to_owned()),
             input,
-            format_utc(*since_ms),
+            format_time(*since_ms),
             one_line(status),
         ]);
     }
@@ -117,10 +118,10 @@ mod tests {
             attempts: vec![setup, map, reduce],
         };
         insta::assert_snapshot!(render(&tasks), @r"
-        ATTEMPT                               STATE       WORKER  INPUT                    SINCE                STATUS
-        attempt_202611211200_0001_m_000002_0  SUCCEEDED   w1      (setup)                  2023-11-14 22:13:20
-        attempt_202611211200_0001_m_000000_0  RUNNING     w1      /home/alice/in/f2 7..12  2023-11-14 22:13:20  line one line two
-        attempt_202611211200_0001_r_000000_0  UNASSIGNED  -       -                        2023-11-14 22:13:20
+        ATTEMPT                               STATE       WORKER  INPUT                    SINCE                 STATUS
+        attempt_202611211200_0001_m_000002_0  SUCCEEDED   w1      (setup)                  2023-11-14T22:13:20Z
+        attempt_202611211200_0001_m_000000_0  RUNNING     w1      /home/alice/in/f2 7..12  2023-11-14T22:13:20Z  line one line two
+        attempt_202611211200_0001_r_000000_0  UNASSIGNED  -       -                        2023-11-14T22:13:20Z
         ");
         let none = JobTasks { attempts: Vec::new(), ..tasks };
         assert_eq!(render(&none), "job_202611211200_0001 RUNNING: no attempt to show\n");

@@ -50,7 +50,7 @@ impl Times {
     /// Asks the JobTracker of these jobs.
     pub(super) async fn of(connection: &ConnectionArguments, jobs: &[JobLine]) -> Result<Self, JobCommandError> {
         let Some(first) = jobs.first() else { return Ok(Self::unknown(None)) };
-        let (market, signer) = (connection.market_of(first), connection.signer()?);
+        let (market, signer) = (connection.market_of(first)?, connection.signer()?);
         Ok(match timeout(TIMEOUT, market.job_times(signer.as_ref())).await {
             Ok(Ok(times)) => Self::known(times),
             Ok(Err(error)) => Self::unknown(Some(error.to_string())),

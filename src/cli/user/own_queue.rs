@@ -1,12 +1,12 @@
 //! `jobtracker user add --budget …`: the new user's queue, its money and its bid, in one go.
 
 use crate::cli::market_command::{MarketCommandError, wait_for};
+use crate::cli::place::PlaceArguments;
 use crate::cli::queue::allowance_query;
-use crate::cli::server_address::server_address;
+use crate::cli::serve::ConfigurationArguments;
 use crate::cli::signer::SignerArguments;
-use crate::client::market::{MarketClient, MarketClientError, Signer};
+use crate::client::market::{MarketClientError, Signer};
 use crate::client::signed_query::escaped;
-use crate::config::LoadOptions;
 use crate::market::Role;
 
 use super::edit::Edit;
@@ -25,10 +25,10 @@ pub struct OwnQueueArguments {
     #[arg(long, value_name = "CREDITS every PERIOD", num_args = 3..=5)]
     allowance: Vec<String>,
     /// Administrator of the ACL file who adds the queue; default: your login name
-    #[arg(long = "as", value_name = "NAME")]
+    #[arg(id = "signed_as", long = "as", value_name = "NAME")]
     by: Option<String>,
-    /// HTTP address of the JobTracker, host:port; default: as the configuration has it, else /etc/hadoop_server, else
-    /// 127.0.0.1:50030
+    /// HTTP address of the JobTracker, host:port; default: as --conf has it, else $JOBTRACKER_SERVER, $JOBTRACKER_CONF,
+    /// $HADOOP_CONF_DIR, ~/.config/jobtracker/config.toml, /etc/hadoop_server, 127.0.0.1:50030
     #[arg(long, value_name = "ADDRESS")]
     server: Option<String>,
 }
@@ -39,7 +39,7 @@ pub(super) fn add_queue(
     arguments: &OwnQueueArguments,
     name: &str,
     edit: &Edit,
-    options: &LoadOptions,
+    configuration: &ConfigurationArguments,
 ) -> Result<(), UserFailure> {
     let OwnQueueArguments { budget, rate, allowance, by, server } = arguments;
     if budget.is_none() && rate.is_none() && allowance.is_empty() {
@@ -53,10 +53,8 @@ pub(super) fn add_queue(
     }
     queries.extend(budget.iter().map(|budget| format!("addBudget={}&queue={queue}", escaped(budget))));
     let signer = signer(by.as_deref(), edit)?;
-    let has_conf = server.is_none() && options.conf_dir.is_some();
-    let configured = has_conf.then(|| options.http_address_for_clients()).transpose()?;
-    let address = configured.map_or_else(|| server_address(server.as_deref()), |address| address.to_string());
-    let client = MarketClient::new(address);
+    let place = PlaceArguments { server: server.clone(), jobtracker: None, conf: configuration.conf.clone() };
+    let client = place.find(&configuration.define).map_err(MarketCommandError::from)?.http().market();
     for query in &queries {
         let sent = wait_for(async { Ok(client.request_signed(query, &signer).await?) });
         match sent {

@@ -30,6 +30,8 @@ const START_PAUSE: Duration = Duration::from_millis(200);
 #[derive(Debug)]
 pub struct ApplicationClient {
     server: String,
+    /// How the server was found; ends the text of an error where it does not answer.
+    origin: String,
     /// Who is believed where the server knows no keys.
     user: String,
     signer: Option<Signer>,
@@ -50,6 +52,7 @@ impl ApplicationClient {
     pub fn new(server: String, user: String, signer: Option<Signer>, wall_ms: fn() -> i64) -> Self {
         Self {
             server,
+            origin: String::new(),
             user,
             signer,
             clock: SigningClock::new(wall_ms),
@@ -58,6 +61,12 @@ impl ApplicationClient {
             start_repeats: 0,
             pause: PAUSE,
         }
+    }
+
+    /// With a text on how the server was found, which ends that of an error where it does not answer.
+    #[must_use]
+    pub fn found(self, origin: impl Into<String>) -> Self {
+        Self { origin: origin.into(), ..self }
     }
 
     /// The same, with some patience for a server that was started just now.
@@ -179,7 +188,7 @@ impl ApplicationClient {
     fn unreachable(&self, error: &HttpError) -> ApplicationClientError {
         ApplicationClientError::Unreachable {
             server: self.server.clone(),
-            reason: error.to_string(),
+            reason: format!("{error}{}", self.origin),
             is_refused: matches!(error, HttpError::Io(_) | HttpError::Request(_)),
         }
     }

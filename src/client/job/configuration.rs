@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::config::conf_folder::add_conf_folder;
-use crate::config::{ConfigError, Configuration, Environment, HostPort};
+use crate::config::settings::ClientAddresses;
+use crate::config::{ConfigError, Configuration, Environment};
 use crate::fs::{FileSystems, FileUri, FileUriError};
 
 use super::defaults::{stock_default, stock_defaults};
@@ -16,22 +17,6 @@ pub struct JobConfiguration {
     has_folder: bool,
 }
 
-/// Why a configuration cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum JobConfigurationError {
-    /// The conf folder or a value cannot be used.
-    #[error("{0}")]
-    Value(#[from] ConfigError),
-    /// The JobTracker's address is invalid.
-    #[error("the JobTracker's address (mapred.job.tracker) is {0:?}; expected host:port")]
-    Address(String),
-}
-
-/// Default RPC address.
-const DEFAULT_JOBTRACKER: &str = "127.0.0.1:8021";
-const JOBTRACKER: &str = "mapred.job.tracker";
-const WEB: &str = "mapred.job.tracker.http.address";
-
 // === impl JobConfiguration ===
 
 impl JobConfiguration {
@@ -39,7 +24,7 @@ impl JobConfiguration {
     ///
     /// # Errors
     /// [`ConfigError`]: the folder or one of its files cannot be read, or an override has no `=`.
-    pub fn load(folder: Option<&Path>, overrides: &[String], user: &str) -> Result<Self, JobConfigurationError> {
+    pub fn load(folder: Option<&Path>, overrides: &[String], user: &str) -> Result<Self, ConfigError> {
         let mut properties = Environment::of_process().properties;
         properties.insert("user.name".to_owned(), user.to_owned());
         let mut configuration = Configuration::new(properties);
@@ -101,25 +86,12 @@ impl JobConfiguration {
         }
     }
 
-    /// RPC address of the JobTracker: `given`, else from the conf folder, else this machine.
+    /// Where the conf folder and `-D` have the JobTracker.
     ///
     /// # Errors
-    /// [`JobConfigurationError`]
-    pub fn jobtracker(&self, given: Option<&str>) -> Result<HostPort, JobConfigurationError> {
-        let named = self.configuration.named(JOBTRACKER)?;
-        let text = given.map(str::to_owned).or(named.map(|setting| setting.value));
-        let text = text.as_deref().map_or(DEFAULT_JOBTRACKER, str::trim);
-        HostPort::parse(text).ok_or_else(|| JobConfigurationError::Address(text.to_owned()))
-    }
-
-    /// HTTP address of the JobTracker at `jobtracker`, if the conf folder has it.
-    pub fn web(&self, jobtracker: &HostPort) -> Option<String> {
-        let named = self.configuration.named(WEB).ok().flatten()?;
-        let mut web = HostPort::parse(&named.value)?;
-        if web.host == "0.0.0.0" || web.host == "::" {
-            web.host.clone_from(&jobtracker.host);
-        }
-        Some(web.to_string())
+    /// [`ConfigError`]: a value is not an address.
+    pub fn addresses(&self) -> Result<ClientAddresses, ConfigError> {
+        ClientAddresses::of(&self.configuration)
     }
 }
 
@@ -142,7 +114,7 @@ mod tests {
         assert_eq!(conf.number("mapred.map.tasks", 1, 0).unwrap(), 7);
         assert_eq!(conf.number("mapred.reduce.tasks", 9, 0).unwrap(), 1);
         assert_eq!(conf.number("fs.local.block.size", 9, 1).unwrap(), 9);
-        assert_eq!(conf.jobtracker(None).unwrap().to_string(), "127.0.0.1:8021");
+        assert_eq!(conf.addresses().unwrap(), ClientAddresses::default());
     }
 
     #[test]
@@ -150,21 +122,18 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let property =
             |name: &str, value: &str| format!("<property><name>{name}</name><value>{value}</value></property>");
-        let site =
-            property(JOBTRACKER, "master:9001") + &property(WEB, "0.0.0.0:50030") + &property("io.sort.mb", "50");
+        let addresses = property("mapred.job.tracker", "master:9001")
+            + &property("mapred.job.tracker.http.address", "0.0.0.0:50030");
+        let site = addresses + &property("io.sort.mb", "50");
         std::fs::write(folder.path().join("mapred-site.xml"), format!("<configuration>{site}</configuration>"))
             .unwrap();
         let conf = load(Some(folder.path()), &["io.sort.mb=60"]);
         let properties = conf.properties();
         assert_eq!(properties["io.sort.mb"], "60");
         assert_eq!(properties["io.sort.factor"], "10");
-        let jobtracker = conf.jobtracker(None).unwrap();
-        assert_eq!(jobtracker.to_string(), "master:9001");
-        assert_eq!(conf.web(&jobtracker).as_deref(), Some("master:50030"));
-        assert_eq!(conf.jobtracker(Some("other:1")).unwrap().to_string(), "other:1");
-        assert!(
-            load(None, &["mapred.job.tracker=local"]).jobtracker(None).unwrap_err().to_string().contains("\"local\"")
-        );
+        let ClientAddresses { rpc, http } = conf.addresses().unwrap();
+        assert_eq!([rpc, http].map(|address| address.unwrap().to_string()), ["master:9001", "master:50030"]);
+        assert!(load(None, &["mapred.job.tracker=local"]).addresses().unwrap_err().to_string().contains("local"));
     }
 
     #[test]

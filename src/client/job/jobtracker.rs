@@ -18,6 +18,8 @@ const EVENTS_AT_A_TIME: i32 = 500;
 #[derive(Debug)]
 pub struct JobTrackerClient {
     address: HostPort,
+    /// How the address was found; ends the text of an error where it does not answer.
+    origin: String,
     user: String,
     connection: Option<IpcClient>,
     /// Its web server.
@@ -31,7 +33,13 @@ pub struct JobTrackerClient {
 impl JobTrackerClient {
     /// A client of the JobTracker at `address`; does not connect yet.
     pub fn new(address: HostPort, user: impl Into<String>) -> Self {
-        Self { address, user: user.into(), connection: None, web: None, signer: None }
+        Self { address, origin: String::new(), user: user.into(), connection: None, web: None, signer: None }
+    }
+
+    /// With a text on how the address was found, which ends that of an error where it does not answer.
+    #[must_use]
+    pub fn found(self, origin: impl Into<String>) -> Self {
+        Self { origin: origin.into(), ..self }
     }
 
     /// Asks its web server why an answer takes long; and where there is a signer, again, signed, for what RPC denies: an
@@ -57,7 +65,7 @@ impl JobTrackerClient {
     /// The connection fails.
     pub(super) async fn local_address(&mut self) -> Result<std::net::IpAddr, JobClientError> {
         let address = self.connection().await.and_then(|connection| Ok(connection.local_address()?));
-        address.map_err(|error| JobClientError::of(error, &self.address.to_string()))
+        address.map_err(|error| self.error(error))
     }
 
     /// Makes a call. If the server has closed the connection, reconnects once: all calls of this protocol are idempotent.
@@ -68,7 +76,7 @@ impl JobTrackerClient {
         if was_connected && matches!(answer, Err(IpcError::Closed | IpcError::Io(_) | IpcError::OutOfStep)) {
             answer = self.attempt_or_say_why(&call).await;
         }
-        answer.map_err(|error| JobClientError::of(error, &self.address.to_string()))
+        answer.map_err(|error| self.error(error))
     }
 
     /// Makes a call that reads what the access lists of a job may deny.
@@ -80,12 +88,21 @@ impl JobTrackerClient {
         let (Some(market), Some(signer)) = (&self.web, &self.signer) else { return Err(denied) };
         match market.read(&Call::JobSubmission(call), signer).await {
             Ok(value) => Ok(value),
-            Err(SignedReadError::Call(error)) => Err(JobClientError::of(error, &self.address.to_string())),
+            Err(SignedReadError::Call(error)) => Err(self.error(error)),
             // There is no market, or the server is another.
             Err(SignedReadError::Market(MarketClientError::Refused(_) | MarketClientError::Unreachable { .. })) => {
                 Err(denied)
             }
             Err(SignedReadError::Market(error)) => Err(JobClientError::Denied(error.to_string())),
+        }
+    }
+
+    fn error(&self, error: IpcError) -> JobClientError {
+        match JobClientError::of(error, &self.address.to_string()) {
+            JobClientError::Unreachable { jobtracker, reason } => {
+                JobClientError::Unreachable { jobtracker, reason: reason + &self.origin }
+            }
+            error => error,
         }
     }
 

@@ -1,6 +1,7 @@
 //! The daemon's settings: every value of the cluster, typed and validated once, at start.
 
 mod all_errors;
+mod client_addresses;
 mod constraint;
 mod containers;
 mod directories;
@@ -21,6 +22,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+pub use client_addresses::ClientAddresses;
 pub use containers::{ApplicationKeys, ContainerSettings};
 pub use directories::Directories;
 pub use history::HistorySettings;
@@ -35,6 +37,8 @@ pub use scheduler::{
 };
 pub use scheduler_keys::scheduler_keys;
 pub use trackers::{AdmittedTrackers, FaultSettings, HeartbeatSettings, TrackerSettings};
+
+use client_addresses::{http_address, rpc_address};
 
 use crate::fs::FileSystems;
 use crate::model::DelegationSettings;
@@ -68,7 +72,7 @@ pub struct LoadOptions {
 }
 
 impl LoadOptions {
-    /// For this process: the conf folder given, else the one of `HADOOP_CONF_DIR`, else none.
+    /// For this process: the conf folder given, else the one of the environment, else none.
     #[must_use]
     pub fn of_process(conf_dir: Option<PathBuf>, overrides: Vec<String>) -> Self {
         let environment = Environment::of_process();
@@ -140,22 +144,6 @@ impl LoadOptions {
     /// As [`Self::configuration`], or the value is not an address.
     pub fn http_address(&self) -> Result<HostPort, ConfigError> {
         http_address(&self.configuration()?)
-    }
-
-    /// The address at which clients of this configuration reach the web server: one that listens on all addresses is on the JobTracker's
-    /// host, else on this machine. Validates no other value.
-    ///
-    /// # Errors
-    /// As [`Self::http_address`].
-    pub fn http_address_for_clients(&self) -> Result<HostPort, ConfigError> {
-        let configuration = self.configuration()?;
-        let mut address = http_address(&configuration)?;
-        let is_any = |host: &str| matches!(host, "0.0.0.0" | "::");
-        if is_any(&address.host) {
-            let of_rpc = rpc_address(&configuration).ok().map(|rpc| rpc.host).filter(|host| !is_any(host));
-            address.host = of_rpc.unwrap_or_else(|| "127.0.0.1".to_owned());
-        }
-        Ok(address)
     }
 }
 
@@ -339,30 +327,6 @@ fn delegation(configuration: &Configuration) -> Result<DelegationSettings, Confi
         max_lifetime_ms: configuration.number(&keys::DELEGATION_MAX_LIFETIME)?,
         renew_interval_ms: configuration.number(&keys::DELEGATION_RENEW_INTERVAL)?,
     })
-}
-
-/// `local` makes Hadoop run jobs inside the client; it is no address for a JobTracker.
-fn rpc_address(configuration: &Configuration) -> Result<HostPort, ConfigError> {
-    let key = &keys::RPC_ADDRESS;
-    match configuration.setting(key)? {
-        Some(setting) if setting.value.trim() == "local" => {
-            Err(setting.bad_value("host:port; a JobTracker cannot be local"))
-        }
-        _ => configuration.address(key),
-    }
-}
-
-/// The deprecated pair replaces the parts it sets (1.2.1 `NetUtils.getServerAddress`).
-fn http_address(configuration: &Configuration) -> Result<HostPort, ConfigError> {
-    let mut address = configuration.address(&keys::HTTP_ADDRESS)?;
-    if configuration.checked(&keys::HTTP_PORT)?.is_some() {
-        address.port = configuration.number(&keys::HTTP_PORT)?;
-    }
-    if let Some(host) = configuration.setting(&keys::HTTP_BIND_ADDRESS)?.filter(|host| !host.value.trim().is_empty()) {
-        address = HostPort::parse(&format!("{}:{}", host.value.trim(), address.port))
-            .ok_or_else(|| host.bad_value("a host name or address"))?;
-    }
-    Ok(address)
 }
 
 /// A folder and overrides in an environment that does not depend on the machine.

@@ -223,17 +223,6 @@ fn users_of_applications_sign_where_there_is_a_file_of_keys() {
 }
 
 #[test]
-fn clients_reach_a_web_server_on_all_addresses_at_the_jobtrackers_host() {
-    let address = |overrides: &[&str]| options(None, overrides).http_address_for_clients().unwrap().to_string();
-    let every = "mapred.job.tracker.http.address=0.0.0.0:50030";
-    assert_eq!(address(&["mapred.job.tracker=master:9001", every]), "master:50030");
-    assert_eq!(address(&["mapred.job.tracker=[::1]:9001", "mapred.job.tracker.http.address=[::]:80"]), "[::1]:80");
-    assert_eq!(address(&["mapred.job.tracker=0.0.0.0:9001", every]), "127.0.0.1:50030");
-    assert_eq!(address(&["mapred.job.tracker=local", every]), "127.0.0.1:50030");
-    assert_eq!(address(&["mapred.job.tracker=master:9001", "mapred.job.tracker.http.address=web:80"]), "web:80");
-}
-
-#[test]
 fn the_old_pair_replaces_parts_of_the_web_address() {
     let address = |overrides: &[&str]| standalone(overrides).http_address.to_string();
     assert_eq!(address(&["mapred.job.tracker.info.port=80"]), "127.0.0.1:80");

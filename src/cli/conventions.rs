@@ -1,0 +1,77 @@
+//! What holds for every command: the same short option for the same word, `--user` as another word for `--as` where it does
+//! not filter, and at the end of each help examples and the manual.
+
+use clap::{Arg, Command};
+
+use super::examples::EXAMPLES;
+
+/// Short options, by the word that they stand for.
+pub(super) const SHORTS: &[(&str, char)] = &[
+    ("all", 'a'),
+    ("cores", 'c'),
+    ("detach", 'd'),
+    ("env", 'e'),
+    ("follow", 'f'),
+    ("limit", 'l'),
+    ("memory", 'm'),
+    ("name", 'n'),
+    ("queue", 'q'),
+    ("state", 's'),
+    ("user", 'u'),
+    ("wait", 'w'),
+    ("yes", 'y'),
+];
+/// Words of `job submit` without a short option: Hadoop Streaming's own options begin with the letter after one dash.
+pub(super) const STREAMING_WORDS: [&str; 2] = ["detach", "name"];
+const STREAMING_COMMAND: &str = "jobtracker job submit";
+/// Who asks; another word for it is the one that filters elsewhere.
+const ASKS: &str = "signed_as";
+const FILTERS: &str = "user";
+
+/// The command and all below it with the conventions.
+pub(super) fn with_conventions(command: Command) -> Command {
+    let path = command.get_name().to_owned();
+    with_conventions_at(command, &path)
+}
+
+fn with_conventions_at(command: Command, path: &str) -> Command {
+    let filters = command.get_arguments().any(|arg| arg.get_id() == FILTERS);
+    let command = command.mut_args(|arg| match arg.get_id() == ASKS && !filters {
+        true => arg.visible_alias(FILTERS).visible_short_alias('u'),
+        false => with_short(arg, path),
+    });
+    let help = [command.get_after_help().map(ToString::to_string), examples_text(path), Some(manual_text(path))];
+    let help = help.into_iter().flatten().collect::<Vec<_>>().join("\n\n");
+    command.after_help(help).mut_subcommands(|below| {
+        let path = format!("{path} {}", below.get_name());
+        with_conventions_at(below, &path)
+    })
+}
+
+fn with_short(arg: Arg, path: &str) -> Arg {
+    let short = SHORTS.iter().find(|(word, _)| arg.get_long() == Some(*word)).map(|(_, short)| *short);
+    let is_of_streaming =
+        path == STREAMING_COMMAND && arg.get_long().is_some_and(|word| STREAMING_WORDS.contains(&word));
+    match short.filter(|_| !is_of_streaming) {
+        Some(short) => arg.short(short),
+        None => arg,
+    }
+}
+
+fn examples_text(path: &str) -> Option<String> {
+    let (_, lines) = EXAMPLES.iter().find(|(of, _)| *of == path)?;
+    let width = lines.iter().map(|(line, _)| line.len()).max().unwrap_or_default();
+    let shown = lines.iter().map(|(line, what)| match what.is_empty() {
+        true => format!("\n  {line}"),
+        false => format!("\n  {line:width$}  # {what}"),
+    });
+    Some(format!("Examples:{}", shown.collect::<String>()))
+}
+
+fn manual_text(path: &str) -> String {
+    format!("Manual: man {}", path.replace(' ', "-"))
+}
+
+#[cfg(test)]
+#[path = "tests/conventions.rs"]
+mod tests;

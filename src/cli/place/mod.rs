@@ -1,0 +1,312 @@
+//! Where the JobTracker is: one order of options, variables and files for all commands.
+
+mod origin;
+mod user_config;
+
+use std::path::{Path, PathBuf};
+
+use crate::client::daemon_status::{StatusError, daemon_status};
+use crate::client::job::configuration::JobConfiguration;
+use crate::client::market::MarketClient;
+use crate::config::settings::ClientAddresses;
+use crate::config::{ConfigError, Environment, HostPort};
+use crate::fs::LocalFileSystem;
+
+pub(super) use origin::Origin;
+pub(super) use user_config::UserConfig;
+pub use user_config::UserConfigError;
+
+/// Heading of these options in each help.
+pub(super) const HEADING: &str = "Server and signer";
+/// File with the server's address, from the Dynamic Priority Scheduler document.
+const SERVER_FILE: &str = "/etc/hadoop_server";
+const MAX_ADDRESS_BYTES: u64 = 4096;
+/// HTTP port of a JobTracker.
+const HTTP_PORT: u16 = 50030;
+/// RPC port of a JobTracker without a conf folder.
+const RPC_PORT: u16 = 8021;
+const LOOPBACK: &str = "127.0.0.1";
+const JOBTRACKER_SERVER: &str = "JOBTRACKER_SERVER";
+const JOBTRACKER_CONF: &str = "JOBTRACKER_CONF";
+const HADOOP_CONF_DIR: &str = "HADOOP_CONF_DIR";
+
+/// Options that say where the JobTracker is.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct PlaceArguments {
+    /// HTTP address of the JobTracker, host:port; default: as --conf has it, else $JOBTRACKER_SERVER, $JOBTRACKER_CONF,
+    /// $HADOOP_CONF_DIR, ~/.config/jobtracker/config.toml, /etc/hadoop_server, 127.0.0.1:50030
+    #[arg(long, value_name = "ADDRESS", help_heading = HEADING)]
+    pub(super) server: Option<String>,
+    /// RPC address of the JobTracker, host:port; default: as --conf has it, else asked at the HTTP address
+    #[arg(long, value_name = "ADDRESS", help_heading = HEADING)]
+    pub(super) jobtracker: Option<String>,
+    /// Conf folder of the cluster
+    #[arg(long, value_name = "DIR", help_heading = HEADING)]
+    pub(super) conf: Option<PathBuf>,
+}
+
+/// Why there is no address to ask.
+#[derive(Debug, thiserror::Error)]
+pub enum PlaceError {
+    /// What is named is no address.
+    #[error("the {kind} address {text:?} is from {origin}: expected host:port")]
+    Address {
+        /// HTTP or RPC.
+        kind: &'static str,
+        /// As written.
+        text: String,
+        /// Who names it.
+        origin: String,
+    },
+    /// A conf folder.
+    #[error("{source}{note}")]
+    ConfFolder {
+        /// What is wrong.
+        source: ConfigError,
+        /// Who names the folder.
+        note: String,
+    },
+    /// `-D`.
+    #[error("{0}")]
+    Define(#[from] ConfigError),
+    /// The user's own file.
+    #[error("{0}")]
+    UserConfig(#[from] UserConfigError),
+    /// The web server does not say the RPC address.
+    #[error("{source}{note}; or give the RPC address: --jobtracker HOST:PORT")]
+    NoRpcAddress {
+        /// Why not.
+        source: StatusError,
+        /// Who names the web server.
+        note: String,
+    },
+}
+
+/// An address, and who names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Found {
+    pub(super) address: HostPort,
+    pub(super) origin: Origin,
+}
+
+/// A JobTracker, by what the first source in the order says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Place {
+    http: Option<Found>,
+    rpc: Option<Found>,
+    /// The conf folder, for all other values.
+    pub(super) conf: Option<PathBuf>,
+}
+
+/// What names a server besides options.
+#[derive(Clone, Debug, Default)]
+struct Surroundings {
+    server: Option<String>,
+    /// Conf folders, by variable.
+    conf_folders: Vec<(&'static str, PathBuf)>,
+    config: UserConfig,
+    /// The content of [`SERVER_FILE`].
+    server_file: Option<String>,
+}
+
+// === impl PlaceError ===
+
+impl PlaceError {
+    /// Whether a server was asked and has not answered.
+    pub(super) fn is_unreachable(&self) -> bool {
+        matches!(self, Self::NoRpcAddress { .. })
+    }
+}
+
+// === impl PlaceArguments ===
+
+impl PlaceArguments {
+    /// The first that names a JobTracker: options and `-D` (`key=value`), variables, files, else this machine.
+    pub(super) fn find(&self, overrides: &[String]) -> Result<Place, PlaceError> {
+        self.find_in(&Surroundings::of_process()?, overrides)
+    }
+
+    /// A client of its web server.
+    pub(super) fn market(&self) -> Result<MarketClient, PlaceError> {
+        Ok(self.find(&[])?.http().market())
+    }
+
+    fn find_in(&self, around: &Surroundings, overrides: &[String]) -> Result<Place, PlaceError> {
+        let mut place = Place::default();
+        if let Some(text) = &self.server {
+            place.http = Some(http(text, Origin::Option("--server"))?);
+        }
+        if let Some(text) = &self.jobtracker {
+            place.rpc = Some(rpc(text, Origin::Option("--jobtracker"))?);
+        }
+        let defined = JobConfiguration::load(None, overrides, &user_name())?.addresses()?;
+        place.complete(defined, &Origin::Option("-D"));
+        if let Some(folder) = &self.conf {
+            place.add_conf("--conf", folder)?;
+        }
+        if place.is_found() {
+            return Ok(place);
+        }
+        if let Some(text) = &around.server {
+            place.http = Some(http(text, Origin::Variable(JOBTRACKER_SERVER))?);
+            return Ok(place);
+        }
+        for (variable, folder) in &around.conf_folders {
+            place.add_conf(variable, folder)?;
+            if place.is_found() {
+                return Ok(place);
+            }
+        }
+        let UserConfig { server, jobtracker, path, .. } = &around.config;
+        let origin = || Origin::File(path.clone());
+        place.http = server.as_deref().map(|text| http(text, origin())).transpose()?;
+        place.rpc = jobtracker.as_deref().map(|text| rpc(text, origin())).transpose()?;
+        if let Some(text) = around.server_file.as_deref().filter(|_| !place.is_found()) {
+            place.http = Some(http(text, Origin::File(SERVER_FILE.into()))?);
+        }
+        Ok(place)
+    }
+}
+
+// === impl Place ===
+
+impl Place {
+    fn is_found(&self) -> bool {
+        self.http.is_some() || self.rpc.is_some()
+    }
+
+    /// Whether the RPC address is named, not only a web server.
+    pub(super) fn has_rpc(&self) -> bool {
+        self.rpc.is_some()
+    }
+
+    /// Adds addresses that are not named yet.
+    fn complete(&mut self, ClientAddresses { rpc, http }: ClientAddresses, origin: &Origin) {
+        let found = |address: Option<HostPort>| address.map(|address| Found { address, origin: origin.clone() });
+        self.rpc = self.rpc.take().or_else(|| found(rpc));
+        // A web server that the folder does not name is beside the RPC server that it names.
+        self.http = self.http.take().or_else(|| found(http));
+    }
+
+    fn add_conf(&mut self, name: &str, folder: &Path) -> Result<(), PlaceError> {
+        let shown = if name == "--conf" { name.to_owned() } else { format!("${name}") };
+        let refused = |source| {
+            let note = if name == "--conf" { String::new() } else { format!("; the folder is from {shown}") };
+            PlaceError::ConfFolder { source, note }
+        };
+        let configuration = JobConfiguration::load(Some(folder), &[], &user_name()).map_err(refused)?;
+        let mut addresses = configuration.addresses().map_err(refused)?;
+        // The web server of another JobTracker than the folder's own.
+        if let (Some(given), Some(own), Some(web)) = (&self.rpc, &addresses.rpc, &mut addresses.http)
+            && web.host == own.host
+        {
+            web.host.clone_from(&given.address.host);
+        }
+        self.complete(addresses, &Origin::ConfFolder(shown.clone(), folder.to_owned()));
+        self.conf.get_or_insert_with(|| folder.to_owned());
+        Ok(())
+    }
+
+    /// The web server: as named, else beside the RPC server, else on this machine.
+    pub(super) fn http(&self) -> Found {
+        let beside =
+            |rpc: &Found| Found { address: HostPort { port: HTTP_PORT, ..rpc.address.clone() }, ..rpc.clone() };
+        self.http.clone().or_else(|| self.rpc.as_ref().map(beside)).unwrap_or_else(|| Found::default_at(HTTP_PORT))
+    }
+
+    /// The web server, if an option, a variable or a file other than a conf folder names it.
+    pub(super) fn named_http(&self) -> Option<&Found> {
+        let is_named = |found: &&Found| !matches!(found.origin, Origin::ConfFolder(..));
+        self.http.as_ref().filter(is_named)
+    }
+
+    /// The RPC server: as named, else as the web server says, else on this machine.
+    pub(super) async fn rpc(&self) -> Result<Found, PlaceError> {
+        match (&self.rpc, &self.http) {
+            (Some(rpc), _) => Ok(rpc.clone()),
+            (None, Some(http)) => asked_at(http).await,
+            (None, None) => Ok(Found::default_at(RPC_PORT)),
+        }
+    }
+
+    /// Options that name the same place from another folder or with other variables.
+    pub(super) fn options(&self) -> PlaceArguments {
+        let is_named = |found: &&Found| !matches!(found.origin, Origin::ConfFolder(..) | Origin::Default);
+        let text = |found: &Option<Found>| found.as_ref().filter(is_named).map(|found| found.address.to_string());
+        PlaceArguments { server: text(&self.http), jobtracker: text(&self.rpc), conf: self.conf.clone() }
+    }
+}
+
+// === impl Found ===
+
+impl Found {
+    fn default_at(port: u16) -> Self {
+        Self { address: HostPort { host: LOOPBACK.to_owned(), port }, origin: Origin::Default }
+    }
+
+    /// A client of this web server.
+    pub(super) fn market(&self) -> MarketClient {
+        MarketClient::new(self.address.to_string()).found(self.origin.note())
+    }
+}
+
+// === impl Surroundings ===
+
+impl Surroundings {
+    fn of_process() -> Result<Self, UserConfigError> {
+        let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.trim().is_empty());
+        let folder = |name: &'static str| variable(name).map(|folder| (name, PathBuf::from(folder)));
+        let file = LocalFileSystem.read_limited(Path::new(SERVER_FILE), MAX_ADDRESS_BYTES).ok();
+        Ok(Self {
+            server: variable(JOBTRACKER_SERVER),
+            conf_folders: [JOBTRACKER_CONF, HADOOP_CONF_DIR].into_iter().filter_map(folder).collect(),
+            config: UserConfig::of_process()?,
+            server_file: file.and_then(|bytes| String::from_utf8(bytes).ok()).filter(|text| !text.trim().is_empty()),
+        })
+    }
+}
+
+/// For `${user.name}` in conf folders.
+fn user_name() -> String {
+    Environment::of_process().properties.remove("user.name").unwrap_or_default()
+}
+
+/// `host`, `host:port` or `http://host:port/`.
+fn http(text: &str, origin: Origin) -> Result<Found, PlaceError> {
+    let server = text.trim();
+    let server = server.strip_prefix("http://").unwrap_or(server).trim_end_matches('/');
+    // An address of IPv6 has colons of its own, in brackets.
+    let has_port = server.rsplit(']').next().unwrap_or_default().contains(':');
+    let server = if has_port { server.to_owned() } else { format!("{server}:{HTTP_PORT}") };
+    let address = HostPort::parse(&server).filter(|_| !server.contains("://"));
+    found("HTTP", text, address, origin)
+}
+
+fn rpc(text: &str, origin: Origin) -> Result<Found, PlaceError> {
+    found("RPC", text, HostPort::parse(text), origin)
+}
+
+fn found(kind: &'static str, text: &str, address: Option<HostPort>, origin: Origin) -> Result<Found, PlaceError> {
+    match address {
+        Some(address) => Ok(Found { address, origin }),
+        None => Err(PlaceError::Address { kind, text: text.trim().to_owned(), origin: origin.to_string() }),
+    }
+}
+
+/// Asks a web server for the RPC address of its JobTracker.
+async fn asked_at(http: &Found) -> Result<Found, PlaceError> {
+    let server = http.address.to_string();
+    let unknown = |source| PlaceError::NoRpcAddress { source, note: http.origin.note() };
+    let rpc = daemon_status(&server).await.map_err(unknown)?.rpc;
+    let Some(mut address) = rpc.as_deref().and_then(HostPort::parse) else {
+        return Err(unknown(StatusError { server, reason: "it names no RPC address".to_owned() }));
+    };
+    if matches!(&*address.host, "0.0.0.0" | "::") {
+        address.host.clone_from(&http.address.host);
+    }
+    Ok(Found { address, origin: Origin::Server(Box::new(http.origin.clone()), server) })
+}
+
+#[cfg(test)]
+#[path = "../tests/place.rs"]
+mod tests;

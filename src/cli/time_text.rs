@@ -1,0 +1,179 @@
+//! Times as people write and read them: of this machine's time zone where they write or look at a terminal, of UTC with a `Z`
+//! in a pipe or a file.
+
+use std::sync::OnceLock;
+
+use jiff::civil::{DateTime, Time};
+use jiff::tz::TimeZone;
+use jiff::{Timestamp, Zoned};
+
+use crate::api::{DueText, parse_duration_ms};
+use crate::clock::wall_ms;
+
+/// The zone of shown times; unset: of UTC.
+static SHOWN_ZONE: OnceLock<TimeZone> = OnceLock::new();
+
+/// A text that is neither a duration nor a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "expected a duration above 0 such as 20m, or a time such as 18:00 or 2026-11-22T18:00, with +01:00 or Z if not local"
+)]
+pub(super) struct InvalidDue;
+
+/// From now on times are shown in the zone of this machine, as on a terminal.
+pub(super) fn show_local_times() {
+    // The first zone stays.
+    let _ = SHOWN_ZONE.set(TimeZone::system());
+}
+
+/// A time; a dash if it is out of range.
+pub(super) fn format_time(epoch_ms: i64) -> String {
+    time_in(epoch_ms, SHOWN_ZONE.get())
+}
+
+fn time_in(epoch_ms: i64, zone: Option<&TimeZone>) -> String {
+    match (Timestamp::from_millisecond(epoch_ms), zone) {
+        (Ok(time), Some(zone)) => time.to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M:%S%:z").to_string(),
+        (Ok(time), None) => time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+        (Err(_), _) => "-".to_owned(),
+    }
+}
+
+/// A deadline that is `left_ms` ahead, as `18:00 CET (in 6 h 35 m)`, with its date unless it is of today.
+pub(super) fn format_due(due_ms: i64, left_ms: i64) -> String {
+    due_in(due_ms, left_ms, &TimeZone::system())
+}
+
+fn due_in(due_ms: i64, left_ms: i64, zone: &TimeZone) -> String {
+    let local = |ms: i64| Timestamp::from_millisecond(ms).map(|time| time.to_zoned(zone.clone())).ok();
+    // The nearest second: what is left is known to a tenth.
+    let due_ms = due_ms.saturating_add(500).div_euclid(1_000).saturating_mul(1_000);
+    let (Some(due), Some(now)) = (local(due_ms), local(due_ms.saturating_sub(left_ms))) else { return "-".to_owned() };
+    let date = if due.date() == now.date() { "" } else { "%Y-%m-%d " };
+    let seconds = if due.second() == 0 { "" } else { ":%S" };
+    let left = span_text(left_ms.unsigned_abs() / 1_000);
+    let left = if left_ms < 0 { format!("{left} ago") } else { format!("in {left}") };
+    format!("{} ({left})", due.strftime(&format!("{date}%H:%M{seconds} %Z")))
+}
+
+/// The two largest units.
+fn span_text(seconds: u64) -> String {
+    let (minutes, hours, days) = (seconds / 60, seconds / 3_600, seconds / 86_400);
+    match (days, hours, minutes) {
+        (0, 0, 0) => format!("{seconds} s"),
+        (0, 0, _) => format!("{minutes} m {} s", seconds % 60),
+        (0, ..) => format!("{hours} h {} m", minutes % 60),
+        _ => format!("{days} d {} h", hours % 24),
+    }
+}
+
+/// A date, or a date with a time, epoch ms; local unless it says otherwise.
+pub(super) fn parse_local_ms(text: &str) -> Option<i64> {
+    parse_time_in(text, &TimeZone::system())
+}
+
+fn parse_time_in(text: &str, zone: &TimeZone) -> Option<i64> {
+    let local = || Ok(text.parse::<DateTime>()?.to_zoned(zone.clone())?.timestamp());
+    let time = text.parse::<Timestamp>().or_else(|_: jiff::Error| local());
+    time.map(Timestamp::as_millisecond).map_err(|_: jiff::Error| ()).ok()
+}
+
+/// A deadline: a duration from now, a time of today, or of tomorrow if it is past, or a date with a time; local unless it says
+/// otherwise.
+pub(super) fn parse_due(text: &str) -> Result<DueText, InvalidDue> {
+    let now = Timestamp::from_millisecond(wall_ms()).map_err(|_: jiff::Error| InvalidDue)?;
+    parse_due_at(text, &now.to_zoned(TimeZone::system()))
+}
+
+fn parse_due_at(text: &str, now: &Zoned) -> Result<DueText, InvalidDue> {
+    if let Ok(ms) = parse_duration_ms(text) {
+        return Ok(DueText::AfterMs(ms));
+    }
+    let of_day = time_of_day(text).map(|time| next(time, now));
+    let at_ms = of_day.unwrap_or_else(|| parse_time_in(text, now.time_zone()));
+    at_ms.map(DueText::AtMs).ok_or(InvalidDue)
+}
+
+/// `18:00` or `18:00:30`.
+fn time_of_day(text: &str) -> Option<Time> {
+    let is_clock = text.contains(':') && text.chars().all(|character| character.is_ascii_digit() || character == ':');
+    text.parse().ok().filter(|_| is_clock)
+}
+
+/// When the clock shows a time next, epoch ms.
+fn next(time: Time, now: &Zoned) -> Option<i64> {
+    let on = |day: jiff::civil::Date| day.to_datetime(time).to_zoned(now.time_zone().clone()).ok();
+    let today = on(now.date()).filter(|at| at > now);
+    today.or_else(|| on(now.date().tomorrow().ok()?)).map(|at| at.timestamp().as_millisecond())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A zone that needs no database of zones on this machine.
+    fn berlin() -> TimeZone {
+        TimeZone::posix("CET-1CEST,M3.5.0,M10.5.0/3").unwrap()
+    }
+
+    fn at(text: &str) -> i64 {
+        parse_time_in(text, &TimeZone::UTC).unwrap()
+    }
+
+    #[test]
+    fn a_terminal_shows_local_times_with_their_offset_and_a_pipe_those_of_utc() {
+        let time_ms = 1_700_000_000_000;
+        assert_eq!(time_in(time_ms, None), "2023-11-14T22:13:20Z");
+        assert_eq!(time_in(time_ms, Some(&berlin())), "2023-11-14 23:13:20+01:00");
+        assert_eq!(time_in(at("2026-07-01"), Some(&berlin())), "2026-07-01 02:00:00+02:00");
+        assert_eq!(time_in(i64::MAX, None), "-");
+    }
+
+    #[test]
+    fn a_deadline_is_said_by_the_clock_with_the_time_left() {
+        let due_ms = at("2026-11-26T17:00Z");
+        let said = |due_ms: i64, left_s: i64| due_in(due_ms, left_s * 1_000, &berlin());
+        assert_eq!(said(due_ms, 6 * 3_600 + 35 * 60), "18:00 CET (in 6 h 35 m)");
+        assert_eq!(said(due_ms - 40, 59), "18:00 CET (in 59 s)");
+        assert_eq!(said(due_ms + 5_000, 65), "18:00:05 CET (in 1 m 5 s)");
+        assert_eq!(said(due_ms, 86_400 + 3_600), "2026-11-26 18:00 CET (in 1 d 1 h)");
+        assert_eq!(said(due_ms, -300), "18:00 CET (5 m 0 s ago)");
+        assert_eq!(said(i64::MAX, 5), "-");
+    }
+
+    #[test]
+    fn a_deadline_by_the_clock_is_the_next_one() {
+        let now = Timestamp::from_millisecond(at("2026-11-26T10:25Z")).unwrap().to_zoned(berlin());
+        for (text, due) in [
+            ("18:00", DueText::AtMs(at("2026-11-26T17:00Z"))),
+            ("11:25", DueText::AtMs(at("2026-11-27T10:25Z"))),
+            ("09:30:15", DueText::AtMs(at("2026-11-27T08:30:15Z"))),
+            ("2026-11-27T18:00", DueText::AtMs(at("2026-11-27T17:00Z"))),
+            ("2026-11-27T18:00Z", DueText::AtMs(at("2026-11-27T18:00Z"))),
+            ("2026-11-27T18:00+05:00", DueText::AtMs(at("2026-11-27T13:00Z"))),
+            ("2026-07-01", DueText::AtMs(at("2026-06-30T22:00Z"))),
+            ("20m", DueText::AfterMs(1_200_000)),
+        ] {
+            assert_eq!(parse_due_at(text, &now), Ok(due), "{text}");
+        }
+        for text in ["", "20", "0s", "-5m", "soon", "25:00", "18:00Z", "T18:00", "18", "999999999999999h"] {
+            assert_eq!(parse_due_at(text, &now), Err(InvalidDue), "{text}");
+        }
+    }
+
+    #[test]
+    fn dates_are_local_unless_they_say_otherwise() {
+        for (text, ms) in [
+            ("1970-01-02", 82_800_000),
+            ("1970-01-02T01:30", 88_200_000),
+            ("1970-01-02T01:30:05.250", 88_205_250),
+            ("1970-01-02T01:30+01:30", 86_400_000),
+            ("1970-01-02T00:00Z", 86_400_000),
+        ] {
+            assert_eq!(parse_time_in(text, &berlin()), Some(ms), "{text}");
+        }
+        for text in ["", "yesterday", "1970-13-01", "5"] {
+            assert_eq!(parse_time_in(text, &berlin()), None, "{text}");
+        }
+    }
+}

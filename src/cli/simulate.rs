@@ -22,7 +22,7 @@ pub struct SimulateArguments {
     #[arg(long, default_value_t = 100_000)]
     events: u64,
     /// Scheduler; under dynamic and fair, odd seeds run with preemption; mixed switches among all of them
-    #[arg(long, value_enum, default_value_t = Policy::Dynamic)]
+    #[arg(long, value_name = "NAME", value_enum, default_value_t = Policy::Dynamic)]
     policy: Policy,
     /// Give nodes memory and cores, and let applications ask for containers. Without it runs are as they were before there
     /// were containers

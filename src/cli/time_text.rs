@@ -86,12 +86,14 @@ pub(super) fn parse_due(text: &str) -> Result<DueText, InvalidDue> {
 }
 
 fn parse_due_at(text: &str, now: &Zoned) -> Result<DueText, InvalidDue> {
-    if let Ok(ms) = parse_duration_ms(text) {
-        return Ok(DueText::AfterMs(ms));
+    // With seconds it could be read as a duration.
+    if let Some(time) = time_of_day(text) {
+        return next(time, now).map(DueText::AtMs).ok_or(InvalidDue);
     }
-    let of_day = time_of_day(text).map(|time| next(time, now));
-    let at_ms = of_day.unwrap_or_else(|| parse_time_in(text, now.time_zone()));
-    at_ms.map(DueText::AtMs).ok_or(InvalidDue)
+    match parse_duration_ms(text) {
+        Ok(ms) => Ok(DueText::AfterMs(ms)),
+        Err(_) => parse_time_in(text, now.time_zone()).map(DueText::AtMs).ok_or(InvalidDue),
+    }
 }
 
 /// `18:00` or `18:00:30`.

@@ -29,10 +29,10 @@ pub struct WhatIfArguments {
     #[arg(long)]
     without_orders: bool,
     /// Take only jobs submitted from this time on, such as 2026-11-21 or 2026-11-21T18:00
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "DATE")]
     since: Option<String>,
     /// Take only jobs submitted before this time
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "DATE")]
     until: Option<String>,
     /// Read a backup of state.db, not the daemon's own
     #[arg(long, value_name = "FILE")]

@@ -67,7 +67,7 @@ impl UserConfig {
 fn place_of(error: &toml::de::Error, text: &str) -> String {
     let reason = error.message().trim().replace('\n', " ");
     let before = error.span().and_then(|span| text.get(..span.start));
-    before.map_or_else(|| reason.clone(), |before| format!("line {}: {reason}", before.lines().count().max(1)))
+    before.map_or_else(|| reason.clone(), |before| format!("line {}: {reason}", before.matches('\n').count() + 1))
 }
 
 #[cfg(test)]

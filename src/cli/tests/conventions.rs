@@ -116,7 +116,6 @@ fn a_short_option_stands_for_the_same_word_everywhere() {
 
 #[test]
 fn the_same_word_takes_the_same_value_everywhere() {
-    // `--name` of a worker or of an application is one, too.
     let mut values: BTreeMap<String, BTreeMap<String, String>> = BTreeMap::new();
     for (path, command) in leaves() {
         for (word, arg) in options(&command).into_iter().filter(|(_, arg)| arg.get_action().takes_values()) {
@@ -127,8 +126,8 @@ fn the_same_word_takes_the_same_value_everywhere() {
     }
     let several: BTreeMap<_, _> = values.into_iter().filter(|(_, names)| names.len() > 1).collect();
     let words: Vec<&str> = several.keys().map(String::as_str).collect();
-    // A file with a name, or one of two ways to give a variable.
-    assert_eq!(words, ["env", "file"], "{several:#?}");
+    // A variable or a file in one way or in two, a backup of the state, virtual time.
+    assert_eq!(words, ["env", "file", "state", "until"], "{several:#?}");
 }
 
 #[test]

@@ -2,7 +2,6 @@
 
 mod findings;
 
-use std::io::IsTerminal;
 use std::net::ToSocketAddrs;
 use std::path::{Path, PathBuf};
 
@@ -21,7 +20,6 @@ use super::market_text::json;
 use super::serve::ConfigurationArguments;
 use super::staging_line::staging_line;
 use super::tasktracker::run_as_line;
-use super::unread_keys::unread_keys;
 
 pub use findings::{Findings, ShownSection, ShownValue, Unused};
 
@@ -34,10 +32,10 @@ pub struct CheckConfigArguments {
     /// Check the configuration of `tasktracker` instead of `serve`
     #[arg(long)]
     pub tasktracker: bool,
-    /// Leave out values that are defaults; so it is on a terminal
-    #[arg(long, conflicts_with = "all")]
+    /// Leave out values that are defaults, as without this option
+    #[arg(long, hide = true, conflicts_with = "all")]
     pub changed: bool,
-    /// Print defaults, too; so it is in a pipe or a file
+    /// Print defaults, too
     #[arg(long)]
     pub all: bool,
     /// Print JSON
@@ -68,14 +66,9 @@ pub struct Report {
 pub fn run(arguments: &CheckConfigArguments) -> Report {
     let daemon = if arguments.tasktracker { Daemon::TaskTracker } else { Daemon::JobTracker };
     let options = arguments.configuration.load_options();
-    let mut findings = check_config(&options, daemon);
-    if daemon == Daemon::JobTracker && findings.errors.is_empty() {
-        findings.warnings.extend(unresolved_addresses(&options));
-    }
-    let is_good = findings.errors.is_empty();
-    let changed_only = arguments.changed || !arguments.all && std::io::stdout().is_terminal();
-    let text = if arguments.json { json(&findings) } else { findings.text(changed_only) };
-    Report { text, is_good }
+    let findings = check_config(&options, daemon, unresolved_addresses);
+    let text = if arguments.json { json(&findings) } else { findings.text(arguments.all) };
+    Report { text, is_good: findings.is_good }
 }
 
 /// Addresses of the daemon that this machine does not know: a start here would fail, one on another machine may not.
@@ -93,18 +86,23 @@ fn unresolved_addresses(options: &LoadOptions) -> Vec<String> {
     addresses.into_iter().filter_map(warning).collect()
 }
 
-/// Checks the configuration of `daemon` under the same options.
+/// Checks the configuration of `daemon` under the same options; `look_up` warns of addresses that this machine does not know.
 #[must_use]
-pub fn check_config(options: &LoadOptions, daemon: Daemon) -> Findings {
+pub fn check_config(options: &LoadOptions, daemon: Daemon, look_up: fn(&LoadOptions) -> Vec<String>) -> Findings {
     let (configuration, _) = options.configuration_with_errors();
-    let (mut warnings, files, errors) = daemon.load(options, &configuration);
-    warnings.extend(unread_keys(&configuration));
-    let warnings = warnings.iter().map(ToString::to_string);
+    let (warnings, files, errors) = daemon.load(options, &configuration);
+    let mut warnings: Vec<String> = warnings.iter().map(ToString::to_string).collect();
+    warnings.extend(files.warnings.iter().map(ToString::to_string));
     let mut errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
     errors.extend(files.errors.iter().map(ToString::to_string));
     // Doors of a daemon that does not start are closed.
     let doors = if errors.is_empty() { daemon.open_doors(&configuration) } else { Vec::new() };
+    if errors.is_empty() && daemon == Daemon::JobTracker {
+        warnings.extend(look_up(options));
+    }
+    let high_doors = doors.iter().filter(|door| door.severity == Severity::High).count();
     Findings {
+        verdict: Findings::verdict(errors.len(), warnings.len() + high_doors),
         conf_dir: options.conf_dir.clone(),
         is_good: errors.is_empty(),
         set: configuration.written().count(),
@@ -112,11 +110,10 @@ pub fn check_config(options: &LoadOptions, daemon: Daemon) -> Findings {
         runs_as: daemon.runs_as(options, &configuration),
         staging: daemon.staging(options),
         containers: daemon.containers(options),
-        warnings: warnings.chain(files.warnings.iter().map(ToString::to_string)).collect(),
+        warnings,
         not_acted_on: daemon.not_acted_on(&configuration, options.conf_dir.as_deref()),
         exposure: errors.is_empty().then(|| Grade::of(&doors).to_string()),
         open_doors: doors.iter().map(ToString::to_string).collect(),
-        high_doors: doors.iter().filter(|door| door.severity == Severity::High).count(),
         errors,
     }
 }

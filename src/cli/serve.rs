@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use crate::client::job::is_hadoop_default;
+use crate::config::keys::hadoop_defaults::is_hadoop_default;
 use crate::config::settings::{AdmittedTrackers, JobChangeSettings, SchedulerKind};
 use crate::config::{Configuration, LoadOptions, Settings, not_acted_on};
 use crate::lifecycle::{Precedence, Predecessor, ServeError, ServeOptions, Serving, as_others_name};
@@ -11,7 +11,6 @@ use crate::lifecycle::{Precedence, Predecessor, ServeError, ServeOptions, Servin
 use super::exit_code::WRONG_USAGE;
 use super::next_steps::{StartedJobTracker, after_serve};
 use super::staging_line::staging_line;
-use super::unread_keys::unread_keys;
 
 /// Sources of the configuration.
 #[derive(Clone, Debug, clap::Args)]
@@ -95,7 +94,7 @@ pub fn run(command: ServeCommand) -> Result<(), ServeFailure> {
     for warning in warnings {
         tracing::warn!("{warning}");
     }
-    for line in unused_keys(&settings.configuration) {
+    for line in keys_not_acted_on(&settings.configuration) {
         tracing::warn!("{line}");
     }
     let precedence = if command.take_budget_file { Precedence::File } else { Precedence::Ledger };
@@ -114,12 +113,11 @@ pub fn run(command: ServeCommand) -> Result<(), ServeFailure> {
 }
 
 /// A line for each key that is set and that nothing here acts on; keys at Hadoop's own default change nothing anywhere.
-fn unused_keys(configuration: &Configuration) -> Vec<String> {
+fn keys_not_acted_on(configuration: &Configuration) -> Vec<String> {
     let is_default =
         |key: &str| configuration.written().any(|(name, value, _)| name == key && is_hadoop_default(name, value));
     let not_acted_on = not_acted_on::of_jobtracker(configuration).into_iter().filter(|found| !is_default(&found.key));
-    let lines = not_acted_on.map(|found| format!("not acted on: {found}"));
-    lines.chain(unread_keys(configuration).iter().map(ToString::to_string)).collect()
+    not_acted_on.map(|found| format!("not acted on: {found}")).collect()
 }
 
 /// The arguments of this process, for its successor.
@@ -220,15 +218,8 @@ mod tests {
 
     #[test]
     fn no_key_that_is_set_and_not_acted_on_passes_in_silence() {
-        let set = [
-            "mapred.permissions.supergroup=hadoop",
-            "mapred.job.tracker.handler.count=10",
-            "jobtracker.rpc.max-frame=1",
-        ];
-        let lines = unused_keys(&test_options(None, &set).configuration().unwrap());
-        insta::assert_snapshot!(lines.join("\n"), @r"
-        not acted on: -D: mapred.permissions.supergroup: administrators are the daemon's user and mapreduce.cluster.administrators
-        -D: nothing reads jobtracker.rpc.max-frame
-        ");
+        let set = ["mapred.permissions.supergroup=hadoop", "mapred.job.tracker.handler.count=10"];
+        let lines = keys_not_acted_on(&test_options(None, &set).configuration().unwrap());
+        insta::assert_snapshot!(lines.join("\n"), @"not acted on: -D: mapred.permissions.supergroup: administrators are the daemon's user and mapreduce.cluster.administrators");
     }
 }

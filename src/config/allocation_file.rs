@@ -9,6 +9,7 @@ use crate::scheduler::fair::allocations::Allocations;
 use super::conf_folder::read_optional;
 use super::error::{ConfigError, Origin, Warning};
 use super::settings::fair::FairSettings;
+use super::xml::decode;
 
 /// Name of the file in the conf folder, unless a key names another one.
 pub const ALLOCATION_FILE: &str = "fair-scheduler.xml";
@@ -32,11 +33,8 @@ pub fn read_allocation_file(
 }
 
 fn parse_allocation_file(file: &Arc<str>, bytes: &[u8]) -> Result<(Allocations, Vec<Warning>), ConfigError> {
-    let text = std::str::from_utf8(bytes).map_err(|error| {
-        let line = bytes[..error.valid_up_to()].iter().filter(|byte| **byte == b'\n').count() + 1;
-        ConfigError::AllocationFileNotText { file: Arc::clone(file), line }
-    })?;
-    let parsed = AllocationFile::parse(text)
+    let text = decode(bytes).map_err(|error| ConfigError::NotConfiguration { file: Arc::clone(file), error })?;
+    let parsed = AllocationFile::parse(&text)
         .map_err(|error| ConfigError::AllocationFile { file: Arc::clone(file), error: Box::new(error) })?;
     let warnings = parsed.warnings.into_iter().map(|warning| Warning::Ignored {
         origin: Origin::File { file: Arc::clone(file), line: warning.line },
@@ -56,7 +54,7 @@ mod tests {
     #[test]
     fn errors_name_the_file_and_the_line() {
         assert!(parse(b"<allocations/>").is_ok());
-        assert_eq!(parse(b"<allocations>\n\xff").unwrap_err(), "fair.xml:2: expected UTF-8 text");
+        assert_eq!(parse(b"<allocations>\n\xff").unwrap_err(), "fair.xml:2: column 1: not UTF-8 text");
         let wrong_root = parse(b"<configuration/>").unwrap_err();
         assert!(wrong_root.starts_with("fair.xml: line 1: Bad fair scheduler config file"), "{wrong_root}");
     }

@@ -13,6 +13,7 @@ use super::configuration::{Configuration, Setting};
 use super::error::{ConfigError, Warning};
 use super::keys;
 use super::keys::Key;
+use super::unread_keys::unread_key;
 
 /// Name of the file in the conf folder.
 pub const CAPACITY_FILE: &str = "capacity-scheduler.xml";
@@ -223,12 +224,17 @@ impl Values<'_> {
         let mut found = Vec::new();
         for (name, _, origin) in self.configuration.written() {
             let ignored = |remark: String| Warning::Ignored { origin: origin.clone(), remark };
-            if let Some((_, reason)) = keys::CAPACITY_OBSOLETE.iter().find(|(key, _)| is_spelled(key, name)) {
+            if let Some((_, reason)) =
+                keys::CAPACITY_OBSOLETE.iter().find(|(key, _)| keys::unused::is_of_queue(key, name))
+            {
                 found.push(ignored(format!("{name} {reason}")));
                 continue;
             }
             let Some(key) = keys::CAPACITY.iter().find(|key| key.is_spelled(name)) else {
-                found.push(Warning::NothingReads { key: name.to_owned(), origin: origin.clone(), similar: None });
+                // The others are named already, with the nearest key.
+                let is_unnamed = unread_key(name).is_none();
+                let unread = || Warning::NothingReads { key: name.to_owned(), origin: origin.clone(), similar: None };
+                found.extend(is_unnamed.then(unread));
                 continue;
             };
             let is_of_queue = |queue: &&String| key.for_queue(queue) == name;
@@ -251,14 +257,6 @@ impl Values<'_> {
             None => format!("is a key of Hadoop 0.19; use {capacity}"),
         };
         Some(Warning::Contradiction { key: setting.name, value: setting.value, origin: setting.origin, remark })
-    }
-}
-
-/// Whether `name` is an obsolete key, for any queue.
-fn is_spelled(key: &str, name: &str) -> bool {
-    match key.split_once("<queue>") {
-        Some((head, tail)) => name.starts_with(head) && name.ends_with(tail) && name.len() > head.len() + tail.len(),
-        None => key == name,
     }
 }
 

@@ -6,13 +6,22 @@ use std::sync::Arc;
 use crate::fs::{FsError, open_named_by_conf};
 
 use super::configuration::Configuration;
-use super::error::{ConfigError, Warning};
+use super::error::{ConfigError, Origin, Warning};
+use super::keys;
 
 /// Maximum size of a configuration file, bytes.
 pub const LONGEST_FILE_BYTES: u64 = 16 << 20;
 
 /// Deprecated since Hadoop 0.20, still read by 1.2.1 after the others.
 const HADOOP_SITE: &str = "hadoop-site.xml";
+/// What is read, in this order.
+const SITE_FILES: [&str; 4] = ["core-site.xml", "mapred-site.xml", "hdfs-site.xml", HADOOP_SITE];
+/// The queues of Hadoop 0.21 and 0.22.
+const QUEUES_FILE: &str = "mapred-queues.xml";
+/// The file of YARN's daemons.
+const YARN_SITE: &str = "yarn-site.xml";
+/// What runs the jobs of clients of Hadoop 0.23 and later.
+const FRAMEWORK: &str = "mapreduce.framework.name";
 
 /// Adds the files of a conf folder: `core-site.xml`, `mapred-site.xml`, `hdfs-site.xml`,
 /// `hadoop-site.xml`, `mapred-queue-acls.xml`. Each may be missing, but not the folder.
@@ -30,7 +39,7 @@ pub(super) fn add_files(configuration: &mut Configuration, folder: &Path) -> Vec
         return vec![ConfigError::ConfFolder { folder: folder.to_owned(), reason: error.to_string() }];
     }
     let mut errors = Vec::new();
-    for name in ["core-site.xml", "mapred-site.xml", "hdfs-site.xml", HADOOP_SITE] {
+    for name in SITE_FILES {
         let path = folder.join(name);
         let file = path.display().to_string();
         let added = read_optional(&path, &file).and_then(|bytes| {
@@ -47,7 +56,32 @@ pub(super) fn add_files(configuration: &mut Configuration, folder: &Path) -> Vec
     let added = read_optional(&path, &file)
         .and_then(|bytes| bytes.map_or(Ok(()), |bytes| configuration.add_queue_acls_file(&file, &bytes)));
     errors.extend(added.err());
+    warn_of_other_lines(configuration, folder);
     errors
+}
+
+/// What says that a folder was made for another program, or another line of Hadoop.
+fn warn_of_other_lines(configuration: &mut Configuration, folder: &Path) {
+    let has = |folder: &Path, name: &str| folder.join(name).exists();
+    let has_site = |folder: &Path| SITE_FILES.iter().any(|name| has(folder, name));
+    if !has_site(folder) {
+        let inside = ["conf", "hadoop", "etc/hadoop", "hadoop/conf"].map(|name| folder.join(name));
+        let inside = inside.into_iter().find(|folder| has_site(folder));
+        configuration.add_warning(Warning::NoSiteFiles { folder: folder.to_owned(), inside });
+    }
+    if has(folder, QUEUES_FILE) {
+        configuration.add_warning(Warning::QueuesFile { file: folder.join(QUEUES_FILE) });
+    }
+    let framework = configuration.named(FRAMEWORK).ok().flatten();
+    let has_jobtracker = configuration.setting(&keys::RPC_ADDRESS).is_ok_and(|address| {
+        address.is_some_and(|address| address.origin != Origin::Default && address.value.trim() != "local")
+    });
+    let sign = match framework.filter(|framework| framework.value.trim().starts_with("yarn")) {
+        Some(framework) => format!("{}: {FRAMEWORK} = {:?}", framework.origin, framework.value),
+        None if has(folder, YARN_SITE) && !has_jobtracker => format!("{YARN_SITE} is there"),
+        None => return,
+    };
+    configuration.add_warning(Warning::ForYarn { folder: folder.to_owned(), sign });
 }
 
 /// The bytes of a file; none if it does not exist.

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::error::{ConfigError, Origin, Warning, excerpt};
 use super::keys::Key;
+use super::unread_keys::unread_key;
 use super::{keys, xml};
 
 /// Maximum number of replacements in a value (1.2.1 `Configuration.MAX_SUBST`).
@@ -358,6 +359,14 @@ impl Configuration {
         })
     }
 
+    /// Warnings about keys that nothing reads.
+    fn unread(&self) -> impl Iterator<Item = Warning> {
+        self.entries.iter().filter_map(|(name, entry)| {
+            let similar = unread_key(name)?.similar;
+            Some(Warning::NothingReads { key: name.clone(), origin: entry.origin.clone(), similar })
+        })
+    }
+
     /// Every value that files and `-D` set, by name, unexpanded.
     pub fn written(&self) -> impl Iterator<Item = (&str, &str, &Origin)> {
         self.entries.iter().map(|(name, entry)| (name.as_str(), entry.value.as_str(), &entry.origin))
@@ -371,11 +380,12 @@ impl Configuration {
         })
     }
 
-    /// Warnings from loading, and keys whose spellings disagree.
+    /// Warnings from loading, keys that nothing reads, and keys whose spellings disagree.
     #[must_use]
     pub fn warnings(&self) -> Vec<Warning> {
         let mut warnings = self.warnings.clone();
         warnings.extend(self.unresolved_texts());
+        warnings.extend(self.unread());
         for key in keys::all().filter(|key| !key.aliases.is_empty()) {
             let Some((used, entry)) = self.strongest(key.spellings()) else { continue };
             for spelling in key.spellings().filter(|spelling| *spelling != used) {

@@ -1,6 +1,7 @@
 //! Values that are valid by themselves but contradict each other. The start and `check-config` warn about them.
 
 use crate::fs::FileUri;
+use crate::model::nearest;
 
 use super::configuration::{Configuration, Setting};
 use super::error::Warning;
@@ -19,7 +20,64 @@ pub fn of_jobtracker(configuration: &Configuration, has_market: bool) -> Vec<War
     found.extend(values.hosts());
     found.extend(values.memory());
     found.extend(values.scheduler(has_market));
+    found.extend(of_queues(configuration));
+    found.extend(of_proxy_users(configuration));
     found
+}
+
+/// Values of queues that apply to no queue, or not at all.
+#[must_use]
+pub fn of_queues(configuration: &Configuration) -> Vec<Warning> {
+    let queues = configuration.list(&keys::QUEUE_NAMES).unwrap_or_default();
+    let are_lists_on = configuration.flag(&keys::ACLS_ENABLED).unwrap_or_default();
+    let found = configuration.written().filter_map(|(name, value, origin)| {
+        let (key, queue) = OF_QUEUES.iter().find_map(|key| Some((*key, key.queue_in(name)?)))?;
+        let is_list = *key != keys::QUEUE_STATE;
+        let remark = if !queues.iter().any(|listed| listed == queue) {
+            let similar = nearest(queue, queues.iter().map(String::as_str));
+            let hint = similar.map(|listed| format!("; did you mean {}?", key.for_queue(listed))).unwrap_or_default();
+            format!("has no effect: no such queue in mapred.queue.names ({}){hint}", some_of(&queues))
+        } else if is_list && !are_lists_on && !is_any_or_blank(value) {
+            format!("has no effect while {} is not true", keys::ACLS_ENABLED.name)
+        } else {
+            return None;
+        };
+        let (key, value, origin) = (name.to_owned(), value.to_owned(), origin.clone());
+        Some(Warning::Contradiction { key, value, origin, remark })
+    });
+    found.collect()
+}
+
+/// Users that may act for others by one of two lists, of which both are needed.
+#[must_use]
+pub fn of_proxy_users(configuration: &Configuration) -> Vec<Warning> {
+    let both = [&keys::PROXY_HOSTS, &keys::PROXY_GROUPS];
+    let found = configuration.written().filter_map(|(name, value, origin)| {
+        let (other, user) =
+            [(0, 1), (1, 0)].into_iter().find_map(|(own, other)| Some((both[other], both[own].queue_in(name)?)))?;
+        let other = other.for_user(user);
+        let is_missing = configuration.named(&other).ok().flatten().is_none();
+        let remark = format!("has no effect while {other} is not set: {user} may act for no user");
+        let (key, value, origin) = (name.to_owned(), value.to_owned(), origin.clone());
+        is_missing.then_some(Warning::Contradiction { key, value, origin, remark })
+    });
+    found.collect()
+}
+
+/// The first queues.
+pub(super) fn some_of(queues: &[String]) -> String {
+    const MOST: usize = 8;
+    let more = queues.len().saturating_sub(MOST);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("{}{more}", queues[..queues.len().min(MOST)].join(", "))
+}
+
+/// What a queue has besides its name.
+const OF_QUEUES: [&Key; 3] = [&keys::QUEUE_STATE, &keys::QUEUE_ACL_SUBMIT, &keys::QUEUE_ACL_ADMINISTER];
+
+/// Whether an access list is Hadoop's own default, or a template's.
+fn is_any_or_blank(list: &str) -> bool {
+    matches!(list.trim(), "" | "*")
 }
 
 /// Contradictions in a built-in tasktracker's values.

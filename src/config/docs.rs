@@ -5,8 +5,7 @@ use std::fmt::Write;
 use crate::wire::limits;
 use crate::wire::limits::{LimitAction, LimitUnit, Sender};
 
-use super::keys::{SECTIONS, ValueKind};
-use super::not_acted_on;
+use super::keys::{SECTIONS, ValueKind, unused};
 
 const HEAD: &str = "# Configuration
 
@@ -24,7 +23,7 @@ Without a conf folder everything binds to loopback.
 
 If a key has other names, the first one wins when files set both. A value of the wrong kind is an error that
 names file, line and key. `jobtracker check-config` prints the effective values and where they are set (with `--tasktracker` those of that daemon), and
-warnings: unread keys with this JobTracker's prefixes or with a name close to a known key, and contradictory values.
+warnings: unread keys with this JobTracker's prefixes or with a name close to a known key, and contradictory values. Start and reload log the same warnings.
 ";
 
 const LIMITS_HEAD: &str = "
@@ -77,7 +76,7 @@ pub fn render() -> String {
         }
     }
     page.push_str(INSTEAD_HEAD);
-    for (key, instead) in not_acted_on::documented() {
+    for (key, instead) in unused::OF_JOBTRACKER {
         let _ = writeln!(page, "| `{key}` | {instead} |");
     }
     page.push_str(LIMITS_HEAD);

@@ -183,14 +183,6 @@ pub enum ConfigError {
         /// The file.
         file: Arc<str>,
     },
-    /// The allocation file is not text.
-    #[error("{file}:{line}: expected UTF-8 text")]
-    AllocationFileNotText {
-        /// The file.
-        file: Arc<str>,
-        /// Line, from 1.
-        line: usize,
-    },
     /// The allocation file does not load.
     #[error("{file}: {error}")]
     AllocationFile {
@@ -251,6 +243,25 @@ pub enum Warning {
         /// The file.
         file: Arc<str>,
     },
+    /// A conf folder without any file that is read.
+    NoSiteFiles {
+        /// The folder.
+        folder: PathBuf,
+        /// A folder in it that has some.
+        inside: Option<PathBuf>,
+    },
+    /// The file of queues of Hadoop 0.21 and 0.22.
+    QueuesFile {
+        /// The file.
+        file: PathBuf,
+    },
+    /// A conf folder of YARN.
+    ForYarn {
+        /// The folder.
+        folder: PathBuf,
+        /// What says so.
+        sign: String,
+    },
     /// A key in `mapred-queue-acls.xml` that is not read from that file.
     NotAQueueKey {
         /// The key.
@@ -283,7 +294,7 @@ pub enum Warning {
         /// The problem, as a predicate of the value.
         remark: String,
     },
-    /// An unread key with a prefix of this JobTracker or a name close to a known key (reported by `check-config` only).
+    /// An unread key with a prefix of this JobTracker or a name close to a known key .
     NothingReads {
         /// The key.
         key: String,
@@ -311,6 +322,26 @@ impl fmt::Display for Warning {
             Warning::HadoopSite { file } => {
                 write!(f, "{file}: this file is deprecated; use core-site.xml, mapred-site.xml and hdfs-site.xml")
             }
+            Warning::NoSiteFiles { folder, inside } => {
+                write!(
+                    f,
+                    "{}: has no core-site.xml, mapred-site.xml or hdfs-site.xml; every value is a default",
+                    folder.display()
+                )?;
+                inside.as_ref().map_or(Ok(()), |inside| write!(f, "; did you mean {}?", inside.display()))
+            }
+            Warning::QueuesFile { file } => write!(
+                f,
+                "{}: nothing reads this file of Hadoop 0.21 and 0.22: its queues, states and access lists do not apply; \
+                 set mapred.queue.names in mapred-site.xml and mapred.queue.NAME.acl-submit-job in mapred-queue-acls.xml",
+                file.display()
+            ),
+            Warning::ForYarn { folder, sign } => write!(
+                f,
+                "{}: a folder for YARN ({sign}): this JobTracker reads Hadoop 1's keys and no yarn.*; \
+                 clients of this folder look for a ResourceManager",
+                folder.display()
+            ),
             Warning::NotAQueueKey { key, origin } => {
                 write!(f, "{origin}: {key} is not read from this file, only mapred.queue.* is; ignored")
             }

@@ -27,6 +27,7 @@ pub mod open_doors;
 pub mod service_policy;
 pub mod settings;
 pub mod typed;
+pub mod unread_keys;
 mod web_hosts;
 pub mod xml;
 

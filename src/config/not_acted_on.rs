@@ -1,5 +1,4 @@
-//! Keys that Hadoop 1.2.1 acts on and this program does not, with what happens instead; `check-config` lists those that
-//! are set. Keys of other programs, such as `dfs.*`, are not in the table.
+//! Keys that are set and that this program does not act on, with what happens instead, for `check-config` and the start.
 
 use std::path::Path;
 
@@ -8,7 +7,9 @@ use super::configuration::Configuration;
 use super::error::Origin;
 use super::keys;
 use super::keys::Key;
+use super::keys::unused::{Entry, OF_JOBTRACKER, OF_TASKTRACKER, matches};
 use super::settings::{CAPACITY_CLASS, CONSTRAINT_CLASS, FAIR_CLASS};
+use super::unread_keys::unread_key;
 
 /// The script that sets the environment of Hadoop's daemons.
 const HADOOP_ENV: &str = "hadoop-env.sh";
@@ -25,93 +26,6 @@ pub struct NotActedOn {
     /// What happens instead.
     pub instead: String,
 }
-
-/// A name, or the begin of names that ends in `*`, and what happens instead.
-type Entry = (&'static str, &'static str);
-
-/// Read by the Java JobTracker.
-const OF_JOBTRACKER: &[Entry] = &[
-    ("hadoop.security.group.mapping", "groups are those of this machine (`id`)"),
-    ("hadoop.security.group.mapping.*", "groups are those of this machine (`id`)"),
-    ("hadoop.security.auth_to_local", "user names are taken as they come: there is no Kerberos"),
-    ("mapreduce.jobtracker.kerberos.*", "there is no Kerberos"),
-    ("mapreduce.jobtracker.keytab.file", "there is no Kerberos"),
-    ("hadoop.http.authentication.*", "pages ask for no login; see docs/security.md"),
-    ("hadoop.http.filter.initializers", "pages ask for no login; see docs/security.md"),
-    ("hadoop.rpc.socket.factory.class.*", "connections are plain TCP"),
-    ("mapred.job.tracker.persist.jobstatus.dir", "state.db has what its files would have"),
-    ("mapreduce.jobtracker.persist.jobstatus.dir", "state.db has what its files would have"),
-    ("mapred.job.tracker.jobhistory.lru.cache.size", "history is read from state.db, not from parsed files"),
-    ("mapreduce.jobtracker.jobhistory.lru.cache.size", "history is read from state.db, not from parsed files"),
-    ("mapred.permissions.supergroup", "administrators are the daemon's user and mapreduce.cluster.administrators"),
-    (
-        "mapred.jobtracker.completeuserjobs.maximum",
-        "mapred.job.tracker.retiredjobs.cache.size bounds ended jobs of all users",
-    ),
-    (
-        "mapred.jobtracker.retirejob.*",
-        "mapred.job.tracker.retiredjobs.cache.size bounds ended jobs, whatever their age",
-    ),
-    ("mapred.job.tracker.handler.count", "one thread answers all calls"),
-    ("mapred.jobinit.threads", "jobs are set up without threads of their own"),
-    ("mapreduce.jobtracker.instrumentation", "/metrics has the metrics, for Prometheus"),
-    ("mapred.jobtracker.instrumentation", "/metrics has the metrics, for Prometheus"),
-    ("mapreduce.jobtracker.plugins", "there are no plug-ins"),
-    ("mapred.jobtracker.plugins", "there are no plug-ins"),
-    ("mapred.jobtracker.nodegroup.aware", "levels above hosts are racks and what their paths name above them"),
-    ("topology.node.switch.mapping.impl", "racks are those that topology.script.file.name prints"),
-    ("net.topology.impl", "racks are paths of any depth; mapred.task.cache.levels says how many levels count"),
-    (
-        "mapred.jobtracker.taskScheduler.maxRunningTasksPerJob",
-        "LimitTasksPerJobTaskScheduler is refused as a scheduler; maxMaps and maxReduces of a pool of the Fair scheduler limit jobs",
-    ),
-    ("mapred.jobtracker.jobSchedulable", "nothing reads it in 1.2.1 either"),
-    (
-        "mapreduce.job.split.metainfo.maxsize",
-        "nothing reads it in 1.2.1 either: mapreduce.jobtracker.split.metainfo.maxsize is the limit",
-    ),
-    ("mapred.committer.job.setup.cleanup.needed", "setup and cleanup always run, as in 1.2.1"),
-    ("mapreduce.job.dir", "the staging directory is the one that submitJob names"),
-    ("mapreduce.job.submithost", "not kept"),
-    ("mapreduce.job.submithostaddress", "not kept"),
-    ("mapreduce.workflow.adjacency.*", "not kept"),
-    ("mapreduce.jobtracker.conf.version", "there is no JMX that would show it"),
-    ("mapreduce.jobtracker.init.for.tests", "for tests of Hadoop's own"),
-    ("mapreduce.jt.job.init.throw.exception.override", "for tests of Hadoop's own"),
-    ("mapreduce.job.init.throw.exception", "for tests of Hadoop's own"),
-    (
-        "mapreduce.history.server.*",
-        "there is no history server: `jobtracker job` and /scheduler show what state.db keeps",
-    ),
-    (
-        "mapred.job.tracker.jobhistory.lru.cache.size",
-        "no history files are read: `jobtracker job` and /scheduler show what state.db keeps",
-    ),
-    ("hadoop.security.instrumentation.requires.admin", "there are no /conf, /jmx, /stacks, /logs and /logLevel"),
-    ("hadoop.security.token.service.use_ip", "there is no Kerberos: no token chooses a service"),
-    ("hadoop.security.use-weak-http-crypto", "there is no Kerberos"),
-    ("hadoop.kerberos.kinit.command", "there is no Kerberos"),
-    ("hadoop.jetty.logs.serve.aliases", "the web server serves no log folder"),
-    ("ipc.server.*", "jobtracker.rpc.* are the limits of connections and calls; one thread reads them"),
-    ("ipc.client.idlethreshold", "jobtracker.rpc.max-connections says when idle connections are closed"),
-    ("ipc.client.kill.max", "jobtracker.rpc.max-connections says when idle connections are closed"),
-];
-
-/// Read by the Java TaskTracker.
-const OF_TASKTRACKER: &[Entry] = &[
-    ("mapred.task.tracker.task-controller", "jobtracker.worker.run-as sets the user of commands"),
-    ("mapreduce.tasktracker.group", "there is no task-controller"),
-    ("mapred.healthChecker.*", "no health script runs; what goes wrong on the worker's disks is reported"),
-    ("mapred.task.tracker.report.address", "tasks report inside the worker: there is no such port"),
-    ("mapreduce.tasktracker.outofband.heartbeat", "a heartbeat is always sent when a task has ended"),
-    ("mapred.tasktracker.memory_calculator_plugin", "memory is read from /proc"),
-    ("mapred.tasktracker.dns.*", "the worker's name is slave.host.name, else that of the machine"),
-    ("mapred.tasktracker.indexcache.mb", "indexes of map output are read from the disk"),
-    ("tasktracker.http.threads", "one thread serves map output"),
-    ("tasktracker.contention.tracking", "there is no lock to contend for"),
-    ("mapred.reduce.child.log.level", "commands have no log level"),
-    ("mapred.map.child.log.level", "commands have no log level"),
-];
 
 /// Variables of `hadoop-env.sh` that Java daemons use.
 const VARIABLES: &[Entry] = &[
@@ -163,18 +77,6 @@ pub fn of_environment(conf_dir: &Path) -> Vec<NotActedOn> {
     found.collect()
 }
 
-/// Keys of the Java JobTracker that nothing acts on, or the begin of names that ends in `*`, each with what happens
-/// instead; for the documentation.
-pub fn documented() -> impl Iterator<Item = (&'static str, &'static str)> {
-    OF_JOBTRACKER.iter().copied()
-}
-
-/// Whether the table says something about a name, for either daemon.
-#[must_use]
-pub fn is_listed(name: &str) -> bool {
-    OF_JOBTRACKER.iter().chain(OF_TASKTRACKER).any(|(pattern, _)| matches(pattern, name))
-}
-
 fn listed(configuration: &Configuration, table: &[Entry]) -> Vec<NotActedOn> {
     let is_known = |name: &str| keys::all().any(|key| key.is_spelled(name));
     let found = configuration.written().filter(|(name, _, _)| !is_known(name)).filter_map(|(name, _, origin)| {
@@ -184,18 +86,15 @@ fn listed(configuration: &Configuration, table: &[Entry]) -> Vec<NotActedOn> {
     found.collect()
 }
 
-fn matches(pattern: &str, name: &str) -> bool {
-    pattern.strip_suffix('*').map_or(pattern == name, |start| name.starts_with(start))
-}
-
-/// Keys of schedulers that do not rule. Those of the market have a warning of their own.
+/// Keys of schedulers that do not rule. Those of the market, and those that no scheduler has, have warnings of their own.
 fn of_other_schedulers(configuration: &Configuration) -> Vec<NotActedOn> {
     let class = configuration.setting(&keys::TASK_SCHEDULER).ok().flatten().map(|setting| setting.value);
     let rules = |name: &str| class.as_deref().map(str::trim) == Some(name);
     let fair = "mapred.jobtracker.taskScheduler names another scheduler than the Fair Scheduler";
     let capacity = "capacity-scheduler.xml is the only file that the Capacity Scheduler reads";
     let constraint = "mapred.jobtracker.taskScheduler names another scheduler than the Constraint Scheduler";
-    let found = configuration.written().filter_map(|(name, _, origin)| {
+    let known = configuration.written().filter(|(name, _, _)| unread_key(name).is_none());
+    let found = known.filter_map(|(name, _, origin)| {
         let is_of = |keys: &[Key]| keys.iter().any(|key| key.is_spelled(name));
         let instead = if name.starts_with("mapred.capacity-scheduler.") {
             if rules(CAPACITY_CLASS) {

@@ -9,10 +9,12 @@ use std::path::Path;
 use rustix::process::geteuid;
 
 use super::configuration::{Configuration, Setting};
+use super::contradictions::some_of;
 use super::error::Origin;
 use super::keys;
 use super::keys::Key;
 use super::settings::DYNAMIC_CLASS;
+use super::unread_keys::unread_key;
 
 /// Permission bits of a file that its group or others may write.
 const WRITABLE_BY_OTHERS: u32 = 0o022;
@@ -135,6 +137,7 @@ impl Values<'_> {
             ));
         } else {
             doors.extend(self.queue_lists());
+            doors.extend(self.lists_of_no_queue());
         }
         // Where users have keys, a believed name is a way around them.
         if (self.has_market() || self.has_acl_file()) && !self.are_changes_signed() {
@@ -176,6 +179,35 @@ impl Values<'_> {
             })
         });
         open.collect()
+    }
+
+    /// Access lists that nothing reads, since no queue or no key has their name: the queue that was meant is open.
+    fn lists_of_no_queue(&self) -> Vec<OpenDoor> {
+        let names = self.configuration.list(&keys::QUEUE_NAMES).unwrap_or_default();
+        let lists = [&keys::QUEUE_ACL_SUBMIT, &keys::QUEUE_ACL_ADMINISTER];
+        let narrow = self.configuration.written().filter(|(_, value, _)| value.trim() != "*");
+        let found = narrow.filter_map(|(name, value, origin)| {
+            let remedy = match lists.iter().find_map(|key| key.queue_in(name)) {
+                Some(queue) if names.iter().any(|listed| listed == queue) => return None,
+                Some(_) => format!("give it the name of a queue of mapred.queue.names: {}", some_of(&names)),
+                None => {
+                    let similar = unread_key(name)?.similar;
+                    let is_list = |key: &String| lists.iter().any(|list| list.is_spelled(key));
+                    let is_like_one = name.starts_with("mapred.queue") && name.contains("acl");
+                    let any = || is_like_one.then(|| lists.map(|key| key.name).join(" or "));
+                    format!("name it {}", similar.filter(is_list).or_else(any)?)
+                }
+            };
+            Some(OpenDoor {
+                severity: Severity::High,
+                key: name.to_owned(),
+                value: Some(value.to_owned()),
+                origin: origin.clone(),
+                exposure: "this access list protects no queue: the one that was meant is open to every caller",
+                remedy,
+            })
+        });
+        found.collect()
     }
 
     /// Machines that run tasks.

@@ -15,6 +15,9 @@ use crate::wire::limits::excerpt;
 /// Maximum number of remarks for one file, so that no file takes many times its size in memory.
 pub const MOST_REMARKS: usize = 100;
 
+/// What explains a file that ends early.
+const CUT_OFF: &str = "; it is cut off, or still being written";
+
 /// Longer texts of the parser library repeat long element names, and are truncated.
 const LONGEST_REASON_CHARACTERS: usize = 120;
 
@@ -246,12 +249,13 @@ impl Walk<'_> {
     fn end(self) -> Result<Document, XmlError> {
         let reason = match self.place {
             Place::Epilog => return Ok(self.document),
+            Place::Prolog if self.text.trim().is_empty() => "no <configuration> element: the file is empty",
             Place::Prolog => "no <configuration> element",
             Place::Configuration | Place::Property(_) | Place::Field(..) | Place::Skipped(..) => {
                 "the file ends inside an element"
             }
         };
-        Err(error_at(self.text, self.text.len(), reason.to_owned()))
+        Err(error_at(self.text, self.text.len(), format!("{reason}{CUT_OFF}")))
     }
 
     fn remark(&mut self, line: u32, remark: String) {
@@ -285,8 +289,41 @@ fn resolve(reference: &BytesRef<'_>) -> Result<Cow<'static, str>, String> {
         .ok_or_else(|| format!("unknown entity &{};", excerpt(reference)))
 }
 
-/// Decodes UTF-8 (or its subset US-ASCII) and ISO-8859-1; refuses any other encoding.
-fn decode(bytes: &[u8]) -> Result<Cow<'_, str>, XmlError> {
+/// Decodes UTF-8 (or its subset US-ASCII), ISO-8859-1 and UTF-16; refuses any other encoding, and what is no text.
+///
+/// # Errors
+/// [`XmlError`] with the place.
+pub(super) fn decode(bytes: &[u8]) -> Result<Cow<'_, str>, XmlError> {
+    let text = match bytes {
+        [0xff, 0xfe, rest @ ..] => Cow::Owned(decode_utf16(rest, u16::from_le_bytes)?),
+        [0xfe, 0xff, rest @ ..] => Cow::Owned(decode_utf16(rest, u16::from_be_bytes)?),
+        [b'<', 0, ..] => Cow::Owned(decode_utf16(bytes, u16::from_le_bytes)?),
+        [0, b'<', ..] => Cow::Owned(decode_utf16(bytes, u16::from_be_bytes)?),
+        bytes => decode_bytes(bytes)?,
+    };
+    // A file system leaves them in place of what was not written before a crash.
+    match text.find('\0') {
+        Some(at) => Err(error_at(&text, at, "a zero byte, expected text".to_owned())),
+        None => Ok(text),
+    }
+}
+
+fn decode_utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Result<String, XmlError> {
+    let (units, rest) = bytes.as_chunks::<2>();
+    let mut text = String::with_capacity(units.len());
+    for letter in char::decode_utf16(units.iter().map(|bytes| unit(*bytes))) {
+        match letter {
+            Ok(letter) => text.push(letter),
+            Err(_) => return Err(error_at(&text, text.len(), "not UTF-16 text".to_owned())),
+        }
+    }
+    match rest {
+        [] => Ok(text),
+        _ => Err(error_at(&text, text.len(), format!("half a letter of UTF-16{CUT_OFF}"))),
+    }
+}
+
+fn decode_bytes(bytes: &[u8]) -> Result<Cow<'_, str>, XmlError> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     match declared_encoding(bytes).map(|name| name.to_ascii_uppercase()).as_deref() {
         None | Some("UTF-8" | "UTF8" | "US-ASCII" | "ASCII") => match std::str::from_utf8(bytes) {
@@ -300,7 +337,10 @@ fn decode(bytes: &[u8]) -> Result<Cow<'_, str>, XmlError> {
         Some(other) => Err(XmlError {
             line: 1,
             column: 1,
-            reason: format!("encoding {}, expected UTF-8 or ISO-8859-1", excerpt(other)),
+            reason: format!(
+                "encoding {}, expected UTF-8, ISO-8859-1, or UTF-16 with a byte order mark",
+                excerpt(other)
+            ),
         }),
     }
 }

@@ -114,7 +114,10 @@ fn read(
     acl: Option<&AclFile>,
 ) -> Result<ReloadedFiles, String> {
     // Everything is checked: an error that a restart would meet is reported now.
-    let (settings, _warnings) = Settings::load(sources).map_err(|error| error.to_string())?;
+    let (settings, warnings) = Settings::load(sources).map_err(|error| error.to_string())?;
+    for warning in warnings {
+        tracing::warn!("{warning}");
+    }
     let hosts = host_lists(&settings.trackers).map_err(|error| error.to_string())?;
     let signers = acl.map(AclFile::reload).transpose()?;
     let waiting = reread::changes_needing_restart(running, &settings.configuration, class);

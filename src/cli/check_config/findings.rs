@@ -10,6 +10,8 @@ use serde::Serialize;
 pub struct Findings {
     /// The conf folder; none in standalone mode.
     pub conf_dir: Option<PathBuf>,
+    /// `good`, `N warnings` (open doors of high grade count) or `N errors`.
+    pub verdict: String,
     /// Whether the daemon would start.
     pub is_good: bool,
     /// Number of values that files and `-D` set.
@@ -28,9 +30,6 @@ pub struct Findings {
     pub containers: Option<String>,
     /// What others may do.
     pub open_doors: Vec<String>,
-    /// How many of them give away money, or the rights of others.
-    #[serde(skip)]
-    pub high_doors: usize,
     /// Summary of the open doors, A to D, and why; none where the daemon would not start.
     pub exposure: Option<String>,
     /// Why the daemon would not start.
@@ -73,25 +72,37 @@ pub struct Unused {
 // === impl Findings ===
 
 impl Findings {
-    /// The text for people; without defaults if `changed_only`.
+    /// The number of errors, else that of warnings and open doors of high grade, in one line.
     #[must_use]
-    pub fn text(&self, changed_only: bool) -> String {
-        let mut text = match &self.conf_dir {
-            Some(folder) => format!("conf folder {}\n", folder.display()),
-            None => "no conf folder: standalone defaults\n".to_owned(),
-        };
-        for section in &self.sections {
-            let mut values = section.values.iter().filter(|value| !(changed_only && value.is_default)).peekable();
-            if values.peek().is_some() {
-                line(&mut text, format_args!("\n{}", section.title));
-            }
-            for ShownValue { name, value, origin, .. } in values {
-                line(&mut text, format_args!("  {name} = {value}  ({origin})"));
-            }
+    pub fn verdict(errors: usize, warnings: usize) -> String {
+        let counted = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+        match (errors, warnings) {
+            (0, 0) => "good".to_owned(),
+            (0, warnings) => counted(warnings, "warning"),
+            (errors, _) => counted(errors, "error"),
         }
-        text.push('\n');
+    }
+
+    /// The text for people: the verdict, why, then values; with defaults if `with_defaults`.
+    #[must_use]
+    pub fn text(&self, with_defaults: bool) -> String {
+        let mut text = format!("{}\n", self.verdict);
+        let set = self.set;
+        match &self.conf_dir {
+            Some(folder) => line(&mut text, format_args!("conf folder {}: {set} values set", folder.display())),
+            None => line(&mut text, format_args!("no conf folder: standalone defaults, {set} values set")),
+        }
+        for error in &self.errors {
+            line(&mut text, format_args!("error: {error}"));
+        }
         for warning in &self.warnings {
             line(&mut text, format_args!("warning: {warning}"));
+        }
+        for door in &self.open_doors {
+            line(&mut text, format_args!("{door}"));
+        }
+        if let Some(grade) = &self.exposure {
+            line(&mut text, format_args!("exposure: grade {grade} ({} open doors)", self.open_doors.len()));
         }
         for Unused { key, origin, instead } in &self.not_acted_on {
             line(&mut text, format_args!("not acted on: {origin}: {key}: {instead}"));
@@ -105,23 +116,20 @@ impl Findings {
         if let Some(containers) = &self.containers {
             line(&mut text, format_args!("{containers}"));
         }
-        for door in &self.open_doors {
-            line(&mut text, format_args!("{door}"));
-        }
-        for error in &self.errors {
-            line(&mut text, format_args!("error: {error}"));
-        }
-        if let Some(grade) = &self.exposure {
-            line(&mut text, format_args!("exposure: grade {grade} ({} open doors)", self.open_doors.len()));
-            let (set, warnings) = (self.set, self.warnings.len());
-            let verdict = match self.high_doors {
-                0 => "good".to_owned(),
-                1 => "open: 1 door of high grade".to_owned(),
-                doors => format!("open: {doors} doors of high grade"),
-            };
-            line(&mut text, format_args!("{verdict}: {set} values set, {warnings} warnings"));
-        }
+        self.add_values(&mut text, with_defaults);
         text
+    }
+
+    fn add_values(&self, text: &mut String, with_defaults: bool) {
+        for section in &self.sections {
+            let mut values = section.values.iter().filter(|value| with_defaults || !value.is_default).peekable();
+            if values.peek().is_some() {
+                line(text, format_args!("\n{}", section.title));
+            }
+            for ShownValue { name, value, origin, .. } in values {
+                line(text, format_args!("  {name} = {value}  ({origin})"));
+            }
+        }
     }
 }
 

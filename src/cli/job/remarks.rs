@@ -1,20 +1,13 @@
 //! What is probably a mistake in a submission, but may be meant.
 
-use crate::cli::similar_key::{is_legitimate, nearest_key};
-use crate::config::keys;
+use crate::config::unread_keys::unread_key;
 
-/// Edits that make a name of a property a mistyped one.
-const MOST_EDITS: usize = 2;
-
-/// Properties, `key=value`, whose names are close to a known key and are none.
+/// Properties, `key=value`, that nothing reads: below the prefixes of this JobTracker, or close to a known key.
 pub(super) fn mistyped_properties(properties: &[String]) -> Vec<String> {
     let remark = |property: &String| {
         let name = property.split_once('=').map_or(property.as_str(), |(name, _)| name).trim();
-        if keys::all().any(|key| key.is_spelled(name)) || is_legitimate(name) {
-            return None;
-        }
-        let similar = nearest_key(name, MOST_EDITS)?;
-        Some(format!("-D {name}: nothing reads this key; did you mean {similar}?"))
+        let hint = unread_key(name)?.similar.map(|similar| format!("; did you mean {similar}?"));
+        Some(format!("-D {name}: nothing reads this key{}", hint.unwrap_or_default()))
     };
     properties.iter().filter_map(remark).collect()
 }
@@ -37,6 +30,11 @@ mod tests {
             of("mapred.reduce.taks=3"),
             ["-D mapred.reduce.taks: nothing reads this key; did you mean mapred.reduce.tasks?"]
         );
+        assert_eq!(
+            of("mapred.job.deadline=1"),
+            ["-D mapred.job.deadline: nothing reads this key; did you mean mapred.job.deadline.ms?"]
+        );
+        assert_eq!(of("jobtracker.x=1"), ["-D jobtracker.x: nothing reads this key"]);
         for fine in ["mapred.reduce.tasks=3", "my.own.key=1", "mapred.queue.name=x", "io.sort.mb=10", "x"] {
             assert!(of(fine).is_empty(), "{fine}: {:?}", of(fine));
         }

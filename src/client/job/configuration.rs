@@ -4,11 +4,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::config::conf_folder::add_conf_folder;
+use crate::config::keys::hadoop_defaults::{stock_default, stock_defaults};
 use crate::config::settings::ClientAddresses;
 use crate::config::{ConfigError, Configuration, Environment};
 use crate::fs::{FileSystems, FileUri, FileUriError};
-
-use super::defaults::{stock_default, stock_defaults};
 
 /// Configuration of calls to a JobTracker.
 #[derive(Clone, Debug)]

@@ -8,7 +8,6 @@
 
 pub mod configuration;
 pub mod deadline_line;
-mod defaults;
 pub mod earlier_output;
 pub mod error;
 mod hand_over;
@@ -31,6 +30,5 @@ pub mod watch;
 
 pub use crate::model::Kind;
 pub use crate::model::{AttemptId, JobId};
-pub use defaults::{is_hadoop_default, is_hadoop_key};
 pub use error::JobClientError;
 pub use jobtracker::JobTrackerClient;

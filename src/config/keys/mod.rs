@@ -7,12 +7,14 @@ mod cluster;
 mod constraint;
 mod containers;
 mod fair;
+pub mod hadoop_defaults;
 mod hdfs;
 mod job;
 mod market;
 mod own;
 mod policy;
 mod streaming;
+pub mod unused;
 
 use std::fmt;
 
@@ -76,6 +78,10 @@ pub enum ValueKind {
     Decimal,
     /// A whole number.
     Number(Unit, i64, i64),
+    /// A version of Hadoop, such as `1.2.1` or `0.20.2-cdh3u6`.
+    Version,
+    /// What Hadoop's `VersionInfo.getBuildVersion` returns.
+    Build,
     /// One of these words.
     OneOf(&'static [&'static str]),
 }
@@ -154,6 +160,8 @@ impl ValueKind {
             ValueKind::Number(_, least, most) => {
                 parse_number(value).is_some_and(|number| (least..=most).contains(&number))
             }
+            ValueKind::Version => is_version(value.trim()),
+            ValueKind::Build => is_build(value.trim()),
             ValueKind::OneOf(words) => words.contains(&value.trim()),
         }
     }
@@ -188,6 +196,10 @@ impl fmt::Display for ValueKind {
                     (least, most) => write!(f, " from {least} to {most}"),
                 }
             }
+            ValueKind::Version => f.write_str("a version of Hadoop, such as 1.2.1"),
+            ValueKind::Build => {
+                f.write_str("VERSION from REVISION by USER source checksum SUM, as `hadoop version` has it")
+            }
             ValueKind::OneOf([most @ .., last]) if !most.is_empty() => write!(f, "{} or {last}", most.join(", ")),
             ValueKind::OneOf(words) => f.write_str(&words.concat()),
         }
@@ -198,6 +210,23 @@ impl fmt::Display for ValueKind {
 fn url_error(url: &str) -> Option<HttpUrlError> {
     let replaced = url.replace("$jobId", "job").replace("$jobStatus", "SUCCEEDED");
     HttpUrl::parse(&replaced).err()
+}
+
+/// Numbers separated by points, and what a distribution appends.
+fn is_version(text: &str) -> bool {
+    let end = text.find(|letter: char| !letter.is_ascii_digit() && letter != '.').unwrap_or(text.len());
+    let (numbers, rest) = text.split_at(end);
+    let is_number = |part: &str| !part.is_empty() && part.len() <= 9;
+    let is_more = |letter: char| letter.is_ascii_alphanumeric() || "-_.+~".contains(letter);
+    numbers.contains('.') && numbers.split('.').all(is_number) && rest.chars().all(is_more)
+}
+
+/// A version, a revision that may be empty (0.20.2), a user, and a checksum or, before 1.0.1, a date.
+fn is_build(text: &str) -> bool {
+    let parts = text.split_once(" from ").and_then(|(version, rest)| Some((version, rest.rsplit_once("by ")?.1)));
+    parts.is_some_and(|(version, by)| {
+        is_version(version) && [" source checksum ", " on "].iter().any(|sign| by.contains(sign))
+    })
 }
 
 fn is_host_pattern(pattern: &str) -> bool {
@@ -236,6 +265,12 @@ impl Key {
         self.name.replace("<queue>", queue)
     }
 
+    /// The key's name for one user.
+    #[must_use]
+    pub fn for_user(&self, user: &str) -> String {
+        self.name.replace("<user>", user)
+    }
+
     /// Whether the name is one for each queue or user.
     #[must_use]
     pub fn is_pattern(&self) -> bool {
@@ -245,15 +280,19 @@ impl Key {
     /// Whether `name` is a spelling of this key, for any queue or user.
     #[must_use]
     pub fn is_spelled(&self, name: &str) -> bool {
-        let parts = |spelling: &'static str| {
+        match self.is_pattern() {
+            true => self.queue_in(name).is_some(),
+            false => self.spellings().any(|spelling| spelling == name),
+        }
+    }
+
+    /// The queue or user for which `name` is a spelling of this key.
+    #[must_use]
+    pub fn queue_in<'a>(&self, name: &'a str) -> Option<&'a str> {
+        self.spellings().find_map(|spelling| {
             let (head, rest) = spelling.split_once('<')?;
-            Some((head, rest.split_once('>')?.1))
-        };
-        self.spellings().any(|spelling| match parts(spelling) {
-            Some((head, tail)) => {
-                name.len() > head.len() + tail.len() && name.starts_with(head) && name.ends_with(tail)
-            }
-            None => spelling == name,
+            let (_, tail) = rest.split_once('>')?;
+            name.strip_prefix(head)?.strip_suffix(tail).filter(|queue| !queue.is_empty())
         })
     }
 }
@@ -387,6 +426,28 @@ mod tests {
             if let Some(default) = key.default.filter(|_| *key != RPC_ADDRESS) {
                 assert!(key.kind.accepts(default), "{}: {default}", key.name);
             }
+        }
+    }
+
+    #[test]
+    fn versions_and_builds_of_every_line_are_distinguished_from_other_words() {
+        for version in ["1.2.1", "0.20.2", "0.20.2-cdh3u6", "1.0.3.16", "2.0.0-mr1-cdh4.7.1", "0.22.0", " 1.1.2 "] {
+            assert!(ValueKind::Version.accepts(version), "{version}");
+        }
+        for other in ["banana", "", "1", "1.", "v1.2.1", "1.2.1 x", "1..2", "${version}", "1.2.1 from 1503152"] {
+            assert!(!ValueKind::Version.accepts(other), "{other}");
+        }
+        for build in [
+            "1.2.1 from 1503152 by mattf source checksum 6923c86528809c4e7e6f493b6b413a9a",
+            "1.0.0 from 1214675 by hortonfo on Thu Dec 15 16:36:35 UTC 2011",
+            "0.20.2 from  by chrisdo on Fri Feb 19 08:07:34 UTC 2010",
+            "0.22.0 from Unknown by jenkins source checksum 1",
+            "0.20.2-cdh3u6 from b6bb2a3 by root source checksum ffff",
+        ] {
+            assert!(ValueKind::Build.accepts(build), "{build}");
+        }
+        for other in ["banana", "1.2.1", "1.2.1 from 1503152", "x from 1 by me source checksum 2", ""] {
+            assert!(!ValueKind::Build.accepts(other), "{other}");
         }
     }
 

@@ -1,7 +1,7 @@
 //! Keys of this JobTracker that Hadoop does not have.
 
 use super::Unit::{Bytes, Count, Days, Milliseconds};
-use super::ValueKind::{Flag, HostPatterns, List, LocalPath, Number, OneOf, Text};
+use super::ValueKind::{Build, Flag, HostPatterns, List, LocalPath, Number, OneOf, Version};
 use super::keys;
 
 const HOUR_MS: i64 = 3_600_000;
@@ -41,9 +41,9 @@ keys! {
         "Maximum size of the handed-over files of all waiting and unfinished jobs, MB.";
     UPLOAD_KEEP_FREE = "jobtracker.upload.keep-free-mb", Number(Count, 0, 100_000_000), Some("512"),
         "Room that handed-over files leave on the file system of the staging root, MB.";
-    VERSION = "jobtracker.version", Text, Some("1.2.1"),
-        "Version reported to TaskTrackers; must equal theirs.";
-    BUILD_VERSION = "jobtracker.build-version", Text,
+    VERSION = "jobtracker.version", Version, Some("1.2.1"),
+        "Version reported to TaskTrackers; must equal theirs, and begin `jobtracker.build-version`.";
+    BUILD_VERSION = "jobtracker.build-version", Build,
         Some("1.2.1 from 1503152 by mattf source checksum 6923c86528809c4e7e6f493b6b413a9a"),
         "Build reported to TaskTrackers; must equal theirs byte for byte. Change it for trackers of another distribution.";
     MAX_LIVE_TASKS = "jobtracker.max-tasks", Number(Count, i64::MIN, i64::MAX), Some("4000000"),

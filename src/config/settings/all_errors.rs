@@ -7,6 +7,7 @@ use crate::config::error::ConfigError;
 use crate::config::keys;
 use crate::config::web_hosts::web_host_names;
 
+use super::advertised_build::version_and_build;
 use super::named_files::{files_of_containers, files_of_market, files_of_trackers};
 use super::{
     ContainerSettings, Directories, HistorySettings, HttpLimits, JobChangeSettings, JobLimits, MarketSettings,
@@ -70,6 +71,7 @@ impl Errors {
         self.collect(HeartbeatSettings::from_configuration(configuration));
         self.collect(JobLimits::from_configuration(configuration));
         self.collect(MemorySettings::from_configuration(configuration));
+        self.collect(version_and_build(configuration));
         let queues = self.collect(Queues::from_configuration(configuration));
         // Wrong queues must not hide a wrong scheduler.
         let queues = queues.or_else(|| Queues::from_configuration(&Configuration::default()).ok());

@@ -1,5 +1,6 @@
 //! The daemon's settings: every value of the cluster, typed and validated once, at start.
 
+mod advertised_build;
 mod all_errors;
 mod client_addresses;
 mod constraint;
@@ -263,6 +264,7 @@ impl Settings {
         let job_changes = JobChangeSettings::from_configuration(&configuration)?;
         let (scheduler, of_scheduler) =
             SchedulerKind::from_configuration(&configuration, conf_dir.as_deref(), &queues)?;
+        let (version, build_version) = advertised_build::version_and_build(&configuration)?;
         let daemon_user = configuration.property("user.name").unwrap_or_default().to_owned();
         let conf_dir_of_policy = conf_dir.clone();
         let settings = Settings {
@@ -291,8 +293,8 @@ impl Settings {
             job_limits: JobLimits::from_configuration(&configuration)?,
             uploads: UploadLimits::from_configuration(&configuration)?,
             memory: MemorySettings::from_configuration(&configuration)?,
-            version: configuration.required(&keys::VERSION)?.value,
-            build_version: configuration.required(&keys::BUILD_VERSION)?.value,
+            version,
+            build_version,
             ledger_detail_days: configuration.number(&keys::LEDGER_DETAIL_DAYS)?,
             state_finished_jobs: configuration.number(&keys::STATE_FINISHED_JOBS)?,
             state_finished_job_days: configuration.number(&keys::STATE_FINISHED_JOB_DAYS)?,

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::config::configuration::Configuration;
+use crate::config::contradictions;
 use crate::config::error::{ConfigError, Origin, Warning};
 use crate::config::keys;
 use crate::config::keys::Key;
@@ -51,6 +52,7 @@ pub fn queues_and_scheduler(
     let (scheduler, of_scheduler) = found.unzip();
     let heartbeat_interval_ms = HeartbeatSettings::from_configuration(&configuration)?.min_interval_ms;
     let mut warnings = configuration.warnings();
+    warnings.extend(contradictions::of_queues(&configuration));
     warnings.extend(of_scheduler.into_iter().flatten());
     Ok((QueuesAndScheduler { queues, scheduler, heartbeat_interval_ms }, warnings))
 }
@@ -67,8 +69,10 @@ pub fn trackers(sources: &LoadOptions) -> Result<TrackerSettings, ConfigError> {
 ///
 /// # Errors
 /// The first [`ConfigError`] of the folder, or of a key of such a user.
-pub fn proxy_users(sources: &LoadOptions) -> Result<ProxyUsers, ConfigError> {
-    super::proxy_users::proxy_users(&sources.configuration()?)
+pub fn proxy_users(sources: &LoadOptions) -> Result<(ProxyUsers, Vec<Warning>), ConfigError> {
+    let configuration = sources.configuration()?;
+    let users = super::proxy_users::proxy_users(&configuration)?;
+    Ok((users, contradictions::of_proxy_users(&configuration)))
 }
 
 /// Re-reads the lists of service-level authorization; none while that is off.

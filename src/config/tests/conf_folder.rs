@@ -45,7 +45,7 @@ fn an_empty_folder_is_good_and_a_missing_one_is_not() {
     insta::assert_snapshot!(texts.join("\n"), @"
     conf folder CONF: No such file or directory (os error 2); name a readable folder with --conf or HADOOP_CONF_DIR
     conf folder CONF: Not a directory (os error 20); name a readable folder with --conf or HADOOP_CONF_DIR
-    CONF/core-site.xml:1: column 1: no <configuration> element
+    CONF/core-site.xml:1: column 1: no <configuration> element: the file is empty; it is cut off, or still being written
     ");
 }
 
@@ -66,4 +66,40 @@ fn unreadable_files_are_named() {
     CONF/mapred-site.xml: not a regular file; expected a readable file of at most 16777216 bytes
     CONF/mapred-site.xml: too long; expected a readable file of at most 16777216 bytes
     ");
+}
+
+fn warnings(folder: &Path) -> String {
+    let mut configuration = Configuration::default();
+    add_files(&mut configuration, folder);
+    let texts: Vec<String> = configuration.warnings().iter().map(ToString::to_string).collect();
+    texts.join("\n").replace(&folder.display().to_string(), "CONF")
+}
+
+#[test]
+fn folders_of_other_lines_of_hadoop_and_of_other_programs_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+    let empty = warnings(folder.path());
+    fs::create_dir(folder.path().join("conf")).unwrap();
+    write("conf/core-site.xml", "<configuration/>");
+    let above = warnings(folder.path());
+    write("core-site.xml", "<configuration/>");
+    assert_eq!(warnings(folder.path()), "");
+    write("mapred-queues.xml", "<queues/>");
+    let of_0_21 = warnings(folder.path());
+    fs::remove_file(folder.path().join("mapred-queues.xml")).unwrap();
+    write("yarn-site.xml", "<configuration/>");
+    let with_yarn_site = warnings(folder.path());
+    write("mapred-site.xml", &site("mapred.job.tracker", "m:1"));
+    assert_eq!(warnings(folder.path()), "", "yarn-site.xml is a leftover");
+    write("mapred-site.xml", &site("mapreduce.framework.name", "yarn"));
+    let of_yarn = warnings(folder.path());
+    write("mapred-site.xml", &site("mapreduce.framework.name", "classic"));
+    insta::assert_snapshot!([empty, above, of_0_21, with_yarn_site, of_yarn].join("\n"), @r#"
+    CONF: has no core-site.xml, mapred-site.xml or hdfs-site.xml; every value is a default
+    CONF: has no core-site.xml, mapred-site.xml or hdfs-site.xml; every value is a default; did you mean CONF/conf?
+    CONF/mapred-queues.xml: nothing reads this file of Hadoop 0.21 and 0.22: its queues, states and access lists do not apply; set mapred.queue.names in mapred-site.xml and mapred.queue.NAME.acl-submit-job in mapred-queue-acls.xml
+    CONF: a folder for YARN (yarn-site.xml is there): this JobTracker reads Hadoop 1's keys and no yarn.*; clients of this folder look for a ResourceManager
+    CONF: a folder for YARN (CONF/mapred-site.xml:1: mapreduce.framework.name = "yarn"): this JobTracker reads Hadoop 1's keys and no yarn.*; clients of this folder look for a ResourceManager
+    "#);
 }

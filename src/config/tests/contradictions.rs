@@ -85,3 +85,36 @@ fn contradictions_of_a_tasktracker_are_named() {
     -D: mapred.local.dir = "/s/local" is inside jobtracker.state.dir, which must contain only the JobTracker's state
     "#);
 }
+
+#[test]
+fn access_lists_and_states_that_apply_to_no_queue_are_named() {
+    let queues = "mapred.queue.names=my_group,default";
+    insta::assert_snapshot!(all(of_queues, &[
+        &[queues, "mapred.acls.enabled=true", "mapred.queue.my_queue.acl-submit-job=alice"],
+        &[queues, "mapred.queue.my_groups.state=STOPPED"],
+        &[queues, "mapred.queue.default.acl-administer-jobs=ops"],
+    ]), @r#"
+    -D: mapred.queue.my_queue.acl-submit-job = "alice" has no effect: no such queue in mapred.queue.names (my_group, default)
+    -D: mapred.queue.my_groups.state = "STOPPED" has no effect: no such queue in mapred.queue.names (my_group, default); did you mean mapred.queue.my_group.state?
+    -D: mapred.queue.default.acl-administer-jobs = "ops" has no effect while mapred.acls.enabled is not true
+    "#);
+    let silent: [&[&str]; 3] = [
+        &[queues, "mapred.acls.enabled=true", "mapred.queue.my_group.acl-submit-job=alice"],
+        &[queues, "mapred.queue.default.state=RUNNING", "mapred.queue.default.acl-submit-job=*"],
+        &["mapred.queue.default.acl-submit-job= "],
+    ];
+    for overrides in silent {
+        assert_eq!(texts(of_queues, overrides), Vec::<String>::new(), "{overrides:?}");
+    }
+}
+
+#[test]
+fn a_proxy_user_with_one_list_of_two_is_named() {
+    insta::assert_snapshot!(all(of_proxy_users, &[
+        &["hadoop.proxyuser.oozie.hosts=*"],
+        &["hadoop.proxyuser.hue.groups=users", "hadoop.proxyuser.oozie.hosts=h", "hadoop.proxyuser.oozie.groups=*"],
+    ]), @r#"
+    -D: hadoop.proxyuser.oozie.hosts = "*" has no effect while hadoop.proxyuser.oozie.groups is not set: oozie may act for no user
+    -D: hadoop.proxyuser.hue.groups = "users" has no effect while hadoop.proxyuser.hue.hosts is not set: hue may act for no user
+    "#);
+}

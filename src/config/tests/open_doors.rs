@@ -122,3 +122,23 @@ fn files_that_others_may_read_or_write_are_named() {
     let worst = (found[0].severity, found[0].key.as_str(), found[0].remedy.as_str());
     assert_eq!(worst, (Severity::High, "jobtracker.job-changes", "set jobtracker.job-changes = signed"));
 }
+
+#[test]
+fn an_access_list_of_no_queue_is_a_door_of_high_grade() {
+    let of = |list: &str| lines(of_jobtracker, &["mapred.queue.default.acl-submit-job=alice", list]);
+    let cases = [
+        "mapred.queue.prod.acl-submit-job=alice",
+        "mapred.queue.default.acl-administer-job=ops",
+        "mapred.queue.default.acls=ops",
+    ];
+    insta::assert_snapshot!(cases.map(of).join("\n"), @r#"
+    open door (high): -D: mapred.queue.prod.acl-submit-job = "alice": this access list protects no queue: the one that was meant is open to every caller; give it the name of a queue of mapred.queue.names: default
+    open door (high): -D: mapred.queue.default.acl-administer-job = "ops": this access list protects no queue: the one that was meant is open to every caller; name it mapred.queue.default.acl-administer-jobs
+    open door (high): -D: mapred.queue.default.acls = "ops": this access list protects no queue: the one that was meant is open to every caller; name it mapred.queue.<queue>.acl-submit-job or mapred.queue.<queue>.acl-administer-jobs
+    "#);
+    assert_eq!(of("mapred.queue.default.acl-administer-jobs=ops"), "");
+    assert_eq!(of("mapred.queue.prod.acl-submit-job=*"), of("mapred.queue.prod.state=STOPPED"));
+    assert_eq!(of("mapred.queue.prod.state=STOPPED"), "", "a warning, but nothing is open");
+    let lists_off = ["mapred.acls.enabled=false", "mapred.queue.prod.acl-submit-job=alice"];
+    assert!(!lines(of_jobtracker, &lists_off).contains("protects no queue"));
+}

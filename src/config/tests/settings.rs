@@ -38,6 +38,7 @@ fn the_caller_may_give_the_standalone_scratch_folder() {
 #[test]
 fn a_conf_folder_brings_hadoops_defaults() {
     let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("core-site.xml"), "<configuration/>").unwrap();
     let (settings, warnings) =
         Settings::load(&options(Some(folder.path()), &["mapred.job.tracker=master:9001"])).unwrap();
     assert_eq!(settings.http_address.to_string(), "0.0.0.0:50030");

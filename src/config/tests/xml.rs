@@ -66,7 +66,7 @@ fn a_configuration_inside_a_configuration_is_read() {
     assert!(document.properties[0].is_final && document.remarks.is_empty(), "{document:?}");
     assert_eq!(
         error(b"<configuration><configuration></configuration>"),
-        "line 1, column 47: the file ends inside an element"
+        "line 1, column 47: the file ends inside an element; it is cut off, or still being written"
     );
     let after = b"<configuration><configuration/></configuration><configuration/>";
     assert_eq!(error(after), "line 1, column 48: <configuration> after the end of <configuration>");
@@ -83,6 +83,37 @@ fn reads_latin_1_and_a_byte_order_mark() {
     let latin = b"<?xml version='1.0' encoding='ISO-8859-1'?><configuration><property><name>a</name><value>\xe9</value></property></configuration>";
     assert_eq!(parse(latin).unwrap().properties[0].value.as_deref(), Some("\u{e9}"));
     assert!(parse(b"\xef\xbb\xbf<configuration/>").unwrap().properties.is_empty());
+}
+
+#[test]
+fn reads_utf_16_of_either_order_with_and_without_a_mark() {
+    let text = "<?xml version=\"1.0\" encoding=\"UTF-16\"?>\r\n<configuration><property>\r\n<name>a</name><value>\u{e9}\u{1f600}</value></property></configuration>";
+    let units: Vec<u16> = text.encode_utf16().collect();
+    let little: Vec<u8> = units.iter().flat_map(|unit| unit.to_le_bytes()).collect();
+    let big: Vec<u8> = units.iter().flat_map(|unit| unit.to_be_bytes()).collect();
+    let marked = [[&[0xff, 0xfe], &little[..]].concat(), [&[0xfe, 0xff], &big[..]].concat()];
+    for bytes in marked.iter().chain([&little, &big]) {
+        let document = parse(bytes).unwrap();
+        assert_eq!(document.properties[0].value.as_deref(), Some("\u{e9}\u{1f600}"));
+        assert_eq!(document.properties[0].line, 2);
+        let cut = error(&bytes[..bytes.len() - 1]);
+        assert!(cut.ends_with("half a letter of UTF-16; it is cut off, or still being written"), "{cut}");
+    }
+    assert_eq!(error(b"\xff\xfe<\0\0\xd8<\0"), "line 1, column 2: not UTF-16 text");
+}
+
+/// `write` of an editor that truncates first, a copy over a slow network, a file after a crash.
+#[test]
+fn a_file_that_is_half_written_is_never_read_as_a_whole_one() {
+    let whole = "<?xml version=\"1.0\"?>\r\n<configuration>\r\n<property><name>a</name><value>1</value></property>\r\n</configuration>";
+    assert!(parse(whole.as_bytes()).is_ok());
+    for length in 0..whole.len() {
+        let error = parse(&whole.as_bytes()[..length]).unwrap_err();
+        assert!(length > 0 || error.reason.contains("is empty"), "{error}");
+    }
+    assert_eq!(error(&[0; 64]), "line 1, column 1: a zero byte, expected text");
+    let tail = [whole.as_bytes(), &[0; 8]].concat();
+    assert_eq!(error(&tail), "line 4, column 17: a zero byte, expected text");
 }
 
 #[test]
@@ -111,15 +142,15 @@ fn errors_have_place_and_reason() {
         b"<configuration><!-- never closed".to_vec(),
     ];
     insta::assert_snapshot!(cases.map(|case| error(&case)).join("\n"), @"
-    line 1, column 1: no <configuration> element
+    line 1, column 1: no <configuration> element: the file is empty; it is cut off, or still being written
     line 1, column 1: text outside <configuration>
     line 1, column 1: the root element is <html>, expected <configuration>
-    line 3, column 1: the file ends inside an element
+    line 3, column 1: the file ends inside an element; it is cut off, or still being written
     line 2, column 1: ill-formed document: expected `</configuration>`, but `</property>` was found
     line 1, column 32: <configuration> after the end of <configuration>
     line 1, column 32: text outside <configuration>
     line 2, column 2: not UTF-8 text
-    line 1, column 1: encoding UTF-16, expected UTF-8 or ISO-8859-1
+    line 1, column 1: encoding UTF-16, expected UTF-8, ISO-8859-1, or UTF-16 with a byte order mark
     line 1, column 1: a DOCTYPE with declarations is not accepted
     line 2, column 1: <xi:include>: XInclude is not supported; write the values here
     line 2, column 32: unknown entity &unknown;
@@ -129,7 +160,7 @@ fn errors_have_place_and_reason() {
     line 2, column 32: <b> where only text may stand
     line 2, column 33: ill-formed document: expected `</value>`, but `</valu>` was found
     line 2, column 33: ill-formed document: expected `</value>`, but `</property>` was found
-    line 1, column 32: the file ends inside an element
+    line 1, column 32: the file ends inside an element; it is cut off, or still being written
     line 1, column 16: syntax error: comment not closed: `-->` not found before end of input
     ");
 }

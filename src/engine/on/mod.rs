@@ -74,6 +74,7 @@ mod switch_deadlines;
 mod switch_plan;
 mod task_page;
 mod tracker_connections;
+mod tracker_error;
 mod tracker_loss;
 mod tracker_recovery;
 mod tracker_room;

@@ -3,9 +3,9 @@
 use crate::engine::core::{Engine, Event, Reply, Step, Wait};
 use crate::engine::state::{Effect, Fact, HeartbeatSender, LogLevel};
 use crate::model::{FactNumber, Now};
-use crate::wire::limits::{TRACKER_ERROR_BYTES, cut, excerpt};
 
 use super::job_requests::refuse_unsigned;
+use super::tracker_error::tracker_error_line;
 
 // === impl Engine: steps ===
 
@@ -53,9 +53,7 @@ impl Engine {
             }
             Event::ConnectionsInherited { connections } => self.on_connections_inherited(connections, now),
             Event::TrackerError { tracker, class, message } => {
-                let class = class.unwrap_or_else(|| "no class".to_owned());
-                let [class, message] = [&class, &message].map(|text| cut(text, TRACKER_ERROR_BYTES));
-                self.outbox.log_line(LogLevel::Warning, format!("{} reports {class}: {message}", excerpt(&tracker)));
+                self.outbox.log_line(LogLevel::Warning, tracker_error_line(&tracker, class.as_deref(), &message));
                 (Reply::Done, Wait::Nothing)
             }
             Event::RackResolved { host, rack } => self.on_rack_resolved(&host, &rack, now),

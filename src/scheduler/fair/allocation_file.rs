@@ -6,11 +6,35 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::model::{Kind, PartsPerMillion, PerKind};
+use crate::model::{Kind, PartsPerMillion, PerKind, nearest};
 
 use super::allocations::{Allocations, DeclaredPool, PoolSettings, SchedulingMode};
 use super::xml_element::{Element, excerpt};
 
+/// What may stand in `<allocations>`.
+const FILE_ELEMENTS: [&str; 7] = [
+    "pool",
+    "user",
+    "userMaxJobsDefault",
+    "poolMaxJobsDefault",
+    "defaultMinSharePreemptionTimeout",
+    "fairSharePreemptionTimeout",
+    "defaultPoolSchedulingMode",
+];
+/// What may stand in `<pool>`.
+const POOL_ELEMENTS: [&str; 9] = [
+    "pool",
+    "minMaps",
+    "minReduces",
+    "maxMaps",
+    "maxReduces",
+    "maxRunningJobs",
+    "weight",
+    "minSharePreemptionTimeout",
+    "schedulingMode",
+];
+/// What may stand in `<user>`.
+const USER_ELEMENTS: [&str; 1] = ["maxRunningJobs"];
 /// Most warnings of one file.
 const MAX_WARNINGS: usize = 100;
 /// Largest number, Java's.
@@ -156,7 +180,7 @@ impl FileFields {
             "defaultMinSharePreemptionTimeout" => self.min_share_timeout_ms = Some(timeout_ms(element, "")?),
             "fairSharePreemptionTimeout" => self.fair_share_timeout_ms = Some(timeout_ms(element, "")?),
             "defaultPoolSchedulingMode" => self.mode = mode(element, "")?,
-            tag => self.warn(element.line, format!("Bad element in allocations file: {}", excerpt(tag))),
+            _ => self.warn_of_unknown(element, "", &FILE_ELEMENTS),
         }
         Ok(())
     }
@@ -177,9 +201,13 @@ impl FileFields {
             return Err(problem(element, two));
         }
         let owner = format!(" of pool {}", excerpt(&name));
+        let mut unknown = Vec::new();
         for field in element.children.iter().filter(|field| field.tag != "pool") {
-            pool.read(field, &owner)?;
+            if !pool.read(field, &owner)? {
+                unknown.push(field);
+            }
         }
+        unknown.into_iter().for_each(|field| self.warn_of_unknown(field, &owner, &POOL_ELEMENTS));
         for child in element.children.iter().filter(|child| child.tag == "pool") {
             self.read_pool(child, &path)?;
         }
@@ -189,10 +217,26 @@ impl FileFields {
     fn read_user(&mut self, element: &Element) -> Result<(), AllocationFileError> {
         let name = name_of(element, "user")?;
         let owner = format!(" of user {}", excerpt(name));
-        for field in element.children.iter().filter(|field| field.tag == "maxRunningJobs") {
-            self.users.insert(name.to_owned(), Some(int(field, &owner)?));
+        for field in &element.children {
+            match field.tag.as_str() {
+                "maxRunningJobs" => {
+                    self.users.insert(name.to_owned(), Some(int(field, &owner)?));
+                }
+                _ => self.warn_of_unknown(field, &owner, &USER_ELEMENTS),
+            }
         }
         Ok(())
+    }
+
+    /// An element that nothing reads; `owner` is ` of pool P`, ` of user U` or nothing.
+    fn warn_of_unknown(&mut self, element: &Element, owner: &str, known: &[&'static str]) {
+        let elsewhere = || FILE_ELEMENTS.into_iter().find(|tag| *tag == element.tag);
+        let hint = match (nearest(&element.tag, known.iter().copied()), elsewhere()) {
+            (Some(tag), _) => format!(" (did you mean <{tag}>?)"),
+            (None, Some(tag)) => format!(" (<{tag}> stands in <allocations> itself)"),
+            (None, None) => String::new(),
+        };
+        self.warn(element.line, format!("Bad element in allocations file: {}{owner}{hint}", excerpt(&element.tag)));
     }
 
     fn warn(&mut self, line: u32, text: String) {
@@ -275,8 +319,8 @@ impl FileFields {
 // === impl PoolFields ===
 
 impl PoolFields {
-    /// Unknown fields are ignored.
-    fn read(&mut self, field: &Element, owner: &str) -> Result<(), AllocationFileError> {
+    /// Reads a field; false if there is none of this name.
+    fn read(&mut self, field: &Element, owner: &str) -> Result<bool, AllocationFileError> {
         match field.tag.as_str() {
             "minMaps" => self.min.map = Some(int(field, owner)?),
             "minReduces" => self.min.reduce = Some(int(field, owner)?),
@@ -286,9 +330,9 @@ impl PoolFields {
             "weight" => self.weight = Some(weight(field, owner)?),
             "minSharePreemptionTimeout" => self.min_share_timeout_ms = Some(timeout_ms(field, owner)?),
             "schedulingMode" => self.mode = Some(mode(field, owner)?),
-            _ => {}
+            _ => return Ok(false),
         }
-        Ok(())
+        Ok(true)
     }
 }
 

@@ -86,7 +86,10 @@ impl Dispatcher {
                     let sources = this.sources.clone();
                     reread_rules(
                         move || reread::proxy_users(&sources),
-                        move |users| {
+                        move |(users, warnings)| {
+                            for warning in warnings {
+                                tracing::warn!("{warning}");
+                            }
                             tracing::info!("{caller} reloaded the proxy users: {} may act for others", users.len());
                             this.policy.set_proxy_users(users);
                         },

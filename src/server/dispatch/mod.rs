@@ -22,7 +22,7 @@ use std::rc::Rc;
 
 use crate::engine::Event;
 use crate::ipc::{ConnectionCheck, Introduced, PendingCall, RemoteError, Service, served_protocol};
-use crate::wire::protocol::{Call, Value};
+use crate::wire::protocol::{Call, Protocol, Value};
 
 use client_queue::QueuedCall;
 pub use dispatcher::Dispatcher;
@@ -68,13 +68,34 @@ impl Dispatcher {
     }
 }
 
+/// A TaskTracker whose protocol is another one stops at the answer; its own log is on its machine.
+fn warn_of_tracker_line(pending: &PendingCall, version: i64) {
+    let line = match version {
+        28 => "Hadoop 0.20.203 and 0.20.204",
+        29 => "Hadoop 0.20.205 to 1.0.4",
+        30 => "Hadoop 0.21 and 0.22",
+        _ => "an unknown version",
+    };
+    let ours = Protocol::InterTracker.version();
+    tracing::warn!(
+        "a TaskTracker at {} speaks InterTrackerProtocol {version} ({line}) and stops: this JobTracker speaks {ours} \
+         (Hadoop 1.1.0 to 1.2.1), and no key admits another",
+        pending.address()
+    );
+}
+
 impl Service for Dispatcher {
     fn handle_call(self: &Rc<Self>, call: Call, pending: PendingCall) {
         match call {
             Call::InterTracker(call) => self.inter_tracker(call, pending),
             Call::ContainerBeats(call) => self.container_beats(&call, pending),
-            Call::ProtocolVersion { protocol, .. } => match served_protocol(&protocol) {
-                Some(protocol) => self.answer_value(pending, Value::Long(protocol.version())),
+            Call::ProtocolVersion { protocol, client_version } => match served_protocol(&protocol) {
+                Some(protocol) => {
+                    if protocol == Protocol::InterTracker && client_version != protocol.version() {
+                        warn_of_tracker_line(&pending, client_version);
+                    }
+                    self.answer_value(pending, Value::Long(protocol.version()));
+                }
                 None => {
                     self.refuse(pending, RemoteError::io(format_args!("Unknown protocol to job tracker: {protocol}")))
                 }

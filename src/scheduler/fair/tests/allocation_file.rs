@@ -61,7 +61,7 @@ fn every_field_of_a_pool_is_read() {
         <minMaps> 1 </minMaps><minReduces>2</minReduces><maxMaps>3</maxMaps><maxReduces>4</maxReduces>
         <maxRunningJobs>5</maxRunningJobs><weight>2.5</weight>
         <minSharePreemptionTimeout>6</minSharePreemptionTimeout><schedulingMode>FiFo</schedulingMode>
-        <unknown/></pool>";
+        </pool>";
     let expected = PoolSettings {
         min: PerKind::new(1, 2),
         max: PerKind::new(Some(3), Some(4)),
@@ -217,6 +217,28 @@ fn a_pool_inside_itself_or_at_two_places_is_refused() {
         error("<pool name='a.b'/>\n<pool name='a'><pool name='b'/></pool>"),
         "line 3: pool a.b is declared at line 2 too, in another pool; expected one place"
     );
+}
+
+#[test]
+fn an_unknown_element_is_named_with_its_pool_or_user_and_the_nearest_name() {
+    let file = "<pool name='prod'><minMaps>10</minMaps>\n<maxRunningJob>1</maxRunningJob>
+        <pool name='nightly'><MaxMaps>3</MaxMaps></pool><aclSubmitApps>x</aclSubmitApps></pool>
+        <user name='alice'><maxRunningJobs>2</maxRunningJobs><maxRuningJobs>3</maxRuningJobs><weight>2</weight></user>
+        <userMaxJobDefault>3</userMaxJobDefault><pool name='b'><userMaxJobsDefault>3</userMaxJobsDefault></pool>";
+    assert_eq!(
+        warnings(file),
+        [
+            "line 4: Bad element in allocations file: maxRunningJob of pool prod (did you mean <maxRunningJobs>?)",
+            "line 5: Bad element in allocations file: aclSubmitApps of pool prod",
+            "line 5: Bad element in allocations file: MaxMaps of pool prod.nightly (did you mean <maxMaps>?)",
+            "line 6: Bad element in allocations file: maxRuningJobs of user alice (did you mean <maxRunningJobs>?)",
+            "line 6: Bad element in allocations file: weight of user alice",
+            "line 7: Bad element in allocations file: userMaxJobDefault (did you mean <userMaxJobsDefault>?)",
+            "line 7: Bad element in allocations file: userMaxJobsDefault of pool b (<userMaxJobsDefault> stands in <allocations> itself)",
+        ]
+    );
+    let pool = parse(file).allocations.settings("prod").max_running_jobs;
+    assert_eq!(pool, None, "a misspelt limit is none");
 }
 
 #[test]

@@ -1,15 +1,15 @@
 //! Defaults that stock clients write into every job.xml: those of 1.2.1 `core-default.xml` and `mapred-default.xml` with a value.
 
 /// `name=value` lines, by name.
-const DEFAULTS: &str = include_str!("defaults.properties");
+const DEFAULTS: &str = include_str!("hadoop_defaults.properties");
 
 /// Names and values.
-pub(super) fn stock_defaults() -> impl Iterator<Item = (&'static str, &'static str)> {
+pub fn stock_defaults() -> impl Iterator<Item = (&'static str, &'static str)> {
     DEFAULTS.lines().filter_map(|line| line.split_once('='))
 }
 
 /// The default of a name.
-pub(super) fn stock_default(name: &str) -> Option<&'static str> {
+pub fn stock_default(name: &str) -> Option<&'static str> {
     stock_defaults().find_map(|(known, value)| (known == name).then_some(value))
 }
 

@@ -8,7 +8,7 @@ mod container_world;
 use std::hint::black_box;
 use std::time::Duration;
 
-use container_world::{ContainerWorld, Program};
+use container_world::{ContainerWorld, Program, host_of};
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 
 use jobtracker::engine::{BeatReply, Event, PolicyConfig, Reply};
@@ -18,6 +18,8 @@ const WORKERS: usize = 1_000;
 const APPLICATIONS: usize = 100;
 /// Containers that a worker has room for.
 const ROOM: u32 = 16;
+/// Containers that are wished where they cannot be.
+const WISHES: usize = 500;
 /// Containers that end on one beat, or are asked for by one call.
 const AT_ONCE: [usize; 2] = [1, 16];
 
@@ -107,5 +109,43 @@ fn round_of_calls(world: &mut ContainerWorld, programs: &mut [Program], count: u
     took
 }
 
-criterion_group!(benches, beats, calls);
+/// An application wishes each of its containers on another host, where none has room or no worker is; the other workers beat in
+/// turn until it has them all.
+fn unmet_wishes(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("wishes_that_cannot_be_met");
+    let full: Vec<String> = (0..WISHES).map(host_of).collect();
+    let absent: Vec<String> = (0..WISHES).map(|number| format!("absent{number}.example.org")).collect();
+    for (name, hosts) in [("full", &full), ("absent", &absent)] {
+        let mut world = ContainerWorld::new((POLICIES[0].1)(), 2, WORKERS, 1);
+        let [mut first, mut other] = [0, 1].map(|user| world.register(user));
+        let reply = world.step(first.call_near(0, WISHES as u32, &full)).reply;
+        assert_eq!(first.read(&reply), WISHES);
+        group.throughput(Throughput::Elements(WISHES as u64));
+        group.bench_function(name, |bencher| {
+            bencher.iter_custom(|rounds| (0..rounds).map(|_| round_of_wishes(&mut world, &mut other, hosts)).sum());
+        });
+    }
+    group.finish();
+}
+
+fn round_of_wishes(world: &mut ContainerWorld, program: &mut Program, hosts: &[String]) -> Duration {
+    let call = program.call_near(1, WISHES as u32, hosts);
+    let (replies, mut took) = timed(world, vec![call]);
+    let mut granted = program.read(&replies[0]);
+    for round in 0.. {
+        if granted == WISHES {
+            break;
+        }
+        assert!(round < 3, "what is far is waited for again and again: {granted} containers");
+        let beats: Vec<Event> = (WISHES..WORKERS).map(|number| world.ends(number, 0)).collect();
+        took += timed(world, beats).1;
+        let call = program.ask_for_no_more(1);
+        let (replies, of_call) = timed(world, vec![call]);
+        took += of_call;
+        granted += program.read(&replies[0]);
+    }
+    took
+}
+
+criterion_group!(benches, beats, calls, unmet_wishes);
 criterion_main!(benches);

@@ -69,6 +69,11 @@ fn row(count: u32, launch: Option<LaunchOnGrant>) -> AskRow {
     }
 }
 
+/// The host of a worker.
+pub fn host_of(number: usize) -> String {
+    format!("node{number}.example.org")
+}
+
 /// The user, and the queue, of an application.
 pub fn user_of(number: usize) -> String {
     format!("user{number}")
@@ -89,7 +94,7 @@ impl ContainerWorld {
     }
 
     fn add_worker(&mut self, number: usize, room: u32) {
-        let host = format!("node{number}.example.org");
+        let host = host_of(number);
         let name = format!("tracker_{host}:streaming_only/127.0.0.1:{}", number + 1);
         let mut fake: FakeTracker = FakeTracker::new(name.clone(), host, PerKind::new(0, 0));
         for _ in 0..2 {
@@ -100,7 +105,7 @@ impl ContainerWorld {
             let Reply::Heartbeat(answer) = self.step(event).reply else { panic!("no answer to a heartbeat") };
             fake.obey(&answer.response().unwrap(), |_| ());
         }
-        let host = format!("node{number}.example.org");
+        let host = host_of(number);
         self.step(Event::RackResolved { host: host.into(), rack: DEFAULT_RACK.to_owned() });
         self.workers.push(WorldWorker { name, number: 0, containers: Vec::new(), unsaid: 0 });
         let event = self.beat(number, Some(ONE.times(room)), Vec::new());
@@ -235,13 +240,26 @@ fn request(user: usize, question: ApplicationQuestion) -> Event {
 impl Program {
     /// The call that gives back all that it has, and asks for so many anywhere.
     pub fn call(&mut self, user: usize, count: u32) -> Event {
+        self.call_near(user, count, &[])
+    }
+
+    /// The same, and wishes one of them on each of these hosts.
+    pub fn call_near(&mut self, user: usize, count: u32, hosts: &[String]) -> Event {
+        let wish = |host: &String| AskRow { resource_name: Placement::Host(host.as_str().into()), ..row(1, None) };
         let call = AllocateCall {
             attempt: self.attempt,
             response_id: self.response_id,
-            ask: vec![row(count, None)],
+            ask: hosts.iter().map(wish).chain([row(count, None)]).collect(),
             release: std::mem::take(&mut self.held),
             ..AllocateCall::default()
         };
+        let digest = Sha256::digest(self.response_id.to_be_bytes()).into();
+        request(user, ApplicationQuestion::Allocate { application: self.application, call: Box::new(call), digest })
+    }
+
+    /// A call that gives nothing back and asks for nothing new.
+    pub fn ask_for_no_more(&mut self, user: usize) -> Event {
+        let call = AllocateCall { attempt: self.attempt, response_id: self.response_id, ..AllocateCall::default() };
         let digest = Sha256::digest(self.response_id.to_be_bytes()).into();
         request(user, ApplicationQuestion::Allocate { application: self.application, call: Box::new(call), digest })
     }

@@ -124,8 +124,13 @@ impl<K: Hash + Eq + Ord + Clone> Rows<K> {
 
     /// The hosts or racks of rows that want something, in order.
     pub(super) fn wanted_keys(&self) -> Vec<K> {
-        let wanted = self.counts.iter().filter(|(_, count)| **count > 0);
-        let mut keys: Vec<K> = wanted.map(|(key, _)| key.clone()).collect();
+        self.wanted_where(|_| true).into_iter().cloned().collect()
+    }
+
+    /// Those of them that are so, in order.
+    pub(super) fn wanted_where(&self, is_so: impl Fn(&K) -> bool) -> Vec<&K> {
+        let wanted = self.counts.iter().filter(|(key, count)| **count > 0 && is_so(key));
+        let mut keys: Vec<&K> = wanted.map(|(key, _)| key).collect();
         keys.sort_unstable();
         keys
     }

@@ -149,6 +149,12 @@ pub struct WaitingRequest {
     pub capability: Capability,
     /// The first reason that holds.
     pub reason: WaitingReason,
+    /// How many of its rows name hosts and racks where no worker takes containers: it does not wait for these.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unmet_rows: u64,
+    /// The first five of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unmet: Vec<String>,
 }
 
 /// Why a request waits.
@@ -195,7 +201,12 @@ impl ApplicationReport {
         let of_row = |row: &ResourceRequestRow| OF_ROW + row.items.as_ref().map_or(0, String::len);
         let texts = [&self.name, &self.diagnostics, &self.tracking_url, &self.failed_items, &self.application_type];
         let texts: usize = texts.into_iter().map(String::len).sum();
-        WITHOUT_TEXTS + texts + self.why.len() * OF_ROW + self.resource_requests.iter().map(of_row).sum::<usize>()
+        let unmet: usize = self.why.iter().flat_map(|waiting| &waiting.unmet).map(String::len).sum();
+        WITHOUT_TEXTS
+            + texts
+            + unmet
+            + self.why.len() * OF_ROW
+            + self.resource_requests.iter().map(of_row).sum::<usize>()
     }
 }
 

@@ -189,7 +189,13 @@ mod tests {
     #[test]
     fn an_application_is_shown_with_what_it_waits_for() {
         let capability = Capability::new(1024, 1);
-        let why = vec![WaitingRequest { priority: 1, capability, reason: WaitingReason::NoneFree }];
+        let why = vec![WaitingRequest {
+            priority: 1,
+            capability,
+            reason: WaitingReason::NoneFree,
+            unmet_rows: 0,
+            unmet: Vec::new(),
+        }];
         let waiting = ApplicationReport { why, cost: Some("1.5".parse().unwrap()), ..example_application() };
         insta::assert_snapshot!(render_status(&waiting, Some(&[example_container(1)]), Form::Table), @r#"
         application_1700000000000_0001 ACCEPTED: "simulate" of alice in queue default

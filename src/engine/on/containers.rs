@@ -305,6 +305,8 @@ impl Engine {
                         _ => WaitingReason::EarlierJobs,
                     }),
                 },
+                unmet_rows: waiting.unmet_rows,
+                unmet: waiting.unmet.iter().map(|name| name.to_string()).collect(),
             })
             .collect()
     }

@@ -9,6 +9,7 @@ use crate::model::TrackerId;
 use crate::scheduler::request_table::{Gate, RequestTable};
 use crate::scheduler::{HostId, Level, Topology, rack_path};
 
+use super::node_index::{NodeIndex, NodesVersion};
 use super::{CountedRows, RowName};
 
 /// Misses after which nodes in the rack are good enough, where so many nodes take containers
@@ -24,6 +25,23 @@ pub(super) struct LevelRules {
     pub(super) nodes: u64,
     /// Misses before a container may be in the rack, where there are more nodes.
     pub(super) locality_delay: u32,
+    /// The rows that may be met there.
+    pub(super) wishes: Wishes,
+}
+
+/// How many rows want containers on hosts and in racks that have a node that takes some. The others name what is not there:
+/// nothing waits for it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Wishes {
+    pub(super) hosts: u32,
+    pub(super) racks: u32,
+}
+
+/// Rows that want containers where no node takes any, by name.
+#[derive(Debug, Default)]
+pub(super) struct UnmetRows<'a> {
+    pub(super) hosts: Vec<&'a Arc<str>>,
+    pub(super) racks: Vec<&'a Arc<str>>,
 }
 
 /// Where a node stands.
@@ -69,10 +87,12 @@ pub(in crate::scheduler) struct ContainerTable {
     fixed: BTreeSet<Arc<str>>,
     is_any_fixed: bool,
     max_running: Option<NonZeroU32>,
-    /// Nodes with room that locality alone refused since the last grant in the rack or on the node.
-    rack_misses: u32,
-    /// The same since the last grant.
-    far_misses: u64,
+    /// Nodes with room that locality alone refused since the last grant in a rack or on a node with a row. One farther away
+    /// leaves them: what is far is waited for once, not for each container (Hadoop 2
+    /// `RegularContainerAllocator.doAllocation`).
+    misses: u64,
+    /// What may be met, and for which nodes that was counted; none: not since the rows changed.
+    wishes: Option<(NodesVersion, Wishes)>,
     /// The node that is reserved for it.
     pub(super) reserved_on: Option<TrackerId>,
 }
@@ -156,6 +176,7 @@ impl ContainerTable {
         relax_locality: bool,
         max_running: Option<NonZeroU32>,
     ) {
+        self.wishes = None;
         match name {
             RowName::Any => {
                 self.rows.anywhere = count;
@@ -171,6 +192,41 @@ impl ContainerTable {
             true => self.fixed.remove(key),
             false => self.fixed.insert(Arc::clone(key)),
         };
+    }
+
+    /// The rows that nodes may meet; counted again where rows or nodes have changed since they were
+    /// [noted](Self::note_wishes).
+    pub(super) fn wishes(&self, nodes: &NodeIndex, topology: &Topology) -> Wishes {
+        match self.wishes {
+            Some((version, wishes)) if version == nodes.version() => wishes,
+            _ => self.count_wishes(nodes, topology),
+        }
+    }
+
+    /// Counts the rows that nodes may meet, if rows or nodes have changed.
+    pub(super) fn note_wishes(&mut self, nodes: &NodeIndex, topology: &Topology) {
+        if self.wishes.is_none_or(|(version, _)| version != nodes.version()) {
+            self.wishes = Some((nodes.version(), self.count_wishes(nodes, topology)));
+        }
+    }
+
+    fn count_wishes(&self, nodes: &NodeIndex, topology: &Topology) -> Wishes {
+        let unmet = self.unmet_rows(nodes, topology);
+        let count = |wanted: usize, unmet: usize| u32::try_from(wanted.saturating_sub(unmet)).unwrap_or(u32::MAX);
+        Wishes {
+            hosts: count(self.rows.hosts.wanted(), unmet.hosts.len()),
+            racks: count(self.rows.racks.wanted(), unmet.racks.len()),
+        }
+    }
+
+    /// The rows that want containers where no node takes any.
+    pub(super) fn unmet_rows<'a>(&'a self, nodes: &NodeIndex, topology: &Topology) -> UnmetRows<'a> {
+        let has_host = |host: &str| topology.host(host).is_some_and(|host| nodes.has_host(host));
+        let has_rack = |rack: &str| topology.rack(rack).is_some_and(|rack| nodes.has_rack(rack));
+        UnmetRows {
+            hosts: self.rows.hosts.wanted_where(|host| !has_host(host)),
+            racks: self.rows.racks.wanted_where(|rack| !has_rack(rack)),
+        }
     }
 
     /// The name of the row that speaks for a node's rack: its own, else that of the nearest group of racks above it that
@@ -206,26 +262,25 @@ impl ContainerTable {
         }
     }
 
-    /// Whether it has waited long enough for hosts with rows; one that names no host that wants more waits for none.
+    /// Whether it has waited long enough for hosts with rows; one that names no host that may meet it waits for none.
     fn is_rack_due(&self, rules: LevelRules) -> bool {
         let most = u64::from(rules.locality_delay).min(rules.nodes);
-        self.rows.hosts.wanted() == 0 || u64::from(self.rack_misses) >= most
+        rules.wishes.hosts == 0 || self.misses >= most
     }
 
     /// Whether the misses, the present offer included, are more than the wanted containers times the part of the nodes
     /// that has rows (Hadoop 2 `RegularContainerAllocator.getLocalityWaitFactor`). What is good enough far away is good
     /// enough in the rack.
     fn is_far_due(&self, rules: LevelRules, counts_miss: bool) -> bool {
-        let rows = (self.rows.hosts.wanted() + self.rows.racks.wanted()) as u64;
-        let misses = u128::from(self.far_misses) + u128::from(counts_miss);
+        let rows = u64::from(rules.wishes.hosts) + u64::from(rules.wishes.racks);
+        let misses = u128::from(self.misses) + u128::from(counts_miss);
         misses * u128::from(rules.nodes.max(1)) > u128::from(self.rows.anywhere) * u128::from(rows.min(rules.nodes))
             || rows == 0
     }
 
     /// A node with room was refused for its place alone.
     pub(super) fn count_miss(&mut self) {
-        self.rack_misses = self.rack_misses.saturating_add(1);
-        self.far_misses = self.far_misses.saturating_add(1);
+        self.misses = self.misses.saturating_add(1);
     }
 
     /// The rows that a grant on a node lowers, beside `*`.
@@ -240,20 +295,26 @@ impl ContainerTable {
 
     /// Lowers the rows that a grant is counted on. A row that reaches zero is a closed gate.
     pub(super) fn lower_rows(&mut self, counted: &CountedRows) {
+        let before = (self.rows.hosts.wanted(), self.rows.racks.wanted());
         if let Some(host) = &counted.host {
             self.rows.hosts.lower_gate(host);
         }
         if let Some(rack) = &counted.rack {
             self.rows.racks.lower_gate(rack);
         }
+        // Those of a grant are met.
+        let lower = |met: u32, before: usize, after: usize| met.saturating_sub(u32::from(after < before));
+        if let Some((_, wishes)) = &mut self.wishes {
+            wishes.hosts = lower(wishes.hosts, before.0, self.rows.hosts.wanted());
+            wishes.racks = lower(wishes.racks, before.1, self.rows.racks.wanted());
+        }
         self.rows.anywhere = self.rows.anywhere.saturating_sub(1);
     }
 
-    /// Misses count from here for levels as far as this one.
+    /// A container was granted at this level: misses count from here, unless it is far from all rows.
     pub(super) fn reset_misses(&mut self, level: Level) {
-        self.far_misses = 0;
         if level != Level::Any {
-            self.rack_misses = 0;
+            self.misses = 0;
         }
     }
 }

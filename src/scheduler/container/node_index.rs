@@ -21,7 +21,12 @@ pub(in crate::scheduler) struct NodeIndex {
     sizes: BTreeMap<Capability, u32>,
     memory_mb: u64,
     vcores: u64,
+    version: NodesVersion,
 }
+
+/// Changes whenever a node comes, goes or moves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::scheduler) struct NodesVersion(u64);
 
 /// A node as it stands in the index.
 #[derive(Clone, Debug)]
@@ -52,6 +57,7 @@ impl NodeIndex {
             Some(was_free) => self.subtract(was_free),
             None => {
                 self.remove(node);
+                self.version.0 += 1;
                 self.by_host.entry(host).or_default().insert(node);
                 self.in_rack.extend(groups.iter().map(|group| (*group, node)));
                 *self.sizes.entry(declared).or_default() += 1;
@@ -70,6 +76,7 @@ impl NodeIndex {
     /// Forgets a node that takes no containers now; whether it was there.
     pub(super) fn remove(&mut self, node: TrackerId) -> bool {
         let Some(IndexedNode { host, groups, declared, free }) = self.nodes.remove(&node) else { return false };
+        self.version.0 += 1;
         self.subtract(free);
         if let Some(nodes) = self.sizes.get_mut(&declared) {
             *nodes -= 1;
@@ -93,6 +100,21 @@ impl NodeIndex {
             }
         }
         true
+    }
+
+    /// Of which nodes they are.
+    pub(super) fn version(&self) -> NodesVersion {
+        self.version
+    }
+
+    /// Whether one of them stands on a host.
+    pub(super) fn has_host(&self, host: HostId) -> bool {
+        self.by_host.contains_key(&host)
+    }
+
+    /// Whether one of them stands in a rack or a group of racks.
+    pub(super) fn has_rack(&self, rack: RackId) -> bool {
+        self.named(None, Some(rack)).next().is_some()
     }
 
     /// How many nodes have declared the same, by what they have declared.

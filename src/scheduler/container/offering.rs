@@ -43,6 +43,7 @@ impl Scheduler {
         served: Option<RequestType>,
         source: &mut impl ContainerSource,
     ) -> Outcome {
+        self.note_wishes(id);
         match self.choose_type(node, id, served) {
             None => Outcome::Refused,
             Some(Choice::Other(Outcome::NoRoom(request))) => {
@@ -62,6 +63,14 @@ impl Scheduler {
                 None => self.grant_container(node, id, request, level, source),
             },
         }
+    }
+
+    /// Counts again which rows of an application may be met, if nodes have come or gone.
+    pub(super) fn note_wishes(&mut self, id: AppId) {
+        let Self { apps, containers, topology, .. } = self;
+        let demand = apps.get_mut(&id).and_then(|app| app.containers.as_deref_mut());
+        let tables = demand.into_iter().flat_map(|demand| demand.types.values_mut());
+        tables.for_each(|table| table.note_wishes(&containers.nodes, topology));
     }
 
     /// Whether an offer of a node to an application would come to a grant, as far as its tables and limits say.
@@ -97,7 +106,6 @@ impl Scheduler {
         if demand.is_blacklisted(site) {
             return None;
         }
-        let rules = self.level_rules(demand);
         let free = self.room_for_container(id, app)?;
         for (request, table) in &demand.types {
             if demand.grantable(request, table) == 0 {
@@ -106,7 +114,7 @@ impl Scheduler {
             let has_room = request.capability.fits(free);
             let is_served = served.is_none_or(|served| served == *request);
             let counts_miss = has_room && is_served && !bag.missed.contains(&(app, *request));
-            match table.verdict(site, rules, counts_miss) {
+            match table.verdict(site, self.level_rules(demand, table), counts_miss) {
                 SiteVerdict::Excluded => {}
                 SiteVerdict::Allowed(level) if has_room => return Some(Choice::Grant(*request, level)),
                 SiteVerdict::Allowed(_) if request.capability.fits(bag.declared) => {

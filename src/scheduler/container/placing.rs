@@ -66,6 +66,13 @@ impl Scheduler {
             false => stale,
         };
         for group in groups {
+            let apps: Vec<AppId> = self
+                .containers
+                .asking
+                .range((group, AppId::FIRST)..=(group, AppId::LAST))
+                .map(|(_, app)| *app)
+                .collect();
+            apps.into_iter().for_each(|app| self.note_wishes(app));
             let waits = self.groups.get(group).filter(|group| group.waiting.container > 0);
             if let Some(held) = waits.map(|group| group.held.container) {
                 let want = self.place_containers(group, held);
@@ -203,7 +210,7 @@ impl<'a> EmptyNodes<'a> {
     /// Places so many on nodes that the rows of a type let it have; how many found room.
     fn place_on_named(&mut self, wanted: &Wanted<'_>, named: &BTreeSet<TrackerId>, count: u32) -> u32 {
         let (scheduler, capability) = (self.scheduler, wanted.request.capability);
-        let rules = scheduler.level_rules(wanted.demand);
+        let rules = scheduler.level_rules(wanted.demand, wanted.table);
         let mut left_of_rows: BTreeMap<&str, u32> = BTreeMap::new();
         let mut missing = count;
         for node in named {

@@ -1,5 +1,7 @@
 //! Why an application waits for containers.
 
+use std::sync::Arc;
+
 use crate::model::TrackerId;
 use crate::scheduler::{AppId, Misfit, Scheduler};
 
@@ -9,7 +11,7 @@ use super::demand::ContainerDemand;
 use super::placing::Unplaceable;
 
 /// A request type with containers that are wanted, and what keeps them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WaitingContainers {
     /// The type.
     pub request: RequestType,
@@ -17,7 +19,14 @@ pub struct WaitingContainers {
     pub wanted: u32,
     /// What keeps them.
     pub reason: ContainerReason,
+    /// How many of its rows name hosts and racks where no node takes containers: nothing waits for these.
+    pub unmet_rows: u64,
+    /// The first of them: hosts, then racks, by name.
+    pub unmet: Vec<Arc<str>>,
 }
+
+/// Most rows that nodes cannot meet that are named.
+const MOST_UNMET: usize = 5;
 
 /// What keeps containers from being granted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -46,10 +55,15 @@ impl Scheduler {
     pub fn waiting_containers(&self, id: AppId) -> Vec<WaitingContainers> {
         let Some(demand) = self.demand(id) else { return Vec::new() };
         let wanted = demand.types.iter().filter(|(_, table)| table.wanted() > 0);
-        let waiting = wanted.map(|(&request, table)| WaitingContainers {
-            request,
-            wanted: table.wanted(),
-            reason: self.reason_of(demand, &request),
+        let waiting = wanted.map(|(&request, table)| {
+            let unmet = table.unmet_rows(&self.containers.nodes, &self.topology);
+            WaitingContainers {
+                request,
+                wanted: table.wanted(),
+                reason: self.reason_of(demand, &request),
+                unmet_rows: (unmet.hosts.len() + unmet.racks.len()) as u64,
+                unmet: unmet.hosts.into_iter().chain(unmet.racks).take(MOST_UNMET).cloned().collect(),
+            }
         });
         waiting.collect()
     }
@@ -68,16 +82,17 @@ impl Scheduler {
         let (Some(demand), Some(entry)) = (self.demand(id), self.nodes.get(&node)) else { return false };
         let Some(bag) = entry.bag.as_ref().filter(|bag| bag.takes_containers) else { return false };
         let site = Site::of(&self.topology, entry.host);
-        let rules = self.level_rules(demand);
         let is_for_others = bag.reserved.is_some_and(|(app, _)| app != id && self.stands_before(app, id));
         if is_for_others || demand.is_blacklisted(site) || !request.capability.fits(bag.declared) {
             return false;
         }
         let could_be = |(other, table): &(&RequestType, &ContainerTable)| {
+            let rules = self.level_rules(demand, table);
             demand.grantable(other, table) > 0 && !matches!(table.verdict(site, rules, true), SiteVerdict::Excluded)
         };
         let first = demand.types.iter().find(could_be);
         first.is_some_and(|(first, table)| {
+            let rules = self.level_rules(demand, table);
             first == request && matches!(table.verdict(site, rules, true), SiteVerdict::Allowed(_))
         })
     }
@@ -115,7 +130,7 @@ impl Scheduler {
             Some(Unplaceable::Gates) => return ContainerReason::Gates,
             None => {}
         }
-        let rules = self.level_rules(demand);
+        let rules = self.level_rules(demand, table);
         let of_node = |id| {
             let node = self.nodes.get(&id)?;
             let bag = node.bag.as_ref()?;
@@ -135,11 +150,13 @@ impl Scheduler {
         self.containers.nodes.all().filter_map(of_node).max().unwrap_or(ContainerReason::NoneFree)
     }
 
-    pub(super) fn level_rules(&self, demand: &ContainerDemand) -> LevelRules {
+    pub(super) fn level_rules(&self, demand: &ContainerDemand, table: &ContainerTable) -> LevelRules {
+        let nodes = &self.containers.nodes;
         LevelRules {
             has_strict_gates: demand.has_strict_gates,
-            nodes: self.containers.nodes.len() as u64,
+            nodes: nodes.len() as u64,
             locality_delay: self.containers.locality_delay,
+            wishes: table.wishes(nodes, &self.topology),
         }
     }
 }

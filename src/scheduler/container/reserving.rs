@@ -59,8 +59,8 @@ impl Scheduler {
     fn can_use(&self, id: TrackerId, app: AppId, request: &RequestType) -> bool {
         let (Some(node), Some(demand)) = (self.nodes.get(&id), self.demand(app)) else { return false };
         let site = Site::of(&self.topology, node.host);
-        let rules = self.level_rules(demand);
         let (Some(bag), Some(table)) = (&node.bag, demand.types.get(request)) else { return false };
+        let rules = self.level_rules(demand, table);
         self.is_grantable(app, request)
             && !demand.is_blacklisted(site)
             && request.capability.fits(bag.declared)

@@ -1,18 +1,22 @@
 //! How long a type waits for nearer nodes, in misses.
 
-use super::stage::{Stage, request, rows};
-use crate::scheduler::Level;
+use super::stage::{Stage, request, row, rows};
+use crate::model::{Capability, Kind};
 use crate::scheduler::container::RequestType;
+use crate::scheduler::{AppId, Level};
 
 const TYPE: RequestType = request(1, 1_024);
+/// Its maps fill `near`.
+const JOB: u32 = 1_000;
 
-/// `near` in /r0 with `beside`, and so many other nodes in racks of their own.
+/// `near`, which is full, in /r0 with `beside`, and so many other nodes in racks of their own.
 fn stage(others: u32) -> Stage {
     let mut nodes = vec![("near".to_owned(), "/r0".to_owned()), ("beside".to_owned(), "/r0".to_owned())];
     nodes.extend((0..others).map(|number| (format!("far{number}"), format!("/far{number}"))));
     let nodes: Vec<_> = nodes.iter().map(|(host, rack)| (host.as_str(), rack.as_str())).collect();
     let mut stage = Stage::new(&nodes);
-    stage.scheduler.set_takes_containers(stage.nodes["near"], false);
+    let job = stage.add_app(JOB);
+    stage.run_maps(job, "near", 8);
     stage
 }
 
@@ -30,7 +34,7 @@ fn beats_until(stage: &mut Stage, host: &str) -> (u32, Level) {
 
 #[test]
 fn the_rack_is_near_enough_after_forty_misses_or_as_many_as_nodes() {
-    for (others, misses) in [(1, 2), (10, 11), (60, 40)] {
+    for (others, misses) in [(1, 3), (10, 12), (60, 40)] {
         let mut stage = stage(others);
         let app = stage.add_app(1);
         // So many are wanted that far nodes are never near enough here.
@@ -49,15 +53,55 @@ fn a_configured_delay_counts() {
 }
 
 #[test]
+fn what_is_far_away_is_waited_for_once() {
+    let mut stage = stage(60);
+    let app = stage.add_app(1);
+    // 62 nodes take containers: more than 500 * 2 / 62 = 16.1 misses.
+    stage.set(app, &rows(TYPE, &[("near", 500), ("/r0", 500), ("*", 500)]));
+    assert_eq!(beats_until(&mut stage, "far0"), (17, Level::Any));
+    assert_eq!(stage.source.grants.len(), 8, "as many as it has room for");
+    for host in 1..60 {
+        assert_eq!(stage.beat(&format!("far{host}")), [Level::Any; 8], "at its first offer");
+    }
+}
+
+#[test]
 fn far_nodes_are_near_enough_after_as_many_misses_as_containers_times_the_named_part_of_the_nodes() {
-    // 61 nodes take containers; 2 rows: more than 100 * 2 / 61 = 3.27 misses, the offer itself included.
+    // 62 nodes take containers; 2 rows: more than 100 * 2 / 62 = 3.2 misses, the offer itself included.
     let mut stage = stage(60);
     let app = stage.add_app(1);
     stage.set(app, &rows(TYPE, &[("near", 50), ("/r0", 50), ("*", 100)]));
     assert_eq!(beats_until(&mut stage, "far0"), (4, Level::Any));
-    // Counted again since that grant, with the room that was left on the same node: more than 99 * 2 / 61 = 3.24.
-    assert_eq!(stage.source.grants.len(), 1);
-    assert_eq!(beats_until(&mut stage, "far1"), (3, Level::Any));
+    assert_eq!(stage.source.grants.len(), 8, "all that it has room for");
+    assert_eq!(beats_until(&mut stage, "far1"), (1, Level::Any));
+    // Counted again since a grant where it is wanted: more than 83 * 2 / 62 = 2.7.
+    let job = AppId::new(JOB);
+    stage.scheduler.remove_running(job, Kind::Map, stage.nodes["near"], 1);
+    assert_eq!(stage.beat("near"), [Level::Node]);
+    assert_eq!(beats_until(&mut stage, "far2"), (3, Level::Any));
+}
+
+#[test]
+fn a_host_or_rack_without_a_node_is_no_wish() {
+    let mut stage = stage(60);
+    let app = stage.add_app(1);
+    let hosts: Vec<String> = (0..500).map(|host| format!("gone{host}")).collect();
+    let mut asked = rows(TYPE, &[("/gone", 500), ("*", 500)]);
+    asked.extend(hosts.iter().map(|host| row(TYPE, host, 1)));
+    stage.set(app, &asked);
+    let waiting = stage.scheduler.waiting_containers(app).remove(0);
+    assert_eq!((waiting.unmet_rows, waiting.unmet.len(), &*waiting.unmet[1]), (501, 5, "gone1"));
+    assert_eq!(stage.beat("far0"), [Level::Any; 8], "nothing is waited for");
+    // A worker comes there: what it could take is waited for, 492 * 1 / 63 = 7.8 misses.
+    stage.add_node("gone7", "/there", Capability::new(1_024, 1));
+    let job = AppId::new(JOB);
+    stage.run_maps(job, "gone7", 1);
+    assert_eq!(stage.scheduler.waiting_containers(app)[0].unmet_rows, 500);
+    assert_eq!(beats_until(&mut stage, "far1"), (8, Level::Any));
+    stage.scheduler.set_takes_containers(stage.nodes["gone7"], false);
+    let other = stage.add_app(2);
+    stage.set(other, &rows(TYPE, &[("gone7", 500), ("*", 500)]));
+    assert_eq!(stage.beat("far2"), [Level::Any; 8]);
 }
 
 #[test]

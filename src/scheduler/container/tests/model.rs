@@ -31,8 +31,7 @@ pub struct ModelApp {
 #[derive(Clone, Debug, Default)]
 pub struct ModelType {
     pub rows: Vec<AskedRow>,
-    near_misses: u32,
-    far_misses: u32,
+    misses: u32,
 }
 
 /// Applications in the order of their submission.
@@ -184,6 +183,16 @@ impl Model {
         of_type.wanted() > 0 && most.is_none_or(|most| self.running(app, request) < most.get())
     }
 
+    /// Whether a node of that name, or in a rack of that name, takes containers.
+    fn has_place(&self, name: &RowName) -> bool {
+        let is_it = |node: &ModelNode| match name {
+            RowName::Host(host) => node.host == **host,
+            RowName::Rack(rack) => node.rack == **rack,
+            RowName::Any => false,
+        };
+        self.nodes.iter().any(|node| node.takes && is_it(node))
+    }
+
     /// The level of a node for a type, `Err(true)`: not before more misses; `Err(false)`: never.
     fn level(&self, node: &ModelNode, app: usize, request: &RequestType, new_miss: bool) -> Result<Level, bool> {
         let (of_app, nodes) = (&self.apps[app], self.nodes.iter().filter(|node| node.takes).count() as u64);
@@ -199,12 +208,12 @@ impl Model {
         let any_relaxes = of_type.row("*").is_some_and(|row| row.relax_locality);
         let rack_may = rack > Some(0) && host != Some(0) && rack_relaxes;
         let far_may = any_relaxes && rack_relaxes && !(of_app.is_strict && (host == Some(0) || rack == Some(0)));
-        let open = |row: &&AskedRow| row.name != RowName::Any && row.count > 0;
+        let open = |row: &&AskedRow| row.count > 0 && self.has_place(&row.name);
         let open_rows = of_type.rows.iter().filter(open).count() as u64;
-        let open_hosts = of_type.rows.iter().any(|row| matches!(row.name, RowName::Host(_)) && row.count > 0);
-        let misses = u64::from(of_type.far_misses) + u64::from(new_miss);
+        let open_hosts = of_type.rows.iter().filter(open).any(|row| matches!(row.name, RowName::Host(_)));
+        let misses = u64::from(of_type.misses) + u64::from(new_miss);
         let far_due = open_rows == 0 || misses * nodes > u64::from(of_type.wanted()) * open_rows.min(nodes);
-        let rack_due = !open_hosts || u64::from(of_type.near_misses) >= nodes.min(self.delay.into());
+        let rack_due = !open_hosts || u64::from(of_type.misses) >= nodes.min(self.delay.into());
         match (rack_may, far_may) {
             (true, far_may) if rack_due || far_may && far_due => Ok(Level::Rack),
             (_, true) if far_due => Ok(Level::Any),
@@ -241,8 +250,7 @@ impl Model {
                     if new_miss {
                         self.nodes[node].missed.insert((app, request));
                         let of_type = self.apps[app].types.get_mut(&request).unwrap();
-                        of_type.near_misses += 1;
-                        of_type.far_misses += 1;
+                        of_type.misses += 1;
                     }
                     return Answer::Nothing;
                 }
@@ -254,9 +262,8 @@ impl Model {
     fn grant(&mut self, node: usize, app: usize, request: RequestType, level: Level) {
         let (host, rack) = (self.nodes[node].host.clone(), self.nodes[node].rack.clone());
         let of_type = self.apps[app].types.get_mut(&request).unwrap();
-        of_type.far_misses = 0;
         if level != Level::Any {
-            of_type.near_misses = 0;
+            of_type.misses = 0;
             of_type.lower(&rack);
         }
         if level == Level::Node {

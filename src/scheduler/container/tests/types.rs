@@ -49,6 +49,8 @@ fn a_type_without_room_keeps_lower_ones_from_the_node() {
 #[test]
 fn a_type_that_waits_for_a_nearer_node_keeps_lower_ones_from_this_one() {
     let mut stage = stage(8_192);
+    // Where it wants to be is a node, though a small one.
+    stage.add_node("elsewhere", "/there", Capability::new(256, 1));
     let app = stage.add_app(1);
     let rows_of_first = rows(FIRST, &[("elsewhere", 50), ("*", 100)]);
     stage.set(app, &rows_of_first);

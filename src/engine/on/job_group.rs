@@ -41,6 +41,14 @@ pub(super) fn group_of_application<'a>(policy: &PolicyConfig, market: Option<&Ma
 // === impl Engine: groups of jobs ===
 
 impl Engine {
+    /// The name under which clients list a job: its queue, under the Fair scheduler its pool.
+    pub(super) fn list_of<'a>(&'a self, job: &'a Job) -> &'a str {
+        match &self.config.policy {
+            PolicyConfig::Fair(fair) => job.spec.pool(job.pool.as_deref(), &fair.pool_name_property),
+            _ => &job.spec.queue,
+        }
+    }
+
     /// The open group of a job that is submitted; a pool opens with its first job.
     pub(super) fn group_of_submission(&mut self, spec: &JobSpec) -> Result<GroupId, Refusal> {
         match &self.config.policy {

@@ -107,7 +107,8 @@ pub enum WantedJobs {
     All,
     /// Unfinished jobs.
     ToComplete,
-    /// Unfinished jobs of a queue.
+    /// Unfinished jobs of a queue; of the pool of that name while the Fair scheduler rules (1.2.1 contrib
+    /// `FairScheduler.getJobs`).
     OfQueue(String),
 }
 
@@ -274,7 +275,7 @@ impl JobsRead {
             }
             self.pass_job(job);
             capacity.looks -= 1;
-            if self.wanted.matches(job) {
+            if self.wanted.matches(engine, job) {
                 encode_element(&engine.status_of(job), out);
                 self.wait_for = self.wait_for.max(job.last_fact);
                 self.count += 1;
@@ -317,11 +318,11 @@ impl WantedJobs {
         Some(listed)
     }
 
-    fn matches(&self, job: &Job) -> bool {
+    fn matches(&self, engine: &Engine, job: &Job) -> bool {
         match self {
             WantedJobs::All => true,
             WantedJobs::ToComplete => job.is_to_complete(),
-            WantedJobs::OfQueue(queue) => job.is_to_complete() && job.spec.queue == *queue,
+            WantedJobs::OfQueue(queue) => job.is_to_complete() && engine.list_of(job) == queue,
         }
     }
 }

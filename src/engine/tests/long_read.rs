@@ -1,6 +1,8 @@
 //! Long answers come in slices of bounded size, and are together what was asked for.
 
-use crate::engine::{Engine, LongRead, ReadProgress, ReportKind, SLICE_BYTES, SLICE_ITEMS, SLICE_LOOKS, WantedJobs};
+use crate::engine::{
+    Engine, LongRead, PolicyConfig, ReadProgress, Reply, ReportKind, SLICE_BYTES, SLICE_ITEMS, SLICE_LOOKS, WantedJobs,
+};
 use crate::fake_tracker::Role;
 use crate::mapreduce::Job;
 use crate::model::{JobId, Kind};
@@ -8,6 +10,7 @@ use crate::wire::protocol::{CallOutcome, ReturnType, Value, decode_response, enc
 use crate::wire::{TaskReport, TipStatus};
 
 use super::cluster::{Cluster, Fate, fifo, spec};
+use super::pools::{fair_config, in_pool, set_pool};
 
 const MAPS: ReportKind = ReportKind::Work(Kind::Map);
 /// What one item may add to a slice that is nearly full.
@@ -170,6 +173,30 @@ fn lists_of_jobs_come_in_slices_with_their_count() {
     });
     let Value::JobStatuses(statuses) = decoded(ReturnType::JobStatuses, &bytes) else { panic!("other values") };
     assert_eq!((statuses.len(), slices), (jobs, 2));
+}
+
+#[test]
+fn the_fair_scheduler_lists_the_jobs_of_a_pool() {
+    let mut cluster = Cluster::new(PolicyConfig::Fair(fair_config("<pool name='A'/><pool name='B'/>")));
+    let ids: Vec<JobId> = ["B", "A", "default", "A"]
+        .map(|pool| cluster.submit(in_pool("pool.name", pool, 1, 0)).unwrap())
+        .into_iter()
+        .collect();
+    let listed = |cluster: &mut Cluster, pool: &str| {
+        let (bytes, ..) = read(cluster, LongRead::jobs(WantedJobs::OfQueue(pool.into())), |_| {});
+        let Value::JobStatuses(statuses) = decoded(ReturnType::JobStatuses, &bytes) else { panic!("other values") };
+        statuses.iter().map(|status| ids.iter().position(|id| *id == status.id).unwrap() + 1).collect::<Vec<_>>()
+    };
+    // All are in the queue `default`; a client that names none asks for that of an empty name.
+    let lists = ["A", "B", "default", "nowhere", ""].map(|pool| listed(&mut cluster, pool));
+    assert_eq!(lists, [vec![2, 4], vec![1], vec![3], vec![], vec![]]);
+    assert!(cluster.engine.cluster.scheduler.group("nowhere").is_none(), "a question opens no pool");
+    assert!(matches!(set_pool(&mut cluster, ids[0], "A"), Reply::Done));
+    assert!(matches!(set_pool(&mut cluster, ids[1], "C"), Reply::Done));
+    let lists = ["A", "B", "C"].map(|pool| listed(&mut cluster, pool));
+    assert_eq!(lists, [vec![1, 4], vec![], vec![2]]);
+    cluster.crash(1_000, |_| Fate::Hang);
+    assert_eq!(["A", "C"].map(|pool| listed(&mut cluster, pool)), [vec![1, 4], vec![2]], "after a restart");
 }
 
 #[test]

@@ -70,6 +70,7 @@ async fn serve_here(
 ) -> Result<(), ServeError> {
     let limits = within_descriptors(settings);
     warn_open_targets(settings);
+    say_whose_copies(settings);
     let ServeOptions { precedence, arguments, predecessor, stop } = options;
     // Ports first: the failures that show soonest leave nothing behind.
     let process = match predecessor {
@@ -87,6 +88,17 @@ fn warn_open_targets(settings: &Settings) {
         tracing::info!(
             "end notifications of jobs may call any host that this machine reaches: list the allowed ones in \
              jobtracker.end-notification.targets"
+        );
+    }
+}
+
+/// Says whose copies of histories are written, where not everyone's are: the jobs of other users go without, unsaid.
+fn say_whose_copies(settings: &Settings) {
+    if !rustix::process::geteuid().is_root() {
+        tracing::info!(
+            "copies of histories beside the output of jobs on this machine are written for user {} alone: acting as other \
+             users takes root",
+            settings.files.user()
         );
     }
 }

@@ -54,8 +54,10 @@ impl Stage {
         let directory = format!("{staging}/{id}");
         let folder = Path::new(directory.strip_prefix("file:").unwrap());
         fs::create_dir_all(folder).unwrap();
-        let own = properties.iter().chain(&[("mapred.map.tasks", "0"), ("mapred.job.name", "a_b c")]);
-        let text: String = own
+        let usual = [("mapred.map.tasks", "0"), ("mapred.job.name", "a_b c")];
+        let text: String = usual
+            .iter()
+            .chain(properties)
             .map(|(name, value)| format!("<property><name>{name}</name><value>{value}</value></property>"))
             .collect();
         fs::write(folder.join("job.xml"), format!("<configuration>{text}</configuration>")).unwrap();
@@ -153,9 +155,40 @@ fn a_history_that_cannot_be_written_is_written_by_a_later_start_once() {
     drop(serving);
 }
 
+/// A day of 10,000 jobs is below 5 MB of log.
+#[test]
+fn a_job_is_a_line_at_its_submission_and_one_at_its_end() {
+    let stage = Stage::new();
+    let serving = stage.place.start();
+    fs::create_dir(stage.place.path("out")).unwrap();
+    let name = "a name of many words, ".repeat(20);
+    let output = stage.place.path("out").display().to_string();
+    let job = stage.killed_job(&[("mapred.output.dir", &output), ("mapred.job.name", &name)]);
+    stage.wait_for_written(1);
+    let log = serving.kill();
+    let lines: Vec<&str> = log.lines().filter(|line| line.contains(&job.to_string())).collect();
+    // That the user killed it is one more.
+    let mut verbs: Vec<&str> =
+        lines.iter().filter_map(|line| line.split_once("jobtracker::audit: ")?.1.split(' ').next()).collect();
+    verbs.sort_unstable();
+    assert_eq!((lines.len(), verbs), (3, vec!["end", "kill", "submit"]), "{log}");
+    let of_job: usize = lines.iter().filter(|line| !line.contains(": kill ")).map(|line| line.len() + 1).sum();
+    assert!(of_job < 500, "{of_job} bytes: {lines:?}");
+}
+
+#[test]
+fn a_daemon_that_cannot_act_as_users_says_once_whose_copies_it_writes() {
+    let place = DaemonFolders::of_nobody(BUDGETS);
+    let log = place.start().kill();
+    let said =
+        log.matches("copies of histories beside the output of jobs on this machine are written for user").count();
+    assert_eq!(said, 1, "{log}");
+}
+
 #[test]
 fn a_user_gets_a_copy_unless_the_job_wants_none() {
-    let stage = Stage::new();
+    let mut stage = Stage::new();
+    stage.place.environment.push(("RUST_LOG", "info,jobtracker::job_summary=info,jobtracker::hadoop_audit=info"));
     let serving = stage.place.start();
     let path = |name: &str| stage.place.path(name).display().to_string();
     fs::create_dir(path("out")).unwrap();

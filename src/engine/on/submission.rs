@@ -304,7 +304,7 @@ impl Engine {
             Ok(status) => {
                 if let Some(job) = self.jobs.get(id) {
                     let entry = AuditEntry::new("submit", &*job.spec.user).with("job", id);
-                    let entry = entry.with("queue", &job.spec.queue).with("name", &job.spec.name);
+                    let entry = entry.with("queue", &job.spec.queue).with("name", limits::excerpt(&job.spec.name));
                     self.outbox.audit(entry.with_some("real-user", real_user));
                 }
                 (Reply::Submission(SubmissionReply::Accepted(status)), Wait::All)

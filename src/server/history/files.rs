@@ -33,9 +33,6 @@ pub(super) enum HistoryFileError {
     /// Too late for it.
     #[error(transparent)]
     GateClosed(#[from] GateClosed),
-    /// Files of a user who has no rights here.
-    #[error("this machine knows no user {0:?}, whose file it would be")]
-    UnknownUser(String),
     /// The user cannot be looked up.
     #[error("user {user:?} cannot be looked up: {source}")]
     Lookup {
@@ -68,6 +65,11 @@ pub(super) struct HistoryFiles {
     rights: Option<UserRights>,
 }
 
+/// Whether a process of `own` has the rights of a user on this machine.
+fn has_rights_of(user: &str, own: &str, is_root: bool) -> bool {
+    is_root || user == own
+}
+
 // === impl HistoryFiles ===
 
 impl HistoryFiles {
@@ -76,26 +78,30 @@ impl HistoryFiles {
         Self { files, mode: DONE_FILE_MODE, gate: None, rights: None }
     }
 
-    /// The copies of a user in `folder`.
+    /// The copies of a user in `folder`; none where this process cannot act as the user.
     ///
     /// # Errors
-    /// A daemon of root would write them as a user that this machine does not know.
+    /// The user cannot be looked up.
     pub(super) fn of_user(
         files: &FileSystems,
         user: &str,
         folder: &FileUri,
         gate: Arc<CopyGate>,
-    ) -> Result<Self, HistoryFileError> {
-        // A NameNode goes by the name; without root's rights the daemon's own are all that there are.
-        let rights = if folder.namenode().is_none() && rustix::process::geteuid().is_root() {
-            let found =
-                LoginUser::find(user).map_err(|source| HistoryFileError::Lookup { user: user.to_owned(), source })?;
-            let found = found.ok_or_else(|| HistoryFileError::UnknownUser(user.to_owned()))?;
-            Some(UserRights { uid: found.uid, gid: found.gid, groups: found.groups })
-        } else {
-            None
+    ) -> Result<Option<Self>, HistoryFileError> {
+        let is_root = rustix::process::geteuid().is_root();
+        let rights = match folder.namenode() {
+            // A NameNode goes by the name.
+            Some(_) => None,
+            None if is_root => {
+                let found = LoginUser::find(user)
+                    .map_err(|source| HistoryFileError::Lookup { user: user.to_owned(), source })?;
+                let Some(found) = found else { return Ok(None) };
+                Some(UserRights { uid: found.uid, gid: found.gid, groups: found.groups })
+            }
+            None if !has_rights_of(user, files.user(), is_root) => return Ok(None),
+            None => None,
         };
-        Ok(Self { files: files.as_user(user), mode: USER_FILE_MODE, gate: Some(gate), rights })
+        Ok(Some(Self { files: files.as_user(user), mode: USER_FILE_MODE, gate: Some(gate), rights }))
     }
 
     /// Makes the outermost folder of the daemon's files. One that other users own or may change is refused.
@@ -254,11 +260,22 @@ mod tests {
     }
 
     #[test]
+    fn there_is_no_copy_where_the_daemon_cannot_act_as_the_user() {
+        let (files, here) = (FileSystems::with_defaults("mapred"), FileUri::parse("file:/tmp").unwrap());
+        // Root: one that this machine does not know; another user: all but itself.
+        let found = HistoryFiles::of_user(&files, "no-such-user-here", &here, Arc::default()).unwrap();
+        assert!(found.is_none());
+        assert!(has_rights_of("mapred", "mapred", false) && !has_rights_of("alice", "mapred", false));
+        assert!(has_rights_of("alice", "root", true));
+    }
+
+    #[test]
     fn a_users_copy_is_the_users() {
         let cluster = Cluster::stock(&[None]);
         let folder = FileUri::parse(&format!("{}/out/_logs/history", cluster.uri())).unwrap();
         let files =
             HistoryFiles::of_user(&FileSystems::with_defaults("mapred"), "alice", &folder, Arc::default()).unwrap();
+        let files = files.unwrap();
         files.make_folder(&folder).unwrap();
         write(&files, &folder, "text").unwrap();
         let state = cluster.state.lock();

@@ -127,7 +127,7 @@ impl<'a> JobFiles<'a> {
     /// Writes the copy of the user, unless its job has left no output to which it would belong.
     pub(super) fn write_copy(&self, folder: &CopyFolder, gate: Arc<CopyGate>) -> Result<(), HistoryFileError> {
         let user = &self.stored.job.accepted.spec.user;
-        let files = HistoryFiles::of_user(&self.places.files, user, &folder.above, gate)?;
+        let Some(files) = HistoryFiles::of_user(&self.places.files, user, &folder.above, gate)? else { return Ok(()) };
         if !folder.is_made && !files.has_folder(&folder.above)? {
             return Ok(());
         }

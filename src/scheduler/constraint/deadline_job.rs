@@ -11,6 +11,8 @@ pub(super) struct ReducePlan {
     pub(super) at_a_time: u32,
     pub(super) start_us: i64,
     pub(super) until_us: i64,
+    /// Whether the cluster has the slots beside all other promises.
+    pub(super) is_kept: bool,
 }
 
 /// Where a job stands in its plan.
@@ -245,14 +247,14 @@ impl DeadlineJob {
     /// The least reduces at a time that keep its deadline if they start now.
     pub(super) fn least_reduces(&self, model: Model, start_us: i64) -> ReducePlan {
         let at_a_time = model.least_reduces(&self.deadline.work, start_us, self.deadline.due_us);
-        ReducePlan { at_a_time, start_us, until_us: self.deadline.due_us }
+        ReducePlan { at_a_time, start_us, until_us: self.deadline.due_us, is_kept: true }
     }
 
     /// All reduces together if they start now.
     pub(super) fn all_reduces(&self, model: Model, start_us: i64) -> ReducePlan {
         let work = &self.deadline.work;
         let end_us = start_us.saturating_add_unsigned(model.after_maps_us(work));
-        ReducePlan { at_a_time: work.reduces, start_us, until_us: end_us.min(self.deadline.due_us) }
+        ReducePlan { at_a_time: work.reduces, start_us, until_us: end_us.min(self.deadline.due_us), is_kept: true }
     }
 
     /// Its reduces start.
@@ -261,7 +263,7 @@ impl DeadlineJob {
         self.reduces_until_us = plan.until_us;
         self.minimum.reduce = plan.at_a_time;
         if self.state != DeadlineState::Late {
-            let is_in_time = plan.start_us <= self.latest_reduce_start_us;
+            let is_in_time = plan.is_kept && plan.start_us <= self.latest_reduce_start_us;
             self.state = if is_in_time { DeadlineState::OnTime } else { DeadlineState::AtRisk };
         }
     }

@@ -264,7 +264,7 @@ impl Constraint {
         match () {
             () if fits(&least) => Some(least),
             () if fits(&all) => Some(all),
-            () => (is_due || !is_kept).then_some(least),
+            () => (is_due || !is_kept).then_some(ReducePlan { is_kept: false, ..least }),
         }
     }
 }

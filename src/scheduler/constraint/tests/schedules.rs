@@ -309,6 +309,21 @@ fn a_job_that_is_admitted_although_the_test_fails_is_at_risk_from_the_start() {
 }
 
 #[test]
+fn reduces_without_their_slots_leave_a_job_at_risk_after_its_maps() {
+    let config = ConstraintConfig { admission: Admission::Warn, ..whole() };
+    // No map, and 3 reduces at a time for 2 slots, or for none; 2 maps, and the same.
+    for (maps, trackers) in [(0, 0), (0, 1), (2, 1)] {
+        let mut cluster = VirtualCluster::new(config, trackers, PerKind::new(2, 2));
+        let due = cluster.submit(job(maps, 3, Some(25)));
+        for until_ms in [0, 100, 5_000, 14_000] {
+            cluster.run_until(until_ms);
+            let report = cluster.report(due).unwrap();
+            assert!(report.contains("AT_RISK). Maps"), "{maps} maps, {trackers} trackers at {until_ms} ms: {report}");
+        }
+    }
+}
+
+#[test]
 fn what_was_admitted_stays_so_when_trackers_are_lost() {
     let mut cluster = small();
     let due = cluster.submit(job(8, 0, Some(40)));

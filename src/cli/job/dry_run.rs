@@ -28,7 +28,10 @@ pub(super) async fn dry_run(
     let fields = job.question(wall_ms());
     if let Some((max_rate, signer)) = deadline.max_rate.zip(signer) {
         match market.order_quote(max_rate, &fields, signer).await {
-            Ok(quote) => return Ok((render_quote(&quote, max_rate, deadline.max_cost, form), ExitCode::SUCCESS)),
+            Ok(quote) => {
+                let quote = within(quote, deadline.max_cost);
+                return Ok((render_quote(&quote, max_rate, deadline.max_cost, form), ExitCode::SUCCESS));
+            }
             // Another scheduler may rule.
             Err(refusal @ MarketClientError::Refused(_)) => match market.what_if(&fields).await {
                 Ok(answer) => return Ok(render_answer(&answer, form)),
@@ -50,20 +53,36 @@ pub(super) async fn dry_run(
     }
 }
 
+/// A quote as the order stands with what it may cost: one that costs more stops before its job is done.
+fn within(quote: OrderQuote, max_cost: Option<Credits>) -> OrderQuote {
+    if max_cost.is_none_or(|most| quote.cost <= most) {
+        return quote;
+    }
+    let state = if quote.state == OrderState::OnTime { OrderState::Spent } else { quote.state };
+    OrderQuote { state, end_ms: None, ..quote }
+}
+
 fn render_quote(quote: &OrderQuote, max_rate: Credits, max_cost: Option<Credits>, form: Form) -> String {
     if form == Form::Json {
         return json(quote);
     }
     let OrderQuote { deadline_ms, state, needed, bought, rate, sufficient_rate, cost, end_ms } = quote;
     let due = format_due(*deadline_ms, deadline_ms.saturating_sub(crate::clock::wall_ms()));
-    let is_too_dear = max_cost.is_some_and(|most| *cost > most);
-    let verdict = match (state, is_too_dear) {
-        (OrderState::OnTime, false) => "would keep",
-        (OrderState::OnTime, true) => "would stop, when the cost is reached, before it keeps",
-        _ => "would not keep",
+    let verdict = match state {
+        OrderState::OnTime => "would keep",
+        OrderState::Spent => "would stop, when the cost is reached, before it keeps",
+        OrderState::New | OrderState::AtRisk => "would not keep",
     };
-    let at_most = max_cost.map(|most| format!(", of at most {most}")).unwrap_or_default();
-    let end = end_ms.map_or("never".to_owned(), |end_ms| format!("{} at the latest", format_time(end_ms)));
+    let at_most = match max_cost {
+        Some(most) if *cost > most => format!(", more than the {most} at which the order stops"),
+        Some(most) => format!(", of at most {most}"),
+        None => String::new(),
+    };
+    let end = match end_ms {
+        Some(end_ms) => format!("{} at the latest", format_time(*end_ms)),
+        None if max_cost.is_some_and(|most| *cost > most) => "not with this order".to_owned(),
+        None => "never".to_owned(),
+    };
     let mut text = format!("the order {verdict} the deadline of {due}\n\n");
     text += &format!("needs   {}\n", render_slots(needed));
     text += &format!("buys    {}\n", render_slots(bought));
@@ -72,7 +91,7 @@ fn render_quote(quote: &OrderQuote, max_rate: Credits, max_cost: Option<Credits>
     text += &format!("end     {end}\n");
     match sufficient_rate {
         Some(sufficient) => text += &format!("\nA rate of {sufficient} would do.\n"),
-        None if *state != OrderState::OnTime => {
+        None if *state == OrderState::AtRisk => {
             text += "\nNo rate would do: it is too late, or the cluster too small.\n"
         }
         None => {}
@@ -105,4 +124,45 @@ fn render_answer(answer: &WhatIfAnswer, form: Form) -> (String, ExitCode) {
     text += &format!("reduces   {reduces}, free {free_reduces}, all started {}\n", after(answer.reduce_start_limit_ms));
     text += &format!("earliest  deadline {}\n", earliest_deadline_ms.map_or("none".to_owned(), after));
     (text, code)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn quote(state: OrderState) -> OrderQuote {
+        OrderQuote {
+            deadline_ms: 1_700_000_000_000,
+            state,
+            needed: PerKind::new(2, 1),
+            bought: PerKind::new(2, 1),
+            rate: "2.0".parse().unwrap(),
+            sufficient_rate: None,
+            cost: "201.6".parse().unwrap(),
+            end_ms: Some(1_699_999_999_000),
+        }
+    }
+
+    #[test]
+    fn an_order_that_its_cost_stops_says_so_everywhere() {
+        let text = |state, most: Option<&str>, form| {
+            let most = most.map(|most| most.parse().unwrap());
+            render_quote(&within(quote(state), most), "3.0".parse().unwrap(), most, form)
+        };
+        let stopped = text(OrderState::OnTime, Some("20"), Form::Table);
+        for part in [
+            "the order would stop, when the cost is reached, before it keeps the deadline",
+            "cost    201.6, more than the 20.0 at which the order stops\n",
+            "end     not with this order\n",
+        ] {
+            assert!(stopped.contains(part), "{stopped}");
+        }
+        assert!(!stopped.contains("at most 20") && !stopped.contains("No rate"), "{stopped}");
+        let stopped = text(OrderState::OnTime, Some("20"), Form::Json);
+        assert!(stopped.contains("\"SPENT\"") && !stopped.contains("end_ms"), "{stopped}");
+        let late = text(OrderState::AtRisk, Some("20"), Form::Table);
+        assert!(late.contains("would not keep") && late.contains("more than the 20.0"), "{late}");
+        let kept = text(OrderState::OnTime, Some("300"), Form::Table);
+        assert!(kept.contains("would keep") && kept.contains("201.6, of at most 300.0\n"), "{kept}");
+    }
 }

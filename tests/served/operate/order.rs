@@ -62,7 +62,7 @@ fn a_dry_run_shows_what_the_order_would_buy_and_submits_nothing() {
     }
     let dear = submit(&place, &serving, "alice", &[&TERMS[..], &["--max-cost", "3", "--dry-run"]].concat());
     assert!(
-        dear.1.contains("would stop, when the cost is reached") && dear.1.contains("30.0, of at most 3.0"),
+        dear.1.contains("would stop, when the cost is reached") && dear.1.contains("30.0, more than the 3.0 at which"),
         "{dear:?}"
     );
     let late = ["--map-time", "10s", "--deadline", "5s", "--max-rate", "5", "--dry-run"];

@@ -26,8 +26,8 @@ pub(super) struct Answer<'a> {
 const ASSUMED: [&str; 6] = [
     "task times as recorded, scaled by nothing; tasks that never succeeded take the mean of their like",
     "a job killed then is killed as long after its submission; one that failed fails by the tasks that failed",
-    "reduces copy as long after the last map as they did; TaskTrackers come and go as they did, and speak at heartbeats only, in long plays more seldom",
-    "bids, money and orders come when they came; priorities, pools and deadlines are as submitted or last changed",
+    "reduces copy as long after the last map as they did; TaskTrackers come and go as they did until the last job was over, and speak at heartbeats only, in long plays more seldom",
+    "bids, money, orders and changes of deadlines come when they came; priorities and pools are as submitted or last changed",
     "costs of classes of jobs are learned in each play from the start; access lists and signatures are not asked for",
     "jobs that were rejected then, and jobs that are not finished, are left out",
 ];

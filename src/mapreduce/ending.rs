@@ -259,7 +259,12 @@ impl Job {
             return;
         }
         self.failure_info = reason.clone();
-        context.facts.push(JobFact::Ending { job: self.id, outcome: outcome.run_state(), reason: reason.clone() });
+        context.facts.push(JobFact::Ending {
+            job: self.id,
+            outcome: outcome.run_state(),
+            reason: reason.clone(),
+            at_ms: context.now.wall_ms,
+        });
         self.ending = Some(Ending { outcome, reason });
         context.scheduler.remove_app(self.app);
         self.charge_ended_reservations(context);

@@ -97,6 +97,8 @@ pub enum JobFact {
         outcome: RunState,
         /// Why.
         reason: String,
+        /// When, epoch ms.
+        at_ms: i64,
     },
     /// A job is over.
     Ended {
@@ -131,6 +133,8 @@ pub enum JobFact {
         job: JobId,
         /// As it is now.
         deadline: Arc<ChangedDeadline>,
+        /// When, epoch ms.
+        at_ms: i64,
     },
     /// Something else is believed of a job's costs.
     Estimated {

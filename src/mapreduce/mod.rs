@@ -42,7 +42,7 @@ mod task_costs;
 mod tests;
 mod view;
 
-pub use crate::scheduler::constraint::{ChangedDeadline, JobEstimate};
+pub use crate::scheduler::constraint::{ChangedDeadline, DeadlineSpec, JobEstimate};
 pub use attempt::{Attempt, AttemptRole, KillRequest, ReportEffect};
 pub use attempt_numbering::next_attempt_block;
 pub use counter_limits::CountersExceeded;

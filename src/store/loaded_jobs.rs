@@ -9,8 +9,8 @@ use rusqlite::{Row, params};
 
 use crate::engine::JobCost;
 use crate::mapreduce::{
-    AcceptedJob, ChangedDeadline, CounterInterner, Ending, FinishedJob, JobEstimate, JobOutcome, JobSpec, SplitTable,
-    StoredJob,
+    AcceptedJob, ChangedDeadline, CounterInterner, DeadlineSpec, Ending, FinishedJob, JobEstimate, JobOutcome, JobSpec,
+    SplitTable, StoredJob,
 };
 use crate::model::{AttemptId, Credits, JobId, Kind, PerKind, RunState};
 
@@ -241,13 +241,16 @@ pub(super) struct RecordedRow {
     pub(super) state: String,
     pub(super) finish_ms: i64,
     deadline: Option<String>,
+    pub(super) ending_ms: Option<i64>,
+    deadline_changes: Option<String>,
 }
 
 // === impl RecordedRow ===
 
 impl RecordedRow {
     /// Those submitted from one time to another, epoch ms, in the order of their acceptance.
-    pub(super) const SELECT: &str = "SELECT job, submit_ms, spec, splits, state, finish_ms, deadline FROM job
+    pub(super) const SELECT: &str =
+        "SELECT job, submit_ms, spec, splits, state, finish_ms, deadline, ending_ms, deadline_changes FROM job
          WHERE finish_ms IS NOT NULL AND submit_ms >= ?1 AND submit_ms < ?2 ORDER BY submit_ms, accept_order";
 
     pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
@@ -259,7 +262,19 @@ impl RecordedRow {
             state: row.get(4)?,
             finish_ms: row.get(5)?,
             deadline: row.get(6)?,
+            ending_ms: row.get(7)?,
+            deadline_changes: row.get(8)?,
         })
+    }
+
+    /// The deadlines that it was given later, with when, epoch ms.
+    pub(super) fn deadline_changes(
+        &mut self,
+        loader: &Loader<'_>,
+    ) -> Result<Vec<(i64, Option<DeadlineSpec>)>, StoreError> {
+        let Some(text) = self.deadline_changes.take() else { return Ok(Vec::new()) };
+        serde_json::from_str(&text)
+            .map_err(|_| loader.wrong("job.deadline_changes", text, "the JSON of deadlines with their times"))
     }
 
     /// What was submitted, and the deadline as it was changed last.

@@ -174,6 +174,14 @@ fn times(loader: &Loader<'_>, job: JobId, tasks: PerKind<u32>) -> Result<JobTime
                     *place = Some(own);
                 }
             }
+            (AttemptRole::Work, AttemptState::Killed) => {
+                let lasted = attempt.times(if task.kind == Kind::Reduce { last_map_ms } else { i64::MIN });
+                let cut = times.cut.entry((task.kind, task.number)).or_insert(lasted);
+                *cut = if cut.all_ms() < lasted.all_ms() { lasted } else { *cut };
+            }
+            (AttemptRole::JobSetup, AttemptState::Killed) if times.setup == TaskTimes::default() => {
+                times.setup = attempt.times(i64::MIN);
+            }
             (AttemptRole::Work, AttemptState::Failed) => {
                 times.failures.entry((task.kind, task.number)).or_default().push(attempt.times(i64::MIN));
             }
@@ -188,20 +196,24 @@ fn times(loader: &Loader<'_>, job: JobId, tasks: PerKind<u32>) -> Result<JobTime
 impl RecordedRow {
     /// The job, without the times of its tasks, and how many it has.
     fn typed(mut self, loader: &Loader<'_>) -> Result<(RecordedJob, PerKind<u32>), StoreError> {
-        let (mut spec, splits, deadline) = self.submission(loader)?;
-        if let Some(changed) = deadline {
-            spec.deadline = changed.spec;
+        let (mut spec, splits, changed) = self.submission(loader)?;
+        let deadline_changes = self.deadline_changes(loader)?;
+        let last_deadline = changed.map_or_else(|| spec.deadline.clone(), |changed| changed.spec);
+        let deadline_ms = last_deadline.as_ref().map(|deadline| deadline.due_us(self.submit_ms) / 1_000);
+        if deadline_changes.is_empty() {
+            spec.deadline = last_deadline;
         }
         let Some(state) = enum_text::parse_run_state(&self.state) else {
             return Err(loader.wrong("job.state", self.state, "the state of a job"));
         };
         let tasks = PerKind::new(spec.maps, spec.reduces);
-        let deadline_ms = spec.deadline.as_ref().map(|deadline| deadline.due_us(self.submit_ms) / 1_000);
         let job = RecordedJob {
             id: loader.parse("job.job", self.job, "a job id")?,
             spec: Arc::new(spec),
             splits: Arc::new(splits),
+            deadline_changes,
             submit_ms: self.submit_ms,
+            ending_ms: self.ending_ms,
             finish_ms: self.finish_ms,
             deadline_ms,
             state,

@@ -114,7 +114,7 @@ fn a_job_is_followed_to_its_end() {
             accepted(1, 1),
             Fact::Job(JobFact::Running { job, at_ms: 100 }),
             Fact::Job(JobFact::Priority { job, priority: Priority::VeryLow }),
-            Fact::Job(JobFact::Ending { job, outcome: RunState::Killed, reason: "by alice".into() }),
+            Fact::Job(JobFact::Ending { job, outcome: RunState::Killed, reason: "by alice".into(), at_ms: 5 }),
         ],
     );
     let sql = "SELECT state, running_ms, priority, outcome, reason, finish_ms, length(token_file) FROM job";

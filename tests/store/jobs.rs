@@ -103,7 +103,7 @@ fn an_unfinished_job_is_found_whole() {
         event(map(job, 3, 0), 0, CompletionStatus::Succeeded),
         event(map(job, 0, 2), 1, CompletionStatus::Failed),
         event(map(job, 3, 0), 0, CompletionStatus::Obsolete),
-        Fact::Job(JobFact::Ending { job, outcome: RunState::Killed, reason: "by alice".into() }),
+        Fact::Job(JobFact::Ending { job, outcome: RunState::Killed, reason: "by alice".into(), at_ms: 5 }),
         // Another one, whose id begins alike.
         accepted(10, 42),
         launched(map(job_id(10), 0, 0), AttemptRole::Work, "tracker_a:1"),

@@ -28,13 +28,16 @@ fn recording() -> Recording {
                 ..JobSpec::with_defaults(user, "default", 4, 0)
             }),
             splits: Arc::new(splits.build(|_| "/rack".to_owned())),
+            deadline_changes: Vec::new(),
             submit_ms: START_MS + 1_000 * i64::from(number),
+            ending_ms: None,
             finish_ms: START_MS,
             deadline_ms: None,
             state: RunState::Succeeded,
             times: JobTimes {
                 tasks: PerKind::new(vec![Some(times); 4], Vec::new()),
                 failures: BTreeMap::new(),
+                cut: BTreeMap::new(),
                 setup: TaskTimes::default(),
                 cleanup: TaskTimes::default(),
             },

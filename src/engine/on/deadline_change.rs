@@ -47,7 +47,7 @@ impl Engine {
         let Some(job) = self.jobs.get_mut(id) else { return Ok(()) };
         job.changed_deadline = Some(Arc::clone(&changed));
         self.renew_deadline(id);
-        self.outbox.job_facts.push(JobFact::DeadlineSet { job: id, deadline: changed });
+        self.outbox.job_facts.push(JobFact::DeadlineSet { job: id, deadline: changed, at_ms: now.wall_ms });
         self.record_job_facts();
         self.tick_policy(now);
         Ok(())

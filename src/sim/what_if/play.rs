@@ -17,7 +17,7 @@ use crate::model::{
     AttemptId, AttemptState, Credits, DEFAULT_RACK, FactNumber, Identifier, JobId, Kind, Now, PerKind, QueueName,
     RunState,
 };
-use crate::scheduler::constraint::Admission;
+use crate::scheduler::constraint::{Admission, DeadlineChange, NewDeadline, StatedCost};
 use crate::sim::ADMINISTRATOR;
 use crate::sim::event_queue::EventQueue;
 
@@ -47,8 +47,10 @@ enum PlayEvent {
     Submit(usize),
     /// A job is killed, as its user did.
     Kill(usize),
-    /// A tracker's process calls.
-    Call(usize, u32),
+    /// A job gets another deadline, as its user gave it: its place, and that of the change.
+    Deadline(usize, usize),
+    /// A tracker calls; another call may have been planned since.
+    Call(usize, u64),
 }
 
 /// A job while it is played.
@@ -58,6 +60,8 @@ struct LiveJob {
     maps_ended: Vec<bool>,
     /// Attempts of each task that failed or will.
     failures: BTreeMap<(Kind, i32), usize>,
+    /// Whether it was killed or has failed: its trackers are not silent before they have let go of it.
+    is_ending: bool,
 }
 
 /// A play while it lasts.
@@ -175,7 +179,10 @@ impl<'a> Play<'a> {
             }
         }
         let mut first_calls_ms = 0;
-        for (place, tracker) in self.recording.trackers.iter().enumerate() {
+        // What trackers did after the last job was over is no part of it.
+        let end_ms = self.recording.end_ms();
+        for (place, tracker) in self.recording.trackers.iter().enumerate().filter(|(_, found)| found.from_ms <= end_ms)
+        {
             if tracker.from_ms <= self.recording.start_ms {
                 first_calls_ms += FIRST_CALLS_MS;
                 self.queue.schedule(self.now.mono_ms + first_calls_ms, PlayEvent::Come(place));
@@ -220,7 +227,8 @@ impl<'a> Play<'a> {
             PlayEvent::Market(place) => self.change_market(place),
             PlayEvent::Submit(place) => self.submit(place),
             PlayEvent::Kill(place) => self.kill(place),
-            PlayEvent::Call(place, process) => self.call(place, process),
+            PlayEvent::Deadline(place, change) => self.change_deadline(place, change),
+            PlayEvent::Call(place, number) => self.call(place, number),
         }
         true
     }
@@ -246,7 +254,8 @@ impl<'a> Play<'a> {
 impl Play<'_> {
     fn come(&mut self, place: usize) {
         let recorded = &self.recording.trackers[place];
-        let until_ms = recorded.until_ms.unwrap_or(i64::MAX);
+        let end_ms = self.recording.end_ms();
+        let until_ms = recorded.until_ms.filter(|until_ms| *until_ms <= end_ms).unwrap_or(i64::MAX);
         self.connections += 1;
         let connection = self.connections;
         let at = match self.tracker_places.get(&recorded.name) {
@@ -265,27 +274,45 @@ impl Play<'_> {
         if is_same {
             return;
         }
-        tracker.process += 1;
-        let process = tracker.process;
+        let number = tracker.next_call();
         let was = std::mem::replace(&mut tracker.connection, connection);
-        if process > 1 {
+        if number > 1 {
             tracker.fake.restart();
             self.step(Event::ConnectionClosed { connection: was });
         }
-        self.call(at, process);
+        self.call(at, number);
     }
 
-    fn call(&mut self, place: usize, process: u32) {
+    fn call(&mut self, place: usize, number: u64) {
         let Some(mut tracker) = self.trackers[place].take() else { return };
-        if tracker.process == process {
+        if tracker.is_call_due(number) {
             if self.now.wall_ms > tracker.until_ms {
                 self.step(Event::ConnectionClosed { connection: tracker.connection });
             } else {
                 let pause_ms = self.report(&mut tracker);
-                self.queue.schedule(self.now.mono_ms + pause_ms, PlayEvent::Call(place, process));
+                self.plan_call(place, &mut tracker, pause_ms);
             }
         }
         self.trackers[place] = Some(tracker);
+    }
+
+    fn plan_call(&mut self, place: usize, tracker: &mut PlayTracker, pause_ms: u64) {
+        let (number, at_ms) = (tracker.next_call(), self.now.mono_ms + pause_ms);
+        tracker.call_ms = at_ms;
+        self.queue.schedule(at_ms, PlayEvent::Call(place, number));
+    }
+
+    /// The trackers of a job that was killed or has failed call as soon as trackers do: its slots come free then.
+    fn hurry_trackers(&mut self, job: usize) {
+        for place in 0..self.trackers.len() {
+            let is_concerned = |tracker: &mut PlayTracker| tracker.has_attempt_of(|of| of == job);
+            let Some(mut tracker) = self.trackers[place].take_if(is_concerned) else { continue };
+            if tracker.call_ms > self.now.mono_ms + tracker.interval_ms {
+                let pause_ms = tracker.interval_ms;
+                self.plan_call(place, &mut tracker, pause_ms);
+            }
+            self.trackers[place] = Some(tracker);
+        }
     }
 
     /// Sends a heartbeat and obeys its answer; returns when the next one is due, ms from now.
@@ -325,6 +352,10 @@ impl Play<'_> {
         });
         tracker.fake.commit_permitted();
         let interval_ms = u64::try_from(answer.interval_ms).unwrap_or(1).max(1);
+        tracker.interval_ms = interval_ms;
+        if tracker.has_attempt_of(|job| live.get(&job).is_none_or(|job| job.is_ending)) {
+            return interval_ms;
+        }
         let has_room = tracker.fake.busy(Kind::Map) < tracker.fake.slots.map;
         let silence_ms = if has_room { LONGEST_SILENCE_WITH_ROOM_MS.min(*silence_ms) } else { *silence_ms };
         // At the heartbeat after the next end, as it would without the silence.
@@ -347,7 +378,7 @@ impl Play<'_> {
         let live = LiveJob {
             maps: MapsDone { left: maps, all: maps, last_end_ms: i64::MIN },
             maps_ended: vec![false; maps as usize],
-            failures: BTreeMap::new(),
+            ..LiveJob::default()
         };
         self.live.insert(place, live);
         let spec = self.spec(place);
@@ -376,8 +407,11 @@ impl Play<'_> {
             }
         }
         if recorded.state == RunState::Killed {
-            let after_ms = recorded.finish_ms.saturating_sub(recorded.submit_ms);
+            let after_ms = recorded.ending_ms.unwrap_or(recorded.finish_ms).saturating_sub(recorded.submit_ms);
             self.schedule_at(self.now.wall_ms.saturating_add(after_ms), PlayEvent::Kill(place));
+        }
+        for (change, (at_ms, _)) in recorded.deadline_changes.iter().enumerate() {
+            self.schedule_at(*at_ms, PlayEvent::Deadline(place, change));
         }
     }
 
@@ -412,6 +446,27 @@ impl Play<'_> {
         let id = self.recording.jobs[place].id;
         if self.live.contains_key(&place) {
             self.step(Event::KillJob { id, caller: Caller::named(ADMINISTRATOR) });
+        }
+    }
+
+    fn change_deadline(&mut self, place: usize, change: usize) {
+        let job = &self.recording.jobs[place];
+        let Some((_, deadline)) = job.deadline_changes.get(change) else { return };
+        let task_ms = |cost: Option<StatedCost>| match cost {
+            Some(StatedCost::TaskMs(ms)) => Some(ms),
+            // A change states no other costs: these are the job's own.
+            Some(StatedCost::UsPerMb(_)) | None => None,
+        };
+        let change = deadline.as_ref().map_or(DeadlineChange::Clear, |deadline| {
+            DeadlineChange::Set(NewDeadline {
+                due: deadline.due,
+                map_task_ms: task_ms(deadline.map),
+                reduce_task_ms: task_ms(deadline.reduce),
+                filter_millionths: deadline.filter_millionths,
+            })
+        });
+        if self.live.contains_key(&place) {
+            self.step(Event::SetDeadline { id: job.id, change, caller: Caller::named(ADMINISTRATOR) });
         }
     }
 
@@ -460,6 +515,12 @@ impl Play<'_> {
                     live.maps.left = live.maps.left.saturating_sub(1);
                     live.maps.last_end_ms = live.maps.last_end_ms.max(ended.finish_ms);
                 }
+            }
+            JobFact::Ending { .. } => {
+                if let Some(live) = self.live.get_mut(&place) {
+                    live.is_ending = true;
+                }
+                self.hurry_trackers(place);
             }
             JobFact::Ended { state, finish_ms, .. } => {
                 played.end = Some((*state, *finish_ms));

@@ -26,8 +26,12 @@ pub(super) struct PlayTracker {
     pub(super) connection: u64,
     /// Until when it is there, epoch ms.
     pub(super) until_ms: i64,
-    /// Heartbeats planned by an earlier process do not count.
-    pub(super) process: u32,
+    /// Which call is the one that was planned last: earlier ones do not count.
+    call: u64,
+    /// When it is due, ms of the play's monotonic clock.
+    pub(super) call_ms: u64,
+    /// Between two calls, as it was answered last.
+    pub(super) interval_ms: u64,
 }
 
 /// How far the maps of a job are.
@@ -56,7 +60,23 @@ impl PlayedAttempt {
 impl PlayTracker {
     pub(super) fn new(recorded: &RecordedTracker, connection: u64) -> Self {
         let fake = FakeTracker::new(&*recorded.name, &*recorded.host, recorded.slots);
-        Self { fake, connection, until_ms: i64::MIN, process: 0 }
+        Self { fake, connection, until_ms: i64::MIN, call: 0, call_ms: 0, interval_ms: 1 }
+    }
+
+    /// Plans a call in place of the one before: its number.
+    pub(super) fn next_call(&mut self) -> u64 {
+        self.call += 1;
+        self.call
+    }
+
+    /// Whether no other call was planned since this one.
+    pub(super) fn is_call_due(&self, number: u64) -> bool {
+        self.call == number
+    }
+
+    /// Whether it has an attempt of such a job.
+    pub(super) fn has_attempt_of(&self, is_one: impl Fn(usize) -> bool) -> bool {
+        self.fake.attempts.iter().any(|attempt| attempt.is_kept() && is_one(attempt.plan.job))
     }
 
     /// When an attempt ends next, as far as that is known, epoch ms.

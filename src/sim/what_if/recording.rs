@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::mapreduce::{JobSpec, SplitTable};
 use crate::model::{Credits, JobId, Kind, PerKind, QueueName, RunState};
+use crate::scheduler::constraint::DeadlineSpec;
 
 /// Everything that a play needs. Lists are in the order of time.
 #[derive(Clone, Debug, Default)]
@@ -26,12 +27,16 @@ pub struct Recording {
 pub struct RecordedJob {
     /// Its id.
     pub id: JobId,
-    /// As it was submitted, with its last deadline.
+    /// As it was submitted; with its last deadline where it is not known when that was set.
     pub spec: Arc<JobSpec>,
+    /// Deadlines that it was given later, with when, epoch ms; none in place of one: it was cleared.
+    pub deadline_changes: Vec<(i64, Option<DeadlineSpec>)>,
     /// Its splits.
     pub splits: Arc<SplitTable>,
     /// When it was submitted, epoch ms.
     pub submit_ms: i64,
+    /// When it was killed or had failed, epoch ms; none: it was not, or that is not known.
+    pub ending_ms: Option<i64>,
     /// When it ended, epoch ms.
     pub finish_ms: i64,
     /// When it was to be done, by its deadline or else its last order, epoch ms.
@@ -49,6 +54,8 @@ pub struct JobTimes {
     pub tasks: PerKind<Vec<Option<TaskTimes>>>,
     /// Of attempts that failed, the first one first.
     pub failures: BTreeMap<(Kind, i32), Vec<TaskTimes>>,
+    /// What tasks took that were killed and never succeeded, up to then: they take longer.
+    pub cut: BTreeMap<(Kind, i32), TaskTimes>,
     /// Of its setup and its cleanup.
     pub setup: TaskTimes,
     /// Of its cleanup.
@@ -135,19 +142,31 @@ impl TaskTimes {
     pub fn run_ms(self) -> u64 {
         u64::from(self.first_ms) + u64::from(self.rest_ms)
     }
+
+    /// From its launch to its end.
+    pub fn all_ms(self) -> u64 {
+        u64::from(self.delay_ms) + self.run_ms()
+    }
+
+    /// With the delay of others, and as long as these at least.
+    fn at_least(self, least: Self) -> Self {
+        if self.run_ms() < least.run_ms() { least } else { Self { delay_ms: least.delay_ms, ..self } }
+    }
 }
 
 // === impl JobTimes ===
 
 impl JobTimes {
     /// Times of the next attempt of a task after so many that failed, and whether it succeeds. A task that never
-    /// succeeded takes what its like took: in this job, else what is `usual`.
+    /// succeeded takes what its like took: in this job, else what is `usual`; and no less than until it was killed.
     pub(super) fn of_attempt(&self, kind: Kind, task: i32, failed: usize, usual: TaskTimes) -> (TaskTimes, bool) {
         if let Some(times) = self.failures.get(&(kind, task)).and_then(|failures| failures.get(failed)) {
             return (*times, false);
         }
         let own = usize::try_from(task).ok().and_then(|task| self.tasks[kind].get(task).copied().flatten());
-        (own.or_else(|| mean(self.tasks[kind].iter().flatten().copied())).unwrap_or(usual), true)
+        let of_its_like = || mean(self.tasks[kind].iter().flatten().copied()).unwrap_or(usual);
+        let cut = self.cut.get(&(kind, task));
+        (own.unwrap_or_else(|| cut.map_or_else(of_its_like, |cut| of_its_like().at_least(*cut))), true)
     }
 }
 

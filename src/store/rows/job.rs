@@ -28,9 +28,9 @@ pub(super) fn record(
             "UPDATE job SET state = ?2, running_ms = ?3 WHERE job = ?1",
             params![job.to_string(), enum_text::run_state(RunState::Running), at_ms],
         ),
-        JobFact::Ending { job, outcome, reason } => change(
-            "UPDATE job SET outcome = ?2, reason = ?3 WHERE job = ?1",
-            params![job.to_string(), enum_text::run_state(*outcome), reason],
+        JobFact::Ending { job, outcome, reason, at_ms } => change(
+            "UPDATE job SET outcome = ?2, reason = ?3, ending_ms = ?4 WHERE job = ?1",
+            params![job.to_string(), enum_text::run_state(*outcome), reason, at_ms],
         ),
         JobFact::Ended { job, state, finish_ms, failure_info, counters } => {
             super::history::ended(transaction, *job)?;
@@ -54,9 +54,14 @@ pub(super) fn record(
         JobFact::PoolSet { job, pool } => {
             change("UPDATE job SET pool = ?2 WHERE job = ?1", params![job.to_string(), pool])
         }
-        JobFact::DeadlineSet { job, deadline } => {
-            change("UPDATE job SET deadline = ?2 WHERE job = ?1", params![job.to_string(), json(&**deadline)?])
-        }
+        // A replay sets the first hundred changes when they were made.
+        JobFact::DeadlineSet { job, deadline, at_ms } => change(
+            "UPDATE job SET deadline = ?2, deadline_changes = json_insert(coalesce(deadline_changes, '[]'),
+                 CASE WHEN json_array_length(coalesce(deadline_changes, '[]')) < 100 THEN '$[#]' ELSE '$[0]' END,
+                 json_array(?3, json(?4)))
+             WHERE job = ?1",
+            params![job.to_string(), json(&**deadline)?, at_ms, json(&deadline.spec)?],
+        ),
         JobFact::Estimated { job, estimate } => {
             change("UPDATE job SET estimate = ?2 WHERE job = ?1", params![job.to_string(), json(estimate)?])
         }

@@ -7,6 +7,7 @@ mod charges_by_time;
 mod ended_attempts;
 mod later_tables;
 mod used_signatures;
+mod when_jobs_changed;
 
 use rusqlite::Connection;
 
@@ -20,6 +21,7 @@ const STEPS: &[Step] = &[
     ended_attempts::mend,
     |database| database.execute_batch(include_str!("application_order.sql")),
     used_signatures::keep,
+    when_jobs_changed::add,
 ];
 
 /// The version after all steps, in the database's `user_version`.

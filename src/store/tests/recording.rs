@@ -17,19 +17,23 @@ use crate::store::loaded_state::recorded;
 
 const START_MS: i64 = 1_700_000_000_000;
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct Drawn {
     after_ms: i64,
     user: usize,
     maps: Vec<(u32, u32)>,
     reduces: Vec<(u32, u32)>,
     fails: bool,
+    /// Killed so long after its submission, ms.
+    killed_ms: Option<i64>,
 }
 
 fn drawn_job() -> impl Strategy<Value = Drawn> {
     let tasks = |most| proptest::collection::vec((0_u32..3_000, 1_u32..40_000), 0..most);
-    (0_i64..60_000, 0_usize..2, tasks(9), tasks(4), any::<bool>())
-        .prop_map(|(after_ms, user, maps, reduces, fails)| Drawn { after_ms, user, maps, reduces, fails })
+    let killed_ms = proptest::option::weighted(0.3, 0_i64..40_000);
+    (0_i64..60_000, 0_usize..2, tasks(9), tasks(4), any::<bool>(), killed_ms).prop_map(
+        |(after_ms, user, maps, reduces, fails, killed_ms)| Drawn { after_ms, user, maps, reduces, fails, killed_ms },
+    )
 }
 
 fn recording(drawn: &[Drawn], trackers: &[(u32, u32, i64)]) -> Recording {
@@ -62,13 +66,16 @@ fn recording(drawn: &[Drawn], trackers: &[(u32, u32, i64)]) -> Recording {
                 ..JobSpec::with_defaults(user, user, job.maps.len() as u32, job.reduces.len() as u32)
             }),
             splits: Arc::new(splits.build(|_| "/rack".to_owned())),
+            deadline_changes: Vec::new(),
             submit_ms,
-            finish_ms: submit_ms,
+            ending_ms: job.killed_ms.map(|after_ms| submit_ms + after_ms),
+            finish_ms: submit_ms + 600_000,
             deadline_ms: None,
-            state: RunState::Succeeded,
+            state: if job.killed_ms.is_some() { RunState::Killed } else { RunState::Succeeded },
             times: JobTimes {
                 tasks: PerKind::new(times(&job.maps), times(&job.reduces)),
                 failures,
+                cut: BTreeMap::new(),
                 setup: TaskTimes { first_ms: 40, ..TaskTimes::default() },
                 cleanup: TaskTimes { first_ms: 70, ..TaskTimes::default() },
             },
@@ -135,8 +142,13 @@ fn play_under(recording: &Recording, policy: &PolicyConfig) -> (Played, Vec<Fact
 
 #[test]
 fn every_policy_plays_the_jobs_of_every_other_under_their_ids() {
-    let job =
-        |user: usize| Drawn { after_ms: 500, user, maps: vec![(0, 900); 4], reduces: vec![(0, 500)], fails: false };
+    let job = |user: usize| Drawn {
+        after_ms: 500,
+        user,
+        maps: vec![(0, 900); 4],
+        reduces: vec![(0, 500)],
+        ..Drawn::default()
+    };
     for (name, policy) in policies() {
         let mut first = recording(&[job(0), job(1), job(0)], &[(2, 1, 0), (2, 1, 0)]);
         for (place, job) in first.jobs.iter_mut().enumerate() {
@@ -213,8 +225,13 @@ proptest! {
 
 #[test]
 fn another_policy_changes_ends_and_a_job_that_never_can_is_left() {
-    let job =
-        |after_ms, user| Drawn { after_ms, user, maps: vec![(0, 20_000); 8], reduces: vec![(0, 5_000)], fails: false };
+    let job = |after_ms, user| Drawn {
+        after_ms,
+        user,
+        maps: vec![(0, 20_000); 8],
+        reduces: vec![(0, 5_000)],
+        ..Drawn::default()
+    };
     let recording = recording(&[job(0, 0), job(1_000, 1)], &[(2, 1, 0)]);
     let (fifo, _) = play(&recording, false);
     let (market, _) = play(&recording, true);
@@ -223,4 +240,72 @@ fn another_policy_changes_ends_and_a_job_that_never_can_is_left() {
     let without = Recording { trackers: Vec::new(), ..recording };
     let (played, _) = play(&without, false);
     assert!(played.jobs.iter().all(|job| job.end.is_none()));
+}
+
+/// Plays a recording under the constraint scheduler with three slots; what came of it, and what was recorded.
+fn play_deadlines(recording: &Recording, admits_all: bool) -> (Played, Vec<Fact>) {
+    let policy = PolicyConfig::Constraint(ConstraintConfig::default());
+    let mut config = EngineConfig::with_defaults(Identifier::from_number(202_611_230_900), policy);
+    config.queues = vec![crate::engine::QueueConfig::open("default")];
+    let mut facts = Vec::new();
+    let options = PlayOptions { config, with_orders: true, admits_all };
+    (Play::run_with(recording, options, &mut |new| facts.extend_from_slice(new)), facts)
+}
+
+fn due_after(ms: u64) -> DeadlineSpec {
+    DeadlineSpec { due: Due::AfterMs(ms), ..hour() }
+}
+
+/// Two jobs of four maps, 10 s each, on three slots.
+fn two_jobs_with_deadlines() -> Recording {
+    let job = |after_ms| Drawn { after_ms, maps: vec![(0, 10_000); 4], ..Drawn::default() };
+    let mut recording = recording(&[job(0), job(2_000)], &[(3, 1, 0)]);
+    recording.market = None;
+    for job in &mut recording.jobs {
+        let spec = Arc::make_mut(&mut job.spec);
+        spec.queue = "default".to_owned();
+        spec.deadline = Some(DeadlineSpec { map: Some(StatedCost::TaskMs(10_000)), ..due_after(120_000) });
+    }
+    recording
+}
+
+#[test]
+fn deadlines_are_played_as_they_were_at_the_time() {
+    let mut first = two_jobs_with_deadlines();
+    // Far away when it was submitted, so that the other one was admitted beside it; at once a little later.
+    let at_ms = first.jobs[1].submit_ms + 1_000;
+    let sooner = DeadlineSpec { due: Due::AtMs(at_ms + 60_000), ..due_after(0) };
+    first.jobs[0].deadline_changes = vec![(at_ms, Some(sooner)), (at_ms + 5_000, None)];
+    let (played, facts) = play_deadlines(&first, false);
+    assert!(played.jobs.iter().all(|job| job.refusal.is_none() && job.end.is_some()), "{:?}", played.jobs);
+    let recorded = read_back(&facts);
+    let of_first = &recorded.jobs[0];
+    assert_eq!(of_first.spec.deadline, first.jobs[0].spec.deadline, "as it was submitted");
+    let changes = &of_first.deadline_changes;
+    assert_eq!(changes.iter().map(|(at_ms, _)| *at_ms).collect::<Vec<_>>(), [at_ms, at_ms + 5_000]);
+    assert_eq!(changes[0].1.as_ref().map(|deadline| deadline.due), Some(Due::AtMs(at_ms + 60_000)));
+    assert_eq!((&changes[1].1, of_first.deadline_ms), (&None, None));
+    let (again, _) = play_deadlines(&recorded, false);
+    assert_eq!(again.jobs, played.jobs);
+}
+
+#[test]
+fn a_worker_that_left_after_the_last_job_is_there_to_the_end_of_a_play() {
+    let mut first = two_jobs_with_deadlines();
+    let (played, facts) = play_deadlines(&first, false);
+    let end_ms = |played: &Played| played.jobs.iter().filter_map(|job| Some(job.end?.1)).max().unwrap();
+    let mut recorded = read_back(&facts);
+    // All maps take a little longer under other settings, and the only worker was stopped once all was over.
+    recorded.trackers[0].until_ms = Some(end_ms(&played) + 1);
+    recorded
+        .jobs
+        .iter_mut()
+        .flat_map(|job| job.times.tasks.map.iter_mut().flatten())
+        .for_each(|times| times.first_ms += 500);
+    let (longer, _) = play_deadlines(&recorded, true);
+    assert!(longer.jobs.iter().all(|job| job.end.is_some()), "{:?}", longer.jobs);
+    assert!(end_ms(&longer) > end_ms(&played));
+    first.trackers[0].until_ms = Some(first.jobs[1].submit_ms);
+    let (lost, _) = play_deadlines(&Recording { jobs: recorded.jobs.clone(), ..first }, true);
+    assert!(lost.jobs.iter().any(|job| job.end.is_none()), "one that left before is gone");
 }

@@ -187,7 +187,13 @@ pub(super) const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
     ),
     ("jobtracker app status", &[("jobtracker app status application_1700000000000_0001", "")]),
     ("jobtracker app logs", &[("jobtracker app logs application_1700000000000_0001", "")]),
-    ("jobtracker app kill", &[("jobtracker app kill application_1700000000000_0001", "")]),
+    (
+        "jobtracker app kill",
+        &[
+            ("jobtracker app kill application_1700000000000_0001", ""),
+            ("jobtracker app kill -u alice", "all of alice's that are not over, once you say yes"),
+        ],
+    ),
     ("jobtracker workers list", &[("jobtracker workers list", "")]),
     ("jobtracker workers drain", &[("jobtracker workers drain w1 --wait", "until nothing runs there")]),
     ("jobtracker workers resume", &[("jobtracker workers resume w1", "")]),

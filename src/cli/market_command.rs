@@ -103,6 +103,13 @@ impl MarketArguments {
         Self { signer: filter.signer(&self.signer), ..self.clone() }
     }
 
+    /// As asked by this user, if another option does not name one.
+    pub(super) fn of_user(&self, user: Option<&str>) -> Self {
+        let mut asked = self.clone();
+        asked.signer.user = asked.signer.user.or_else(|| user.map(str::to_owned));
+        asked
+    }
+
     /// The signer.
     pub(super) fn signer(&self) -> Result<Signer, SignerError> {
         Ok(Signer { user: self.signer.user()?, key: self.signer.key()? })

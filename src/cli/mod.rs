@@ -4,6 +4,7 @@ pub mod app;
 pub mod backup;
 pub mod check_config;
 pub mod completion;
+mod confirm;
 mod conventions;
 pub mod demo;
 mod examples;

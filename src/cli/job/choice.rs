@@ -1,8 +1,6 @@
 //! Which jobs a change is for: those of the ids, or without any those that options choose, once that is confirmed.
 
-use std::io::{IsTerminal as _, Write as _};
-
-use crate::cli::interrupt::read_answer;
+use crate::cli::confirm::{confirm, these};
 use crate::client::job::view::JobLine;
 use crate::client::job::{JobId, JobTrackerClient};
 
@@ -59,29 +57,15 @@ impl ChoiceArguments {
             let filter = self.filter.filter()?;
             jobs = jobtracker.jobs(false).await?;
             jobs.retain(|job| filter.is_for(job));
-            if !jobs.is_empty() && !self.yes && !confirm(&jobs, verb).await? {
-                return Ok(None);
+            let line = |job: &JobLine| format!("  {} {:?} of {}\n", job.job, job.name, job.user);
+            if !jobs.is_empty() && !self.yes {
+                let (list, change) = (jobs.iter().map(line).collect::<String>(), these(jobs.len(), "job"));
+                let asked = confirm(&list, &format!("{verb} {change}")).await;
+                return Ok(asked.map_err(JobCommandError::Argument)?.then_some(jobs));
             }
         }
         Ok(Some(jobs))
     }
-}
-
-/// Asks on a terminal; elsewhere the option must be given.
-async fn confirm(jobs: &[JobLine], verb: &str) -> Result<bool, JobCommandError> {
-    let list: String = jobs.iter().map(|job| format!("  {} {:?} of {}\n", job.job, job.name, job.user)).collect();
-    if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
-        return Err(JobCommandError::Argument(format!("{list}to {verb} {}, add --yes", count_text(jobs))));
-    }
-    let capital: String = verb.chars().take(1).flat_map(char::to_uppercase).chain(verb.chars().skip(1)).collect();
-    eprint!("{list}{capital} {}? y and Enter: ", count_text(jobs));
-    // Even if the question cannot be shown, the answer counts.
-    let _ = std::io::stderr().flush();
-    Ok(read_answer().await.is_some_and(|answer| answer.trim().eq_ignore_ascii_case("y")))
-}
-
-fn count_text(jobs: &[JobLine]) -> String {
-    if jobs.len() == 1 { "this job".to_owned() } else { format!("these {} jobs", jobs.len()) }
 }
 
 #[cfg(test)]

@@ -42,9 +42,7 @@ impl ConnectionArguments {
 
     /// As asked by this user, if another option does not name one.
     pub(super) fn of_user(&self, user: Option<&str>) -> Self {
-        let mut asked = self.clone();
-        asked.market.signer.user = asked.market.signer.user.or_else(|| user.map(str::to_owned));
-        asked
+        Self { market: self.market.of_user(user) }
     }
 
     /// The JobTracker, with `overrides` of the configuration, `key=value`.

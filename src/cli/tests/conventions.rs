@@ -90,7 +90,7 @@ fn commands_of_this_machine_name_its_daemon_by_the_same_options() {
 
 #[test]
 fn user_filters_or_is_another_word_for_as() {
-    let filtering = ["app list", "job kill", "job list", "job priority", "report"];
+    let filtering = ["app kill", "app list", "job kill", "job list", "job priority", "report"];
     for (path, command) in leaves() {
         let options = options(&command);
         let asks = options.get("as").filter(|arg| arg.get_id() == ASKS);

@@ -12,18 +12,18 @@ const MAX_BYTES: u64 = 64 << 10;
 /// What the file says.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub(in crate::cli) struct UserConfig {
+pub struct UserConfig {
     /// HTTP address.
-    pub(in crate::cli) server: Option<String>,
+    pub server: Option<String>,
     /// RPC address.
-    pub(in crate::cli) jobtracker: Option<String>,
+    pub jobtracker: Option<String>,
     /// Who signs.
-    pub(in crate::cli) user: Option<String>,
+    pub user: Option<String>,
     /// File with the secret key; a relative path begins at the folder of this file.
-    pub(in crate::cli) key_file: Option<PathBuf>,
+    pub key_file: Option<PathBuf>,
     /// The file.
     #[serde(skip)]
-    pub(in crate::cli) path: PathBuf,
+    pub path: PathBuf,
 }
 
 /// The file cannot be used.
@@ -38,7 +38,7 @@ pub struct UserConfigError {
 
 impl UserConfig {
     /// Reads the file of this process's user; without one everything is left open.
-    pub(in crate::cli) fn of_process() -> Result<Self, UserConfigError> {
+    pub fn of_process() -> Result<Self, UserConfigError> {
         let home = std::env::var_os("HOME").filter(|home| !home.is_empty());
         home.map_or_else(|| Ok(Self::default()), |home| Self::in_home(Path::new(&home)))
     }

@@ -2,9 +2,12 @@
 
 use std::io::{BufWriter, Read, Write};
 
+use super::aggregate::{AggregateRules, Aggregation, Group};
 use super::failure::TaskFailure;
 use super::field_rule::FieldRule;
+use super::key_order::KeyOrder;
 use super::line_reader::LineReader;
+use super::progress::Progress;
 use super::segment_reader::Records;
 
 /// Gathered before it goes into the command's standard input, bytes.
@@ -61,21 +64,36 @@ pub fn read_records(
     Ok(())
 }
 
-/// A combiner: a command between two sorted runs.
+/// A combiner between two sorted runs.
 #[derive(Clone, Copy)]
-pub struct Combiner<'a> {
-    /// The command.
-    pub command: &'a dyn CommandStream,
-    /// Between key and value on its standard input.
-    pub input_separator: &'a [u8],
-    /// How its output is cut.
-    pub output: &'a FieldRule,
+pub enum Combiner<'a> {
+    /// A command.
+    Command {
+        /// The command.
+        command: &'a dyn CommandStream,
+        /// Between key and value on its standard input.
+        input_separator: &'a [u8],
+        /// How its output is cut.
+        output: &'a FieldRule,
+    },
+    /// Values are aggregated.
+    Aggregate {
+        /// The order of keys.
+        order: &'a KeyOrder,
+        /// How.
+        rules: AggregateRules,
+        /// Receives activity; stops it.
+        progress: &'a Progress,
+    },
 }
+
+/// Records between two checks for a stop.
+const RECORDS_BETWEEN_STOP_CHECKS: u64 = 1 << 14;
 
 // === impl Combiner ===
 
 impl Combiner<'_> {
-    /// Runs the command over `records`; its output goes to `out` record by record. Returns the number of input records.
+    /// Runs it over `records`; its output goes to `out` record by record. Returns the number of input records.
     ///
     /// # Errors
     /// Those of reading, of the command and of `out`.
@@ -84,16 +102,34 @@ impl Combiner<'_> {
         records: &mut (dyn Records + Send),
         mut out: impl FnMut(&[u8], &[u8]) -> Result<(), TaskFailure>,
     ) -> Result<u64, TaskFailure> {
-        let mut read = 0;
-        let mut feed = |input: &mut CommandInput<'_>| {
-            while records.advance().map_err(unreadable)? {
-                read += 1;
-                write_record(input, records.key(), self.input_separator, records.value())?;
+        let mut read = 0_u64;
+        match *self {
+            Self::Command { command, input_separator, output } => {
+                let mut feed = |input: &mut CommandInput<'_>| {
+                    while records.advance().map_err(unreadable)? {
+                        read += 1;
+                        write_record(input, records.key(), input_separator, records.value())?;
+                    }
+                    Ok(())
+                };
+                let mut take = |stdout: &mut dyn Read| read_records(stdout, output, &mut out);
+                command.stream(&mut feed, &mut take)?;
             }
-            Ok(())
-        };
-        let mut take = |output: &mut dyn Read| read_records(output, self.output, &mut out);
-        self.command.stream(&mut feed, &mut take)?;
+            Self::Aggregate { order, rules, progress } => {
+                let mut pass_on =
+                    |group: Group| group.combined().iter().try_for_each(|value| out(group.key(), value.as_bytes()));
+                let mut aggregation = Aggregation::new(order, rules);
+                while records.advance().map_err(unreadable)? {
+                    read += 1;
+                    if read.is_multiple_of(RECORDS_BETWEEN_STOP_CHECKS) {
+                        progress.record_activity();
+                        progress.check()?;
+                    }
+                    aggregation.add(records.key(), records.value())?.map_or(Ok(()), &mut pass_on)?;
+                }
+                aggregation.finish().map_or(Ok(()), pass_on)?;
+            }
+        }
         Ok(read)
     }
 }

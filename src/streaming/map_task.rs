@@ -8,6 +8,7 @@ use super::counters::FrameworkCounter;
 use super::failure::TaskFailure;
 use super::map_output::{MapOutput, OutputRules};
 pub use super::map_split::MapSplit;
+use super::plan::SortedStep;
 use super::split_reader::{InputSplit, SplitReader};
 use crate::wire::Phase;
 
@@ -52,13 +53,19 @@ pub fn run(attempt: &AttemptContext<'_>, split: &MapSplit) -> Result<MapResult, 
 fn run_sorted(attempt: &AttemptContext<'_>, split: &MapSplit) -> Result<u64, TaskFailure> {
     let process = &attempt.plan.process;
     let Some(sort) = &attempt.plan.sort else { return Ok(0) };
-    let combine =
-        sort.combine.as_ref().map(|combine| (attempt.command(&combine.command, process.map_ulimit_kb, false), combine));
-    let combiner = combine.as_ref().map(|(command, plan)| Combiner {
-        command,
-        input_separator: &plan.input_separator,
-        output: &plan.output,
-    });
+    let command = match &sort.combine {
+        Some(SortedStep::Command(plan)) => Some(attempt.command(&plan.command, process.map_ulimit_kb, false)),
+        Some(SortedStep::Aggregate(_)) | None => None,
+    };
+    let combiner = match (&sort.combine, &command) {
+        (Some(SortedStep::Command(plan)), Some(command)) => {
+            Some(Combiner::Command { command, input_separator: &plan.input_separator, output: &plan.output })
+        }
+        (Some(SortedStep::Aggregate(rules)), _) => {
+            Some(Combiner::Aggregate { order: &sort.order, rules: *rules, progress: attempt.progress })
+        }
+        _ => None,
+    };
     make_folder(attempt.folder).map_err(TaskFailure::file("make", attempt.folder))?;
     let rules = OutputRules { sort, combiner, folder: attempt.folder };
     let mut output = MapOutput::new(rules, attempt.progress);

@@ -9,6 +9,7 @@
 //! Everything here blocks and runs on threads; only a fetch has a runtime, of its own. Memory is bounded by the job's own limits, never by
 //! the size of its data, except for single lines.
 
+pub mod aggregate;
 pub mod attempt;
 pub mod child;
 pub mod codec;

@@ -10,6 +10,7 @@ use crate::config::keys::Key;
 use crate::config::{ConfigError, Configuration, keys};
 use crate::fs::{FileUri, FileUriError};
 
+use super::aggregate::AggregateRules;
 use super::codec::Codec;
 use super::command_line::CommandLine;
 use super::committer::COMMITTER;
@@ -69,6 +70,15 @@ pub struct CommandPlan {
     pub output: FieldRule,
 }
 
+/// What runs over sorted records.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SortedStep {
+    /// A command reads them.
+    Command(CommandPlan),
+    /// Their values are aggregated as their keys say.
+    Aggregate(AggregateRules),
+}
+
 /// The way from maps to reduces.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SortPlan {
@@ -81,7 +91,7 @@ pub struct SortPlan {
     /// How segments are compressed.
     pub codec: Option<Codec>,
     /// What runs over each sorted run.
-    pub combine: Option<CommandPlan>,
+    pub combine: Option<SortedStep>,
     /// Memory for the output of a map, bytes.
     pub memory_bytes: u64,
     /// How full it may get, bytes.
@@ -166,7 +176,7 @@ pub struct StreamingPlan {
     /// `None`: there are no reduces, maps write the output.
     pub sort: Option<SortPlan>,
     /// The reducer; `None`: records pass as they are.
-    pub reduce: Option<CommandPlan>,
+    pub reduce: Option<SortedStep>,
     /// How reduces fetch.
     pub shuffle: ShufflePlan,
     /// The output.
@@ -179,6 +189,8 @@ const PIPE_MAPPER: &str = "org.apache.hadoop.streaming.PipeMapper";
 const PIPE_MAP_RUNNER: &str = "org.apache.hadoop.streaming.PipeMapRunner";
 const PIPE_REDUCER: &str = "org.apache.hadoop.streaming.PipeReducer";
 const IDENTITY_REDUCER: &str = "org.apache.hadoop.mapred.lib.IdentityReducer";
+const AGGREGATE_REDUCER: &str = "org.apache.hadoop.mapred.lib.aggregate.ValueAggregatorReducer";
+const AGGREGATE_COMBINER: &str = "org.apache.hadoop.mapred.lib.aggregate.ValueAggregatorCombiner";
 const PIPE_COMBINER: &str = "org.apache.hadoop.streaming.PipeCombiner";
 const TEXT_WRITER: &str = "org.apache.hadoop.streaming.io.TextInputWriter";
 const TEXT_READER: &str = "org.apache.hadoop.streaming.io.TextOutputReader";
@@ -198,6 +210,28 @@ const DEFAULT_HEAP_BYTES: u64 = 200 << 20;
 /// Reads the values of one job.
 struct JobReader<'a> {
     configuration: &'a Configuration,
+}
+
+/// Checks what no worker could run the job with, stock or built-in: values that are none of their keys', and options of key fields that
+/// Hadoop refuses too.
+///
+/// # Errors
+/// [`UnsupportedJob`] names the key and what was expected.
+pub fn check_values(configuration: &Configuration) -> Result<(), UnsupportedJob> {
+    for key in [keys::JOB, keys::STREAMING].into_iter().flatten() {
+        configuration.checked(key)?;
+    }
+    let has_class =
+        |key: &Key, class| Ok::<_, ConfigError>(configuration.text(key)?.is_some_and(|set| set.trim() == class));
+    let partitions_by_count = configuration.checked(&keys::PARTITION_KEY_FIELDS)?.is_some();
+    for (is_read, key) in [
+        (has_class(&keys::KEY_COMPARATOR_CLASS, FIELD_COMPARATOR)?, keys::COMPARATOR_OPTIONS),
+        (has_class(&keys::PARTITIONER_CLASS, FIELD_PARTITIONER)? && !partitions_by_count, keys::PARTITIONER_OPTIONS),
+    ] {
+        let options = configuration.text(&key)?.filter(|_| is_read).unwrap_or_default();
+        KeyFields::parse(b'\t', &options).map_err(|error| UnsupportedJob::KeyOptions { key: key.name, error })?;
+    }
+    Ok(())
 }
 
 // === impl StreamingPlan ===
@@ -333,21 +367,40 @@ impl JobReader<'_> {
     }
 
     /// `None`: records pass as they are.
-    fn reducer(&self) -> Result<Option<CommandPlan>, UnsupportedJob> {
-        const EXPECTED: &str = "streaming commands and IdentityReducer";
-        let known = [PIPE_REDUCER, IDENTITY_REDUCER];
-        let class = self.known_class(&keys::REDUCER_CLASS, IDENTITY_REDUCER, &known, EXPECTED)?;
-        if class == IDENTITY_REDUCER { Ok(None) } else { self.reduce_side(&keys::REDUCE_COMMAND) }
+    fn reducer(&self) -> Result<Option<SortedStep>, UnsupportedJob> {
+        const EXPECTED: &str = "streaming commands, aggregate and IdentityReducer";
+        let known = [PIPE_REDUCER, IDENTITY_REDUCER, AGGREGATE_REDUCER];
+        match self.known_class(&keys::REDUCER_CLASS, IDENTITY_REDUCER, &known, EXPECTED)?.as_str() {
+            IDENTITY_REDUCER => Ok(None),
+            AGGREGATE_REDUCER => {
+                let most_unique = self.configuration.limit(&keys::MOST_UNIQUE_VALUES, 1)?;
+                Ok(Some(SortedStep::Aggregate(AggregateRules { most_unique })))
+            }
+            _ => self.reduce_side(&keys::REDUCE_COMMAND),
+        }
+    }
+
+    /// `None`: records pass as they are.
+    fn combiner(&self) -> Result<Option<SortedStep>, UnsupportedJob> {
+        const EXPECTED: &str = "streaming commands and aggregate";
+        let known = ["", PIPE_COMBINER, AGGREGATE_COMBINER];
+        match self.known_class(&keys::COMBINER_CLASS, "", &known, EXPECTED)?.as_str() {
+            "" => Ok(None),
+            // In Hadoop the limit is for reduces only.
+            AGGREGATE_COMBINER => Ok(Some(SortedStep::Aggregate(AggregateRules { most_unique: None }))),
+            // A combiner without a command passes records as they are.
+            _ => self.reduce_side(&keys::COMBINE_COMMAND),
+        }
     }
 
     /// What combiner and reducer have in common: the combiner is cut by the reducer's keys too.
-    fn reduce_side(&self, command: &Key) -> Result<Option<CommandPlan>, UnsupportedJob> {
+    fn reduce_side(&self, command: &Key) -> Result<Option<SortedStep>, UnsupportedJob> {
         let Some(command) = self.command(command)? else { return Ok(None) };
-        Ok(Some(CommandPlan {
+        Ok(Some(SortedStep::Command(CommandPlan {
             command,
             input_separator: self.separator(&keys::REDUCE_INPUT_SEPARATOR)?,
             output: self.fields(&keys::REDUCE_OUTPUT_SEPARATOR, &keys::REDUCE_KEY_FIELDS)?,
-        }))
+        })))
     }
 
     fn input_format(&self) -> Result<InputFormat, UnsupportedJob> {
@@ -425,16 +478,13 @@ impl JobReader<'_> {
         } else {
             KeyOrder::Fields(self.key_options(&keys::COMPARATOR_OPTIONS)?)
         };
-        let combiner = self.known_class(&keys::COMBINER_CLASS, "", &["", PIPE_COMBINER], "streaming commands")?;
-        // A combiner without a command passes records as they are.
-        let combine = if combiner.is_empty() { None } else { self.reduce_side(&keys::COMBINE_COMMAND)? };
         let memory_bytes = configuration.number::<u64>(&keys::SORT_MEMORY)? << 20;
         Ok(SortPlan {
             reduces,
             partitioner,
             order,
             codec: self.codec(&keys::MAP_OUTPUT_COMPRESS, &keys::MAP_OUTPUT_CODEC)?,
-            combine,
+            combine: self.combiner()?,
             memory_bytes,
             spill_at_bytes: share(memory_bytes, configuration.ratio(&keys::SPILL_PERCENT)?.0),
             factor: configuration.number(&keys::SORT_FACTOR)?,

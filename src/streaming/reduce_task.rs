@@ -4,12 +4,13 @@ use std::io::Read;
 
 use crate::wire::Phase;
 
+use super::aggregate::{Aggregation, Group};
 use super::attempt::{AttemptContext, RECORDS_BETWEEN_REPORTS};
 use super::command_stream::{CommandInput, CommandStream, read_records, unreadable, write_record};
 use super::counters::FrameworkCounter;
 use super::failure::TaskFailure;
 use super::merge::{Merge, MergeRules, Run, merge_down};
-use super::plan::{CommandPlan, SortPlan};
+use super::plan::{CommandPlan, SortPlan, SortedStep};
 use super::private_files::make_folder;
 use super::progress::Progress;
 use super::segment_reader::Records;
@@ -126,7 +127,17 @@ fn reduce(attempt: &AttemptContext<'_>, mut input: Input<'_>) -> Result<(), Task
     let mut output = attempt.output()?;
     let mut written = 0;
     match &attempt.plan.reduce {
-        Some(plan) => run_command(attempt, plan, &mut input, &mut output, &mut written)?,
+        Some(SortedStep::Command(plan)) => run_command(attempt, plan, &mut input, &mut output, &mut written)?,
+        Some(SortedStep::Aggregate(rules)) => {
+            let mut report =
+                |group: Group| write(attempt, &mut output, &mut written, group.name(), group.report().as_bytes());
+            let mut aggregation = Aggregation::new(&input.sort.order, *rules);
+            while input.advance()? {
+                let ended = aggregation.add(input.records.key(), input.records.value())?;
+                ended.map_or(Ok(()), &mut report)?;
+            }
+            aggregation.finish().map_or(Ok(()), report)?;
+        }
         None => {
             while input.advance()? {
                 write(attempt, &mut output, &mut written, input.records.key(), input.records.value())?;

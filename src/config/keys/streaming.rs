@@ -1,12 +1,14 @@
 //! Keys of Hadoop Streaming jobs (1.2.1 `StreamJob`, `PipeMapRed`, `JobConf`), read by the built-in tasktracker.
 
 use super::Unit::{Bytes, Count, Megabytes, Milliseconds};
-use super::ValueKind::{Class, Flag, List, Number, Ratio, Text};
+use super::ValueKind::{Class, Flag, List, Number, OneOf, Ratio, Text};
 use super::keys;
 
 const ANY: i64 = i64::MIN;
 const MOST: i64 = i64::MAX;
 const INT: i64 = i32::MAX as i64;
+/// What 1.2.1 `IdentifierResolver` knows.
+const FORMS: &[&str] = &["text", "rawbytes", "typedbytes"];
 
 keys! {
     /// Keys of streaming jobs.
@@ -31,6 +33,10 @@ keys! {
     MAP_OUTPUT_VALUE_CLASS = "mapred.mapoutput.value.class", Class, None, "Class of the values between maps and reduces.";
     OUTPUT_KEY_CLASS = "mapred.output.key.class", Class, None, "Class of the keys of the output.";
     OUTPUT_VALUE_CLASS = "mapred.output.value.class", Class, None, "Class of the values of the output.";
+    MAP_INPUT_FORM = "stream.map.input", OneOf(FORMS), Some("text"), "Form in which the mapper reads records; `jobtracker job submit` writes the class below. Other forms than `text` need stock TaskTrackers.";
+    MAP_OUTPUT_FORM = "stream.map.output", OneOf(FORMS), Some("text"), "Form in which the mapper writes records; the same, and the classes of keys and values between maps and reduces.";
+    REDUCE_INPUT_FORM = "stream.reduce.input", OneOf(FORMS), Some("text"), "Form in which the reducer reads records; the same.";
+    REDUCE_OUTPUT_FORM = "stream.reduce.output", OneOf(FORMS), Some("text"), "Form in which the reducer writes records; the same, and the classes of keys and values of the output.";
     MAP_INPUT_WRITER_CLASS = "stream.map.input.writer.class", Class, None, "How records are written to the mapper.";
     MAP_OUTPUT_READER_CLASS = "stream.map.output.reader.class", Class, None, "How records are read from the mapper.";
     REDUCE_INPUT_WRITER_CLASS = "stream.reduce.input.writer.class", Class, None, "How records are written to the reducer.";
@@ -60,6 +66,7 @@ keys! {
     PARTITION_KEY_FIELDS = "num.key.fields.for.partition", Number(Count, 0, INT), None, "Number of key fields that select the reduce.";
     PARTITIONER_OPTIONS = "mapred.text.key.partitioner.options", Text, None, "Part of the key that selects the reduce, as `-k1,2`.";
     COMPARATOR_OPTIONS = "mapred.text.key.comparator.options", Text, None, "Order of keys, as `-k1,1 -k2,2nr`.";
+    MOST_UNIQUE_VALUES = "aggregate.max.num.unique.values", Number(Count, ANY, MOST), None, "Under `aggregate`: different values that one UniqValueCount counts at most, and one more. Below 1: no limit.";
     SORT_MEMORY = "io.sort.mb", Number(Megabytes, 1, 2047), Some("100"), "Memory for sorting the output of a map.";
     SPILL_PERCENT = "io.sort.spill.percent", Ratio(1_000_000), Some("0.80"), "Share of that memory that is filled before it is written to disk.";
     SORT_FACTOR = "io.sort.factor", Number(Count, 2, INT), Some("10"), "Number of sorted runs that are merged at a time.";

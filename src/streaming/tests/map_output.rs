@@ -93,7 +93,7 @@ fn a_plain_map_writes_the_recorded_bytes() {
 fn a_combined_and_compressed_map_writes_the_recorded_records() {
     let command = Closure(sums);
     let rule = FieldRule { separator: b"\t".to_vec(), key_fields: 1 };
-    let combiner = Combiner { command: &command, input_separator: b"\t", output: &rule };
+    let combiner = Combiner::Command { command: &command, input_separator: b"\t", output: &rule };
     for (map, file, counters) in [(0, "a", [11, 74, 0, 11, 10, 10]), (1, "b", [5, 36, 0, 5, 4, 4])] {
         let (folder, progress) = collect(&plan(2, Some(Codec::Zlib), 1 << 20), Some(combiner), &words(file));
         let recorded = fixtures::decoded()["zlib"]["maps"][format!("map{map}")]["reduces"].clone();
@@ -121,7 +121,7 @@ fn a_map_without_output_leaves_empty_segments() {
 fn combining_again_needs_enough_spills() {
     let command = Closure(sums);
     let rule = FieldRule { separator: b"\t".to_vec(), key_fields: 1 };
-    let combiner = Combiner { command: &command, input_separator: b"\t", output: &rule };
+    let combiner = Combiner::Command { command: &command, input_separator: b"\t", output: &rule };
     // Each record is a spill.
     let two = collect(&plan(1, None, 1), Some(combiner), "a\t1\na\t2\n");
     assert_eq!(segments(two.0.path(), None)[0].len(), 2);

@@ -26,13 +26,18 @@ fn command(value: &str) -> CommandLine {
     CommandLine::decode(value).unwrap()
 }
 
+/// A reducer or combiner, cut as the mapper is.
+fn step(value: &str, plan: &StreamingPlan) -> SortedStep {
+    SortedStep::Command(CommandPlan { command: command(value), ..plan.map.clone() })
+}
+
 #[test]
 fn a_plain_job_has_hadoops_defaults() {
     let plan = plan("plain", &[]);
     let tab = FieldRule { separator: b"\t".to_vec(), key_fields: 1 };
     assert_eq!(plan.input, InputFormat::Text);
     assert_eq!(plan.map.output, tab);
-    assert_eq!(plan.reduce, Some(CommandPlan { command: command("python3+r.py"), ..plan.map.clone() }));
+    assert_eq!(plan.reduce, Some(step("python3+r.py", &plan)));
     let sort = plan.sort.as_ref().unwrap();
     assert_eq!((sort.reduces, &sort.partitioner, &sort.order), (2, &Partitioner::Hash, &KeyOrder::Bytes));
     assert_eq!((sort.codec, &sort.combine, sort.factor), (None, &None, 10));
@@ -49,7 +54,7 @@ fn options_reach_the_plan() {
     let zlib = plan("zlib", &[]);
     let sort = zlib.sort.as_ref().unwrap();
     assert_eq!(sort.codec, Some(Codec::Zlib));
-    assert_eq!(sort.combine.as_ref().unwrap().command, command("python3+r.py"));
+    assert_eq!(sort.combine, Some(step("python3+r.py", &zlib)));
     let all_options = plan("all-options", &[]);
     assert_eq!(all_options.map.command.words(), ["/bin/sh", "-c", "cat; exit 5"]);
     assert!(!all_options.process.non_zero_exit_is_failure);
@@ -95,7 +100,7 @@ fn what_only_java_does_is_named() {
         reason(&[("mapred.mapper.class", "org.apache.hadoop.mapred.lib.IdentityMapper")]),
         reason(&[("mapred.mapper.new-api", "true")]),
         reason(&[("stream.map.streamprocessor", "")]),
-        reason(&[("mapred.reducer.class", "org.apache.hadoop.mapred.lib.aggregate.ValueAggregatorReducer")]),
+        reason(&[("mapred.reducer.class", "org.apache.hadoop.mapred.lib.LongSumReducer")]),
         reason(&[("stream.map.output.reader.class", "org.apache.hadoop.streaming.io.TypedBytesOutputReader")]),
         reason(&[("mapred.input.format.class", "org.apache.hadoop.mapred.SequenceFileInputFormat")]),
         reason(&[
@@ -117,7 +122,7 @@ fn what_only_java_does_is_named() {
     mapred.mapper.class is "org.apache.hadoop.mapred.lib.IdentityMapper"; a built-in tasktracker knows streaming commands: a stock TaskTracker runs it
     mapred.mapper.new-api = "true": only Java code has the interface `mapreduce`: a stock TaskTracker runs it
     stream.map.streamprocessor is ""; a built-in tasktracker knows streaming commands: a stock TaskTracker runs it
-    mapred.reducer.class is "org.apache.hadoop.mapred.lib.aggregate.ValueAggregatorReducer"; a built-in tasktracker knows streaming commands and IdentityReducer: a stock TaskTracker runs it
+    mapred.reducer.class is "org.apache.hadoop.mapred.lib.LongSumReducer"; a built-in tasktracker knows streaming commands, aggregate and IdentityReducer: a stock TaskTracker runs it
     stream.map.output.reader.class is "org.apache.hadoop.streaming.io.TypedBytesOutputReader"; a built-in tasktracker knows text: a stock TaskTracker runs it
     mapred.input.format.class is "org.apache.hadoop.mapred.SequenceFileInputFormat"; a built-in tasktracker knows TextInputFormat, KeyValueTextInputFormat, NLineInputFormat and StreamInputFormat: a stock TaskTracker runs it
     stream.recordreader.class is "org.apache.hadoop.streaming.StreamXmlRecordReader"; a built-in tasktracker knows line readers: a stock TaskTracker runs it
@@ -129,4 +134,50 @@ fn what_only_java_does_is_named() {
     mapred.output.dir: "s3://n/x": unknown file system "s3"; expected a file: or hdfs: URI or an absolute path
     mapred.input.dir = "file:/b.bz2": of compressed files only gzip and zlib are read: a stock TaskTracker runs it
     "#);
+}
+
+#[test]
+fn aggregate_needs_no_command() {
+    let aggregate = plan(
+        "plain",
+        &[
+            ("mapred.reducer.class", AGGREGATE_REDUCER),
+            ("mapred.combiner.class", AGGREGATE_COMBINER),
+            ("aggregate.max.num.unique.values", "7"),
+        ],
+    );
+    assert_eq!(aggregate.reduce, Some(SortedStep::Aggregate(AggregateRules { most_unique: Some(7) })));
+    let combine = aggregate.sort.and_then(|sort| sort.combine);
+    assert_eq!(combine, Some(SortedStep::Aggregate(AggregateRules { most_unique: None })));
+}
+
+#[test]
+fn what_no_worker_could_use_is_named_whatever_else_the_job_has() {
+    let refused = |changes: &[(&str, &str)]| {
+        // A partitioner that only stock trackers may have hides nothing.
+        let changes = [&[("mapred.partitioner.class", "a.B")], changes].concat();
+        check_values(&configuration("plain", &changes)).map_err(|error| error.to_string())
+    };
+    let comparator = ("mapred.output.key.comparator.class", FIELD_COMPARATOR);
+    let texts = [
+        refused(&[comparator, ("mapred.text.key.comparator.options", "-k2,r")]),
+        refused(&[("mapred.partitioner.class", FIELD_PARTITIONER), ("mapred.text.key.partitioner.options", "-kx")]),
+        refused(&[("io.sort.mb", "0")]),
+        refused(&[("mapred.output.compress", "TRUE")]),
+        refused(&[("stream.map.output", "binary")]),
+    ];
+    insta::assert_snapshot!(texts.map(Result::unwrap_err).join("\n"), @r#"
+    mapred.text.key.comparator.options: "-k2,r": expected -kF[.C][nr][,F[.C][nr]]
+    mapred.text.key.partitioner.options: "-kx": expected -kF[.C][nr][,F[.C][nr]]
+    -D: io.sort.mb = "0": expected a whole number of MB from 1 to 2047
+    -D: mapred.output.compress = "TRUE": expected true or false
+    -D: stream.map.output = "binary": expected text, rawbytes or typedbytes
+    "#);
+    assert_eq!(refused(&[]), Ok(()), "a class is for the JobTracker to judge, which knows its workers");
+    let by_count = [
+        ("mapred.partitioner.class", FIELD_PARTITIONER),
+        ("mapred.text.key.partitioner.options", "-kx"),
+        ("num.key.fields.for.partition", "1"),
+    ];
+    assert_eq!(refused(&by_count), Ok(()), "Hadoop does not read the options either");
 }

@@ -12,7 +12,7 @@ use super::error::FsError;
 use super::folder_handle::FolderHandle;
 use super::hdfs_folder::HdfsFolder;
 use super::open_file::OpenFile;
-use super::status::{EntryKind, EntryOwner, EntryStatus};
+use super::status::{EntryKind, EntryOwner, EntryStatus, PERMISSION_BITS};
 
 /// A folder. Names given to its methods are plain names; paths lie below it, and no link in them is followed.
 #[derive(Debug)]
@@ -161,6 +161,7 @@ impl Folder {
                 length_bytes: u64::try_from(stat.st_size).unwrap_or(0),
                 block_bytes: None,
                 owner: EntryOwner::Uid(stat.st_uid),
+                mode: stat.st_mode & PERMISSION_BITS,
             })),
             Folder::Hdfs(folder) => folder.status_of(name),
         }

@@ -260,6 +260,7 @@ pub(super) fn entry_status(status: &HdfsStatus) -> EntryStatus {
         length_bytes: status.length_bytes,
         block_bytes: (!status.is_directory).then_some(status.block_bytes).filter(|bytes| *bytes > 0),
         owner: EntryOwner::Name(status.owner.clone()),
+        mode: status.mode.into(),
     }
 }
 

@@ -15,7 +15,7 @@ use super::file_writer::FileWriter;
 use super::folder::Folder;
 use super::folder_handle::FolderHandle;
 use super::open_file::OpenFile;
-use super::status::{BlockHost, BlockPlace, Entry, EntryKind, EntryOwner, EntryStatus};
+use super::status::{BlockHost, BlockPlace, Entry, EntryKind, EntryOwner, EntryStatus, PERMISSION_BITS};
 use super::trusted_folder::{Privacy, TrustedFolder, open_trusted_folder};
 use super::untrusted::{open_behind_links, open_below};
 
@@ -317,6 +317,7 @@ fn status_of(metadata: &Metadata) -> EntryStatus {
         length_bytes: metadata.len(),
         block_bytes: None,
         owner: EntryOwner::Uid(metadata.uid()),
+        mode: metadata.mode() & PERMISSION_BITS,
     }
 }
 

@@ -2,6 +2,9 @@
 
 use std::ffi::OsString;
 
+/// The part of a mode that says who may do what.
+pub(super) const PERMISSION_BITS: u32 = 0o7777;
+
 /// What may stand under a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EntryKind {
@@ -31,6 +34,8 @@ pub struct EntryStatus {
     pub block_bytes: Option<u64>,
     /// Its owner.
     pub owner: EntryOwner,
+    /// Its permission bits.
+    pub mode: u32,
 }
 
 /// A file or folder in a folder.

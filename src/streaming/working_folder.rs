@@ -13,7 +13,7 @@ use zip::ZipArchive;
 
 use crate::config::keys::Key;
 use crate::config::{ConfigError, Configuration, keys};
-use crate::fs::{Expected, FileSystems, FileUri, FsError, OpenFile};
+use crate::fs::{EntryKind, EntryStatus, Expected, FileSystems, FileUri, FsError, ListBound, OpenFile};
 
 use super::failure::TaskFailure;
 use super::private_files::{FOLDER_MODE, create_file, make_folder, set_mode};
@@ -25,6 +25,9 @@ const UNPACK_TAR: &str = "umask 077 && exec tar --no-same-owner --no-same-permis
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// Of its standard error, bytes.
 const MAX_STDERR_BYTES: u64 = 4096;
+const SECOND_MS: i64 = 1000;
+/// Folders below one another that are copied.
+const MOST_LEVELS: usize = 64;
 /// Copied at once, bytes.
 const PIECE_BYTES: usize = 1 << 20;
 
@@ -35,7 +38,7 @@ pub struct CacheEntry {
     pub file: FileUri,
     /// Its name in the working directory, if it gets one.
     pub link: Option<String>,
-    /// When it was changed last, ms since 1970: it must not have changed since.
+    /// When it was changed last, ms since 1970: it must not have changed since. Java before 10 knows times of local files in whole seconds.
     pub changed_ms: i64,
     /// Whether it is unpacked.
     pub is_archive: bool,
@@ -92,7 +95,8 @@ pub(crate) fn unusable_input(error: FsError) -> TaskFailure {
     TaskFailure::Unusable { what: "a file that the job names".to_owned(), reason: error.to_string() }
 }
 
-/// Copies a file that a job names, as [`open_input`] finds it; returns when it was changed last, ms since 1970.
+/// Copies a file that a job names, as [`open_input`] finds it, or a folder with all that is in it; returns when it was changed last, ms
+/// since 1970.
 ///
 /// # Errors
 /// [`TaskFailure`]
@@ -102,10 +106,39 @@ pub(crate) fn copy_input(
     to: &Path,
     check_stop: &StopCheck<'_>,
 ) -> Result<i64, TaskFailure> {
+    if let Ok(Some(EntryStatus { kind: EntryKind::Folder, .. })) = files.of(file).status(file) {
+        copy_folder(files, file, to, MOST_LEVELS, check_stop)?;
+        return Ok(files.of(file).modified_ms(file).map_err(unusable_input)?.unwrap_or_default());
+    }
     let found = open_input(files, file)?;
     let changed_ms = found.changed_ms().map_err(unusable_input)?;
     copy(found, to, check_stop)?;
     Ok(changed_ms)
+}
+
+/// Copies what is in a folder.
+fn copy_folder(
+    files: &FileSystems,
+    folder: &FileUri,
+    to: &Path,
+    levels: usize,
+    check_stop: &StopCheck<'_>,
+) -> Result<(), TaskFailure> {
+    let unusable = |reason: &str| TaskFailure::Unusable { what: folder.to_string(), reason: reason.to_owned() };
+    let levels = levels.checked_sub(1).ok_or_else(|| unusable("has too many folders in one another"))?;
+    make_folder(to).map_err(TaskFailure::file("make", to))?;
+    for entry in files.of(folder).entries(folder, ListBound::OF_USER).map_err(unusable_input)? {
+        let name = entry.name.to_str().ok_or_else(|| unusable("has a name that is not UTF-8"))?;
+        let (inner, local) = (folder.join(name).map_err(|error| unusable(&error.to_string()))?, to.join(name));
+        if entry.status.kind == EntryKind::Folder {
+            copy_folder(files, &inner, &local, levels, check_stop)?;
+        } else {
+            copy(open_input(files, &inner)?, &local, check_stop)?;
+            fs::set_permissions(&local, Permissions::from_mode(FOLDER_MODE))
+                .map_err(TaskFailure::file("write", &local))?;
+        }
+    }
+    Ok(())
 }
 
 /// Brings a file that a job names to a path of ours; returns when it was changed last, ms since 1970.
@@ -126,7 +159,9 @@ pub fn localize(
     let copy = |to: &Path| {
         make_folder(folder).map_err(TaskFailure::file("make", folder))?;
         let changed_ms = copy_file(&entry.file, to)?;
-        if changed_ms != entry.changed_ms {
+        let is_in_seconds = entry.file.local_path().is_some() && entry.changed_ms % SECOND_MS == 0;
+        let expected_ms = if is_in_seconds { changed_ms - changed_ms % SECOND_MS } else { changed_ms };
+        if expected_ms != entry.changed_ms {
             let reason = format!("has changed: its time is {changed_ms}, the job expects {}", entry.changed_ms);
             return Err(TaskFailure::Unusable { what: entry.file.to_string(), reason });
         }
@@ -348,8 +383,29 @@ mod tests {
         assert!(at("work/tmp").is_dir() && at("work/w/words.zip").exists());
         let mode = fs::metadata(at("work/mapper.py")).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o700);
-        let late = CacheEntry { changed_ms: 1, ..entries[0].clone() };
+        let late = CacheEntry { changed_ms: 1000, ..entries[0].clone() };
         assert!(localize_here(&late, &at("late"), &|_| Ok(())).unwrap_err().to_string().contains("has changed"));
+        let in_seconds = CacheEntry { changed_ms: whole_seconds_ms(&entries[0]), ..entries[0].clone() };
+        localize_here(&in_seconds, &at("seconds"), &|_| Ok(())).unwrap();
+    }
+
+    /// The time of an entry in whole seconds, as Java 8 knows it.
+    fn whole_seconds_ms(entry: &CacheEntry) -> i64 {
+        entry.changed_ms - entry.changed_ms % 1000
+    }
+
+    #[test]
+    fn a_folder_comes_with_all_that_is_in_it() {
+        let scratch = tempfile::tempdir().unwrap();
+        fs::create_dir_all(scratch.path().join("lib/more")).unwrap();
+        fs::write(scratch.path().join("lib/a.txt"), "a").unwrap();
+        fs::write(scratch.path().join("lib/more/b.txt"), "b").unwrap();
+        let file = FileUri::parse(&scratch.path().join("lib").display().to_string()).unwrap();
+        let changed_ms = FileSystems::with_defaults("alice").of(&file).modified_ms(&file).unwrap().unwrap();
+        let entry = CacheEntry { file, link: Some("d".to_owned()), changed_ms, is_archive: false };
+        let local = localize_here(&entry, &scratch.path().join("cache"), &|_| Ok(())).unwrap();
+        let read = |name: &str| fs::read_to_string(local.join(name)).unwrap();
+        assert_eq!(read("a.txt") + &read("more/b.txt"), "ab");
     }
 
     #[test]

@@ -181,6 +181,12 @@ impl Configuration {
         }
     }
 
+    /// The values of `-D`, by name, unexpanded.
+    pub fn overrides(&self) -> impl Iterator<Item = (&str, &str)> {
+        let given = self.entries.iter().filter(|(_, entry)| entry.layer == Layer::CommandLine);
+        given.map(|(name, entry)| (name.as_str(), entry.value.as_str()))
+    }
+
     /// Sets a default for a run without a conf folder.
     pub fn add_standalone_default(&mut self, key: &Key, value: &str) {
         let entry = Entry { value: value.to_owned(), origin: Origin::Standalone, layer: Layer::Standalone };

@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::api::QueueStatus;
 use crate::client::job::configuration::JobConfiguration;
-use crate::client::job::streaming::{InputFormat, Reducer, StreamingJob};
+use crate::client::job::streaming::{Reducer, StreamingJob};
 use crate::client::job::submit::{PreparedJob, SigningOptions};
 use crate::client::job::view::JobState;
 use crate::client::job::{JobId, JobTrackerClient, Kind};
@@ -147,7 +147,8 @@ impl<'a> Scenario<'a> {
             reducer: Reducer::Command(format!("{TASK_PROGRAM} demo-task reduce{miscount}")),
             reduces: Some(REDUCES),
             files: Vec::new(),
-            input_format: InputFormat::Text,
+            archives: Vec::new(),
+            input_format: None,
             partitioner: None,
             environment: Vec::new(),
             streaming_jar: None,

@@ -97,7 +97,7 @@ pub const MAY_NAME: &[(&str, &[&str])] = &[
             "wire",
         ],
     ),
-    ("client", &["api", "config", "fs", "http", "ipc", "market", "model", "wire"]),
+    ("client", &["api", "config", "fs", "http", "ipc", "market", "model", "streaming", "wire"]),
     // Reached by the simulator, tests, load and benchmarks.
     ("fake_tracker", &["api", "model", "wire"]),
     ("sim", &["api", "engine", "fake_tracker", "mapreduce", "market", "model", "scheduler", "wire"]),

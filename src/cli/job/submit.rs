@@ -21,7 +21,7 @@ use super::cost_text::{add_cost, render_cost_line};
 use super::counters::{main_counters, render_counters};
 use super::deadline_arguments::due_text;
 use super::dry_run::dry_run;
-use super::error::Outcome;
+use super::error::{JobCommandError, Outcome};
 use super::failures::Failures;
 use super::follow::{End, exit_code_of, follow_to_end, print_detached};
 use super::progress::Progress;
@@ -40,6 +40,17 @@ pub(super) async fn submit(arguments: &SubmitArguments) -> Outcome {
     let files = configuration.file_systems(user);
     let working_dir = configuration.working_dir(user, &std::env::current_dir()?).map_err(JobClientError::from)?;
     let job = arguments.job(&working_dir)?;
+    if let Some((option, class)) = job.java_class() {
+        return Err(JobCommandError::Argument(format!(
+            "{option} {class}: there is no such file here, and this looks like the name of a Java class; expected a command{}; `hadoop jar` submits \
+             jobs of other Java classes",
+            match option {
+                "--reducer" => ", NONE, aggregate or org.apache.hadoop.mapred.lib.IdentityReducer",
+                "--combiner" => "; -D mapred.combiner.class=CLASS is for stock TaskTrackers",
+                _ => "",
+            }
+        )));
+    }
     let output = job.output.clone();
     let signing = connection_arguments.signer()?.map(|signer| SigningOptions {
         signer,
@@ -172,11 +183,11 @@ fn with_signer(error: JobClientError, signing: Option<&SigningOptions>, argument
     if !text.starts_with("ACCESS DENIED") {
         return JobClientError::Denied(text);
     }
-    let is_signed_by_hand =
-        arguments.properties().iter().any(|property| property.starts_with(&format!("{SIGNATURE}=")));
+    let sets_signature = |property: &String| property.split_once('=').is_some_and(|(name, _)| name.trim() == SIGNATURE);
+    let is_signed_by_hand = arguments.properties().iter().any(sets_signature);
     JobClientError::Denied(match (signing, arguments.connection.market.signer.key_source()) {
-        (Some(signing), Ok(source)) => format!("{text}; signed as {} with the key in {source}", signing.signer.user),
         _ if is_signed_by_hand => format!("{text}; signed by -D {SIGNATURE}"),
+        (Some(signing), Ok(source)) => format!("{text}; signed as {} with the key in {source}", signing.signer.user),
         _ => format!(
             "the job was not signed: no key in --key-file, $HADOOP_KEY or ~/{KEY_FILE}; the JobTracker says: {text}"
         ),

@@ -2,7 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::client::job::streaming::{InputFormat, Reducer, StreamingJob};
+use crate::client::job::streaming::{InputFormat, Reducer, ShippedFile, StreamingJob};
+use crate::config::keys;
+use crate::config::keys::Key;
 use crate::fs::FileUri;
 
 use super::connection::ConnectionArguments;
@@ -28,16 +30,21 @@ pub struct SubmitArguments {
     /// Combiner command, which combines the output of each map
     #[arg(long, value_name = "COMMAND")]
     combiner: Option<String>,
-    /// File to ship to the working directory of each task, or a directory for all files in it
-    #[arg(long, value_name = "FILE", num_args = 1..)]
-    file: Vec<PathBuf>,
+    /// File to ship to the working directory of each task, or a directory for all files in it; #NAME gives it another name
+    #[arg(long, value_name = "FILE[#NAME]", num_args = 1..)]
+    file: Vec<String>,
+    /// Archive (.tgz, .tar.gz, .tar, .zip, .jar) where workers read the input, unpacked as NAME in the working directory of each task;
+    /// default: its own name
+    #[arg(long, value_name = "PATH[#NAME]", num_args = 1..)]
+    #[serde(default)]
+    archive: Vec<String>,
     /// Number of reduces; default: as configured, else 1
     #[arg(long, value_name = "NUMBER")]
     reduces: Option<u32>,
     /// Input format: lines; lines of key, tab, value; N lines for each map
-    /// (mapred.line.input.format.linespermap)
-    #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
-    input_format: FormatArgument,
+    /// (mapred.line.input.format.linespermap); default: text, or -D mapred.input.format.class
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    input_format: Option<FormatArgument>,
     /// Partitioner of keys over reduces: hash, keyfield, or the name of a Java class
     #[arg(long, value_name = "PARTITIONER")]
     partitioner: Option<String>,
@@ -82,13 +89,15 @@ pub struct SubmitArguments {
 }
 
 /// Input formats.
-#[derive(Clone, Copy, Debug, Default, clap::ValueEnum, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, clap::ValueEnum, serde::Serialize, serde::Deserialize)]
 enum FormatArgument {
-    #[default]
     Text,
     Keyvalue,
     Nline,
 }
+
+/// The keys that name the queue.
+const QUEUE_KEYS: [Key; 3] = [keys::QUEUE_NAME, keys::QUEUE_NAME_LATER, keys::QUEUE_NAME_DOCUMENTED];
 
 /// Directory of the streaming jar below `HADOOP_HOME`.
 const STREAMING_FOLDER: &str = "contrib/streaming";
@@ -114,9 +123,19 @@ impl SubmitArguments {
         queue: Option<&String>,
         properties: &[String],
     ) {
+        let (name_is_given, queue_is_given) = (name.is_some(), queue.is_some());
         if let Some(output) = output {
             self.output = output;
         }
+        // What was signed by hand is signed once; another queue or name takes the place of whichever option gave the first.
+        let is_replaced = |property: &String| {
+            let name = property.split_once('=').map_or("", |(name, _)| name.trim());
+            let is_of = |key: &Key, is_given: bool| is_given && key.spellings().any(|spelling| spelling == name);
+            [keys::JOB_SIGNATURE, keys::JOB_TIMESTAMP].iter().any(|key| is_of(key, true))
+                || is_of(&keys::JOB_NAME, name_is_given)
+                || QUEUE_KEYS.iter().any(|key| is_of(key, queue_is_given))
+        };
+        self.properties.retain(|property| !is_replaced(property));
         self.name = name.or(self.name.as_ref()).cloned();
         self.queue = queue.or(self.queue.as_ref()).cloned();
         self.properties.extend_from_slice(properties);
@@ -155,17 +174,26 @@ impl SubmitArguments {
             combiner: self.combiner.clone(),
             reducer,
             reduces: self.reduces,
-            files: self.file.clone(),
-            input_format: match self.input_format {
+            files: self.file.iter().map(|file| ShippedFile::parse(file)).collect(),
+            archives: self.archive.iter().map(|path| archive(path, working_dir)).collect::<Result<_, _>>()?,
+            input_format: self.input_format.map(|format| match format {
                 FormatArgument::Text => InputFormat::Text,
                 FormatArgument::Keyvalue => InputFormat::KeyValue,
                 FormatArgument::Nline => InputFormat::Lines,
-            },
+            }),
             partitioner: partitioner.map(str::to_owned),
             environment: self.env.clone(),
             streaming_jar: self.streaming_jar.clone().or_else(installed_streaming_jar),
         })
     }
+}
+
+/// The URI of an archive, with the name that its content gets.
+fn archive(given: &str, working_dir: &FileUri) -> Result<String, JobCommandError> {
+    let (path, name) = given.split_once('#').unwrap_or((given, ""));
+    let file = uri("--archive", path, working_dir)?;
+    let name = if name.is_empty() { file.name().unwrap_or_default() } else { name };
+    Ok(format!("{file}#{name}"))
 }
 
 /// Converts a path or URI to a URI.
@@ -238,7 +266,7 @@ mod tests {
         assert_eq!(job.output.to_string(), "file:/home/alice/out");
         assert_eq!(job.partitioner.as_deref(), Some("org.apache.hadoop.mapred.lib.KeyFieldBasedPartitioner"));
         assert_eq!(job.environment, [("A".to_owned(), "b=c".to_owned())]);
-        assert_eq!((job.reducer, job.input_format), (Reducer::None, InputFormat::Lines));
+        assert_eq!((job.reducer, job.input_format), (Reducer::None, Some(InputFormat::Lines)));
     }
 
     #[test]

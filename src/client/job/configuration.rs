@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::config::conf_folder::add_conf_folder;
 use crate::config::keys::hadoop_defaults::{stock_default, stock_defaults};
 use crate::config::settings::ClientAddresses;
-use crate::config::{ConfigError, Configuration, Environment};
+use crate::config::{ConfigError, Configuration, Environment, keys};
 use crate::fs::{FileSystems, FileUri, FileUriError};
 
 /// Configuration of calls to a JobTracker.
@@ -33,6 +33,9 @@ impl JobConfiguration {
         for argument in overrides {
             configuration.add_override(argument)?;
         }
+        for argument in first_names(&configuration) {
+            configuration.add_override(&argument)?;
+        }
         Ok(Self { configuration, has_folder: folder.is_some() })
     }
 
@@ -44,18 +47,42 @@ impl JobConfiguration {
         defaults.chain(self.configuration.written().map(|(name, value, _)| owned(name, value))).collect()
     }
 
+    /// The value of `-D`, unexpanded.
+    pub fn overridden(&self, name: &str) -> Option<&str> {
+        self.configuration.overrides().find_map(|(set, value)| (set == name).then_some(value))
+    }
+
+    /// All values of `-D`, unexpanded.
+    pub fn overrides(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.configuration.overrides()
+    }
+
+    /// The configuration with the properties of a job.
+    pub(super) fn with(&self, properties: &BTreeMap<String, String>) -> Result<Configuration, ConfigError> {
+        let mut configuration = self.configuration.clone();
+        let own = properties.iter().filter(|(name, value)| {
+            let is_written = self.configuration.written().any(|(set, written, _)| set == *name && written == *value);
+            !is_written && stock_default(name) != Some(value)
+        });
+        own.map(|(name, value)| format!("{name}={value}")).try_for_each(|value| configuration.add_override(&value))?;
+        Ok(configuration)
+    }
+
     /// The file systems, as this user.
     pub fn file_systems(&self, user: &str) -> FileSystems {
         self.configuration.file_systems(user)
     }
 
-    /// What relative paths are relative to: `local` where paths without a scheme are those of this machine, else the user's home on the
+    /// What relative paths are relative to: `-D mapred.working.dir`, else `local` where paths without a scheme are those of this machine, else the user's home on the
     /// default file system (1.2.1 `DistributedFileSystem.getHomeDirectory`).
     ///
     /// # Errors
     /// [`FileUriError`]: `local` or the user's name is none.
     pub fn working_dir(&self, user: &str, local: &Path) -> Result<FileUri, FileUriError> {
         let root = self.configuration.default_file_system();
+        if let Some(folder) = self.overridden(keys::WORKING_DIR.name) {
+            return root.resolve(folder);
+        }
         match root.local_path() {
             Some(_) => root.resolve(&local.to_string_lossy()),
             None => root.join("user")?.join(user),
@@ -92,6 +119,17 @@ impl JobConfiguration {
     pub fn addresses(&self) -> Result<ClientAddresses, ConfigError> {
         ClientAddresses::of(&self.configuration)
     }
+}
+
+/// What `-D` sets under another spelling of a key, under the key's name: client and conf folder write that one, and it would win.
+fn first_names(configuration: &Configuration) -> Vec<String> {
+    let given: BTreeMap<&str, &str> = configuration.overrides().collect();
+    let keys = keys::all().filter(|key| !given.contains_key(key.name));
+    let named = keys.filter_map(|key| {
+        let value = key.aliases.iter().find_map(|alias| given.get(alias))?;
+        Some(format!("{}={value}", key.name))
+    });
+    named.collect()
 }
 
 #[cfg(test)]
@@ -133,6 +171,18 @@ mod tests {
         let ClientAddresses { rpc, http } = conf.addresses().unwrap();
         assert_eq!([rpc, http].map(|address| address.unwrap().to_string()), ["master:9001", "master:50030"]);
         assert!(load(None, &["mapred.job.tracker=local"]).addresses().unwrap_err().to_string().contains("local"));
+    }
+
+    #[test]
+    fn other_spellings_of_keys_set_their_first_names() {
+        let conf = load(None, &["mapreduce.job.reduces=5", "mapreduce.job.name=x", "mapred.job.name=y"]);
+        let properties = conf.properties();
+        assert_eq!(properties["mapred.reduce.tasks"], "5");
+        assert_eq!(properties["mapred.job.name"], "y", "the first name wins");
+        let local = Path::new("/home/alice");
+        assert_eq!(conf.working_dir("alice", local).unwrap().to_string(), "file:/home/alice");
+        let elsewhere = load(None, &["mapred.working.dir=/data/alice"]);
+        assert_eq!(elsewhere.working_dir("alice", local).unwrap().to_string(), "file:/data/alice");
     }
 
     #[test]

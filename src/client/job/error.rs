@@ -5,7 +5,10 @@ use crate::config::ConfigError;
 use crate::fs::{EntryOwner, FileUriError, FsError, ScriptFault};
 use crate::ipc::client::IpcError;
 use crate::model::{AttemptId, JobId};
+use crate::streaming::plan::UnsupportedJob;
 
+use super::cache::CacheError;
+use super::computed::DroppedProperty;
 use super::earlier_output::OverwriteError;
 use super::input::InputError;
 use super::jar::JarError;
@@ -60,6 +63,15 @@ pub enum JobClientError {
     /// A configured value cannot be used.
     #[error("{0}")]
     Configuration(#[from] ConfigError),
+    /// A file of the distributed cache cannot be used.
+    #[error("{0}")]
+    Cache(#[from] CacheError),
+    /// A value with which no worker could run the job.
+    #[error("{0}")]
+    Unsupported(#[from] UnsupportedJob),
+    /// A value of `-D` would be dropped.
+    #[error("{0}")]
+    Dropped(#[from] DroppedProperty),
     /// A value cannot be written to job.xml.
     #[error("{0}")]
     JobXml(#[from] JobXmlError),

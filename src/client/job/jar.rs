@@ -11,6 +11,8 @@ use zip::{CompressionMethod, ZipArchive, ZipWriter};
 
 use crate::fs::{CheckedFile, Expected, open_behind_links};
 
+use super::streaming::ShippedFile;
+
 /// Manifest for a jar without one; Java's tools require it.
 const MANIFEST: &[u8] = b"Manifest-Version: 1.0\r\n\r\n";
 const MANIFEST_NAME: &str = "META-INF/MANIFEST.MF";
@@ -36,6 +38,14 @@ pub enum JarError {
         /// The second one.
         path: PathBuf,
         /// Their name in the jar.
+        name: String,
+    },
+    /// The name after `#` leads out of the working directory.
+    #[error("--file {}#{name}: expected a name within the working directory after #", path.display())]
+    BadName {
+        /// The file.
+        path: PathBuf,
+        /// The name.
         name: String,
     },
     /// The name is not UTF-8.
@@ -70,8 +80,14 @@ fn name_in_jar(path: &Path) -> Option<String> {
     Some(format!("{folder}{name}"))
 }
 
-/// The files that a path ships and their names in the jar; the content of a directory goes to the root.
-fn shipped(path: &Path) -> Result<Vec<(PathBuf, String)>, JarError> {
+/// The files that a path ships and their names in the jar; the content of a directory goes to the root, or below its name.
+fn shipped(file: &ShippedFile) -> Result<Vec<(PathBuf, String)>, JarError> {
+    let path = file.path.as_path();
+    if let Some(name) = &file.name
+        && !name.split('/').all(|part| !matches!(part, "" | "." | ".."))
+    {
+        return Err(JarError::BadName { path: path.to_owned(), name: name.clone() });
+    }
     let not_utf8 = |path: &Path| JarError::NotUtf8(path.to_owned());
     if !std::fs::metadata(path).map_err(io_error("read", path))?.is_dir() {
         // `dir/..` has no name of its own.
@@ -80,10 +96,12 @@ fn shipped(path: &Path) -> Result<Vec<(PathBuf, String)>, JarError> {
         } else {
             path.canonicalize().map_err(io_error("read", path))?
         };
-        return Ok(vec![(path.to_owned(), name_in_jar(&named).ok_or_else(|| not_utf8(path))?)]);
+        let name = file.name.clone().or_else(|| name_in_jar(&named)).ok_or_else(|| not_utf8(path))?;
+        return Ok(vec![(path.to_owned(), name)]);
     }
     let mut files = Vec::new();
-    let mut folders = vec![(path.to_owned(), String::new())];
+    let below = file.name.as_ref().map_or_else(String::new, |name| format!("{name}/"));
+    let mut folders = vec![(path.to_owned(), below)];
     while let Some((folder, prefix)) = folders.pop() {
         let entries = std::fs::read_dir(&folder).map_err(io_error("read", &folder))?;
         for entry in entries {
@@ -111,14 +129,14 @@ fn open(path: &Path) -> Result<CheckedFile, JarError> {
 ///
 /// # Errors
 /// [`JarError`]
-pub fn write_jar(jar: &Path, files: &[PathBuf], streaming_jar: Option<&Path>) -> Result<(), JarError> {
+pub fn write_jar(jar: &Path, files: &[ShippedFile], streaming_jar: Option<&Path>) -> Result<(), JarError> {
     let options = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o644).open(jar);
     let file = options.map_err(io_error("write", jar))?;
     file.set_permissions(std::fs::Permissions::from_mode(0o644)).map_err(io_error("write", jar))?;
     let mut writer = ZipWriter::new(file);
     let mut names = BTreeSet::new();
-    for shipped_path in files {
-        for (path, name) in shipped(shipped_path)? {
+    for file in files {
+        for (path, name) in shipped(file)? {
             if !names.insert(name.clone()) {
                 return Err(JarError::SameName { path, name });
             }
@@ -180,10 +198,11 @@ mod tests {
             std::fs::write(path(name), name).unwrap();
         }
         let streaming = path("streaming.jar");
-        write_jar(&streaming, &[path("words")], None).unwrap();
+        let plain = |names: &[&str]| names.iter().map(|name| ShippedFile::new(path(name))).collect::<Vec<_>>();
+        write_jar(&streaming, &plain(&["words"]), None).unwrap();
         let jar = path("job.jar");
         std::fs::write(path("list.txt"), "mine").unwrap();
-        write_jar(&jar, &[path("map.py"), path("A.class"), path("b.jar"), path("list.txt")], Some(&streaming)).unwrap();
+        write_jar(&jar, &plain(&["map.py", "A.class", "b.jar", "list.txt"]), Some(&streaming)).unwrap();
         let found = content(&jar);
         let found: Vec<_> = found.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
         let manifest = ("META-INF/MANIFEST.MF", "Manifest-Version: 1.0\r\n\r\n");
@@ -191,6 +210,17 @@ mod tests {
         assert_eq!(found[..4], own);
         assert_eq!(found[4..], [("more/deep.txt", "words/more/deep.txt"), manifest]);
         assert_eq!(std::fs::metadata(&jar).unwrap().permissions().mode() & 0o777, 0o644);
+        let named =
+            |name: &str, given: &str| ShippedFile { name: Some(given.to_owned()), ..ShippedFile::new(path(name)) };
+        let jar = path("named.jar");
+        write_jar(&jar, &[named("b.jar", "c.jar"), named("words", "d/e")], None).unwrap();
+        let names: Vec<_> = content(&jar).into_iter().map(|(name, _)| name).collect();
+        assert_eq!(names[..3], ["c.jar", "d/e/list.txt", "d/e/more/deep.txt"]);
+        for bad in ["../x", "/x", "a//b", "."] {
+            let refused = write_jar(&path("bad.jar"), &[named("b.jar", bad)], None).unwrap_err().to_string();
+            assert!(refused.contains("expected a name within the working directory"), "{refused}");
+            std::fs::remove_file(path("bad.jar")).unwrap();
+        }
     }
 
     #[test]
@@ -201,14 +231,12 @@ mod tests {
         for name in ["a", "sub/a", "no.jar"] {
             std::fs::write(path(name), name).unwrap();
         }
-        let refused = |at: &str, files: &[PathBuf], streaming: Option<&Path>| {
-            write_jar(&path(at), files, streaming).unwrap_err().to_string().replace(&*path("").to_string_lossy(), "/")
+        let refused = |at: &str, names: &[&str], streaming: Option<&Path>| {
+            let files: Vec<_> = names.iter().map(|name| ShippedFile::new(path(name))).collect();
+            write_jar(&path(at), &files, streaming).unwrap_err().to_string().replace(&*path("").to_string_lossy(), "/")
         };
-        assert_eq!(
-            refused("1", &[path("a"), path("sub/a")], None),
-            "--file /sub/a: another shipped file has the name a, too"
-        );
-        assert!(refused("2", &[path("none")], None).starts_with("cannot read /none: "));
+        assert_eq!(refused("1", &["a", "sub/a"], None), "--file /sub/a: another shipped file has the name a, too");
+        assert!(refused("2", &["none"], None).starts_with("cannot read /none: "));
         assert!(refused("3", &[], Some(&path("no.jar"))).starts_with("/no.jar: "));
         assert!(refused("a", &[], None).starts_with("cannot write /a: "));
     }

@@ -6,6 +6,8 @@
 //!
 //! Supports only local files and mounted file systems so far.
 
+mod cache;
+mod computed;
 pub mod configuration;
 pub mod deadline_line;
 pub mod earlier_output;

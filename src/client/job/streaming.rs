@@ -1,10 +1,13 @@
 //! A streaming job, and the properties that the stock streaming tool (1.2.1 `StreamJob`) writes to job.xml.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
+use crate::config::keys;
+use crate::config::keys::Key;
 use crate::fs::{FileUri, ScriptFault, script_fault};
 
 /// Processing of the map output.
@@ -14,20 +17,31 @@ pub enum Reducer {
     Command(String),
     /// It is sorted and written unchanged.
     Identity,
+    /// Its values are aggregated as its keys say, and combined so.
+    Aggregate,
     /// No reduces: the map output is the job's output.
     None,
 }
 
 /// How input becomes records.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum InputFormat {
     /// Lines.
-    #[default]
     Text,
     /// Lines of key, tab, value.
     KeyValue,
     /// Lines, N for each map (`mapred.line.input.format.linespermap`).
     Lines,
+    /// A Java class whose splits are parts of files.
+    Java(String),
+}
+
+/// The form in which a command reads or writes records, as 1.2.1 `IdentifierResolver` names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum RecordForm {
+    Text,
+    RawBytes,
+    TypedBytes,
 }
 
 /// A streaming job to submit.
@@ -50,15 +64,26 @@ pub struct StreamingJob {
     /// Number of reduces; default: from the configuration.
     pub reduces: Option<u32>,
     /// Files and directories shipped with it.
-    pub files: Vec<PathBuf>,
-    /// How input is read.
-    pub input_format: InputFormat,
+    pub files: Vec<ShippedFile>,
+    /// Archives on the file systems of the input, unpacked in the working directory of its tasks: `URI#NAME`.
+    pub archives: Vec<String>,
+    /// How input is read; default: from `-D`, else lines.
+    pub input_format: Option<InputFormat>,
     /// Class of the partitioner; default: by hash.
     pub partitioner: Option<String>,
     /// Environment variables of the commands: names and values without blanks.
     pub environment: Vec<(String, String)>,
     /// `hadoop-streaming-1.2.1.jar`, which stock TaskTrackers need.
     pub streaming_jar: Option<PathBuf>,
+}
+
+/// A file or directory shipped with a job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ShippedFile {
+    /// Its path here.
+    pub path: PathBuf,
+    /// Its name in the working directory of tasks; default: its own, and that of a directory's content.
+    pub name: Option<String>,
 }
 
 /// Characters that form encoding leaves unchanged, except for blanks.
@@ -74,16 +99,43 @@ pub fn shell_word(command: &str) -> Option<&str> {
     unquoted.split_whitespace().find(|word| SHELL_WORDS.contains(word))
 }
 
+// === impl ShippedFile ===
+
+impl ShippedFile {
+    /// A file under its own name.
+    #[must_use]
+    pub fn new(path: PathBuf) -> Self {
+        Self { path, name: None }
+    }
+
+    /// Parses `PATH` or `PATH#NAME`; a file whose own name has the `#` is that file.
+    #[must_use]
+    pub fn parse(text: &str) -> Self {
+        match text.rsplit_once('#') {
+            Some((path, name)) if !Path::new(text).exists() && !path.is_empty() && !name.is_empty() => {
+                Self { path: path.into(), name: Some(name.to_owned()) }
+            }
+            _ => Self::new(text.into()),
+        }
+    }
+
+    /// Its name in the working directory, if it is a file.
+    fn task_name(&self) -> Option<&OsStr> {
+        self.name.as_deref().map(OsStr::new).or_else(|| self.path.file_name())
+    }
+}
+
 // === impl Reducer ===
 
 impl Reducer {
     const IDENTITY: &str = "org.apache.hadoop.mapred.lib.IdentityReducer";
 
-    /// Parses the stock tool's argument: `NONE`, here in small letters too, the identity's class name, or a command.
+    /// Parses the stock tool's argument: `NONE`, here in small letters too, `aggregate`, the identity's class name, or a command.
     #[must_use]
     pub fn parse(text: &str) -> Self {
         match text {
             none if none.eq_ignore_ascii_case("NONE") => Self::None,
+            aggregate if aggregate.eq_ignore_ascii_case("aggregate") => Self::Aggregate,
             Self::IDENTITY => Self::Identity,
             command => Self::Command(command.to_owned()),
         }
@@ -93,6 +145,7 @@ impl Reducer {
         match self {
             Self::Command(_) | Self::None => "org.apache.hadoop.streaming.PipeReducer",
             Self::Identity => Self::IDENTITY,
+            Self::Aggregate => "org.apache.hadoop.mapred.lib.aggregate.ValueAggregatorReducer",
         }
     }
 }
@@ -100,12 +153,56 @@ impl Reducer {
 // === impl InputFormat ===
 
 impl InputFormat {
+    const TEXT: &str = "org.apache.hadoop.mapred.TextInputFormat";
+    const LINES: &str = "org.apache.hadoop.mapred.lib.NLineInputFormat";
+
+    /// The format of a Java class.
+    pub fn of_class(class: &str) -> Self {
+        match class.trim() {
+            Self::TEXT => Self::Text,
+            Self::LINES => Self::Lines,
+            class => Self::Java(class.to_owned()),
+        }
+    }
+
     /// The Java class that the stock tool uses.
-    pub const fn class(self) -> &'static str {
+    pub fn class(&self) -> &str {
         match self {
-            Self::Text => "org.apache.hadoop.mapred.TextInputFormat",
+            Self::Text => Self::TEXT,
             Self::KeyValue => "org.apache.hadoop.streaming.StreamInputFormat",
-            Self::Lines => "org.apache.hadoop.mapred.lib.NLineInputFormat",
+            Self::Lines => Self::LINES,
+            Self::Java(class) => class,
+        }
+    }
+}
+
+// === impl RecordForm ===
+
+impl RecordForm {
+    /// What a property names; text if it is not set. What is none is refused with the other values of the job.
+    fn of(properties: &BTreeMap<String, String>, key: &Key) -> Self {
+        match properties.get(key.name).map(|form| form.trim()) {
+            Some("rawbytes") => Self::RawBytes,
+            Some("typedbytes") => Self::TypedBytes,
+            _ => Self::Text,
+        }
+    }
+
+    /// Begin of the names of its classes.
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Text => "Text",
+            Self::RawBytes => "RawBytes",
+            Self::TypedBytes => "TypedBytes",
+        }
+    }
+
+    /// Class of keys and values.
+    const fn data_class(self) -> &'static str {
+        match self {
+            Self::Text => "org.apache.hadoop.io.Text",
+            Self::RawBytes => "org.apache.hadoop.io.BytesWritable",
+            Self::TypedBytes => "org.apache.hadoop.typedbytes.TypedBytesWritable",
         }
     }
 }
@@ -113,30 +210,45 @@ impl InputFormat {
 // === impl StreamingJob ===
 
 impl StreamingJob {
-    /// Sets the properties that the stock tool sets, overriding configured ones.
-    pub fn set(&self, properties: &mut BTreeMap<String, String>) {
+    /// How its input is read, where `given` is the class that `-D` names.
+    pub(super) fn input_format_or(&self, given: Option<&str>) -> InputFormat {
+        self.input_format.clone().or_else(|| given.map(InputFormat::of_class)).unwrap_or(InputFormat::Text)
+    }
+
+    /// Sets the properties that the stock tool sets, overriding configured ones; formats of input and output that `-D` names in
+    /// `given` stay.
+    pub fn set(&self, given: &BTreeMap<&str, &str>, properties: &mut BTreeMap<String, String>) {
+        let forms = [
+            (&keys::MAP_INPUT_FORM, &keys::MAP_INPUT_WRITER_CLASS, None),
+            (&keys::REDUCE_INPUT_FORM, &keys::REDUCE_INPUT_WRITER_CLASS, None),
+            (
+                &keys::MAP_OUTPUT_FORM,
+                &keys::MAP_OUTPUT_READER_CLASS,
+                Some([&keys::MAP_OUTPUT_KEY_CLASS, &keys::MAP_OUTPUT_VALUE_CLASS]),
+            ),
+            (
+                &keys::REDUCE_OUTPUT_FORM,
+                &keys::REDUCE_OUTPUT_READER_CLASS,
+                Some([&keys::OUTPUT_KEY_CLASS, &keys::OUTPUT_VALUE_CLASS]),
+            ),
+        ];
+        let forms = forms.map(|(form, class, data)| (RecordForm::of(properties, form), class, data));
         let mut set = |name: &str, value: &str| {
             properties.insert(name.to_owned(), value.to_owned());
         };
-        const TEXT: &str = "org.apache.hadoop.io.Text";
-        for key in [
-            "mapred.mapoutput.key.class",
-            "mapred.mapoutput.value.class",
-            "mapred.output.key.class",
-            "mapred.output.value.class",
-        ] {
-            set(key, TEXT);
-        }
-        for step in ["map", "reduce"] {
-            set(&format!("stream.{step}.input.writer.class"), "org.apache.hadoop.streaming.io.TextInputWriter");
-            set(&format!("stream.{step}.output.reader.class"), "org.apache.hadoop.streaming.io.TextOutputReader");
+        for (form, class, data) in forms {
+            let kind = if data.is_some() { "OutputReader" } else { "InputWriter" };
+            set(class.name, &format!("org.apache.hadoop.streaming.io.{}{kind}", form.name()));
+            data.into_iter().flatten().for_each(|key| set(key.name, form.data_class()));
         }
         let inputs: Vec<_> = self.inputs.iter().map(|input| comma_escaped(&input.to_string())).collect();
         set("mapred.input.dir", &inputs.join(","));
         set("stream.numinputspecs", &self.inputs.len().to_string());
         set("mapred.output.dir", &self.output.to_string());
-        set("mapred.input.format.class", self.input_format.class());
-        set("mapred.output.format.class", "org.apache.hadoop.mapred.TextOutputFormat");
+        let input_format = keys::INPUT_FORMAT_CLASS.name;
+        set(input_format, self.input_format_or(given.get(input_format).copied()).class());
+        let output_format = keys::OUTPUT_FORMAT_CLASS.name;
+        set(output_format, given.get(output_format).copied().unwrap_or("org.apache.hadoop.mapred.TextOutputFormat"));
         set("mapred.mapper.class", "org.apache.hadoop.streaming.PipeMapper");
         set("mapred.map.runner.class", "org.apache.hadoop.streaming.PipeMapRunner");
         set("stream.map.streamprocessor", &self.encoded(&self.mapper));
@@ -148,6 +260,9 @@ impl StreamingJob {
         match &self.reducer {
             Reducer::Command(command) => set("stream.reduce.streamprocessor", &self.encoded(command)),
             Reducer::Identity => {}
+            Reducer::Aggregate => {
+                set("mapred.combiner.class", "org.apache.hadoop.mapred.lib.aggregate.ValueAggregatorCombiner");
+            }
             Reducer::None => set("stream.reduce.streamprocessor", "NONE"),
         }
         match (&self.reducer, self.reduces) {
@@ -160,6 +275,11 @@ impl StreamingJob {
         }
         let environment: Vec<_> = self.environment.iter().map(|(name, value)| format!("{name}={value}")).collect();
         set("stream.addenvironment", &environment.join(" "));
+        if !self.archives.is_empty() {
+            let earlier = given.get(keys::CACHE_ARCHIVES.name).map(|archives| (*archives).to_owned());
+            let archives: Vec<String> = earlier.into_iter().chain(self.archives.iter().cloned()).collect();
+            set(keys::CACHE_ARCHIVES.name, &archives.join(","));
+        }
         set("mapred.create.symlink", "yes");
         set("mapred.used.genericoptionsparser", "true");
         if let Some(queue) = &self.queue {
@@ -178,7 +298,7 @@ impl StreamingJob {
     pub fn script_faults(&self) -> Vec<ScriptFault> {
         let reducer = match &self.reducer {
             Reducer::Command(command) => Some(command),
-            Reducer::Identity | Reducer::None => None,
+            Reducer::Identity | Reducer::Aggregate | Reducer::None => None,
         };
         let search_path = std::env::var("PATH").ok();
         let mut faults = Vec::new();
@@ -190,30 +310,58 @@ impl StreamingJob {
         faults
     }
 
+    /// A command that is the name of a Java class, as `org.example.Sum`, and no file here, and the option that gives it: nothing could
+    /// start it.
+    pub fn java_class(&self) -> Option<(&'static str, &str)> {
+        let reducer = match &self.reducer {
+            Reducer::Command(command) => Some(command),
+            Reducer::Identity | Reducer::Aggregate | Reducer::None => None,
+        };
+        let given = [("--mapper", Some(&self.mapper)), ("--combiner", self.combiner.as_ref()), ("--reducer", reducer)];
+        given.into_iter().filter_map(|(option, command)| Some((option, command?.trim()))).find(|(_, command)| {
+            is_java_class(command) && self.shipped_program(command).is_none() && !Path::new(command).exists()
+        })
+    }
+
     /// The file that a command starts, if the job brings it: under its path here, or under its name in the task's directory.
     fn shipped_program(&self, command: &str) -> Option<&Path> {
         let program = Path::new(command.split(' ').next()?);
         let is_plain_name = program.components().count() == 1 && !program.is_absolute();
-        let is_it = |file: &&PathBuf| {
-            (is_plain_name && file.file_name() == Some(program.as_os_str()))
-                || program.canonicalize().is_ok_and(|program| file.canonicalize().is_ok_and(|file| file == program))
+        let is_it = |file: &&ShippedFile| {
+            (is_plain_name && file.task_name() == Some(program.as_os_str()))
+                || program
+                    .canonicalize()
+                    .is_ok_and(|program| file.path.canonicalize().is_ok_and(|file| file == program))
         };
-        self.files.iter().filter(|file| file.is_file()).find(is_it).map(PathBuf::as_path)
+        self.files.iter().filter(|file| file.path.is_file()).find(is_it).map(|file| file.path.as_path())
     }
 
     /// Form-encodes a command. If its first word is the path of a shipped file, it becomes the file's name in the task's directory.
     fn encoded(&self, command: &str) -> String {
         let (program, arguments) = command.split_once(' ').unwrap_or((command, ""));
         let canonical = |path: &Path| path.canonicalize().ok().filter(|path| path.is_file());
-        let shipped = canonical(Path::new(program))
-            .filter(|program| self.files.iter().filter_map(|file| canonical(file)).any(|file| file == *program));
-        let name = shipped.and_then(|_| Path::new(program).file_name()).map(|name| name.to_string_lossy().into_owned());
+        let shipped = canonical(Path::new(program)).and_then(|program| {
+            self.files.iter().find(|file| canonical(&file.path).is_some_and(|file| file == program))
+        });
+        let own_name = Path::new(program).file_name().map(|name| name.to_string_lossy().into_owned());
+        let name = shipped.and_then(|file| file.name.clone().or(own_name));
         match name {
             Some(name) if arguments.is_empty() => form_encoded(&name),
             Some(name) => form_encoded(&format!("{name} {arguments}")),
             None => form_encoded(command),
         }
     }
+}
+
+/// Whether a text is the name of a class in a package: names in small letters, at least two, then one that begins with a capital.
+fn is_java_class(text: &str) -> bool {
+    let is_name = |name: &str| name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '$'));
+    let Some((packages, class)) = text.rsplit_once('.') else { return false };
+    let begins_small = |name: &str| name.starts_with(|c: char| c.is_ascii_lowercase() || c == '_');
+    class.starts_with(|c: char| c.is_ascii_uppercase())
+        && is_name(class)
+        && packages.contains('.')
+        && packages.split('.').all(|name| begins_small(name) && is_name(name))
 }
 
 /// Default name of a job: the mapper's command without the directory of its program.
@@ -234,146 +382,5 @@ fn comma_escaped(text: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::config::xml;
-
-    fn uri(text: &str) -> FileUri {
-        FileUri::parse(text).unwrap()
-    }
-
-    fn job() -> StreamingJob {
-        StreamingJob {
-            name: None,
-            queue: None,
-            inputs: vec![uri("/data/lab/wd/in")],
-            output: uri("/data/lab/wd/out1"),
-            mapper: "python3 m.py".into(),
-            combiner: None,
-            reducer: Reducer::Command("python3 r.py".into()),
-            reduces: Some(2),
-            files: Vec::new(),
-            input_format: InputFormat::Text,
-            partitioner: None,
-            environment: vec![("DUMPDIR".into(), "/data/lab/dump".into()), ("GREETING".into(), "hello".into())],
-            streaming_jar: None,
-        }
-    }
-
-    fn set(job: &StreamingJob) -> BTreeMap<String, String> {
-        let mut properties = BTreeMap::new();
-        job.set(&mut properties);
-        properties
-    }
-
-    fn recorded(name: &str) -> BTreeMap<String, String> {
-        let path = format!("{}/tests/fixtures/worker/jobxml/{name}.job.xml", env!("CARGO_MANIFEST_DIR"));
-        let document = xml::parse(&std::fs::read(path).unwrap()).unwrap();
-        document.properties.into_iter().map(|property| (property.name, property.value.unwrap_or_default())).collect()
-    }
-
-    /// Properties of `ours` that differ from the recorded file.
-    fn differing(ours: &BTreeMap<String, String>, theirs: &BTreeMap<String, String>) -> Vec<String> {
-        let other = ours.iter().filter(|(name, value)| theirs.get(*name) != Some(value));
-        other.map(|(name, value)| format!("{name}={value} not {:?}", theirs.get(name))).collect()
-    }
-
-    #[test]
-    fn a_plain_job_is_the_recorded_one() {
-        let ours = set(&StreamingJob { name: Some("tiny".into()), ..job() });
-        assert_eq!(differing(&ours, &recorded("plain")), Vec::<String>::new());
-    }
-
-    #[test]
-    fn all_options_are_as_recorded() {
-        let theirs = recorded("all-options");
-        let ours = set(&StreamingJob {
-            inputs: vec![uri("/data/lab/wd/in6"), uri("/data/lab/wd/in4")],
-            output: uri(&theirs["mapred.output.dir"]),
-            mapper: "/bin/sh -c \"cat; exit 5".into(),
-            combiner: Some("cat -u".into()),
-            reducer: Reducer::Command("cat".into()),
-            reduces: Some(1),
-            partitioner: theirs.get("mapred.partitioner.class").cloned(),
-            environment: vec![("A".into(), "1".into()), ("B".into(), "two".into())],
-            name: theirs.get("mapred.job.name").cloned(),
-            ..job()
-        });
-        assert_eq!(differing(&ours, &theirs), Vec::<String>::new());
-    }
-
-    #[test]
-    fn maps_alone_have_no_reduces() {
-        let ours = set(&StreamingJob { reducer: Reducer::None, ..job() });
-        assert_eq!(
-            (ours["mapred.reduce.tasks"].as_str(), ours["stream.reduce.streamprocessor"].as_str()),
-            ("0", "NONE")
-        );
-        assert_eq!(ours["mapred.job.name"], "python3 m.py");
-        assert_eq!(default_job_name("/usr/bin/tr a /b"), "tr a /b");
-    }
-
-    #[test]
-    fn the_identity_is_a_class_and_no_command() {
-        let ours =
-            set(&StreamingJob { reducer: Reducer::parse("org.apache.hadoop.mapred.lib.IdentityReducer"), ..job() });
-        assert_eq!(ours["mapred.reducer.class"], "org.apache.hadoop.mapred.lib.IdentityReducer");
-        assert_eq!((ours.get("stream.reduce.streamprocessor"), ours["mapred.reduce.tasks"].as_str()), (None, "2"));
-        assert_eq!(["NONE", "none"].map(Reducer::parse), [Reducer::None, Reducer::None]);
-        assert_eq!(Reducer::parse("wc -l"), Reducer::Command("wc -l".into()));
-    }
-
-    #[test]
-    fn a_shipped_program_is_named_as_it_will_lie_there() {
-        let folder = tempfile::tempdir().unwrap();
-        let map = folder.path().join("map.py");
-        std::fs::write(&map, "").unwrap();
-        let job = StreamingJob { files: vec![map.clone()], ..job() };
-        assert_eq!(job.encoded(&format!("{} -v", map.display())), "map.py+-v");
-        assert_eq!(job.encoded(&map.display().to_string()), "map.py");
-        assert_eq!(job.encoded("/bin/cat -u"), "%2Fbin%2Fcat+-u");
-        assert_eq!(job.encoded("a+b~*é"), "a%2Bb%7E*%C3%A9");
-    }
-
-    #[test]
-    fn scripts_that_cannot_start_are_seen_before_they_are_submitted() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = |name: &str, text: &str| {
-            let path = folder.path().join(name);
-            std::fs::write(&path, text).unwrap();
-            path
-        };
-        let (dos, missing) = (file("m.py", "#!/usr/bin/python3\r\n"), file("r.py", "#!/no/such/python\n"));
-        let good = file("good.sh", "#!/bin/sh\n");
-        let files = vec![dos.clone(), missing, good];
-        let faults = |mapper: &str, combiner: Option<&str>, reducer: &str| {
-            let (mapper, combiner) = (mapper.to_owned(), combiner.map(str::to_owned));
-            let job =
-                StreamingJob { mapper, combiner, reducer: Reducer::parse(reducer), files: files.clone(), ..job() };
-            job.script_faults().iter().map(ScriptFault::is_of_file).collect::<Vec<_>>()
-        };
-        assert_eq!(faults("m.py -v", None, "NONE"), [true], "by its name in the task's directory");
-        assert_eq!(faults(&dos.display().to_string(), Some("m.py"), "r.py"), [true, false], "each once");
-        assert_eq!(
-            faults("good.sh", Some("./m.py"), "cat"),
-            Vec::<bool>::new(),
-            "what is not brought is not looked at"
-        );
-        assert_eq!(faults("python3 m.py", None, "NONE"), Vec::<bool>::new(), "another program reads it");
-    }
-
-    #[test]
-    fn commas_in_paths_part_nothing() {
-        let ours = set(&StreamingJob { inputs: vec![uri("/a,b"), uri("/c")], ..job() });
-        assert_eq!(ours["mapred.input.dir"], "file:/a\\,b,file:/c");
-    }
-
-    #[test]
-    fn words_that_a_shell_would_act_on_are_found_outside_of_quotes() {
-        assert_eq!(shell_word("grep x | sort"), Some("|"));
-        assert_eq!(shell_word("tr a b > out"), Some(">"));
-        for good in ["sh -c 'grep x | sort'", "grep a|b", "awk \"{ print > $1 }\"", ""] {
-            assert_eq!(shell_word(good), None, "{good}");
-        }
-    }
-}
+#[path = "tests/streaming.rs"]
+mod tests;

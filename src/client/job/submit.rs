@@ -10,7 +10,10 @@ use crate::client::market::{MarketClient, Signer};
 use crate::fs::{Expected, FileSystems, FileUri, ScriptFault};
 use crate::market::signature::{job_message, sign};
 use crate::model::JobId;
+use crate::streaming::plan::check_values;
 
+use super::cache::stamp;
+use super::computed::check_kept;
 use super::configuration::JobConfiguration;
 use super::error::JobClientError;
 use super::input::{InputError, find_input_files};
@@ -84,6 +87,7 @@ const MOST_RETRIES: usize = 60;
 /// How many copies of a job's files are kept: every TaskTracker reads them (1.2.1 `JobClient`).
 const SUBMIT_REPLICATION: &str = "mapred.submit.replication";
 const DEFAULT_SUBMIT_REPLICATION: u64 = 10;
+const SIGNATURE: &str = "mapred.job.signature";
 const QUEUE: &str = "mapred.job.queue.name";
 /// Queue of a job that names none.
 const DEFAULT_QUEUE: &str = "default";
@@ -114,10 +118,15 @@ impl PreparedJob {
                 return Err(JobClientError::Output { path: job.output.to_string(), source: error.into() });
             }
         }
-        let files = find_input_files(file_systems, &job.inputs)?;
-        let splits = splits(file_systems, &files, job.input_format, configuration)?;
+        let given: BTreeMap<&str, &str> = configuration.overrides().collect();
         let mut properties = configuration.properties();
-        job.set(&mut properties);
+        job.set(&given, &mut properties);
+        let complete = configuration.with(&properties)?;
+        check_values(&complete)?;
+        stamp(&mut properties, &complete, file_systems)?;
+        let files = find_input_files(file_systems, &job.inputs)?;
+        let format = job.input_format_or(given.get("mapred.input.format.class").copied());
+        let splits = splits(file_systems, &files, &format, configuration)?;
         let input = Input {
             maps: splits.len(),
             bytes: splits.iter().map(|split| split.length_bytes).sum(),
@@ -127,9 +136,12 @@ impl PreparedJob {
         let mut set = |name: &str, value: String| properties.insert(name.to_owned(), value);
         set("mapred.map.tasks", input.maps.to_string());
         set("mapreduce.input.num.files", files.to_string());
-        set("mapred.working.dir", working_dir.to_string());
+        if configuration.overridden("mapred.working.dir").is_none() {
+            set("mapred.working.dir", working_dir.to_string());
+        }
         let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
         set("mapreduce.job.submithost", host);
+        check_kept(configuration.overrides(), &properties)?;
         let (split_file, split_meta_file) = encode_splits(splits);
         let file_systems = file_systems.clone();
         let replication = configuration.number(SUBMIT_REPLICATION, DEFAULT_SUBMIT_REPLICATION, 1)?;
@@ -167,7 +179,7 @@ impl PreparedJob {
     pub fn reduces(&self) -> Option<u32> {
         match self.job.reducer {
             Reducer::None => Some(0),
-            Reducer::Command(_) | Reducer::Identity => {
+            Reducer::Command(_) | Reducer::Identity | Reducer::Aggregate => {
                 self.properties.get("mapred.reduce.tasks").and_then(|text| text.trim().parse().ok())
             }
         }
@@ -210,7 +222,9 @@ impl PreparedJob {
         set("mapreduce.job.submithostaddress", jobtracker.local_address().await?.to_string());
         staging.write("job.split", &self.split_file)?;
         staging.write("job.splitmetainfo", &self.split_meta_file)?;
-        if let Some(signing) = signing {
+        // What is signed by -D stays as it is.
+        let is_signed_by_hand = self.properties.contains_key(SIGNATURE);
+        if let Some(signing) = signing.filter(|_| !is_signed_by_hand) {
             self.sign(&mut properties, jobtracker, signing, after_ms).await?;
         }
         let queue = [MARKET_QUEUE, QUEUE].into_iter().find_map(|key| properties.get(key).cloned());
@@ -221,7 +235,8 @@ impl PreparedJob {
         let signer = signing.map(|signing| &signing.signer);
         staging.hand_over(job, self.replication, jobtracker.user(), signer).await?;
         let outcome = call_submit_job(jobtracker, job, staging).await;
-        outcome.map(|()| Submitted { job, files: self.files, maps: self.input.maps, is_signed: signing.is_some() })
+        let is_signed = is_signed_by_hand || signing.is_some();
+        outcome.map(|()| Submitted { job, files: self.files, maps: self.input.maps, is_signed })
     }
 
     /// Signs the job with the market's time, and selects the queue of the signer's name if it exists and no other is set.
@@ -245,7 +260,7 @@ impl PreparedJob {
         *after_ms = timestamp_ms;
         let signature = sign(&job_message(user, &timestamp_ms.to_string()), &signing.signer.key);
         properties.insert("mapred.job.timestamp".to_owned(), timestamp_ms.to_string());
-        properties.insert("mapred.job.signature".to_owned(), signature);
+        properties.insert(SIGNATURE.to_owned(), signature);
         Ok(())
     }
 }
@@ -280,10 +295,10 @@ async fn call_submit_job(
 fn splits(
     file_systems: &FileSystems,
     files: &[InputFile],
-    format: InputFormat,
+    format: &InputFormat,
     configuration: &JobConfiguration,
 ) -> Result<Vec<InputSplit>, JobClientError> {
-    if format != InputFormat::Lines {
+    if *format != InputFormat::Lines {
         let rules = SplitRules {
             wanted_maps: configuration.number("mapred.map.tasks", 1, 0)?,
             min_split_bytes: configuration.number("mapred.min.split.size", 1, 0)?,

@@ -49,6 +49,46 @@ fn what_can_never_work_is_refused_before_it_runs() {
         called.extend(["-D", "job.end.notification.url=http://127.0.0.1:99999/ok"]);
         let text = job(folder, &called).await.refused(2);
         assert!(text.contains("job.end.notification.url") && text.contains("invalid port"), "{text}");
+        let folder_text = folder.display().to_string();
+        let archive = format!("mapred.cache.archives=file:{folder_text}/none.tgz#x");
+        let refused = [
+            &["-D", "io.sort.mb=0"][..],
+            &["-D", "mapred.output.compress=TRUE"],
+            &["-D", "mapred.job.priority=high"],
+            &[
+                "-D",
+                "mapred.output.key.comparator.class=org.apache.hadoop.mapred.lib.KeyFieldBasedComparator",
+                "-D",
+                "mapred.text.key.comparator.options=-k2,r",
+            ],
+            &["-D", "mapred.reducer.class=a.B"],
+            &["-D", "mapred.output.key.class=a.B"],
+            &["-D", "mapreduce.job.name=x", "--name", "y"],
+            &["-D", "mapred.reduce.tasks=3", "--reduces", "2"],
+            &["-D", "mapred.jar=a.jar"],
+            &["-D", &archive],
+            &["--archive", "none.tgz"],
+            &["--combiner", "org.apache.hadoop.mapred.lib.LongSumReducer"],
+        ];
+        let mut texts = Vec::new();
+        for more in refused {
+            let text = job(folder, &[&words(&arguments), more].concat()).await.refused(2);
+            texts.push(text.replace(&folder_text, ""));
+        }
+        insta::assert_snapshot!(texts.concat(), @r#"
+        jobtracker: -D: io.sort.mb = "0": expected a whole number of MB from 1 to 2047
+        jobtracker: -D: mapred.output.compress = "TRUE": expected true or false
+        jobtracker: -D: mapred.job.priority = "high": expected VERY_HIGH, HIGH, NORMAL, LOW or VERY_LOW
+        jobtracker: mapred.text.key.comparator.options: "-k2,r": expected -kF[.C][nr][,F[.C][nr]]
+        jobtracker: -D mapred.reducer.class=a.B would have no effect: the client computes this property; expected --reducer
+        jobtracker: -D mapred.output.key.class=a.B would have no effect: the client computes this property; expected -D stream.reduce.output=text, rawbytes or typedbytes
+        jobtracker: -D mapred.job.name=x would have no effect: the client computes this property; expected --name
+        jobtracker: -D mapred.reduce.tasks=3 would have no effect: the client computes this property; expected --reduces, or --reducer NONE for none
+        jobtracker: -D mapred.jar=a.jar would have no effect: the client computes this property; expected --file for what the job brings, --streaming-jar for the classes of Hadoop Streaming
+        jobtracker: mapred.cache.archives: file:/none.tgz does not exist; expected a file where workers read the input
+        jobtracker: mapred.cache.archives: file:/none.tgz does not exist; expected a file where workers read the input
+        jobtracker: --combiner org.apache.hadoop.mapred.lib.LongSumReducer: there is no such file here, and this looks like the name of a Java class; expected a command; -D mapred.combiner.class=CLASS is for stock TaskTrackers; `hadoop jar` submits jobs of other Java classes
+        "#);
     });
 }
 

@@ -10,7 +10,7 @@ use crate::daemon::in_process::read_bytes;
 
 use jobtracker::client::job::JobTrackerClient;
 use jobtracker::client::job::configuration::JobConfiguration;
-use jobtracker::client::job::streaming::{InputFormat, Reducer, StreamingJob};
+use jobtracker::client::job::streaming::{Reducer, StreamingJob};
 use jobtracker::client::job::submit::PreparedJob;
 use jobtracker::config::{HostPort, xml};
 use jobtracker::fs::{FileSystems, FileUri};
@@ -176,7 +176,8 @@ fn submit_recorded(cuts_off: bool) -> (Vec<u8>, Vec<String>, Vec<u8>) {
         reducer: Reducer::Command("python3 r.py".into()),
         reduces: Some(2),
         files: Vec::new(),
-        input_format: InputFormat::Text,
+        input_format: None,
+        archives: Vec::new(),
         partitioner: None,
         environment: vec![("DUMPDIR".into(), "/data/lab/dump".into()), ("GREETING".into(), "hello".into())],
         streaming_jar: None,

@@ -1,6 +1,9 @@
 //! Jobs that succeed, and the explanation of one that cannot run.
 
+use tokio::io::AsyncBufReadExt;
+
 use crate::cluster::{Cluster, files_of};
+use crate::program::{job_command, said as said_of};
 
 /// What the words of the input sum up to.
 pub const SUMS: [&str; 11] = [
@@ -57,6 +60,73 @@ fn combiners_and_jobs_without_reduces_run() {
     assert!(counter(&said, "Combine input records") > counter(&said, "Combine output records"));
     cluster.job(&["submit", "--input", "in/a", "--output", "plain", "--mapper", "cat", "--reducer", "NONE"]).done();
     assert_eq!(cluster.output("plain"), ["THE end\t", "jumps over the lazy dog\t", "the quick brown fox\t"]);
+}
+
+#[test]
+fn values_are_aggregated_in_maps_and_reduces_by_hadoops_words() {
+    let cluster = Cluster::new(1);
+    let mapper = "#!/bin/sh\ntr -s ' ' '\\n' < /dev/stdin | sed '/^$/d; s/.*/LongValueSum:&\\t1/'\n";
+    std::fs::write(cluster.folder().join("agg.sh"), mapper).unwrap();
+    let submit =
+        "submit -input in -output out -mapper agg.sh -reducer aggregate -file agg.sh -numReduceTasks 2 --counters";
+    let said = cluster.job(&submit.split(' ').collect::<Vec<_>>()).done();
+    assert_eq!(cluster.output("out"), SUMS);
+    assert_eq!(files_of(&cluster.folder().join("out")).iter().filter(|file| file.starts_with("part-")).count(), 2);
+    assert_eq!(counter(&said, "Combine input records"), 15);
+    assert_eq!(counter(&said, "Combine output records"), 13);
+}
+
+#[test]
+fn files_and_archives_of_the_cache_lie_under_their_names() {
+    let cluster = Cluster::new(1);
+    let folder = cluster.folder();
+    std::fs::create_dir(folder.join("lib")).unwrap();
+    std::fs::write(folder.join("lib/data.txt"), "hi\n").unwrap();
+    let tar = std::process::Command::new("tar").args(["-czf", "lib.tgz", "lib"]).current_dir(&folder).status();
+    assert!(tar.unwrap().success());
+    std::fs::write(folder.join("read.sh"), "cat part.lst d/data.txt tools/lib/data.txt more/lib/data.txt\n").unwrap();
+    let files = format!("mapred.cache.files=file:{0}/in/b#part.lst,file:{0}/lib#d", folder.display());
+    let archives = format!("mapred.cache.archives=file:{}/lib.tgz#tools", folder.display());
+    let submit = "submit --input in/a --output out --reducer NONE --file read.sh#r.sh --archive lib.tgz#more -D";
+    let words: Vec<&str> = submit.split(' ').chain([&files, "-D", &archives, "--mapper", "sh r.sh"]).collect();
+    cluster.job(&words).done();
+    assert_eq!(cluster.output("out"), ["\t", "h the\t", "hi\t", "hi\t", "hi\t", "the dog\t"]);
+}
+
+#[tokio::test]
+async fn a_job_that_no_worker_can_run_says_so_while_it_is_followed() {
+    let cluster = tokio::task::spawn_blocking(|| Cluster::new(1)).await.unwrap();
+    cluster.serving.as_ref().unwrap().log.wait_for("streaming_only");
+    std::fs::write(cluster.folder().join("in/c.bz2"), "BZh9").unwrap();
+    let rpc = cluster.rpc.to_string();
+    let of_class = ["--partitioner", "com.example.IntHashPartitioner"];
+    let of_format = ["-D", "mapred.output.format.class=org.apache.hadoop.mapred.SequenceFileOutputFormat"];
+    let of_form = ["-D", "stream.map.output=typedbytes"];
+    for (output, input, more, reason) in [
+        ("o1", "in/a", of_class, "com.example.IntHashPartitioner"),
+        ("o2", "in/a", of_format, "SequenceFileOutputFormat"),
+        ("o3", "in/a", of_form, "TypedBytesOutputReader"),
+        ("o4", "in/c.bz2", ["--reduces", "1"], "of compressed files only gzip and zlib are read"),
+    ] {
+        let submit = ["submit", "--input", input, "--output", output, "--mapper", "cat", "--reducer", "cat"];
+        let words = [&submit[..], &more, &["--jobtracker", &rpc, "--user", "alice"]].concat();
+        let mut following = job_command(&cluster.folder(), &words).spawn().unwrap();
+        let mut lines = tokio::io::BufReader::new(following.stdout.take().unwrap()).lines();
+        let mut said = Vec::new();
+        let why = loop {
+            let line = lines.next_line().await.unwrap().unwrap_or_else(|| panic!("nothing was said: {said:?}"));
+            if line.contains("none of the 1 connected workers can run it: ") {
+                break line;
+            }
+            said.push(line);
+        };
+        assert!(why.contains(reason), "{why}");
+        let job = said[0].split_whitespace().next().unwrap();
+        let list = said_of(job_command(&cluster.folder(), &["list", "--jobtracker", &rpc])).await.done();
+        assert!(list.contains("REASON") && list.contains("none of the 1 connected workers can run it: "), "{list}");
+        said_of(job_command(&cluster.folder(), &["kill", job, "--jobtracker", &rpc, "--user", "alice"])).await.done();
+        assert_eq!(following.wait().await.unwrap().code(), Some(1));
+    }
 }
 
 #[test]

@@ -11,6 +11,7 @@ mod examples;
 mod exit_code;
 pub mod explain;
 mod explain_text;
+mod hadoop_spelling;
 mod history_text;
 mod interrupt;
 pub mod job;
@@ -158,7 +159,15 @@ pub fn main() -> ExitCode {
         return run_container_process();
     }
     // Wrong usage ends here, with clap's own code 2.
-    let arguments = Arguments::from_arg_matches(&command().get_matches()).unwrap_or_else(|error| error.exit());
+    let words = match hadoop_spelling::in_our_spelling(std::env::args_os().collect()) {
+        Ok(words) => words,
+        Err(text) => {
+            print_error(&format!("{}jobtracker: {text}", error_mark()));
+            return ExitCode::from(WRONG_USAGE);
+        }
+    };
+    let matches = command().get_matches_from(words);
+    let arguments = Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     if std::io::stdout().is_terminal() {
         time_text::show_local_times();
     }

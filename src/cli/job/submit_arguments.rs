@@ -31,11 +31,11 @@ pub struct SubmitArguments {
     #[arg(long, value_name = "COMMAND")]
     combiner: Option<String>,
     /// File to ship to the working directory of each task, or a directory for all files in it; #NAME gives it another name
-    #[arg(long, value_name = "FILE[#NAME]", num_args = 1..)]
+    #[arg(long, value_name = "FILE[#NAME]", value_hint = clap::ValueHint::AnyPath, num_args = 1..)]
     file: Vec<String>,
     /// Archive (.tgz, .tar.gz, .tar, .zip, .jar) where workers read the input, unpacked as NAME in the working directory of each task;
     /// default: its own name
-    #[arg(long, value_name = "PATH[#NAME]", num_args = 1..)]
+    #[arg(long, value_name = "PATH[#NAME]", value_hint = clap::ValueHint::AnyPath, num_args = 1..)]
     #[serde(default)]
     archive: Vec<String>,
     /// Number of reduces; default: as configured, else 1

@@ -3,7 +3,7 @@
 use tokio::io::AsyncBufReadExt;
 
 use crate::cluster::{Cluster, files_of};
-use crate::program::{job_command, said as said_of};
+use crate::program::{job_command, said};
 
 /// What the words of the input sum up to.
 pub const SUMS: [&str; 11] = [
@@ -87,18 +87,19 @@ fn files_and_archives_of_the_cache_lie_under_their_names() {
     std::fs::write(folder.join("read.sh"), "cat part.lst d/data.txt tools/lib/data.txt more/lib/data.txt\n").unwrap();
     let files = format!("mapred.cache.files=file:{0}/in/b#part.lst,file:{0}/lib#d", folder.display());
     let archives = format!("mapred.cache.archives=file:{}/lib.tgz#tools", folder.display());
-    let submit = "submit --input in/a --output out --reducer NONE --file read.sh#r.sh --archive lib.tgz#more -D";
+    let submit = "submit --input in/a --output out --reducer NONE -D mapred.map.tasks=1 --file read.sh#r.sh --archive lib.tgz#more -D";
     let words: Vec<&str> = submit.split(' ').chain([&files, "-D", &archives, "--mapper", "sh r.sh"]).collect();
     cluster.job(&words).done();
     assert_eq!(cluster.output("out"), ["\t", "h the\t", "hi\t", "hi\t", "hi\t", "the dog\t"]);
 }
 
-#[tokio::test]
-async fn a_job_that_no_worker_can_run_says_so_while_it_is_followed() {
-    let cluster = tokio::task::spawn_blocking(|| Cluster::new(1)).await.unwrap();
+#[test]
+fn a_job_that_no_worker_can_run_says_so_while_it_is_followed() {
+    let cluster = Cluster::new(1);
     cluster.serving.as_ref().unwrap().log.wait_for("streaming_only");
     std::fs::write(cluster.folder().join("in/c.bz2"), "BZh9").unwrap();
     let rpc = cluster.rpc.to_string();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let of_class = ["--partitioner", "com.example.IntHashPartitioner"];
     let of_format = ["-D", "mapred.output.format.class=org.apache.hadoop.mapred.SequenceFileOutputFormat"];
     let of_form = ["-D", "stream.map.output=typedbytes"];
@@ -110,23 +111,30 @@ async fn a_job_that_no_worker_can_run_says_so_while_it_is_followed() {
     ] {
         let submit = ["submit", "--input", input, "--output", output, "--mapper", "cat", "--reducer", "cat"];
         let words = [&submit[..], &more, &["--jobtracker", &rpc, "--user", "alice"]].concat();
-        let mut following = job_command(&cluster.folder(), &words).spawn().unwrap();
-        let mut lines = tokio::io::BufReader::new(following.stdout.take().unwrap()).lines();
-        let mut said = Vec::new();
-        let why = loop {
-            let line = lines.next_line().await.unwrap().unwrap_or_else(|| panic!("nothing was said: {said:?}"));
-            if line.contains("none of the 1 connected workers can run it: ") {
-                break line;
-            }
-            said.push(line);
-        };
-        assert!(why.contains(reason), "{why}");
-        let job = said[0].split_whitespace().next().unwrap();
-        let list = said_of(job_command(&cluster.folder(), &["list", "--jobtracker", &rpc])).await.done();
-        assert!(list.contains("REASON") && list.contains("none of the 1 connected workers can run it: "), "{list}");
-        said_of(job_command(&cluster.folder(), &["kill", job, "--jobtracker", &rpc, "--user", "alice"])).await.done();
-        assert_eq!(following.wait().await.unwrap().code(), Some(1));
+        runtime.block_on(assert_says_so(&cluster, &words, reason));
     }
+}
+
+/// Submits and follows a job until it is said why no worker can run it; kills it then.
+async fn assert_says_so(cluster: &Cluster, words: &[&str], reason: &str) {
+    const SENTENCE: &str = "none of the 1 connected workers can run it: ";
+    let (folder, rpc) = (cluster.folder(), cluster.rpc.to_string());
+    let mut following = job_command(&folder, words).spawn().unwrap();
+    let mut lines = tokio::io::BufReader::new(following.stdout.take().unwrap()).lines();
+    let mut before = Vec::new();
+    let why = loop {
+        let line = lines.next_line().await.unwrap().unwrap_or_else(|| panic!("nothing was said: {before:?}"));
+        if line.contains(SENTENCE) {
+            break line;
+        }
+        before.push(line);
+    };
+    assert!(why.contains(reason), "{why}");
+    let job = before[0].split_whitespace().next().unwrap();
+    let list = said(job_command(&folder, &["list", "--jobtracker", &rpc])).await.done();
+    assert!(list.contains("REASON") && list.contains(SENTENCE), "{list}");
+    said(job_command(&folder, &["kill", job, "--jobtracker", &rpc, "--user", "alice"])).await.done();
+    assert_eq!(following.wait().await.unwrap().code(), Some(1));
 }
 
 #[test]

@@ -325,7 +325,10 @@ impl Configuration {
             return Some((property, Scope::Job));
         }
         if let Some(key) = keys::all().find(|key| key.spellings().any(|spelling| spelling == name)) {
-            let set = self.strongest(key.spellings()).map(|(_, entry)| (entry.value.as_str(), entry.scope()));
+            // The spelling that is written comes first: `fs.default.name` = `${fs.defaultFS}` is no circle.
+            let own = key.spellings().find(|spelling| *spelling == name);
+            let set = self.strongest(own.into_iter().chain(key.spellings()));
+            let set = set.map(|(_, entry)| (entry.value.as_str(), entry.scope()));
             return set.or(key.default.map(|default| (default, Scope::Cluster)));
         }
         let entry = self.entries.get(name)?;

@@ -252,3 +252,16 @@ fn an_override_needs_a_key_and_a_value() {
     -D "mapred.job.tracker": expected key=value
     "#);
 }
+
+#[test]
+fn one_spelling_of_a_key_may_name_another() {
+    let mut configuration = Configuration::new(BTreeMap::new());
+    let site = "<configuration><property><name>fs.defaultFS</name><value>hdfs://nn:9000/</value></property>\
+        <property><name>fs.default.name</name><value>${fs.defaultFS}</value></property></configuration>";
+    configuration.add_file("core-site.xml", site.as_bytes()).unwrap();
+    let setting = configuration.setting(&keys::DEFAULT_FILE_SYSTEM).unwrap().unwrap();
+    assert_eq!((setting.name.as_str(), setting.value.as_str()), ("fs.default.name", "hdfs://nn:9000/"));
+    configuration.add_override("fs.default.name=hdfs://other:1/").unwrap();
+    let setting = configuration.setting(&keys::DEFAULT_FILE_SYSTEM).unwrap().unwrap();
+    assert_eq!(setting.value, "hdfs://other:1/");
+}

@@ -133,7 +133,7 @@ class Cluster:
         return subprocess.run([self.program, *map(str, words)], capture_output=True, text=True, check=False)
 
     def signer(self, user):
-        return ["--user", user, "--key-file", str(self.folder / f"{user}.key"), "--server", f"127.0.0.1:{self.web}"]
+        return ["--as", user, "--key-file", str(self.folder / f"{user}.key"), "--server", f"127.0.0.1:{self.web}"]
 
     def ask(self, user, *words):
         """The JSON answer of a signed command."""

@@ -143,7 +143,9 @@ pub(super) fn render_lost(TaskTally { failed, stopped, .. }: &TaskTally) -> Stri
 fn render_line(progress: &JobProgress) -> String {
     let JobProgress { job, map, reduce, .. } = progress;
     if job.state == JobState::Prep {
-        return format!("{} setup is running", job.job);
+        // Why was said above.
+        let what = if job.cannot_run.is_some() { "waits for a worker that can run it" } else { "setup is running" };
+        return format!("{} {what}", job.job);
     }
     let kind = |what: &str, percent: Option<u32>, tally: &TaskTally| {
         let percent = percent.unwrap_or_else(|| tally.finished_percent());
@@ -182,5 +184,7 @@ mod tests {
         insta::assert_snapshot!(render_line(&progress), @"maps 25% (1 of 4 done, 0 running, 0 waiting, 1 failed, 2 stopped), failed attempts 1, cost 0.5");
         progress.job.state = JobState::Prep;
         insta::assert_snapshot!(render_line(&progress), @"job_202611211200_0001 setup is running");
+        progress.job.cannot_run = Some("none of the 1 connected workers can run it: a.B".to_owned());
+        insta::assert_snapshot!(render_line(&progress), @"job_202611211200_0001 waits for a worker that can run it");
     }
 }

@@ -294,7 +294,7 @@ pub enum Warning {
         /// The problem, as a predicate of the value.
         remark: String,
     },
-    /// An unread key with a prefix of this JobTracker or a name close to a known key .
+    /// An unread key with a prefix of this JobTracker or a name close to a known key.
     NothingReads {
         /// The key.
         key: String,

@@ -62,7 +62,7 @@ pub enum PlaceError {
     #[error("{source}{note}")]
     ConfFolder {
         /// What is wrong.
-        source: ConfigError,
+        source: Box<ConfigError>,
         /// Who names the folder.
         note: String,
     },
@@ -190,9 +190,9 @@ impl Place {
 
     fn add_conf(&mut self, name: &str, folder: &Path) -> Result<(), PlaceError> {
         let shown = if name == "--conf" { name.to_owned() } else { format!("${name}") };
-        let refused = |source| {
+        let refused = |source: ConfigError| {
             let note = if name == "--conf" { String::new() } else { format!("; the folder is from {shown}") };
-            PlaceError::ConfFolder { source, note }
+            PlaceError::ConfFolder { source: source.into(), note }
         };
         let configuration = JobConfiguration::load(Some(folder), &[], &user_name()).map_err(refused)?;
         let mut addresses = configuration.addresses().map_err(refused)?;

@@ -38,7 +38,7 @@ pub enum CacheError {
         /// The key that names it.
         key: &'static str,
         /// The error of the file system.
-        source: FsError,
+        source: Box<FsError>,
     },
 }
 
@@ -84,7 +84,7 @@ pub(super) fn stamp(
         for uri in uris {
             let path = uri.split_once('#').map_or(uri.as_str(), |(path, _)| path);
             let file = configuration.resolve(path).map_err(|source| CacheError::Uri { key, source })?;
-            let of_file = |source| CacheError::File { key, source };
+            let of_file = |source: FsError| CacheError::File { key, source: source.into() };
             let missing = || CacheError::Missing { key, uri: file.to_string() };
             let files = file_systems.of(&file);
             let status = files.status(&file).map_err(of_file)?.ok_or_else(missing)?;

@@ -68,7 +68,7 @@ pub enum JobClientError {
     Cache(#[from] CacheError),
     /// A value with which no worker could run the job.
     #[error("{0}")]
-    Unsupported(#[from] UnsupportedJob),
+    Unsupported(#[from] Box<UnsupportedJob>),
     /// A value of `-D` would be dropped.
     #[error("{0}")]
     Dropped(#[from] DroppedProperty),

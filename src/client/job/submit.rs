@@ -122,7 +122,7 @@ impl PreparedJob {
         let mut properties = configuration.properties();
         job.set(&given, &mut properties);
         let complete = configuration.with(&properties)?;
-        check_values(&complete)?;
+        check_values(&complete).map_err(Box::new)?;
         stamp(&mut properties, &complete, file_systems)?;
         let files = find_input_files(file_systems, &job.inputs)?;
         let format = job.input_format_or(given.get("mapred.input.format.class").copied());

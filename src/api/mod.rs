@@ -37,7 +37,7 @@ pub use log_ticket::LogTicket;
 pub use order_quote::OrderQuote;
 pub use order_status::{OrderState, OrderStatus};
 pub use pending_reason::{
-    LimitCount, LimitHolder, NearLevel, PendingReason, no_worker_can_run, says_no_worker_can_run,
+    LimitCount, LimitHolder, NearLevel, PendingReason, no_worker_can_run, says_no_worker_can_run, says_paused,
 };
 pub use queue_status::{QueueStatus, QueueStatuses};
 pub use report::{Report, ReportRow, ReportSubject, WorkRow};

@@ -2,9 +2,10 @@
 
 use std::fmt;
 
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::model::{Credits, Kind};
+use crate::model::{Credits, Kind, counted};
 
 use super::kind_word;
 
@@ -21,6 +22,22 @@ pub enum PendingReason {
     Ending,
     /// Safe mode: no tasks are assigned.
     SafeMode,
+    /// It is held.
+    Held {
+        /// By whom.
+        by: String,
+        /// Since when, epoch ms.
+        since_ms: i64,
+    },
+    /// Its queue is paused.
+    QueuePaused {
+        /// The queue.
+        queue: String,
+        /// By whom.
+        by: String,
+        /// Since when, epoch ms.
+        since_ms: i64,
+    },
     /// The policy does not let it begin yet.
     WaitsToBegin,
     /// As many jobs, or tasks of jobs, have begun as a limit allows.
@@ -291,38 +308,48 @@ impl fmt::Display for PendingReason {
             PendingReason::Over { state } => write!(formatter, "it is finished: {state}"),
             PendingReason::Ending => formatter.write_str("it is being ended; only its cleanup is still to run"),
             PendingReason::SafeMode => formatter.write_str("the JobTracker is in safe mode and assigns no tasks"),
+            PendingReason::Held { by, since_ms } => write!(formatter, "held by {by} since {}", utc_text(*since_ms)),
+            PendingReason::QueuePaused { queue, by, since_ms } => {
+                write!(formatter, "queue {queue} is paused by {by} since {}", utc_text(*since_ms))
+            }
             PendingReason::WaitsToBegin => formatter.write_str("it waits until the scheduler lets it begin"),
             PendingReason::BeginLimit { of, name, counts, limit, used } => {
                 let holder = holder_text(*of, name.as_deref());
-                let counts = match counts {
-                    LimitCount::Jobs => "jobs",
-                    LimitCount::Tasks => "tasks of jobs",
+                let most = match counts {
+                    LimitCount::Jobs => counted(*limit, "job"),
+                    LimitCount::Tasks => format!("{} of jobs", counted(*limit, "task")),
                 };
-                write!(formatter, "{holder} may have {limit} {counts} begun at once, and {used} have begun")
+                let have = if *used == 1 { "has" } else { "have" };
+                write!(formatter, "{holder} may have {most} begun at once, and {used} {have} begun")
             }
-            PendingReason::HeldUnlaunched { applications, slots, left_s } => write!(
-                formatter,
-                "{slots} slots are held for containers that {applications} applications were granted and have not \
-                 launched, for {left_s} s more at most"
-            ),
+            PendingReason::HeldUnlaunched { applications, slots, left_s } => {
+                let (is, were) =
+                    (if *slots == 1 { "is" } else { "are" }, if *applications == 1 { "was" } else { "were" });
+                let (has, of) =
+                    (if *applications == 1 { "has" } else { "have" }, counted(*applications, "application"));
+                let slots = counted(*slots, "slot");
+                write!(
+                    formatter,
+                    "{slots} {is} held for containers that {of} {were} granted and {has} not launched, for {left_s} s more \
+                     at most"
+                )
+            }
             PendingReason::BeginsLater => {
                 formatter.write_str("a job of its queue or user that was submitted earlier begins first")
             }
             PendingReason::GroupMaximum { kind, of, name, maximum, held } => write!(
                 formatter,
-                "{} may hold {maximum} {} slots and holds {held}",
+                "{} may hold {} and holds {held}",
                 holder_text(*of, Some(name)),
-                kind_word::word(*kind)
+                slots_text(*maximum, *kind)
             ),
-            PendingReason::UserLimit { kind, limit, held } => write!(
-                formatter,
-                "its user may hold {limit} {} slots of the queue now and holds {held}",
-                kind_word::word(*kind)
-            ),
+            PendingReason::UserLimit { kind, limit, held } => {
+                write!(formatter, "its user may hold {} of the queue now and holds {held}", slots_text(*limit, *kind))
+            }
             PendingReason::Reservation { kind, trackers, slots_per_task } => write!(
                 formatter,
-                "{trackers} trackers keep their free {} slots for it until {slots_per_task} are free, as many as one of \
-                 its tasks needs",
+                "{} their free {} slots for it until {slots_per_task} are free, as many as one of its tasks needs",
+                if *trackers == 1 { "1 tracker keeps".to_owned() } else { format!("{trackers} trackers keep") },
                 kind_word::word(*kind)
             ),
             PendingReason::AfterMaps { has_maps: true } => {
@@ -331,11 +358,9 @@ impl fmt::Display for PendingReason {
             PendingReason::AfterMaps { has_maps: false } => formatter.write_str(
                 "its reduces start as soon as no other deadline needs the slots, at the latest when they must",
             ),
-            PendingReason::DeadlineLimit { kind, limit, held } => write!(
-                formatter,
-                "its deadline needs {limit} {} slots at a time, and it holds {held}",
-                kind_word::word(*kind)
-            ),
+            PendingReason::DeadlineLimit { kind, limit, held } => {
+                write!(formatter, "its deadline needs {} at a time, and it holds {held}", slots_text(*limit, *kind))
+            }
             PendingReason::PlannedStart { kind, for_ms, .. } => write!(
                 formatter,
                 "the {} slots that keep its deadline are promised to others for {}.{} s more",
@@ -356,13 +381,18 @@ impl fmt::Display for PendingReason {
                     write!(formatter, " for at least {}.{} s more", for_ms / 1000, for_ms % 1000 / 100)?;
                 }
                 if let Some(heartbeats) = after_heartbeats {
-                    write!(formatter, " until {heartbeats} more trackers had slots but none there")?;
+                    let more = if *heartbeats == 1 { "tracker" } else { "trackers" };
+                    write!(formatter, " until {heartbeats} more {more} had slots but none there")?;
                 }
                 Ok(())
             }
             PendingReason::EarlierGroups { kind, groups } => write!(
                 formatter,
-                "{groups} other queues or pools stand before its own in line for {} slots",
+                "{} before its own in line for {} slots",
+                match groups {
+                    1 => "1 other queue or pool stands".to_owned(),
+                    groups => format!("{groups} other queues or pools stand"),
+                },
                 kind_word::word(*kind)
             ),
             PendingReason::NoWorker => formatter.write_str("no worker is connected; start one: jobtracker tasktracker"),
@@ -371,12 +401,14 @@ impl fmt::Display for PendingReason {
             }
             PendingReason::SilentWorkers { silent, workers, longest_s, lost_after_s } => write!(
                 formatter,
-                "{silent} of {workers} workers silent, for up to {longest_s} s; after {lost_after_s} s one counts as lost, and \
-                 its tasks run elsewhere"
+                "{silent} of {} silent, for up to {longest_s} s; after {lost_after_s} s one counts as lost, and \
+                 its tasks run elsewhere",
+                counted(*workers, "worker")
             ),
             PendingReason::DrainingWorkers { draining, workers } => write!(
                 formatter,
-                "{draining} of {workers} workers draining: no new task until an administrator resumes them (jobtracker workers list)"
+                "{draining} of {} draining: no new task until an administrator resumes them (jobtracker workers list)",
+                counted(*workers, "worker")
             ),
             PendingReason::SetupWaits => {
                 formatter.write_str("its setup waits for a slot; no task may run before it is done")
@@ -384,7 +416,9 @@ impl fmt::Display for PendingReason {
             PendingReason::SetupRuns => formatter.write_str("its setup runs; no task may run before it is done"),
             PendingReason::NothingWaits => formatter.write_str("none of its tasks waits: all run or are done"),
             PendingReason::ReducesWait { maps_done, maps_needed } => {
-                write!(formatter, "its reduces wait until {maps_needed} maps are done; {maps_done} are")
+                let (needed, are) = (counted(*maps_needed, "map"), if *maps_needed == 1 { "is" } else { "are" });
+                let done = if *maps_done == 1 { "is" } else { "are" };
+                write!(formatter, "its reduces wait until {needed} {are} done; {maps_done} {done}")
             }
             PendingReason::NoBid => {
                 formatter.write_str("its queue bids nothing, so it gets only slots that no other queue wants")
@@ -400,25 +434,32 @@ impl fmt::Display for PendingReason {
             }
             PendingReason::QuotaFull { kind, quota, held } => write!(
                 formatter,
-                "its queue has bought {quota} {kind} slots and holds {held}; more come only from what others leave free",
-                kind = kind_word::word(*kind)
+                "its queue has bought {} and holds {held}; more come only from what others leave free",
+                slots_text(*quota, *kind)
             ),
             PendingReason::BelowQuota { kind, quota, held } => write!(
                 formatter,
-                "its queue has bought {quota} {kind} slots and holds {held}; it gets more as slots come free",
-                kind = kind_word::word(*kind)
+                "its queue has bought {} and holds {held}; it gets more as slots come free",
+                slots_text(*quota, *kind)
             ),
             PendingReason::EarlierJobs { kind, jobs } => {
-                write!(formatter, "{jobs} other jobs stand before it in line for {} slots", kind_word::word(*kind))
+                let stand = if *jobs == 1 { "stands" } else { "stand" };
+                let (jobs, kind) = (counted(*jobs, "other job"), kind_word::word(*kind));
+                write!(formatter, "{jobs} {stand} before it in line for {kind} slots")
             }
             PendingReason::NoneFree { kind } => write!(formatter, "no {} slot is free", kind_word::word(*kind)),
+            PendingReason::FreeForIt { kind, slots: 1 } => write!(
+                formatter,
+                "1 {} slot that it could use is free or comes free, and is given away as its tracker calls",
+                kind_word::word(*kind)
+            ),
             PendingReason::FreeForIt { kind, slots } => write!(
                 formatter,
                 "{slots} {} slots that it could use are free or come free, and are given away as their trackers call",
                 kind_word::word(*kind)
             ),
             PendingReason::OnlyStock { trackers, because } => {
-                write!(formatter, "{trackers} built-in tasktrackers cannot run it: {because}")
+                write!(formatter, "{} cannot run it: {because}", counted(*trackers, "built-in tasktracker"))
             }
             PendingReason::Unusable { kind, avoided, no_room, failed_there, out_of_service } => {
                 write!(formatter, "{} slots are free that it cannot use:", kind_word::word(*kind))?;
@@ -438,6 +479,20 @@ impl fmt::Display for PendingReason {
             }
         }
     }
+}
+
+fn slots_text(slots: impl TryInto<u128>, kind: Kind) -> String {
+    counted(slots, &format!("{} slot", kind_word::word(kind)))
+}
+
+/// A time as people and programs read it, to the second.
+fn utc_text(ms: i64) -> String {
+    Timestamp::from_second(ms.div_euclid(1_000)).map_or_else(|_| format!("{ms} ms"), |time| time.to_string())
+}
+
+/// Whether a text says that nothing of a job starts since it is held or its queue paused.
+pub fn says_paused(text: &str) -> bool {
+    text.starts_with("held by ") || (text.starts_with("queue ") && text.contains(" is paused by "))
 }
 
 /// The one sentence about work that no connected worker can run, in every answer.

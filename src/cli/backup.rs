@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use crate::config::ConfigError;
+use crate::model::counted;
 use crate::store::{BackupSummary, StoreError, backup, database_in};
 
 use super::market_text::json;
@@ -60,10 +61,12 @@ pub fn run(arguments: &BackupArguments) -> Result<String, BackupFailure> {
         })));
     }
     Ok(format!(
-        "{} copied to {}, {bytes} bytes, checked\nlast fact {}, schema version {schema_version}; {jobs} jobs, \
-         {unfinished_jobs} of them unfinished; {queues} queues with money\n",
+        "{} copied to {}, {bytes} bytes, checked\nlast fact {}, schema version {schema_version}; {}, \
+         {unfinished_jobs} of them unfinished; {} with money\n",
         database.display(),
         arguments.file.display(),
         last_fact.0,
+        counted(jobs, "job"),
+        counted(queues, "queue"),
     ))
 }

@@ -46,12 +46,87 @@ pub fn completion(arguments: &CompletionArguments, mut command: Command) -> Stri
     let mut script = Vec::new();
     let name = command.get_name().to_owned();
     generate(shell, &mut command, name, &mut script);
-    String::from_utf8_lossy(&script).into_owned()
+    with_names(shell, &String::from_utf8_lossy(&script))
 }
+
+/// The script with a question to the server where a job, a queue, a worker or a scheduler is named.
+fn with_names(shell: Shell, script: &str) -> String {
+    match shell {
+        Shell::Bash => format!("{script}\n{BASH_NAMES}"),
+        Shell::Zsh => {
+            let script = script.replace("    _jobtracker \"$@\"\n", "    _jobtracker_or_names \"$@\"\n");
+            let script = script.replace("compdef _jobtracker jobtracker", "compdef _jobtracker_or_names jobtracker");
+            match script.split_once("\n\n") {
+                Some((head, rest)) => format!("{head}\n\n{ZSH_NAMES}\n{rest}"),
+                None => script,
+            }
+        }
+        _ => format!("{script}\n{FISH_NAMES}"),
+    }
+}
+
+/// Names come before the options of the generated function, unless an option is begun.
+const BASH_NAMES: &str = r#"_jobtracker_or_names() {
+    local word="${COMP_WORDS[COMP_CWORD]}"
+    if [[ "$word" != -* ]]; then
+        local names
+        names=$("$1" complete-names -- "${COMP_WORDS[@]:1:COMP_CWORD-1}" 2>/dev/null)
+        if [[ -n "$names" ]]; then
+            COMPREPLY=( $(compgen -W "$names" -- "$word") )
+            return 0
+        fi
+    fi
+    _jobtracker "$@"
+}
+complete -F _jobtracker_or_names -o bashdefault -o default jobtracker
+"#;
+const ZSH_NAMES: &str = r#"_jobtracker_or_names() {
+    if [[ "${words[CURRENT]}" != -* ]]; then
+        local -a names
+        names=(${(f)"$(${words[1]} complete-names -- ${words[2,CURRENT-1]} 2>/dev/null)"})
+        if (( $#names )); then
+            compadd -a names
+            return
+        fi
+    fi
+    _jobtracker "$@"
+}
+"#;
+const FISH_NAMES: &str = r#"complete -c jobtracker -a '(set -l words (commandline -opc); $words[1] complete-names -- $words[2..-1] 2>/dev/null)'
+"#;
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_script_asks_for_names_once_it_has_read_the_words_before() {
+        for shell in [ShellArgument::Bash, ShellArgument::Zsh, ShellArgument::Fish] {
+            let script = completion(&CompletionArguments { shell }, crate::cli::command());
+            assert!(script.contains("complete-names -- "), "{shell:?}");
+        }
+        let zsh = completion(&CompletionArguments { shell: ShellArgument::Zsh }, crate::cli::command());
+        assert!(zsh.starts_with("#compdef jobtracker"), "{}", zsh.lines().next().unwrap());
+        assert!(zsh.contains("compdef _jobtracker_or_names jobtracker"), "{}", zsh.lines().last().unwrap());
+        assert!(zsh.contains("    _jobtracker_or_names \"$@\"\nelse"), "where it is loaded by its name");
+    }
+
+    #[test]
+    fn bash_offers_the_names_that_the_program_prints() {
+        let script = completion(&CompletionArguments { shell: ShellArgument::Bash }, crate::cli::command());
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("script"), script).unwrap();
+        // In the place of the program: the names of all that it is asked for.
+        let words = r#"
+            fake() { [[ "$*" == "complete-names -- job status" ]] && printf 'job_1_0001\njob_1_0002\n'; }
+            source ./script
+            COMP_WORDS=(fake job status job_1_0002) COMP_CWORD=3
+            _jobtracker_or_names fake job_1_0002 status
+            echo "${COMPREPLY[@]}""#;
+        let output =
+            std::process::Command::new("bash").args(["-c", words]).current_dir(folder.path()).output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "job_1_0002\n", "{output:?}");
+    }
 
     #[test]
     fn zsh_completes_files_only_where_a_path_is_asked_for() {

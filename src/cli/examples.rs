@@ -37,6 +37,7 @@ pub(super) const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
             ("jobtracker status --server master:50030 --json", "from elsewhere, for a script"),
         ],
     ),
+    ("jobtracker reload", &[("jobtracker reload --conf /etc/jobtracker", "after an edit of its files")]),
     ("jobtracker stop", &[("jobtracker stop --conf /etc/jobtracker", "")]),
     (
         "jobtracker upgrade",
@@ -56,6 +57,7 @@ pub(super) const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
             ("jobtracker user add root --role admin --conf /etc/jobtracker", "an administrator"),
         ],
     ),
+    ("jobtracker user list", &[("jobtracker user list --conf /etc/jobtracker", "")]),
     ("jobtracker user remove", &[("jobtracker user remove bob --conf /etc/jobtracker", "")]),
     ("jobtracker user key", &[("jobtracker user key alice --keep-old 12h --conf /etc/jobtracker", "")]),
     (
@@ -89,6 +91,8 @@ pub(super) const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
     ),
     ("jobtracker queue add", &[("jobtracker queue add alice", "")]),
     ("jobtracker queue remove", &[("jobtracker queue remove alice", "")]),
+    ("jobtracker queue pause", &[("jobtracker queue pause alice", "before its data moves")]),
+    ("jobtracker queue resume", &[("jobtracker queue resume alice", "")]),
     ("jobtracker queue quote", &[("jobtracker queue quote alice 0.5", "")]),
     (
         "jobtracker queue statement",
@@ -139,6 +143,8 @@ pub(super) const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
     ),
     ("jobtracker job kill-task", &[("jobtracker job kill-task attempt_202611211200_0001_m_000000_0", "")]),
     ("jobtracker job fail-task", &[("jobtracker job fail-task attempt_202611211200_0001_m_000000_0", "")]),
+    ("jobtracker job hold", &[("jobtracker job hold job_202611211200_0001", "")]),
+    ("jobtracker job release", &[("jobtracker job release job_202611211200_0001", "")]),
     (
         "jobtracker job priority",
         &[

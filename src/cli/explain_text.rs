@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::api::{Buyer, Explanation, Holders, Preempted};
-use crate::model::OrderClass;
+use crate::model::{OrderClass, counted};
 
 use super::market_text::{Form, columns, json, lines, order_text};
 use super::time_text::format_time;
@@ -81,8 +81,8 @@ fn holders(explanation: &Explanation) -> String {
     let mut text = lines(&table);
     for (kind, holders) in [("map", &slots.map), ("reduce", &slots.reduce)] {
         for holds in &holders.by_queue {
-            let _ =
-                writeln!(text, "  queue {}: {} {kind} slots of the {} it bought", holds.queue, holds.held, holds.quota);
+            let held = counted(holds.held, &format!("{kind} slot"));
+            let _ = writeln!(text, "  queue {}: {held} of the {} it bought", holds.queue, holds.quota);
         }
     }
     text
@@ -109,7 +109,7 @@ fn render_buyer(explanation: &Explanation, buyer: &Buyer) -> String {
                 OrderClass::Funded => "at or above its quota",
                 OrderClass::Unfunded => "without a paid quota",
             };
-            let _ = write!(text, "; served as a queue {what}, after {before} queues");
+            let _ = write!(text, "; served as a queue {what}, after {}", counted(before, "queue"));
         }
         text += "\n";
     }
@@ -138,7 +138,7 @@ fn render_buyer(explanation: &Explanation, buyer: &Buyer) -> String {
 
 fn render_preemption(preempted: &Preempted) -> String {
     let Preempted { interval_ms, so_far, at_risk, last } = preempted;
-    let mut text = format!("preemption: {so_far} attempts preempted so far");
+    let mut text = format!("preemption: {} preempted so far", counted(*so_far, "attempt"));
     let _ = match at_risk {
         None => writeln!(text, " (one round every {interval_ms} ms)"),
         Some(0) => writeln!(text, "; a round now would preempt none"),
@@ -147,11 +147,12 @@ fn render_preemption(preempted: &Preempted) -> String {
     if let Some(last) = last {
         let _ = writeln!(
             text,
-            "  last at {}: {} attempts, for {} queues that had bought {} more slots than they held",
+            "  last at {}: {}, for {} that had bought {} than {} held",
             format_time(last.at_ms),
-            last.attempts,
-            last.for_queues,
-            last.for_slots
+            counted(last.attempts, "attempt"),
+            counted(last.for_queues, "queue"),
+            counted(last.for_slots, "more slot"),
+            if last.for_queues == 1 { "it" } else { "they" }
         );
         for (queue, slots) in &last.by_queue {
             let _ = writeln!(text, "    queue {queue}: {slots}");
@@ -213,7 +214,7 @@ mod tests {
           cost     12.75 up to the last tick
 
         why it has no more slots:
-          - its queue has bought 1 map slots and holds 1; more come only from what others leave free
+          - its queue has bought 1 map slot and holds 1; more come only from what others leave free
           - 2 other jobs stand before it in line for map slots
           - map slots are free that it cannot use: 2 where too much of it failed, 1 where each task that waits has failed, 4 of trackers that are silent, unhealthy or take no work
           - its reduces wait until 5 maps are done; 2 are
@@ -229,15 +230,15 @@ mod tests {
           free                                       3             2
           total                                     12             2
           queue alice: 6 map slots of the 5 it bought
-          queue carol: 1 map slots of the 0 it bought
+          queue carol: 1 map slot of the 0 it bought
 
         queue bob: budget 87.25, bids 0.5, pays 0.5 for a slot (price 3.0, share 0.166666666)
-          map slots: 1 bought, 1 held; served as a queue at or above its quota, after 1 queues
+          map slots: 1 bought, 1 held; served as a queue at or above its quota, after 1 queue
           reduce slots: 0 bought, 0 held
           a rate of 0.75 would buy more than it holds: 2 map and 0 reduce slots at the next tick (share 0.230769230, price 3.25)
 
         preemption: 3 attempts preempted so far; a round now would preempt 1 (one every 20000 ms)
-          last at 2026-11-18T11:06:40Z: 2 attempts, for 1 queues that had bought 4 more slots than they held
+          last at 2026-11-18T11:06:40Z: 2 attempts, for 1 queue that had bought 4 more slots than it held
             queue alice: 4
         "#);
         insta::assert_snapshot!(render_status(&explanation(), Form::Table), @r#"
@@ -275,7 +276,7 @@ mod tests {
           reduces  0 of 1 done, 0 running, 1 waiting
 
         why it has no more slots:
-          - its queue has bought 1 map slots and holds 1; more come only from what others leave free
+          - its queue has bought 1 map slot and holds 1; more come only from what others leave free
           - 2 other jobs stand before it in line for map slots
           - map slots are free that it cannot use: 2 where too much of it failed, 1 where each task that waits has failed, 4 of trackers that are silent, unhealthy or take no work
           - its reduces wait until 5 maps are done; 2 are
@@ -289,7 +290,7 @@ mod tests {
           free                             3             2
           total                           12             2
           queue alice: 6 map slots of the 5 it bought
-          queue carol: 1 map slots of the 0 it bought
+          queue carol: 1 map slot of the 0 it bought
         "#);
     }
 

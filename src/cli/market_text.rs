@@ -213,11 +213,12 @@ pub(super) fn render_quote(quote: &QuoteLine, form: Form) -> String {
 }
 
 /// Confirmation of a removed queue.
-pub(super) fn render_removed(queue: &str, form: Form) -> String {
-    if form == Form::Json {
-        return json(&serde_json::json!({ "removed": queue }));
+pub(super) fn render_removed(queue: &str, taken_out: Option<String>, form: Form) -> String {
+    match (form, taken_out) {
+        (Form::Json, taken_out) => json(&serde_json::json!({ "removed": queue, "taken_out": taken_out })),
+        (Form::Table, Some(credits)) => format!("queue {queue} removed; {credits} credits were taken out\n"),
+        (Form::Table, None) => format!("queue {queue} removed; its remaining balance is recorded as taken out\n"),
     }
-    format!("queue {queue} removed; its remaining balance is recorded as taken out\n")
 }
 
 /// The price.
@@ -365,9 +366,12 @@ mod tests {
           "pending": 3
         }
         "#);
-        insta::assert_snapshot!(render_removed("bob", Form::Json), @r#"
+        let taken_out = || Some("12.5".to_owned());
+        assert_eq!(render_removed("bob", taken_out(), Form::Table), "queue bob removed; 12.5 credits were taken out\n");
+        insta::assert_snapshot!(render_removed("bob", taken_out(), Form::Json), @r#"
         {
-          "removed": "bob"
+          "removed": "bob",
+          "taken_out": "12.5"
         }
         "#);
     }

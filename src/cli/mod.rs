@@ -3,6 +3,7 @@
 pub mod app;
 pub mod backup;
 pub mod check_config;
+pub mod complete_names;
 pub mod completion;
 mod confirm;
 mod conventions;
@@ -22,6 +23,7 @@ mod next_steps;
 pub mod period;
 pub mod place;
 mod queue;
+pub mod reload;
 pub mod report;
 mod report_text;
 pub mod restore;
@@ -94,6 +96,8 @@ enum Command {
     Status(status::StatusArguments),
     /// Stop the daemon of this machine, and wait until it has ended
     Stop(stop::StopArguments),
+    /// Have the daemon read its configuration again, as SIGHUP does, and print what has changed
+    Reload(reload::ReloadArguments),
     /// Replace the running daemon with a new binary without closing connections
     Upgrade(upgrade::UpgradeArguments),
     /// Show which scheduler rules, plan a switch to another, and switch while jobs run
@@ -126,6 +130,9 @@ enum Command {
     Price(market_command::PriceArguments),
     /// Print the server's start time and clock
     Time(market_command::MarketArguments),
+    /// Print the names that may come next, for completion scripts
+    #[command(hide = true)]
+    CompleteNames(complete_names::CompleteNamesArguments),
     /// Print a completion script for a shell
     Completion(completion::CompletionArguments),
     /// Simulate a cluster with faults in virtual time, and check the invariants after every step
@@ -213,6 +220,10 @@ pub fn main() -> ExitCode {
             },
             Err(error) => Err((error.exit_code(), error.to_string())),
         },
+        Command::Reload(arguments) => match reload::run(&arguments) {
+            Ok(text) => print(&text),
+            Err(error) => Err((error.exit_code(), error.to_string())),
+        },
         Command::Stop(arguments) => match stop::run(&arguments) {
             Ok(text) => print(&text),
             Err(error) => Err((error.exit_code(), error.to_string())),
@@ -254,6 +265,7 @@ pub fn main() -> ExitCode {
             Ok(text) => print(&text),
             Err(error) => Err((error.exit_code(), error.to_string())),
         },
+        Command::CompleteNames(arguments) => print(&complete_names::run(&arguments, &command())),
         Command::Completion(arguments) => print(&completion::completion(&arguments, command())),
         Command::Workers(command) => match workers::run(&command) {
             Ok(text) => print(&text),

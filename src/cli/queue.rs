@@ -1,6 +1,7 @@
 //! `jobtracker queue`: shows and changes queues, their budgets and bids.
 
-use crate::client::market::{MarketAnswer, MarketClientError, QueueLine};
+use crate::api::MovementReason;
+use crate::client::market::{MarketAnswer, MarketClientError, PauseOf, QueueLine};
 use crate::client::signed_query::escaped;
 
 use super::market_command::{MarketArguments, MarketCommandError, wait_for};
@@ -109,6 +110,24 @@ pub enum QueueCommand {
         #[command(flatten)]
         market: MarketArguments,
     },
+    /// Pause a queue: it accepts jobs and starts nothing of them until you resume it (administrators only)
+    Pause {
+        /// Queue name
+        #[arg(value_name = "QUEUE")]
+        queue: String,
+        /// Server, signer, output form.
+        #[command(flatten)]
+        market: MarketArguments,
+    },
+    /// Let a paused queue start jobs again (administrators only)
+    Resume {
+        /// Queue name
+        #[arg(value_name = "QUEUE")]
+        queue: String,
+        /// Server, signer, output form.
+        #[command(flatten)]
+        market: MarketArguments,
+    },
     /// Quote a rate: share and slots at the next tick, and how long the money would last
     Quote {
         /// Queue name
@@ -188,8 +207,10 @@ pub fn run(command: &QueueCommand) -> Result<String, MarketCommandError> {
         QueueCommand::Add { queue, market } => change(market, format!("addQueue={}", escaped(queue)), queue),
         QueueCommand::Remove { queue, market } => {
             request(market, format!("removeQueue={}", escaped(queue)))?;
-            Ok(render_removed(queue, market.form()))
+            Ok(render_removed(queue, taken_out(market, queue), market.form()))
         }
+        QueueCommand::Pause { queue, market } => pause(market, queue, true),
+        QueueCommand::Resume { queue, market } => pause(market, queue, false),
         QueueCommand::Quote { queue, rate, market } => {
             let answer = request(market, format!("quote={}&queue={}", escaped(rate), escaped(queue)))?;
             Ok(render_quote(&answer.quote.unwrap_or_default(), market.form()))
@@ -203,6 +224,30 @@ pub fn run(command: &QueueCommand) -> Result<String, MarketCommandError> {
             Ok(if *csv { render_csv(&statement) } else { render_statement(&statement, market.form()) })
         }
     }
+}
+
+/// What left the market with a queue that has just been removed; none where the server has no statement of it.
+fn taken_out(market: &MarketArguments, queue: &str) -> Option<String> {
+    let (signer, client) = (market.signer().ok()?, market.client().ok()?);
+    let statement = client.statement(Some(queue), None, &signer);
+    let rows = wait_for(async { Ok(statement.await?) }).ok()?.rows;
+    let closing = rows.last().filter(|row| row.reason == MovementReason::Closing)?;
+    Some(closing.amount.to_string().trim_start_matches('-').to_owned())
+}
+
+fn pause(market: &MarketArguments, queue: &str, is_on: bool) -> Result<String, MarketCommandError> {
+    let user = market.signer.user()?;
+    // Without a market, administrators have no key and need none.
+    let signer = market.signer_or_why_not()?;
+    let client = market.client()?;
+    let target = PauseOf::Queue(queue);
+    let changed = client.pause(&target, is_on, &user, signer.as_ref().ok());
+    wait_for(async { changed.await.map_err(|error| market.signed_error(error)) })?;
+    Ok(match market.form() {
+        Form::Json => json(&serde_json::json!({ "queue": queue, "is_paused": is_on })),
+        Form::Table if is_on => format!("{queue} is paused: it accepts jobs and starts nothing of them\n"),
+        Form::Table => format!("{queue} starts jobs again\n"),
+    })
 }
 
 fn noted(note: Option<&str>) -> String {

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use crate::config::ConfigError;
+use crate::model::counted;
 use crate::store::{BackupSummary, LostState, RestoreSummary, StoreError, restore};
 
 use super::exit_code::WRONG_USAGE;
@@ -67,10 +68,12 @@ pub fn run(arguments: &RestoreArguments) -> Result<String, RestoreFailure> {
     let RestoreSummary { database, copy, kept, lost } = &restored;
     let BackupSummary { last_fact, jobs, unfinished_jobs, queues, .. } = copy;
     let mut text = format!(
-        "{} is {} now\nlast fact {}; {jobs} jobs, {unfinished_jobs} of them unfinished; {queues} queues with money\n",
+        "{} is {} now\nlast fact {}; {}, {unfinished_jobs} of them unfinished; {} with money\n",
         database.display(),
         arguments.file.display(),
-        last_fact.0
+        last_fact.0,
+        counted(*jobs, "job"),
+        counted(*queues, "queue")
     );
     if let Some(kept) = kept {
         text += &format!("the state of before is kept as {}\n", kept.display());

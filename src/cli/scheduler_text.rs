@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::api::{GroupStatus, SchedulerStatus, SwitchPlan};
-use crate::model::{JobId, PerKind, PerPool};
+use crate::model::{JobId, PerKind, PerPool, counted};
 
 use super::time_text::format_time;
 
@@ -96,15 +96,11 @@ fn render_groups(text: &mut String, groups: &[GroupStatus]) {
         let due = group.due.map_or_else(String::new, |due| format!(", due {}", pools(due, due_containers)));
         let settings =
             if group.settings.is_empty() { String::new() } else { format!("; {}", group.settings.join(", ")) };
-        let jobs = count(group.jobs, "job");
+        let jobs = counted(group.jobs, "job");
         let applications =
-            if has_any { format!(", {}", count(group.applications, "application")) } else { String::new() };
+            if has_any { format!(", {}", counted(group.applications, "application")) } else { String::new() };
         push(text, format_args!("{}: {jobs}{applications}, holds {held}{due}{settings}", group.name));
     }
-}
-
-fn count(number: u32, what: &str) -> String {
-    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }
 
 /// Slots, and where containers count the slots that they stand for.

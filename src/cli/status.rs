@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use crate::api::DaemonStatus;
 use crate::client::daemon_status::{StatusError, daemon_status};
+use crate::model::counted;
 
 use super::exit_code::WRONG_USAGE;
 use super::market_command::MarketArguments;
@@ -71,6 +72,17 @@ pub fn run(arguments: &StatusArguments) -> Result<(String, u8), StatusFailure> {
     Ok((if market.json { json(&status) } else { text(&status) }, code))
 }
 
+/// After an upgrade attempts run on workers that have not said yet how many slots they have.
+fn slots_text(used: u32, slots: u32, waiting: u64) -> String {
+    let of = if used > slots {
+        "(the number of slots is known once all workers have called)".to_owned()
+    } else {
+        format!("of {slots}")
+    };
+    let wait = if waiting == 1 { "waits" } else { "wait" };
+    format!("{used} {of} in use, {} {wait}", counted(waiting, "task"))
+}
+
 fn text(status: &DaemonStatus) -> String {
     let DaemonStatus { workers, slots, running_tasks, waiting_tasks, .. } = status;
     let unknown = || "unknown".to_owned();
@@ -88,8 +100,9 @@ fn text(status: &DaemonStatus) -> String {
     line(
         "slots",
         format!(
-            "map {} of {} in use, {} tasks wait; reduce {} of {} in use, {} tasks wait",
-            running_tasks.map, slots.map, waiting_tasks.map, running_tasks.reduce, slots.reduce, waiting_tasks.reduce
+            "map {}; reduce {}",
+            slots_text(running_tasks.map, slots.map, waiting_tasks.map),
+            slots_text(running_tasks.reduce, slots.reduce, waiting_tasks.reduce)
         ),
     );
     line("jobs", format!("{} running, {} being set up", status.running_jobs, status.preparing_jobs));
@@ -98,4 +111,17 @@ fn text(status: &DaemonStatus) -> String {
     }
     line("health", status.health.clone());
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slots_of_workers_that_have_not_called_yet_are_not_shown_as_none() {
+        assert_eq!(slots_text(4, 6, 1), "4 of 6 in use, 1 task waits");
+        assert_eq!(slots_text(0, 0, 2), "0 of 0 in use, 2 tasks wait");
+        let unknown = slots_text(4, 0, 0);
+        assert!(unknown.starts_with("4 (the number of slots is known once") && !unknown.contains("of 0"), "{unknown}");
+    }
 }

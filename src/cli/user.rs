@@ -2,6 +2,7 @@
 
 mod edit;
 mod failure;
+mod list;
 mod own_queue;
 
 use std::path::PathBuf;
@@ -37,6 +38,16 @@ pub enum UserCommand {
         /// The user's queue.
         #[command(flatten)]
         queue: OwnQueueArguments,
+        /// The ACL file.
+        #[command(flatten)]
+        file: AclFileArguments,
+    },
+    /// List the users with their roles, and the budgets of their queues where the JobTracker says them
+    List {
+        /// HTTP address of the JobTracker, host:port; default: as --conf has it, else $JOBTRACKER_SERVER, $JOBTRACKER_CONF,
+        /// $HADOOP_CONF_DIR, ~/.config/jobtracker/config.toml, /etc/hadoop_server, 127.0.0.1:50030
+        #[arg(long, value_name = "ADDRESS")]
+        server: Option<String>,
         /// The ACL file.
         #[command(flatten)]
         file: AclFileArguments,
@@ -140,6 +151,7 @@ pub fn run(command: &UserCommand, now_ms: i64) -> Result<String, UserFailure> {
             let change = UserChange::new(name, role, edit.path(), key, key_file);
             (change, format!("added {role} {name}"), file)
         }
+        UserCommand::List { server, file } => return list::list(file, server.as_deref()),
         UserCommand::Remove { name, file } => {
             let edit = Edit::open(&file.path()?)?;
             let (role, admins) = edit.remove(name)?;

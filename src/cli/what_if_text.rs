@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::model::{JobId, RunState};
+use crate::model::{JobId, RunState, counted};
 use crate::sim::what_if::{Compared, Figures, Played, PlayedJob, RecordedJob, Recording, is_met};
 
 use super::market_text::{columns, json, lines};
@@ -126,8 +126,8 @@ fn render_json(answer: &Answer<'_>, groups: Vec<Compared>) -> String {
 fn render_text(answer: &Answer<'_>, groups: &[Compared]) -> String {
     let Answer { recording, configured, asked, .. } = answer;
     let mut text = format!(
-        "{} jobs from {} on; {} that are not finished are left out\n",
-        recording.jobs.len(),
+        "{} from {} on; {} that are not finished are left out\n",
+        counted(recording.jobs.len(), "job"),
         format_time(recording.start_ms),
         recording.unfinished
     );
@@ -172,7 +172,11 @@ fn render_text(answer: &Answer<'_>, groups: &[Compared]) -> String {
     }
     let refused = asked.jobs.iter().filter_map(|job| job.refusal.as_ref());
     if let Some(why) = refused.clone().next() {
-        text.push_str(&format!("\nAs asked, {} jobs are refused; the first: {why}\n", refused.count()));
+        let (refused, are) = match refused.count() {
+            1 => ("1 job".to_owned(), "is"),
+            count => (counted(count, "job"), "are"),
+        };
+        text.push_str(&format!("\nAs asked, {refused} {are} refused; the first: {why}\n"));
     }
     text
 }
@@ -180,7 +184,7 @@ fn render_text(answer: &Answer<'_>, groups: &[Compared]) -> String {
 fn moved(played: &Played) -> String {
     match played.moved {
         0 => String::new(),
-        moved => format!(", {moved} jobs in its first queue, for theirs does not exist under it"),
+        moved => format!(", {} in its first queue, for theirs does not exist under it", counted(moved, "job")),
     }
 }
 

@@ -6,6 +6,7 @@ use tokio::time::sleep;
 
 use crate::api::{WorkerState, WorkerStatus, Workers};
 use crate::client::market::{MarketClient, MarketClientError};
+use crate::model::counted;
 
 use super::market_command::{MarketArguments, MarketCommandError, wait_for};
 use super::market_text::{Form, columns, format_duration, json, lines};
@@ -100,7 +101,7 @@ async fn wait_until_idle(worker: &str, client: &MarketClient) -> Result<(), Mark
             return Ok(());
         }
         if shown.replace(used) != Some(used) {
-            print_error(&format!("{worker}: {used} slots in use"));
+            print_error(&format!("{worker}: {} in use", counted(used, "slot")));
         }
         sleep(PAUSE).await;
     }
@@ -111,6 +112,11 @@ fn done(worker: &str, what: &str, market: &MarketArguments) -> String {
         Form::Json => json(&serde_json::json!({ "worker": worker, "state": what })),
         Form::Table => format!("{worker}: {what}\n"),
     }
+}
+
+/// After an upgrade attempts run on a worker that has not said yet how many slots it has.
+fn used_text(used: u32, slots: u32) -> String {
+    if used > slots { format!("{used}/?") } else { format!("{used}/{slots}") }
 }
 
 fn render(workers: &Workers) -> String {
@@ -138,8 +144,8 @@ fn render(workers: &Workers) -> String {
             state,
             host.clone().unwrap_or_else(|| "-".to_owned()),
             since_ms.map_or_else(|| "-".to_owned(), format_time),
-            format!("{}/{}", used.map, slots.map),
-            format!("{}/{}", used.reduce, slots.reduce),
+            used_text(used.map, slots.map),
+            used_text(used.reduce, slots.reduce),
         ];
         cells.extend(has_containers.then(|| containers.to_string()));
         cells.push(seen);
@@ -200,6 +206,7 @@ mod tests {
         WORKER  STATE  HOST  SINCE                 MAPS  REDUCES  CONTAINERS  LAST SEEN
         w1      ok     h     2023-11-14T22:13:20Z   3/4      0/2          12     1s ago
         ");
+        assert_eq!([used_text(3, 4), used_text(0, 0), used_text(3, 0)], ["3/4", "0/0", "3/?"]);
         assert!(render(&Workers::default()).starts_with("no worker is connected"));
     }
 }

@@ -24,6 +24,7 @@ use crate::model::{AttemptId, Credits};
 pub use answer::{AnswerError, MarketAnswer, QueueLine, QuoteLine};
 pub(in crate::client) use read::SignedReadError;
 pub use upload::JobFile;
+pub use workers::PauseOf;
 
 /// Path of the document's operations.
 const SCHEDULER: &str = "/scheduler";

@@ -30,8 +30,8 @@ pub use state::{
     ConnectionStatus, Container, ContainerCost, ContainerNode, ContainerSettings, ContainerTotals,
     DELEGATION_KEY_BYTES, DelegationChange, DelegationKey, DelegationToken, Drain, Effect, EndClass, Fact, FaultConfig,
     ForeignJob, ForeignState, GrantSource, IdOwner, InheritedTrackerConnection, ItemStanding, ItemTrouble, Items,
-    ItemsError, JobCost, JobSummary, Kill, Launched, Limits, LogLevel, LoweredRows, Master, Presence, Refusal,
-    ReportTerms, RequestRow, RestoredApplication, RestoredDelegation, RowPage, SchedulerChoice, Standing,
-    SubmittedApplication, TakenIn, TrackerConnection, TypeLaunch, UNKNOWN_USER, UNUSED_ID_MS, allows, names_groups,
-    report_stored,
+    ItemsError, JobCost, JobSummary, Kill, Launched, Limits, LogLevel, LoweredRows, Master, Pause, PauseTarget,
+    Presence, Refusal, ReportTerms, RequestRow, RestoredApplication, RestoredDelegation, RowPage, SchedulerChoice,
+    Standing, SubmittedApplication, TakenIn, TrackerConnection, TypeLaunch, UNKNOWN_USER, UNUSED_ID_MS, allows,
+    names_groups, report_stored,
 };

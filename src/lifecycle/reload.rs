@@ -3,6 +3,7 @@
 //! Equivalent to an administrator's `refreshQueues` and `refreshNodes`, plus a check of the ACL file, whose edits are
 //! in force at once anyway.
 
+use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -12,6 +13,7 @@ use crate::config::service_policy::ServicePolicy;
 use crate::config::settings::{LoadOptions, ProxyUsers, reread};
 use crate::config::{Configuration, Settings};
 use crate::engine::{Event, HostLists, PolicyConfig, QueueConfig, Refusal, Reply};
+use crate::model::counted;
 use crate::server::{AclFile, Dispatcher, Owner, host_lists, queue_configs, reread_policy, scheduler_class};
 
 use super::service_notifier::ServiceNotifier;
@@ -24,6 +26,7 @@ pub(super) struct Reload {
     acl: Option<Arc<AclFile>>,
     owner: Rc<Owner>,
     dispatcher: Rc<Dispatcher>,
+    service: ServiceNotifier,
 }
 
 /// The content of the files.
@@ -50,49 +53,72 @@ impl Reload {
         acl: Option<Arc<AclFile>>,
         owner: Rc<Owner>,
         dispatcher: Rc<Dispatcher>,
+        service: ServiceNotifier,
     ) -> Self {
-        Self { sources: settings.sources.clone(), running: settings.configuration.clone(), acl, owner, dispatcher }
+        let (sources, running) = (settings.sources.clone(), settings.configuration.clone());
+        Self { sources, running, acl, owner, dispatcher, service }
     }
 
     /// Reloads at each `hang_up`. One that arrives during a reload triggers the next.
-    pub(super) async fn run(self, mut hang_up: Signal, service: ServiceNotifier) {
+    pub(super) async fn run(self: Rc<Self>, mut hang_up: Signal) {
         while hang_up.recv().await.is_some() {
-            service.reloading();
-            match self.reload().await {
-                Ok(summary) => {
-                    tracing::info!("SIGHUP: {summary}");
-                    service.ready(&summary);
-                }
-                Err(error) => {
-                    let summary = format!("reload failed, nothing changed: {error}");
-                    tracing::error!("SIGHUP: {summary}");
-                    service.ready(&summary);
-                }
-            }
+            let _ = self.reload_for("SIGHUP", None).await;
         }
     }
 
-    /// Returns a summary, or why nothing was reloaded.
-    async fn reload(&self) -> Result<String, String> {
+    /// Reloads at the request of an operator: what has changed, a line each, and a summary.
+    ///
+    /// # Errors
+    /// Why nothing was reloaded.
+    pub(super) async fn reload_by(&self, user: &str) -> Result<(Vec<String>, String), String> {
+        self.reload_for("reload", Some(user)).await
+    }
+
+    async fn reload_for(&self, request: &str, by: Option<&str>) -> Result<(Vec<String>, String), String> {
+        self.service.reloading();
+        let reloaded = self.reload(by).await;
+        match &reloaded {
+            Ok((changes, summary)) => {
+                let changes = changes.iter().map(|change| format!("; {change}")).collect::<String>();
+                tracing::info!("{request}: {summary}{changes}");
+                self.service.ready(&format!("{summary}{changes}"));
+            }
+            Err(error) => {
+                let summary = format!("reload failed, nothing changed: {error}");
+                tracing::error!("{request}: {summary}");
+                self.service.ready(&summary);
+            }
+        }
+        reloaded
+    }
+
+    async fn reload(&self, by: Option<&str>) -> Result<(Vec<String>, String), String> {
         let (sources, running, acl) = (self.sources.clone(), self.running.clone(), self.acl.clone());
         let class = self.owner.with_engine(|engine| scheduler_class(engine.policy()));
         let read = move || read(&sources, class, &running, acl.as_deref());
         let found = tokio::task::spawn_blocking(read).await.map_err(|error| error.to_string())??;
         let mut summary = format!(
-            "reloaded {}: {} queues, {} hosts included, {} excluded",
+            "reloaded {}: {}, {} included, {} excluded",
             self.sources.conf_dir.as_ref().map_or("the command line".into(), |folder| folder.display().to_string()),
-            found.queues.len(),
-            found.hosts.included.len(),
+            counted(found.queues.len(), "queue"),
+            counted(found.hosts.included.len(), "host"),
             found.hosts.excluded.len(),
         );
         if let Some(signers) = found.signers {
-            summary += &format!(", {signers} users may sign");
+            summary += &format!(", {} may sign", counted(signers, "user"));
         }
+        let mut changes = self.owner.with_engine(|engine| {
+            let (queues, hosts) = engine.queues_and_hosts();
+            changes_of(queues, &found.queues)
+                .into_iter()
+                .chain(changes_of_hosts(hosts, &found.hosts))
+                .collect::<Vec<_>>()
+        });
         if !found.waiting.is_empty() {
-            summary += &format!("; changed, but require a restart: {}", found.waiting.join(", "));
+            changes.push(format!("changed, but require a restart: {}", found.waiting.join(", ")));
         }
         let ReloadedFiles { queues, policy, hosts, believed_hosts, proxy_users, service_policy, .. } = found;
-        match self.owner.step(Event::ConfigurationRead { queues, policy, hosts }).0 {
+        match self.owner.step(Event::ConfigurationRead { queues, policy, hosts, by: by.map(Arc::from) }).0 {
             Reply::Refused(Refusal::IllegalArgument(text)) => Err(text),
             Reply::Refused(refusal) => Err(format!("{refusal:?}")),
             _ => {
@@ -100,10 +126,48 @@ impl Reload {
                 self.dispatcher.apply_host_list();
                 self.dispatcher.believed_hosts().set(&believed_hosts);
                 self.dispatcher.set_connection_policy(proxy_users, service_policy);
-                Ok(summary)
+                Ok((changes, summary))
             }
         }
     }
+}
+
+/// Which queues came, went or changed.
+fn changes_of(before: &[QueueConfig], after: &[QueueConfig]) -> Vec<String> {
+    let of = |queues: &[QueueConfig], name: &str| queues.iter().find(|queue| queue.name == name).cloned();
+    let mut changes = Vec::new();
+    for queue in after {
+        let name = &queue.name;
+        match of(before, name) {
+            None => changes.push(format!("queue {name} is new")),
+            Some(old) if old.running != queue.running => {
+                let accepts = if queue.running { "accepts jobs again" } else { "accepts no more jobs" };
+                changes.push(format!("queue {name} {accepts}"));
+            }
+            Some(_) => {}
+        }
+        if of(before, name).is_some_and(|old| {
+            (old.submit_acl, old.administer_acl) != (queue.submit_acl.clone(), queue.administer_acl.clone())
+        }) {
+            changes.push(format!("the access lists of queue {name} changed"));
+        }
+    }
+    let gone = before.iter().filter(|queue| of(after, &queue.name).is_none());
+    changes.extend(gone.map(|queue| format!("queue {} is gone: it ends what it has", queue.name)));
+    changes
+}
+
+/// How many hosts came to the lists or left them.
+fn changes_of_hosts(before: &HostLists, after: &HostLists) -> Vec<String> {
+    let lists = [
+        (&before.included, &after.included, "the included ones"),
+        (&before.excluded, &after.excluded, "the excluded ones"),
+    ];
+    let change = |(before, after, list): (&BTreeSet<String>, &BTreeSet<String>, &str)| {
+        let (came, left) = (after.difference(before).count(), before.difference(after).count());
+        (came + left > 0).then(|| format!("{} came to {list}, {left} left", counted(came, "host")))
+    };
+    lists.into_iter().filter_map(change).collect()
 }
 
 /// Reads all files; `class` is the ruling scheduler's. Blocking.
@@ -126,4 +190,34 @@ fn read(
     let (proxy_users, service_policy) = (settings.proxy_users, settings.service_policy);
     let (queues, policy) = (queue_configs(&read.queues), reread_policy(&read));
     Ok(ReloadedFiles { queues, policy, hosts, signers, believed_hosts, proxy_users, service_policy, waiting })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_reload_changes_is_named() {
+        let queue = |name: &str, running: bool, submit_acl: &str| QueueConfig {
+            running,
+            submit_acl: submit_acl.to_owned(),
+            ..QueueConfig::open(name)
+        };
+        let before = [queue("a", true, "*"), queue("b", true, "*"), queue("c", true, "*")];
+        assert_eq!(changes_of(&before, &before), [""; 0]);
+        let after = [queue("a", false, "*"), queue("b", true, "ann"), queue("d", true, "*")];
+        assert_eq!(
+            changes_of(&before, &after),
+            [
+                "queue a accepts no more jobs",
+                "the access lists of queue b changed",
+                "queue d is new",
+                "queue c is gone: it ends what it has"
+            ]
+        );
+        let hosts = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<BTreeSet<_>>();
+        let before = HostLists { included: BTreeSet::new(), excluded: hosts(&["x", "y"]) };
+        let after = HostLists { included: BTreeSet::new(), excluded: hosts(&["y", "z"]) };
+        assert_eq!(changes_of_hosts(&before, &after), ["1 host came to the excluded ones, 1 left"]);
+    }
 }

@@ -1,4 +1,4 @@
-//! Answers operators who ask about the scheduler, or switch it.
+//! Answers operators who ask about the scheduler, switch it, or reload the configuration.
 
 use std::rc::Rc;
 
@@ -13,13 +13,15 @@ use crate::store::{FaultPoint, Health};
 
 use super::handover::{SchedulerAnswer, SchedulerCall, SchedulerRequest, name_of};
 use super::market_opening::MarketOpening;
+use super::reload::Reload;
 
-/// Answers requests about the scheduler while a session serves.
+/// Answers requests of operators while a session serves.
 #[derive(Clone)]
 pub(super) struct SchedulerControl {
     pub(super) sources: LoadOptions,
     pub(super) owner: Rc<Owner>,
     pub(super) waiter: Rc<SwitchWaiter>,
+    pub(super) reload: Rc<Reload>,
     /// Where switches go that need a market first.
     pub(super) openings: mpsc::UnboundedSender<MarketOpening>,
 }
@@ -49,6 +51,10 @@ impl SchedulerControl {
         let user = name_of(call.user);
         let answer = match call.request.clone() {
             SchedulerRequest::Show => Ok(self.show().await),
+            SchedulerRequest::Reload => {
+                let reloaded = self.reload.reload_by(&user).await;
+                reloaded.map(|(changes, summary)| SchedulerAnswer::Reloaded { summary, changes })
+            }
             SchedulerRequest::Plan { class, move_to } => {
                 self.read(class, user, move_to).await.map(|read| SchedulerAnswer::Plan(self.plan(&read)))
             }

@@ -183,8 +183,9 @@ impl DaemonProcess<'_> {
         let web = Web::new(http, handle, WebOptions { limits: http_limits, names, shows_money, job_forms, ports });
         web.start().map_err(refused("a thread for the web server"))?;
         let status = format!("serving RPC on {rpc_address}, web on {http_address}");
-        let reload = Reload::new(self.settings, acl, owner.clone(), daemon.dispatcher().clone());
-        let daemon = daemon.with_background_task(reload.run(hang_up, self.service.clone()));
+        let (dispatcher, service) = (daemon.dispatcher().clone(), self.service.clone());
+        let reload = Rc::new(Reload::new(self.settings, acl, owner.clone(), dispatcher, service));
+        let daemon = daemon.with_background_task(Rc::clone(&reload).run(hang_up));
         let awaited_files = daemon.submissions().awaited_files().clone();
         let daemon = match HdfsMonitor::new(settings, awaited_files, owner.clone())? {
             Some(monitor) => daemon.with_background_task(monitor.run()),
@@ -201,6 +202,7 @@ impl DaemonProcess<'_> {
             sources: settings.sources.clone(),
             owner: owner.clone(),
             waiter: daemon.switch_waiter(),
+            reload,
         };
         let daemon = match self.control.as_ref().map(Control::scheduler_calls) {
             Some(calls) => daemon.with_background_task(scheduler_control.answer_calls(calls)),

@@ -100,6 +100,8 @@ pub struct Job {
     pub(super) first_attempt: i32,
     /// Attempts that trackers run and that this JobTracker has not launched: its setup waits until they are gone.
     pub(super) unknown_attempts: u32,
+    /// Whether nothing of it starts for now: it is held, or its queue paused.
+    is_paused: bool,
     pub(super) state: JobState,
     /// Whether it has left [`JobState::Accepted`] other than by its end: before that it has no tasks to show.
     has_begun: bool,
@@ -236,6 +238,7 @@ impl Job {
             estimate: JobEstimate::default(),
             first_attempt: 0,
             unknown_attempts: 0,
+            is_paused: false,
             state: JobState::Accepted,
             has_begun: false,
             has_run: false,
@@ -266,6 +269,22 @@ impl Job {
             spec,
             splits,
         }
+    }
+
+    /// Pauses it or resumes it: what runs ends, and nothing starts but cleanups.
+    pub fn set_paused(&mut self, is_paused: bool, scheduler: &mut Scheduler, housekeeping: &mut HousekeepingQueue) {
+        if self.is_paused == is_paused || self.is_over() {
+            return;
+        }
+        self.is_paused = is_paused;
+        scheduler.set_paused(self.app, is_paused);
+        self.refresh_housekeeping(housekeeping);
+        scheduler.set_awaits_setup(self.app, self.awaits_setup(housekeeping));
+    }
+
+    /// Whether nothing of it starts for now.
+    pub fn is_paused(&self) -> bool {
+        self.is_paused
     }
 
     /// Whether it has begun. A job killed before has no tasks, events and counters to show (1.2.1 `isJobInited`).
@@ -515,8 +534,11 @@ impl Job {
 
     /// Sets whether its setup waits for a slot.
     pub(super) fn refresh_awaits_setup(&self, context: &mut JobContext<'_>) {
-        let awaits_setup = self.state == JobState::Accepted || context.housekeeping.setup.contains(&self.id);
-        context.scheduler.set_awaits_setup(self.app, awaits_setup);
+        context.scheduler.set_awaits_setup(self.app, self.awaits_setup(context.housekeeping));
+    }
+
+    fn awaits_setup(&self, housekeeping: &HousekeepingQueue) -> bool {
+        self.state == JobState::Accepted || housekeeping.setup.contains(&self.id)
     }
 
     fn check_counts(&self, violations: &mut Violations) {
@@ -558,7 +580,7 @@ impl Job {
         let idle = |tasks: &PerKind<Task>| {
             Kind::ALL.iter().all(|kind| tasks[*kind].state == TaskState::Waiting && !tasks[*kind].has_live_attempt())
         };
-        let may_begin = self.ending.is_none() && self.unknown_attempts == 0;
+        let may_begin = self.ending.is_none() && self.unknown_attempts == 0 && !self.is_paused;
         let setup = self.state == JobState::Prep && may_begin && idle(&self.setup);
         let due = self.ending.is_some() || (self.state == JobState::Running && self.is_work_over());
         let cleanup = !self.is_over() && due && idle(&self.cleanup);

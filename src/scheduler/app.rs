@@ -81,6 +81,10 @@ pub(super) struct App {
     pub(super) needs: TaskNeeds,
     /// Whether no node that is there could run it, as last worked out; never in compatible mode.
     pub(super) is_stuck: bool,
+    /// Whether it is granted nothing for now: its demand counts in no sum.
+    pub(super) is_paused: bool,
+    /// Whether it was paused while it waited to begin.
+    pub(super) begins_once_resumed: bool,
     /// Removed by the caller; kept until its last attempt has released its slot, so that sums stay correct.
     pub(super) draining: bool,
     /// Removed, but asked and counted on until its job is over, as [`Policy::keeps_removed_apps`] demands.
@@ -130,6 +134,8 @@ impl App {
             awaits_setup: true,
             needs: TaskNeeds::default(),
             is_stuck: false,
+            is_paused: false,
+            begins_once_resumed: false,
             draining: false,
             is_kept: false,
         }
@@ -140,12 +146,18 @@ impl App {
         self.spec.slots_per_task[kind].get()
     }
 
-    /// Tasks that wait for a slot of a pool, or containers that may be granted at once.
+    /// Tasks that wait for a slot of a pool, or containers that may be granted at once; none while it is paused.
     pub(super) fn waiting(&self, pool: Pool) -> u64 {
         match pool.kind() {
+            Some(_) if self.is_paused => 0,
             Some(kind) => self.tables[kind].waiting().into(),
             None => self.containers.as_ref().map_or(0, |demand| demand.waiting()),
         }
+    }
+
+    /// Tasks neither done nor running that are to run; none while it is paused.
+    pub(super) fn wanted_later(&self, kind: Kind) -> u32 {
+        if self.is_paused { 0 } else { self.pending[kind] }
     }
 
     /// Slots that its next grant from a pool takes.
@@ -163,7 +175,7 @@ impl App {
 
     /// Whether it has tasks that may not run before it is set up, which waits for a slot.
     pub(super) fn is_preparing(&self) -> bool {
-        !self.draining && self.awaits_setup && self.pending != PerKind::default()
+        !self.draining && !self.is_paused && self.awaits_setup && self.pending != PerKind::default()
     }
 
     /// Whether a removed app is not kept and holds no slot any more.

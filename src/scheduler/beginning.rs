@@ -26,6 +26,9 @@ impl Scheduler {
     /// An app had begun before a restart.
     pub fn resume_app(&mut self, id: AppId) {
         self.to_begin.remove(&id);
+        if let Some(app) = self.apps.get_mut(&id) {
+            app.begins_once_resumed = false;
+        }
     }
 
     /// Whether an app waits to begin.

@@ -29,7 +29,7 @@ pub(super) enum Change {
         before: u8,
         priority: u8,
     },
-    /// Whether any node could run an app changed.
+    /// Whether any node could run an app changed, or whether it is paused.
     Fit(AppId),
     /// The deadline of an app was set or cleared.
     Deadline(AppId),

@@ -13,6 +13,9 @@ impl Scheduler {
         let Some(app) = self.apps.get_mut(&id).filter(|app| !app.draining && count > 0) else { return };
         let was_waiting = app.tables[kind].waiting() > 0;
         app.tables[kind].add(hosts, count, &self.topology, &mut self.violations);
+        if app.is_paused {
+            return;
+        }
         let (home, leaf, pool) = (app.home, app.leaf, Pool::from(kind));
         self.groups.update_path(home, |group| raise(&mut group.waiting[pool], count, &mut self.violations));
         raise(&mut self.totals.waiting[pool], count, &mut self.violations);
@@ -37,6 +40,9 @@ impl Scheduler {
             return;
         }
         app.tables[kind].remove(hosts, count, &self.topology, &mut self.violations);
+        if app.is_paused {
+            return;
+        }
         let (home, left, pool) = (app.home, app.tables[kind].waiting(), Pool::from(kind));
         self.count_waiting_down(home, pool, count.into());
         if left == 0 && !self.is_asked_idle(id) {

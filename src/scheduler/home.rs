@@ -59,9 +59,9 @@ impl Scheduler {
     }
 }
 
-fn add_sums(app: &App, group: &mut Group, violations: &mut Violations) {
+pub(super) fn add_sums(app: &App, group: &mut Group, violations: &mut Violations) {
     for kind in Kind::ALL {
-        raise(&mut group.pending[kind], app.pending[kind], violations);
+        raise(&mut group.pending[kind], app.wanted_later(kind), violations);
     }
     raise(&mut group.preparing, u32::from(app.is_preparing()), violations);
     for pool in Pool::ALL {
@@ -72,9 +72,9 @@ fn add_sums(app: &App, group: &mut Group, violations: &mut Violations) {
     }
 }
 
-fn subtract_sums(app: &App, group: &mut Group, violations: &mut Violations) {
+pub(super) fn subtract_sums(app: &App, group: &mut Group, violations: &mut Violations) {
     for kind in Kind::ALL {
-        lower(&mut group.pending[kind], app.pending[kind], violations);
+        lower(&mut group.pending[kind], app.wanted_later(kind), violations);
     }
     lower(&mut group.preparing, u32::from(app.is_preparing()), violations);
     for pool in Pool::ALL {

@@ -2,7 +2,6 @@
 
 use crate::model::Kind;
 
-use super::app::App;
 use super::{AppId, Scheduler};
 
 // === impl Scheduler ===
@@ -10,7 +9,7 @@ use super::{AppId, Scheduler};
 impl Scheduler {
     /// Whether an app is asked while none of its tasks waits.
     pub(super) fn is_asked_idle(&self, id: AppId) -> bool {
-        self.policy.asks_idle_apps() && self.apps.get(&id).is_some_and(App::is_running)
+        self.policy.asks_idle_apps() && self.apps.get(&id).is_some_and(|app| app.is_running() && !app.is_paused)
     }
 
     /// Adds an app to the orders of the kinds for which none of its tasks waits.

@@ -54,7 +54,7 @@ impl Scheduler {
 
     fn check_order(&self, pool: Pool, violations: &mut Violations) {
         let asks_idle_apps = self.policy.asks_idle_apps() && pool != Pool::Container;
-        let is_asked = |app: &&App| app.waiting(pool) > 0 || asks_idle_apps && app.is_running();
+        let is_asked = |app: &&App| app.waiting(pool) > 0 || asks_idle_apps && app.is_running() && !app.is_paused;
         let waiting = self.apps.values().filter(is_asked).count();
         let ordered = self.orders[pool].apps();
         let parked = self.apps.values().filter(|app| app.is_parked[pool]).count();
@@ -97,7 +97,7 @@ impl Scheduler {
                     sum.releasing[pool] += app.releasing[pool];
                     sum.waiting[pool] += app.waiting(pool);
                 }
-                Kind::ALL.into_iter().for_each(|kind| sum.pending[kind] += u64::from(app.pending[kind]));
+                Kind::ALL.into_iter().for_each(|kind| sum.pending[kind] += u64::from(app.wanted_later(kind)));
                 sum.preparing += u32::from(app.is_preparing());
             }
         }

@@ -42,6 +42,7 @@ mod notify;
 mod order;
 mod ordering;
 mod parking;
+mod pausing;
 mod pending;
 mod place_in_line;
 mod policy;

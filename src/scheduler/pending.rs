@@ -40,15 +40,18 @@ impl Scheduler {
     pub(super) fn count_pending(&mut self, id: AppId, pending: PerKind<u32>) {
         let Some(app) = self.apps.get(&id) else { return };
         let before = app.pending;
-        if before != pending {
+        if before == pending {
+            return;
+        }
+        if !app.is_paused {
             self.groups.update_path(app.home, |group| {
                 for kind in Kind::ALL {
                     lower(&mut group.pending[kind], before[kind], &mut self.violations);
                     raise(&mut group.pending[kind], pending[kind], &mut self.violations);
                 }
             });
-            self.change_app(id, |app| app.pending = pending);
         }
+        self.change_app(id, |app| app.pending = pending);
     }
 
     /// A pending task of an app runs now; the caller's next [`Self::set_pending`] says the same.

@@ -203,14 +203,14 @@ impl Scheduler {
             counted: held.saturating_add(tasks),
         };
         let usable = self.task_nodes.usable(&app.needs, kind, slots);
-        Confined { usable, now: of(asked(app, kind)), later: of(app.pending[kind].into()) }
+        Confined { usable, now: of(asked(app, kind)), later: of(app.wanted_later(kind).into()) }
     }
 }
 
 /// Tasks of an app that could run now, given a slot: those that wait, or its setup that does, for which it asks a map slot.
 fn asked(app: &App, kind: Kind) -> u64 {
     let setup = u32::from(kind == Kind::Map && app.is_preparing());
-    u64::from(app.tables[kind].waiting()) + u64::from(setup)
+    app.waiting(kind.into()) + u64::from(setup)
 }
 
 // === impl Wants ===

@@ -23,8 +23,8 @@ use crate::market::{
 use crate::model::{AttemptId, Credits, JobId, LOG_TICKET_MS, QueueName};
 use crate::store::{BudgetStatus, Durable, FinishedJobReader, LedgerReader, StoreError};
 use crate::web::{
-    ApplicationReply, FileRefusal, Health, JobChange, JobFile, JobFileRequest, LedgerUnreadable, MarketPresence,
-    MarketReply, NewUpload, NewsWait, OwnerGone, ReadRefusal, SignedRead, UploadSink,
+    ApplicationReply, ClusterPart, FileRefusal, Health, JobChange, JobFile, JobFileRequest, LedgerUnreadable,
+    MarketPresence, MarketReply, NewUpload, NewsWait, OwnerGone, ReadRefusal, SignedRead, UploadSink,
 };
 
 use super::accounts::Accounts;
@@ -292,13 +292,13 @@ impl crate::web::Owner for OwnerHandle {
         self.read_workers().await
     }
 
-    async fn drain_worker(
+    async fn change_starts(
         &self,
-        worker: String,
-        is_on: bool,
+        part: ClusterPart,
+        is_stopped: bool,
         caller: Caller,
     ) -> Result<Result<MarketReply, Refusal>, OwnerGone> {
-        self.request_drain(worker, is_on, caller).await
+        self.request_starts(part, is_stopped, caller).await
     }
 
     async fn change_job(

@@ -8,7 +8,7 @@ use crate::clock::wall_ms;
 use crate::engine::{Caller, Refusal, TaskCursor, TaskPage};
 use crate::mapreduce::{StoredAttempt, StoredJob};
 use crate::model::{AttemptState, JobId, Kind};
-use crate::web::{MarketReply, OwnerGone};
+use crate::web::{ClusterPart, MarketReply, OwnerGone};
 use crate::wire::worker_name;
 
 use super::handle::OwnerHandle;
@@ -70,13 +70,13 @@ impl OwnerHandle {
         }
     }
 
-    pub(super) async fn request_drain(
+    pub(super) async fn request_starts(
         &self,
-        worker: String,
-        is_on: bool,
+        part: ClusterPart,
+        is_stopped: bool,
         caller: Caller,
     ) -> Result<Result<MarketReply, Refusal>, OwnerGone> {
-        self.request_page(|reply| PagedRequest::Drain { worker, is_on, caller, reply }).await
+        self.request_page(|reply| PagedRequest::Starts { part, is_stopped, caller, reply }).await
     }
 }
 

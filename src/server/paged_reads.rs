@@ -8,9 +8,10 @@ use tokio::task::JoinSet;
 
 use crate::engine::{Caller, Event, Read, Refusal, Reply, TaskCursor, TaskPage, WorkerPage};
 use crate::mapreduce::StoredJob;
+use crate::market::Answer;
 use crate::model::JobId;
 use crate::store::FinishedJobReader;
-use crate::web::MarketReply;
+use crate::web::{ClusterPart, MarketReply};
 
 use super::owner::Owner;
 use super::submission::MapInputs;
@@ -29,7 +30,7 @@ pub(crate) struct JobSources {
 /// The answer to a request for a page of attempts.
 type TaskReply = Result<Option<TaskPage>, Refusal>;
 
-/// A request for a page, or for a change of a worker.
+/// A request for a page, or for a change of where work starts.
 #[derive(Debug)]
 pub(super) enum PagedRequest {
     Tasks {
@@ -43,9 +44,9 @@ pub(super) enum PagedRequest {
         after: Option<Arc<str>>,
         reply: oneshot::Sender<WorkerPage>,
     },
-    Drain {
-        worker: String,
-        is_on: bool,
+    Starts {
+        part: ClusterPart,
+        is_stopped: bool,
         caller: Caller,
         reply: oneshot::Sender<Result<MarketReply, Refusal>>,
     },
@@ -126,10 +127,14 @@ impl PagedRequest {
                     }
                 });
             }
-            Self::Drain { worker, is_on, caller, reply } => {
-                let (answer, wait_for) = owner.step(Event::DrainWorker { worker, is_on, caller });
+            Self::Starts { part, is_stopped: is_on, caller, reply } => {
+                let (answer, wait_for) = owner.step(match part {
+                    ClusterPart::Worker(worker) => Event::DrainWorker { worker, is_on, caller },
+                    ClusterPart::Work(target) => Event::Pause { target, is_on, caller },
+                });
                 let answer = match answer {
                     Reply::Market(answer) => Ok(answer),
+                    Reply::Done => Ok(Ok(Answer::Frame)),
                     Reply::Refused(refusal) => Err(refusal),
                     // Without a reply the request is refused.
                     _ => return,

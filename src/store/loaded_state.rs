@@ -7,7 +7,7 @@ use std::sync::Arc;
 use rusqlite::{Connection, params};
 
 use crate::engine::{
-    ClassCosts, Drain, ForeignState, Presence, Restored, RestoredApplications, RestoredDelegation, RestoredJobs,
+    ClassCosts, Drain, ForeignState, Pause, Presence, Restored, RestoredApplications, RestoredDelegation, RestoredJobs,
     SchedulerChoice,
 };
 use crate::market::MarketFact;
@@ -21,7 +21,8 @@ use super::schema::{
     BUDGET_FILE_CONFIRMED, BUDGET_FILE_PENDING, BUDGET_FILE_SHOWN, COPIED, LAST_FACT, SCHEDULER_CHOICE,
 };
 use super::{
-    loaded_applications, loaded_costs, loaded_delegation, loaded_drains, loaded_jobs, loaded_market, loaded_presences,
+    loaded_applications, loaded_costs, loaded_delegation, loaded_drains, loaded_jobs, loaded_market, loaded_pauses,
+    loaded_presences,
 };
 
 /// The durable state when the store was opened.
@@ -51,6 +52,8 @@ pub struct LoadedState {
     pub presences: Vec<Presence>,
     /// Workers that are drained.
     pub drains: Vec<Drain>,
+    /// Held jobs and paused queues.
+    pub pauses: Vec<Pause>,
     /// The facts that restore the market by [`Market::apply`](crate::market::Market::apply), in its order: the latest
     /// accounts, the last tick, the ledger rows after it, the stamps.
     pub market: Vec<MarketFact>,
@@ -87,6 +90,7 @@ impl LoadedState {
             costs: self.costs,
             presences: self.presences,
             drains: self.drains,
+            pauses: self.pauses,
             delegation: self.delegation,
             applications: RestoredApplications {
                 stamps: RestoredApplications::stamps_among(&self.market),
@@ -136,6 +140,7 @@ pub(super) fn load(database: &Connection, path: &Path, options: &StoreOptions) -
         costs: loaded_costs::load(&loader)?,
         presences: loaded_presences::load(&loader)?,
         drains: loaded_drains::load(&loader)?,
+        pauses: loaded_pauses::load(&loader)?,
         delegation: loaded_delegation::load(&loader)?,
         market: loaded_market::load(&loader)?,
         looked_for: known(&loader, &options.look_for)?,

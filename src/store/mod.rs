@@ -30,6 +30,7 @@ mod loaded_delegation;
 mod loaded_drains;
 mod loaded_jobs;
 mod loaded_market;
+mod loaded_pauses;
 mod loaded_presences;
 mod loaded_state;
 mod loader;

@@ -30,6 +30,7 @@ mod order_quote;
 mod owner;
 mod owner_gone;
 mod page_query;
+mod pause_api;
 mod pool_metrics;
 mod read_api;
 mod report;
@@ -64,7 +65,8 @@ pub use applications::{ApplicationAccess, ApplicationOwner, ApplicationReply, Ne
 pub use job_files::{FileRefusal, JobFile, JobFileRequest, NewUpload, PieceBody, UploadPiece, UploadSink};
 pub use job_forms::JobForms;
 pub use owner::{
-    HEALTHY, Health, HistoryTotals, JobChange, LedgerUnreadable, MarketPresence, MarketReply, Owner, OwnerGone,
+    ClusterPart, HEALTHY, Health, HistoryTotals, JobChange, LedgerUnreadable, MarketPresence, MarketReply, Owner,
+    OwnerGone,
 };
 pub use signed_read::{ReadRefusal, SignedRead};
 pub use state::{ServedPorts, WebState};

@@ -6,7 +6,7 @@ use crate::api::{
     JobTasks, LogTicket, OrderQuote, PriceHistory, Report, SpendingHistory, Statement, UploadRules, WhatIfAnswer,
     Workers,
 };
-use crate::engine::{Caller, ClusterSnapshot, DeadlineChange, DeadlineQuestion, Explained, Refusal};
+use crate::engine::{Caller, ClusterSnapshot, DeadlineChange, DeadlineQuestion, Explained, PauseTarget, Refusal};
 use crate::market::{Acl, Answer, HistoryPage, MarketError, ReportRequest, ServletRequest, StatementPage};
 use crate::model::{AttemptId, Credits, JobId, QueueName};
 
@@ -96,15 +96,16 @@ pub trait Owner: ApplicationOwner + Send + Sync + 'static {
     /// [`OwnerGone`] if no answer will come.
     fn workers(&self) -> impl Future<Output = Result<Workers, OwnerGone>> + Send;
 
-    /// Drains a worker, or resumes it, in the name of a caller. Completes when the change is durable.
+    /// Stops or resumes the start of work in a part of the cluster, in the name of a caller. Completes when the change is
+    /// durable.
     ///
     /// # Errors
     ///
     /// [`OwnerGone`] if no answer will come. The change may have been made.
-    fn drain_worker(
+    fn change_starts(
         &self,
-        worker: String,
-        is_on: bool,
+        part: ClusterPart,
+        is_stopped: bool,
         caller: Caller,
     ) -> impl Future<Output = Result<Result<MarketReply, Refusal>, OwnerGone>> + Send;
 
@@ -196,6 +197,15 @@ pub trait Owner: ApplicationOwner + Send + Sync + 'static {
 
     /// Health of the daemon. Answers at once, even if the owner does not.
     fn health(&self) -> Health;
+}
+
+/// A part of the cluster in which work starts or does not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ClusterPart {
+    /// A worker, which is drained.
+    Worker(String),
+    /// A job, which is held, or a queue, which is paused.
+    Work(PauseTarget),
 }
 
 /// A change of a job.

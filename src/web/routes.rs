@@ -22,8 +22,8 @@ use super::owner::{HEALTHY, Owner};
 use super::state::WebState;
 use super::worker_health::WorkerHealth;
 use super::{
-    applications, deadline_api, job_page, metrics, read_api, report, response, scheduler_api, start_page, tasks_api,
-    upload, workers_api,
+    applications, deadline_api, job_page, metrics, pause_api, read_api, report, response, scheduler_api, start_page,
+    tasks_api, upload, workers_api,
 };
 
 /// The style of all pages, part of the binary.
@@ -42,6 +42,7 @@ pub(super) fn routes<O: Owner>(state: Arc<WebState<O>>) -> Router {
         .route("/", get(start_page::start_page::<O>))
         // Hadoop's name of the page, for bookmarks and scripts.
         .route("/jobtracker.jsp", get(start_page::start_page::<O>))
+        .route("/jobqueue_details.jsp", get(start_page::queue_page::<O>))
         .route("/jobdetails.jsp", get(job_page::job_page::<O>))
         .route("/scheduler", any(scheduler_api::scheduler::<O>))
         .route("/scheduler/deadline", any(deadline_api::deadline::<O>))
@@ -49,6 +50,7 @@ pub(super) fn routes<O: Owner>(state: Arc<WebState<O>>) -> Router {
         .route("/scheduler/logticket", any(log_ticket::<O>))
         .route("/scheduler/quote", any(order_quote::<O>))
         .route("/scheduler/history", any(scheduler_api::history::<O>))
+        .route("/scheduler/pause", any(pause_api::pause::<O>))
         .route("/scheduler/queues", any(scheduler_api::queue_status::<O>))
         .route("/scheduler/read", any(read_api::read::<O>))
         .route("/scheduler/jobs", any(tasks_api::job_times::<O>))

@@ -24,6 +24,7 @@ pub(super) struct QueueRow {
     pub(super) name: String,
     pub(super) running: PerKind<u32>,
     pub(super) waiting: PerKind<u64>,
+    pub(super) paused: String,
     pub(super) share: String,
 }
 
@@ -92,6 +93,7 @@ impl QueueRow {
             name: cut(&queue.name),
             running: queue.running,
             waiting: queue.waiting,
+            paused: cut(queue.paused.as_deref().unwrap_or_default()),
             share: queue.share.clone().unwrap_or_else(|| "–".to_owned()),
         }
     }

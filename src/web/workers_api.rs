@@ -14,7 +14,7 @@ use crate::market::Answer;
 use super::believed_caller::{check_believable, take_user};
 use super::form_body::form_fields;
 use super::job_changes::status_of;
-use super::owner::{MarketPresence, Owner, OwnerGone};
+use super::owner::{ClusterPart, MarketPresence, Owner, OwnerGone};
 use super::response::{JSON, fresh, json, json_refusal};
 use super::signed_request::{HttpRequest, check_method, status_of_refusal};
 use super::state::{ANSWER_TIMEOUT, WebState};
@@ -50,7 +50,7 @@ async fn change<O: Owner>(state: &WebState<O>, request: &HttpRequest) -> Respons
         Err((status, message)) => return json_refusal(status, &message),
     };
     let caller = Caller::named(Arc::from(user));
-    match timeout(ANSWER_TIMEOUT, state.owner.drain_worker(worker, is_on, caller)).await {
+    match timeout(ANSWER_TIMEOUT, state.owner.change_starts(ClusterPart::Worker(worker), is_on, caller)).await {
         Err(_) => json_refusal(StatusCode::SERVICE_UNAVAILABLE, "no answer in time; the change may have been made"),
         Ok(Err(OwnerGone)) => json_refusal(StatusCode::SERVICE_UNAVAILABLE, &OwnerGone.to_string()),
         Ok(Ok(Err(refusal))) => json_refusal(status_of(&refusal), &refusal.to_string()),

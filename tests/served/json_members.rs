@@ -216,6 +216,15 @@ fn what_commands_print_as_json_has_the_members_of_the_page() {
     check("queue info", "queue info --server HTTP", "alice");
     check("queue add", "queue add carol --server HTTP", "root");
     check("queue remove", "queue remove carol --server HTTP", "root");
+    check("queue pause", "queue pause alice --server HTTP", "root");
+    let waiting = check("job submit --detach", &format!("{submit} --output out5 --detach"), "alice");
+    let waiting = waiting["job"].as_str().unwrap().to_owned();
+    check("job hold", &format!("job hold {waiting} --jobtracker RPC --server HTTP"), "alice");
+    check("job status", &format!("job status {waiting} --jobtracker RPC --server HTTP"), "alice");
+    check("job list", "job list --jobtracker RPC --server HTTP", "alice");
+    check("job release", &format!("job release {waiting} --jobtracker RPC --server HTTP"), "alice");
+    check("job kill", &format!("job kill {waiting} --jobtracker RPC --server HTTP"), "alice");
+    check("queue resume", "queue resume alice --server HTTP", "root");
     check("queue quote", "queue quote alice 1.5 --server HTTP", "alice");
     check("queue statement", "queue statement --server HTTP", "alice");
     check("report users", "report users --server HTTP", "root");
@@ -234,8 +243,10 @@ fn what_commands_print_as_json_has_the_members_of_the_page() {
     check("sign --job", "sign --job", "alice");
     check("user add", "user add dave --acl-file ACL", "");
     check("user key", "user key dave --keep-old 1h --acl-file ACL", "");
+    check("user list", "user list --acl-file ACL --server HTTP", "");
     check("user remove", "user remove dave --acl-file ACL", "");
     check("status", "status --server HTTP", "");
+    check("reload", "reload STATE", "");
     check("backup", "backup copy.db STATE", "");
     check("scheduler show", "scheduler show STATE", "");
     check("scheduler plan", "scheduler plan dynamic STATE", "");

@@ -108,7 +108,7 @@ fn both_plays_stand_side_by_side() {
         assert_eq!(job["configured"], job["asked"], "nothing else was asked for");
     }
     let later = answer(folder.path(), &["--since", "2026-11-18T11:06:42", "--policy", "fair"]);
-    assert!(later.starts_with("1 jobs from "), "{later}");
+    assert!(later.starts_with("1 job from "), "{later}");
 }
 
 #[test]

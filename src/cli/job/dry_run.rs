@@ -99,6 +99,13 @@ fn render_quote(quote: &OrderQuote, max_rate: Credits, max_cost: Option<Credits>
     text
 }
 
+/// A time by its distance from the submission.
+fn from_submission(ms: i64) -> String {
+    let side = if ms < 0 { "before" } else { "after" };
+    let ms = ms.unsigned_abs();
+    format!("{}.{:03} s {side} its submission", ms / 1_000, ms % 1_000)
+}
+
 fn render_slots(slots: &PerKind<u32>) -> String {
     format!("maps {} at a time, then reduces {}", slots.map, slots.reduce)
 }
@@ -110,7 +117,6 @@ fn render_answer(answer: &WhatIfAnswer, form: Form) -> (String, ExitCode) {
     }
     let WhatIfAnswer { reason, min_maps, free_maps, reduces, free_reduces, earliest_deadline_ms, .. } = answer;
     let start = answer.planned_start_ms.filter(|start_ms| *start_ms > 0);
-    let after = |ms: i64| format!("{}.{:03} s after its submission", ms.div_euclid(1_000), ms.rem_euclid(1_000));
     let mut text = match reason {
         None => "the constraint scheduler would accept the job\n\n".to_owned(),
         Some(reason) => format!("the constraint scheduler would reject the job: {reason}\n\n"),
@@ -119,10 +125,14 @@ fn render_answer(answer: &WhatIfAnswer, form: Form) -> (String, ExitCode) {
     let until = answer.promised_until_ms.map(|until_ms| format!(" until {}", format_time(until_ms)));
     text += &format!("maps      {maps}, free {free_maps}{}\n", until.unwrap_or_default());
     if let Some(start_ms) = start {
-        text += &format!("start     {}, when earlier promises end\n", after(start_ms));
+        text += &format!("start     {}, when earlier promises end\n", from_submission(start_ms));
     }
-    text += &format!("reduces   {reduces}, free {free_reduces}, all started {}\n", after(answer.reduce_start_limit_ms));
-    text += &format!("earliest  deadline {}\n", earliest_deadline_ms.map_or("none".to_owned(), after));
+    let started = match answer.reduce_start_limit_ms {
+        late if late < 0 => format!("too late: all would have to start {}", from_submission(late)),
+        limit => format!("all started {}", from_submission(limit)),
+    };
+    text += &format!("reduces   {reduces}, free {free_reduces}, {started}\n");
+    text += &format!("earliest  deadline {}\n", earliest_deadline_ms.map_or("none".to_owned(), from_submission));
     (text, code)
 }
 
@@ -164,5 +174,13 @@ mod tests {
         assert!(late.contains("would not keep") && late.contains("more than the 20.0"), "{late}");
         let kept = text(OrderState::OnTime, Some("300"), Form::Table);
         assert!(kept.contains("would keep") && kept.contains("201.6, of at most 300.0\n"), "{kept}");
+    }
+
+    #[test]
+    fn a_time_before_the_submission_is_called_that() {
+        let texts = [-61_797, 0, 1_500].map(from_submission);
+        let expected =
+            ["61.797 s before its submission", "0.000 s after its submission", "1.500 s after its submission"];
+        assert_eq!(texts, expected);
     }
 }

@@ -41,13 +41,19 @@ pub(super) async fn list(arguments: &ListArguments) -> Result<String, JobCommand
     Ok(render_list(&jobs.iter().map(|job| times.timed(job)).collect::<Vec<_>>(), times.has_costs, connection.form()))
 }
 
+/// When a job is planned to start.
+fn start_of(job: &JobLine) -> Option<&str> {
+    job.deadline.as_ref()?.planned_start()
+}
+
 fn render_list(jobs: &[TimedJob<'_>], has_costs: bool, form: Form) -> String {
     if form == Form::Json {
         return json(&jobs);
     }
     // What no job has is left out: most clusters keep no deadlines.
     let has_deadlines = jobs.iter().any(|timed| timed.job.deadline.is_some());
-    let has_reasons = jobs.iter().any(|timed| timed.job.cannot_run.is_some());
+    let has_starts = jobs.iter().any(|timed| start_of(timed.job).is_some());
+    let has_reasons = jobs.iter().any(|timed| timed.job.why_it_waits().is_some());
     let has_ended = jobs.iter().any(|timed| timed.job.state.is_finished());
     let shown = [
         (true, &["job", "state", "user", "queue", "priority", "started"][..]),
@@ -55,6 +61,7 @@ fn render_list(jobs: &[TimedJob<'_>], has_costs: bool, form: Form) -> String {
         (true, &["elapsed", "name", "maps", "reduces"]),
         (has_costs, &["cost"]),
         (has_deadlines, &["deadline", "left"]),
+        (has_starts, &["starts"]),
         (has_reasons, &["reason"]),
     ];
     let names: Vec<&str> =
@@ -66,7 +73,8 @@ fn render_list(jobs: &[TimedJob<'_>], has_costs: bool, form: Form) -> String {
             deadline.map_or_else(String::new, |deadline| deadline.state.clone()),
             deadline.map_or_else(String::new, |deadline| format!("{} s", deadline.left_s)),
         ];
-        let reason = job.cannot_run.clone().unwrap_or_default();
+        let start = start_of(job).map_or_else(String::new, |start| format!("{start} UTC"));
+        let reason = job.why_it_waits().cloned().unwrap_or_default();
         let JobLine { job, state, name, user, queue, priority, started_ms, map_percent, reduce_percent, .. } = job;
         let elapsed_s = elapsed_ms.and_then(|ms| u64::try_from(ms / 1000).ok());
         let cells = [
@@ -82,6 +90,7 @@ fn render_list(jobs: &[TimedJob<'_>], has_costs: bool, form: Form) -> String {
             vec![format_duration(elapsed_s), one_line(name), percent_text(*map_percent), percent_text(*reduce_percent)],
             vec![cost.clone().unwrap_or_else(|| "-".to_owned())],
             of_deadline.to_vec(),
+            vec![start],
             vec![reason],
         ];
         table.add_row(shown.iter().zip(cells).filter(|((is_shown, _), _)| *is_shown).flat_map(|(_, cells)| cells));
@@ -114,6 +123,13 @@ mod tests {
         ");
         assert!(render_list(&[timed(&job)], false, Form::Json).contains("\"state\": \"RUNNING\""));
         let promised = JobLine { deadline: Some(DeadlineLine::example()), name: "payroll".into(), ..job.clone() };
+        let plan = "Maps 0/6 minimum from 09:30:00. Reduces 0/6 minimum. Reduce start limit 331.9 s.".to_owned();
+        let planned = JobLine { deadline: Some(DeadlineLine { plan, ..DeadlineLine::example() }), ..job.clone() };
+        let held = JobLine { held: Some("held by alice since 2026-11-21T09:13:20Z".to_owned()), ..job.clone() };
+        let text = render_list(&[timed(&planned), timed(&held)], false, Form::Table);
+        let rows: Vec<&str> = text.lines().collect();
+        assert!(rows[0].ends_with("STARTS        REASON") && rows[1].contains("09:30:00 UTC"), "{text}");
+        assert!(rows[2].ends_with("held by alice since 2026-11-21T09:13:20Z"), "{text}");
         let ended = JobLine { state: JobState::Succeeded, ..job.clone() };
         let cost = Some("1.5".to_owned());
         let ended = TimedJob { finish_ms: Some(1_700_000_083_000), cost, ..timed(&ended) };

@@ -12,6 +12,7 @@ mod events;
 mod failures;
 mod filter;
 mod follow;
+mod hold;
 mod kill;
 mod kill_attempts;
 mod list;
@@ -64,6 +65,12 @@ pub enum JobCommand {
     /// Let attempts of tasks fail, which counts against their tasks
     #[command(after_help = EXIT_CODES)]
     FailTask(kill_attempts::KillAttemptsArguments),
+    /// Hold jobs: what runs ends, and nothing new starts until you release them (owner and administrators only)
+    #[command(after_help = EXIT_CODES)]
+    Hold(hold::HoldArguments),
+    /// Release held jobs
+    #[command(after_help = EXIT_CODES)]
+    Release(hold::HoldArguments),
     /// Set the priority of jobs within their queues
     #[command(after_help = EXIT_CODES)]
     Priority(priority::PriorityArguments),
@@ -110,6 +117,8 @@ pub fn run(command: JobCommand) -> Outcome {
             JobCommand::Kill(arguments) => kill::kill(&arguments).await.map(done),
             JobCommand::KillTask(arguments) => kill_attempts::kill_attempts(&arguments, false).await.map(done),
             JobCommand::FailTask(arguments) => kill_attempts::kill_attempts(&arguments, true).await.map(done),
+            JobCommand::Hold(arguments) => hold::hold(&arguments, true).await.map(done),
+            JobCommand::Release(arguments) => hold::hold(&arguments, false).await.map(done),
             JobCommand::Priority(arguments) => priority::priority(&arguments).await.map(done),
             JobCommand::Deadline(arguments) => deadline::deadline(&arguments).await.map(done),
             JobCommand::Events(arguments) => events::events(&arguments).await.map(done),

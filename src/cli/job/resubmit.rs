@@ -3,7 +3,11 @@
 use std::path::Path;
 
 use crate::cli::place::PlaceArguments;
+use crate::cli::terminal::print_error;
 use crate::client::job::JobId;
+use crate::client::job::earlier_output::is_left_over;
+use crate::client::job::view::JobState;
+use crate::fs::FileUri;
 
 use super::connection::ConnectionArguments;
 use super::error::{JobCommandError, Outcome};
@@ -41,9 +45,10 @@ pub struct ResubmitArguments {
 
 pub(super) async fn resubmit(arguments: &ResubmitArguments) -> Outcome {
     let ResubmitArguments { job, overwrite, output, name, queue, properties, detach, connection } = arguments;
-    let SubmissionRecord { directory, jobtracker, conf, server, arguments: mut wanted, .. } =
+    let SubmissionRecord { directory, jobtracker, conf, server, arguments: mut wanted, output: earlier_output, .. } =
         SubmissionRecord::read(*job)?;
     // A path of now is relative to the folder of now.
+    let is_same_output = output.is_none();
     let output = output.as_ref().map(|output| absolute(output)).transpose()?;
     wanted.change(output, name.as_ref(), queue.as_ref(), properties);
     wanted.overwrite = *overwrite;
@@ -59,7 +64,27 @@ pub(super) async fn resubmit(arguments: &ResubmitArguments) -> Outcome {
         let folder = directory.display();
         JobCommandError::Argument(format!("{job} was submitted from {folder}, which cannot be entered: {error}"))
     })?;
+    if !*overwrite && is_same_output {
+        wanted.overwrite = left_its_output(*job, earlier_output.as_ref(), &wanted.connection).await;
+    }
     submit(&wanted).await
+}
+
+/// Whether the job was killed or failed, and what stands where it wrote is what it left: neither a whole output nor that of a
+/// job that runs.
+async fn left_its_output(job: JobId, output: Option<&FileUri>, connection: &ConnectionArguments) -> bool {
+    let found = async {
+        let mut connected = connection.connection(&[]).await.ok()?;
+        let state = connected.jobtracker.job(job).await.ok()?.state;
+        let files = connected.configuration.file_systems(connected.jobtracker.user());
+        let is_left = output.is_some_and(|output| is_left_over(&files, output));
+        Some(matches!(state, JobState::Killed | JobState::Failed) && is_left)
+    };
+    let is_left = found.await.unwrap_or(false);
+    if let Some(output) = output.filter(|_| is_left) {
+        print_error(&format!("jobtracker: replacing what {job} left in {output}"));
+    }
+    is_left
 }
 
 /// A path that does not depend on the working directory; a URI stays.

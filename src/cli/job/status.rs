@@ -96,7 +96,7 @@ fn render_job(
         let mut object = serde_json::json!({
             "job": job.job, "name": job.name, "user": job.user, "queue": job.queue, "state": job.state,
             "priority": job.priority, "started_ms": job.started_ms, "finish_ms": finish_ms, "elapsed_ms": elapsed_ms, "failure": job.failure, "killed_by": job.killed_by, "url": job.url,
-            "cannot_run": job.cannot_run, "deadline": job.deadline, "tasks": { "map": map, "reduce": reduce },
+            "held": job.held, "cannot_run": job.cannot_run, "deadline": job.deadline, "tasks": { "map": map, "reduce": reduce },
         });
         add_cost(&mut object, cost);
         return json(&object);
@@ -114,7 +114,7 @@ fn render_job(
     let ended = finish_ms.map(|ms| format!(", ended {}", format_time(ms))).unwrap_or_default();
     let took = took.map(|s| format!(", {}", format_duration(Some(s)))).unwrap_or_default();
     let _ = writeln!(text, "  started  {}{ended}{took}", format_time(*started_ms));
-    if let Some(why) = &job.cannot_run {
+    if let Some(why) = job.why_it_waits() {
         let _ = writeln!(text, "  waits    {why}");
     }
     if let Some(deadline @ DeadlineLine { state, plan, .. }) = &job.deadline {

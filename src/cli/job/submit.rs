@@ -14,7 +14,10 @@ use crate::client::job::submit::{PreparedJob, SigningOptions, Submitted};
 use crate::client::job::view::{CounterLine, JobLine, JobState};
 use crate::client::job::watch::JobProgress;
 use crate::client::job::{JobClientError, JobId};
+use crate::client::market::MarketClient;
 use crate::fs::{FileSystems, FileUri};
+use crate::model::counted;
+use crate::wire::runs_streaming_only;
 
 use super::connection::Connection;
 use super::cost_text::{add_cost, render_cost_line};
@@ -89,7 +92,7 @@ pub(super) async fn submit(arguments: &SubmitArguments) -> Outcome {
     }
     // Without either there are no stock TaskTrackers in sight.
     let knows_hadoop = connection_arguments.market.place.conf.is_some() || std::env::var_os("HADOOP_HOME").is_some();
-    if prepared.needs_built_in_worker() && knows_hadoop {
+    if prepared.needs_built_in_worker() && knows_hadoop && has_stock_worker(&connection.market).await {
         print_error(
             "jobtracker: warning: stock TaskTrackers cannot run this job, built-in workers can; for stock ones give --streaming-jar FILE, or set HADOOP_HOME to a folder with contrib/streaming",
         );
@@ -129,6 +132,17 @@ pub(super) async fn submit(arguments: &SubmitArguments) -> Outcome {
     let mut progress = Progress::new(form == Form::Json);
     progress.print(&render_submitted(&submitted, reduces));
     follow(connection, arguments, submitted.job, (&files, &output), progress).await
+}
+
+/// Whether a stock TaskTracker is connected; where the JobTracker does not say, one may be.
+async fn has_stock_worker(market: &MarketClient) -> bool {
+    match market.workers().await {
+        Ok(found) => {
+            let mut trackers = found.workers.iter().filter_map(|worker| worker.tracker.as_deref());
+            trackers.any(|tracker| !runs_streaming_only(tracker))
+        }
+        Err(_) => true,
+    }
 }
 
 /// Keeps what was asked for.
@@ -197,7 +211,7 @@ fn with_signer(error: JobClientError, signing: Option<&SigningOptions>, argument
 fn render_submitted(submitted: &Submitted, reduces: Option<u32>) -> String {
     let Submitted { job, files, maps, is_signed } = submitted;
     let signed = if *is_signed { "signed, " } else { "" };
-    let files = if *files == 1 { "1 input file".to_owned() } else { format!("{files} input files") };
+    let files = counted(*files, "input file");
     let reduces = reduces.map(|reduces| format!(", reduces {reduces}")).unwrap_or_default();
     format!("{job} submitted: {signed}{files}, maps {maps}{reduces}")
 }

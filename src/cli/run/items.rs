@@ -1,17 +1,18 @@
 //! Follows many items to their end.
 
+use std::collections::BTreeSet;
 use std::pin::pin;
 use std::time::Duration;
 
 use tokio::time::sleep;
 
-use crate::api::applications::{ApplicationReport, ReportedFinalStatus};
+use crate::api::applications::{ApplicationReport, ContainerReport, ContainerState, ReportedFinalStatus};
 use crate::cli::app::{AppCommandError, failure_text};
 use crate::cli::interrupt::Choice;
 use crate::cli::market_text::{Form, json};
 use crate::cli::terminal::print_error;
-use crate::client::applications::ApplicationClient;
-use crate::model::ApplicationId;
+use crate::client::applications::{ApplicationClient, ContainerQuery, WorkItems, items_without};
+use crate::model::{ApplicationId, ContainerExit};
 
 use super::interrupts::{INTERRUPTED_BASE, Interrupts};
 use super::one_command::{is_finished, say};
@@ -19,6 +20,8 @@ use super::progress::ItemProgress;
 
 /// Pause between two reports: thousands of items end in a second.
 const PAUSE: Duration = Duration::from_millis(100);
+/// Most items of which those that are not done are named.
+const MOST_ITEMS_AGAIN: u64 = 100_000;
 /// Exit code unless every item has ended with 0.
 const ITEMS_FAILED: u8 = 1;
 
@@ -27,12 +30,12 @@ const ITEMS_FAILED: u8 = 1;
 pub(super) async fn follow_items(
     client: &ApplicationClient,
     application: ApplicationId,
-    count: u64,
+    work: &WorkItems,
     form: Form,
     interrupts: &mut Interrupts,
     ask: impl AsyncFn() -> Option<Choice>,
 ) -> Result<(String, u8), AppCommandError> {
-    let mut progress = ItemProgress::new(count);
+    let mut progress = ItemProgress::new(work.count);
     let mut known = None;
     let mut signal = None;
     loop {
@@ -67,7 +70,8 @@ pub(super) async fn follow_items(
                 (None, ReportedFinalStatus::Succeeded) => 0,
                 (None, _) => ITEMS_FAILED,
             };
-            return Ok((render_end(&report, &failures, count, form), code));
+            let again = if code == 0 || form == Form::Json { None } else { again(client, application, work).await };
+            return Ok((render_end(&report, &failures, again.as_deref(), work.count, form), code));
         }
         known = Some(report.version);
         sleep(PAUSE).await;
@@ -80,8 +84,19 @@ fn detached(application: ApplicationId, server: &str) -> String {
     )
 }
 
-/// `failures`: why items failed, in whole lines.
-fn render_end(report: &ApplicationReport, failures: &str, count: u64, form: Form) -> String {
+/// The items that are not done, those that never ran among them; none if they are too many to look at.
+async fn again(client: &ApplicationClient, application: ApplicationId, work: &WorkItems) -> Option<String> {
+    let containers = client.containers(application, ContainerQuery::default()).await.ok()?;
+    let is_done = |container: &ContainerReport| {
+        container.state == ContainerState::Complete && container.exit_status == ContainerExit::SUCCESS
+    };
+    let done: BTreeSet<u32> =
+        containers.iter().filter(|container| is_done(container)).filter_map(|container| container.item).collect();
+    items_without(&work.items, &done, MOST_ITEMS_AGAIN)
+}
+
+/// `failures`: why items failed, in whole lines; `again`: the items that are not done, where that is known.
+fn render_end(report: &ApplicationReport, failures: &str, again: Option<&str>, count: u64, form: Form) -> String {
     let ApplicationReport { id, state, final_status, failed_items, diagnostics, cost, .. } = report;
     let given = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
     if form == Form::Json {
@@ -97,7 +112,10 @@ fn render_end(report: &ApplicationReport, failures: &str, count: u64, form: Form
     if !failed_items.is_empty() {
         text += &format!("failed  {failed_items}\n");
         text += &format!("logs    jobtracker app logs {id}\n");
-        text += &format!("again   --array {failed_items}\n");
+    }
+    let again = again.unwrap_or(failed_items);
+    if !again.is_empty() {
+        text += &format!("again   --array {again}\n");
     }
     if let Some(cost) = cost {
         text += &format!("cost    {cost}\n");
@@ -120,7 +138,9 @@ mod tests {
             cost: Some("1.5".parse().unwrap()),
             ..example_application()
         };
-        insta::assert_snapshot!(render_end(&failed, "item 7: exit code 3\n", 100, Form::Table), @r"
+        let text = render_end(&failed, "", Some("7,19-21,90-100"), 100, Form::Table);
+        assert!(text.contains("again   --array 7,19-21,90-100\n"), "those that never ran too: {text}");
+        insta::assert_snapshot!(render_end(&failed, "item 7: exit code 3\n", None, 100, Form::Table), @r"
         application_1700000000000_0001 FAILED
         item 7: exit code 3
         failed  7,19-21
@@ -128,7 +148,7 @@ mod tests {
         again   --array 7,19-21
         cost    1.5
         ");
-        insta::assert_snapshot!(render_end(&failed, "", 100, Form::Json), @r#"
+        insta::assert_snapshot!(render_end(&failed, "", None, 100, Form::Json), @r#"
         {
           "application": "application_1700000000000_0001",
           "completed_containers": 0,
@@ -144,6 +164,6 @@ mod tests {
         "#);
         let (final_status, failed_items) = (ReportedFinalStatus::Succeeded, String::new());
         let good = ApplicationReport { final_status, failed_items, cost: None, ..failed };
-        insta::assert_snapshot!(render_end(&good, "", 100, Form::Table), @"application_1700000000000_0001 SUCCEEDED");
+        insta::assert_snapshot!(render_end(&good, "", None, 100, Form::Table), @"application_1700000000000_0001 SUCCEEDED");
     }
 }

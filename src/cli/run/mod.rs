@@ -14,6 +14,7 @@ use std::io;
 use std::process::ExitCode;
 
 use crate::client::applications::{ApplicationClient, ApplicationClientError, RunSubmission};
+use crate::model::counted;
 
 use super::app::{AppCommandError, client_of};
 use super::interrupt::prompt;
@@ -97,8 +98,8 @@ async fn run_submission(
             Ok((String::new(), code))
         }
         Some(work) => {
-            print_error(&format!("{id} submitted: {} items", work.count));
-            follow_items(client, id, work.count, form, interrupts, async || prompt("application").await).await
+            print_error(&format!("{id} submitted: {}", counted(work.count, "item")));
+            follow_items(client, id, work, form, interrupts, async || prompt("application").await).await
         }
     }
 }

@@ -11,6 +11,7 @@ const OF_THIS_MACHINE: &[&str] = &[
     "check-config",
     "completion",
     "demo",
+    "reload",
     "restore",
     "scheduler plan",
     "scheduler show",
@@ -22,6 +23,7 @@ const OF_THIS_MACHINE: &[&str] = &[
     "upgrade",
     "user add",
     "user key",
+    "user list",
     "user remove",
     "what-if",
 ];

@@ -102,7 +102,8 @@ impl Edit {
         retiring_path(self.path())
     }
 
-    fn old_keys(&self) -> Result<Vec<RetiringKey>, UserFailure> {
+    /// The keys that are valid beside those of the file for a while.
+    pub(super) fn old_keys(&self) -> Result<Vec<RetiringKey>, UserFailure> {
         let path = self.retiring_path();
         let text = match LockedFile::open(&path) {
             Err(error) if error.is_not_found() => return Ok(Vec::new()),

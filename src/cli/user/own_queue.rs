@@ -5,7 +5,7 @@ use crate::cli::place::PlaceArguments;
 use crate::cli::queue::allowance_query;
 use crate::cli::serve::ConfigurationArguments;
 use crate::cli::signer::SignerArguments;
-use crate::client::market::{MarketClientError, Signer};
+use crate::client::market::{MarketClient, MarketClientError, Signer};
 use crate::client::signed_query::escaped;
 use crate::market::Role;
 
@@ -53,8 +53,7 @@ pub(super) fn add_queue(
     }
     queries.extend(budget.iter().map(|budget| format!("addBudget={}&queue={queue}", escaped(budget))));
     let signer = signer(by.as_deref(), edit)?;
-    let place = PlaceArguments { server: server.clone(), jobtracker: None, conf: configuration.conf.clone() };
-    let client = place.find(&configuration.define).map_err(MarketCommandError::from)?.http().market();
+    let client = market_client(server.as_deref(), configuration)?;
     for query in &queries {
         let sent = wait_for(async { Ok(client.request_signed(query, &signer).await?) });
         match sent {
@@ -69,6 +68,16 @@ pub(super) fn add_queue(
         }
     }
     Ok(())
+}
+
+/// The market of the JobTracker at that address, or of the configuration.
+pub(super) fn market_client(
+    server: Option<&str>,
+    configuration: &ConfigurationArguments,
+) -> Result<MarketClient, UserFailure> {
+    let server = server.map(str::to_owned);
+    let place = PlaceArguments { server, jobtracker: None, conf: configuration.conf.clone() };
+    Ok(place.find(&configuration.define).map_err(MarketCommandError::from)?.http().market())
 }
 
 /// An administrator with the key in the file.

@@ -1,19 +1,47 @@
 //! Items as they are written: `1-1000`, `3,5,10-100:10`.
 
+use std::collections::BTreeSet;
+
 /// Counts items: parts `N`, `N-M` or `N-M:STEP`, joined by commas. `None`: not written so. Whether one comes twice is the
 /// server's question.
 pub fn count_items(text: &str) -> Option<u64> {
     text.split(',').map(count_part).sum()
 }
 
+/// Those that are not `done`, ascending, runs of neighbours as one part; `None`: not written so, or more than `most`.
+pub fn items_without(text: &str, done: &BTreeSet<u32>, most: u64) -> Option<String> {
+    count_items(text).filter(|count| *count <= most)?;
+    let mut left = BTreeSet::new();
+    for part in text.split(',') {
+        let (first, last, step) = range_of(part)?;
+        left.extend((first..=last).step_by(usize::try_from(step).ok()?).filter_map(|item| u32::try_from(item).ok()));
+    }
+    let mut runs: Vec<(u32, u32)> = Vec::new();
+    for item in left.into_iter().filter(|item| !done.contains(item)) {
+        match runs.last_mut() {
+            Some((_, last)) if last.checked_add(1) == Some(item) => *last = item,
+            _ => runs.push((item, item)),
+        }
+    }
+    let run = |(first, last): (u32, u32)| if first == last { first.to_string() } else { format!("{first}-{last}") };
+    Some(runs.into_iter().map(run).collect::<Vec<_>>().join(","))
+}
+
 fn count_part(part: &str) -> Option<u64> {
+    let (first, last, step) = range_of(part)?;
+    Some((last - first) / step + 1)
+}
+
+/// The first and the last item of a part, and the step between two.
+fn range_of(part: &str) -> Option<(u64, u64, u64)> {
     let (range, step) = part.split_once(':').map_or((part, None), |(range, step)| (range, Some(step)));
     let step = step.map_or(Some(1), number).filter(|step| *step > 0)?;
     let Some((first, last)) = range.split_once('-') else {
         // A step needs a range.
-        return number(range).filter(|_| !part.contains(':')).map(|_| 1);
+        return number(range).filter(|_| !part.contains(':')).map(|one| (one, one, 1));
     };
-    Some(number(last)?.checked_sub(number(first)?)? / step + 1)
+    let (first, last) = (number(first)?, number(last)?);
+    (first <= last).then_some((first, last, step))
 }
 
 fn number(text: &str) -> Option<u64> {
@@ -24,6 +52,16 @@ fn number(text: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_not_done_is_written_as_array_takes_it() {
+        let without = |text: &str, done: &[u32]| items_without(text, &done.iter().copied().collect(), 1_000);
+        assert_eq!(without("1-4", &[]).as_deref(), Some("1-4"), "none of them ran");
+        assert_eq!(without("1-10,20", &[1, 4, 5, 20]).as_deref(), Some("2-3,6-10"));
+        assert_eq!(without("10-30:10", &[20]).as_deref(), Some("10,30"));
+        assert_eq!(without("1-2", &[1, 2]).as_deref(), Some(""));
+        assert_eq!((without("5-1", &[]), without("1-1001", &[])), (None, None));
+    }
 
     #[test]
     fn ranges_have_both_ends_and_steps() {

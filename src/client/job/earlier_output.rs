@@ -101,6 +101,12 @@ pub fn has_parts(files: &FileSystems, output: &FileUri) -> bool {
     names.is_ok_and(|names| names.iter().any(|name| name.to_string_lossy().starts_with("part-")))
 }
 
+/// Whether a job that ended early has left a directory: no job has completed there, and none is at work.
+pub fn is_left_over(files: &FileSystems, output: &FileUri) -> bool {
+    let names = files.of(output).names_in(output, ListBound::OF_USER);
+    names.is_ok_and(|names| names.iter().all(|name| !matches!(&*name.to_string_lossy(), "_SUCCESS" | "_temporary")))
+}
+
 /// For `map_err`: what was tried with which path.
 fn failed<'a>(action: &'static str, path: &'a FileUri) -> impl Fn(FsError) -> OverwriteError + use<'a> {
     move |error| OverwriteError::Io { action, path: path.shown_path(), source: error.into() }
@@ -137,7 +143,12 @@ mod tests {
         for name in ["part-00000", ".part-00000.crc", "_SUCCESS", "._SUCCESS.crc"] {
             std::fs::write(output.join(name), name).unwrap();
         }
-        assert!(has_parts(&files, &uri));
+        assert!(has_parts(&files, &uri) && !is_left_over(&files, &uri));
+        std::fs::remove_file(output.join("_SUCCESS")).unwrap();
+        assert!(is_left_over(&files, &uri));
+        std::fs::create_dir(output.join("_temporary")).unwrap();
+        assert!(!is_left_over(&files, &uri), "a job is at work there");
+        std::fs::remove_dir(output.join("_temporary")).unwrap();
         let earlier = EarlierOutput::set_aside(&files, &uri).unwrap().unwrap();
         assert!(!output.exists());
         drop(earlier);

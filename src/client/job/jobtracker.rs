@@ -184,6 +184,28 @@ impl JobTrackerClient {
         Ok(lines)
     }
 
+    /// The ids of unfinished jobs.
+    ///
+    /// # Errors
+    /// [`JobClientError`]
+    pub async fn job_ids(&mut self) -> Result<Vec<JobId>, JobClientError> {
+        match self.call(Ask::JobsToComplete).await? {
+            Value::JobStatuses(statuses) => Ok(statuses.iter().map(|status| status.id).collect()),
+            _ => Err(JobClientError::Answer("jobsToComplete")),
+        }
+    }
+
+    /// The names of all queues.
+    ///
+    /// # Errors
+    /// [`JobClientError`]
+    pub async fn queues(&mut self) -> Result<Vec<String>, JobClientError> {
+        match self.call(Ask::GetQueues).await? {
+            Value::Queues(queues) => Ok(queues.into_iter().map(|queue| queue.name.0).collect()),
+            _ => Err(JobClientError::Answer("getQueues")),
+        }
+    }
+
     /// Kills a job.
     ///
     /// # Errors

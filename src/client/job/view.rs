@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::api::says_no_worker_can_run;
+use crate::api::{says_no_worker_can_run, says_paused};
 use crate::model::{AttemptId, JobId, Kind, RunState, TaskId};
 use crate::wire::{CompletionStatus, Counters, JobProfile, JobStatus, TaskCompletionEvent, TaskReport, TipStatus};
 
@@ -35,6 +35,12 @@ pub struct JobLine {
     /// Who killed it, where the JobTracker says so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub killed_by: Option<String>,
+    /// That it is held, or its queue paused: by whom and since when.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub held: Option<String>,
+    /// Why its end is decided, while its cleanup is still to run.
+    #[serde(skip)]
+    pub ending: Option<String>,
     /// That no connected worker can run anything that it waits for, and why.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cannot_run: Option<String>,
@@ -123,7 +129,8 @@ impl JobLine {
     /// From a status and a profile, which may be missing.
     pub(super) fn of(status: &JobStatus, profile: Option<&JobProfile>) -> Self {
         let text = |field: fn(&JobProfile) -> &str| profile.map(field).unwrap_or_default().to_owned();
-        let failure = Some(status.failure_info.to_string());
+        let failure = Some(status.failure_info.to_string()).filter(|why| !matches!(why.as_str(), "" | "NA"));
+        let is_over = !matches!(status.run_state, RunState::Prep | RunState::Running);
         let is_stopped = matches!(status.run_state, RunState::Failed | RunState::Killed);
         let percent_unless_stopped = |progress| (!is_stopped).then(|| percent(progress));
         Self {
@@ -136,8 +143,10 @@ impl JobLine {
             started_ms: status.start_ms,
             map_percent: percent_unless_stopped(status.map_progress),
             reduce_percent: percent_unless_stopped(status.reduce_progress),
-            failure: failure.filter(|why| status.run_state == RunState::Failed && !matches!(why.as_str(), "" | "NA")),
+            ending: failure.clone().filter(|_| !is_over),
+            failure: failure.filter(|_| status.run_state == RunState::Failed),
             killed_by: killed_by(status),
+            held: Some(status.scheduling_info.to_string()).filter(|text| says_paused(text)),
             cannot_run: Some(status.scheduling_info.to_string()).filter(|text| says_no_worker_can_run(text)),
             deadline: DeadlineLine::parse(&status.scheduling_info.to_string()),
             url: text(|profile| &profile.url),
@@ -146,10 +155,15 @@ impl JobLine {
 }
 
 impl JobLine {
+    /// Why nothing of it starts, where the JobTracker says so.
+    pub fn why_it_waits(&self) -> Option<&String> {
+        self.held.as_ref().or(self.cannot_run.as_ref())
+    }
+
     /// The last task that failed of a job that lost too many, and how many of its kind failed, in the words of 1.2.1
     /// `JobInProgress.failedTask`.
     pub fn last_failed_task(&self) -> Option<(TaskId, u32)> {
-        let (_, text) = self.failure.as_deref()?.split_once("FailedCount: ")?;
+        let (_, text) = self.failure.as_ref().or(self.ending.as_ref())?.split_once("FailedCount: ")?;
         let (count, task) = text.split_once(". LastFailedTask: ")?;
         Some((task.trim().parse().ok()?, count.parse().ok()?))
     }
@@ -158,11 +172,15 @@ impl JobLine {
     #[must_use]
     pub fn tally_at_end(&self, kind: Kind, tally: TaskTally) -> TaskTally {
         match self.state {
-            JobState::Failed | JobState::Killed => {
+            // All that has not finished is stopped with it.
+            JobState::Prep | JobState::Running if self.ending.is_none() => {
+                TaskTally { failed: tally.failed.saturating_add(tally.stopped), stopped: 0, ..tally }
+            }
+            JobState::Prep | JobState::Running | JobState::Failed | JobState::Killed => {
                 let failed = self.last_failed_task().filter(|(task, _)| task.kind == kind);
                 tally.at_end(failed.map_or(0, |(_, count)| count))
             }
-            JobState::Prep | JobState::Running | JobState::Succeeded => {
+            JobState::Succeeded => {
                 TaskTally { failed: tally.failed.saturating_add(tally.stopped), stopped: 0, ..tally }
             }
         }
@@ -306,6 +324,8 @@ impl JobLine {
             reduce_percent: Some(0),
             failure: None,
             killed_by: None,
+            held: None,
+            ending: None,
             cannot_run: None,
             deadline: None,
             url: String::new(),
@@ -374,6 +394,9 @@ mod tests {
         let tally = TaskTally { total: 5, finished: 1, running: 2, stopped: 2, ..TaskTally::default() };
         let lost = TaskTally { failed: 2, stopped: 0, ..tally };
         assert_eq!(job.tally_at_end(Kind::Map, tally), lost, "beyond its attempts, within the failures allowed");
+        job.ending = Some("Job job_202611211200_0001 was killed by alice".to_owned());
+        let stopped = TaskTally { running: 0, failed: 0, stopped: 4, ..tally };
+        assert_eq!(job.tally_at_end(Kind::Map, tally), stopped, "what waits when the job is killed did not fail");
         job.state = JobState::Failed;
         let task = "task_202611211200_0001_m_000004";
         let text = format!("# of failed Map Tasks exceeded allowed limit. FailedCount: 1. LastFailedTask: {task}");

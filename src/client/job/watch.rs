@@ -152,7 +152,7 @@ pub async fn watch(
         next_cost: Instant::now(),
         tallies: None,
         next_workers: Some(Instant::now() + WORKERS_PAUSE),
-        has_said_why: false,
+        said_why: None,
     };
     let mut pause = SHORTEST_PAUSE;
     let mut lost_at = None;
@@ -195,7 +195,7 @@ struct Watch<'a> {
     /// When workers are counted next; never again once their absence is reported.
     next_workers: Option<Instant>,
     /// Whether it was reported that no worker can run it.
-    has_said_why: bool,
+    said_why: Option<String>,
     /// The last tallies, and when they may be requested again.
     tallies: Option<(TaskTally, TaskTally, Instant)>,
 }
@@ -215,10 +215,10 @@ impl Watch<'_> {
         };
         let (map, reduce) = (job.tally_at_end(Kind::Map, map), job.tally_at_end(Kind::Reduce, reduce));
         self.poll_cost(job.state).await;
-        if let Some(why) = job.cannot_run.as_ref().filter(|_| !is_finished && !self.has_said_why) {
+        if let Some(why) = job.why_it_waits().filter(|why| !is_finished && self.said_why.as_ref() != Some(why)) {
             report(JobUpdate::CannotRun(why.clone()));
-            self.has_said_why = true;
         }
+        self.said_why = job.why_it_waits().cloned().or(self.said_why.take());
         if !is_finished && map.running + reduce.running == 0 {
             self.poll_workers(jobtracker, report).await?;
         }

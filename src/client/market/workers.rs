@@ -1,12 +1,24 @@
-//! The workers of the cluster: listed, drained and resumed.
+//! Where work starts: workers, listed, drained and resumed; jobs, held and released; queues, paused and resumed.
 
 use crate::api::Workers;
 use crate::client::signed_query::escaped;
+use crate::model::JobId;
 
 use super::{MarketClient, MarketClientError, SCHEDULER, Signer};
 
 /// Path of the workers.
 const WORKERS: &str = "/scheduler/workers";
+/// Path of holds and pauses.
+const PAUSE: &str = "/scheduler/pause";
+
+/// What is held or paused.
+#[derive(Clone, Copy, Debug)]
+pub enum PauseOf<'a> {
+    /// A job.
+    Job(JobId),
+    /// A queue.
+    Queue(&'a str),
+}
 
 // === impl MarketClient: workers ===
 
@@ -32,12 +44,42 @@ impl MarketClient {
         signer: Option<&Signer>,
     ) -> Result<(), MarketClientError> {
         let query = format!("{}={}", if is_on { "drain" } else { "resume" }, escaped(worker));
+        self.change_starts(WORKERS, &query, user, signer).await
+    }
+
+    /// Holds a job or releases it, pauses a queue or resumes it, by the same rules.
+    ///
+    /// # Errors
+    /// [`MarketClientError`]; [`MarketClientError::Refused`] for an unknown one.
+    pub async fn pause(
+        &self,
+        target: &PauseOf<'_>,
+        is_on: bool,
+        user: &str,
+        signer: Option<&Signer>,
+    ) -> Result<(), MarketClientError> {
+        let query = match (target, is_on) {
+            (PauseOf::Job(job), true) => format!("holdJob={job}"),
+            (PauseOf::Job(job), false) => format!("releaseJob={job}"),
+            (PauseOf::Queue(queue), true) => format!("pauseQueue={}", escaped(queue)),
+            (PauseOf::Queue(queue), false) => format!("resumeQueue={}", escaped(queue)),
+        };
+        self.change_starts(PAUSE, &query, user, signer).await
+    }
+
+    async fn change_starts(
+        &self,
+        believed_at: &str,
+        query: &str,
+        user: &str,
+        signer: Option<&Signer>,
+    ) -> Result<(), MarketClientError> {
         if let Some(signer) = signer
             && self.request("time").await.is_ok()
         {
-            return self.send_signed(SCHEDULER, &query, signer).await.map(drop);
+            return self.send_signed(SCHEDULER, query, signer).await.map(drop);
         }
-        let path = format!("{WORKERS}?{query}&user.name={}", escaped(user));
+        let path = format!("{believed_at}?{query}&user.name={}", escaped(user));
         self.send_believed(&path).await.map(drop)
     }
 }

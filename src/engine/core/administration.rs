@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::engine::state::SchedulerChoice;
+use crate::engine::state::{Pauses, SchedulerChoice};
 
 use super::scheduler_wish::SchedulerWish;
 
@@ -17,13 +17,15 @@ pub struct Administration {
     pub(in crate::engine) choice: SchedulerChoice,
     /// A switch that waits for the next tick of the market.
     pub(in crate::engine) wish: Option<Box<SchedulerWish>>,
+    /// Held jobs and paused queues.
+    pub(in crate::engine) pauses: Pauses,
 }
 
 // === impl Administration ===
 
 impl Administration {
     /// Under the scheduler of this choice, without safe mode.
-    pub(in crate::engine) fn under(choice: SchedulerChoice) -> Self {
-        Self { safe_mode: None, is_file_system_away: false, choice, wish: None }
+    pub(in crate::engine) fn under(choice: SchedulerChoice, pauses: Pauses) -> Self {
+        Self { safe_mode: None, is_file_system_away: false, choice, wish: None, pauses }
     }
 }

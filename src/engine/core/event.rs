@@ -3,7 +3,7 @@
 use core::net::IpAddr;
 use std::sync::Arc;
 
-use crate::engine::state::{Caller, ForeignJob, IdOwner, InheritedTrackerConnection};
+use crate::engine::state::{Caller, ForeignJob, IdOwner, InheritedTrackerConnection, PauseTarget};
 use crate::mapreduce::{JobSpec, SplitTable};
 use crate::market::{JobSignature, ServletRequest};
 use crate::model::{AttemptId, FactNumber, JobId};
@@ -229,6 +229,16 @@ pub enum Event {
         /// The caller.
         caller: Caller,
     },
+    /// A job is held or released by its owner or an administrator, or an administrator pauses or resumes a queue. Answered by
+    /// [`Reply::Done`](crate::engine::Reply::Done), or refused.
+    Pause {
+        /// Which.
+        target: PauseTarget,
+        /// Whether it starts nothing from now on.
+        is_on: bool,
+        /// The caller.
+        caller: Caller,
+    },
     /// An administrator refreshed the host lists.
     HostsRead {
         /// Their content.
@@ -254,6 +264,8 @@ pub enum Event {
         policy: Option<PolicyConfig>,
         /// Content of the host lists.
         hosts: HostLists,
+        /// The operator; none: unknown, since a signal has no sender.
+        by: Option<Arc<str>>,
     },
     /// The operator wants another scheduler, or the ruling one with its files read again. Answered by
     /// [`Reply::Switch`](crate::engine::Reply::Switch).

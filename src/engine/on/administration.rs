@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use crate::engine::core::{Engine, HostLists, PolicyConfig, QueueConfig, Read, Reply, Wait};
 use crate::engine::state::{Caller, LogLevel, Refusal};
-use crate::model::{Now, TrackerId};
+use crate::model::{Now, TrackerId, counted};
 
 // === impl Engine: safe mode ===
 
@@ -49,6 +49,11 @@ impl Engine {
 // === impl Engine: refreshed lists ===
 
 impl Engine {
+    /// The configured queues and host lists.
+    pub fn queues_and_hosts(&self) -> (&[QueueConfig], &HostLists) {
+        (&self.config.queues, &self.config.hosts)
+    }
+
     /// The admitted hosts; empty = all (`mapred.hosts`).
     pub fn included_hosts(&self) -> &BTreeSet<String> {
         &self.config.hosts.included
@@ -101,7 +106,7 @@ impl Engine {
         if let Err(refusal) = self.replace_queues(queues, policy, now) {
             return (Reply::Refused(refusal), Wait::Nothing);
         }
-        let text = format!("{} refreshed the queues: {count} are configured", caller.user);
+        let text = format!("{} refreshed the queues: {} configured", caller.user, counted(count, "queue"));
         self.outbox.log_line(LogLevel::Info, text);
         (Reply::Done, Wait::All)
     }

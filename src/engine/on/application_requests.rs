@@ -281,7 +281,9 @@ impl Engine {
     fn report_application(&self, application: &Application, rows: RowPage, now: Now) -> ApplicationReport {
         let why = self.why_containers_wait(application);
         let app = self.applications.app(application.id());
-        let cannot_run = app.filter(|_| !application.is_over()).and_then(|app| self.cannot_run(app));
+        let paused = || self.why_queue_is_paused(&application.submitted.queue);
+        let cannot_run =
+            app.filter(|_| !application.is_over()).and_then(|app| paused().or_else(|| self.cannot_run(app)));
         let report = self.applications.report(application, self.cost_of_application(application), why, rows, now);
         ApplicationReport { cannot_run, ..report }
     }

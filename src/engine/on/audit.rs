@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use crate::engine::core::{DelegationCall, DelegationRequest, Engine, Event, PolicyConfig, Reply};
-use crate::engine::state::{ApplicationRefusal, AuditEntry, Caller, Refusal, UNKNOWN_USER};
+use crate::engine::state::{ApplicationRefusal, AuditEntry, Caller, PauseTarget, Refusal, UNKNOWN_USER};
 use crate::mapreduce::Job;
 use crate::market::{JobRequest, MarketError, Operation, OperationKind, Role, ServletRequest};
 use crate::model::{Credits, JobId};
@@ -75,6 +75,16 @@ impl Engine {
                 let verb = if *is_on { "drain" } else { "resume" };
                 (AuditEntry::new(verb, &*caller.user).with("worker", worker), Done::Always)
             }
+            Event::Pause { target, is_on, caller } => match target {
+                PauseTarget::Job(id) => {
+                    self.jobs.get(*id)?;
+                    (of_job(if *is_on { "hold" } else { "release" }, *id, caller), Done::Always)
+                }
+                PauseTarget::Queue(queue) => {
+                    let verb = if *is_on { "pause-queue" } else { "resume-queue" };
+                    (AuditEntry::new(verb, &*caller.user).with("queue", excerpt(queue)), Done::Always)
+                }
+            },
             Event::HostsRead { caller, .. } => (AuditEntry::new("refresh-nodes", &*caller.user), Done::Always),
             Event::QueuesRead { caller, .. } => (AuditEntry::new("refresh-queues", &*caller.user), Done::Always),
             Event::Application(request) => {
@@ -86,9 +96,10 @@ impl Engine {
                 (entry.with_some("amount", self.taken_with_queue(request)), done)
             }
             Event::JobRequest { request, .. } => self.of_job_request(request, of_job)?,
-            // Who sent the signal, or edited the file, is unknown.
-            Event::ConfigurationRead { queues, hosts, .. } => {
-                let entry = AuditEntry::new("reload", UNKNOWN_USER).with("queues", queues.len());
+            // Who sent a signal, or edited the file, is unknown.
+            Event::ConfigurationRead { queues, hosts, by, .. } => {
+                let entry =
+                    AuditEntry::new("reload", by.as_deref().unwrap_or(UNKNOWN_USER)).with("queues", queues.len());
                 let (included, excluded) = (hosts.included.len(), hosts.excluded.len());
                 (entry.with("included", included).with("excluded", excluded), Done::Always)
             }
@@ -142,6 +153,9 @@ impl Engine {
             }
             JobRequest::SetPriority { priority, .. } => {
                 (of_job("priority", id, &caller).with("priority", priority), Done::Always)
+            }
+            JobRequest::Hold { is_on, .. } => {
+                (of_job(if is_on { "hold" } else { "release" }, id, &caller), Done::Always)
             }
             JobRequest::SetDeadline { .. } => (of_job("deadline", id, &caller), Done::Always),
             JobRequest::LogTicket(attempt) => (of_job("logs", id, &caller).with("attempt", attempt), Done::Never),
@@ -206,6 +220,7 @@ fn real_user_of(event: &Event) -> Option<&Arc<str>> {
         | Event::SetPool { caller, .. }
         | Event::SetSafeMode { caller, .. }
         | Event::DrainWorker { caller, .. }
+        | Event::Pause { caller, .. }
         | Event::HostsRead { caller, .. }
         | Event::QueuesRead { caller, .. } => caller,
         _ => return None,
@@ -234,6 +249,8 @@ fn of_market(request: &ServletRequest) -> (AuditEntry, Done) {
         OperationKind::AddBudget => "add-budget",
         OperationKind::AddQueue => "add-queue",
         OperationKind::RemoveQueue => "remove-queue",
+        OperationKind::PauseQueue => "pause-queue",
+        OperationKind::ResumeQueue => "resume-queue",
         OperationKind::Explain => "explain",
         OperationKind::Upload => "upload",
         kind => kind.parameter(),

@@ -28,6 +28,7 @@ impl Engine {
                 name: name.to_owned(),
                 running: group.map(|group| self.cluster.scheduler.usage(group)).unwrap_or_default(),
                 waiting: wide(group.map(|group| self.cluster.scheduler.waiting(group)).unwrap_or_default()),
+                paused: self.why_queue_is_paused(name),
                 share,
             }
         };
@@ -107,6 +108,7 @@ impl Engine {
                 name: config.name.clone(),
                 running: PerKind::default(),
                 waiting: PerKind::default(),
+                paused: self.why_queue_is_paused(&config.name),
                 share: None,
             };
             for job in by_queue.get(&config.name).into_iter().flatten().filter_map(|id| self.jobs.get(*id)) {
@@ -165,7 +167,10 @@ impl Engine {
             finished: job.finished(),
             running: job.running(),
             cost: self.cost_of(job).map(|cost| cost.cost.to_string()),
-            failure_info: job.failure_info().to_owned(),
+            failure_info: match self.why_paused(job).filter(|_| !job.is_over_or_ending()) {
+                Some(paused) => paused.to_string(),
+                None => job.failure_info().to_owned(),
+            },
         }
     }
 }

@@ -245,6 +245,7 @@ impl Engine {
         scheduler.resume_app(app);
         scheduler.set_strict_gates(app, submitted.strict_gates);
         scheduler.set_withheld(app, has_lapsed);
+        scheduler.set_paused(app, self.administration.pauses.of(None, &submitted.queue).is_some());
         self.applications.enter_app(id, app);
     }
 

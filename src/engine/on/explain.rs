@@ -106,6 +106,10 @@ impl Engine {
         if self.is_in_safe_mode() {
             why.push(PendingReason::SafeMode);
         }
+        if let Some(paused) = self.why_paused(job) {
+            why.push(paused);
+            return why;
+        }
         why.extend(self.why_workers(case.now));
         why.extend(self.why_drained());
         if let Some(reason) = self.why_no_worker_can_run(job) {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::engine::core::PolicyConfig;
 use crate::market::{ContainerUse, Market, QueueUse};
-use crate::model::{Kind, Now, PartsPerMillion, PerKind, PerPool, Pool, QueueName};
+use crate::model::{Kind, Now, PartsPerMillion, PerKind, PerPool, Pool, QueueName, counted};
 use crate::scheduler::fair::allocations::PoolSettings;
 use crate::scheduler::fair::share::{Claim, Share, fair_shares};
 
@@ -55,13 +55,13 @@ pub(super) fn settings_of_group(policy: &PolicyConfig, market: Option<&Market>, 
 
 fn settings_of_pool(pool: &PoolSettings) -> Vec<String> {
     let mut settings = vec![format!("weight {}", pool.weight)];
-    for (kind, tasks) in [(Kind::Map, "maps"), (Kind::Reduce, "reduces")] {
+    for (kind, tasks) in [(Kind::Map, "map"), (Kind::Reduce, "reduce")] {
         if pool.min[kind] > 0 {
-            settings.push(format!("at least {} {tasks}", pool.min[kind]));
+            settings.push(format!("at least {}", counted(pool.min[kind], tasks)));
         }
-        settings.extend(pool.max[kind].map(|most| format!("at most {most} {tasks}")));
+        settings.extend(pool.max[kind].map(|most| format!("at most {}", counted(most, tasks))));
     }
-    settings.extend(pool.max_running_jobs.map(|most| format!("at most {most} running jobs")));
+    settings.extend(pool.max_running_jobs.map(|most| format!("at most {}", counted(most, "running job"))));
     settings.push(pool.mode.name().to_lowercase());
     settings
 }

@@ -65,6 +65,7 @@ impl Engine {
         let summary = self.jobs.get(id).map(|job| Box::new(JobSummary::of(job, outcome, slots)));
         self.outbox.end_job(id, summary);
         self.audit_end(id);
+        self.forget_hold(id);
         self.learn_from_job(id, outcome);
         self.end_order_of(id);
         let cancels = self.jobs.get(id).is_some_and(|job| job.spec.cancels_tokens);

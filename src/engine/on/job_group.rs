@@ -122,7 +122,9 @@ impl Engine {
         scheduler.set_locality_wait(app, accepted.spec.locality_wait_millionths);
         scheduler.set_max_running(app, accepted.spec.max_running);
         scheduler.set_deadline(app, deadline);
-        let job = Job::new(accepted, &spec);
+        let mut job = Job::new(accepted, &spec);
+        let is_paused = self.administration.pauses.of(Some(accepted.id), &accepted.spec.queue).is_some();
+        job.set_paused(is_paused, scheduler, &mut self.cluster.housekeeping);
         scheduler.set_pending(app, job.hadoop_pending());
         scheduler.set_task_needs(app, job.task_needs(&self.cluster.nodes));
         Ok(job)

@@ -83,6 +83,11 @@ impl Engine {
                 done(self.set_job_priority(job, &priority, caller).0)?;
                 self.job_answer(job, None)
             }
+            JobRequest::Hold { job, is_on } => {
+                self.known(job)?;
+                self.hold_job(job, is_on, caller, now)?;
+                self.job_answer(job, None)
+            }
             JobRequest::SetDeadline { job, words } => {
                 self.known(job)?;
                 let DeadlineWords { due, map_time, reduce_time, filter_ratio } = words;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::model::{JobId, Kind, PerKind, TrackerId};
+use crate::model::{JobId, Kind, PerKind, TrackerId, counted};
 use crate::scheduler::{AppId, Claim, GroupId};
 
 /// A queue with unfinished jobs in a round; what the policy orders as one group.
@@ -57,13 +57,11 @@ impl LiveQueue<'_> {
 
     /// Diagnostics of attempts that it loses. Names no other queue: these are confidential.
     pub(super) fn reason(&self, kind: Kind) -> String {
-        let slots = match kind {
-            Kind::Map => "map slots",
-            Kind::Reduce => "reduce slots",
+        let slot = match kind {
+            Kind::Map => "map slot",
+            Kind::Reduce => "reduce slot",
         };
-        let (queue, kept, quota) = (self.name, self.retained[kind], self.claim.kept[kind]);
-        format!(
-            "Preempted: queue {queue} is over its quota of {quota} {slots}, it holds {kept}, and others are below theirs"
-        )
+        let (queue, kept, quota) = (self.name, self.retained[kind], counted(self.claim.kept[kind], slot));
+        format!("Preempted: queue {queue} is over its quota of {quota}, it holds {kept}, and others are below theirs")
     }
 }

@@ -63,6 +63,7 @@ impl Engine {
             let group = || self.cluster.scheduler.group(status.queue.as_str());
             let is_stuck = status.pending > 0 && status.running == PerPool::default() && market.is_ruling();
             status.cannot_run = is_stuck.then(group).flatten().and_then(|group| self.why_queue_cannot_run(group));
+            status.cannot_run = self.why_queue_is_paused(status.queue.as_str()).or(status.cannot_run.take());
             status.orders = self.order_statuses(status.queue.as_str());
             status.allowance = self.allowance_status(status.queue.as_str(), now);
         }

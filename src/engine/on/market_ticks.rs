@@ -195,6 +195,7 @@ impl Engine {
         }
         let answer = handled.answer.and_then(|answer| self.perform_order(answer, now));
         let answer = answer.and_then(|answer| self.perform_drain(answer, now));
+        let answer = answer.and_then(|answer| self.perform_pause(answer, now));
         // The answer may show durable state only. The time shows the start of this run and a clock: who signs by it need not
         // wait for a store that cannot write.
         let wait = if is_time { Wait::For(self.run.fact) } else { Wait::All };

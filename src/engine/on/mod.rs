@@ -46,6 +46,7 @@ mod order_quote;
 mod order_rates;
 mod order_statuses;
 mod orders;
+mod pauses;
 mod policy_reload;
 mod policy_rounds;
 mod policy_tick;

@@ -62,7 +62,7 @@ impl Engine {
     pub(super) fn open_orders(&self, now: Now) -> Vec<QueueOrders> {
         let Some(market) = self.ruling_market() else { return Vec::new() };
         let open = |order: &Order| {
-            let job = self.jobs.get(order.job).filter(|job| !job.is_over())?;
+            let job = self.jobs.get(order.job).filter(|job| !job.is_over() && !job.is_paused())?;
             Some(OpenOrder { order: *order, place: (job.submit_ms, job.app), need: self.order_need(job, order, now) })
         };
         let queues = market.orders().map(|(queue, orders)| {

@@ -46,7 +46,8 @@ impl Engine {
         let mut status = job.status(self.config.acls_enabled);
         let cannot_run = || if self.config.policy.is_compatible() { None } else { self.cannot_run(job.app) };
         let report = self.cluster.scheduler.app_report(job.app);
-        if let Some(report) = cannot_run().or(report).or_else(|| self.report_order(job)) {
+        let paused = (!job.is_over_or_ending()).then(|| self.why_paused(job)).flatten().map(|why| why.to_string());
+        if let Some(report) = paused.or_else(cannot_run).or(report).or_else(|| self.report_order(job)) {
             status.scheduling_info = Text(report);
         }
         status
@@ -157,6 +158,7 @@ impl Engine {
     fn queue_info(&self, queue: &QueueConfig) -> JobQueueInfo {
         let scheduler = &self.cluster.scheduler;
         let report = scheduler.group(&queue.name).and_then(|group| scheduler.group_report(group));
+        let report = self.why_queue_is_paused(&queue.name).or(report);
         let info = queue_info(&queue.name, queue.running);
         JobQueueInfo { scheduling_info: report.map_or(info.scheduling_info, Text), ..info }
     }

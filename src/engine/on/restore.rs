@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use crate::engine::core::Engine;
 use crate::engine::state::{
-    ClassCosts, Drain, ForeignState, JobCost, LaunchAnswer, LogLevel, Presence, RestoredDelegation, SchedulerChoice,
-    TrackerRecovery,
+    ClassCosts, Drain, ForeignState, JobCost, LaunchAnswer, LogLevel, Pause, Presence, RestoredDelegation,
+    SchedulerChoice, TrackerRecovery,
 };
 use crate::mapreduce::{
     AttemptRole, CounterInterner, FinishedJob, Job, JobOutcome, JobSpec, StoredAttempt, StoredJob, TrackerLocation,
@@ -37,6 +37,8 @@ pub struct Restored {
     pub presences: Vec<Presence>,
     /// Workers that are drained.
     pub drains: Vec<Drain>,
+    /// Held jobs and paused queues.
+    pub pauses: Vec<Pause>,
     /// The market as facts, in the order that [`Market::apply`](crate::market::Market::apply) wants.
     pub market: Vec<MarketFact>,
     /// Delegation tokens and their keys.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::engine::core::Engine;
 use crate::engine::state::{Application, Container};
 use crate::mapreduce::Job;
-use crate::model::{Capability, Kind, Now, PerKind, PerPool, Pool, TrackerId};
+use crate::model::{Capability, Kind, Now, PerKind, PerPool, Pool, TrackerId, counted};
 use crate::scheduler::{
     GroupId, Holder, NodeRoom, OverQueue, RoomRound, RoundOutcome, ShortQueue, UnderQuotaGroup, WaitingApp, WaitingWork,
 };
@@ -302,8 +302,9 @@ impl Engine {
         let (name, kept) = (queue.name, self.slots_of(&held.retained));
         let quota = self.bought_by(queue).left_for_containers(queue.retained);
         let container = format!(
-            "Preempted: queue {name} is over its quota of {quota} slots for containers, it holds {kept}, \
-             and others are below theirs"
+            "Preempted: queue {name} is over its quota of {} for containers, it holds {kept}, \
+             and others are below theirs",
+            counted(quota, "slot")
         );
         PerPool::new(queue.reason(Kind::Map).into(), queue.reason(Kind::Reduce).into(), container.into())
     }

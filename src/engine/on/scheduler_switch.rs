@@ -82,6 +82,7 @@ impl Engine {
         for MovedJob { job, to, .. } in moves {
             self.jobs.move_to_queue(*job, to, number, &mut self.outbox.violations);
         }
+        self.apply_pauses();
         self.administration.choice = choice;
         self.outbox.request(Effect::ShowScheduler);
     }

@@ -3,7 +3,7 @@
 use crate::engine::core::{Administration, Engine, EngineConfig, RunStart, Tallies};
 use crate::engine::state::{
     Applications, Cluster, CostHistories, DelegationTokens, Drains, Fact, ForeignRecovery, HostFaults, JobTable,
-    Launching, MarketState, Outbox, Presences, Round, Rounds, Submissions, Trackers,
+    Launching, MarketState, Outbox, Pauses, Presences, Round, Rounds, Submissions, Trackers,
 };
 use crate::mapreduce::{HousekeepingQueue, NodeRegistry};
 use crate::market::Market;
@@ -65,7 +65,7 @@ impl Engine {
                 ..Rounds::default()
             },
             foreign_recovery: ForeignRecovery::default(),
-            administration: Administration::under(config.choice.clone()),
+            administration: Administration::under(config.choice.clone(), Pauses::restored(restored.pauses)),
             delegation: DelegationTokens::restored(config.delegation, restored.delegation, now),
             tallies: Tallies::default(),
             config,

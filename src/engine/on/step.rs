@@ -89,9 +89,10 @@ impl Engine {
             Event::Delegation(request) => self.on_delegation_request(*request, now),
             Event::SetSafeMode { on, caller } => self.set_safe_mode(on, &caller),
             Event::DrainWorker { worker, is_on, caller } => self.on_drain_worker(&worker, is_on, &caller, now),
+            Event::Pause { target, is_on, caller } => self.on_pause(&target, is_on, &caller, now),
             Event::HostsRead { hosts, caller } => self.on_hosts_read(hosts, &caller, now),
             Event::QueuesRead { queues, policy, caller } => self.on_queues_read(queues, policy, &caller, now),
-            Event::ConfigurationRead { queues, policy, hosts } => {
+            Event::ConfigurationRead { queues, policy, hosts, .. } => {
                 self.on_configuration_read(queues, policy, hosts, now)
             }
             Event::SchedulerWished(wish) => self.on_scheduler_wished(wish, now),

@@ -12,6 +12,7 @@ use super::cost_histories::ClassCosts;
 use super::delegation_tokens::DelegationChange;
 use super::drains::Drain;
 use super::job_costs::JobCost;
+use super::pauses::{Pause, PauseTarget};
 use super::presences::Presence;
 use super::scheduler_choice::SchedulerChoice;
 
@@ -60,6 +61,10 @@ pub enum Fact {
         /// Its name, as it was drained.
         worker: Arc<str>,
     },
+    /// A job is held, or a queue paused, until it is released or resumed.
+    Paused(Pause),
+    /// It is no more.
+    Resumed(PauseTarget),
     /// The job is complete: these trackers must receive KILL_JOB.
     KillJobPending {
         /// The job.

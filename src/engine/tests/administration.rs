@@ -180,8 +180,12 @@ fn a_reload_by_the_operator_applies_completely_or_not_at_all() {
     cluster.beat(0, |_| Fate::Succeed);
     cluster.beat(1, |_| Fate::Succeed);
     let excluded = hosts(&[], &["h1"]);
-    let without =
-        Event::ConfigurationRead { queues: vec![queue("other", true)], policy: None, hosts: excluded.clone() };
+    let without = Event::ConfigurationRead {
+        queues: vec![queue("other", true)],
+        policy: None,
+        by: None,
+        hosts: excluded.clone(),
+    };
     let (reply, _) = cluster.step(without);
     let text = "Couldn't find queue 'default' during refresh!";
     assert!(matches!(reply, Reply::Refused(Refusal::IllegalArgument(said)) if said == text));
@@ -191,7 +195,7 @@ fn a_reload_by_the_operator_applies_completely_or_not_at_all() {
         "the lists of hosts are not taken over either"
     );
     let queues = vec![queue("default", false), queue("added", true)];
-    let (reply, wait_for) = cluster.step(Event::ConfigurationRead { queues, policy: None, hosts: excluded });
+    let (reply, wait_for) = cluster.step(Event::ConfigurationRead { queues, policy: None, by: None, hosts: excluded });
     assert!(matches!(reply, Reply::Done));
     assert_eq!(wait_for.0, cluster.facts.len() as u64);
     assert_eq!(cluster.engine.cluster_status(true).value.active.count, 1);

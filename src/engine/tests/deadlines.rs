@@ -75,7 +75,7 @@ fn a_deadline_that_cannot_be_kept_is_refused_at_the_submission_and_leaves_nothin
     assert_eq!(cluster.engine.jobs.iter().count(), jobs);
     cluster.submit(due(8, 0, 21_000)).unwrap();
     let refusal = cluster.submit(due(1, 0, 25_000)).unwrap_err().to_string();
-    assert!(refusal.contains("needs 1 map slots, 0 free"), "{refusal}");
+    assert!(refusal.contains("needs 1 map slot, 0 free"), "{refusal}");
     cluster.submit(spec("bob", "default", 4, 0)).unwrap();
 }
 
@@ -347,6 +347,6 @@ fn explain_says_what_a_deadline_holds_back() {
     assert_eq!((running(&cluster, bob), running(&cluster, promised)), ((0, 0), (0, 0)));
     insta::assert_snapshot!(why(&cluster, bob).join("\n"), @"
     the free map slots are promised to jobs with deadlines
-    1 other jobs stand before it in line for map slots
+    1 other job stands before it in line for map slots
     ");
 }

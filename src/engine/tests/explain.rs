@@ -177,7 +177,7 @@ fn the_reason_why_a_queue_buys_nothing_is_reported() {
         [
             "its queue has bought 3 map slots and holds 0; it gets more as slots come free",
             "no map slot is free",
-            "its reduces wait until 1 maps are done; 0 are",
+            "its reduces wait until 1 map is done; 0 are",
         ]
     );
     assert_eq!(

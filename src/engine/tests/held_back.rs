@@ -16,7 +16,7 @@ fn capacity_explains_a_user_limit_and_a_maximum() {
     insta::assert_snapshot!(why(&cluster, jobs[0]).join("\n"), @"its user may hold 2 map slots of the queue now and holds 2");
     insta::assert_snapshot!(why(&cluster, jobs[1]).join("\n"), @"
     its user may hold 2 map slots of the queue now and holds 2
-    1 other jobs stand before it in line for map slots
+    1 other job stands before it in line for map slots
     ");
     let place = |job: usize| report(&cluster).jobs.iter().find(|other| other.job == jobs[job]).unwrap().place.map;
     assert_eq!(place(1), Some(PlaceInLine { groups_before: 0, jobs_before: 1 }), "though both are parked");
@@ -30,8 +30,8 @@ fn fair_explains_limits_on_running_jobs_and_a_maximum() {
     insta::assert_snapshot!(why(&cluster, jobs[0]).join("\n"), @"pool alice may hold 3 map slots and holds 3");
     insta::assert_snapshot!(why(&cluster, jobs[1]).join("\n"), @"
     it waits until the scheduler lets it begin
-    pool alice may have 1 jobs begun at once, and 1 have begun
-    1 other jobs stand before it in line for map slots
+    pool alice may have 1 job begun at once, and 1 has begun
+    1 other job stands before it in line for map slots
     ");
     insta::assert_snapshot!(why(&cluster, jobs[2]).join("\n"), @"
     it waits until the scheduler lets it begin
@@ -91,7 +91,7 @@ fn fifo_explains_how_many_jobs_stand_before() {
     let jobs = [spec("alice", "default", 9, 0), spec("bob", "default", 2, 0)];
     let (cluster, jobs) = with_trackers(fifo(), jobs);
     insta::assert_snapshot!(why(&cluster, jobs[1]).join("\n"), @"
-    1 other jobs stand before it in line for map slots
+    1 other job stands before it in line for map slots
     no map slot is free
     ");
     let report = report(&cluster);

@@ -38,6 +38,7 @@ mod market;
 mod market_laws;
 mod market_queries;
 mod order_quotes;
+mod pauses;
 mod policies;
 mod pool_preemption;
 mod pools;

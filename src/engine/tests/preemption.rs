@@ -237,7 +237,7 @@ fn a_preempted_attempt_has_diagnostics_and_has_not_failed() {
     live(&mut cluster, ALLOC_INTERVAL_MS + KILL_INTERVAL_MS + 1_000, hang);
     let [victim] = orders(&cluster)[..] else { panic!("{:?}", orders(&cluster)) };
     let find = |cluster: &Cluster| attempts(cluster).into_iter().find(|(_, id, _)| *id == victim).unwrap().2;
-    let text = "Preempted: queue alice is over its quota of 1 map slots, it holds 2, and others are below theirs";
+    let text = "Preempted: queue alice is over its quota of 1 map slot, it holds 2, and others are below theirs";
     assert_eq!(find(&cluster).diagnostics.joined(), text, "no word of a user, none of another queue");
     assert_eq!(find(&cluster).state, AttemptState::Killed);
     assert!(cluster.facts.iter().any(

@@ -46,12 +46,14 @@ pub(super) enum ControlRequest {
     Stop,
 }
 
-/// A request about the scheduler.
+/// A request about the scheduler, or for a reload of the configuration.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum SchedulerRequest {
     /// Show which one rules.
     Show,
+    /// Read the configuration again, as SIGHUP does.
+    Reload,
     /// Show what a switch would do.
     Plan {
         /// Class name of the scheduler.
@@ -68,7 +70,7 @@ pub enum SchedulerRequest {
     },
 }
 
-/// An answer about the scheduler.
+/// An answer about the scheduler or a reload.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SchedulerAnswer {
@@ -80,6 +82,13 @@ pub enum SchedulerAnswer {
     Waits(SwitchPlan),
     /// What the switch did.
     Done(SwitchPlan),
+    /// What a reload has changed.
+    Reloaded {
+        /// What was read.
+        summary: String,
+        /// What is other than before, a line each.
+        changes: Vec<String>,
+    },
     /// Why nothing was done, where there is no plan.
     Refused {
         /// The reason.

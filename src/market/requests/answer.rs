@@ -54,6 +54,13 @@ pub enum Answer {
         /// Slots that its tasks hold.
         used: u64,
     },
+    /// A queue that was paused or resumed.
+    QueuePaused {
+        /// Its name.
+        queue: String,
+        /// Whether it is paused.
+        is_paused: bool,
+    },
     /// The live status of queues, by name.
     QueueStatuses(Vec<QueueStatus>),
     /// A job after a change.
@@ -104,6 +111,7 @@ pub fn render(answer: &Answer, host: &str) -> String {
         // Answered as JSON.
         Answer::Frame | Answer::Statement(_) | Answer::Permitted(_) | Answer::QueueStatuses(_) => {}
         Answer::Worker { worker, is_draining, used } => xml.worker(worker, *is_draining, *used),
+        Answer::QueuePaused { queue, is_paused } => xml.pause(queue, *is_paused),
         Answer::Quote(quote) => xml.quote(quote),
         Answer::Job(job) => xml.job(job),
         Answer::Price(price) => xml.element(1, "price", price),
@@ -184,6 +192,12 @@ impl Frame {
         self.element(2, "draining", is_draining);
         self.element(2, "usedSlots", used);
         self.text.push_str("  </worker>\n");
+    }
+
+    fn pause(&mut self, queue: &str, is_paused: bool) {
+        let _ = writeln!(self.text, "  <queue name=\"{}\">", escape(queue));
+        self.element(2, "paused", is_paused);
+        self.text.push_str("  </queue>\n");
     }
 
     fn order(&mut self, order: &OrderStatus) {

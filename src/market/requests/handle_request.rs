@@ -145,7 +145,7 @@ impl Market {
                 Ok(Answer::Permitted(Operation::Read { call, by, has_admin_role: signed_by_admin(request) }))
             }
             // The query was signed by this user.
-            allowed @ Operation::Drain { .. } => Ok(Answer::Permitted(allowed)),
+            allowed @ (Operation::Drain { .. } | Operation::PauseQueue { .. }) => Ok(Answer::Permitted(allowed)),
             Operation::Tasks { by, .. }
                 if self.is_ruling() && !signed_by_admin(request) && request.query.target() != Some(&by) =>
             {

@@ -17,6 +17,10 @@ pub enum JobRequestKind {
     SetPriority,
     /// `setJobDeadline=job&deadline=due` and perhaps more, or `&clear`
     SetDeadline,
+    /// `holdJob=job`
+    Hold,
+    /// `releaseJob=job`
+    Release,
     /// `attempt=attempt`, which has an address of its own.
     LogTicket,
 }
@@ -46,6 +50,13 @@ pub enum JobRequest {
         job: JobId,
         /// The change as written.
         words: DeadlineWords,
+    },
+    /// Whether anything of it starts.
+    Hold {
+        /// The job.
+        job: JobId,
+        /// Whether nothing does from now on.
+        is_on: bool,
     },
     /// A ticket for the logs of an attempt.
     LogTicket(AttemptId),
@@ -110,6 +121,8 @@ impl JobRequestKind {
             Self::FailTask => "failTask",
             Self::SetPriority => "setJobPriority",
             Self::SetDeadline => "setJobDeadline",
+            Self::Hold => "holdJob",
+            Self::Release => "releaseJob",
             Self::LogTicket => "attempt",
         }
     }

@@ -39,6 +39,10 @@ pub enum OperationKind {
     Drain,
     /// `resume=worker`, which is not the document's.
     Resume,
+    /// `pauseQueue=queue`, which is not the document's.
+    PauseQueue,
+    /// `resumeQueue=queue`, which is not the document's.
+    ResumeQueue,
     /// `statement` or `statement=queue`, which like those that follow is not the document's and has an address of its
     /// own.
     Statement,
@@ -70,7 +74,7 @@ pub enum OperationKind {
 
 impl OperationKind {
     /// The document's operations and our additions, each named by a parameter.
-    pub(super) const NAMED: [OperationKind; 20] = [
+    pub(super) const NAMED: [OperationKind; 24] = [
         OperationKind::Price,
         OperationKind::Time,
         OperationKind::Info,
@@ -87,6 +91,10 @@ impl OperationKind {
         OperationKind::OfJob(JobRequestKind::FailTask),
         OperationKind::OfJob(JobRequestKind::SetPriority),
         OperationKind::OfJob(JobRequestKind::SetDeadline),
+        OperationKind::OfJob(JobRequestKind::Hold),
+        OperationKind::OfJob(JobRequestKind::Release),
+        OperationKind::PauseQueue,
+        OperationKind::ResumeQueue,
         OperationKind::Drain,
         OperationKind::Resume,
         OperationKind::Transfer,
@@ -116,6 +124,8 @@ impl OperationKind {
             OperationKind::OfJob(kind) => kind.parameter(),
             OperationKind::Drain => "drain",
             OperationKind::Resume => "resume",
+            OperationKind::PauseQueue => "pauseQueue",
+            OperationKind::ResumeQueue => "resumeQueue",
             OperationKind::Tasks => "tasks",
             OperationKind::Read => "read",
             OperationKind::JobTimes => "jobs",
@@ -137,6 +147,8 @@ impl OperationKind {
             | OperationKind::RemoveQueue
             | OperationKind::Bid
             | OperationKind::Unbid
+            | OperationKind::PauseQueue
+            | OperationKind::ResumeQueue
             | OperationKind::Drain
             | OperationKind::Resume => true,
             OperationKind::OfJob(kind) => kind.is_change(),

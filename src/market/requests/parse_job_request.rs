@@ -40,6 +40,8 @@ impl ParsedQuery {
                 JobRequest::SetPriority { job, priority: priority.ok_or(missing)? }
             }
             JobRequestKind::SetDeadline => JobRequest::SetDeadline { job: self.job()?, words: self.deadline()? },
+            JobRequestKind::Hold => JobRequest::Hold { job: self.job()?, is_on: true },
+            JobRequestKind::Release => JobRequest::Hold { job: self.job()?, is_on: false },
             JobRequestKind::LogTicket => JobRequest::LogTicket(self.attempt()?),
         })
     }
@@ -106,6 +108,10 @@ mod tests {
         let words = DeadlineWords { due: "20m".into(), map_time: "40s".into(), ..DeadlineWords::default() };
         let set = Operation::OfJob(JobRequest::SetDeadline { job, words });
         assert_eq!(operation(&format!("setJobDeadline={JOB}&deadline=20m&mapTime=40s")), Ok(set));
+        for (name, is_on) in [("holdJob", true), ("releaseJob", false)] {
+            let held = Operation::OfJob(JobRequest::Hold { job, is_on });
+            assert_eq!(operation(&format!("{name}={JOB}")), Ok(held));
+        }
         let cleared = Operation::OfJob(JobRequest::SetDeadline { job, words: DeadlineWords::default() });
         assert_eq!(operation(&format!("setJobDeadline={JOB}&clear")), Ok(cleared));
     }

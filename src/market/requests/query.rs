@@ -144,6 +144,15 @@ pub enum Operation {
         /// Whether the signer is an administrator.
         has_admin_role: bool,
     },
+    /// Nothing of a queue starts any more, or again.
+    PauseQueue {
+        /// Its name.
+        queue: String,
+        /// Whether it is paused from now on.
+        is_on: bool,
+        /// The signer.
+        by: String,
+    },
     /// A worker gets no new tasks any more, or again.
     Drain {
         /// Its name.
@@ -373,6 +382,8 @@ impl ParsedQuery {
             | OperationKind::OfJob(_)
             | OperationKind::Drain
             | OperationKind::Resume
+            | OperationKind::PauseQueue
+            | OperationKind::ResumeQueue
             | OperationKind::Read
             | OperationKind::JobTimes
             | OperationKind::Transfer
@@ -409,6 +420,11 @@ impl ParsedQuery {
             OperationKind::Drain | OperationKind::Resume => Operation::Drain {
                 worker: self.value.clone(),
                 is_on: self.kind == OperationKind::Drain,
+                by: self.user.clone().unwrap_or_default(),
+            },
+            OperationKind::PauseQueue | OperationKind::ResumeQueue => Operation::PauseQueue {
+                queue: self.value.clone(),
+                is_on: self.kind == OperationKind::PauseQueue,
                 by: self.user.clone().unwrap_or_default(),
             },
             OperationKind::Tasks => {

@@ -28,6 +28,8 @@ pub struct ListedJob {
     pub stage: JobStage,
     /// Whether no node could run it: it takes no place among those that have begun.
     pub is_stuck: bool,
+    /// Whether it is paused: it takes no such place either, and begins once it is resumed.
+    pub is_paused: bool,
 }
 
 /// All jobs of one queue, with the counts that its limits need.
@@ -46,8 +48,17 @@ pub struct JobLists {
     sizes: BTreeSet<(u64, JobRank)>,
     /// Maps and reduces of initialising and running jobs.
     active_tasks: u64,
-    /// Initialising and running jobs that are stuck.
+    /// Initialising and running jobs that are stuck or paused.
     stuck: u64,
+}
+
+// === impl ListedJob ===
+
+impl ListedJob {
+    /// Whether it counts among those that have begun, once it has.
+    fn takes_a_place(&self) -> bool {
+        !self.is_stuck && !self.is_paused
+    }
 }
 
 // === impl JobLists: accepting ===
@@ -146,9 +157,9 @@ impl JobLists {
         self.change_job(id, |job| job.rank = rank);
     }
 
-    /// Says whether no node could run a job.
-    pub fn set_stuck(&mut self, id: AppId, is_stuck: bool) {
-        self.change_job(id, |job| job.is_stuck = is_stuck);
+    /// Says whether no node could run a job, and whether it is paused.
+    pub fn set_stuck(&mut self, id: AppId, is_stuck: bool, is_paused: bool) {
+        self.change_job(id, |job| (job.is_stuck, job.is_paused) = (is_stuck, is_paused));
     }
 
     /// Sets the number of a job's maps and reduces.
@@ -196,7 +207,7 @@ impl JobLists {
         }
     }
 
-    /// Jobs that have begun, without those that no node could run.
+    /// Jobs that have begun, without those that are stuck or paused.
     fn places_taken(&self) -> u64 {
         self.counts().initialized().saturating_sub(self.stuck)
     }
@@ -278,13 +289,15 @@ impl JobLists {
         let user = self.users.entry(Arc::clone(&job.user)).or_default();
         *user.counts.count_mut(job.stage) += 1;
         if job.stage == JobStage::Waiting {
-            user.waiting.insert(job.rank, job.tasks);
-            self.sizes.insert((job.tasks, job.rank));
+            if !job.is_paused {
+                user.waiting.insert(job.rank, job.tasks);
+                self.sizes.insert((job.tasks, job.rank));
+            }
         } else {
             user.active_tasks = user.active_tasks.saturating_add(job.tasks);
             self.active_tasks = self.active_tasks.saturating_add(job.tasks);
-            user.stuck += u64::from(job.is_stuck);
-            self.stuck += u64::from(job.is_stuck);
+            user.stuck += u64::from(!job.takes_a_place());
+            self.stuck += u64::from(!job.takes_a_place());
         }
     }
 
@@ -300,8 +313,8 @@ impl JobLists {
         } else {
             user.active_tasks = user.active_tasks.saturating_sub(job.tasks);
             self.active_tasks = self.active_tasks.saturating_sub(job.tasks);
-            user.stuck = user.stuck.saturating_sub(job.is_stuck.into());
-            self.stuck = self.stuck.saturating_sub(job.is_stuck.into());
+            user.stuck = user.stuck.saturating_sub((!job.takes_a_place()).into());
+            self.stuck = self.stuck.saturating_sub((!job.takes_a_place()).into());
         }
     }
 

@@ -116,6 +116,7 @@ impl Capacity {
             rank,
             stage: JobStage::Waiting,
             is_stuck: app.is_stuck,
+            is_paused: app.is_paused,
         };
         live.jobs.add_job(job);
         for kind in Kind::ALL {
@@ -204,11 +205,11 @@ impl Capacity {
         }
     }
 
-    /// One that no node could run takes no place among the jobs that have begun.
+    /// One that no node could run, or that is paused, takes no place among the jobs that have begun.
     fn count_fit(&mut self, id: AppId, view: &View<'_>) {
-        let Some(app) = view.app(id).filter(|_| !self.is_compatible) else { return };
+        let Some(app) = view.app(id) else { return };
         if let Some(queue) = self.queues.get_mut(&app.spec.group) {
-            queue.jobs.set_stuck(id, app.is_stuck);
+            queue.jobs.set_stuck(id, app.is_stuck, app.is_paused);
             self.may_begin.insert(app.spec.group);
         }
     }
@@ -220,7 +221,8 @@ impl Capacity {
             let Some(queue) = self.queues.get_mut(&app.spec.group) else { continue };
             let tasks = if app.size == AppSize::default() { app.pending } else { app.size.tasks };
             queue.jobs.set_tasks(id, u64::from(tasks.map) + u64::from(tasks.reduce));
-            if !waiting.contains(&id) && queue.jobs.job(id).is_some_and(|job| job.stage == JobStage::Waiting) {
+            let has_begun = !waiting.contains(&id) && !app.begins_once_resumed;
+            if has_begun && queue.jobs.job(id).is_some_and(|job| job.stage == JobStage::Waiting) {
                 queue.jobs.set_stage(id, JobStage::Initializing);
             }
         }
@@ -576,7 +578,7 @@ impl Policy for Capacity {
 fn has_pending_tasks(app: &App, kind: Kind) -> bool {
     match app.is_kept {
         true => app.pending[kind] > 0 && app.size.unfinished[kind] > 0,
-        false => app.tables[kind].waiting() > 0,
+        false => app.waiting(kind.into()) > 0,
     }
 }
 

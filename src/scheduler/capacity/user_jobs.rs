@@ -10,9 +10,9 @@ pub(super) struct UserJobs {
     pub(super) counts: StageCounts,
     /// Maps and reduces of initialising and running jobs.
     pub(super) active_tasks: u64,
-    /// Initialising and running jobs that are stuck.
+    /// Initialising and running jobs that are stuck or paused.
     pub(super) stuck: u64,
-    /// Waiting jobs with their tasks.
+    /// Waiting jobs with their tasks, without paused ones.
     pub(super) waiting: BTreeMap<JobRank, u64>,
     /// The user's entry among the queue's candidates.
     pub(super) candidate: Option<JobRank>,
@@ -29,7 +29,7 @@ impl UserJobs {
         has_room.then_some(rank)
     }
 
-    /// Jobs that have begun, without those that no node could run.
+    /// Jobs that have begun, without those that are stuck or paused.
     pub(super) fn places_taken(&self) -> u64 {
         self.counts.initialized().saturating_sub(self.stuck)
     }

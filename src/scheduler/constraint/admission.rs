@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::model::PerKind;
+use crate::model::{PerKind, counted};
 
 use super::free_time::{FreeTime, MapWindow};
 use super::job_work::JobWork;
@@ -92,7 +92,8 @@ pub enum DeadlineRejection {
     },
     /// There are too few map slots, now or when promises end.
     #[error(
-        "deadline {deadline} s needs {needed} map slots, {free} free{}{}",
+        "deadline {deadline} s needs {}, {free} free{}{}",
+        counted(*.needed, "map slot"),
         PromisedUntil(*.until_us),
         EarliestDeadline(*.earliest)
     )]
@@ -110,7 +111,8 @@ pub enum DeadlineRejection {
     },
     /// There are too few reduce slots when its reduces must start.
     #[error(
-        "deadline {deadline} s needs {needed} reduce slots at {at} s after submission, {free} free then{}",
+        "deadline {deadline} s needs {} at {at} s after submission, {free} free then{}",
+        counted(*.needed, "reduce slot"),
         EarliestDeadline(*.earliest)
     )]
     Reduces {

@@ -160,7 +160,7 @@ impl Constraint {
     fn set_deadline(&mut self, app: &App, reaction: &mut Reaction<'_>) {
         let id = app.spec.id;
         let before = self.forget(id);
-        if let Some(deadline) = app.deadline.filter(|_| !app.draining) {
+        if let Some(deadline) = app.deadline.filter(|_| !app.draining && !app.is_paused) {
             let (model, slots, arrival_us) = (self.config.model, self.config.slots, us(app.spec.start_ms));
             let now_us = self.now_us().max(arrival_us);
             let mut job = DeadlineJob::new(deadline, arrival_us, model, slots, now_us);
@@ -354,7 +354,8 @@ impl Policy for Constraint {
 
     fn on_change(&mut self, change: &Change, view: &View<'_>, reaction: &mut Reaction<'_>) {
         match *change {
-            Change::AppAdded(id) | Change::Deadline(id) => {
+            // What is paused is promised nothing.
+            Change::AppAdded(id) | Change::Deadline(id) | Change::Fit(id) => {
                 if let Some(app) = view.app(id) {
                     self.set_deadline(app, reaction);
                 }

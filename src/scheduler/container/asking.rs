@@ -115,6 +115,14 @@ impl Scheduler {
         }
     }
 
+    /// What an application wants, and may be granted, is worked out again.
+    pub(in crate::scheduler) fn look_at_rows_again(&mut self, id: AppId) {
+        if self.demand(id).is_some() {
+            self.containers.asked.insert(id);
+            self.forget_want_of(id);
+        }
+    }
+
     /// All rows of an application as they are now, in the order of their types; of a type hosts, then racks, then `*`,
     /// by name.
     pub fn rows_of(&self, id: AppId) -> Vec<AskedRow> {
@@ -162,7 +170,8 @@ impl Scheduler {
     /// None for an application that is not known or was removed.
     pub(super) fn demand_mut(&mut self, id: AppId) -> Option<&mut ContainerDemand> {
         let app = self.apps.get_mut(&id).filter(|app| !app.draining)?;
-        Some(app.containers.get_or_insert_default())
+        let is_paused = app.is_paused;
+        Some(app.containers.get_or_insert_with(|| Box::new(ContainerDemand::of_app(is_paused))))
     }
 
     /// Brings the sums and the order in line with what an application waits for now.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use crate::model::Capability;
+use crate::model::{Capability, TrackerId};
 
 use super::asked_row::{MAX_COUNT, MAX_HOST_ROWS, MAX_ROWS, MAX_TYPES};
 use super::container_table::{ContainerTable, Site};
@@ -23,6 +23,8 @@ pub(in crate::scheduler) struct ContainerDemand {
     pub(super) has_strict_gates: bool,
     /// Whether nothing is granted to it for now.
     pub(super) is_withheld: bool,
+    /// Whether the application is paused.
+    is_paused: bool,
     /// Containers that could be granted at once, as counted in the sums of groups and cluster.
     waiting: u64,
     /// Slots of the next of them; zero when nothing waits.
@@ -48,6 +50,22 @@ impl ContainerDemand {
         self.slots_of_next
     }
 
+    /// No containers yet, of an application that may be paused.
+    pub(super) fn of_app(is_paused: bool) -> Self {
+        Self { is_paused, ..Self::default() }
+    }
+
+    /// Pauses it or resumes it, and counts again what waits.
+    pub(in crate::scheduler) fn pause(&mut self, is_paused: bool, slot: Capability) {
+        self.is_paused = is_paused;
+        self.recount(slot);
+    }
+
+    /// Nodes that are reserved for it.
+    pub(in crate::scheduler) fn reserved_nodes(&self) -> impl Iterator<Item = TrackerId> {
+        self.types.values().filter_map(|table| table.reserved_on)
+    }
+
     /// Whether any type has rows.
     pub(in crate::scheduler) fn has_rows(&self) -> bool {
         !self.types.is_empty()
@@ -62,7 +80,7 @@ impl ContainerDemand {
 
     /// Containers of a type that may be granted at once: what it wants, up to its most at a time.
     pub(super) fn grantable(&self, request: &RequestType, table: &ContainerTable) -> u32 {
-        if self.is_withheld {
+        if self.is_withheld || self.is_paused {
             return 0;
         }
         let most = table.max_running().map_or(u32::MAX, NonZeroU32::get);

@@ -114,7 +114,10 @@ impl Fair {
         let (ready, others): (Vec<AppId>, Vec<AppId>) =
             std::mem::take(&mut self.admitted).into_iter().partition(|id| waiting.contains(id));
         // One that is not among the waiting ones yet is kept.
-        let is_to_begin = |id: &AppId| self.jobs.get(id).is_some_and(|job| !job.is_running && !job.asks_containers);
+        let is_to_begin = |id: &AppId| {
+            let may_begin = |job: &FairJob| job.standing.is_admitted && !job.is_running && !job.asks_containers;
+            self.jobs.get(id).is_some_and(may_begin)
+        };
         self.admitted = others.into_iter().filter(is_to_begin).collect();
         ready
     }
@@ -184,7 +187,10 @@ impl FairJob {
         let could_use = |kind: Kind| match self.stage {
             JobStage::Ending { unfinished } => unfinished[kind],
             JobStage::Live if is_stuck => 0,
-            JobStage::Live => app.map_or(0, |app| app.running[kind].saturating_add(app.tables[kind].waiting())),
+            JobStage::Live => app.map_or(0, |app| {
+                let waiting = if app.is_paused { 0 } else { app.tables[kind].waiting() };
+                app.running[kind].saturating_add(waiting)
+            }),
         };
         JobFacts {
             pool: self.pool,
@@ -193,6 +199,7 @@ impl FairJob {
             age_ms: self.age_ms(now),
             is_running: self.is_running,
             is_stuck,
+            is_paused: app.is_some_and(|app| app.is_paused),
             could_use: PerKind::new(could_use(Kind::Map), could_use(Kind::Reduce)),
             max: app.map_or(PerKind::default(), |app| app.max_running),
         }

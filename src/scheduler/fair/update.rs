@@ -26,6 +26,8 @@ pub struct JobFacts<'a> {
     pub is_running: bool,
     /// Whether no node could run it: it takes no place among the running jobs.
     pub is_stuck: bool,
+    /// Whether it is paused: it takes no such place either, and is not admitted.
+    pub is_paused: bool,
     /// Slots that it could use: running attempts, waiting tasks and attempts that may be started beside a running one.
     pub could_use: PerKind<u32>,
     /// Most slots (`mapred.fairscheduler.job.max.maps`, `.reduces`); none = no limit.
@@ -80,7 +82,7 @@ impl Update {
     ) -> Self {
         let mut limits = RunningLimits::new(allocations, pools);
         let after = jobs.iter().map(|job| {
-            let refused_by = if job.is_stuck { None } else { limits.admit(job.user, job.pool).err() };
+            let refused_by = if job.is_stuck || job.is_paused { None } else { limits.admit(job.user, job.pool).err() };
             job.standing(refused_by, rule)
         });
         let jobs_after = after.collect();
@@ -167,7 +169,7 @@ fn members(pools: &[PoolNode], jobs: &[JobFacts<'_>]) -> Vec<Vec<usize>> {
 impl JobFacts<'_> {
     /// Its standing, still without a share.
     pub(super) fn standing(&self, refused_by: Option<RunningLimit>, rule: &WeightRule) -> JobStanding {
-        let is_admitted = refused_by.is_none();
+        let is_admitted = refused_by.is_none() && !self.is_paused;
         let one = PerKind::new(PartsPerMillion::ONE, PartsPerMillion::ONE);
         if !is_admitted || !self.is_running {
             return JobStanding { is_admitted, refused_by, weight: one, ..JobStanding::default() };

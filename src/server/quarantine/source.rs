@@ -100,6 +100,9 @@ impl StepSource {
             Event::DrainWorker { worker, is_on, caller } => {
                 self.call_of(caller, "drain", format_args!("{worker:?}, {is_on}"));
             }
+            Event::Pause { target, is_on, caller } => {
+                self.call_of(caller, "pause", format_args!("{target:?}, {is_on}"));
+            }
             Event::HostsRead { caller, .. } => self.call_of(caller, "refreshNodes", format_args!("")),
             Event::QueuesRead { caller, .. } => self.call_of(caller, "refreshQueues", format_args!("")),
             Event::ConfigurationRead { .. } => self.call("reload", format_args!("SIGHUP"), format_args!("")),

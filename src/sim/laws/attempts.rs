@@ -162,6 +162,8 @@ impl AttemptModel {
             | Fact::SchedulerChosen { .. }
             | Fact::CostsLearned(_)
             | Fact::CostsForgotten(_)
+            | Fact::Paused(_)
+            | Fact::Resumed(_)
             | Fact::TrackerCame { .. }
             | Fact::TrackerWent { .. }
             | Fact::WorkerDrained(_)

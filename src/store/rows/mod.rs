@@ -7,6 +7,7 @@ mod drains;
 mod history;
 mod job;
 mod market;
+mod pauses;
 mod presences;
 mod scheduler;
 
@@ -58,6 +59,8 @@ pub(super) fn record(
         Fact::TrackerWent { tracker, at_ms } => presences::go(transaction, tracker, *at_ms),
         Fact::WorkerDrained(drain) => drains::drain(transaction, drain),
         Fact::WorkerResumed { worker } => drains::resume(transaction, worker),
+        Fact::Paused(pause) => pauses::add(transaction, pause),
+        Fact::Resumed(target) => pauses::remove(transaction, target),
         Fact::KillJobPending { job, trackers } => {
             let mut insert =
                 transaction.prepare_cached("INSERT OR IGNORE INTO pending_kill_job (job, tracker) VALUES (?1, ?2)")?;

@@ -22,6 +22,7 @@ const STEPS: &[Step] = &[
     |database| database.execute_batch(include_str!("application_order.sql")),
     used_signatures::keep,
     when_jobs_changed::add,
+    |database| database.execute_batch(include_str!("pauses.sql")),
 ];
 
 /// The version after all steps, in the database's `user_version`.

@@ -214,6 +214,7 @@ fn long_overview() -> ClusterSnapshot {
         name: format!("{number:0>255}"),
         running: Default::default(),
         waiting: Default::default(),
+        paused: None,
         share: None,
     };
     ClusterSnapshot { queues: (0..20_000).map(queue).collect(), ..ClusterSnapshot::default() }

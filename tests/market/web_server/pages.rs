@@ -48,7 +48,7 @@ fn tracker(host: &str, healthy: bool) -> TrackerSnapshot {
     }
 }
 
-fn overview() -> ClusterSnapshot {
+pub fn overview() -> ClusterSnapshot {
     ClusterSnapshot {
         scheduler: "Dynamic Priority".to_owned(),
         start_ms: START_MS,
@@ -76,6 +76,7 @@ fn overview() -> ClusterSnapshot {
             name: "alice".to_owned(),
             running: PerKind::new(3, 0),
             waiting: PerKind::new(12, 1),
+            paused: None,
             share: Some("0.333333333".to_owned()),
         }],
         jobs: vec![job(2, "word count", RunState::Running), job(1, "<script>alert('x')</script>", RunState::Failed)],

@@ -210,3 +210,44 @@ async fn metrics_show_capacities_and_jobs_of_queues() {
         assert!(metrics.lines().any(|other| other == line), "{line}: {metrics}");
     }
 }
+
+/// The targets of a page's links.
+fn links(page: &str) -> Vec<String> {
+    let ends = page.split("href=\"").skip(1).filter_map(|rest| rest.split_once('"'));
+    ends.map(|(link, _)| link.replace("&#38;", "&").replace("&amp;", "&")).collect()
+}
+
+#[tokio::test]
+async fn every_link_of_every_page_leads_somewhere() {
+    for report in [
+        FAIR,
+        CAPACITY,
+        r#"{"policy": "constraint", "since_ms": 0, "at_ms": 0, "slots": {"map": 4, "reduce": 2}, "jobs": [], "jobs_left_out": 0, "groups": []}"#,
+    ] {
+        let stage = reporting(report).await;
+        let report: SchedulerReport = serde_json::from_str(report).unwrap();
+        let overview = crate::web_server::pages::overview();
+        *stage.cluster.overview.lock().unwrap() = Arc::new(ClusterSnapshot { report, ..overview });
+        let (mut to_see, mut seen) = (vec!["/".to_owned(), "/scheduler".to_owned()], std::collections::BTreeSet::new());
+        to_see.push(format!("/scheduler?setPriority=HIGH&jobid={JOB}"));
+        while let Some(target) = to_see.pop() {
+            let (target, anchor) = target.split_once('#').map_or((&*target, None), |(target, id)| (target, Some(id)));
+            if target.contains("://") || target.starts_with("data:") || !seen.insert(target.to_owned()) {
+                continue;
+            }
+            let page = stage.get(target).await;
+            assert!(!page.body.starts_with("There is nothing at"), "a link leads to {target}: {}", page.body);
+            let is_there = anchor.is_none_or(|id| page.body.contains(&format!("id=\"{id}\"")));
+            assert!(is_there, "{target} has no {anchor:?}");
+            for link in links(&page.body) {
+                match link.chars().next() {
+                    Some('#') => assert!(page.body.contains(&format!("id=\"{}\"", &link[1..])), "{target}: {link}"),
+                    Some('/') => to_see.push(link),
+                    _ if link.contains(':') => {}
+                    _ => to_see.push(format!("/{link}")),
+                }
+            }
+        }
+        assert!(seen.contains("/jobdetails.jsp?jobid=job_202611211200_0002"), "{seen:?}");
+    }
+}

@@ -22,8 +22,8 @@ use jobtracker::market::{
 };
 use jobtracker::model::{AttemptId, Credits, JobId, Now, PerKind, PerPool, QueueName};
 use jobtracker::web::{
-    ApplicationOwner, Health, JobChange, JobForms, LedgerUnreadable, MarketPresence, MarketReply, Owner, OwnerGone,
-    ServedNames, ServedPorts, WebLimits, WebState, serve,
+    ApplicationOwner, ClusterPart, Health, JobChange, JobForms, LedgerUnreadable, MarketPresence, MarketReply, Owner,
+    OwnerGone, ServedNames, ServedPorts, WebLimits, WebState, serve,
 };
 
 /// When the market started, epoch ms.
@@ -169,14 +169,17 @@ impl Owner for Handle {
         Ok(Workers::default())
     }
 
-    async fn drain_worker(
+    async fn change_starts(
         &self,
-        worker: String,
-        _is_on: bool,
+        part: ClusterPart,
+        _is_stopped: bool,
         _caller: Caller,
     ) -> Result<Result<MarketReply, Refusal>, OwnerGone> {
         self.gate().await?;
-        Ok(Ok(Err(MarketError::UnknownWorker(worker))))
+        Ok(match part {
+            ClusterPart::Worker(worker) => Ok(Err(MarketError::UnknownWorker(worker))),
+            ClusterPart::Work(_) => Ok(Ok(Answer::Frame)),
+        })
     }
 
     async fn change_job(

@@ -46,8 +46,8 @@ fn what_can_change_is_taken_over_and_told_in_one_line() {
     let line = serving.log.wait_for("SIGHUP: ");
     let conf = place.path("conf");
     let expected = format!(
-        "SIGHUP: reloaded {0}: 2 queues, 3 hosts included, 0 excluded, 4 users may sign; changed, but require a \
-         restart: jobtracker.ledger.detail-days ({0}/mapred-site.xml:4)",
+        "SIGHUP: reloaded {0}: 2 queues, 3 hosts included, 0 excluded, 4 users may sign; queue alice is new; 3 hosts \
+         came to the included ones, 0 left; changed, but require a restart: jobtracker.ledger.detail-days ({0}/mapred-site.xml:4)",
         conf.display()
     );
     assert!(line.ends_with(&expected), "{line}\n{expected}");
@@ -55,7 +55,7 @@ fn what_can_change_is_taken_over_and_told_in_one_line() {
     // And again, as often as wanted.
     fs::write(&hosts, "n1\n").unwrap();
     send(&serving, Signal::HUP);
-    serving.log.wait_for("1 hosts included");
+    serving.log.wait_for("1 host included");
     assert_eq!(serving.stop().0, 0);
 }
 

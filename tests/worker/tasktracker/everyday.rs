@@ -188,7 +188,7 @@ fn a_drained_worker_finishes_what_it_runs_and_comes_back_when_it_is_resumed() {
     assert_eq!(worker_states(&cluster), named("draining"));
     let server = cluster.serving.as_ref().unwrap().http.to_string();
     let why = program(&cluster, &["explain", &second, "--server", &server]).done();
-    assert!(why.contains("1 of 1 workers draining"), "{why}");
+    assert!(why.contains("1 of 1 worker draining"), "{why}");
     assert!(cluster.job(&["status", &second]).done().contains(" PREP: "));
     assert_eq!(workers(&cluster, &["resume", "disk-1"]).done(), "disk-1: gets tasks again\n");
     for job in [first, second] {

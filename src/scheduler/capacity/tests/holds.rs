@@ -18,7 +18,15 @@ fn lists(jobs: &[(&str, u64)]) -> JobLists {
     for (&(user, tasks), number) in jobs.iter().zip(1_u32..) {
         let rank = JobRank::new(false, 2, i64::from(number), number.into());
         let id = AppId::new(number);
-        lists.add_job(ListedJob { id, user: user.into(), tasks, rank, stage: JobStage::Waiting, is_stuck: false });
+        lists.add_job(ListedJob {
+            id,
+            user: user.into(),
+            tasks,
+            rank,
+            stage: JobStage::Waiting,
+            is_stuck: false,
+            is_paused: false,
+        });
     }
     lists.initialize_jobs();
     lists

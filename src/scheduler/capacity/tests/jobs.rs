@@ -36,7 +36,15 @@ fn limits(
 
 fn job(number: u32, user: &str, tasks: u64) -> ListedJob {
     let rank = JobRank::new(true, 2, 0, u64::from(number));
-    ListedJob { id: AppId::new(number), user: Arc::from(user), tasks, rank, stage: JobStage::Waiting, is_stuck: false }
+    ListedJob {
+        id: AppId::new(number),
+        user: Arc::from(user),
+        tasks,
+        rank,
+        stage: JobStage::Waiting,
+        is_stuck: false,
+        is_paused: false,
+    }
 }
 
 /// Accepts a job if the limits allow it.
@@ -132,19 +140,38 @@ fn jobs_that_no_node_could_run_take_no_place() {
         submit(&mut jobs, number, user, 3).unwrap();
     }
     assert_eq!(begin(&mut jobs), [1, 3]);
-    jobs.set_stuck(AppId::new(1), true);
+    jobs.set_stuck(AppId::new(1), true, false);
     run(&mut jobs, [1]);
     assert_eq!(begin(&mut jobs), [2], "the user's limit and that of the queue");
     assert_eq!(begin(&mut jobs), [0; 0]);
-    jobs.set_stuck(AppId::new(3), true);
+    jobs.set_stuck(AppId::new(3), true, false);
     assert_eq!(begin(&mut jobs), [0; 0], "its tasks count");
     end(&mut jobs, 3);
     assert_eq!(begin(&mut jobs), [4]);
-    jobs.set_stuck(AppId::new(1), false);
+    jobs.set_stuck(AppId::new(1), false, false);
     submit(&mut jobs, 5, "u4", 1).unwrap();
     submit(&mut jobs, 6, "u4", 1).unwrap();
     assert_eq!((begin(&mut jobs), counts(&jobs)), (vec![], [2, 2, 1]));
     assert!(submit(&mut jobs, 7, "u5", 1).is_err(), "accepted jobs are counted");
+}
+
+#[test]
+fn a_paused_job_takes_no_place_holds_up_no_other_and_begins_once_it_is_resumed() {
+    let mut jobs = JobLists::new(JobLimits { initialized: 1, active_tasks: 10, ..ROOMY });
+    for (number, tasks) in [(1, 20), (2, 3), (3, 3), (4, 3)] {
+        submit(&mut jobs, number, "u1", tasks).unwrap();
+    }
+    jobs.set_stuck(AppId::new(1), false, true);
+    assert_eq!(begin(&mut jobs), [2], "nor is the first too large for the queue");
+    jobs.set_stuck(AppId::new(2), false, true);
+    assert_eq!(begin(&mut jobs), [3]);
+    jobs.set_stuck(AppId::new(2), false, false);
+    end(&mut jobs, 3);
+    assert_eq!(begin(&mut jobs), [0; 0], "the second has its place again");
+    end(&mut jobs, 2);
+    jobs.set_tasks(AppId::new(1), 1);
+    jobs.set_stuck(AppId::new(1), false, false);
+    assert_eq!(begin(&mut jobs), [1]);
 }
 
 #[test]

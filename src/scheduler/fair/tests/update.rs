@@ -14,6 +14,7 @@ fn job(pool: &'static str, maps: u32, reduces: u32) -> (&'static str, JobFacts<'
         age_ms: 0,
         is_running: true,
         is_stuck: false,
+        is_paused: false,
         could_use: PerKind::new(maps, reduces),
         max: PerKind::default(),
     };

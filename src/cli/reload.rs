@@ -1,0 +1,71 @@
+//! `jobtracker reload`: has the daemon read its configuration again, as SIGHUP does.
+
+use crate::config::ConfigError;
+use crate::lifecycle::{ControlError, SchedulerAnswer, SchedulerRequest, request_scheduler};
+
+use super::exit_code::WRONG_USAGE;
+use super::market_text::json;
+use super::serve::ConfigurationArguments;
+
+/// Options of `reload`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct ReloadArguments {
+    /// The daemon's configuration, which sets the state directory with the control socket.
+    #[command(flatten)]
+    configuration: ConfigurationArguments,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Why nothing was reloaded.
+#[derive(Debug, thiserror::Error)]
+pub enum ReloadFailure {
+    /// The configuration.
+    #[error("{0}")]
+    Config(#[from] ConfigError),
+    /// No daemon.
+    #[error("{0}; run this on the daemon's machine with its --conf, as its user or root")]
+    Ask(#[from] ControlError),
+    /// The daemon refuses.
+    #[error("nothing was reloaded: {0}")]
+    Refused(String),
+    /// An answer to something else.
+    #[error("the daemon gave an unexpected answer: is it of another version?")]
+    Unexpected,
+}
+
+// === impl ReloadFailure ===
+
+impl ReloadFailure {
+    /// The exit code: 2 for wrong configuration, 4 if no daemon is reached, 1 for any other failure.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::Config(_) | Self::Refused(_) => WRONG_USAGE,
+            Self::Ask(ControlError::Unreached { .. }) => 4,
+            Self::Ask(ControlError::Unanswered(_)) | Self::Unexpected => 1,
+        }
+    }
+}
+
+/// Reloads; returns the text to print.
+///
+/// # Errors
+/// [`ReloadFailure`]
+pub fn run(arguments: &ReloadArguments) -> Result<String, ReloadFailure> {
+    let state_dir = arguments.configuration.load_options().state_dir()?;
+    match request_scheduler(&state_dir, SchedulerRequest::Reload, |_| {})? {
+        SchedulerAnswer::Reloaded { summary, changes } if arguments.json => {
+            Ok(json(&serde_json::json!({ "summary": summary, "changes": changes })))
+        }
+        SchedulerAnswer::Reloaded { summary, changes } if changes.is_empty() => {
+            Ok(format!("{summary}\nno queue and no host list has changed\n"))
+        }
+        SchedulerAnswer::Reloaded { summary, changes } => {
+            let changes: String = changes.iter().map(|change| format!("{change}\n")).collect();
+            Ok(format!("{summary}\n{changes}"))
+        }
+        SchedulerAnswer::Refused { why } => Err(ReloadFailure::Refused(why)),
+        _ => Err(ReloadFailure::Unexpected),
+    }
+}

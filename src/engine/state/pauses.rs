@@ -1,0 +1,78 @@
+//! Jobs that are held and queues that are paused: nothing of them starts until they are released or resumed.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::model::JobId;
+
+/// What starts nothing.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum PauseTarget {
+    /// A job, which is held.
+    Job(JobId),
+    /// All jobs and applications of a queue, which is paused.
+    Queue(Arc<str>),
+}
+
+/// A job that is held, or a queue that is paused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pause {
+    /// Which.
+    pub target: PauseTarget,
+    /// By whom.
+    pub user: Arc<str>,
+    /// Since when, epoch ms.
+    pub since_ms: i64,
+}
+
+/// All of them.
+#[derive(Debug, Default)]
+pub struct Pauses {
+    by_target: BTreeMap<PauseTarget, Pause>,
+}
+
+/// Most pauses: those of queues that are gone stay until they are resumed.
+pub const MAX_PAUSES: usize = 100_000;
+
+// === impl Pauses ===
+
+impl Pauses {
+    /// Those of an earlier run.
+    pub fn restored(pauses: Vec<Pause>) -> Self {
+        Self { by_target: pauses.into_iter().map(|pause| (pause.target.clone(), pause)).collect() }
+    }
+
+    /// Adds one; the caller has checked that there is room and none of this target.
+    pub fn add(&mut self, pause: Pause) {
+        self.by_target.insert(pause.target.clone(), pause);
+    }
+
+    /// Removes one; whether there was one.
+    pub fn remove(&mut self, target: &PauseTarget) -> bool {
+        self.by_target.remove(target).is_some()
+    }
+
+    /// The pause of a target.
+    pub fn get(&self, target: &PauseTarget) -> Option<&Pause> {
+        self.by_target.get(target)
+    }
+
+    /// What keeps work of a queue from starting: the hold of the job, if it is one's, or the pause of the queue.
+    pub fn of(&self, job: Option<JobId>, queue: &str) -> Option<&Pause> {
+        if self.by_target.is_empty() {
+            return None;
+        }
+        let held = job.and_then(|job| self.get(&PauseTarget::Job(job)));
+        held.or_else(|| self.get(&PauseTarget::Queue(queue.into())))
+    }
+
+    /// All of them, jobs first.
+    pub fn iter(&self) -> impl Iterator<Item = &Pause> {
+        self.by_target.values()
+    }
+
+    /// Whether no further one can be added.
+    pub fn is_full(&self) -> bool {
+        self.by_target.len() >= MAX_PAUSES
+    }
+}

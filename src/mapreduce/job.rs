@@ -101,7 +101,7 @@ pub struct Job {
     /// Attempts that trackers run and that this JobTracker has not launched: its setup waits until they are gone.
     pub(super) unknown_attempts: u32,
     /// Whether nothing of it starts for now: it is held, or its queue paused.
-    is_paused: bool,
+    pub(super) is_paused: bool,
     pub(super) state: JobState,
     /// Whether it has left [`JobState::Accepted`] other than by its end: before that it has no tasks to show.
     has_begun: bool,
@@ -269,22 +269,6 @@ impl Job {
             spec,
             splits,
         }
-    }
-
-    /// Pauses it or resumes it: what runs ends, and nothing starts but cleanups.
-    pub fn set_paused(&mut self, is_paused: bool, scheduler: &mut Scheduler, housekeeping: &mut HousekeepingQueue) {
-        if self.is_paused == is_paused || self.is_over() {
-            return;
-        }
-        self.is_paused = is_paused;
-        scheduler.set_paused(self.app, is_paused);
-        self.refresh_housekeeping(housekeeping);
-        scheduler.set_awaits_setup(self.app, self.awaits_setup(housekeeping));
-    }
-
-    /// Whether nothing of it starts for now.
-    pub fn is_paused(&self) -> bool {
-        self.is_paused
     }
 
     /// Whether it has begun. A job killed before has no tasks, events and counters to show (1.2.1 `isJobInited`).
@@ -530,15 +514,6 @@ impl Job {
         self.refresh_awaits_setup(context);
         context.scheduler.set_task_needs(self.app, self.task_needs(context.nodes));
         context.scheduler.set_size(self.app, self.app_size());
-    }
-
-    /// Sets whether its setup waits for a slot.
-    pub(super) fn refresh_awaits_setup(&self, context: &mut JobContext<'_>) {
-        context.scheduler.set_awaits_setup(self.app, self.awaits_setup(context.housekeeping));
-    }
-
-    fn awaits_setup(&self, housekeeping: &HousekeepingQueue) -> bool {
-        self.state == JobState::Accepted || housekeeping.setup.contains(&self.id)
     }
 
     fn check_counts(&self, violations: &mut Violations) {

@@ -25,6 +25,7 @@ mod locality;
 mod node_registry;
 mod node_use;
 mod output_estimate;
+mod pausing;
 mod pending_tasks;
 mod pool_properties;
 mod preemption;

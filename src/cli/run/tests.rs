@@ -6,7 +6,7 @@ use serde_json::json;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 use crate::api::applications::{
-    ApplicationReport, ApplicationState, ContainerReport, ContainerState, ReportedFinalStatus,
+    ApplicationReport, ApplicationState, ContainerReport, ContainerState, ItemRules, ReportedFinalStatus,
 };
 use crate::cli::interrupt::Choice;
 use crate::client::applications::WorkItems;
@@ -304,7 +304,8 @@ async fn an_interrupt_of_items_does_what_is_chosen() {
         };
         let server = FakeServer::start(move |sent| stage.answer(sent)).await;
         let client = ApplicationClient::new(server.address.clone(), "alice".to_owned(), None, || 0).impatient();
-        let followed = follow_items(&client, APPLICATION, 3, Form::Table, &mut received, async || choice).await;
+        let work = WorkItems { items: "1-3".to_owned(), count: 3, max_running: None, rules: ItemRules::default() };
+        let followed = follow_items(&client, APPLICATION, &work, Form::Table, &mut received, async || choice).await;
         assert_eq!(followed.unwrap().1, code, "{choice:?}");
         assert_eq!(server.sent().iter().any(|sent| sent.method == "PUT"), kills, "{choice:?}");
     }

@@ -98,7 +98,7 @@ impl Node {
         let Some(bag) = &self.bag else { return BagSums::default() };
         let slots = self.slots.map.saturating_add(self.slots.reduce);
         let beyond = if bag.takes_containers { bag.declared.whole_slots(slot).saturating_sub(slots) } else { 0 };
-        let blocked = slots.saturating_sub(bag.free(0, slot).whole_slots(slot));
+        let blocked = slots.saturating_sub(bag.free_for_tasks(0, slots, slot).whole_slots(slot));
         BagSums { beyond_tasks: beyond.into(), blocked: blocked.into() }
     }
 
@@ -106,7 +106,7 @@ impl Node {
     pub(super) fn blocked_by(&self, container: Capability, slot: Capability) -> u64 {
         let Some(bag) = &self.bag else { return 0 };
         let slots = self.slots.map.saturating_add(self.slots.reduce);
-        let left = bag.free(0, slot).saturating_sub(container).whole_slots(slot);
+        let left = bag.free_for_tasks(0, slots, slot).saturating_sub(container).whole_slots(slot);
         u64::from(slots.saturating_sub(left)).saturating_sub(self.counted.blocked)
     }
 
@@ -155,7 +155,13 @@ impl Node {
 
     /// Slots that its bag has room for; none without a bag.
     pub(super) fn slot_room(&self, slot: Capability) -> Option<u32> {
-        Some(self.bag.as_ref()?.free(self.tasks(), slot).whole_slots(slot))
+        Some(self.room_for_tasks(self.tasks(), slot)?.whole_slots(slot))
+    }
+
+    /// What its bag has for tasks beside so many that run; none without a bag.
+    pub(super) fn room_for_tasks(&self, tasks: u32, slot: Capability) -> Option<Capability> {
+        let slots = self.slots.map.saturating_add(self.slots.reduce);
+        Some(self.bag.as_ref()?.free_for_tasks(tasks, slots, slot))
     }
 
     /// Slots in use by attempts of any role.

@@ -36,6 +36,8 @@ pub struct NodeRoom {
     pub slots: PerKind<u32>,
     /// Memory and cores; none: nothing but its slots limits it.
     pub room: Option<Capability>,
+    /// Of the cores, those that no container may use: there are more slots than cores.
+    pub cores_of_slots_alone: u32,
 }
 
 /// A queue that is short.
@@ -230,6 +232,9 @@ impl NodeRoom {
     fn fits(&self, work: &WaitingWork) -> bool {
         work.pool.kind().is_none_or(|kind| work.slots <= self.slots[kind])
             && match self.room {
+                Some(room) if work.pool == Pool::Container => {
+                    work.room.fits(room.saturating_sub(Capability::new(0, self.cores_of_slots_alone)))
+                }
                 Some(room) => work.room.fits(room),
                 None => work.pool != Pool::Container,
             }

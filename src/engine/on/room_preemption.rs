@@ -128,7 +128,14 @@ impl Engine {
         for tracker in self.trackers.iter().filter(|tracker| self.can_take_work(tracker, now)) {
             let mut slots = scheduler.incoming(tracker.id);
             Kind::ALL.into_iter().filter(|kind| tracker.slots[*kind] == 0).for_each(|kind| slots[kind] = 0);
-            nodes.insert(tracker.id, NodeRoom { slots, room: scheduler.incoming_room(tracker.id) });
+            nodes.insert(
+                tracker.id,
+                NodeRoom {
+                    slots,
+                    room: scheduler.incoming_room(tracker.id),
+                    cores_of_slots_alone: scheduler.cores_of_slots_alone(tracker.id),
+                },
+            );
         }
         for container in ending {
             let node = self.node_of(container).and_then(|node| nodes.get_mut(&node));

@@ -86,11 +86,11 @@ impl Engine {
         self.applications.answer_beat(tracker, notes, is_over).map_or(BeatReply::Waits, BeatReply::Answer)
     }
 
-    /// What a node has, at least what its slots take.
+    /// What a node has, at least the memory that its slots take. Its cores are its own word: the scheduler keeps slots beside them.
     fn raised_bag(&self, id: TrackerId, declared: Capability) -> Capability {
         let slots = self.trackers.get(id).map(|tracker| tracker.reported_slots).unwrap_or_default();
         let least = self.applications.settings.slot.times(slots.map.saturating_add(slots.reduce));
-        Capability::new(declared.memory_mb.max(least.memory_mb), declared.vcores.max(least.vcores))
+        Capability::new(declared.memory_mb.max(least.memory_mb), declared.vcores)
     }
 
     /// Logs that a worker reads another size of a slot than this daemon, whose counts.

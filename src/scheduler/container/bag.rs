@@ -47,16 +47,26 @@ impl Bag {
         }
     }
 
-    /// What is free beside so many slots of tasks.
+    /// What is free for containers beside so many slots of tasks.
     pub(in crate::scheduler) fn free(&self, tasks: u32, slot: Capability) -> Capability {
+        self.free_of(self.declared, tasks, slot)
+    }
+
+    /// What is free for tasks of a node with so many slots: a slot stands for a core, also where the node has fewer.
+    pub(in crate::scheduler) fn free_for_tasks(&self, tasks: u32, slots: u32, slot: Capability) -> Capability {
+        let vcores = self.declared.vcores.max(slot.vcores.saturating_mul(slots));
+        self.free_of(Capability { vcores, ..self.declared }, tasks, slot)
+    }
+
+    fn free_of(&self, all: Capability, tasks: u32, slot: Capability) -> Capability {
         let held = self.held;
         let left = |declared: u32, held: u64, of_slot: u32| {
             let by_tasks = u64::from(of_slot) * u64::from(tasks);
             u32::try_from(u64::from(declared).saturating_sub(held.saturating_add(by_tasks))).unwrap_or(0)
         };
         Capability {
-            memory_mb: left(self.declared.memory_mb, held.memory_mb, slot.memory_mb),
-            vcores: left(self.declared.vcores, held.vcores, slot.vcores),
+            memory_mb: left(all.memory_mb, held.memory_mb, slot.memory_mb),
+            vcores: left(all.vcores, held.vcores, slot.vcores),
         }
     }
 }

@@ -58,7 +58,7 @@ impl Scheduler {
     pub(in crate::scheduler) fn room_for_tasks(&self, node: TrackerId) -> Option<PerKind<u32>> {
         let entry = self.nodes.get(&node)?;
         let (bag, slot) = (entry.bag.as_ref()?, self.containers.slot);
-        let free = bag.free(entry.tasks(), slot);
+        let free = entry.room_for_tasks(entry.tasks(), slot)?;
         let beside = |kind: Kind| {
             let earmarked = self.earmarked(bag, |earmark| earmark.pool > Pool::from(kind) || earmark.is_setup);
             earmarked.left_of(free).whole_slots(slot)

@@ -20,7 +20,7 @@ fn nodes(count: usize) -> Vec<TrackerId> {
 
 /// So many map slots are free, and so many GB with as many cores.
 fn room(maps: u32, slots: u32) -> NodeRoom {
-    NodeRoom { slots: PerKind::new(maps, 0), room: Some(GB.times(slots)) }
+    NodeRoom { slots: PerKind::new(maps, 0), room: Some(GB.times(slots)), cores_of_slots_alone: 0 }
 }
 
 fn work(pool: Pool, app: u32, count: u32, slots: u32) -> WaitingWork {
@@ -133,7 +133,10 @@ fn what_is_spared_may_go_for_what_comes_later() {
     let reduce = Holder { pool: Pool::Reduce, ..holder((1, 0), Pool::Reduce, n, 1, 0) };
     let round = RoomRound {
         short: vec![short(PerPool::new(0, 2, 3), &[work(Pool::Reduce, 1, 2, 1), work(Pool::Container, 2, 1, 3)])],
-        nodes: BTreeMap::from([(n, NodeRoom { slots: PerKind::new(0, 1), room: Some(GB.times(0)) })]),
+        nodes: BTreeMap::from([(
+            n,
+            NodeRoom { slots: PerKind::new(0, 1), room: Some(GB.times(0)), cores_of_slots_alone: 0 },
+        )]),
         over: vec![
             over(1, &[holder((0, 0), Pool::Map, n, 1, 0)]),
             OverQueue { excess: PerKind::new(0, 1), holders: [&holders[..], &[reduce]].concat() },
@@ -200,7 +203,7 @@ fn a_container_beyond_what_is_bought_takes_nothing() {
 #[test]
 fn a_node_without_memory_and_cores_to_share_serves_tasks_by_its_slots_alone() {
     let n = nodes(1)[0];
-    let of_slots = NodeRoom { slots: PerKind::default(), room: None };
+    let of_slots = NodeRoom { slots: PerKind::default(), room: None, cores_of_slots_alone: 0 };
     let round = |pool| RoomRound {
         short: vec![short(PerPool::new(9, 0, 9), &[work(pool, 1, 1, 1)])],
         nodes: BTreeMap::from([(n, of_slots)]),
@@ -278,6 +281,7 @@ impl Scenario {
         let free = self.nodes.iter().map(|(maps, reduces, slots)| NodeRoom {
             slots: PerKind::new(*maps, *reduces),
             room: Some(GB.times(*slots)),
+            cores_of_slots_alone: 0,
         });
         let round =
             RoomRound { short: short.collect(), nodes: ids.iter().copied().zip(free).collect(), over: over.collect() };

@@ -43,7 +43,10 @@ fn victims(count: u32, node: TrackerId, queues: &[&[Holder<&'static str>]]) -> V
     let over = |holders: &&[Holder<&'static str>]| OverQueue { excess: PerKind::default(), holders: holders.to_vec() };
     let round = RoomRound {
         short: vec![ShortQueue { need: PerPool::new(0, 0, count), waiting: vec![work] }],
-        nodes: BTreeMap::from([(node, NodeRoom { slots: PerKind::default(), room: Some(Capability::default()) })]),
+        nodes: BTreeMap::from([(
+            node,
+            NodeRoom { slots: PerKind::default(), room: Some(Capability::default()), cores_of_slots_alone: 0 },
+        )]),
         over: queues.iter().map(over).collect(),
     };
     round.decide(|_, _| true).victims

@@ -76,7 +76,9 @@ impl World<'_> {
         let slots = tracker.fake.slots;
         let busy = slots.map.saturating_sub(free.map) + slots.reduce.saturating_sub(free.reduce);
         let held = self.checker.held_on(&tracker.fake.name, worker.fake.incarnation);
-        let declared = self.declared_by(tracker, worker);
+        // Cores that only its slots stand for are for tasks alone.
+        let own_vcores = worker.fake.declared.capability.vcores;
+        let declared = Capability { vcores: own_vcores, ..self.declared_by(tracker, worker) };
         let free = self.free_beside(declared, held, busy);
         let (name, host) = (&*tracker.fake.name, &*tracker.fake.host);
         let free_slots = (slots.map + slots.reduce).saturating_sub(busy);

@@ -53,7 +53,7 @@ impl WantChecker {
             let slot = plan.engine.containers.slot;
             let least = slot.times(tracker.slots.map + tracker.slots.reduce);
             let bag = plan.containers.as_ref().and_then(|containers| containers.bags[place]);
-            let bag = bag.map(|bag| Capability::new(bag.memory_mb.max(least.memory_mb), bag.vcores.max(least.vcores)));
+            let bag = bag.map(|bag| Capability::new(bag.memory_mb.max(least.memory_mb), bag.vcores));
             (tracker.name.clone(), Machine { slots: tracker.slots, bag })
         };
         Self {

@@ -65,12 +65,13 @@ pub fn declared(
     let slot = slot(configuration)?;
     let of_slots = slot.times(slots.map.saturating_add(slots.reduce));
     let memory_mb = amount(configuration, &keys::TRACKER_MEMORY, of_slots.memory_mb, "MB")?;
-    let vcores = amount(configuration, &keys::TRACKER_VCORES, of_slots.vcores, "cores")?;
+    let vcores = amount(configuration, &keys::TRACKER_VCORES, 1, "core")?;
     let of_machine_mb = u64::from(machine.memory_mb) * DECLARED_PERCENT / 100;
     let of_machine_mb = u32::try_from(of_machine_mb).unwrap_or(u32::MAX);
     let capability = Capability {
         memory_mb: memory_mb.unwrap_or(of_machine_mb.max(of_slots.memory_mb)),
-        vcores: vcores.unwrap_or(machine.vcores.max(of_slots.vcores)),
+        // Slots are for tasks alone: they say nothing of CPUs.
+        vcores: vcores.unwrap_or(machine.vcores),
     };
     Ok(DeclaredBag { capability, slot })
 }
@@ -107,13 +108,13 @@ mod tests {
     }
 
     #[test]
-    fn the_machine_is_declared_and_at_least_what_the_slots_take() {
+    fn the_machine_is_declared_with_at_least_the_memory_that_the_slots_take() {
         let bag = |memory_mb, vcores, slot_mb| DeclaredBag {
             capability: Capability::new(memory_mb, vcores),
             slot: Capability::new(slot_mb, 1),
         };
         assert_eq!(declared_with(&[], PerKind::new(2, 1)), Ok(bag(8_000, 8, 1_024)));
-        assert_eq!(declared_with(&[], PerKind::new(8, 4)), Ok(bag(12_288, 12, 1_024)));
+        assert_eq!(declared_with(&[], PerKind::new(8, 4)), Ok(bag(12_288, 8, 1_024)), "slots are no CPUs");
         let map_memory = "mapred.cluster.map.memory.mb=2048";
         assert_eq!(declared_with(&[map_memory], PerKind::new(2, 1)), Ok(bag(8_000, 8, 2_048)));
         let own = ["jobtracker.containers.slot.memory.mb=512", map_memory, "jobtracker.tasktracker.memory.mb=4000"];
@@ -121,12 +122,12 @@ mod tests {
     }
 
     #[test]
-    fn less_than_the_slots_take_is_refused_with_the_key() {
+    fn less_memory_than_the_slots_take_is_refused_with_the_key() {
         let refused = |value: &str| declared_with(&[value], PerKind::new(2, 1)).unwrap_err();
         let memory = refused("jobtracker.tasktracker.memory.mb=3071");
         assert!(memory.contains("jobtracker.tasktracker.memory.mb") && memory.contains("3072 MB"), "{memory}");
-        let cores = refused("jobtracker.tasktracker.vcores=2");
-        assert!(cores.contains("jobtracker.tasktracker.vcores") && cores.contains("3 cores"), "{cores}");
+        let cores = declared_with(&["jobtracker.tasktracker.vcores=2"], PerKind::new(2, 1));
+        assert_eq!(cores.unwrap().capability.vcores, 2);
     }
 
     #[test]

@@ -43,7 +43,10 @@ impl ContainerBooks {
         // What is beyond a quota is taken for others also where more of its queue waits for the node.
         for one in staying.filter(|one| reserved.is_none_or(|group| group == scheduler.group(&one.queue))) {
             let memory_mb = narrow(memory_mb + u64::from(one.room.memory_mb));
-            let free = Capability::new(memory_mb, narrow(vcores + u64::from(one.room.vcores)));
+            // Cores that only slots stand for are no container's.
+            let of_slots = scheduler.cores_of_slots_alone(node).into();
+            let free =
+                Capability::new(memory_mb, narrow((vcores + u64::from(one.room.vcores)).saturating_sub(of_slots)));
             let room = NodeRoom { tracker: &info.name, host: site.host, declared: free, free, free_slots: 0 };
             let short = self.applications.iter().find_map(|(id, book)| {
                 let (app, request) = (inspection.app_of(*id)?, book.waits_for(site, room)?);

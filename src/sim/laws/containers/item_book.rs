@@ -7,9 +7,6 @@ use crate::model::ContainerExit;
 
 use super::request_book::TypeBook;
 
-/// How often an end that was not its own fault is forgiven.
-const MOST_FAULTLESS: u32 = 100;
-
 /// What is known of an item.
 #[derive(Clone, Copy, Debug, Default)]
 struct ItemRecord {
@@ -105,7 +102,7 @@ impl ItemBook {
             launch.item.is_some() && record.failures < rules.max_attempts.unwrap_or(1)
         } else {
             record.faultless += 1;
-            record.faultless <= MOST_FAULTLESS
+            true
         };
         if comes_again {
             book.raise();

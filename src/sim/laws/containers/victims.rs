@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::engine::Engine;
-use crate::model::{Capability, ContainerId, Now, TrackerId};
+use crate::model::{Capability, ContainerId, Now, Pool, TrackerId};
 use crate::scheduler::GroupId;
 use crate::sim::laws::law::Law;
 
@@ -154,6 +154,10 @@ impl ContainerBooks {
         for earmark in scheduler.earmarks_on(node) {
             needed.0 += u64::from(earmark.room.memory_mb);
             needed.1 += u64::from(earmark.room.vcores);
+        }
+        // A container finds room beside the cores that only slots stand for.
+        if scheduler.earmarks_on(node).iter().any(|earmark| earmark.pool == Pool::Container) {
+            needed.1 += u64::from(scheduler.cores_of_slots_alone(node));
         }
         if needed == (0, 0) || needed.0 > memory_mb || needed.1 > vcores {
             let text = format!("{victims:?} must leave, {memory_mb} MB, {vcores} cores come free for {needed:?}");

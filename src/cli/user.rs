@@ -89,7 +89,8 @@ pub struct NewKeyArguments {
 /// Which ACL file, and how to answer.
 #[derive(Clone, Debug, clap::Args)]
 pub struct AclFileArguments {
-    /// The ACL file; default: mapred.priority-scheduler.acl-file of the configuration
+    /// The ACL file; default: the one that the daemon of this configuration reads, mapred.priority-scheduler.acl-file or, without a
+    /// market, jobtracker.containers.acl-file
     #[arg(long, value_name = "FILE", conflicts_with_all = ["conf", "define"])]
     acl_file: Option<PathBuf>,
     /// The daemon's configuration, which names the ACL file.

@@ -87,13 +87,7 @@ pub fn build_environment(
     set("LD_LIBRARY_PATH", libraries);
     set("USER", facts.user.clone());
     set("LOGNAME", facts.user.clone());
-    set(
-        "HOME",
-        match (of_daemon.get("HOME"), configuration.named(keys::TASK_HOME.name)?) {
-            (Some(own), None) => own.clone(),
-            _ => text(&keys::TASK_HOME)?,
-        },
-    );
+    set("HOME", home_of_commands(configuration, of_daemon.get("HOME"))?);
     set("SHELL", text(&keys::TASK_SHELL)?);
     set("HADOOP_TOKEN_FILE_LOCATION", facts.token_file.display().to_string());
     let of_kind = if facts.split.is_some() { &keys::MAP_CHILD_ENVIRONMENT } else { &keys::REDUCE_CHILD_ENVIRONMENT };
@@ -121,6 +115,17 @@ pub fn build_environment(
     let temporary = facts.work_folder.join(text(&keys::CHILD_TMP)?.trim_start_matches("./"));
     all.insert("TMPDIR".to_owned(), temporary.display().to_string());
     Ok(startable(all))
+}
+
+/// `HOME` of commands: what the configuration names, else that of their worker or user, else its default.
+///
+/// # Errors
+/// [`ConfigError`] for a value that expands without end.
+pub fn home_of_commands(configuration: &Configuration, own: Option<&String>) -> Result<String, ConfigError> {
+    match (own, configuration.named(keys::TASK_HOME.name)?) {
+        (Some(own), None) => Ok(own.clone()),
+        _ => Ok(configuration.text(&keys::TASK_HOME)?.unwrap_or_default()),
+    }
 }
 
 /// Keeps only entries with which a process can start.

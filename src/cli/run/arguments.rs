@@ -16,6 +16,8 @@ const NAME_DIGITS: usize = 12;
 const NULL_DEVICE: &str = "/dev/null";
 /// Files there are not written over.
 const DEVICES: &str = "/dev";
+/// Variables that `--env-all` leaves out: of this shell alone, or a key.
+const NOT_PASSED: [&str; 5] = ["_", "OLDPWD", "PWD", "SHLVL", "HADOOP_KEY"];
 /// End of the help.
 const EXIT_CODES: &str = "\
 Without --array and --each-line, what the command writes comes out here, and its exit code is that of this command; it reads \
@@ -40,6 +42,9 @@ pub struct RunArguments {
     /// Set a variable of the command's environment; without a value, to what it is here
     #[arg(long, value_name = "NAME[=VALUE]")]
     env: Vec<String>,
+    /// Pass the environment of this shell to the command; --env comes after it
+    #[arg(long)]
+    env_all: bool,
     /// Bring a file into the working directory, under its own name or this one
     #[arg(long, value_name = "[NAME=]PATH")]
     file: Vec<String>,
@@ -156,13 +161,30 @@ impl RunArguments {
                 Err(error) => Err(AppCommandError::Argument(format!("--env {text}: {error}"))),
             },
         };
-        self.env.iter().map(variable).collect()
+        let mut environment = if self.env_all { own_environment() } else { BTreeMap::new() };
+        for text in &self.env {
+            environment.extend([variable(text)?]);
+        }
+        Ok(environment)
     }
 
     fn program_name(&self) -> String {
         let program = self.command.first().map(Path::new).and_then(Path::file_name);
         program.map_or_else(|| "command".to_owned(), |name| name.to_string_lossy().into_owned())
     }
+}
+
+/// What of this process's environment a command may have: all but what describes this shell, what the worker sets, keys, and what no
+/// launch may have.
+fn own_environment() -> BTreeMap<String, String> {
+    let is_name = |name: &str| {
+        !name.starts_with(|first: char| first.is_ascii_digit())
+            && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+    };
+    let is_passed = |name: &str| is_name(name) && !NOT_PASSED.contains(&name) && !name.starts_with("JOBTRACKER_");
+    let texts =
+        std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    texts.filter(|(name, _)| is_passed(name)).collect()
 }
 
 /// How many items are written.
@@ -296,6 +318,18 @@ mod tests {
         assert_eq!(elsewhere.context.working_directory, None);
         let name = format!(".jobtracker-lines-{}", &file.sha256[..12]);
         assert_eq!(elsewhere.context.values_from, Some(name));
+    }
+
+    #[test]
+    fn all_of_the_environment_goes_along_but_what_is_this_shells_or_a_key() {
+        let folder = tempfile::tempdir().unwrap();
+        let environment = |words: &[&str]| submission(words, folder.path()).unwrap().context.environment;
+        assert_eq!(environment(&["--", "true"]), BTreeMap::new());
+        let all = environment(&["--env-all", "--env", "LANG=C", "--env", "A=1", "--", "true"]);
+        assert_eq!(all.get("PATH"), std::env::var("PATH").ok().as_ref());
+        assert_eq!((all["LANG"].as_str(), all["A"].as_str()), ("C", "1"));
+        assert!(NOT_PASSED.iter().all(|name| !all.contains_key(*name)), "{all:?}");
+        assert!(all.keys().all(|name| !name.starts_with("JOBTRACKER_")), "{all:?}");
     }
 
     #[test]

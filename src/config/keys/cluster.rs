@@ -155,7 +155,7 @@ keys! {
     USERLOG_RETAIN = "mapred.userlog.retain.hours" ["mapreduce.job.userlog.retain.hours"], Number(Count, 1, 1 << 20), Some("24"),
         "Built-in tasktracker: time for which logs of tasks are kept, hours.";
     LOCAL_SPACE_START = "mapred.local.dir.minspacestart" ["mapreduce.tasktracker.local.dir.minspacestart"], Number(Bytes, 0, MOST), Some("0"),
-        "Built-in tasktracker: with less free disk space it requests no tasks.";
+        "Built-in tasktracker: with less free disk space it takes no work; neither does it with less than 512 kB.";
     MEMORY_INTERVAL = "mapred.tasktracker.taskmemorymanager.monitoring-interval" ["mapreduce.tasktracker.taskmemorymanager.monitoringinterval"], Number(Milliseconds, 10, INT), Some("5000"),
         "Built-in tasktracker: time between two checks of the memory of its tasks.";
     RUN_AS = "jobtracker.worker.run-as", OneOf(&["job-user", "self"]), None,
@@ -171,7 +171,7 @@ keys! {
     TRACKER_MEMORY = "jobtracker.tasktracker.memory.mb", Number(Megabytes, 1, INT), None,
         "Built-in tasktracker: memory for its slots and containers together. Unset: 80 % of the machine's memory or of the tasktracker's own limit, whichever is less, and at least what its slots take.";
     TRACKER_VCORES = "jobtracker.tasktracker.vcores", Number(Count, 1, INT), None,
-        "Built-in tasktracker: cores for its slots and containers together. Unset: the processors that it may use, and at least one for each slot.";
+        "Built-in tasktracker: cores for its slots and containers together. Unset: the processors that it may use. Slots beyond them still run tasks.";
     TRACKER_CGROUP = "jobtracker.tasktracker.cgroup", OneOf(&["auto", "require", "off"]), Some("auto"),
         "Built-in tasktracker: whether each container gets a control group (version 2), which keeps it to its memory, processes and share of the cores. `auto`: where the tasktracker's own group is delegated to it (systemd: `Delegate=yes`); else memory is looked at at intervals, and cores are not limited. `require`: it does not start without. `off`: never.";
     CONTAINER_LOG_LIMIT = "jobtracker.containers.log.limit.kb", Number(Count, 1, 1 << 30), Some("10240"),

@@ -7,7 +7,8 @@ use crate::config::error::ConfigError;
 use crate::config::keys;
 use crate::config::keys::Key;
 
-use super::SchedulerKind;
+use super::scheduler::DYNAMIC_CLASS;
+use super::{JobChangeSettings, SchedulerKind};
 
 /// Class name of the budget file.
 const FILE_STORE_CLASS: &str = "org.apache.hadoop.mapred.FileAllocationStore";
@@ -47,12 +48,24 @@ impl MarketSettings {
         are_changes_signed: bool,
     ) -> Result<Option<Self>, ConfigError> {
         let is_needed = are_changes_signed || matches!(scheduler, SchedulerKind::Dynamic(_));
-        let has_acl_file = || {
-            let path = configuration.local_path(&keys::ACL_FILE).ok().flatten();
-            // A file that cannot be looked at is there: reading it names the reason.
-            path.is_some_and(|path| path.try_exists().unwrap_or(true))
-        };
-        if is_needed || has_acl_file() { Self::from_configuration(configuration).map(Some) } else { Ok(None) }
+        let is_there = is_needed || Self::has_acl_file(configuration);
+        if is_there { Self::from_configuration(configuration).map(Some) } else { Ok(None) }
+    }
+
+    /// Whether a configuration needs a market, whatever files there are.
+    ///
+    /// # Errors
+    /// A value that expands without end.
+    pub(super) fn is_needed(configuration: &Configuration) -> Result<bool, ConfigError> {
+        let is_dynamic = configuration.required(&keys::TASK_SCHEDULER)?.value.trim() == DYNAMIC_CLASS;
+        Ok(is_dynamic || JobChangeSettings::from_configuration(configuration)?.are_signed)
+    }
+
+    /// Whether the file of the market's users is there.
+    pub(super) fn has_acl_file(configuration: &Configuration) -> bool {
+        let path = configuration.local_path(&keys::ACL_FILE).ok().flatten();
+        // A file that cannot be looked at is there: reading it names the reason.
+        path.is_some_and(|path| path.try_exists().unwrap_or(true))
     }
 
     fn from_configuration(configuration: &Configuration) -> Result<Self, ConfigError> {

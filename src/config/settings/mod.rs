@@ -131,12 +131,17 @@ impl LoadOptions {
         self.configuration()?.required_local_path(&keys::STATE_DIR)
     }
 
-    /// The file of users and keys; validates no other value.
+    /// The file of users and keys that a daemon of this configuration reads: that of the market where there is one, else that of
+    /// applications where it has one of its own. Validates no other value.
     ///
     /// # Errors
     /// As [`Self::configuration`], or the value is not a local path.
     pub fn acl_file(&self) -> Result<PathBuf, ConfigError> {
-        self.configuration()?.required_local_path(&keys::ACL_FILE)
+        let configuration = self.configuration()?;
+        let of_market = configuration.required_local_path(&keys::ACL_FILE)?;
+        let of_applications = configuration.local_path(&keys::CONTAINERS_ACL_FILE)?;
+        let has_market = MarketSettings::is_needed(&configuration)? || MarketSettings::has_acl_file(&configuration);
+        Ok(of_applications.filter(|_| !has_market).unwrap_or(of_market))
     }
 
     /// The address of the web server; validates no other value.

@@ -150,6 +150,21 @@ fn the_market_has_its_documented_defaults() {
 }
 
 #[test]
+fn the_file_of_users_that_is_edited_is_the_one_that_the_daemon_reads() {
+    let folder = tempfile::tempdir().unwrap();
+    let [market, applications] = ["market.acl", "applications.acl"].map(|name| folder.path().join(name));
+    let of_market = format!("mapred.priority-scheduler.acl-file={}", market.display());
+    let of_applications = format!("jobtracker.containers.acl-file={}", applications.display());
+    let edited = |more: &[&str]| options(None, &[&[of_market.as_str()], more].concat()).acl_file().unwrap();
+    assert_eq!(edited(&[]), market);
+    assert_eq!(edited(&[&of_applications]), applications, "there is no market");
+    assert_eq!(edited(&[&of_applications, "jobtracker.job-changes=signed"]), market);
+    assert_eq!(edited(&[&of_applications, &format!("mapred.jobtracker.taskScheduler={DYNAMIC_CLASS}")]), market);
+    fs::write(&market, "root admin key\n").unwrap();
+    assert_eq!(edited(&[&of_applications]), market, "its file makes a market");
+}
+
+#[test]
 fn under_another_scheduler_there_is_a_market_where_the_acl_file_is() {
     let folder = tempfile::tempdir().unwrap();
     let acl = folder.path().join("acl");

@@ -8,7 +8,7 @@ use crate::supervisor::command::WORK_FOLDER_VARIABLE;
 use super::order::ContainerOrder;
 
 /// Variables that a container has of the worker, beside `LC_…`.
-const PASSED_ON: [&str; 4] = ["PATH", "LANG", "LANGUAGE", "TZ"];
+const PASSED_ON: [&str; 5] = ["PATH", "LANG", "LANGUAGE", "TZ", "HOME"];
 
 /// Whether a container has a variable of the worker.
 fn is_passed_on(name: &str) -> bool {

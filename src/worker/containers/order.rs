@@ -21,7 +21,7 @@ pub struct ContainerOrder {
     pub folder: PathBuf,
     /// The folder of files that containers of its user share; none: each has its own.
     pub shared_files: Option<SharedFiles>,
-    /// The worker's environment.
+    /// The worker's environment, with the `HOME` of the container.
     pub environment: BTreeMap<String, String>,
     /// The worker's `host:web port`.
     pub node_id: String,

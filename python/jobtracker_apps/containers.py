@@ -38,6 +38,7 @@ class ExitStatus:
     KILLED_WITH_APPLICATION = -107
     TOO_MUCH_LOG = -109
     OVER_TIME_LIMIT = -200
+    OUTPUT_LOST = -201
 
 
 _NO_OWN_FAULT = frozenset(

@@ -42,11 +42,14 @@ pub struct DaemonStatus {
     pub health: String,
 }
 
-/// Numbers of workers; their sum is the number of all.
+/// Numbers of workers; the sum of all but `short` is the number of all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkerCounts {
     /// They call in time and report themselves healthy.
     pub healthy: usize,
+    /// Of those, workers that lack something and offer less than they have.
+    #[serde(default)]
+    pub short: usize,
     /// They call in time and report an error.
     pub unhealthy: usize,
     /// They have missed three heartbeats.

@@ -44,7 +44,7 @@ pub struct WorkerStatus {
     /// Its last heartbeat, epoch ms.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_seen_ms: Option<i64>,
-    /// Why it is unhealthy or graylisted, one reason a line.
+    /// Why it is unhealthy, short or graylisted, one reason a line.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub complaints: String,
 }
@@ -59,8 +59,10 @@ pub enum WorkerState {
     Graylisted,
     /// An administrator drains it.
     Draining,
-    /// Its health script reports an error: Hadoop calls it blacklisted.
+    /// Its health script reports an error, or its disks have no room: Hadoop calls it blacklisted.
     Unhealthy,
+    /// It lacks processes, descriptors or memory and offers less than it has, or its beats about containers are lost.
+    Short,
     /// It has missed three heartbeats.
     Silent,
     /// It is drained and not connected.
@@ -87,6 +89,7 @@ impl WorkerState {
             Self::Graylisted => "graylisted",
             Self::Draining => "draining",
             Self::Unhealthy => "unhealthy",
+            Self::Short => "short",
             Self::Silent => "silent",
             Self::Absent => "absent",
         }

@@ -96,7 +96,10 @@ fn text(status: &DaemonStatus) -> String {
     line("jobtracker", format!("{}, process {}, up {up:#}", status.version, status.pid));
     line("ports", format!("RPC {}, web {}", address(&status.rpc), address(&status.http)));
     line("scheduler", status.scheduler.clone());
-    line("workers", format!("{} healthy, {} unhealthy, {} silent", workers.healthy, workers.unhealthy, workers.silent));
+    let short = if workers.short > 0 { format!(" ({} of them short)", workers.short) } else { String::new() };
+    let counts =
+        format!("{} healthy{short}, {} unhealthy, {} silent", workers.healthy, workers.unhealthy, workers.silent);
+    line("workers", counts);
     line(
         "slots",
         format!(

@@ -1,5 +1,6 @@
 //! `jobtracker workers`: lists workers, drains them and resumes them.
 
+use std::fmt::Write as _;
 use std::time::Duration;
 
 use tokio::time::sleep;
@@ -151,7 +152,14 @@ fn render(workers: &Workers) -> String {
         cells.push(seen);
         table.add_row(cells);
     }
-    lines(&table)
+    let mut text = lines(&table);
+    for WorkerStatus { worker, complaints, .. } in &workers.workers {
+        complaints.lines().for_each(|complaint| {
+            // Writing into a String cannot fail.
+            let _ = writeln!(text, "{worker}: {complaint}");
+        });
+    }
+    text
 }
 
 #[cfg(test)]

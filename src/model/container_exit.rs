@@ -32,6 +32,8 @@ impl ContainerExit {
     pub const KILLED_FOR_LOGS: Self = Self(-109);
     /// It ran longer than its time limit; ours.
     pub const TIME_LIMIT: Self = Self(-200);
+    /// It ended with 0, and what it wrote could not be kept; ours.
+    pub const OUTPUT_LOST: Self = Self(-201);
 
     /// The status of a process that died of a signal that this program did not send.
     #[must_use]
@@ -43,9 +45,12 @@ impl ContainerExit {
     #[must_use]
     pub const fn is_own_fault(self) -> bool {
         match self {
-            Self::INVALID | Self::KILLED_EXCEEDED_MEMORY | Self::KILLED_FOR_LOGS | Self::TIME_LIMIT | Self(-103) => {
-                true
-            }
+            Self::INVALID
+            | Self::KILLED_EXCEEDED_MEMORY
+            | Self::KILLED_FOR_LOGS
+            | Self::TIME_LIMIT
+            | Self::OUTPUT_LOST
+            | Self(-103) => true,
             Self(status) => status > 0,
         }
     }
@@ -60,7 +65,9 @@ mod tests {
         let faultless = [0, -100, -101, -102, -105, -106, -107];
         assert!(faultless.iter().all(|&status| !ContainerExit(status).is_own_fault()));
         assert!(
-            [1, 255, 137, -1000, -103, -104, -109, -200].iter().all(|&status| ContainerExit(status).is_own_fault())
+            [1, 255, 137, -1000, -103, -104, -109, -200, -201]
+                .iter()
+                .all(|&status| ContainerExit(status).is_own_fault())
         );
         assert_eq!(ContainerExit::of_signal(9), ContainerExit(137));
     }

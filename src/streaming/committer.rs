@@ -32,7 +32,7 @@ pub struct OutputCommitter {
 
 impl From<FsError> for TaskFailure {
     fn from(error: FsError) -> Self {
-        TaskFailure::Unusable { what: "the job's output".to_owned(), reason: error.to_string() }
+        TaskFailure::unusable("the job's output", &error)
     }
 }
 

@@ -7,6 +7,7 @@ use thiserror::Error;
 
 use crate::fs::ScriptFault;
 use crate::model::{AttemptId, START_FAILURE};
+use crate::supervisor::shortage::{has_shortage, is_of_disk, is_shortage, is_shortage_at_start};
 
 use super::command_exit::CommandExit;
 use super::counters::TooManyCounters;
@@ -83,6 +84,9 @@ pub enum TaskFailure {
         /// What is wrong with it.
         reason: String,
     },
+    /// The worker lacks processes, descriptors, memory or room: no fault of the attempt.
+    #[error("{0}")]
+    Short(String),
     /// Another process of the attempt failed, with this text.
     #[error("{0}")]
     Reported(String),
@@ -130,6 +134,38 @@ impl TaskFailure {
             exit.input = Some(input());
         }
         self
+    }
+
+    /// Something cannot be used because of this error, which may be a shortage of the worker.
+    pub(crate) fn unusable(what: &str, error: &(dyn std::error::Error + 'static)) -> Self {
+        match has_shortage(error) {
+            true => Self::Short(format!("{what}: {error}")),
+            false => Self::Unusable { what: what.to_owned(), reason: error.to_string() },
+        }
+    }
+
+    /// What another process of the attempt has reported.
+    pub(crate) fn reported(text: String, is_shortage: bool) -> Self {
+        if is_shortage { Self::Short(text) } else { Self::Reported(text) }
+    }
+
+    /// Whether the worker lacked something: no fault of the attempt.
+    #[must_use]
+    pub fn is_shortage(&self) -> bool {
+        match self {
+            Self::Short(_) => true,
+            Self::Start { source, .. } | Self::Pipe(source) => is_shortage_at_start(source),
+            Self::File { source, .. } | Self::SortedRecords(source) => is_shortage(source),
+            _ => false,
+        }
+    }
+
+    /// The file or folder for which a disk had no room.
+    pub(crate) fn full_disk_at(&self) -> Option<&Path> {
+        match self {
+            Self::File { source, path, .. } if is_of_disk(source) => Some(path),
+            _ => None,
+        }
     }
 
     /// Whether the tracker ended the attempt, so that Hadoop expects a cleanup attempt.

@@ -92,7 +92,7 @@ fn open_input(files: &FileSystems, file: &FileUri) -> Result<OpenFile, TaskFailu
 }
 
 pub(crate) fn unusable_input(error: FsError) -> TaskFailure {
-    TaskFailure::Unusable { what: "a file that the job names".to_owned(), reason: error.to_string() }
+    TaskFailure::unusable("a file that the job names", &error)
 }
 
 /// Copies a file that a job names, as [`open_input`] finds it, or a folder with all that is in it; returns when it was changed last, ms

@@ -18,6 +18,7 @@ use super::command_end::CommandEnd;
 use super::keeper_process::{ALL_GONE, KEEP_COMMANDS, KILL, START, TERMINATE};
 use super::process::StartResult;
 use super::process_tree;
+use super::shortage::SupervisorGone;
 
 /// Most keepers that wait for a command.
 const MOST_IDLE: usize = 64;
@@ -90,7 +91,7 @@ impl Keepers {
                 drop(process);
                 // It may have started the command all the same.
                 process_tree::kill_processes_in(spec.marking_folder());
-                Err(io::Error::other("its supervisor process has gone"))
+                Err(io::Error::other(SupervisorGone))
             }
         }
     }
@@ -210,7 +211,7 @@ impl KeptCommand {
     /// How the command ended. Waits until nothing is left of it.
     pub fn reap(&mut self) -> io::Result<CommandEnd> {
         self.finish();
-        self.end.ok_or_else(|| io::Error::other("its supervisor process has gone"))
+        self.end.ok_or_else(|| io::Error::other(SupervisorGone))
     }
 }
 

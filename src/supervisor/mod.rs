@@ -2,7 +2,7 @@
 //!
 //! `command` describes and starts a command, `process` is the supervisor process and the handle on it, `keeper_process` one that
 //! keeps one command after another, `keepers` those that wait for the next, `inherited` closes what such a process has inherited;
-//! `running_command` starts, ends and reaps a command, `command_end` is how it ended, `process_tree` reads `/proc`. Nothing here
+//! `running_command` starts, ends and reaps a command, `command_end` is how it ended, `process_tree` reads `/proc`, `shortage` says what the machine lacks. Nothing here
 //! knows of tasks: streaming attempts are one user.
 
 pub(crate) mod command;
@@ -13,6 +13,7 @@ pub(crate) mod keepers;
 pub mod process;
 pub mod process_tree;
 pub(crate) mod running_command;
+pub(crate) mod shortage;
 
 pub use keepers::Keepers;
 pub use running_command::Supervision;

@@ -30,6 +30,7 @@ use super::command::{CommandEnds, CommandSpec};
 use super::command_end::CommandEnd;
 use super::inherited::close_inherited;
 use super::process_tree;
+use super::shortage::SupervisorGone;
 
 /// The argument that makes the program a supervisor.
 pub const SUPERVISE_COMMAND: &str = "keep-command";
@@ -85,7 +86,7 @@ impl SupervisedCommand {
         Err(error.unwrap_or_else(|| {
             // It may have started the command all the same.
             process_tree::kill_processes_in(spec.marking_folder());
-            io::Error::other("its supervisor process has gone")
+            io::Error::other(SupervisorGone)
         }))
     }
 

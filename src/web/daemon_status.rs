@@ -27,7 +27,7 @@ fn status_of(view: &ClusterView, health: Health, ports: ServedPorts) -> DaemonSt
     let overview = &*view.overview;
     let workers = WorkerHealth::of(overview);
     let is_ready = health.is_alive && health.is_ready;
-    let complaint = workers.complaint().filter(|_| is_ready && health.text == HEALTHY);
+    let complaint = WorkerHealth::complaint_of(overview).filter(|_| is_ready && health.text == HEALTHY);
     DaemonStatus {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         pid: std::process::id(),
@@ -36,7 +36,12 @@ fn status_of(view: &ClusterView, health: Health, ports: ServedPorts) -> DaemonSt
         rpc: ports.rpc.map(|address| address.to_string()),
         http: ports.http.map(|address| address.to_string()),
         scheduler: overview.scheduler.clone(),
-        workers: WorkerCounts { healthy: workers.healthy, unhealthy: workers.unhealthy, silent: workers.silent },
+        workers: WorkerCounts {
+            healthy: workers.healthy,
+            short: workers.short,
+            unhealthy: workers.unhealthy,
+            silent: workers.silent,
+        },
         slots: overview.slots,
         running_tasks: overview.running,
         waiting_tasks: overview.waiting,

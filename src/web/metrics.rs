@@ -70,8 +70,14 @@ impl Scrape {
         writer.gauges("jobtracker_slots", "Slots of all trackers that accept work", by_kind(overview.slots))?;
         writer.gauges("jobtracker_slots_used", "Slots in use", by_kind(overview.running))?;
         writer.gauges("jobtracker_tasks_waiting", "Tasks that wait for a slot", by_kind(overview.waiting))?;
-        let WorkerHealth { healthy, unhealthy, draining, silent } = WorkerHealth::of(overview);
-        let trackers = [("healthy", healthy), ("unhealthy", unhealthy), ("draining", draining), ("silent", silent)];
+        let WorkerHealth { healthy, short, unhealthy, draining, silent } = WorkerHealth::of(overview);
+        let trackers = [
+            ("healthy", healthy.saturating_sub(short)),
+            ("short", short),
+            ("unhealthy", unhealthy),
+            ("draining", draining),
+            ("silent", silent),
+        ];
         writer.gauges(
             "jobtracker_trackers",
             "Trackers",

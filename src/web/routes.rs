@@ -101,7 +101,7 @@ async fn readyz<O: Owner>(State(state): State<Arc<WebState<O>>>) -> Response<Bod
         true => timeout(WORKERS_TIMEOUT, state.owner.overview()).await,
         false => return response::text(StatusCode::OK, health.text),
     };
-    let complaint = workers.ok().and_then(Result::ok).and_then(|overview| WorkerHealth::of(&overview).complaint());
+    let complaint = workers.ok().and_then(Result::ok).and_then(|overview| WorkerHealth::complaint_of(&overview));
     let text = complaint.map_or(health.text, |complaint| format!("{HEALTHY}, but {complaint}"));
     response::text(StatusCode::OK, text)
 }

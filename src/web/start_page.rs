@@ -99,7 +99,7 @@ impl<'a> StartPage<'a> {
             reduces,
             waiting: overview.waiting,
             healthy_trackers: worker_health.healthy,
-            worker_complaint: worker_health.complaint(),
+            worker_complaint: WorkerHealth::complaint_of(overview),
             queues: Rows::new(&overview.queues, QueueRow::new),
             pools: Rows::new(pools, |(group, pool)| PoolRow::new(group, pool)),
             has_scheduler_page: matches!(overview.report.policy, PolicyName::Capacity | PolicyName::Fair),

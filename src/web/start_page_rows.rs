@@ -70,6 +70,7 @@ pub(super) struct TrackerRow {
     pub(super) is_silent: bool,
     pub(super) is_draining: bool,
     pub(super) healthy: bool,
+    pub(super) is_short: bool,
     pub(super) graylisted: bool,
     /// Why it is not healthy, or graylisted.
     pub(super) complaints: String,
@@ -158,6 +159,7 @@ impl TrackerRow {
             is_silent: tracker.is_silent,
             is_draining: tracker.is_draining,
             healthy: tracker.healthy,
+            is_short: tracker.is_short,
             graylisted: tracker.graylisted,
             complaints: cut(&tracker.complaints),
         }
@@ -217,6 +219,7 @@ mod tests {
             is_silent: false,
             is_draining: false,
             healthy: true,
+            is_short: false,
             graylisted: false,
             complaints: String::new(),
         };

@@ -46,7 +46,7 @@ pub use task::{CleanupOutcome, SkipRanges, SplitIndex, Task, TaskBody};
 pub use task_status::{Phase, RecordRange, ReduceProgress, TaskStatus};
 pub use token::{Credentials, Token};
 pub use tracker::{
-    BEAT_DIGEST, HealthStatus, REPLACES, ResourceStatus, SIGNED_OFF, STREAMING_ONLY, TaskTrackerStatus,
+    BEAT_DIGEST, HealthStatus, LACKS, REPLACES, ResourceStatus, SIGNED_OFF, STREAMING_ONLY, TaskTrackerStatus,
     runs_streaming_only, worker_name,
 };
 pub use writer::{Encode, Writer};

@@ -89,11 +89,17 @@ pub struct HealthStatus {
 }
 
 impl HealthStatus {
-    /// The SHA-256 of the secret of a healthy built-in worker's beats, hex digits; none if it says none.
+    /// The SHA-256 of the secret of a built-in worker's beats, hex digits; none if it says none.
     #[must_use]
     pub fn beat_digest(&self) -> Option<&str> {
-        let words = self.healthy.then(|| self.report.split_ascii_whitespace());
-        words.into_iter().flatten().find_map(|word| word.strip_prefix(BEAT_DIGEST)).filter(|digest| digest.len() == 64)
+        let mut words = self.report.split_ascii_whitespace();
+        words.find_map(|word| word.strip_prefix(BEAT_DIGEST)).filter(|digest| digest.len() == 64)
+    }
+
+    /// What a built-in worker lacks; empty: nothing.
+    #[must_use]
+    pub fn lack(&self) -> &str {
+        self.report.find(LACKS).map_or("", |at| &self.report[at + LACKS.len()..])
     }
 }
 
@@ -101,9 +107,12 @@ impl HealthStatus {
 /// follow.
 pub const REPLACES: &str = "replaces ";
 
-/// Begins the word in a healthy built-in worker's health report that is followed by the SHA-256 of the secret of its beats, 64
+/// Begins the word in a built-in worker's health report that is followed by the SHA-256 of the secret of its beats, 64
 /// lower-case hex digits. It stands behind what else the report says.
 pub const BEAT_DIGEST: &str = "beat=";
+
+/// Begins what a built-in worker lacks, at the end of its health report, also of one that still takes work.
+pub const LACKS: &str = "lacks: ";
 
 /// The health report of a built-in worker's last heartbeat.
 pub const SIGNED_OFF: &str = "signed off";

@@ -55,8 +55,7 @@ impl AttemptLogs {
     /// # Errors
     /// [`TaskFailure::File`]
     pub fn create_logs(&self, attempt: AttemptId) -> Result<File, TaskFailure> {
-        let unusable =
-            |error: FsError| TaskFailure::Unusable { what: "the attempt's logs".to_owned(), reason: error.to_string() };
+        let unusable = |error: FsError| TaskFailure::unusable("the attempt's logs", &error);
         let folder = self.make_folder(attempt).map_err(unusable)?;
         for name in ["stdout", "syslog"] {
             log_file(&folder, name).map_err(unusable)?;

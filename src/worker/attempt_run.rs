@@ -1,13 +1,14 @@
 //! Runs one attempt on a thread of its own, which does its work or serves the process that does (1.2.1
 //! `TaskTracker.TaskInProgress`).
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::model::AttemptId;
 use crate::streaming::child::StderrLog;
 use crate::streaming::failure::TaskFailure;
 use crate::streaming::shuffle::copy_phase::MapCompletionFeed;
+use crate::supervisor::shortage::is_shortage_panic;
 use crate::wire::Task;
 
 use super::attempt_handle::AttemptHandle;
@@ -41,7 +42,10 @@ impl AttemptRunner {
         let run = move || {
             let run = AttemptRun { runner: &runner, task: &task, handle: &handle, launch };
             let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| run.run_to_end()));
-            let broken = |_| AttemptOutcome::Failed("the tasktracker itself failed; see its log".to_owned());
+            let broken = |panic: Box<dyn std::any::Any + Send>| match is_shortage_panic(&*panic) {
+                true => AttemptOutcome::Short("the tasktracker cannot start a thread".to_owned()),
+                false => AttemptOutcome::Failed("the tasktracker itself failed; see its log".to_owned()),
+            };
             if handle.claim_end() {
                 run.send_event(AttemptEvent::Ended(ended.unwrap_or_else(broken)));
             } else {
@@ -66,13 +70,26 @@ impl AttemptRun<'_> {
 
     fn run_to_end(&self) -> AttemptOutcome {
         let attempt = self.attempt();
-        let outcome = AttemptOutcome::of(self.run(), attempt, self.handle);
+        let result = self.run().map_err(|failure| self.judge_disk(failure));
+        let outcome = AttemptOutcome::of(result, attempt, self.handle);
         if let AttemptOutcome::Failed(failure) = &outcome {
             tracing::info!("{attempt} failed: {failure}");
             self.runner.logs.append_to_syslog(attempt, failure);
         }
         tracing::debug!("{attempt}: {outcome:?}");
         outcome
+    }
+
+    /// A full disk of the worker's is no failure of the attempt, unless it has filled it itself: of what is its own [`AttemptWork`] judges.
+    fn judge_disk(&self, failure: TaskFailure) -> TaskFailure {
+        let own = self.attempt().to_string();
+        let is_own = |path: &Path| path.iter().any(|part| part == own.as_str());
+        match failure.full_disk_at() {
+            Some(path) if self.runner.jobs.folders().of(path).is_some() && !is_own(path) => {
+                TaskFailure::Short(failure.to_string())
+            }
+            _ => failure,
+        }
     }
 
     fn run(&self) -> Result<Option<u64>, TaskFailure> {

@@ -13,6 +13,7 @@ use super::hang_monitor::HangMonitor;
 use super::localized_jobs::LocalizedJobs;
 use super::map_completion_poller::MapCompletionPoller;
 use super::memory_monitor::MemoryMonitor;
+use super::node_health::NodeHealth;
 
 /// What the threads of all attempts share.
 #[derive(Debug)]
@@ -37,6 +38,8 @@ pub struct AttemptRunner {
     pub hang_monitor: Arc<HangMonitor>,
     /// Time limit for reading a job's files while its own limit is not known; `None`: no limit.
     pub time_limit: Option<Duration>,
+    /// What the worker lacks, and offers.
+    pub health: Arc<NodeHealth>,
     /// Where events go.
     pub events: UnboundedSender<AttemptMessage>,
 }

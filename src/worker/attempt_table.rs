@@ -94,6 +94,28 @@ impl AttemptTable {
         })
     }
 
+    /// Notes the worker's health with which an attempt was started.
+    pub fn set_wave(&mut self, attempt: AttemptId, wave: u64) {
+        if let Some(tracked) = self.attempts.get_mut(&attempt) {
+            tracked.wave = wave;
+        }
+    }
+
+    /// That of a launch that has not ended.
+    pub fn wave_of(&self, attempt: AttemptId, launch: u64) -> Option<u64> {
+        let tracked =
+            self.attempts.get(&attempt).filter(|tracked| tracked.launch == launch && !tracked.is_finished())?;
+        Some(tracked.wave)
+    }
+
+    /// Of the slots, how many attempts hold that run, parts in a thousand.
+    pub fn running_permille(&self) -> u32 {
+        let running = self.attempts.values().filter(|tracked| tracked.state == AttemptState::Running);
+        let held = running.map(TrackedAttempt::slots).fold(0, u64::saturating_add);
+        let all = u64::from(self.slots.map) + u64::from(self.slots.reduce);
+        u32::try_from(held.saturating_mul(1000).div_ceil(all.max(1))).unwrap_or(u32::MAX)
+    }
+
     /// Number of attempts whose threads run.
     pub fn running_count(&self) -> usize {
         self.attempts.values().filter(|tracked| tracked.is_started && !tracked.is_finished()).count()

@@ -26,6 +26,7 @@ use crate::wire::{CleanupOutcome, Phase, Task, TaskBody};
 use super::attempt_handle::AttemptHandle;
 use super::attempt_table::AttemptEvent;
 use super::job_definition::{JobDefinition, JobFiles};
+use super::local_folders::is_good_part;
 
 /// The longest `job.split` that is read, bytes.
 const MAX_SPLITS_BYTES: u64 = 1 << 30;
@@ -52,6 +53,28 @@ pub(super) trait AttemptHost {
 
     /// The output of a map is in this folder, to be fetched.
     fn serve_output(&self, folder: PathBuf);
+}
+
+/// A full disk is no failure of an attempt that has itself taken no good part of it.
+fn judge_disk(failure: TaskFailure, own: &Path) -> TaskFailure {
+    let is_short =
+        failure.full_disk_at().is_some_and(|path| path.starts_with(own) && !is_good_part(bytes_below(own), own));
+    if is_short { TaskFailure::Short(failure.to_string()) } else { failure }
+}
+
+/// What the files of a folder take, as far as they can be looked at.
+fn bytes_below(folder: &Path) -> u64 {
+    let (mut bytes, mut folders) = (0_u64, vec![folder.to_owned()]);
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            match entry.metadata() {
+                Ok(about) if about.is_dir() => folders.push(entry.path()),
+                Ok(about) => bytes = bytes.saturating_add(about.len()),
+                Err(_) => {}
+            }
+        }
+    }
+    bytes
 }
 
 /// One running attempt.
@@ -163,6 +186,7 @@ impl AttemptWork<'_> {
                 Err(TaskFailure::Unusable { what: "a map".to_owned(), reason: "came without a split".to_owned() })
             }
         };
+        let ended = ended.map_err(|failure| judge_disk(failure, &own));
         let _ = fs::remove_dir_all(&work_folder);
         match &ended {
             Ok(Some(_)) => self.host.serve_output(folder),

@@ -28,6 +28,7 @@ use super::local_folders::{LocalFolders, into_io_error, make_trusted};
 use super::localized_jobs::LocalizedJobs;
 use super::map_completion_poller::MapCompletionPoller;
 use super::memory_monitor::MemoryMonitor;
+use super::node_health::NodeHealth;
 use super::read_permits::ReadPermits;
 use super::run_as::RunAs;
 use super::settings::TaskTrackerSettings;
@@ -59,6 +60,8 @@ const WEB_LIMITS: WebLimits = WebLimits {
     drain: Duration::ZERO,
     kept_paths: &[],
 };
+/// The few threads of blocking work beside the web stay: where no other can be started, work waits for them; without any, the runtime would panic.
+const BLOCKING_KEPT: Duration = Duration::from_secs(365 * 24 * 3600);
 /// Interval between two removals of old logs.
 const LOG_ROUND: Duration = Duration::from_secs(3600);
 
@@ -133,6 +136,7 @@ pub fn run(
     let web = WebThread::start(listener, require_served_name(web::router(web_state), names, &[]))?;
     let (registrations, registered) = watch::channel(0);
     let memory_monitor = Arc::<MemoryMonitor>::default();
+    let health = Arc::new(NodeHealth::new(settings.min_free_bytes));
     let surroundings = ContainerSurroundings {
         settings: &settings,
         tracker: &name,
@@ -140,6 +144,7 @@ pub fn run(
         folders: &folders,
         logs: &attempt_logs,
         memory_monitor: &memory_monitor,
+        health: &health,
         environment: &environment,
         supervisor: supervisor.clone(),
     };
@@ -165,6 +170,7 @@ pub fn run(
         limits_memory: settings.limits_memory,
         memory_interval: settings.memory_interval,
         hang_monitor: hang_monitor.clone(),
+        health,
         time_limit: time_limit(&settings.configuration),
         events: events.clone(),
     });
@@ -173,7 +179,9 @@ pub fn run(
     let all_folders = folders.all().map(Path::to_owned).collect();
     let running = Running { name, http, folders: all_folders, logs, containers: about_containers };
 
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = runtime.enable_all().thread_keep_alive(BLOCKING_KEPT).build()?;
+    drop(runtime.spawn_blocking(|| ()));
     let (jobtracker, user) = (settings.jobtracker.clone(), settings.user.clone());
     let mut heartbeats = HeartbeatLoop::new(settings, identity, runner.clone(), events_received, lost_received);
     let ended = runtime.block_on(async {

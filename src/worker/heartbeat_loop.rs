@@ -13,16 +13,17 @@ use tokio::time::{Instant, sleep, sleep_until};
 use crate::clock::wall_ms;
 use crate::fs::{FileUri, FileUriError};
 use crate::ipc::client::{IpcClient, IpcError};
-use crate::model::AttemptId;
+use crate::model::{AttemptId, PerKind};
 use crate::wire::protocol::{Call, InterTrackerCall, Protocol, Value};
 use crate::wire::{
-    BEAT_DIGEST, HealthStatus, HeartbeatRequest, HeartbeatResponse, REPLACES, ResourceStatus, SIGNED_OFF,
+    BEAT_DIGEST, HealthStatus, HeartbeatRequest, HeartbeatResponse, LACKS, REPLACES, ResourceStatus, SIGNED_OFF,
     TaskTrackerStatus,
 };
 
 use super::attempt_runner::AttemptRunner;
 use super::attempt_table::{AttemptEvent, AttemptMessage, AttemptTable, Command};
 use super::error::HeartbeatError;
+use super::node_health::Offer;
 use super::settings::TaskTrackerSettings;
 use super::tracked_attempt::AttemptOutcome;
 
@@ -135,6 +136,17 @@ impl HeartbeatLoop {
     }
 
     fn apply_message(&mut self, (attempt, launch, event): AttemptMessage) -> bool {
+        match &event {
+            AttemptEvent::Running => self.runner.health.on_started(),
+            AttemptEvent::Ended(AttemptOutcome::Short(why)) => {
+                let wave = self.attempts.wave_of(attempt, launch);
+                let used_permille = self.attempts.running_permille();
+                if let Some(wave) = wave {
+                    self.runner.health.on_shortage(wave, why, used_permille, Instant::now());
+                }
+            }
+            AttemptEvent::CommitPending | AttemptEvent::Ended(_) => {}
+        }
         let (report_at_once, commands) = self.attempts.apply_event(attempt, launch, event, wall_ms());
         self.execute_commands(commands);
         report_at_once
@@ -142,12 +154,12 @@ impl HeartbeatLoop {
 
     fn request(&mut self) -> Box<HeartbeatRequest> {
         let folders = self.runner.jobs.folders();
-        let free_bytes = folders.free_bytes();
-        // A full disk accepts no tasks, whatever the limit.
-        let has_space = free_bytes.is_none_or(|bytes| bytes > 0 && bytes >= self.settings.min_free_bytes);
+        let free = folders.free_space();
         let dir_failures = i32::try_from(folders.failures()).unwrap_or(i32::MAX);
-        let accepts = self.attempts.has_free_slot() && has_space;
-        let slots = self.settings.slots;
+        self.runner.health.set_free_space(free);
+        let offer = self.runner.health.offer(Instant::now());
+        let accepts = self.attempts.has_free_slot() && offer.takes_work;
+        let slots = PerKind::new(offer.of(self.settings.slots.map), offer.of(self.settings.slots.reduce));
         let count = |count: u32| i32::try_from(count).unwrap_or(i32::MAX);
         Box::new(HeartbeatRequest {
             status: TaskTrackerStatus {
@@ -158,9 +170,13 @@ impl HeartbeatLoop {
                 dir_failures,
                 max_map_slots: count(slots.map),
                 max_reduce_slots: count(slots.reduce),
-                resources: resources(free_bytes.filter(|_| accepts)),
+                resources: resources(free.map(|free| free.bytes).filter(|_| accepts)),
                 tasks: self.attempts.build_reports(wall_ms()),
-                health: HealthStatus { healthy: true, report: self.health_report().into(), last_reported_ms: 0 },
+                health: HealthStatus {
+                    healthy: !offer.is_ill,
+                    report: self.health_report(&offer).into(),
+                    last_reported_ms: 0,
+                },
             },
             restarted: self.restarted,
             initial_contact: self.initial_contact,
@@ -169,11 +185,14 @@ impl HeartbeatLoop {
         })
     }
 
-    /// What a healthy tracker says: in its first heartbeat the names of killed tasktrackers that it has cleared up after, so that the
-    /// JobTracker waits for none of them; in each, by which secret its beats about containers are known.
-    fn health_report(&self) -> String {
+    /// In its first heartbeat the names of killed tasktrackers that it has cleared up after, so that the JobTracker waits for none of
+    /// them, unless it is ill; in each, by which secret its beats about containers are known, and what it lacks.
+    fn health_report(&self, offer: &Offer) -> String {
+        let replaced = if offer.is_ill { String::new() } else { self.replaced() };
         let digest = self.identity.beat_digest.as_ref().map(|digest| format!("{BEAT_DIGEST}{digest}"));
-        [Some(self.replaced()), digest]
+        // All words of such a first report are names.
+        let lack = offer.complaint.as_ref().filter(|_| replaced.is_empty()).map(|why| format!("{LACKS}{why}"));
+        [Some(replaced), digest, lack]
             .into_iter()
             .flatten()
             .filter(|part| !part.is_empty())
@@ -317,10 +336,10 @@ impl HeartbeatLoop {
             match command {
                 Command::Start { task, handle, launch } => {
                     let attempt = task.status.attempt;
+                    self.attempts.set_wave(attempt, self.runner.health.wave());
                     if let Err(error) = self.runner.start(task, handle, launch) {
-                        let outcome = AttemptOutcome::Failed(format!("cannot start a thread: {error}"));
-                        // The next heartbeat reports it; nothing can start in its place now.
-                        drop(self.attempts.apply_event(attempt, launch, AttemptEvent::Ended(outcome), wall_ms()));
+                        let outcome = AttemptOutcome::Short(format!("cannot start a thread: {error}"));
+                        self.apply_message((attempt, launch, AttemptEvent::Ended(outcome)));
                     }
                 }
                 Command::ForgetOutput(attempt) => remove_in_background(self.runner.jobs.forget_output(attempt)),

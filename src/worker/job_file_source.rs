@@ -20,6 +20,7 @@ use crate::streaming::job_file::{CHANGED_MS, REPLY_HASH, URL_HASH, path_and_quer
 use crate::streaming::private_files::create_file;
 use crate::streaming::shuffle::signature::{ShuffleSecret, is_same_hash};
 use crate::streaming::working_folder::{StopCheck, WorkStep, copy, copy_input, unusable_input};
+use crate::supervisor::shortage::is_shortage;
 
 /// Name of a user's folder for the directories of jobs.
 const STAGING: &str = ".staging";
@@ -174,7 +175,11 @@ impl JobFileSource {
         let failed = |reason: &dyn std::fmt::Display| {
             unusable(format!("{error}; the JobTracker at {web} does not give it either: {reason}"))
         };
-        let runtime = Builder::new_current_thread().enable_all().build().map_err(|error| failed(&error))?;
+        let runtime =
+            Builder::new_current_thread().enable_all().build().map_err(|error| match is_shortage(&error) {
+                true => TaskFailure::Short(error.to_string()),
+                false => failed(&error),
+            })?;
         runtime.block_on(async {
             let mut answer = within(self.ask(web, name), check_stop).await?.map_err(|reason| failed(&reason))?;
             let changed_ms = answer.headers().get(CHANGED_MS).and_then(|value| value.to_str().ok()?.parse().ok());

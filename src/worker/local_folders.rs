@@ -16,7 +16,10 @@ use crate::streaming::private_files::{make_folder, open_to_read_and_append};
 use crate::supervisor::process_tree::kill_processes_in;
 
 use super::error::TaskTrackerError;
+use super::node_health::FreeSpace;
 
+/// Of a disk, the part that is a good one.
+const GOOD_PART: u64 = 4;
 /// Prefix of folder names, before the port.
 const NAME: &str = "tasktracker-";
 /// Of a created `mapred.local.dir`; another tasktracker of this user may share it.
@@ -107,7 +110,7 @@ impl LocalFolders {
 
     /// The folder for new files: in turn, but none on a disk with less than half the free space of another.
     pub fn next(&self) -> &Path {
-        let free: Vec<u64> = self.all().map(|folder| free_bytes(folder).unwrap_or(0)).collect();
+        let free: Vec<u64> = self.all().map(|folder| free_space(folder).map_or(0, |free| free.bytes)).collect();
         let least = free.iter().max().map_or(0, |most| most / 2);
         let turn = self.next.fetch_add(1, Ordering::Relaxed);
         let (before, after) = self.held.split_at(turn % self.held.len());
@@ -117,9 +120,9 @@ impl LocalFolders {
         in_turn.find(|(_, room)| **room >= least).map_or(Path::new(""), |((folder, _), _)| folder)
     }
 
-    /// The most free space on any disk, bytes.
-    pub fn free_bytes(&self) -> Option<u64> {
-        self.all().filter_map(free_bytes).max()
+    /// The most free space on any disk.
+    pub fn free_space(&self) -> Option<FreeSpace> {
+        self.all().filter_map(free_space).max_by_key(|free| free.bytes)
     }
 
     /// Removes the folders; the next start removes the rest.
@@ -169,9 +172,16 @@ fn lock_of(folder: &Path) -> PathBuf {
     name.into()
 }
 
-fn free_bytes(folder: &Path) -> Option<u64> {
+fn free_space(folder: &Path) -> Option<FreeSpace> {
     let about = rustix::fs::statvfs(folder).ok()?;
-    Some(about.f_bavail.saturating_mul(about.f_frsize))
+    let inodes = (about.f_files > 0).then_some(about.f_favail);
+    Some(FreeSpace { bytes: about.f_bavail.saturating_mul(about.f_frsize), inodes })
+}
+
+/// Whether so much is a good part of the disk of a folder: work that has it fills the disk by itself, wherever it runs.
+pub(super) fn is_good_part(bytes: u64, folder: &Path) -> bool {
+    let all_bytes = rustix::fs::statvfs(folder).map_or(u64::MAX, |about| about.f_blocks.saturating_mul(about.f_frsize));
+    bytes >= all_bytes / GOOD_PART
 }
 
 /// Why a disk is unusable.
@@ -386,7 +396,7 @@ mod tests {
         let turns: Vec<&Path> = (0..4).map(|_| folders.next().parent().unwrap()).collect();
         assert_eq!(turns, [&a, &b, &a, &b]);
         assert_eq!((folders.all().count(), folders.failures()), (2, 1));
-        assert!(folders.free_bytes().unwrap() > 0);
+        assert!(folders.free_space().unwrap().bytes > 0);
         assert!(matches!(take(&[bad], 8), Err(TaskTrackerError::Folder { .. })));
     }
 }

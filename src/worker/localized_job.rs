@@ -2,6 +2,7 @@
 //! reference.
 
 use std::ffi::OsStr;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -14,6 +15,7 @@ use crate::model::{AttemptId, JobId, LogKey};
 use crate::streaming::failure::TaskFailure;
 use crate::streaming::private_files::{FILE_MODE, FOLDER_MODE, make_folder, write_file};
 use crate::streaming::shuffle::signature::ShuffleSecret;
+use crate::supervisor::shortage::is_of_disk;
 use crate::wire::Task;
 use crate::wire::file::job_token_password;
 
@@ -88,13 +90,13 @@ impl LocalizedJob {
         let user = match run_as {
             RunAs::Worker => None,
             RunAs::JobUser(rules) => {
-                Some(rules.admit(&task.user).map_err(|refused| unusable("the job's user", refused))?)
+                Some(rules.admit(&task.user).map_err(|refused| TaskFailure::unusable("the job's user", &refused))?)
             }
         };
         let token = system.join(&id.to_string())?.join(TOKEN_FILE)?;
         let own_files = cluster.file_systems(cluster.property(USER_NAME).unwrap_or_default());
         let token = read_job_file(&own_files, system, &token, MAX_FILE_BYTES)
-            .map_err(|error| unusable("a file of the job", error))?;
+            .map_err(|error| TaskFailure::unusable("a file of the job", &error))?;
         let secret = secret_of(&token)?;
         let password = job_token_password(&token).ok_or_else(|| unusable("jobToken", "holds no job token"))?;
         let log_key = LogKey::of_token(&password);
@@ -109,8 +111,7 @@ impl LocalizedJob {
                 JobOwner::Worker(Box::new(definition))
             }
             Some(user) => {
-                make_folder_of(&user, &disk, &name, Some(&token))
-                    .map_err(|error| unusable("the job's folder", error))?;
+                make_folder_of(&user, &disk, &name, Some(&token)).map_err(|error| of_folder(&error))?;
                 JobOwner::User(user)
             }
         };
@@ -166,7 +167,7 @@ impl LocalizedJob {
     pub fn attempt_folder(&self, attempt: AttemptId) -> Result<PathBuf, TaskFailure> {
         let disk = self.folders.next();
         if let JobOwner::User(user) = &self.owner {
-            make_folder_of(user, disk, &self.name, None).map_err(|error| unusable("the job's folder", error))?;
+            make_folder_of(user, disk, &self.name, None).map_err(|error| of_folder(&error))?;
         }
         Ok(disk.join(&self.name).join(attempt.to_string()))
     }
@@ -177,6 +178,17 @@ impl LocalizedJob {
             JobOwner::Worker(_) => rustix::process::geteuid().as_raw(),
             JobOwner::User(user) => user.uid,
         }
+    }
+}
+
+/// Why a folder on the worker's own disk cannot be made: with its path, so that a full disk is known as such.
+fn of_folder(error: &FsError) -> TaskFailure {
+    match error {
+        FsError::Refused { path, source, .. } if is_of_disk(source) => {
+            let source = source.raw_os_error().map_or_else(|| source.kind().into(), io::Error::from_raw_os_error);
+            TaskFailure::File { action: "make the job's folder", path: path.clone(), source }
+        }
+        error => TaskFailure::unusable("the job's folder", error),
     }
 }
 

@@ -5,7 +5,7 @@
 //! attempts, `attempt_run` runs each on a thread of its own, in a process of the job's user where jobs run as their users (`job_user`),
 //! `hang_monitor` ends it when its files hang,
 //! `localized_jobs` copies the jobs' files here, `map_completion_poller` polls for completion events, `web`
-//! serves map outputs and logs. `containers` are commands of applications, beside attempts.
+//! serves map outputs and logs, `node_health` is what the worker lacks and offers. `containers` are commands of applications, beside attempts.
 //!
 //! Invariant: attempts change state only in `attempt_table`, on one thread; all others send it events.
 
@@ -29,6 +29,7 @@ pub mod localized_jobs;
 pub mod log_tickets;
 pub mod map_completion_poller;
 pub mod memory_monitor;
+pub mod node_health;
 pub mod read_permits;
 pub mod run_as;
 pub mod settings;

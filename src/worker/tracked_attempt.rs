@@ -23,6 +23,8 @@ pub enum AttemptOutcome {
     Failed(String),
     /// On request, with the text for its diagnostics.
     Killed(String),
+    /// The worker lacked what it needed, which this text names: reported as killed, which counts against nothing.
+    Short(String),
 }
 
 // === impl AttemptOutcome ===
@@ -35,6 +37,7 @@ impl AttemptOutcome {
             Err(failure) if handle.is_killed() => Self::Killed(failure.to_string()),
             // Once the attempt is stopped, the reason for the stop is the reason of the failure.
             Err(_) if handle.is_ending() => Self::Failed(handle.end_reason(attempt).to_string()),
+            Err(failure) if failure.is_shortage() => Self::Short(failure.to_string()),
             Err(failure) => Self::Failed(failure.to_string()),
         }
     }
@@ -49,6 +52,8 @@ pub struct TrackedAttempt {
     pub handle: Arc<AttemptHandle>,
     /// Distinguishes this launch from another of the same id.
     pub launch: u64,
+    /// The worker's health when its thread was started: [`super::node_health::NodeHealth::wave`].
+    pub wave: u64,
     /// The state of the next report.
     pub state: AttemptState,
     /// Whether its thread has been started.
@@ -74,6 +79,7 @@ impl TrackedAttempt {
             task: Arc::new(task),
             handle: Arc::default(),
             launch,
+            wave: 0,
             is_started: false,
             diagnostics: String::new(),
             start_ms: 0,
@@ -143,7 +149,7 @@ impl TrackedAttempt {
                 (AttemptState::Succeeded, String::new())
             }
             AttemptOutcome::Failed(text) => (AttemptState::Failed, text),
-            AttemptOutcome::Killed(text) => (AttemptState::Killed, text),
+            AttemptOutcome::Killed(text) | AttemptOutcome::Short(text) => (AttemptState::Killed, text),
         };
         self.state = match state {
             // A task-cleanup attempt keeps the state of the attempt that it cleans up after.

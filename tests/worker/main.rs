@@ -28,3 +28,4 @@ mod program;
 mod run_commands;
 mod signed_changes;
 mod tasktracker;
+mod worker_in_need;

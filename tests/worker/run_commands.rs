@@ -24,7 +24,7 @@ impl Cluster {
         command
     }
 
-    fn says(&self, words: &[&str]) -> Said {
+    pub fn says(&self, words: &[&str]) -> Said {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async { said(self.command(words)).await })
     }

@@ -149,6 +149,7 @@ impl Engine {
             is_draining: tracker.is_drained,
             healthy: tracker.healthy,
             graylisted: graylisted.is_some(),
+            is_short: tracker.healthy && !tracker.complaint.is_empty(),
             complaints: complaints.join("\n"),
         }
     }

@@ -114,7 +114,7 @@ impl Engine {
     pub(super) fn may_take_containers(&self, node: TrackerId, now: Now) -> bool {
         let Some(tracker) = self.trackers.get(node) else { return false };
         let worker = self.applications.worker(&tracker.name);
-        worker.is_some_and(|worker| worker.complaint.is_none())
+        worker.is_some_and(|worker| worker.complaint.is_none() && worker.rest.is_over(now.mono_ms))
             && self.can_take_work(tracker, now)
             && !self.trackers.unresolved_hosts.contains(&tracker.host)
     }

@@ -2,9 +2,11 @@
 
 use crate::api::{PendingReason, no_worker_can_run};
 use crate::engine::core::Engine;
+use crate::engine::state::Tracker;
 use crate::mapreduce::Job;
 use crate::model::{Capability, Kind};
 use crate::scheduler::{AppId, GroupId, Misfit};
+use crate::wire::worker_name;
 
 /// Jobs and applications of a queue that are looked at for a reason.
 const MOST_LOOKS: usize = 100;
@@ -30,6 +32,26 @@ impl Engine {
         misfits?.into_iter().next()
     }
 
+    /// What is wrong with the only worker, or with the first one, where none is well.
+    fn illness_of_all(&self) -> Option<String> {
+        if self.cluster.nodes.in_service() > 0 {
+            return None;
+        }
+        let ill = self.trackers.iter().find(|tracker| !tracker.complaint.is_empty())?;
+        Some(format!("{}: {}", worker_name(&ill.name), ill.complaint.lines().next().unwrap_or_default()))
+    }
+
+    /// What a worker lacks, to be put behind a sentence; empty: none lacks anything.
+    fn first_complaint(&self) -> String {
+        let of_beat =
+            |tracker: &Tracker| self.applications.worker(&tracker.name).and_then(|worker| worker.complaint.clone());
+        let complaint_of = |tracker: &Tracker| {
+            let of_tracker = (!tracker.complaint.is_empty()).then(|| tracker.complaint.clone());
+            of_tracker.or_else(|| of_beat(tracker)).map(|why| format!("; {}: {why}", worker_name(&tracker.name)))
+        };
+        self.trackers.iter().find_map(complaint_of).unwrap_or_default()
+    }
+
     fn worker_count(&self) -> u32 {
         u32::try_from(self.trackers.len()).unwrap_or(u32::MAX)
     }
@@ -38,6 +60,9 @@ impl Engine {
         let scheduler = &self.cluster.scheduler;
         if scheduler.holds_anything(app) {
             return None;
+        }
+        if let Some(illness) = self.illness_of_all() {
+            return Some(illness);
         }
         Some(match scheduler.misfit(app)? {
             Misfit::NeedsStock => {
@@ -52,8 +77,10 @@ impl Engine {
                 format!("none has the {slots} {kind} slots that one of its tasks needs")
             }
             Misfit::Avoided => "too much of it failed on those that could".to_owned(),
-            Misfit::NoContainerNodes => "none of them takes containers".to_owned(),
-            Misfit::NoNodeFits(capability) => format!("nothing it asks for fits a node: {}", size_text(capability)),
+            Misfit::NoContainerNodes => format!("none of them takes containers{}", self.first_complaint()),
+            Misfit::NoNodeFits(capability) => {
+                format!("nothing it asks for fits a node: {}{}", size_text(capability), self.first_complaint())
+            }
             Misfit::Gates(_) => {
                 "its gates, its blacklist or relax-locality exclude every node that is large enough".to_owned()
             }

@@ -133,8 +133,11 @@ impl Engine {
         let room_bytes = u64::try_from(status.resources.available_space_bytes).ok();
         self.cluster.nodes.set_free_disk(id, room_bytes);
         self.cluster.scheduler.set_disk_room(id, room_bytes);
-        update_complaint(&mut tracker.complaint, &status.health);
-        update_beat_digest(&mut tracker.beat_digest, &status.health);
+        let is_builtin = runs_streaming_only(&tracker.name);
+        update_complaint(&mut tracker.complaint, &status.health, is_builtin);
+        if is_builtin {
+            update_beat_digest(&mut tracker.beat_digest, &status.health);
+        }
         let is_changed = tracker.slots != counted || tracker.healthy != status.health.healthy;
         tracker.healthy = status.health.healthy;
         let has_free = Kind::ALL.iter().any(|kind| tracker.free()[*kind] > 0);
@@ -166,16 +169,20 @@ impl Engine {
     }
 }
 
-/// Stores the report of the health script while the tracker is unhealthy; empty otherwise.
-fn update_complaint(complaint: &mut String, health: &HealthStatus) {
-    let report = if health.healthy { "" } else { &*health.report };
+/// Stores the report of the health script while the tracker is unhealthy, and what a built-in worker lacks; empty otherwise.
+fn update_complaint(complaint: &mut String, health: &HealthStatus, is_builtin: bool) {
+    let report = match (health.lack(), health.healthy) {
+        (lack, _) if is_builtin && !lack.is_empty() => lack,
+        (_, true) => "",
+        (_, false) => &*health.report,
+    };
     let report = cut(report, HEALTH_REPORT_BYTES);
     if complaint != report {
         report.clone_into(complaint);
     }
 }
 
-/// Keeps what a healthy worker says of the secret of its beats.
+/// Keeps what a built-in worker says of the secret of its beats.
 fn update_beat_digest(known: &mut Option<Arc<str>>, health: &HealthStatus) {
     if let Some(digest) = health.beat_digest().filter(|digest| known.as_deref() != Some(*digest)) {
         *known = Some(Arc::from(digest));

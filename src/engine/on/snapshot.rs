@@ -156,6 +156,8 @@ pub struct TrackerSnapshot {
     pub healthy: bool,
     /// Whether its host is graylisted; such a tracker still gets tasks.
     pub graylisted: bool,
-    /// Reasons why it is unhealthy or graylisted, one a line; empty when it is neither.
+    /// Whether it takes work and offers less than it has.
+    pub is_short: bool,
+    /// Reasons why it is unhealthy, short or graylisted, one a line; empty when it is none of them.
     pub complaints: String,
 }

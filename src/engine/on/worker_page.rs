@@ -75,6 +75,8 @@ impl Engine {
             WorkerState::Unhealthy
         } else if graylisted.is_some() {
             WorkerState::Graylisted
+        } else if !tracker.complaint.is_empty() {
+            WorkerState::Short
         } else {
             WorkerState::Ok
         };

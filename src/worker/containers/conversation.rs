@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::api::{BeatContainer, BeatContainerState, DeclaredBag, WorkerBeat};
+use crate::model::Capability;
 use crate::wire::limits::{BEAT_BYTES, shorten};
 
 use super::contexts::LaunchContexts;
@@ -36,7 +37,7 @@ pub enum News {
     Nothing,
     /// That containers have come and run: their ends often follow at once.
     Started,
-    /// An end, which makes room; or the worker is ill or well again.
+    /// An end, which makes room; or the worker offers more or less.
     Urgent,
 }
 
@@ -52,8 +53,17 @@ pub struct Conversation {
     answered_change: u64,
     /// The last change that was reported.
     sent_change: u64,
-    /// What the last beat said about the worker's health.
-    sent_unhealthy: Option<String>,
+    /// What the last beat said that the worker offers.
+    sent_offer: Option<ContainerOffer>,
+}
+
+/// What the worker offers to containers now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ContainerOffer {
+    /// Memory and cores, shared with its slots.
+    pub capability: Capability,
+    /// Why it takes no container; none: it does.
+    pub unhealthy: Option<String>,
 }
 
 /// Bytes of all texts about ends in one beat: a beat beyond the daemon's limit would be refused again and again. A control
@@ -81,8 +91,8 @@ fn with_short_texts(mut containers: Vec<BeatContainer>) -> Vec<BeatContainer> {
 
 impl Conversation {
     /// What there is to say that no beat has said.
-    pub fn news(&self, table: &ContainerTable, unhealthy: Option<&str>) -> News {
-        let is_urgent = table.last_end() > self.sent_change || self.sent_unhealthy.as_deref() != unhealthy;
+    pub fn news(&self, table: &ContainerTable, offer: &ContainerOffer) -> News {
+        let is_urgent = table.last_end() > self.sent_change || self.sent_offer.as_ref() != Some(offer);
         match table.last_change() > self.sent_change {
             _ if self.number == 0 || is_urgent => News::Urgent,
             true => News::Started,
@@ -96,22 +106,24 @@ impl Conversation {
         identity: &BeatIdentity,
         table: &ContainerTable,
         contexts: &LaunchContexts,
-        unhealthy: Option<String>,
+        offer: ContainerOffer,
     ) -> WorkerBeat {
         let is_first = self.number == 0;
         let since = if is_first { 0 } else { self.answered_change };
         self.number += 1;
         self.sent_change = table.last_change();
-        self.sent_unhealthy.clone_from(&unhealthy);
+        let is_declared = self.sent_offer.as_ref().is_some_and(|sent| sent.capability == offer.capability);
+        let declared = DeclaredBag { capability: offer.capability, slot: identity.declared.slot };
+        self.sent_offer = Some(offer.clone());
         WorkerBeat {
             tracker: identity.tracker.clone(),
             incarnation: identity.incarnation,
             secret: identity.secret.clone(),
             number: self.number,
-            declared: is_first.then_some(identity.declared),
+            declared: (!is_declared).then_some(declared),
             is_full: is_first,
             containers: with_short_texts(table.to_report(since)),
-            unhealthy,
+            unhealthy: offer.unhealthy,
             usage: table.used_since(since),
             attempt_usage: table.attempts_since(since),
             keeps_contexts: true,
@@ -140,16 +152,20 @@ mod tests {
     use std::time::Duration;
 
     use super::super::control::ContainerControl;
-    use super::super::table::ContainerEvent;
+    use super::super::table::{ContainerEvent, LaunchedContainer};
     use super::*;
     use crate::api::ContainerEnd;
-    use crate::model::{ApplicationId, Capability, ContainerExit};
+    use crate::model::{ApplicationId, ContainerExit, ContainerId};
     use crate::wire::limits::BEAT_CONTAINERS;
 
     fn identity() -> BeatIdentity {
         let declared = DeclaredBag { capability: Capability::new(8_192, 8), slot: Capability::new(1_024, 1) };
         let (tracker, secret) = ("tracker_h:localhost/127.0.0.1:1".to_owned(), "00".repeat(32));
         BeatIdentity { tracker, incarnation: 7, secret, declared }
+    }
+
+    fn launched(id: ContainerId) -> LaunchedContainer {
+        LaunchedContainer { id, capability: Capability::new(512, 1), wave: 0, grace: Duration::ZERO }
     }
 
     /// After a long silence of the daemon: each end has 4 kB to say.
@@ -177,31 +193,38 @@ mod tests {
         let (mut table, contexts, identity) = (ContainerTable::default(), LaunchContexts::default(), identity());
         let ids = [1, 2].map(|number| ApplicationId::new(5, 1).container(1, number));
         let control = Arc::new(ContainerControl::new().unwrap());
-        table.launch(ids[0], control.clone(), Duration::ZERO);
+        table.launch(launched(ids[0]), control.clone());
         let mut conversation = Conversation::default();
-        assert_eq!(conversation.news(&table, None), News::Urgent);
-        let first = conversation.next_beat(&identity, &table, &contexts, None);
+        let well = ContainerOffer { capability: identity.declared.capability, unhealthy: None };
+        let ill = ContainerOffer { unhealthy: Some("full".to_owned()), ..well.clone() };
+        assert_eq!(conversation.news(&table, &well), News::Urgent);
+        let first = conversation.next_beat(&identity, &table, &contexts, well.clone());
         assert!(first.is_full && first.declared.is_some() && first.number == 1 && first.containers.len() == 1);
         conversation.on_sent(0);
-        assert_eq!(conversation.news(&table, None), News::Nothing);
-        assert_eq!(conversation.news(&table, Some("full")), News::Urgent);
+        assert_eq!(conversation.news(&table, &well), News::Nothing);
+        assert_eq!(conversation.news(&table, &ill), News::Urgent);
         // A change while the first is held.
-        table.launch(ids[1], control, Duration::ZERO);
-        assert_eq!(conversation.news(&table, None), News::Started);
-        let second = conversation.next_beat(&identity, &table, &contexts, None);
+        table.launch(launched(ids[1]), control);
+        assert_eq!(conversation.news(&table, &well), News::Started);
+        let second = conversation.next_beat(&identity, &table, &contexts, well.clone());
         assert!(!second.is_full && second.declared.is_none() && second.number == 2);
         assert_eq!(second.containers.len(), 2, "the first was not answered yet");
         conversation.on_sent(1);
         assert!(conversation.on_answered(1));
         assert!(!conversation.on_answered(0), "an older answer may be outdated");
         table.apply((ids[0], ContainerEvent::Started { pid: 1, started_ms: 1 }));
-        let third = conversation.next_beat(&identity, &table, &contexts, None);
+        let third = conversation.next_beat(&identity, &table, &contexts, well.clone());
         assert_eq!(third.containers.iter().map(|container| container.id).collect::<Vec<_>>(), [ids[0]]);
         let (exit, diagnostics) = (ContainerExit::SUCCESS, String::new());
         let end = ContainerEnd { exit, diagnostics, started_ms: None, ended_ms: 2, peak_memory_mb: 0, cpu_ms: 0 };
         table.apply((ids[0], ContainerEvent::Ended(end)));
-        assert_eq!(conversation.news(&table, None), News::Urgent, "it makes room");
-        conversation.next_beat(&identity, &table, &contexts, None);
-        assert_eq!(conversation.news(&table, None), News::Nothing, "it was said");
+        assert_eq!(conversation.news(&table, &well), News::Urgent, "it makes room");
+        conversation.next_beat(&identity, &table, &contexts, well.clone());
+        assert_eq!(conversation.news(&table, &well), News::Nothing, "it was said");
+        let less = ContainerOffer { capability: Capability::new(1_024, 1), unhealthy: None };
+        assert_eq!(conversation.news(&table, &less), News::Urgent);
+        let declared = conversation.next_beat(&identity, &table, &contexts, less.clone()).declared;
+        assert_eq!(declared.map(|bag| bag.capability), Some(less.capability));
+        assert_eq!(conversation.next_beat(&identity, &table, &contexts, less).declared, None);
     }
 }

@@ -3,10 +3,9 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use rustix::io::Errno;
-
 use crate::fs::{FileUriError, FsError, script_fault};
 use crate::model::ContainerExit;
+use crate::supervisor::shortage::{has_shortage, is_of_disk, is_shortage_at_start};
 
 /// Why a local resource cannot be had.
 #[derive(Debug, thiserror::Error)]
@@ -152,18 +151,6 @@ pub enum LaunchFault {
     Stopped,
 }
 
-/// Whether a disk is full or broken.
-fn is_of_disk(error: &io::Error) -> bool {
-    let errno = error.raw_os_error().map(Errno::from_raw_os_error);
-    errno.is_some_and(|errno| [Errno::NOSPC, Errno::DQUOT, Errno::IO, Errno::ROFS].contains(&errno))
-}
-
-/// Whether the machine, not the program, keeps a process from starting.
-fn is_of_machine(error: &io::Error) -> bool {
-    let errno = error.raw_os_error().map(Errno::from_raw_os_error);
-    errno.is_some_and(|errno| [Errno::AGAIN, Errno::NOMEM, Errno::MFILE, Errno::NFILE].contains(&errno))
-}
-
 fn is_written_to_bad_disk(error: &FsError) -> bool {
     matches!(error, FsError::Refused { action, source, .. } if *action != "read" && is_of_disk(source))
 }
@@ -173,7 +160,7 @@ fn is_written_to_bad_disk(error: &FsError) -> bool {
 impl LaunchFault {
     /// That a program, as the context has it, was not started: its file in that working directory.
     pub fn of_start(program: &str, file: &Path, folder: &Path, error: io::Error) -> Self {
-        if is_of_machine(&error) {
+        if is_shortage_at_start(&error) {
             return Self::System(error);
         }
         let fault = script_fault(file, folder, None);
@@ -194,6 +181,7 @@ impl LaunchFault {
             _ if is_of_node => ContainerExit::DISKS_FAILED,
             // The machine lacks processes, memory or descriptors, which another one may have.
             Self::System(_) => ContainerExit::ABORTED,
+            _ if has_shortage(self) => ContainerExit::ABORTED,
             _ => ContainerExit::INVALID,
         }
     }
@@ -201,7 +189,10 @@ impl LaunchFault {
 
 #[cfg(test)]
 mod tests {
+    use rustix::io::Errno;
+
     use super::*;
+    use crate::supervisor::shortage::SupervisorGone;
 
     #[test]
     fn a_full_disk_or_machine_is_the_nodes_fault_and_an_unreadable_file_the_launchs() {
@@ -214,5 +205,22 @@ mod tests {
         assert_eq!(copy("read", Errno::IO), ContainerExit::INVALID);
         let start = |errno: Errno| LaunchFault::of_start("x", Path::new("/x"), Path::new("/"), errno.into()).exit();
         assert_eq!((start(Errno::AGAIN), start(Errno::TOOBIG)), (ContainerExit::ABORTED, ContainerExit::INVALID));
+        let gone = LaunchFault::of_start("x", Path::new("/x"), Path::new("/"), io::Error::other(SupervisorGone));
+        assert_eq!(gone.exit(), ContainerExit::ABORTED, "a supervisor that gets no thread ends");
+    }
+
+    #[test]
+    fn a_lack_of_descriptors_is_the_nodes_fault_wherever_a_file_is_opened() {
+        let too_many = || io::Error::from(Errno::MFILE);
+        let refused = || FsError::Refused { action: "read", path: "/x".into(), expected: "a file", source: too_many() };
+        let resource = |source| LaunchFault::Resource { name: "x".to_owned(), source };
+        for fault in [
+            resource(ResourceFault::Copy { action: "read", path: "/x".into(), source: too_many() }),
+            resource(ResourceFault::File(refused())),
+            LaunchFault::Own(refused()),
+            LaunchFault::Output { stream: "stdout", path: "out".to_owned(), source: too_many() },
+        ] {
+            assert_eq!(fault.exit(), ContainerExit::ABORTED, "{fault}");
+        }
     }
 }

@@ -14,6 +14,16 @@ pub struct OutputLog {
     written_bytes: u64,
     limit_bytes: u64,
     is_full: bool,
+    lost: Option<LostOutput>,
+}
+
+/// What could not be kept of an output.
+#[derive(Debug)]
+pub struct LostOutput {
+    /// How much.
+    pub bytes: u64,
+    /// What the system said first.
+    pub error: io::Error,
 }
 
 /// A log and the pipe that its content comes from.
@@ -29,24 +39,39 @@ pub struct CollectedOutput {
 impl OutputLog {
     /// A log of at most `limit_bytes` in a file that is empty.
     pub fn new(file: File, limit_bytes: u64) -> Self {
-        Self { file, written_bytes: 0, limit_bytes, is_full: false }
+        Self { file, written_bytes: 0, limit_bytes, is_full: false, lost: None }
     }
 
-    /// Appends bytes; returns whether they are the first for which there is no room. A full disk loses lines of a log, not the
-    /// container.
+    /// Appends bytes; returns whether they are the first for which there is no room within the limit.
     fn append(&mut self, bytes: &[u8]) -> bool {
         if self.is_full {
             return false;
         }
         let room = usize::try_from(self.limit_bytes - self.written_bytes).unwrap_or(usize::MAX);
         let fitting = &bytes[..bytes.len().min(room)];
-        let _ = self.file.write_all(fitting);
+        self.write(fitting);
         self.written_bytes += fitting.len() as u64;
         self.is_full = fitting.len() < bytes.len();
         if self.is_full {
             let _ = self.write_notice();
         }
         self.is_full
+    }
+
+    /// Writes as much as it can, and counts the rest.
+    fn write(&mut self, mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            match self.file.write(bytes) {
+                Ok(written) if written > 0 => bytes = bytes.get(written..).unwrap_or_default(),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                failed => {
+                    let error = failed.err().unwrap_or_else(|| io::ErrorKind::WriteZero.into());
+                    let lost = self.lost.get_or_insert(LostOutput { bytes: 0, error });
+                    lost.bytes = lost.bytes.saturating_add(bytes.len() as u64);
+                    return;
+                }
+            }
+        }
     }
 
     /// Puts a line at the end that says that more was written.
@@ -75,6 +100,12 @@ impl CollectedOutput {
     /// Whether nothing more can come.
     pub fn is_over(&self) -> bool {
         self.is_over
+    }
+
+    /// What could not be written, and how much was.
+    pub fn lost(&self) -> Option<(&LostOutput, u64)> {
+        let lost = self.log.lost.as_ref()?;
+        Some((lost, self.log.written_bytes.saturating_sub(lost.bytes)))
     }
 
     /// Takes what is there; returns whether the log has overflowed just now. Takes at most a few pieces, so that a flood lets the
@@ -110,6 +141,17 @@ impl AsFd for CollectedOutput {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_full_disk_does_not_take_is_counted() {
+        let (pipe, mut writer) = io::pipe().unwrap();
+        let full = File::options().write(true).open("/dev/full").unwrap();
+        let mut output = CollectedOutput::new(pipe, OutputLog::new(full, 1 << 10)).unwrap();
+        writer.write_all(b"lost").unwrap();
+        output.take();
+        let (lost, kept_bytes) = output.lost().unwrap();
+        assert_eq!((lost.bytes, lost.error.kind(), kept_bytes), (4, io::ErrorKind::StorageFull, 0));
+    }
 
     #[test]
     fn a_log_ends_at_its_limit_with_a_line_that_says_so() {

@@ -14,6 +14,7 @@ use crate::model::ContainerId;
 use crate::streaming::private_files::FOLDER_MODE;
 
 use super::super::local_folders::LocalFolders;
+use super::super::node_health::NodeHealth;
 
 /// On each disk, with a folder for each container.
 const FOLDER: &str = "containers";
@@ -58,9 +59,9 @@ impl OwnFolders {
         Self { shared: Arc::new(SharedFolders { disks, spares: Mutex::default() }), clearing: Mutex::default() }
     }
 
-    /// The most free space on any disk, bytes.
-    pub fn free_bytes(&self) -> Option<u64> {
-        self.shared.disks.free_bytes()
+    /// Notes how much room the disks have.
+    pub fn look_at_room(&self, health: &NodeHealth) {
+        health.set_free_space(self.shared.disks.free_space());
     }
 
     /// The disk of the next container.

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -16,6 +17,7 @@ use crate::supervisor::command::{CommandEnds, open_null};
 use crate::supervisor::command_end::{CommandEnd, signal_name};
 use crate::supervisor::running_command::RunningCommand;
 
+use super::super::local_folders::is_good_part;
 use super::control::{ContainerControl, KillWish};
 use super::fault::LaunchFault;
 use super::memory_watch::ProcessLooks;
@@ -176,6 +178,20 @@ fn own_exit(end: CommandEnd) -> (ContainerExit, String) {
     }
 }
 
+/// What is said of output that could not be kept, and the status of a container that has ended well otherwise: of the node where others
+/// have filled its disk, of the container where it has itself taken a good part of it.
+fn lost_output(outputs: &[CollectedOutput], folder: &Path) -> Option<(ContainerExit, String)> {
+    let lost: Vec<_> = outputs.iter().filter_map(CollectedOutput::lost).collect();
+    let (first, _) = lost.first()?;
+    let (lost_bytes, kept_bytes) = lost.iter().fold((0, 0), |sum, (lost, kept)| (sum.0 + lost.bytes, sum.1 + kept));
+    let exit = if is_good_part(kept_bytes.saturating_add(lost_bytes), folder) {
+        ContainerExit::OUTPUT_LOST
+    } else {
+        ContainerExit::DISKS_FAILED
+    };
+    Some((exit, format!("{lost_bytes} bytes of its output are lost: the worker cannot write its log: {}", first.error)))
+}
+
 fn pause(time: Duration) {
     let _ = poll(&mut [], Timespec::try_from(time).ok().as_ref());
 }
@@ -205,11 +221,17 @@ impl Running<'_> {
         for output in &mut self.outputs {
             output.take();
         }
-        let (exit, diagnostics) = match (self.stop, ended) {
+        let (mut exit, mut diagnostics) = match (self.stop, ended) {
             (Some(stop), _) => (stop.exit, stop.diagnostics),
             (None, Ok(end)) => own_exit(end),
             (None, Err(error)) => (ContainerExit::INVALID, format!("its end cannot be known: {error}")),
         };
+        if let Some((lost_exit, text)) = lost_output(&self.outputs, &self.order.folder) {
+            if exit == ContainerExit::SUCCESS {
+                exit = lost_exit;
+            }
+            diagnostics = if diagnostics.is_empty() { text } else { format!("{diagnostics}; {text}") };
+        }
         ContainerEnd {
             exit,
             diagnostics,

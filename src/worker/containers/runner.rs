@@ -7,9 +7,12 @@ use std::time::Duration;
 
 use tokio::sync::mpsc::UnboundedSender;
 
+use crate::accounts::LoginUser;
 use crate::api::{ContainerEnd, ContainerLaunch};
 use crate::clock::wall_ms;
+use crate::config::Configuration;
 use crate::model::{ContainerExit, ContainerId, LaunchContext, LocalResource, LogKey, ResourceKind};
+use crate::streaming::environment::home_of_commands;
 use crate::supervisor::process_tree::CommandTree;
 use crate::supervisor::{Keepers, Supervision};
 use crate::wire::limits::shorten;
@@ -43,6 +46,8 @@ pub struct ContainerRunner {
     pub logs: ContainerLogs,
     /// The worker's environment.
     pub environment: BTreeMap<String, String>,
+    /// Says which `HOME` commands get.
+    pub configuration: Configuration,
     /// Watch over commands, unless each is watched over by a process of its user.
     pub keepers: Option<Arc<Keepers>>,
     /// Which user they run as.
@@ -174,7 +179,7 @@ impl ContainerRunner {
             launch,
             folder,
             shared_files,
-            environment: self.environment.clone(),
+            environment: self.environment_of(user.as_ref()),
             node_id: self.node_id.clone(),
             log_limit_bytes: self.log_limit_bytes,
             memory_interval: self.memory_interval,
@@ -199,6 +204,20 @@ impl ContainerRunner {
         }
         self.limit_logs(&order.launch.user, id);
         end
+    }
+}
+
+// === impl ContainerRunner: environment ===
+
+impl ContainerRunner {
+    /// The worker's environment, with the `HOME` that commands of this user get, as tasks do; none: the worker's own user.
+    fn environment_of(&self, user: Option<&LoginUser>) -> BTreeMap<String, String> {
+        let mut environment = self.environment.clone();
+        let own = user.map_or_else(|| environment.get("HOME").cloned(), |user| Some(user.home.clone()));
+        // Its settings were checked at the start.
+        let home = home_of_commands(&self.configuration, own.as_ref()).ok();
+        environment.extend(home.map(|home| ("HOME".to_owned(), home)));
+        environment
     }
 }
 

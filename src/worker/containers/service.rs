@@ -13,19 +13,20 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
-use crate::api::{BeatAnswer, ContainerLaunch, ContextId};
+use crate::api::{BeatAnswer, ContainerLaunch, ContextId, DeclaredBag};
 use crate::config::HostPort;
 use crate::ipc::client::{IpcError, PipelinedClient};
-use crate::model::{ContainerExit, ContainerId};
+use crate::model::{Capability, ContainerExit, ContainerId};
 use crate::wire::Text;
 use crate::wire::protocol::{Call, ContainerBeatCall, Protocol, ReturnType, Value};
 
 use super::super::memory_monitor::MemoryMonitor;
+use super::super::node_health::NodeHealth;
 use super::contexts::LaunchContexts;
 use super::control::ContainerControl;
-use super::conversation::{BeatIdentity, Conversation, News};
+use super::conversation::{BeatIdentity, ContainerOffer, Conversation, News};
 use super::runner::ContainerRunner;
-use super::table::{ContainerMessage, ContainerTable};
+use super::table::{ContainerEvent, ContainerMessage, ContainerTable, LaunchedContainer};
 
 /// The first pause after a failed connection; each further one is twice as long.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
@@ -35,6 +36,8 @@ const MAX_PAUSE: Duration = Duration::from_secs(3);
 const UNKNOWN_PAUSE: Duration = Duration::from_secs(60);
 /// Without any answer for so long a connection is given up: the daemon holds a beat for 10 s.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
+/// Without an answer for so long the beats are lost, and the heartbeats say so.
+const LOST_AFTER: Duration = Duration::from_secs(30);
 /// Between two looks at the free room on the disks.
 const HEALTH_INTERVAL: Duration = Duration::from_secs(5);
 /// Between two measurements of what containers and attempts use.
@@ -56,8 +59,10 @@ pub struct ContainerService {
     pub user: String,
     /// Who beats.
     pub identity: BeatIdentity,
-    /// With less free room on every disk it takes no container, bytes.
-    pub min_free_bytes: u64,
+    /// What the worker lacks, and offers.
+    pub health: Arc<NodeHealth>,
+    /// The largest container that could not start, which stays possible while less is offered.
+    pub least: Capability,
     /// Longest time between TERM and KILL when the worker stops.
     pub max_stop_grace: Duration,
     /// Its containers.
@@ -91,7 +96,7 @@ enum ConversationEnd {
 impl ContainerService {
     /// Beats, once the JobTracker has registered the worker, without end.
     pub async fn run(&mut self) -> Infallible {
-        let (mut pause, mut has_said_unknown) = (FIRST_PAUSE, false);
+        let (mut pause, mut has_said_unknown, mut failed_since) = (FIRST_PAUSE, false, None::<Instant>);
         loop {
             let until = match self.connect_and_beat(&mut pause).await {
                 ConversationEnd::Over => Instant::now(),
@@ -103,11 +108,17 @@ impl ContainerService {
                     Instant::now() + UNKNOWN_PAUSE
                 }
                 ConversationEnd::Failed(error) => {
+                    // An answer has set it back.
                     if pause == FIRST_PAUSE {
+                        failed_since = None;
                         tracing::warn!("containers: the JobTracker at {}: {error}; retrying", self.jobtracker);
                     }
                     let until = Instant::now() + pause;
                     pause = (pause * 2).min(MAX_PAUSE);
+                    if failed_since.get_or_insert_with(Instant::now).elapsed() >= LOST_AFTER {
+                        let why = format!("its beats about containers do not reach the JobTracker: {error}");
+                        self.health.set_lost_beats(Some(why));
+                    }
                     until
                 }
             };
@@ -147,7 +158,7 @@ impl ContainerService {
         loop {
             tokio::select! {
                 Some(message) = self.events.recv() => {
-                    self.table.apply(message);
+                    self.apply(message);
                     if self.stops_at.is_some() && self.table.live_count() == 0 {
                         return;
                     }
@@ -195,16 +206,16 @@ impl ContainerService {
             if self.is_done() {
                 return Ok(());
             }
-            let unhealthy = self.unhealthy();
+            let offer = self.offer();
             let may_send = client.unanswered() < MOST_UNANSWERED;
-            let is_due = match conversation.news(&self.table, unhealthy.as_deref()) {
+            let is_due = match conversation.news(&self.table, &offer) {
                 News::Nothing => false,
                 News::Urgent => true,
                 News::Started => *say_at.get_or_insert_with(|| Instant::now() + TOGETHER) <= Instant::now(),
             };
             if client.unanswered() == 0 || (may_send && (is_due || has_more)) {
                 (say_at, has_more) = (None, false);
-                let beat = conversation.next_beat(&self.identity, &self.table, &self.contexts, unhealthy);
+                let beat = conversation.next_beat(&self.identity, &self.table, &self.contexts, offer);
                 let text = serde_json::to_string(&beat).map_err(|error| IpcError::Io(error.into()))?;
                 let call = Call::ContainerBeats(ContainerBeatCall::Beat { beat: Text(text) });
                 let sent = timeout_at(give_up_at, client.send(&call)).await;
@@ -216,22 +227,24 @@ impl ContainerService {
                     let (call, answer) = answer?;
                     let answer = answer.map_err(|exception| IpcError::Remote { exception, fatal: false })?;
                     (*pause, give_up_at) = (FIRST_PAUSE, Instant::now() + ANSWER_TIMEOUT);
+                    self.health.set_lost_beats(None);
                     if let (true, Value::Text(Text(text))) = (conversation.on_answered(call), answer) {
                         let answer = serde_json::from_str(&text);
                         has_more = self.obey(answer.map_err(|error| IpcError::Io(error.into()))?)?;
                     }
                 }
                 Some(message) = self.events.recv() => {
-                    self.table.apply(message);
+                    self.apply(message);
                     // What comes together is said together.
                     while let Ok(message) = self.events.try_recv() {
-                        self.table.apply(message);
+                        self.apply(message);
                     }
                 }
                 Ok(()) = self.registered.changed() => return Ok(()),
                 () = sleep_until(say_at.unwrap_or(look_at)), if may_send && say_at.is_some() => {}
                 () = sleep_until(look_at) => {
                     look_at = Instant::now() + HEALTH_INTERVAL;
+                    self.runner.folders.look_at_room(&self.health);
                     self.runner.end_idle_keepers(MOST_IDLE);
                 }
                 () = sleep_until(measure_at) => {
@@ -254,14 +267,45 @@ impl ContainerService {
         }
     }
 
-    /// Why it takes no container now.
-    fn unhealthy(&self) -> Option<String> {
-        if self.stops_at.is_some() {
-            return Some("the worker stops".to_owned());
+    /// What it offers now.
+    fn offer(&self) -> ContainerOffer {
+        let offer = self.health.offer(Instant::now());
+        let DeclaredBag { capability: all, slot } = self.identity.declared;
+        let part = |all: u32, least: u32, slot: u32| offer.of(all).max(least).max(slot).min(all);
+        let capability = Capability::new(
+            part(all.memory_mb, self.least.memory_mb, slot.memory_mb),
+            part(all.vcores, self.least.vcores, slot.vcores),
+        );
+        let unhealthy = match self.stops_at {
+            Some(_) => Some("the worker stops".to_owned()),
+            None => offer.complaint.filter(|_| offer.is_ill),
+        };
+        ContainerOffer { capability, unhealthy }
+    }
+
+    /// Changes a container by an event. One that could not start for want of something lowers what is offered.
+    fn apply(&mut self, message: ContainerMessage) {
+        match &message {
+            (_, ContainerEvent::Started { .. }) => self.health.on_started(),
+            (id, ContainerEvent::Ended(end)) => {
+                if let Some((capability, wave)) = self.table.failed_start(*id, end) {
+                    self.least.memory_mb = self.least.memory_mb.max(capability.memory_mb);
+                    self.least.vcores = self.least.vcores.max(capability.vcores);
+                    // A disk without room is its own complaint.
+                    match end.exit {
+                        ContainerExit::DISKS_FAILED => self.runner.folders.look_at_room(&self.health),
+                        _ => self.on_shortage(wave, &end.diagnostics),
+                    }
+                }
+            }
+            (_, ContainerEvent::Measured(_)) => {}
         }
-        let free_bytes = self.runner.folders.free_bytes()?;
-        let has_room = free_bytes > 0 && free_bytes >= self.min_free_bytes;
-        (!has_room).then(|| "its disks have less free room than mapred.local.dir.minspacestart".to_owned())
+        self.table.apply(message);
+    }
+
+    fn on_shortage(&self, wave: u64, why: &str) {
+        let used_permille = self.table.running_permille(self.identity.declared.capability);
+        self.health.on_shortage(wave, why, used_permille, Instant::now());
     }
 
     /// Does what an answer says; whether there is more. What is repeated in it changes nothing.
@@ -291,12 +335,13 @@ impl ContainerService {
             Ok(control) => {
                 let control = Arc::new(control);
                 let grace = Duration::from_millis(launch.context.kill_grace_ms);
-                if self.table.launch(launch.id, control.clone(), grace) {
+                let (id, capability, wave) = (launch.id, launch.capability, self.health.wave());
+                if self.table.launch(LaunchedContainer { id, capability, wave, grace }, control.clone()) {
                     self.runner.start(launch, control);
                 }
             }
             // The next answer repeats the launch.
-            Err(error) => tracing::warn!("{} cannot be launched now: {error}", launch.id),
+            Err(error) => self.on_shortage(self.health.wave(), &format!("cannot launch {}: {error}", launch.id)),
         }
     }
 }

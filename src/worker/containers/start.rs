@@ -7,13 +7,14 @@ use std::sync::{Arc, Mutex};
 use sha2::{Digest, Sha256};
 use tokio::sync::{mpsc, watch};
 
-use crate::model::hex;
+use crate::model::{Capability, hex};
 use crate::supervisor::Keepers;
 
 use super::super::attempt_logs::AttemptLogs;
 use super::super::error::TaskTrackerError;
 use super::super::local_folders::LocalFolders;
 use super::super::memory_monitor::MemoryMonitor;
+use super::super::node_health::NodeHealth;
 use super::super::settings::TaskTrackerSettings;
 use super::admitted_users::AdmittedUsers;
 use super::contexts::LaunchContexts;
@@ -53,6 +54,8 @@ pub struct ContainerSurroundings<'a> {
     pub logs: &'a AttemptLogs,
     /// Measures its attempts of tasks.
     pub memory_monitor: &'a Arc<MemoryMonitor>,
+    /// What it lacks, and offers.
+    pub health: &'a Arc<NodeHealth>,
     /// Its environment.
     pub environment: &'a BTreeMap<String, String>,
     /// The supervisor program.
@@ -84,6 +87,7 @@ impl StartedContainers {
             folders: OwnFolders::new(surroundings.folders.clone()),
             logs: ContainerLogs::new(surroundings.logs.clone()),
             environment: surroundings.environment.clone(),
+            configuration: settings.configuration.clone(),
             keepers: surroundings.supervisor.clone().map(|program| Arc::new(Keepers::new(program))),
             run_as: settings.run_as.clone(),
             users: AdmittedUsers::default(),
@@ -102,7 +106,8 @@ impl StartedContainers {
             jobtracker: settings.jobtracker.clone(),
             user: settings.user.clone(),
             identity: BeatIdentity { tracker, incarnation, secret, declared: of_containers.declared },
-            min_free_bytes: settings.min_free_bytes,
+            health: surroundings.health.clone(),
+            least: Capability::default(),
             max_stop_grace: of_containers.max_stop_grace,
             table: ContainerTable::default(),
             contexts: LaunchContexts::default(),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::api::{BeatContainer, BeatContainerState, ContainerEnd, ContainerKill, ReportedUse};
-use crate::model::{AttemptId, ContainerExit, ContainerId};
+use crate::model::{AttemptId, Capability, ContainerExit, ContainerId};
 use crate::supervisor::process_tree::TreeUse;
 
 use super::control::{ContainerControl, KillWish};
@@ -43,10 +43,25 @@ pub struct ContainerTable {
     attempts_changed: u64,
 }
 
+/// A container that is launched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LaunchedContainer {
+    /// Its id.
+    pub id: ContainerId,
+    /// What it may use.
+    pub capability: Capability,
+    /// The worker's health when it came: [`super::super::node_health::NodeHealth::wave`].
+    pub wave: u64,
+    /// Its own time between TERM and KILL.
+    pub grace: Duration,
+}
+
 #[derive(Debug)]
 struct TrackedContainer {
     state: BeatContainerState,
     control: Arc<ContainerControl>,
+    capability: Capability,
+    wave: u64,
     /// Its own grace.
     grace: Duration,
     /// The number of its last change.
@@ -88,7 +103,8 @@ fn next_state(state: &BeatContainerState, event: ContainerEvent) -> Option<BeatC
 
 impl ContainerTable {
     /// Takes a container that is launched; `false`: it is here already.
-    pub fn launch(&mut self, id: ContainerId, control: Arc<ContainerControl>, grace: Duration) -> bool {
+    pub fn launch(&mut self, launched: LaunchedContainer, control: Arc<ContainerControl>) -> bool {
+        let LaunchedContainer { id, capability, wave, grace } = launched;
         if self.containers.contains_key(&id) {
             return false;
         }
@@ -96,7 +112,8 @@ impl ContainerTable {
         let state = BeatContainerState::Launching;
         let used = TreeUse::default();
         let changed = self.last_change;
-        self.containers.insert(id, TrackedContainer { state, control, grace, changed, used, used_changed: 0 });
+        self.containers
+            .insert(id, TrackedContainer { state, control, capability, wave, grace, changed, used, used_changed: 0 });
         true
     }
 
@@ -189,6 +206,24 @@ impl ContainerTable {
         self.containers.iter().filter_map(|(id, container)| Some((*id, pid_of(container)?))).collect()
     }
 
+    /// A container whose end says that the worker could not start it, though it was not to be killed: what it may use, and its wave.
+    pub fn failed_start(&self, id: ContainerId, end: &ContainerEnd) -> Option<(Capability, u64)> {
+        let is_of_worker = matches!(end.exit, ContainerExit::ABORTED | ContainerExit::DISKS_FAILED);
+        let container = self.containers.get(&id).filter(|container| !container.has_ended())?;
+        let is_own = is_of_worker && end.started_ms.is_none() && container.control.wish().is_none();
+        is_own.then_some((container.capability, container.wave))
+    }
+
+    /// Of what is declared, how much the containers hold whose processes run, parts in a thousand.
+    pub fn running_permille(&self, declared: Capability) -> u32 {
+        let is_running = |one: &&TrackedContainer| matches!(one.state, BeatContainerState::Running { .. });
+        let (memory_mb, vcores) = self.containers.values().filter(is_running).fold((0_u64, 0_u64), |sum, one| {
+            (sum.0 + u64::from(one.capability.memory_mb), sum.1 + u64::from(one.capability.vcores))
+        });
+        let part = |held: u64, all: u32| (held * 1000).div_ceil(u64::from(all.max(1)));
+        u32::try_from(part(memory_mb, declared.memory_mb).max(part(vcores, declared.vcores))).unwrap_or(u32::MAX)
+    }
+
     /// The number of the last change; 0 before the first.
     pub fn last_change(&self) -> u64 {
         self.last_change
@@ -227,6 +262,28 @@ mod tests {
         ApplicationId::new(5, 1).container(1, number)
     }
 
+    fn launched(number: u64, grace_s: u64) -> LaunchedContainer {
+        let (capability, grace) = (Capability::new(512, 1), Duration::from_secs(grace_s));
+        LaunchedContainer { id: id(number), capability, wave: 0, grace }
+    }
+
+    #[test]
+    fn what_runs_is_a_part_of_what_is_declared() {
+        let (mut table, control) = table_with(1);
+        let declared = Capability::new(4_096, 4);
+        assert_eq!(table.running_permille(declared), 0, "nothing has started");
+        table.apply((id(1), ContainerEvent::Started { pid: 7, started_ms: 1 }));
+        assert_eq!(table.running_permille(declared), 250);
+        assert_eq!(table.running_permille(Capability::new(1_024, 4)), 500);
+        table.apply((id(1), ContainerEvent::Ended(end(0))));
+        assert!(table.launch(launched(3, 0), control.clone()));
+        assert_eq!(table.failed_start(id(3), &end(-100)), Some((Capability::new(512, 1), 0)));
+        assert_eq!(table.failed_start(id(3), &end(-1000)), None, "it is at fault itself");
+        control.kill(KillWish { exit: ContainerExit::ABORTED, diagnostics: String::new(), grace: Duration::ZERO });
+        assert_eq!(table.failed_start(id(3), &end(-100)), None, "it was killed");
+        assert_eq!((table.running_permille(declared), table.failed_start(id(1), &end(-100))), (0, None));
+    }
+
     fn end(exit: i32) -> ContainerEnd {
         let (exit, diagnostics) = (ContainerExit(exit), String::new());
         ContainerEnd { exit, diagnostics, started_ms: None, ended_ms: 2, peak_memory_mb: 0, cpu_ms: 0 }
@@ -234,14 +291,14 @@ mod tests {
 
     fn table_with(number: u64) -> (ContainerTable, Arc<ContainerControl>) {
         let (mut table, control) = (ContainerTable::default(), Arc::new(ContainerControl::new().unwrap()));
-        assert!(table.launch(id(number), control.clone(), Duration::from_secs(number)));
+        assert!(table.launch(launched(number, number), control.clone()));
         (table, control)
     }
 
     #[test]
     fn a_launch_is_done_once_and_an_end_is_final_until_it_is_noted() {
         let (mut table, control) = table_with(1);
-        assert!(!table.launch(id(1), control.clone(), Duration::ZERO));
+        assert!(!table.launch(launched(1, 0), control.clone()));
         assert!(!table.forget(id(1)), "it has not ended");
         table.apply((id(1), ContainerEvent::Ended(end(3))));
         table.apply((id(1), ContainerEvent::Started { pid: 7, started_ms: 1 }));
@@ -257,7 +314,7 @@ mod tests {
         let (mut table, control) = table_with(1);
         let first = table.last_change();
         assert!(table.to_report(first).is_empty());
-        assert!(table.launch(id(2), control, Duration::ZERO));
+        assert!(table.launch(launched(2, 0), control));
         table.apply((id(1), ContainerEvent::Started { pid: 7, started_ms: 1 }));
         let ids = |change| table.to_report(change).iter().map(|container| container.id).collect::<Vec<_>>();
         assert_eq!((ids(first), ids(first + 1)), (vec![id(1), id(2)], vec![id(1)]));
@@ -291,7 +348,7 @@ mod tests {
     fn a_kill_reaches_only_its_container_and_all_are_ended_with_their_own_bounded_grace() {
         let (mut table, first) = table_with(1);
         let second = Arc::new(ContainerControl::new().unwrap());
-        table.launch(id(2), second.clone(), Duration::from_secs(9));
+        table.launch(launched(2, 9), second.clone());
         let exit = ContainerExit::KILLED_BY_OWNER;
         table.kill(ContainerKill { id: id(2), exit, diagnostics: "asked".to_owned(), grace_ms: 50 });
         table.kill(ContainerKill { id: id(3), exit, diagnostics: "asked".to_owned(), grace_ms: 0 });

@@ -121,6 +121,10 @@ impl UserContainer<'_> {
     fn lost_end(&self, started_ms: Option<i64>, code: Option<i32>) -> ContainerEnd {
         let (exit, diagnostics) = match self.control.wish() {
             Some(wish) => (wish.exit, wish.diagnostics),
+            // Nothing of its user has run: the process got no memory, descriptor or thread.
+            None if started_ms.is_none() => {
+                (ContainerExit::ABORTED, "the process that was to run it has ended before the command began".to_owned())
+            }
             None => {
                 let code = code.map_or("no status".to_owned(), |code| format!("status {code}"));
                 let text =

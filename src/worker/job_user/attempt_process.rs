@@ -18,6 +18,7 @@ use crate::streaming::progress::ProgressReport;
 use crate::streaming::shuffle::copy_phase::MapCompletionFeed;
 use crate::supervisor::process::THIS_PROGRAM;
 use crate::supervisor::process_tree::ProcessTable;
+use crate::supervisor::shortage::{is_shortage_at_start, is_shortage_panic};
 use crate::wire::Task;
 
 use super::super::attempt_handle::AttemptHandle;
@@ -60,13 +61,21 @@ struct OtherProcess<'a> {
 pub fn run_attempt_process() -> ExitCode {
     let Ok(channel) = Channel::of_stdin() else { return ExitCode::FAILURE };
     let channel = Arc::new(SharedChannel::new(channel));
-    let outcome = run(&channel).unwrap_or_else(|failure| AttemptOutcome::Failed(failure.to_string()));
+    let ran = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| run(&channel)));
+    let ran = ran.unwrap_or_else(|panic| match is_shortage_panic(&*panic) {
+        true => Err(TaskFailure::Short("its process cannot start a thread".to_owned())),
+        false => std::panic::resume_unwind(panic),
+    });
+    let outcome = ran.unwrap_or_else(|failure| match failure.is_shortage() {
+        true => AttemptOutcome::Short(failure.to_string()),
+        false => AttemptOutcome::Failed(failure.to_string()),
+    });
     let sent = channel.send(&FromAttempt::Event(AttemptEvent::Ended(outcome)));
     if sent.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 fn run(channel: &Arc<SharedChannel>) -> Result<AttemptOutcome, TaskFailure> {
-    let of_worker = |error: std::io::Error| unusable("the worker's order", error);
+    let of_worker = |error: std::io::Error| TaskFailure::unusable("the worker's order", &error);
     let identity: Identity = channel.channel.receive(None).map_err(of_worker)?;
     // Before anything else.
     identity.take().map_err(|error| unusable("the attempt", error))?;
@@ -93,7 +102,10 @@ fn run(channel: &Arc<SharedChannel>) -> Result<AttemptOutcome, TaskFailure> {
 
 fn start_thread(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), TaskFailure> {
     let started = std::thread::Builder::new().name(name.to_owned()).spawn(work);
-    started.map(drop).map_err(|error| unusable("a thread of the attempt", error))
+    started.map(drop).map_err(|error| match is_shortage_at_start(&error) {
+        true => TaskFailure::Short(format!("a thread of the attempt: {error}")),
+        false => unusable("a thread of the attempt", error),
+    })
 }
 
 /// Commands run below a supervisor, which is this program, started with the ids of the user.
@@ -122,7 +134,7 @@ impl AttemptProcess {
                 Ok(ToAttempt::Kill) => self.handle.kill(),
                 Ok(ToAttempt::Commit) => self.handle.grant_commit(),
                 Ok(ToAttempt::MapEvents(events)) => self.feed.push(events),
-                Ok(files @ (ToAttempt::CopyFiles | ToAttempt::Files(_) | ToAttempt::NoFiles(_))) => {
+                Ok(files @ (ToAttempt::CopyFiles | ToAttempt::Files(_) | ToAttempt::NoFiles(..))) => {
                     // Not asked for.
                     let _ = answer.send(files);
                 }
@@ -192,7 +204,7 @@ impl AttemptProcess {
         let folder = &self.order.job_folder;
         let token = open_below(folder, Path::new(TOKEN_FILE), &Expected::file_of_any_owner().at_most(MAX_FILE_BYTES));
         let token = token.and_then(|token| token.read_limited(MAX_FILE_BYTES));
-        let secret = secret_of(&token.map_err(|error| unusable("the job's token", error))?)?;
+        let secret = secret_of(&token.map_err(|error| TaskFailure::unusable("the job's token", &error))?)?;
         let check_stop = |step| self.handle.check_step(self.attempt, step);
         JobDefinition::read(task, secret, folder.clone(), &self.order.configuration, &check_stop)
     }
@@ -217,14 +229,14 @@ impl AttemptHost for OtherProcess<'_> {
         self.process.send(&FromAttempt::NeedFiles);
         match self.next_answer()? {
             ToAttempt::Files(files) => return Ok(files),
-            ToAttempt::NoFiles(text) => return Err(TaskFailure::Reported(text)),
+            ToAttempt::NoFiles(text, is_shortage) => return Err(TaskFailure::reported(text, is_shortage)),
             ToAttempt::CopyFiles | ToAttempt::Kill | ToAttempt::Commit | ToAttempt::MapEvents(_) => {}
         }
         let (attempt, handle) = (self.process.attempt, &self.process.handle);
         let copied = self.job.copy_files(&|step| handle.check_step(attempt, step));
         self.process.send(&match &copied {
             Ok(files) => FromAttempt::CopiedFiles(files.clone()),
-            Err(failure) => FromAttempt::CopyFailed(failure.to_string()),
+            Err(failure) => FromAttempt::CopyFailed(failure.to_string(), failure.is_shortage()),
         });
         // The worker answers either.
         match self.next_answer()? {

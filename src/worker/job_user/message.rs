@@ -51,8 +51,8 @@ pub(super) enum ToAttempt {
     CopyFiles,
     /// They are here.
     Files(JobFiles),
-    /// They cannot be had.
-    NoFiles(String),
+    /// They cannot be had, for this reason; whether it is a shortage of the worker.
+    NoFiles(String, bool),
     /// Completion events of the job's maps.
     MapEvents(Vec<MapEvent>),
 }
@@ -66,8 +66,8 @@ pub(super) enum FromAttempt {
     NeedFiles,
     /// It has made them.
     CopiedFiles(JobFiles),
-    /// It could not make them.
-    CopyFailed(String),
+    /// It could not make them, for this reason; whether it is a shortage of the worker.
+    CopyFailed(String, bool),
     /// It wants completion events of the job's maps.
     Subscribe,
     /// How far it is; also when nothing has changed, as a sign of life.

@@ -15,6 +15,7 @@ use crate::model::AttemptId;
 use crate::streaming::environment::is_passed_on;
 use crate::streaming::failure::TaskFailure;
 use crate::streaming::progress::Progress;
+use crate::supervisor::shortage::is_shortage_at_start;
 use crate::wire::Task;
 
 use super::super::attempt_handle::AttemptHandle;
@@ -100,7 +101,10 @@ impl UserAttempt<'_> {
             path,
             group: None,
         };
-        let mut process = UserProcess::start(spec).map_err(lost)?;
+        let mut process = UserProcess::start(spec).map_err(|error| match is_shortage_at_start(&error) {
+            true => TaskFailure::Short(format!("the process of the attempt: {error}")),
+            false => lost(error),
+        })?;
         // A process that ends before it has read all of it has sent the reason.
         let _ = process.channel.send(&Identity::of(self.user, self.runner.jobs.run_as().may_gain()));
         let _ = process.channel.send(&self.order(folder, log.is_some()));
@@ -118,6 +122,7 @@ impl UserAttempt<'_> {
         match outcome? {
             Some(AttemptOutcome::Succeeded { output_bytes }) => Ok(output_bytes),
             Some(AttemptOutcome::Failed(text) | AttemptOutcome::Killed(text)) => Err(TaskFailure::Reported(text)),
+            Some(AttemptOutcome::Short(text)) => Err(TaskFailure::Short(text)),
             None => Err(lost(match code {
                 Some(code) => {
                     format!("has ended with status {code}, and its attempt with it; a command may have killed it")
@@ -159,7 +164,7 @@ impl Conversation<'_> {
                 FromAttempt::NeedFiles => self.send_files()?,
                 FromAttempt::Subscribe => self.forward_map_events(),
                 // Not asked for.
-                FromAttempt::CopiedFiles(_) | FromAttempt::CopyFailed(_) => {}
+                FromAttempt::CopiedFiles(_) | FromAttempt::CopyFailed(..) => {}
                 FromAttempt::Progress(_) | FromAttempt::KillDelay(_) | FromAttempt::TimedOut(_) => {}
             }
         }
@@ -180,7 +185,7 @@ impl Conversation<'_> {
         let (job, attempt, handle) = (self.attempt.job, self.attempt.attempt(), self.attempt.handle);
         match job.files(attempt, handle, || self.let_it_copy()) {
             Ok(files) => self.send(&ToAttempt::Files(files)),
-            Err(failure) => self.send(&ToAttempt::NoFiles(failure.to_string())),
+            Err(failure) => self.send(&ToAttempt::NoFiles(failure.to_string(), failure.is_shortage())),
         }
         Ok(())
     }
@@ -190,7 +195,9 @@ impl Conversation<'_> {
         loop {
             match self.next_message()? {
                 Some(FromAttempt::CopiedFiles(files)) => return Ok(files),
-                Some(FromAttempt::CopyFailed(text)) => return Err(TaskFailure::Reported(text)),
+                Some(FromAttempt::CopyFailed(text, is_shortage)) => {
+                    return Err(TaskFailure::reported(text, is_shortage));
+                }
                 Some(FromAttempt::Event(AttemptEvent::Ended(_))) | None => {
                     return Err(lost("has ended while it copied the files of the job"));
                 }

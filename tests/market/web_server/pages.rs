@@ -44,6 +44,7 @@ fn tracker(host: &str, healthy: bool) -> TrackerSnapshot {
         is_draining: false,
         healthy,
         graylisted: !healthy,
+        is_short: false,
         complaints: if healthy { String::new() } else { "ERROR disk <full>\n4 failures on the tracker".to_owned() },
     }
 }
@@ -115,6 +116,7 @@ async fn the_start_page_shows_the_cluster() {
     <h1>JobTracker on myhost</h1>
     <p><span class="badge succeeded">ready</span>
     Dynamic Priority scheduler · up 1 min 0 s, since 2023-11-14 22:13:20 UTC</p>
+    <p><span class="badge failed">1 of 2 workers is not well: tracker_node2:localhost/127.0.0.1:4711 is unhealthy: ERROR disk &#60;full&#62;</span></p>
     <nav><a href="#queues">Queues</a> <a href="#jobs">Jobs</a> <a href="#trackers">Trackers</a> <a href="/metrics">Metrics</a></nav>
     </header>
     <main>
@@ -310,6 +312,7 @@ async fn metrics_are_open_metrics_where_asked_for() {
     # HELP jobtracker_trackers Trackers
     # TYPE jobtracker_trackers gauge
     jobtracker_trackers{health="healthy"} 1
+    jobtracker_trackers{health="short"} 0
     jobtracker_trackers{health="unhealthy"} 1
     jobtracker_trackers{health="draining"} 0
     jobtracker_trackers{health="silent"} 0

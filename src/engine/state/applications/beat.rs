@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::api::applications::ContainerState;
-use crate::api::{BeatContainer, BeatContainerState, ContainerKill, WorkerBeat};
+use crate::api::{BeatContainer, BeatContainerState, ContainerEnd, ContainerKill, WorkerBeat};
 use crate::model::{Capability, ContainerExit, ContainerId, LaunchContext, Now, TrackerId};
 
 use super::container::ContainerStep;
 use super::measured_use::MeasuredUses;
 use super::table::Applications;
-use super::worker::ContainerWorker;
+use super::worker::{ContainerWorker, WorkerRest};
 
 /// Where a worker is, as its tracker is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,6 +67,7 @@ impl Applications {
         // Ends first: they make room.
         for (id, end) in ended {
             if self.is_here(id, &name, beat.incarnation) {
+                self.note_failed_start(id, &name, &end, now);
                 self.end_container(id, end, now);
             }
             notes.noted.push(id);
@@ -83,12 +84,28 @@ impl Applications {
             }
             if let Some(started_ms) = started_ms {
                 self.step_container(id, ContainerStep::Started(started_ms));
+                if let Some(worker) = self.workers.get_mut(&name) {
+                    worker.rest.on_start();
+                }
             }
         }
         if beat.is_full {
             self.compare_full_list(&name, &listed, now);
         }
         Ok(notes)
+    }
+
+    /// A worker that could not start a container, for no fault of the container and though it was not killed, rests a while.
+    fn note_failed_start(&mut self, id: ContainerId, name: &Arc<str>, end: &ContainerEnd, now: Now) {
+        let is_of_worker = matches!(end.exit, ContainerExit::ABORTED | ContainerExit::DISKS_FAILED);
+        let was_killed = self.container(id).is_none_or(|container| container.kill.is_some());
+        if let Some(worker) = self.workers.get_mut(name) {
+            match end.started_ms {
+                None if is_of_worker && !was_killed => worker.rest.on_failed_start(now.mono_ms),
+                None => {}
+                Some(_) => worker.rest.on_start(),
+            }
+        }
     }
 
     /// Notes what a worker has, before the ends that it reports have consequences: what is killed for them is on the worker,
@@ -136,6 +153,7 @@ impl Applications {
             rack: Arc::clone(&rack),
             capability: Capability::default(),
             complaint: None,
+            rest: WorkerRest::default(),
             has: BTreeSet::new(),
             owed: BTreeSet::new(),
             sent: BTreeSet::new(),

@@ -12,7 +12,6 @@ use crate::model::{ApplicationId, ContainerExit, ContainerId, LaunchContext, Now
 use super::change::ApplicationChange;
 use super::container::{Container, ContainerStep, Kill};
 use super::record::{GrantSource, ItemStanding, ItemTrouble, TypeLaunch, WITHOUT_ITEM};
-use super::settings::MAX_FAULTLESS;
 use super::table::Applications;
 
 // === impl Applications ===
@@ -99,8 +98,9 @@ impl Applications {
             let most = retries.and_then(|launch| launch.rules.max_attempts).unwrap_or(1);
             retries.is_some() && item != WITHOUT_ITEM && trouble.failures < most
         } else {
-            trouble.faultless += 1;
-            retries.is_some() && trouble.faultless <= MAX_FAULTLESS
+            // As often as it takes: their times are apart, since workers rest that cannot start what they get.
+            trouble.faultless = trouble.faultless.saturating_add(1);
+            retries.is_some()
         };
         let is_final = exit.is_own_fault() || running.submitted.is_unattended;
         if !comes_again && !is_final {

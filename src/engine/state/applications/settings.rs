@@ -60,8 +60,6 @@ pub const MAX_IN_ANSWER: usize = 1_000;
 pub const COMPLETE_KEPT: usize = 10_000;
 /// The same of an application that is over.
 pub const COMPLETE_KEPT_WHEN_OVER: usize = 100;
-/// How often an item comes again after ends that were not its own fault.
-pub const MAX_FAULTLESS: u32 = 100;
 /// The largest number that a row may have, and the largest priority.
 pub const LARGEST_NUMBER: u32 = i32::MAX as u32;
 /// The largest allocation-request-id.

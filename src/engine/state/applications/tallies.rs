@@ -80,7 +80,7 @@ impl EndClass {
             ContainerExit::SUCCESS => Self::Succeeded,
             ContainerExit::INVALID => Self::NotStarted,
             ContainerExit::ABORTED => Self::Aborted,
-            ContainerExit::DISKS_FAILED => Self::Disk,
+            ContainerExit::DISKS_FAILED | ContainerExit::OUTPUT_LOST => Self::Disk,
             ContainerExit::PREEMPTED => Self::Preempted,
             ContainerExit::KILLED_EXCEEDED_MEMORY | ContainerExit(-103) => Self::Memory,
             ContainerExit::KILLED_BY_OWNER | ContainerExit::KILLED_BY_ADMINISTRATOR => Self::Killed,
@@ -186,12 +186,12 @@ mod tests {
         for (at, class) in EndClass::ALL.into_iter().enumerate() {
             assert_eq!(class as usize, at);
         }
-        let classes = [0, 1, 137, -1000, -100, -101, -102, -103, -104, -105, -106, -107, -109, -200, -999]
+        let classes = [0, 1, 137, -1000, -100, -101, -102, -103, -104, -105, -106, -107, -109, -200, -201, -999]
             .map(|exit| EndClass::of(ContainerExit(exit)).name());
         assert_eq!(
             classes.join(" "),
             "succeeded failed failed not_started aborted disk preempted memory memory killed \
-                                       killed application_over log time_limit failed"
+                                       killed application_over log time_limit disk failed"
         );
     }
 }

@@ -27,6 +27,8 @@ pub struct ContainerWorker {
     pub capability: Capability,
     /// Why it takes no container; none: it does.
     pub complaint: Option<String>,
+    /// How long it rests after a container that it could not start for its own sake.
+    pub rest: WorkerRest,
     /// Containers that it says it has.
     pub has: BTreeSet<ContainerId>,
     /// Its containers with a launch that it has not said to have, or a kill.
@@ -49,6 +51,41 @@ pub struct ContainerWorker {
     pub portion_ended_at: Option<ContainerId>,
     /// Whether there is a launch or a kill that no answer has carried since its connection began.
     pub has_news: bool,
+}
+
+/// The pause of a worker that cannot start what it gets: tries of the same work are apart in time, however many there are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WorkerRest {
+    until_mono_ms: u64,
+    last_ms: u64,
+}
+
+/// First pause, ms; each further one without a start in between is twice as long.
+const FIRST_REST_MS: u64 = 100;
+/// Longest pause, ms.
+const MAX_REST_MS: u64 = 60_000;
+
+// === impl WorkerRest ===
+
+impl WorkerRest {
+    /// It could not start a container. What was granted before the pause changes nothing.
+    pub fn on_failed_start(&mut self, now_mono_ms: u64) {
+        if !self.is_over(now_mono_ms) {
+            return;
+        }
+        self.last_ms = (self.last_ms * 2).clamp(FIRST_REST_MS, MAX_REST_MS);
+        self.until_mono_ms = now_mono_ms.saturating_add(self.last_ms);
+    }
+
+    /// It has started a container.
+    pub fn on_start(&mut self) {
+        self.last_ms = 0;
+    }
+
+    /// Whether it may get containers.
+    pub fn is_over(&self, now_mono_ms: u64) -> bool {
+        self.until_mono_ms <= now_mono_ms
+    }
 }
 
 // === impl ContainerWorker ===

@@ -21,7 +21,7 @@ use crate::model::{
     ApplicationId, ApplicationSecret, Capability, ContainerExit, ContainerId, DEFAULT_RACK, LaunchContext, PerKind,
     Priority,
 };
-use crate::wire::{BEAT_DIGEST, HealthStatus};
+use crate::wire::{BEAT_DIGEST, HealthStatus, LACKS};
 
 use crate::engine::tests::cluster::{Cluster, FakeTask, Fate, advance, fifo};
 
@@ -118,14 +118,20 @@ impl Bench {
 
     /// A heartbeat, and nothing says where its host is.
     pub fn heartbeat_without_rack(&mut self, index: usize) {
+        self.heartbeat_in_need(index, true, "");
+    }
+
+    /// A heartbeat of a worker that may be ill, and lacks this.
+    pub fn heartbeat_in_need(&mut self, index: usize, healthy: bool, lack: &str) {
         self.cluster.pass_ms(10);
         let mut request = match self.cluster.trackers[index].unanswered.take() {
             Some(request) => request,
             None => self.cluster.request(index),
         };
         let digest: String = Sha256::digest(Self::secret(index)).iter().map(|byte| format!("{byte:02x}")).collect();
-        let report = format!("{BEAT_DIGEST}{digest}").into();
-        request.status.health = HealthStatus { healthy: true, report, last_reported_ms: 0 };
+        let lack = if lack.is_empty() { String::new() } else { format!(" {LACKS}{lack}") };
+        let report = format!("{BEAT_DIGEST}{digest}{lack}").into();
+        request.status.health = HealthStatus { healthy, report, last_reported_ms: 0 };
         let connection = self.cluster.trackers[index].connection;
         let (reply, _) = self.cluster.step(Event::Heartbeat { request, connection, address: Some(ADDRESS) });
         let Reply::Heartbeat(answer) = reply else { panic!("{reply:?}") };

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use crate::api::WorkerState;
 use crate::api::applications::{ApplicationReport, AskRow, FinalStatus, Locality, Placement};
-use crate::engine::{ApplicationAnswer, ApplicationFilter, ApplicationQuestion, RowPage};
+use crate::engine::{ApplicationAnswer, ApplicationFilter, ApplicationQuestion, BeatReply, RowPage};
 use crate::model::{ApplicationId, Capability, ContainerId};
 
 use super::bench::{Bench, ONE, asking, context, ids, items_row, row};
@@ -24,7 +25,13 @@ fn run_all(bench: &mut Bench, application: ApplicationId, exit: impl Fn(u32, u32
         let launch = bench.application(application).containers[&id.number].launch.unwrap();
         let run = (launch.item.unwrap_or(0), launch.item_attempt);
         order.push(run);
-        bench.end(id, exit(run.0, run.1));
+        let status = exit(run.0, run.1);
+        bench.end(id, status);
+        if status == -100 {
+            // Its worker rests.
+            bench.cluster.pass_ms(60_000);
+            bench.heartbeat(0);
+        }
     }
     panic!("it does not end");
 }
@@ -65,9 +72,55 @@ fn an_end_that_is_nobodys_fault_does_not_count_as_an_attempt() {
     assert_eq!(order, [(5, 1), (5, 2), (5, 3), (5, 4)]);
     assert_eq!(bench.application(application).standing.final_status, Some(FinalStatus::Succeeded));
     let application = bench.unattended(vec![items_row("5", |_| {})]);
-    let order = run_all(&mut bench, application, |_, _| -100);
-    assert_eq!(order.len(), 101, "a hundred times at most");
-    assert_eq!(bench.application(application).standing.final_status, Some(FinalStatus::Failed));
+    let order = run_all(&mut bench, application, |_, attempt| if attempt <= 300 { -100 } else { 0 });
+    assert_eq!(order.len(), 301, "as often as it takes");
+    assert_eq!(bench.application(application).standing.final_status, Some(FinalStatus::Succeeded));
+}
+
+#[test]
+fn a_worker_that_cannot_start_what_it_gets_rests_twice_as_long_each_time() {
+    let mut bench = Bench::new(&[ONE]);
+    bench.unattended(vec![items_row("5", |_| {})]);
+    bench.settle();
+    let rest = |bench: &mut Bench| {
+        bench.end(bench.on_workers()[0], -100);
+        let from_ms = bench.cluster.now.mono_ms;
+        while bench.on_workers().is_empty() {
+            bench.cluster.pass_ms(90);
+            bench.heartbeat(0);
+            bench.settle();
+        }
+        bench.cluster.now.mono_ms - from_ms
+    };
+    let rests: Vec<u64> = (0..12).map(|_| rest(&mut bench)).collect();
+    assert_eq!(rests, [100, 200, 400, 800, 1600, 3200, 6400, 12_800, 25_600, 51_200, 60_000, 60_000]);
+    bench.start(bench.on_workers()[0]);
+    bench.settle();
+    assert_eq!(rest(&mut bench), 100, "it has started one");
+}
+
+#[test]
+fn what_a_worker_lacks_is_its_state_and_the_reason_of_what_waits() {
+    let mut bench = Bench::new(&[ONE]);
+    let lack = "its disks have 3 kB free";
+    bench.heartbeat_in_need(0, true, lack);
+    let page = |bench: &Bench| bench.cluster.engine.worker_page(None, bench.cluster.now).value.workers.remove(0);
+    let short = page(&bench);
+    assert_eq!((short.state, short.complaints.as_str()), (WorkerState::Short, lack));
+    bench.heartbeat_in_need(0, false, lack);
+    let ill = page(&bench);
+    assert_eq!((ill.state, ill.complaints.as_str()), (WorkerState::Unhealthy, lack));
+    // An ill worker is still believed: it reports ends.
+    assert_eq!(bench.beat(0), BeatReply::Waits);
+    let application = bench.unattended(vec![items_row("5", |_| {})]);
+    bench.settle();
+    assert_eq!(bench.on_workers(), []);
+    let why = report(&mut bench, application).cannot_run.unwrap();
+    assert!(why.contains(lack), "{why}");
+    bench.heartbeat(0);
+    bench.settle();
+    assert_eq!((page(&bench).state, bench.on_workers().len()), (WorkerState::Ok, 1));
+    assert_eq!(report(&mut bench, application).cannot_run, None);
 }
 
 #[test]

@@ -33,7 +33,8 @@ impl Stage {
         fs::create_dir(&folder).unwrap();
         let context = LaunchContext::of_command(command.iter().map(|word| (*word).to_owned()).collect());
         let path = std::env::var("PATH").unwrap();
-        let environment = [("PATH", path.as_str()), ("LC_ALL", "C"), ("SECRET", "of the worker"), ("HOME", "/")];
+        let environment =
+            [("PATH", path.as_str()), ("LC_ALL", "C"), ("SECRET", "of the worker"), ("HOME", "/homes/alice")];
         let order = ContainerOrder {
             launch: ContainerLaunch {
                 id: ApplicationId::new(1_700_000_000_000, 1).container(1, 7),
@@ -140,6 +141,7 @@ fn its_environment_is_exactly_what_is_promised() {
     let path = std::env::var("PATH").unwrap();
     let expected: BTreeMap<&str, String> = [
         ("PATH", path),
+        ("HOME", "/homes/alice".to_owned()),
         ("LC_ALL", "fr".to_owned()),
         ("A", "5".to_owned()),
         ("PWD", format!("{folder}/work")),

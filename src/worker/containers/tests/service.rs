@@ -1,6 +1,6 @@
 //! Beats with a daemon that the test plays: it sees each beat, and answers when it wants.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Mutex;
 
@@ -16,11 +16,13 @@ use super::super::own_folders::OwnFolders;
 use super::super::resource_cache::ResourceCaches;
 use super::*;
 use crate::api::{BeatContainerState, ContainerKill, DeclaredBag, WorkerBeat};
+use crate::config::Configuration;
 use crate::model::{ApplicationId, Capability, LaunchContext};
 use crate::wire::opening::{Opening, OpeningStep};
 use crate::wire::protocol::{decode_call, encode_response};
 use crate::worker::attempt_logs::AttemptLogs;
 use crate::worker::local_folders::LocalFolders;
+use crate::worker::node_health::NodeHealth;
 use crate::worker::run_as::RunAs;
 
 /// A beat that waits for its answer.
@@ -155,6 +157,7 @@ impl Worker {
             folders: OwnFolders::new(Arc::new(folders)),
             logs: ContainerLogs::new(AttemptLogs { folder: logs, limit_bytes: None, retain: Duration::from_secs(1) }),
             environment: [("PATH".to_owned(), path)].into(),
+            configuration: Configuration::new(BTreeMap::new()),
             keepers: None,
             run_as: RunAs::Worker,
             users: AdmittedUsers::default(),
@@ -174,7 +177,8 @@ impl Worker {
             jobtracker: jobtracker.clone(),
             user: "alice".to_owned(),
             identity: BeatIdentity { tracker, incarnation: 7, secret, declared },
-            min_free_bytes: 0,
+            health: Arc::new(NodeHealth::new(0)),
+            least: Capability::default(),
             max_stop_grace: Duration::from_secs(30),
             table: ContainerTable::default(),
             contexts: LaunchContexts::default(),

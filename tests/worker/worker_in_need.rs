@@ -1,0 +1,63 @@
+//! Workers that have less than they offer: what they cannot start is run again, and nothing fails for it.
+
+use std::process::Command;
+
+use crate::cluster::Cluster;
+use crate::daemon::child::built_program;
+use crate::daemon::small_disk::skip_without_disks;
+
+const MUCH: [&str; 2] = ["jobtracker.tasktracker.vcores=200", "jobtracker.tasktracker.memory.mb=32000"];
+
+/// A worker that may have so few descriptors that not half of what it offers can run.
+fn short_of_descriptors() -> Cluster {
+    let mut cluster = Cluster::new(0);
+    let mut command = Command::new("sh");
+    command.args(["-c", "ulimit -n 90; exec \"$@\"", "sh"]).arg(built_program());
+    cluster.add_worker_with(command, &[], &[&MUCH[..], &["mapred.tasktracker.map.tasks.maximum=30"]].concat());
+    cluster
+}
+
+#[test]
+fn an_array_ends_right_on_a_worker_short_of_descriptors_and_the_worker_says_so() {
+    let cluster = short_of_descriptors();
+    let ran = cluster.says(&["run", "--memory", "16", "--array", "1-150", "--", "sleep", "0.1"]);
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    // What is offered grows again within a minute, not sooner.
+    let ready = cluster.serving.as_ref().unwrap().get("/readyz", "");
+    assert!(ready.body.contains("is short: it lacks what it needs to run what it offers"), "{}", ready.body);
+    let metrics = cluster.serving.as_ref().unwrap().get("/metrics", "").body;
+    assert!(metrics.contains("jobtracker_trackers{health=\"short\"} 1"), "{metrics}");
+}
+
+#[test]
+fn a_job_ends_right_on_a_worker_short_of_descriptors() {
+    let cluster = short_of_descriptors();
+    let many = cluster.folder().join("many");
+    std::fs::create_dir(&many).unwrap();
+    for number in 0..60 {
+        std::fs::write(many.join(number.to_string()), format!("{number}\n")).unwrap();
+    }
+    let words = ["submit", "--input", "many", "--output", "out", "--mapper", "cat", "--reducer", "cat"];
+    // The first failure of any task would be the job's.
+    let once = ["-D", "mapred.map.max.attempts=1", "-D", "mapred.reduce.max.attempts=1"];
+    cluster.job(&[&words[..], &once].concat()).done();
+    assert_eq!(cluster.output("out").len(), 60);
+}
+
+#[test]
+fn output_that_fills_the_workers_disk_is_said_to_be_lost_and_is_no_success() {
+    if skip_without_disks("output_that_fills_the_workers_disk_is_said_to_be_lost") {
+        return;
+    }
+    let mut cluster = Cluster::new(0);
+    cluster.add_worker_on_small_disk(3, &[]);
+    let ran = cluster.says(&["run", "--", "head", "-c", "8000000", "/dev/zero"]);
+    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    assert!(ran.stderr.contains("bytes of its output are lost") && ran.stderr.contains("-201"), "{}", ran.stderr);
+    // The log stays, and with it the reason why nothing more is taken.
+    let reason = "less free room than mapred.local.dir.minspacestart";
+    let serving = cluster.serving.as_ref().unwrap();
+    assert!((0..10_000).any(|_| serving.get("/readyz", "").body.contains(reason)));
+    assert!(serving.get("/status", "").body.contains(reason));
+    assert!(serving.get("/metrics", "").body.contains("jobtracker_trackers{health=\"unhealthy\"} 1"));
+}

@@ -98,6 +98,9 @@ impl Engine {
     pub(super) fn restore_meter(&mut self, now: Now) {
         if self.ruling_market().is_some() {
             self.start_meter(now);
+            let meter = self.market.as_ref().map(|market| market.accounts.meter());
+            self.rounds.resumed_end_mono_ms = meter.map(|meter| meter.end_mono_ms(now.mono_ms));
+            self.close_resumed_interval();
         }
     }
 

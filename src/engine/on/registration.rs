@@ -166,6 +166,7 @@ impl Engine {
         if self.trackers.presences.come(&presence) {
             self.outbox.record(Fact::TrackerCame { presence, at_ms: now.wall_ms });
         }
+        self.close_resumed_interval();
     }
 }
 

@@ -59,7 +59,7 @@ impl Engine {
             applications,
             market,
             rounds: Rounds {
-                // The first tick comes one whole interval after the start: downtime is not charged.
+                // At the latest: see `close_resumed_interval`.
                 update: Round::every(config.policy.update_interval_ms(), now),
                 preemption: preemption_round(&config.policy, now),
                 ..Rounds::default()

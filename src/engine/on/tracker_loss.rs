@@ -54,6 +54,7 @@ impl Engine {
             self.outbox.record(Fact::TrackerWent { tracker, at_ms: self.run.start.wall_ms });
         }
         self.trackers.presences = presences;
+        self.close_resumed_interval();
     }
 
     /// Removes a tracker that is gone, and ends or restarts its attempts.
@@ -91,6 +92,7 @@ impl Engine {
             let at_ms = now.wall_ms.saturating_sub_unsigned(silent_ms);
             self.outbox.record(Fact::TrackerWent { tracker: name.clone(), at_ms });
         }
+        self.close_resumed_interval();
         if tracker.has_launch_answer {
             self.outbox.record(Fact::TrackerForgotten { tracker: name.clone() });
         }

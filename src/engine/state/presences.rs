@@ -1,6 +1,6 @@
 //! Which trackers the store believes to be there, and with how many slots.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::model::PerKind;
@@ -20,8 +20,8 @@ pub struct Presence {
 #[derive(Debug, Default)]
 pub struct Presences {
     by_tracker: BTreeMap<Arc<str>, Presence>,
-    /// Some are of an earlier run, and may not come again.
-    is_restored: bool,
+    /// Those of an earlier run that have not come again yet.
+    absent: BTreeSet<Arc<str>>,
 }
 
 // === impl Presences ===
@@ -29,13 +29,14 @@ pub struct Presences {
 impl Presences {
     /// Those of an earlier run.
     pub fn restored(presences: Vec<Presence>) -> Self {
-        let is_restored = !presences.is_empty();
+        let absent = presences.iter().map(|presence| Arc::clone(&presence.tracker)).collect();
         let by_tracker = presences.into_iter().map(|presence| (Arc::clone(&presence.tracker), presence));
-        Self { by_tracker: by_tracker.collect(), is_restored }
+        Self { by_tracker: by_tracker.collect(), absent }
     }
 
     /// A tracker is there; returns whether that is news.
     pub fn come(&mut self, presence: &Presence) -> bool {
+        self.absent.remove(&presence.tracker);
         let was = self.by_tracker.insert(Arc::clone(&presence.tracker), presence.clone());
         was.as_ref() != Some(presence)
     }
@@ -47,12 +48,18 @@ impl Presences {
 
     /// A tracker is gone; returns whether that is news.
     pub fn go(&mut self, tracker: &str) -> bool {
+        self.absent.remove(tracker);
         self.by_tracker.remove(tracker).is_some()
+    }
+
+    /// Whether none of an earlier run is still to come again.
+    pub fn have_all_come(&self) -> bool {
+        self.absent.is_empty()
     }
 
     /// Forgets those of an earlier run that are not `there` now, and returns them; called once their time is over.
     pub fn take_absent(&mut self, is_there: impl Fn(&str) -> bool) -> Vec<Arc<str>> {
-        if !std::mem::take(&mut self.is_restored) {
+        if std::mem::take(&mut self.absent).is_empty() {
             return Vec::new();
         }
         self.by_tracker.extract_if(.., |tracker, _| !is_there(tracker)).map(|(tracker, _)| tracker).collect()
@@ -73,6 +80,7 @@ mod tests {
         assert!(!presences.come(&presence("a", 2)));
         assert!(presences.come(&presence("a", 3)));
         assert!(presences.come(&presence("c", 1)));
+        assert!(!presences.have_all_come(), "b is still to come");
         assert_eq!(presences.take_absent(|tracker| tracker != "b"), ["b".into()]);
         assert_eq!(presences.take_absent(|_| false), []);
         assert!(presences.go("a"));

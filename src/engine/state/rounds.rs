@@ -9,6 +9,8 @@ use super::preemptions::Preemptions;
 pub struct Rounds {
     /// Renews what the policy decides by: a tick of the market.
     pub update: Round,
+    /// When the market's interval ends that was open when the last run ended, until a tick is set to close it.
+    pub resumed_end_mono_ms: Option<u64>,
     /// Takes slots from groups that hold too many.
     pub preemption: Round,
     pub preemptions: Preemptions,
@@ -54,6 +56,11 @@ impl Round {
     #[must_use]
     pub fn first_with(self, other: Round) -> Self {
         Self { due_mono_ms: self.due_mono_ms.min(other.due_mono_ms), ..self }
+    }
+
+    /// It is due no later than at this time.
+    pub fn bring_forward(&mut self, due_mono_ms: u64) {
+        self.due_mono_ms = self.due_mono_ms.min(due_mono_ms);
     }
 
     /// Whether it is due. It is due again after a whole number of intervals, so a late round counts once.

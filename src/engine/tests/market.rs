@@ -283,12 +283,39 @@ fn a_crash_amid_an_interval_charges_what_facts_prove_and_nothing_twice() {
     cluster.crash(5_000, hang);
     let slots = running_maps(&cluster);
     cluster.beat(0, hang);
-    cluster.pass_ms(1_000);
+    cluster.pass_ms(750);
     cluster.timer();
     let paid = credits("100").units() - balance(&cluster, "alice").units();
     // Four slots up to 250 ms, and from the restart on up to a whole interval in all.
     let expected = credits("0.5").units() * i128::from(4 * 250 + slots * 750) / 1_000;
-    assert_eq!(paid, expected);
+    assert_eq!(paid, expected, "the tick comes where the interval ends, without the time in between");
+}
+
+/// Nothing can be sold while no tracker has come again: then the tick waits, for one whole interval at most.
+#[test]
+fn after_a_restart_the_tick_waits_for_the_trackers_of_the_last_run() {
+    for (beats_after_ms, tick_after_ms) in [(900, 900), (1_500, 1_000)] {
+        let (mut cluster, _) = with_four_slots(4);
+        cluster.pass_ms(250);
+        let one_ends =
+            |task: &super::cluster::FakeTask| if task.id.task.number == 0 { Fate::Succeed } else { hang(task) };
+        (0..2).for_each(|_| drop(cluster.beat(0, one_ends)));
+        cluster.crash(5_000, hang);
+        let start_ms = cluster.now.mono_ms;
+        let ticks = |cluster: &Cluster| cluster.engine.market().unwrap().tick_number();
+        let before = ticks(&cluster);
+        let mut has_beaten = false;
+        while ticks(&cluster) == before {
+            if cluster.now.mono_ms - start_ms >= beats_after_ms && !std::mem::replace(&mut has_beaten, true) {
+                cluster.beat(0, hang);
+            }
+            cluster.timer();
+            if ticks(&cluster) == before {
+                cluster.pass_ms(50);
+            }
+        }
+        assert_eq!(cluster.now.mono_ms - start_ms, tick_after_ms);
+    }
 }
 
 /// A setup or cleanup is free for ten seconds; one that lasts longer counts as a map from then on, and is wanted as such at

@@ -209,6 +209,11 @@ impl Meter {
         self.clock.offset_ms.saturating_add(mono_ms.saturating_sub(self.clock.mono_ms))
     }
 
+    /// When the open interval ends, by the monotonic clock.
+    pub fn end_mono_ms(&self, mono_ms: u64) -> u64 {
+        mono_ms.saturating_add(self.length_ms.saturating_sub(self.offset_ms(mono_ms)))
+    }
+
     /// Forgets what the interval that closes has summed, what was sold in it, and what holds nothing any more.
     fn forget_summed(&mut self) {
         let Self { queues, holders, holder_places, free_holders, .. } = self;

@@ -178,10 +178,11 @@ impl LawChecker {
         if let Some(slot_time) = &mut self.slot_time {
             slot_time.restart(now.mono_ms);
         }
+        let left_ms = self.slot_time.as_ref().map_or(0, SlotTime::left_ms);
         self.forget_the_interval();
         self.attempts.settle(acknowledged);
         self.book_jobs(engine);
-        let money = self.money.as_mut().map_or(Ok(()), |auditor| auditor.restart(engine, now));
+        let money = self.money.as_mut().map_or(Ok(()), |auditor| auditor.restart(engine, left_ms, now));
         money.map_err(|text| self.violation(Law::Money, text))?;
         self.apply_facts(first, facts, &Intent::Restart, now, engine)?;
         self.compare(engine)

@@ -85,6 +85,8 @@ pub(super) struct Auditor {
     /// Time between ticks while it rules, ms; none while another scheduler does.
     interval_ms: Option<u64>,
     next_tick_mono_ms: u64,
+    /// After a restart, when the interval ends that was open before it: the tick may come from then on.
+    resumed_end_mono_ms: Option<u64>,
     config: MarketConfig,
     /// The last stamp of each consumer, user and key: time and uses.
     stamps: StampBooks,
@@ -124,6 +126,7 @@ impl Auditor {
             ticks: 0,
             interval_ms,
             next_tick_mono_ms: start_mono_ms + interval_ms.unwrap_or(0),
+            resumed_end_mono_ms: None,
             config,
             stamps: StampBooks::default(),
             used_stamp: None,
@@ -266,11 +269,14 @@ impl Auditor {
             _ => {}
         }
         self.interval_ms = interval_ms;
+        self.resumed_end_mono_ms = self.resumed_end_mono_ms.filter(|_| interval_ms.is_some());
     }
 
-    /// Checks a restart: open intervals stay open until the first tick, one whole interval from now.
-    pub(super) fn restart(&mut self, engine: &Engine, now: Now) -> Result<(), String> {
+    /// Checks a restart: open intervals stay open for the rest of them, `left_ms`, and until all trackers have come again, one
+    /// whole interval from now at most.
+    pub(super) fn restart(&mut self, engine: &Engine, left_ms: u64, now: Now) -> Result<(), String> {
         self.next_tick_mono_ms = now.mono_ms + self.interval_ms.unwrap_or(0);
+        self.resumed_end_mono_ms = Some(now.mono_ms + left_ms);
         self.allowances.restart(now);
         self.compare(engine)
     }
@@ -478,7 +484,8 @@ impl Auditor {
         let Tick { number, price, .. } = *tick;
         self.ticks += 1;
         let Some(interval_ms) = self.interval_ms else { return self.end_rule(tick) };
-        if number != self.ticks || now.mono_ms < self.next_tick_mono_ms || self.had_tick {
+        let due_mono_ms = self.resumed_end_mono_ms.take().unwrap_or(u64::MAX).min(self.next_tick_mono_ms);
+        if number != self.ticks || now.mono_ms < due_mono_ms || self.had_tick {
             return Err(format!("tick {number} comes where tick {} is not due", self.ticks));
         }
         self.had_tick = true;

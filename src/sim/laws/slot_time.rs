@@ -266,6 +266,11 @@ impl SlotTime {
         self.housekeeping.iter_mut().for_each(|one| one.is_old = true);
     }
 
+    /// How much of the open interval is to come, ms.
+    pub(super) fn left_ms(&self) -> u64 {
+        self.length_ms.saturating_sub(self.elapsed.offset_ms)
+    }
+
     /// Jobs with setups or cleanups that count as maps by now, or may since their age is not known here.
     pub(super) fn jobs_with_housekeeping(&self) -> BTreeSet<JobId> {
         let counts = |one: &&Housekeeping| one.is_old || one.since_up_ms + FREE_HOUSEKEEPING_MS <= self.up_ms;

@@ -128,7 +128,12 @@ impl EffectHandler {
                 Effect::NotifyEnd { job, notification } => {
                     let profile = self.owner.with_engine(|engine| engine.job_profile(job)).value;
                     let user = profile.map_or_else(|| Arc::from(""), |profile| Arc::from(&*profile.user));
-                    self.notifier.clone().notify(job, user, notification);
+                    let notified = self.notifier.clone().notify(job, user, notification);
+                    let owner = self.owner.clone();
+                    tokio::task::spawn_local(async move {
+                        notified.await;
+                        owner.step(Event::EndNotified { id: job });
+                    });
                 }
                 Effect::ShowScheduler => self.market_presence.set(self.owner.with_engine(presence_of)),
                 Effect::EndWait(plan) => self.switch_waiter.end_wait(*plan),

@@ -11,7 +11,7 @@ use crate::engine::{
     SchedulerChoice,
 };
 use crate::market::MarketFact;
-use crate::model::{FactNumber, Identifier, JobId};
+use crate::model::{EndNotification, FactNumber, Identifier, JobId};
 
 use super::error::StoreError;
 use super::loaded_jobs::LoadedJobs;
@@ -21,8 +21,8 @@ use super::schema::{
     BUDGET_FILE_CONFIRMED, BUDGET_FILE_PENDING, BUDGET_FILE_SHOWN, COPIED, LAST_FACT, SCHEDULER_CHOICE,
 };
 use super::{
-    loaded_applications, loaded_costs, loaded_delegation, loaded_drains, loaded_jobs, loaded_market, loaded_pauses,
-    loaded_presences,
+    loaded_applications, loaded_costs, loaded_delegation, loaded_drains, loaded_end_notifications, loaded_jobs,
+    loaded_market, loaded_pauses, loaded_presences,
 };
 
 /// The durable state when the store was opened.
@@ -54,6 +54,8 @@ pub struct LoadedState {
     pub drains: Vec<Drain>,
     /// Held jobs and paused queues.
     pub pauses: Vec<Pause>,
+    /// Jobs that are over and whose owners are still to be notified.
+    pub end_notifications: Vec<(JobId, EndNotification)>,
     /// The facts that restore the market by [`Market::apply`](crate::market::Market::apply), in its order: the latest
     /// accounts, the last tick, the ledger rows after it, the stamps.
     pub market: Vec<MarketFact>,
@@ -91,6 +93,7 @@ impl LoadedState {
             presences: self.presences,
             drains: self.drains,
             pauses: self.pauses,
+            end_notifications: self.end_notifications,
             delegation: self.delegation,
             applications: RestoredApplications {
                 stamps: RestoredApplications::stamps_among(&self.market),
@@ -141,6 +144,7 @@ pub(super) fn load(database: &Connection, path: &Path, options: &StoreOptions) -
         presences: loaded_presences::load(&loader)?,
         drains: loaded_drains::load(&loader)?,
         pauses: loaded_pauses::load(&loader)?,
+        end_notifications: loaded_end_notifications::load(&loader)?,
         delegation: loaded_delegation::load(&loader)?,
         market: loaded_market::load(&loader)?,
         looked_for: known(&loader, &options.look_for)?,

@@ -28,6 +28,7 @@ mod loaded_costs;
 mod loaded_counters;
 mod loaded_delegation;
 mod loaded_drains;
+mod loaded_end_notifications;
 mod loaded_jobs;
 mod loaded_market;
 mod loaded_pauses;

@@ -134,6 +134,11 @@ pub enum Event {
         /// The job.
         id: JobId,
     },
+    /// The owner of a job was notified of its end, or never will be.
+    EndNotified {
+        /// The job.
+        id: JobId,
+    },
     /// A client kills a job.
     KillJob {
         /// The job; unknown ones are ignored.

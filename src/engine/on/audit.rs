@@ -123,6 +123,7 @@ impl Engine {
             | Event::ForeignJobNotFound { .. }
             | Event::HistoryWritten { .. }
             | Event::UserCopySettled { .. }
+            | Event::EndNotified { .. }
             | Event::FileSystemWatched { .. }
             | Event::WorkerBeat(_)
             | Event::Timer { .. } => return None,

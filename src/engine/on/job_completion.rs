@@ -52,6 +52,9 @@ impl Engine {
         self.tallies.ended[tally] += 1;
         let notification = job.spec.end_notification.as_ref();
         let notification = notification.map(|notification| with_variables_replaced(notification, id, outcome));
+        if let Some(notification) = notification.clone() {
+            self.outbox.record(Fact::EndNotificationPending { job: id, notification });
+        }
         if self.config.withholds_ends {
             self.jobs.finished.withhold_end(id, notification);
             self.jobs.get_mut(id).into_iter().for_each(|job| job.withhold_end(true));
@@ -96,6 +99,13 @@ impl Engine {
         self.announce_end(id, notification);
         if forget {
             self.forget_job(id);
+        }
+    }
+
+    /// Notifies owners of jobs that ended in an earlier run, which stopped before it could.
+    pub(super) fn restore_end_notifications(&mut self, pending: Vec<(JobId, EndNotification)>) {
+        for (job, notification) in pending {
+            self.outbox.request(Effect::NotifyEnd { job, notification });
         }
     }
 

@@ -16,7 +16,7 @@ use crate::mapreduce::{
     TrackerLocations,
 };
 use crate::market::MarketFact;
-use crate::model::{AttemptId, AttemptState, DEFAULT_RACK, FactNumber, JobId, Kind, Now};
+use crate::model::{AttemptId, AttemptState, DEFAULT_RACK, EndNotification, FactNumber, JobId, Kind, Now};
 use crate::wire::CompletionStatus;
 
 use super::foreign_jobtracker::NOT_RECOVERED;
@@ -45,6 +45,8 @@ pub struct Restored {
     pub delegation: RestoredDelegation,
     /// Applications and their containers.
     pub applications: RestoredApplications,
+    /// Jobs that are over and whose owners are still to be notified.
+    pub end_notifications: Vec<(JobId, EndNotification)>,
     /// Jobs and the trackers' knowledge of them.
     pub jobs: RestoredJobs,
     /// State of other JobTrackers that used the system directory meanwhile.

@@ -77,6 +77,7 @@ impl Engine {
         engine.open_queues();
         engine.restore_applications(restored.applications, now);
         engine.restore_jobs(restored.jobs, restored.foreign_state, now);
+        engine.restore_end_notifications(restored.end_notifications);
         engine.restore_meter(now);
         engine.follow_event_log(now);
         engine

@@ -76,6 +76,10 @@ impl Engine {
                 self.report_end(id);
                 (Reply::Done, Wait::Nothing)
             }
+            Event::EndNotified { id } => {
+                self.outbox.record(Fact::EndNotified { job: id });
+                (Reply::Done, Wait::Nothing)
+            }
             Event::ForeignJobNotFound { id } => self.on_foreign_job_not_found(id),
             Event::KillJob { id, caller } => self.kill_job(id, &caller, now),
             Event::KillJobAsFirstCall { id, caller } => self.kill_job_as_first_call(id, &caller, now),

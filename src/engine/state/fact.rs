@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::mapreduce::JobFact;
 use crate::market::MarketFact;
-use crate::model::{Identifier, JobId};
+use crate::model::{EndNotification, Identifier, JobId};
 use crate::scheduler::constraint::JobClass;
 
 use super::applications::ApplicationChange;
@@ -98,6 +98,18 @@ pub enum Fact {
         path: String,
         /// When, epoch ms.
         at_ms: i64,
+    },
+    /// A job has ended whose owner is to be notified.
+    EndNotificationPending {
+        /// The job.
+        job: JobId,
+        /// The call.
+        notification: EndNotification,
+    },
+    /// The owner of a job was notified of its end, or never will be.
+    EndNotified {
+        /// The job.
+        job: JobId,
     },
     /// A fact of the market.
     Market(MarketFact),

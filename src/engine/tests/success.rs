@@ -89,6 +89,37 @@ fn an_end_is_reported_to_nobody_before_the_copy_for_its_user_is_settled() {
     assert_eq!(cluster.effects.len(), announced, "once");
 }
 
+/// What was withheld, or not yet called, when the daemon stopped is called by the next run, until it has been.
+#[test]
+fn a_pending_end_notification_survives_restarts_until_the_owner_was_notified() {
+    for withholds_ends in [true, false] {
+        let mut cluster = Cluster::of(EngineConfig { withholds_ends, ..config(fifo()) });
+        cluster.add_tracker("h0", 2, 1);
+        let notification =
+            EndNotification { url: "http://h/$jobStatus".to_owned(), retries: 0, retry_interval_ms: 0, timeout_ms: 1 };
+        let spec = JobSpec { end_notification: Some(notification), ..spec("alice", "default", 1, 0) };
+        let id = cluster.submit(spec).unwrap();
+        for _ in 0..20 {
+            cluster.pass_ms(100);
+            cluster.beat(0, |_| Fate::Succeed);
+        }
+        assert!(cluster.engine.jobs.get(id).unwrap().is_over());
+        let calls = |cluster: &mut Cluster| {
+            let is_call = |effect: &mut Effect| matches!(effect, Effect::NotifyEnd { job, notification } if *job == id && notification.url == "http://h/SUCCEEDED");
+            cluster.timer();
+            cluster.effects.extract_if(.., is_call).count()
+        };
+        assert_eq!(calls(&mut cluster), usize::from(!withholds_ends));
+        for _ in 0..2 {
+            cluster.crash(1_000, |_| Fate::Succeed);
+            assert_eq!(calls(&mut cluster), 1);
+        }
+        cluster.step(Event::EndNotified { id });
+        cluster.crash(1_000, |_| Fate::Succeed);
+        assert_eq!(calls(&mut cluster), 0);
+    }
+}
+
 #[test]
 fn setup_comes_before_all_work_and_cleanup_after_it() {
     let mut cluster = Cluster::new(fifo());

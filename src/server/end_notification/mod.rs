@@ -1,5 +1,5 @@
-//! Notifies owners of jobs of the end, at the URL that the job names (1.2.1 `JobEndNotifier`). A restart loses pending
-//! notifications, as in 1.2.1; unlike there, one slow server does not delay the others.
+//! Notifies owners of jobs of the end, at the URL that the job names (1.2.1 `JobEndNotifier`). Unlike there, one slow server
+//! does not delay the others, and what is pending at a stop is called again by the next run.
 
 mod targets;
 
@@ -103,23 +103,18 @@ impl Notifier {
         }
     }
 
-    /// Notifies soon, with retries, for a job of `user`. Requires a `LocalSet` or a local runtime.
-    pub(crate) fn notify(self: Rc<Self>, job: JobId, user: Arc<str>, notification: EndNotification) {
-        {
-            let mut waiting = self.waiting.borrow_mut();
-            let all: usize = waiting.values().sum();
-            let of_user = waiting.entry(user.clone()).or_default();
-            if all >= MAX_PENDING.0 || *of_user >= MAX_PENDING.1 {
-                return tracing::warn!(
-                    "dropped the end notification of {job}: {all} notifications are pending, {of_user} of them for its \
-                     user; the limits are {} and {}",
-                    MAX_PENDING.0,
-                    MAX_PENDING.1
-                );
+    /// Notifies soon, with retries, for a job of `user`; done once that has succeeded or is given up.
+    pub(crate) fn notify(
+        self: Rc<Self>,
+        job: JobId,
+        user: Arc<str>,
+        notification: EndNotification,
+    ) -> impl Future<Output = ()> {
+        let is_taken = self.enter(job, &user);
+        async move {
+            if !is_taken {
+                return;
             }
-            *of_user += 1;
-        }
-        tokio::task::spawn_local(async move {
             if let Err((error, calls)) = self.deliver(&notification).await {
                 // A URL may include a secret, so it is not logged.
                 tracing::warn!("end notification of {job} failed after {calls} calls: {error}");
@@ -129,7 +124,26 @@ impl Notifier {
                 *of_user -= 1;
             }
             waiting.retain(|_, of_user| *of_user > 0);
-        });
+        }
+    }
+
+    /// Counts a pending notification, unless there are too many.
+    fn enter(&self, job: JobId, user: &Arc<str>) -> bool {
+        let mut waiting = self.waiting.borrow_mut();
+        let all: usize = waiting.values().sum();
+        let of_user = waiting.entry(user.clone()).or_default();
+        let has_room = all < MAX_PENDING.0 && *of_user < MAX_PENDING.1;
+        if has_room {
+            *of_user += 1;
+        } else {
+            tracing::warn!(
+                "dropped the end notification of {job}: {all} notifications are pending, {of_user} of them for its user; \
+                 the limits are {} and {}",
+                MAX_PENDING.0,
+                MAX_PENDING.1
+            );
+        }
+        has_room
     }
 
     /// Returns the error of the last call, and the number of calls.
@@ -333,10 +347,11 @@ mod tests {
             .run_until(async {
                 let notifier = Rc::new(notifier());
                 let never = notification("http://127.0.0.1:1/".to_owned(), 0);
+                let mut pending = Vec::new();
                 for _ in 0..MAX_PENDING.1 + 10 {
-                    notifier.clone().notify(JOB.parse().unwrap(), "mallory".into(), never.clone());
+                    pending.push(notifier.clone().notify(JOB.parse().unwrap(), "mallory".into(), never.clone()));
                 }
-                notifier.clone().notify(JOB.parse().unwrap(), "alice".into(), never);
+                pending.push(notifier.clone().notify(JOB.parse().unwrap(), "alice".into(), never));
                 let waiting: Vec<usize> = notifier.waiting.borrow().values().copied().collect();
                 assert_eq!(waiting, [1, MAX_PENDING.1]);
             })

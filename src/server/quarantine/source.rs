@@ -127,6 +127,7 @@ impl StepSource {
             Event::ForeignJobNotFound { .. } => self.own("foreign job not found"),
             Event::HistoryWritten { .. } => self.own("history written"),
             Event::UserCopySettled { .. } => self.own("user's copy settled"),
+            Event::EndNotified { .. } => self.own("end notified"),
         }
     }
 

@@ -172,6 +172,8 @@ impl AttemptModel {
             | Fact::Market(_)
             | Fact::JobsCharged { .. }
             | Fact::HistoryWritten { .. }
+            | Fact::EndNotificationPending { .. }
+            | Fact::EndNotified { .. }
             | Fact::Applications(_) => Ok(()),
         }
     }

@@ -4,6 +4,7 @@ mod applications;
 mod costs;
 mod delegation;
 mod drains;
+mod end_notifications;
 mod history;
 mod job;
 mod market;
@@ -78,6 +79,10 @@ pub(super) fn record(
             scheduler::record(transaction, missed_updates, number, choice, moved)
         }
         Fact::HistoryWritten { job, path, at_ms } => history::written(transaction, *job, path, *at_ms),
+        Fact::EndNotificationPending { job, notification } => {
+            end_notifications::expect(transaction, number, *job, notification)
+        }
+        Fact::EndNotified { job } => end_notifications::settle(transaction, *job),
         Fact::CostsLearned(learned) => costs::learn(transaction, learned),
         Fact::CostsForgotten(class) => costs::forget(transaction, class),
         Fact::Applications(changes) => applications::record(transaction, missed_updates, number, changes),

@@ -23,6 +23,7 @@ const STEPS: &[Step] = &[
     used_signatures::keep,
     when_jobs_changed::add,
     |database| database.execute_batch(include_str!("pauses.sql")),
+    |database| database.execute_batch(include_str!("end_notifications.sql")),
 ];
 
 /// The version after all steps, in the database's `user_version`.

@@ -121,7 +121,9 @@ impl JobConf {
         cluster: &Configuration,
         submitter: &str,
     ) -> Result<Self, JobConfError> {
-        Self::from_configuration(&Self::configuration(bytes, limit_bytes, cluster, submitter)?)
+        let configuration = Self::configuration(bytes, limit_bytes, cluster, submitter)?;
+        Self::check_end_notification(&configuration)?;
+        Self::from_configuration(&configuration)
     }
 
     /// Adds a job.xml of at most `limit_bytes` to the cluster's values; `${user.name}` in it is the submitter.
@@ -143,7 +145,16 @@ impl JobConf {
         Ok(configuration)
     }
 
-    /// Extracts a job's typed values.
+    /// Refuses a URL for the end of a job that can never be called. A job that another JobTracker or an earlier version has
+    /// accepted may name one all the same.
+    ///
+    /// # Errors
+    /// The URL.
+    pub fn check_end_notification(configuration: &Configuration) -> Result<(), ConfigError> {
+        configuration.text(&keys::NOTIFICATION_URL).map(drop)
+    }
+
+    /// Extracts a job's typed values; whether its end can be notified is for [`Self::check_end_notification`].
     ///
     /// # Errors
     /// [`JobConfError`]: a bad value, two queues.
@@ -224,9 +235,10 @@ fn memory_mb(configuration: &Configuration, key: &Key) -> Result<Option<u64>, Co
 }
 
 fn end_notification(configuration: &Configuration) -> Result<Option<EndNotification>, ConfigError> {
-    let Some(url) = configuration.text(&keys::NOTIFICATION_URL)? else { return Ok(None) };
+    let url = configuration.setting(&keys::NOTIFICATION_URL)?.filter(|url| !url.value.trim().is_empty());
+    let Some(url) = url else { return Ok(None) };
     Ok(Some(EndNotification {
-        url,
+        url: url.value,
         retries: configuration.number(&keys::NOTIFICATION_RETRIES)?,
         retry_interval_ms: configuration.number(&keys::NOTIFICATION_RETRY_INTERVAL)?,
         timeout_ms: configuration.number(&keys::NOTIFICATION_TIMEOUT)?,

@@ -155,6 +155,20 @@ fn a_job_that_cannot_be_taken_in_is_told_and_stays_for_the_next_start() {
     assert_eq!(scene.row(), prep(1_000, "jobToken"));
 }
 
+/// The Java JobTracker takes any URL: one that cannot be called costs the owner the call, not the job.
+#[test]
+fn a_job_whose_end_cannot_be_notified_is_taken_in() {
+    let scene = Scene::new();
+    let job_xml = scene.staging().join("job.xml");
+    let text = fs::read_to_string(&job_xml).unwrap();
+    let url = "<property><name>job.end.notification.url</name><value>https://h/end</value></property></configuration>";
+    fs::write(&job_xml, text.replace("</configuration>", url)).unwrap();
+    let serving = scene.start();
+    serving.log.wait_for(&format!("adopted {JOB} of h1 from another JobTracker"));
+    assert_eq!(scene.row(), prep(1_000, "jobToken"));
+    assert_eq!(serving.log.text().matches("will not be notified of its end").count(), 1, "{}", serving.log.text());
+}
+
 #[test]
 fn nothing_is_taken_in_where_nothing_is_to_be_recovered() {
     let mut scene = Scene::new();

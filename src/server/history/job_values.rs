@@ -53,6 +53,16 @@ impl JobValues {
 mod tests {
     use super::*;
 
+    /// Of a job that was accepted before such URLs were refused, or by another JobTracker.
+    #[test]
+    fn a_history_is_written_whatever_its_job_wanted_called_at_its_end() {
+        let job = "<configuration><property><name>job.end.notification.url</name><value>https://h/</value></property>\
+            <property><name>mapred.working.dir</name><value>/w</value></property></configuration>";
+        let cluster = Configuration::new(std::collections::BTreeMap::new());
+        let values = JobValues::read(job.as_bytes(), &cluster, "alice").unwrap();
+        assert_eq!(values.working_dir.as_deref(), Some("/w"));
+    }
+
     #[test]
     fn a_relative_folder_is_below_the_working_directory_of_the_job() {
         let mut values = JobValues { working_dir: Some("hdfs://n:8020/user/alice".to_owned()), ..JobValues::default() };

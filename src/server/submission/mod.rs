@@ -205,7 +205,8 @@ impl Submissions {
         let _in_progress = self.in_progress.acquire(&caller.user).await;
         check_caller(id, pending)?;
         let submitter = caller.user.clone();
-        let ReadConf { directory, mut spec, signature, job_xml } = self.read_conf(id, &submitter, submit_dir).await?;
+        let ReadConf { directory, mut spec, signature, job_xml, .. } =
+            self.read_conf(id, &submitter, submit_dir).await?;
         let checked = self
             .owner
             .with_engine(|engine| engine.check_job_conf(id, &caller, &spec, &signature, self.owner.clock().now()));
@@ -278,7 +279,10 @@ impl Submissions {
     async fn read_conf(&self, id: JobId, user: &Arc<str>, submit_dir: String) -> Result<ReadConf, RemoteError> {
         let (reader, name, pool_property) = (self.reader.clone(), user.clone(), self.pool_property());
         reader.refresh_keys().await;
-        let read = move || reader.read_conf(id, &name, &submit_dir, pool_property.as_deref());
+        let read = move || {
+            let mut read = reader.read_conf(id, &name, &submit_dir, pool_property.as_deref())?;
+            read.uncallable.take().map_or(Ok(read), Err)
+        };
         let read = self.file_pool.run(user, read).await;
         read.map_err(RemoteError::io)?.map_err(SubmissionError::into_remote)
     }

@@ -49,8 +49,14 @@ impl Submissions {
             let info = system.read_job_info(id)?;
             let directory = info.directory.0.ok_or(SubmissionError::NoDirectory(id))?;
             let user: Arc<str> = info.user.0.into();
-            let ReadConf { directory, mut spec, job_xml, .. } =
+            let ReadConf { directory, mut spec, job_xml, uncallable, .. } =
                 reader.read_conf(id, &user, &directory, pool_property.as_deref())?;
+            if let Some(why) = uncallable {
+                tracing::warn!(
+                    "{id} of another JobTracker is adopted, its owner will not be notified of its end: {why}"
+                );
+                spec.end_notification = None;
+            }
             let read = reader.read_splits(id, &directory, spec.maps, spec.only_stock.is_some())?;
             spec.only_stock = spec.only_stock.or(read.only_stock);
             let rack_request = resolver.request_racks(&user, read.splits.hosts(), true);

@@ -55,6 +55,8 @@ pub(super) struct ReadConf {
     pub(super) signature: JobSignature,
     /// job.xml itself, deflated.
     pub(super) job_xml: Arc<[u8]>,
+    /// Why the owner cannot be notified of the end as the job asks.
+    pub(super) uncallable: Option<SubmissionError>,
 }
 
 /// The splits of a submission.
@@ -130,10 +132,11 @@ impl SubmissionReader {
         let (conf, only_stock) = self.job_conf(&directory, user, &configuration)?;
         let pools = pool_properties(&configuration, pool_property).map_err(|error| bad(error.into()))?;
         let signature = self.signature(user, &conf);
+        let uncallable = JobConf::check_end_notification(&configuration).err().map(|error| bad(error.into()));
         let output = configuration.named(OUTPUT_DIR).ok().flatten().map(|setting| setting.value);
         let output = output.filter(|output| !output.is_empty() && output.len() <= MAX_OUTPUT_BYTES);
         let spec = JobSpec { only_stock, output, ..job_spec(user, directory.uri(), conf, pools) };
-        Ok(ReadConf { directory, spec, signature, job_xml })
+        Ok(ReadConf { directory, spec, signature, job_xml, uncallable })
     }
 
     /// Names the folder that is closed to the daemon, if that is the error.

@@ -18,6 +18,9 @@ pub struct JobTasks {
     pub output: Option<String>,
     /// Its attempts: setup, maps, reduces, cleanup, each by number.
     pub attempts: Vec<TaskAttempt>,
+    /// What `from` must be to ask for the attempts after these; none: these are the last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<u64>,
 }
 
 /// One attempt.

@@ -284,8 +284,9 @@ impl crate::web::Owner for OwnerHandle {
         job: JobId,
         is_running_only: bool,
         viewer: Option<Caller>,
+        first: u64,
     ) -> Result<Result<Option<JobTasks>, Refusal>, OwnerGone> {
-        self.read_tasks(job, is_running_only, viewer).await
+        self.read_tasks(job, is_running_only, viewer, first).await
     }
 
     async fn workers(&self) -> Result<Workers, OwnerGone> {

@@ -14,8 +14,8 @@ use crate::wire::worker_name;
 use super::handle::OwnerHandle;
 use super::paged_reads::PagedRequest;
 
-/// Most attempts in an answer.
-const MOST_ATTEMPTS: usize = 100_000;
+/// Most attempts in an answer, each with a status of up to a kibibyte: what a client may be owed at a time is far more.
+const MOST_ATTEMPTS: usize = 20_000;
 /// Most workers in an answer.
 const MOST_WORKERS: usize = 100_000;
 
@@ -27,8 +27,9 @@ impl OwnerHandle {
         job: JobId,
         is_running_only: bool,
         viewer: Option<Caller>,
+        first: u64,
     ) -> Result<Result<Option<JobTasks>, Refusal>, OwnerGone> {
-        let mut from = TaskCursor::default();
+        let mut from = TaskCursor(first);
         let mut attempts: Vec<(TaskAttempt, Option<i64>)> = Vec::new();
         let last = loop {
             let viewer = viewer.clone();
@@ -43,10 +44,13 @@ impl OwnerHandle {
                 None => break page,
             }
         };
-        let TaskPage { state, user, output, submit_dir, is_over, is_in_store_alone, .. } = last;
+        let TaskPage { state, user, output, submit_dir, is_over, is_in_store_alone, next, .. } = last;
+        let mut next = next.map(|TaskCursor(next)| next);
         let attempts = if is_in_store_alone {
             let stored = self.job_sources.finished(job).await.filter(|_| !is_running_only);
-            stored.map(|stored| stored_attempts(&stored)).unwrap_or_default()
+            let attempts;
+            (attempts, next) = stored.map(|stored| stored_attempts(&stored, first, MOST_ATTEMPTS)).unwrap_or_default();
+            attempts
         } else {
             let inputs = self.job_sources.inputs.as_ref().filter(|_| !is_over);
             match inputs {
@@ -54,7 +58,7 @@ impl OwnerHandle {
                 None => attempts.into_iter().map(|(attempt, _)| attempt).collect(),
             }
         };
-        Ok(Ok(Some(JobTasks { job, state: state.to_owned(), user, output, attempts })))
+        Ok(Ok(Some(JobTasks { job, state: state.to_owned(), user, output, attempts, next })))
     }
 
     pub(super) async fn read_workers(&self) -> Result<Workers, OwnerGone> {
@@ -80,8 +84,8 @@ impl OwnerHandle {
     }
 }
 
-/// The attempts of a job of before a restart.
-fn stored_attempts(stored: &StoredJob) -> Vec<TaskAttempt> {
+/// The attempts of a job of before a restart from the `first` on, and which one follows.
+fn stored_attempts(stored: &StoredJob, first: u64, most: usize) -> (Vec<TaskAttempt>, Option<u64>) {
     let spec = &stored.accepted.spec;
     let word = |number: i32, count: u32, work: &str| match i64::from(number) - i64::from(count) {
         ..0 => work.to_owned(),
@@ -107,5 +111,8 @@ fn stored_attempts(stored: &StoredJob) -> Vec<TaskAttempt> {
             status: attempt.state_text.clone(),
         }
     };
-    stored.attempts.iter().take(MOST_ATTEMPTS).map(line).collect()
+    let from = usize::try_from(first).unwrap_or(usize::MAX).min(stored.attempts.len());
+    let until = from.saturating_add(most).min(stored.attempts.len());
+    let next = (until < stored.attempts.len()).then_some(until as u64);
+    (stored.attempts[from..until].iter().map(line).collect(), next)
 }

@@ -44,7 +44,7 @@ pub(super) async fn job_page<O: Owner>(State(state): State<Arc<WebState<O>>>, ur
     let viewer = Caller::named(Arc::from(fields.get("user.name").map(String::as_str).unwrap_or_default()));
     let attempts = match is_market_ruling {
         true => None,
-        false => match timeout(ANSWER_TIMEOUT, state.owner.tasks(id, false, Some(viewer))).await {
+        false => match timeout(ANSWER_TIMEOUT, state.owner.tasks(id, false, Some(viewer), 0)).await {
             Ok(Ok(tasks)) => tasks.ok().flatten(),
             Ok(Err(_)) | Err(_) => return text(StatusCode::SERVICE_UNAVAILABLE, OwnerGone),
         },

@@ -76,7 +76,8 @@ pub trait Owner: ApplicationOwner + Send + Sync + 'static {
         sees_names: bool,
     ) -> impl Future<Output = Result<Option<Box<Explained>>, OwnerGone>> + Send;
 
-    /// A job with its attempts, or with those that have not ended; none for an unknown job. The job's access lists must let
+    /// A job with its attempts, or with those that have not ended, from the `first` on, as an answer before has named it; none for
+    /// an unknown job. The job's access lists must let
     /// a `viewer` see it.
     ///
     /// # Errors
@@ -87,6 +88,7 @@ pub trait Owner: ApplicationOwner + Send + Sync + 'static {
         job: JobId,
         is_running_only: bool,
         viewer: Option<Caller>,
+        first: u64,
     ) -> impl Future<Output = Result<Result<Option<JobTasks>, Refusal>, OwnerGone>> + Send;
 
     /// All workers.

@@ -40,7 +40,10 @@ pub(super) async fn tasks<O: Owner>(State(state): State<Arc<WebState<O>>>, reque
         Ok(permitted) => permitted,
         Err(refusal) => return *refusal,
     };
-    match read_tasks(&state, &job, fields.contains_key("running"), viewer).await {
+    let Some(first) = fields.get("from").map_or(Some(0), |first| first.parse().ok()) else {
+        return json_refusal(StatusCode::BAD_REQUEST, "from: expected what the answer before has as its next");
+    };
+    match read_tasks(&state, &job, fields.contains_key("running"), viewer, first).await {
         Ok(tasks) => fresh(StatusCode::OK, JSON, json(&tasks)),
         Err((status, message)) => json_refusal(status, &message),
     }
@@ -80,9 +83,10 @@ async fn read_tasks<O: Owner>(
     job: &str,
     is_running_only: bool,
     viewer: Option<Caller>,
+    first: u64,
 ) -> Result<JobTasks, Refused> {
     let id = job.parse().map_err(|_| (StatusCode::BAD_REQUEST, format!("tasks: {job:?} is not the id of a job")))?;
-    match timeout(ANSWER_TIMEOUT, state.owner.tasks(id, is_running_only, viewer)).await {
+    match timeout(ANSWER_TIMEOUT, state.owner.tasks(id, is_running_only, viewer, first)).await {
         Ok(Ok(Ok(Some(tasks)))) => Ok(tasks),
         Ok(Ok(Ok(None))) => Err((StatusCode::NOT_FOUND, format!("there is no job {job} in memory"))),
         Ok(Ok(Err(refusal))) => Err((status_of(&refusal), refusal.to_string())),

@@ -116,6 +116,7 @@ mod tests {
             user: "alice".into(),
             output: None,
             attempts: vec![setup, map, reduce],
+            next: None,
         };
         insta::assert_snapshot!(render(&tasks), @r"
         ATTEMPT                               STATE       WORKER  INPUT                    SINCE                 STATUS

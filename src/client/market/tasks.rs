@@ -14,8 +14,8 @@ const JOB_TIMES: &str = "/scheduler/jobs";
 // === impl MarketClient: attempts ===
 
 impl MarketClient {
-    /// A job with its attempts, or with those that have not ended, as `user` may see them. Only a ruling market needs a
-    /// signature.
+    /// A job with its attempts, or with those that have not ended, as `user` may see them, asked for in portions. Only a ruling
+    /// market needs a signature.
     ///
     /// # Errors
     /// [`MarketClientError`]
@@ -28,8 +28,19 @@ impl MarketClient {
     ) -> Result<JobTasks, MarketClientError> {
         let running = if is_running_only { "&running" } else { "" };
         let query = format!("tasks={job}{running}&user.name={}", escaped(user));
+        let mut tasks = self.read_tasks(&query, signer).await?;
+        while let Some(next) = tasks.next {
+            let mut portion = self.read_tasks(&format!("{query}&from={next}"), signer).await?;
+            tasks.attempts.append(&mut portion.attempts);
+            // A server that does not go forward is asked no more.
+            tasks.next = portion.next.filter(|further| *further > next);
+        }
+        Ok(tasks)
+    }
+
+    async fn read_tasks(&self, query: &str, signer: Option<&Signer>) -> Result<JobTasks, MarketClientError> {
         if let Some(signer) = signer {
-            match self.signed_json(TASKS, &query, signer).await {
+            match self.signed_json(TASKS, query, signer).await {
                 // There may be no market.
                 Err(MarketClientError::Refused(_)) if self.request("time").await.is_err() => {}
                 answer => return answer,

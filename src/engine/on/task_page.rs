@@ -13,7 +13,7 @@ use super::long_read::{SLICE_ITEMS, SLICE_LOOKS};
 
 /// Where the next page begins: setup, maps, reduces, cleanup, counted through.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct TaskCursor(u64);
+pub struct TaskCursor(pub u64);
 
 /// A page of the attempts of a job.
 #[derive(Clone, Debug, PartialEq)]

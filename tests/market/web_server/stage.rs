@@ -159,6 +159,7 @@ impl Owner for Handle {
         _job: JobId,
         _is_running_only: bool,
         _viewer: Option<Caller>,
+        _first: u64,
     ) -> Result<Result<Option<JobTasks>, Refusal>, OwnerGone> {
         self.gate().await?;
         Ok(Ok(None))

@@ -29,6 +29,8 @@ struct Holder {
     amount: u64,
     /// Taken when it has to give way.
     cut: Option<oneshot::Sender<()>>,
+    /// It gives way to no other.
+    is_kept: bool,
 }
 
 /// What one request, upload or connection holds; given back when dropped.
@@ -67,7 +69,7 @@ impl FairBudget {
         let mut holders = self.holders();
         holders.last += 1;
         let id = holders.last;
-        holders.held.insert(id, Holder { peer, user: user.into(), amount: 0, cut: Some(cut) });
+        holders.held.insert(id, Holder { peer, user: user.into(), amount: 0, cut: Some(cut), is_kept: false });
         drop(holders);
         (Held { budget: self.clone(), id }, is_cut)
     }
@@ -96,7 +98,7 @@ impl Holders {
             let of_user = of_users.get(&(holder.peer, holder.user.clone()));
             (of_peers.get(&holder.peer).copied(), of_user.copied())
         };
-        let others = self.held.iter_mut().filter(|(id, holder)| **id != newest && holder.amount > 0);
+        let others = self.held.iter_mut().filter(|(id, holder)| **id != newest && holder.amount > 0 && !holder.is_kept);
         // Of equal ones the first.
         let victim = others.rev().max_by_key(|(_, holder)| greed(holder));
         victim.is_some_and(|(_, holder)| {
@@ -132,6 +134,13 @@ impl Held {
             own.amount = own.amount.saturating_add(more);
         }
         Ok(())
+    }
+
+    /// Holds what it holds until it is dropped: it gives way to no other any more.
+    pub fn keep(&self) {
+        if let Some(own) = self.budget.holders().held.get_mut(&self.id) {
+            own.is_kept = true;
+        }
     }
 
     /// Gives all back, and may hold something again.

@@ -49,7 +49,7 @@ pub(super) struct UnreadBody<'a> {
 // === impl UnreadBody ===
 
 impl<'a> UnreadBody<'a> {
-    /// The body of a request of that caller, whose bytes count in `bodies` until it is read and judged.
+    /// The body of a request of that caller, whose bytes count in `bodies` until the request is answered.
     pub(super) fn of(
         head: &'a Parts,
         body: &'a mut Body,
@@ -70,11 +70,11 @@ impl<'a> UnreadBody<'a> {
         self.body.is_end_stream()
     }
 
-    /// Reads it to its end.
+    /// Reads it to its end; its bytes count until the second is dropped.
     ///
     /// # Errors
     /// `body-too-large`, `too-many`, `body-timed-out`, or `invalid-request` if it is cut off.
-    pub(super) async fn read(self) -> Result<Vec<u8>, Problem> {
+    pub(super) async fn read(self) -> Result<(Vec<u8>, Held), Problem> {
         let too_large = || {
             let detail = format!("expected a body of at most {MAX_BODY_BYTES} bytes");
             Problem::new(ProblemName::BodyTooLarge, detail)
@@ -108,7 +108,8 @@ impl<'a> UnreadBody<'a> {
             }
         });
         read.await.unwrap_or_else(|_| Err(timed_out(BODY_TIMEOUT, "the body was not complete")))?;
-        Ok(bytes)
+        held.keep();
+        Ok((bytes, held))
     }
 }
 
@@ -119,4 +120,27 @@ fn gave_way(over: OverBudget) -> Problem {
 
 fn timed_out(time: Duration, what: &str) -> Problem {
     Problem::new(ProblemName::BodyTimedOut, format!("{what} within {} s", time.as_secs()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn bytes_of_a_body_count_until_its_request_is_answered() {
+        let bodies = FairBudget::new(20, 10);
+        let read = async |user: &str| {
+            let mut body = Body::from("x".repeat(8));
+            let (held, is_cut) = bodies.begin(IpAddr::from(Ipv4Addr::LOCALHOST).into(), user);
+            UnreadBody { body: &mut body, place: None, held, is_cut }.read().await.map(|(_, held)| held)
+        };
+        let first = read("alice").await.unwrap();
+        assert!(read("alice").await.is_err(), "more than one user may hold");
+        let second = read("bob").await.unwrap();
+        assert!(read("carol").await.is_err(), "what is read gives way to no other");
+        drop(first);
+        let third = read("alice").await;
+        assert!(third.is_ok(), "it was answered");
+        drop((second, third));
+    }
 }

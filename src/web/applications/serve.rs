@@ -12,7 +12,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
 use crate::engine::{ApplicationQuestion, ApplicationRequest};
-use crate::http::{FairBudget, RequestPlace};
+use crate::http::{FairBudget, Held, RequestPlace};
 use crate::model::{ApplicationSecret, hex};
 
 use super::super::body_pieces::discard;
@@ -39,7 +39,7 @@ pub(super) struct Applications<O> {
     web: Arc<WebState<O>>,
     /// A place for each request that may wait for something to say: half of the connections, so that others find room.
     waits: Semaphore,
-    /// Bytes of bodies that are not whole yet.
+    /// Bytes of bodies of requests that are not answered yet.
     bodies: Arc<FairBudget>,
     reports: LastReport,
 }
@@ -81,8 +81,9 @@ impl<O: ApplicationOwner> Applications<O> {
         let verified =
             find_caller(&self.web.owner, access, head, &mut query, address, parts.application_asked()).await?;
         let unread = UnreadBody::of(head, body, &self.bodies, &verified.caller);
-        let body = read_signed_body(head, unread, address.has_body(method), &verified.body).await?;
+        let (body, _held) = read_signed_body(head, unread, address.has_body(method), &verified.body).await?;
         let Asked { question, wait_ms, log } = read_question(address, method, parts, query, &body, new_secret()?)?;
+        drop(body);
         let log = log.zip(match &question {
             ApplicationQuestion::Logs(container) => Some(*container),
             _ => None,
@@ -118,23 +119,24 @@ async fn read_signed_body(
     unread: UnreadBody<'_>,
     is_expected: bool,
     signed: &SignedBody,
-) -> Result<ReadBody, Problem> {
+) -> Result<(ReadBody, Option<Held>), Problem> {
     let is_without_digest = *signed == SignedBody::Digest(None);
-    let bytes = if is_expected {
+    let (bytes, held) = if is_expected {
         if is_without_digest {
             return Err(signature_refused());
         }
         check_content_type(&head.headers)?;
-        unread.read().await?
+        let (bytes, held) = unread.read().await?;
+        (bytes, Some(held))
     } else if unread.is_empty() {
-        Vec::new()
+        (Vec::new(), None)
     } else {
         return Err(Problem::new(ProblemName::InvalidRequest, "expected no body here"));
     };
     let digest: [u8; 32] = Sha256::digest(&bytes).into();
     match signed {
         SignedBody::Digest(Some(signed)) if *signed != hex(&digest) => Err(signature_refused()),
-        _ => Ok(ReadBody { bytes, digest }),
+        _ => Ok((ReadBody { bytes, digest }, held)),
     }
 }
 

@@ -151,7 +151,7 @@ fn ticks(criterion: &mut Criterion) {
             let SlotHolder::Application(id) = of else { return None };
             Some((names.get(id.number as usize - 1)?.clone(), u64::from(id.number)))
         };
-        let held = market.hold(&held, &[], now.mono_ms, payer);
+        let held = market.hold(&held, &[], &[], now.mono_ms, payer);
         last += held.iter().len() as u64;
         sink.append(FactNumber(last), held.into_iter().map(Fact::Market).collect());
         group.bench_function(format!("{queues} queues"), |bencher| {

@@ -14,8 +14,8 @@ mod tests;
 
 pub use money::{
     Account, Allowance, AllowanceTerms, AppliedBudgetFile, Bidding, BudgetFileError, BudgetLine, Charge, Consumer,
-    ContainerUse, EVERYONE, ForgottenStamps, GivenBack, HeldChange, Holding, Interval, KeyId, LaidCharge,
-    LedgerAccount, LedgerEntry, LedgerTotals, MAX_ORDERS_OF_QUEUE, MAX_QUEUES, MOST_MISSED_PERIODS,
+    ContainerUse, EVERYONE, ForgottenStamps, GivenBack, Grace, GraceStep, HeldChange, Holding, Interval, KeyId,
+    LaidCharge, LedgerAccount, LedgerEntry, LedgerTotals, MAX_ORDERS_OF_QUEUE, MAX_QUEUES, MOST_MISSED_PERIODS,
     MOST_NOTE_CHARACTERS, Market, MarketConfig, MarketFact, Meter, Metered, MeteredUse, OpenBids, Order, OrderEnd,
     PaidAllowances, Part, Published, QueueChange, QueueTick, QueueUse, Quote, Reason, ReplayGuard, ReplayRefusal,
     RoundingRemainder, Share, Signature, SignedTextId, SlotHolder, Stamp, Tick, budget_file, divide_slots,

@@ -200,7 +200,8 @@ fn load_queue_ticks(
         let interval = serde_json::from_str::<Interval>(&interval)
             .map_err(|_| loader.wrong("allocation.interval", interval, "an interval as JSON"))?;
         let in_vain = interval.in_vain;
-        Ok(QueueTick { queue, charge: Charge::default(), balance, interval: Some(interval), in_vain })
+        let (charge, graces) = (Charge::default(), Vec::new());
+        Ok(QueueTick { queue, charge, graces, balance, interval: Some(interval), in_vain })
     };
     loader.texts(&sql)?.into_iter().map(read).collect()
 }

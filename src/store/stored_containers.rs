@@ -109,6 +109,7 @@ mod tests {
             row: Placement::Rack("/r".to_owned()),
             lowered: LoweredRows { host: false, rack: true, above: 2 },
             granted_ms: 1,
+            rate: crate::model::Credits::ZERO,
             launch: None,
             started_ms: None,
             kill: None,

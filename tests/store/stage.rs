@@ -65,7 +65,7 @@ pub fn tick(
     }
     let changes: Vec<_> = by.into_iter().collect();
     // Before any time of the interval has passed.
-    let held = market.hold(&changes, &[], 0, |holder| Some((queues.get(&holder)?.clone(), 1)));
+    let held = market.hold(&changes, &[], &[], 0, |holder| Some((queues.get(&holder)?.clone(), 1)));
     held.into_iter().chain([market.tick(usage, slots, interval_ms, now).into_fact()]).collect()
 }
 

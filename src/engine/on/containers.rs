@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use crate::api::applications::{Placement, WaitingReason, WaitingRequest};
 use crate::engine::core::Engine;
-use crate::engine::state::{Application, ApplicationChange, Applications, Effect, Fact, Headroom};
-use crate::market::SlotHolder;
-use crate::model::{ApplicationId, Capability, JobId, Now, PerKind, Pool, QueueName, TrackerId};
+use crate::engine::state::{Application, ApplicationChange, Applications, Effect, Fact, Headroom, MarketState};
+use crate::market::{Account, SlotHolder};
+use crate::model::{ApplicationId, Capability, Credits, JobId, Now, PerKind, Pool, QueueName, TrackerId};
 use crate::scheduler::{
     AppId, AppSpec, AskedRow, ContainerGrant, ContainerReason, ContainerSource, RequestType, RowName,
     WaitingHousekeeping,
@@ -16,13 +16,26 @@ use crate::scheduler::{
 /// Takes what the scheduler grants.
 struct ContainerTaker<'a> {
     applications: &'a mut Applications,
+    market: Option<&'a MarketState>,
     now: Now,
 }
 
 impl ContainerSource for ContainerTaker<'_> {
     fn take_container(&mut self, grant: &ContainerGrant) -> bool {
         let application = self.applications.of_app(grant.app);
-        application.is_some_and(|application| self.applications.grant(application, grant, self.now).is_some())
+        application.is_some_and(|application| {
+            let rate = self.rate_of(application);
+            self.applications.grant(application, grant, rate, self.now).is_some()
+        })
+    }
+}
+
+impl ContainerTaker<'_> {
+    /// What the queue of an application pays now for a slot.
+    fn rate_of(&self, application: ApplicationId) -> Credits {
+        let queue = self.applications.get(application).map(|asking| &asking.submitted.queue);
+        let account = queue.and_then(|queue| self.market?.accounts.account(queue));
+        account.and_then(Account::interval).map_or(Credits::ZERO, |interval| interval.share.rate())
     }
 }
 
@@ -78,7 +91,7 @@ impl Engine {
             return;
         }
         self.cluster.scheduler.set_waiting_housekeeping(self.waiting_housekeeping());
-        let mut taker = ContainerTaker { applications: &mut self.applications, now };
+        let mut taker = ContainerTaker { applications: &mut self.applications, market: self.market.as_ref(), now };
         self.cluster.scheduler.grant_containers(&mut taker);
         self.applications.mark_passed_on();
     }
@@ -103,7 +116,7 @@ impl Engine {
         let may_take = self.may_take_containers(node, now);
         self.cluster.scheduler.set_takes_containers(node, may_take);
         if may_take && !self.is_in_safe_mode() {
-            let mut taker = ContainerTaker { applications: &mut self.applications, now };
+            let mut taker = ContainerTaker { applications: &mut self.applications, market: self.market.as_ref(), now };
             self.cluster.scheduler.grant_containers_on(node, &mut taker);
             self.applications.mark_passed_on();
         }

@@ -3,7 +3,7 @@
 
 use crate::engine::core::Engine;
 use crate::engine::state::{Applications, Fact, JobTable, MarketState};
-use crate::market::{GivenBack, Holding, MarketFact, SlotHolder};
+use crate::market::{GivenBack, Grace, GraceStep, Holding, MarketFact, SlotHolder};
 use crate::model::{Now, PerPool, Pool, QueueName};
 use crate::scheduler::{AppId, UsageChange};
 
@@ -14,14 +14,15 @@ impl Engine {
     /// a tick. Costs O(changes).
     pub(super) fn meter_held_slots(&mut self, now: Now) {
         let given_back = self.applications.take_given_back();
+        let graces = self.applications.take_grace_steps();
         let Some(market) = &mut self.market else { return };
-        let has_changes = self.cluster.scheduler.has_usage_changes();
+        let has_changes = self.cluster.scheduler.has_usage_changes() || !graces.is_empty();
         if !has_changes && !market.housekeeping.is_due(now.mono_ms) {
             return;
         }
         self.count_long_housekeeping(now);
         if has_changes {
-            self.meter_changes(&given_back, now);
+            self.meter_changes(&given_back, &graces, now);
         }
     }
 
@@ -30,7 +31,7 @@ impl Engine {
         while let Some(market) = &mut self.market
             && let Some((due_mono_ms, app)) = market.housekeeping.pop_due(now.mono_ms)
         {
-            let held = self.hold(&[(app, PerPool::new(1, 0, 0))], &[], due_mono_ms);
+            let held = self.hold(&[(app, PerPool::new(1, 0, 0))], &[], &[], due_mono_ms);
             // Of a time that has passed: without a change it proves nothing.
             if let Some(MarketFact::Metered(metered)) = held
                 && !metered.changes.is_empty()
@@ -40,11 +41,11 @@ impl Engine {
         }
     }
 
-    fn meter_changes(&mut self, given_back: &[GivenBack], now: Now) {
+    fn meter_changes(&mut self, given_back: &[GivenBack], graces: &[GraceStep], now: Now) {
         let Some(market) = &mut self.market else { return };
         let mut changes = std::mem::take(&mut market.usage_changes);
         self.cluster.scheduler.take_usage_changes(&mut changes);
-        let (mut by_app, mut has_changed): (Vec<(AppId, PerPool<i64>)>, bool) = (Vec::new(), false);
+        let (mut by_app, mut has_changed): (Vec<(AppId, PerPool<i64>)>, bool) = (Vec::new(), !graces.is_empty());
         let mut add = |app: AppId, pool: Pool, slots: i64| match by_app.last_mut() {
             Some((last, sum)) if *last == app => sum[pool] += slots,
             _ => {
@@ -71,7 +72,7 @@ impl Engine {
             }
         }
         market.usage_changes = changes;
-        if has_changed && let Some(held) = self.hold(&summed(by_app), given_back, now.mono_ms) {
+        if has_changed && let Some(held) = self.hold(&summed(by_app), given_back, graces, now.mono_ms) {
             self.outbox.record(Fact::Market(held));
         }
     }
@@ -81,6 +82,7 @@ impl Engine {
         &mut self,
         changes: &[(AppId, PerPool<i64>)],
         given_back: &[GivenBack],
+        graces: &[GraceStep],
         mono_ms: u64,
     ) -> Option<MarketFact> {
         let Self { market: Some(market), jobs, applications, .. } = self else { return None };
@@ -91,7 +93,7 @@ impl Engine {
             .iter()
             .filter_map(|(app, slots)| Some((holder_of(market, jobs, applications, *app)?, *slots)))
             .collect();
-        market.accounts.hold(&changes, given_back, mono_ms, |holder| payer_of(jobs, applications, holder))
+        market.accounts.hold(&changes, given_back, graces, mono_ms, |holder| payer_of(jobs, applications, holder))
     }
 
     /// After a restart, the market continues to count if it rules.
@@ -107,7 +109,8 @@ impl Engine {
     /// The meter counts what is held from now on; after a restart it takes over what facts prove of the open interval.
     pub(super) fn start_meter(&mut self, now: Now) {
         // Of housekeeping; what is held is counted below.
-        self.meter_changes(&[], now);
+        self.applications.take_grace_steps();
+        self.meter_changes(&[], &[], now);
         let interval_ms = self.alloc_interval_ms();
         let Some(market) = &mut self.market else { return };
         while market.housekeeping.pop_due(now.mono_ms).is_some() {}
@@ -128,7 +131,16 @@ impl Engine {
         for (app, held) in held {
             let Some(holder) = holder_of(market, &self.jobs, &self.applications, app) else { continue };
             let Some((queue, order)) = payer_of(&self.jobs, &self.applications, holder) else { continue };
-            holdings.push(Holding { holder, queue, order, held });
+            let mut held = held;
+            for step in self.applications.graces_of(holder) {
+                let GraceStep { container, slots, rate, .. } = step;
+                held.container = held.container.saturating_sub(slots);
+                // Where facts say how much of it was left, that counts.
+                let grace = Some(Grace { container, rate, left_ms: interval_ms });
+                let (queue, held) = (queue.clone(), PerPool::new(0, 0, slots));
+                holdings.push(Holding { holder, queue, order, grace, held });
+            }
+            holdings.push(Holding { holder, queue, order, grace: None, held });
         }
         market.accounts.start_meter(holdings, interval_ms, now);
     }

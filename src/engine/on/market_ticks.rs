@@ -5,7 +5,7 @@ use crate::engine::state::{Effect, Fact, JobTable};
 use crate::market::{
     Account, BudgetLine, Consumer, ForgottenStamps, Interval, MarketFact, OperationKind, QueueChange, ServletRequest,
 };
-use crate::model::{Credits, JobId, Now, QueueName};
+use crate::model::{JobId, Now, QueueName};
 use crate::scheduler::{Allocation, AppId, Scheduler};
 
 use super::job_group::WITHOUT_ACCOUNT;
@@ -147,7 +147,7 @@ impl Engine {
         let tick = market.accounts.tick_with_orders(&usage, slots, interval_ms, now, |bids, laid| {
             *standings = raise_bids(&orders, bids, costs, laid, now.wall_ms);
         });
-        let is_charged = tick.queue_ticks.iter().any(|queue_tick| queue_tick.charge.amount() > Credits::ZERO);
+        let is_charged = tick.charges().next().is_some();
         // Both are sorted by name, and the market returns only queues of `usage`.
         let mut groups = usage.iter().zip(groups);
         let allocations: Vec<_> = tick
@@ -164,6 +164,9 @@ impl Engine {
         self.applications.charge(&tick);
         let number = tick.number;
         self.outbox.record(Fact::Market(tick.into_fact()));
+        if let Some(continued) = market.accounts.continued_graces() {
+            self.outbox.record(Fact::Market(continued));
+        }
         if !charged.is_empty() {
             self.outbox.record(Fact::JobsCharged { tick: number, jobs: charged });
         }

@@ -2,15 +2,18 @@
 //!
 //! Accounts, uses and sums of the meter are walked side by side in the order of names, so a tick looks nothing up.
 
+use std::collections::BTreeMap;
+
 use crate::model::{Credits, Now, PerKind, PerPool, QueueName};
 
 use super::account::Account;
 use super::allocation::{allocate, total, within};
-use super::interval::{Charge, Interval};
-use super::laid_charge::{LaidCharge, lay};
+use super::interval::{Charge, Interval, most_slot_ms};
+use super::laid_charge::{LaidCharge, add_parts, lay};
 use super::meter::AT_END;
 use super::metered::MeteredUse;
 use super::open_bids::OpenBids;
+use super::slot_holder::SlotHolder;
 use super::state::Market;
 use super::tick::{QueueTick, QueueUse, Tick};
 
@@ -21,6 +24,9 @@ struct Concerned<'a> {
     queue_use: QueueUse,
     metered: MeteredUse,
 }
+
+/// A charge for graces whose containers were granted at one rate, and what each application has held in them.
+pub(super) type GraceCharge = (Charge, Vec<(SlotHolder, PerPool<u64>)>);
 
 // === impl Market ===
 
@@ -50,15 +56,15 @@ impl Market {
         let mut queue_ticks = Vec::with_capacity(concerned.len());
         let mut bids = OpenBids::new(slots);
         for Concerned { queue, account, queue_use, metered } in &concerned {
-            let (charge, balance) = account.charge(*metered, self.meter.length_ms());
+            let (charge, graces, balance) = self.charges_of(queue, account, *metered, now.mono_ms);
             violations.check(account.is_whole(&charge, *metered), || {
                 format!("queue {queue} has {}, and has held {metered:?}", account.balance())
             });
-            ledger.count_charge(charge.amount(), &mut violations);
-            self.lay_charge(queue, account, &charge, now.mono_ms, &mut laid);
+            let graces = self.lay_charges(queue, account, &charge, graces, now.mono_ms, &mut laid);
+            graces.iter().chain([&charge]).for_each(|one| ledger.count_charge(one.amount(), &mut violations));
             let in_vain = account.in_vain(*metered, self.meter.length_ms(), self.left_free);
             let bid = account.to_bid(balance, queue_use, in_vain);
-            if bid.is_none() && charge == Charge::default() && in_vain == account.was_in_vain() {
+            if bid.is_none() && charge == Charge::default() && graces.is_empty() && in_vain == account.was_in_vain() {
                 // Nothing that it waits for could run.
                 continue;
             }
@@ -71,7 +77,7 @@ impl Market {
             let (used, pending) = (total(within(queue_use.held(), sold)), queue_use.waiting());
             let interval = Interval { used, pending, in_vain, ..Interval::default() };
             let interval = is_active.then_some(interval);
-            queue_ticks.push(QueueTick { queue: (*queue).clone(), charge, balance, interval, in_vain });
+            queue_ticks.push(QueueTick { queue: (*queue).clone(), charge, graces, balance, interval, in_vain });
         }
 
         raise(&mut bids, &laid);
@@ -84,6 +90,7 @@ impl Market {
         }
         let (number, wall_ms) = (self.tick_number() + 1, now.wall_ms);
         let tick = Tick { number, wall_ms, interval_ms, price, ledger, queue_ticks, laid };
+        self.meter.close(now);
         self.apply_tick(&tick);
         self.meter.open_at(now);
         self.left_free = PerKind::default();
@@ -98,8 +105,8 @@ impl Market {
     pub fn open_bids(&self, usage: &[QueueUse], slots: PerPool<u32>) -> (OpenBids<'_>, Vec<LaidCharge>) {
         let (mut bids, mut laid) = (OpenBids::new(slots), Vec::new());
         for Concerned { queue, account, queue_use, metered } in self.concerned(usage, AT_END) {
-            let (charge, balance) = account.charge(metered, self.meter.length_ms());
-            self.lay_charge(queue, account, &charge, AT_END, &mut laid);
+            let (charge, graces, balance) = self.charges_of(queue, account, metered, AT_END);
+            self.lay_charges(queue, account, &charge, graces, AT_END, &mut laid);
             let in_vain = account.in_vain(metered, self.meter.length_ms(), self.left_free);
             if let Some(bid) = account.to_bid(balance, &queue_use, in_vain) {
                 bids.push(queue, charge, bid);
@@ -108,8 +115,63 @@ impl Market {
         (bids, laid)
     }
 
-    /// Lays a charge on the queue's jobs and applications: what the owner's bid would cost on all, and what an order has
-    /// added to the rate on its job.
+    /// What a queue is charged at its rate, and for the graces of preempted containers at those of their grants, lowest first;
+    /// with its balance after all of it.
+    pub(super) fn charges_of(
+        &self,
+        queue: &QueueName,
+        account: &Account,
+        metered: MeteredUse,
+        mono_ms: u64,
+    ) -> (Charge, Vec<GraceCharge>, Credits) {
+        let interval_ms = self.meter.length_ms();
+        let (charge, mut balance) = account.charge(metered, interval_ms);
+        let mut by_rate: BTreeMap<Credits, Vec<(SlotHolder, PerPool<u64>)>> = BTreeMap::new();
+        if self.meter.has_graces(queue) {
+            for (rate, holder, slot_ms) in self.meter.held_in_graces(queue, mono_ms) {
+                let held = by_rate.entry(rate).or_default();
+                // Containers of one application follow each other.
+                match held.last_mut().filter(|(last, _)| *last == holder) {
+                    Some((_, sum)) => sum.container = sum.container.saturating_add(slot_ms.container),
+                    None => held.push((holder, slot_ms)),
+                }
+            }
+        }
+        let mut graces = Vec::new();
+        for (rate, held) in by_rate {
+            let sum_ms = held.iter().fold(0, |sum: u64, (_, slot_ms)| sum.saturating_add(slot_ms.container));
+            let slot_ms = PerPool::new(0, 0, sum_ms.min(most_slot_ms(balance, rate, interval_ms)));
+            let charge = Charge { rate, interval_ms, slot_ms };
+            if charge.amount() > Credits::ZERO {
+                balance = Credits::from_units(balance.units() - charge.amount().units());
+                graces.push((charge, held));
+            }
+        }
+        (charge, graces, balance)
+    }
+
+    /// Lays charges on the queue's jobs and applications: what the owner's bid would cost on all, what an order has added to the
+    /// rate on its job, what graces cost on their applications. Returns the charges for these.
+    fn lay_charges(
+        &self,
+        queue: &QueueName,
+        account: &Account,
+        charge: &Charge,
+        graces: Vec<GraceCharge>,
+        mono_ms: u64,
+        laid: &mut Vec<LaidCharge>,
+    ) -> Vec<Charge> {
+        let first = laid.len();
+        self.lay_charge(queue, account, charge, mono_ms, laid);
+        let lay_grace = |(charge, held): GraceCharge| {
+            let mut parts = Vec::new();
+            lay(charge.amount(), None, held.into_iter(), &mut parts);
+            add_parts(laid, first, parts);
+            charge
+        };
+        graces.into_iter().map(lay_grace).collect()
+    }
+
     fn lay_charge(
         &self,
         queue: &QueueName,

@@ -6,7 +6,7 @@ use super::allocation::cost;
 use super::interval::{Charge, Interval};
 use super::ledger::{LedgerEntry, Reason};
 use super::state::Market;
-use super::tick::Tick;
+use super::tick::{QueueTick, Tick};
 
 // === impl Market: invariants ===
 
@@ -39,7 +39,8 @@ impl Tick {
     /// each queue can pay its own.
     pub(super) fn check(&self, slots: PerPool<u32>, violations: &mut Violations) {
         self.charges().for_each(|entry| check_charge(&entry, violations));
-        let charged: i128 = self.queue_ticks.iter().map(|queue_tick| queue_tick.charge.amount().units()).sum();
+        let charged: i128 =
+            self.queue_ticks.iter().flat_map(QueueTick::charges).map(|charge| charge.amount().units()).sum();
         let laid: i128 = self.laid.iter().map(|charge| charge.amount.units()).sum();
         violations
             .check(charged == laid, || format!("{charged} units are charged, {laid} are laid on what held slots"));

@@ -42,6 +42,19 @@ pub(super) fn lay(
     }
 }
 
+/// Adds parts to what is laid on the same holders from a place on.
+pub(super) fn add_parts(laid: &mut Vec<LaidCharge>, first: usize, parts: Vec<LaidCharge>) {
+    for part in parts {
+        match laid[first..].iter_mut().find(|charge| charge.holder == part.holder) {
+            Some(charge) => {
+                charge.amount = Credits::from_units(charge.amount.units() + part.amount.units());
+                charge.slot_ms.container = charge.slot_ms.container.saturating_add(part.slot_ms.container);
+            }
+            None => laid.push(part),
+        }
+    }
+}
+
 /// Rounded down; what is left goes by largest remainder, ties to the first.
 fn lay_in_proportion(amount: Credits, laid: &mut [LaidCharge]) {
     if let [only] = laid {

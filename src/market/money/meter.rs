@@ -10,9 +10,11 @@ use rustc_hash::FxHashMap;
 
 use crate::model::{Credits, JobId, Now, PerPool, Pool, QueueName};
 
-use super::allocation::{Part, divide_slots, total, within};
+use super::allocation::total;
+use super::division::Division;
 use super::interval::Interval;
-use super::metered::{GivenBack, HeldChange, Metered, MeteredUse};
+use super::metered::{GivenBack, Grace, GraceStep, HeldChange, Metered, MeteredUse};
+use super::queue_meter::{HolderKey, HolderMeter, Holding, QueueMeter};
 use super::slot_holder::SlotHolder;
 
 /// The end of the open interval, as a time of the monotonic clock: nothing counts beyond it.
@@ -34,13 +36,15 @@ pub struct Meter {
     queues: Vec<QueueMeter>,
     free_queues: Vec<u32>,
     /// Looked up, never iterated.
-    holder_places: FxHashMap<SlotHolder, u32>,
+    holder_places: FxHashMap<HolderKey, u32>,
+    /// Those of preempted containers in their grace.
+    graces: BTreeMap<(SlotHolder, u64), u32>,
     holders: Vec<HolderMeter>,
     free_holders: Vec<u32>,
     /// Slots that are sold and not held.
     unheld: u64,
-    /// Queues with containers beyond their quota, by name.
-    beyond: BTreeMap<QueueName, u32>,
+    /// How they are divided among the queues with containers beyond their quota.
+    division: Division,
     /// Jobs whose orders have set the rate of their queue.
     ordered: BTreeSet<JobId>,
     /// What was stored of the open interval, until [`Meter::start`] knows what is held.
@@ -55,51 +59,6 @@ struct Clock {
     offset_ms: u64,
 }
 
-/// A queue in the open interval.
-#[derive(Clone, Debug, Default)]
-struct QueueMeter {
-    rate: Credits,
-    quota: PerPool<u32>,
-    /// The most slots that it can pay for.
-    payable: u64,
-    held: PerPool<u32>,
-    /// Slots that others were sold and do not hold, counted as sold to its containers.
-    part: u32,
-    /// What was given back in the interval and is not charged, slot-milliseconds.
-    given_back_ms: u64,
-    /// Up to when containers last ran beyond the quota, ms of the interval: what they held then was not all counted.
-    beyond_until_ms: u64,
-    /// Up to when the sums go.
-    summed_ms: u64,
-    sums: MeteredUse,
-    /// Those that hold slots or have held some in the interval, by the order of their submission.
-    holders: Vec<u32>,
-}
-
-/// A job or application in the open interval.
-#[derive(Clone, Debug)]
-struct HolderMeter {
-    holder: SlotHolder,
-    queue: u32,
-    order: u64,
-    held: PerPool<u32>,
-    summed_ms: u64,
-    slot_ms: PerPool<u64>,
-}
-
-/// What a job or application holds when the meter starts.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Holding {
-    /// The job or application.
-    pub holder: SlotHolder,
-    /// The queue that pays for it.
-    pub queue: QueueName,
-    /// Its place among submissions.
-    pub order: u64,
-    /// The slots it holds.
-    pub held: PerPool<u32>,
-}
-
 // === impl Meter: the interval ===
 
 impl Meter {
@@ -111,19 +70,16 @@ impl Meter {
             self.length_ms = interval_ms;
         }
         self.has_started = true;
-        let mut opened: BTreeMap<SlotHolder, HeldChange> = BTreeMap::new();
+        let mut opened: BTreeMap<HolderKey, HeldChange> = BTreeMap::new();
         for change in stored.iter().flat_map(|metered| &metered.changes) {
-            opened.entry(change.holder).or_insert_with(|| HeldChange {
+            opened.entry(change.key()).or_insert_with(|| HeldChange {
                 after: change.before,
                 given_back_ms: 0,
                 ..change.clone()
             });
         }
-        for Holding { holder, queue, order, held } in &holdings {
-            let before = PerPool::default();
-            let (holder, order) = (*holder, *order);
-            let change = || HeldChange { holder, queue: queue.clone(), order, before, after: *held, given_back_ms: 0 };
-            opened.entry(holder).or_insert_with(change);
+        for holding in &holdings {
+            opened.entry(holding.key()).or_insert_with(|| holding.since_before());
         }
         self.set_held(&opened.into_values().collect::<Vec<_>>(), 0);
         for metered in &stored {
@@ -132,13 +88,13 @@ impl Meter {
         let proven_ms = stored.last().map_or(0, |metered| metered.offset_ms);
         self.clock = Clock { mono_ms: now.mono_ms, offset_ms: proven_ms };
         // What the rows of jobs and containers say is what is held.
-        let held: BTreeMap<SlotHolder, PerPool<u32>> =
-            holdings.iter().map(|holding| (holding.holder, holding.held)).collect();
+        let held: BTreeMap<HolderKey, PerPool<u32>> =
+            holdings.iter().map(|holding| (holding.key(), holding.held)).collect();
         let known = self.holder_places.values().map(|place| &self.holders[*place as usize]);
-        let wrong = known.filter(|known| held.get(&known.holder).copied().unwrap_or_default() != known.held);
+        let wrong = known.filter(|known| held.get(&known.key()).copied().unwrap_or_default() != known.held);
         let mut changes: Vec<HeldChange> =
-            wrong.map(|known| self.change_of(known, held.get(&known.holder).copied().unwrap_or_default())).collect();
-        changes.sort_unstable_by_key(|change| change.holder);
+            wrong.map(|known| self.change_of(known, held.get(&known.key()).copied().unwrap_or_default())).collect();
+        changes.sort_unstable_by_key(HeldChange::key);
         self.set_held(&changes, proven_ms);
     }
 
@@ -170,7 +126,6 @@ impl Meter {
         self.clock.offset_ms = 0;
         self.forget_summed();
         self.unheld = 0;
-        self.beyond.clear();
         self.ordered.clear();
         let mut unknown = Vec::new();
         let Self { places, queues, ordered, .. } = self;
@@ -189,14 +144,30 @@ impl Meter {
             self.queues[place].sell(interval);
         }
         self.retain_queues();
+        let mut beyond = Vec::new();
         for (name, place) in &self.places {
             let meter = &self.queues[*place as usize];
             self.unheld += meter.unheld();
-            if meter.is_beyond() {
-                self.beyond.insert(name.clone(), *place);
-            }
+            beyond.extend(meter.part_wanted().map(|part| (*place, name.clone(), part)));
         }
-        self.divide_unheld(0);
+        self.division = Division::new(self.unheld, beyond);
+        self.apply_division(0);
+    }
+
+    /// Counts the graces of the interval that closes up to now, so that the next one counts what is left of them.
+    pub(super) fn close(&mut self, now: Now) {
+        let at_ms = self.offset_ms(now.mono_ms).min(self.length_ms);
+        for place in self.graces.values() {
+            self.holders[*place as usize].sum_up_to(at_ms);
+        }
+    }
+
+    /// The graces that continue in the interval that was just opened, and how much of them is left, as a fact: rows of containers
+    /// do not say when they began.
+    pub(super) fn continued_graces(&self) -> Option<Metered> {
+        let holders = self.graces.values().map(|place| &self.holders[*place as usize]);
+        let changes: Vec<HeldChange> = holders.map(|holder| self.change_of(holder, holder.held)).collect();
+        (!changes.is_empty()).then_some(Metered { tick: self.tick, offset_ms: 0, changes })
     }
 
     /// The interval is open since now.
@@ -216,7 +187,7 @@ impl Meter {
 
     /// Forgets what the interval that closes has summed, what was sold in it, and what holds nothing any more.
     fn forget_summed(&mut self) {
-        let Self { queues, holders, holder_places, free_holders, .. } = self;
+        let Self { queues, holders, holder_places, graces, free_holders, .. } = self;
         for queue in queues {
             let held = queue.held;
             let mut left = std::mem::take(&mut queue.holders);
@@ -225,12 +196,16 @@ impl Meter {
                 (meter.summed_ms, meter.slot_ms) = (0, PerPool::default());
                 let holds = meter.held != PerPool::default();
                 if !holds {
-                    holder_places.remove(&meter.holder);
+                    holder_places.remove(&meter.key());
+                    if let (holder, Some(container)) = meter.key() {
+                        graces.remove(&(holder, container));
+                    }
                     free_holders.push(*place);
                 }
                 holds
             });
-            *queue = QueueMeter { held, holders: left, ..QueueMeter::default() };
+            let has_graces = left.iter().any(|place| holders[*place as usize].grace.is_some());
+            *queue = QueueMeter { held, holders: left, has_graces, ..QueueMeter::default() };
         }
     }
 
@@ -254,12 +229,14 @@ impl Meter {
 
 impl Meter {
     /// The fact that slots of these holders changed now, by so many each; nothing where the market does not count.
-    /// `given_back` are containers among them that were never launched.
+    /// `given_back` are containers among them that were never launched; `graces` are steps of preempted containers, which
+    /// leave what the others hold when their grace begins.
     /// `unknown` says of what holds nothing yet who pays for it and where it stands among submissions; none: no queue does.
     pub(super) fn changed(
         &self,
         changes: &[(SlotHolder, PerPool<i64>)],
         given_back: &[GivenBack],
+        graces: &[GraceStep],
         mono_ms: u64,
         mut unknown: impl FnMut(SlotHolder) -> Option<(QueueName, u64)>,
     ) -> Option<Metered> {
@@ -267,27 +244,69 @@ impl Meter {
             return None;
         }
         let mut free = self.free_of(given_back, self.offset_ms(mono_ms));
-        let change = |(holder, by): &(SlotHolder, PerPool<i64>)| {
-            let known = self.holder_places.get(holder).map(|place| &self.holders[*place as usize]);
-            let (queue, order, before) = match known {
-                Some(known) => (None, known.order, known.held),
-                None => {
-                    let (queue, order) = unknown(*holder)?;
-                    (Some(queue), order, PerPool::default())
-                }
-            };
+        let (mut changes, mut of_graces) = (changes.to_vec(), BTreeMap::new());
+        for step in graces {
+            self.step_grace(step, &mut changes, &mut of_graces);
+        }
+        let mut metered = Vec::with_capacity(changes.len() + of_graces.len());
+        let mut payer = |holder: SlotHolder| {
+            let known = self.known(holder);
+            known.map(|known| (self.name_of(known.queue), known.order)).or_else(|| unknown(holder))
+        };
+        for (holder, by) in changes {
+            let before = self.known(holder).map_or_else(PerPool::default, |known| known.held);
             let changed = |pool: Pool| {
                 let after = i64::from(before[pool]).saturating_add(by[pool]);
                 u32::try_from(after.max(0)).unwrap_or(u32::MAX)
             };
             let after = PerPool::new(changed(Pool::Map), changed(Pool::Reduce), changed(Pool::Container));
-            let queue = queue.or_else(|| known.map(|known| self.name_of(known.queue)))?;
-            let given_back_ms = free.remove(holder).unwrap_or(0);
-            let is_change = before != after || given_back_ms > 0;
-            is_change.then_some(HeldChange { holder: *holder, queue, order, before, after, given_back_ms })
+            let given_back_ms = free.remove(&holder).unwrap_or(0);
+            if before == after && given_back_ms == 0 {
+                continue;
+            }
+            let Some((queue, order)) = payer(holder) else { continue };
+            metered.push(HeldChange { holder, queue, order, grace: None, before, after, given_back_ms });
+        }
+        for ((holder, _), (grace, before, after)) in of_graces {
+            let Some((queue, order)) = payer(holder) else { continue };
+            let (grace, given_back_ms) = (Some(grace), 0);
+            let [before, after] = [before, after].map(|slots| PerPool::new(0, 0, slots));
+            metered.push(HeldChange { holder, queue, order, grace, before, after, given_back_ms });
+        }
+        Some(Metered { tick: self.tick, offset_ms: self.offset_ms(mono_ms), changes: metered })
+    }
+
+    /// Moves the slots of a preempted container from what its application holds into its grace, or out of it at its end,
+    /// where the scheduler has released them.
+    fn step_grace(
+        &self,
+        step: &GraceStep,
+        changes: &mut Vec<(SlotHolder, PerPool<i64>)>,
+        of_graces: &mut BTreeMap<(SlotHolder, u64), (Grace, u32, u32)>,
+    ) {
+        let GraceStep { holder, container, slots, rate, begins } = *step;
+        let key = (holder, container);
+        let moved = if begins {
+            of_graces.insert(key, (Grace { container, rate, left_ms: self.length_ms }, 0, slots));
+            -i64::from(slots)
+        } else if of_graces.remove(&key).is_some() {
+            i64::from(slots)
+        } else if let Some(place) = self.graces.get(&key) {
+            let known = &self.holders[*place as usize];
+            of_graces.extend(known.grace.map(|grace| (key, (grace, known.held.container, 0))));
+            known.held.container.into()
+        } else {
+            return;
         };
-        let changes: Vec<HeldChange> = changes.iter().filter_map(change).collect();
-        Some(Metered { tick: self.tick, offset_ms: self.offset_ms(mono_ms), changes })
+        match changes.iter_mut().find(|(changed, _)| *changed == holder) {
+            Some((_, by)) => by.container += moved,
+            None => changes.push((holder, PerPool::new(0, 0, moved))),
+        }
+    }
+
+    /// What a job or application holds, but for graces.
+    fn known(&self, holder: SlotHolder) -> Option<&HolderMeter> {
+        self.holder_places.get(&(holder, None)).map(|place| &self.holders[*place as usize])
     }
 
     /// What of containers that are given back now is not charged, by holder: of each that was held no longer than a second and
@@ -300,9 +319,7 @@ impl Meter {
         let mut of_queues: BTreeMap<u32, (u32, u64)> = BTreeMap::new();
         for GivenBack { holder, slots, held_ms } in given_back.iter().filter(|given_back| given_back.held_ms <= most_ms)
         {
-            let Some(known) = self.holder_places.get(holder).map(|place| &self.holders[*place as usize]) else {
-                continue;
-            };
+            let Some(known) = self.known(*holder) else { continue };
             let queue = &self.queues[known.queue as usize];
             let (before, sum_ms) = of_queues.entry(known.queue).or_default();
             let within = slots.saturating_sub(queue.beyond().saturating_sub(*before));
@@ -345,6 +362,10 @@ impl Meter {
             let before = std::mem::replace(&mut holder.held, change.after);
             let queue_place = holder.queue;
             let queue = &mut self.queues[queue_place as usize];
+            if change.grace.is_some() {
+                queue.has_graces = true;
+                continue;
+            }
             queue.sum_up_to(at_ms);
             queue.give_back(change.given_back_ms);
             self.unheld -= queue.unheld();
@@ -352,33 +373,24 @@ impl Meter {
                 queue.held[pool] = queue.held[pool].saturating_sub(before[pool]).saturating_add(change.after[pool]);
             }
             self.unheld += queue.unheld();
-            if queue.is_beyond() {
-                self.beyond.insert(change.queue.clone(), queue_place);
-            } else if !self.beyond.is_empty() {
-                queue.part = 0;
-                self.beyond.remove(&change.queue);
-            }
+            self.division.set(queue_place, &change.queue, queue.part_wanted());
         }
-        if !self.beyond.is_empty() {
-            self.divide_unheld(at_ms);
-        }
+        self.division.divide(self.unheld);
+        self.apply_division(at_ms);
     }
 
-    /// Divides what is sold and not held among the containers beyond their quotas: each its part of it in proportion to the
-    /// rate, no more than it holds or its queue can pay for.
-    fn divide_unheld(&mut self, at_ms: u64) {
-        let parts: Vec<Part> = self.beyond.values().map(|place| self.queues[*place as usize].part_wanted()).collect();
-        let unheld = u32::try_from(self.unheld).unwrap_or(u32::MAX);
-        for (place, part) in self.beyond.values().zip(divide_slots(unheld, &parts)) {
-            let queue = &mut self.queues[*place as usize];
+    /// Counts what is divided of slots that are sold and not held as sold to the containers beyond quotas from now on.
+    fn apply_division(&mut self, at_ms: u64) {
+        for (place, part) in self.division.take_changed() {
+            let queue = &mut self.queues[place as usize];
             queue.sum_up_to(at_ms);
             queue.part = part;
         }
     }
 
     fn change_of(&self, known: &HolderMeter, after: PerPool<u32>) -> HeldChange {
-        let HolderMeter { holder, queue, order, held: before, .. } = *known;
-        HeldChange { holder, queue: self.name_of(queue), order, before, after, given_back_ms: 0 }
+        let HolderMeter { holder, grace, queue, order, held: before, .. } = *known;
+        HeldChange { holder, queue: self.name_of(queue), order, grace, before, after, given_back_ms: 0 }
     }
 
     fn name_of(&self, place: u32) -> QueueName {
@@ -408,13 +420,13 @@ impl Meter {
 
     /// The place of what a change is of, which is new where the meter does not know it.
     fn holder_place(&mut self, change: &HeldChange) -> u32 {
-        if let Some(place) = self.holder_places.get(&change.holder) {
+        if let Some(place) = self.holder_places.get(&change.key()) {
             return *place;
         }
         let queue = self.place(&change.queue);
-        let HeldChange { holder, order, .. } = *change;
+        let HeldChange { holder, order, grace, .. } = *change;
         let (held, slot_ms) = (PerPool::default(), PerPool::default());
-        let meter = HolderMeter { holder, queue, order, held, summed_ms: 0, slot_ms };
+        let meter = HolderMeter { holder, grace, queue, order, held, summed_ms: 0, slot_ms };
         let place = match self.free_holders.pop() {
             Some(place) => {
                 self.holders[place as usize] = meter;
@@ -426,12 +438,13 @@ impl Meter {
                 (self.holders.len() - 1) as u32
             }
         };
-        self.holder_places.insert(holder, place);
+        self.holder_places.insert(change.key(), place);
+        self.graces.extend(grace.map(|grace| ((holder, grace.container), place)));
         let Self { queues, holders, .. } = self;
         let of_queue = &mut queues[queue as usize].holders;
         let before = of_queue.partition_point(|other| {
             let other = &holders[*other as usize];
-            (other.order, other.holder) < (order, holder)
+            (other.order, other.key()) < (order, change.key())
         });
         of_queue.insert(before, place);
         place
@@ -454,117 +467,69 @@ impl Meter {
     pub(super) fn uses(&self, mono_ms: u64) -> impl Iterator<Item = (&QueueName, MeteredUse)> {
         let at_ms = self.offset_ms(mono_ms).min(self.length_ms);
         let uses = self.places.iter().map(move |(name, place)| (name, self.queues[*place as usize].sums_up_to(at_ms)));
-        uses.filter(|(_, metered)| !metered.is_nothing())
+        uses.filter(|(name, metered)| !metered.is_nothing() || self.has_graces(name))
     }
 
-    /// Whether a queue will pay for anything that it has held.
+    /// Whether a queue will pay for anything that it has held, if it pays now.
     pub(super) fn owes(&self, queue: &QueueName, mono_ms: u64) -> bool {
         !self.use_of(queue, mono_ms).is_nothing()
     }
 
+    /// Whether a queue has held anything in the open interval in the grace of preempted containers.
+    pub(super) fn has_graces(&self, queue: &QueueName) -> bool {
+        self.places.get(queue).is_some_and(|place| self.queues[*place as usize].has_graces)
+    }
+
     /// The queue that pays for what a job or application holds, or has held in the open interval.
     pub fn queue_of(&self, holder: SlotHolder) -> Option<&QueueName> {
-        let place = self.holder_places.get(&holder)?;
-        self.names.get(self.holders[*place as usize].queue as usize)
+        let of_grace = || self.graces_of(holder).next().map(|place| &self.holders[place as usize]);
+        self.names.get(self.known(holder).or_else(of_grace)?.queue as usize)
     }
 
     /// Whether the next tick may charge a job or application: it holds anything, or has in the open interval, or its order
     /// has set a rate.
     pub fn may_charge(&self, holder: SlotHolder) -> bool {
-        self.holder_places.contains_key(&holder) || holder.job().is_some_and(|job| self.ordered.contains(&job))
+        self.known(holder).is_some()
+            || self.graces_of(holder).next().is_some()
+            || holder.job().is_some_and(|job| self.ordered.contains(&job))
     }
 
-    /// The slots of all that is known to hold any, for checks.
+    fn graces_of(&self, holder: SlotHolder) -> impl Iterator<Item = u32> {
+        self.graces.range((holder, 0)..=(holder, u64::MAX)).map(|(_, place)| *place)
+    }
+
+    /// The slots of all that is known to hold any, but for graces, for checks.
     pub fn held(&self) -> impl Iterator<Item = (SlotHolder, PerPool<u32>)> {
         let held = self.holder_places.values().map(|place| &self.holders[*place as usize]);
-        held.filter(|holder| holder.held != PerPool::default()).map(|holder| (holder.holder, holder.held))
+        let held = held.filter(|holder| holder.grace.is_none() && holder.held != PerPool::default());
+        held.map(|holder| (holder.holder, holder.held))
     }
 
-    /// What each job and application of a queue has held up to now, beyond the quota too, by the order of submissions.
+    /// What each job and application of a queue has held up to now, beyond the quota too, but for graces, by the order of
+    /// submissions.
     pub(super) fn held_by(&self, queue: &QueueName, mono_ms: u64) -> impl Iterator<Item = (SlotHolder, PerPool<u64>)> {
+        let held = self.holders_of(queue, mono_ms).filter(|(holder, _)| holder.grace.is_none());
+        held.map(|(holder, slot_ms)| (holder.holder, slot_ms))
+    }
+
+    /// What was held in the graces of preempted containers of a queue up to now, with the rates of their grants.
+    pub(super) fn held_in_graces(
+        &self,
+        queue: &QueueName,
+        mono_ms: u64,
+    ) -> impl Iterator<Item = (Credits, SlotHolder, PerPool<u64>)> {
+        let held = self.holders_of(queue, mono_ms);
+        held.filter_map(|(holder, slot_ms)| Some((holder.grace?.rate, holder.holder, slot_ms)))
+    }
+
+    fn holders_of(&self, queue: &QueueName, mono_ms: u64) -> impl Iterator<Item = (&HolderMeter, PerPool<u64>)> {
         let at_ms = self.offset_ms(mono_ms).min(self.length_ms);
         let holders = self.places.get(queue).map(|place| self.queues[*place as usize].holders.as_slice());
         holders.unwrap_or_default().iter().map(move |place| {
             let holder = &self.holders[*place as usize];
-            (holder.holder, holder.slot_ms_up_to(at_ms))
+            (holder, holder.slot_ms_up_to(at_ms))
         })
     }
-}
-
-// === impl QueueMeter ===
-
-impl QueueMeter {
-    fn sell(&mut self, interval: &Interval) {
-        (self.rate, self.quota, self.payable) = (interval.share.rate(), interval.quota, interval.payable());
-    }
-
-    fn within(&self) -> PerPool<u32> {
-        within(self.held, self.quota)
-    }
-
-    /// Slots that it was sold and does not hold.
-    fn unheld(&self) -> u64 {
-        total(self.quota).saturating_sub(total(self.within()))
-    }
-
-    /// Whether containers run beyond what it was sold, and it pays for what it holds.
-    fn is_beyond(&self) -> bool {
-        self.rate > Credits::ZERO && self.beyond() > 0
-    }
-
-    /// Slots of containers beyond its quota.
-    fn beyond(&self) -> u32 {
-        self.held.container.saturating_sub(self.quota.left_for_containers(self.held.slots()))
-    }
-
-    /// What it takes part with where slots that are sold and not held are divided.
-    fn part_wanted(&self) -> Part {
-        let payable = self.payable.saturating_sub(total(self.within()));
-        Part { rate: self.rate, most: u32::try_from(payable).unwrap_or(u32::MAX).min(self.beyond()) }
-    }
-
-    fn give_back(&mut self, slot_ms: u64) {
-        self.given_back_ms = self.given_back_ms.saturating_add(slot_ms);
-        self.sums.within_ms.container = self.sums.within_ms.container.saturating_sub(slot_ms);
-    }
-
-    fn sum_up_to(&mut self, at_ms: u64) {
-        if at_ms > self.summed_ms {
-            if self.beyond() > 0 {
-                self.beyond_until_ms = at_ms;
-            }
-            self.sums = self.sums_up_to(at_ms);
-            self.summed_ms = at_ms;
-        }
-    }
-
-    fn sums_up_to(&self, at_ms: u64) -> MeteredUse {
-        let time_ms = at_ms.saturating_sub(self.summed_ms);
-        let MeteredUse { within_ms, beyond_ms } = self.sums;
-        let beyond_ms = beyond_ms.saturating_add(time_ms.saturating_mul(self.part.into()));
-        MeteredUse { within_ms: added(within_ms, self.within(), time_ms), beyond_ms }
-    }
-}
-
-// === impl HolderMeter ===
-
-impl HolderMeter {
-    fn sum_up_to(&mut self, at_ms: u64) {
-        if at_ms > self.summed_ms {
-            self.slot_ms = self.slot_ms_up_to(at_ms);
-            self.summed_ms = at_ms;
-        }
-    }
-
-    fn slot_ms_up_to(&self, at_ms: u64) -> PerPool<u64> {
-        added(self.slot_ms, self.held, at_ms.saturating_sub(self.summed_ms))
-    }
-}
-
-/// Sums with slots that were held for so long.
-fn added(slot_ms: PerPool<u64>, held: PerPool<u32>, time_ms: u64) -> PerPool<u64> {
-    let sum = |pool: Pool| slot_ms[pool].saturating_add(time_ms.saturating_mul(held[pool].into()));
-    PerPool::new(sum(Pool::Map), sum(Pool::Reduce), sum(Pool::Container))
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::{PerPool, Pool, QueueName};
+use crate::model::{Credits, PerPool, Pool, QueueName};
 
 use super::slot_holder::SlotHolder;
 
@@ -26,6 +26,9 @@ pub struct HeldChange {
     pub queue: QueueName,
     /// Its place among submissions.
     pub order: u64,
+    /// The preempted container of it in whose grace they are held; none: it holds them as its queue pays now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grace: Option<Grace>,
     /// The slots it held.
     pub before: PerPool<u32>,
     /// The slots it holds from now on.
@@ -38,6 +41,32 @@ pub struct HeldChange {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it")]
 fn is_zero(number: &u64) -> bool {
     *number == 0
+}
+
+/// The grace of a preempted container: charged within the quota or not, at the rate of its grant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Grace {
+    /// The number of the container in its application.
+    pub container: u64,
+    /// Credits for one slot over a whole interval, as its queue paid when the container was granted.
+    pub rate: Credits,
+    /// For how long it is charged from the change on, ms: an interval in all.
+    pub left_ms: u64,
+}
+
+/// A step of a preempted container.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GraceStep {
+    /// Its application.
+    pub holder: SlotHolder,
+    /// Its number in the application.
+    pub container: u64,
+    /// The slots that it stands for.
+    pub slots: u32,
+    /// As in [`Grace`].
+    pub rate: Credits,
+    /// Whether its grace begins; else nothing of it is left.
+    pub begins: bool,
 }
 
 /// A container that its application gave back without having launched it.

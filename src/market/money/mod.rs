@@ -8,6 +8,7 @@ mod apply_budget_file;
 pub mod budget_file;
 mod charging;
 mod container_use;
+mod division;
 mod fact;
 mod interval;
 mod invariants;
@@ -19,6 +20,7 @@ mod open_bids;
 mod order;
 mod orders;
 mod pay_allowances;
+mod queue_meter;
 mod queue_status;
 mod quote;
 mod replay;
@@ -41,12 +43,13 @@ pub(in crate::market) use ledger::Movement;
 #[cfg(test)]
 pub(in crate::market) use ledger::OF_BUDGET_FILE;
 pub use ledger::{LedgerAccount, LedgerEntry, LedgerTotals, MOST_NOTE_CHARACTERS, Reason};
-pub use meter::{Holding, Meter};
-pub use metered::{GivenBack, HeldChange, Metered, MeteredUse};
+pub use meter::Meter;
+pub use metered::{GivenBack, Grace, GraceStep, HeldChange, Metered, MeteredUse};
 pub use open_bids::OpenBids;
 pub use order::{Order, OrderEnd};
 pub use orders::MAX_ORDERS_OF_QUEUE;
 pub use pay_allowances::{MOST_MISSED_PERIODS, PaidAllowances};
+pub use queue_meter::Holding;
 pub use quote::{Bidding, Quote};
 pub use replay::{
     Consumer, EVERYONE, ForgottenStamps, KeyId, MarketConfig, ReplayGuard, ReplayRefusal, Signature, SignedTextId,

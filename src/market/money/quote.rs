@@ -72,7 +72,7 @@ impl Market {
         for (name, queue_use) in uses {
             let Some(account) = self.account(name.as_str()) else { continue };
             let metered = self.meter.use_of(name, AT_END);
-            let (_, balance) = account.charge(metered, self.meter.length_ms());
+            let (.., balance) = self.charges_of(name, account, metered, AT_END);
             let in_vain = account.in_vain(metered, self.meter.length_ms(), self.left_free);
             let mut bid = account.to_bid(balance, queue_use, in_vain);
             if name == queue {

@@ -13,7 +13,7 @@ use super::budget_file::{BudgetLine, MAX_QUEUES};
 use super::fact::MarketFact;
 use super::ledger::{LedgerAccount, LedgerEntry, LedgerTotals, Movement, OF_BUDGET_FILE, Reason};
 use super::meter::Meter;
-use super::metered::GivenBack;
+use super::metered::{GivenBack, GraceStep};
 use super::order::Order;
 use super::replay::{MarketConfig, ReplayGuard, ReplayRefusal, Signature};
 use super::slot_holder::SlotHolder;
@@ -117,16 +117,17 @@ impl Market {
     }
 
     /// The fact that these hold more or fewer slots from now on, which is applied; none where nothing is counted.
-    /// `given_back` are containers among them that were never launched. `payer`
+    /// `given_back` are containers among them that were never launched, `graces` what preemption does to others. `payer`
     /// says of what has held nothing which queue pays for it, if any, and its place among submissions.
     pub fn hold(
         &mut self,
         changes: &[(SlotHolder, PerPool<i64>)],
         given_back: &[GivenBack],
+        graces: &[GraceStep],
         mono_ms: u64,
         payer: impl FnMut(SlotHolder) -> Option<(QueueName, u64)>,
     ) -> Option<MarketFact> {
-        let metered = self.meter.changed(changes, given_back, mono_ms, payer)?;
+        let metered = self.meter.changed(changes, given_back, graces, mono_ms, payer)?;
         self.meter.apply(&metered);
         Some(MarketFact::Metered(metered))
     }
@@ -134,6 +135,12 @@ impl Market {
     /// Whether a queue will pay for what it has held since the last tick.
     pub fn owes(&self, queue: &QueueName, now: Now) -> bool {
         self.meter.owes(queue, now.mono_ms) && self.account(queue.as_str()).is_some_and(Account::pays)
+            || self.meter.has_graces(queue)
+    }
+
+    /// The fact of what is left of graces in the interval that a tick has just opened.
+    pub fn continued_graces(&self) -> Option<MarketFact> {
+        self.meter.continued_graces().map(MarketFact::Metered)
     }
 
     /// Forgets what is held.

@@ -4,7 +4,7 @@
 use crate::model::{Credits, Now};
 
 use super::fact::MarketFact;
-use super::meter::Holding;
+use super::queue_meter::Holding;
 use super::state::Market;
 use super::tick::Tick;
 

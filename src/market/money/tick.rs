@@ -102,7 +102,10 @@ pub struct QueueTick {
     pub queue: QueueName,
     /// The charge for the interval that closes.
     pub charge: Charge,
-    /// The balance after the charge.
+    /// The charges for the graces of preempted containers, by the rate of their grants; none is of nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub graces: Vec<Charge>,
+    /// The balance after the charges.
     pub balance: Credits,
     /// The interval that opens; none for a queue of which nothing runs or is held, and nothing that waits could run.
     pub interval: Option<Interval>,
@@ -111,22 +114,38 @@ pub struct QueueTick {
     pub in_vain: PerKind<u8>,
 }
 
+// === impl QueueTick ===
+
+impl QueueTick {
+    /// All charges above 0.
+    pub fn charges(&self) -> impl Iterator<Item = Charge> {
+        let all = [self.charge].into_iter().chain(self.graces.iter().copied());
+        all.filter(|charge| charge.amount() > Credits::ZERO)
+    }
+}
+
 // === impl Tick ===
 
 impl Tick {
-    /// The ledger entries of this tick: one for each queue with a charge above 0.
+    /// The ledger entries of this tick: one for each charge above 0.
     pub fn charges(&self) -> impl Iterator<Item = LedgerEntry> {
-        let charged = || self.queue_ticks.iter().filter(|queue_tick| queue_tick.charge.amount() > Credits::ZERO);
+        let charged = || {
+            let of_queue = |queue_tick: &QueueTick| {
+                let queue = queue_tick.queue.clone();
+                queue_tick.charges().map(move |charge| (queue.clone(), charge)).collect::<Vec<_>>()
+            };
+            self.queue_ticks.iter().flat_map(of_queue)
+        };
         let first = self.ledger.rows + 1 - charged().count() as u64;
-        charged().zip(first..).map(|(queue_tick, number)| {
-            let Charge { rate, interval_ms, slot_ms } = queue_tick.charge;
+        charged().zip(first..).map(|((queue, charge), number)| {
+            let Charge { rate, interval_ms, slot_ms } = charge;
             LedgerEntry {
                 number,
                 wall_ms: self.wall_ms,
                 tick: self.number,
-                debit: LedgerAccount::Queue(queue_tick.queue.clone()),
+                debit: LedgerAccount::Queue(queue),
                 credit: LedgerAccount::Revenue,
-                amount: queue_tick.charge.amount(),
+                amount: charge.amount(),
                 reason: Reason::Charge { rate, interval_ms, slot_ms },
                 by: String::new(),
                 note: String::new(),

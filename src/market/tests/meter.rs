@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use super::*;
+use crate::market::money::allocation::Part;
 use crate::market::money::share::Share;
 use crate::model::JobId;
 
@@ -89,7 +90,7 @@ impl Naive {
                 Part { rate: intervals[queue].share.rate(), most: beyond.min(u32::try_from(payable).unwrap()) }
             })
             .collect();
-        for (queue, part) in divide_slots(u32::try_from(unheld).unwrap(), &parts).into_iter().enumerate() {
+        for (queue, part) in divide_one_by_one(unheld, &parts).into_iter().enumerate() {
             let sums = &mut self.uses[queue];
             Pool::ALL.into_iter().for_each(|pool| sums.within_ms[pool] += u64::from(within[queue][pool]));
             sums.beyond_ms += u64::from(part);
@@ -98,6 +99,19 @@ impl Naive {
             Pool::ALL.into_iter().for_each(|pool| sum[pool] += u64::from(held[pool]));
         }
     }
+}
+
+/// Each slot to the part that has least for its rate, a slot counted as half held before it is.
+fn divide_one_by_one(slots: u64, parts: &[Part]) -> Vec<u32> {
+    let mut divided = vec![0_u32; parts.len()];
+    for _ in 0..slots {
+        let open = (0..parts.len()).filter(|at| parts[*at].rate > Credits::ZERO && divided[*at] < parts[*at].most);
+        let weight = |of: usize, by: usize| i128::from(2 * divided[of] + 1) * parts[by].rate.units();
+        let least = open.min_by(|a, b| weight(*a, *b).cmp(&weight(*b, *a)));
+        let Some(least) = least else { break };
+        divided[least] += 1;
+    }
+    divided
 }
 
 fn open(meter: &mut Meter, tick: u64, length_ms: u64, sold: &[Sold], mono_ms: u64) {
@@ -116,7 +130,7 @@ fn hold(meter: &mut Meter, index: usize, held: PerPool<u32>, mono_ms: u64) -> Me
         let index = (0..HOLDERS).find(|index| holder(*index) == of).unwrap();
         Some((name(queue_of(index)), index as u64))
     };
-    let metered = meter.changed(&[(holder(index), by)], &[], mono_ms, payer).unwrap();
+    let metered = meter.changed(&[(holder(index), by)], &[], &[], mono_ms, payer).unwrap();
     meter.apply(&metered);
     metered
 }
@@ -194,7 +208,7 @@ proptest! {
             restarted.apply(&serde_json::from_str(&serde_json::to_string(fact).unwrap()).unwrap());
         }
         let holding = |index: usize| Holding {
-            holder: holder(index), queue: name(queue_of(index)), order: index as u64, held: naive.held[index],
+            holder: holder(index), queue: name(queue_of(index)), order: index as u64, grace: None, held: naive.held[index],
         };
         let holdings = (0..HOLDERS).map(holding).filter(|holding| holding.held != PerPool::default()).collect();
         restarted.start(holdings, LENGTH_MS, at(down_ms));
@@ -224,7 +238,7 @@ fn what_is_given_back_promptly_without_a_launch_is_free_within_bounds() {
     let give_back = |meter: &mut Meter, slots: u32, held_ms: u64, mono_ms: u64| {
         let by = PerPool::new(0, 0, -i64::from(slots));
         let given_back = [GivenBack { holder: holder(0), slots, held_ms }];
-        let metered = meter.changed(&[(holder(0), by)], &given_back, mono_ms, |_| None).unwrap();
+        let metered = meter.changed(&[(holder(0), by)], &given_back, &[], mono_ms, |_| None).unwrap();
         meter.apply(&metered);
         metered.changes[0].given_back_ms
     };
@@ -244,6 +258,52 @@ fn what_is_given_back_promptly_without_a_launch_is_free_within_bounds() {
     assert_eq!(held[0], slot_ms(&meter, 9_000) + 2 * 800, "beyond the quota it was held too");
 }
 
+#[test]
+fn the_grace_of_a_preempted_container_is_counted_apart_for_an_interval_in_all() {
+    const LENGTH_MS: u64 = 1_000;
+    let (mut meter, sold) = (Meter::default(), [((0, 0, 4), 1, 0); QUEUES]);
+    meter.start(Vec::new(), LENGTH_MS, at(0));
+    open(&mut meter, 1, LENGTH_MS, &sold, 0);
+    hold(&mut meter, 0, PerPool::new(0, 0, 6), 0);
+    let rate = Credits::from_units(7);
+    let step = |begins| GraceStep { holder: holder(0), container: 3, slots: 2, rate, begins };
+    let begun = meter.changed(&[], &[], &[step(true)], 400, |_| None).unwrap();
+    meter.apply(&begun);
+    let in_graces = |meter: &Meter, mono_ms| -> Vec<(i128, u64)> {
+        meter.held_in_graces(&name(0), mono_ms).map(|(rate, _, slot_ms)| (rate.units(), slot_ms.container)).collect()
+    };
+    assert_eq!(in_graces(&meter, 900), [(7, 2 * 500)]);
+    assert_eq!(meter.use_of(&name(0), 900).within_ms.container, 4 * 900, "what it has bought is charged as before");
+    let held: Vec<_> = meter.held_by(&name(0), 900).map(|(_, slot_ms)| slot_ms.container).collect();
+    assert_eq!(held, [6 * 400 + 4 * 500]);
+    meter.close(at(1_000));
+    open(&mut meter, 2, LENGTH_MS, &sold, 1_000);
+    assert_eq!(in_graces(&meter, 1_900), [(7, 2 * 400)], "the rest of an interval");
+    // A restart knows how much was left of it at the tick.
+    let continued = meter.continued_graces().unwrap();
+    let mut restarted = Meter::default();
+    let intervals: BTreeMap<QueueName, Interval> =
+        (0..).zip(&sold).map(|(queue, sold)| (name(queue), interval(*sold))).collect();
+    restarted.open(2, LENGTH_MS, intervals.iter());
+    restarted.apply(&continued);
+    let holding = |grace, slots| {
+        let held = PerPool::new(0, 0, slots);
+        Holding { holder: holder(0), queue: name(0), order: 0, grace, held }
+    };
+    let grace = Grace { container: 3, rate, left_ms: LENGTH_MS };
+    restarted.start(vec![holding(Some(grace), 2), holding(None, 4)], LENGTH_MS, at(50_000));
+    assert_eq!(in_graces(&restarted, 50_900), [(7, 2 * 400)]);
+    // The scheduler has released its slots; its application holds the others as before.
+    let by = PerPool::new(0, 0, -2);
+    let ended = meter.changed(&[(holder(0), by)], &[], &[step(false)], 1_100, |_| None).unwrap();
+    meter.apply(&ended);
+    assert_eq!(in_graces(&meter, 1_900), [(7, 2 * 100)]);
+    assert_eq!(meter.held().collect::<Vec<_>>(), [(holder(0), PerPool::new(0, 0, 4))]);
+    meter.close(at(2_000));
+    open(&mut meter, 3, LENGTH_MS, &sold, 2_000);
+    assert_eq!(meter.continued_graces(), None);
+}
+
 /// Rows of jobs that say less than the facts of the meter, as after a job that the restart did not keep.
 #[test]
 fn what_is_held_after_a_restart_is_what_the_rows_of_jobs_say() {
@@ -255,6 +315,7 @@ fn what_is_held_after_a_restart_is_what_the_rows_of_jobs_say() {
         holder: holder(index),
         queue: name(queue_of(index)),
         order: 1,
+        grace: None,
         before: PerPool::new(before, 0, 0),
         after: PerPool::new(after, 0, 0),
         given_back_ms: 0,
@@ -266,6 +327,7 @@ fn what_is_held_after_a_restart_is_what_the_rows_of_jobs_say() {
         holder: holder(index),
         queue: name(queue_of(index)),
         order: 1,
+        grace: None,
         held: PerPool::new(maps, 0, 0),
     };
     meter.start(vec![holding(0, 2), holding(1, 4)], 1_000, at(50_000));

@@ -81,7 +81,7 @@ pub(in crate::market) fn hold_since_tick(market: &mut Market, usage: &[QueueUse]
     }
     let changes: Vec<_> = by.into_iter().collect();
     // Before any time of the interval has passed.
-    market.hold(&changes, &[], 0, |holder| Some((queues.get(&holder)?.clone(), 1)))
+    market.hold(&changes, &[], &[], 0, |holder| Some((queues.get(&holder)?.clone(), 1)))
 }
 
 /// A market, its ACL and a clock that moves by one millisecond with each request.

@@ -57,6 +57,16 @@ impl<'a> Moment<'a> {
         self.of(queue).map_or_else(PerPool::default, |moment| moment.held)
     }
 
+    /// A container that is charged apart from what its queue holds.
+    pub(super) fn take_container(&mut self, queue: &str, holder: (u64, SlotHolder), slots: u32) {
+        let Some(moment) = self.0.get_mut(queue) else { return };
+        moment.held.container = moment.held.container.saturating_sub(slots);
+        let of_holder = moment.holders.iter_mut().find(|(order, one, _)| (*order, *one) == holder);
+        if let Some((.., held)) = of_holder {
+            *held = held.saturating_sub(slots);
+        }
+    }
+
     /// A setup or cleanup that is charged as a map.
     pub(super) fn add_map(&mut self, (account, job, order): (&'a str, JobId, u64), slots: u32) {
         let moment = self.0.entry(account).or_default();

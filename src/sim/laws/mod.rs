@@ -122,7 +122,7 @@ impl LawChecker {
             attempts: AttemptModel::default(),
             containers: ContainerBooks::new(engine.containers.minimum, engine.containers.slot),
             money,
-            slot_time: engine.market.map(|_| SlotTime::new(start.mono_ms, interval_ms)),
+            slot_time: engine.market.map(|_| SlotTime::new(start.mono_ms, interval_ms, engine.containers.slot)),
             wants: engine.market.filter(|_| plan.has_players()).map(|_| WantChecker::new(plan)),
             share: share_checker(plan, interval_ms),
             ticked: None,

@@ -454,16 +454,20 @@ impl Auditor {
 
     fn charge(&mut self, queue: &str, charge: Charge, amount: Credits) -> Result<(), String> {
         let Some(account) = self.accounts.get_mut(queue) else { return Err(format!("{queue} is charged and unknown")) };
-        let Some(interval) = &account.open else { return Err(format!("{queue} is charged without an open interval")) };
+        let interval = account.open.as_ref();
         let slot_ms = charge.slot_ms.map + charge.slot_ms.reduce + charge.slot_ms.container;
         let units = charge.rate.units() * i128::from(slot_ms) / i128::from(charge.interval_ms.max(1));
-        if charge.rate != interval.share.rate() || amount.units() != units {
+        let is_of_interval =
+            account.charged.is_none() && interval.is_some_and(|interval| interval.share.rate() == charge.rate);
+        // Graces of preempted containers are charged at the rates of their grants.
+        let is_of_graces = charge.slot_ms.map == 0 && charge.slot_ms.reduce == 0;
+        if amount.units() != units || !is_of_interval && !is_of_graces {
             return Err(format!("{queue} is charged {amount} for {charge:?} of {interval:?}"));
         }
-        match account.charged.replace(amount) {
-            None => Ok(()),
-            Some(_) => Err(format!("{queue} is charged twice for one interval")),
+        if is_of_interval {
+            account.charged = Some(amount);
         }
+        Ok(())
     }
 
     fn allocate(&mut self, queue: &str, interval: Interval, holdings: &Holdings<'_>) -> Result<(), String> {

@@ -5,10 +5,10 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::engine::Fact;
+use crate::engine::{ApplicationChange, Fact};
 use crate::mapreduce::{AttemptRole, JobFact};
 use crate::market::{HeldChange, LedgerAccount, MarketFact, SlotHolder, Tick};
-use crate::model::{AttemptId, Credits, JobId, PerPool};
+use crate::model::{ApplicationId, AttemptId, Capability, ContainerId, Credits, JobId, PerPool};
 
 use super::holdings::{Holdings, Moment};
 use super::law::Law;
@@ -53,12 +53,28 @@ struct Sums {
     given_back: u128,
 }
 
+/// A preempted container that is not complete: it is charged within the quota or not, as its queue paid when it was granted.
+#[derive(Clone, Debug)]
+struct Grace {
+    queue: String,
+    holder: (u64, SlotHolder),
+    slots: u32,
+    rate: Credits,
+    /// For how long it is still charged, ms.
+    left_ms: u64,
+}
+
+/// Slot-milliseconds of graces, by queue and rate.
+type GraceSums = BTreeMap<(String, Credits), BTreeMap<(u64, SlotHolder), u128>>;
+
 /// The time of the open interval up to a moment, and what it has brought.
 #[derive(Clone, Debug, Default)]
 struct Elapsed {
     /// Since the tick, while the daemon was up, ms.
     offset_ms: u64,
     sums: BTreeMap<String, Sums>,
+    graces: BTreeMap<ContainerId, Grace>,
+    grace_sums: GraceSums,
     /// Slot-milliseconds of setups and cleanups.
     housekeeping: u128,
 }
@@ -84,6 +100,12 @@ pub(super) struct SlotTime {
     /// Jobs that are over, and attempts that have ended with them: these take their slots until a second fact frees them.
     over: BTreeSet<JobId>,
     ended_with_job: BTreeSet<AttemptId>,
+    /// The queue and the order of submission of each application.
+    applications: BTreeMap<ApplicationId, (String, u64)>,
+    /// What queues paid when containers were granted to them.
+    granted_at: BTreeMap<ContainerId, Credits>,
+    /// The size of a slot.
+    slot: Capability,
     /// Queues with setups or cleanups of unknown age.
     unsure: BTreeSet<String>,
 }
@@ -91,7 +113,7 @@ pub(super) struct SlotTime {
 // === impl SlotTime: time ===
 
 impl SlotTime {
-    pub(super) fn new(start_mono_ms: u64, interval_ms: Option<u64>) -> Self {
+    pub(super) fn new(start_mono_ms: u64, interval_ms: Option<u64>, slot: Capability) -> Self {
         Self {
             interval_ms,
             length_ms: interval_ms.unwrap_or(0),
@@ -104,6 +126,9 @@ impl SlotTime {
             housekeeping: Vec::new(),
             over: BTreeSet::new(),
             ended_with_job: BTreeSet::new(),
+            applications: BTreeMap::new(),
+            granted_at: BTreeMap::new(),
+            slot,
             unsure: BTreeSet::new(),
         }
     }
@@ -116,7 +141,10 @@ impl SlotTime {
             return;
         }
         let until_up_ms = self.up_ms + passed_ms;
-        let moment = holdings.moment();
+        let mut moment = holdings.moment();
+        for grace in self.elapsed.graces.values() {
+            moment.take_container(&grace.queue, grace.holder, grace.slots);
+        }
         while self.up_ms < until_up_ms {
             let begin_ms = |one: &Housekeeping| one.since_up_ms + FREE_HOUSEKEEPING_MS;
             let next_ms = self.housekeeping.iter().map(begin_ms).filter(|at_ms| *at_ms > self.up_ms).min();
@@ -145,6 +173,13 @@ impl SlotTime {
         self.elapsed.offset_ms += ms;
         if counted_ms == 0 {
             return;
+        }
+        let Elapsed { graces, grace_sums, .. } = &mut self.elapsed;
+        for grace in graces.values_mut() {
+            let charged_ms = u128::from(grace.left_ms).min(counted_ms);
+            grace.left_ms -= charged_ms as u64;
+            let sums = grace_sums.entry((grace.queue.clone(), grace.rate)).or_default();
+            *sums.entry(grace.holder).or_default() += u128::from(grace.slots) * charged_ms;
         }
         let housekeeping: u32 = self.housekeeping.iter().map(|one| one.slots).sum();
         self.elapsed.housekeeping += u128::from(housekeeping) * counted_ms;
@@ -187,6 +222,7 @@ impl SlotTime {
                 let (since_up_ms, is_old) = (self.up_ms, false);
                 self.housekeeping.push(Housekeeping { attempt, tracker, slots, since_up_ms, is_old });
             }
+            Fact::Applications(changes) => changes.iter().for_each(|change| self.follow_container(change)),
             Fact::Job(JobFact::Ended { job, .. }) => drop(self.over.insert(*job)),
             Fact::Job(JobFact::AttemptEnded(ended)) => {
                 let ends_with_job = self.over.contains(&ended.attempt.task.job);
@@ -217,6 +253,37 @@ impl SlotTime {
             _ => {}
         }
         Ok(())
+    }
+
+    /// Notes what a queue pays when a container is granted to it, and when the grace of one begins and ends. Steps are stored
+    /// whole, so a restart knows of graces what the facts say.
+    fn follow_container(&mut self, change: &ApplicationChange) {
+        let container = match change {
+            ApplicationChange::Submitted { submitted, .. } => {
+                self.applications.insert(submitted.id, (submitted.queue.to_string(), submitted.order));
+                return;
+            }
+            ApplicationChange::Container(container) => container,
+            _ => return,
+        };
+        let id = container.id;
+        let Some((queue, order)) = self.applications.get(&id.application) else { return };
+        let rate_now = self.sales.get(queue).map_or(Credits::ZERO, |sale| sale.rate);
+        let rate = *self.granted_at.entry(id).or_insert(rate_now);
+        let is_in_grace = container.end.is_none() && container.kill.as_ref().is_some_and(|kill| kill.is_preemption);
+        let slots = container.request.capability.slots(self.slot);
+        let (queue, holder) = (queue.clone(), (*order, SlotHolder::Application(id.application)));
+        let grace = Grace { queue, holder, slots, rate, left_ms: self.length_ms };
+        for elapsed in [&mut self.elapsed, &mut self.proven] {
+            if !is_in_grace {
+                elapsed.graces.remove(&id);
+            } else if !elapsed.graces.contains_key(&id) {
+                elapsed.graces.insert(id, grace.clone());
+            }
+        }
+        if container.end.is_some() {
+            self.granted_at.remove(&id);
+        }
     }
 
     /// Takes off what is free of containers that were given back promptly.
@@ -250,7 +317,10 @@ impl SlotTime {
     pub(super) fn rule(&mut self, interval_ms: Option<u64>) {
         if self.interval_ms.is_none() {
             // It counts from the switch on.
-            (self.elapsed, self.proven) = (Elapsed::default(), Elapsed::default());
+            let mut graces = std::mem::take(&mut self.elapsed.graces);
+            graces.values_mut().for_each(|grace| grace.left_ms = interval_ms.unwrap_or(0));
+            self.elapsed = Elapsed { graces, ..Elapsed::default() };
+            self.proven = self.elapsed.clone();
         }
         self.interval_ms = interval_ms;
         if interval_ms.is_none() {
@@ -295,7 +365,9 @@ impl SlotTime {
     /// Closes the interval and opens the next; says what of the charges is wrong.
     pub(super) fn tick(&mut self, tick: &Tick) -> Result<(), (Law, String)> {
         let checked = self.check_charges(tick);
-        (self.elapsed, self.proven) = (Elapsed::default(), Elapsed::default());
+        let graces = std::mem::take(&mut self.elapsed.graces);
+        self.elapsed = Elapsed { graces, ..Elapsed::default() };
+        self.proven = self.elapsed.clone();
         self.unsure.clear();
         self.aged.clear();
         self.length_ms = self.interval_ms.unwrap_or(0);
@@ -324,19 +396,30 @@ impl SlotTime {
         }
         for entry in tick.charges() {
             if let LedgerAccount::Queue(queue) = &entry.debit {
-                charges.insert(queue.as_str().to_owned(), entry.amount);
+                let sum = charges.entry(queue.as_str().to_owned()).or_default();
+                *sum = Credits::from_units(sum.units() + entry.amount.units());
             }
         }
         let mut due: BTreeMap<SlotHolder, i128> = BTreeMap::new();
-        let empty = Sums::default();
-        for (queue, sale) in &self.sales {
+        let (empty, unsold) = (Sums::default(), Sale::default());
+        let with_graces = self.elapsed.grace_sums.keys().map(|(queue, _)| queue);
+        let queues: BTreeSet<&String> = self.sales.keys().chain(with_graces).collect();
+        for queue in queues {
+            let sale = self.sales.get(queue).unwrap_or(&unsold);
             let sums = self.elapsed.sums.get(queue).unwrap_or(&empty);
             let charged = charges.remove(queue).unwrap_or_default();
-            let owed = self.cost(sale.rate, sums);
+            let own = self.cost(sale.rate, sums);
+            let (mut owed, mut most_rate) = (own, sale.rate);
+            for ((_, rate), held) in self.elapsed.grace_sums.iter().filter(|((of, _), _)| of == queue) {
+                let amount = self.cost_of(*rate, held.values().sum());
+                lay(amount.units(), None, held, &mut due);
+                owed = Credits::from_units(owed.units() + amount.units());
+                most_rate = most_rate.max(*rate);
+            }
             // What is beyond the quota is paid as far as the balance reaches.
             let balance = tick.queue_ticks.iter().find(|one| one.queue.as_str() == queue).map(|one| one.balance);
             let is_spent = balance
-                .is_some_and(|balance| balance.units().saturating_mul(i128::from(self.length_ms)) <= sale.rate.units());
+                .is_some_and(|balance| balance.units().saturating_mul(i128::from(self.length_ms)) <= most_rate.units());
             if charged < owed && is_spent {
                 return Ok(());
             }
@@ -356,8 +439,8 @@ impl SlotTime {
                 ));
             }
             let ordered =
-                sale.ordered.map(|(job, own)| (job, owed.units() - self.cost(own.min(sale.rate), sums).units()));
-            lay(owed.units(), ordered, &sums.held, &mut due);
+                sale.ordered.map(|(job, bid)| (job, own.units() - self.cost(bid.min(sale.rate), sums).units()));
+            lay(own.units(), ordered, &sums.held, &mut due);
         }
         if let Some((queue, amount)) = charges.first_key_value() {
             return Err((Law::Charges, format!("{queue} pays {amount} and has bought nothing")));
@@ -376,6 +459,10 @@ impl SlotTime {
 
     fn cost(&self, rate: Credits, sums: &Sums) -> Credits {
         let total_ms = sums.used.map + sums.used.reduce + sums.used.container;
+        self.cost_of(rate, total_ms)
+    }
+
+    fn cost_of(&self, rate: Credits, total_ms: u128) -> Credits {
         let units = rate.units().cast_unsigned() * total_ms / u128::from(self.length_ms.max(1));
         Credits::from_units(units.cast_signed())
     }
@@ -410,32 +497,18 @@ fn lay(
     }
 }
 
-/// Divides whole slots in proportion to rates, to none more than it can use; what one cannot use goes to the others. By
-/// largest remainder, ties to the first.
+/// Divides whole slots in proportion to rates, to none more than it can use: each slot to who has least for its rate, where
+/// the slot counts half; ties to the first.
 fn divide(slots: u64, parts: &[(Credits, u64)]) -> Vec<u64> {
     let mut divided = vec![0_u64; parts.len()];
-    let mut open: Vec<usize> = (0..parts.len()).filter(|place| parts[*place].0 > Credits::ZERO).collect();
-    let mut left = i128::from(slots);
-    loop {
-        let rate = |place: &usize| parts[*place].0.units();
-        let price: i128 = open.iter().map(rate).sum();
-        let is_full = |place: &usize| rate(place) * left >= i128::from(parts[*place].1) * price;
-        if let Some(place) = open.iter().position(is_full) {
-            let place = open.remove(place);
-            divided[place] = parts[place].1;
-            left -= i128::from(parts[place].1);
-            continue;
-        }
-        if open.is_empty() {
-            return divided;
-        }
-        let whole = |place: &usize| rate(place) * left / price;
-        let missing = left - open.iter().map(whole).sum::<i128>();
-        open.iter().for_each(|place| divided[*place] = whole(place) as u64);
-        open.sort_by_key(|place| (Reverse(rate(place) * left % price), *place));
-        open.iter().take(missing as usize).for_each(|place| divided[*place] += 1);
-        return divided;
+    for _ in 0..slots {
+        let rate = |place: usize| parts[place].0.units();
+        let open = (0..parts.len()).filter(|place| rate(*place) > 0 && divided[*place] < parts[*place].1);
+        let weight = |of: usize, by: usize| i128::from(2 * divided[of] + 1) * rate(by);
+        let Some(place) = open.min_by(|a, b| weight(*a, *b).cmp(&weight(*b, *a))) else { break };
+        divided[place] += 1;
     }
+    divided
 }
 
 #[cfg(test)]

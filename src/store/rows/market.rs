@@ -172,7 +172,7 @@ fn record_tick(
         record_ledger_entry(transaction, &entry)?;
     }
     for QueueTick { queue, balance, .. } in
-        tick.queue_ticks.iter().filter(|queue_tick| queue_tick.charge.amount() > Credits::ZERO)
+        tick.queue_ticks.iter().filter(|queue_tick| queue_tick.charges().next().is_some())
     {
         let charge = "UPDATE account SET balance = ?2, balance_units = ?3 WHERE queue = ?1";
         let values = params![queue.as_str(), balance.to_string(), units(*balance)];

@@ -24,7 +24,8 @@ async fn a_quote_is_xml() {
     let stage = Stage::new().await;
     // Alice holds a slot since the tick: the quote counts it up to the end of the interval.
     let holder = SlotHolder::Job(JobId::new("1".parse().unwrap(), 1));
-    let held = Holding { holder, queue: "alice".parse().unwrap(), order: 1, held: PerPool::new(1, 0, 0) };
+    let (queue, held) = ("alice".parse().unwrap(), PerPool::new(1, 0, 0));
+    let held = Holding { holder, queue, order: 1, grace: None, held };
     let now = Now { mono_ms: 60_000, wall_ms: NOW_MS };
     stage.cluster.market.lock().unwrap().start_meter(vec![held], 20_000, now);
     for user in ["alice", "root"] {

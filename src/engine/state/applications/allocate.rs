@@ -107,7 +107,7 @@ impl Applications {
             if is_live {
                 let diagnostics = "released by the application".to_owned();
                 let grace_ms = self.grace_ms(id);
-                self.kill_container(id, Kill { exit: ContainerExit::ABORTED, diagnostics, grace_ms }, now);
+                self.kill_container(id, Kill::new(ContainerExit::ABORTED, diagnostics, grace_ms), now);
             } else {
                 unknown.push(id);
             }

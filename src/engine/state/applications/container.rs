@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::api::ContainerEnd;
 use crate::api::applications::{ContainerState, Locality, Placement};
-use crate::model::{ContainerExit, ContainerId};
+use crate::market::{GraceStep, SlotHolder};
+use crate::model::{Capability, ContainerExit, ContainerId, Credits};
 
 /// A container.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,6 +27,9 @@ pub struct Container {
     pub lowered: LoweredRows,
     /// When it was granted, epoch ms.
     pub granted_ms: i64,
+    /// What its queue paid then for one slot over a whole interval; 0 where no market ruled.
+    #[serde(default, skip_serializing_if = "is_nothing")]
+    pub rate: Credits,
     /// What it runs; none: it is not launched.
     pub launch: Option<Launched>,
     /// When its process started, epoch ms.
@@ -42,6 +46,11 @@ pub struct Container {
     /// The answer that had its status.
     #[serde(skip)]
     pub status_in: Option<(u32, u64)>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it")]
+fn is_nothing(rate: &Credits) -> bool {
+    *rate == Credits::ZERO
 }
 
 /// The rows that a grant lowered, beside that for any node.
@@ -107,6 +116,18 @@ pub struct Kill {
     pub diagnostics: String,
     /// Time between TERM and KILL, ms.
     pub grace_ms: u64,
+    /// Whether it was preempted, perhaps after its owner had ended it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_preemption: bool,
+}
+
+// === impl Kill ===
+
+impl Kill {
+    /// A kill that is no preemption.
+    pub fn new(exit: ContainerExit, diagnostics: String, grace_ms: u64) -> Self {
+        Self { exit, diagnostics, grace_ms, is_preemption: false }
+    }
 }
 
 /// What happens to a container.
@@ -137,6 +158,24 @@ impl Container {
     #[must_use]
     pub fn is_launched(&self) -> bool {
         matches!(self.state, ContainerState::Launching | ContainerState::Running)
+    }
+
+    /// Whether it was preempted and is not complete.
+    #[must_use]
+    pub fn is_in_grace(&self) -> bool {
+        self.is_live() && self.kill.as_ref().is_some_and(|kill| kill.is_preemption)
+    }
+
+    /// What the market counts of its grace from now on; of `slot` size.
+    #[must_use]
+    pub fn grace_step(&self, slot: Capability) -> GraceStep {
+        GraceStep {
+            holder: SlotHolder::Application(self.id.application),
+            container: self.id.number,
+            slots: self.request.capability.slots(slot),
+            rate: self.rate,
+            begins: self.is_in_grace(),
+        }
     }
 
     /// Its item.
@@ -184,7 +223,10 @@ impl Container {
                     return None;
                 }
                 next.kill = Some(match &self.kill {
-                    Some(before) => Kill { grace_ms: kill.grace_ms, ..before.clone() },
+                    Some(before) => {
+                        let is_preemption = before.is_preemption || kill.is_preemption;
+                        Kill { grace_ms: kill.grace_ms, is_preemption, ..before.clone() }
+                    }
                     None => kill,
                 });
             }
@@ -219,6 +261,7 @@ mod tests {
             row: Placement::Any,
             lowered: LoweredRows::default(),
             granted_ms: 1,
+            rate: Credits::ZERO,
             launch: None,
             started_ms: None,
             kill: None,
@@ -246,7 +289,7 @@ mod tests {
     }
 
     fn kill(grace_ms: u64) -> ContainerStep {
-        ContainerStep::Kill(Kill { exit: ContainerExit::ABORTED, diagnostics: grace_ms.to_string(), grace_ms })
+        ContainerStep::Kill(Kill::new(ContainerExit::ABORTED, grace_ms.to_string(), grace_ms))
     }
 
     #[test]

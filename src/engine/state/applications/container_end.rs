@@ -36,7 +36,8 @@ impl Applications {
     /// launched, else after its grace, `most_ms` at most.
     pub fn preempt_container(&mut self, id: ContainerId, why: &str, most_ms: u64, now: Now) {
         let (exit, grace_ms) = (ContainerExit::PREEMPTED, self.grace_ms(id).min(most_ms));
-        self.kill_container(id, Kill { exit, diagnostics: why.to_owned(), grace_ms }, now);
+        let kill = Kill { is_preemption: true, ..Kill::new(exit, why.to_owned(), grace_ms) };
+        self.kill_container(id, kill, now);
     }
 
     /// Ends a container of which nothing is left.
@@ -148,7 +149,7 @@ impl Applications {
         for id in live {
             let diagnostics = format!("more than {max_fails} of its application's items have failed");
             let grace_ms = self.grace_ms(id);
-            let kill = Kill { exit: ContainerExit::KILLED_AFTER_APPLICATION, diagnostics, grace_ms };
+            let kill = Kill::new(ContainerExit::KILLED_AFTER_APPLICATION, diagnostics, grace_ms);
             self.kill_container(id, kill, now);
         }
     }
@@ -226,7 +227,7 @@ impl Applications {
                 _ => "its application has ended",
             };
             let grace_ms = if is_by_owner { self.grace_ms(id) } else { self.bounded_grace_ms(id) };
-            self.kill_container(id, Kill { exit, diagnostics: diagnostics.to_owned(), grace_ms }, now);
+            self.kill_container(id, Kill::new(exit, diagnostics.to_owned(), grace_ms), now);
         }
         self.settle_when_over(application);
     }

@@ -4,7 +4,7 @@ use crate::scheduler::{ContainerGrant, RequestType, RowName, rack_path};
 use std::sync::Arc;
 
 use crate::api::applications::{ContainerState, Locality, Placement};
-use crate::model::{ApplicationId, ContainerId, Now};
+use crate::model::{ApplicationId, ContainerId, Credits, Now};
 
 use super::change::ApplicationChange;
 use super::container::{Container, ContainerNode, ContainerStep, Launched, LoweredRows};
@@ -15,8 +15,15 @@ use super::table::Applications;
 // === impl Applications ===
 
 impl Applications {
-    /// Makes a container of a grant. None: nothing is wanted, the application holds as many as it may, or its worker is gone.
-    pub fn grant(&mut self, application: ApplicationId, grant: &ContainerGrant, now: Now) -> Option<ContainerId> {
+    /// Makes a container of a grant, for which its queue pays so much now. None: nothing is wanted, the application holds as many as
+    /// it may, or its worker is gone.
+    pub fn grant(
+        &mut self,
+        application: ApplicationId,
+        grant: &ContainerGrant,
+        rate: Credits,
+        now: Now,
+    ) -> Option<ContainerId> {
         let request = grant.request;
         let tracker = Arc::clone(self.worker_names.get(&grant.node)?);
         let worker = self.workers.get(&tracker)?;
@@ -51,6 +58,7 @@ impl Applications {
             row,
             lowered,
             granted_ms: now.wall_ms,
+            rate,
             launch: None,
             started_ms: None,
             kill: None,

@@ -144,7 +144,7 @@ impl Applications {
             Some(user) => (ContainerExit::KILLED_BY_ADMINISTRATOR, format!("killed by the administrator {user}")),
             None => (ContainerExit::KILLED_BY_OWNER, "killed by its owner".to_owned()),
         };
-        self.kill_container(id, Kill { exit, diagnostics, grace_ms }, now);
+        self.kill_container(id, Kill::new(exit, diagnostics, grace_ms), now);
         Ok(false)
     }
 

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use crate::api::ContextId;
 use crate::api::applications::Placement;
-use crate::market::{Consumer, EVERYONE, ForgottenStamps, GivenBack, MarketConfig, ReplayGuard, Signature};
+use crate::market::{
+    Consumer, EVERYONE, ForgottenStamps, GivenBack, GraceStep, MarketConfig, ReplayGuard, Signature, SlotHolder,
+};
 use crate::model::{ApplicationId, ContainerId, FactNumber, Now, TrackerId, Violations};
 use crate::scheduler::AppId;
 
@@ -63,6 +65,8 @@ pub struct Applications {
     pub(super) unlaunched_since: BTreeMap<ContainerId, u64>,
     /// Containers that ended in this step without having been launched.
     pub(super) given_back: Vec<GivenBack>,
+    /// Graces of preempted containers that have begun or ended since they were asked for.
+    pub(super) grace_steps: Vec<GraceStep>,
     /// When programs have called, and when what they have not launched lapses.
     pub(super) lapses: Lapses,
     /// Counts for metrics.
@@ -113,6 +117,7 @@ impl Applications {
             silence_due: BTreeSet::new(),
             unlaunched_since: BTreeMap::new(),
             given_back: Vec::new(),
+            grace_steps: Vec::new(),
             lapses: Lapses::default(),
             tallies: ApplicationTallies::default(),
             doubt: None,
@@ -292,6 +297,21 @@ impl Applications {
         !self.changes.is_empty()
     }
 
+    /// Takes the graces of preempted containers that have begun or ended since the last call.
+    pub fn take_grace_steps(&mut self) -> Vec<GraceStep> {
+        std::mem::take(&mut self.grace_steps)
+    }
+
+    /// The containers of an application that are in their grace since they were preempted.
+    pub fn graces_of(&self, holder: SlotHolder) -> impl Iterator<Item = GraceStep> {
+        let application = match holder {
+            SlotHolder::Application(application) => self.get(application),
+            SlotHolder::Job(_) => None,
+        };
+        let live = application.into_iter().flat_map(|application| application.live());
+        live.filter(|container| container.is_in_grace()).map(|container| container.grace_step(self.settings.slot))
+    }
+
     /// Takes the containers that have ended without having been launched.
     pub fn take_given_back(&mut self) -> Vec<GivenBack> {
         std::mem::take(&mut self.given_back)
@@ -408,7 +428,11 @@ impl Applications {
 
     /// Makes a step of a container. Returns the container after it; none: it was further already.
     pub(super) fn step_container(&mut self, id: ContainerId, step: ContainerStep) -> Option<Container> {
-        let next = self.container(id)?.after(step)?;
+        let before = self.container(id)?;
+        let (was_in_grace, next) = (before.is_in_grace(), before.after(step)?);
+        if next.is_in_grace() != was_in_grace {
+            self.grace_steps.push(next.grace_step(self.settings.slot));
+        }
         self.change(ApplicationChange::Container(Box::new(next.clone())));
         Some(next)
     }

@@ -5,10 +5,11 @@ use crate::api::applications::{AllocateCall, AskRow, ContainerStart, ContainerSt
 use crate::engine::Fact;
 use crate::engine::state::ApplicationChange;
 use crate::engine::tests::cluster::{Cluster, Fate, spec};
-use crate::engine::tests::market::market_under;
+use crate::engine::tests::market::{credits, market_under};
 use crate::engine::tests::preemption::{KILL_INTERVAL_MS, preempting};
 use crate::fake_tracker::Role;
 use crate::mapreduce::JobSpec;
+use crate::market::MarketFact;
 use crate::model::{Capability, ContainerExit, ContainerId, JobId, LaunchContext, PerKind};
 
 use super::bench::{
@@ -190,4 +191,49 @@ fn what_its_owner_ends_slowly_is_preempted_like_all_else() {
     hold_out(&mut bench, program);
     let shortened = graces(&bench, program).into_iter().filter(|(.., grace_ms)| *grace_ms == 1_000);
     assert_eq!(shortened.collect::<Vec<_>>(), [(4, -100, 1_000)], "the first reason stays");
+}
+
+/// Alice bids 1 while her containers are granted, and less when they are preempted: the grace of those that cling costs 1 for
+/// each slot over an interval, on top of what she has bought, and no more than an interval of it, however late they end.
+#[test]
+fn the_grace_of_preempted_containers_is_charged_at_the_rate_of_their_grant() {
+    for crashes in [false, true] {
+        let bids = [("alice", "100", "1"), ("bob", "100", "0.5")];
+        let mut cluster = market_under(preempting(Some(KILL_INTERVAL_MS)), &bids);
+        cluster.pass_ms(10);
+        let mut bench = Bench::of(cluster, &[(Capability::new(1_024, 1).times(4), PerKind::new(2, 0))]);
+        let mut program = bench.register();
+        let mut containers = ids(&program.call(&mut bench, asking(vec![row(1, 1)])));
+        start_all(&mut bench, &mut program, &containers);
+        live(&mut bench, 2_000);
+        containers = ids(&program.call(&mut bench, asking(vec![row(1, 3)])));
+        assert_eq!(containers.len(), 3);
+        start_all(&mut bench, &mut program, &containers);
+        bench.cluster.admin_asks("setSpending=0.25&queue=alice").unwrap();
+        submit(&mut bench.cluster, 2);
+        let clinging = hold_out(&mut bench, program);
+        assert_ne!(clinging, [0_u64; 0]);
+        if crashes {
+            bench.crash();
+            bench.heartbeat(0);
+        }
+        assert_eq!(hold_out(&mut bench, program), clinging);
+        let (mut graces_ms, mut paid) = (0, 0);
+        for fact in &bench.cluster.facts {
+            let Fact::Market(MarketFact::Tick(tick)) = fact else { continue };
+            for one in tick.queue_ticks.iter().filter(|one| one.queue.as_str() == "alice") {
+                assert!(one.graces.iter().all(|grace| grace.rate == credits("1")), "{one:?}");
+                graces_ms += one.graces.iter().map(|grace| grace.slot_ms.container).sum::<u64>();
+                paid += one.charges().map(|charge| charge.amount().units()).sum::<i128>();
+            }
+        }
+        let most_ms = 1_000 * clinging.len() as u64;
+        assert!(if crashes { (1..=most_ms).contains(&graces_ms) } else { graces_ms == most_ms }, "{graces_ms}");
+        let application = bench.application(program.application);
+        assert_eq!(application.cost.cost.units(), paid, "and all of it is laid on her application");
+        assert_eq!(
+            bench.cluster.engine.market().unwrap().account("alice").unwrap().balance().units(),
+            credits("100").units() - paid
+        );
+    }
 }

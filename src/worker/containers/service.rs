@@ -25,6 +25,8 @@ use super::super::node_health::NodeHealth;
 use super::contexts::LaunchContexts;
 use super::control::ContainerControl;
 use super::conversation::{BeatIdentity, ContainerOffer, Conversation, News};
+use super::fault::LaunchFault;
+use super::run::end_without_start;
 use super::runner::ContainerRunner;
 use super::table::{ContainerEvent, ContainerMessage, ContainerTable, LaunchedContainer};
 
@@ -73,6 +75,8 @@ pub struct ContainerService {
     pub runner: Arc<ContainerRunner>,
     /// Measures attempts of tasks.
     pub memory_monitor: Arc<MemoryMonitor>,
+    /// The control of containers that ended at once, since no descriptor was left for their own.
+    pub spare: Arc<ContainerControl>,
     /// What becomes of them.
     pub events: UnboundedReceiver<ContainerMessage>,
     /// How often the JobTracker has registered this worker.
@@ -331,17 +335,22 @@ impl ContainerService {
         if self.stops_at.is_some() || self.table.has(launch.id) {
             return;
         }
+        let (id, capability, wave) = (launch.id, launch.capability, self.health.wave());
+        let launched =
+            LaunchedContainer { id, capability, wave, grace: Duration::from_millis(launch.context.kill_grace_ms) };
         match ContainerControl::new() {
             Ok(control) => {
                 let control = Arc::new(control);
-                let grace = Duration::from_millis(launch.context.kill_grace_ms);
-                let (id, capability, wave) = (launch.id, launch.capability, self.health.wave());
-                if self.table.launch(LaunchedContainer { id, capability, wave, grace }, control.clone()) {
+                if self.table.launch(launched, control.clone()) {
                     self.runner.start(launch, control);
                 }
             }
-            // The next answer repeats the launch.
-            Err(error) => self.on_shortage(self.health.wave(), &format!("cannot launch {}: {error}", launch.id)),
+            // It has an end at once, so that the daemon has others wait until the worker can start them.
+            Err(error) => {
+                self.table.launch(launched, self.spare.clone());
+                let end = end_without_start(&LaunchFault::System(error), None);
+                self.apply((id, ContainerEvent::Ended(end)));
+            }
         }
     }
 }

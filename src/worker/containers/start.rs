@@ -18,6 +18,7 @@ use super::super::node_health::NodeHealth;
 use super::super::settings::TaskTrackerSettings;
 use super::admitted_users::AdmittedUsers;
 use super::contexts::LaunchContexts;
+use super::control::ContainerControl;
 use super::conversation::BeatIdentity;
 use super::logs::ContainerLogs;
 use super::memory_watch::ProcessLooks;
@@ -113,6 +114,7 @@ impl StartedContainers {
             contexts: LaunchContexts::default(),
             memory_monitor: surroundings.memory_monitor.clone(),
             runner: runner.clone(),
+            spare: Arc::new(ContainerControl::new().map_err(TaskTrackerError::Start)?),
             events: received,
             registered,
             stops_at: None,

@@ -184,6 +184,7 @@ impl Worker {
             contexts: LaunchContexts::default(),
             memory_monitor: Arc::default(),
             runner,
+            spare: Arc::new(ContainerControl::new().unwrap()),
             events: received,
             registered,
             stops_at: None,

@@ -11,7 +11,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
-use rustix::fs::AtFlags;
+use rustix::fs::{AtFlags, Timespec, Timestamps, UTIME_NOW};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
@@ -28,6 +28,8 @@ const FOLDER: &str = "container-files";
 const REACHABLE_MODE: u32 = 0o711;
 /// Of the folder of a user.
 const USER_MODE: u32 = 0o700;
+/// A user none of whose containers has come for so long, s, has gone.
+const GONE_S: i64 = 7 * 86_400;
 /// Most files of a user on a disk.
 const MAX_FILES: usize = 10_000;
 /// Hex digits of a SHA-256.
@@ -88,10 +90,31 @@ impl ResourceCaches {
         if let Some(user) = user {
             folder.give(user.uid, Some(user.gid))?;
         }
-        // Made by this worker alone, one for each user.
-        let users = all.names(ListBound::OWN)?.len().max(1) as u64;
-        Ok(Some(SharedFiles { folder: folder.path().to_owned(), limit_bytes: self.limit_bytes / users }))
+        let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
+        let times = Timestamps { last_access: now, last_modification: now };
+        rustix::fs::utimensat(all.as_fd(), uid.to_string(), &times, AtFlags::SYMLINK_NOFOLLOW)
+            .map_err(|error| refused_time(folder.path(), error))?;
+        let users = count_users(&all, OsStr::new(&uid.to_string()))?;
+        Ok(Some(SharedFiles { folder: folder.path().to_owned(), limit_bytes: self.limit_bytes / users.max(1) }))
     }
+}
+
+fn refused_time(folder: &Path, error: Errno) -> FsError {
+    let (path, expected) = (folder.to_owned(), "a folder whose time this user may set");
+    FsError::Refused { action: "set the time of", path, expected, source: error.into() }
+}
+
+/// Users who have a part of a disk's limit: the folders are made by this worker alone, one for each. Who has not come for long has
+/// gone, and what is kept for them with them.
+fn count_users(all: &FolderHandle, own: &OsStr) -> Result<u64, FsError> {
+    let mut users = 0;
+    for name in all.names(ListBound::OWN)? {
+        let used_s = all.stat_of(&name)?.map_or(0, |stat| stat.st_mtime);
+        let has_gone = name != own && (wall_ms() / 1_000).saturating_sub(used_s) > GONE_S;
+        // What cannot be removed takes room as before.
+        users += u64::from(!(has_gone && all.remove(&name).is_ok()));
+    }
+    Ok(users)
 }
 
 // === impl ResourceCache ===
@@ -228,6 +251,25 @@ mod tests {
         cache: ResourceCache,
         folder: PathBuf,
         brought: Cell<u32>,
+    }
+
+    #[test]
+    fn users_who_have_not_come_for_long_take_no_part_of_the_limit() {
+        let (scratch, caches) = (tempfile::tempdir().unwrap(), ResourceCaches::new(1 << 20));
+        let limit = || caches.folder_of(scratch.path(), None).unwrap().unwrap().limit_bytes;
+        assert_eq!(limit(), 1 << 20);
+        for (uid, days) in [("70001", 1), ("70002", 8)] {
+            let folder = scratch.path().join(FOLDER).join(uid);
+            fs::create_dir(&folder).unwrap();
+            fs::write(folder.join("file"), "x").unwrap();
+            let used =
+                UNIX_EPOCH + Duration::from_millis(wall_ms().cast_unsigned()) - Duration::from_secs(days * 86_400);
+            File::open(&folder).unwrap().set_times(FileTimes::new().set_modified(used)).unwrap();
+        }
+        assert_eq!(limit(), (1 << 20) / 2);
+        assert!(
+            !scratch.path().join(FOLDER).join("70002").exists() && scratch.path().join(FOLDER).join("70001").exists()
+        );
     }
 
     impl Bench {

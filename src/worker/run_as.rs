@@ -2,12 +2,15 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::net::{TcpStream, ToSocketAddrs};
+use std::time::{Duration, Instant};
 
 use rustix::process::geteuid;
 use rustix::thread::{CapabilitySet, capabilities};
 
 use crate::accounts::{LoginUser, LookupError};
-use crate::config::{ConfigError, Configuration, keys};
+use crate::config::{ConfigError, Configuration, HostPort, keys};
+use crate::socket_owner::uid_of_socket;
 
 /// What a worker of root's needs: to take another user's ids, to give folders away, to read and remove what is in them, and to end
 /// processes.
@@ -22,6 +25,10 @@ const NEEDED: [(&str, CapabilitySet); 6] = [
 
 /// The name that the JobTracker holds to processes of root's.
 const ROOT: &str = "root";
+
+/// Time for a JobTracker on this machine to accept a connection, and between two looks whether it has.
+const ACCEPT_TIMEOUT: Duration = Duration::from_secs(5);
+const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
 
 /// Which user jobs run as.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,9 +46,9 @@ pub struct UserRules {
     pub min_uid: u32,
     /// Users that are refused (`jobtracker.worker.banned-users`).
     pub banned: BTreeSet<String>,
-    /// Whether root's own run as root, whatever the lowest id: without a conf folder the JobTracker of this machine holds the name root to
-    /// the process that uses it.
-    pub admits_root: bool,
+    /// The JobTracker of this machine whose jobs of root's run as root, whatever the lowest id, while it is a process of root's: without
+    /// a conf folder it holds the name root to the process that uses it.
+    pub admits_root_of: Option<HostPort>,
     /// Whether their commands may gain rights (`jobtracker.worker.no-new-privileges` is false).
     pub may_gain: bool,
 }
@@ -126,8 +133,10 @@ impl RunAs {
         privileges: Privileges,
     ) -> Result<Self, ConfigError> {
         let is_standalone = !has_conf_folder && configuration.checked(&keys::RUN_AS)?.is_none();
+        // A conf folder may name none.
+        let jobtracker = is_standalone.then(|| configuration.address(&keys::RPC_ADDRESS)).transpose()?;
         let rules = UserRules {
-            admits_root: is_standalone && configuration.address(&keys::RPC_ADDRESS)?.is_loopback(),
+            admits_root_of: jobtracker.filter(HostPort::is_loopback),
             min_uid: configuration.number(&keys::MIN_UID)?,
             banned: configuration.list(&keys::BANNED_USERS)?.into_iter().collect(),
             may_gain: !configuration.flag(&keys::NO_NEW_PRIVILEGES)?,
@@ -179,19 +188,37 @@ impl UserRules {
         }
         let found = LoginUser::find(user).map_err(|source| RefusedUser::Lookup { user: named(), source })?;
         let found = found.ok_or_else(|| RefusedUser::Unknown { user: named() })?;
-        let is_root = found.uid == 0 && self.admits_root && user == ROOT;
-        if found.uid < self.min_uid && !is_root {
+        let is_roots = || self.admits_root_of.as_ref().is_some_and(is_accepted_by_root);
+        if found.uid < self.min_uid && !(found.uid == 0 && user == ROOT && is_roots()) {
             return Err(RefusedUser::BelowMinUid { user: named(), uid: found.uid, min_uid: self.min_uid });
         }
         Ok(found)
     }
 }
 
+/// Whether a process of root's accepts connections at an address of this machine, as the kernel says: any user may listen there
+/// while no other does, and say that its jobs are root's.
+fn is_accepted_by_root(address: &HostPort) -> bool {
+    let mut addresses = (address.host.as_str(), address.port).to_socket_addrs().into_iter().flatten();
+    let connected = addresses.find_map(|address| TcpStream::connect_timeout(&address, ACCEPT_TIMEOUT).ok());
+    let ends = connected.as_ref().and_then(|stream| Some((stream.local_addr().ok()?, stream.peer_addr().ok()?)));
+    let Some((local, peer)) = ends.filter(|(_, peer)| peer.ip().to_canonical().is_loopback()) else { return false };
+    let until = Instant::now() + ACCEPT_TIMEOUT;
+    loop {
+        // It has no owner until it is accepted.
+        match uid_of_socket(peer, local) {
+            Some(uid) => return uid == 0,
+            None if Instant::now() >= until => return false,
+            None => std::thread::sleep(ACCEPT_PAUSE),
+        }
+    }
+}
+
 impl fmt::Display for UserRules {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "uid {} and above", self.min_uid)?;
-        if self.admits_root {
-            out.write_str(", root's own as root")?;
+        if self.admits_root_of.is_some() {
+            out.write_str(", root's own as root while the JobTracker is root's")?;
         }
         if self.banned.is_empty() {
             return Ok(());
@@ -218,13 +245,14 @@ mod tests {
 
     fn rules(min_uid: u32, banned: &[&str]) -> UserRules {
         let banned = banned.iter().map(|name| (*name).to_owned()).collect();
-        UserRules { min_uid, banned, admits_root: false, may_gain: false }
+        UserRules { min_uid, banned, admits_root_of: None, may_gain: false }
     }
 
     #[test]
     fn a_worker_of_root_runs_jobs_as_their_users_unless_it_says_otherwise() {
         let by_default = rules(1000, &["mapred", "hdfs", "bin"]);
-        let standalone = UserRules { admits_root: true, ..by_default.clone() };
+        let jobtracker = HostPort::parse("127.0.0.1:8021");
+        let standalone = UserRules { admits_root_of: jobtracker, ..by_default.clone() };
         assert_eq!(read(&[], true, Privileges::Full), Ok(RunAs::JobUser(by_default.clone())));
         assert_eq!(read(&[], false, Privileges::Full), Ok(RunAs::JobUser(standalone.clone())));
         let elsewhere = ["mapred.job.tracker=jt.example.com:8021"];
@@ -235,7 +263,24 @@ mod tests {
             assert_eq!(read(&[], true, privileges), Ok(RunAs::Worker));
         }
         assert_eq!(read(&["jobtracker.worker.run-as=self"], true, Privileges::Full), Ok(RunAs::Worker));
-        assert_eq!(standalone.admit("root").unwrap().uid, 0);
+    }
+
+    /// The name root is held to processes of root's by a JobTracker of root's only.
+    #[test]
+    fn jobs_of_root_run_as_root_where_the_jobtracker_is_a_process_of_roots() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let standalone = UserRules { admits_root_of: HostPort::parse(&address.to_string()), ..rules(1000, &[]) };
+        let refused = standalone.admit("root").unwrap_err().to_string();
+        assert!(refused.contains("below jobtracker.worker.min-uid"), "no process has accepted: {refused}");
+        let accepting = std::thread::spawn(move || {
+            // The one that was given up first.
+            let both = [listener.accept(), listener.accept()];
+            both.map(|accepted| accepted.map(|(stream, _)| stream))
+        });
+        assert_eq!(standalone.admit("root").is_ok(), geteuid().is_root());
+        drop(accepting.join());
+        assert!(standalone.admit("root").is_err(), "it is gone");
     }
 
     #[test]

@@ -92,6 +92,7 @@ pub const MAY_NAME: &[(&str, &[&str])] = &[
             "http",
             "ipc",
             "model",
+            "socket_owner",
             "streaming",
             "supervisor",
             "wire",

@@ -23,7 +23,7 @@ from real_processes import configuration, end_processes, free_port, print_counts
 
 TICK_S = 2
 MAP_S = 2
-# Between two kills: after a start the first tick comes a whole interval later.
+# Between two kills: after a start the first tick comes an interval later at most.
 KILL_S = TICK_S + 1.0
 MAX_RATE, MAX_COST = Decimal(40), Decimal(3000)
 # What a what-if may miss an end by: a tenth of the time it took, or two seconds.

@@ -24,7 +24,7 @@ pub enum PendingReason {
     SafeMode,
     /// It is held.
     Held {
-        /// By whom.
+        /// The user who did it.
         by: String,
         /// Since when, epoch ms.
         since_ms: i64,
@@ -33,7 +33,7 @@ pub enum PendingReason {
     QueuePaused {
         /// The queue.
         queue: String,
-        /// By whom.
+        /// The user who did it.
         by: String,
         /// Since when, epoch ms.
         since_ms: i64,

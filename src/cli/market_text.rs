@@ -215,7 +215,8 @@ pub(super) fn render_quote(quote: &QuoteLine, form: Form) -> String {
 /// Confirmation of a removed queue.
 pub(super) fn render_removed(queue: &str, taken_out: Option<String>, form: Form) -> String {
     match (form, taken_out) {
-        (Form::Json, taken_out) => json(&serde_json::json!({ "removed": queue, "taken_out": taken_out })),
+        (Form::Json, None) => json(&serde_json::json!({ "removed": queue })),
+        (Form::Json, Some(taken_out)) => json(&serde_json::json!({ "removed": queue, "taken_out": taken_out })),
         (Form::Table, Some(credits)) => format!("queue {queue} removed; {credits} credits were taken out\n"),
         (Form::Table, None) => format!("queue {queue} removed; its remaining balance is recorded as taken out\n"),
     }

@@ -1,5 +1,6 @@
 //! `jobtracker user`: adds, removes and re-keys the users that may sign, in the ACL file.
 
+mod acl_file;
 mod edit;
 mod failure;
 mod list;
@@ -8,14 +9,13 @@ mod own_queue;
 use std::path::PathBuf;
 
 use crate::api::parse_duration_ms;
-use crate::config::ConfigError;
 use crate::market::{MAX_RETIRING_MS, Role};
 use crate::model::hex;
 
-use super::serve::ConfigurationArguments;
 use super::terminal::print_error;
 use super::time_text::format_time;
 
+use acl_file::AclFileArguments;
 use edit::Edit;
 use own_queue::{OwnQueueArguments, add_queue};
 
@@ -84,21 +84,6 @@ pub struct NewKeyArguments {
     /// Write the key to this new file, for its owner only, instead of printing it
     #[arg(long, value_name = "FILE")]
     key_file: Option<PathBuf>,
-}
-
-/// Which ACL file, and how to answer.
-#[derive(Clone, Debug, clap::Args)]
-pub struct AclFileArguments {
-    /// The ACL file; default: the one that the daemon of this configuration reads, mapred.priority-scheduler.acl-file or, without a
-    /// market, jobtracker.containers.acl-file
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["conf", "define"])]
-    acl_file: Option<PathBuf>,
-    /// The daemon's configuration, which names the ACL file.
-    #[command(flatten)]
-    configuration: ConfigurationArguments,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
 }
 
 /// The role of a user.
@@ -191,17 +176,6 @@ fn parse_overlap_ms(text: &str) -> Result<i64, String> {
     };
     let is_allowed = |ms: &i64| (1..=MAX_RETIRING_MS).contains(ms);
     ms.filter(is_allowed).ok_or_else(|| "expected a duration such as 12h or 2d, at most 7d".to_owned())
-}
-
-// === impl AclFileArguments ===
-
-impl AclFileArguments {
-    fn path(&self) -> Result<PathBuf, ConfigError> {
-        match &self.acl_file {
-            Some(path) => Ok(path.clone()),
-            None => self.configuration.load_options().acl_file(),
-        }
-    }
 }
 
 // === impl NewKeyArguments ===

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 use std::net::{TcpStream, ToSocketAddrs};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::process::geteuid;
 use rustix::thread::{CapabilitySet, capabilities};
@@ -26,8 +26,9 @@ const NEEDED: [(&str, CapabilitySet); 6] = [
 /// The name that the JobTracker holds to processes of root's.
 const ROOT: &str = "root";
 
-/// Time for a JobTracker on this machine to accept a connection, and between two looks whether it has.
+/// Time for a JobTracker on this machine to take a connection, and how often and when it is looked whether it has accepted it.
 const ACCEPT_TIMEOUT: Duration = Duration::from_secs(5);
+const ACCEPT_LOOKS: u32 = 500;
 const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
 
 /// Which user jobs run as.
@@ -203,15 +204,15 @@ fn is_accepted_by_root(address: &HostPort) -> bool {
     let connected = addresses.find_map(|address| TcpStream::connect_timeout(&address, ACCEPT_TIMEOUT).ok());
     let ends = connected.as_ref().and_then(|stream| Some((stream.local_addr().ok()?, stream.peer_addr().ok()?)));
     let Some((local, peer)) = ends.filter(|(_, peer)| peer.ip().to_canonical().is_loopback()) else { return false };
-    let until = Instant::now() + ACCEPT_TIMEOUT;
-    loop {
-        // It has no owner until it is accepted.
-        match uid_of_socket(peer, local) {
-            Some(uid) => return uid == 0,
-            None if Instant::now() >= until => return false,
-            None => std::thread::sleep(ACCEPT_PAUSE),
-        }
-    }
+    // It has no owner until it is accepted.
+    let owner = (0..ACCEPT_LOOKS).find_map(|_| uid_of_socket(peer, local).or_else(wait_for_accept));
+    owner == Some(0)
+}
+
+#[expect(clippy::disallowed_methods, reason = "that another process accepts is no event that one could wait for")]
+fn wait_for_accept<T>() -> Option<T> {
+    std::thread::sleep(ACCEPT_PAUSE);
+    None
 }
 
 impl fmt::Display for UserRules {

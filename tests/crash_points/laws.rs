@@ -47,12 +47,12 @@ impl Laws {
         Self { is_aged: true, ..self }
     }
 
-    /// What the daemon left that was started then.
-    pub fn after_death(&mut self, place: &DaemonFolders, started_ms: i64, log: &str) {
+    /// What the daemon left.
+    pub fn after_death(&mut self, place: &DaemonFolders, log: &str) {
         let evidence = secure(place);
         let mut wrong: Vec<String> = Vec::new();
         if !self.is_aged {
-            wrong = money::violations(&evidence, &self.left, started_ms, &mut self.seen).0;
+            wrong = money::violations(&evidence, &self.left, &mut self.seen).0;
         }
         if self.is_file_ours {
             wrong.extend(image::violations(&evidence, &self.first).0);

@@ -35,7 +35,6 @@ pub struct Stage {
     cut: Option<Cut>,
     life: u32,
     serving: Option<ChildDaemon>,
-    started_ms: i64,
     /// Counts processes, so that connections to a dead one are known.
     generation: u32,
     stamp_ms: i64,
@@ -63,18 +62,7 @@ impl Cut {
 impl Stage {
     pub fn new(place: DaemonFolders, laws: Laws, cut: Option<Cut>) -> Self {
         let stamp_ms = wall_ms() + AHEAD_MS;
-        Self {
-            place,
-            laws,
-            cut,
-            life: 0,
-            serving: None,
-            started_ms: 0,
-            generation: 0,
-            stamp_ms,
-            is_hit: false,
-            passed: Passed::new(),
-        }
+        Self { place, laws, cut, life: 0, serving: None, generation: 0, stamp_ms, is_hit: false, passed: Passed::new() }
     }
 
     /// Whether the cut has been met, and what was passed.
@@ -105,12 +93,11 @@ impl Stage {
         until(&serving);
         let (status, log) = serving.end();
         assert_eq!(status.signal(), Some(SIGKILL), "{at}:\n{log}");
-        self.laws.after_death(&self.place, self.started_ms, &log);
+        self.laws.after_death(&self.place, &log);
     }
 
     fn start(&mut self, environment: Option<(&str, String)>) -> Result<(), (ExitStatus, String)> {
         self.generation += 1;
-        self.started_ms = wall_ms();
         let mut command = self.place.command();
         command.envs(environment);
         self.serving = Some(ChildDaemon::of(command)?);
@@ -126,7 +113,7 @@ impl Stage {
         let is_cut = status.signal() == Some(SIGKILL) && self.cut.is_some() && !self.is_hit;
         assert!(is_cut, "the daemon ended with {status}:\n{log}");
         self.is_hit = true;
-        self.laws.after_death(&self.place, self.started_ms, log);
+        self.laws.after_death(&self.place, log);
     }
 
     /// A call has brought no answer: the daemon is dying.
@@ -238,7 +225,7 @@ impl Stage {
         self.is_hit |= serving.has_ended();
         let log = serving.kill();
         self.count(&log);
-        self.laws.after_death(&self.place, self.started_ms, &log);
+        self.laws.after_death(&self.place, &log);
     }
 
     /// A clean stop, if need be a second one.
@@ -255,7 +242,7 @@ impl Stage {
             let (status, log) = serving.end();
             if status.success() {
                 self.count(&log);
-                self.laws.after_death(&self.place, self.started_ms, &log);
+                self.laws.after_death(&self.place, &log);
                 return;
             }
             self.has_died(status, &log);

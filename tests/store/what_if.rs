@@ -98,9 +98,9 @@ fn both_plays_stand_side_by_side() {
     (all)    configured     2           2    0.5 s  19.5 s   20.1 s  20.2 s        0.02      0              -   0.0
              asked          2           2    0.5 s   9.5 s   10.1 s  10.2 s        0.02      0              -   0.0
 
-    JOB                    USER            SUBMITTED    TOOK  AS CONFIGURED  AS ASKED  DEADLINE  MET THEN  CONFIGURED  ASKED
-    job_202611180906_0001  ann   2026-11-18 11:06:41  20.6 s         20.6 s    10.6 s         -         -           -      -
-    job_202611180906_0002  bob   2026-11-18 11:06:42  39.7 s         39.7 s    19.7 s         -         -           -      -
+    JOB                    USER             SUBMITTED    TOOK  AS CONFIGURED  AS ASKED  DEADLINE  MET THEN  CONFIGURED  ASKED
+    job_202611180906_0001  ann   2026-11-18T11:06:41Z  20.6 s         20.6 s    10.6 s         -         -           -      -
+    job_202611180906_0002  bob   2026-11-18T11:06:42Z  39.7 s         39.7 s    19.7 s         -         -           -      -
     ");
     let json: serde_json::Value = serde_json::from_str(&answer(folder.path(), &["--json", "--jobs"])).unwrap();
     for job in json["jobs"].as_array().unwrap() {

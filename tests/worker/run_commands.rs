@@ -14,7 +14,7 @@ impl Cluster {
         let mut command = tokio::process::Command::new(crate::daemon::child::built_program());
         // `--server` has to stand before `--`.
         command.arg(words[0]).args(if words[0] == "app" { &words[1..2] } else { &[][..] });
-        command.args(["--server", &http, "--user", "alice"]).args(&words[if words[0] == "app" { 2 } else { 1 }..]);
+        command.args(["--server", &http, "--as", "alice"]).args(&words[if words[0] == "app" { 2 } else { 1 }..]);
         command.current_dir(self.folder()).env("HOME", self.folder());
         command.env("HADOOP_KEY", "alicekey");
         for name in ["HADOOP_HOME", "HADOOP_CONF_DIR"] {

@@ -6,7 +6,7 @@ use crate::cluster::Cluster;
 use crate::daemon::child::built_program;
 use crate::daemon::small_disk::skip_without_disks;
 
-const MUCH: [&str; 2] = ["jobtracker.tasktracker.vcores=200", "jobtracker.tasktracker.memory.mb=32000"];
+const MUCH: [&str; 2] = ["jobtracker.tasktracker.vcores=200", "jobtracker.tasktracker.memory.mb=204800"];
 
 /// A worker that may have so few descriptors that not half of what it offers can run.
 fn short_of_descriptors() -> Cluster {

@@ -114,7 +114,7 @@ impl Run {
         }
         life.hit = Some(assassin.hit()?);
         daemon.ended().await?;
-        self.audit(&mut life, started_ms)?;
+        self.audit(&mut life)?;
         Ok(life)
     }
 
@@ -126,10 +126,9 @@ impl Run {
         let (wrong, signatures) = after::violations(&self.callers, &self.left, daemon.started_ms).await?;
         life.wrong.extend(wrong);
         life.used_signatures = signatures;
-        let started_ms = daemon.started_ms;
         let status = daemon.stop().await?;
         ensure!(status.success(), "the daemon ended with {status}");
-        self.audit(&mut life, started_ms)?;
+        self.audit(&mut life)?;
         if life.behind != Some(0) {
             life.wrong.push(format!("after a clean stop the budget file is {:?} ticks old", life.behind));
         }
@@ -137,12 +136,12 @@ impl Run {
     }
 
     /// Looks at what a daemon left that was started then.
-    fn audit(&mut self, life: &mut Life, started_ms: i64) -> anyhow::Result<()> {
+    fn audit(&mut self, life: &mut Life) -> anyhow::Result<()> {
         let world = &self.callers.world;
         let evidence = Evidence::secure(&world.state(), &world.budget_file(), &world.folder.join("left"))?;
         let mut book = self.callers.book.borrow_mut();
         life.wrong.append(&mut book.wrong);
-        let (wrong, charges) = money::violations(&evidence, &self.left, started_ms, &mut self.seen);
+        let (wrong, charges) = money::violations(&evidence, &self.left, &mut self.seen);
         life.wrong.extend(wrong);
         life.charges = charges;
         life.wrong.extend(promises::violations(&evidence, &self.seen.ledger, &mut book, world));

@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::amount::decimal;
 use super::evidence::{Evidence, LedgerRow, Tick};
-use super::world::ALLOC_INTERVAL_MS;
 
 /// What earlier looks found: rows that must not change any more.
 #[derive(Debug, Default)]
@@ -15,10 +14,10 @@ pub struct Seen {
 }
 
 /// What is wrong, and how many charges were looked at for the first time. From then on `seen` holds the ledger in detail.
-/// `before` is what the daemon found that left this, `started_ms` when it was started.
-pub fn violations(evidence: &Evidence, before: &Evidence, started_ms: i64, seen: &mut Seen) -> (Vec<String>, usize) {
+/// `before` is what the daemon found that left this.
+pub fn violations(evidence: &Evidence, before: &Evidence, seen: &mut Seen) -> (Vec<String>, usize) {
     let mut wrong = Vec::new();
-    takes_over(evidence, before, started_ms, &mut wrong);
+    takes_over(evidence, before, &mut wrong);
     numbers(evidence, &mut wrong);
     rows(evidence, &mut wrong);
     balances(evidence, &mut wrong);
@@ -172,14 +171,9 @@ fn ticks(evidence: &Evidence, wrong: &mut Vec<String>) {
     }
 }
 
-/// The interval that was open when a daemon died is charged at the rate and within the quota that it was bought with, and not
-/// before a whole interval of the next daemon. With nothing sold, as under another scheduler, a tick may come at once.
-fn takes_over(evidence: &Evidence, before: &Evidence, started_ms: i64, wrong: &mut Vec<String>) {
+/// The interval that was open when a daemon died is charged at the rate and within the quota that it was bought with.
+fn takes_over(evidence: &Evidence, before: &Evidence, wrong: &mut Vec<String>) {
     let number = before.last_tick().map_or(0, |tick| tick.number) + 1;
-    let Some(first) = evidence.ticks.iter().find(|tick| tick.number == number) else { return };
-    if !before.allocations.is_empty() && first.wall_ms < started_ms + ALLOC_INTERVAL_MS {
-        wrong.push(format!("the first tick came {} ms after the start", first.wall_ms - started_ms));
-    }
     for row in evidence.ledger.iter().filter(|row| row.reason == "charge" && row.day.is_none() && row.tick == number) {
         let bought = row.queue.as_ref().and_then(|queue| before.allocations.get(queue));
         let is_within = bought.zip(row.slot_ms).is_some_and(|(bought, (maps, reduces))| {
@@ -298,8 +292,8 @@ mod tests {
 
     fn complaints(evidence: &Evidence) -> String {
         let mut seen = Seen::default();
-        assert_eq!(violations(&good(), &Evidence::default(), STARTED_MS, &mut seen), (Vec::new(), 1));
-        violations(evidence, &before(), STARTED_MS + 1000, &mut seen).0.join("\n")
+        assert_eq!(violations(&good(), &Evidence::default(), &mut seen), (Vec::new(), 1));
+        violations(evidence, &before(), &mut seen).0.join("\n")
     }
 
     #[test]
@@ -324,7 +318,6 @@ mod tests {
             (|e| e.ledger.push(LedgerRow { number: 5, ..e.ledger[3].clone() }), "a second time"),
             (|e| e.ticks.retain(|tick| tick.number == 2), "tick 2 stands where 1 should"),
             (|e| e.ticks[1].charged = 5, "the rows up to tick 2 sum to"),
-            (|e| e.ticks[1].wall_ms -= 1, "the first tick came 999 ms after the start"),
             (|e| e.ledger[3].slot_ms = Some((0, 2_000)), "bought were"),
             (|e| e.ledger[2].wall_ms = 5, "row 3 of the ledger was"),
             (|e| e.ticks[0].price = 5, "tick 1 was"),

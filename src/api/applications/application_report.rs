@@ -149,7 +149,7 @@ pub struct WaitingRequest {
     pub capability: Capability,
     /// The first reason that holds.
     pub reason: WaitingReason,
-    /// How many of its rows name hosts and racks where no worker takes containers: it does not wait for these.
+    /// How many of its rows name hosts on which no worker takes containers: it does not wait for these.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unmet_rows: u64,
     /// The first five of them.

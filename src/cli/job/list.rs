@@ -1,5 +1,7 @@
 //! `jobtracker job list`: lists jobs.
 
+use comfy_table::CellAlignment;
+
 use crate::cli::market_text::{Form, columns, format_duration, json, lines, one_line};
 use crate::cli::time_text::format_time;
 use crate::client::job::view::JobLine;
@@ -67,6 +69,12 @@ fn render_list(jobs: &[TimedJob<'_>], has_costs: bool, form: Form) -> String {
     let names: Vec<&str> =
         shown.iter().filter(|(is_shown, _)| *is_shown).flat_map(|(_, names)| *names).copied().collect();
     let mut table = columns(&names, if has_ended { 9 } else { 8 });
+    let texts = names.iter().enumerate().filter(|(_, name)| matches!(**name, "starts" | "reason"));
+    for (place, _) in texts {
+        table.column_mut(place).into_iter().for_each(|column| {
+            column.set_cell_alignment(CellAlignment::Left);
+        });
+    }
     for TimedJob { job, finish_ms, elapsed_ms, cost, .. } in jobs {
         let deadline = job.deadline.as_ref();
         let of_deadline = [

@@ -14,10 +14,8 @@ use crate::client::job::submit::{PreparedJob, SigningOptions, Submitted};
 use crate::client::job::view::{CounterLine, JobLine, JobState};
 use crate::client::job::watch::JobProgress;
 use crate::client::job::{JobClientError, JobId};
-use crate::client::market::MarketClient;
 use crate::fs::{FileSystems, FileUri};
 use crate::model::counted;
-use crate::wire::runs_streaming_only;
 
 use super::connection::Connection;
 use super::cost_text::{add_cost, render_cost_line};
@@ -92,7 +90,7 @@ pub(super) async fn submit(arguments: &SubmitArguments) -> Outcome {
     }
     // Without either there are no stock TaskTrackers in sight.
     let knows_hadoop = connection_arguments.market.place.conf.is_some() || std::env::var_os("HADOOP_HOME").is_some();
-    if prepared.needs_built_in_worker() && knows_hadoop && has_stock_worker(&connection.market).await {
+    if prepared.needs_built_in_worker() && knows_hadoop && connection.market.may_have_stock_workers().await {
         print_error(
             "jobtracker: warning: stock TaskTrackers cannot run this job, built-in workers can; for stock ones give --streaming-jar FILE, or set HADOOP_HOME to a folder with contrib/streaming",
         );
@@ -132,17 +130,6 @@ pub(super) async fn submit(arguments: &SubmitArguments) -> Outcome {
     let mut progress = Progress::new(form == Form::Json);
     progress.print(&render_submitted(&submitted, reduces));
     follow(connection, arguments, submitted.job, (&files, &output), progress).await
-}
-
-/// Whether a stock TaskTracker is connected; where the JobTracker does not say, one may be.
-async fn has_stock_worker(market: &MarketClient) -> bool {
-    match market.workers().await {
-        Ok(found) => {
-            let mut trackers = found.workers.iter().filter_map(|worker| worker.tracker.as_deref());
-            trackers.any(|tracker| !runs_streaming_only(tracker))
-        }
-        Err(_) => true,
-    }
 }
 
 /// Keeps what was asked for.

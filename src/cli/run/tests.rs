@@ -266,12 +266,14 @@ async fn a_command_whose_output_nothing_reads_is_killed() {
 #[tokio::test]
 async fn items_fail_together() {
     let work = || Some(WorkItems { items: "1-3".into(), count: 3, max_running: None, rules: Default::default() });
-    for (final_status, code) in [(ReportedFinalStatus::Succeeded, 0), (ReportedFinalStatus::Failed, 1)] {
+    let again = "again   --array 1-3\n";
+    for (final_status, code, hint) in [(ReportedFinalStatus::Succeeded, 0, ""), (ReportedFinalStatus::Failed, 1, again)]
+    {
         let moments = moments(vec![running(Vec::new()), over(ApplicationState::Finished, final_status, Vec::new())]);
         let ran = run_through(work(), moments, |_| {}, &mut Vec::new()).await;
         let (text, ended_with) = ran.outcome.unwrap();
         assert_eq!(ended_with, code);
-        assert_eq!(text, format!("{APPLICATION} {}\n", final_status.name()));
+        assert_eq!(text, format!("{APPLICATION} {}\n{hint}", final_status.name()));
     }
 }
 

@@ -8,7 +8,7 @@ use crate::client::market::Signer;
 use crate::market::{Acl, Role};
 use crate::model::Credits;
 
-use super::AclFileArguments;
+use super::acl_file::AclFileArguments;
 use super::edit::Edit;
 use super::failure::UserFailure;
 use super::own_queue::market_client;

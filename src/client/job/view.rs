@@ -35,7 +35,7 @@ pub struct JobLine {
     /// Who killed it, where the JobTracker says so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub killed_by: Option<String>,
-    /// That it is held, or its queue paused: by whom and since when.
+    /// That it is held, or its queue paused: the user and the time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub held: Option<String>,
     /// Why its end is decided, while its cleanup is still to run.

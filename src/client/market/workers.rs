@@ -3,6 +3,7 @@
 use crate::api::Workers;
 use crate::client::signed_query::escaped;
 use crate::model::JobId;
+use crate::wire::runs_streaming_only;
 
 use super::{MarketClient, MarketClientError, SCHEDULER, Signer};
 
@@ -29,6 +30,14 @@ impl MarketClient {
     /// [`MarketClientError`]
     pub async fn workers(&self) -> Result<Workers, MarketClientError> {
         self.read_json(&self.body_or_error(self.get(WORKERS, None).await?)?)
+    }
+
+    /// Whether a stock TaskTracker is connected; where the JobTracker does not say, one may be.
+    pub async fn may_have_stock_workers(&self) -> bool {
+        self.workers().await.map_or(true, |found| {
+            let mut trackers = found.workers.iter().filter_map(|worker| worker.tracker.as_deref());
+            trackers.any(|tracker| !runs_streaming_only(tracker))
+        })
     }
 
     /// Drains a worker, or resumes it: signed where there is a market and a signer, else in the name of `user`, who is believed

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::api::applications::{Placement, WaitingReason, WaitingRequest};
 use crate::engine::core::Engine;
 use crate::engine::state::{Application, ApplicationChange, Applications, Effect, Fact, Headroom, MarketState};
-use crate::market::{Account, SlotHolder};
+use crate::market::SlotHolder;
 use crate::model::{ApplicationId, Capability, Credits, JobId, Now, PerKind, Pool, QueueName, TrackerId};
 use crate::scheduler::{
     AppId, AppSpec, AskedRow, ContainerGrant, ContainerReason, ContainerSource, RequestType, RowName,
@@ -31,11 +31,12 @@ impl ContainerSource for ContainerTaker<'_> {
 }
 
 impl ContainerTaker<'_> {
-    /// What the queue of an application pays now for a slot.
+    /// What the queue of an application pays now for a slot; before it was sold any, what it bids.
     fn rate_of(&self, application: ApplicationId) -> Credits {
         let queue = self.applications.get(application).map(|asking| &asking.submitted.queue);
         let account = queue.and_then(|queue| self.market?.accounts.account(queue));
-        account.and_then(Account::interval).map_or(Credits::ZERO, |interval| interval.share.rate())
+        account
+            .map_or(Credits::ZERO, |account| account.interval().map_or(account.bid(), |interval| interval.share.rate()))
     }
 }
 

@@ -92,7 +92,7 @@ pub struct QueueSnapshot {
     pub running: PerKind<u32>,
     /// Tasks that wait for a slot.
     pub waiting: PerKind<u64>,
-    /// By whom it is paused and since when.
+    /// The user who paused it, and the time.
     pub paused: Option<String>,
     /// Share of the market at the last tick, as exact decimal; none unless a market rules.
     pub share: Option<String>,

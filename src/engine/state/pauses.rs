@@ -19,7 +19,7 @@ pub enum PauseTarget {
 pub struct Pause {
     /// Which.
     pub target: PauseTarget,
-    /// By whom.
+    /// The user who did it.
     pub user: Arc<str>,
     /// Since when, epoch ms.
     pub since_ms: i64,

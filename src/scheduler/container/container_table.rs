@@ -37,13 +37,6 @@ pub(super) struct Wishes {
     pub(super) racks: u32,
 }
 
-/// Rows that want containers where no node takes any, by name.
-#[derive(Debug, Default)]
-pub(super) struct UnmetRows<'a> {
-    pub(super) hosts: Vec<&'a Arc<str>>,
-    pub(super) racks: Vec<&'a Arc<str>>,
-}
-
 /// Where a node stands.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Site<'a> {
@@ -211,22 +204,15 @@ impl ContainerTable {
     }
 
     fn count_wishes(&self, nodes: &NodeIndex, topology: &Topology) -> Wishes {
-        let unmet = self.unmet_rows(nodes, topology);
-        let count = |wanted: usize, unmet: usize| u32::try_from(wanted.saturating_sub(unmet)).unwrap_or(u32::MAX);
-        Wishes {
-            hosts: count(self.rows.hosts.wanted(), unmet.hosts.len()),
-            racks: count(self.rows.racks.wanted(), unmet.racks.len()),
-        }
+        let met = self.rows.hosts.wanted().saturating_sub(self.unmet_hosts(nodes, topology).len());
+        let count = |rows: usize| u32::try_from(rows).unwrap_or(u32::MAX);
+        Wishes { hosts: count(met), racks: count(self.rows.racks.wanted()) }
     }
 
-    /// The rows that want containers where no node takes any.
-    pub(super) fn unmet_rows<'a>(&'a self, nodes: &NodeIndex, topology: &Topology) -> UnmetRows<'a> {
+    /// Hosts on which containers are wanted and no node takes any, by name.
+    pub(super) fn unmet_hosts<'a>(&'a self, nodes: &NodeIndex, topology: &Topology) -> Vec<&'a Arc<str>> {
         let has_host = |host: &str| topology.host(host).is_some_and(|host| nodes.has_host(host));
-        let has_rack = |rack: &str| topology.rack(rack).is_some_and(|rack| nodes.has_rack(rack));
-        UnmetRows {
-            hosts: self.rows.hosts.wanted_where(|host| !has_host(host)),
-            racks: self.rows.racks.wanted_where(|rack| !has_rack(rack)),
-        }
+        self.rows.hosts.wanted_where(|host| !has_host(host))
     }
 
     /// The name of the row that speaks for a node's rack: its own, else that of the nearest group of racks above it that

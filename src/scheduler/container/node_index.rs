@@ -112,11 +112,6 @@ impl NodeIndex {
         self.by_host.contains_key(&host)
     }
 
-    /// Whether one of them stands in a rack or a group of racks.
-    pub(super) fn has_rack(&self, rack: RackId) -> bool {
-        self.named(None, Some(rack)).next().is_some()
-    }
-
     /// How many nodes have declared the same, by what they have declared.
     pub(super) fn sizes(&self) -> impl Iterator<Item = (Capability, u32)> {
         self.sizes.iter().map(|(declared, nodes)| (*declared, *nodes))

@@ -19,9 +19,9 @@ pub struct WaitingContainers {
     pub wanted: u32,
     /// What keeps them.
     pub reason: ContainerReason,
-    /// How many of its rows name hosts and racks where no node takes containers: nothing waits for these.
+    /// How many of its rows name hosts on which no node takes containers: nothing waits for these.
     pub unmet_rows: u64,
-    /// The first of them: hosts, then racks, by name.
+    /// The first of them, by name.
     pub unmet: Vec<Arc<str>>,
 }
 
@@ -56,13 +56,13 @@ impl Scheduler {
         let Some(demand) = self.demand(id) else { return Vec::new() };
         let wanted = demand.types.iter().filter(|(_, table)| table.wanted() > 0);
         let waiting = wanted.map(|(&request, table)| {
-            let unmet = table.unmet_rows(&self.containers.nodes, &self.topology);
+            let unmet = table.unmet_hosts(&self.containers.nodes, &self.topology);
             WaitingContainers {
                 request,
                 wanted: table.wanted(),
                 reason: self.reason_of(demand, &request),
-                unmet_rows: (unmet.hosts.len() + unmet.racks.len()) as u64,
-                unmet: unmet.hosts.into_iter().chain(unmet.racks).take(MOST_UNMET).cloned().collect(),
+                unmet_rows: unmet.len() as u64,
+                unmet: unmet.into_iter().take(MOST_UNMET).cloned().collect(),
             }
         });
         waiting.collect()

@@ -268,7 +268,8 @@ impl SlotTime {
         };
         let id = container.id;
         let Some((queue, order)) = self.applications.get(&id.application) else { return };
-        let rate_now = self.sales.get(queue).map_or(Credits::ZERO, |sale| sale.rate);
+        // Before its queue was sold anything it is the bid.
+        let rate_now = self.sales.get(queue).map_or(container.rate, |sale| sale.rate);
         let rate = *self.granted_at.entry(id).or_insert(rate_now);
         let is_in_grace = container.end.is_none() && container.kill.as_ref().is_some_and(|kill| kill.is_preemption);
         let slots = container.request.capability.slots(self.slot);
@@ -277,8 +278,8 @@ impl SlotTime {
         for elapsed in [&mut self.elapsed, &mut self.proven] {
             if !is_in_grace {
                 elapsed.graces.remove(&id);
-            } else if !elapsed.graces.contains_key(&id) {
-                elapsed.graces.insert(id, grace.clone());
+            } else {
+                elapsed.graces.entry(id).or_insert_with(|| grace.clone());
             }
         }
         if container.end.is_some() {

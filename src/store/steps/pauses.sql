@@ -2,7 +2,7 @@
 CREATE TABLE pause (
     kind TEXT NOT NULL,              -- job, queue
     name TEXT NOT NULL,
-    user TEXT NOT NULL,              -- by whom
+    user TEXT NOT NULL,              -- who did it
     since_ms INTEGER NOT NULL,
     PRIMARY KEY (kind, name)
 ) STRICT, WITHOUT ROWID;

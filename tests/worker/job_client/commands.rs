@@ -179,7 +179,7 @@ fn a_job_is_killed_reordered_and_left() {
         arguments.extend(["--detach".to_owned(), "--json".to_owned(), "--name".to_owned(), "slow".to_owned()]);
         let detached: Json = serde_json::from_str(&job(folder, &words(&arguments)).await.done()).unwrap();
         let id = detached["job"].as_str().unwrap().to_owned();
-        let place = ["--jobtracker", address.as_str(), "--user", "alice"];
+        let place = ["--jobtracker", address.as_str(), "--as", "alice"];
         let ask = |arguments: Vec<&str>| said(job_command(folder, &[arguments, place.to_vec()].concat()));
         let text = ask(vec!["priority", &id, "very_high"]).await.done();
         assert_eq!(text, format!("{id} has priority VERY_HIGH\n"));
@@ -276,7 +276,7 @@ fn on_a_terminal_marks_in_what_others_wrote_are_shown_and_elsewhere_left_alone()
         arguments.extend(["--detach".to_owned(), "-D".to_owned(), format!("mapred.job.name={TURNED}")]);
         let id = job_id(&job(folder, &words(&arguments)).await.done());
         let address = rig.address.to_string();
-        let list = ["list", "--jobtracker", &address, "--user", "alice"];
+        let list = ["list", "--jobtracker", &address, "--as", "alice"];
         let piped = job(folder, &list).await.done();
         assert!(piped.contains(&id) && piped.contains(TURNED), "{piped:?}");
         // script(1) has the program run on a terminal of its own.

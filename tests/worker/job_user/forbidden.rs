@@ -29,11 +29,11 @@ fn what_a_jobs_user_may_not_touch_the_job_may_not_either() {
     stage.write(alice, "cached", "secret\n");
     std::fs::create_dir(home.join("closed")).unwrap();
     alice.owns(&home.join("closed"), 0o700);
-    let [file, changed] = cached(&home.join("cached"), "cached");
+    let file = cached(&home.join("cached"), "cached");
     let jobs = [
         run(&["--input", "roots/input", "--output", "out1"]),
         run(&["--input", "bobs/input", "--output", "out2"]),
-        run(&["--input", "in", "--output", "out3", "-D", &file, "-D", &changed]),
+        run(&["--input", "in", "--output", "out3", "-D", &file]),
         run(&["--input", "in", "--output", "closed/out"]),
     ];
     give(&home.join("roots/input"), ROOT, 0o600);

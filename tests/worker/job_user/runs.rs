@@ -42,11 +42,11 @@ fn a_job_is_its_users_from_its_input_to_its_output() {
     let tar = Command::new("tar").args(["-czf", "packed.tgz", "tarred"]).current_dir(&home).status().unwrap();
     assert!(tar.success());
     alice.owns(&home.join("packed.tgz"), 0o600);
-    let [side, changed] = cached(&home.join("side.txt"), "side");
-    let archive = cached(&home.join("packed.tgz"), "packed").map(|define| define.replace("files", "archives"));
-    let words = ["submit", "--input", "in", "--output", "out", "--file", "who.sh", "-D", &side, "-D", &changed];
+    let side = cached(&home.join("side.txt"), "side");
+    let archive = cached(&home.join("packed.tgz"), "packed").replace("files", "archives");
+    let words = ["submit", "--input", "in", "--output", "out", "--file", "who.sh", "-D", &side];
     let once = ["--mapper", "sh who.sh", "--reducer", "cat", "-D", "mapred.map.tasks=1"];
-    let archive = ["-D", archive[0].as_str(), "-D", archive[1].as_str()];
+    let archive = ["-D", archive.as_str()];
     let said = stage.job(alice, &[&words[..], &once, &archive].concat());
     assert_eq!(said.code, 0, "{}{}", said.stdout, said.stderr);
     let out = stage.home(alice).join("out");

@@ -123,14 +123,9 @@ pub fn id_of(said: &str) -> String {
     said.split_whitespace().find(|word| word.starts_with("job_")).unwrap().trim_end_matches([':', ',']).to_owned()
 }
 
-/// Options for a cache file under this name.
-pub fn cached(path: &Path, link: &str) -> [String; 2] {
-    let changed = std::fs::metadata(path).unwrap().modified().unwrap();
-    let changed_ms = changed.duration_since(std::time::UNIX_EPOCH).unwrap().as_millis();
-    [
-        format!("mapred.cache.files=file:{}#{link}", path.display()),
-        format!("mapred.cache.files.timestamps={changed_ms}"),
-    ]
+/// The property for a cache file under this name.
+pub fn cached(path: &Path, link: &str) -> String {
+    format!("mapred.cache.files=file:{}#{link}", path.display())
 }
 
 /// The owner and the mode of a path, links not followed.

@@ -48,7 +48,6 @@ pub struct Container {
     pub status_in: Option<(u32, u64)>,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it")]
 fn is_nothing(rate: &Credits) -> bool {
     *rate == Credits::ZERO
 }

@@ -183,14 +183,13 @@ impl Model {
         of_type.wanted() > 0 && most.is_none_or(|most| self.running(app, request) < most.get())
     }
 
-    /// Whether a node of that name, or in a rack of that name, takes containers.
-    fn has_place(&self, name: &RowName) -> bool {
-        let is_it = |node: &ModelNode| match name {
-            RowName::Host(host) => node.host == **host,
-            RowName::Rack(rack) => node.rack == **rack,
+    /// Whether it names a rack, or a host on which containers are taken.
+    fn is_wish(&self, name: &RowName) -> bool {
+        match name {
+            RowName::Host(host) => self.nodes.iter().any(|node| node.takes && node.host == **host),
+            RowName::Rack(_) => true,
             RowName::Any => false,
-        };
-        self.nodes.iter().any(|node| node.takes && is_it(node))
+        }
     }
 
     /// The level of a node for a type, `Err(true)`: not before more misses; `Err(false)`: never.
@@ -208,7 +207,7 @@ impl Model {
         let any_relaxes = of_type.row("*").is_some_and(|row| row.relax_locality);
         let rack_may = rack > Some(0) && host != Some(0) && rack_relaxes;
         let far_may = any_relaxes && rack_relaxes && !(of_app.is_strict && (host == Some(0) || rack == Some(0)));
-        let open = |row: &&AskedRow| row.count > 0 && self.has_place(&row.name);
+        let open = |row: &&AskedRow| row.count > 0 && self.is_wish(&row.name);
         let open_rows = of_type.rows.iter().filter(open).count() as u64;
         let open_hosts = of_type.rows.iter().filter(open).any(|row| matches!(row.name, RowName::Host(_)));
         let misses = u64::from(of_type.misses) + u64::from(new_miss);

@@ -152,7 +152,6 @@ impl Run {
                 let part = 0.1 + 0.8 * f64::from(self.dice.below(10_000)) / 10_000.0;
                 sleep_until(self.began + period * number + period.mul_f64(part)).await;
             }
-            let started_ms = watch.daemon.started_ms;
             callers.is_killed.store(true, Ordering::SeqCst);
             self.stage.begin_outage();
             watch.fill(&mut life, &self.stage);
@@ -162,7 +161,7 @@ impl Run {
                 let status = daemon.stop().await?;
                 ensure!(status.success(), "the daemon ended with {status}");
                 self.describe(&mut life);
-                let audit = self.audit(self.copy()?, started_ms);
+                let audit = self.audit(self.copy()?);
                 self.take_audit(audit.await??, life, None);
                 return Ok(());
             }
@@ -175,7 +174,7 @@ impl Run {
             while let Some(ended) = people.join_next().await {
                 ended?;
             }
-            let audit = self.audit(copy, started_ms);
+            let audit = self.audit(copy);
             before = Some((audit, life, aged));
         }
         Ok(())
@@ -261,14 +260,14 @@ impl Run {
     }
 
     /// Looks at the copy of what a daemon left that was started then, on another thread.
-    fn audit(&mut self, copy: PathBuf, started_ms: i64) -> JoinHandle<anyhow::Result<Audit>> {
+    fn audit(&mut self, copy: PathBuf) -> JoinHandle<anyhow::Result<Audit>> {
         let Audited { left, mut seen } = std::mem::take(&mut self.audited);
         let mut book = self.stage.callers.book.take();
         let world = std::sync::Arc::clone(&self.stage.callers.world);
         spawn_blocking(move || {
             let evidence = Evidence::read_copy(&copy)?;
             let mut wrong = std::mem::take(&mut book.wrong);
-            wrong.extend(money::violations(&evidence, &left, started_ms, &mut seen).0);
+            wrong.extend(money::violations(&evidence, &left, &mut seen).0);
             wrong.extend(promises::violations(&evidence, &seen.ledger, &mut book, &world));
             wrong.extend(image::violations(&evidence, &world.first_accounts()).0);
             let kept_bytes = figures::kept_bytes(&copy)?;

@@ -12,11 +12,12 @@ use rustix::io::Errno;
 #[error("its supervisor process has gone")]
 pub(crate) struct SupervisorGone;
 
-/// Whether descriptors or memory are lacking.
+/// Whether descriptors or memory are lacking, by the error or one that it wraps.
 pub(crate) fn is_shortage(error: &io::Error) -> bool {
     let errno = error.raw_os_error().map(Errno::from_raw_os_error);
     errno.is_some_and(|errno| [Errno::NOMEM, Errno::MFILE, Errno::NFILE].contains(&errno))
         || error.kind() == io::ErrorKind::OutOfMemory
+        || error.get_ref().is_some_and(|inner| has_shortage(inner))
 }
 
 /// The same of the start of a process or thread, for which processes may be lacking too. Elsewhere EAGAIN means a timeout.
@@ -57,6 +58,12 @@ mod tests {
     #[derive(Debug, thiserror::Error)]
     #[error("cannot open it")]
     struct Wrapped(#[source] io::Error);
+
+    #[test]
+    fn an_error_that_wraps_a_shortage_is_one() {
+        let of = |errno: Errno| is_shortage(&io::Error::other(Wrapped(errno.into())));
+        assert!(of(Errno::MFILE) && !of(Errno::NOENT));
+    }
 
     #[test]
     fn a_timeout_is_no_shortage_and_a_fork_that_fails_is() {

@@ -50,7 +50,7 @@ impl Example {
 
     /// A worker that declares its room once its rack is known: the script runs after its registration, and what it is granted meanwhile
     /// counts on the default rack.
-    fn worker(&self, host: &str) -> FakeWorker {
+    fn worker(&self, host: &str, room: u32) -> FakeWorker {
         let mut worker = FakeWorker::registered(self.serving.rpc(), host);
         let has_rack = || {
             let answer = done(self.http(), "GET", "/nodes", None);
@@ -60,7 +60,7 @@ impl Example {
         while !has_rack() {
             std::thread::yield_now();
         }
-        worker.declare(ROOM);
+        worker.declare(room);
         worker
     }
 
@@ -107,13 +107,13 @@ impl Example {
 fn section_4_a_rack_gets_as_many_as_it_was_asked_for_and_is_closed_for_good_under_strict_gates() {
     let mut example = Example::new(true);
     assert_eq!(example.table(), [6, 4, 10]);
-    let mut of_a = example.worker("a1");
+    let mut of_a = example.worker("a1", ROOM);
     example.await_table([0, 4, 4]);
     assert_eq!(example.granted(json!({})), vec!["RACK_LOCAL /rA"; 6]);
     // It has room for six more, and more heartbeats than any delay here.
     (0..50).for_each(|_| of_a.heartbeat());
     assert_eq!((example.granted(json!({})), example.table()), (vec![], vec![0, 4, 4]));
-    let _of_b = example.worker("b1");
+    let _of_b = example.worker("b1", ROOM);
     example.await_table([0, 0, 0]);
     assert_eq!(example.granted(json!({})), vec!["RACK_LOCAL /rB"; 4]);
     assert_eq!(example.serving.stop().0, 0);
@@ -122,12 +122,12 @@ fn section_4_a_rack_gets_as_many_as_it_was_asked_for_and_is_closed_for_good_unde
 #[test]
 fn section_4_other_racks_get_nothing_before_the_delay_and_a_closed_one_only_counts_as_far() {
     let mut example = Example::new(false);
-    let mut of_c = example.worker("c1");
+    let mut of_c = example.worker("c1", 1);
     // One node, two rows: more than 10 misses, of which one was counted with its first beat.
     assert_eq!(example.heartbeats_until_granted(&mut of_c), 10);
     assert_eq!(example.granted(json!({})), ["OFF_SWITCH /rC"]);
     assert_eq!(example.table(), [6, 4, 9]);
-    let mut of_a = example.worker("a1");
+    let mut of_a = example.worker("a1", ROOM);
     while example.table()[0] > 0 {
         std::thread::yield_now();
     }
@@ -143,7 +143,7 @@ fn section_4_other_racks_get_nothing_before_the_delay_and_a_closed_one_only_coun
     let far: Vec<String> = [&of_rack[6..], &example.granted(json!({}))].concat();
     assert!(!far.is_empty() && far.iter().all(|one| one.starts_with("OFF_SWITCH ")), "{far:?}");
     let left = usize::try_from(example.table()[2]).unwrap();
-    let _of_b = example.worker("b1");
+    let _of_b = example.worker("b1", ROOM);
     while example.table()[2] > 0 {
         std::thread::yield_now();
     }

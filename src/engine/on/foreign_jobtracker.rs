@@ -16,7 +16,6 @@ use crate::model::{AttemptId, JobId, Now, TrackerId};
 use crate::wire::HeartbeatRequest;
 use crate::wire::limits::excerpt;
 
-use super::job_group::unknown_queue;
 use super::orders::{Orders, UnknownAttempts};
 use super::submission::{check_texts, refuse};
 
@@ -172,7 +171,7 @@ impl Engine {
         }
         let is_known = self.cluster.scheduler.group(&spec.queue).is_some()
             || self.config.queues.iter().any(|known| known.name == spec.queue);
-        if is_known { Ok(()) } else { Err(unknown_queue(&spec.queue)) }
+        if is_known { Ok(()) } else { Err(Refusal::unknown_queue(&spec.queue)) }
     }
 
     /// Counts unknown attempts of the job, whose trackers may have registered before it was accepted.

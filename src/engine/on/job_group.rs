@@ -9,7 +9,6 @@ use crate::market::Market;
 use crate::model::Priority;
 use crate::scheduler::constraint::{AppDeadline, JobEstimate};
 use crate::scheduler::{AddAppError, AppId, AppSpec, GroupId};
-use crate::wire::limits;
 
 /// The group of jobs that no account pays for while the market rules: it buys nothing, so it gets what is left. No
 /// account can have this name.
@@ -57,7 +56,7 @@ impl Engine {
             // It was accepted before the market began to rule.
             PolicyConfig::Dynamic { .. } if spec.payer().is_none() => Ok(self.open_job_group(spec, None)),
             // The queue may have been removed since the job was checked.
-            _ => self.cluster.scheduler.group(&spec.queue).ok_or_else(|| unknown_queue(&spec.queue)),
+            _ => self.cluster.scheduler.group(&spec.queue).ok_or_else(|| Refusal::unknown_queue(&spec.queue)),
         }
     }
 
@@ -129,9 +128,4 @@ impl Engine {
         scheduler.set_task_needs(app, job.task_needs(&self.cluster.nodes));
         Ok(job)
     }
-}
-
-/// The refusal of an unknown queue, with the text of 1.2.1.
-pub(super) fn unknown_queue(name: &str) -> Refusal {
-    Refusal::InvalidJob(format!("Queue \"{}\" does not exist", limits::excerpt(name)))
 }

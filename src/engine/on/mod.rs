@@ -63,6 +63,7 @@ mod report_scheduler;
 mod reservation_charges;
 mod restore;
 mod restore_applications;
+mod resumed_interval;
 mod retirement;
 mod room_preemption;
 mod scheduler_switch;

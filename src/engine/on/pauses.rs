@@ -70,7 +70,7 @@ impl Engine {
         };
         // One that was removed may still be resumed.
         if self.administration.pauses.get(&target).is_none() && (queue.len() > QUEUE_NAME_BYTES || !is_known()) {
-            return Err(super::job_group::unknown_queue(queue));
+            return Err(Refusal::unknown_queue(queue));
         }
         if !self.change_pause(target, is_on, user, now)? {
             return Ok(());

@@ -13,8 +13,6 @@ use crate::scheduler::constraint::{JobEstimate, JobPlan, TimedWork};
 use crate::wire::file::{JOB_TOKEN_ALIAS, write_token_storage};
 use crate::wire::{Credentials, Encode, JobStatus, Text, Token, Writer, limits};
 
-use super::job_group::unknown_queue;
-
 /// The kind of a job token in 1.2.1.
 const JOB_TOKEN_KIND: &str = "mapreduce.job";
 /// Most maps and reduces of one job, whatever the configuration allows: a number in job.xml must not take all memory.
@@ -189,7 +187,7 @@ impl Engine {
         self.config.limits.check_memory(id, spec)?;
         // Ownership is checked before existence: names of other queues do not leak.
         if self.cluster.scheduler.group(&spec.queue).is_none() && spec.queue == user {
-            return Err(unknown_queue(&spec.queue));
+            return Err(Refusal::unknown_queue(&spec.queue));
         }
         market.check_job(user, &spec.queue, signature, now).map_err(|denied| access_denied(&denied))?;
         self.check_order_of(id, spec, now.wall_ms)
@@ -198,7 +196,7 @@ impl Engine {
     /// What is asked of a job that was accepted before: its queue, unless a switch would keep it, and what the policy says.
     fn check_recorded(&self, id: JobId, spec: &JobSpec) -> Result<(), Refusal> {
         if !self.config.policy.keeps_queue(&spec.queue, &self.config.queues) {
-            return Err(unknown_queue(&spec.queue));
+            return Err(Refusal::unknown_queue(&spec.queue));
         }
         self.check_pool(spec)?;
         self.check_policy(id, spec, None).map(drop)
@@ -273,7 +271,8 @@ impl Engine {
     }
 
     pub(super) fn check_queue(&self, name: &str, caller: &Caller) -> Result<(), Refusal> {
-        let queue = self.config.queues.iter().find(|queue| queue.name == name).ok_or_else(|| unknown_queue(name))?;
+        let queue =
+            self.config.queues.iter().find(|queue| queue.name == name).ok_or_else(|| Refusal::unknown_queue(name))?;
         if !queue.running {
             return Err(Refusal::Invalid(format!("Queue \"{name}\" is not running")));
         }

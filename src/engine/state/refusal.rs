@@ -1,5 +1,7 @@
 //! Refusals of calls.
 
+use crate::wire::limits::excerpt;
+
 /// A refusal: sent as a remote exception of Hadoop's class.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
@@ -27,4 +29,13 @@ pub enum Refusal {
     /// `org.apache.hadoop.mapred.DisallowedTaskTrackerException`: the only refusal of a heartbeat
     #[error("{0}")]
     DisallowedTracker(String),
+}
+
+// === impl Refusal ===
+
+impl Refusal {
+    /// Of an unknown queue, with the text of 1.2.1.
+    pub fn unknown_queue(name: &str) -> Self {
+        Self::InvalidJob(format!("Queue \"{}\" does not exist", excerpt(name)))
+    }
 }

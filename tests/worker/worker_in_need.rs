@@ -30,21 +30,6 @@ fn an_array_ends_right_on_a_worker_short_of_descriptors_and_the_worker_says_so()
 }
 
 #[test]
-fn a_job_ends_right_on_a_worker_short_of_descriptors() {
-    let cluster = short_of_descriptors();
-    let many = cluster.folder().join("many");
-    std::fs::create_dir(&many).unwrap();
-    for number in 0..60 {
-        std::fs::write(many.join(number.to_string()), format!("{number}\n")).unwrap();
-    }
-    let words = ["submit", "--input", "many", "--output", "out", "--mapper", "cat", "--reducer", "cat"];
-    // The first failure of any task would be the job's.
-    let once = ["-D", "mapred.map.max.attempts=1", "-D", "mapred.reduce.max.attempts=1"];
-    cluster.job(&[&words[..], &once].concat()).done();
-    assert_eq!(cluster.output("out").len(), 60);
-}
-
-#[test]
 fn output_that_fills_the_workers_disk_is_said_to_be_lost_and_is_no_success() {
     if skip_without_disks("output_that_fills_the_workers_disk_is_said_to_be_lost") {
         return;

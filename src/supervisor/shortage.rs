@@ -72,9 +72,8 @@ mod tests {
         assert!(is_shortage(&Errno::MFILE.into()) && is_shortage_at_start(&Errno::NOMEM.into()));
         assert!(is_shortage_at_start(&io::Error::other(SupervisorGone)));
         assert!(!is_shortage_at_start(&Errno::NOENT.into()) && !is_shortage_at_start(&io::Error::other("gone")));
-        let spawned: Result<(), io::Error> = Err(again);
-        let failing = std::panic::AssertUnwindSafe(|| spawned.unwrap_or_else(|_| panic!("failed to spawn thread")));
-        let panic = std::panic::catch_unwind(failing).unwrap_err();
+        let text = format!("failed to spawn thread: {again}");
+        let panic = std::panic::catch_unwind(|| panic!("{text}")).unwrap_err();
         assert!(is_shortage_panic(&*panic) && !is_shortage_panic(&"another"));
         assert!(has_shortage(&Wrapped(Errno::NFILE.into())) && !has_shortage(&Wrapped(Errno::NOENT.into())));
     }

@@ -43,6 +43,7 @@ mod scheduler_page;
 mod signed_read;
 mod signed_request;
 mod signer;
+mod start_changes;
 mod start_page;
 mod start_page_rows;
 mod state;

@@ -6,17 +6,14 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{Method, Response, StatusCode};
-use tokio::time::timeout;
 
-use crate::engine::{Caller, PauseTarget};
+use crate::engine::PauseTarget;
 
-use super::believed_caller::{check_believable, take_user};
-use super::form_body::form_fields;
-use super::job_changes::status_of;
-use super::owner::{ClusterPart, MarketPresence, Owner, OwnerGone};
-use super::response::{JSON, fresh, json, json_refusal, with_allow};
-use super::signed_request::{HttpRequest, status_of_refusal};
-use super::state::{ANSWER_TIMEOUT, WebState};
+use super::owner::{ClusterPart, MarketPresence, Owner};
+use super::response::{json_refusal, with_allow};
+use super::signed_request::HttpRequest;
+use super::start_changes::{believed_fields, change_starts};
+use super::state::WebState;
 
 /// The parameters that name a target, and whether it is paused by that.
 const PARAMETERS: [(&str, bool); 4] =
@@ -43,22 +40,12 @@ pub(super) async fn pause<O: Owner>(State(state): State<Arc<WebState<O>>>, reque
         PauseTarget::Job(job) => serde_json::json!({ "job": job, "is_held": is_on }),
         PauseTarget::Queue(queue) => serde_json::json!({ "queue": &**queue, "is_paused": is_on }),
     };
-    let caller = Caller::named(Arc::from(user));
-    match timeout(ANSWER_TIMEOUT, state.owner.change_starts(ClusterPart::Work(target), is_on, caller)).await {
-        Err(_) => json_refusal(StatusCode::SERVICE_UNAVAILABLE, "no answer in time; the change may have been made"),
-        Ok(Err(OwnerGone)) => json_refusal(StatusCode::SERVICE_UNAVAILABLE, &OwnerGone.to_string()),
-        Ok(Ok(Err(refusal))) => json_refusal(status_of(&refusal), &refusal.to_string()),
-        Ok(Ok(Ok(Err(error)))) => json_refusal(status_of_refusal(error.class()), &error.to_string()),
-        Ok(Ok(Ok(Ok(_)))) => fresh(StatusCode::OK, JSON, json(&body)),
-    }
+    change_starts(&state, ClusterPart::Work(target), is_on, user, |_| Some(body)).await
 }
 
 fn read(request: &HttpRequest, market: MarketPresence) -> Result<Wanted, (StatusCode, String)> {
-    check_believable(request, market)?;
     let bad = |message: String| (StatusCode::BAD_REQUEST, message);
-    let mut fields = form_fields(request.uri.query().unwrap_or_default().as_bytes())
-        .ok_or_else(|| bad("the query is not URL-encoded text with each parameter once".to_owned()))?;
-    let user = take_user(&mut fields)?;
+    let (mut fields, user) = believed_fields(request, market)?;
     let mut named = PARAMETERS.into_iter().filter_map(|(name, is_on)| Some((name, is_on, fields.remove(name)?)));
     let expected = || bad("expected one of holdJob, releaseJob, pauseQueue, resumeQueue".to_owned());
     let (name, is_on, value) = named.next().ok_or_else(expected)?;

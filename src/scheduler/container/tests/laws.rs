@@ -177,8 +177,10 @@ impl Pair {
 
     fn set_takes(&mut self, node: usize, takes: bool) {
         self.stage.scheduler.set_takes_containers(self.stage.nodes[NODES[node].0], takes);
-        self.model.nodes[node].takes = takes;
-        self.model.drop_reservations(node);
+        // What is so already changes nothing, as to the scheduler: a reservation that is of no use then ends with the next heartbeat.
+        if std::mem::replace(&mut self.model.nodes[node].takes, takes) != takes {
+            self.model.drop_reservations(node);
+        }
     }
 
     fn blacklist(&mut self, app: usize, name: &str, is_added: bool) {

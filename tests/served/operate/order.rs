@@ -51,7 +51,7 @@ fn a_dry_run_shows_what_the_order_would_buy_and_submits_nothing() {
     let (code, text, _) = submit(&place, &serving, "alice", &[&TERMS[..], &["--dry-run"]].concat());
     assert_eq!(code, 0);
     for line in [
-        "the order would keep the deadline of 2",
+        "the order would keep the deadline of ",
         "needs   maps 1 at a time, then reduces 0",
         "buys    maps 1 at a time, then reduces 0",
         "rate    1.0, of at most 5.0",
@@ -60,6 +60,8 @@ fn a_dry_run_shows_what_the_order_would_buy_and_submits_nothing() {
     ] {
         assert!(text.contains(line), "{line}: {text}");
     }
+    // By the clock of the day; what is left of twenty minutes says which day.
+    assert!(text.contains(" (in 19 m ") || text.contains(" (in 20 m "), "{text}");
     let dear = submit(&place, &serving, "alice", &[&TERMS[..], &["--max-cost", "3", "--dry-run"]].concat());
     assert!(
         dear.1.contains("would stop, when the cost is reached") && dear.1.contains("30.0, more than the 3.0 at which"),

@@ -2,6 +2,8 @@
 
 use std::io::{IsTerminal as _, Write as _};
 
+use crate::model::counted;
+
 use super::interrupt::read_answer;
 
 /// Shows a list and asks on a terminal whether to `change` it, such as "kill these 3 jobs".
@@ -21,5 +23,5 @@ pub(super) async fn confirm(list: &str, change: &str) -> Result<bool, String> {
 
 /// "this job", or "these 3 jobs".
 pub(super) fn these(count: usize, what: &str) -> String {
-    if count == 1 { format!("this {what}") } else { format!("these {count} {what}s") }
+    if count == 1 { format!("this {what}") } else { format!("these {}", counted(count, what)) }
 }

@@ -199,20 +199,20 @@ impl UserRules {
 
 /// Whether a process of root's accepts connections at an address of this machine, as the kernel says: any user may listen there
 /// while no other does, and say that its jobs are root's.
+#[expect(clippy::disallowed_methods, reason = "that another process accepts is no event that one could wait for")]
 fn is_accepted_by_root(address: &HostPort) -> bool {
     let mut addresses = (address.host.as_str(), address.port).to_socket_addrs().into_iter().flatten();
     let connected = addresses.find_map(|address| TcpStream::connect_timeout(&address, ACCEPT_TIMEOUT).ok());
     let ends = connected.as_ref().and_then(|stream| Some((stream.local_addr().ok()?, stream.peer_addr().ok()?)));
     let Some((local, peer)) = ends.filter(|(_, peer)| peer.ip().to_canonical().is_loopback()) else { return false };
-    // It has no owner until it is accepted.
-    let owner = (0..ACCEPT_LOOKS).find_map(|_| uid_of_socket(peer, local).or_else(wait_for_accept));
-    owner == Some(0)
-}
-
-#[expect(clippy::disallowed_methods, reason = "that another process accepts is no event that one could wait for")]
-fn wait_for_accept<T>() -> Option<T> {
-    std::thread::sleep(ACCEPT_PAUSE);
-    None
+    for _ in 0..ACCEPT_LOOKS {
+        // It has no owner until it is accepted.
+        if let Some(uid) = uid_of_socket(peer, local) {
+            return uid == 0;
+        }
+        std::thread::sleep(ACCEPT_PAUSE);
+    }
+    false
 }
 
 impl fmt::Display for UserRules {

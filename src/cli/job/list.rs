@@ -69,11 +69,10 @@ fn render_list(jobs: &[TimedJob<'_>], has_costs: bool, form: Form) -> String {
     let names: Vec<&str> =
         shown.iter().filter(|(is_shown, _)| *is_shown).flat_map(|(_, names)| *names).copied().collect();
     let mut table = columns(&names, if has_ended { 9 } else { 8 });
-    let texts = names.iter().enumerate().filter(|(_, name)| matches!(**name, "starts" | "reason"));
-    for (place, _) in texts {
-        table.column_mut(place).into_iter().for_each(|column| {
+    for (column, name) in table.column_iter_mut().zip(&names) {
+        if matches!(*name, "starts" | "reason") {
             column.set_cell_alignment(CellAlignment::Left);
-        });
+        }
     }
     for TimedJob { job, finish_ms, elapsed_ms, cost, .. } in jobs {
         let deadline = job.deadline.as_ref();

@@ -1,6 +1,6 @@
 //! Trackers that end by themselves: their work starts elsewhere at once. Trackers that a new one has cleared up after.
 
-use std::net::{IpAddr, Ipv4Addr};
+use core::net::{IpAddr, Ipv4Addr};
 
 use crate::api::PendingReason;
 use crate::engine::{Event, Reply};

@@ -29,8 +29,8 @@ pub(super) struct LevelRules {
     pub(super) wishes: Wishes,
 }
 
-/// How many rows want containers on hosts and in racks that have a node that takes some. The others name what is not there:
-/// nothing waits for it.
+/// How many rows want containers on hosts that have a node which takes some, and in racks. Other hosts are not there: nothing
+/// waits for them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Wishes {
     pub(super) hosts: u32,

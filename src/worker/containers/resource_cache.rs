@@ -107,10 +107,10 @@ fn refused_time(folder: &Path, error: Errno) -> FsError {
 /// Users who have a part of a disk's limit: the folders are made by this worker alone, one for each. Who has not come for long has
 /// gone, and what is kept for them with them.
 fn count_users(all: &FolderHandle, own: &OsStr) -> Result<u64, FsError> {
-    let mut users = 0;
+    let (now_s, mut users) = (wall_ms() / 1_000, 0);
     for name in all.names(ListBound::OWN)? {
         let used_s = all.stat_of(&name)?.map_or(0, |stat| stat.st_mtime);
-        let has_gone = name != own && (wall_ms() / 1_000).saturating_sub(used_s) > GONE_S;
+        let has_gone = name != own && now_s.saturating_sub(used_s) > GONE_S;
         // What cannot be removed takes room as before.
         users += u64::from(!(has_gone && all.remove(&name).is_ok()));
     }

@@ -8,6 +8,7 @@ use std::fs::Metadata;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -28,9 +29,9 @@ use super::audit_log::write_audit_line;
 const MAX_BYTES: u64 = 64 << 20;
 /// Interval of checks without a request or an event.
 const POLL: Duration = Duration::from_secs(1);
-/// Maximum wait of a request for a check; then the previous list counts.
-const CHECK_TIMEOUT: Duration = Duration::from_millis(200);
-/// Queued checks; beyond it, while one hangs, requests do not wait.
+/// Maximum wait of a request for a check; then the previous list counts, and no request waits until that check ends.
+const CHECK_TIMEOUT: Duration = Duration::from_secs(2);
+/// Queued checks.
 const WAITING: usize = 4;
 
 /// The list and its file. Shared by all that check signatures.
@@ -55,6 +56,8 @@ struct List {
     seen: Mutex<Marks>,
     /// The current error of the file.
     error: Mutex<Option<String>>,
+    /// Whether a check has outlasted the patience of its request.
+    is_stuck: AtomicBool,
 }
 
 /// Identifies a file's content without reading it. Two changes within the file system's clock resolution still differ
@@ -107,9 +110,14 @@ impl AclFile {
     pub(crate) fn open_named_by(path: PathBuf, key: &'static str) -> Result<Self, AclFileError> {
         let marks = marks_of(&path);
         let acl = read(&path, key)?;
-        let list =
-            List { path, key, current: ArcSwap::from_pointee(acl), seen: Mutex::new(marks), error: Mutex::default() };
-        let list = Arc::new(list);
+        let list = Arc::new(List {
+            path,
+            key,
+            current: ArcSwap::from_pointee(acl),
+            seen: Mutex::new(marks),
+            error: Mutex::default(),
+            is_stuck: AtomicBool::new(false),
+        });
         let (check_requests, requests) = sync_channel(WAITING);
         let theirs = Arc::clone(&list);
         let thread = std::thread::Builder::new().name("acl".to_owned());
@@ -140,8 +148,12 @@ impl AclFile {
     pub async fn latest(&self) -> Arc<Acl> {
         let _order = self.order.lock().await;
         let (done, checked) = oneshot::channel();
-        if self.check_requests.try_send(Some(done)).is_ok() {
-            let _ = timeout(CHECK_TIMEOUT, checked).await;
+        let can_wait = !self.list.is_stuck.load(Ordering::Relaxed);
+        if can_wait
+            && self.check_requests.try_send(Some(done)).is_ok()
+            && timeout(CHECK_TIMEOUT, checked).await.is_err()
+        {
+            self.list.is_stuck.store(true, Ordering::Relaxed);
         }
         self.current()
     }
@@ -185,6 +197,7 @@ impl List {
             // One check serves all requests queued by now.
             let waiting: Vec<CheckRequest> = std::iter::once(first).chain(requests.try_iter()).collect();
             self.check(false);
+            self.is_stuck.store(false, Ordering::Relaxed);
             for done in waiting.into_iter().flatten() {
                 // The waiter may have timed out.
                 let _ = done.send(());
@@ -326,6 +339,24 @@ mod tests {
         std::fs::write(&path, "bob user k2\n").unwrap();
         assert!(acl.latest().await.get("bob").is_some());
         assert!(acl.current().get("alice").is_none(), "who is no longer in the file may no longer sign");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_file_system_that_hangs_holds_one_request_up_and_no_more() {
+        let (_folder, path) = file("alice user k1\n");
+        let acl = AclFile::open(path.clone()).unwrap();
+        let began = tokio::time::Instant::now();
+        let hanging = acl.list.seen.lock().unwrap();
+        std::fs::write(&path, "bob user k2\n").unwrap();
+        for _ in 0..10 {
+            assert!(acl.latest().await.get("bob").is_none());
+        }
+        assert_eq!(began.elapsed().as_secs(), CHECK_TIMEOUT.as_secs());
+        drop(hanging);
+        while acl.list.is_stuck.load(Ordering::Relaxed) {
+            std::thread::yield_now();
+        }
+        assert!(acl.latest().await.get("bob").is_some());
     }
 
     #[tokio::test]

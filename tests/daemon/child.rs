@@ -124,6 +124,13 @@ impl DaemonFolders {
         found.ok()
     }
 
+    /// Waits until it is recorded that so many histories are written.
+    pub fn wait_for_histories(&self, count: i32) {
+        let sql = "SELECT count(*) FROM job_history WHERE written_ms IS NOT NULL";
+        let is_so = || self.database().query_row(sql, [], |row| row.get(0)).is_ok_and(|found: i32| found == count);
+        wait_for_files(&self.path("state"), is_so);
+    }
+
     /// Starts the daemon and waits until it serves.
     pub fn start(&self) -> ChildDaemon {
         self.try_start(&[]).unwrap_or_else(|(status, log)| panic!("ended with {status}:\n{log}"))

@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use crate::daemon::child::{ChildDaemon, DaemonFolders, wait_for_files};
+use crate::daemon::child::{ChildDaemon, DaemonFolders};
 use crate::operate::BUDGETS;
 
 use jobtracker::ipc::client::IpcClient;
@@ -82,14 +82,6 @@ impl Stage {
         let mut ended = asked.filter(|state| !matches!(state, RunState::Prep | RunState::Running));
         ended.next().expect("it ends")
     }
-
-    /// Waits until it is recorded that so many histories are written.
-    fn wait_for_written(&self, count: i32) {
-        let sql = "SELECT count(*) FROM job_history WHERE written_ms IS NOT NULL";
-        let is_so =
-            || self.place.database().query_row(sql, [], |row| row.get(0)).is_ok_and(|found: i32| found == count);
-        wait_for_files(&self.place.path("state"), is_so);
-    }
 }
 
 /// Whether a metric has that value.
@@ -128,7 +120,7 @@ fn a_history_that_cannot_be_written_is_written_by_a_later_start_once() {
 
     fs::remove_file(stage.place.path("history")).unwrap();
     let serving = stage.place.start();
-    stage.wait_for_written(1);
+    stage.place.wait_for_histories(1);
     assert!(has_metric(&serving, "jobtracker_histories_written_total 1"), "{}", metrics(&serving));
     let log = serving.kill();
     assert!(!log.contains("cannot write the history"), "{log}");
@@ -146,7 +138,7 @@ fn a_history_that_cannot_be_written_is_written_by_a_later_start_once() {
     // Nothing is due any more.
     let serving = stage.place.start();
     let second = stage.killed_job(&[]);
-    stage.wait_for_written(2);
+    stage.place.wait_for_histories(2);
     assert!(has_metric(&serving, "jobtracker_histories_written_total 1"), "{}", metrics(&serving));
     assert_eq!(history.metadata().unwrap().ino(), written);
     let of_second = files_below(&stage.place.path("history")).into_iter().filter(|file| !files.contains(file));
@@ -164,7 +156,7 @@ fn a_job_is_a_line_at_its_submission_and_one_at_its_end() {
     let name = "a name of many words, ".repeat(20);
     let output = stage.place.path("out").display().to_string();
     let job = stage.killed_job(&[("mapred.output.dir", &output), ("mapred.job.name", &name)]);
-    stage.wait_for_written(1);
+    stage.place.wait_for_histories(1);
     let log = serving.kill();
     let lines: Vec<&str> = log.lines().filter(|line| line.contains(&job.to_string())).collect();
     // That the user killed it is one more.
@@ -197,7 +189,7 @@ fn a_user_gets_a_copy_unless_the_job_wants_none() {
     stage.killed_job(&[("mapred.output.dir", &path("no")), ("hadoop.job.history.user.location", &path("named"))]);
     // It is over, with a line, though its copy lies nowhere.
     let lost = stage.killed_job(&[("mapred.output.dir", "s3n://bucket/out")]);
-    stage.wait_for_written(4);
+    stage.place.wait_for_histories(4);
     assert_eq!(stage.end(lost), RunState::Killed);
     let copies = |name: &str| files_below(&stage.place.path(name)).len();
     assert_eq!((copies("out"), copies("none"), copies("no"), copies("named")), (2, 0, 0, 2));
@@ -229,10 +221,10 @@ fn nothing_is_written_to_an_output_after_its_job_is_over() {
         fs::rename(&output, &moved).unwrap();
         assert_eq!(files_below(&moved.join("_logs/history")).len(), 2, "the copy is there when the end is known");
     }
-    stage.wait_for_written(8);
+    stage.place.wait_for_histories(8);
     serving.kill();
     let _serving = stage.place.start();
-    stage.wait_for_written(8);
+    stage.place.wait_for_histories(8);
     assert!((0..8).all(|number| !path(format!("out{number}")).exists()));
 }
 
@@ -252,8 +244,11 @@ fn the_namenode_of_a_job_holds_nobody_elses_history_up() {
     jobs.push(stage.killed_job(&[("mapred.output.dir", &output(trap.local_addr().unwrap()))]));
     let plain = stage.killed_job(&[]);
     assert_eq!(stage.end(plain), RunState::Killed);
-    stage.wait_for_written(6);
+    stage.place.wait_for_histories(6);
     assert!(jobs.iter().all(|job| stage.end(*job) == RunState::Killed));
+    for job in &jobs {
+        serving.log.wait_for(&format!("the copy of the history of {job} for user root"));
+    }
     let log = serving.log.text();
     let given_up = |job: &JobId| log.matches(&format!("the copy of the history of {job} for user root")).count();
     assert!(jobs.iter().all(|job| given_up(job) == 1), "one line each: {log}");
@@ -264,7 +259,7 @@ fn the_namenode_of_a_job_holds_nobody_elses_history_up() {
     let again = stage.place.start();
     let next = stage.killed_job(&[]);
     assert_eq!(stage.end(next), RunState::Killed);
-    stage.wait_for_written(7);
+    stage.place.wait_for_histories(7);
     assert!(silent.accept().is_err(), "what was given up is given up for good");
     assert!(!again.kill().contains("cannot write the copy"));
 }

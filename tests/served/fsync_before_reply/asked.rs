@@ -42,6 +42,8 @@ impl<'a> Asked<'a> {
         let first = asked.submit("alice", (3, 1));
         asked.set_priority(first);
         asked.beat_until_over(first);
+        // Written beside what is asked; its fact must not fall into the next exchange.
+        place.wait_for_histories(1);
         asked.status(first);
         asked.events(first);
         asked.tracker = SteadyTracker::new(1, SLOTS, Ending::Never);

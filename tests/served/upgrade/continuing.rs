@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 
-use crate::daemon::child::TIMEOUT;
+use crate::daemon::child::{TIMEOUT, wait_for_files};
 use crate::daemon::clients::IntoCall;
 use crate::daemon::scripted_tracker::ScriptedTracker;
 use crate::upgrade::stage::{RawClient, client, client_of, place, unsigned_place, upgrade};
@@ -54,8 +54,8 @@ fn money_is_what_it_was() {
     let before = seen(&serving);
     upgrade(&place, &mut serving, &[]);
     assert_eq!(seen(&serving), before);
-    // The word of an administrator at the start was for that start.
-    assert!(place.read_budget().contains("alice 105"), "{}", place.read_budget());
+    // The word of an administrator at the start was for that start. The file is written beside what is asked.
+    wait_for_files(&place.path("etc"), || place.read_budget().contains("alice 105"));
     assert!(!serving.log.text().contains("NOT TAKEN OVER") && !serving.log.text().contains("was edited"));
     serving.top_up("alice", "1");
     assert_eq!(serving.stop().0, 0);

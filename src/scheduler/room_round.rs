@@ -268,7 +268,12 @@ impl NodeRoom {
         if let Some(kind) = work.pool.kind() {
             self.slots[kind] = self.slots[kind].saturating_sub(work.slots);
         }
-        self.room = self.room.map(|room| room.saturating_sub(work.room));
+        let mut taken = work.room;
+        if work.pool == Pool::Container {
+            // It has no room there while anything else is on those cores: they stay free beside it.
+            taken.vcores = taken.vcores.saturating_add(std::mem::take(&mut self.cores_of_slots_alone));
+        }
+        self.room = self.room.map(|room| room.saturating_sub(taken));
     }
 }
 

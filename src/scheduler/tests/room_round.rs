@@ -213,6 +213,18 @@ fn a_node_without_memory_and_cores_to_share_serves_tasks_by_its_slots_alone() {
     assert_eq!(victims(round(Pool::Container)), []);
 }
 
+#[test]
+fn cores_that_only_slots_stand_for_stay_free_beside_a_container() {
+    let n = nodes(1)[0];
+    let containers = [0, 1, 2].map(|one| holder((0, one), Pool::Container, n, 1, one.into()));
+    let round = |cores_of_slots_alone| RoomRound {
+        short: vec![short(FOR_CONTAINERS, &[work(Pool::Container, 1, 1, 2)])],
+        nodes: BTreeMap::from([(n, NodeRoom { cores_of_slots_alone, ..room(0, 0) })]),
+        over: vec![over(0, &containers)],
+    };
+    assert_eq!([0, 1, 2].map(|alone| victims(round(alone)).len()), [2, 3, 0]);
+}
+
 const NODES: usize = 3;
 
 /// Pool, how many, slots of each and the nodes that they may use.
@@ -223,8 +235,8 @@ type Holding = (Pool, usize, u32, bool, i64, u64);
 
 #[derive(Clone, Debug)]
 struct Scenario {
-    /// Free slots of each kind, and of room.
-    nodes: Vec<(u32, u32, u32)>,
+    /// Free slots of each kind, of room, and cores that only slots stand for.
+    nodes: Vec<(u32, u32, u32, u32)>,
     short: Vec<(PerPool<u32>, Vec<Waiting>)>,
     over: Vec<(PerKind<u32>, Vec<Holding>)>,
 }
@@ -246,7 +258,7 @@ fn scenario() -> impl Strategy<Value = Scenario> {
     let need = (0_u32..4, 0_u32..4, 0_u32..8).prop_map(|(map, reduce, container)| PerPool::new(map, reduce, container));
     let excess = (0_u32..4, 0_u32..4).prop_map(|(map, reduce)| PerKind::new(map, reduce));
     (
-        prop::collection::vec((0_u32..3, 0_u32..3, 0_u32..4), NODES),
+        prop::collection::vec((0_u32..3, 0_u32..3, 0_u32..4, 0_u32..3), NODES),
         prop::collection::vec((need, prop::collection::vec(waiting, 0..4)), 0..3),
         prop::collection::vec((excess, prop::collection::vec(holding, 0..8)), 0..3),
     )
@@ -256,8 +268,8 @@ fn scenario() -> impl Strategy<Value = Scenario> {
 /// Room that is kept: its node, the app that it is for, the pool, slots.
 type Kept = (usize, AppId, Pool, u32);
 
-/// What is left of a node: map slots, reduce slots, room.
-type Left = [i64; 3];
+/// What is left of a node: map slots, reduce slots, memory, cores.
+type Left = [i64; 4];
 
 impl Scenario {
     fn decide(&self) -> (Vec<Name>, Vec<Kept>) {
@@ -278,10 +290,10 @@ impl Scenario {
                 })
                 .collect(),
         });
-        let free = self.nodes.iter().map(|(maps, reduces, slots)| NodeRoom {
+        let free = self.nodes.iter().map(|(maps, reduces, slots, alone)| NodeRoom {
             slots: PerKind::new(*maps, *reduces),
             room: Some(GB.times(*slots)),
-            cores_of_slots_alone: 0,
+            cores_of_slots_alone: *alone,
         });
         let round =
             RoomRound { short: short.collect(), nodes: ids.iter().copied().zip(free).collect(), over: over.collect() };
@@ -305,12 +317,22 @@ impl Scenario {
 
     /// What all nodes have once the victims are gone and what was placed is there.
     fn left(&self, victims: &[Name], placed: &[(usize, AppId, Pool, u32)]) -> Vec<Left> {
-        let mut left: Vec<Left> = self.nodes.iter().map(|(m, r, s)| [(*m).into(), (*r).into(), (*s).into()]).collect();
+        let free = self.nodes.iter().map(|(m, r, s, _)| [(*m).into(), (*r).into(), (*s).into(), (*s).into()]);
+        let mut left: Vec<Left> = free.collect();
+        for node in placed
+            .iter()
+            .filter(|(.., pool, _)| *pool == Pool::Container)
+            .map(|(node, ..)| *node)
+            .collect::<BTreeSet<_>>()
+        {
+            left[node][3] -= i64::from(self.nodes[node].3);
+        }
         let mut change = |node: usize, pool: Pool, slots: i64| {
             if let Some(kind) = pool.kind() {
                 left[node][kind as usize] += slots;
             }
             left[node][2] += slots;
+            left[node][3] += slots;
         };
         for name in victims {
             let (pool, node, slots, ..) = self.holding(name);
@@ -393,6 +415,9 @@ proptest! {
                 }
                 for node in on {
                     let mut here = left[*node];
+                    if *pool == Pool::Container && !placed.iter().any(|(at, _, of, _)| (*at, *of) == (*node, *pool)) {
+                        here[3] -= i64::from(scenario.nodes[*node].3);
+                    }
                     let mut taken: BTreeMap<(usize, Pool), u32> = BTreeMap::new();
                     for name in scenario.all().iter().filter(|name| !victims.contains(name)) {
                         let (of, at, slots, ..) = scenario.holding(name);
@@ -401,13 +426,14 @@ proptest! {
                         if at == *node && may_lose {
                             *taken += slots;
                             here[2] += i64::from(slots);
+                            here[3] += i64::from(slots);
                             if let Some(kind) = of.kind() {
                                 here[kind as usize] += i64::from(slots);
                             }
                         }
                     }
                     let fits = pool.kind().is_none_or(|kind| here[kind as usize] >= (*slots).into())
-                        && here[2] >= (*slots).into();
+                        && here[2].min(here[3]) >= (*slots).into();
                     prop_assert!(!fits, "app {} could have a place on node {}", id, node);
                 }
             }

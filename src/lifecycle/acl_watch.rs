@@ -21,9 +21,7 @@ pub(super) struct AclWatch {
 impl AclWatch {
     /// Triggers a check of the file at each event; without events it is checked each second.
     pub(super) fn of(acl: &AclFile) -> Option<Self> {
-        let requests = acl.check_requests();
-        // A full queue means that a check is due anyway.
-        match Self::start(acl.path(), move || drop(requests.try_send(None))) {
+        match Self::start(acl.path(), acl.check_soon()) {
             Ok(watch) => Some(watch),
             Err(error) => {
                 tracing::warn!("{}: edits take effect within a second, not at once: {error}", acl.path().display());

@@ -44,7 +44,7 @@ pub struct AclFile {
 }
 
 /// A request to check the file, with the waiter to notify, if any.
-pub(crate) type CheckRequest = Option<oneshot::Sender<()>>;
+type CheckRequest = Option<oneshot::Sender<()>>;
 
 #[derive(Debug)]
 struct List {
@@ -58,6 +58,8 @@ struct List {
     error: Mutex<Option<String>>,
     /// Whether a check has outlasted the patience of its request.
     is_stuck: AtomicBool,
+    /// Whether a check is queued that no request waits for.
+    is_due: AtomicBool,
 }
 
 /// Identifies a file's content without reading it. Two changes within the file system's clock resolution still differ
@@ -117,6 +119,7 @@ impl AclFile {
             seen: Mutex::new(marks),
             error: Mutex::default(),
             is_stuck: AtomicBool::new(false),
+            is_due: AtomicBool::new(false),
         });
         let (check_requests, requests) = sync_channel(WAITING);
         let theirs = Arc::clone(&list);
@@ -158,9 +161,15 @@ impl AclFile {
         self.current()
     }
 
-    /// The queue of check requests.
-    pub(crate) fn check_requests(&self) -> SyncSender<CheckRequest> {
-        self.check_requests.clone()
+    /// Has the file checked soon. Any number of these take one place in the queue, which requests must find open.
+    pub(crate) fn check_soon(&self) -> impl Fn() + Send + 'static {
+        let (list, check_requests) = (Arc::clone(&self.list), self.check_requests.clone());
+        move || {
+            if !list.is_due.swap(true, Ordering::Relaxed) {
+                // A full queue means that a check is due anyway.
+                let _ = check_requests.try_send(None);
+            }
+        }
     }
 
     /// Reloads the file even if it looks unchanged, and waits for it. Returns the number of users.
@@ -196,6 +205,7 @@ impl List {
             };
             // One check serves all requests queued by now.
             let waiting: Vec<CheckRequest> = std::iter::once(first).chain(requests.try_iter()).collect();
+            self.is_due.store(false, Ordering::Relaxed);
             self.check(false);
             self.is_stuck.store(false, Ordering::Relaxed);
             for done in waiting.into_iter().flatten() {
@@ -357,6 +367,18 @@ mod tests {
             std::thread::yield_now();
         }
         assert!(acl.latest().await.get("bob").is_some());
+    }
+
+    #[tokio::test]
+    async fn a_request_waits_for_its_check_however_many_events_came_before() {
+        let (_folder, path) = file("alice user k1\n");
+        let acl = AclFile::open(path.clone()).unwrap();
+        let check_soon = acl.check_soon();
+        for user in 0..50 {
+            std::fs::write(&path, format!("bob{user} user k2\n")).unwrap();
+            (0..10 * WAITING).for_each(|_| check_soon());
+            assert!(acl.latest().await.get(&format!("bob{user}")).is_some());
+        }
     }
 
     #[tokio::test]

@@ -63,14 +63,6 @@ impl Places {
     }
 }
 
-// === impl CopyFolder ===
-
-impl CopyFolder {
-    pub(super) fn is_local(&self) -> bool {
-        self.above.namenode().is_none()
-    }
-}
-
 // === impl JobFiles ===
 
 impl<'a> JobFiles<'a> {

@@ -27,6 +27,8 @@ use super::racks::HistoryRacks;
 const COPIES: (usize, usize) = (4, 1);
 /// Histories read at once, whosever they are.
 const READINGS: usize = 4;
+/// How long the end of a job may wait for its copy.
+const COPY_LIMIT: Duration = Duration::from_secs(3);
 /// Time after which a thread that writes a copy counts as stuck.
 const COPY_TIMEOUT: Duration = Duration::from_secs(10);
 /// Stuck threads at which no further copy is begun.
@@ -46,20 +48,11 @@ pub(crate) struct UserCopies {
     reader: Rc<OnceCell<FinishedJobReader>>,
 }
 
-/// How long the end of a job may wait for its copy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum CopyPlace {
-    /// Files of this machine.
-    Local,
-    /// A NameNode.
-    Remote,
-}
-
 /// Why there is no copy.
 #[derive(Debug, thiserror::Error)]
 enum CopyError {
-    #[error("not written within {} s after the end of the job", .0.as_secs())]
-    TooSlow(Duration),
+    #[error("not written within {} s after the end of the job", COPY_LIMIT.as_secs())]
+    TooSlow,
     #[error(transparent)]
     File(#[from] HistoryFileError),
     #[error(transparent)]
@@ -72,17 +65,6 @@ enum CopyError {
 
 /// Closes a gate when it is dropped: a daemon that stops reports the end at its next start.
 struct CloseGate(Arc<CopyGate>);
-
-// === impl CopyPlace ===
-
-impl CopyPlace {
-    fn limit(self) -> Duration {
-        Duration::from_secs(match self {
-            CopyPlace::Local => 1,
-            CopyPlace::Remote => 3,
-        })
-    }
-}
 
 impl Drop for CloseGate {
     fn drop(&mut self) {
@@ -110,20 +92,18 @@ impl UserCopies {
     pub(crate) async fn settle(self: Rc<Self>, job: JobId) {
         let profile = self.owner.with_engine(|engine| engine.job_profile(job)).value;
         let user: Arc<str> = profile.map_or_else(|| Arc::from(""), |profile| Arc::from(&*profile.user));
-        let started = Instant::now();
+        let until = Instant::now() + COPY_LIMIT;
         let gate = Arc::<CopyGate>::default();
         let closing = CloseGate(gate.clone());
-        let (found, place) = oneshot::channel();
-        let mut writing = tokio::task::spawn_local(self.clone().copy(job, user.clone(), gate, found));
-        let longest = CopyPlace::Remote.limit();
-        let place = timeout_at(started + longest, place).await;
+        let (read, is_read) = oneshot::channel();
+        let mut writing = tokio::task::spawn_local(self.clone().copy(job, user.clone(), gate, read));
+        // Whatever the reading found, or that it found nothing in time.
+        let _ = timeout_at(until, is_read).await;
         self.dues.write(job);
-        let limit = place.ok().and_then(Result::ok).map_or(longest, CopyPlace::limit);
-        let until = (Instant::now() + limit).min(started + longest);
         let written = match timeout_at(until, &mut writing).await {
             Ok(Ok(written)) => written,
             Ok(Err(error)) => Err(error.into()),
-            Err(_) => Err(CopyError::TooSlow(limit)),
+            Err(_) => Err(CopyError::TooSlow),
         };
         drop(closing);
         if let Err(error) = written {
@@ -140,7 +120,7 @@ impl UserCopies {
         job: JobId,
         user: Arc<str>,
         gate: Arc<CopyGate>,
-        found: oneshot::Sender<CopyPlace>,
+        read: oneshot::Sender<()>,
     ) -> Result<(), CopyError> {
         let Some(reader) = self.reader.get().cloned() else { return Ok(()) };
         let reader_of_copy = reader.clone();
@@ -153,8 +133,8 @@ impl UserCopies {
             move || JobFiles::new(&places, &stored, &racks).copy_folder()
         };
         let Some(folder) = self.readings.run(&user, find).await?? else { return Ok(()) };
-        // Who waits has given up, or goes by it.
-        let _ = found.send(if folder.is_local() { CopyPlace::Local } else { CopyPlace::Remote });
+        // Who waits may have given up.
+        let _ = read.send(());
         let (places, reader) = (self.places.clone(), reader_of_copy);
         let write = move || -> Result<(), CopyError> {
             // Begins only while somebody waits for it, and is read again: those that wait keep no history in memory.

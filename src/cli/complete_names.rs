@@ -39,7 +39,12 @@ pub fn run(arguments: &CompleteNamesArguments, command: &Command) -> String {
     let asked = async { timeout(ANSWER_TIMEOUT, names(named, &arguments.words)).await.ok().flatten() };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let names = runtime.ok().and_then(|runtime| runtime.block_on(asked)).unwrap_or_default();
-    names.into_iter().take(MOST_NAMES).map(|name| name + "\n").collect()
+    names.into_iter().filter(|name| is_plain_word(name)).take(MOST_NAMES).map(|name| name + "\n").collect()
+}
+
+/// Whether a shell takes it as it is. Names are chosen by others, and what is completed is run.
+fn is_plain_word(name: &str) -> bool {
+    !name.starts_with('-') && name.chars().all(|c| c.is_ascii_alphanumeric() || "._:/@+-".contains(c))
 }
 
 /// What the word after these names.
@@ -111,6 +116,13 @@ async fn names(named: Named, words: &[String]) -> Option<Vec<String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_that_a_shell_would_act_on_are_left_out() {
+        let named = ["tracker_h:localhost/127.0.0.1:5", "job_1_0001", "$(id)", "`id`", "a b", "a;b", "*", "-x", "a\nb"];
+        let plain: Vec<_> = named.into_iter().filter(|name| is_plain_word(name)).collect();
+        assert_eq!(plain, ["tracker_h:localhost/127.0.0.1:5", "job_1_0001"]);
+    }
 
     #[test]
     fn the_words_before_say_what_comes_next() {

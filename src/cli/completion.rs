@@ -72,7 +72,12 @@ const BASH_NAMES: &str = r#"_jobtracker_or_names() {
         local names
         names=$("$1" complete-names -- "${COMP_WORDS[@]:1:COMP_CWORD-1}" 2>/dev/null)
         if [[ -n "$names" ]]; then
-            COMPREPLY=( $(compgen -W "$names" -- "$word") )
+            # Names are others' texts: compgen -W would expand what stands in them.
+            COMPREPLY=()
+            local name
+            while IFS= read -r name; do
+                [[ "$name" != "$word"* ]] || COMPREPLY+=("$name")
+            done <<<"$names"
             return 0
         fi
     fi
@@ -118,14 +123,20 @@ mod tests {
         std::fs::write(folder.path().join("script"), script).unwrap();
         // In the place of the program: the names of all that it is asked for.
         let words = r#"
-            fake() { [[ "$*" == "complete-names -- job status" ]] && printf 'job_1_0001\njob_1_0002\n'; }
+            fake() {
+                [[ "$*" == "complete-names -- job status" ]] && printf '%s\n' job_1_0001 job_1_0002 '$(echo>ran)' '`echo>ran`' '*'
+            }
             source ./script
             COMP_WORDS=(fake job status job_1_0002) COMP_CWORD=3
             _jobtracker_or_names fake job_1_0002 status
-            echo "${COMPREPLY[@]}""#;
+            echo "${COMPREPLY[@]}"
+            COMP_WORDS[3]=
+            _jobtracker_or_names fake '' status
+            echo "${#COMPREPLY[@]}""#;
         let output =
             std::process::Command::new("bash").args(["-c", words]).current_dir(folder.path()).output().unwrap();
-        assert_eq!(String::from_utf8_lossy(&output.stdout), "job_1_0002\n", "{output:?}");
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "job_1_0002\n5\n", "{output:?}");
+        assert!(!folder.path().join("ran").exists(), "a name is a text, not a command");
     }
 
     #[test]

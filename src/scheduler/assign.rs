@@ -53,7 +53,6 @@ impl Scheduler {
 
         let mut report = AssignmentReport { granted: heartbeat.granted, ..AssignmentReport::default() };
         for kind in Kind::ALL {
-            report.left_free[kind] = free[kind] > heartbeat.granted_slots[kind];
             let Some(search) = std::mem::take(&mut searches[kind]) else { continue };
             report.skipped += search.skipped;
             self.end_search(kind, &offer, &heartbeat, search);

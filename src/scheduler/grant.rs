@@ -24,8 +24,6 @@ pub struct AssignmentReport {
     pub granted: PerKind<u32>,
     /// Apps without a task for the slots that were left; at most [`SKIP_BUDGET`](super::SKIP_BUDGET) for each kind.
     pub skipped: u32,
-    /// Whether slots of the node stay free that it has offered.
-    pub left_free: PerKind<bool>,
 }
 
 /// How far the input of a task may be.

@@ -44,7 +44,10 @@ impl Scheduler {
             |count, by, violations| raise(count, by, violations),
             &mut self.violations,
         );
-        let leaf = app.leaf;
+        let (leaf, group) = (app.leaf, app.spec.group);
+        if is_paused {
+            self.note_withdrawn(group);
+        }
         self.look_at_rows_again(id);
         if !is_paused {
             if was_to_begin {

@@ -1,6 +1,6 @@
 //! Removing apps: first their demand, when their end is decided, then what they hold.
 
-use crate::model::{PerKind, Pool};
+use crate::model::{Kind, PerKind, Pool};
 
 use super::change::Change;
 use super::{AppId, AppSize, Scheduler};
@@ -21,12 +21,16 @@ impl Scheduler {
         }
         self.withdraw_rows(id);
         let Some(app) = self.apps.get_mut(&id) else { return };
-        let home = app.home;
+        let (home, group) = (app.home, app.spec.group);
         let waiting = Pool::ALL.map(|pool| (pool, app.waiting(pool)));
+        let has_more = Kind::ALL.into_iter().any(|kind| app.wanted_later(kind) > 0);
         app.tables = PerKind::default();
         self.change_app(id, |app| app.draining = true);
         for (pool, waiting) in waiting {
             self.count_waiting_down(home, pool, waiting);
+        }
+        if has_more {
+            self.note_withdrawn(group);
         }
         if !keeps {
             self.leave_orders(id);

@@ -1,10 +1,10 @@
 //! A change of the slots that an app holds.
 
-use crate::model::Pool;
+use crate::model::{PerPool, Pool};
 
-use super::AppId;
+use super::{AppId, GroupId};
 
-/// Slots that an app holds from now on, or no longer.
+/// What an app holds, or its group waits for, from now on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UsageChange {
     /// Of a pool, so many more; fewer if negative.
@@ -29,5 +29,12 @@ pub enum UsageChange {
         app: AppId,
         /// When it was launched, ms of the monotonic clock.
         launch_mono_ms: u64,
+    },
+    /// Work that waited in a group waits no more, though nothing was granted to it.
+    Withdrawn {
+        /// The group.
+        group: GroupId,
+        /// What the group holds and waits for without it.
+        left: PerPool<u64>,
     },
 }

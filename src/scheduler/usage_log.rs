@@ -2,8 +2,9 @@
 
 use crate::model::{Kind, PerPool, Pool, TrackerId};
 
+use super::group::Group;
 use super::usage_change::UsageChange;
-use super::{AppId, Scheduler};
+use super::{AppId, GroupId, Scheduler};
 
 // === impl Scheduler: the log of usage ===
 
@@ -52,6 +53,15 @@ impl Scheduler {
 
     pub(super) fn note_held(&mut self, app: AppId, pool: Pool, slots: i64) {
         self.note_usage(UsageChange::Held { app, pool, slots });
+    }
+
+    /// Work of a group that waited was held, killed or asked for no more.
+    pub(super) fn note_withdrawn(&mut self, group: GroupId) {
+        let Some(sums) = self.groups.get(group).filter(|_| self.usage_log.is_some()).map(Group::sums) else { return };
+        let mut left = Pool::ALL.map(|pool| u64::from(sums.held[pool]).saturating_add(sums.waiting[pool]));
+        left[0] = left[0].saturating_add(sums.preparing.into());
+        let [map, reduce, container] = left;
+        self.note_usage(UsageChange::Withdrawn { group, left: PerPool::new(map, reduce, container) });
     }
 
     fn note_usage(&mut self, change: UsageChange) {

@@ -203,7 +203,13 @@ impl Scheduler {
             counted: held.saturating_add(tasks),
         };
         let usable = self.task_nodes.usable(&app.needs, kind, slots);
-        Confined { usable, now: of(asked(app, kind)), later: of(app.wanted_later(kind).into()) }
+        let now = of(asked(app, kind));
+        // Reduces wait for maps: where these could run nowhere, they never begin.
+        let is_blocked = kind == Kind::Reduce
+            && app.wanted_later(Kind::Map) > 0
+            && self.task_nodes.usable(&app.needs, Kind::Map, app.slots_per_task(Kind::Map)) == 0;
+        let later = if is_blocked { now } else { of(app.wanted_later(kind).into()) };
+        Confined { usable, now, later }
     }
 }
 

@@ -201,7 +201,7 @@ fn load_queue_ticks(
             .map_err(|_| loader.wrong("allocation.interval", interval, "an interval as JSON"))?;
         let in_vain = interval.in_vain;
         let (charge, graces) = (Charge::default(), Vec::new());
-        Ok(QueueTick { queue, charge, graces, balance, interval: Some(interval), in_vain })
+        Ok(QueueTick { queue, charge, graces, balance, interval: Some(interval), in_vain, flickers: 0 })
     };
     loader.texts(&sql)?.into_iter().map(read).collect()
 }

@@ -48,11 +48,8 @@ impl Engine {
             let Outbox { violations, event_lines: lines, .. } = &mut self.outbox;
             let grants = self.jobs.grant_source(&self.cluster.nodes, now, violations);
             let mut granting = LoggedGrants { grants, lines, tracker: &name };
-            let report = self.cluster.scheduler.assign_slots(NodeOffer { node: id, free, now }, &mut granting);
+            self.cluster.scheduler.assign_slots(NodeOffer { node: id, free, now }, &mut granting);
             launches.append(&mut granting.grants.launches);
-            if let Some(market) = &mut self.market {
-                market.accounts.note_left_free(report.left_free);
-            }
         }
         self.tallies.launched += launches.len() as u64;
         let mut tasks = Vec::with_capacity(launches.len());

@@ -13,9 +13,10 @@ impl Engine {
     /// Records what this step has changed of held slots so far, all of it at this time: at the end of each step, and before
     /// a tick. Costs O(changes).
     pub(super) fn meter_held_slots(&mut self, now: Now) {
-        let given_back = self.applications.take_given_back();
+        let mut given_back = self.applications.take_given_back();
         let graces = self.applications.take_grace_steps();
         let Some(market) = &mut self.market else { return };
+        given_back.retain(|given_back| market.may_be_free(given_back));
         let has_changes = self.cluster.scheduler.has_usage_changes() || !graces.is_empty();
         if !has_changes && !market.housekeeping.is_due(now.mono_ms) {
             return;
@@ -62,6 +63,11 @@ impl Engine {
                 }
                 UsageChange::HousekeepingBegun { app, launch_mono_ms } => {
                     market.housekeeping.begin(app, launch_mono_ms);
+                }
+                UsageChange::Withdrawn { group, left } => {
+                    if let Some(queue) = self.cluster.scheduler.group_name(group) {
+                        market.accounts.note_withdrawn(queue, left);
+                    }
                 }
                 UsageChange::HousekeepingEnded { app, launch_mono_ms } => {
                     if market.housekeeping.end(app, launch_mono_ms) {

@@ -55,6 +55,9 @@ impl Engine {
         if job.is_over_or_ending() {
             return Err(Refusal::Invalid(format!("{id} has ended, or is about to")));
         }
+        if !is_on && self.administration.pauses.get(&PauseTarget::Job(id)).is_some() {
+            self.check_released_deadline(id, now)?;
+        }
         if self.change_pause(PauseTarget::Job(id), is_on, &caller.user, now)? {
             self.apply_pause(id);
         }

@@ -30,6 +30,9 @@ impl Engine {
         if victims.is_empty() && containers.is_empty() {
             return;
         }
+        if let Some(market) = &mut self.market {
+            market.note_preempted_for(short.keys());
+        }
         self.rounds.preemptions.record_round(victims.iter().map(|(id, _)| *id), short, now.wall_ms);
         let receivers =
             if self.fair_config().is_some() { "pools below their shares" } else { "queues below their quota" };

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 
-use crate::market::{Market, SlotHolder};
-use crate::model::JobId;
+use crate::market::{GivenBack, Market, SlotHolder};
+use crate::model::{JobId, QueueName};
 use crate::scheduler::{AppId, UsageChange};
 
 use super::job_costs::JobCosts;
@@ -24,6 +24,8 @@ pub struct MarketState {
     pub housekeeping: LongHousekeeping,
     /// What apps of the scheduler are to the meter. A job that was forgotten may still hold slots.
     pub holders: FxHashMap<AppId, SlotHolder>,
+    /// Queues that others were preempted for, with the tick of the interval; since a restart.
+    preempted_for: BTreeMap<QueueName, u64>,
     /// Empty between two steps: kept for its room.
     pub usage_changes: Vec<UsageChange>,
 }
@@ -40,7 +42,22 @@ impl MarketState {
             standings: BTreeMap::new(),
             housekeeping: LongHousekeeping::default(),
             holders: FxHashMap::default(),
+            preempted_for: BTreeMap::new(),
             usage_changes: Vec::new(),
         }
+    }
+
+    /// Others are preempted for these queues.
+    pub fn note_preempted_for<'a>(&mut self, queues: impl Iterator<Item = &'a String>) {
+        let tick = self.accounts.tick_number();
+        self.preempted_for.retain(|_, last| last.saturating_add(1) >= tick);
+        self.preempted_for.extend(queues.filter_map(|queue| Some((QueueName::new(queue).ok()?, tick))));
+    }
+
+    /// Whether what is given back may be free: not where others were preempted for its queue in this interval or the last.
+    pub fn may_be_free(&self, given_back: &GivenBack) -> bool {
+        let queue = self.accounts.meter().queue_of(given_back.holder);
+        let last = queue.and_then(|queue| self.preempted_for.get(queue));
+        last.is_none_or(|last| last.saturating_add(1) < self.accounts.tick_number())
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::engine::{Caller, DeadlineQuestion, Event, PolicyConfig, Reply};
+use crate::engine::{Caller, DeadlineQuestion, Event, PauseTarget, PolicyConfig, Reply};
 use crate::fake_tracker::Role;
 use crate::mapreduce::JobSpec;
 use crate::model::{JobId, Kind, RunState};
@@ -281,6 +281,31 @@ fn a_changed_deadline_is_tested_on_what_is_left_and_one_that_fails_changes_nothi
     assert_eq!(cluster.run(id, |_| Fate::Succeed), RunState::Succeeded);
     let refusal = change(&mut cluster, id, after(60_000), "alice").unwrap_err();
     assert_eq!(refusal, format!("{id} has ended"));
+}
+
+/// Else a job would be held past the test, and others would pay for what it was promised.
+#[test]
+fn a_held_job_is_released_only_where_its_deadline_can_be_kept_beside_those_promised_since() {
+    let mut cluster = cluster(ConstraintConfig::default());
+    let held = cluster.submit(due(8, 0, 21_000)).unwrap();
+    let pause = |cluster: &mut Cluster, is_on: bool| {
+        let caller = Caller::named("alice");
+        match cluster.step(Event::Pause { target: PauseTarget::Job(held), is_on, caller }).0 {
+            Reply::Done => Ok(()),
+            Reply::Refused(refusal) => Err(refusal.to_string()),
+            other => panic!("{other:?}"),
+        }
+    };
+    pause(&mut cluster, true).unwrap();
+    pause(&mut cluster, false).unwrap();
+    pause(&mut cluster, true).unwrap();
+    let other = cluster.submit(due(8, 0, 21_000)).unwrap();
+    let refusal = pause(&mut cluster, false).unwrap_err();
+    assert!(refusal.contains("slots, 0 free") && refusal.contains("jobtracker job deadline"), "{refusal}");
+    cluster.step(Event::KillJob { id: other, caller: Caller::named("alice") });
+    beat_all(&mut cluster, 4, hang);
+    change(&mut cluster, held, after(60_000), "alice").unwrap();
+    pause(&mut cluster, false).unwrap();
 }
 
 #[test]

@@ -161,6 +161,8 @@ fn a_held_job_takes_no_place_among_running_jobs_and_is_killed_like_any_other() {
     rounds(&mut cluster, 4, hang);
     assert_eq!((cluster.state(first), cluster.state(second)), (RunState::Running, RunState::Prep));
     hold(&mut cluster, first, true);
+    rounds(&mut cluster, 4, hang);
+    assert_eq!(cluster.state(second), RunState::Prep, "what runs keeps its place");
     rounds(&mut cluster, 4, |task| if task.id.task.job == first { Fate::Succeed } else { hang(task) });
     assert_eq!(cluster.state(second), RunState::Running, "the place is its own now");
     let third = submit(&mut cluster, 1, 0);

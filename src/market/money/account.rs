@@ -1,6 +1,6 @@
 //! The account of a queue: balance, bid, open interval, and the state published at the last tick.
 
-use crate::model::{Credits, PerKind, Pool};
+use crate::model::{Credits, PerKind, PerPool, Pool};
 
 use super::allocation::{Bid, cost};
 use super::interval::{Charge, Interval, most_slot_ms};
@@ -32,6 +32,10 @@ pub struct Account {
     interval: Option<Interval>,
     /// Intervals before the open one of which it has held next to nothing; kept while none is open.
     in_vain: PerKind<u8>,
+    /// Intervals before the open one in which it withdrew what it had been sold slots for; a restart forgets them.
+    flickers: u8,
+    /// Whether it has done so in the open one.
+    has_withdrawn: bool,
 }
 
 // === impl Account ===
@@ -39,7 +43,8 @@ pub struct Account {
 impl Account {
     pub(super) fn new(balance: Credits, bid: Credits) -> Self {
         let published = Published { budget: balance, ..Published::default() };
-        Account { balance, bid, published, interval: None, in_vain: PerKind::default() }
+        let in_vain = PerKind::default();
+        Account { balance, bid, published, interval: None, in_vain, flickers: 0, has_withdrawn: false }
     }
 
     /// The balance; never below zero.
@@ -108,21 +113,42 @@ impl Account {
     }
 
     /// The same without the open one.
-    pub(super) fn was_in_vain(&self) -> PerKind<u8> {
-        self.in_vain
+    pub(super) fn was_in_vain(&self) -> (PerKind<u8>, u8) {
+        (self.in_vain, self.flickers)
     }
 
-    /// Intervals, the open one included, in which it has held next to nothing of what it was sold though slots were free,
+    /// Intervals, the open one included, in which it has held next to nothing of what it was sold and could have used less,
     /// since it last held more.
-    pub(super) fn in_vain(&self, metered: MeteredUse, length_ms: u64, left_free: PerKind<bool>) -> PerKind<u8> {
-        let with = |interval: Interval| interval.in_vain_with(self.in_vain, metered.within_ms, length_ms, left_free);
+    pub(super) fn in_vain(&self, metered: MeteredUse, length_ms: u64, queue_use: &QueueUse) -> PerKind<u8> {
+        let with =
+            |interval: Interval| interval.in_vain_with(self.in_vain, metered.within_ms, length_ms, queue_use.want);
         self.interval.map_or(self.in_vain, with)
     }
 
+    /// Intervals, the open one included, in which it withdrew what it had been sold slots for and held next to nothing, since it
+    /// last held more.
+    pub(super) fn flickers(&self, metered: MeteredUse, length_ms: u64) -> u8 {
+        let with = |interval: Interval| {
+            interval.flickers_with(self.flickers, metered.within_ms, length_ms, self.has_withdrawn)
+        };
+        self.interval.map_or(self.flickers, with)
+    }
+
+    /// Work that waited waits no more, and this is left of what the queue holds and waits for.
+    pub(super) fn note_withdrawn(&mut self, left: PerPool<u64>) {
+        self.has_withdrawn |= self.interval.is_some_and(|interval| interval.sells_more_than(left));
+    }
+
     /// Its bid in the next allocation, with the balance after the charge; none: nothing of it runs, is held or may be sold.
-    pub(super) fn to_bid(&self, balance: Credits, queue_use: &QueueUse, in_vain: PerKind<u8>) -> Option<Bid> {
+    pub(super) fn to_bid(
+        &self,
+        balance: Credits,
+        queue_use: &QueueUse,
+        in_vain: PerKind<u8>,
+        flickers: u8,
+    ) -> Option<Bid> {
         let remainder = self.interval.as_ref().map(|interval| interval.remainder).unwrap_or_default();
-        let want = queue_use.want_after(in_vain);
+        let want = queue_use.want_after(in_vain, flickers);
         let &QueueUse { running, containers, .. } = queue_use;
         let bid = Bid { balance, rate: self.bid, running, containers, want, remainder };
         queue_use.is_active(want).then_some(bid)
@@ -134,10 +160,15 @@ impl Account {
     }
 
     /// Replaces the open interval and publishes the new state.
-    pub(super) fn open_interval(&mut self, balance: Credits, interval: Option<Interval>, in_vain: PerKind<u8>) {
+    pub(super) fn open_interval(
+        &mut self,
+        balance: Credits,
+        interval: Option<Interval>,
+        (in_vain, flickers): (PerKind<u8>, u8),
+    ) {
         self.balance = balance;
         self.interval = interval;
-        self.in_vain = in_vain;
+        (self.in_vain, self.flickers, self.has_withdrawn) = (in_vain, flickers, false);
         let Interval { share, used, pending, .. } = interval.unwrap_or_default();
         self.published = Published { budget: balance, rate: share.rate(), share, used, pending };
     }

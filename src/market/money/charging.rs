@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::model::{Credits, Now, PerKind, PerPool, QueueName};
+use crate::model::{Credits, Now, PerPool, QueueName};
 
 use super::account::Account;
 use super::allocation::{allocate, total, within};
@@ -62,9 +62,11 @@ impl Market {
             });
             let graces = self.lay_charges(queue, account, &charge, graces, now.mono_ms, &mut laid);
             graces.iter().chain([&charge]).for_each(|one| ledger.count_charge(one.amount(), &mut violations));
-            let in_vain = account.in_vain(*metered, self.meter.length_ms(), self.left_free);
-            let bid = account.to_bid(balance, queue_use, in_vain);
-            if bid.is_none() && charge == Charge::default() && graces.is_empty() && in_vain == account.was_in_vain() {
+            let in_vain = account.in_vain(*metered, self.meter.length_ms(), queue_use);
+            let flickers = account.flickers(*metered, self.meter.length_ms());
+            let bid = account.to_bid(balance, queue_use, in_vain, flickers);
+            let is_as_before = (in_vain, flickers) == account.was_in_vain();
+            if bid.is_none() && charge == Charge::default() && graces.is_empty() && is_as_before {
                 // Nothing that it waits for could run.
                 continue;
             }
@@ -77,7 +79,15 @@ impl Market {
             let (used, pending) = (total(within(queue_use.held(), sold)), queue_use.waiting());
             let interval = Interval { used, pending, in_vain, ..Interval::default() };
             let interval = is_active.then_some(interval);
-            queue_ticks.push(QueueTick { queue: (*queue).clone(), charge, graces, balance, interval, in_vain });
+            queue_ticks.push(QueueTick {
+                queue: (*queue).clone(),
+                charge,
+                graces,
+                balance,
+                interval,
+                in_vain,
+                flickers,
+            });
         }
 
         raise(&mut bids, &laid);
@@ -93,7 +103,6 @@ impl Market {
         self.meter.close(now);
         self.apply_tick(&tick);
         self.meter.open_at(now);
-        self.left_free = PerKind::default();
         tick.check(slots, &mut violations);
         self.check_accounts(&mut violations);
         self.violations = violations;
@@ -107,8 +116,9 @@ impl Market {
         for Concerned { queue, account, queue_use, metered } in self.concerned(usage, AT_END) {
             let (charge, graces, balance) = self.charges_of(queue, account, metered, AT_END);
             self.lay_charges(queue, account, &charge, graces, AT_END, &mut laid);
-            let in_vain = account.in_vain(metered, self.meter.length_ms(), self.left_free);
-            if let Some(bid) = account.to_bid(balance, &queue_use, in_vain) {
+            let in_vain = account.in_vain(metered, self.meter.length_ms(), &queue_use);
+            let flickers = account.flickers(metered, self.meter.length_ms());
+            if let Some(bid) = account.to_bid(balance, &queue_use, in_vain, flickers) {
                 bids.push(queue, charge, bid);
             }
         }

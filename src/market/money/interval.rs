@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::{Credits, JobId, Kind, PerKind, PerPool};
+use crate::model::{Credits, JobId, Kind, PerKind, PerPool, Pool};
 
 use super::allocation::{RoundingRemainder, total};
 use super::metered::total_ms;
@@ -31,8 +31,8 @@ pub struct Interval {
     /// The most slots that the balance could pay for when it was opened; none: it was stored before that was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub most_paid: Option<u32>,
-    /// Intervals up to the one before it that sold slots of which the queue held less than a tenth though some were free,
-    /// since it last held more.
+    /// Intervals up to the one before it that sold slots of which the queue held less than a tenth, and could have used
+    /// fewer at their end, since it last held more.
     #[serde(default, skip_serializing_if = "is_nothing")]
     pub in_vain: PerKind<u8>,
 }
@@ -49,23 +49,35 @@ impl Interval {
         self.most_paid.map_or(total(self.quota), u64::from)
     }
 
-    /// The same with this one, in which so much was held within the quota of what was sold, slot-milliseconds.
+    /// The same with this one, in which so much was held within the quota of what was sold, slot-milliseconds. `want`: what
+    /// could be used at its end; who waits for slots that others hold does not wait in vain.
     pub(super) fn in_vain_with(
         &self,
         before: PerKind<u8>,
         within_ms: PerPool<u64>,
         length_ms: u64,
-        left_free: PerKind<bool>,
+        want: PerPool<u32>,
     ) -> PerKind<u8> {
-        let with = |kind: Kind| {
-            let tenth_ms = u64::from(self.quota[kind]).saturating_mul(length_ms) / 10;
-            match self.quota[kind] {
-                0 => before[kind],
-                _ if within_ms[kind] > tenth_ms => 0,
-                _ => before[kind].saturating_add(left_free[kind].into()),
-            }
+        let with = |kind: Kind| match self.quota[kind] {
+            0 => before[kind],
+            sold if within_ms[kind] > tenth_ms(sold.into(), length_ms) => 0,
+            sold => before[kind].saturating_add((want[kind] < sold).into()),
         };
         PerKind::new(with(Kind::Map), with(Kind::Reduce))
+    }
+
+    /// The same of intervals in which the queue withdrew work that waited and held less than a tenth of all that was sold.
+    pub(super) fn flickers_with(&self, before: u8, within_ms: PerPool<u64>, length_ms: u64, has_withdrawn: bool) -> u8 {
+        match total(self.quota) {
+            0 => before,
+            sold if total_ms(within_ms) > tenth_ms(sold, length_ms) => 0,
+            _ => before.saturating_add(has_withdrawn.into()),
+        }
+    }
+
+    /// Whether less than was sold is left of what a queue holds and waits for.
+    pub(super) fn sells_more_than(&self, left: PerPool<u64>) -> bool {
+        Pool::ALL.into_iter().any(|pool| left[pool] < self.quota[pool].into())
     }
 }
 
@@ -92,6 +104,11 @@ impl Charge {
     pub(super) fn at(&self, rate: Credits) -> Credits {
         amount(rate, total_ms(self.slot_ms), self.interval_ms)
     }
+}
+
+/// A tenth of an interval of so many slots, slot-milliseconds.
+fn tenth_ms(slots: u64, length_ms: u64) -> u64 {
+    slots.saturating_mul(length_ms) / 10
 }
 
 /// What slots cost that were held for so long, of intervals of that length. Within the range of `i128`: rates and slots are

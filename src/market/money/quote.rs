@@ -73,11 +73,12 @@ impl Market {
             let Some(account) = self.account(name.as_str()) else { continue };
             let metered = self.meter.use_of(name, AT_END);
             let (.., balance) = self.charges_of(name, account, metered, AT_END);
-            let in_vain = account.in_vain(metered, self.meter.length_ms(), self.left_free);
-            let mut bid = account.to_bid(balance, queue_use, in_vain);
+            let in_vain = account.in_vain(metered, self.meter.length_ms(), queue_use);
+            let flickers = account.flickers(metered, self.meter.length_ms());
+            let mut bid = account.to_bid(balance, queue_use, in_vain, flickers);
             if name == queue {
                 place = bids.len();
-                bid = bid.or_else(|| account.to_bid(balance, &waiting, in_vain));
+                bid = bid.or_else(|| account.to_bid(balance, &waiting, in_vain, flickers));
             }
             let Some(bid) = bid else { continue };
             // What other queues' orders will bid is not known yet: most likely what they bid now.

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::model::{Credits, JobId, Now, PerKind, PerPool, QueueName, Violations};
+use crate::model::{Credits, JobId, Now, PerPool, QueueName, Violations};
 
 use super::account::Account;
 use super::allowance::{Allowance, AllowanceClock};
@@ -17,7 +17,7 @@ use super::metered::{GivenBack, GraceStep};
 use super::order::Order;
 use super::replay::{MarketConfig, ReplayGuard, ReplayRefusal, Signature};
 use super::slot_holder::SlotHolder;
-use super::tick::Tick;
+use super::tick::{QueueTick, Tick};
 
 /// Accounts, the ledger's sums, the open intervals and the replay guard.
 #[derive(Clone, Debug)]
@@ -35,8 +35,6 @@ pub struct Market {
     price: Credits,
     pub(super) is_ruling: bool,
     pub(super) meter: Meter,
-    /// Whether slots of each kind stayed free at a heartbeat of the open interval.
-    pub(super) left_free: PerKind<bool>,
     pub(super) violations: Violations,
 }
 
@@ -57,7 +55,6 @@ impl Market {
             price: Credits::ZERO,
             is_ruling: true,
             meter: Meter::default(),
-            left_free: PerKind::default(),
             violations: Violations::default(),
         }
     }
@@ -110,10 +107,11 @@ impl Market {
         &self.meter
     }
 
-    /// A heartbeat has left slots of these kinds free: who holds none of what it was sold could have had them.
-    pub fn note_left_free(&mut self, left_free: PerKind<bool>) {
-        self.left_free.map |= left_free.map;
-        self.left_free.reduce |= left_free.reduce;
+    /// A queue holds and waits for no more than this since it has withdrawn work that waited.
+    pub fn note_withdrawn(&mut self, queue: &str, left: PerPool<u64>) {
+        if let Some(account) = self.accounts.get_mut(queue) {
+            account.note_withdrawn(left);
+        }
     }
 
     /// The fact that these hold more or fewer slots from now on, which is applied; none where nothing is counted.
@@ -211,7 +209,9 @@ impl Market {
         for (queue, account) in &mut self.accounts {
             while queue_ticks.next_if(|queue_tick| queue_tick.queue < *queue).is_some() {}
             match queue_ticks.next_if(|queue_tick| queue_tick.queue == *queue) {
-                Some(queue_tick) => account.open_interval(queue_tick.balance, queue_tick.interval, queue_tick.in_vain),
+                Some(QueueTick { balance, interval, in_vain, flickers, .. }) => {
+                    account.open_interval(*balance, *interval, (*in_vain, *flickers));
+                }
                 None => account.open_interval(account.balance(), None, account.was_in_vain()),
             }
         }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::{Credits, Kind, PerKind, PerPool, QueueName};
+use crate::model::{Credits, Kind, PerKind, PerPool, Pool, QueueName};
 
 use super::container_use::ContainerUse;
 use super::interval::{Charge, Interval};
@@ -27,8 +27,8 @@ pub struct QueueUse {
     pub later: PerKind<u32>,
 }
 
-/// After so many intervals in which a queue has held next to nothing of what it was sold, though slots were free, it is
-/// sold none that it cannot use now, until it holds more.
+/// After so many intervals in which a queue has held next to nothing of what it was sold, it is sold none that it cannot
+/// use now, and a slot of each pool at most where it has withdrawn what it was sold slots for, until it holds more.
 const MOST_IN_VAIN: u8 = 2;
 
 // === impl QueueUse ===
@@ -52,12 +52,17 @@ impl QueueUse {
         PerPool::new(u32::MAX, u32::MAX, if containers.has_any() { u32::MAX } else { 0 })
     }
 
-    /// What it may be sold after so many intervals in which it held next to nothing of what it was sold.
-    pub(super) fn want_after(&self, in_vain: PerKind<u8>) -> PerPool<u32> {
+    /// What it may be sold after so many intervals in which it held next to nothing of what it was sold, and withdrew work.
+    pub(super) fn want_after(&self, in_vain: PerKind<u8>, flickers: u8) -> PerPool<u32> {
         let of = |kind: Kind| {
             if in_vain[kind] < MOST_IN_VAIN { self.want[kind].max(self.later[kind]) } else { self.want[kind] }
         };
-        PerPool::new(of(Kind::Map), of(Kind::Reduce), self.want.container)
+        let want = PerPool::new(of(Kind::Map), of(Kind::Reduce), self.want.container);
+        let most = if flickers < MOST_IN_VAIN { u32::MAX } else { 1 };
+        Pool::ALL.into_iter().fold(want, |mut want, pool| {
+            want[pool] = want[pool].min(most);
+            want
+        })
     }
 
     /// Whether anything of the queue runs or is held, or waits and may be sold slots.
@@ -109,9 +114,16 @@ pub struct QueueTick {
     pub balance: Credits,
     /// The interval that opens; none for a queue of which nothing runs or is held, and nothing that waits could run.
     pub interval: Option<Interval>,
-    /// Intervals of which it has held next to nothing though slots were free, since it last held more.
+    /// Intervals of which it has held next to nothing, and could have used less, since it last held more.
     #[serde(default)]
     pub in_vain: PerKind<u8>,
+    /// Those in which it withdrew what it had been sold slots for.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub flickers: u8,
+}
+
+fn is_zero(count: &u8) -> bool {
+    *count == 0
 }
 
 // === impl QueueTick ===

@@ -70,30 +70,54 @@ fn a_queue_that_could_place_nothing_is_not_active() {
     assert_eq!(stage.balance("b"), credits("1000"));
 }
 
+/// A tick of a queue that runs so many maps, could run so many more, and may have 400 of them and nine reduces later.
+fn tick_of_starter(stage: &mut Stage, running: u32, now: u32) -> Option<(u32, u32)> {
+    let a = in_use("a", (4, 2, 0), (0, 0));
+    let want = PerPool::new(running + now, 0, 0);
+    let b = QueueUse { want, later: PerKind::new(400, 9), ..in_use("b", (running, 0, 400), (0, 0)) };
+    let opened = stage.tick_of(PerPool::new(8, 4, 0), &[a, b]);
+    let of_b = opened.intervals().find(|(queue, _)| queue.as_str() == "b");
+    of_b.map(|(_, interval)| (interval.quota.map, interval.quota.reduce))
+}
+
 /// A setup that hangs, or maps that never let the reduces begin: after two intervals in vain only what can run now counts.
 #[test]
 fn what_a_queue_has_yet_to_run_counts_unless_it_held_nothing_for_two_intervals() {
     let mut stage = Stage::new("a 1000 1\nb 1000 1\n");
-    let mut tick = |running: u32, now: u32, left_free: bool| {
-        let a = in_use("a", (4, 2, 0), (0, 0));
-        let want = PerPool::new(running + now, 0, 0);
-        let b = QueueUse { want, later: PerKind::new(400, 9), ..in_use("b", (running, 0, 400), (0, 0)) };
-        stage.market.note_left_free(PerKind::new(left_free, left_free));
-        let opened = stage.tick_of(PerPool::new(8, 4, 0), &[a, b]);
-        opened
-            .intervals()
-            .find(|(queue, _)| queue.as_str() == "b")
-            .map(|(_, interval)| (interval.quota.map, interval.quota.reduce))
+    let mut tick = |running, now| tick_of_starter(&mut stage, running, now);
+    assert_eq!(tick(0, 1), Some((4, 2)), "its setup waits");
+    assert_eq!(tick(0, 0), Some((4, 2)), "one interval in vain");
+    assert_eq!(tick(0, 1), Some((1, 0)), "two");
+    assert_eq!(tick(0, 0), None, "three");
+    assert_eq!(tick(0, 1), Some((1, 0)), "being sold nothing makes nothing good");
+    assert_eq!(tick(3, 97), Some((4, 0)), "its reduces have not begun");
+    assert_eq!(tick(3, 97), Some((4, 0)), "nor now");
+}
+
+#[test]
+fn a_queue_that_waits_for_slots_that_others_hold_does_not_wait_in_vain() {
+    let mut stage = Stage::new("a 1000 1\nb 1000 1\n");
+    let sold: Vec<_> = (0..5).map(|_| tick_of_starter(&mut stage, 0, 400)).collect();
+    let of_maps: Vec<_> = sold.iter().flatten().map(|(maps, _)| *maps).collect();
+    assert_eq!(of_maps, [4; 5]);
+    assert_eq!(sold[4], Some((4, 0)), "whose reduces cannot begin is sold none, whether slots are free or not");
+}
+
+/// Work that is there at the tick and gone before any of it runs would keep slots from others for nothing.
+#[test]
+fn a_queue_that_withdraws_what_it_was_sold_slots_for_is_sold_one_until_it_uses_them() {
+    let mut stage = Stage::new("a 1000 1\nb 1000 1\n");
+    let mut sold = |left: Option<u64>, running: u32| {
+        if let Some(left) = left {
+            stage.market.note_withdrawn("b", PerPool::new(left, 0, 0));
+        }
+        tick_of_starter(&mut stage, running, 100).map(|(maps, _)| maps)
     };
-    for _ in 0..4 {
-        assert_eq!(tick(0, 1, false), Some((4, 2)), "others hold all slots");
-    }
-    assert_eq!(tick(0, 0, true), Some((4, 2)), "one interval in vain");
-    assert_eq!(tick(0, 1, true), Some((1, 0)), "two");
-    assert_eq!(tick(0, 0, true), None, "three");
-    assert_eq!(tick(0, 1, true), Some((1, 0)), "being sold nothing makes nothing good");
-    assert_eq!(tick(3, 97, true), Some((4, 0)), "its reduces have not begun");
-    assert_eq!(tick(3, 97, true), Some((4, 0)), "nor now");
+    assert_eq!((sold(None, 0), sold(Some(0), 0)), (Some(4), Some(4)), "once");
+    assert_eq!((sold(Some(400), 0), sold(None, 0)), (Some(4), Some(4)), "as much is left as was sold");
+    assert_eq!((sold(Some(3), 0), sold(Some(0), 0)), (Some(1), Some(1)), "twice and again");
+    assert_eq!(sold(None, 1), Some(1), "what it holds from now on is not held yet");
+    assert_eq!(sold(None, 1), Some(4), "it has used what it was sold");
 }
 
 #[test]

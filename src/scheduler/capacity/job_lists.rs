@@ -46,7 +46,7 @@ pub struct JobLists {
     candidates: BTreeSet<JobRank>,
     /// Waiting jobs by tasks: a job too large for the queue now holds up the jobs behind it.
     sizes: BTreeSet<(u64, JobRank)>,
-    /// Maps and reduces of initialising and running jobs.
+    /// Maps and reduces of initialising and running jobs that are not paused.
     active_tasks: u64,
     /// Initialising and running jobs that are stuck or paused.
     stuck: u64,
@@ -58,6 +58,11 @@ impl ListedJob {
     /// Whether it counts among those that have begun, once it has.
     fn takes_a_place(&self) -> bool {
         !self.is_stuck && !self.is_paused
+    }
+
+    /// Its tasks as limits on begun work count them: others need not wait for what is held back.
+    fn active_tasks(&self) -> u64 {
+        if self.is_paused { 0 } else { self.tasks }
     }
 }
 
@@ -294,8 +299,8 @@ impl JobLists {
                 self.sizes.insert((job.tasks, job.rank));
             }
         } else {
-            user.active_tasks = user.active_tasks.saturating_add(job.tasks);
-            self.active_tasks = self.active_tasks.saturating_add(job.tasks);
+            user.active_tasks = user.active_tasks.saturating_add(job.active_tasks());
+            self.active_tasks = self.active_tasks.saturating_add(job.active_tasks());
             user.stuck += u64::from(!job.takes_a_place());
             self.stuck += u64::from(!job.takes_a_place());
         }
@@ -311,8 +316,8 @@ impl JobLists {
             user.waiting.remove(&job.rank);
             self.sizes.remove(&(job.tasks, job.rank));
         } else {
-            user.active_tasks = user.active_tasks.saturating_sub(job.tasks);
-            self.active_tasks = self.active_tasks.saturating_sub(job.tasks);
+            user.active_tasks = user.active_tasks.saturating_sub(job.active_tasks());
+            self.active_tasks = self.active_tasks.saturating_sub(job.active_tasks());
             user.stuck = user.stuck.saturating_sub((!job.takes_a_place()).into());
             self.stuck = self.stuck.saturating_sub((!job.takes_a_place()).into());
         }

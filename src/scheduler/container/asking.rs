@@ -44,15 +44,25 @@ impl Scheduler {
     /// Why the rows are not accepted; none was set then.
     pub fn ask(&mut self, id: AppId, rows: &[AskedRow], unreported: &[UnreportedGrant<'_>]) -> Result<(), AskError> {
         self.check_ask(id, rows)?;
+        let waited = self.containers_waited_for(id);
         let Some(demand) = self.demand_mut(id) else { return Ok(()) };
         let dropped = demand.set_rows(rows, unreported);
         let reserved: Vec<TrackerId> = dropped.into_iter().filter_map(|(_, table)| table.reserved_on).collect();
         reserved.into_iter().for_each(|node| self.end_container_reservation(node));
         self.containers.asked.insert(id);
         self.update_demand(id);
+        if self.containers_waited_for(id) < waited
+            && let Some(group) = self.group_of(id)
+        {
+            self.note_withdrawn(group);
+        }
         // What it wants now may be within the limits.
         self.wake_after_release(id, Pool::Container);
         Ok(())
+    }
+
+    fn containers_waited_for(&self, id: AppId) -> u64 {
+        self.apps.get(&id).map_or(0, |app| app.waiting(Pool::Container))
     }
 
     /// Sets rows as they were before a restart: subtracts nothing, and keeps the rows of types that want nothing.

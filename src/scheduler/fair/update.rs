@@ -26,7 +26,7 @@ pub struct JobFacts<'a> {
     pub is_running: bool,
     /// Whether no node could run it: it takes no place among the running jobs.
     pub is_stuck: bool,
-    /// Whether it is paused: it takes no such place either, and is not admitted.
+    /// Whether it is paused: it is not admitted, and takes no such place once none of its attempts runs.
     pub is_paused: bool,
     /// Slots that it could use: running attempts, waiting tasks and attempts that may be started beside a running one.
     pub could_use: PerKind<u32>,
@@ -82,7 +82,7 @@ impl Update {
     ) -> Self {
         let mut limits = RunningLimits::new(allocations, pools);
         let after = jobs.iter().map(|job| {
-            let refused_by = if job.is_stuck || job.is_paused { None } else { limits.admit(job.user, job.pool).err() };
+            let refused_by = if job.takes_a_place() { limits.admit(job.user, job.pool).err() } else { None };
             job.standing(refused_by, rule)
         });
         let jobs_after = after.collect();
@@ -167,6 +167,11 @@ fn members(pools: &[PoolNode], jobs: &[JobFacts<'_>]) -> Vec<Vec<usize>> {
 // === impl JobFacts ===
 
 impl JobFacts<'_> {
+    /// Whether it counts as running for limits. One that is paused could use no more than it holds.
+    fn takes_a_place(&self) -> bool {
+        !self.is_stuck && (!self.is_paused || self.could_use != PerKind::default())
+    }
+
     /// Its standing, still without a share.
     pub(super) fn standing(&self, refused_by: Option<RunningLimit>, rule: &WeightRule) -> JobStanding {
         let is_admitted = refused_by.is_none() && !self.is_paused;

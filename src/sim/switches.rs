@@ -25,7 +25,7 @@ impl World<'_> {
         let users: Vec<&str> = self.plan.users.iter().map(|user| user.name.as_str()).collect();
         let policy = policy_config(&mut random, PolicyChoice::Mixed, &users, self.options.seed % 2 == 1);
         // Names the settings, which a restart has to find again.
-        let class = format!("scheduler-{}", self.tally().events);
+        let class = format!("scheduler-{}", self.checker.events());
         self.checker.offer_scheduler(&class, policy.clone());
         let wish = SchedulerWish {
             class,

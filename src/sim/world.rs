@@ -136,7 +136,7 @@ impl<'a> World<'a> {
         let users = plan.users.iter().enumerate().map(user).collect();
         Self {
             options,
-            checker: LawChecker::new(&plan),
+            checker: LawChecker::new(&plan, options.events),
             now,
             event_queue: EventQueue::default(),
             trackers: trackers.collect(),
@@ -184,7 +184,7 @@ impl<'a> World<'a> {
         self.collect_start_facts(facts);
         self.update_timer();
         self.schedule_actors();
-        while self.tally().events < self.options.events && !self.is_time_up() && self.advance()? {}
+        while self.checker.events() < self.options.events && !self.is_time_up() && self.advance()? {}
         self.drain()
     }
 
@@ -203,7 +203,7 @@ impl<'a> World<'a> {
 
     /// Whether actors act in this stretch of the run.
     pub(super) fn is_active_stretch(&self) -> bool {
-        let stretch = self.tally().events.saturating_mul(STRETCHES) / self.options.events.max(1);
+        let stretch = self.checker.events().saturating_mul(STRETCHES) / self.options.events.max(1);
         self.has(Part::Stretch(stretch))
     }
 
@@ -404,9 +404,8 @@ impl<'a> World<'a> {
             && self.applications.is_empty()
     }
 
-    fn progress(&self) -> (usize, usize, u64, u64) {
-        let Tally { attempts, containers, .. } = self.tally();
-        (self.checker.live_jobs(), self.engine.inspect().pending_kill_jobs(), attempts, containers)
+    fn progress(&self) -> (usize, usize, u64) {
+        (self.checker.live_jobs(), self.engine.inspect().pending_kill_jobs(), self.checker.work_done())
     }
 }
 

@@ -43,7 +43,8 @@ struct JobModel {
 pub(super) struct AttemptModel {
     jobs: BTreeMap<JobId, JobModel>,
     /// Accounts of jobs that hold nothing any more: the tick after their end still charges them.
-    past_accounts: BTreeMap<JobId, (String, u64)>,
+    /// Shared with the copies of the books that crashes need.
+    past_accounts: Arc<BTreeMap<JobId, (Arc<str>, u64)>>,
     with_charged_housekeeping: BTreeSet<JobId>,
     usage: BTreeMap<Arc<str>, PerKind<u32>>,
     live: usize,
@@ -51,6 +52,8 @@ pub(super) struct AttemptModel {
     over: BTreeSet<JobId>,
     /// Attempts that ended in this step without success and were needed before.
     lost_attempts: Vec<AttemptId>,
+    /// Another number: other slots are held, or other accounts pay for them.
+    changes: u64,
 }
 
 // === impl JobModel ===
@@ -85,11 +88,11 @@ impl AttemptModel {
     }
 
     /// Slots that each account pays for, by job, with the order of the job's acceptance.
-    pub(super) fn held_by_jobs(&self) -> impl Iterator<Item = (&str, JobId, u64, PerKind<u32>)> {
+    pub(super) fn held_by_jobs(&self) -> impl Iterator<Item = (&Arc<str>, JobId, u64, PerKind<u32>)> {
         self.jobs.iter().filter_map(|(id, job)| {
             let mut held = PerKind::default();
             job.held.iter().for_each(|(attempt, (_, slots))| held[attempt.task.kind] += slots);
-            (held != PerKind::default()).then_some((job.account.as_deref()?, *id, job.order, held))
+            (held != PerKind::default()).then_some((job.account.as_ref()?, *id, job.order, held))
         })
     }
 
@@ -107,8 +110,13 @@ impl AttemptModel {
     pub(super) fn payer_of(&self, id: JobId) -> Option<(&str, JobId, u64)> {
         match self.jobs.get(&id) {
             Some(job) => Some((job.account.as_deref()?, id, job.order)),
-            None => self.past_accounts.get(&id).map(|(account, order)| (account.as_str(), id, *order)),
+            None => self.past_accounts.get(&id).map(|(account, order)| (&**account, id, *order)),
         }
+    }
+
+    /// Another number: what jobs hold that accounts pay for is another.
+    pub(super) fn changes(&self) -> u64 {
+        self.changes
     }
 
     /// The account that pays for a job now, or paid until it was over.
@@ -118,6 +126,7 @@ impl AttemptModel {
 
     /// The market begins to rule: `pays` says whether a job's payer has an account.
     pub(super) fn book(&mut self, pays: impl Fn(JobId, &str) -> bool) {
+        self.changes += 1;
         for (id, job) in &mut self.jobs {
             job.account = job.payer.clone().filter(|payer| pays(*id, payer));
         }
@@ -125,6 +134,7 @@ impl AttemptModel {
 
     /// There is an account: it pays for the jobs of its name that none paid for, if they are known.
     pub(super) fn book_on(&mut self, account: &str, is_known: impl Fn(JobId) -> bool) {
+        self.changes += 1;
         let without = self.jobs.iter_mut().filter(|(_, job)| job.account.is_none());
         for (id, job) in without.filter(|(_, job)| job.payer.as_deref() == Some(account)) {
             job.account = job.payer.clone().filter(|_| is_known(*id));
@@ -267,6 +277,7 @@ impl AttemptModel {
         if role == AttemptRole::Work {
             job.held.insert(id, (tracker.clone(), slots));
             self.usage.entry(job.queue.clone()).or_default()[id.task.kind] += slots;
+            self.changes += 1;
         }
         Ok(())
     }
@@ -274,6 +285,7 @@ impl AttemptModel {
     /// Releases the slots of a job's matching attempts, and forgets a finished job without any.
     fn release(&mut self, id: JobId, is_meant: impl Fn(&AttemptId, &Arc<str>) -> bool) {
         let Some(job) = self.jobs.get_mut(&id) else { return };
+        self.changes += 1;
         let usage = self.usage.entry(job.queue.clone()).or_default();
         job.held.retain(|attempt, (tracker, slots)| {
             let goes = is_meant(attempt, tracker);
@@ -283,8 +295,8 @@ impl AttemptModel {
             !goes
         });
         if job.is_over && job.held.is_empty() {
-            let payer = self.jobs.remove(&id).and_then(|job| Some((job.account?.to_string(), job.order)));
-            self.past_accounts.extend(payer.map(|payer| (id, payer)));
+            let payer = self.jobs.remove(&id).and_then(|job| Some((job.account?, job.order)));
+            Arc::make_mut(&mut self.past_accounts).extend(payer.map(|payer| (id, payer)));
         }
     }
 

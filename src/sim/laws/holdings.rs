@@ -2,6 +2,7 @@
 //! requests, section 10, Charge).
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::market::{Interval, SlotHolder};
 use crate::model::{Credits, JobId, PerKind, PerPool};
@@ -44,11 +45,11 @@ pub(super) struct QueueMoment {
 
 /// What all queues hold at a moment.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Moment<'a>(BTreeMap<&'a str, QueueMoment>);
+pub(super) struct Moment(BTreeMap<Arc<str>, QueueMoment>);
 
 // === impl Moment ===
 
-impl<'a> Moment<'a> {
+impl Moment {
     pub(super) fn of(&self, queue: &str) -> Option<&QueueMoment> {
         self.0.get(queue)
     }
@@ -68,8 +69,8 @@ impl<'a> Moment<'a> {
     }
 
     /// A setup or cleanup that is charged as a map.
-    pub(super) fn add_map(&mut self, (account, job, order): (&'a str, JobId, u64), slots: u32) {
-        let moment = self.0.entry(account).or_default();
+    pub(super) fn add_map(&mut self, (account, job, order): (&str, JobId, u64), slots: u32) {
+        let moment = self.0.entry(account.into()).or_default();
         moment.held.map += slots;
         moment.holders.push((order, SlotHolder::Job(job), slots));
     }
@@ -77,17 +78,22 @@ impl<'a> Moment<'a> {
 
 // === impl Holdings: a moment ===
 
-impl<'a> Holdings<'a> {
-    pub(super) fn moment(&self) -> Moment<'a> {
+impl Holdings<'_> {
+    /// Another pair: another moment.
+    pub(super) fn changes(&self) -> (u64, u64) {
+        (self.attempts.changes(), self.containers.changes())
+    }
+
+    pub(super) fn moment(&self) -> Moment {
         let mut moment = Moment::default();
         for (account, job, order, slots) in self.attempts.held_by_jobs() {
-            let of_queue = moment.0.entry(account).or_default();
+            let of_queue = moment.0.entry(Arc::clone(account)).or_default();
             let held = &mut of_queue.held;
             (held.map, held.reduce) = (held.map + slots.map, held.reduce + slots.reduce);
             of_queue.holders.push((order, SlotHolder::Job(job), slots.map + slots.reduce));
         }
         for (queue, application, order, slots) in self.containers.held_by_applications() {
-            let of_queue = moment.0.entry(queue).or_default();
+            let of_queue = moment.0.entry(Arc::clone(queue)).or_default();
             of_queue.held.container += slots;
             of_queue.holders.push((order, SlotHolder::Application(application), slots));
         }

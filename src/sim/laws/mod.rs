@@ -1,7 +1,9 @@
 //! The law checker: what must hold after every step. It trusts only the facts, the replies and, where these do not
 //! suffice, [`crate::engine::Inspection`].
 //!
-//! The laws are those of docs/ARCHITECTURE.md; each has a file here. Checking a step costs as much as its changes.
+//! The laws are those of docs/ARCHITECTURE.md; each has a file here. Checking a step costs as much as its changes: what is held
+//! is added up again only after steps that change it, what could be used only where a tick may come. The engine's counts
+//! are compared at every [`COMPARISON_EVENTS`]th step, at each restart and at the end.
 
 mod allowances;
 mod attempts;
@@ -18,6 +20,7 @@ mod preemption;
 mod share;
 mod slot_time;
 mod stamps;
+mod tally;
 mod wants;
 mod work;
 
@@ -27,13 +30,13 @@ use attempts::AttemptModel;
 pub(super) use containers::{ApplicationIntent, NodeRoom};
 use containers::{ContainerBooks, ContainerRound};
 use digest::Digest;
-use holdings::Holdings;
+use holdings::{Holdings, Moment};
 use money::Auditor;
 
 use crate::engine::{Effect, Engine, Fact, PolicyConfig, SchedulerChoice, Step};
 use crate::mapreduce::JobFact;
 use crate::market::MarketFact;
-use crate::model::{ApplicationId, AttemptId, ContainerId, Credits, FactNumber, JobId, Now, PerKind, PerPool};
+use crate::model::{ApplicationId, AttemptId, ContainerId, FactNumber, JobId, Now, PerKind, PerPool};
 
 use super::adversaries::Scheme;
 use super::plan::{Plan, tick_interval_ms};
@@ -43,37 +46,9 @@ pub(super) use money::{Change, Intent};
 use preemption::PreemptionChecker;
 use share::ShareChecker;
 use slot_time::SlotTime;
+pub use tally::Tally;
 use wants::WantChecker;
 use work::WorkChecker;
-
-/// The figures of a run.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
-    /// Steps of the engine.
-    pub events: u64,
-    /// Virtual time, ms.
-    pub time_ms: u64,
-    /// Jobs accepted.
-    pub jobs: u64,
-    /// Attempts launched.
-    pub attempts: u64,
-    /// Attempts preempted.
-    pub preempted: u64,
-    /// Ticks of the market.
-    pub ticks: u64,
-    /// Rounds of preemption that chose a victim.
-    pub rounds: u64,
-    /// Credits issued, less those withdrawn.
-    pub issued: Credits,
-    /// Credits charged.
-    pub charged: Credits,
-    /// Crashes and stops of the JobTracker.
-    pub crashes: u64,
-    /// Containers that ended.
-    pub containers: u64,
-    /// Hash of all facts and replies.
-    pub hash: u64,
-}
 
 /// Checks one run, step by step.
 #[derive(Clone, Debug)]
@@ -89,6 +64,8 @@ pub(super) struct LawChecker {
     /// Slot-time by books of its own, where tenants play against the market.
     slot_time: Option<SlotTime>,
     wants: Option<WantChecker>,
+    /// What is held after the last step, and the changes that it knows.
+    held: (Moment, (u64, u64)),
     share: Option<ShareChecker>,
     /// The tick of this step, and what the steady bidder held in the interval before.
     ticked: Option<(Box<crate::market::Tick>, (u128, u128))>,
@@ -110,7 +87,7 @@ const COMPARISON_EVENTS: u64 = 1_000;
 // === impl LawChecker ===
 
 impl LawChecker {
-    pub(super) fn new(plan: &Plan) -> Self {
+    pub(super) fn new(plan: &Plan, events: u64) -> Self {
         let Plan { start, engine, .. } = plan;
         let interval_ms = tick_interval_ms(&engine.policy);
         let money = engine.market.map(|market| Auditor::new(start.mono_ms, interval_ms, market));
@@ -118,12 +95,13 @@ impl LawChecker {
             start: *start,
             clock_offset_ms: 0,
             last_fact: FactNumber(0),
-            digest: Digest::default(),
+            digest: Digest::of_a_run(events),
             attempts: AttemptModel::default(),
             containers: ContainerBooks::new(engine.containers.minimum, engine.containers.slot),
             money,
             slot_time: engine.market.map(|_| SlotTime::new(start.mono_ms, interval_ms, engine.containers.slot)),
             wants: engine.market.filter(|_| plan.has_players()).map(|_| WantChecker::new(plan)),
+            held: (Moment::default(), (0, 0)),
             share: share_checker(plan, interval_ms),
             ticked: None,
             work: WorkChecker::new(engine.policy.clone()),
@@ -266,6 +244,16 @@ impl LawChecker {
         self.money.as_ref().and_then(Auditor::next_tick_mono_ms)
     }
 
+    /// Attempts launched and containers ended.
+    pub(super) fn work_done(&self) -> u64 {
+        self.tally.attempts + self.tally.containers
+    }
+
+    /// Steps so far.
+    pub(super) fn events(&self) -> u64 {
+        self.tally.events
+    }
+
     pub(super) fn tally(&self) -> Tally {
         Tally { hash: self.digest.value(), ..self.tally.clone() }
     }
@@ -290,7 +278,8 @@ impl LawChecker {
         if let Some(auditor) = &mut self.money {
             auditor.before_tick(engine);
         }
-        if let Some(wants) = self.wants.as_mut().filter(|_| is_timer && self.work.policy().is_market()) {
+        let may_tick = is_timer && self.money.as_ref().is_some_and(|auditor| auditor.may_tick(now));
+        if let Some(wants) = self.wants.as_mut().filter(|_| may_tick && self.work.policy().is_market()) {
             let holdings = Holdings { attempts: &self.attempts, containers: &self.containers };
             wants.before_tick(&holdings, engine);
         }
@@ -316,6 +305,7 @@ impl LawChecker {
         now: Now,
     ) -> Result<(), Violation> {
         self.tally.events += 1;
+        self.digest.begin_step(self.tally.events);
         self.tally.time_ms = now.mono_ms.wrapping_sub(self.clock_offset_ms) - self.start.mono_ms;
         let Step { reply, wait_for, effects, effects_wait_for, .. } = step;
         self.digest.add(&(reply, wait_for, effects, effects_wait_for));
@@ -412,9 +402,9 @@ impl LawChecker {
         }
         self.last_fact.0 += facts.len() as u64;
         self.attempts.begin_step();
+        self.follow_holdings();
         if let Some(slot_time) = &mut self.slot_time {
-            let holdings = Holdings { attempts: &self.attempts, containers: &self.containers };
-            slot_time.advance(now.mono_ms, &holdings);
+            slot_time.advance(now.mono_ms, !facts.is_empty(), &self.held.0, &self.attempts);
             self.attempts.note_charged_housekeeping(slot_time.jobs_with_housekeeping());
         }
         for fact in facts {
@@ -459,6 +449,15 @@ impl LawChecker {
         checked.map_err(|text| self.violation(Law::Money, text))
     }
 
+    /// Follows what is held, where books of it are kept.
+    fn follow_holdings(&mut self) {
+        let holdings = Holdings { attempts: &self.attempts, containers: &self.containers };
+        let changes = holdings.changes();
+        if self.slot_time.is_some() && changes != self.held.1 {
+            self.held = (holdings.moment(), changes);
+        }
+    }
+
     /// Another scheduler rules, or the same with other settings.
     fn follow_choice(&mut self, engine: &Engine, now: Now) {
         let Some(policy) = self.offered.get(&self.choice.class).cloned() else { return };
@@ -495,10 +494,11 @@ impl LawChecker {
     /// Laws 9 and 10, after a step: what was sold could be used, and the steady bidder has its part.
     fn check_sales(&mut self, engine: &Engine, now: Now) -> Result<(), Violation> {
         let ticked = self.ticked.take();
+        let housekeeping: Vec<(JobId, u32)> = self.slot_time.iter().flat_map(SlotTime::charged_housekeeping).collect();
+        self.follow_holdings();
         let Some(wants) = &mut self.wants else { return Ok(()) };
         let holdings = Holdings { attempts: &self.attempts, containers: &self.containers };
-        let housekeeping: Vec<(JobId, u32)> = self.slot_time.iter().flat_map(SlotTime::charged_housekeeping).collect();
-        wants.note_holdings(&holdings, &housekeeping);
+        wants.note_holdings(&self.held.0, &self.attempts, &housekeeping);
         let mut judged = Ok(());
         if let Some((tick, held)) = ticked.filter(|_| self.work.policy().is_market()) {
             judged = match wants.after_tick(&tick, &holdings, &housekeeping, engine) {

@@ -1,6 +1,7 @@
 //! Law 1: the auditor. It keeps its own accounts from the market's facts, and knows which request caused each step.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::engine::{ApplicationChange, Engine, JobCost};
 use crate::market::{
@@ -102,7 +103,7 @@ pub(super) struct Auditor {
     /// The same of the intervals that this step has closed.
     closed_by_order: BTreeMap<JobId, Credits>,
     /// The cost of each job and of all jobs, units.
-    costs: BTreeMap<JobId, i128>,
+    costs: Arc<BTreeMap<JobId, i128>>,
     total_job_cost: i128,
     /// What ticks have laid on applications and jobs.
     laid: LaidCharges,
@@ -135,7 +136,7 @@ impl Auditor {
             orders: BTreeMap::new(),
             open_by_order: BTreeMap::new(),
             closed_by_order: BTreeMap::new(),
-            costs: BTreeMap::new(),
+            costs: Arc::default(),
             total_job_cost: 0,
             laid: LaidCharges::default(),
             slots: PerPool::default(),
@@ -231,7 +232,7 @@ impl Auditor {
                 ));
             }
             let units = charged.cost.units();
-            let more = units - self.costs.insert(charged.job, units).unwrap_or(0);
+            let more = units - Arc::make_mut(&mut self.costs).insert(charged.job, units).unwrap_or(0);
             self.total_job_cost += more;
             if attempts.account_of(charged.job).is_none() {
                 return Err(format!("{} is charged {more} units, and no account pays for it", charged.job));
@@ -249,6 +250,12 @@ impl Auditor {
     /// When the next tick is due, by the daemon's monotonic clock, ms; none while another scheduler rules.
     pub(super) fn next_tick_mono_ms(&self) -> Option<u64> {
         self.interval_ms.map(|_| self.next_tick_mono_ms)
+    }
+
+    /// Whether a tick may come at this time.
+    pub(super) fn may_tick(&self, now: Now) -> bool {
+        let due_mono_ms = self.resumed_end_mono_ms.unwrap_or(u64::MAX).min(self.next_tick_mono_ms);
+        self.interval_ms.is_some() && now.mono_ms >= due_mono_ms
     }
 
     pub(super) fn has_account(&self, queue: &str) -> bool {

@@ -62,6 +62,10 @@ impl ShareChecker {
         let inspection = engine.inspect();
         let scheduler = inspection.scheduler();
         let slots = scheduler.totals().slots[Kind::Map];
+        if self.open.is_none() && self.window.is_empty() {
+            self.slots = slots;
+            return;
+        }
         let group = scheduler.group(&self.queue);
         let has_enough = group.is_some_and(|group| {
             u64::from(scheduler.waiting(group)[Kind::Map] + scheduler.usage(group)[Kind::Map]) >= slots

@@ -1,6 +1,7 @@
 //! Laws 8 and 11: slot-milliseconds of the open interval, integrated from the facts alone, and what a tick must charge for
 //! them and lay on jobs and applications.
 
+use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -10,7 +11,8 @@ use crate::mapreduce::{AttemptRole, JobFact};
 use crate::market::{HeldChange, LedgerAccount, MarketFact, SlotHolder, Tick};
 use crate::model::{ApplicationId, AttemptId, Capability, ContainerId, Credits, JobId, PerPool};
 
-use super::holdings::{Holdings, Moment};
+use super::attempts::AttemptModel;
+use super::holdings::Moment;
 use super::law::Law;
 
 /// Age from which a setup or a cleanup is charged, ms.
@@ -102,8 +104,11 @@ pub(super) struct SlotTime {
     ended_with_job: BTreeSet<AttemptId>,
     /// The queue and the order of submission of each application.
     applications: BTreeMap<ApplicationId, (String, u64)>,
-    /// What queues paid when containers were granted to them.
-    granted_at: BTreeMap<ContainerId, Credits>,
+    /// What queues paid when containers were granted to them, and when that was, by the time that the daemon was up; none: it
+    /// has started again since.
+    granted_at: BTreeMap<ContainerId, (Credits, Option<u64>)>,
+    /// Slot-milliseconds of containers that this step has ended soon after their grants, never launched; none: not known.
+    soon_ended: BTreeMap<ApplicationId, Option<u128>>,
     /// The size of a slot.
     slot: Capability,
     /// Queues with setups or cleanups of unknown age.
@@ -128,22 +133,28 @@ impl SlotTime {
             ended_with_job: BTreeSet::new(),
             applications: BTreeMap::new(),
             granted_at: BTreeMap::new(),
+            soon_ended: BTreeMap::new(),
             slot,
             unsure: BTreeSet::new(),
         }
     }
 
-    /// Counts the time since the last step, in which all held what they hold before this one.
-    pub(super) fn advance(&mut self, now_mono_ms: u64, holdings: &Holdings<'_>) {
+    /// Counts the time since the last step with facts, in which all held what they hold before this one: at each step while a
+    /// setup or cleanup grows older, else at those with facts.
+    pub(super) fn advance(&mut self, now_mono_ms: u64, has_facts: bool, held: &Moment, attempts: &AttemptModel) {
+        if !has_facts && self.housekeeping.is_empty() {
+            return;
+        }
+        self.soon_ended.clear();
         let passed_ms = now_mono_ms.saturating_sub(self.until_mono_ms);
         self.until_mono_ms = now_mono_ms;
         if passed_ms == 0 {
             return;
         }
         let until_up_ms = self.up_ms + passed_ms;
-        let mut moment = holdings.moment();
+        let mut moment = Cow::Borrowed(held);
         for grace in self.elapsed.graces.values() {
-            moment.take_container(&grace.queue, grace.holder, grace.slots);
+            moment.to_mut().take_container(&grace.queue, grace.holder, grace.slots);
         }
         while self.up_ms < until_up_ms {
             let begin_ms = |one: &Housekeeping| one.since_up_ms + FREE_HOUSEKEEPING_MS;
@@ -151,12 +162,12 @@ impl SlotTime {
             let until_ms = next_ms.unwrap_or(u64::MAX).min(until_up_ms);
             let mut with = moment.clone();
             for one in &self.housekeeping {
-                let payer = holdings.attempts.payer_of(one.attempt.task.job);
+                let payer = attempts.payer_of(one.attempt.task.job);
                 if let Some((queue, ..)) = payer.filter(|_| one.is_old) {
                     self.unsure.insert(queue.to_owned());
                 }
                 if let Some(payer) = payer.filter(|_| begin_ms(one) <= self.up_ms) {
-                    with.add_map(payer, one.slots);
+                    with.to_mut().add_map(payer, one.slots);
                 }
             }
             self.count(&with, until_ms - self.up_ms);
@@ -168,7 +179,7 @@ impl SlotTime {
     }
 
     /// Adds what all hold for so long.
-    fn count(&mut self, moment: &Moment<'_>, ms: u64) {
+    fn count(&mut self, moment: &Moment, ms: u64) {
         let counted_ms = u128::from(ms.min(self.length_ms.saturating_sub(self.elapsed.offset_ms)));
         self.elapsed.offset_ms += ms;
         if counted_ms == 0 {
@@ -270,7 +281,7 @@ impl SlotTime {
         let Some((queue, order)) = self.applications.get(&id.application) else { return };
         // Before its queue was sold anything it is the bid.
         let rate_now = self.sales.get(queue).map_or(container.rate, |sale| sale.rate);
-        let rate = *self.granted_at.entry(id).or_insert(rate_now);
+        let (rate, since_up_ms) = *self.granted_at.entry(id).or_insert((rate_now, Some(self.up_ms)));
         let is_in_grace = container.end.is_none() && container.kill.as_ref().is_some_and(|kill| kill.is_preemption);
         let slots = container.request.capability.slots(self.slot);
         let (queue, holder) = (queue.clone(), (*order, SlotHolder::Application(id.application)));
@@ -283,6 +294,13 @@ impl SlotTime {
             }
         }
         if container.end.is_some() {
+            if container.launch.is_none() {
+                let age_ms = since_up_ms.map(|since_ms| self.up_ms - since_ms);
+                let is_soon = age_ms.is_none_or(|age_ms| age_ms <= self.most_free_ms());
+                let held_ms = age_ms.map(|age_ms| u128::from(slots) * u128::from(if is_soon { age_ms } else { 0 }));
+                let sum = self.soon_ended.entry(id.application).or_insert(Some(0));
+                *sum = sum.zip(held_ms).map(|(sum, held_ms)| sum + held_ms);
+            }
             self.granted_at.remove(&id);
         }
     }
@@ -295,7 +313,14 @@ impl SlotTime {
         }
         let queue = change.queue.as_str();
         let slots = self.sales.get(queue).map_or(0, |sale| sale.quota.map + sale.quota.reduce + sale.quota.container);
-        let most_ms = u128::from(MOST_FREE_MS.min(self.length_ms / 10)) * u128::from(slots);
+        let most_ms = u128::from(self.most_free_ms()) * u128::from(slots);
+        let soon_ms = match change.holder {
+            SlotHolder::Application(id) => self.soon_ended.get(&id).copied().unwrap_or(Some(0)),
+            SlotHolder::Job(_) => Some(0),
+        };
+        if soon_ms.is_some_and(|soon_ms| soon_ms < free_ms) {
+            return Err((Law::Holding, format!("{change:?} is free, {soon_ms:?} slot-ms were given back soon")));
+        }
         let sums = self.elapsed.sums.entry(queue.to_owned()).or_default();
         sums.given_back += free_ms;
         let held = sums.held.entry((change.order, change.holder)).or_default();
@@ -308,6 +333,11 @@ impl SlotTime {
         *held -= free_ms;
         sums.used.container -= free_ms;
         Ok(())
+    }
+
+    /// How long a container may be held without being launched and cost nothing, ms.
+    fn most_free_ms(&self) -> u64 {
+        MOST_FREE_MS.min(self.length_ms / 10)
     }
 
     fn end_housekeeping(&mut self, is_meant: impl Fn(&Housekeeping) -> bool) {
@@ -335,6 +365,7 @@ impl SlotTime {
         self.elapsed = self.proven.clone();
         self.aged.clear();
         self.housekeeping.iter_mut().for_each(|one| one.is_old = true);
+        self.granted_at.values_mut().for_each(|(_, since_up_ms)| *since_up_ms = None);
     }
 
     /// How much of the open interval is to come, ms.

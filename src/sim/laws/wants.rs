@@ -1,6 +1,7 @@
 //! Law 9: no queue is sold more than what it holds and what of its wants could be placed on the nodes that are there, were
 //! they empty; and what was offered to it in vain for two intervals is not sold to it again.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::engine::{Engine, Fact};
@@ -9,8 +10,9 @@ use crate::market::Tick;
 use crate::model::{Capability, JobId, Kind, PerKind, PerPool, TrackerId};
 use crate::sim::plan::Plan;
 
+use super::attempts::AttemptModel;
 use super::heartbeat_outcome::HeartbeatOutcome;
-use super::holdings::Holdings;
+use super::holdings::{Holdings, Moment};
 use super::placeable_node::PlaceableNode;
 
 /// What a machine has, as its tracker and worker declare it.
@@ -73,6 +75,10 @@ impl WantChecker {
     pub(super) fn apply(&mut self, fact: &Fact, holdings: &Holdings<'_>) {
         match fact {
             Fact::Job(JobFact::Accepted(job)) => self.note_question(job.spec.payer().unwrap_or_default()),
+            // Its next tasks may run then.
+            Fact::Job(JobFact::AttemptEnded(ended)) => {
+                self.note_question(holdings.attempts.account_of(ended.attempt.task.job).unwrap_or_default());
+            }
             Fact::Applications(changes) => {
                 for queue in changes.iter().filter_map(|change| holdings.containers.queue_of(change.application()?)) {
                     self.note_question(queue);
@@ -89,11 +95,11 @@ impl WantChecker {
     }
 
     /// What queues hold in the open interval, setups and cleanups of these jobs included.
-    pub(super) fn note_holdings(&mut self, holdings: &Holdings<'_>, housekeeping: &[(JobId, u32)]) {
-        let mut moment = holdings.moment();
+    pub(super) fn note_holdings(&mut self, held: &Moment, attempts: &AttemptModel, housekeeping: &[(JobId, u32)]) {
+        let mut moment = Cow::Borrowed(held);
         for (job, slots) in housekeeping {
-            if let Some(payer) = holdings.attempts.payer_of(*job) {
-                moment.add_map(payer, *slots);
+            if let Some(payer) = attempts.payer_of(*job) {
+                moment.to_mut().add_map(payer, *slots);
             }
         }
         for (queue, sale) in &mut self.sales {
@@ -194,7 +200,7 @@ impl WantChecker {
             .collect();
         let mut wants = Wants::new();
         for (account, _, _, held) in holdings.attempts.held_by_jobs() {
-            let want = wants.entry(account.to_owned()).or_default();
+            let want = wants.entry(account.to_string()).or_default();
             (want.map, want.reduce) = (want.map + u64::from(held.map), want.reduce + u64::from(held.reduce));
         }
         let mut usable: BTreeMap<String, PerKind<BTreeSet<TrackerId>>> = BTreeMap::new();

@@ -50,7 +50,10 @@ struct ApplicationBook {
     requests: RequestBook,
     items: ItemBook,
     blacklist: BTreeSet<String>,
+    /// Those that live, and those that its program has not been sent and told the end of: of others nothing is needed.
     containers: BTreeMap<u64, ContainerBook>,
+    /// Ends that a program which has registered again is sent once more, of containers that are not kept.
+    relisted: BTreeSet<u64>,
     last_number: u64,
     master_starts: u32,
 }
@@ -66,6 +69,8 @@ pub(super) struct ContainerBooks {
     /// Containers that this step has granted, and those whose preemption it has ordered.
     granted: Vec<Container>,
     preempted: Vec<ContainerId>,
+    /// Applications that have let grants lapse in it.
+    lapsed: BTreeSet<ApplicationId>,
     /// Whether it has ordered the end of others, or seen it.
     has_other_ends: bool,
     /// Room of nodes that was kept before it.
@@ -76,9 +81,14 @@ pub(super) struct ContainerBooks {
     intent: ApplicationIntent,
     /// Rows as the facts of this step leave them.
     rows: BTreeMap<(ApplicationId, RequestType, Placement), u32>,
+    /// Grants and ends so far: what is held changes with these alone.
+    changes: u64,
 }
 
 type Judged = Result<(), (Law, String)>;
+
+/// How the end of a container begins that was granted and never launched.
+const LAPSED: &str = "not launched";
 
 /// The request id of masters, which no application can ask with.
 const MASTER_ID: u64 = u64::MAX;
@@ -145,12 +155,19 @@ impl ContainerBooks {
             on_tracker: BTreeMap::new(),
             granted: Vec::new(),
             preempted: Vec::new(),
+            lapsed: BTreeSet::new(),
             has_other_ends: false,
             kept: KeptRoom::default(),
             preemption_grace_ms: 0,
             intent: ApplicationIntent::Nothing,
             rows: BTreeMap::new(),
+            changes: 0,
         }
+    }
+
+    /// Another number: other containers are held.
+    pub(super) fn changes(&self) -> u64 {
+        self.changes
     }
 
     /// Says why the next step happens.
@@ -165,9 +182,7 @@ impl ContainerBooks {
     /// Whether a container is known, live or not.
     pub(super) fn knows(&self, id: ContainerId) -> bool {
         // Of what is over nothing needs to be known.
-        self.applications
-            .get(&id.application)
-            .is_none_or(|book| book.is_over() || book.containers.contains_key(&id.number))
+        self.applications.get(&id.application).is_none_or(|book| book.is_over() || id.number <= book.last_number)
     }
 
     /// Applications that are not over, and live containers.
@@ -188,7 +203,9 @@ impl ContainerBooks {
     pub(super) fn cannot_launch(&self, id: ContainerId, tracker: &str, incarnation: u64) -> Option<String> {
         // An answer may have been on its way while its application ended with all containers.
         let application = self.applications.get(&id.application)?;
-        let Some(book) = application.containers.get(&id.number) else { return Some("it was never granted".to_owned()) };
+        let Some(book) = application.containers.get(&id.number) else {
+            return (id.number > application.last_number).then(|| "it was never granted".to_owned());
+        };
         let text = match () {
             () if book.launch.is_none() => "it was not launched",
             () if *book.tracker != *tracker => "it belongs to another node",
@@ -220,6 +237,14 @@ impl ContainerBooks {
             self.apply(change, &intent)?;
         }
         self.compare_rows()?;
+        let lapsed = std::mem::take(&mut self.lapsed);
+        let is_free = |id: &&ApplicationId| {
+            let book = self.applications.get(id);
+            book.is_some_and(|book| book.may_get_more() && !book.submitted.is_unattended)
+        };
+        if let Some(id) = lapsed.iter().find(is_free) {
+            return refuse(Law::Holding, format!("{id} has let what it was granted lapse, and may get more"));
+        }
         let done: Vec<ApplicationId> = changes.iter().filter_map(|change| change.application()).collect();
         for id in done {
             let kept = self.applications.get(&id).filter(|book| book.is_over()).and_then(|book| {
@@ -329,6 +354,9 @@ impl ContainerBooks {
                     }
                 }
                 for number in statuses {
+                    if book.relisted.remove(number) {
+                        continue;
+                    }
                     let ended = book
                         .containers
                         .get_mut(number)
@@ -340,6 +368,7 @@ impl ContainerBooks {
                         );
                     };
                     ended.is_reported = true;
+                    book.forget_if_done(*number);
                 }
             }
             ApplicationChange::Listed { attempt, containers, statuses, .. } => {
@@ -355,8 +384,9 @@ impl ContainerBooks {
                     }
                 }
                 for number in statuses {
-                    if let Some(ended) = book.containers.get_mut(number) {
-                        ended.is_reported = false;
+                    match book.containers.get_mut(number) {
+                        Some(ended) => ended.is_reported = false,
+                        None => drop(book.relisted.insert(*number)),
                     }
                 }
             }
@@ -387,6 +417,7 @@ impl ContainerBooks {
             requests,
             blacklist: BTreeSet::new(),
             containers: BTreeMap::new(),
+            relisted: BTreeSet::new(),
             last_number: 0,
             master_starts: 0,
         };
@@ -405,6 +436,7 @@ impl ContainerBooks {
         match book.containers.get_mut(&id.number) {
             None => {
                 book.grant(container)?;
+                self.changes += 1;
                 self.granted.push(container.clone());
                 self.on_tracker.entry(tracker).or_default().insert(id);
             }
@@ -412,15 +444,20 @@ impl ContainerBooks {
                 let before_ms = known.kill_grace_ms;
                 known.advance(container).map_err(|text| (Law::Lives, text))?;
                 let exit = container.kill.as_ref().map(|kill| kill.exit).or(known.exit);
+                let is_preempted = container.kill.as_ref().is_some_and(|kill| kill.is_preemption);
                 let is_cut = before_ms.is_some_and(|before_ms| before_ms > self.preemption_grace_ms)
+                    && is_preempted
                     && known.is_live()
                     && known.kill_grace_ms.is_some_and(|now_ms| now_ms <= self.preemption_grace_ms);
                 if is_cut || before_ms.is_none() && exit == Some(ContainerExit::PREEMPTED) {
                     self.preempted.push(id);
-                } else if known.kill_grace_ms.is_some() != before_ms.is_some() || !known.is_live() {
+                } else if known.kill_grace_ms != before_ms || !known.is_live() {
                     self.has_other_ends = true;
                 }
                 if !known.is_live() {
+                    if container.end.as_ref().is_some_and(|end| end.diagnostics.starts_with(LAPSED)) {
+                        self.lapsed.insert(id.application);
+                    }
                     if let Some(here) = self.on_tracker.get_mut(&tracker) {
                         here.remove(&id);
                         if here.is_empty() {
@@ -428,6 +465,8 @@ impl ContainerBooks {
                         }
                     }
                     book.settle(id.number);
+                    book.forget_if_done(id.number);
+                    self.changes += 1;
                 }
             }
         }
@@ -511,6 +550,15 @@ impl ApplicationBook {
         self.last_number = id.number;
         self.containers.insert(id.number, granted);
         Ok(())
+    }
+
+    /// Drops a container that is complete once nothing is to be said of it.
+    fn forget_if_done(&mut self, number: u64) {
+        let has_reader = !self.submitted.is_unattended;
+        let is_done = |book: &ContainerBook| !book.is_live() && (!has_reader || book.is_named && book.is_reported);
+        if self.containers.get(&number).is_some_and(is_done) {
+            self.containers.remove(&number);
+        }
     }
 
     /// What follows from the end of a container for what is wanted.

@@ -82,7 +82,12 @@ impl ContainerBooks {
         if self.preempted.len() != round.candidates.iter().filter(|one| is_chosen(one)).count() {
             return refuse(Law::Preemption, format!("of {:?} some were not there to be preempted", self.preempted));
         }
+        let most_ms = engine.inspect().preemption_grace_ms();
         for victim in round.candidates.iter().filter(|one| is_chosen(one)) {
+            let book = self.container(victim.id).filter(|book| book.is_live());
+            if let Some(grace_ms) = book.and_then(|book| book.kill_grace_ms).filter(|grace_ms| *grace_ms > most_ms) {
+                return refuse(Law::Holding, format!("{victim:?} is preempted, and has {grace_ms} ms to go"));
+            }
             if !is_over(victim) {
                 let text = format!("{victim:?} is preempted, and its queue's quota covers it");
                 return refuse(Law::Preemption, text);

@@ -5,6 +5,15 @@ use jobtracker::store::InMemoryStore;
 
 use super::{CAPACITY, CONSTRAINT, DYNAMIC, FAIR, FIFO, MIXED, options};
 
+/// Runs with containers that broke a law once.
+const KEPT: [(u64, u64, &str); 5] = [
+    (21, 2_000, "a round spared a container whose core another one needed beside those that only slots stand for"),
+    (43, 3_500, "the same"),
+    (29, 4_300, "an administrator cut a grace, and it was taken for a preemption"),
+    (41, 5_000, "maps that ended let a reduce begin, and it was taken for one that was offered its slots in vain"),
+    (44, 5_100, "the same"),
+];
+
 fn with_adversaries(policy: PolicyChoice, has_containers: bool, seed: u64, events: u64) -> RunOptions {
     RunOptions { has_containers, has_adversaries: true, ..options(policy, seed, events) }
 }
@@ -26,6 +35,13 @@ fn play_many(policy: PolicyChoice, first: u64, events: u64) {
         // Broken runs end early.
         played += play(&with_adversaries(policy, seed % 4 < 2, seed, 3_000)).events.max(1_000);
         seed += 1;
+    }
+}
+
+#[test]
+fn runs_that_broke_a_law_once_break_none_any_more() {
+    for (seed, events, _) in KEPT {
+        play(&with_adversaries(DYNAMIC, true, seed, events));
     }
 }
 

@@ -28,7 +28,7 @@ struct Sale {
     quota: PerPool<u32>,
     /// Maps and reduces that it held, or containers in their place.
     has_held: PerKind<bool>,
-    /// Something was asked for in the interval.
+    /// Something was asked for in the interval, or an attempt of it ended, after which others may run.
     has_asked: bool,
     /// Intervals before in which it held nothing, asked for nothing new and was offered all that it had bought.
     in_vain: PerKind<u32>,

@@ -50,7 +50,7 @@ struct ApplicationBook {
     requests: RequestBook,
     items: ItemBook,
     blacklist: BTreeSet<String>,
-    /// Those that live, and those that its program has not been sent and told the end of: of others nothing is needed.
+    /// Those that live, and those of which its program has not been sent the name and the end: of others nothing is needed.
     containers: BTreeMap<u64, ContainerBook>,
     /// Ends that a program which has registered again is sent once more, of containers that are not kept.
     relisted: BTreeSet<u64>,

@@ -57,6 +57,7 @@ mod queries;
 mod queues_in_a_round;
 mod racks;
 mod registration;
+mod released_deadline;
 mod replaced_trackers;
 mod report_deadline;
 mod report_scheduler;

@@ -34,6 +34,7 @@ mod socket_owner;
 pub mod store;
 pub mod streaming;
 pub mod supervisor;
+pub mod views;
 pub mod web;
 pub mod wire;
 pub mod worker;

@@ -21,9 +21,10 @@ pub use crate::scheduler::constraint::{
     CostHistory, DeadlineChange, DeadlineSpec, Due, InputVolume, JobClass, KeySpread, NewDeadline, StatedCost,
 };
 pub use on::{
-    ClusterSnapshot, ContainersSnapshot, DeadlineQuestion, Explained, JobSnapshot, LongRead, MoneySnapshot,
-    QueueSnapshot, ReadProgress, ReportKind, Restored, RestoredApplications, RestoredJobs, SLICE_BYTES, SLICE_ITEMS,
-    SLICE_LOOKS, Slice, TaskCursor, TaskPage, TrackerSnapshot, WantedJobs, WorkerPage,
+    ChangedList, ClusterSnapshot, ContainersSnapshot, DeadlineQuestion, Explained, JOBS_SHOWN, JobSnapshot, LongRead,
+    MoneySnapshot, QueueSnapshot, ReadProgress, ReportKind, Restored, RestoredApplications, RestoredJobs, SLICE_BYTES,
+    SLICE_ITEMS, SLICE_LOOKS, Slice, TaskCursor, TaskPage, TrackerSnapshot, VolatileDelta, VolatileWalk, WantedJobs,
+    WorkerPage,
 };
 pub use state::{
     Application, ApplicationChange, ApplicationRefusal, ApplicationTallies, AuditEntry, BodyFault, Caller, ClassCosts,

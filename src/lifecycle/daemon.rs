@@ -19,6 +19,7 @@ use crate::server::{
     Targets, presence_of,
 };
 use crate::store::{BudgetPublisher, FactSender, FinishedJobReader, Health};
+use crate::views::ViewsFeed;
 
 /// Maximum time for answering the calls in progress before a hand-over.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
@@ -172,6 +173,14 @@ impl Daemon {
     pub(super) fn calls(&self) -> Calls {
         let application_waits = self.application_waits.clone();
         Calls { owner: self.owner.clone(), rpc: self.rpc.clone(), application_waits }
+    }
+
+    /// Says to the views what is no fact.
+    #[must_use]
+    pub fn with_views(self, views: ViewsFeed) -> Self {
+        self.owner.set_views(views.clone());
+        let owner = self.owner.clone();
+        self.with_background_task(owner.speak_to(views))
     }
 
     /// Adds a task that runs on the owner's thread while the daemon serves.

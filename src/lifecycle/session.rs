@@ -24,7 +24,10 @@ use crate::server::{
     AclFile, AllocationWatch, ApplicationUsers, ApplicationsOnDisk, ContainersOnDisk, HdfsMonitor, Leftovers,
     MapInputs, Owner, OwnerHandle, Quarantine, SystemDirAtStart,
 };
-use crate::store::{BudgetPublisher, BudgetStatus, FaultPoint, Precedence, Retention, Store, StoreOptions};
+use crate::store::{
+    BudgetPublisher, BudgetStatus, FaultPoint, Precedence, Retention, StateReader, Store, StoreError, StoreOptions,
+};
+use crate::views::{ReadModel, follow};
 use crate::web::{JobForms, ServedNames, ServedPorts};
 
 use super::acl_watch::AclWatch;
@@ -112,10 +115,12 @@ impl DaemonProcess<'_> {
         let (rpc_address, http_address) = (rpc.bound, http.bound);
         let refused = |what| move |source| ServeError::System { what, source };
         let rpc_port = rpc.share().and_then(TcpListener::from_std).map_err(refused("a listener"))?;
-        let (store, opened) = Store::open(StoreOptions {
+        let (mut store, opened) = Store::open(StoreOptions {
             holds_migration: self.predecessor.is_some(),
             ..store_options(settings, &system_dir)
         })?;
+        let state_reader = store.state_reader();
+        let (read_model, follower) = (ReadModel::load(&opened, state_reader.finished_jobs()), store.follow());
         let mut ruling = RulingScheduler::find(settings, opened.choice.as_ref())?;
         if let (None, Some(market)) = (&ruling.settings.market, &self.market) {
             ruling.settings.to_mut().market = Some(market.clone());
@@ -155,6 +160,14 @@ impl DaemonProcess<'_> {
             budget_image: budget_image.clone(),
         };
         let (daemon, handle) = Daemon::new(parts);
+        let (daemon, handle) = match follower {
+            None => (daemon, handle),
+            Some(follower) => {
+                let followed = follow(read_model, follower, move || load_again(&state_reader), clock);
+                let (views, feed) = followed.map_err(refused("a thread for the views"))?;
+                (daemon.with_views(feed), handle.with_views(views))
+            }
+        };
         let daemon = daemon.with_leftovers(leftovers).with_finished_jobs(store.finished_jobs());
         let quarantine = Rc::new(Quarantine::open(&settings.directories.state));
         let handle = handle
@@ -356,6 +369,11 @@ impl DaemonProcess<'_> {
             }
         }
     }
+}
+
+/// What the views show of the state as it is stored.
+fn load_again(state: &StateReader) -> Result<ReadModel, StoreError> {
+    state.load().map(|loaded| ReadModel::load(&loaded, state.finished_jobs()))
 }
 
 /// What clients must know before they hand files of jobs over.

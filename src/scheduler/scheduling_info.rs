@@ -52,7 +52,12 @@ impl Scheduler {
 impl Scheduler {
     /// All groups, by name.
     pub fn group_reports(&self, now: Now) -> impl Iterator<Item = GroupReport<'_>> {
-        self.groups.iter().map(move |(name, id, group)| GroupReport {
+        self.group_reports_from(0, now)
+    }
+
+    /// The same from one on.
+    pub fn group_reports_from(&self, from: usize, now: Now) -> impl Iterator<Item = GroupReport<'_>> {
+        self.groups.iter().skip(from).map(move |(name, id, group)| GroupReport {
             name,
             id,
             parent: group.parent.and_then(|parent| self.groups.name(parent)),

@@ -14,14 +14,13 @@ use crate::api::{
     Workers,
 };
 use crate::clock::wall_ms;
-use crate::engine::{
-    ApplicationRequest, Caller, ClusterSnapshot, DeadlineQuestion, Event, Explained, Read, Refusal, Reply,
-};
+use crate::engine::{ApplicationRequest, Caller, ClusterSnapshot, DeadlineQuestion, Event, Explained, Refusal, Reply};
 use crate::market::{
     Acl, Answer, HistoryPage, MarketError, OperationKind, ReportRequest, ServletRequest, StatementPage,
 };
 use crate::model::{AttemptId, Credits, JobId, LOG_TICKET_MS, QueueName};
 use crate::store::{BudgetStatus, Durable, FinishedJobReader, LedgerReader, StoreError};
+use crate::views::{LookAt, ViewsReader};
 use crate::web::{
     ApplicationReply, ClusterPart, FileRefusal, Health, JobChange, JobFile, JobFileRequest, LedgerUnreadable,
     MarketPresence, MarketReply, NewUpload, NewsWait, OwnerGone, ReadRefusal, SignedRead, UploadSink,
@@ -39,14 +38,14 @@ use super::fair_pool::StuckThreads;
 use super::health_text::HealthText;
 use super::history::HistoryCounts;
 use super::job_files_of_web::{JobFilesOfWeb, no_job_files, refused_upload};
-use super::job_requests::{check_view_logs, job_request};
+use super::job_requests::{change_job, check_view_logs, explain, job_request};
 use super::owner::{Owner, complaint_of};
 use super::paged_reads::{JobSources, PagedRequest};
 use super::quarantine::RefusedSenders;
 use super::shared_presence::SharedPresence;
-use super::shown_snapshot::ShownSnapshot;
 use super::signed_reads::{ReadRequest, answer_read};
 use super::submission::{AwaitedFiles, MapInputs, Submissions, Uploads};
+use super::volatile_source::{FAILING_TIMEOUT, VIEWS_TIMEOUT};
 use super::waiting_calls::WaitingCalls;
 
 /// Queued requests; further senders wait.
@@ -66,6 +65,7 @@ pub struct OwnerHandle {
     budget: Option<BudgetStatus>,
     store: watch::Receiver<Durable>,
     serving: Arc<AtomicBool>,
+    views: Option<ViewsReader>,
     ledger: Option<Ledger>,
     stuck_threads: Option<StuckThreads>,
     awaited_files: AwaitedFiles,
@@ -103,7 +103,6 @@ pub(crate) struct ServingFlag(Arc<AtomicBool>);
 #[derive(Debug)]
 enum Request {
     Market(Box<ServletRequest>, oneshot::Sender<MarketReply>),
-    Overview(oneshot::Sender<Arc<ClusterSnapshot>>),
     Explain(JobId, bool, oneshot::Sender<Option<Box<Explained>>>),
     QuoteOrder(Box<QuestionOfQueue>, oneshot::Sender<Result<OrderQuote, MarketError>>),
     WhatIf(DeadlineQuestion, oneshot::Sender<Option<WhatIfAnswer>>),
@@ -143,6 +142,7 @@ impl OwnerHandle {
             budget,
             store,
             serving: serving.clone(),
+            views: None,
             ledger: None,
             stuck_threads: None,
             awaited_files: AwaitedFiles::default(),
@@ -157,6 +157,12 @@ impl OwnerHandle {
             accounts: Arc::new(Accounts::new()),
         };
         (handle, Requests { requests, serving })
+    }
+
+    /// Adds what pages and metrics show.
+    #[must_use]
+    pub fn with_views(self, views: ViewsReader) -> Self {
+        Self { views: Some(views), ..self }
     }
 
     /// Adds the ledger, for statements and histories.
@@ -240,6 +246,24 @@ impl OwnerHandle {
         read.await.map_err(|error| unreadable(&error))?.map_err(|error| unreadable(&error))
     }
 
+    /// What the views show, of all that was durable when the call came.
+    async fn look(&self, at: LookAt) -> Result<Arc<ClusterSnapshot>, OwnerGone> {
+        let views = self.views.as_ref().filter(|_| !self.requests.is_closed()).ok_or(OwnerGone)?;
+        let (durable, is_good) = {
+            let store = self.store.borrow();
+            (store.number, store.health.is_good())
+        };
+        let limit = if is_good { VIEWS_TIMEOUT } else { FAILING_TIMEOUT };
+        views.overview(at, durable, limit).await.ok_or(OwnerGone)
+    }
+
+    /// A change was made through this handle and is durable: what is shown from now on has it.
+    fn show_change(&self) {
+        if let Some(views) = &self.views {
+            views.require(self.store.borrow().number);
+        }
+    }
+
     pub(super) async fn request_page<T>(
         &self,
         request: impl FnOnce(oneshot::Sender<T>) -> PagedRequest,
@@ -264,7 +288,11 @@ impl OwnerHandle {
 
 impl crate::web::Owner for OwnerHandle {
     async fn market(&self, request: ServletRequest) -> Result<MarketReply, OwnerGone> {
-        self.request(|reply| Request::Market(Box::new(request), reply)).await
+        let answered = self.request(|reply| Request::Market(Box::new(request), reply)).await;
+        if let Ok(Ok(Answer::Frame | Answer::Queue(_) | Answer::Job(_))) = &answered {
+            self.show_change();
+        }
+        answered
     }
 
     fn market_presence(&self) -> MarketPresence {
@@ -272,7 +300,11 @@ impl crate::web::Owner for OwnerHandle {
     }
 
     async fn overview(&self) -> Result<Arc<ClusterSnapshot>, OwnerGone> {
-        self.request(Request::Overview).await
+        self.look(LookAt::Cluster).await
+    }
+
+    async fn overview_with_jobs(&self) -> Result<Arc<ClusterSnapshot>, OwnerGone> {
+        self.look(LookAt::Policy).await
     }
 
     async fn explain(&self, job: JobId, sees_names: bool) -> Result<Option<Box<Explained>>, OwnerGone> {
@@ -299,7 +331,9 @@ impl crate::web::Owner for OwnerHandle {
         is_stopped: bool,
         caller: Caller,
     ) -> Result<Result<MarketReply, Refusal>, OwnerGone> {
-        self.request_starts(part, is_stopped, caller).await
+        let answered = self.request_starts(part, is_stopped, caller).await;
+        self.show_change();
+        answered
     }
 
     async fn change_job(
@@ -308,7 +342,9 @@ impl crate::web::Owner for OwnerHandle {
         change: JobChange,
         caller: Caller,
     ) -> Result<Result<(), Refusal>, OwnerGone> {
-        self.request(|reply| Request::ChangeJob(job, change, caller, reply)).await
+        let answered = self.request(|reply| Request::ChangeJob(job, change, caller, reply)).await;
+        self.show_change();
+        answered
     }
 
     async fn check_view_logs(&self, attempt: AttemptId, user: Arc<str>) -> Result<Result<(), Refusal>, OwnerGone> {
@@ -455,7 +491,6 @@ impl Requests {
         waits: Rc<ApplicationWaits>,
         stopping: impl Future<Output = ()>,
     ) {
-        let snapshot = Rc::new(ShownSnapshot::default());
         let mut in_hand = JoinSet::new();
         let mut stopping = pin!(stopping);
         let mut is_stopping = false;
@@ -478,7 +513,6 @@ impl Requests {
                     check_view_logs(&owner, &dispatcher, attempt, user, reply, &mut in_hand);
                 }
                 Some(Request::Market(request, reply)) => market(&owner, *request, reply, &mut in_hand),
-                Some(Request::Overview(reply)) => snapshot.show(&owner, reply, &mut in_hand),
                 Some(Request::Explain(job, sees_names, reply)) => {
                     explain(&owner, job, sees_names, reply, &mut in_hand);
                 }
@@ -538,60 +572,6 @@ fn market(owner: &Rc<Owner>, request: ServletRequest, reply: oneshot::Sender<Mar
             let _ = reply.send(result);
         }
         drop(reservation);
-    });
-}
-
-fn explain(
-    owner: &Rc<Owner>,
-    job: JobId,
-    sees_names: bool,
-    reply: oneshot::Sender<Option<Box<Explained>>>,
-    in_hand: &mut JoinSet<()>,
-) {
-    let explain = move |owner: &Owner| owner.read(|engine| engine.explain(job, sees_names, owner.clock().now()));
-    let Read { value, wait_for } = explain(owner);
-    if wait_for <= owner.durable() {
-        // The requester may have left.
-        let _ = reply.send(value.map(Box::new));
-        return;
-    }
-    drop(value);
-    let owner = owner.clone();
-    in_hand.spawn_local(async move {
-        // Repeated then, and that answer is kept: a job that keeps changing must not delay the requester forever.
-        if owner.wait_durable(wait_for).await.is_ok() {
-            let Read { value, wait_for } = explain(&owner);
-            if owner.wait_durable(wait_for).await.is_ok() {
-                let _ = reply.send(value.map(Box::new));
-            }
-        }
-    });
-}
-
-fn change_job(
-    owner: &Rc<Owner>,
-    id: JobId,
-    change: JobChange,
-    caller: Caller,
-    reply: oneshot::Sender<Result<(), Refusal>>,
-    in_hand: &mut JoinSet<()>,
-) {
-    let event = match change {
-        JobChange::Deadline(change) => Event::SetDeadline { id, change, caller },
-        JobChange::Pool(pool) => Event::SetPool { id, pool, caller },
-        JobChange::Priority(priority) => Event::SetJobPriority { id, priority, caller },
-    };
-    let (answer, wait_for) = owner.step(event);
-    let result = match answer {
-        Reply::Refused(refusal) => Err(refusal),
-        _ => Ok(()),
-    };
-    let owner = owner.clone();
-    in_hand.spawn_local(async move {
-        if owner.wait_durable(wait_for).await.is_ok() {
-            // The requester may have left.
-            let _ = reply.send(result);
-        }
     });
 }
 

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
-use crate::engine::{Caller, Event, Refusal, Reply};
+use crate::engine::{Caller, Event, Explained, Read, Refusal, Reply};
 use crate::market::ServletRequest;
-use crate::model::AttemptId;
-use crate::web::MarketReply;
+use crate::model::{AttemptId, JobId};
+use crate::web::{JobChange, MarketReply};
 
 use super::dispatch::Dispatcher;
 use super::owner::Owner;
@@ -62,5 +62,61 @@ pub(super) fn check_view_logs(
         let checked = owner.with_engine(|engine| engine.check_view_logs(attempt, &caller));
         // The requester may have left.
         let _ = reply.send(checked);
+    });
+}
+
+/// Explains the slots of a job.
+pub(super) fn explain(
+    owner: &Rc<Owner>,
+    job: JobId,
+    sees_names: bool,
+    reply: oneshot::Sender<Option<Box<Explained>>>,
+    in_hand: &mut JoinSet<()>,
+) {
+    let explain = move |owner: &Owner| owner.read(|engine| engine.explain(job, sees_names, owner.clock().now()));
+    let Read { value, wait_for } = explain(owner);
+    if wait_for <= owner.durable() {
+        // The requester may have left.
+        let _ = reply.send(value.map(Box::new));
+        return;
+    }
+    drop(value);
+    let owner = owner.clone();
+    in_hand.spawn_local(async move {
+        // Repeated then, and that answer is kept: a job that keeps changing must not delay the requester forever.
+        if owner.wait_durable(wait_for).await.is_ok() {
+            let Read { value, wait_for } = explain(&owner);
+            if owner.wait_durable(wait_for).await.is_ok() {
+                let _ = reply.send(value.map(Box::new));
+            }
+        }
+    });
+}
+
+/// Changes a job in the name of a caller.
+pub(super) fn change_job(
+    owner: &Rc<Owner>,
+    id: JobId,
+    change: JobChange,
+    caller: Caller,
+    reply: oneshot::Sender<Result<(), Refusal>>,
+    in_hand: &mut JoinSet<()>,
+) {
+    let event = match change {
+        JobChange::Deadline(change) => Event::SetDeadline { id, change, caller },
+        JobChange::Pool(pool) => Event::SetPool { id, pool, caller },
+        JobChange::Priority(priority) => Event::SetJobPriority { id, priority, caller },
+    };
+    let (answer, wait_for) = owner.step(event);
+    let result = match answer {
+        Reply::Refused(refusal) => Err(refusal),
+        _ => Ok(()),
+    };
+    let owner = owner.clone();
+    in_hand.spawn_local(async move {
+        if owner.wait_durable(wait_for).await.is_ok() {
+            // The requester may have left.
+            let _ = reply.send(result);
+        }
     });
 }

@@ -43,10 +43,10 @@ mod quarantine;
 mod rack_resolver;
 mod scheduler_files;
 mod shared_presence;
-mod shown_snapshot;
 mod signed_reads;
 mod submission;
 mod switch_waiter;
+mod volatile_source;
 mod waiting_calls;
 
 pub use acl_file::{AclFile, AclFileError, read_all_users, retiring_path};

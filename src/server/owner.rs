@@ -11,12 +11,13 @@ use std::time::Duration;
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 
 use crate::clock::Clock;
-use crate::engine::{ClusterSnapshot, Effect, Engine, Event, LogLevel, Read, Reply, Step};
+use crate::engine::{Effect, Engine, Event, LogLevel, Read, Reply, Step};
 use crate::ipc::{Answer, PendingCall};
 use crate::log::{LogDecision, LogRate};
 use crate::market::BudgetLine;
-use crate::model::{FactNumber, Now};
+use crate::model::{FactNumber, JobId};
 use crate::store::{Durable, FactSender, Health, Pressure};
+use crate::views::ViewsFeed;
 
 use super::answer_memory::{AnswerMemory, MemoryReservation};
 use super::durability_queue::DurabilityQueue;
@@ -42,6 +43,7 @@ pub struct Owner {
     effects: mpsc::UnboundedSender<Effect>,
     log_rate: LogRate,
     quarantine: OnceCell<Rc<Quarantine>>,
+    views: OnceCell<ViewsFeed>,
 }
 
 /// What waits for a fact.
@@ -98,6 +100,7 @@ impl Owner {
             effects,
             log_rate: LogRate::default(),
             quarantine: OnceCell::new(),
+            views: OnceCell::new(),
         };
         (Rc::new(owner), performed)
     }
@@ -186,9 +189,18 @@ impl Owner {
         ask(&self.engine.borrow())
     }
 
-    /// The snapshot for the pages.
-    pub fn overview(&self, now: Now) -> Read<ClusterSnapshot> {
-        self.engine.borrow().build_snapshot(now)
+    /// The views that this owner speaks to. They are set once, before the first call.
+    pub fn set_views(&self, views: ViewsFeed) {
+        // Each session has its own owner and views.
+        let _ = self.views.set(views);
+    }
+
+    /// Nothing will be written any more for the user of a job that has ended: everybody may see its end.
+    pub(super) fn report_end(&self, job: JobId) {
+        self.step(Event::UserCopySettled { id: job });
+        if let Some(views) = self.views.get() {
+            views.report_end(job);
+        }
     }
 
     /// The accounts and the number of the last tick, for the budget file; `None` without a market.

@@ -7,6 +7,7 @@ use crate::engine::Fact;
 use crate::model::FactNumber;
 
 use super::error::StoreError;
+use super::fact_feed::FactBatch;
 
 /// A message to the writer thread.
 #[derive(Debug)]
@@ -34,19 +35,12 @@ pub(super) enum Message {
 /// Facts and values that wait to be written.
 #[derive(Debug)]
 pub(super) struct Queue {
-    pub(super) batches: VecDeque<Batch>,
+    pub(super) batches: VecDeque<FactBatch>,
     pub(super) facts: usize,
     pub(super) meta_values: Vec<MetaValue>,
     /// The number that the next fact must have.
     next: FactNumber,
     pub(super) closing: bool,
-}
-
-/// Facts of one call: they become durable together.
-#[derive(Debug)]
-pub(super) struct Batch {
-    pub(super) first: FactNumber,
-    pub(super) facts: Vec<Fact>,
 }
 
 /// A value for `meta`.
@@ -74,7 +68,7 @@ impl Queue {
             Message::Facts { first, facts } => {
                 self.next = FactNumber(first.0 + facts.len() as u64);
                 self.facts += facts.len();
-                self.batches.push_back(Batch { first, facts });
+                self.batches.push_back(FactBatch { first, facts });
             }
             Message::Meta { key, value, can_wait: _, done } => self.meta_values.push(MetaValue { key, value, done }),
             // None is held: the caller may have stopped waiting.

@@ -12,6 +12,7 @@ use super::database::open_migrating;
 use super::durable::Durable;
 use super::durable::{Counts, StoreStats};
 use super::error::StoreError;
+use super::fact_feed::{FactFeed, FactFollower};
 use super::fact_sender::{Backlog, FactSender, ToWriter};
 use super::fault_point::FaultPoint;
 use super::finished_jobs::FinishedJobReader;
@@ -21,6 +22,7 @@ use super::loaded_state::{self, LoadedState};
 use super::meta_writer::MetaWriter;
 use super::options::StoreOptions;
 use super::queue::{Message, Queue};
+use super::state_reader::StateReader;
 use super::statement::LedgerReader;
 use super::stored_applications::StoredApplicationReader;
 use super::stored_containers::StoredContainerReader;
@@ -33,6 +35,8 @@ pub struct Store {
     sender: mpsc::Sender<Message>,
     facts: FactSender,
     counts: Arc<Counts>,
+    follower: Option<FactFollower>,
+    reader: StateReader,
     thread: Option<JoinHandle<Result<(), StoreError>>>,
 }
 
@@ -61,12 +65,15 @@ impl Store {
         let backlog = Arc::new(Backlog::default());
         let limit_facts = options.backlog_limit_facts;
         let counts = Arc::new(Counts::default());
+        let (feed, follower) = FactFeed::new();
+        let reader = StateReader::new(&path, &options);
         let writer = Writer {
             database,
             inbox,
             durable,
             backlog: Arc::clone(&backlog),
             counts: Arc::clone(&counts),
+            feed,
             housekeeping: Housekeeping::new(options.ledger_detail_days, options.retention),
             options,
             folder,
@@ -75,8 +82,8 @@ impl Store {
         };
         let thread = thread::Builder::new().name("store".to_owned()).spawn(|| writer.run());
         let facts = FactSender::new(Arc::new(ToWriter { sender: sender.clone(), backlog }), watcher, limit_facts);
-        let store = Self { path, sender, facts, counts, thread: Some(thread.map_err(StoreError::Thread)?) };
-        Ok((store, loaded))
+        let thread = Some(thread.map_err(StoreError::Thread)?);
+        Ok((Self { path, sender, facts, counts, follower: Some(follower), reader, thread }, loaded))
     }
 
     /// Commits the migration that [`StoreOptions::holds_migration`] holds, if there is one; facts wait for it.
@@ -132,6 +139,16 @@ impl Store {
     /// A reader of complete containers.
     pub fn stored_containers(&self) -> StoredContainerReader {
         StoredContainerReader::new(&self.path)
+    }
+
+    /// Follows what becomes durable from now on; none: it is followed already.
+    pub fn follow(&mut self) -> Option<FactFollower> {
+        self.follower.take().inspect(FactFollower::begin)
+    }
+
+    /// Loads the state again, on any thread.
+    pub fn state_reader(&self) -> StateReader {
+        self.reader.clone()
     }
 
     /// Counts of the writer's work.

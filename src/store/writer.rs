@@ -3,6 +3,7 @@
 //! A failed commit is retried, after a growing pause, with the same facts in the same order; later facts wait behind
 //! them. The durable number moves only after a commit.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -16,6 +17,7 @@ use crate::model::FactNumber;
 use super::counter_names::CounterNames;
 use super::durable::{Counts, Durable, Health};
 use super::error::StoreError;
+use super::fact_feed::{FactBatch, FactFeed};
 use super::fact_sender::{Backlog, weight};
 use super::fault_point::FaultPoint;
 use super::folder::Folder;
@@ -33,6 +35,7 @@ pub(super) struct Writer {
     pub(super) durable: watch::Sender<Durable>,
     pub(super) backlog: Arc<Backlog>,
     pub(super) counts: Arc<Counts>,
+    pub(super) feed: FactFeed,
     pub(super) housekeeping: Housekeeping,
     pub(super) options: StoreOptions,
     /// Keeps the lock until the thread ends.
@@ -204,7 +207,8 @@ impl Writer {
         let waiting = self.queue.facts;
         let (mut facts, mut weights) = (0, 0);
         let mut last = None;
-        for batch in self.queue.batches.drain(..batches) {
+        let written: VecDeque<FactBatch> = self.queue.batches.drain(..batches).collect();
+        for batch in &written {
             facts += batch.facts.len();
             weights += weight(&batch.facts);
             self.housekeeping.observe(&batch.facts);
@@ -236,6 +240,7 @@ impl Writer {
             // The caller may have stopped waiting.
             let _ = meta.done.send(());
         }
+        self.feed.forward(written);
         FaultPoint::CommitPublished.pass();
     }
 
@@ -368,6 +373,7 @@ mod tests {
             durable,
             backlog: Arc::default(),
             counts: Arc::new(Counts::default()),
+            feed: FactFeed::new().0,
             housekeeping: Housekeeping::new(30, StoreOptions::new(dir).retention),
             options: StoreOptions::new(dir),
             folder,

@@ -12,7 +12,7 @@ use crate::engine::ClusterSnapshot;
 use super::owner::{Owner, OwnerGone};
 use super::state::{ANSWER_TIMEOUT, WebState};
 
-/// Age from which a snapshot says so, ms: newer ones are due four times a second.
+/// Age from which a snapshot says so, ms: newer ones are due every second.
 const OLD_MS: i64 = 5_000;
 
 /// A snapshot of the cluster.
@@ -31,9 +31,21 @@ impl ClusterView {
     /// # Errors
     /// Why there is none.
     pub(super) async fn of<O: Owner>(state: &WebState<O>) -> Result<Self, String> {
-        let Ok(Ok(overview)) = timeout(ANSWER_TIMEOUT, state.owner.overview()).await else {
-            return Err(unavailable(state));
-        };
+        let overview = timeout(ANSWER_TIMEOUT, state.owner.overview()).await;
+        Self::found(state, overview.ok().and_then(Result::ok))
+    }
+
+    /// The same with the jobs of its report.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub(super) async fn with_jobs<O: Owner>(state: &WebState<O>) -> Result<Self, String> {
+        let overview = timeout(ANSWER_TIMEOUT, state.owner.overview_with_jobs()).await;
+        Self::found(state, overview.ok().and_then(Result::ok))
+    }
+
+    fn found<O: Owner>(state: &WebState<O>, overview: Option<Arc<ClusterSnapshot>>) -> Result<Self, String> {
+        let overview = overview.ok_or_else(|| unavailable(state))?;
         let health = state.owner.health();
         let age_ms = health.at_ms.saturating_sub(overview.at_ms);
         let old = (!health.is_ready && age_ms >= OLD_MS).then_some((age_ms / 1_000, health.text));

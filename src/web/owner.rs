@@ -187,12 +187,21 @@ pub trait Owner: ApplicationOwner + Send + Sync + 'static {
         std::future::ready(Err(FileRefusal::absent()))
     }
 
-    /// A snapshot of the cluster.
+    /// A snapshot of the cluster; the jobs of its report may be missing or old. Does not use the owner thread.
     ///
     /// # Errors
     ///
     /// [`OwnerGone`] when no answer will come.
     fn overview(&self) -> impl Future<Output = Result<Arc<ClusterSnapshot>, OwnerGone>> + Send;
+
+    /// The same with the jobs of its report.
+    ///
+    /// # Errors
+    ///
+    /// [`OwnerGone`] when no answer will come.
+    fn overview_with_jobs(&self) -> impl Future<Output = Result<Arc<ClusterSnapshot>, OwnerGone>> + Send {
+        self.overview()
+    }
 
     /// The present content of the ACL file, or the last one that could be read. Never blocks.
     fn acl(&self) -> impl Future<Output = Arc<Acl>> + Send;

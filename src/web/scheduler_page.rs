@@ -35,7 +35,7 @@ pub(super) async fn scheduler_page<O: Owner>(
     if format.is_none() && state.owner.market_presence() == MarketPresence::Ruling {
         return None;
     }
-    let view = match ClusterView::of(state).await {
+    let view = match ClusterView::with_jobs(state).await {
         Ok(view) => view,
         Err(why) => return Some(text(StatusCode::SERVICE_UNAVAILABLE, why)),
     };

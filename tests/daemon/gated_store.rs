@@ -10,7 +10,7 @@ use tokio::sync::watch;
 
 use jobtracker::engine::Fact;
 use jobtracker::model::FactNumber;
-use jobtracker::store::{Durable, FactReceiver, FactSender, Health};
+use jobtracker::store::{Durable, FactBatch, FactFeed, FactFollower, FactReceiver, FactSender, Health};
 
 /// Facts above which the sender reports pressure.
 const LIMIT_FACTS: u64 = 100_000;
@@ -38,7 +38,7 @@ struct GateState {
 #[derive(Debug)]
 enum Behind {
     /// Nothing: what passes the gate counts as durable.
-    Nothing(watch::Sender<Durable>),
+    Nothing(watch::Sender<Durable>, FactFeed, Option<FactFollower>),
     Store(FactSender),
 }
 
@@ -48,7 +48,8 @@ impl GatedStore {
     /// A gate with nothing behind it: a fact is durable once it is released. `last` is the last durable fact so far.
     pub fn alone(last: FactNumber) -> (Self, FactSender) {
         let (sender, durable) = watch::channel(Durable { number: last, ..Durable::default() });
-        Self::assemble(Behind::Nothing(sender), durable)
+        let (feed, follower) = FactFeed::new();
+        Self::assemble(Behind::Nothing(sender, feed, Some(follower)), durable)
     }
 
     /// A gate before a real store: a fact is durable once it is released and the store has written it.
@@ -84,6 +85,14 @@ impl GatedStore {
         Some(last)
     }
 
+    /// Follows what passes a gate with nothing behind it; once.
+    pub fn follow(&self) -> FactFollower {
+        let Behind::Nothing(_, _, follower) = &mut self.gate.lock().behind else { panic!("the store is followed") };
+        let follower = follower.take().expect("followed once");
+        follower.begin();
+        follower
+    }
+
     /// The facts that wait at the gate.
     pub fn held(&self) -> Vec<(FactNumber, Fact)> {
         self.gate.lock().held.iter().cloned().collect()
@@ -91,7 +100,7 @@ impl GatedStore {
 
     /// Makes a gate with nothing behind it report this health; a real store reports its own.
     pub fn set_health(&self, health: Health) {
-        if let Behind::Nothing(sender) = &self.gate.lock().behind {
+        if let Behind::Nothing(sender, ..) = &self.gate.lock().behind {
             sender.send_modify(|durable| durable.health = health);
         }
     }
@@ -116,7 +125,7 @@ impl FactReceiver for Gate {
     fn waiting_facts(&self) -> u64 {
         let state = self.lock();
         let behind = match &state.behind {
-            Behind::Nothing(_) => 0,
+            Behind::Nothing(..) => 0,
             Behind::Store(store) => store.waiting_facts(),
         };
         state.held.len() as u64 + behind
@@ -131,9 +140,10 @@ impl GateState {
         let Some((first, _)) = self.held.front().filter(|_| passing > 0).cloned() else { return };
         let facts: Vec<Fact> = self.held.drain(..passing).map(|(_, fact)| fact).collect();
         match &self.behind {
-            Behind::Nothing(sender) => {
+            Behind::Nothing(sender, feed, _) => {
                 let last = FactNumber(first.0 + passing as u64 - 1);
                 sender.send_modify(|durable| durable.number = last);
+                feed.forward([FactBatch { first, facts }].into());
             }
             Behind::Store(store) => {
                 store.append(first, facts);

@@ -21,6 +21,8 @@ use jobtracker::lifecycle::{Daemon, DaemonParts};
 use jobtracker::market::{BudgetLine, budget_file};
 use jobtracker::model::FactNumber;
 use jobtracker::server::{AclFile, Owner, OwnerHandle, engine_config};
+use jobtracker::store::LoadedState;
+use jobtracker::views::{ReadModel, follow};
 
 use super::gated_store::GatedStore;
 
@@ -99,6 +101,10 @@ fn daemon(wanted: DaemonOptions) -> (Daemon, tokio::net::TcpListener, InProcessD
     let parts =
         DaemonParts { settings: &settings, rpc_limits: wanted.limits, engine, sink, clock, acl, budget_image: None };
     let (daemon, handle) = Daemon::new(parts);
+    let read_model = ReadModel::load(&LoadedState::default(), 1_000);
+    let load_again = || Ok(ReadModel::load(&LoadedState::default(), 1_000));
+    let (views, feed) = follow(read_model, gate.follow(), load_again, clock).unwrap();
+    let (daemon, handle) = (daemon.with_views(feed), handle.with_views(views));
     // The facts of the start itself, without which no job id is issued.
     gate.release_held();
     let listener = listen(SocketAddr::new(wanted.address.unwrap_or(Ipv4Addr::LOCALHOST.into()), 0)).unwrap();

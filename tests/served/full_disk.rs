@@ -86,11 +86,10 @@ fn a_full_disk_under_the_database_holds_answers_back_and_loses_nothing() {
         assert_eq!(ready.status, 503);
         assert!(ready.body.starts_with("the state store cannot write ("), "{}", ready.body);
         assert_eq!(on.serving.get("/healthz", "").status, 200, "it needs no restart");
-        // Nothing is shown of what was never durable.
+        // What was durable is shown.
         for page in ["/", "/status", "/metrics", "/scheduler/jobs?jobs"] {
             let shown = on.serving.get(page, "");
-            assert_eq!(shown.status, 503, "{page}: {}", shown.body);
-            assert!(shown.body.contains("the state store cannot write"), "{page}: {}", shown.body);
+            assert_eq!(shown.status, 200, "{page}: {}", shown.body);
         }
         // A command that waits says why.
         let mut waits = Command::new(env!("CARGO_BIN_EXE_jobtracker"));

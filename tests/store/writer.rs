@@ -123,6 +123,30 @@ fn pressure_is_reported_and_ends() {
     assert_eq!(sink.append(FactNumber(12), incarnations(12..=12)), Pressure::Closed);
 }
 
+#[test]
+fn what_is_durable_is_handed_on_and_who_takes_none_of_it_holds_nothing_up() {
+    let scratch = Scratch::new();
+    let (mut store, _) = scratch.open();
+    let follower = store.follow().unwrap();
+    assert!(store.follow().is_none(), "it is followed once");
+    let sink = store.fact_sender();
+    sink.append(FactNumber(1), incarnations(1..=3));
+    wait_until(&sink, |durable| durable.number == FactNumber(3));
+    let followed = follower.next(None).batches;
+    let taken: Vec<_> = followed.iter().map(|batch| (batch.first, batch.facts.len())).collect();
+    assert_eq!(taken, [(FactNumber(1), 3)]);
+    let loaded = store.state_reader().load().unwrap();
+    assert_eq!((loaded.last_fact, loaded.identifiers.len()), (FactNumber(3), 3));
+    for number in 4..=500 {
+        sink.append(FactNumber(number), vec![incarnation(number)]);
+    }
+    wait_until(&sink, |durable| durable.number == FactNumber(500));
+    store.close().unwrap();
+    let followed = follower.next(None);
+    let facts: usize = followed.batches.iter().map(|batch| batch.facts.len()).sum();
+    assert_eq!((facts, followed.is_overflown, followed.is_closed), (497, false, true));
+}
+
 /// The transaction limit splits what waits, never what was handed in together.
 #[test]
 fn facts_handed_in_together_are_never_parted() {

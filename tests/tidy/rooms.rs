@@ -34,6 +34,7 @@ pub const MAY_NAME: &[(&str, &[&str])] = &[
         &["fs", "hdfs", "model", "scheduler::capacity", "scheduler::constraint", "scheduler::fair", "wire::limits"],
     ),
     ("store", &["api", "engine", "fs", "mapreduce", "market", "model", "sim::Journal", "sim::what_if", "wire"]),
+    ("views", &["api", "clock", "engine", "mapreduce", "model", "store"]),
     ("web", &["api", "engine", "http", "market", "model", "process_stat", "socket_owner"]),
     (
         "server",
@@ -55,6 +56,7 @@ pub const MAY_NAME: &[(&str, &[&str])] = &[
             "socket_owner",
             "store",
             "streaming",
+            "views",
             "web",
             "wire",
         ],
@@ -74,6 +76,7 @@ pub const MAY_NAME: &[(&str, &[&str])] = &[
             "process_stat",
             "server",
             "store",
+            "views",
             "web",
             "wire",
         ],

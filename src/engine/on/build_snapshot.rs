@@ -2,7 +2,6 @@
 
 use crate::engine::core::{Engine, PolicyConfig, QueueConfig, Read};
 use crate::engine::state::Tracker;
-use crate::market::Market;
 use crate::model::{Credits, Kind, Now, PerKind, QueueName, RunState};
 use crate::wire::worker_name;
 
@@ -11,37 +10,38 @@ use super::snapshot::{
 };
 
 /// Most jobs in a snapshot.
-const JOBS_SHOWN: usize = 500;
+pub const JOBS_SHOWN: usize = 500;
 
 // === impl Engine: the snapshot ===
 
 impl Engine {
-    /// A snapshot of the cluster. Built on request, not on heartbeats: the edge limits how often.
+    /// A snapshot of the cluster as a whole; what serves is made in slices, by [`Self::walk_volatile`] and from facts.
     pub fn build_snapshot(&self, now: Now) -> Read<ClusterSnapshot> {
+        let head = self.snapshot_head(now);
+        let value = ClusterSnapshot {
+            money: head.money.map(|money| MoneySnapshot { balances: self.balances(0, usize::MAX), ..money }),
+            report: self.report_scheduler(now),
+            queues: self.queue_snapshots(0, usize::MAX),
+            jobs: self.jobs.iter().rev().take(JOBS_SHOWN).map(|job| self.job_snapshot(job)).collect(),
+            trackers: self.trackers.iter().map(|tracker| self.tracker_snapshot(tracker, now)).collect(),
+            ..head
+        };
+        debug_assert_eq!(
+            value.running_jobs,
+            self.jobs_in(RunState::Running),
+            "the kept count differs from the recount"
+        );
+        debug_assert_eq!(value.preparing_jobs, self.jobs_in(RunState::Prep), "the kept count differs from the recount");
+        Read { value, wait_for: self.outbox.last_fact() }
+    }
+
+    /// All of a snapshot that is no list.
+    pub(super) fn snapshot_head(&self, now: Now) -> ClusterSnapshot {
         let totals = self.cluster.scheduler.totals();
         let sum =
             |left: PerKind<u64>, right: PerKind<u64>| PerKind::new(left.map + right.map, left.reduce + right.reduce);
-        let wide = |narrow: PerKind<u32>| PerKind::new(u64::from(narrow.map), u64::from(narrow.reduce));
-        let queue = |name: &str, share: Option<String>| {
-            let group = self.cluster.scheduler.group(name);
-            QueueSnapshot {
-                name: name.to_owned(),
-                running: group.map(|group| self.cluster.scheduler.usage(group)).unwrap_or_default(),
-                waiting: wide(group.map(|group| self.cluster.scheduler.waiting(group)).unwrap_or_default()),
-                paused: self.why_queue_is_paused(name),
-                share,
-            }
-        };
-        let queues = match self.ruling_market() {
-            None if self.config.policy.has_pools() => self.queues_beside_pools(),
-            None => self.config.queues.iter().map(|config| queue(&config.name, None)).collect(),
-            Some(market) => {
-                let share = |name| market.account(name).map(|account| account.published().share.to_string());
-                market.queues().map(|name| queue(name.as_str(), share(name.as_str()))).collect()
-            }
-        };
         let running_jobs = self.jobs.live.running();
-        let value = ClusterSnapshot {
+        ClusterSnapshot {
             scheduler: match &self.config.policy {
                 PolicyConfig::Fifo(_) => "FIFO".to_owned(),
                 PolicyConfig::Capacity { .. } => "Capacity".to_owned(),
@@ -65,22 +65,47 @@ impl Engine {
             containers: self.applications.settings.is_enabled.then(|| self.containers_snapshot()),
             price: self.ruling_market().map(|market| market.price().to_string()),
             money: self.market().map(|market| MoneySnapshot {
-                balances: balances(market),
+                balances: Vec::new(),
                 issued: market.ledger().issued,
                 charged: market.ledger().charged,
             }),
-            report: self.report_scheduler(now),
-            queues,
-            jobs: self.jobs.iter().rev().take(JOBS_SHOWN).map(|job| self.job_snapshot(job)).collect(),
-            trackers: self.trackers.iter().map(|tracker| self.tracker_snapshot(tracker, now)).collect(),
+            report: self.report_head(now),
+            queues: Vec::new(),
+            jobs: Vec::new(),
+            trackers: Vec::new(),
+        }
+    }
+
+    /// So many queues from one on, in their order.
+    pub(super) fn queue_snapshots(&self, from: usize, count: usize) -> Vec<QueueSnapshot> {
+        let wide = |narrow: PerKind<u32>| PerKind::new(u64::from(narrow.map), u64::from(narrow.reduce));
+        let queue = |name: &str, share: Option<String>| {
+            let group = self.cluster.scheduler.group(name);
+            QueueSnapshot {
+                name: name.to_owned(),
+                running: group.map(|group| self.cluster.scheduler.usage(group)).unwrap_or_default(),
+                waiting: wide(group.map(|group| self.cluster.scheduler.waiting(group)).unwrap_or_default()),
+                paused: self.why_queue_is_paused(name),
+                share,
+            }
         };
-        debug_assert_eq!(
-            value.running_jobs,
-            self.jobs_in(RunState::Running),
-            "the kept count differs from the recount"
-        );
-        debug_assert_eq!(value.preparing_jobs, self.jobs_in(RunState::Prep), "the kept count differs from the recount");
-        Read { value, wait_for: self.outbox.last_fact() }
+        let configured = self.config.queues.iter().skip(from).take(count);
+        match self.ruling_market() {
+            None if self.config.policy.has_pools() => self.queues_beside_pools(configured),
+            None => configured.map(|config| queue(&config.name, None)).collect(),
+            Some(market) => {
+                let share = |name| market.account(name).map(|account| account.published().share.to_string());
+                let named = market.queues().skip(from).take(count);
+                named.map(|name| queue(name.as_str(), share(name.as_str()))).collect()
+            }
+        }
+    }
+
+    /// So many queues of the market with their balances, from one on; none without a market.
+    pub(super) fn balances(&self, from: usize, count: usize) -> Vec<(String, Credits)> {
+        let Some(market) = self.market() else { return Vec::new() };
+        let balance = |queue: &QueueName| Some((queue.to_string(), market.account(queue.as_str())?.balance()));
+        market.queues().skip(from).take(count).filter_map(balance).collect()
     }
 
     fn containers_snapshot(&self) -> ContainersSnapshot {
@@ -100,7 +125,7 @@ impl Engine {
     }
 
     /// The queues under a policy whose groups are pools: sums over their jobs.
-    fn queues_beside_pools(&self) -> Vec<QueueSnapshot> {
+    fn queues_beside_pools<'a>(&self, queues: impl Iterator<Item = &'a QueueConfig>) -> Vec<QueueSnapshot> {
         let scheduler = &self.cluster.scheduler;
         let by_queue = self.jobs.live.by_queue();
         let queue = |config: &QueueConfig| {
@@ -120,14 +145,14 @@ impl Engine {
             }
             queue
         };
-        self.config.queues.iter().map(queue).collect()
+        queues.map(queue).collect()
     }
 
     fn jobs_in(&self, state: RunState) -> u64 {
         self.jobs.iter().filter(|job| job.state().run_state() == state).count() as u64
     }
 
-    fn tracker_snapshot(&self, tracker: &Tracker, now: Now) -> TrackerSnapshot {
+    pub(super) fn tracker_snapshot(&self, tracker: &Tracker, now: Now) -> TrackerSnapshot {
         let topology = self.cluster.scheduler.topology();
         let rack = self.cluster.nodes.get(tracker.id).map(|info| topology.rack_name(info.rack).to_owned());
         let graylisted = self.host_faults.reason(&tracker.host);
@@ -142,7 +167,7 @@ impl Engine {
             host: tracker.host.to_string(),
             rack: rack.unwrap_or_default(),
             http_port: tracker.http_port,
-            slots: if tracker.is_drained { tracker.reported_slots } else { tracker.slots },
+            slots: tracker.shown_slots(),
             running: tracker.busy,
             silent_ms: now.mono_ms.saturating_sub(tracker.last_seen_mono_ms),
             is_silent: self.is_silent(tracker, now),
@@ -174,9 +199,4 @@ impl Engine {
             },
         }
     }
-}
-
-fn balances(market: &Market) -> Vec<(String, Credits)> {
-    let balance = |queue: &QueueName| Some((queue.to_string(), market.account(queue.as_str())?.balance()));
-    market.queues().filter_map(balance).collect()
 }

@@ -1,7 +1,5 @@
 //! Held jobs and paused queues: what runs there ends, nothing starts, and what waits is no want. Submissions are accepted.
 
-use std::sync::Arc;
-
 use crate::api::PendingReason;
 use crate::engine::core::{Engine, Reply, Wait};
 use crate::engine::state::{Caller, Fact, LogLevel, MAX_PAUSES, Pause, PauseTarget, Refusal};
@@ -137,24 +135,16 @@ impl Engine {
     /// What keeps all of a job from starting: a hold of it, or a pause of its queue.
     pub(super) fn why_paused(&self, job: &Job) -> Option<PendingReason> {
         let pause = self.administration.pauses.of(Some(job.id), &job.spec.queue)?;
-        Some(reason(pause))
+        Some(pause.reason())
     }
 
     /// The same of an application, by its queue.
     pub(super) fn why_queue_is_paused(&self, queue: &str) -> Option<String> {
-        self.administration.pauses.of(None, queue).map(|pause| reason(pause).to_string())
+        self.administration.pauses.of(None, queue).map(|pause| pause.reason().to_string())
     }
 
     /// Held jobs and paused queues.
     pub fn pauses(&self) -> impl Iterator<Item = &Pause> {
         self.administration.pauses.iter()
-    }
-}
-
-fn reason(pause: &Pause) -> PendingReason {
-    let (by, since_ms) = (pause.user.to_string(), pause.since_ms);
-    match &pause.target {
-        PauseTarget::Job(_) => PendingReason::Held { by, since_ms },
-        PauseTarget::Queue(queue) => PendingReason::QueuePaused { queue: Arc::clone(queue).to_string(), by, since_ms },
     }
 }

@@ -17,19 +17,20 @@ use super::held_back::FreeSlots;
 use super::job_words::state_word;
 
 /// Most jobs in a report.
-const JOBS_REPORTED: usize = 1_000;
+pub(super) const JOBS_REPORTED: usize = 1_000;
 
 // === impl Engine: the report ===
 
 impl Engine {
     /// The ruling policy at this moment.
     pub(super) fn report_scheduler(&self, now: Now) -> SchedulerReport {
-        let scheduler = &self.cluster.scheduler;
-        let unfinished = self.jobs.iter().rev().filter(|job| !job.is_over());
-        let mut places = PerKind::new(scheduler.places_in_line(Kind::Map), scheduler.places_in_line(Kind::Reduce));
-        let free = self.free_slots(now);
-        let jobs: Vec<_> =
-            unfinished.take(JOBS_REPORTED).map(|job| self.report_job(job, &mut places, &free, now)).collect();
+        let head = self.report_head(now);
+        let (groups, jobs) = (self.report_groups(0, usize::MAX, now), self.report_jobs(0, JOBS_REPORTED, now));
+        SchedulerReport { groups, jobs_left_out: head.jobs_left_out.saturating_sub(jobs.len() as u64), jobs, ..head }
+    }
+
+    /// A report without groups and jobs: it leaves all unfinished ones out.
+    pub(super) fn report_head(&self, now: Now) -> SchedulerReport {
         SchedulerReport {
             policy: match &self.config.policy {
                 PolicyConfig::Fifo(_) => PolicyName::Fifo,
@@ -41,12 +42,27 @@ impl Engine {
             since_ms: self.administration.choice.since_ms,
             by: self.administration.choice.by.clone(),
             at_ms: now.wall_ms,
-            slots: scheduler.totals().slots.narrow(),
+            slots: self.cluster.scheduler.totals().slots.narrow(),
             price: self.ruling_market().map(|market| market.price().to_string()),
-            groups: scheduler.group_reports(now).map(|group| self.report_group(group)).collect(),
-            jobs_left_out: self.jobs.live.count().saturating_sub(jobs.len() as u64),
-            jobs,
+            groups: Vec::new(),
+            jobs: Vec::new(),
+            jobs_left_out: self.jobs.live.count(),
         }
+    }
+
+    /// So many groups, by name, from one on.
+    pub(super) fn report_groups(&self, from: usize, count: usize, now: Now) -> Vec<ReportedGroup> {
+        let groups = self.cluster.scheduler.group_reports_from(from, now).take(count);
+        groups.map(|group| self.report_group(group)).collect()
+    }
+
+    /// So many unfinished jobs, the newest first, from one on.
+    pub(super) fn report_jobs(&self, from: usize, count: usize, now: Now) -> Vec<ReportedJob> {
+        let scheduler = &self.cluster.scheduler;
+        let mut places = PerKind::new(scheduler.places_in_line(Kind::Map), scheduler.places_in_line(Kind::Reduce));
+        let free = self.free_slots(now);
+        let unfinished = self.jobs.iter().rev().filter(|job| !job.is_over()).skip(from).take(count);
+        unfinished.map(|job| self.report_job(job, &mut places, &free, now)).collect()
     }
 
     fn report_group(&self, group: GroupReport<'_>) -> ReportedGroup {

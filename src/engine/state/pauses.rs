@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::api::PendingReason;
 use crate::model::JobId;
 
 /// What starts nothing.
@@ -23,6 +24,19 @@ pub struct Pause {
     pub user: Arc<str>,
     /// Since when, epoch ms.
     pub since_ms: i64,
+}
+
+// === impl Pause ===
+
+impl Pause {
+    /// Why work of its target does not start.
+    pub fn reason(&self) -> PendingReason {
+        let (by, since_ms) = (self.user.to_string(), self.since_ms);
+        match &self.target {
+            PauseTarget::Job(_) => PendingReason::Held { by, since_ms },
+            PauseTarget::Queue(queue) => PendingReason::QueuePaused { queue: queue.to_string(), by, since_ms },
+        }
+    }
 }
 
 /// All of them.

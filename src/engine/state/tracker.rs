@@ -110,6 +110,11 @@ pub enum ReportFreshness {
 // === impl Tracker ===
 
 impl Tracker {
+    /// The slots that are shown: a drained one keeps those that it reports.
+    pub fn shown_slots(&self) -> PerKind<u32> {
+        if self.is_drained { self.reported_slots } else { self.slots }
+    }
+
     /// A tracker that has sent no heartbeat: without slots.
     pub fn new(id: TrackerId, name: Arc<str>, host: Arc<str>, recovery: TrackerRecovery) -> Self {
         Self {

@@ -57,4 +57,5 @@ mod success;
 mod task_cleanups;
 mod task_page;
 mod tracker_connections;
+mod views_laws;
 mod waiting_jobs;

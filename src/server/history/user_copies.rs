@@ -11,7 +11,6 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout_at};
 
-use crate::engine::Event;
 use crate::model::JobId;
 use crate::server::fair_pool::{FairPool, FairPoolError};
 use crate::server::owner::Owner;
@@ -112,7 +111,7 @@ impl UserCopies {
                 "cannot write the copy of the history of {job} for user {user}: {error}; it stays without one"
             );
         }
-        self.owner.step(Event::UserCopySettled { id: job });
+        self.owner.report_end(job);
     }
 
     async fn copy(

@@ -1,0 +1,231 @@
+//! What is no fact, for the views: the walk over it goes in slices, and says only what has changed since the walk before.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::api::{ReportedGroup, ReportedJob};
+use crate::engine::core::Engine;
+use crate::engine::state::Tracker;
+use crate::model::{Credits, FactNumber, Now};
+
+use super::report_scheduler::JOBS_REPORTED;
+use super::snapshot::{ClusterSnapshot, QueueSnapshot, TrackerSnapshot};
+
+/// Trackers in a slice: a heartbeat waits for one slice at most, which takes less than half a millisecond.
+const TRACKERS: usize = 500;
+/// Queues, balances or groups in a slice.
+const QUEUES: usize = 200;
+/// Jobs in a slice.
+const JOBS: usize = 50;
+
+/// What is no fact, as far as it has changed.
+#[derive(Clone, Debug, Default)]
+pub struct VolatileDelta {
+    /// When the walk began.
+    pub at: Now,
+    /// All facts up to this one are in it: it must not be shown before that is durable.
+    pub wait_for: FactNumber,
+    /// All that is no list. Its lists are empty, and its report leaves out all jobs that are not over.
+    pub head: ClusterSnapshot,
+    /// Queues.
+    pub queues: ChangedList<QueueSnapshot>,
+    /// Queues of the market with their balances.
+    pub balances: ChangedList<(String, Credits)>,
+    /// Groups of the ruling policy.
+    pub groups: ChangedList<ReportedGroup>,
+    /// The newest jobs that are not over, as the policy has them; none: they were not asked for.
+    pub jobs: Option<Vec<ReportedJob>>,
+    /// Trackers that are new or have changed. When they were seen last is in `beats`.
+    pub trackers: Vec<(Arc<str>, TrackerSnapshot)>,
+    /// Names of trackers that are gone.
+    pub trackers_gone: Vec<Arc<str>>,
+    /// When trackers were seen last, ms of the monotonic clock.
+    pub beats: Vec<(Arc<str>, u64)>,
+}
+
+/// A list as far as it has changed.
+#[derive(Clone, Debug)]
+pub struct ChangedList<T> {
+    /// How long it is.
+    pub len: usize,
+    /// Values at these places.
+    pub set: Vec<(usize, T)>,
+}
+
+/// A walk in slices, and what it said last.
+#[derive(Debug, Default)]
+pub struct VolatileWalk {
+    stage: Stage,
+    delta: VolatileDelta,
+    queues: Vec<QueueSnapshot>,
+    balances: Vec<(String, Credits)>,
+    groups: Vec<ReportedGroup>,
+    trackers: BTreeMap<Arc<str>, KnownTracker>,
+    walks: u64,
+}
+
+#[derive(Debug)]
+struct KnownTracker {
+    /// The walk that has met it last.
+    walk: u64,
+    shown: TrackerSnapshot,
+    seen_mono_ms: u64,
+}
+
+/// What the next slice visits, from where on.
+#[derive(Clone, Debug, Default)]
+enum Stage {
+    #[default]
+    Head,
+    Queues(usize),
+    Balances(usize),
+    Groups(usize),
+    Jobs(usize),
+    Trackers(Option<Arc<str>>),
+}
+
+// === impl ChangedList ===
+
+impl<T> Default for ChangedList<T> {
+    fn default() -> Self {
+        Self { len: 0, set: Vec::new() }
+    }
+}
+
+impl<T: Clone + PartialEq> ChangedList<T> {
+    /// Adds the next values, as far as they are new; returns whether they were as many as were asked for.
+    fn extend(&mut self, known: &mut Vec<T>, values: Vec<T>, asked: usize) -> bool {
+        let is_full = values.len() >= asked;
+        for value in values {
+            match known.get_mut(self.len) {
+                Some(known) if *known == value => {}
+                Some(known) => {
+                    known.clone_from(&value);
+                    self.set.push((self.len, value));
+                }
+                None => {
+                    known.push(value.clone());
+                    self.set.push((self.len, value));
+                }
+            }
+            self.len += 1;
+        }
+        if !is_full {
+            known.truncate(self.len);
+        }
+        is_full
+    }
+}
+
+// === impl Engine: what is no fact ===
+
+impl Engine {
+    /// Makes one slice of a walk; the delta once the walk is complete. `with_jobs`: whether jobs are asked for, as the policy
+    /// has them.
+    pub fn walk_volatile(&self, walk: &mut VolatileWalk, with_jobs: bool, now: Now) -> Option<VolatileDelta> {
+        let delta = &mut walk.delta;
+        walk.stage = match std::mem::take(&mut walk.stage) {
+            Stage::Head => {
+                walk.walks += 1;
+                *delta = VolatileDelta { at: now, head: self.snapshot_head(now), ..VolatileDelta::default() };
+                delta.jobs = with_jobs.then(Vec::new);
+                Stage::Queues(0)
+            }
+            Stage::Queues(from) => {
+                let found = self.queue_snapshots(from, QUEUES);
+                match delta.queues.extend(&mut walk.queues, found, QUEUES) {
+                    true => Stage::Queues(delta.queues.len),
+                    false => Stage::Balances(0),
+                }
+            }
+            Stage::Balances(from) => {
+                let found = self.balances(from, QUEUES);
+                match delta.balances.extend(&mut walk.balances, found, QUEUES) {
+                    true => Stage::Balances(delta.balances.len),
+                    false => Stage::Groups(0),
+                }
+            }
+            Stage::Groups(from) => {
+                let found = self.report_groups(from, QUEUES, now);
+                match delta.groups.extend(&mut walk.groups, found, QUEUES) {
+                    true => Stage::Groups(delta.groups.len),
+                    false if delta.jobs.is_some() => Stage::Jobs(0),
+                    false => Stage::Trackers(None),
+                }
+            }
+            Stage::Jobs(from) => {
+                let found = self.report_jobs(from, JOBS.min(JOBS_REPORTED - from), now);
+                let next = from + found.len();
+                delta.jobs.get_or_insert_default().extend(found);
+                if next == from + JOBS && next < JOBS_REPORTED { Stage::Jobs(next) } else { Stage::Trackers(None) }
+            }
+            Stage::Trackers(after) => match self.walk_trackers(walk, after, now) {
+                Some(last) => Stage::Trackers(Some(last)),
+                None => return Some(self.end_walk(walk)),
+            },
+        };
+        None
+    }
+
+    /// Visits the next trackers; the last one's name, if there are more.
+    fn walk_trackers(&self, walk: &mut VolatileWalk, after: Option<Arc<str>>, now: Now) -> Option<Arc<str>> {
+        let mut last = None;
+        for tracker in self.trackers.iter_after(after.as_deref()).take(TRACKERS) {
+            match walk.trackers.get_mut(&tracker.name) {
+                Some(known) => {
+                    known.walk = walk.walks;
+                    if known.seen_mono_ms != tracker.last_seen_mono_ms {
+                        known.seen_mono_ms = tracker.last_seen_mono_ms;
+                        walk.delta.beats.push((tracker.name.clone(), tracker.last_seen_mono_ms));
+                    }
+                    if !self.is_shown_as(tracker, &known.shown, now) {
+                        known.shown = self.lasting_snapshot(tracker, now);
+                        walk.delta.trackers.push((tracker.name.clone(), known.shown.clone()));
+                    }
+                }
+                None => {
+                    let shown = self.lasting_snapshot(tracker, now);
+                    let seen_mono_ms = tracker.last_seen_mono_ms;
+                    walk.delta.trackers.push((tracker.name.clone(), shown.clone()));
+                    walk.delta.beats.push((tracker.name.clone(), seen_mono_ms));
+                    walk.trackers.insert(tracker.name.clone(), KnownTracker { walk: walk.walks, shown, seen_mono_ms });
+                }
+            }
+            last = Some(tracker.name.clone());
+        }
+        last
+    }
+
+    /// The snapshot of a tracker without how long it is silent.
+    fn lasting_snapshot(&self, tracker: &Tracker, now: Now) -> TrackerSnapshot {
+        TrackerSnapshot { silent_ms: 0, ..self.tracker_snapshot(tracker, now) }
+    }
+
+    /// Whether a tracker looks as it was shown: cheaper than to make its snapshot again.
+    fn is_shown_as(&self, tracker: &Tracker, shown: &TrackerSnapshot, now: Now) -> bool {
+        let is_graylisted = self.host_faults.reason(&tracker.host).is_some();
+        if is_graylisted || shown.graylisted {
+            return *shown == self.lasting_snapshot(tracker, now);
+        }
+        let rack = self.cluster.nodes.get(tracker.id).map(|info| info.rack);
+        let rack = rack.map_or("", |rack| self.cluster.scheduler.topology().rack_name(rack));
+        shown.slots == tracker.shown_slots()
+            && shown.running == tracker.busy
+            && shown.is_silent == self.is_silent(tracker, now)
+            && shown.is_draining == tracker.is_drained
+            && shown.healthy == tracker.healthy
+            && shown.http_port == tracker.http_port
+            && shown.complaints == tracker.complaint
+            && shown.rack == rack
+            && *shown.host == *tracker.host
+    }
+
+    fn end_walk(&self, walk: &mut VolatileWalk) -> VolatileDelta {
+        walk.stage = Stage::Head;
+        let walks = walk.walks;
+        let gone = walk.trackers.extract_if(.., |_, known| known.walk != walks).map(|(name, _)| name);
+        walk.delta.trackers_gone = gone.collect();
+        walk.delta.wait_for = self.outbox.last_fact();
+        std::mem::take(&mut walk.delta)
+    }
+}

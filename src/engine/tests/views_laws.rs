@@ -1,0 +1,139 @@
+//! Laws: what the views make of facts is what the engine shows, and the same at each fact as what a load makes of the rows.
+
+use proptest::prelude::*;
+
+use crate::engine::{Caller, Event, Fact, PauseTarget, PolicyConfig, VolatileDelta, VolatileWalk};
+use crate::model::{FactNumber, PerKind, RunState};
+use crate::store::{FactBatch, LoadedState, loaded_after};
+use crate::views::{ReadModel, Views, overview_after};
+
+use super::cluster::{Cluster, FakeTask, Fate, fifo, spec};
+use super::market::{market, seeded};
+use super::restart_laws::{faulty, operations, play};
+use super::scheduler_report::{fair, two_queues};
+
+fn fed(facts: &[Fact]) -> ReadModel {
+    let mut model = ReadModel::load(&LoadedState::default(), 1_000);
+    model.apply(&FactBatch { first: FactNumber(1), facts: facts.to_vec() }).unwrap();
+    model
+}
+
+/// Each job that the engine knows, as it shows it.
+pub fn assert_as_shown(cluster: &Cluster, views: &Views) {
+    for shown in cluster.engine.build_snapshot(cluster.now).value.jobs {
+        let job = views.job(shown.id).unwrap();
+        let counts = job.counts();
+        assert_eq!((job.state(), job.finish_ms()), (shown.state, shown.finish_ms), "{}", shown.id);
+        assert_eq!(PerKind::new(counts.map.live_attempts, counts.reduce.live_attempts), shown.running, "{}", shown.id);
+        // A restart has forgotten how far a job came that had failed or was killed before.
+        if !matches!(shown.state, RunState::Failed | RunState::Killed) {
+            assert_eq!(PerKind::new(counts.map.finished, counts.reduce.finished), shown.finished, "{}", shown.id);
+        }
+        assert_eq!((job.failure_info(), job.priority()), (&*shown.failure_info, shown.priority), "{}", shown.id);
+        assert_eq!((&job.spec().queue, job.submit_ms()), (&shown.queue, shown.submit_ms), "{}", shown.id);
+    }
+    assert!(views.jobs().count() >= cluster.engine.jobs.all().len());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
+
+    #[test]
+    fn views_are_what_the_engine_shows_and_what_a_load_makes(
+        operations in operations(true),
+        cuts in prop::collection::vec(any::<prop::sample::Index>(), 4),
+    ) {
+        let cluster = play(&operations, true, faulty);
+        for cut in cuts {
+            let facts = &cluster.facts[..cut.index(cluster.facts.len())];
+            let loaded = ReadModel::load(&loaded_after(facts), 1_000);
+            prop_assert_eq!(fed(facts).views().as_loaded(), loaded.views().as_loaded());
+        }
+        assert_as_shown(&cluster, fed(&cluster.facts).views());
+    }
+}
+
+fn walked(cluster: &Cluster, walk: &mut VolatileWalk) -> VolatileDelta {
+    let mut slices = std::iter::repeat_with(|| cluster.engine.walk_volatile(walk, true, cluster.now));
+    slices.find_map(|delta| delta).unwrap()
+}
+
+/// Pages show what a snapshot of the engine shows.
+#[track_caller]
+fn assert_overview(cluster: &Cluster, deltas: &[VolatileDelta]) {
+    let mut model = fed(&cluster.facts);
+    cluster.engine.jobs.iter().filter(|job| job.is_over()).for_each(|job| model.report_end(job.id));
+    let shown = overview_after(model.views(), deltas.iter().cloned());
+    let expected = cluster.engine.build_snapshot(cluster.now).value;
+    assert_eq!(format!("{shown:#?}"), format!("{expected:#?}"));
+}
+
+/// Half of the tasks run on, the others end.
+fn half(task: &FakeTask) -> Fate {
+    if task.id.task.number % 2 == 0 { Fate::Succeed } else { Fate::Hang }
+}
+
+fn beats(cluster: &mut Cluster) {
+    for _ in 0..5 {
+        cluster.pass_ms(1_000);
+        cluster.timer();
+        (0..cluster.trackers.len()).for_each(|index| drop(cluster.beat(index, half)));
+    }
+}
+
+fn submit_both(cluster: &mut Cluster) {
+    for (user, queue) in [("alice", "alice"), ("bob", "bob"), ("alice", "default"), ("bob", "research")] {
+        cluster.pass_ms(1);
+        let signature = cluster.signature(user);
+        // Where there is no such queue there is no such job.
+        let _ = cluster.submit_signed(spec(user, queue, 9, 2), signature);
+    }
+}
+
+#[test]
+fn pages_show_what_the_engine_would() {
+    let policies: [fn() -> PolicyConfig; 3] =
+        [fifo, two_queues, || fair("<pool name=\"alice\"><minMaps>1</minMaps></pool>")];
+    let lines = [("alice", "100", "0.5"), ("bob", "100", "1")];
+    let clusters = policies.map(|policy| Cluster::new(policy()));
+    let idle_market = seeded(Cluster::with_market(fifo()), &lines);
+    for mut cluster in clusters.into_iter().chain([market(&lines), idle_market]) {
+        for host in ["h0", "h1", "h2"] {
+            cluster.add_tracker(host, 2, 1);
+        }
+        let mut walk = VolatileWalk::default();
+        let mut deltas = vec![walked(&cluster, &mut walk)];
+        assert_overview(&cluster, &deltas);
+        submit_both(&mut cluster);
+        beats(&mut cluster);
+        deltas.push(walked(&cluster, &mut walk));
+        assert_overview(&cluster, &deltas);
+        let held = cluster.engine.jobs.iter().find(|job| !job.is_over()).map(|job| job.id);
+        if let Some(job) = held {
+            let (target, caller) = (PauseTarget::Job(job), Caller::named("root"));
+            cluster.step(Event::Pause { target, is_on: true, caller });
+        }
+        cluster.restart(1);
+        beats(&mut cluster);
+        cluster.pass_ms(300);
+        deltas.push(walked(&cluster, &mut walk));
+        assert_overview(&cluster, &deltas);
+    }
+}
+
+#[test]
+fn a_delta_says_only_what_has_changed() {
+    let mut cluster = market(&[("alice", "100", "0.5"), ("bob", "100", "1")]);
+    for host in 0..600 {
+        cluster.add_tracker(&format!("h{host}"), 2, 1);
+    }
+    (0..600).for_each(|index| drop(cluster.beat(index, half)));
+    let mut walk = VolatileWalk::default();
+    let first = walked(&cluster, &mut walk);
+    assert_eq!((first.trackers.len(), first.beats.len(), first.queues.set.len()), (600, 600, 2));
+    cluster.pass_ms(10);
+    cluster.beat(7, half);
+    let second = walked(&cluster, &mut walk);
+    assert_eq!((second.trackers.len(), second.beats.len(), second.queues.set.len()), (0, 1, 0));
+    assert_eq!((second.queues.len, second.groups.set.len(), second.balances.set.len()), (2, 0, 0));
+}

@@ -1,0 +1,233 @@
+//! An attempt as the views keep it: small, since there are millions.
+
+use std::sync::Arc;
+
+use crate::mapreduce::{AttemptRole, EndedAttempt, KillRequest, StoredAttempt};
+use crate::model::{AttemptId, AttemptState};
+
+/// Longest text of an attempt, bytes.
+const TEXT_BYTES: usize = 4 << 10;
+
+/// An attempt.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AttemptView {
+    /// The index of its task among those of its kind: the cleanup's follows the last, then the setup's.
+    pub(super) task: u32,
+    pub(super) number: i32,
+    tracker: Arc<str>,
+    launch_ms: i64,
+    start_ms: i64,
+    finish_ms: i64,
+    output_bytes: i64,
+    texts: Option<Arc<AttemptTexts>>,
+    slots: u32,
+    role: AttemptRole,
+    state: AttemptState,
+    kill_request: Option<KillRequest>,
+    is_commit_granted: bool,
+}
+
+/// What few attempts have.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct AttemptTexts {
+    /// Its diagnostics, cut.
+    pub diagnostics: Box<str>,
+    /// Its last status text, cut.
+    pub status: Box<str>,
+    /// Name of the last tracker that its task-cleanup was launched on.
+    pub cleanup_tracker: Option<Arc<str>>,
+    /// When copying ended (reduces), epoch ms; 0: it has not.
+    pub shuffle_finish_ms: i64,
+    /// When merging ended (reduces), epoch ms; 0: it has not.
+    pub sort_finish_ms: i64,
+}
+
+// === impl AttemptView ===
+
+impl AttemptView {
+    /// One that was launched just now.
+    pub(super) fn launched(id: AttemptId, role: AttemptRole, tracker: Arc<str>, slots: u32, launch_ms: i64) -> Self {
+        Self {
+            task: task_index(id),
+            number: id.number,
+            tracker,
+            launch_ms,
+            start_ms: 0,
+            finish_ms: 0,
+            output_bytes: -1,
+            texts: None,
+            slots,
+            role,
+            state: AttemptState::Running,
+            kill_request: None,
+            is_commit_granted: false,
+        }
+    }
+
+    /// One as it is stored.
+    pub(super) fn stored(stored: &StoredAttempt) -> Self {
+        let StoredAttempt { id, role, tracker, slots, launch_ms, .. } = stored;
+        let mut attempt = Self {
+            start_ms: stored.start_ms,
+            finish_ms: stored.finish_ms,
+            output_bytes: stored.output_bytes,
+            state: stored.state,
+            kill_request: stored.kill_request,
+            is_commit_granted: stored.commit_granted,
+            ..Self::launched(*id, *role, tracker.clone(), *slots, *launch_ms)
+        };
+        attempt.set_texts(AttemptTexts {
+            diagnostics: cut(&stored.diagnostics),
+            status: cut(&stored.state_text),
+            cleanup_tracker: stored.cleanup_tracker.clone(),
+            shuffle_finish_ms: stored.shuffle_finish_ms,
+            sort_finish_ms: stored.sort_finish_ms,
+        });
+        attempt
+    }
+
+    /// It has ended or become unclean.
+    pub(super) fn end(&mut self, ended: &EndedAttempt) {
+        self.state = ended.state;
+        self.start_ms = ended.start_ms;
+        self.finish_ms = ended.finish_ms;
+        self.output_bytes = ended.output_bytes;
+        if matches!(ended.state, AttemptState::FailedUnclean | AttemptState::KilledUnclean) {
+            self.forget_request();
+        }
+        self.set_texts(AttemptTexts {
+            diagnostics: cut(&ended.diagnostics),
+            status: cut(&ended.state_text),
+            cleanup_tracker: self.texts().cleanup_tracker,
+            shuffle_finish_ms: ended.shuffle_finish_ms,
+            sort_finish_ms: ended.sort_finish_ms,
+        });
+    }
+
+    /// It has these diagnostics so far.
+    pub(super) fn report(&mut self, diagnostics: &str) {
+        self.set_texts(AttemptTexts { diagnostics: cut(diagnostics), ..self.texts() });
+    }
+
+    /// Its end is requested.
+    pub(super) fn request_end(&mut self, request: KillRequest) {
+        self.kill_request = Some(request);
+    }
+
+    /// It may commit.
+    pub(super) fn grant_commit(&mut self) {
+        self.is_commit_granted = true;
+    }
+
+    /// Its task-cleanup runs there; none: it is lost, and with it a user's request for its end.
+    pub(super) fn set_cleanup_tracker(&mut self, tracker: Option<Arc<str>>) {
+        if tracker.is_none() {
+            self.forget_request();
+        }
+        self.set_texts(AttemptTexts { cleanup_tracker: tracker, ..self.texts() });
+    }
+
+    fn forget_request(&mut self) {
+        self.kill_request = self.kill_request.filter(|request| *request == KillRequest::Preempt);
+    }
+
+    fn set_texts(&mut self, texts: AttemptTexts) {
+        self.texts = (texts != AttemptTexts::default()).then(|| Arc::new(texts));
+    }
+
+    /// Its texts, and what else few attempts have.
+    pub fn texts(&self) -> AttemptTexts {
+        self.texts.as_deref().cloned().unwrap_or_default()
+    }
+
+    /// Its number among those of its task.
+    pub fn number(&self) -> i32 {
+        self.number
+    }
+
+    /// Name of the tracker it was launched on.
+    pub fn tracker(&self) -> &Arc<str> {
+        &self.tracker
+    }
+
+    /// When it was launched, epoch ms.
+    pub fn launch_ms(&self) -> i64 {
+        self.launch_ms
+    }
+
+    /// When its process started, epoch ms by the clock of its tracker; none: not yet, or never.
+    pub fn start_ms(&self) -> Option<i64> {
+        (self.start_ms != 0).then_some(self.start_ms)
+    }
+
+    /// When it ended, epoch ms.
+    pub fn finish_ms(&self) -> Option<i64> {
+        (self.finish_ms != 0).then_some(self.finish_ms)
+    }
+
+    /// Bytes of a map's output; none: not known.
+    pub fn output_bytes(&self) -> Option<u64> {
+        u64::try_from(self.output_bytes).ok()
+    }
+
+    /// Slots that it takes.
+    pub fn slots(&self) -> u32 {
+        self.slots
+    }
+
+    /// What it is for.
+    pub fn role(&self) -> AttemptRole {
+        self.role
+    }
+
+    /// Its state as facts have it: RUNNING for all live ones.
+    pub fn state(&self) -> AttemptState {
+        self.state
+    }
+
+    /// How it is requested to end.
+    pub fn kill_request(&self) -> Option<KillRequest> {
+        self.kill_request
+    }
+
+    /// Whether it may commit its output.
+    pub fn is_commit_granted(&self) -> bool {
+        self.is_commit_granted
+    }
+
+    /// Whether its tracker may still work on it.
+    pub fn is_live(&self) -> bool {
+        matches!(self.state, AttemptState::Unassigned | AttemptState::Running | AttemptState::CommitPending)
+    }
+}
+
+/// The index of an attempt's task; facts name no negative one.
+pub(super) fn task_index(id: AttemptId) -> u32 {
+    u32::try_from(id.task.number).unwrap_or(0)
+}
+
+/// A text of bounded length.
+fn cut(text: &str) -> Box<str> {
+    let mut end = text.len().min(TEXT_BYTES);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    text[..end].into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_attempt_is_small() {
+        assert!(size_of::<AttemptView>() <= 80, "{}", size_of::<AttemptView>());
+    }
+
+    #[test]
+    fn texts_are_cut_between_characters() {
+        assert_eq!(cut("short"), "short".into());
+        let long = "\u{20ac}".repeat(2_000);
+        assert_eq!(cut(&long).len(), 4_095);
+    }
+}

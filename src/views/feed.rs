@@ -1,0 +1,72 @@
+//! The owner's way to the views: it sends and never waits.
+
+use std::sync::{Arc, mpsc};
+
+use crate::engine::VolatileDelta;
+use crate::model::JobId;
+use crate::store::FollowerWaker;
+
+use super::looks::Looks;
+
+/// What the owner says beside facts.
+#[derive(Debug)]
+pub(super) enum Note {
+    /// What is no fact, as far as it has changed.
+    Delta(Box<VolatileDelta>),
+    /// The end of this job may be shown.
+    EndReported(JobId),
+}
+
+/// Sends to the views what is no fact.
+#[derive(Clone, Debug)]
+pub struct ViewsFeed {
+    notes: mpsc::Sender<Note>,
+    waker: FollowerWaker,
+    looks: Arc<Looks>,
+}
+
+// === impl ViewsFeed ===
+
+impl ViewsFeed {
+    pub(super) fn new(notes: mpsc::Sender<Note>, waker: FollowerWaker, looks: Arc<Looks>) -> Self {
+        Self { notes, waker, looks }
+    }
+
+    /// Sends what is no fact.
+    pub fn send(&self, delta: VolatileDelta) {
+        self.looks.send_delta();
+        self.note(Note::Delta(Box::new(delta)));
+    }
+
+    /// The end of a job, which was withheld, may be shown.
+    pub fn report_end(&self, job: JobId) {
+        self.looks.report_end();
+        self.note(Note::EndReported(job));
+    }
+
+    fn note(&self, note: Note) {
+        // The views may be gone: the daemon stops.
+        let _ = self.notes.send(note);
+        self.waker.wake();
+    }
+
+    /// Whether somebody has looked of late.
+    pub fn is_looked_at(&self, now_ms: u64) -> bool {
+        self.looks.is_looked_at(now_ms)
+    }
+
+    /// Whether somebody has looked at the jobs as the policy has them.
+    pub fn are_jobs_looked_at(&self, now_ms: u64) -> bool {
+        self.looks.are_jobs_looked_at(now_ms)
+    }
+
+    /// Whether the last delta still waits: the views are behind, and another one would only wait too.
+    pub fn is_delta_waiting(&self) -> bool {
+        self.looks.is_delta_waiting()
+    }
+
+    /// Completes when a reader waits for a delta.
+    pub async fn wanted(&self) {
+        self.looks.wanted.notified().await;
+    }
+}

@@ -1,0 +1,31 @@
+//! The read model: what pages, JSON and metrics show, fed by durable facts.
+//!
+//! The store's writer hands each committed batch on; a thread applies it to a [`ReadModel`] and publishes [`Views`] at most
+//! ten times a second. Nothing here asks the owner, and nothing here holds the writer up: what falls too far behind loads
+//! from `state.db` again. Invariant: the views after a feed are those after a load, at every fact number.
+
+mod attempt_view;
+mod feed;
+mod follower;
+mod job_view;
+mod looks;
+mod overview;
+mod published;
+mod read_model;
+mod reader;
+mod shared_map;
+mod task_list;
+#[cfg(test)]
+mod tests;
+mod volatile;
+
+pub use attempt_view::{AttemptTexts, AttemptView};
+pub use feed::ViewsFeed;
+pub use follower::follow;
+pub use job_view::{JobView, TaskCounts};
+#[cfg(test)]
+pub(crate) use overview::overview_after;
+pub use read_model::{MissedFacts, ReadModel, Views};
+pub use reader::{LookAt, ViewsReader};
+pub use shared_map::SharedMap;
+pub use task_list::TaskList;

@@ -1,0 +1,91 @@
+//! The snapshot that pages and metrics print, from facts and from what the owner said last.
+
+use crate::api::SchedulerReport;
+#[cfg(test)]
+use crate::engine::VolatileDelta;
+use crate::engine::{ClusterSnapshot, JOBS_SHOWN, JobSnapshot, MoneySnapshot, TrackerSnapshot};
+use crate::model::{Credits, PerKind, RunState};
+
+use super::job_view::JobView;
+use super::read_model::Views;
+use super::volatile::{SharedList, ShownTracker, Volatile};
+
+/// What costs of jobs depend on.
+#[derive(Clone, Copy)]
+struct Market {
+    is_there: bool,
+    is_ruling: bool,
+}
+
+/// The cluster at the moment of the last delta; its jobs as the last facts have them.
+pub(super) fn overview(views: &Views, volatile: &Volatile) -> ClusterSnapshot {
+    let head = (*volatile.head).clone();
+    let market = Market { is_there: head.money.is_some(), is_ruling: head.price.is_some() };
+    let jobs = views.jobs().rev().take(JOBS_SHOWN);
+    ClusterSnapshot {
+        money: head.money.map(|money| MoneySnapshot { balances: values(&volatile.balances), ..money }),
+        queues: values(&volatile.queues),
+        report: SchedulerReport {
+            groups: values(&volatile.groups),
+            jobs_left_out: head.report.jobs_left_out.saturating_sub(volatile.jobs.len() as u64),
+            jobs: (*volatile.jobs).clone(),
+            ..head.report
+        },
+        jobs: jobs.map(|job| job_snapshot(views, job, market)).collect(),
+        trackers: volatile.trackers.values().map(|tracker| tracker_snapshot(tracker, volatile)).collect(),
+        ..head
+    }
+}
+
+fn values<T: Clone>(list: &SharedList<T>) -> Vec<T> {
+    list.iter().map(|value| (**value).clone()).collect()
+}
+
+fn tracker_snapshot(tracker: &ShownTracker, volatile: &Volatile) -> TrackerSnapshot {
+    let silent_ms = volatile.at.mono_ms.saturating_sub(tracker.seen_mono_ms);
+    TrackerSnapshot { silent_ms, ..(*tracker.snapshot).clone() }
+}
+
+fn job_snapshot(views: &Views, job: &JobView, market: Market) -> JobSnapshot {
+    let (spec, counts) = (job.spec(), job.counts());
+    let is_shown_over = job.finish_ms().is_some() && !views.is_end_withheld(job.id());
+    let is_ending = job.ending().is_some() || job.finish_ms().is_some();
+    let pause = views.pause_of(Some(job.id()), &spec.queue).filter(|_| !is_ending);
+    JobSnapshot {
+        id: job.id(),
+        name: spec.name.clone(),
+        user: spec.user.clone(),
+        queue: spec.queue.clone(),
+        priority: job.priority(),
+        state: shown_state(job, is_shown_over),
+        submit_ms: job.submit_ms(),
+        finish_ms: job.finish_ms().filter(|_| is_shown_over),
+        tasks: job.total(),
+        finished: PerKind::new(counts.map.finished, counts.reduce.finished),
+        running: PerKind::new(counts.map.live_attempts, counts.reduce.live_attempts),
+        cost: cost_of(job, market).map(|cost| cost.to_string()),
+        failure_info: match pause {
+            Some(pause) => pause.reason().to_string(),
+            None => job.failure_info().to_owned(),
+        },
+    }
+}
+
+fn shown_state(job: &JobView, is_shown_over: bool) -> RunState {
+    if is_shown_over { job.state() } else { job.state_before_end() }
+}
+
+/// What a job has cost; none unless it has cost anything, or a market rules and an account pays for it.
+fn cost_of(job: &JobView, market: Market) -> Option<Credits> {
+    let paid = market.is_ruling && job.spec().payer().is_some();
+    let cost = job.cost().map(|cost| cost.cost).or(paid.then_some(Credits::ZERO));
+    cost.filter(|cost| market.is_there && (market.is_ruling || *cost > Credits::ZERO))
+}
+
+/// What pages would show after these deltas.
+#[cfg(test)]
+pub(crate) fn overview_after(views: &Views, deltas: impl IntoIterator<Item = VolatileDelta>) -> ClusterSnapshot {
+    let mut volatile = Volatile::default();
+    deltas.into_iter().for_each(|delta| volatile.apply(delta));
+    overview(views, &volatile)
+}

@@ -1,0 +1,248 @@
+//! [`ReadModel`] takes facts in; [`Views`] is what it shows: a clone of it stays as it is.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::engine::{Drain, Fact, Pause, PauseTarget, Presence, SchedulerChoice};
+use crate::mapreduce::JobFact;
+use crate::model::{FactNumber, JobId};
+use crate::store::{FactBatch, LoadedState};
+
+use super::job_view::JobView;
+use super::shared_map::SharedMap;
+
+/// The cluster as facts up to a number have it. Cloning it shares all parts.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Views {
+    number: FactNumber,
+    /// The last fact of which only a delta shows all that it changed.
+    delta_due: FactNumber,
+    jobs: SharedMap<JobId, Arc<JobView>>,
+    trackers: SharedMap<Arc<str>, Presence>,
+    drains: SharedMap<Arc<str>, Drain>,
+    pauses: SharedMap<PauseTarget, Pause>,
+    choice: Option<Arc<SchedulerChoice>>,
+    /// Jobs that are over and whose end the owner does not report yet.
+    withheld_ends: SharedMap<JobId, ()>,
+}
+
+/// The views with what is needed to apply facts to them.
+#[derive(Debug)]
+pub struct ReadModel {
+    views: Views,
+    /// The jobs that are over, by their end.
+    finished: BTreeSet<(i64, JobId)>,
+    /// Most of them; the oldest leave first.
+    finished_kept: usize,
+    /// Jobs whose end the owner reports already, before the fact of it has come here.
+    reported_ends: BTreeSet<JobId>,
+}
+
+/// Facts that do not follow those applied: some were missed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("fact {} came where fact {} is next", found.0, expected.0)]
+pub struct MissedFacts {
+    found: FactNumber,
+    expected: FactNumber,
+}
+
+// === impl ReadModel ===
+
+impl ReadModel {
+    /// As the state was loaded; of jobs that are over at most so many are kept.
+    pub fn load(loaded: &LoadedState, finished_kept: usize) -> Self {
+        let mut model =
+            Self { views: Views::default(), finished: BTreeSet::new(), finished_kept, reported_ends: BTreeSet::new() };
+        let views = &mut model.views;
+        views.number = loaded.last_fact;
+        views.jobs =
+            loaded.jobs.unfinished.iter().map(|job| (job.accepted.id, Arc::new(JobView::unfinished(job)))).collect();
+        for job in &loaded.jobs.finished {
+            views.jobs.insert(job.id, Arc::new(JobView::finished(job)));
+            model.finished.insert((job.finish_ms, job.id));
+        }
+        for cost in &loaded.jobs.costs {
+            views.change_job(cost.job, |job| job.charge(*cost));
+        }
+        views.trackers = loaded.presences.iter().map(|presence| (presence.tracker.clone(), presence.clone())).collect();
+        views.drains = loaded.drains.iter().map(|drain| (drain.worker.clone(), drain.clone())).collect();
+        views.pauses = loaded.pauses.iter().map(|pause| (pause.target.clone(), pause.clone())).collect();
+        views.choice = loaded.choice.clone().map(Arc::new);
+        model.forget_oldest();
+        model
+    }
+
+    /// What it shows now.
+    pub fn views(&self) -> &Views {
+        &self.views
+    }
+
+    /// Applies facts that follow those before; what it has already is passed over.
+    ///
+    /// # Errors
+    /// Facts between are missing: nothing is applied.
+    pub fn apply(&mut self, batch: &FactBatch) -> Result<(), MissedFacts> {
+        let expected = FactNumber(self.views.number.0 + 1);
+        if batch.first > expected {
+            return Err(MissedFacts { found: batch.first, expected });
+        }
+        for (number, fact) in
+            (batch.first.0..).map(FactNumber).zip(&batch.facts).filter(|(number, _)| *number >= expected)
+        {
+            self.apply_one(fact);
+            self.views.number = number;
+            if needs_delta(fact) {
+                self.views.delta_due = number;
+            }
+        }
+        Ok(())
+    }
+
+    /// The owner reports the end of this job from now on.
+    pub fn report_end(&mut self, job: JobId) {
+        self.views.withheld_ends.remove(&job);
+        if self.views.job(job).is_some_and(|job| job.finish_ms().is_none()) {
+            self.reported_ends.insert(job);
+        }
+    }
+
+    /// This model in the place of `before`, which knows what the owner has said since facts were missed.
+    pub fn with_reported_ends_of(self, before: &Self) -> Self {
+        Self { reported_ends: before.reported_ends.clone(), ..self }
+    }
+
+    fn apply_one(&mut self, fact: &Fact) {
+        let views = &mut self.views;
+        match fact {
+            Fact::Job(JobFact::Accepted(accepted)) => {
+                views.jobs.insert(accepted.id, Arc::new(JobView::accepted(accepted)));
+            }
+            Fact::Job(fact) => {
+                let id = fact.job();
+                views.change_job(id, |job| job.apply(fact));
+                if let (JobFact::Ended { finish_ms, .. }, Some(_)) = (fact, views.jobs.get(&id)) {
+                    self.finished.insert((*finish_ms, id));
+                    if !self.reported_ends.remove(&id) {
+                        views.withheld_ends.insert(id, ());
+                    }
+                    self.forget_oldest();
+                }
+            }
+            Fact::JobsCharged { jobs, .. } => {
+                jobs.iter().for_each(|cost| views.change_job(cost.job, |job| job.charge(*cost)));
+            }
+            Fact::TrackerCame { presence, .. } => views.trackers.insert(presence.tracker.clone(), presence.clone()),
+            Fact::TrackerWent { tracker, .. } => drop(views.trackers.remove(tracker)),
+            Fact::WorkerDrained(drain) => views.drains.insert(drain.worker.clone(), drain.clone()),
+            Fact::WorkerResumed { worker } => drop(views.drains.remove(worker)),
+            Fact::Paused(pause) => views.pauses.insert(pause.target.clone(), pause.clone()),
+            Fact::Resumed(target) => drop(views.pauses.remove(target)),
+            Fact::SchedulerChosen { choice, moved } => {
+                views.choice = Some(Arc::new(choice.clone()));
+                moved.iter().for_each(|(job, queue)| views.change_job(*job, |job| job.move_to(queue)));
+            }
+            Fact::RunStarted { .. }
+            | Fact::LaunchAnswer { .. }
+            | Fact::TrackerForgotten { .. }
+            | Fact::KillJobPending { .. }
+            | Fact::KillJobAcknowledged { .. }
+            | Fact::CostsLearned(_)
+            | Fact::CostsForgotten(_)
+            | Fact::HistoryWritten { .. }
+            | Fact::EndNotificationPending { .. }
+            | Fact::EndNotified { .. }
+            | Fact::Market(_)
+            | Fact::Applications(_)
+            | Fact::Delegation(_) => {}
+        }
+    }
+
+    fn forget_oldest(&mut self) {
+        while self.finished.len() > self.finished_kept
+            && let Some((_, oldest)) = self.finished.pop_first()
+        {
+            self.views.jobs.remove(&oldest);
+            self.views.withheld_ends.remove(&oldest);
+        }
+    }
+}
+
+// === impl Views ===
+
+impl Views {
+    /// The last fact in them.
+    pub fn number(&self) -> FactNumber {
+        self.number
+    }
+
+    /// The last fact of which only a delta shows all that it changed.
+    pub(super) fn delta_due(&self) -> FactNumber {
+        self.delta_due
+    }
+
+    /// A job; none if it is unknown, or over for so long that it is in `state.db` alone.
+    pub fn job(&self, id: JobId) -> Option<&Arc<JobView>> {
+        self.jobs.get(&id)
+    }
+
+    /// Jobs that are not over and the newest of the others, by id.
+    pub fn jobs(&self) -> impl DoubleEndedIterator<Item = &Arc<JobView>> {
+        self.jobs.values()
+    }
+
+    /// Trackers that are there, by name, with the slots that count.
+    pub fn trackers(&self) -> impl Iterator<Item = &Presence> {
+        self.trackers.values()
+    }
+
+    /// Drained workers, by name.
+    pub fn drains(&self) -> impl Iterator<Item = &Drain> {
+        self.drains.values()
+    }
+
+    /// What keeps work of a queue from starting: the hold of the job, if it is one's, or the pause of the queue.
+    pub fn pause_of(&self, job: Option<JobId>, queue: &str) -> Option<&Pause> {
+        if self.pauses.is_empty() {
+            return None;
+        }
+        let held = job.and_then(|job| self.pauses.get(&PauseTarget::Job(job)));
+        held.or_else(|| self.pauses.get(&PauseTarget::Queue(queue.into())))
+    }
+
+    /// Whether a job is over and its end must not be shown yet.
+    pub fn is_end_withheld(&self, job: JobId) -> bool {
+        self.withheld_ends.get(&job).is_some()
+    }
+
+    /// The last choice of a scheduler.
+    pub fn choice(&self) -> Option<&SchedulerChoice> {
+        self.choice.as_deref()
+    }
+
+    /// The same without what no load of `state.db` knows.
+    #[cfg(test)]
+    pub(crate) fn as_loaded(&self) -> Self {
+        let jobs = self.jobs.iter().map(|(id, job)| (*id, Arc::new(job.as_loaded()))).collect();
+        Self { jobs, withheld_ends: SharedMap::default(), delta_due: FactNumber::default(), ..self.clone() }
+    }
+
+    fn change_job(&mut self, id: JobId, change: impl FnOnce(&mut JobView)) {
+        if let Some(job) = self.jobs.get_mut(&id) {
+            change(Arc::make_mut(job));
+        }
+    }
+}
+
+/// Whether a fact, of which there are few, changes what deltas say: workers, queues, the policy.
+fn needs_delta(fact: &Fact) -> bool {
+    matches!(
+        fact,
+        Fact::TrackerCame { .. }
+            | Fact::TrackerWent { .. }
+            | Fact::WorkerDrained(_)
+            | Fact::WorkerResumed { .. }
+            | Fact::Paused(_)
+            | Fact::Resumed(_)
+            | Fact::SchedulerChosen { .. }
+    )
+}

@@ -1,0 +1,98 @@
+//! The readers' way to the views.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use tokio::sync::watch;
+use tokio::time::timeout;
+
+use crate::clock::Clock;
+use crate::engine::ClusterSnapshot;
+use crate::model::FactNumber;
+
+use super::looks::Looks;
+use super::published::{Progress, Published};
+use super::read_model::Views;
+
+/// Age up to which what is no fact is shown without waiting, ms: a second, and what a walk and a publication take.
+const FRESH_MS: u64 = 1_250;
+
+/// Shows what was published last. Cheap to clone, for any thread; nothing that it does is an event for the owner.
+#[derive(Clone, Debug)]
+pub struct ViewsReader {
+    published: Arc<ArcSwap<Published>>,
+    progress: watch::Receiver<Progress>,
+    looks: Arc<Looks>,
+    clock: Clock,
+    /// The last fact of the changes that were made beside this reader: who made one sees it.
+    required: Arc<AtomicU64>,
+}
+
+/// A part of the overview.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LookAt {
+    /// All but the jobs of its report.
+    Cluster,
+    /// All of it.
+    Policy,
+}
+
+// === impl ViewsReader ===
+
+impl ViewsReader {
+    pub(super) fn new(
+        published: Arc<ArcSwap<Published>>,
+        progress: watch::Receiver<Progress>,
+        looks: Arc<Looks>,
+        clock: Clock,
+    ) -> Self {
+        Self { published, progress, looks, clock, required: Arc::default() }
+    }
+
+    /// What facts have made, as it was published last.
+    pub fn views(&self) -> Views {
+        self.published.load().views.clone()
+    }
+
+    /// Later overviews show at least this fact.
+    pub fn require(&self, number: FactNumber) {
+        self.required.fetch_max(number.0, Ordering::Relaxed);
+    }
+
+    /// The cluster with all that was `durable` when the call came, and little more than a second old in what is no fact; after
+    /// `limit` as far as there is anything. None before the first publication.
+    pub async fn overview(&self, at: LookAt, durable: FactNumber, limit: Duration) -> Option<Arc<ClusterSnapshot>> {
+        let (asked_ms, at_jobs) = (self.clock.mono_ms(), at == LookAt::Policy);
+        let is_looked_at = match at {
+            LookAt::Cluster => self.looks.is_looked_at(asked_ms),
+            LookAt::Policy => self.looks.are_jobs_looked_at(asked_ms),
+        };
+        self.looks.look(asked_ms, at_jobs);
+        // Who looks first sees this moment.
+        let oldest_ms = if is_looked_at { asked_ms.saturating_sub(FRESH_MS) } else { asked_ms };
+        let required = FactNumber(self.required.load(Ordering::Relaxed));
+        // What the policy makes of a change of a job is shown by a delta alone.
+        let required = if at_jobs { required.max(durable) } else { required };
+        let reported_ends = self.looks.reported_ends();
+        let has_fresh_delta = |progress: &Progress| {
+            let made_ms = if at_jobs { progress.jobs_mono_ms } else { progress.delta_mono_ms };
+            made_ms >= oldest_ms && progress.delta_number >= required.max(progress.delta_due)
+        };
+        let is_good = |progress: &Progress| {
+            progress.number >= durable && progress.reported_ends >= reported_ends && has_fresh_delta(progress)
+        };
+        let mut progress = self.progress.clone();
+        let looked = async {
+            let found = progress.wait_for(|progress| progress.number >= durable).await;
+            if found.is_ok_and(|progress| !has_fresh_delta(&progress)) {
+                self.looks.wanted.notify_one();
+            }
+            progress.wait_for(is_good).await.is_ok()
+        };
+        // Without a publication in time, or with none to come, the last one is shown.
+        let _ = timeout(limit, looked).await;
+        self.published.load().overview()
+    }
+}

@@ -1,0 +1,209 @@
+//! Laws: the views after a feed are those after a load, over runs of the simulator with crashes and switches of the
+//! scheduler, and at each of their facts.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use proptest::prelude::*;
+
+use crate::clock::Clock;
+use crate::engine::{ClusterSnapshot, Fact, Restored, VolatileDelta};
+use crate::mapreduce::{AcceptedJob, CounterInterner, JobEstimate, JobFact, JobSpec, SplitTable};
+use crate::model::{FactNumber, Identifier, JobId, Now, RunState};
+use crate::sim::{Cuts, Journal, PolicyChoice, Run, RunOptions};
+use crate::store::{FactBatch, FactFeed, InMemoryStore, LoadedState};
+use crate::wire::{Counters, ReportedCounters};
+
+use super::{LookAt, ReadModel, follow};
+
+/// More than any run ends.
+const FINISHED_KEPT: usize = 1_000;
+
+/// A store whose facts are followed; each crash compares the views with what a load makes of the rows.
+struct FollowedStore {
+    store: InMemoryStore,
+    model: ReadModel,
+    compared: usize,
+    /// Where they differ first.
+    difference: Option<String>,
+}
+
+// === impl FollowedStore ===
+
+impl FollowedStore {
+    fn new() -> Self {
+        let model = ReadModel::load(&LoadedState::default(), FINISHED_KEPT);
+        Self { store: InMemoryStore::default(), model, compared: 0, difference: None }
+    }
+
+    fn compare(&mut self) {
+        let loaded = ReadModel::load(&self.store.load().unwrap(), FINISHED_KEPT);
+        self.compared += 1;
+        let (fed, loaded) = (self.model.views().as_loaded(), loaded.views().as_loaded());
+        if fed != loaded && self.difference.is_none() {
+            self.difference = Some(difference(&format!("{fed:#?}"), &format!("{loaded:#?}")));
+        }
+    }
+}
+
+impl Journal for FollowedStore {
+    fn record(&mut self, first: FactNumber, facts: &[Fact]) -> Result<(), String> {
+        self.store.record(first, facts)?;
+        let batch = FactBatch { first, facts: facts.to_vec() };
+        self.model.apply(&batch).map_err(|missed| missed.to_string())
+    }
+
+    fn reopen(&mut self) -> Result<Restored, String> {
+        self.compare();
+        self.store.reopen()
+    }
+}
+
+fn difference(fed: &str, loaded: &str) -> String {
+    let differ = fed.lines().zip(loaded.lines()).enumerate().find(|(_, (fed, loaded))| fed != loaded);
+    let Some((line, (fed_line, loaded_line))) = differ else { return "one is longer".to_owned() };
+    let context: Vec<&str> = fed.lines().take(line).skip(line.saturating_sub(12)).collect();
+    format!("{}\nfed:    {fed_line}\nloaded: {loaded_line}", context.join("\n"))
+}
+
+/// Plays a run; returns how often the views were compared.
+fn play(policy: PolicyChoice, seed: u64, events: u64, has_containers: bool) -> usize {
+    let options = RunOptions { seed, events, policy, has_containers, has_adversaries: false, cuts: Cuts::default() };
+    let mut store = FollowedStore::new();
+    // What the run itself is checked for is the simulator's own matter.
+    Run::play(&options, &mut store);
+    store.compare();
+    assert!(store.difference.is_none(), "{policy:?} {seed}: {}", store.difference.unwrap());
+    store.compared
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2, ..ProptestConfig::default() })]
+
+    #[test]
+    fn views_after_a_feed_are_those_after_a_load(seed in 0..100_000_u64) {
+        for policy in [PolicyChoice::Fifo, PolicyChoice::Dynamic, PolicyChoice::Mixed] {
+            play(policy, seed, 600, seed % 2 == 0);
+        }
+    }
+}
+
+#[test]
+fn runs_that_crash_are_compared_at_each_crash() {
+    assert!((0..20).any(|seed| play(PolicyChoice::Mixed, seed, 1_500, false) > 1));
+}
+
+fn started(first: u64, count: u64) -> FactBatch {
+    let fact = |number| Fact::RunStarted { identifier: Identifier::from_number(number), start_ms: 0 };
+    FactBatch { first: FactNumber(first), facts: (first..first + count).map(fact).collect() }
+}
+
+fn accepted(id: JobId, spec: JobSpec) -> AcceptedJob {
+    AcceptedJob {
+        id,
+        spec: Arc::new(spec),
+        splits: Arc::new(SplitTable::default()),
+        order: 1,
+        submit_ms: 1,
+        token_file: Arc::default(),
+        first_attempt: 0,
+        estimate: JobEstimate::default(),
+        plan: None,
+        job_xml: Arc::default(),
+    }
+}
+
+fn loaded_at(number: u64) -> ReadModel {
+    ReadModel::load(&LoadedState { last_fact: FactNumber(number), ..LoadedState::default() }, 1)
+}
+
+#[test]
+fn facts_that_are_known_are_passed_over_and_a_gap_is_refused() {
+    let mut model = loaded_at(4);
+    model.apply(&started(3, 4)).unwrap();
+    assert_eq!(model.views().number(), FactNumber(6));
+    let missed = model.apply(&started(8, 1)).unwrap_err();
+    assert_eq!(
+        (missed.to_string(), model.views().number()),
+        ("fact 8 came where fact 7 is next".into(), FactNumber(6))
+    );
+}
+
+#[test]
+fn the_oldest_of_the_jobs_that_are_over_leave_and_an_end_is_shown_once_it_is_reported() {
+    let id = |number| JobId::new(Identifier::from_number(1), number);
+    let mut model = loaded_at(0);
+    let mut number = 1;
+    let mut apply = |model: &mut ReadModel, fact| {
+        model.apply(&FactBatch { first: FactNumber(number), facts: vec![Fact::Job(fact)] }).unwrap();
+        number += 1;
+    };
+    let counters = CounterInterner::default().intern(&ReportedCounters::from(&Counters::default()));
+    for job in 1..=2 {
+        let spec = JobSpec::with_defaults("alice", "default", 3, 0);
+        apply(&mut model, JobFact::Accepted(Box::new(accepted(id(job), spec))));
+    }
+    // The note of the owner may be quicker than the fact.
+    model.report_end(id(2));
+    for job in 1..=2 {
+        apply(
+            &mut model,
+            JobFact::Ended {
+                job: id(job),
+                state: RunState::Succeeded,
+                finish_ms: i64::from(job),
+                failure_info: String::new(),
+                counters: counters.clone(),
+            },
+        );
+        let views = model.views();
+        assert_eq!(views.jobs().filter(|job| job.finish_ms().is_some()).count(), 1, "one is kept");
+        assert_eq!(views.is_end_withheld(id(job)), job == 1);
+        model.report_end(id(job));
+        assert!(!model.views().is_end_withheld(id(job)));
+    }
+    assert!(model.views().job(id(1)).is_none() && model.views().job(id(2)).unwrap().counts().map.finished == 3);
+}
+
+#[tokio::test]
+async fn a_reader_sees_what_was_durable_when_it_called_and_the_first_one_this_moment() {
+    let (feed, follower) = FactFeed::new();
+    follower.begin();
+    let clock = Clock::start();
+    let (reader, owner) = follow(loaded_at(0), follower, || Ok(loaded_at(11)), clock).unwrap();
+    // Facts 1 to 8 are missed; what is durable then is loaded.
+    feed.forward([started(9, 1)].into());
+    feed.forward([started(10, 1)].into());
+    feed.forward([started(11, 1)].into());
+    let delta = |scheduler: &str, wait_for| VolatileDelta {
+        at: clock.now(),
+        head: ClusterSnapshot { scheduler: scheduler.into(), ..ClusterSnapshot::default() },
+        wait_for: FactNumber(wait_for),
+        ..VolatileDelta::default()
+    };
+    // Of another moment, and not durable yet.
+    owner.send(VolatileDelta { at: Now { mono_ms: 1, wall_ms: 1 }, ..delta("early", 12) });
+    let long = Duration::from_secs(20);
+    let answers = async {
+        owner.wanted().await;
+        assert!(owner.is_delta_waiting(), "its facts are not durable");
+        feed.forward([started(12, 1)].into());
+        while owner.is_delta_waiting() {
+            tokio::task::yield_now().await;
+        }
+        owner.send(delta("now", 12));
+    };
+    let (shown, ()) = tokio::join!(reader.overview(LookAt::Cluster, FactNumber(11), long), answers);
+    assert_eq!((&*shown.unwrap().scheduler, reader.views().number()), ("now", FactNumber(12)));
+    // Somebody looks now: what is no fact may be a second old.
+    let again = reader.overview(LookAt::Cluster, FactNumber(12), long).await.unwrap();
+    assert_eq!(again.scheduler, "now");
+    assert!(owner.is_looked_at(clock.mono_ms()) && !owner.are_jobs_looked_at(clock.mono_ms()));
+    reader.require(FactNumber(13));
+    let (changed, ()) = tokio::join!(reader.overview(LookAt::Cluster, FactNumber(12), long), async {
+        owner.wanted().await;
+        feed.forward([started(13, 1)].into());
+        owner.send(delta("changed", 13));
+    });
+    assert_eq!(changed.unwrap().scheduler, "changed");
+}

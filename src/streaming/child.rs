@@ -8,6 +8,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, ErrorKind, PipeReader, PipeWriter, Read, Write};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -80,6 +81,7 @@ pub struct StderrLog {
 struct PipeEnd<'a, P> {
     pipe: P,
     progress: &'a Progress,
+    alarm: Arc<PipeReader>,
     /// After this command has ended, waits at most for this time, if there is a limit.
     after: Option<(&'a RunningCommand, Option<Duration>)>,
 }
@@ -121,7 +123,7 @@ impl<'a, P: AsFd> PipeEnd<'a, P> {
         rustix::io::ioctl_fionbio(&pipe, true).map_err(|error| TaskFailure::Pipe(error.into()))?;
         // The system may refuse the size; then the pipe keeps its own.
         let _ = rustix::pipe::fcntl_setpipe_size(&pipe, PIPE_BYTES);
-        Ok(Self { pipe, progress, after: None })
+        Ok(Self { pipe, progress, alarm: progress.alarm()?, after: None })
     }
 
     /// Waits until the pipe is ready; `false` when waiting is over.
@@ -130,7 +132,7 @@ impl<'a, P: AsFd> PipeEnd<'a, P> {
         loop {
             let mut waited = vec![
                 PollFd::from_borrowed_fd(self.pipe.as_fd(), wanted),
-                PollFd::from_borrowed_fd(self.progress.alarm(), PollFlags::IN),
+                PollFd::from_borrowed_fd(self.alarm.as_fd(), PollFlags::IN),
             ];
             waited.extend(after.map(|(command, _)| PollFd::from_borrowed_fd(command.as_fd(), PollFlags::IN)));
             let timeout = time.and_then(|time: Duration| Timespec::try_from(time).ok());
@@ -201,6 +203,7 @@ impl<P: AsFd + Write> Write for PipeEnd<'_, P> {
 impl CommandStream for ChildCommand<'_> {
     fn stream(&self, feed: Feed<'_>, take: Take<'_>) -> Result<(), TaskFailure> {
         self.progress.check()?;
+        let alarm = self.progress.alarm()?;
         let (mut command, stdin, stdout, stderr) = self.start()?;
         let tree = self.progress.track_command(command.tree());
         let result = std::thread::scope(|scope| {
@@ -214,7 +217,7 @@ impl CommandStream for ChildCommand<'_> {
                 command.end(self.rules.kill_delay);
             }
             let fed = feeder.join();
-            command.wait(self.progress.alarm(), self.rules.kill_delay);
+            command.wait(alarm.as_fd(), self.rules.kill_delay);
             command.kill_rest();
             let stderr_read = listener.join();
             (taken, fed, stderr_read)

@@ -1,20 +1,21 @@
 //! Why an attempt failed, in the text of its diagnostics.
 
+use std::error::Error;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use thiserror::Error;
-
 use crate::fs::ScriptFault;
 use crate::model::{AttemptId, START_FAILURE};
-use crate::supervisor::shortage::{has_shortage, is_of_disk, is_shortage, is_shortage_at_start};
+use crate::supervisor::shortage::{
+    has_disk_fault, has_shortage, has_shortage_at_start, is_of_disk, is_shortage, is_shortage_at_start,
+};
 
 use super::command_exit::CommandExit;
 use super::counters::TooManyCounters;
 use super::spill_index::IndexError;
 
 /// Why an attempt failed.
-#[derive(Debug, Error)]
+#[derive(Debug, thiserror::Error)]
 pub enum TaskFailure {
     /// The command ended with another status than 0.
     #[error(transparent)]
@@ -99,7 +100,7 @@ pub enum TaskFailure {
 }
 
 /// Processes used more memory than the job asked for; the text is that of 1.2.1 `TaskMemoryManagerThread`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "TaskTree [pid={pid},tipID={attempt}] is running beyond memory-limits. Current usage : {used_bytes}bytes. Limit : {limit_bytes}bytes. Killing task."
 )]
@@ -137,8 +138,22 @@ impl TaskFailure {
     }
 
     /// Something cannot be used because of this error, which may be a shortage of the worker.
-    pub(crate) fn unusable(what: &str, error: &(dyn std::error::Error + 'static)) -> Self {
-        match has_shortage(error) {
+    pub(crate) fn unusable(what: &str, error: &(dyn Error + 'static)) -> Self {
+        Self::short_or_unusable(has_shortage(error), what, error)
+    }
+
+    /// The same of the start of a process or thread.
+    pub(crate) fn unstartable(what: &str, error: &(dyn Error + 'static)) -> Self {
+        Self::short_or_unusable(has_shortage_at_start(error), what, error)
+    }
+
+    /// The same of something on the worker's own disks that no attempt has filled.
+    pub(crate) fn unusable_here(what: &str, error: &(dyn Error + 'static)) -> Self {
+        Self::short_or_unusable(has_shortage(error) || has_disk_fault(error), what, error)
+    }
+
+    fn short_or_unusable(is_short: bool, what: &str, error: &dyn Error) -> Self {
+        match is_short {
             true => Self::Short(format!("{what}: {error}")),
             false => Self::Unusable { what: what.to_owned(), reason: error.to_string() },
         }
@@ -161,11 +176,16 @@ impl TaskFailure {
     }
 
     /// The file or folder for which a disk had no room.
-    pub(crate) fn full_disk_at(&self) -> Option<&Path> {
+    fn full_disk_at(&self) -> Option<&Path> {
         match self {
             Self::File { source, path, .. } if is_of_disk(source) => Some(path),
             _ => None,
         }
+    }
+
+    /// A shortage where the path of a full disk says so; else itself.
+    pub(crate) fn of_full_disk_if(self, is_short: impl FnOnce(&Path) -> bool) -> Self {
+        if self.full_disk_at().is_some_and(is_short) { Self::Short(self.to_string()) } else { self }
     }
 
     /// Whether the tracker ended the attempt, so that Hadoop expects a cleanup attempt.

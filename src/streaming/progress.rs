@@ -9,9 +9,8 @@ mod report;
 pub use report::ProgressReport;
 
 use std::io::{PipeReader, PipeWriter, pipe};
-use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::model::AttemptId;
@@ -73,8 +72,9 @@ pub struct Progress {
     stop: Mutex<Option<StopReason>>,
     stop_changed: Condvar,
     is_stopped: AtomicBool,
-    /// Hangs up when the attempt is stopped: threads that wait for a pipe wait for this one too.
-    alarm: PipeReader,
+    /// Hangs up when the attempt is stopped: threads that wait for a pipe wait for this one too. None once it has ended: what is known of
+    /// a map stays as long as its output, and the descriptors of many would add up.
+    alarm: Mutex<Option<Arc<PipeReader>>>,
     alarm_trigger: Mutex<Option<PipeWriter>>,
     failed_fetches: Mutex<Vec<AttemptId>>,
     memory: Mutex<Memory>,
@@ -108,7 +108,7 @@ impl Progress {
             stop: Mutex::new(None),
             stop_changed: Condvar::new(),
             is_stopped: AtomicBool::new(false),
-            alarm,
+            alarm: Mutex::new(Some(Arc::new(alarm))),
             alarm_trigger: Mutex::new(Some(alarm_trigger)),
             failed_fetches: Mutex::default(),
             memory: Mutex::default(),
@@ -294,8 +294,16 @@ impl Progress {
     }
 
     /// Readable (hung up) once the attempt is stopped.
-    pub(crate) fn alarm(&self) -> BorrowedFd<'_> {
-        self.alarm.as_fd()
+    ///
+    /// # Errors
+    /// [`TaskFailure::Killed`]: it has ended.
+    pub(crate) fn alarm(&self) -> Result<Arc<PipeReader>, TaskFailure> {
+        locked(&self.alarm).clone().ok_or(TaskFailure::Killed)
+    }
+
+    /// Gives back its descriptors: nothing of the attempt runs any more.
+    pub(crate) fn close_alarm(&self) {
+        drop((locked(&self.alarm).take(), locked(&self.alarm_trigger).take()));
     }
 
     /// Waits at most for `time`; `false` when the attempt is stopped.

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use rustix::event::{Timespec, poll};
 use zip::ZipArchive;
+use zip::result::ZipError;
 
 use crate::config::keys::Key;
 use crate::config::{ConfigError, Configuration, keys};
@@ -209,10 +210,11 @@ pub(crate) fn copy(mut source: OpenFile, to: &Path, check_stop: &StopCheck<'_>) 
 pub fn unpack_jar(jar: &Path, folder: &Path, check_stop: &StopCheck<'_>) -> Result<(), TaskFailure> {
     let broken = |reason: String| TaskFailure::Unusable { what: jar.display().to_string(), reason };
     let file = File::open(jar).map_err(TaskFailure::file("read", jar))?;
-    let mut archive = ZipArchive::new(file).map_err(|error| broken(error.to_string()))?;
+    let unreadable = |error: ZipError| TaskFailure::unusable(&jar.display().to_string(), &error);
+    let mut archive = ZipArchive::new(file).map_err(unreadable)?;
     for at in 0..archive.len() {
         check_stop(WorkStep::Advanced)?;
-        let mut entry = archive.by_index(at).map_err(|error| broken(error.to_string()))?;
+        let mut entry = archive.by_index(at).map_err(unreadable)?;
         let inside = entry.enclosed_name().ok_or_else(|| broken(format!("{:?} leads out of it", entry.name())))?;
         let path = folder.join(inside);
         let unpacked = if entry.is_dir() { make_folder(&path) } else { unpack_file(&mut entry, &path) };
@@ -233,7 +235,8 @@ fn unpack_file(entry: &mut impl Read, path: &Path) -> io::Result<()> {
 fn unpack_tar(archive: &Path, folder: &Path, check_stop: &StopCheck<'_>) -> Result<(), TaskFailure> {
     let mut tar = Command::new("sh");
     tar.args(["-c", UNPACK_TAR, "sh"]).arg(archive).arg(folder).stdin(Stdio::null()).stdout(Stdio::null());
-    let mut tar = tar.stderr(Stdio::piped()).spawn().map_err(TaskFailure::file("unpack", archive))?;
+    let unstartable = |error| TaskFailure::unstartable(&format!("cannot unpack {}", archive.display()), &error);
+    let mut tar = tar.stderr(Stdio::piped()).spawn().map_err(unstartable)?;
     let stderr = tar.stderr.take();
     std::thread::scope(|scope| {
         let words = scope.spawn(|| stderr.map(read_stderr).unwrap_or_default());

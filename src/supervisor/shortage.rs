@@ -28,9 +28,23 @@ pub(crate) fn is_shortage_at_start(error: &io::Error) -> bool {
 
 /// Whether an error, or one that it comes from, is a shortage.
 pub(crate) fn has_shortage(error: &(dyn Error + 'static)) -> bool {
+    has_cause(error, is_shortage)
+}
+
+/// The same of the start of a process or thread.
+pub(crate) fn has_shortage_at_start(error: &(dyn Error + 'static)) -> bool {
+    has_cause(error, is_shortage_at_start)
+}
+
+/// Whether an error, or one that it comes from, is that of a full or broken disk.
+pub(crate) fn has_disk_fault(error: &(dyn Error + 'static)) -> bool {
+    has_cause(error, is_of_disk)
+}
+
+fn has_cause(error: &(dyn Error + 'static), is_it: fn(&io::Error) -> bool) -> bool {
     let mut next = Some(error);
     while let Some(error) = next {
-        if error.downcast_ref::<io::Error>().is_some_and(is_shortage) {
+        if error.downcast_ref::<io::Error>().is_some_and(is_it) {
             return true;
         }
         next = error.source();

@@ -1,5 +1,6 @@
 //! Logs of attempts: their paths, requested parts, and retention (1.2.1 `TaskLog`, `TaskLogServlet`).
 
+use std::error::Error;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
@@ -53,15 +54,15 @@ impl AttemptLogs {
     /// Creates the logs of an attempt; returns the one for standard error.
     ///
     /// # Errors
-    /// [`TaskFailure::File`]
+    /// [`TaskFailure::Unusable`], [`TaskFailure::Short`]
     pub fn create_logs(&self, attempt: AttemptId) -> Result<File, TaskFailure> {
-        let unusable = |error: FsError| TaskFailure::unusable("the attempt's logs", &error);
-        let folder = self.make_folder(attempt).map_err(unusable)?;
+        let unusable = |error: &(dyn Error + 'static)| TaskFailure::unusable_here("the attempt's logs", error);
+        let folder = self.make_folder(attempt).map_err(|error| unusable(&error))?;
         for name in ["stdout", "syslog"] {
-            log_file(&folder, name).map_err(unusable)?;
+            log_file(&folder, name).map_err(|error| unusable(&error))?;
         }
-        self.write_index(attempt).map_err(TaskFailure::file("write", folder.path()))?;
-        log_file(&folder, "stderr").map_err(unusable)
+        self.write_index(attempt).map_err(|error| unusable(&error))?;
+        log_file(&folder, "stderr").map_err(|error| unusable(&error))
     }
 
     /// Appends a line to the attempt's `syslog`; errors are ignored.

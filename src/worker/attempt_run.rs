@@ -46,6 +46,9 @@ impl AttemptRunner {
                 true => AttemptOutcome::Short("the tasktracker cannot start a thread".to_owned()),
                 false => AttemptOutcome::Failed("the tasktracker itself failed; see its log".to_owned()),
             };
+            if let Some(progress) = handle.progress() {
+                progress.close_alarm();
+            }
             if handle.claim_end() {
                 run.send_event(AttemptEvent::Ended(ended.unwrap_or_else(broken)));
             } else {
@@ -84,12 +87,7 @@ impl AttemptRun<'_> {
     fn judge_disk(&self, failure: TaskFailure) -> TaskFailure {
         let own = self.attempt().to_string();
         let is_own = |path: &Path| path.iter().any(|part| part == own.as_str());
-        match failure.full_disk_at() {
-            Some(path) if self.runner.jobs.folders().of(path).is_some() && !is_own(path) => {
-                TaskFailure::Short(failure.to_string())
-            }
-            _ => failure,
-        }
+        failure.of_full_disk_if(|path| self.runner.jobs.folders().of(path).is_some() && !is_own(path))
     }
 
     fn run(&self) -> Result<Option<u64>, TaskFailure> {

@@ -55,11 +55,12 @@ pub(super) trait AttemptHost {
     fn serve_output(&self, folder: PathBuf);
 }
 
+/// In an attempt's folder, that of its output.
+const OUTPUT: &str = "output";
+
 /// A full disk is no failure of an attempt that has itself taken no good part of it.
 fn judge_disk(failure: TaskFailure, own: &Path) -> TaskFailure {
-    let is_short =
-        failure.full_disk_at().is_some_and(|path| path.starts_with(own) && !is_good_part(bytes_below(own), own));
-    if is_short { TaskFailure::Short(failure.to_string()) } else { failure }
+    failure.of_full_disk_if(|path| path.starts_with(own) && !is_good_part(bytes_below(own), own))
 }
 
 /// What the files of a folder take, as far as they can be looked at.
@@ -155,12 +156,23 @@ impl AttemptWork<'_> {
         self.limit_memory(&plan.process, progress);
         self.host.send_event(AttemptEvent::Running);
         let own = self.host.attempt_folder()?;
-        let (folder, work_folder) = (own.join("output"), own.join("work"));
+        let ended = self.run_task_in(&own, progress).map_err(|failure| judge_disk(failure, &own));
+        match &ended {
+            Ok(Some(_)) => self.host.serve_output(own.join(OUTPUT)),
+            Ok(None) | Err(_) => drop(fs::remove_dir_all(&own)),
+        }
+        ended
+    }
+
+    /// Runs it in a folder of its own.
+    fn run_task_in(&self, own: &Path, progress: &Progress) -> Result<Option<u64>, TaskFailure> {
+        let plan = self.job.plan()?;
+        let (folder, work_folder) = (own.join(OUTPUT), own.join("work"));
         self.handle.set_command(work_folder.clone(), plan.process.kill_delay);
         let (split, environment, log) = self.handle.with_time_limit(self.job.time_limit(), || {
             make_folder(&folder).map_err(TaskFailure::file("make", &folder))?;
             let split = self.split()?;
-            let environment = self.command_environment(&own, &work_folder, split.as_ref())?;
+            let environment = self.command_environment(own, &work_folder, split.as_ref())?;
             let log = self.host.stderr_log()?;
             Ok::<_, TaskFailure>((split, environment, log))
         })?;
@@ -186,12 +198,7 @@ impl AttemptWork<'_> {
                 Err(TaskFailure::Unusable { what: "a map".to_owned(), reason: "came without a split".to_owned() })
             }
         };
-        let ended = ended.map_err(|failure| judge_disk(failure, &own));
         let _ = fs::remove_dir_all(&work_folder);
-        match &ended {
-            Ok(Some(_)) => self.host.serve_output(folder),
-            Ok(None) | Err(_) => drop(fs::remove_dir_all(&own)),
-        }
         ended
     }
 

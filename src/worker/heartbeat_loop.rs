@@ -137,7 +137,7 @@ impl HeartbeatLoop {
 
     fn apply_message(&mut self, (attempt, launch, event): AttemptMessage) -> bool {
         match &event {
-            AttemptEvent::Running => self.runner.health.on_started(),
+            AttemptEvent::Ended(AttemptOutcome::Succeeded { .. }) => self.runner.health.on_started(),
             AttemptEvent::Ended(AttemptOutcome::Short(why)) => {
                 let wave = self.attempts.wave_of(attempt, launch);
                 let used_permille = self.attempts.running_permille();
@@ -145,7 +145,7 @@ impl HeartbeatLoop {
                     self.runner.health.on_shortage(wave, why, used_permille, Instant::now());
                 }
             }
-            AttemptEvent::CommitPending | AttemptEvent::Ended(_) => {}
+            AttemptEvent::Running | AttemptEvent::CommitPending | AttemptEvent::Ended(_) => {}
         }
         let (report_at_once, commands) = self.attempts.apply_event(attempt, launch, event, wall_ms());
         self.execute_commands(commands);

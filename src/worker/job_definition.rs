@@ -163,7 +163,7 @@ impl JobDefinition {
         let expected = Expected::file_of_any_owner().with_one_link().at_most(max_bytes);
         let splits =
             open_below(&self.folder, Path::new(SPLITS), &expected).and_then(|file| file.read_limited(max_bytes));
-        splits.map_err(|error| unusable("the splits of the job", error))
+        splits.map_err(|error| TaskFailure::unusable("the splits of the job", &error))
     }
 
     /// Copies the jar and the cache. `check_stop` fails when the attempt is stopped.

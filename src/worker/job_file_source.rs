@@ -1,7 +1,7 @@
 //! Where the files of a job come from: its staging folder, or the JobTracker over HTTP where this process may not read that or does not
 //! see it.
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -160,7 +160,7 @@ impl JobFileSource {
     /// The name of a file that the JobTracker is asked for because it is not to be read here; else the error.
     fn fetchable(&self, file: &FileUri, error: &FsError) -> Result<String, TaskFailure> {
         let name = self.name_of(file).filter(|_| error.is_not_found() || error.is_denied());
-        name.ok_or_else(|| unusable(error.to_string()))
+        name.ok_or_else(|| TaskFailure::unusable(FILE_OF_JOB, error))
     }
 
     /// Asks the JobTracker for a file, since reading it here gave `error`; passes its content on piece by piece.
@@ -172,27 +172,26 @@ impl JobFileSource {
         check_stop: &StopCheck<'_>,
     ) -> Result<i64, TaskFailure> {
         let web = self.web.as_ref().map_err(|reason| unusable(format!("{error}; {reason}")))?;
-        let failed = |reason: &dyn std::fmt::Display| {
-            unusable(format!("{error}; the JobTracker at {web} does not give it either: {reason}"))
+        let failed = |reason: io::Error| {
+            let is_short = is_shortage(&reason);
+            let text = format!("{error}; the JobTracker at {web} does not give it either: {reason}");
+            if is_short { TaskFailure::Short(format!("{FILE_OF_JOB}: {text}")) } else { unusable(text) }
         };
-        let runtime =
-            Builder::new_current_thread().enable_all().build().map_err(|error| match is_shortage(&error) {
-                true => TaskFailure::Short(error.to_string()),
-                false => failed(&error),
-            })?;
+        let runtime = Builder::new_current_thread().enable_all().build().map_err(failed)?;
         runtime.block_on(async {
-            let mut answer = within(self.ask(web, name), check_stop).await?.map_err(|reason| failed(&reason))?;
+            let mut answer = within(self.ask(web, name), check_stop).await?.map_err(failed)?;
             let changed_ms = answer.headers().get(CHANGED_MS).and_then(|value| value.to_str().ok()?.parse().ok());
-            let changed_ms = changed_ms.ok_or_else(|| failed(&"its answer is no file of a job"))?;
-            while let Some(piece) = within(answer.next_piece(), check_stop).await?.map_err(|error| failed(&error))? {
+            let changed_ms = changed_ms.ok_or_else(|| failed(io::Error::other("its answer is no file of a job")))?;
+            loop {
+                let next = async { answer.next_piece().await.map_err(io::Error::other) };
+                let Some(piece) = within(next, check_stop).await?.map_err(failed)? else { return Ok(changed_ms) };
                 take(&piece)?;
                 check_stop(WorkStep::Advanced)?;
             }
-            Ok(changed_ms)
         })
     }
 
-    async fn ask(&self, web: &HostPort, name: &str) -> Result<IncomingAnswer, String> {
+    async fn ask(&self, web: &HostPort, name: &str) -> io::Result<IncomingAnswer> {
         let path = path_and_query(self.job, name);
         let url_hash = self.secret.url_hash(web.port, &path);
         let request = Request::get(&path)
@@ -200,44 +199,44 @@ impl JobFileSource {
             .header(URL_HASH, &url_hash)
             .header(CONNECTION, "close")
             .body(String::new())
-            .map_err(|error| error.to_string())?;
-        let stream = TcpStream::connect((web.host.as_str(), web.port)).await.map_err(|error| error.to_string())?;
-        let answer = send_request(stream, request, MAX_HEAD_BYTES).await.map_err(|error| error.to_string())?;
+            .map_err(io::Error::other)?;
+        let stream = TcpStream::connect((web.host.as_str(), web.port)).await?;
+        let answer = send_request(stream, request, MAX_HEAD_BYTES).await.map_err(io::Error::other)?;
         if answer.status() != StatusCode::OK {
             let line = answer.status_line();
             let text = answer.into_text(MAX_REFUSAL_BYTES).await.unwrap_or_default();
-            return Err(format!("{line}: {}", text.trim_end()));
+            return Err(io::Error::other(format!("{line}: {}", text.trim_end())));
         }
         let reply_hash = answer.headers().get(REPLY_HASH).and_then(|hash| hash.to_str().ok()).unwrap_or_default();
         if !is_same_hash(reply_hash, &self.secret.reply_hash(&url_hash)) {
-            return Err("its answer is not signed with the job's token".to_owned());
+            return Err(io::Error::other("its answer is not signed with the job's token"));
         }
         Ok(answer)
     }
 }
 
+/// What cannot be used when neither way leads to it.
+const FILE_OF_JOB: &str = "a file of the job";
+
 fn unusable(reason: String) -> TaskFailure {
-    TaskFailure::Unusable { what: "a file of the job".to_owned(), reason }
+    TaskFailure::Unusable { what: FILE_OF_JOB.to_owned(), reason }
 }
 
 /// Waits for the JobTracker, no longer than [`TIMEOUT`] and until the attempt is stopped.
-async fn within<T, E>(
-    step: impl Future<Output = Result<T, E>>,
+async fn within<T>(
+    step: impl Future<Output = io::Result<T>>,
     check_stop: &StopCheck<'_>,
-) -> Result<Result<T, String>, TaskFailure>
-where
-    E: std::fmt::Display,
-{
+) -> Result<io::Result<T>, TaskFailure> {
     let mut step = std::pin::pin!(step);
     let deadline = Instant::now() + TIMEOUT;
     loop {
         tokio::select! {
             biased;
-            result = &mut step => return Ok(result.map_err(|error| error.to_string())),
+            result = &mut step => return Ok(result),
             () = sleep(STOP_CHECK_INTERVAL) => check_stop(WorkStep::Waiting)?,
         }
         if Instant::now() >= deadline {
-            return Ok(Err(format!("no answer within {} s", TIMEOUT.as_secs())));
+            return Ok(Err(io::Error::other(format!("no answer within {} s", TIMEOUT.as_secs()))));
         }
     }
 }

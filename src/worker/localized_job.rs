@@ -2,7 +2,6 @@
 //! reference.
 
 use std::ffi::OsStr;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -15,7 +14,6 @@ use crate::model::{AttemptId, JobId, LogKey};
 use crate::streaming::failure::TaskFailure;
 use crate::streaming::private_files::{FILE_MODE, FOLDER_MODE, make_folder, write_file};
 use crate::streaming::shuffle::signature::ShuffleSecret;
-use crate::supervisor::shortage::is_of_disk;
 use crate::wire::Task;
 use crate::wire::file::job_token_password;
 
@@ -90,7 +88,7 @@ impl LocalizedJob {
         let user = match run_as {
             RunAs::Worker => None,
             RunAs::JobUser(rules) => {
-                Some(rules.admit(&task.user).map_err(|refused| TaskFailure::unusable("the job's user", &refused))?)
+                Some(rules.admit(&task.user).map_err(|refused| TaskFailure::unstartable("the job's user", &refused))?)
             }
         };
         let token = system.join(&id.to_string())?.join(TOKEN_FILE)?;
@@ -181,15 +179,9 @@ impl LocalizedJob {
     }
 }
 
-/// Why a folder on the worker's own disk cannot be made: with its path, so that a full disk is known as such.
+/// Why a folder on the worker's own disk cannot be made.
 fn of_folder(error: &FsError) -> TaskFailure {
-    match error {
-        FsError::Refused { path, source, .. } if is_of_disk(source) => {
-            let source = source.raw_os_error().map_or_else(|| source.kind().into(), io::Error::from_raw_os_error);
-            TaskFailure::File { action: "make the job's folder", path: path.clone(), source }
-        }
-        error => TaskFailure::unusable("the job's folder", error),
-    }
+    TaskFailure::unusable_here("the job's folder", error)
 }
 
 /// Makes a folder for its owner alone in a folder of ours, with the token in it, and gives both to the owner; one that is there stays.

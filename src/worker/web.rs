@@ -5,6 +5,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body, Bytes};
@@ -16,6 +17,7 @@ use axum::routing::get;
 use hyper::body::{Frame, SizeHint};
 use hyper::ext::ReasonPhrase;
 use tokio::sync::mpsc::UnboundedSender;
+use tokio::time::sleep;
 
 use crate::clock::wall_ms;
 use crate::model::{AttemptId, ContainerId, JobId};
@@ -30,6 +32,11 @@ use super::read_permits::{FilesHang, ReadOwner, ReadPermits};
 
 /// Read from a file at once, bytes.
 const PIECE_BYTES: usize = 128 << 10;
+
+/// Before a map output is opened again for which this worker lacked something; each further time twice as long.
+const FIRST_OUTPUT_PAUSE: Duration = Duration::from_millis(100);
+/// Longest such pause: a stock reduce waits three minutes for an answer.
+const MAX_OUTPUT_PAUSE: Duration = Duration::from_secs(13);
 
 /// Of a log on an HTML page, bytes.
 const MAX_SHOWN_BYTES: u64 = 1 << 20;
@@ -131,31 +138,43 @@ async fn map_output(State(state): State<Arc<WebState>>, request: Request) -> Res
         Ok(job) => job,
         Err(refusal) => return refusal_response(&state, &refusal),
     };
-    let shared = state.clone();
-    // The index of the output and the output itself are files.
-    let found = state.output_permits.read(job, move || {
-        let answer = servlet::answer(&output_request.request(), &*shared.jobs);
-        let opened = answer.body.as_ref().map(open_range);
-        (answer, opened)
-    });
-    let (answer, opened) = match found.await {
-        Ok(found) => found,
-        Err(hang) => return text_response(StatusCode::SERVICE_UNAVAILABLE, &hang.to_string()),
-    };
-    let length_bytes = answer.body.as_ref().map_or(0, |range| range.length_bytes);
-    match opened {
-        None => refusal_response(&state, &answer),
-        Some(Ok(file)) => output_response(&state, &answer, file, job, length_bytes),
-        Some(Err(error)) => match served_attempt(&answer) {
-            Some((attempt, reduce)) => refusal_response(&state, &servlet::unreadable(attempt, &reduce, &error)),
-            None => text_response(StatusCode::INTERNAL_SERVER_ERROR, "cannot be read"),
-        },
+    let output_request = Arc::new(output_request);
+    let mut pause = FIRST_OUTPUT_PAUSE;
+    loop {
+        let (shared, again) = (state.clone(), output_request.clone());
+        // The index of the output and the output itself are files.
+        let found = state.output_permits.read(job, move || {
+            let answer = servlet::answer(&again.request(), &*shared.jobs);
+            open_output(answer)
+        });
+        let (answer, opened) = match found.await {
+            Ok(found) => found,
+            Err(hang) => return text_response(StatusCode::SERVICE_UNAVAILABLE, &hang.to_string()),
+        };
+        let length_bytes = answer.body.as_ref().map_or(0, |range| range.length_bytes);
+        match opened {
+            Some(file) => return output_response(&state, &answer, file, job, length_bytes),
+            // A reduce would report the map that it cannot fetch, which would run again.
+            None if answer.status == servlet::LATER && pause <= MAX_OUTPUT_PAUSE => sleep(pause).await,
+            None => return refusal_response(&state, &answer),
+        }
+        pause *= 2;
     }
 }
 
-fn open_range(range: &FileRange) -> Result<File, String> {
-    let mut file = range.open().map_err(|error| error.to_string())?.file;
-    file.seek(SeekFrom::Start(range.start_bytes)).map_err(|error| error.to_string())?;
+/// The file of an answer that has a body, or the answer to one that cannot be opened.
+fn open_output(answer: ServletAnswer) -> (ServletAnswer, Option<File>) {
+    let opened = answer.body.as_ref().map(open_range).transpose();
+    match (opened, served_attempt(&answer)) {
+        (Ok(file), _) => (answer, file),
+        (Err(error), Some((attempt, reduce))) => (servlet::unreadable(attempt, &reduce, &error), None),
+        (Err(_), None) => (ServletAnswer { status: 500, body: None, ..answer }, None),
+    }
+}
+
+fn open_range(range: &FileRange) -> io::Result<File> {
+    let mut file = range.open().map_err(io::Error::other)?.file;
+    file.seek(SeekFrom::Start(range.start_bytes))?;
     Ok(file)
 }
 
@@ -374,7 +393,8 @@ impl FileBody {
     fn report_lost_output(&mut self, error: &io::Error) {
         if let Some((attempt, reduce)) = self.attempt.take() {
             // The receiver is gone when the tracker ends.
-            let _ = self.lost.send((attempt, servlet::unreadable(attempt, &reduce, &error.to_string()).reason));
+            let answer = servlet::unreadable(attempt, &reduce, error);
+            let _ = answer.lost.map(|lost| self.lost.send((lost, answer.reason)));
         }
     }
 }

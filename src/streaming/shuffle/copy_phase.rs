@@ -164,8 +164,12 @@ impl CopyPhase<'_> {
     }
 
     fn on_fetch_failed(&self, state: &mut CopyState, order: FetchOrder, error: &FetchError) {
-        tracing::info!("{}: {} from {}: {error}", self.progress.attempt(), order.attempt, order.tracker);
         let map = order.attempt;
+        if error.is_shortage() {
+            state.failure.get_or_insert(TaskFailure::Short(format!("the output of {map}: {error}")));
+            return;
+        }
+        tracing::info!("{}: {map} from {}: {error}", self.progress.attempt(), order.tracker);
         let response = state.schedule.on_fetch_failed(order, error.fault(), self.now_ms());
         if response.is_reported {
             self.progress.report_failed_fetch(map);

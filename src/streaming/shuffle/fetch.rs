@@ -16,6 +16,7 @@ use tokio::time::sleep;
 
 use crate::http::{IncomingAnswer, send_request};
 use crate::model::{AttemptId, HttpUrl};
+use crate::supervisor::shortage::is_shortage;
 
 use super::super::plan::FetchTimeouts;
 use super::super::progress::Progress;
@@ -97,6 +98,12 @@ struct BlockingBody<'a> {
 // === impl FetchError ===
 
 impl FetchError {
+    /// Whether this worker lacks what it needs to fetch: no fault of the map or its tracker.
+    #[must_use]
+    pub fn is_shortage(&self) -> bool {
+        matches!(self, FetchError::Connect(error) | FetchError::Read(error) if is_shortage(error))
+    }
+
     /// How the schedule counts it.
     #[must_use]
     pub fn fault(&self) -> FetchFault {

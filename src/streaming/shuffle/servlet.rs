@@ -3,10 +3,12 @@
 //! Two answers differ from the stock ones on purpose: a reduce that does not exist is the asker's mistake and costs no map its
 //! output, and only a file of our own that cannot be read makes an output lost.
 
+use std::io;
 use std::path::PathBuf;
 
 use crate::fs::{CheckedFile, Expected, FsError, open_below};
 use crate::model::{AttemptId, JobId};
+use crate::supervisor::shortage::is_shortage;
 use percent_encoding::percent_decode_str;
 
 use super::super::map_output::{INDEX_FILE, OUTPUT_FILE};
@@ -15,6 +17,8 @@ use super::signature::{ShuffleSecret, is_same_hash};
 
 /// The path that is served.
 pub const PATH: &str = "/mapOutput";
+/// The status of an answer to a request that may succeed when it is repeated.
+pub const LATER: u16 = 503;
 /// The longest index that is read: of more reduces than a job may have. Bytes.
 const MAX_INDEX_BYTES: u64 = 64 << 20;
 /// Most characters of a request that a refusal repeats.
@@ -168,8 +172,9 @@ fn find(verified: &Verified, outputs: &dyn ServedOutputs) -> ServletAnswer {
         return refusal(410, &format!("no output of {} here", shortened(map)));
     };
     let read = folder.open(INDEX_FILE, MAX_INDEX_BYTES).and_then(|index| index.read_limited(MAX_INDEX_BYTES));
-    let entries = read.map_err(|error| error.to_string()).and_then(|bytes| {
-        read_index(&bytes).map_err(|error| format!("{}: {error}", folder.path.join(INDEX_FILE).display()))
+    let entries = read.map_err(io::Error::other).and_then(|bytes| {
+        let shown = folder.path.join(INDEX_FILE);
+        read_index(&bytes).map_err(|error| io::Error::other(format!("{}: {error}", shown.display())))
     });
     let entries = match entries {
         Ok(entries) => entries,
@@ -205,11 +210,15 @@ fn refusal(status: u16, reason: &str) -> ServletAnswer {
     ServletAnswer { status, reason, headers: Vec::new(), body: None, lost: None }
 }
 
-/// The answer when an output of this tracker cannot be read.
+/// The answer when an output of this tracker cannot be read: not now ([`LATER`]) where the tracker lacks descriptors or memory, else
+/// never again.
 #[must_use]
-pub fn unreadable(attempt: AttemptId, reduce: &str, error: &str) -> ServletAnswer {
+pub fn unreadable(attempt: AttemptId, reduce: &str, error: &io::Error) -> ServletAnswer {
     let reason = format!("getMapOutput({attempt},{}) failed : {error}", shortened(reduce));
-    ServletAnswer { lost: Some(attempt), ..refusal(410, &reason) }
+    match is_shortage(error) {
+        true => refusal(LATER, &reason),
+        false => ServletAnswer { lost: Some(attempt), ..refusal(410, &reason) },
+    }
 }
 
 #[cfg(test)]

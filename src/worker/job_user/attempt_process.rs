@@ -18,7 +18,7 @@ use crate::streaming::progress::ProgressReport;
 use crate::streaming::shuffle::copy_phase::MapCompletionFeed;
 use crate::supervisor::process::THIS_PROGRAM;
 use crate::supervisor::process_tree::ProcessTable;
-use crate::supervisor::shortage::{is_shortage_at_start, is_shortage_panic};
+use crate::supervisor::shortage::is_shortage_panic;
 use crate::wire::Task;
 
 use super::super::attempt_handle::AttemptHandle;
@@ -95,17 +95,14 @@ fn run(channel: &Arc<SharedChannel>) -> Result<AttemptOutcome, TaskFailure> {
     start_thread("worker", move || listener.obey(&answer))?;
     let reporter = process.clone();
     start_thread("reports", move || reporter.report_at_intervals())?;
-    let result = process.work(&task, answers, log.map(File::from));
+    let result = process.work(&task, answers, log.map(File::from)).map_err(|failure| process.judge_disk(failure));
     process.send_last_report();
     Ok(AttemptOutcome::of(result, attempt, &process.handle))
 }
 
 fn start_thread(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), TaskFailure> {
     let started = std::thread::Builder::new().name(name.to_owned()).spawn(work);
-    started.map(drop).map_err(|error| match is_shortage_at_start(&error) {
-        true => TaskFailure::Short(format!("a thread of the attempt: {error}")),
-        false => unusable("a thread of the attempt", error),
-    })
+    started.map(drop).map_err(|error| TaskFailure::unstartable("a thread of the attempt", &error))
 }
 
 /// Commands run below a supervisor, which is this program, started with the ids of the user.
@@ -167,6 +164,14 @@ impl AttemptProcess {
             }
             drop(is_over);
         }
+    }
+
+    /// The attempt has not filled the disk with what its job has there.
+    fn judge_disk(&self, failure: TaskFailure) -> TaskFailure {
+        let own = self.order.attempt_folder.as_deref();
+        failure.of_full_disk_if(|path| {
+            path.starts_with(&self.order.job_folder) && !own.is_some_and(|own| path.starts_with(own))
+        })
     }
 
     fn report(&self) -> Option<ProgressReport> {

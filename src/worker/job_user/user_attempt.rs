@@ -15,7 +15,6 @@ use crate::model::AttemptId;
 use crate::streaming::environment::is_passed_on;
 use crate::streaming::failure::TaskFailure;
 use crate::streaming::progress::Progress;
-use crate::supervisor::shortage::is_shortage_at_start;
 use crate::wire::Task;
 
 use super::super::attempt_handle::AttemptHandle;
@@ -101,10 +100,8 @@ impl UserAttempt<'_> {
             path,
             group: None,
         };
-        let mut process = UserProcess::start(spec).map_err(|error| match is_shortage_at_start(&error) {
-            true => TaskFailure::Short(format!("the process of the attempt: {error}")),
-            false => lost(error),
-        })?;
+        let mut process =
+            UserProcess::start(spec).map_err(|error| TaskFailure::unstartable("the process of the attempt", &error))?;
         // A process that ends before it has read all of it has sent the reason.
         let _ = process.channel.send(&Identity::of(self.user, self.runner.jobs.run_as().may_gain()));
         let _ = process.channel.send(&self.order(folder, log.is_some()));
@@ -162,7 +159,7 @@ impl Conversation<'_> {
                 FromAttempt::Event(AttemptEvent::Ended(outcome)) => return Ok(Some(outcome)),
                 FromAttempt::Event(event) => self.on_event(event),
                 FromAttempt::NeedFiles => self.send_files()?,
-                FromAttempt::Subscribe => self.forward_map_events(),
+                FromAttempt::Subscribe => self.forward_map_events()?,
                 // Not asked for.
                 FromAttempt::CopiedFiles(_) | FromAttempt::CopyFailed(..) => {}
                 FromAttempt::Progress(_) | FromAttempt::KillDelay(_) | FromAttempt::TimedOut(_) => {}
@@ -208,7 +205,7 @@ impl Conversation<'_> {
     }
 
     /// Sends completion events as they come, on a thread that ends with the process.
-    fn forward_map_events(&self) {
+    fn forward_map_events(&self) -> Result<(), TaskFailure> {
         let runner = self.attempt.runner;
         let feed = runner.map_completions.subscribe(self.attempt.job.id, self.attempt.handle.clone());
         let (channel, handle) = (self.process.channel.clone(), self.attempt.handle.clone());
@@ -220,8 +217,8 @@ impl Conversation<'_> {
                 }
             }
         };
-        // Without a thread the reduce waits until its time limit.
-        let _ = std::thread::Builder::new().name("map events".to_owned()).spawn(forward);
+        let started = std::thread::Builder::new().name("map events".to_owned()).spawn(forward);
+        started.map(drop).map_err(|error| TaskFailure::unstartable("a thread of the attempt", &error))
     }
 
     /// The next message, after progress and the like are applied; `None`: the process is gone or does not answer.
@@ -268,9 +265,8 @@ impl Conversation<'_> {
 
     fn is_readable(&self) -> bool {
         let mut waited = vec![PollFd::from_borrowed_fd(self.process.channel.channel.as_fd(), PollFlags::IN)];
-        if !self.progress.is_stopped() {
-            waited.push(PollFd::from_borrowed_fd(self.progress.alarm(), PollFlags::IN));
-        }
+        let alarm = self.progress.alarm().ok().filter(|_| !self.progress.is_stopped());
+        waited.extend(alarm.as_ref().map(|alarm| PollFd::from_borrowed_fd(alarm.as_fd(), PollFlags::IN)));
         let waits = self.waits_for_commit || self.progress.is_stopped();
         let interval = if waits { CHECK_INTERVAL } else { EVENTS_INTERVAL };
         let _ = poll(&mut waited, Timespec::try_from(interval).ok().as_ref());

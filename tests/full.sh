@@ -5,6 +5,7 @@
 # during which the one takes the other's place, an HDFS whose NameNode goes away and whose DataNodes are full or have lost blocks, a daemon
 # that is killed fifty times under a bidding load, fifty times around switches of the scheduler, twenty times under an array of containers
 # whose workers are killed, too, and at every passing of each fault point, and for three minutes (SOAK_MINUTES) under everything at once,
+# an array and a job on workers that may have far fewer processes, descriptors or disk than they offer,
 # one that is upgraded ten times under stock clients, the pages about applications pasted, alone and beside a stock TaskTracker, an array
 # beside HyperQueue, jobs and containers of two users with their bills, three bidders on stock TaskTrackers, ten thousand connections and
 # other overload, attacks of real size, the dependencies' licences and known holes, ten million mutated frames, a Debian package in a clean
@@ -302,6 +303,7 @@ step "deadlines on stock TaskTrackers" tests/hadoop/deadlines.sh
 step "a deadline bought in the market while we are killed" tests/orders.py "$sim" 50
 step "stock jobs while we are upgraded" upgraded_jobs
 step "arrays of containers while daemon and workers are killed" killed_arrays
+loud_step "workers short of processes, descriptors and disk" tests/worker_in_need.sh
 step "jobs and containers of two users under each scheduler, and their bills" tests/mixed_work.py "$quick"
 loud_step "the pages about applications, arrays of a thousand" tests/pages.py "$quick" --whole
 loud_step "containers beside a stock TaskTracker" tests/hadoop/applications.sh --whole

@@ -20,13 +20,48 @@ fn short_of_descriptors() -> Cluster {
 #[test]
 fn an_array_ends_right_on_a_worker_short_of_descriptors_and_the_worker_says_so() {
     let cluster = short_of_descriptors();
-    let ran = cluster.says(&["run", "--memory", "16", "--array", "1-150", "--", "sleep", "0.1"]);
+    let ran = cluster.says(&["run", "--memory", "16", "--array", "1-60", "--", "sleep", "0.1"]);
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
     // What is offered grows again within a minute, not sooner.
     let ready = cluster.serving.as_ref().unwrap().get("/readyz", "");
     assert!(ready.body.contains("is short: it lacks what it needs to run what it offers"), "{}", ready.body);
     let metrics = cluster.serving.as_ref().unwrap().get("/metrics", "").body;
     assert!(metrics.contains("jobtracker_trackers{health=\"short\"} 1"), "{metrics}");
+}
+
+/// Of a map that has ended nothing stays open, however long its output is served: else these would use up all that there are.
+#[test]
+fn a_job_ends_right_on_a_worker_short_of_descriptors() {
+    let cluster = short_of_descriptors();
+    let many = cluster.folder().join("many");
+    std::fs::create_dir(&many).unwrap();
+    for number in 0..60 {
+        std::fs::write(many.join(number.to_string()), format!("{number}\n")).unwrap();
+    }
+    let words = ["submit", "--input", "many", "--output", "out", "--mapper", "cat", "--reducer", "cat"];
+    // The first failure of any task would be the job's.
+    let once = ["-D", "mapred.map.max.attempts=1", "-D", "mapred.reduce.max.attempts=1"];
+    cluster.job(&[&words[..], &once].concat()).done();
+    assert_eq!(cluster.output("out").len(), 60);
+}
+
+#[test]
+fn a_job_ends_right_on_a_worker_whose_disk_has_room_for_few_maps_at_a_time() {
+    if skip_without_disks("a_job_ends_right_on_a_worker_whose_disk_has_room_for_few_maps_at_a_time") {
+        return;
+    }
+    let mut cluster = Cluster::new(0);
+    cluster.add_worker_on_small_disk(3, &["mapred.tasktracker.map.tasks.maximum=30"]);
+    let many = cluster.folder().join("many");
+    std::fs::create_dir(&many).unwrap();
+    for number in 0..30 {
+        std::fs::write(many.join(number.to_string()), format!("{number}\n")).unwrap();
+    }
+    let words = ["submit", "--input", "many", "--output", "out", "--reducer", "NONE", "--mapper"];
+    let fill = "sh -c 'head -c 150000 /dev/zero > scratch; cat'";
+    let once = ["-D", "mapred.map.max.attempts=1"];
+    cluster.job(&[&words[..], &[fill], &once].concat()).done();
+    assert_eq!(cluster.output("out").len(), 30);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use crate::config::error::{Origin, Warning};
 use crate::config::keys::{Key, Section};
 use crate::config::not_acted_on::NotActedOn;
 use crate::config::open_doors::{Grade, OpenDoor, Severity};
-use crate::config::settings::ApplicationKeys;
+use crate::config::settings::{ApplicationKeys, SchedulerKind};
 use crate::config::{
     ConfigError, Configuration, HostPort, LoadOptions, Settings, contradictions, keys, not_acted_on, open_doors,
 };
@@ -154,7 +154,7 @@ impl Daemon {
                     Some((settings, warnings)) => {
                         (settings.market.map(|market| (market.acl_file, market.budget_file)), warnings)
                     }
-                    None => (named_files(configuration), loaded_warnings(configuration)),
+                    None => (named_files(configuration), loaded_warnings(configuration, options.conf_dir.as_deref())),
                 };
                 if let Some((acl_file, budget_file)) = market {
                     findings = check_market_files(&acl_file, &budget_file);
@@ -242,8 +242,9 @@ fn named_files(configuration: &Configuration) -> Option<(PathBuf, PathBuf)> {
 }
 
 /// Warnings about values of which some are wrong.
-fn loaded_warnings(configuration: &Configuration) -> Vec<Warning> {
+fn loaded_warnings(configuration: &Configuration, conf_dir: Option<&Path>) -> Vec<Warning> {
     let mut warnings = configuration.warnings();
+    warnings.extend(SchedulerKind::warnings_of_own_file(configuration, conf_dir));
     warnings.extend(contradictions::of_jobtracker(configuration, named_files(configuration).is_some()));
     warnings
 }

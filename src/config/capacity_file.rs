@@ -29,11 +29,21 @@ pub fn read_capacity_file(
     properties: &BTreeMap<String, String>,
     queues: &[String],
 ) -> Result<(CapacityConfig, Vec<Warning>), ConfigError> {
-    let Some(folder) = folder else { return parse_capacity_file(CAPACITY_FILE, None, properties, queues) };
-    let path = folder.join(CAPACITY_FILE);
-    let file = path.display().to_string();
-    let bytes = read_optional(&path, &file)?;
+    let (file, bytes) = read(folder)?;
     parse_capacity_file(&file, bytes.as_deref(), properties, queues)
+}
+
+/// The warnings of [`read_capacity_file`], whatever its values are.
+pub fn warnings_of_capacity_file(
+    folder: Option<&Path>,
+    properties: &BTreeMap<String, String>,
+    queues: &[String],
+) -> Vec<Warning> {
+    let found = read(folder).and_then(|(file, bytes)| {
+        let configuration = load(&file, bytes.as_deref(), properties)?;
+        Ok(Values { file: &file, configuration: &configuration }.warnings(queues))
+    });
+    found.unwrap_or_default()
 }
 
 /// Key, value and place of each key that the file sets and that is one of the Capacity scheduler's.
@@ -44,15 +54,27 @@ pub fn keys_set_in_capacity_file(
     folder: Option<&Path>,
     properties: &BTreeMap<String, String>,
 ) -> Result<Vec<(String, String, String)>, ConfigError> {
-    let Some(folder) = folder else { return Ok(Vec::new()) };
-    let path = folder.join(CAPACITY_FILE);
-    let file = path.display().to_string();
-    let mut configuration = Configuration::new(properties.clone());
-    if let Some(bytes) = read_optional(&path, &file)? {
-        configuration.add_file(&file, &bytes)?;
-    }
+    let (file, bytes) = read(folder)?;
+    let configuration = load(&file, bytes.as_deref(), properties)?;
     let set = configuration.written().filter(|(name, ..)| keys::CAPACITY.iter().any(|key| key.is_spelled(name)));
     Ok(set.map(|(name, value, origin)| (name.to_owned(), value.to_owned(), origin.to_string())).collect())
+}
+
+/// The path of the file in a conf folder, as it is shown, and its bytes, if it is there.
+fn read(folder: Option<&Path>) -> Result<(String, Option<Vec<u8>>), ConfigError> {
+    let Some(folder) = folder else { return Ok((CAPACITY_FILE.to_owned(), None)) };
+    let path = folder.join(CAPACITY_FILE);
+    let file = path.display().to_string();
+    let bytes = read_optional(&path, &file)?;
+    Ok((file, bytes))
+}
+
+fn load(file: &str, bytes: Option<&[u8]>, properties: &BTreeMap<String, String>) -> Result<Configuration, ConfigError> {
+    let mut configuration = Configuration::new(properties.clone());
+    if let Some(bytes) = bytes {
+        configuration.add_file(file, bytes)?;
+    }
+    Ok(configuration)
 }
 
 fn parse_capacity_file(
@@ -61,23 +83,9 @@ fn parse_capacity_file(
     properties: &BTreeMap<String, String>,
     queues: &[String],
 ) -> Result<(CapacityConfig, Vec<Warning>), ConfigError> {
-    let mut configuration = Configuration::new(properties.clone());
-    if let Some(bytes) = bytes {
-        configuration.add_file(file, bytes)?;
-    }
+    let configuration = load(file, bytes, properties)?;
     let values = Values { file, configuration: &configuration };
-    let written = WrittenConfig {
-        maximum_system_jobs: configuration.number(&keys::CAPACITY_SYSTEM_JOBS)?,
-        init_poll_interval_ms: configuration.number(&keys::CAPACITY_POLL_INTERVAL)?,
-        init_worker_threads: configuration.number(&keys::CAPACITY_WORKER_THREADS)?,
-        maximum_tasks_per_heartbeat: configuration.number(&keys::CAPACITY_TASKS_PER_HEARTBEAT)?,
-        maximum_tasks_after_off_switch: configuration.number(&keys::CAPACITY_TASKS_AFTER_OFF_SWITCH)?,
-        queues: queues.iter().map(|queue| values.queue(queue)).collect::<Result<_, _>>()?,
-    };
-    let config = CapacityConfig::new(&written).map_err(|error| values.refusal(error, queues))?;
-    let mut warnings = configuration.warnings();
-    warnings.extend(values.warnings(queues));
-    Ok((config, warnings))
+    Ok((values.config(queues)?, values.warnings(queues)))
 }
 
 /// The values of one file.
@@ -89,6 +97,19 @@ struct Values<'a> {
 // === impl Values: queues ===
 
 impl Values<'_> {
+    fn config(&self, queues: &[String]) -> Result<CapacityConfig, ConfigError> {
+        let configuration = self.configuration;
+        let written = WrittenConfig {
+            maximum_system_jobs: configuration.number(&keys::CAPACITY_SYSTEM_JOBS)?,
+            init_poll_interval_ms: configuration.number(&keys::CAPACITY_POLL_INTERVAL)?,
+            init_worker_threads: configuration.number(&keys::CAPACITY_WORKER_THREADS)?,
+            maximum_tasks_per_heartbeat: configuration.number(&keys::CAPACITY_TASKS_PER_HEARTBEAT)?,
+            maximum_tasks_after_off_switch: configuration.number(&keys::CAPACITY_TASKS_AFTER_OFF_SWITCH)?,
+            queues: queues.iter().map(|queue| self.queue(queue)).collect::<Result<_, _>>()?,
+        };
+        CapacityConfig::new(&written).map_err(|error| self.refusal(error, queues))
+    }
+
     fn queue(&self, name: &str) -> Result<WrittenQueue, ConfigError> {
         let number = |key, default| self.parsed(key, default, name, |value| keys::parse_number(value)?.try_into().ok());
         let decimal = |key, default| self.parsed(key, default, name, Decimal::parse);
@@ -221,7 +242,7 @@ impl Values<'_> {
 
 impl Values<'_> {
     fn warnings(&self, queues: &[String]) -> Vec<Warning> {
-        let mut found = Vec::new();
+        let mut found = self.configuration.warnings();
         for (name, _, origin) in self.configuration.written() {
             let ignored = |remark: String| Warning::Ignored { origin: origin.clone(), remark };
             if let Some((_, reason)) =

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::config::allocation_file::read_allocation_file;
-use crate::config::capacity_file::read_capacity_file;
+use crate::config::capacity_file::{read_capacity_file, warnings_of_capacity_file};
 use crate::config::configuration::Configuration;
 use crate::config::error::{ConfigError, Warning, excerpt};
 use crate::config::keys;
@@ -143,6 +143,22 @@ impl SchedulerKind {
         })
     }
 
+    /// What is to be remarked in the own file of the scheduler that a conf folder names, whatever errors this file or another has.
+    #[must_use]
+    pub fn warnings_of_own_file(configuration: &Configuration, conf_dir: Option<&Path>) -> Vec<Warning> {
+        let Ok(class) = configuration.required(&keys::TASK_SCHEDULER) else { return Vec::new() };
+        match class.value.trim() {
+            CAPACITY_CLASS => Queues::from_configuration(configuration)
+                .map(|queues| warnings_of_capacity_file(conf_dir, configuration.properties(), &names(&queues)))
+                .unwrap_or_default(),
+            FAIR_CLASS => FairSettings::from_configuration(configuration)
+                .and_then(|settings| read_allocation_file(&settings, conf_dir))
+                .map(|(_, warnings)| warnings)
+                .unwrap_or_default(),
+            _ => Vec::new(),
+        }
+    }
+
     /// The scheduler of a class, whatever class a conf folder names, with the files of this scheduler alone; none of an
     /// unknown class.
     pub(super) fn of_class(
@@ -159,8 +175,7 @@ impl SchedulerKind {
                 (SchedulerKind::Fifo(settings), Vec::new())
             }
             CAPACITY_CLASS => {
-                let names: Vec<String> = queues.queues.iter().map(|queue| queue.name.clone()).collect();
-                let (config, warnings) = read_capacity_file(conf_dir, configuration.properties(), &names)?;
+                let (config, warnings) = read_capacity_file(conf_dir, configuration.properties(), &names(queues))?;
                 let slot_memory = MemorySettings::from_configuration(configuration)?.slot_memory();
                 let config = Arc::new(config.with_slot_memory(slot_memory));
                 let settings = CapacitySettings { config, is_compatible: is_compatible()? };
@@ -194,6 +209,10 @@ impl SchedulerKind {
             SchedulerKind::Dynamic(_) => DYNAMIC_CLASS,
         }
     }
+}
+
+fn names(queues: &Queues) -> Vec<String> {
+    queues.queues.iter().map(|queue| queue.name.clone()).collect()
 }
 
 impl DynamicSettings {

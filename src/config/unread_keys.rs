@@ -27,8 +27,9 @@ const OWN_PREFIXES: [&str; 12] = [
 /// Keys of 1.2.1 whose names are close to known keys, but which are no mistakes.
 const LEGITIMATE: [&str; 2] = ["mapred.queue.name", "mapred.task.maxpmem"];
 
-/// Names that keys have in other lines of Hadoop, which 1.2.1 reads as little, and their names here.
+/// Names that keys have in other lines of Hadoop, or in conf folders that people copy, which 1.2.1 reads as little, and their names here.
 const OF_OTHER_LINES: &[(&str, &str)] = &[
+    ("mapred.task.tracker", "mapred.task.tracker.http.address"),
     ("mapreduce.tasktracker.map.tasks.maximum", "mapred.tasktracker.map.tasks.maximum"),
     ("mapreduce.tasktracker.reduce.tasks.maximum", "mapred.tasktracker.reduce.tasks.maximum"),
     ("mapred.map.tasks.maximum", "mapred.tasktracker.map.tasks.maximum"),

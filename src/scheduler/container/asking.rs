@@ -99,8 +99,7 @@ impl Scheduler {
         }
         if let Some(demand) = self.demand_mut(id) {
             demand.change_blacklist(additions, removals);
-            self.containers.asked.insert(id);
-            self.forget_want_of(id);
+            self.look_at_rows_again(id);
         }
     }
 
@@ -122,14 +121,16 @@ impl Scheduler {
             demand.is_withheld = is_withheld;
             self.containers.asked.insert(id);
             self.update_demand(id);
+            self.check_reservations_of(id);
         }
     }
 
-    /// What an application wants, and may be granted, is worked out again.
+    /// What an application wants, may be granted, and has nodes kept for, is worked out again.
     pub(in crate::scheduler) fn look_at_rows_again(&mut self, id: AppId) {
         if self.demand(id).is_some() {
             self.containers.asked.insert(id);
             self.forget_want_of(id);
+            self.check_reservations_of(id);
         }
     }
 

@@ -56,6 +56,13 @@ impl Scheduler {
         }
     }
 
+    /// The same of all that are kept for an application.
+    pub(super) fn check_reservations_of(&mut self, id: AppId) {
+        let types = self.demand(id).into_iter().flat_map(|demand| demand.types.values());
+        let reserved: Vec<TrackerId> = types.filter_map(|table| table.reserved_on).collect();
+        reserved.into_iter().for_each(|node| self.check_container_reservation(node));
+    }
+
     fn can_use(&self, id: TrackerId, app: AppId, request: &RequestType) -> bool {
         let (Some(node), Some(demand)) = (self.nodes.get(&id), self.demand(app)) else { return false };
         let site = Site::of(&self.topology, node.host);

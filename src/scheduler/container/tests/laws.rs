@@ -191,6 +191,9 @@ impl Pair {
             true => self.model.apps[app].blacklist.insert(name.to_owned()),
             false => self.model.apps[app].blacklist.remove(name),
         };
+        let is_of_app = |node: &ModelNode| node.reserved.is_some_and(|(of, _)| of == app);
+        let kept: Vec<usize> = (0..NODES.len()).filter(|node| is_of_app(&self.model.nodes[*node])).collect();
+        kept.into_iter().for_each(|node| self.model.drop_reservations(node));
     }
 
     fn ask(&mut self, app: usize, rows: &[AskedRow]) {

@@ -67,6 +67,23 @@ fn what_comes_before_it_is_served_all_the_same() {
 }
 
 #[test]
+fn a_node_that_its_application_will_not_have_is_kept_no_longer() {
+    let excluded: [fn(&mut Stage, AppId); 2] = [
+        |stage, big| stage.scheduler.blacklist(big, &["a".into()], &[]),
+        |stage, big| stage.scheduler.set_withheld(big, true),
+    ];
+    for exclude in excluded {
+        let (mut stage, big, small, _) = stage();
+        stage.beat("a");
+        stage.beat("a");
+        exclude(&mut stage, big);
+        assert_eq!(stage.scheduler.reservation_on(stage.nodes["a"]), None);
+        stage.set(small, &rows(SMALL, &[("*", 1)]));
+        assert_eq!(stage.grant().len(), 1, "no heartbeat of the node is waited for");
+    }
+}
+
+#[test]
 fn a_withdrawn_type_loses_it() {
     let (mut stage, big, small, _) = stage();
     stage.beat("a");

@@ -77,6 +77,9 @@ pub struct Workers {
     pub at_ms: i64,
     /// The workers.
     pub workers: Vec<WorkerStatus>,
+    /// Whether there are more, which no answer names: it ends after 100,000.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub has_more: bool,
 }
 
 // === impl WorkerState ===

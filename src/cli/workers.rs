@@ -159,6 +159,9 @@ fn render(workers: &Workers) -> String {
             let _ = writeln!(text, "{worker}: {complaint}");
         });
     }
+    if workers.has_more {
+        let _ = writeln!(text, "there are more than these {} workers", workers.workers.len());
+    }
     text
 }
 
@@ -200,7 +203,8 @@ mod tests {
             used,
             ..draining.clone()
         };
-        let workers = Workers { at_ms: 1_700_000_060_000, workers: vec![worker, draining, silent, absent] };
+        let workers =
+            Workers { at_ms: 1_700_000_060_000, workers: vec![worker, draining, silent, absent], has_more: false };
         insta::assert_snapshot!(render(&workers), @r"
         WORKER  STATE             HOST  SINCE                 MAPS  REDUCES  LAST SEEN
         w1      ok                h     2023-11-14T22:13:20Z   3/4      0/2     1s ago
@@ -216,5 +220,7 @@ mod tests {
         ");
         assert_eq!([used_text(3, 4), used_text(0, 0), used_text(3, 0)], ["3/4", "0/0", "3/?"]);
         assert!(render(&Workers::default()).starts_with("no worker is connected"));
+        let cut = render(&Workers { has_more: true, ..busy });
+        assert!(cut.ends_with("there are more than these 1 workers\n"), "{cut}");
     }
 }

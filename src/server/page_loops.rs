@@ -67,9 +67,10 @@ impl OwnerHandle {
         loop {
             let mut page = self.request_page(|reply| PagedRequest::Workers { after, reply }).await?;
             workers.append(&mut page.workers);
-            match page.next.filter(|_| workers.len() < MOST_WORKERS) {
-                Some(next) => after = Some(next),
-                None => return Ok(Workers { at_ms: wall_ms(), workers }),
+            let is_full = workers.len() >= MOST_WORKERS;
+            match page.next {
+                Some(next) if !is_full => after = Some(next),
+                next => return Ok(Workers { at_ms: wall_ms(), workers, has_more: next.is_some() }),
             }
         }
     }

@@ -10,6 +10,8 @@ mod dry_run;
 mod error;
 mod events;
 mod failures;
+#[cfg(test)]
+mod faults;
 mod filter;
 mod follow;
 mod hold;

@@ -9,7 +9,7 @@ use crate::cli::signer::KEY_FILE;
 use crate::cli::terminal::print_error;
 use crate::client::job::deadline_line::DeadlineLine;
 use crate::client::job::earlier_output::{EarlierOutput, has_parts};
-use crate::client::job::streaming::shell_word;
+use crate::client::job::streaming::{StreamingJob, shell_word};
 use crate::client::job::submit::{PreparedJob, SigningOptions, Submitted};
 use crate::client::job::view::{CounterLine, JobLine, JobState};
 use crate::client::job::watch::JobProgress;
@@ -33,6 +33,20 @@ use super::submit_arguments::SubmitArguments;
 /// Where a job has its signature.
 const SIGNATURE: &str = "mapred.job.signature";
 
+/// Refuses the name of a Java class where a command is expected.
+pub(super) fn check_commands(job: &StreamingJob) -> Result<(), JobCommandError> {
+    let Some((option, class)) = job.java_class() else { return Ok(()) };
+    let instead = match option {
+        "--reducer" => ", NONE, aggregate or org.apache.hadoop.mapred.lib.IdentityReducer",
+        "--combiner" => "; -D mapred.combiner.class=CLASS is for stock TaskTrackers",
+        _ => "",
+    };
+    Err(JobCommandError::Argument(format!(
+        "{option} {class}: there is no such file here, and this looks like the name of a Java class; expected a command{instead}; `hadoop jar` \
+         submits jobs of other Java classes"
+    )))
+}
+
 pub(super) async fn submit(arguments: &SubmitArguments) -> Outcome {
     let connection_arguments = &arguments.connection;
     let form = connection_arguments.form();
@@ -41,17 +55,7 @@ pub(super) async fn submit(arguments: &SubmitArguments) -> Outcome {
     let files = configuration.file_systems(user);
     let working_dir = configuration.working_dir(user, &std::env::current_dir()?).map_err(JobClientError::from)?;
     let job = arguments.job(&working_dir)?;
-    if let Some((option, class)) = job.java_class() {
-        return Err(JobCommandError::Argument(format!(
-            "{option} {class}: there is no such file here, and this looks like the name of a Java class; expected a command{}; `hadoop jar` submits \
-             jobs of other Java classes",
-            match option {
-                "--reducer" => ", NONE, aggregate or org.apache.hadoop.mapred.lib.IdentityReducer",
-                "--combiner" => "; -D mapred.combiner.class=CLASS is for stock TaskTrackers",
-                _ => "",
-            }
-        )));
-    }
+    check_commands(&job)?;
     let output = job.output.clone();
     let signing = connection_arguments.signer()?.map(|signer| SigningOptions {
         signer,

@@ -242,3 +242,79 @@ fn a_name_that_nothing_sets_is_an_error_in_a_path_and_a_warning_in_a_text() {
         assert!(found.lines().any(|line| line == warning), "{found}");
     }
 }
+
+#[test]
+fn each_folder_with_a_mistake_is_named_with_its_place_and_what_was_expected() {
+    let faults = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/faults");
+    let cases = [
+        (
+            "acl-of-a-queue-that-does-not-exist",
+            &["mapred.queue.my_queue.acl-submit-job", "mapred.queue.names"][..],
+            true,
+        ),
+        (
+            "fair-pool-with-misspelt-limit",
+            &["fair-scheduler.xml", "line 3", "maxRunningJob of pool prod", "<maxRunningJobs>"],
+            true,
+        ),
+        ("unknown-variable-in-a-path", &["mapred-site.xml:4: mapred.local.dir", "nothing sets ${no.such.key}"], false),
+        ("configuration-inside-configuration", &[], true),
+        ("nested-capacity-file", &[], true),
+    ];
+    for (folder, parts, is_good) in cases {
+        let report = check_config(&options(Some(&faults.join(folder)), &[]), Daemon::JobTracker);
+        assert_eq!(report.is_good, is_good, "{folder}: {}", report.text);
+        let is_finding = |line: &&str| line.starts_with("warning: ") || line.starts_with("error: ");
+        let findings: Vec<&str> = report.text.lines().filter(is_finding).collect();
+        let names_all = |line: &&str| parts.iter().all(|part| line.contains(part));
+        assert!(parts.is_empty() || findings.iter().any(names_all), "{folder}: {findings:#?}");
+        let is_about_the_shape = |line: &&str| line.contains("<configuration>");
+        assert!(!findings.iter().any(is_about_the_shape), "{folder}: {findings:#?}");
+        assert!(report.text.contains("mapred.job.tracker = 127.0.0.1:8021"), "{folder}: its values are read");
+    }
+}
+
+#[test]
+fn warnings_about_the_file_of_a_scheduler_are_printed_beside_errors() {
+    let property =
+        |(name, value): (&str, &str)| format!("<property><name>{name}</name><value>{value}</value></property>");
+    let conf = |site: &[(&str, &str)], file: &str, text: &str| {
+        let folder = tempfile::tempdir().unwrap();
+        let properties = [&[("mapred.job.tracker", "127.0.0.1:8021")], site].concat();
+        let site: String = properties.into_iter().map(property).collect();
+        fs::write(folder.path().join("mapred-site.xml"), format!("<configuration>{site}</configuration>")).unwrap();
+        fs::write(folder.path().join(file), text).unwrap();
+        folder
+    };
+    let capacity = "mapred.capacity-scheduler.queue.default";
+    let queues = [(format!("{capacity}.capacity"), "much"), (format!("{capacity}x.supports-priority"), "true")];
+    let queues: String = queues.iter().map(|(name, value)| property((name.as_str(), *value))).collect();
+    let scheduler = |class| ("mapred.jobtracker.taskScheduler", class);
+    let folders = [
+        (
+            conf(
+                &[scheduler("org.apache.hadoop.mapred.CapacityTaskScheduler")],
+                "capacity-scheduler.xml",
+                &format!("<configuration>{queues}</configuration>"),
+            ),
+            "error: CONF/capacity-scheduler.xml",
+            "defaultx.supports-priority: no such queue",
+        ),
+        (
+            conf(
+                &[scheduler("org.apache.hadoop.mapred.FairScheduler"), ("mapred.acls.enabled", "maybe")],
+                "fair-scheduler.xml",
+                "<allocations><pool name=\"p\"><maxRunningJob>1</maxRunningJob></pool></allocations>",
+            ),
+            "error: CONF/mapred-site.xml",
+            "maxRunningJobs",
+        ),
+    ];
+    for (folder, error, warning) in folders {
+        let report = check_config(&options(Some(folder.path()), &[]), Daemon::JobTracker);
+        let text = report.text.replace(&folder.path().display().to_string(), "CONF");
+        assert!(!report.is_good && text.lines().any(|line| line.starts_with(error)), "{text}");
+        let warned = text.lines().filter(|line| line.starts_with("warning: ") && line.contains(warning)).count();
+        assert_eq!(warned, 1, "{text}");
+    }
+}

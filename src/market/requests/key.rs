@@ -152,6 +152,16 @@ mod tests {
     }
 
     #[test]
+    fn files_with_more_than_a_key_are_no_keys() {
+        let mark = include_bytes!("../../../tests/fixtures/faults/key-file-with-byte-order-mark.key");
+        let comment = include_bytes!("../../../tests/fixtures/faults/key-file-with-comment.key");
+        assert_eq!(
+            [Key::alone_in(mark), Key::alone_in(comment)],
+            [Err(KeyFault::ByteOrderMark), Err(KeyFault::Comment)]
+        );
+    }
+
+    #[test]
     fn quotes_around_a_key_are_seen() {
         for (key, is_quoted) in [("\"k\"", true), ("'k'", true), ("\"k", false), ("k'k", false), ("\"", false)] {
             assert_eq!(Key::new(key).is_quoted(), is_quoted, "{key}");

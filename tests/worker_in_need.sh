@@ -38,13 +38,16 @@ as_user=(setpriv --reuid "$user" --regid "$user" --clear-groups env "HOME=$scrat
 said() {
     local tries
     for ((tries = 0; tries < 600; tries++)); do
-        grep -om1 "$2[0-9.]*:[0-9]*" "$1" && return
+        grep -som1 "$2[0-9.]*:[0-9]*" "$1" && return
         sleep 0.1
     done
     echo "$1 has no $2:" >&2
     cat "$1" >&2
     return 1
 }
+
+# What items and maps run.
+item=(sleep 0.1) mapper=cat
 
 # in_need NAME COMMAND...: COMMAND runs the words that follow it in need, in a folder with the folder `local`.
 in_need() {
@@ -67,9 +70,9 @@ in_need() {
         -D jobtracker.tasktracker.memory.mb=204800 2>"$place/worker.log" &
     pids+=($!)
     said "$place/worker.log" "map output and logs on http://" >/dev/null
-    timeout 300 "${as_user[@]}" "$program" run --server "$web" --user "$user" --memory 16 --array 1-300 -- sleep 0.1 >"$place/array.log" 2>&1 || status=$?
+    timeout 300 "${as_user[@]}" "$program" run --server "$web" --user "$user" --memory 16 --array 1-300 -- "${item[@]}" >"$place/array.log" 2>&1 || status=$?
     ((status == 0)) || { echo "$name: the array ended with $status:" && tail -20 "$place/array.log" && return 1; }
-    timeout 300 "${as_user[@]}" "$program" job submit --jobtracker "$rpc" --user "$user" --input many --output out --mapper cat --reducer cat \
+    timeout 300 "${as_user[@]}" "$program" job submit --jobtracker "$rpc" --user "$user" --input many --output out --mapper "$mapper" --reducer cat \
         -D mapred.map.max.attempts=1 -D mapred.reduce.max.attempts=1 >"$place/job.log" 2>&1 || status=$?
     ((status == 0)) || { echo "$name: the job ended with $status:" && tail -20 "$place/job.log" && return 1; }
     if ! cmp <(cat "$place"/out/part-* | tr -d '\t' | sort -n) <(seq 120); then
@@ -90,6 +93,8 @@ for need in "${needs[@]}"; do
     processes) in_need processes bash -c 'ulimit -u 60; exec "$@"' sh ;;
     descriptors) in_need descriptors bash -c 'ulimit -n 90; exec "$@"' sh ;;
     disk)
+        item=(sh -c 'head -c 100000 /dev/zero >scratch; sleep 0.1')
+        mapper="sh -c 'head -c 100000 /dev/zero >scratch; cat'"
         in_need disk unshare --mount sh -ec \
             'mount -t tmpfs -o "size=3m,mode=755,uid=$1" tmpfs local; shift; exec "$@"' sh "$(id -u "$user")"
         ;;

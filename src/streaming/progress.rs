@@ -398,7 +398,18 @@ mod tests {
         progress.stop(StopReason::Timeout(Duration::ZERO));
         assert!(matches!(progress.check(), Err(TaskFailure::Killed)));
         let mut byte = [0];
-        assert_eq!(std::io::Read::read(&mut &progress.alarm, &mut byte).unwrap(), 0);
+        assert_eq!(std::io::Read::read(&mut &*progress.alarm().unwrap(), &mut byte).unwrap(), 0);
+    }
+
+    #[test]
+    fn an_attempt_that_has_ended_holds_no_descriptor() {
+        let progress = progress(None);
+        let trigger = progress.alarm_trigger.lock().unwrap().as_ref().unwrap().try_clone().unwrap();
+        progress.close_alarm();
+        // The system frees the pipe with its last reader.
+        let broken = std::io::Write::write(&mut &trigger, b"x").unwrap_err();
+        assert_eq!(broken.kind(), std::io::ErrorKind::BrokenPipe);
+        assert!(progress.alarm_trigger.lock().unwrap().is_none() && progress.alarm().is_err());
     }
 
     #[test]

@@ -105,8 +105,8 @@ impl NodeHealth {
     /// Something that was launched in this wave could not start or continue for want of something, while so much of what is offered runs.
     pub fn on_shortage(&self, wave: u64, why: &str, used_permille: u32, now: Instant) {
         let mut state = self.state();
-        if wave != state.wave {
-            // What was launched before the offer was lowered cannot know better.
+        if wave != state.wave || state.resumes_at.is_some_and(|resumes_at| now < resumes_at) {
+            // What was granted before the JobTracker knows of the lower offer is no further try, also where it is launched after that.
             return;
         }
         let mut why = why.lines().next().unwrap_or_default().to_owned();
@@ -212,6 +212,7 @@ mod tests {
         );
         let wave = health.wave();
         (0..180).for_each(|_| health.on_shortage(wave, NO_THREAD, 110, start));
+        (0..180).for_each(|_| health.on_shortage(health.wave(), NO_THREAD, 0, at(50)));
         let offer = health.offer(at(50));
         assert_eq!((offer.share_permille, offer.takes_work, offer.is_ill), (500, false, false));
         assert!(offer.complaint.as_ref().unwrap().contains(NO_THREAD), "{offer:?}");

@@ -10,8 +10,6 @@ mod dry_run;
 mod error;
 mod events;
 mod failures;
-#[cfg(test)]
-mod faults;
 mod filter;
 mod follow;
 mod hold;
@@ -132,3 +130,7 @@ pub fn run(command: JobCommand) -> Outcome {
         }
     })
 }
+
+#[cfg(test)]
+#[path = "tests/faults.rs"]
+mod faults;

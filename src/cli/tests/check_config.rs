@@ -254,7 +254,7 @@ fn each_folder_with_a_mistake_is_named_with_its_place_and_what_was_expected() {
         ),
         (
             "fair-pool-with-misspelt-limit",
-            &["fair-scheduler.xml", "line 3", "maxRunningJob of pool prod", "<maxRunningJobs>"],
+            &["fair-scheduler.xml:3: ", "maxRunningJob of pool prod", "<maxRunningJobs>"],
             true,
         ),
         ("unknown-variable-in-a-path", &["mapred-site.xml:4: mapred.local.dir", "nothing sets ${no.such.key}"], false),

@@ -2,6 +2,8 @@
 //! and what Hadoop takes is taken.
 
 use std::ffi::OsString;
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -106,6 +108,8 @@ fn prepare(words: Vec<OsString>, folder: &Path) -> Result<PreparedJob, String> {
 fn each_submission_with_a_mistake_is_refused_by_its_culprit_and_the_others_are_taken() {
     for (script, verdicts) in VERDICTS {
         let folder = tempfile::tempdir().unwrap();
+        // What is in it is nothing that all may read.
+        std::fs::set_permissions(folder.path(), Permissions::from_mode(0o700)).unwrap();
         let lines = command_lines(script, folder.path());
         assert_eq!(lines.len(), verdicts.len(), "{script}");
         for (line, verdict) in lines.into_iter().zip(*verdicts) {

@@ -67,14 +67,24 @@ impl Limits {
         )))
     }
 
-    /// Refuses invalid memory requirements, with the text of 1.2.1 `JobTracker.checkMemoryRequirements`.
+    /// Refuses invalid memory requirements, with the text of 1.2.1 `JobTracker.checkMemoryRequirements` first.
     pub fn check_memory(&self, id: JobId, spec: &JobSpec) -> Result<(), Refusal> {
         let Some(most) = self.max_task_memory_mb else { return Ok(()) };
         let (map, reduce) = (spec.map_memory_mb, spec.reduce_memory_mb);
-        let why = if map.is_some_and(|mb| mb > most.map) || reduce.is_some_and(|mb| mb > most.reduce) {
-            "Exceeds the cluster's max-memory-limit."
-        } else if map.is_none() || reduce.is_none() {
-            "Invalid job requirements."
+        let asked = [
+            (map, most.map, "mapred.job.map.memory.mb", "mapred.cluster.max.map.memory.mb"),
+            (reduce, most.reduce, "mapred.job.reduce.memory.mb", "mapred.cluster.max.reduce.memory.mb"),
+        ];
+        let why = if let Some((Some(mb), most, key, limit)) =
+            asked.into_iter().find(|(mb, most, ..)| mb.is_some_and(|mb| mb > *most))
+        {
+            format!(
+                "Exceeds the cluster's max-memory-limit. {key} = {mb}, {limit} = {most}: set the first to at most that"
+            )
+        } else if let Some((_, most, key, limit)) = asked.into_iter().find(|(mb, ..)| mb.is_none()) {
+            format!(
+                "Invalid job requirements. {key} is not set, but {limit} = {most}: set it to what one task needs, at most that"
+            )
         } else {
             return Ok(());
         };

@@ -99,10 +99,10 @@ fn memory_must_be_asked_for_and_no_more_than_there_may_be() {
         refused(None, Some(4_097)),
     ];
     insta::assert_snapshot!(texts.join("\n"), @"
-    job_202611210913_0002(-1 memForMapTasks 1024 memForReduceTasks): Invalid job requirements.
-    job_202611210913_0003(1024 memForMapTasks -1 memForReduceTasks): Invalid job requirements.
-    job_202611210913_0004(2049 memForMapTasks 1024 memForReduceTasks): Exceeds the cluster's max-memory-limit.
-    job_202611210913_0005(-1 memForMapTasks 4097 memForReduceTasks): Exceeds the cluster's max-memory-limit.
+    job_202611210913_0002(-1 memForMapTasks 1024 memForReduceTasks): Invalid job requirements. mapred.job.map.memory.mb is not set, but mapred.cluster.max.map.memory.mb = 2048: set it to what one task needs, at most that
+    job_202611210913_0003(1024 memForMapTasks -1 memForReduceTasks): Invalid job requirements. mapred.job.reduce.memory.mb is not set, but mapred.cluster.max.reduce.memory.mb = 4096: set it to what one task needs, at most that
+    job_202611210913_0004(2049 memForMapTasks 1024 memForReduceTasks): Exceeds the cluster's max-memory-limit. mapred.job.map.memory.mb = 2049, mapred.cluster.max.map.memory.mb = 2048: set the first to at most that
+    job_202611210913_0005(-1 memForMapTasks 4097 memForReduceTasks): Exceeds the cluster's max-memory-limit. mapred.job.reduce.memory.mb = 4097, mapred.cluster.max.reduce.memory.mb = 4096: set the first to at most that
     ");
     cluster.submit(asking(Some(2_048), Some(4_096))).expect("it is just what there may be");
 }

@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 
 use quick_xml::Reader;
+use quick_xml::errors::{Error, IllFormedError};
 use quick_xml::escape::resolve_predefined_entity;
 use quick_xml::events::{BytesRef, BytesStart, Event};
 use thiserror::Error;
@@ -62,14 +63,26 @@ pub struct XmlError {
 pub fn parse(bytes: &[u8]) -> Result<Document, XmlError> {
     let text = decode(bytes)?;
     let mut reader = Reader::from_str(&text);
-    let mut walk =
-        Walk { text: &text, line: 1, counted_to: 0, place: Place::Prolog, nesting: 0, document: Document::default() };
+    let mut walk = Walk {
+        text: &text,
+        line: 1,
+        counted_to: 0,
+        place: Place::Prolog,
+        nesting: 0,
+        opened: Vec::new(),
+        document: Document::default(),
+    };
     loop {
         let start = position(reader.buffer_position());
         match reader.read_event() {
             Ok(Event::Eof) => return walk.end(),
             Ok(event) => walk.event(&event, start)?,
-            Err(error) => return Err(error_at(&text, position(reader.error_position()), excerpt_of_error(&error))),
+            Err(error) => {
+                let at = position(reader.error_position());
+                let is_other_end = matches!(&error, Error::IllFormed(IllFormedError::MismatchedEndTag { .. }));
+                let opened = if is_other_end { walk.last_opened() } else { String::new() };
+                return Err(error_at(&text, at, format!("{}{opened}", excerpt_of_error(&error))));
+            }
         }
     }
 }
@@ -110,19 +123,26 @@ struct Walk<'a> {
     place: Place,
     /// Open `<configuration>` elements: one inside another is read like the root (1.2.1 `loadResource` calls itself).
     nesting: u32,
+    /// Where the elements begin that are open.
+    opened: Vec<usize>,
     document: Document,
 }
 
 impl Walk<'_> {
     fn event(&mut self, event: &Event<'_>, at: usize) -> Result<(), XmlError> {
         match event {
-            Event::Start(element) => self.open(element, at),
+            Event::Start(element) => {
+                self.open(element, at)?;
+                self.opened.push(at);
+                Ok(())
+            }
             Event::Empty(element) => {
                 self.open(element, at)?;
                 self.close();
                 Ok(())
             }
             Event::End(_) => {
+                self.opened.pop();
                 self.close();
                 Ok(())
             }
@@ -186,7 +206,8 @@ impl Walk<'_> {
                 matches!(self.place, Place::Skipped(..)) && !matches!(name, "description" | "source")
             }
             Place::Field(..) => {
-                return Err(error_at(self.text, at, format!("<{shown}> where only text may stand")));
+                let opened = self.last_opened();
+                return Err(error_at(self.text, at, format!("<{shown}> where only text may stand{opened}")));
             }
             Place::Skipped(pending, depth) => {
                 self.place = Place::Skipped(pending, depth.saturating_add(1));
@@ -255,7 +276,16 @@ impl Walk<'_> {
                 "the file ends inside an element"
             }
         };
-        Err(error_at(self.text, self.text.len(), format!("{reason}{CUT_OFF}")))
+        Err(error_at(self.text, self.text.len(), format!("{reason}{}{CUT_OFF}", self.last_opened())))
+    }
+
+    /// The innermost element that is open, whose end may be what is missing.
+    fn last_opened(&self) -> String {
+        let Some(at) = self.opened.last().copied() else { return String::new() };
+        let (before, element) = self.text.split_at_checked(at).unwrap_or_default();
+        let name = element.trim_start_matches('<').split(|c: char| c.is_whitespace() || c == '>').next();
+        let line = count_newlines(before.as_bytes()).saturating_add(1);
+        format!("; <{}> was opened at line {line}", excerpt(name.unwrap_or_default()))
     }
 
     fn remark(&mut self, line: u32, remark: String) {
@@ -274,7 +304,7 @@ impl Walk<'_> {
 }
 
 /// The parser library's message, truncated since it repeats names of the file.
-fn excerpt_of_error(error: &quick_xml::Error) -> String {
+fn excerpt_of_error(error: &Error) -> String {
     let text = error.to_string();
     if text.chars().count() > LONGEST_REASON_CHARACTERS { excerpt(&text) } else { text }
 }

@@ -66,7 +66,7 @@ fn a_configuration_inside_a_configuration_is_read() {
     assert!(document.properties[0].is_final && document.remarks.is_empty(), "{document:?}");
     assert_eq!(
         error(b"<configuration><configuration></configuration>"),
-        "line 1, column 47: the file ends inside an element; it is cut off, or still being written"
+        "line 1, column 47: the file ends inside an element; <configuration> was opened at line 1; it is cut off, or still being written"
     );
     let after = b"<configuration><configuration/></configuration><configuration/>";
     assert_eq!(error(after), "line 1, column 48: <configuration> after the end of <configuration>");
@@ -145,8 +145,8 @@ fn errors_have_place_and_reason() {
     line 1, column 1: no <configuration> element: the file is empty; it is cut off, or still being written
     line 1, column 1: text outside <configuration>
     line 1, column 1: the root element is <html>, expected <configuration>
-    line 3, column 1: the file ends inside an element; it is cut off, or still being written
-    line 2, column 1: ill-formed document: expected `</configuration>`, but `</property>` was found
+    line 3, column 1: the file ends inside an element; <property> was opened at line 2; it is cut off, or still being written
+    line 2, column 1: ill-formed document: expected `</configuration>`, but `</property>` was found; <configuration> was opened at line 1
     line 1, column 32: <configuration> after the end of <configuration>
     line 1, column 32: text outside <configuration>
     line 2, column 2: not UTF-8 text
@@ -157,12 +157,23 @@ fn errors_have_place_and_reason() {
     line 2, column 32: invalid character reference: 0x0 character is not permitted in XML
     line 2, column 32: invalid character reference: invalid digit found in string
     line 2, column 34: ill-formed document: entity or character reference not closed: `;` not found before end of input
-    line 2, column 32: <b> where only text may stand
-    line 2, column 33: ill-formed document: expected `</value>`, but `</valu>` was found
-    line 2, column 33: ill-formed document: expected `</value>`, but `</property>` was found
-    line 1, column 32: the file ends inside an element; it is cut off, or still being written
+    line 2, column 32: <b> where only text may stand; <value> was opened at line 2
+    line 2, column 33: ill-formed document: expected `</value>`, but `</valu>` was found; <value> was opened at line 2
+    line 2, column 33: ill-formed document: expected `</value>`, but `</property>` was found; <value> was opened at line 2
+    line 1, column 32: the file ends inside an element; <property> was opened at line 1; it is cut off, or still being written
     line 1, column 16: syntax error: comment not closed: `-->` not found before end of input
     ");
+}
+
+#[test]
+fn an_element_without_its_end_is_named_with_the_line_where_it_begins() {
+    let property = |line: &str| format!("<property>\n<name>a</name>\n<value>{line}\n");
+    let no_value = format!("<configuration>\n{}</property>\n</configuration>", property("1"));
+    let no_property =
+        format!("<configuration>\n{}{}</property>\n</configuration>", property("1</value>"), property("2</value>"));
+    assert!(error(no_value.as_bytes()).ends_with("; <value> was opened at line 4"), "{}", error(no_value.as_bytes()));
+    let found = error(no_property.as_bytes());
+    assert!(found.starts_with("line 9") && found.ends_with("; <property> was opened at line 2"), "{found}");
 }
 
 #[test]

@@ -194,6 +194,10 @@ impl FileFields {
         if ancestors.contains(&own_name) {
             return Err(problem(element, AllocationProblem::InsideItself(excerpt(&name))));
         }
+        if let Some(first) = self.pools.get(&name).map(|pool| pool.line) {
+            let text = format!("Pool {} is listed again, first at line {first}", excerpt(&name));
+            self.warn(element.line, format!("{text}: it has the fields of both, the later ones where they differ"));
+        }
         let new = PoolFields { parent: parent.clone(), line: element.line, ..PoolFields::default() };
         let pool = self.pools.entry(name.clone()).or_insert(new);
         if pool.parent != parent {

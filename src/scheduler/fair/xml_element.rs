@@ -1,5 +1,6 @@
 //! XML text as a tree of elements with their lines, for small files that people write.
 
+use quick_xml::errors::{Error, IllFormedError};
 use quick_xml::escape::resolve_predefined_entity;
 use quick_xml::events::{BytesRef, BytesStart, Event};
 use quick_xml::{Reader, XmlVersion};
@@ -57,7 +58,9 @@ impl Element {
             let event = reader.read_event().map_err(|error| {
                 let at = usize::try_from(reader.error_position()).unwrap_or(usize::MAX);
                 let line = count_newlines(text, 0, at).saturating_add(1);
-                XmlError { line, reason: excerpt(&error.to_string()) }
+                let is_other_end = matches!(&error, Error::IllFormed(IllFormedError::MismatchedEndTag { .. }));
+                let opened = if is_other_end { opened(open.last()) } else { String::new() };
+                XmlError { line, reason: excerpt(&error.to_string()) + &opened }
             })?;
             match event {
                 Event::Start(start) if root.is_none() && open.len() < MAX_DEPTH => {
@@ -86,7 +89,9 @@ impl Element {
                     return Err(error("a DOCTYPE with declarations is not accepted".to_owned()));
                 }
                 Event::DocType(_) | Event::Comment(_) | Event::Decl(_) | Event::PI(_) => {}
-                Event::Eof if !open.is_empty() => return Err(error("the file ends inside an element".to_owned())),
+                Event::Eof if !open.is_empty() => {
+                    return Err(error(format!("the file ends inside an element{}", opened(open.last()))));
+                }
                 Event::Eof => return root.ok_or_else(|| error("no element".to_owned())),
             }
         }
@@ -99,6 +104,13 @@ impl Element {
         let name = name.transpose().map_err(|reason| error(reason.to_string()))?;
         Ok(Self { tag: start.name().0.to_owned(), name, line, ..Self::default() })
     }
+}
+
+/// The element whose end may be what is missing.
+fn opened(element: Option<&Element>) -> String {
+    element.map_or_else(String::new, |element| {
+        format!("; <{}> was opened at line {}", excerpt(&element.tag), element.line)
+    })
 }
 
 fn close(element: Element, open: &mut [Element], root: &mut Option<Element>) {
@@ -154,14 +166,15 @@ mod tests {
     fn what_is_no_xml_is_refused_with_its_line() {
         assert_eq!(error(""), "line 1: no element");
         assert_eq!(error("pool 2 1\nother 3 4\n"), "line 1: text outside of the root element");
-        assert_eq!(error("<a>\n<b>\n"), "line 3: the file ends inside an element");
+        assert_eq!(error("<a>\n<b>\n"), "line 3: the file ends inside an element; <b> was opened at line 2");
         assert_eq!(error("<a>\n</a>\n<b/>"), "line 3: <b> stands after the root element");
         assert_eq!(error("<a>\n&x;</a>"), "line 2: unknown entity &x;");
         assert_eq!(
             error("<!DOCTYPE a [<!ENTITY x 'y'>]>\n<a/>"),
             "line 1: a DOCTYPE with declarations is not accepted"
         );
-        assert!(error("<a>\n<b></a>").starts_with("line 2: "), "{}", error("<a>\n<b></a>"));
+        let unended = error("<a>\n<b>\n</a>");
+        assert!(unended.starts_with("line 3: ") && unended.ends_with("; <b> was opened at line 2"), "{unended}");
         assert_eq!(error(&"<a>".repeat(65)), "line 1: <a> is nested too deep");
     }
 }

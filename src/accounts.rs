@@ -2,6 +2,7 @@
 //!
 //! Blocking: a lookup may wait for a directory server.
 
+use std::collections::BTreeSet;
 use std::process::Command;
 use std::time::Duration;
 
@@ -15,6 +16,8 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 const MAX_OUTPUT_BYTES: usize = 1 << 20;
 /// Longest user name that is looked up, bytes.
 const MAX_NAME_BYTES: usize = 256;
+/// Names that one lookup is for.
+const MAX_NAMES: usize = 100;
 
 /// A user as a login has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,6 +79,33 @@ pub fn query_uid(program: &str, user: &str) -> Option<u32> {
     }
 }
 
+/// Those of some user names that this machine and its directory servers do not know; none where they cannot be asked.
+#[must_use]
+pub fn unknown_users(names: &BTreeSet<&str>) -> BTreeSet<String> {
+    unknown("passwd", names)
+}
+
+/// The same of names of groups.
+#[must_use]
+pub fn unknown_groups(names: &BTreeSet<&str>) -> BTreeSet<String> {
+    unknown("group", names)
+}
+
+/// One call of `getent` for all of them: it prints a line of each that it finds.
+fn unknown(database: &str, names: &BTreeSet<&str>) -> BTreeSet<String> {
+    let asked: Vec<&str> = names.iter().copied().filter(|name| is_plain(name)).take(MAX_NAMES).collect();
+    let arguments: Vec<&str> = [database, "--"].into_iter().chain(asked.iter().copied()).collect();
+    let found = match asked.is_empty() {
+        true => String::new(),
+        false => match printed("getent", &arguments) {
+            Ok(found) => found,
+            Err(_) => return BTreeSet::new(),
+        },
+    };
+    let found: BTreeSet<&str> = found.lines().filter_map(|line| line.split(':').next()).collect();
+    asked.into_iter().filter(|name| !found.contains(name)).map(str::to_owned).collect()
+}
+
 // === impl LoginUser ===
 
 impl LoginUser {
@@ -121,6 +151,13 @@ mod tests {
         let root = LoginUser::find("root").unwrap().unwrap();
         assert_eq!((root.uid, root.gid, root.home.as_str()), (0, 0, "/root"));
         assert!(root.groups.contains(&0), "{root:?}");
+    }
+
+    #[test]
+    fn names_that_this_machine_does_not_know_are_found_in_one_call() {
+        let names = BTreeSet::from(["root", "no_such_name", "-x", "0"]);
+        let expected = BTreeSet::from(["no_such_name".to_owned()]);
+        assert_eq!([unknown_users(&names), unknown_groups(&names)], [expected.clone(), expected]);
     }
 
     #[test]

@@ -2,19 +2,18 @@
 
 mod findings;
 
-use std::net::ToSocketAddrs;
 use std::path::{Path, PathBuf};
 
 use crate::config::error::{Origin, Warning};
 use crate::config::keys::{Key, Section};
 use crate::config::not_acted_on::NotActedOn;
 use crate::config::open_doors::{Grade, OpenDoor, Severity};
-use crate::config::settings::{ApplicationKeys, SchedulerKind};
+use crate::config::settings::SchedulerKind;
 use crate::config::{
-    ConfigError, Configuration, HostPort, LoadOptions, Settings, contradictions, keys, not_acted_on, open_doors,
+    ConfigError, Configuration, LoadOptions, Settings, contradictions, keys, not_acted_on, open_doors,
 };
-use crate::lifecycle::{FileFindings, check_market_files};
-use crate::worker::TaskTrackerSettings;
+use crate::lifecycle::{FileFindings, ServeError, check_market_files, check_start};
+use crate::worker::{TaskTrackerError, TaskTrackerSettings, check_tracker};
 
 use super::market_text::json;
 use super::serve::ConfigurationArguments;
@@ -52,6 +51,17 @@ pub enum Daemon {
     TaskTracker,
 }
 
+/// Looks at this machine, as the start of each daemon would find it.
+#[derive(Clone, Copy, Debug)]
+pub struct Looks {
+    /// Of a JobTracker.
+    pub of_jobtracker: fn(&Settings) -> FileFindings,
+    /// Errors and warnings of a tasktracker.
+    pub of_tracker: fn(&TaskTrackerSettings) -> (Vec<TaskTrackerError>, Vec<String>),
+}
+
+const MACHINE: Looks = Looks { of_jobtracker: check_start, of_tracker: check_tracker };
+
 /// Result of the check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
@@ -66,40 +76,27 @@ pub struct Report {
 pub fn run(arguments: &CheckConfigArguments) -> Report {
     let daemon = if arguments.tasktracker { Daemon::TaskTracker } else { Daemon::JobTracker };
     let options = arguments.configuration.load_options();
-    let findings = check_config(&options, daemon, unresolved_addresses);
+    let findings = check_config(&options, daemon, MACHINE);
     let text = if arguments.json { json(&findings) } else { findings.text(arguments.all) };
     Report { text, is_good: findings.is_good }
 }
 
-/// Addresses of the daemon that this machine does not know: a start here would fail, one on another machine may not.
-fn unresolved_addresses(options: &LoadOptions) -> Vec<String> {
-    let (configuration, _) = options.configuration_with_errors();
-    let addresses = [
-        (keys::RPC_ADDRESS.name, configuration.address(&keys::RPC_ADDRESS).ok()),
-        (keys::HTTP_ADDRESS.name, options.http_address().ok()),
-    ];
-    let warning = |(key, address): (&str, Option<HostPort>)| {
-        let address = address?;
-        let error = (address.host.as_str(), address.port).to_socket_addrs().err()?;
-        Some(format!("{key} = {address}: {error}; serve does not start on this machine: expected an address of it"))
-    };
-    addresses.into_iter().filter_map(warning).collect()
-}
-
-/// Checks the configuration of `daemon` under the same options; `look_up` warns of addresses that this machine does not know.
+/// Checks the configuration of `daemon` under the same options; `looks` find what a start on this machine would.
 #[must_use]
-pub fn check_config(options: &LoadOptions, daemon: Daemon, look_up: fn(&LoadOptions) -> Vec<String>) -> Findings {
+pub fn check_config(options: &LoadOptions, daemon: Daemon, looks: Looks) -> Findings {
     let (configuration, _) = options.configuration_with_errors();
-    let (warnings, files, errors) = daemon.load(options, &configuration);
+    let Loaded { mut warnings, errors, mut files, of_tracker } = daemon.load(options, &configuration, looks);
+    files.leave_out_named(&errors);
+    let lacks_budgets = files.errors.iter().any(ServeError::is_of_missing_budgets);
+    warnings.retain(|warning| !lacks_budgets || !matches!(warning, Warning::NoBudgetFile { .. }));
     let mut warnings: Vec<String> = warnings.iter().map(ToString::to_string).collect();
     warnings.extend(files.warnings.iter().map(ToString::to_string));
     let mut errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
     errors.extend(files.errors.iter().map(ToString::to_string));
+    errors.extend(of_tracker.0.iter().map(ToString::to_string));
+    warnings.extend(of_tracker.1);
     // Doors of a daemon that does not start are closed.
     let doors = if errors.is_empty() { daemon.open_doors(&configuration) } else { Vec::new() };
-    if errors.is_empty() && daemon == Daemon::JobTracker {
-        warnings.extend(look_up(options));
-    }
     let high_doors = doors.iter().filter(|door| door.severity == Severity::High).count();
     Findings {
         verdict: Findings::verdict(errors.len(), warnings.len() + high_doors),
@@ -118,11 +115,15 @@ pub fn check_config(options: &LoadOptions, daemon: Daemon, look_up: fn(&LoadOpti
     }
 }
 
-/// The file of keys of applications, where it is not that of the market.
-fn keys_of_applications(settings: &Settings) -> Option<PathBuf> {
-    let ApplicationKeys::File(path) = settings.application_keys() else { return None };
-    let is_of_market = settings.market.as_ref().is_some_and(|market| market.acl_file == path);
-    (!is_of_market).then_some(path)
+/// A configuration as the daemon loads it at start.
+struct Loaded {
+    warnings: Vec<Warning>,
+    /// All errors.
+    errors: Vec<ConfigError>,
+    /// What a JobTracker would find in files and on this machine.
+    files: FileFindings,
+    /// Errors and warnings of a tasktracker on this machine.
+    of_tracker: (Vec<TaskTrackerError>, Vec<String>),
 }
 
 /// For a tasktracker that this process's user starts.
@@ -136,32 +137,26 @@ fn read_tracker_settings(
 // === impl Daemon ===
 
 impl Daemon {
-    /// Loads the configuration as the daemon does at start; returns the warnings, what the files of users and budgets have,
-    /// and all errors.
-    fn load(
-        self,
-        options: &LoadOptions,
-        configuration: &Configuration,
-    ) -> (Vec<Warning>, FileFindings, Vec<ConfigError>) {
+    /// Loads the configuration as the daemon does at start.
+    fn load(self, options: &LoadOptions, configuration: &Configuration, looks: Looks) -> Loaded {
         let mut warnings = contradictions::of_tasktracker(configuration);
-        let mut findings = FileFindings::default();
+        let mut files = FileFindings::default();
+        let mut of_tracker = (Vec::new(), Vec::new());
         let errors = match self {
             Daemon::JobTracker => {
                 let errors = Settings::all_errors(options);
-                let loaded = Settings::load(options).ok();
-                let own_keys = loaded.as_ref().and_then(|(settings, _)| keys_of_applications(settings));
-                let (market, of_jobtracker) = match loaded {
-                    Some((settings, warnings)) => {
-                        (settings.market.map(|market| (market.acl_file, market.budget_file)), warnings)
+                let of_jobtracker = match Settings::load(options) {
+                    Ok((settings, warnings)) => {
+                        files = (looks.of_jobtracker)(&settings);
+                        warnings
                     }
-                    None => (named_files(configuration), loaded_warnings(configuration, options.conf_dir.as_deref())),
+                    Err(_) => {
+                        if let Some((acl_file, budget_file)) = named_files(configuration) {
+                            files = check_market_files(&acl_file, &budget_file);
+                        }
+                        loaded_warnings(configuration, options.conf_dir.as_deref())
+                    }
                 };
-                if let Some((acl_file, budget_file)) = market {
-                    findings = check_market_files(&acl_file, &budget_file);
-                }
-                if let Some(acl_file) = own_keys {
-                    findings.check_keys(&acl_file);
-                }
                 warnings.retain(|warning| !of_jobtracker.contains(warning));
                 warnings.splice(0..0, of_jobtracker);
                 errors
@@ -171,12 +166,18 @@ impl Daemon {
                 let mut errors = options.configuration_with_errors().1;
                 let keys = keys::SECTIONS.iter().flat_map(|section| self.keys(section));
                 errors.extend(keys.filter_map(|key| configuration.checked(key).err()));
-                let unread = read_tracker_settings(options, configuration).err();
-                errors.extend(unread.filter(|error| !errors.contains(error)).into_iter().collect::<Vec<_>>());
+                match read_tracker_settings(options, configuration) {
+                    Ok(settings) => of_tracker = (looks.of_tracker)(&settings),
+                    Err(error) if errors.iter().any(|known| known.is_same_value(&error)) => {}
+                    Err(error) => errors.push(error),
+                }
+                if errors.iter().any(ConfigError::is_of_file) {
+                    errors.retain(|error| !error.may_be_of_missing_value());
+                }
                 errors
             }
         };
-        (warnings, findings, errors)
+        Loaded { warnings, errors, files, of_tracker }
     }
 
     /// How the files of jobs reach it.

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use crate::config::keys::hadoop_defaults::is_hadoop_default;
 use crate::config::settings::{AdmittedTrackers, JobChangeSettings, SchedulerKind};
 use crate::config::{Configuration, LoadOptions, Settings, not_acted_on};
-use crate::lifecycle::{Precedence, Predecessor, ServeError, ServeOptions, Serving, as_others_name};
+use crate::lifecycle::{Precedence, Predecessor, ServeError, ServeOptions, Serving, as_others_name, check_files};
 
 use super::exit_code::WRONG_USAGE;
 use super::next_steps::{StartedJobTracker, after_serve};
@@ -92,6 +92,9 @@ pub fn run(command: ServeCommand) -> Result<(), ServeFailure> {
     }
     let (settings, warnings) = loaded?;
     for warning in warnings {
+        tracing::warn!("{warning}");
+    }
+    for warning in check_files(&settings).warnings {
         tracing::warn!("{warning}");
     }
     for line in keys_not_acted_on(&settings.configuration) {

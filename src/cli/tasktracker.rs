@@ -11,7 +11,7 @@ use crate::cli::serve::{ConfigurationArguments, reach};
 use crate::config::{ConfigError, contradictions, keys};
 use crate::supervisor::process::THIS_PROGRAM;
 use crate::worker::run_as::RunAs;
-use crate::worker::{Running, TaskTrackerError, TaskTrackerSettings, run as run_tracker};
+use crate::worker::{Running, TaskTrackerError, TaskTrackerSettings, machine_warnings, run as run_tracker};
 
 /// Options of `tasktracker`.
 #[derive(Clone, Debug, clap::Args)]
@@ -107,6 +107,9 @@ pub fn run(arguments: &TaskTrackerArguments) -> Result<(), TaskTrackerFailure> {
         ..TaskTrackerSettings::read(configuration, default_slots.is_none())?
     };
     for warning in warnings {
+        tracing::warn!("{warning}");
+    }
+    for warning in machine_warnings(&settings) {
         tracing::warn!("{warning}");
     }
     let lines = start_lines(&settings);

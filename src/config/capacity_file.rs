@@ -41,7 +41,7 @@ pub fn warnings_of_capacity_file(
 ) -> Vec<Warning> {
     let found = read(folder).and_then(|(file, bytes)| {
         let configuration = load(&file, bytes.as_deref(), properties)?;
-        Ok(Values { file: &file, configuration: &configuration }.warnings(queues))
+        Ok(Values { file: &file, is_there: bytes.is_some(), configuration: &configuration }.warnings(queues))
     });
     found.unwrap_or_default()
 }
@@ -84,13 +84,14 @@ fn parse_capacity_file(
     queues: &[String],
 ) -> Result<(CapacityConfig, Vec<Warning>), ConfigError> {
     let configuration = load(file, bytes, properties)?;
-    let values = Values { file, configuration: &configuration };
+    let values = Values { file, is_there: bytes.is_some(), configuration: &configuration };
     Ok((values.config(queues)?, values.warnings(queues)))
 }
 
 /// The values of one file.
 struct Values<'a> {
     file: &'a str,
+    is_there: bool,
     configuration: &'a Configuration,
 }
 
@@ -216,6 +217,9 @@ impl Values<'_> {
         let places: Vec<String> = match error {
             CapacityConfigError::SumOfCapacities { .. } => self.places_of_capacities(queues),
             _ if deciding.is_empty() => vec![self.file.to_owned()],
+            CapacityConfigError::NoCapacity { .. } => {
+                vec![format!("{}{}", self.place(CAPACITY, queue), self.misnamed(CAPACITY, queues))]
+            }
             _ => deciding.iter().map(|keys| self.place(keys, queue)).collect(),
         };
         ConfigError::CapacityScheduler { error, place: places.join(", "), expected }
@@ -232,8 +236,21 @@ impl Values<'_> {
         let mut settings = keys.iter().filter_map(|key| self.configuration.queue_setting(key, queue).ok().flatten());
         match (settings.next(), keys.first()) {
             (Some(setting), _) => format!("{}: {} = {:?}", setting.origin, setting.name, setting.shown),
-            (None, Some(key)) => format!("{}: {} is not set", self.file, key.for_queue(queue)),
+            (None, Some(key)) if self.is_there => format!("{}: {} is not set", self.file, key.for_queue(queue)),
+            (None, Some(key)) => format!("{}: no such file, which would set {}", self.file, key.for_queue(queue)),
             (None, None) => self.file.to_owned(),
+        }
+    }
+
+    /// Where a key that is not set is set for queues that are none, whose names may be misspelt.
+    fn misnamed(&self, keys: &[&Key], queues: &[String]) -> String {
+        let is_none = |name: &str| {
+            keys.iter().filter_map(|key| key.queue_in(name)).any(|queue| !queues.iter().any(|listed| listed == queue))
+        };
+        let mut misnamed = self.configuration.written().filter(|(name, ..)| is_none(name));
+        match misnamed.next() {
+            Some((name, _, origin)) => format!(", but {origin}: {name} is, and is no queue of mapred.queue.names"),
+            None => String::new(),
         }
     }
 }

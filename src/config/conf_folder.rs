@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::fs::{FsError, open_named_by_conf};
+use crate::model::edit_distance;
 
 use super::configuration::Configuration;
 use super::error::{ConfigError, Origin, Warning};
@@ -14,6 +15,18 @@ pub const LONGEST_FILE_BYTES: u64 = 16 << 20;
 
 /// Deprecated since Hadoop 0.20, still read by 1.2.1 after the others.
 const HADOOP_SITE: &str = "hadoop-site.xml";
+/// Files of a conf folder that are read under these names only.
+const KNOWN_FILES: [&str; 7] = [
+    "core-site.xml",
+    "mapred-site.xml",
+    "hdfs-site.xml",
+    "mapred-queue-acls.xml",
+    "capacity-scheduler.xml",
+    "fair-scheduler.xml",
+    "hadoop-policy.xml",
+];
+/// Most edits that make the name of a file a mistyped one.
+const MOST_EDITS: usize = 2;
 /// What is read, in this order.
 const SITE_FILES: [&str; 4] = ["core-site.xml", "mapred-site.xml", "hdfs-site.xml", HADOOP_SITE];
 /// The queues of Hadoop 0.21 and 0.22.
@@ -69,6 +82,9 @@ fn warn_of_other_lines(configuration: &mut Configuration, folder: &Path) {
         let inside = inside.into_iter().find(|folder| has_site(folder));
         configuration.add_warning(Warning::NoSiteFiles { folder: folder.to_owned(), inside });
     }
+    for (file, meant) in misnamed_files(folder) {
+        configuration.add_warning(Warning::MisnamedFile { file: folder.join(file), meant });
+    }
     if has(folder, QUEUES_FILE) {
         configuration.add_warning(Warning::QueuesFile { file: folder.join(QUEUES_FILE) });
     }
@@ -82,6 +98,20 @@ fn warn_of_other_lines(configuration: &mut Configuration, folder: &Path) {
         None => return,
     };
     configuration.add_warning(Warning::ForYarn { folder: folder.to_owned(), sign });
+}
+
+/// Files with almost the name of one that is read and missing, by name.
+fn misnamed_files(folder: &Path) -> Vec<(String, &'static str)> {
+    let names = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut names: Vec<String> = names.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    names.sort();
+    let missing: Vec<&str> = KNOWN_FILES.into_iter().filter(|known| !names.iter().any(|name| name == known)).collect();
+    let meant = |name: &str| {
+        let lower = name.to_ascii_lowercase();
+        let of = |known: &&str| edit_distance(&lower, known, MOST_EDITS).is_some();
+        missing.iter().copied().find(|known| !KNOWN_FILES.contains(&name) && of(known))
+    };
+    names.iter().filter_map(|name| Some((name.clone(), meant(name)?))).collect()
 }
 
 /// The bytes of a file; none if it does not exist.

@@ -9,9 +9,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::error::{ConfigError, Origin, Warning, excerpt};
+use super::error::{ConfigError, NamedValue, Origin, Warning, excerpt};
 use super::keys::Key;
-use super::unread_keys::unread_key;
+use super::unread_keys::unread_key_beside;
 use super::{keys, xml};
 
 /// Maximum number of replacements in a value (1.2.1 `Configuration.MAX_SUBST`).
@@ -55,6 +55,8 @@ pub struct Setting {
     pub shown: String,
     /// Where it is set.
     pub origin: Origin,
+    /// Of a default with `${name}`: the value of that name, where it is set.
+    pub writer: Option<Box<NamedValue>>,
 }
 
 /// Named values with their origins.
@@ -108,6 +110,7 @@ impl Configuration {
         }
         for property in document.properties {
             let origin = Origin::File { file: Arc::clone(&file), line: property.line };
+            self.warnings.extend(self.set_twice(&property, &file, &origin));
             if is_read(&property.name) {
                 self.add_property(property, &origin, Layer::ConfFolder);
             } else {
@@ -115,6 +118,20 @@ impl Configuration {
             }
         }
         Ok(())
+    }
+
+    /// The warning that this file has set another value, which the property replaces.
+    fn set_twice(&self, property: &xml::Property, file: &Arc<str>, origin: &Origin) -> Option<Warning> {
+        let (entry, value) = (self.entries.get(&property.name)?, property.value.as_ref()?);
+        match &entry.origin {
+            Origin::File { file: first, line } if first == file && entry.value != *value => {
+                let (key, origin) = (property.name.clone(), origin.clone());
+                let (value, first) = (excerpt(value), excerpt(&entry.value));
+                Some(Warning::SetTwice { key, value, origin, first, first_line: *line })
+            }
+            _ => None,
+        }
+        .filter(|_| !self.finals.contains_key(&property.name))
     }
 
     /// Adds a job.xml; final values keep their value.
@@ -281,7 +298,18 @@ impl Configuration {
     }
 
     fn default_setting(&self, name: &str, default: &str) -> Result<Setting, ConfigError> {
-        self.expanded(name, default, Scope::Cluster, &Origin::Default)
+        let setting = self.expanded(name, default, Scope::Cluster, &Origin::Default)?;
+        Ok(Setting { writer: self.writer_in(default).map(Box::new), ..setting })
+    }
+
+    /// The value that files or `-D` set for the first name in a default.
+    fn writer_in(&self, default: &str) -> Option<NamedValue> {
+        let (start, end) = variable(default)?;
+        let key = keys::all().find(|key| key.name == &default[start + 2..end])?;
+        let (name, entry) = self.strongest(key.spellings())?;
+        let is_set = matches!(entry.origin, Origin::File { .. } | Origin::CommandLine);
+        let (key, origin, value) = (name.to_owned(), entry.origin.clone(), entry.value.clone());
+        is_set.then_some(NamedValue { key, origin, value })
     }
 
     fn expanded(&self, name: &str, raw: &str, scope: Scope, origin: &Origin) -> Result<Setting, ConfigError> {
@@ -291,7 +319,7 @@ impl Configuration {
             return Err(ConfigError::EndlessExpansion { key: name.to_owned(), origin: origin.clone(), value });
         };
         let shown = if self.is_of_job { excerpt(raw) } else { value.clone() };
-        Ok(Setting { name: name.to_owned(), value, shown, origin: origin.clone() })
+        Ok(Setting { name: name.to_owned(), value, shown, origin: origin.clone(), writer: None })
     }
 
     /// The text with every `${…}` replaced that `scope` permits; `None` if the replacement does not end.
@@ -371,7 +399,7 @@ impl Configuration {
     /// Warnings about keys that nothing reads.
     fn unread(&self) -> impl Iterator<Item = Warning> {
         self.entries.iter().filter_map(|(name, entry)| {
-            let similar = unread_key(name)?.similar;
+            let similar = unread_key_beside(name, |key| self.entries.contains_key(key))?.similar;
             Some(Warning::NothingReads { key: name.clone(), origin: entry.origin.clone(), similar })
         })
     }

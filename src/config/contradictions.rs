@@ -3,6 +3,7 @@
 use crate::fs::FileUri;
 use crate::model::nearest;
 
+use super::access_lists;
 use super::configuration::{Configuration, Setting};
 use super::error::Warning;
 use super::host_port::HostPort;
@@ -16,12 +17,14 @@ use super::settings::scheduler::{CAPACITY_CLASS, DYNAMIC_CLASS, FAIR_CLASS, FIFO
 pub fn of_jobtracker(configuration: &Configuration, has_market: bool) -> Vec<Warning> {
     let values = Values { configuration };
     let mut found = values.folders();
-    found.extend(values.addresses());
     found.extend(values.hosts());
+    found.extend(values.short_times(OF_JOBTRACKER));
+    found.extend(values.web_hosts());
     found.extend(values.memory());
     found.extend(values.scheduler(has_market));
     found.extend(of_queues(configuration));
     found.extend(of_proxy_users(configuration));
+    found.extend(access_lists::warnings(configuration));
     found
 }
 
@@ -87,8 +90,30 @@ pub fn of_tasktracker(configuration: &Configuration) -> Vec<Warning> {
     let mut found: Vec<_> = values.slots().into_iter().collect();
     found.extend(values.reach());
     found.extend(values.scratch_in_state());
+    found.extend(values.short_times(OF_TASKTRACKER));
     found
 }
+
+/// A time, its least sensible value in ms, and what happens below.
+type ShortTime = (&'static Key, i64, &'static str);
+
+const OF_JOBTRACKER: &[ShortTime] = &[
+    (
+        &keys::TRACKER_EXPIRY_INTERVAL,
+        10_000,
+        "a tracker whose heartbeat is a moment late is lost, and what ran there runs again",
+    ),
+    (&keys::TASK_TIMEOUT, 10_000, "a task that reports nothing for a moment is killed"),
+    (&keys::HISTORY_MAX_AGE, 60_000, "histories of jobs are removed as soon as they are written"),
+    (&keys::DELEGATION_MAX_LIFETIME, 60_000, "the tokens of running jobs end"),
+    (&keys::DELEGATION_RENEW_INTERVAL, 60_000, "the tokens of running jobs end"),
+];
+const OF_TASKTRACKER: &[ShortTime] = &[
+    (&keys::SOCKET_TIMEOUT, 1_000, "a DataNode that is slow for a moment is given up"),
+    (&keys::SOCKET_WRITE_TIMEOUT, 1_000, "a DataNode that is slow for a moment is given up"),
+    (&keys::FETCH_CONNECT_TIMEOUT, 1_000, "a worker that is slow for a moment has lost its map output"),
+    (&keys::FETCH_READ_TIMEOUT, 1_000, "a worker that is slow for a moment has lost its map output"),
+];
 
 /// Compares values.
 struct Values<'a> {
@@ -152,10 +177,23 @@ impl Values<'_> {
         self.configuration.address(key).ok()
     }
 
-    fn addresses(&self) -> Option<Warning> {
-        let (rpc, http) = (self.address(&keys::RPC_ADDRESS)?, self.address(&keys::HTTP_ADDRESS)?);
-        let is_same = rpc.port != 0 && rpc == http;
-        self.remark(&keys::HTTP_ADDRESS, "is also the address of mapred.job.tracker").filter(|_| is_same)
+    /// Times of milliseconds that were meant as seconds.
+    fn short_times(&self, times: &[ShortTime]) -> Vec<Warning> {
+        let found = times.iter().filter_map(|(key, least_ms, effect)| {
+            self.number(key).filter(|time_ms| (1..*least_ms).contains(time_ms))?;
+            self.remark(key, format!("is in ms, and below {least_ms}: {effect}"))
+        });
+        found.collect()
+    }
+
+    /// Entries that are no names of hosts: a request names one without scheme and path, and its port does not count.
+    fn web_hosts(&self) -> Option<Warning> {
+        let hosts = self.configuration.list(&keys::WEB_HOSTS).ok()?;
+        let bad = hosts.iter().find(|host| host.contains('/') || host.matches(':').count() == 1)?;
+        self.remark(
+            &keys::WEB_HOSTS,
+            format!("admits no request for {bad:?}: expected host names, without http:// and port"),
+        )
     }
 
     fn hosts(&self) -> Option<Warning> {
@@ -191,7 +229,11 @@ impl Values<'_> {
             DYNAMIC_CLASS => (&[keys::COMPATIBLE][..], FIFO_CLASS),
             _ => return Vec::new(),
         };
-        let remark = format!("is read only if mapred.jobtracker.taskScheduler is {needed}");
+        let or_file = match needed {
+            DYNAMIC_CLASS => format!(", or if the file of {} is there", keys::ACL_FILE.name),
+            _ => String::new(),
+        };
+        let remark = format!("is read only if mapred.jobtracker.taskScheduler is {needed}{or_file}");
         let written = unread.iter().filter(|key| self.is_written(key));
         let mut found: Vec<_> = written.filter_map(|key| self.remark(key, remark.clone())).collect();
         if let (Some(alloc), Some(kill)) = (self.number(&keys::ALLOC_INTERVAL), self.number(&keys::KILL_INTERVAL))

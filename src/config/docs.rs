@@ -23,7 +23,9 @@ Without a conf folder everything binds to loopback.
 
 If a key has other names, the first one wins when files set both. A value of the wrong kind is an error that
 names file, line and key. `jobtracker check-config` prints the effective values and where they are set (with `--tasktracker` those of that daemon), and
-warnings: unread keys with this JobTracker's prefixes or with a name close to a known key, and contradictory values. Start and reload log the same warnings.
+warnings: unread keys with this JobTracker's prefixes or with a name close to a known key, and contradictory values. It looks at this machine as a
+start by the same user would, and changes nothing: folders that cannot be made or written, addresses that are not this machine's, a NameNode
+without an address are errors, all of them at once. Start and reload log the same warnings, but for those of folders, which the start logs where it opens them.
 ";
 
 const LIMITS_HEAD: &str = "

@@ -199,6 +199,36 @@ pub enum ConfigError {
     },
 }
 
+// === impl ConfigError ===
+
+impl ConfigError {
+    /// Whether a whole file, or all of them, could not be read.
+    #[must_use]
+    pub fn is_of_file(&self) -> bool {
+        matches!(self, Self::ConfFolder { .. } | Self::Unreadable { .. } | Self::NotConfiguration { .. })
+    }
+
+    /// Whether a file that could not be read may set what is missing.
+    #[must_use]
+    pub fn may_be_of_missing_value(&self) -> bool {
+        match self {
+            Self::BadValue { origin, .. } | Self::NamedFile { origin, .. } => *origin == Origin::Default,
+            Self::NotSet { .. } | Self::UnknownVariable { .. } => true,
+            _ => false,
+        }
+    }
+
+    /// Whether both are about one value.
+    #[must_use]
+    pub fn is_same_value(&self, other: &Self) -> bool {
+        let place = |error: &Self| match error {
+            Self::BadValue { key, origin, .. } => Some((key.clone(), origin.clone())),
+            _ => None,
+        };
+        self == other || place(self).is_some_and(|place_of| Some(place_of) == place(other))
+    }
+}
+
 /// A problem in a configuration that does not prevent a start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Warning {
@@ -249,6 +279,26 @@ pub enum Warning {
         folder: PathBuf,
         /// A folder in it that has some.
         inside: Option<PathBuf>,
+    },
+    /// A file with almost the name of one that is read.
+    MisnamedFile {
+        /// The file.
+        file: PathBuf,
+        /// The name that is read.
+        meant: &'static str,
+    },
+    /// A file sets a key twice, to different values.
+    SetTwice {
+        /// The key.
+        key: String,
+        /// The value that counts.
+        value: String,
+        /// Where it is set.
+        origin: Origin,
+        /// The ignored value.
+        first: String,
+        /// Its line.
+        first_line: u32,
     },
     /// The file of queues of Hadoop 0.21 and 0.22.
     QueuesFile {
@@ -330,6 +380,15 @@ impl fmt::Display for Warning {
                 )?;
                 inside.as_ref().map_or(Ok(()), |inside| write!(f, "; did you mean {}?", inside.display()))
             }
+            Warning::MisnamedFile { file, meant } => {
+                let folder = file.parent().unwrap_or(&**file).display();
+                write!(f, "{}: nothing reads this file, and {folder} has no {meant}; is it {meant}?", file.display())
+            }
+            Warning::SetTwice { key, value, origin, first, first_line } => write!(
+                f,
+                "{origin}: {key} = {value:?} counts, and {first:?} of line {first_line} does not: a later value of a file \
+                 replaces an earlier one"
+            ),
             Warning::QueuesFile { file } => write!(
                 f,
                 "{}: nothing reads this file of Hadoop 0.21 and 0.22: its queues, states and access lists do not apply; \

@@ -56,6 +56,7 @@ impl Configuration {
             call_timeout: DAEMON_CALL_TIMEOUT,
             socket_timeout: options.socket_timeout.min(DAEMON_SOCKET_TIMEOUT),
             socket_timeout_per_node: DAEMON_SOCKET_TIMEOUT_PER_NODE,
+            write_timeout: options.write_timeout.min(HdfsOptions::default().write_timeout),
             read_rounds: options.read_rounds.min(DAEMON_READ_ROUNDS),
             retry_policy: Vec::new(),
             ..options

@@ -71,10 +71,21 @@ pub fn of_environment(conf_dir: &Path) -> Vec<NotActedOn> {
         let (name, value) = line.strip_prefix("export ").unwrap_or(line).trim_start().split_once('=')?;
         let (_, instead) = VARIABLES.iter().find(|(variable, _)| *variable == name)?;
         let origin = Origin::File { file: file.clone(), line: number };
-        let is_set = !value.trim_matches(['"', '\'', ' ']).is_empty();
+        let is_set = match name.ends_with("_OPTS") {
+            // What Java is given is noise, but for a key of ours.
+            true => sets_a_key(value),
+            false => !value.trim_matches(['"', '\'', ' ']).is_empty(),
+        };
         is_set.then(|| NotActedOn { key: name.to_owned(), origin, instead: (*instead).to_owned() })
     });
     found.collect()
+}
+
+/// Whether options of Java have `-D` with a key that this program reads.
+fn sets_a_key(options: &str) -> bool {
+    let words = options.split([' ', '\t', '"', '\'']);
+    let mut names = words.filter_map(|word| Some(word.strip_prefix("-D")?.split_once('=')?.0));
+    names.any(|name| keys::all().any(|key| key.is_spelled(name)))
 }
 
 fn listed(configuration: &Configuration, table: &[Entry]) -> Vec<NotActedOn> {
@@ -185,13 +196,13 @@ mod tests {
     #[test]
     fn variables_of_java_are_named_with_their_lines() {
         let folder = tempfile::tempdir().unwrap();
-        let text = "# export HADOOP_OPTS=-server\nexport JAVA_HOME=/j\n export HADOOP_JOBTRACKER_OPTS=\"-Xmx4g\"\nexport HADOOP_HEAPSIZE=\nHADOOP_PID_DIR=/p\n";
+        let text = "# export HADOOP_OPTS=-server\nexport JAVA_HOME=/j\n export HADOOP_JOBTRACKER_OPTS=\"-Xmx4g -Dmapred.task.cache.levels=3\"\nexport HADOOP_TASKTRACKER_OPTS=\"-Dcom.sun.management.jmxremote $HADOOP_TASKTRACKER_OPTS\"\nexport HADOOP_HEAPSIZE=\nHADOOP_PID_DIR=/p\n";
         std::fs::write(folder.path().join(HADOOP_ENV), text).unwrap();
         let found = texts(&of_environment(folder.path())).replace(&folder.path().display().to_string(), "CONF");
         assert_eq!(
             found,
             "CONF/hadoop-env.sh:3: HADOOP_JOBTRACKER_OPTS: there is no Java: give keys with -D\n\
-             CONF/hadoop-env.sh:5: HADOOP_PID_DIR: there is no pid file: see jobtracker status\n"
+             CONF/hadoop-env.sh:6: HADOOP_PID_DIR: there is no pid file: see jobtracker status\n"
         );
         assert!(of_environment(Path::new("/nowhere")).is_empty());
     }

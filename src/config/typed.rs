@@ -1,8 +1,10 @@
 //! Typed access: a value of the wrong kind is an error with its place and what was expected.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use crate::fs::{FileUri, FileUriError};
+use crate::hdfs::NO_TIME_LIMIT;
 use crate::model::PartsPerMillion;
 
 use super::configuration::{Configuration, Setting};
@@ -15,12 +17,15 @@ impl Setting {
     /// The error that this value is not `expected`.
     #[must_use]
     pub fn bad_value(&self, expected: impl Into<String>) -> ConfigError {
-        ConfigError::BadValue {
-            key: self.name.clone(),
-            origin: self.origin.clone(),
-            value: self.shown.clone(),
-            expected: expected.into(),
-        }
+        let NamedValue { key, origin, value } = self.culprit();
+        ConfigError::BadValue { key, origin, value, expected: expected.into() }
+    }
+
+    /// What a person has to change: this value, or the one that its default is made of.
+    #[must_use]
+    pub fn culprit(&self) -> NamedValue {
+        let own = || NamedValue { key: self.name.clone(), origin: self.origin.clone(), value: self.shown.clone() };
+        self.writer.as_deref().cloned().unwrap_or_else(own)
     }
 
     fn named_value(&self) -> NamedValue {
@@ -87,6 +92,15 @@ impl Configuration {
             Some(number) if number >= least => self.number(key).map(Some),
             _ => Ok(None),
         }
+    }
+
+    /// A limit of milliseconds; 0: none.
+    ///
+    /// # Errors
+    /// As [`Self::required`].
+    pub fn time_limit(&self, key: &Key) -> Result<Duration, ConfigError> {
+        let limit_ms: u64 = self.number(key)?;
+        Ok(if limit_ms == 0 { NO_TIME_LIMIT } else { Duration::from_millis(limit_ms) })
     }
 
     /// A flag.

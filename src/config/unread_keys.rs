@@ -81,6 +81,12 @@ pub struct UnreadKey {
 /// what happens instead, or if it is another program's.
 #[must_use]
 pub fn unread_key(name: &str) -> Option<UnreadKey> {
+    unread_key_beside(name, |_| false)
+}
+
+/// The same of a name beside others: a key that is set already is not the one that was meant.
+#[must_use]
+pub fn unread_key_beside(name: &str, is_set: impl Fn(&str) -> bool) -> Option<UnreadKey> {
     if keys::all().any(|key| key.is_spelled(name)) || is_listed(name) || LEGITIMATE.contains(&name) {
         return None;
     }
@@ -91,7 +97,7 @@ pub fn unread_key(name: &str) -> Option<UnreadKey> {
     let similar = |most: usize| {
         Some(name)
             .filter(|name| name.len() <= LONGEST_NAME && !is_hadoop_key(name))
-            .and_then(|name| nearest_key(name, most))
+            .and_then(|name| nearest_key(name, most, &is_set))
     };
     match own {
         Some(prefix) => {
@@ -104,20 +110,33 @@ pub fn unread_key(name: &str) -> Option<UnreadKey> {
 }
 
 /// The known key with the most similar name, at most `most` edits away; another scheduler's key of the same name counts as near.
-fn nearest_key(name: &str, most: usize) -> Option<String> {
+fn nearest_key(name: &str, most: usize, is_set: &dyn Fn(&str) -> bool) -> Option<String> {
     let mut best: Option<(usize, String)> = None;
-    for candidate in keys::all().flat_map(Key::spellings).flat_map(|spelling| in_place_of(spelling, name)) {
+    let candidates = keys::all().flat_map(Key::spellings).flat_map(|spelling| in_place_of(spelling, name));
+    for candidate in candidates.filter(|candidate| !is_set(candidate)) {
         let within = best.as_ref().map_or(most, |(edits, _)| *edits);
         let of_another = match (of_scheduler(name), of_scheduler(&candidate)) {
             (Some(rest), Some(known)) => edit_distance(rest, known, 1).map(|edits| edits + 1),
             _ => None,
         };
-        let edits = [edit_distance(name, &candidate, within), of_another].into_iter().flatten().min();
+        let of_short = is_abbreviation(name, &candidate).then_some(1);
+        let edits = [edit_distance(name, &candidate, within), of_another, of_short].into_iter().flatten().min();
         if let Some(edits) = edits.filter(|edits| *edits <= most) {
             best = [best, Some((edits, candidate))].into_iter().flatten().min();
         }
     }
     best.map(|(_, key)| key)
+}
+
+/// Whether each word of one is that of the other, or begins it: `max-capacity` for `maximum-capacity`.
+fn is_abbreviation(name: &str, candidate: &str) -> bool {
+    const LEAST_LETTERS: usize = 3;
+    let words = |text: &str| text.split(['.', '-']).map(str::to_owned).collect::<Vec<_>>();
+    let (of_name, of_candidate) = (words(name), words(candidate));
+    let is_same = |(word, known): (&String, &String)| {
+        word == known || (word.len() >= LEAST_LETTERS && known.starts_with(word.as_str()))
+    };
+    of_name.len() == of_candidate.len() && of_name.iter().zip(&of_candidate).all(is_same)
 }
 
 /// The spelling itself; one with a queue or user, with each that `name` may have.
@@ -158,6 +177,10 @@ mod tests {
                 "mapred.capacity-scheduler.queue.prod.maximum-capacity",
             ),
             ("mapred.capacityscheduler.queue.prod.capacity", "mapred.capacity-scheduler.queue.prod.capacity"),
+            (
+                "mapred.capacity-scheduler.queue.prod.max-capacity",
+                "mapred.capacity-scheduler.queue.prod.maximum-capacity",
+            ),
             ("mapred.constraint-scheduler.on-miss", "mapred.constraint-scheduler.on-missed"),
             ("mapred.constraint.strategy", "mapred.constraint-scheduler.strategy"),
             ("mapred.job.deadline", "mapred.job.deadline.ms"),
@@ -177,6 +200,17 @@ mod tests {
         {
             assert_eq!(similar(name), Some(None), "{name}");
         }
+    }
+
+    #[test]
+    fn a_key_that_is_set_already_is_not_suggested() {
+        let name = "mapred.capacity-scheduler.queue.prod.capacit";
+        let suggested = |set: &[&str]| {
+            unread_key_beside(name, |key| set.iter().any(|set| *set == key)).and_then(|unread| unread.similar)
+        };
+        let nearest = "mapred.capacity-scheduler.queue.prod.capacity";
+        assert_eq!(suggested(&[]).as_deref(), Some(nearest));
+        assert_ne!(suggested(&[nearest]).as_deref(), Some(nearest));
     }
 
     #[test]

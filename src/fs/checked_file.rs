@@ -106,7 +106,7 @@ pub(super) fn open_found(found: &Found<'_>, expected: &Expected) -> Result<Check
 }
 
 /// Refuses files that the kernel makes up.
-fn check_file_system(file: impl AsFd, path: &Path) -> Result<(), FsError> {
+pub(super) fn check_file_system(file: impl AsFd, path: &Path) -> Result<(), FsError> {
     let found = rustix::fs::fstatfs(file).map_err(refused("read", path, "a readable file"))?.f_type;
     // The width and sign of the kernel's number depend on the machine.
     match KERNEL_FILE_SYSTEMS.iter().find(|(magic, _)| *magic == found as u32) {

@@ -47,5 +47,5 @@ pub use others::access_of_others;
 pub use rights::FileRights;
 pub use script::{ScriptFault, script_fault};
 pub use status::{BlockHost, BlockPlace, Entry, EntryKind, EntryOwner, EntryStatus};
-pub use trusted_folder::{Privacy, TrustedFolder, open_trusted_folder};
+pub use trusted_folder::{Privacy, TrustedFolder, check_trusted_folder, open_trusted_folder};
 pub use untrusted::{open_behind_links, open_below, open_folder_below, open_named_by_conf, remove_below};

@@ -2,11 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use rustix::fs::FileType;
+use rustix::fs::{Access, FileType};
 
-use super::error::FsError;
+use super::checked_file::check_file_system;
+use super::error::{FsError, refused};
 use super::folder_handle::FolderHandle;
-use super::path_walk::{Links, TRUSTED, walk_from_top};
+use super::path_walk::{Found, Links, TRUSTED, walk_from_top};
 
 const WRITABLE_FOR_OTHERS: u32 = 0o002;
 
@@ -40,7 +41,53 @@ pub struct TrustedFolder<F = FolderHandle> {
 /// # Errors
 /// [`FsError::Untrusted`] names the folder or link at fault; else what the system refuses.
 pub fn open_trusted_folder(path: &Path, mode: u32, privacy: Privacy) -> Result<TrustedFolder, FsError> {
-    let found = walk_from_top(path, Links::FollowedAllTrusted { make: Some(mode) })?;
+    trusted(path, walk_from_top(path, Links::FollowedAllTrusted { make: Some(mode) })?, privacy)
+}
+
+/// Looks whether [`open_trusted_folder`] would succeed, and makes nothing: the folder as it is, or none where it would be made.
+///
+/// # Errors
+/// As that; or this user could not write to the folder, or not make it.
+pub fn check_trusted_folder(path: &Path, privacy: Privacy) -> Result<Option<TrustedFolder>, FsError> {
+    match walk_from_top(path, Links::FollowedAllTrusted { make: None }) {
+        Ok(found) => {
+            let found = trusted(path, found, privacy)?;
+            check_writable(found.folder.path())?;
+            Ok(Some(found))
+        }
+        Err(error) if error.is_not_found() => match path.parent() {
+            Some(above) => check_place(above).map(|()| None),
+            None => Err(error),
+        },
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether a folder could be made below the nearest folder of `above` that is there.
+fn check_place(above: &Path) -> Result<(), FsError> {
+    match walk_from_top(above, Links::FollowedAllTrusted { make: None }) {
+        Ok(found) if FileType::from_raw_mode(found.stat.st_mode) != FileType::Directory => {
+            Err(FsError::WrongKind { path: found.path, expected: "a folder" })
+        }
+        Ok(found) => {
+            check_file_system(&found.entry, &found.path)?;
+            check_writable(&found.path)
+        }
+        Err(error) if error.is_not_found() => match above.parent() {
+            Some(next) => check_place(next),
+            None => Err(error),
+        },
+        Err(error) => Err(error),
+    }
+}
+
+fn check_writable(folder: &Path) -> Result<(), FsError> {
+    let may = rustix::fs::access(folder, Access::WRITE_OK | Access::EXEC_OK);
+    may.map_err(refused("write to", folder, "a folder that this user may write to"))
+}
+
+/// A folder that a walk has found.
+fn trusted(path: &Path, found: Found<'static>, privacy: Privacy) -> Result<TrustedFolder, FsError> {
     if FileType::from_raw_mode(found.stat.st_mode) != FileType::Directory {
         return Err(FsError::WrongKind { path: found.path, expected: "a folder" });
     }

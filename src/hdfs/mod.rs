@@ -65,7 +65,7 @@ pub use client::HdfsClient;
 pub use endpoint::Endpoint;
 pub use error::{ExceptionKind, HdfsError, HdfsException, ServerRole};
 pub use list_bound::{BeyondListBound, ListBound};
-pub use options::{HdfsOptionError, HdfsOptions, RetryStep};
+pub use options::{HdfsOptionError, HdfsOptions, NO_TIME_LIMIT, RetryStep};
 pub use path::{HdfsPath, HdfsPathError};
 pub use pauses::Pauses;
 pub use reader::HdfsReader;

@@ -8,6 +8,9 @@ use crate::wire::limits::CHECKSUM_CHUNK_BYTES;
 use super::pauses::Pauses;
 use super::umask::parse_umask;
 
+/// Stands for no limit: long enough for any task, short enough for what clocks and sockets compute with.
+pub const NO_TIME_LIMIT: Duration = Duration::from_secs(365 * 24 * 3600);
+
 /// Settings of a client.
 #[derive(Clone, Debug)]
 pub struct HdfsOptions {
@@ -219,7 +222,12 @@ impl Keys<'_> {
     }
 
     fn milliseconds(&self, key: &'static str, default: Duration) -> Result<Duration, HdfsOptionError> {
-        Ok(self.parsed(key, 1..=i32::MAX as u64)?.map_or(default, Duration::from_millis))
+        Ok(match self.parsed(key, 0..=i32::MAX as u64)? {
+            None => default,
+            // As a socket of Java takes it.
+            Some(0) => NO_TIME_LIMIT,
+            Some(limit_ms) => Duration::from_millis(limit_ms),
+        })
     }
 
     fn flag(&self, key: &'static str) -> Result<bool, HdfsOptionError> {
@@ -309,6 +317,15 @@ mod tests {
         assert_eq!(steps, [(6, 10), (10, 60)]);
     }
 
+    /// As in the conf folders of HDP 1.3 and CDH3.
+    #[test]
+    fn a_time_limit_of_0_is_none() {
+        let options = options(&[("dfs.socket.timeout", "0"), ("dfs.datanode.socket.write.timeout", "0")]).unwrap();
+        assert_eq!((options.socket_timeout, options.write_timeout), (NO_TIME_LIMIT, NO_TIME_LIMIT));
+        // What is computed from them for a pipeline of many DataNodes.
+        assert!(options.socket_timeout * 1_026 > options.socket_timeout + options.socket_timeout_per_node * 512);
+    }
+
     #[test]
     fn the_old_umask_is_decimal_and_rules() {
         assert_eq!(options(&[("dfs.umask", "18"), ("dfs.umaskmode", "077")]).unwrap().umask, 0o022);
@@ -324,7 +341,7 @@ mod tests {
                 "yes",
                 "dfs.client.use.datanode.hostname = \"yes\": expected true or false",
             ),
-            ("dfs.socket.timeout", "60s", "dfs.socket.timeout = \"60s\": expected a number from 1 to 2147483647"),
+            ("dfs.socket.timeout", "60s", "dfs.socket.timeout = \"60s\": expected a number from 0 to 2147483647"),
             ("dfs.umask", "022x", "dfs.umask = \"022x\": expected a number from 0 to 511"),
         ] {
             assert_eq!(options(&[(key, value)]).unwrap_err(), error);

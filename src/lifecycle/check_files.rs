@@ -1,15 +1,15 @@
 //! A look at the market's files before a start: everything that is wrong with them, where a start names the first.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::Access;
 
-use crate::config::keys;
+use crate::config::{ConfigError, NamedValue, keys};
 use crate::fs::access_of_others;
 use crate::market::{Acl, BudgetLine, Role};
-use crate::server::{read_all_users, retiring_path};
+use crate::server::{AclFileError, read_all_users, retiring_path};
 use crate::store::{BudgetBackEndError, read_all_budgets};
 
 use super::serve_error::ServeError;
@@ -56,6 +56,43 @@ pub enum FileWarning {
         /// The users.
         users: Names,
     },
+    /// A key that is guessed at once.
+    #[error("{file}: the key of {user} is shorter than {LEAST_KEY_BYTES} letters: anybody guesses it; jobtracker user key {user} makes another", file = .file.display())]
+    ShortKey {
+        /// The ACL file.
+        file: PathBuf,
+        /// The user.
+        user: String,
+    },
+    /// Each of these users can sign as the others.
+    #[error("{file}: {users} have the same key: each of them can sign as the others; jobtracker user key NAME makes another", file = .file.display())]
+    SharedKey {
+        /// The ACL file.
+        file: PathBuf,
+        /// The users.
+        users: Names,
+    },
+    /// A value that a start accepts.
+    #[error("{culprit} {remark}")]
+    Value {
+        /// What a person would change.
+        culprit: Box<NamedValue>,
+        /// The problem, as a predicate of the value.
+        remark: String,
+    },
+    /// A line of a file of hosts.
+    #[error("{file}:{line}: {remark}", file = .file.display())]
+    Line {
+        /// The file.
+        file: PathBuf,
+        /// The line.
+        line: u32,
+        /// The problem.
+        remark: String,
+    },
+    /// A folder of the daemon.
+    #[error("{0}")]
+    Folder(String),
     /// Queues into which no user can submit.
     #[error("{file} has no user for the queues {queues}", file = .file.display())]
     QueuesWithoutUser {
@@ -70,6 +107,8 @@ pub enum FileWarning {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Names(Vec<String>);
 
+/// Bytes of the shortest key that is not named.
+const LEAST_KEY_BYTES: usize = 4;
 /// Names that a text writes out.
 const SHOWN_NAMES: usize = 5;
 
@@ -88,6 +127,17 @@ pub fn check_market_files(acl_file: &Path, budget_file: &Path) -> FileFindings {
 // === impl FileFindings ===
 
 impl FileFindings {
+    /// Leaves out what the errors of the configuration say already: a file that cannot be opened.
+    pub fn leave_out_named(&mut self, errors: &[ConfigError]) {
+        let is_named =
+            |name: &str| errors.iter().any(|error| matches!(error, ConfigError::NamedFile { key, .. } if *key == name));
+        self.errors.retain(|error| match error {
+            ServeError::Acl(AclFileError::File { key, .. }) => !is_named(key),
+            ServeError::Budget(BudgetBackEndError::File { .. }) => !is_named(keys::BUDGET_FILE.name),
+            _ => true,
+        });
+    }
+
     /// Looks at a file of keys that is not the market's.
     pub fn check_keys(&mut self, acl_file: &Path) {
         self.check_acl(acl_file, keys::CONTAINERS_ACL_FILE.name);
@@ -99,10 +149,25 @@ impl FileFindings {
         self.errors.extend(errors.into_iter().map(|error| ServeError::Acl(error.into())));
         self.check_mode(path);
         self.check_mode(&retiring_path(path));
+        self.check_strength(path, &acl);
         if is_good && acl.admins() == 0 {
             self.warnings.push(FileWarning::NoAdmin { file: path.to_owned() });
         }
         is_good.then_some(acl)
+    }
+
+    /// Keys that protect no user. A warning never has one.
+    fn check_strength(&mut self, path: &Path, acl: &Acl) {
+        let mut users_by_key: BTreeMap<&[u8], Vec<&str>> = BTreeMap::new();
+        for (user, entry) in acl.users().filter_map(|user| Some((user, acl.get(user)?))) {
+            users_by_key.entry(entry.key.as_bytes()).or_default().push(user);
+            if entry.key.as_bytes().len() < LEAST_KEY_BYTES {
+                self.warnings.push(FileWarning::ShortKey { file: path.to_owned(), user: user.to_owned() });
+            }
+        }
+        let shared = users_by_key.into_values().filter(|users| users.len() > 1);
+        let shared = shared.filter_map(|users| Names::of(users.into_iter()));
+        self.warnings.extend(shared.map(|users| FileWarning::SharedKey { file: path.to_owned(), users }));
     }
 
     /// A missing file is open to none.
@@ -147,6 +212,11 @@ fn queues_without_user(users: &Acl, queues: &[BudgetLine], acl_file: &Path) -> O
     let queues = queues.iter().map(|line| line.queue.as_str());
     let names = Names::of(queues.filter(|queue| users.get(queue).is_none()))?;
     Some(FileWarning::QueuesWithoutUser { file: acl_file.to_owned(), queues: names })
+}
+
+/// The names as a text has them; none for none.
+pub(super) fn names_of<'n>(names: impl Iterator<Item = &'n str>) -> Option<String> {
+    Names::of(names).map(|names| names.to_string())
 }
 
 // === impl Names ===
@@ -197,7 +267,7 @@ mod tests {
 
     #[test]
     fn all_wrong_lines_of_both_files_are_named() {
-        let (errors, warnings) = findings("alice usr k\nroot admin k\nbob\n", "alice 1\nbob x 1\ncarol 1 1\n");
+        let (errors, warnings) = findings("alice usr key1\nroot admin key2\nbob\n", "alice 1\nbob x 1\ncarol 1 1\n");
         assert_eq!(
             errors,
             [
@@ -215,7 +285,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (acl_file, budget_file) = (folder.path().join("acl"), folder.path().join("budget"));
         let files = [acl_file.clone(), retiring_path(&acl_file), budget_file.clone()];
-        for (file, text) in files.iter().zip(["alice user k\nroot admin k2\n", "", "alice 1 1\n"]) {
+        for (file, text) in files.iter().zip(["alice user key1\nroot admin key2\n", "", "alice 1 1\n"]) {
             std::fs::write(file, text).unwrap();
             std::fs::set_permissions(file, Permissions::from_mode(0o646)).unwrap();
         }
@@ -229,9 +299,24 @@ mod tests {
     }
 
     #[test]
+    fn keys_that_protect_no_user_are_named_without_the_key() {
+        let (errors, warnings) =
+            findings("alice user zq7\nbob user zqzq77\nroot admin zqzq77\n", "alice 1 1\nbob 1 1\n");
+        assert_eq!(errors, [""; 0]);
+        assert_eq!(
+            warnings,
+            [
+                "acl: the key of alice is shorter than 4 letters: anybody guesses it; jobtracker user key alice makes another",
+                "acl: bob, root have the same key: each of them can sign as the others; jobtracker user key NAME makes another",
+            ]
+        );
+        assert!(warnings.iter().all(|text| !text.contains("zq")), "{warnings:?}");
+    }
+
+    #[test]
     fn what_a_start_accepts_and_users_would_miss_is_a_warning() {
         let budgets = "alice 1 1\nq1 1 1\nq2 1 1\nq3 1 1\nq4 1 1\nq5 1 1\nq6 1 1\nq7 1 1\n";
-        let (errors, warnings) = findings("alice user k\nbob user k2\n", budgets);
+        let (errors, warnings) = findings("alice user key1\nbob user key2\n", budgets);
         assert_eq!(errors, [""; 0]);
         assert_eq!(
             warnings,
@@ -241,6 +326,6 @@ mod tests {
                 "acl has no user for the queues q1, q2, q3, q4, q5 and 2 more",
             ]
         );
-        assert_eq!(findings("alice user k\nroot admin k2\n", "alice 1 1\n"), (vec![], vec![]));
+        assert_eq!(findings("alice user key1\nroot admin key2\n", "alice 1 1\n"), (vec![], vec![]));
     }
 }

@@ -6,6 +6,8 @@
 mod acl_watch;
 mod build_engine;
 mod check_files;
+mod check_hosts;
+mod check_start;
 mod daemon;
 mod handover;
 mod market_opening;
@@ -26,6 +28,7 @@ mod web_thread;
 pub use crate::server::retiring_path;
 pub use crate::store::Precedence;
 pub use check_files::{FileFindings, FileWarning, Names, check_market_files};
+pub use check_start::{check_files, check_start};
 pub use daemon::{Daemon, DaemonParts, RunError};
 pub use handover::{
     ControlError, Predecessor, SchedulerAnswer, SchedulerRequest, StopAnswer, UpgradeOutcome, request_scheduler,

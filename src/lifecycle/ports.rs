@@ -34,7 +34,7 @@ impl OpenPort {
     /// Binds the port that a key names.
     pub(super) fn open(key: &'static str, address: &HostPort) -> Result<Self, ServeError> {
         let resolved = resolve(key, address)?;
-        let refused = |source| ServeError::Port { key, address: resolved, source };
+        let refused = |source| refusal(key, address, resolved, source);
         let listener = listen(resolved).and_then(tokio::net::TcpListener::into_std).map_err(refused)?;
         let bound = listener.local_addr().map_err(refused)?;
         Ok(Self::of(listener, bound))
@@ -82,6 +82,21 @@ impl OpenPort {
 pub fn as_others_name(configured: &HostPort, bound: SocketAddr) -> HostPort {
     let host = if bound.ip().is_unspecified() { host_name() } else { configured.host.clone() };
     HostPort { host, port: bound.port() }
+}
+
+/// Whether an address is one of this machine; any port of it, since that of a running daemon is taken.
+pub(super) fn check_address(key: &'static str, address: &HostPort) -> Result<(), ServeError> {
+    let mut resolved = resolve(key, address)?;
+    resolved.set_port(0);
+    TcpListener::bind(resolved).map(drop).map_err(|source| refusal(key, address, resolved, source))
+}
+
+/// Why a port cannot be bound.
+fn refusal(key: &'static str, address: &HostPort, resolved: SocketAddr, source: io::Error) -> ServeError {
+    match source.kind() {
+        io::ErrorKind::AddrNotAvailable => ServeError::Address { key, address: address.clone(), source },
+        _ => ServeError::Port { key, address: resolved, source },
+    }
 }
 
 fn resolve(key: &'static str, address: &HostPort) -> Result<SocketAddr, ServeError> {

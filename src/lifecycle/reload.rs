@@ -16,6 +16,7 @@ use crate::engine::{Event, HostLists, PolicyConfig, QueueConfig, Refusal, Reply}
 use crate::model::counted;
 use crate::server::{AclFile, Dispatcher, Owner, host_lists, queue_configs, reread_policy, scheduler_class};
 
+use super::check_start::check_files;
 use super::service_notifier::ServiceNotifier;
 
 /// Reloads at each SIGHUP.
@@ -180,6 +181,9 @@ fn read(
     // Everything is checked: an error that a restart would meet is reported now.
     let (settings, warnings) = Settings::load(sources).map_err(|error| error.to_string())?;
     for warning in warnings {
+        tracing::warn!("{warning}");
+    }
+    for warning in check_files(&settings).warnings {
         tracing::warn!("{warning}");
     }
     let hosts = host_lists(&settings.trackers).map_err(|error| error.to_string())?;

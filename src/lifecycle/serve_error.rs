@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use crate::config::{ConfigError, HostPort};
+use crate::config::{ConfigError, HostPort, NamedValue};
 use crate::fs::{FsError, is_permanent};
 use crate::server::{AclFileError, DirectoryError, HostsError};
 use crate::store::{BudgetBackEndError, StoreError};
@@ -19,6 +19,26 @@ pub enum ServeError {
         key: &'static str,
         /// Its value.
         address: HostPort,
+        /// The system's error.
+        source: std::io::Error,
+    },
+    /// A folder of the daemon cannot be used.
+    #[error("{culprit}: {source}; set {key} to a folder that this user may write to", key = .culprit.key)]
+    Folder {
+        /// What a person would change.
+        culprit: Box<NamedValue>,
+        /// Why.
+        source: FsError,
+    },
+    /// The NameNode of system directory or staging root has no address here.
+    #[error(
+        "{culprit}: the NameNode {host} has no address: {source}; expected the name of a host that this machine knows"
+    )]
+    NameNode {
+        /// What a person would change.
+        culprit: Box<NamedValue>,
+        /// Its host.
+        host: String,
         /// The system's error.
         source: std::io::Error,
     },
@@ -77,6 +97,11 @@ pub enum ServeError {
 // === impl ServeError ===
 
 impl ServeError {
+    /// Whether the budget file is missing that the first start needs.
+    pub fn is_of_missing_budgets(&self) -> bool {
+        matches!(self, Self::Budget(BudgetBackEndError::Missing { .. }))
+    }
+
     /// Whether another start would fail alike until a person acts: a supervisor must not try again.
     pub fn is_permanent(&self) -> bool {
         match self {
@@ -90,7 +115,8 @@ impl ServeError {
                 | BudgetBackEndError::BackEnd { .. }
                 | BudgetBackEndError::Thread(_) => false,
             },
-            Self::Scheduler(_) => true,
+            Self::Scheduler(_) | Self::NameNode { .. } => true,
+            Self::Folder { source, .. } => source.is_permanent(),
             Self::Acl(error) => match error {
                 AclFileError::Line(_) | AclFileError::NotText(_) => true,
                 AclFileError::File { source, .. } => source.is_permanent(),

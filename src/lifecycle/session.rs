@@ -129,7 +129,8 @@ impl DaemonProcess<'_> {
         let settings = &*ruling.settings;
         let market = settings.market.as_ref();
         let acl = market.map(|market| AclFile::open(market.acl_file.clone())).transpose()?.map(Arc::new);
-        if let Some(acl) = &acl {
+        // Of the market of the settings the start has said so.
+        if let (Some(acl), true) = (&acl, self.market.is_some()) {
             acl.warn_of_others();
         }
         let acl_watch = acl.as_deref().and_then(AclWatch::of);

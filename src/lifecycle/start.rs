@@ -10,6 +10,7 @@ use crate::ipc::RpcLimits;
 use crate::server::Targets;
 use crate::store::Precedence;
 
+use super::check_start::folder_errors;
 use super::handover::Predecessor;
 use super::ports::allow_descriptors;
 use super::process::DaemonProcess;
@@ -72,7 +73,10 @@ async fn serve_here(
     warn_open_targets(settings);
     say_whose_copies(settings);
     let ServeOptions { precedence, arguments, predecessor, stop } = options;
-    // Ports first: the failures that show soonest leave nothing behind.
+    // What shows soonest first: a failure leaves nothing behind.
+    if let (None, Some(error)) = (&predecessor, folder_errors(settings).into_iter().next()) {
+        return Err(error);
+    }
     let process = match predecessor {
         None => DaemonProcess::new(settings, service.clone(), arguments, stop)?,
         Some(predecessor) => DaemonProcess::from_predecessor(settings, service.clone(), arguments, predecessor)?,

@@ -36,7 +36,6 @@ impl ApplicationUsers {
             return Ok(Self::Signed(acl.clone()));
         }
         let acl = AclFile::open_named_by(path.clone(), keys::CONTAINERS_ACL_FILE.name)?;
-        acl.warn_of_others();
         Ok(Self::Signed(Arc::new(acl)))
     }
 

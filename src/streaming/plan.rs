@@ -504,8 +504,8 @@ impl JobReader<'_> {
         Ok(ShufflePlan {
             parallel_copies: configuration.number(&keys::PARALLEL_COPIES)?,
             timeouts: FetchTimeouts {
-                connect: Duration::from_millis(configuration.number(&keys::FETCH_CONNECT_TIMEOUT)?),
-                read: Duration::from_millis(configuration.number(&keys::FETCH_READ_TIMEOUT)?),
+                connect: configuration.time_limit(&keys::FETCH_CONNECT_TIMEOUT)?,
+                read: configuration.time_limit(&keys::FETCH_READ_TIMEOUT)?,
             },
             max_fetch_failures: configuration.number(&keys::MAX_FETCH_FAILURES)?,
             notifies_read_errors: configuration.flag(&keys::NOTIFY_READ_ERROR)?,

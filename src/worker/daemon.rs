@@ -19,6 +19,7 @@ use crate::wire::STREAMING_ONLY;
 
 use super::attempt_logs::AttemptLogs;
 use super::attempt_runner::AttemptRunner;
+use super::check::folder_error;
 use super::containers::{ContainerLogs, ContainerRunner, ContainerService, ContainerSurroundings, StartedContainers};
 use super::error::TaskTrackerError;
 use super::hang_monitor::HangMonitor;
@@ -97,6 +98,9 @@ pub fn run(
     let listener = TcpListener::bind((settings.http_address.host.as_str(), settings.http_address.port));
     let listener = listener.map_err(listen_error)?;
     let http = listener.local_addr().map_err(listen_error)?;
+    if let Some(error) = folder_error(&settings) {
+        return Err(error);
+    }
     // Another tracker of this machine has another port.
     let given = settings.name.as_ref().map(|name| format!(".{name}")).unwrap_or_default();
     let name = format!("tracker_{}:{STREAMING_ONLY}{given}/{}:{}", settings.host, http.ip(), http.port());

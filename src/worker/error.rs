@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use crate::config::NamedValue;
 use crate::fs::{FileUriError, FsError, is_permanent};
 
 /// Why a tasktracker does not run.
@@ -27,6 +28,16 @@ pub enum TaskTrackerError {
         user: String,
         /// The system error.
         source: io::Error,
+    },
+    /// No folder that a key names can be used.
+    #[error("{culprit}: {source}; {key} must name folders that {user} may write to", key = .culprit.key)]
+    NamedFolder {
+        /// What a person would change.
+        culprit: Box<NamedValue>,
+        /// The user of this process.
+        user: String,
+        /// Why.
+        source: FsError,
     },
     /// The users of jobs cannot reach their folders.
     #[error(
@@ -69,7 +80,7 @@ impl TaskTrackerError {
     pub fn is_permanent(&self) -> bool {
         match self {
             Self::Folder { source, .. } => is_permanent(source),
-            Self::Untrusted(error) => error.is_permanent(),
+            Self::Untrusted(error) | Self::NamedFolder { source: error, .. } => error.is_permanent(),
             // A key demands what the machine does not give.
             Self::Unreachable { .. } | Self::NoControlGroup(_) => true,
             Self::Listen { source, .. } => source.kind() == io::ErrorKind::PermissionDenied,

@@ -15,6 +15,7 @@ mod attempt_run;
 pub mod attempt_runner;
 pub mod attempt_table;
 mod attempt_work;
+mod check;
 pub mod containers;
 mod daemon;
 mod error;
@@ -36,6 +37,7 @@ pub mod settings;
 pub mod tracked_attempt;
 pub mod web;
 
+pub use check::{check_tracker, machine_warnings};
 pub use daemon::{Running, run};
 pub use error::{HeartbeatError, TaskTrackerError};
 pub use settings::TaskTrackerSettings;

@@ -1,6 +1,7 @@
 //! Settings of a tasktracker, typed and checked once, at start.
 
 use std::collections::BTreeSet;
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -64,8 +65,11 @@ impl TaskTrackerSettings {
         configuration.file_uri(&keys::DEFAULT_FILE_SYSTEM)?;
         configuration.check_hdfs()?;
         let http_address = configuration.address(&keys::TRACKER_HTTP_ADDRESS)?;
-        let host = match configuration.text(&keys::SLAVE_HOST_NAME)? {
-            Some(host) => host,
+        let jobtracker = configuration.address(&keys::RPC_ADDRESS)?;
+        check_port(&configuration, &http_address, &jobtracker)?;
+        let host = match configuration.setting(&keys::SLAVE_HOST_NAME)?.filter(|host| !host.value.is_empty()) {
+            Some(host) if !is_host(&host.value) => return Err(host.bad_value("a host name or address")),
+            Some(host) => host.value,
             None if http_address.is_loopback() => "localhost".to_owned(),
             None => host_name(),
         };
@@ -76,7 +80,7 @@ impl TaskTrackerSettings {
         let run_as = RunAs::read(&configuration, has_conf_folder, Privileges::of_process())?;
         let slots = PerKind::new(configuration.number(&keys::MAP_SLOTS)?, configuration.number(&keys::REDUCE_SLOTS)?);
         Ok(Self {
-            jobtracker: configuration.address(&keys::RPC_ADDRESS)?,
+            jobtracker,
             user,
             run_as,
             host,
@@ -97,4 +101,19 @@ impl TaskTrackerSettings {
             configuration,
         })
     }
+}
+
+/// Whether a text can be the name or the address of a host.
+fn is_host(text: &str) -> bool {
+    text.parse::<IpAddr>().is_ok() || text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
+}
+
+/// Beside a JobTracker on this machine its port is taken.
+fn check_port(configuration: &Configuration, http: &HostPort, jobtracker: &HostPort) -> Result<(), ConfigError> {
+    let is_of_here = jobtracker.is_loopback() || jobtracker.host == host_name() || jobtracker.host == http.host;
+    if http.port == 0 || http.port != jobtracker.port || !is_of_here {
+        return Ok(());
+    }
+    let expected = format!("another port than that of {} = {jobtracker}", keys::RPC_ADDRESS.name);
+    Err(configuration.required(&keys::TRACKER_HTTP_ADDRESS)?.bad_value(expected))
 }

@@ -64,6 +64,7 @@ pub const MAY_NAME: &[(&str, &[&str])] = &[
     (
         "lifecycle",
         &[
+            "accounts",
             "api",
             "channel",
             "clock",

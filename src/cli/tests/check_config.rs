@@ -7,9 +7,11 @@ use crate::config::settings::test_options as options;
 
 use super::*;
 
+const NO_LOOKS: Looks = Looks { of_jobtracker: |_| FileFindings::default(), of_tracker: |_| (Vec::new(), Vec::new()) };
+
 /// The text with defaults.
 fn check_config(options: &LoadOptions, daemon: Daemon) -> Report {
-    let findings = super::check_config(options, daemon, |_| Vec::new());
+    let findings = super::check_config(options, daemon, NO_LOOKS);
     Report { text: findings.text(true), is_good: findings.is_good }
 }
 
@@ -184,7 +186,11 @@ fn all_errors_are_named_at_once_each_with_its_place() {
             ("mapred.fairscheduler.preemption", "true"),
         ],
     );
-    fs::write(folder.path().join("hadoop-env.sh"), "export HADOOP_JOBTRACKER_OPTS=-Xmx4g\n").unwrap();
+    fs::write(
+        folder.path().join("hadoop-env.sh"),
+        "export HADOOP_JOBTRACKER_OPTS=\"-Xmx4g -Dmapred.task.cache.levels=3\"\n",
+    )
+    .unwrap();
     let report = check_config(&options(Some(folder.path()), &["x"]), Daemon::JobTracker);
     assert!(!report.is_good);
     let of = |line: &&str| line.starts_with("error") || line.starts_with("not acted");
@@ -194,8 +200,7 @@ fn all_errors_are_named_at_once_each_with_its_place() {
 
 #[test]
 fn defaults_are_left_out_where_asked_and_json_says_the_same() {
-    let findings =
-        super::check_config(&options(None, &["mapred.acls.enabled=true"]), Daemon::JobTracker, |_| Vec::new());
+    let findings = super::check_config(&options(None, &["mapred.acls.enabled=true"]), Daemon::JobTracker, NO_LOOKS);
     let text = findings.text(false);
     assert!(text.starts_with("good\nno conf folder: standalone defaults, 5 values set\n"), "{text}");
     assert!(text.ends_with("\n\nCluster\n  mapred.acls.enabled = true  (-D)\n"), "{text}");

@@ -27,9 +27,9 @@ keys! {
     CONNECTION_MAX_IDLE = "ipc.client.connection.maxidletime", Number(Milliseconds, 0, INT), Some("10000"),
         "How long an unused connection to a NameNode is kept.";
     SOCKET_TIMEOUT = "dfs.socket.timeout" ["dfs.client.socket-timeout"], Number(Milliseconds, 0, INT), Some("60000"),
-        "Limit for connecting to a DataNode and for each read from it.";
+        "Limit for connecting to a DataNode and for each read from it. 0: no limit; the JobTracker itself waits 2 s at most.";
     SOCKET_WRITE_TIMEOUT = "dfs.datanode.socket.write.timeout", Number(Milliseconds, 0, INT), Some("480000"),
-        "Limit for each write to a DataNode.";
+        "Limit for each write to a DataNode. 0: no limit.";
     USE_DATANODE_HOSTNAME = "dfs.client.use.datanode.hostname", Flag, Some("false"),
         "Connect to DataNodes by their host names instead of their addresses.";
     BLOCK_ACQUIRE_FAILURES = "dfs.client.max.block.acquire.failures", Number(Count, 0, 1_000), Some("3"),

@@ -139,6 +139,8 @@ impl ValueKind {
         }
         match self {
             ValueKind::HttpUrl => url_error(value).map(|error| format!("{self}: {error}")),
+            ValueKind::Address if has_too_high_port(value) => Some(format!("{self}, the port at most 65535")),
+            ValueKind::HostPatterns if value.contains('/') => Some(format!("{self}, not URLs")),
             _ => Some(self.to_string()),
         }
     }
@@ -212,6 +214,12 @@ fn url_error(url: &str) -> Option<HttpUrlError> {
     HttpUrl::parse(&replaced).err()
 }
 
+/// Whether what stands for the port is a number beyond all ports.
+fn has_too_high_port(address: &str) -> bool {
+    let port = address.trim().rsplit_once(':').map_or("", |(_, port)| port);
+    !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit()) && port.parse::<u16>().is_err()
+}
+
 /// Numbers separated by points, and what a distribution appends.
 fn is_version(text: &str) -> bool {
     let end = text.find(|letter: char| !letter.is_ascii_digit() && letter != '.').unwrap_or(text.len());
@@ -230,7 +238,7 @@ fn is_build(text: &str) -> bool {
 }
 
 fn is_host_pattern(pattern: &str) -> bool {
-    split_port(pattern).1.is_none_or(|port| parse_port(port).is_some_and(|port| port > 0))
+    !pattern.contains('/') && split_port(pattern).1.is_none_or(|port| parse_port(port).is_some_and(|port| port > 0))
 }
 
 /// Parses a whole number as Hadoop does: decimal, or hexadecimal after `0x` (1.2.1 `Configuration.getLong`).

@@ -72,8 +72,8 @@ keys! {
     SORT_FACTOR = "io.sort.factor", Number(Count, 2, INT), Some("10"), "Number of sorted runs that are merged at a time.";
     LEAST_SPILLS_TO_COMBINE = "min.num.spills.for.combine", Number(Count, 1, INT), Some("3"), "Number of sorted runs of a map from which on their merge is combined again.";
     PARALLEL_COPIES = "mapred.reduce.parallel.copies", Number(Count, 1, 1000), Some("5"), "Number of map outputs that a reduce fetches at a time.";
-    FETCH_CONNECT_TIMEOUT = "mapreduce.reduce.shuffle.connect.timeout", Number(Milliseconds, 1, INT), Some("180000"), "Timeout for a connection to a map's output.";
-    FETCH_READ_TIMEOUT = "mapreduce.reduce.shuffle.read.timeout", Number(Milliseconds, 1, INT), Some("180000"), "Timeout for the next bytes of a map's output.";
+    FETCH_CONNECT_TIMEOUT = "mapreduce.reduce.shuffle.connect.timeout", Number(Milliseconds, 0, INT), Some("180000"), "Timeout for a connection to a map's output. 0: no limit.";
+    FETCH_READ_TIMEOUT = "mapreduce.reduce.shuffle.read.timeout", Number(Milliseconds, 0, INT), Some("180000"), "Timeout for the next bytes of a map's output. 0: no limit.";
     MAX_FETCH_FAILURES = "mapreduce.reduce.shuffle.maxfetchfailures", Number(Count, 1, INT), Some("10"), "Number of failed fetches of one output between two reports to the JobTracker.";
     NOTIFY_READ_ERROR = "mapreduce.reduce.shuffle.notify.readerror", Flag, Some("true"), "Whether an output that could be reached but not read is reported at once.";
     CHILD_JAVA_OPTIONS = "mapred.child.java.opts", Text, Some("-Xmx200m"), "Only `-Xmx` is used: the memory that the two shares below refer to.";

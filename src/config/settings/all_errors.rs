@@ -11,8 +11,8 @@ use super::advertised_build::version_and_build;
 use super::named_files::{files_of_containers, files_of_market, files_of_trackers};
 use super::{
     ContainerSettings, Directories, HistorySettings, HttpLimits, JobChangeSettings, JobLimits, MarketSettings,
-    MemorySettings, Queues, RpcSettings, SchedulerKind, Settings, TrackerSettings, constraint, http_address,
-    rpc_address,
+    MemorySettings, Queues, RpcSettings, SchedulerKind, Settings, TrackerSettings, check_ports, constraint,
+    http_address, rpc_address,
 };
 use super::{HeartbeatSettings, LoadOptions};
 
@@ -29,6 +29,7 @@ impl Settings {
         let mut errors = Errors(errors);
         errors.of_values(&configuration);
         errors.of_parts(&configuration, options.conf_dir.as_deref());
+        errors.retain_own();
         // What is not listed above keeps a start from succeeding, too.
         if errors.0.is_empty() {
             errors.collect(Settings::load(options));
@@ -44,11 +45,18 @@ impl Errors {
     fn collect<T>(&mut self, result: Result<T, ConfigError>) -> Option<T> {
         result
             .map_err(|error| {
-                if !self.0.contains(&error) {
+                if !self.0.iter().any(|known| known.is_same_value(&error)) {
                     self.0.push(error)
                 }
             })
             .ok()
+    }
+
+    /// Leaves out what a file that could not be read may set.
+    fn retain_own(&mut self) {
+        if self.0.iter().any(ConfigError::is_of_file) {
+            self.0.retain(|error| !error.may_be_of_missing_value());
+        }
     }
 
     /// Each key by itself.
@@ -62,6 +70,7 @@ impl Errors {
     /// What the values mean together, and the files that they name.
     fn of_parts(&mut self, configuration: &Configuration, conf_dir: Option<&Path>) {
         self.collect(http_address(configuration));
+        self.collect(check_ports(configuration));
         self.collect(web_host_names(configuration));
         self.collect(RpcSettings::from_configuration(configuration));
         self.collect(HttpLimits::from_configuration(configuration));
@@ -74,7 +83,7 @@ impl Errors {
         self.collect(version_and_build(configuration));
         let queues = self.collect(Queues::from_configuration(configuration));
         // Wrong queues must not hide a wrong scheduler.
-        let queues = queues.or_else(|| Queues::from_configuration(&Configuration::default()).ok());
+        let queues = queues.or_else(|| Queues::of_names(configuration).ok());
         let read_scheduler = |queues| SchedulerKind::from_configuration(configuration, conf_dir, &queues);
         let scheduler = queues.and_then(|queues| self.collect(read_scheduler(queues)));
         let job_changes = self.collect(JobChangeSettings::from_configuration(configuration));

@@ -67,6 +67,20 @@ pub(super) fn http_address(configuration: &Configuration) -> Result<HostPort, Co
     Ok(address)
 }
 
+/// Both servers on one port of one address: the second cannot listen.
+pub(super) fn check_ports(configuration: &Configuration) -> Result<(), ConfigError> {
+    let (Ok(rpc), Ok(http)) = (rpc_address(configuration), http_address(configuration)) else { return Ok(()) };
+    let is_every = |address: &HostPort| EVERY_ADDRESS.contains(&&*address.host);
+    let shares_host =
+        rpc.host == http.host || is_every(&rpc) || is_every(&http) || (rpc.is_loopback() && http.is_loopback());
+    if rpc.port == 0 || rpc.port != http.port || !shares_host {
+        return Ok(());
+    }
+    let of_port = configuration.checked(&keys::HTTP_PORT)?;
+    let setting = of_port.map_or_else(|| configuration.required(&keys::HTTP_ADDRESS), Ok)?;
+    Err(setting.bad_value(format!("another port than that of {} = {rpc}", keys::RPC_ADDRESS.name)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::test_options as options;
@@ -91,6 +105,22 @@ mod tests {
         assert_eq!(http(&["mapred.job.tracker=master:9001", "mapred.job.tracker.http.address=web:80"]), "web:80");
         assert_eq!(http(&["mapred.job.tracker=master:9001", "mapred.job.tracker.info.port=80"]), "master:80");
         assert_eq!(http(&["mapred.job.tracker.info.bindAddress=web"]), "web:50030");
+    }
+
+    #[test]
+    fn both_servers_on_one_port_are_refused() {
+        let refusal = |overrides: &[&str]| {
+            let mut configuration = Configuration::new(options(None, &[]).environment.properties);
+            overrides.iter().for_each(|set| configuration.add_override(set).unwrap());
+            check_ports(&configuration).err().map(|error| error.to_string())
+        };
+        let expected = "-D: mapred.job.tracker.http.address = \"0.0.0.0:9001\": expected another port than that of mapred.job.tracker = master:9001";
+        let rpc = "mapred.job.tracker=master:9001";
+        assert_eq!(refusal(&[rpc, "mapred.job.tracker.http.address=0.0.0.0:9001"]).as_deref(), Some(expected));
+        assert!(refusal(&[rpc, "mapred.job.tracker.http.address=master:9001"]).is_some());
+        assert!(refusal(&[rpc, "mapred.job.tracker.info.port=9001"]).is_some_and(|text| text.contains("info.port")));
+        assert_eq!(refusal(&[rpc, "mapred.job.tracker.http.address=web:9001"]), None);
+        assert_eq!(refusal(&["mapred.job.tracker=h:0", "mapred.job.tracker.http.address=h:0"]), None);
     }
 
     #[test]

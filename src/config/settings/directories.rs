@@ -23,6 +23,8 @@ pub struct Directories {
 
 impl Directories {
     pub(super) fn from_configuration(configuration: &Configuration) -> Result<Self, ConfigError> {
+        // Other values contain or presuppose it.
+        configuration.required_local_path(&keys::HADOOP_TMP_DIR)?;
         let local = configuration.local_paths(&keys::LOCAL_DIR)?;
         let state = configuration.required_local_path(&keys::STATE_DIR)?;
         if let Some(wiped) = local.iter().map(|dir| dir.join(WIPED)).find(|wiped| state.starts_with(wiped)) {
@@ -30,8 +32,6 @@ impl Directories {
                 format!("a folder outside {}, which a Java JobTracker deletes at its start", wiped.display());
             return Err(configuration.required(&keys::STATE_DIR)?.bad_value(expected));
         }
-        // Other values contain or presuppose these.
-        configuration.required_local_path(&keys::HADOOP_TMP_DIR)?;
         let default = configuration.required(&keys::DEFAULT_FILE_SYSTEM)?;
         FileUri::of_default(default.value.trim())
             .map_err(|_| default.bad_value(keys::DEFAULT_FILE_SYSTEM.kind.to_string()))?;

@@ -39,7 +39,7 @@ pub use scheduler::{
 pub use scheduler_keys::scheduler_keys;
 pub use trackers::{AdmittedTrackers, FaultSettings, HeartbeatSettings, TrackerSettings};
 
-use client_addresses::{http_address, rpc_address};
+use client_addresses::{check_ports, http_address, rpc_address};
 
 use crate::fs::FileSystems;
 use crate::model::DelegationSettings;
@@ -259,6 +259,7 @@ impl Settings {
         conf_dir: Option<PathBuf>,
     ) -> Result<(Settings, Vec<Warning>), ConfigError> {
         let rpc_address = rpc_address(&configuration)?;
+        check_ports(&configuration)?;
         // Its kind refuses what is not supported.
         configuration.required(&keys::SECURITY_AUTHENTICATION)?;
         // A bad value for all jobs should fail the start, not the first submission.

@@ -57,6 +57,20 @@ impl Queues {
     }
 }
 
+// === impl Queues ===
+
+impl Queues {
+    /// The queues of a configuration in which something else about them is wrong.
+    pub(super) fn of_names(configuration: &Configuration) -> Result<Self, ConfigError> {
+        let mut names = Configuration::default();
+        let setting = configuration.setting(&keys::QUEUE_NAMES)?;
+        setting
+            .iter()
+            .try_for_each(|setting| names.add_override(&format!("{}={}", keys::QUEUE_NAMES.name, setting.value)))?;
+        Self::from_configuration(&names)
+    }
+}
+
 fn queue(configuration: &Configuration, name: String) -> Result<QueueSettings, ConfigError> {
     let acl =
         |key| Ok(configuration.queue_setting(key, &name)?.map_or_else(|| "*".to_owned(), |setting| setting.value));

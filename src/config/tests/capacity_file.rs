@@ -102,6 +102,12 @@ fn a_missing_capacity_and_a_wrong_sum_name_the_file() {
 }
 
 #[test]
+fn a_capacity_under_a_misspelt_queue_is_named_beside_the_one_that_is_missing() {
+    let text = refusal(&[("queue.q1.capacity", "50"), ("queue.qq2.capacity", "50")]);
+    insta::assert_snapshot!(text, @"Queue 'q2' doesn't have configured capacity! (capacity-scheduler.xml: mapred.capacity-scheduler.queue.q2.capacity is not set, but capacity-scheduler.xml:3: mapred.capacity-scheduler.queue.qq2.capacity is, and is no queue of mapred.queue.names; expected percent from 0 to 100)");
+}
+
+#[test]
 fn limits_that_contradict_each_other_are_both_named() {
     let text = refusal(&[
         ("queue.q1.capacity", "50"),
@@ -127,7 +133,9 @@ fn without_a_file_the_first_queue_lacks_its_capacity() {
     let error = parse_capacity_file("conf/capacity-scheduler.xml", None, &BTreeMap::new(), &["default".to_owned()]);
     let text = error.unwrap_err().to_string();
     assert!(
-        text.starts_with("Queue 'default' doesn't have configured capacity! (conf/capacity-scheduler.xml: "),
+        text.starts_with(
+            "Queue 'default' doesn't have configured capacity! (conf/capacity-scheduler.xml: no such file, which would set "
+        ),
         "{text}"
     );
 }
@@ -198,7 +206,7 @@ fn keys_of_unknown_queues_and_unknown_keys_are_warned_about() {
     assert_eq!(
         found,
         [
-            "capacity-scheduler.xml:4: nothing reads mapred.capacity-scheduler.queue.q.capcity; did you mean mapred.capacity-scheduler.queue.q.capacity?",
+            "capacity-scheduler.xml:4: nothing reads mapred.capacity-scheduler.queue.q.capcity",
             "capacity-scheduler.xml:3: mapred.capacity-scheduler.queue.other.capacity: no such queue in mapred.queue.names; ignored",
         ]
     );

@@ -76,6 +76,24 @@ fn warnings(folder: &Path) -> String {
 }
 
 #[test]
+fn a_file_with_almost_the_name_of_one_that_is_read_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["mapred_site.xml", "core-sites.xml", "Hdfs-Site.xml", "mapred-site.xml.template", "log4j.properties"] {
+        fs::write(folder.path().join(name), "<configuration/>").unwrap();
+    }
+    insta::assert_snapshot!(warnings(folder.path()), @r"
+    CONF: has no core-site.xml, mapred-site.xml or hdfs-site.xml; every value is a default
+    CONF/Hdfs-Site.xml: nothing reads this file, and CONF has no hdfs-site.xml; is it hdfs-site.xml?
+    CONF/core-sites.xml: nothing reads this file, and CONF has no core-site.xml; is it core-site.xml?
+    CONF/mapred_site.xml: nothing reads this file, and CONF has no mapred-site.xml; is it mapred-site.xml?
+    ");
+    for name in ["mapred-site.xml", "core-site.xml", "hdfs-site.xml"] {
+        fs::write(folder.path().join(name), "<configuration/>").unwrap();
+    }
+    assert_eq!(warnings(folder.path()), "");
+}
+
+#[test]
 fn folders_of_other_lines_of_hadoop_and_of_other_programs_are_named() {
     let folder = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();

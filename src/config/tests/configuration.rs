@@ -4,6 +4,25 @@ use crate::config::keys::{HADOOP_TMP_DIR, JOB_NAME, LOCAL_DIR, RPC_ADDRESS, SYST
 
 use super::*;
 
+#[test]
+fn a_key_that_a_file_sets_twice_is_named_with_both_values() {
+    let mut configuration = Configuration::default();
+    let property = |value: &str| format!("<property><name>io.sort.mb</name><value>{value}</value></property>\n");
+    let site = |values: &[&str]| {
+        let properties: String = values.iter().map(|value| property(value)).collect();
+        format!("<configuration>\n{properties}</configuration>")
+    };
+    configuration.add_file("core-site.xml", site(&["50"]).as_bytes()).unwrap();
+    configuration.add_file("mapred-site.xml", site(&["100", "100", "200"]).as_bytes()).unwrap();
+    let found: Vec<String> = configuration.warnings().iter().map(ToString::to_string).collect();
+    assert_eq!(
+        found,
+        [
+            "mapred-site.xml:4: io.sort.mb = \"200\" counts, and \"100\" of line 3 does not: a later value of a file replaces an earlier one"
+        ]
+    );
+}
+
 fn file(properties: &[(&str, &str)]) -> Vec<u8> {
     let lines: Vec<String> = properties
         .iter()

@@ -23,7 +23,8 @@ fn contradictions_of_a_jobtracker_are_named() {
         &["jobtracker.state.dir=/sys/state", "mapred.system.dir=/sys"],
         &["mapreduce.jobtracker.staging.root.dir=/sys/users", "mapred.system.dir=/sys"],
         &["jobtracker.state.dir=/s", "mapred.system.dir=/s/system", "mapreduce.jobtracker.staging.root.dir=/s/users"],
-        &["mapred.job.tracker=h:1", "mapred.job.tracker.http.address=h:1"],
+        &["mapred.tasktracker.expiry.interval=60"],
+        &["mapred.task.timeout=600", "jobtracker.web.hosts=proxy,http://proxy/"],
         &["mapred.hosts=/etc/hosts", "mapred.hosts.exclude=/etc/hosts"],
         &["mapred.cluster.map.memory.mb=100"],
         &["mapred.cluster.map.memory.mb=9", "mapred.cluster.max.map.memory.mb=8", "mapred.cluster.reduce.memory.mb=1", "mapred.cluster.max.reduce.memory.mb=1"],
@@ -36,11 +37,13 @@ fn contradictions_of_a_jobtracker_are_named() {
     -D: mapreduce.jobtracker.staging.root.dir = "/sys/users" is inside mapred.system.dir, which a Java JobTracker deletes at its start
     -D: mapred.system.dir = "/s/system" is inside jobtracker.state.dir, which only the JobTracker may access
     -D: mapreduce.jobtracker.staging.root.dir = "/s/users" is inside jobtracker.state.dir, which only the JobTracker may access
-    -D: mapred.job.tracker.http.address = "h:1" is also the address of mapred.job.tracker
+    -D: mapred.tasktracker.expiry.interval = "60" is in ms, and below 10000: a tracker whose heartbeat is a moment late is lost, and what ran there runs again
+    -D: mapred.task.timeout = "600" is in ms, and below 10000: a task that reports nothing for a moment is killed
+    -D: jobtracker.web.hosts = "proxy,http://proxy/" admits no request for "http://proxy/": expected host names, without http:// and port
     -D: mapred.hosts.exclude = "/etc/hosts" is also the file of mapred.hosts, so no host is admitted
     -D: mapred.cluster.map.memory.mb = "100" has no effect while mapred.cluster.reduce.memory.mb is not set
     -D: mapred.cluster.map.memory.mb = "9" exceeds mapred.cluster.max.map.memory.mb, the maximum that a task may request
-    -D: mapred.dynamic-scheduler.alloc-interval = "5" is read only if mapred.jobtracker.taskScheduler is org.apache.hadoop.mapred.DynamicPriorityScheduler
+    -D: mapred.dynamic-scheduler.alloc-interval = "5" is read only if mapred.jobtracker.taskScheduler is org.apache.hadoop.mapred.DynamicPriorityScheduler, or if the file of mapred.priority-scheduler.acl-file is there
     -D: jobtracker.fifo.compatible = "true" is read only if mapred.jobtracker.taskScheduler is org.apache.hadoop.mapred.JobQueueTaskScheduler
     -D: mapred.priority-scheduler.kill-interval = "30" is not a multiple of mapred.dynamic-scheduler.alloc-interval (20): rounds of preemption do not follow the ticks
     "#);
@@ -48,8 +51,9 @@ fn contradictions_of_a_jobtracker_are_named() {
 
 #[test]
 fn consistent_values_cause_no_warnings() {
-    let silent: [&[&str]; 6] = [
+    let silent: [&[&str]; 7] = [
         &[],
+        &["mapred.tasktracker.expiry.interval=30000", "mapred.task.timeout=0", "jobtracker.web.hosts=proxy,[::1]"],
         &["jobtracker.state.dir=/s", "mapred.system.dir=/system", "mapred.local.dir=/state/local"],
         &["mapred.job.tracker=h:0", "mapred.job.tracker.http.address=h:0"],
         &["mapred.hosts=/a", "mapred.hosts.exclude=/b", "mapred.cluster.map.memory.mb=-1"],
@@ -79,10 +83,12 @@ fn contradictions_of_a_tasktracker_are_named() {
         &["mapred.tasktracker.map.tasks.maximum=0", "mapred.tasktracker.reduce.tasks.maximum=0"],
         &["mapred.job.tracker=master:8021"],
         &["mapred.local.dir=/s/local", "jobtracker.state.dir=/s"],
+        &["dfs.socket.timeout=60"],
     ]), @r#"
     -D: mapred.tasktracker.map.tasks.maximum = "0" and mapred.tasktracker.reduce.tasks.maximum is also 0: the tasktracker would run no tasks
     standalone default: mapred.task.tracker.http.address = "127.0.0.1:50060" is reachable from this machine only, but the JobTracker is at master:8021: tasktrackers on other machines could not fetch map output
     -D: mapred.local.dir = "/s/local" is inside jobtracker.state.dir, which must contain only the JobTracker's state
+    -D: dfs.socket.timeout = "60" is in ms, and below 1000: a DataNode that is slow for a moment is given up
     "#);
 }
 

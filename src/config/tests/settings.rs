@@ -95,7 +95,7 @@ fn unusable_values_are_refused_at_start() {
     -D: jobtracker.rpc.max-frame-bytes = "1": expected a whole number of bytes from 65536 to 1073741824
     -D: mapred.reduce.tasks = "many": expected a whole number from 0 to 2147483647
     -D: mapred.job.tracker.info.bindAddress = "a b": expected a host name or address
-    default: mapred.local.dir = "${hadoop.tmp.dir}/mapred/local": still holds ${...} after 20 replacements; expected names that end in a value
+    -D: hadoop.tmp.dir = "${mapred.local.dir}": still holds ${...} after 20 replacements; expected names that end in a value
     -D "nonsense": expected key=value
     "#);
 }

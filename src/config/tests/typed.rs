@@ -6,6 +6,19 @@ use crate::config::keys;
 
 use super::*;
 
+#[test]
+fn a_port_beyond_all_ports_and_urls_in_place_of_hosts_are_named_as_such() {
+    let expected = |set: &str, key: &Key| {
+        let mut configuration = Configuration::default();
+        configuration.add_override(set).unwrap();
+        configuration.checked(key).unwrap_err().to_string()
+    };
+    let port = expected("mapred.job.tracker=master:90011", &keys::RPC_ADDRESS);
+    assert!(port.ends_with("expected host:port, the port at most 65535"), "{port}");
+    let targets = expected("jobtracker.end-notification.targets=http://hook/x", &keys::END_NOTIFICATION_TARGETS);
+    assert!(targets.ends_with("each with or without :port, not URLs"), "{targets}");
+}
+
 fn with(overrides: &[&str]) -> Configuration {
     let mut configuration = Configuration::new(BTreeMap::from([("user.name".to_owned(), "h1".to_owned())]));
     for argument in overrides {

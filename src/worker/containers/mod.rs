@@ -41,6 +41,7 @@ mod table;
 mod user_container;
 mod user_message;
 
+pub(super) use bag::MachineRoom;
 pub use container_process::run_container_process;
 pub use logs::{CONTAINER_LOGS, ContainerLogs};
 pub(super) use runner::ContainerRunner;

@@ -68,6 +68,18 @@ impl ContainerSettings {
         Ok(Some(Self { declared, log_limit_bytes, max_stop_grace, shared_file_bytes, groups }))
     }
 
+    /// What the worker offers, if this machine has not so much.
+    pub(in crate::worker) fn memory_warning(&self, machine: MachineRoom) -> Option<String> {
+        let (offered_mb, memory_mb) = (self.declared.capability.memory_mb, machine.memory_mb);
+        (offered_mb > memory_mb).then(|| {
+            format!(
+                "offers {offered_mb} MB for slots and containers, more than the {memory_mb} MB of this machine, which ends \
+                 processes when they use it; set {} or fewer slots",
+                keys::TRACKER_MEMORY.name
+            )
+        })
+    }
+
     /// Takes over the control group of this process, if there is one for it.
     ///
     /// # Errors

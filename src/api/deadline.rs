@@ -103,6 +103,10 @@ pub struct WhatIfAnswer {
     pub reduce_start_limit_ms: i64,
     /// The earliest deadline that would be accepted, rounded up; null: none would.
     pub earliest_deadline_ms: Option<i64>,
+    /// How late the job would end at least although it would be accepted, ms: the fluid model cuts tasks, which take longer than
+    /// the deadline leaves; absent: it would not, as far as is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub late_by_ms: Option<i64>,
 }
 
 // === impl CostSource ===

@@ -47,6 +47,24 @@ pub fn parse_duration_ms(text: &str) -> Result<u64, InvalidDuration> {
     ms.and_then(|ms| u64::try_from(ms).ok()).filter(|ms| *ms > 0).ok_or(InvalidDuration)
 }
 
+/// That a time has passed, and how long ago.
+pub fn passed_text(at_ms: i64, now_ms: i64) -> String {
+    let at =
+        Timestamp::from_second(at_ms.div_euclid(1_000)).map_or_else(|_| format!("{at_ms} ms"), |at| at.to_string());
+    format!("{at} passed {} ago", span_text(now_ms.saturating_sub(at_ms).max(0).unsigned_abs() / 1_000))
+}
+
+/// A duration in its two largest units, such as `6 h 35 m`.
+pub fn span_text(seconds: u64) -> String {
+    let (minutes, hours, days) = (seconds / 60, seconds / 3_600, seconds / 86_400);
+    match (days, hours, minutes) {
+        (0, 0, 0) => format!("{seconds} s"),
+        (0, 0, _) => format!("{minutes} m {} s", seconds % 60),
+        (0, ..) => format!("{hours} h {} m", minutes % 60),
+        _ => format!("{days} d {} h", hours % 24),
+    }
+}
+
 /// Parses a date, or a date with a time, epoch ms; of UTC unless it says otherwise.
 fn parse_utc_ms(text: &str) -> Option<i64> {
     let in_utc = || Ok(text.parse::<DateTime>()?.to_zoned(TimeZone::UTC)?.timestamp());
@@ -57,6 +75,12 @@ fn parse_utc_ms(text: &str) -> Option<i64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_time_that_has_passed_is_said_with_its_distance() {
+        assert_eq!(passed_text(1_767_261_600_000, 1_795_740_514_875), "2026-01-01T10:00:00Z passed 329 d 14 h ago");
+        assert_eq!(passed_text(0, 59_999), "1970-01-01T00:00:00Z passed 59 s ago");
+    }
 
     #[test]
     fn durations_count_from_now_and_times_are_of_utc_unless_they_say_otherwise() {

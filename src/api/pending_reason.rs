@@ -495,14 +495,21 @@ pub fn says_paused(text: &str) -> bool {
     text.starts_with("held by ") || (text.starts_with("queue ") && text.contains(" is paused by "))
 }
 
+/// Where there is one worker.
+const ONLY_WORKER: &str = "the only connected worker cannot run it: ";
+
 /// The one sentence about work that no connected worker can run, in every answer.
 pub fn no_worker_can_run(workers: u32, because: &str) -> String {
-    format!("none of the {workers} connected workers can run it: {because}")
+    match workers {
+        1 => format!("{ONLY_WORKER}{because}"),
+        workers => format!("none of the {workers} connected workers can run it: {because}"),
+    }
 }
 
 /// Whether a text is the sentence of [`no_worker_can_run`].
 pub fn says_no_worker_can_run(text: &str) -> bool {
-    text.starts_with("none of the ") && text.contains(" connected workers can run it: ")
+    text.starts_with(ONLY_WORKER)
+        || (text.starts_with("none of the ") && text.contains(" connected workers can run it: "))
 }
 
 fn holder_text(of: LimitHolder, name: Option<&str>) -> String {

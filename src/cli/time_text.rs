@@ -7,7 +7,7 @@ use jiff::civil::{DateTime, Time};
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
 
-use crate::api::{DueText, parse_duration_ms};
+use crate::api::{DueText, parse_duration_ms, span_text};
 use crate::clock::wall_ms;
 
 /// The zone of shown times; unset: of UTC.
@@ -54,17 +54,6 @@ fn due_in(due_ms: i64, left_ms: i64, zone: &TimeZone) -> String {
     let left = span_text(left_ms.unsigned_abs() / 1_000);
     let left = if left_ms < 0 { format!("{left} ago") } else { format!("in {left}") };
     format!("{} ({left})", due.strftime(&format!("{date}%H:%M{seconds} %Z")))
-}
-
-/// The two largest units.
-fn span_text(seconds: u64) -> String {
-    let (minutes, hours, days) = (seconds / 60, seconds / 3_600, seconds / 86_400);
-    match (days, hours, minutes) {
-        (0, 0, 0) => format!("{seconds} s"),
-        (0, 0, _) => format!("{minutes} m {} s", seconds % 60),
-        (0, ..) => format!("{hours} h {} m", minutes % 60),
-        _ => format!("{days} d {} h", hours % 24),
-    }
 }
 
 /// A date, or a date with a time, epoch ms; local unless it says otherwise.

@@ -102,8 +102,12 @@ fn render_quote(quote: &OrderQuote, max_rate: Credits, max_cost: Option<Credits>
 /// A time by its distance from the submission.
 fn from_submission(ms: i64) -> String {
     let side = if ms < 0 { "before" } else { "after" };
+    format!("{} {side} its submission", unsigned_seconds(ms))
+}
+
+fn unsigned_seconds(ms: i64) -> String {
     let ms = ms.unsigned_abs();
-    format!("{}.{:03} s {side} its submission", ms / 1_000, ms % 1_000)
+    format!("{}.{:03} s", ms / 1_000, ms % 1_000)
 }
 
 fn render_slots(slots: &PerKind<u32>) -> String {
@@ -118,7 +122,13 @@ fn render_answer(answer: &WhatIfAnswer, form: Form) -> (String, ExitCode) {
     let WhatIfAnswer { reason, min_maps, free_maps, reduces, free_reduces, earliest_deadline_ms, .. } = answer;
     let start = answer.planned_start_ms.filter(|start_ms| *start_ms > 0);
     let mut text = match reason {
-        None => "the constraint scheduler would accept the job\n\n".to_owned(),
+        None => match answer.late_by_ms.map(unsigned_seconds) {
+            None => "the constraint scheduler would accept the job\n\n".to_owned(),
+            Some(late) => format!(
+                "the constraint scheduler would accept the job, by the fluid model, but not keep its deadline: one task of each kind alone \
+                 takes longer, so that it would end {late} late or more\n\n"
+            ),
+        },
         Some(reason) => format!("the constraint scheduler would reject the job: {reason}\n\n"),
     };
     let maps = min_maps.map_or("any number would be too late".to_owned(), |maps| format!("{maps} at a time"));

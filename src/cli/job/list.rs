@@ -78,7 +78,7 @@ fn render_list(jobs: &[TimedJob<'_>], has_costs: bool, form: Form) -> String {
         let deadline = job.deadline.as_ref();
         let of_deadline = [
             deadline.map_or_else(String::new, |deadline| deadline.state.clone()),
-            deadline.map_or_else(String::new, |deadline| format!("{} s", deadline.left_s)),
+            job.late_by().or(deadline.map(|deadline| format!("{} s", deadline.left_s))).unwrap_or_default(),
         ];
         let start = start_of(job).map_or_else(String::new, |start| format!("{start} UTC"));
         let reason = job.why_it_waits().cloned().unwrap_or_default();

@@ -118,7 +118,12 @@ fn render_job(
         let _ = writeln!(text, "  waits    {why}");
     }
     if let Some(deadline @ DeadlineLine { state, plan, .. }) = &job.deadline {
-        let _ = writeln!(text, "  deadline {}, {state}: {plan}", due_text(deadline, *started_ms));
+        let due = due_text(deadline, *started_ms);
+        let _ = match job.late_by() {
+            // The time left is that of its end.
+            Some(late) => writeln!(text, "  deadline {}, {late}", due.split(" (").next().unwrap_or_default()),
+            None => writeln!(text, "  deadline {due}, {state}: {plan}"),
+        };
     }
     if let Some(cost) = render_cost_line(cost) {
         let _ = writeln!(text, "  cost     {cost}");

@@ -160,6 +160,12 @@ impl JobLine {
         self.held.as_ref().or(self.cannot_run.as_ref())
     }
 
+    /// How late it ended, if it had a deadline and missed it.
+    pub fn late_by(&self) -> Option<String> {
+        let late_s = self.deadline.as_ref().filter(|_| self.state.is_finished())?.left_s.strip_prefix('-')?;
+        Some(format!("late by {late_s} s"))
+    }
+
     /// The last task that failed of a job that lost too many, and how many of its kind failed, in the words of 1.2.1
     /// `JobInProgress.failedTask`.
     pub fn last_failed_task(&self) -> Option<(TaskId, u32)> {

@@ -4,7 +4,7 @@ use crate::api::{PendingReason, no_worker_can_run};
 use crate::engine::core::Engine;
 use crate::engine::state::Tracker;
 use crate::mapreduce::Job;
-use crate::model::{Capability, Kind};
+use crate::model::{Capability, Kind, counted};
 use crate::scheduler::{AppId, GroupId, Misfit};
 use crate::wire::worker_name;
 
@@ -79,7 +79,12 @@ impl Engine {
             Misfit::Avoided => "too much of it failed on those that could".to_owned(),
             Misfit::NoContainerNodes => format!("none of them takes containers{}", self.first_complaint()),
             Misfit::NoNodeFits(capability) => {
-                format!("nothing it asks for fits a node: {}{}", size_text(capability), self.first_complaint())
+                let largest = scheduler.largest_node().map(|largest| {
+                    let cores = counted(largest.vcores, "core");
+                    format!("; the largest has {} MB and {cores}", grouped(largest.memory_mb.into()))
+                });
+                let (asked, complaint) = (size_text(capability), self.first_complaint());
+                format!("nothing it asks for fits a node: {asked}{}{complaint}", largest.unwrap_or_default())
             }
             Misfit::Gates(_) => {
                 "its gates, its blacklist or relax-locality exclude every node that is large enough".to_owned()

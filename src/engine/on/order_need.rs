@@ -58,7 +58,7 @@ impl Engine {
     }
 
     /// All work of a job, by what it states and what was believed of it when its order was placed.
-    fn ordered_work(&self, job: &Job, order: &Order) -> JobWork {
+    pub(super) fn ordered_work(&self, job: &Job, order: &Order) -> JobWork {
         let config = self.deadline_config();
         let unstated = DeadlineSpec {
             due: Due::AtMs(order.deadline_ms),

@@ -1,12 +1,12 @@
 //! Deadline orders as queries show them.
 
-use crate::api::OrderStatus;
+use crate::api::{OrderState, OrderStatus};
 use crate::engine::core::Engine;
 use crate::engine::state::{MarketState, OrderStanding};
 use crate::mapreduce::Job;
 use crate::market::{Answer, Order, QueueInfo};
-use crate::model::QueueName;
-use crate::scheduler::constraint::Seconds;
+use crate::model::{PerKind, QueueName};
+use crate::scheduler::constraint::{Overrun, Seconds};
 
 // === impl Engine: orders in answers ===
 
@@ -42,15 +42,35 @@ impl Engine {
         let seconds = |ms: i64| Seconds { us: ms.saturating_mul(1_000) };
         let at_ms = standing.at_ms.max(job.submit_ms);
         let cost = order.max_cost.map(|cost| format!(", cost at most {cost}")).unwrap_or_default();
-        let sufficient =
-            standing.sufficient_rate.map(|rate| format!(" A rate of {rate} would do.")).unwrap_or_default();
+        // Once tasks run, the tick knows better.
+        let overrun = (!job.has_begun() || job.running() == PerKind::default() && job.finished().map == 0)
+            .then(|| self.order_overrun(job, order, at_ms))
+            .flatten();
+        let state = match (standing.state, overrun) {
+            (OrderState::New, Some(_)) => OrderState::AtRisk,
+            (state, _) => state,
+        };
+        let remark = match (overrun, standing.sufficient_rate) {
+            (Some(overrun), _) => format!(" But {overrun}, at any rate."),
+            (None, Some(rate)) => format!(" A rate of {rate} would do."),
+            (None, None) => String::new(),
+        };
         Some(format!(
-            "Deadline {} s (left {} s, {}). Order: rate at most {}{cost}.{sufficient}",
+            "Deadline {} s (left {} s, {}). Order: rate at most {}{cost}.{remark}",
             seconds(order.deadline_ms.saturating_sub(job.submit_ms)),
             seconds(order.deadline_ms.saturating_sub(at_ms)),
-            standing.state.name(),
+            state.name(),
             order.max_rate,
         ))
+    }
+}
+
+impl Engine {
+    /// How late a job none of which runs yet ends at least, whatever its order buys.
+    fn order_overrun(&self, job: &Job, order: &Order, at_ms: i64) -> Option<Overrun> {
+        let us = |ms: i64| ms.saturating_mul(1_000);
+        let work = self.ordered_work(job, order);
+        Overrun::of(&work, self.order_model(), us(at_ms), us(order.deadline_ms))
     }
 }
 

@@ -47,7 +47,8 @@ impl Engine {
         let cannot_run = || if self.config.policy.is_compatible() { None } else { self.cannot_run(job.app) };
         let report = self.cluster.scheduler.app_report(job.app);
         let paused = (!job.is_over_or_ending()).then(|| self.why_paused(job)).flatten().map(|why| why.to_string());
-        if let Some(report) = paused.or_else(cannot_run).or(report).or_else(|| self.report_order(job)) {
+        let live = paused.or_else(cannot_run).or(report).or_else(|| self.report_order(job));
+        if let Some(report) = live.or_else(|| job.report_late_end()) {
             status.scheduling_info = Text(report);
         }
         status

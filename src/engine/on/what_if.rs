@@ -4,7 +4,7 @@ use crate::api::WhatIfAnswer;
 use crate::engine::core::{Engine, PolicyConfig};
 use crate::model::Now;
 use crate::scheduler::constraint::{
-    DeadlineSpec, InputVolume, JobClass, JobEstimate, JobWork, Model, TimedWork, WhatIf,
+    DeadlineSpec, InputVolume, JobClass, JobEstimate, JobWork, Model, Overrun, TimedWork, WhatIf,
 };
 
 /// A job that might be submitted now.
@@ -46,6 +46,9 @@ impl Engine {
         let timed = TimedWork { work, arrival_us, now_us: arrival_us, deadline_us: deadline.due_us(now.wall_ms) };
         let WhatIf { assessment, earliest } = self.cluster.scheduler.what_if(&timed)?;
         let plan = assessment.verdict.as_ref().ok();
+        let overrun = plan
+            .filter(|_| *are_maps_known)
+            .and_then(|plan| Overrun::of(&work, config.model, plan.start_us, timed.deadline_us));
         Some(WhatIfAnswer {
             schedulable: assessment.verdict.is_ok(),
             reason: assessment.verdict.err().map(|rejection| rejection.to_string()),
@@ -58,6 +61,7 @@ impl Engine {
             reduce_start_limit_ms: assessment.latest_reduce_start.us.div_euclid(1_000),
             // As short a time as is taken, never a shorter one.
             earliest_deadline_ms: earliest.map(|earliest| -(-earliest.us).div_euclid(1_000)),
+            late_by_ms: overrun.map(|overrun| -(-overrun.late_us()).div_euclid(1_000)),
         })
     }
 }

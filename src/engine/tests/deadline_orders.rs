@@ -255,6 +255,11 @@ fn a_job_may_bring_its_order_which_is_tested_with_it() {
     assert!(
         report.starts_with("Deadline 65.0 s (left 64.") && report.ends_with("ON_TIME). Order: rate at most 100.0.")
     );
+    // A task cannot be cut, whatever the order may bid.
+    let late = submit(&mut cluster, with("100", 1));
+    let report = cluster.engine.job_status(late).value.unwrap().scheduling_info.0;
+    assert!(report.contains("AT_RISK). Order: rate at most 100.0. But a map alone takes "), "{report}");
+    assert!(report.ends_with(", at any rate."), "{report}");
     cluster.crash(1_000, hang);
     assert_eq!(status(&mut cluster).unwrap().job, job);
 }
@@ -293,7 +298,7 @@ fn what_cannot_stand_is_refused_and_changes_nothing() {
     bid needs a parameter deadline
     bid: "job_9" is not the id of a job
     bid: there is no job job_209901010000_0009
-    deadline: 0 has passed; it is NOW, both epoch ms
+    deadline: 1970-01-01T00:00:00Z passed 20778 d 9 h ago
     deadline: "9223372036854775808" is not a whole number
     maxRate: 0.5 is below 1.0, which queue alice bids anyway
     maxRate: -3.0 is negative

@@ -375,3 +375,53 @@ fn explain_says_what_a_deadline_holds_back() {
     1 other job stands before it in line for map slots
     ");
 }
+
+/// A map of an hour, due in 5 s: the fluid model has slots for it.
+#[test]
+fn a_task_that_is_longer_than_the_deadline_is_said_to_be_late_by_so_much() {
+    let hour = |maps, reduces| {
+        let mut spec = due(maps, reduces, 5_000);
+        spec.deadline.as_mut().unwrap().map = Some(StatedCost::TaskMs(3_600_000));
+        spec
+    };
+    let mut cluster = cluster(ConstraintConfig::default());
+    let id = cluster.submit(hour(2, 0)).unwrap();
+    let said = report(&cluster, id);
+    assert!(said.starts_with("Deadline 5.0 s (left 5.0 s, AT_RISK). Maps 0/2 minimum"), "{said}");
+    let reason = "Admitted by the fluid model, but a map alone takes 3600.0 s: it will be late by about 3595.0 s.";
+    assert!(said.ends_with(reason), "{said}");
+    beat_all(&mut cluster, 6, hang);
+    assert_eq!(running(&cluster, id).0, 2);
+    assert!(report(&cluster, id).contains("AT_RISK"), "{}", report(&cluster, id));
+    let question = DeadlineQuestion {
+        deadline: hour(2, 0).deadline.unwrap(),
+        input: InputVolume::in_equal_splits(0, 2),
+        are_maps_known: true,
+        reduces: 0,
+        class: None,
+    };
+    let answer = cluster.engine.what_if(&question, cluster.now).unwrap();
+    assert_eq!((answer.schedulable, answer.late_by_ms), (true, Some(3_595_000)));
+    let in_time = DeadlineQuestion {
+        deadline: DeadlineSpec { due: Due::AfterMs(3_600_000), ..question.deadline.clone() },
+        ..question
+    };
+    assert_eq!(cluster.engine.what_if(&in_time, cluster.now).unwrap().late_by_ms, None);
+}
+
+#[test]
+fn a_job_that_ended_after_its_deadline_says_how_late() {
+    let mut cluster = cluster(ConstraintConfig::default());
+    let (late, good) = (cluster.submit(due(1, 0, 20_000)).unwrap(), cluster.submit(due(1, 0, 90_000)).unwrap());
+    beat_all(&mut cluster, 3, hang);
+    cluster.pass_ms(30_000);
+    for id in [late, good] {
+        assert_eq!(cluster.run(id, |_| Fate::Succeed), RunState::Succeeded);
+    }
+    let said = report(&cluster, late);
+    assert!(
+        said.starts_with("Deadline 20.0 s (left -1") && said.ends_with(", LATE). Ended after its deadline."),
+        "{said}"
+    );
+    assert_eq!(report(&cluster, good), "NA");
+}

@@ -32,7 +32,7 @@ fn only_stock_trackers_are_given_what_only_they_can_run() {
     }
     let explained = cluster.engine.explain(id, false, cluster.now).value.unwrap().finish();
     let explained: Vec<String> = explained.why.iter().map(ToString::to_string).collect();
-    assert_eq!(explained[0], format!("none of the 1 connected workers can run it: {REASON}"));
+    assert_eq!(explained[0], format!("the only connected worker cannot run it: {REASON}"));
     for _ in 0..40 {
         assert_eq!(launches(&cluster.beat(0, |_| Fate::Succeed).0), 0);
         cluster.beat(1, |_| Fate::Succeed);

@@ -1,5 +1,6 @@
 //! Refusals of the market.
 
+use crate::api::passed_text;
 use crate::market::money::ReplayRefusal;
 use crate::model::{Credits, JobId, QueueName};
 
@@ -117,7 +118,7 @@ pub enum OrderError {
     #[error("bid: no queue pays for {0}: it was submitted without a signature")]
     NotPaid(JobId),
     /// The deadline is not ahead.
-    #[error("deadline: {deadline_ms} has passed; it is {now_ms}, both epoch ms")]
+    #[error("deadline: {}", passed_text(*.deadline_ms, *.now_ms))]
     Passed {
         /// The deadline, epoch ms.
         deadline_ms: i64,
@@ -209,6 +210,9 @@ pub enum JobDenied {
         /// The submitter.
         user: String,
     },
+    /// The ACL file does not list the user.
+    #[error("ACCESS DENIED: user {0:?}: the user is unknown: an administrator adds it: jobtracker user add {0}")]
+    UnknownUser(String),
     /// `mapred.job.signature` is not set.
     #[error("ACCESS DENIED: missing signature: mapred.job.signature is not set")]
     MissingSignature,

@@ -3,7 +3,9 @@
 use crate::model::{Kind, PerKind};
 
 use super::running_maps::RunningMaps;
-use super::{AdmissionSlots, AppDeadline, DeadlineDetail, DeadlineState, JobPlan, JobWork, MapClaim, Model, Promise};
+use super::{
+    AdmissionSlots, AppDeadline, DeadlineDetail, DeadlineState, JobPlan, JobWork, MapClaim, Model, Overrun, Promise,
+};
 
 /// How the reduces of a job whose maps are done run.
 #[derive(Clone, Copy, Debug)]
@@ -157,9 +159,42 @@ impl DeadlineJob {
         (self.phase == Phase::Before && self.left.map > 0).then_some(self.start_us)
     }
 
-    pub(super) fn detail(&self) -> DeadlineDetail {
+    /// How late it ends at least, by what is believed of its tasks; none: it may end in time, or is late already.
+    pub(super) fn overrun(&self, model: Model, now_us: i64) -> Option<Overrun> {
+        if self.state == DeadlineState::Late || self.left.map == 0 {
+            return None;
+        }
+        let mut work = self.deadline.work;
+        if self.left.map < work.maps {
+            // Which of them are left is not known.
+            work.longest_map_us = work.longest_map_us.min(work.map_us / u64::from(work.maps));
+        }
+        let begin_us = if self.left.map > self.held.map {
+            if self.phase == Phase::Before { now_us.max(self.start_us) } else { now_us }
+        } else {
+            let first_us = self.running_maps.first_start_us().unwrap_or(now_us);
+            // One that takes longer than believed may end now.
+            first_us.max(now_us.saturating_sub_unsigned(model.map_round_us(&work)))
+        };
+        Overrun::of(&work, model, begin_us, self.deadline.due_us)
+    }
+
+    /// Whether slots are promised to it by the paper's model, which divides tasks like a fluid.
+    pub(super) fn is_admitted_as_fluid(&self, model: Model) -> bool {
+        model == Model::Fluid && self.phase != Phase::Unplanned
+    }
+
+    /// How it stands for people: no plan keeps the deadline of a job one task of which takes longer.
+    pub(super) fn shown_state(&self, model: Model, now_us: i64) -> DeadlineState {
+        match self.state {
+            DeadlineState::OnTime if self.overrun(model, now_us).is_some() => DeadlineState::AtRisk,
+            state => state,
+        }
+    }
+
+    pub(super) fn detail(&self, model: Model, now_us: i64) -> DeadlineDetail {
         DeadlineDetail {
-            state: self.state,
+            state: self.shown_state(model, now_us),
             due_us: self.deadline.due_us,
             minimum: self.minimum,
             planned_start_us: self.planned_start_us(),

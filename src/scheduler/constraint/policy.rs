@@ -411,7 +411,9 @@ impl Policy for Constraint {
     }
 
     fn app_detail(&self, app: &App) -> AppDetail {
-        self.jobs.get(&app.spec.id).map_or(AppDetail::Plain, |job| AppDetail::Due(job.detail()))
+        let detail =
+            |job: &DeadlineJob| AppDetail::Due(job.detail(self.config.model, self.now_us().max(job.arrival_us())));
+        self.jobs.get(&app.spec.id).map_or(AppDetail::Plain, detail)
     }
 
     fn holds(&self, app: &App, view: &View<'_>, _now: Now) -> Vec<Hold> {

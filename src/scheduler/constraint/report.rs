@@ -19,16 +19,22 @@ impl Constraint {
         let left = Seconds { us: job.due_us().saturating_sub(now_us) };
         let minimum = job.minimum();
         let start = job.planned_start_us().map(|start_us| format!(" from {}", TimeOfDay(start_us)));
+        let model = self.config.model;
+        let overrun = job.overrun(model, now_us).map(|overrun| match job.is_admitted_as_fluid(model) {
+            true => format!(" Admitted by the fluid model, but {overrun}."),
+            false => format!(" But {overrun}."),
+        });
         format!(
-            "Deadline {} s (left {left} s, {}). Maps {}/{} minimum{}. Reduces {}/{} minimum. Reduce start limit {} s.",
+            "Deadline {} s (left {left} s, {}). Maps {}/{} minimum{}. Reduces {}/{} minimum. Reduce start limit {} s.{}",
             since_arrival(job.due_us()),
-            job.state,
+            job.shown_state(model, now_us),
             app.running[Kind::Map],
             minimum.map,
             start.unwrap_or_default(),
             app.running[Kind::Reduce],
             minimum.reduce,
             since_arrival(job.latest_reduce_start_us()),
+            overrun.unwrap_or_default(),
         )
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::model::TrackerId;
+use crate::model::{Capability, TrackerId};
 use crate::scheduler::{AppId, Misfit, Scheduler};
 
 use super::RequestType;
@@ -74,6 +74,12 @@ impl Scheduler {
             demand.types.iter().map(|(request, table)| (*request, demand.grantable(request, table)))
         });
         types.filter(|(_, count)| *count > 0).collect()
+    }
+
+    /// What the largest node has that takes containers. O(nodes): for questions of people.
+    pub fn largest_node(&self) -> Option<Capability> {
+        let bags = self.nodes.values().filter_map(|node| node.bag.as_ref()).filter(|bag| bag.takes_containers);
+        bags.map(|bag| bag.declared).max_by_key(|declared| (declared.memory_mb, declared.vcores))
     }
 
     /// Whether a node would give an application its next container, of this type, once there is room: gates, distance,

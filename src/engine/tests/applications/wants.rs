@@ -71,7 +71,7 @@ fn containers_that_fit_no_node_buy_nothing() {
     tick(&mut bench.cluster);
     assert_eq!((quota(&bench.cluster, "bob"), quota(&bench.cluster, "alice")), (None, Some(PerPool::new(4, 0, 0))));
     assert_eq!(bench.cluster.engine.market().unwrap().price().to_string(), "10.0");
-    let because = "nothing it asks for fits a node: 921,600 MB";
+    let because = "nothing it asks for fits a node: 921,600 MB; the largest has 16,384 MB and 16 cores";
     assert_eq!(status(&mut bench.cluster, "bob").cannot_run.as_deref(), Some(because));
     assert_eq!(status(&mut bench.cluster, "alice").cannot_run, None);
     let ApplicationAnswer::Application(report) =
@@ -79,7 +79,7 @@ fn containers_that_fit_no_node_buy_nothing() {
     else {
         panic!("no report");
     };
-    assert_eq!(report.cannot_run, Some(format!("none of the 1 connected workers can run it: {because}")));
+    assert_eq!(report.cannot_run, Some(format!("the only connected worker cannot run it: {because}")));
     // What fits beside it is bought as ever.
     run_as(&mut bench, "bob", vec![items_row("1-3", |_| {})]);
     tick(&mut bench.cluster);
@@ -95,7 +95,7 @@ fn jobs_that_no_tracker_can_run_buy_nothing_and_say_so() {
     let job = submit(cluster, JobSpec { only_stock: Some(JAVA.to_owned()), ..spec("bob", "bob", 400, 0) });
     tick(cluster);
     assert_eq!((quota(cluster, "bob"), quota(cluster, "alice").unwrap().map), (None, 4));
-    let sentence = format!("none of the 1 connected workers can run it: {JAVA}");
+    let sentence = format!("the only connected worker cannot run it: {JAVA}");
     assert_eq!(why(cluster, job), [sentence.as_str()]);
     assert_eq!(cluster.engine.job_status(job).value.unwrap().scheduling_info.to_string(), sentence);
     assert_eq!(status(cluster, "bob").cannot_run.as_deref(), Some(JAVA));
@@ -123,7 +123,7 @@ fn a_job_that_cannot_run_takes_no_place_in_a_pool() {
         cluster.beat(0, |_| Fate::Succeed);
     }
     assert_eq!(cluster.state(good), RunState::Succeeded);
-    assert!(why(&cluster, stuck)[0].starts_with("none of the 1 connected workers can run it: "));
+    assert!(why(&cluster, stuck)[0].starts_with("the only connected worker cannot run it: "));
 }
 
 /// A queue that lets one job of a user begin, whose first job can never run.

@@ -122,8 +122,11 @@ pub fn job_message(user: &str, timestamp: &str) -> String {
     format!("&user={user}&timestamp={timestamp}")
 }
 
-/// Verifies a job's `mapred.job.timestamp` and `mapred.job.signature`, given its submitter.
+/// Verifies a job's `mapred.job.timestamp` and `mapred.job.signature`, given its submitter, who must be known, signed or not.
 pub fn job_signature(acl: &Acl, user: &str, timestamp: Option<&str>, signature: Option<&str>) -> JobSignature {
+    if acl.get(user).is_none() {
+        return JobSignature::NotVerified(SignatureError::UnknownUser);
+    }
     let Some(signature) = signature else { return JobSignature::Missing };
     let Some(timestamp) = timestamp else { return JobSignature::MissingTimestamp };
     match verify(acl, Some(user), &job_message(user, timestamp), Some(signature)) {

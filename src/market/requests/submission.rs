@@ -10,8 +10,8 @@ use super::signature::{JobSignature, SignatureError};
 // === impl Market: job submissions ===
 
 impl Market {
-    /// Authorizes `user` to submit to `queue`: the names must be equal (for administrators too), the signature valid
-    /// and its timestamp fresh; checked in this order. The returned fact records that the signature was used.
+    /// Authorizes `user` to submit to `queue`: the user must be known, the names equal (for administrators too), the signature
+    /// valid and its timestamp fresh; checked in this order. The returned fact records that the signature was used.
     pub fn authorize_job(
         &mut self,
         user: &str,
@@ -19,6 +19,7 @@ impl Market {
         signature: &JobSignature,
         now: Now,
     ) -> Result<Vec<MarketFact>, JobDenied> {
+        check_known(user, signature)?;
         self.check_own_queue(user, queue)?;
         self.authorize_submitter(user, signature, now)
     }
@@ -39,6 +40,7 @@ impl Market {
 
     /// Reports what [`Self::authorize_job`] would refuse now, without using the signature.
     pub fn check_job(&self, user: &str, queue: &str, signature: &JobSignature, now: Now) -> Result<(), JobDenied> {
+        check_known(user, signature)?;
         self.check_own_queue(user, queue)?;
         self.check_submitter(user, signature, now)
     }
@@ -62,8 +64,17 @@ impl Market {
     }
 }
 
+/// An unknown user is refused as that, whatever else is wrong.
+fn check_known(user: &str, signature: &JobSignature) -> Result<(), JobDenied> {
+    match signature {
+        JobSignature::NotVerified(SignatureError::UnknownUser) => Err(JobDenied::UnknownUser(beginning_of(user))),
+        _ => Ok(()),
+    }
+}
+
 /// A signature by which `user` may submit.
 fn check_signer<'a>(user: &'a str, signature: &JobSignature) -> Result<Signature<'a>, JobDenied> {
+    check_known(user, signature)?;
     let refuse = |error| Err(JobDenied::Signature { user: beginning_of(user), error });
     match signature {
         JobSignature::Missing => Err(JobDenied::MissingSignature),

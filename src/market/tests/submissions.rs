@@ -35,7 +35,8 @@ fn defect_26_and_35_refusals_name_what_failed() {
     insta::assert_snapshot!(refused(&JobSignature::Missing, "root", "alice"), @r#"ACCESS DENIED: queue "alice" differs from user "root": there is no queue root: an administrator adds it: jobtracker queue add root"#);
     insta::assert_snapshot!(refused(&JobSignature::Missing, "alice", "alice"), @"ACCESS DENIED: missing signature: mapred.job.signature is not set");
     insta::assert_snapshot!(refused(&JobSignature::MissingTimestamp, "alice", "alice"), @"ACCESS DENIED: missing timestamp: mapred.job.timestamp is not set");
-    insta::assert_snapshot!(refused(&unknown, "zed", "zed"), @r#"ACCESS DENIED: bad mapred.job.signature of user "zed": the user is unknown"#);
+    insta::assert_snapshot!(refused(&unknown, "zed", "zed"), @r#"ACCESS DENIED: user "zed": the user is unknown: an administrator adds it: jobtracker user add zed"#);
+    insta::assert_snapshot!(refused(&unknown, "carol", "default"), @r#"ACCESS DENIED: user "carol": the user is unknown: an administrator adds it: jobtracker user add carol"#);
     insta::assert_snapshot!(refused(&JobSignature::BadTimestamp("x".into()), "alice", "alice"), @r#"ACCESS DENIED: mapred.job.timestamp "x" is not a number of milliseconds"#);
     assert!(stage.submit("alice", "alice", START - 5).unwrap_err().to_string().contains("stale or replayed"));
     assert!(stage.submit("alice", "alice", START + 10_000_000).is_err());

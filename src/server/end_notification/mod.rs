@@ -116,8 +116,8 @@ impl Notifier {
                 return;
             }
             if let Err((error, calls)) = self.deliver(&notification).await {
-                // A URL may include a secret, so it is not logged.
-                tracing::warn!("end notification of {job} failed after {calls} calls: {error}");
+                let url = without_secrets(&notification.url);
+                tracing::warn!("end notification of {job} to {url} failed after {calls} calls: {error}");
             }
             let mut waiting = self.waiting.borrow_mut();
             if let Some(of_user) = waiting.get_mut(&user) {
@@ -205,6 +205,16 @@ impl Notifier {
     }
 }
 
+/// A URL for the log: its user and its query may be secrets.
+fn without_secrets(url: &str) -> String {
+    let public = url.split(['?', '#']).next().unwrap_or_default();
+    let (scheme, rest) = public.split_once("://").unwrap_or(("", public));
+    let (authority, path) = rest.find('/').map_or((rest, ""), |at| rest.split_at(at));
+    let host = authority.rsplit('@').next().unwrap_or_default();
+    let separator = if scheme.is_empty() { "" } else { "://" };
+    excerpt(&format!("{scheme}{separator}{host}{path}"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -257,6 +267,18 @@ mod tests {
         let first = asked[0].to_lowercase();
         assert!(asked[0].starts_with(&format!("GET /end?job={JOB}&by=a%20b HTTP/1.1\r\n")), "{}", asked[0]);
         assert!(first.contains(&format!("host: {address}\r\n")) && first.contains("accept: */*\r\n"), "{first}");
+    }
+
+    #[test]
+    fn a_logged_url_has_neither_user_nor_query() {
+        for (url, shown) in [
+            ("http://oozie:11000/oozie/callback?id=secret#x", "http://oozie:11000/oozie/callback"),
+            ("http://u:secret@h/end@x", "http://h/end@x"),
+            ("http://h?token=secret", "http://h"),
+            ("nonsense", "nonsense"),
+        ] {
+            assert_eq!(without_secrets(url).trim_matches('"'), shown, "{url}");
+        }
     }
 
     #[tokio::test]

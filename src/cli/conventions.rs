@@ -40,12 +40,24 @@ fn with_conventions_at(command: Command, path: &str) -> Command {
         true => arg.visible_alias(FILTERS).visible_short_alias('u'),
         false => with_short(arg, path),
     });
+    let command = command.mut_args(with_negative_values);
     let help = [command.get_after_help().map(ToString::to_string), examples_text(path), Some(manual_text(path))];
     let help = help.into_iter().flatten().collect::<Vec<_>>().join("\n\n");
     command.after_help(help).mut_subcommands(|below| {
         let path = format!("{path} {}", below.get_name());
         with_conventions_at(below, &path)
     })
+}
+
+/// A value that begins with a dash is the value, so that its own error names it: `--reduces -1`, `--deadline -5m`.
+fn with_negative_values(arg: Arg) -> Arg {
+    if arg.is_positional() || !arg.get_action().takes_values() {
+        return arg;
+    }
+    let is_duration = arg.get_value_names().is_some_and(|names| {
+        names.iter().any(|name| name.contains("DURATION") || name.as_str() == "TIME" || name.as_str() == "CREDITS")
+    });
+    if is_duration { arg.allow_hyphen_values(true) } else { arg.allow_negative_numbers(true) }
 }
 
 fn with_short(arg: Arg, path: &str) -> Arg {

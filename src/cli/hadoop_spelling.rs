@@ -3,6 +3,8 @@
 
 use std::ffi::OsString;
 
+use crate::model::edit_distance;
+
 /// What an option of Hadoop Streaming becomes.
 #[derive(Clone, Copy)]
 enum Meaning {
@@ -128,6 +130,9 @@ impl Translation {
         while let Some(word) = rest.next() {
             let meaning = word.to_str().and_then(|word| OF_STREAMING.iter().find(|(theirs, _)| *theirs == word));
             let Some((theirs, meaning)) = meaning else {
+                if let Some(error) = word.to_str().and_then(misspelt) {
+                    return Err(error);
+                }
                 translation.has_reducer |=
                     word.to_str().is_some_and(|word| word.split('=').next() == Some("--reducer"));
                 translation.words.push(word.clone());
@@ -214,6 +219,15 @@ impl Translation {
     }
 }
 
+/// The error of a word that is almost one of Hadoop's options.
+fn misspelt(word: &str) -> Option<String> {
+    let is_long = word.len() > 4 && word.starts_with('-') && word[1..].starts_with(|c: char| c.is_ascii_alphabetic());
+    let near = |theirs: &&str| edit_distance(&word.to_ascii_lowercase(), &theirs.to_ascii_lowercase(), 1).is_some();
+    let meant =
+        OF_STREAMING.iter().map(|(theirs, _)| *theirs).filter(|_| is_long && !word.starts_with("-D")).find(near)?;
+    Some(format!("job submit {word}: there is no such option; did you mean {meant}?"))
+}
+
 /// The parts of a list, which commas separate outside of braces (1.2.1 `FileInputFormat.getPathStrings`).
 fn parts(text: &str) -> impl Iterator<Item = &str> {
     let mut depth = 0_u32;
@@ -290,6 +304,10 @@ mod tests {
             "queue -info is Hadoop's spelling; expected `jobtracker queue info QUEUE`"
         );
         assert!(refused("job submit -libjars a.jar").contains("`hadoop jar`"));
+        assert_eq!(
+            refused("job submit -numReduceTask 2"),
+            "job submit -numReduceTask: there is no such option; did you mean -numReduceTasks?"
+        );
         assert_eq!(refused("job submit -mapper"), "job submit -mapper: expected a value after it");
         for fine in ["job list", "job", "status", "queue list", "job logs -x"] {
             assert_eq!(ours(fine), Ok(fine.to_owned()));

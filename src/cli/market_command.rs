@@ -1,9 +1,10 @@
 //! Common parts of all market commands, and the two that need no signature: `jobtracker price` and
 //! `jobtracker time`.
 
+use crate::cli::values::whole_number;
 use crate::client::market::{MarketAnswer, MarketClient, MarketClientError, Signer};
 
-use super::exit_code::WRONG_USAGE;
+use super::exit_code::{DENIED, WRONG_USAGE};
 use super::history_text::render_price_history;
 use super::market_text::{Form, render_price, render_time};
 use super::place::{PlaceArguments, PlaceError};
@@ -11,8 +12,6 @@ use super::signer::{SignerArguments, SignerError};
 use super::since::{InvalidTime, parse_time_ms};
 use super::user_filter::UserFilter;
 
-/// Exit code of denied requests.
-const DENIED: u8 = 3;
 /// Exit code without a valid answer.
 const UNREACHABLE: u8 = 4;
 
@@ -80,9 +79,8 @@ impl MarketCommandError {
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Place(error) if error.is_unreachable() => UNREACHABLE,
-            Self::Place(_) | Self::Signer(_) | Self::Argument { .. } | Self::Configuration(_) | Self::Time(_) => {
-                WRONG_USAGE
-            }
+            Self::Signer(error) => error.exit_code(),
+            Self::Place(_) | Self::Argument { .. } | Self::Configuration(_) | Self::Time(_) => WRONG_USAGE,
             Self::Client(MarketClientError::Refused(_) | MarketClientError::Query(_)) => WRONG_USAGE,
             Self::Client(MarketClientError::Denied { .. }) | Self::Denied { .. } => DENIED,
             Self::Client(MarketClientError::Unreachable { .. }) | Self::System(_) => UNREACHABLE,
@@ -170,7 +168,7 @@ pub struct PriceArguments {
     #[arg(long, value_name = "DATE", requires = "history")]
     since: Option<String>,
     /// Maximum number of lines of the history, each for an equal span of time; 1 to 1000
-    #[arg(long, value_name = "NUMBER", default_value_t = 24, requires = "history")]
+    #[arg(long, value_name = "NUMBER", default_value_t = 24, requires = "history", value_parser = whole_number::<0>)]
     points: u32,
     #[command(flatten)]
     market: MarketArguments,

@@ -20,6 +20,7 @@ pub mod market_command;
 mod market_text;
 mod memory_return;
 mod next_steps;
+mod pasted;
 pub mod period;
 pub mod place;
 mod queue;
@@ -44,8 +45,10 @@ pub mod tasktracker;
 mod terminal;
 mod time_text;
 pub mod upgrade;
+mod usage;
 pub mod user;
 pub mod user_filter;
+mod values;
 pub mod what_if;
 mod what_if_text;
 mod whole_characters;
@@ -173,7 +176,9 @@ pub fn main() -> ExitCode {
             return ExitCode::from(WRONG_USAGE);
         }
     };
-    let matches = command().get_matches_from(words);
+    let matches =
+        command().try_get_matches_from(&words).unwrap_or_else(|error| usage::exit_with(error, &words, command()));
+    pasted::keep_options(&matches);
     let arguments = Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     if std::io::stdout().is_terminal() {
         time_text::show_local_times();

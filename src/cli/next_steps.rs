@@ -4,6 +4,8 @@ use std::path::Path;
 
 use crate::config::HostPort;
 
+use super::pasted::quoted;
+
 /// Addresses and kind of a started JobTracker.
 pub(super) struct StartedJobTracker<'a> {
     /// RPC address for other machines.
@@ -42,16 +44,6 @@ pub(super) fn after_tasktracker(jobtracker: &HostPort) -> Vec<String> {
         format!("next, a job: jobtracker job submit --jobtracker {jobtracker} {FIRST_JOB}"),
         format!("next, look: jobtracker job list --all --jobtracker {jobtracker}"),
     ]
-}
-
-/// Quotes a text as one shell word.
-fn quoted(text: &str) -> String {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-:@%+=,".contains(&byte);
-    if !text.is_empty() && text.bytes().all(is_plain) {
-        text.to_owned()
-    } else {
-        format!("'{}'", text.replace('\'', "'\\''"))
-    }
 }
 
 #[cfg(test)]

@@ -56,7 +56,8 @@ impl AppCommandError {
     /// The exit code of this process: 2 wrong usage or refused, 3 denied, 4 unreachable.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::Place(_) | Self::Signer(_) | Self::Argument(_) | Self::File { .. } => WRONG_USAGE,
+            Self::Signer(error) => error.exit_code(),
+            Self::Place(_) | Self::Argument(_) | Self::File { .. } => WRONG_USAGE,
             Self::Client(ApplicationClientError::Refused(_) | ApplicationClientError::NoApplications { .. }) => {
                 WRONG_USAGE
             }

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use crate::api::applications::ContainerReport;
+use crate::cli::pasted::pasted;
 use crate::cli::without_numbers::without_numbers;
 use crate::client::applications::{ApplicationClient, ApplicationClientError, ContainerLog, ContainerQuery, LogName};
 use crate::model::{ApplicationId, ContainerExit};
@@ -78,8 +79,9 @@ fn render(kinds: &[FailureKind], application: ApplicationId, are_all: bool) -> S
         let count: usize = hidden.iter().map(FailureKind::count).sum();
         let (reasons, is_one) = (hidden.len(), hidden.len() == 1);
         text += &format!(
-            "{at_least}{count} failed for {reasons} other reason{}; see: jobtracker app status {application} --failed\n",
-            if is_one { "" } else { "s" }
+            "{at_least}{count} failed for {reasons} other reason{}; see: {}\n",
+            if is_one { "" } else { "s" },
+            pasted(&format!("jobtracker app status {application} --failed"))
         );
     }
     text

@@ -8,6 +8,7 @@ use crate::cli::market_command::MarketArguments;
 use crate::cli::market_text::{Form, columns, format_duration, json, lines, one_line};
 use crate::cli::time_text::format_time;
 use crate::cli::user_filter::UserFilter;
+use crate::cli::values::whole_number;
 use crate::client::applications::ApplicationQuery;
 use crate::model::{ApplicationId, Credits};
 
@@ -29,7 +30,7 @@ pub struct ListArguments {
     #[arg(long, value_name = "QUEUE")]
     queue: Option<String>,
     /// Only the newest N
-    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = whole_number::<1>)]
     limit: u32,
     /// Server, signer, output form.
     #[command(flatten)]

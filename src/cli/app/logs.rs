@@ -8,6 +8,7 @@ use crate::api::applications::{ContainerReport, ContainerState};
 use crate::cli::market_command::MarketArguments;
 use crate::cli::market_text::{Form, json};
 use crate::cli::terminal::{print, print_error};
+use crate::cli::values::whole_number;
 use crate::cli::whole_characters::whole_characters;
 use crate::client::applications::{ApplicationClient, ApplicationClientError, ContainerLog, ContainerQuery, LogName};
 use crate::model::{ApplicationId, ContainerId};
@@ -29,7 +30,7 @@ pub struct LogsArguments {
     #[arg(value_name = "APPLICATION")]
     application: ApplicationId,
     /// Print the log of the last container of this item
-    #[arg(long, value_name = "N", conflicts_with = "container")]
+    #[arg(long, value_name = "N", conflicts_with = "container", value_parser = whole_number::<0>)]
     item: Option<u32>,
     /// Print the log of this container, such as container_1700000000000_0001_00_000001
     #[arg(long, value_name = "CONTAINER")]

@@ -53,7 +53,8 @@ impl JobCommandError {
             | Self::System(_) => 4,
             Self::Place(error) if error.is_unreachable() => 4,
             Self::Market(error) => error.exit_code(),
-            Self::Place(_) | Self::Signer(_) | Self::Client(_) | Self::Configuration(_) | Self::Argument(_) => 2,
+            Self::Signer(error) => error.exit_code(),
+            Self::Place(_) | Self::Client(_) | Self::Configuration(_) | Self::Argument(_) => 2,
         }
     }
 }

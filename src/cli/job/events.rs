@@ -1,6 +1,7 @@
 //! `jobtracker job events`: lists a job's completion events.
 
 use crate::cli::market_text::{Form, columns, json, lines};
+use crate::cli::values::whole_number;
 use crate::client::job::JobId;
 use crate::client::job::view::AttemptLine;
 
@@ -14,10 +15,10 @@ pub struct EventsArguments {
     #[arg(value_name = "JOB")]
     job: JobId,
     /// Number of the first event, from 0
-    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
+    #[arg(long, value_name = "NUMBER", default_value_t = 0, value_parser = whole_number::<0>)]
     from: u32,
     /// Maximum number of events; default: all
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(long, value_name = "NUMBER", value_parser = whole_number::<0>)]
     count: Option<u32>,
     #[command(flatten)]
     connection: ConnectionArguments,

@@ -1,10 +1,11 @@
 //! Failed attempts of a job, grouped by their reasons: the first of a kind is shown, the others are counted.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use crate::cli::pasted::pasted;
 use crate::cli::without_numbers::without_numbers;
 use crate::client::job::view::{AttemptLine, JobLine, TaskTally};
-use crate::model::{AttemptId, Kind, TaskId};
+use crate::model::{AttemptId, Kind, TaskId, is_start_failure};
 
 /// Kinds of failures that are shown.
 const MOST_KINDS: usize = 3;
@@ -17,6 +18,8 @@ pub(super) struct Failures {
     /// In the order of their first attempts.
     kinds: Vec<FailureKind>,
     of_task: BTreeMap<TaskId, u32>,
+    /// Tasks whose commands could not be started, which are not tried as often as others.
+    unstarted: BTreeSet<TaskId>,
     /// Events up to this number have been counted.
     last_event: i32,
 }
@@ -33,7 +36,7 @@ struct FailureKind {
 
 impl Default for Failures {
     fn default() -> Self {
-        Self { kinds: Vec::new(), of_task: BTreeMap::new(), last_event: -1 }
+        Self { kinds: Vec::new(), of_task: BTreeMap::new(), unstarted: BTreeSet::new(), last_event: -1 }
     }
 }
 
@@ -45,6 +48,9 @@ impl Failures {
         }
         self.last_event = attempt.number;
         *self.of_task.entry(attempt.attempt.task).or_default() += 1;
+        if diagnostics.first().is_some_and(|text| is_start_failure(text)) {
+            self.unstarted.insert(attempt.attempt.task);
+        }
         let lines = reason_lines(diagnostics);
         let reason = reason_of(&lines, attempt.attempt);
         if let Some(kind) = self.kinds.iter_mut().find(|kind| kind.reason == reason) {
@@ -67,8 +73,9 @@ impl Failures {
             let job = first.first.task.job;
             let kinds = hidden.len();
             text += &format!(
-                "{} failed for {kinds} other reasons; run: jobtracker job logs {job} --log stderr\n",
-                attempts_text(attempts)
+                "{} failed for {kinds} other reasons; run: {}\n",
+                attempts_text(attempts),
+                pasted(&format!("jobtracker job logs {job} --log stderr"))
             );
         }
         text
@@ -95,7 +102,11 @@ impl Failures {
             1 => format!("; 1 other {kind} was stopped"),
             more => format!("; {more} other {kind}s were stopped"),
         };
-        Some(format!("{kind} {} {often} (mapred.{kind}.max.attempts){stopped}", task.number))
+        let because = match self.unstarted.contains(&task) {
+            true => "its command cannot be started, which more attempts would not change".to_owned(),
+            false => format!("mapred.{kind}.max.attempts"),
+        };
+        Some(format!("{kind} {} {often} ({because}){stopped}", task.number))
     }
 }
 
@@ -199,6 +210,15 @@ mod tests {
         }
         let reason = failures.reason(&job, &TaskTally { stopped: 1, ..map }, &reduce).unwrap();
         assert_eq!(reason, "map 4 failed 4 times (mapred.map.max.attempts); 1 other map was stopped");
+        let mut unstarted = Failures::default();
+        for number in 0..2 {
+            unstarted.add(&attempt(number, 4), &["cannot start the command nosuch: not found\n".to_owned()]);
+        }
+        let reason = unstarted.reason(&job, &TaskTally { stopped: 0, ..map }, &reduce).unwrap();
+        assert_eq!(
+            reason,
+            "map 4 failed 2 times (its command cannot be started, which more attempts would not change)"
+        );
         job.failure = Some("JobSetup Task Failure, Task: task_202611211200_0001_m_000005".into());
         assert_eq!(failures.reason(&job, &map, &reduce), job.failure);
     }

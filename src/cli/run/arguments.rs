@@ -7,6 +7,7 @@ use crate::api::applications::ItemRules;
 use crate::cli::app::AppCommandError;
 use crate::cli::market_command::MarketArguments;
 use crate::cli::period::parse_period_s;
+use crate::cli::values::{queue_name, whole_number};
 use crate::client::applications::{LocalFile, RunSubmission, WorkItems, count_items};
 use crate::model::{BroughtResource, Capability, LaunchContext, LocalResource, OutputPlace};
 
@@ -34,10 +35,10 @@ pub struct RunArguments {
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
     /// Memory of each container, MB
-    #[arg(long, value_name = "MB", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "MB", default_value_t = 1024, value_parser = whole_number::<1>)]
     memory: u32,
     /// Cores of each container
-    #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = whole_number::<1>)]
     cores: u32,
     /// Set a variable of the command's environment; without a value, to what it is here
     #[arg(long, value_name = "NAME[=VALUE]")]
@@ -58,7 +59,7 @@ pub struct RunArguments {
     #[arg(long, value_name = "TIME", value_parser = parse_time_limit_ms)]
     time_limit: Option<u64>,
     /// Queue; default: your own under a market, else `default`
-    #[arg(long, value_name = "QUEUE")]
+    #[arg(long, value_name = "QUEUE", value_parser = queue_name)]
     queue: Option<String>,
     /// Write the standard output to this file where the command runs, from the working directory; {} stands for the item
     #[arg(long, value_name = "PATH")]
@@ -77,13 +78,13 @@ pub struct RunArguments {
     #[arg(long, value_name = "FILE")]
     each_line: Option<PathBuf>,
     /// Run an item up to N times until it ends with 0
-    #[arg(long, value_name = "N", requires = "items")]
+    #[arg(long, value_name = "N", requires = "items", value_parser = whole_number::<1>)]
     max_attempts: Option<u32>,
     /// Run at most N items at a time
-    #[arg(long, value_name = "N", requires = "items")]
+    #[arg(long, value_name = "N", requires = "items", value_parser = whole_number::<1>)]
     max_running: Option<u32>,
     /// Drop the rest once more than N items have failed
-    #[arg(long, value_name = "N", requires = "items")]
+    #[arg(long, value_name = "N", requires = "items", value_parser = whole_number::<0>)]
     max_fails: Option<u32>,
     /// Server, signer, output form.
     #[command(flatten)]

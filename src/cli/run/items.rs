@@ -10,6 +10,7 @@ use crate::api::applications::{ApplicationReport, ContainerReport, ContainerStat
 use crate::cli::app::{AppCommandError, failure_text};
 use crate::cli::interrupt::Choice;
 use crate::cli::market_text::{Form, json};
+use crate::cli::pasted::{pasted, pasted_at};
 use crate::cli::terminal::print_error;
 use crate::client::applications::{ApplicationClient, ContainerQuery, WorkItems, items_without};
 use crate::model::{ApplicationId, ContainerExit};
@@ -79,9 +80,9 @@ pub(super) async fn follow_items(
 }
 
 fn detached(application: ApplicationId, server: &str) -> String {
-    format!(
-        "{application} keeps running; see it with `jobtracker app status {application} --server {server}`, kill it with `jobtracker app kill {application} --server {server}`"
-    )
+    let command =
+        |verb: &str| pasted_at(&format!("jobtracker app {verb} {application}"), &format!("--server {server}"));
+    format!("{application} keeps running; see it with `{}`, kill it with `{}`", command("status"), command("kill"))
 }
 
 /// The items that are not done, those that never ran among them; none if they are too many to look at.
@@ -111,7 +112,7 @@ fn render_end(report: &ApplicationReport, failures: &str, again: Option<&str>, c
     let mut text = format!("{id} {}{why}\n{failures}", final_status.name());
     if !failed_items.is_empty() {
         text += &format!("failed  {failed_items}\n");
-        text += &format!("logs    jobtracker app logs {id}\n");
+        text += &format!("logs    {}\n", pasted(&format!("jobtracker app logs {id}")));
     }
     let again = again.unwrap_or(failed_items);
     if !again.is_empty() {

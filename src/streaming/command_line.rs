@@ -54,6 +54,15 @@ impl CommandLine {
     }
 }
 
+/// A quote that a command opens and does not close: a task would take all that follows for one word.
+#[must_use]
+pub fn unclosed_quote(command: &str) -> Option<char> {
+    command.chars().fold(None, |open, c| match open {
+        Some(quote) => (c != quote).then_some(quote),
+        None => Some(c).filter(|c| matches!(c, '"' | '\'')),
+    })
+}
+
 fn is_readable_file(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|about| about.is_file()) && fs::File::open(path).is_ok()
 }
@@ -100,6 +109,14 @@ mod tests {
         assert_eq!(words("a%09b"), ["a\tb"]);
         assert_eq!(words("+"), [""; 0]);
         assert_eq!(words("%zz+%"), ["%zz", "%"]);
+    }
+
+    #[test]
+    fn a_quote_that_stays_open_is_found() {
+        assert_eq!(
+            ["sed 's/x", "a \"b'c\" 'd", "sh -c 'it\"s'", "", "it's"].map(unclosed_quote),
+            [Some('\''), Some('\''), None, None, Some('\''),]
+        );
     }
 
     #[test]

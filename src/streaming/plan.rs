@@ -234,6 +234,19 @@ pub fn check_values(configuration: &Configuration) -> Result<(), UnsupportedJob>
     Ok(())
 }
 
+// === impl UnsupportedJob ===
+
+impl UnsupportedJob {
+    /// The value of a key that cannot be used, if that is why.
+    #[must_use]
+    pub fn value(&self) -> Option<&ConfigError> {
+        match self {
+            Self::Value(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
 // === impl StreamingPlan ===
 
 impl StreamingPlan {

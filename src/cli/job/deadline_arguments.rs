@@ -5,6 +5,7 @@ use std::fmt;
 use crate::api::{DueText, parse_duration_ms};
 use crate::cli::time_text::{format_due, parse_due};
 use crate::client::job::deadline_line::DeadlineLine;
+use crate::config::ConfigError;
 use crate::model::Credits;
 
 /// Options that state a deadline.
@@ -12,7 +13,7 @@ use crate::model::Credits;
 pub struct DeadlineArguments {
     /// When the job must be done: a duration from now, such as 20m, or a time, such as 18:00 or 2026-11-22T18:00, local unless
     /// it has an offset; one of today that is past is of tomorrow
-    #[arg(long, value_name = "DURATION|TIME", value_parser = parse_due)]
+    #[arg(long, value_name = "DURATION|TIME", value_parser = parse_due, allow_hyphen_values = true)]
     deadline: Option<DueText>,
     /// Time that a map takes, such as 40s; default: as configured
     #[arg(long, value_name = "DURATION", value_parser = parse_duration_ms, requires = "deadline")]
@@ -47,6 +48,36 @@ impl DeadlineArguments {
         let rate = self.max_rate.map(|rate| property("max.rate", &rate));
         let cost = self.max_cost.map(|cost| property("max.cost", &cost));
         [deadline, map, reduce, ratio, rate, cost].into_iter().flatten().collect()
+    }
+
+    /// The deadline, if it is a time that has passed.
+    pub(super) fn passed(&self, now_ms: i64) -> Option<String> {
+        match self.deadline? {
+            DueText::AtMs(due_ms) if due_ms <= now_ms => Some(format_due(due_ms, due_ms.saturating_sub(now_ms))),
+            DueText::AtMs(_) | DueText::AfterMs(_) => None,
+        }
+    }
+
+    /// The error of a value that one of these options gave.
+    pub(super) fn explained(&self, error: &ConfigError) -> Option<String> {
+        let ConfigError::BadValue { key, value, expected, .. } = error else { return None };
+        Some(format!("{} {value}: expected {expected}", self.option_of(key)?))
+    }
+
+    /// The option that sets a property of the job.
+    pub(super) fn option_of(&self, key: &str) -> Option<&'static str> {
+        let is_set =
+            self.properties().iter().any(|property| property.split_once('=').is_some_and(|(name, _)| name == key));
+        let option = match key.strip_prefix("mapred.job.deadline.").filter(|_| is_set)? {
+            "ms" | "at.ms" => "--deadline",
+            "map.task.ms" => "--map-time",
+            "reduce.task.ms" => "--reduce-time",
+            "filter.ratio" => "--filter-ratio",
+            "max.rate" => "--max-rate",
+            "max.cost" => "--max-cost",
+            _ => return None,
+        };
+        Some(option)
     }
 
     /// Whether a deadline is stated.
@@ -101,6 +132,8 @@ mod tests {
             assert!(error.contains("--deadline") && error.contains(&format!("'{value}'")), "{error}");
             assert!(error.contains("expected a duration above 0 such as 20m, or a time"), "{error}");
         }
+        let error = properties("--deadline -5m").unwrap_err();
+        assert!(error.contains("'-5m'") && error.contains("expected a duration above 0"), "{error}");
         let error = properties("--deadline 5m --map-time 0s").unwrap_err();
         assert!(error.contains("'0s'") && error.contains("expected a duration above 0 such as 40s"), "{error}");
         let error = properties("--deadline 5m --max-rate much").unwrap_err();

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use crate::cli::exit_code::INTERRUPTED;
 use crate::cli::interrupt::{Choice, prompt};
 use crate::cli::market_text::{Form, json};
+use crate::cli::pasted::pasted_at;
 use crate::cli::terminal::print_error;
 use crate::client::job::view::JobState;
 use crate::client::job::watch::{CostSource, JobProgress, JobUpdate, watch};
@@ -75,12 +76,13 @@ pub(super) async fn wait(arguments: &FollowArguments) -> Outcome {
             }
             JobUpdate::Reconnected => print_error("the JobTracker answers again"),
             JobUpdate::NoWorker => print_error(NO_WORKER),
-            JobUpdate::CannotRun(why) => print_error(&format!("{job}: {why}")),
+            JobUpdate::CannotRun(why) | JobUpdate::Waits(why) => print_error(&format!("{job}: {why}")),
             JobUpdate::Failure(attempt, diagnostics) => drop(failures.add(&attempt, &diagnostics)),
             JobUpdate::Progress(_) => {}
         };
+        let costs = arguments.connection.costs(&jobtracker.job(job).await?)?;
         let progress = tokio::select! {
-            progress = watch(&mut jobtracker, job, None, &mut report) => progress?,
+            progress = watch(&mut jobtracker, job, Some(&costs), &mut report) => progress?,
             _ = tokio::signal::ctrl_c() => return Ok((String::new(), ExitCode::from(INTERRUPTED))),
         };
         ended.push((progress, failures));
@@ -117,8 +119,11 @@ pub(super) async fn follow_to_end(
 
 /// On stderr: a user pressed Ctrl-C.
 pub(super) fn print_detached(job: JobId, at: &HostPort) {
+    let command = |verb: &str| pasted_at(&format!("jobtracker job {verb} {job}"), &format!("--jobtracker {at}"));
     print_error(&format!(
-        "{job} keeps running; follow it with `jobtracker job follow {job} --jobtracker {at}`, kill it with `jobtracker job kill {job} --jobtracker {at}`"
+        "{job} keeps running; follow it with `{}`, kill it with `{}`",
+        command("follow"),
+        command("kill")
     ));
 }
 
@@ -135,14 +140,15 @@ fn render_ends(ended: &[(JobProgress, Failures)], form: Form) -> String {
             let JobProgress { job, map, reduce, failed_attempts, .. } = progress;
             serde_json::json!({
                 "job": job.job, "state": job.state, "failure": job.failure, "killed_by": job.killed_by,
-                "tasks": { "map": map, "reduce": reduce }, "failed_attempts": failed_attempts,
+                "tasks": { "map": map, "reduce": reduce }, "failed_attempts": failed_attempts, "deadline": job.deadline,
             })
         };
         return json(&serde_json::Value::from_iter(ended.iter().map(of_job)));
     }
     let of_job = |(JobProgress { job, map, reduce, .. }, failures): &(JobProgress, Failures)| {
         let failure = failures.reason(job, map, reduce).map(|reason| reason + "\n").unwrap_or_default();
-        format!("{failure}{} {}\n", job.job, job.state.name())
+        let late = job.late_by().map(|late| late + "\n").unwrap_or_default();
+        format!("{failure}{late}{} {}\n", job.job, job.state.name())
     };
     ended.iter().map(of_job).collect()
 }

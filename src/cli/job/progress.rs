@@ -54,7 +54,7 @@ impl Progress {
             }
             JobUpdate::Reconnected => self.print("the JobTracker answers again"),
             JobUpdate::NoWorker => self.print(NO_WORKER),
-            JobUpdate::CannotRun(why) => self.print(&why),
+            JobUpdate::CannotRun(why) | JobUpdate::Waits(why) => self.print(&why),
         }
     }
 
@@ -184,7 +184,7 @@ mod tests {
         insta::assert_snapshot!(render_line(&progress), @"maps 25% (1 of 4 done, 0 running, 0 waiting, 1 failed, 2 stopped), failed attempts 1, cost 0.5");
         progress.job.state = JobState::Prep;
         insta::assert_snapshot!(render_line(&progress), @"job_202611211200_0001 setup is running");
-        progress.job.cannot_run = Some("none of the 1 connected workers can run it: a.B".to_owned());
+        progress.job.cannot_run = Some("the only connected worker cannot run it: a.B".to_owned());
         insta::assert_snapshot!(render_line(&progress), @"job_202611211200_0001 waits for a worker that can run it");
     }
 }

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use crate::cli::exit_code::INTERRUPTED;
 use crate::cli::market_text::{Form, json};
+use crate::cli::pasted::{pasted, quoted};
 use crate::cli::place::PlaceArguments;
 use crate::cli::signer::KEY_FILE;
 use crate::cli::terminal::print_error;
@@ -13,7 +14,7 @@ use crate::client::job::streaming::{StreamingJob, shell_word};
 use crate::client::job::submit::{PreparedJob, SigningOptions, Submitted};
 use crate::client::job::view::{CounterLine, JobLine, JobState};
 use crate::client::job::watch::JobProgress;
-use crate::client::job::{JobClientError, JobId};
+use crate::client::job::{JobClientError, JobId, JobTrackerClient};
 use crate::fs::{FileSystems, FileUri};
 use crate::model::counted;
 
@@ -32,9 +33,15 @@ use super::submit_arguments::SubmitArguments;
 
 /// Where a job has its signature.
 const SIGNATURE: &str = "mapred.job.signature";
+/// Who submits, in Hadoop's words.
+const USER_NAME: &str = "user.name";
 
-/// Refuses the name of a Java class where a command is expected.
+/// Refuses a quote that is not closed, and the name of a Java class where a command is expected.
 pub(super) fn check_commands(job: &StreamingJob) -> Result<(), JobCommandError> {
+    if let Some((option, command, quote)) = job.unclosed_quote() {
+        let text = format!("{option} {command}: the quote {quote} is not closed; expected a second one");
+        return Err(JobCommandError::Argument(text));
+    }
     let Some((option, class)) = job.java_class() else { return Ok(()) };
     let instead = match option {
         "--reducer" => ", NONE, aggregate or org.apache.hadoop.mapred.lib.IdentityReducer",
@@ -56,6 +63,20 @@ pub(super) async fn submit(arguments: &SubmitArguments) -> Outcome {
     let working_dir = configuration.working_dir(user, &std::env::current_dir()?).map_err(JobClientError::from)?;
     let job = arguments.job(&working_dir)?;
     check_commands(&job)?;
+    for property in &arguments.properties() {
+        if let Some((name, other)) = property.split_once('=')
+            && name.trim() == USER_NAME
+            && other != user
+        {
+            let text = format!(
+                "-D {USER_NAME}={other}: {user} submits this job, and it is of no other user; expected --as {other}"
+            );
+            return Err(JobCommandError::Argument(text));
+        }
+    }
+    if let Some(due) = arguments.deadline.passed(crate::clock::wall_ms()).filter(|_| arguments.dry_run) {
+        return Err(passed(&due));
+    }
     let output = job.output.clone();
     let signing = connection_arguments.signer()?.map(|signer| SigningOptions {
         signer,
@@ -66,7 +87,8 @@ pub(super) async fn submit(arguments: &SubmitArguments) -> Outcome {
         true => EarlierOutput::set_aside(&files, &output).map_err(JobClientError::from)?,
         false => None,
     };
-    let prepared = PreparedJob::new(job, &connection.configuration, &files, &working_dir)?;
+    let prepared = PreparedJob::new(job, &connection.configuration, &files, &working_dir);
+    let prepared = prepared.map_err(|error| arguments.explained(error))?;
     let prepared = prepared.with_web(connection.market.clone());
     if arguments.dry_run {
         return dry_run(
@@ -89,6 +111,12 @@ pub(super) async fn submit(arguments: &SubmitArguments) -> Outcome {
     for fault in prepared.script_faults() {
         print_error(&format!("jobtracker: warning: {fault} on this machine; workers without it cannot run the job"));
     }
+    for (option, file) in prepared.unshipped_files() {
+        print_error(&format!(
+            "jobtracker: warning: {option}: {file} is here but is not shipped, and workers do not find it: --file {}",
+            quoted(&file)
+        ));
+    }
     for remark in mistyped_properties(&arguments.properties()) {
         print_error(&format!("jobtracker: warning: {remark}"));
     }
@@ -100,9 +128,20 @@ pub(super) async fn submit(arguments: &SubmitArguments) -> Outcome {
         );
     }
     let reduces = prepared.reduces();
+    let queue = prepared.queue().to_owned();
     let submitted = tokio::select! {
         submitted = prepared.submit(&mut connection.jobtracker, signing.as_ref()) => {
-            submitted.map_err(|error| with_signer(error, signing.as_ref(), arguments))?
+            match submitted {
+                Ok(submitted) => submitted,
+                Err(JobClientError::Refused(text)) if text.contains(" passed ") || text.contains("lies in the past") => {
+                    let due = arguments.deadline.passed(crate::clock::wall_ms());
+                    return Err(due.map_or_else(|| JobClientError::Refused(text).into(), |due| passed(&due)));
+                }
+                Err(error) => {
+                    let error = with_missing_queue(error, &queue, &mut connection.jobtracker).await;
+                    return Err(with_signer(error, signing.as_ref(), arguments).into());
+                }
+            }
         }
         _ = tokio::signal::ctrl_c() => return Ok((String::new(), ExitCode::from(INTERRUPTED))),
     };
@@ -120,9 +159,17 @@ pub(super) async fn submit(arguments: &SubmitArguments) -> Outcome {
     }
     if arguments.deadline.is_stated() {
         let line = connection.jobtracker.job(submitted.job).await?;
-        print_error(&render_deadline(&line));
+        print_error(&render_deadline(&line, arguments.deadline.passed(crate::clock::wall_ms()).as_deref()));
     }
     if arguments.detach {
+        let line = connection.jobtracker.job(submitted.job).await?;
+        let costs = arguments.connection.costs(&line)?;
+        // Unsigned jobs are of no market.
+        if submitted.is_signed
+            && let Some(why) = costs.why_unpaid(submitted.job).await
+        {
+            print_error(&format!("jobtracker: warning: {}: {why}", submitted.job));
+        }
         let text = match form {
             Form::Json => {
                 json(&serde_json::json!({ "job": submitted.job, "maps": submitted.maps, "output": output.to_string() }))
@@ -182,10 +229,29 @@ impl<'a> OutputState<'a> {
     }
 }
 
+fn passed(due: &str) -> JobCommandError {
+    JobCommandError::Argument(format!("--deadline {due} has passed; expected a time that is ahead"))
+}
+
+/// A denial by the market names no queue of others that there is; who submits to one that is not listed has mistyped it.
+async fn with_missing_queue(error: JobClientError, queue: &str, jobtracker: &mut JobTrackerClient) -> JobClientError {
+    match error {
+        JobClientError::Denied(text)
+            if text.contains("differs from user") && matches!(jobtracker.has_queue(queue).await, Ok(false)) =>
+        {
+            JobClientError::Denied(format!(
+                "there is no queue {queue:?} (jobtracker queue list); the JobTracker says: {text}"
+            ))
+        }
+        error => error,
+    }
+}
+
 /// A denial by the market says how the job was signed.
 fn with_signer(error: JobClientError, signing: Option<&SigningOptions>, arguments: &SubmitArguments) -> JobClientError {
     let JobClientError::Denied(text) = error else { return error };
-    if !text.starts_with("ACCESS DENIED") {
+    // No signature helps a user that is not known.
+    if !text.contains("ACCESS DENIED") || text.contains("the user is unknown") {
         return JobClientError::Denied(text);
     }
     let sets_signature = |property: &String| property.split_once('=').is_some_and(|(name, _)| name.trim() == SIGNATURE);
@@ -207,23 +273,31 @@ fn render_submitted(submitted: &Submitted, reduces: Option<u32>) -> String {
     format!("{job} submitted: {signed}{files}, maps {maps}{reduces}")
 }
 
-/// Which scheduler keeps the deadline that was stated.
-fn render_deadline(job: &JobLine) -> String {
+/// Which scheduler keeps the deadline that was stated; `passed`: the deadline, if it has.
+fn render_deadline(job: &JobLine, passed: Option<&str>) -> String {
     let id = job.job;
     let due = job.deadline.as_ref().map_or_else(String::new, |deadline| due_text(deadline, job.started_ms));
     match &job.deadline {
-        Some(DeadlineLine { plan, .. }) if plan.starts_with("Order: ") => {
-            format!("{id}: the market keeps its deadline of {due}, from the next tick on. {plan}")
-        }
-        Some(DeadlineLine { state, plan, .. }) if state == "AT_RISK" => {
-            format!("{id}: the constraint scheduler cannot promise its deadline of {due}, {state}: {plan}")
-        }
         Some(DeadlineLine { state, plan, .. }) => {
-            format!("{id}: the constraint scheduler keeps its deadline of {due}, {state}: {plan}")
+            let is_order = plan.starts_with("Order: ");
+            let keeper = if is_order { "the market" } else { "the constraint scheduler" };
+            let verb = match state.as_str() {
+                "AT_RISK" | "SPENT" if is_order => "cannot keep",
+                "AT_RISK" => "cannot promise",
+                "LATE" => "has missed",
+                _ => "keeps",
+            };
+            match is_order && verb == "keeps" {
+                true => format!("{id}: {keeper} keeps its deadline of {due}, from the next tick on. {plan}"),
+                false => format!("{id}: {keeper} {verb} its deadline of {due}, {state}: {plan}"),
+            }
         }
-        None => format!(
-            "jobtracker: warning: {id}: no scheduler keeps its deadline: the constraint scheduler does not rule, and no order bids for it (--max-rate)"
-        ),
+        None => {
+            let passed = passed.map(|due| format!("its deadline of {due} has passed, and ")).unwrap_or_default();
+            format!(
+                "jobtracker: warning: {id}: {passed}no scheduler keeps its deadline: the constraint scheduler does not rule, and no order bids for it (--max-rate)"
+            )
+        }
     }
 }
 
@@ -271,7 +345,7 @@ fn render_end(
             "job": job.job, "state": job.state, "name": job.name, "user": job.user, "queue": job.queue,
             "started_ms": job.started_ms, "failure": job.failure, "killed_by": job.killed_by, "url": job.url, "output": output.folder().to_string(), "output_state": output.name(),
             "tasks": { "map": map, "reduce": reduce }, "failed_attempts": failed_attempts,
-            "counters": counters,
+            "counters": counters, "deadline": job.deadline,
         });
         add_cost(&mut object, cost);
         return json(&object);
@@ -281,6 +355,9 @@ fn render_end(
         text += &format!(": {reason}");
     }
     text += "\n\n";
+    if let Some(late) = job.late_by() {
+        text += &format!("deadline  {late}\n");
+    }
     let counters = render_counters(counters);
     if !counters.is_empty() {
         text += &format!("{counters}\n");
@@ -294,7 +371,7 @@ fn render_end(
         OutputState::None(_) => "output  none\n".to_owned(),
     };
     if job.state == JobState::Failed {
-        text += &format!("logs    jobtracker job logs {}\n", job.job);
+        text += &format!("logs    {}\n", pasted(&format!("jobtracker job logs {}", job.job)));
     }
     text
 }

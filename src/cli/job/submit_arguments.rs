@@ -2,10 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::client::job::JobClientError;
 use crate::client::job::streaming::{InputFormat, Reducer, ShippedFile, StreamingJob};
+use crate::config::JobConfError;
 use crate::config::keys;
 use crate::config::keys::Key;
 use crate::fs::FileUri;
+
+use crate::cli::values::{queue_name, whole_number};
 
 use super::connection::ConnectionArguments;
 use super::deadline_arguments::DeadlineArguments;
@@ -39,7 +43,7 @@ pub struct SubmitArguments {
     #[serde(default)]
     archive: Vec<String>,
     /// Number of reduces; default: as configured, else 1
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(long, value_name = "NUMBER", value_parser = whole_number::<0>)]
     reduces: Option<u32>,
     /// Input format: lines; lines of key, tab, value; N lines for each map
     /// (mapred.line.input.format.linespermap); default: text, or -D mapred.input.format.class
@@ -55,7 +59,7 @@ pub struct SubmitArguments {
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
     /// Queue; default: for a signed job the queue of the user's name if it exists, else as configured
-    #[arg(long, value_name = "QUEUE")]
+    #[arg(long, value_name = "QUEUE", value_parser = queue_name)]
     queue: Option<String>,
     /// Set a property of the job
     #[arg(short = 'D', value_name = "KEY=VALUE")]
@@ -144,6 +148,31 @@ impl SubmitArguments {
     /// Properties of the job, `key=value`.
     pub(super) fn properties(&self) -> Vec<String> {
         [self.properties.clone(), self.deadline.properties()].concat()
+    }
+
+    /// An error in the words of this command line: options, not the keys of the job that they set.
+    pub(super) fn explained(&self, error: JobClientError) -> JobCommandError {
+        let given = |key: &str| match self.deadline.option_of(key) {
+            Some(option) => format!("{option} "),
+            None if key == keys::QUEUE_NAME.name && self.queue.is_some() => "--queue ".to_owned(),
+            None => format!("-D {key}="),
+        };
+        let text = match &error {
+            JobClientError::JobConf(conf) => match &**conf {
+                JobConfError::Value(value) => self.deadline.explained(value),
+                JobConfError::QueuesDiffer { key, queue, other_key, other_queue } => Some(format!(
+                    "{}{queue} and {}{other_queue} name two queues; expected one",
+                    given(key),
+                    given(other_key)
+                )),
+                _ => None,
+            },
+            JobClientError::Unsupported(unsupported) => {
+                unsupported.value().and_then(|value| self.deadline.explained(value))
+            }
+            _ => None,
+        };
+        text.map_or_else(|| error.into(), JobCommandError::Argument)
     }
 
     /// The job, with paths relative to `working_dir`, and on its file system where they have no scheme.
@@ -245,6 +274,7 @@ mod tests {
     use clap::Parser;
 
     use super::*;
+    use crate::config::{Configuration, JobConf};
 
     #[derive(Debug, Parser)]
     struct Line {
@@ -267,6 +297,28 @@ mod tests {
         assert_eq!(job.partitioner.as_deref(), Some("org.apache.hadoop.mapred.lib.KeyFieldBasedPartitioner"));
         assert_eq!(job.environment, [("A".to_owned(), "b=c".to_owned())]);
         assert_eq!((job.reducer, job.input_format), (Reducer::None, Some(InputFormat::Lines)));
+    }
+
+    #[test]
+    fn values_of_options_are_called_by_their_options() {
+        let explained = |line: &str, properties: &[&str]| {
+            let all = "--input|a --output|b --mapper|cat --reducer|NONE ".to_owned() + line;
+            let line = Line::try_parse_from(["submit"].into_iter().chain(all.split([' ', '|']))).unwrap();
+            let overrides: Vec<String> = properties.iter().map(|property| (*property).to_owned()).collect();
+            let overrides = [line.submit.properties(), overrides].concat();
+            let mut configuration = Configuration::default();
+            overrides.iter().for_each(|property| configuration.add_override(property).unwrap());
+            let error = JobConf::from_configuration(&configuration).unwrap_err();
+            line.submit.explained(JobClientError::JobConf(Box::new(error))).to_string()
+        };
+        let ratio = explained("--deadline 5m --filter-ratio 30%", &[]);
+        assert!(ratio.starts_with("--filter-ratio 30%: expected "), "{ratio}");
+        let rate = explained("--deadline 5m --max-rate=-1", &[]);
+        assert!(rate.starts_with("--max-rate -1.0: expected credits from 0"), "{rate}");
+        let queues = explained("--queue a", &["mapred.job.queue.name=a", "mapreduce.job.queue.name=b"]);
+        assert_eq!(queues, "-D mapreduce.job.queue.name=b and --queue a name two queues; expected one");
+        let own = explained("--queue a", &["mapred.job.priority=high"]);
+        assert!(own.starts_with("-D: mapred.job.priority = \"high\": expected "), "{own}");
     }
 
     #[test]

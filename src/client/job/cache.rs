@@ -2,14 +2,17 @@
 //! `TrackerDistributedCacheManager`).
 
 use std::collections::BTreeMap;
+use std::io::{ErrorKind, Read as _};
 
 use crate::config::keys::Key;
 use crate::config::{Configuration, keys};
-use crate::fs::{FileSystem, FileSystems, FileUri, FileUriError, FsError};
+use crate::fs::{Expected, FileSystem, FileSystems, FileUri, FileUriError, FsError};
 
 /// May others read it, or search it.
 const READ_BY_OTHERS: u32 = 0o4;
 const SEARCHED_BY_OTHERS: u32 = 0o1;
+/// Where a tar file has its magic word.
+const TAR_MAGIC_BYTES: usize = 257;
 /// Times of local files in the Java that runs stock trackers are of whole seconds.
 const SECOND_MS: i64 = 1000;
 
@@ -19,7 +22,7 @@ pub enum CacheError {
     /// No such file.
     #[error("{key}: {uri} does not exist; expected a file where workers read the input")]
     Missing {
-        /// The key that names it.
+        /// The option or the key that names it.
         key: &'static str,
         /// Its URI.
         uri: String,
@@ -27,7 +30,7 @@ pub enum CacheError {
     /// An unsupported path or URI.
     #[error("{key}: {source}")]
     Uri {
-        /// The key that names it.
+        /// The option or the key that names it.
         key: &'static str,
         /// What is wrong with it.
         source: FileUriError,
@@ -35,10 +38,22 @@ pub enum CacheError {
     /// It cannot be looked at.
     #[error("{key}: {source}")]
     File {
-        /// The key that names it.
+        /// The option or the key that names it.
         key: &'static str,
         /// The error of the file system.
         source: Box<FsError>,
+    },
+    /// Workers unpack archives by the ends of their names.
+    #[error(
+        "{key}: {uri} is no archive{because}; expected a .tgz, .tar.gz, .tar, .zip or .jar; --file ships a file as it is"
+    )]
+    NoArchive {
+        /// The option or the key that names it.
+        key: &'static str,
+        /// Its URI.
+        uri: String,
+        /// What is wrong.
+        because: &'static str,
     },
 }
 
@@ -65,29 +80,35 @@ const CACHES: [CacheKeys; 2] = [
     },
 ];
 
-/// Sets what the client writes for the files and archives that a job's `configuration` names.
+/// Sets what the client writes for the files and archives that a job's `configuration` names; `archives` are those of options.
 ///
 /// # Errors
-/// [`CacheError`]: a file does not exist or cannot be looked at.
+/// [`CacheError`]: a file does not exist, cannot be looked at, or is none that can be unpacked.
 pub(super) fn stamp(
     properties: &mut BTreeMap<String, String>,
     configuration: &Configuration,
     file_systems: &FileSystems,
+    archives: &[String],
 ) -> Result<(), CacheError> {
     for CacheKeys { files, times, sizes, visibilities } in CACHES {
         let key = files.name;
+        let is_archives = key == keys::CACHE_ARCHIVES.name;
         let uris = configuration.list(files).unwrap_or_default();
         if uris.is_empty() {
             continue;
         }
         let (mut all_times, mut all_sizes, mut all_visibilities) = (Vec::new(), Vec::new(), Vec::new());
         for uri in uris {
+            let key = if is_archives && archives.contains(&uri) { "--archive" } else { key };
             let path = uri.split_once('#').map_or(uri.as_str(), |(path, _)| path);
             let file = configuration.resolve(path).map_err(|source| CacheError::Uri { key, source })?;
             let of_file = |source: FsError| CacheError::File { key, source: source.into() };
             let missing = || CacheError::Missing { key, uri: file.to_string() };
             let files = file_systems.of(&file);
             let status = files.status(&file).map_err(of_file)?.ok_or_else(missing)?;
+            if key == "--archive" {
+                check_archive(&files, &file, key)?;
+            }
             let changed_ms = files.modified_ms(&file).map_err(of_file)?.ok_or_else(missing)?;
             let is_local = file.local_path().is_some();
             all_times.push(if is_local { changed_ms - changed_ms % SECOND_MS } else { changed_ms }.to_string());
@@ -101,6 +122,28 @@ pub(super) fn stamp(
         }
     }
     Ok(())
+}
+
+/// Looks at the name of an archive and at its first bytes, if they can be read here.
+fn check_archive(files: &FileSystem, file: &FileUri, key: &'static str) -> Result<(), CacheError> {
+    let refused = |because| Err(CacheError::NoArchive { key, uri: file.to_string(), because });
+    let name = file.name().unwrap_or_default().to_ascii_lowercase();
+    let has_end = |ends: &[&str]| ends.iter().any(|end| name.ends_with(end));
+    let (at, begin): (usize, &[u8]) = match () {
+        () if has_end(&[".tgz", ".tar.gz"]) => (0, b"\x1f\x8b"),
+        () if has_end(&[".zip", ".jar"]) => (0, b"PK"),
+        () if has_end(&[".tar"]) => (TAR_MAGIC_BYTES, b"ustar"),
+        () => return refused(" by its name"),
+    };
+    let mut head = vec![0; at + begin.len()];
+    let opened = files.open(file, &Expected::file_of_any_owner()).map_err(std::io::Error::from);
+    match opened.and_then(|mut input| input.read_exact(&mut head)) {
+        Ok(()) if head[at..] == *begin => Ok(()),
+        Ok(()) => refused(" by its content"),
+        Err(error) if error.kind() == ErrorKind::UnexpectedEof => refused(" by its content"),
+        // A worker may read what this user cannot.
+        Err(_) => Ok(()),
+    }
 }
 
 /// Whether everybody may search all folders above a file.
@@ -129,7 +172,12 @@ mod tests {
             configuration.add_override(&format!("{name}={value}")).unwrap();
         }
         let mut properties = BTreeMap::new();
-        stamp(&mut properties, &configuration, &FileSystems::with_defaults("alice"))
+        let archives = given.iter().filter(|(name, _)| *name == "--archive").map(|(_, uri)| (*uri).to_owned());
+        let archives: Vec<String> = archives.collect();
+        if !archives.is_empty() {
+            configuration.add_override(&format!("mapred.cache.archives={}", archives.join(","))).unwrap();
+        }
+        stamp(&mut properties, &configuration, &FileSystems::with_defaults("alice"), &archives)
             .map(|()| properties)
             .map_err(|error| error.to_string())
     }
@@ -166,5 +214,34 @@ mod tests {
         );
         assert!(refused("s3://n/x").contains("unknown file system \"s3\""));
         assert!(refused("lib.tgz").starts_with("mapred.cache.archives: "));
+    }
+
+    #[test]
+    fn what_is_no_archive_is_refused_and_called_by_its_option() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut tar = vec![0; TAR_MAGIC_BYTES];
+        tar.extend_from_slice(b"ustar\0");
+        for (name, content, because) in [
+            ("a.tgz", &b"\x1f\x8b\x08"[..], None),
+            ("a.tar", &tar[..], None),
+            ("a.JAR", &b"PK\x03\x04"[..], None),
+            ("a.txt", &b"PK"[..], Some("by its name")),
+            ("b.tar.gz", &b"text"[..], Some("by its content")),
+            ("b.zip", &b""[..], Some("by its content")),
+            ("b.tar", &b"short"[..], Some("by its content")),
+        ] {
+            let path = folder.path().join(name);
+            fs::write(&path, content).unwrap();
+            let uri = format!("file:{}#x", path.display());
+            match (stamped(&[("--archive", &uri)]), because) {
+                (Ok(_), None) => {}
+                (Err(text), Some(because)) => {
+                    assert!(text.starts_with("--archive: file:") && text.contains(because), "{text}");
+                }
+                (other, _) => panic!("{name}: {other:?}"),
+            }
+        }
+        let missing = stamped(&[("--archive", "file:/none/lib.tgz#tools")]).unwrap_err();
+        assert!(missing.starts_with("--archive: file:/none/lib.tgz does not exist"), "{missing}");
     }
 }

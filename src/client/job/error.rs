@@ -1,13 +1,14 @@
 //! Errors of the job client.
 
 use crate::client::http_request::HttpError;
-use crate::config::ConfigError;
+use crate::config::{ConfigError, JobConfError};
 use crate::fs::{EntryOwner, FileUriError, FsError, ScriptFault};
 use crate::ipc::client::IpcError;
 use crate::model::{AttemptId, JobId};
 use crate::streaming::plan::UnsupportedJob;
 
 use super::cache::CacheError;
+use super::classes::UnknownClass;
 use super::computed::DroppedProperty;
 use super::earlier_output::OverwriteError;
 use super::input::InputError;
@@ -66,6 +67,12 @@ pub enum JobClientError {
     /// A file of the distributed cache cannot be used.
     #[error("{0}")]
     Cache(#[from] CacheError),
+    /// A class that no worker has.
+    #[error("{0}")]
+    Class(#[from] UnknownClass),
+    /// A value that the JobTracker would refuse.
+    #[error("{0}")]
+    JobConf(#[from] Box<JobConfError>),
     /// A value with which no worker could run the job.
     #[error("{0}")]
     Unsupported(#[from] Box<UnsupportedJob>),

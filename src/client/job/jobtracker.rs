@@ -311,7 +311,7 @@ impl JobTrackerClient {
     ///
     /// # Errors
     /// [`JobClientError`]
-    pub(super) async fn has_queue(&mut self, queue: &str) -> Result<bool, JobClientError> {
+    pub async fn has_queue(&mut self, queue: &str) -> Result<bool, JobClientError> {
         match self.call(Ask::GetQueueInfo { queue: Some(queue.to_owned()) }).await? {
             Value::QueueInfo(queue) => Ok(queue.is_some()),
             _ => Err(JobClientError::Answer("getQueueInfo")),

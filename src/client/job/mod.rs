@@ -7,6 +7,7 @@
 //! Supports only local files and mounted file systems so far.
 
 mod cache;
+mod classes;
 mod computed;
 pub mod configuration;
 pub mod deadline_line;

@@ -9,6 +9,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use crate::config::keys;
 use crate::config::keys::Key;
 use crate::fs::{FileUri, ScriptFault, script_fault};
+use crate::streaming::command_line::unclosed_quote;
 
 /// Processing of the map output.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -293,16 +294,27 @@ impl StreamingJob {
         }
     }
 
-    /// What keeps scripts that it brings, and its commands start, from starting here. A worker may have interpreters that this
-    /// machine has not.
-    pub fn script_faults(&self) -> Vec<ScriptFault> {
+    /// Its commands, by the options that give them.
+    fn commands(&self) -> impl Iterator<Item = (&'static str, &str)> {
         let reducer = match &self.reducer {
             Reducer::Command(command) => Some(command),
             Reducer::Identity | Reducer::Aggregate | Reducer::None => None,
         };
+        let given = [("--mapper", Some(&self.mapper)), ("--combiner", self.combiner.as_ref()), ("--reducer", reducer)];
+        given.into_iter().filter_map(|(option, command)| Some((option, command?.as_str())))
+    }
+
+    /// A command with a quote that is not closed, the option that gives it, and the quote.
+    pub fn unclosed_quote(&self) -> Option<(&'static str, &str, char)> {
+        self.commands().find_map(|(option, command)| Some((option, command, unclosed_quote(command)?)))
+    }
+
+    /// What keeps scripts that it brings, and its commands start, from starting here. A worker may have interpreters that this
+    /// machine has not.
+    pub fn script_faults(&self) -> Vec<ScriptFault> {
         let search_path = std::env::var("PATH").ok();
         let mut faults = Vec::new();
-        for command in [Some(&self.mapper), self.combiner.as_ref(), reducer].into_iter().flatten() {
+        for (_, command) in self.commands() {
             let script = self.shipped_program(command).and_then(|file| file.canonicalize().ok());
             let fault = script.and_then(|script| script_fault(&script, script.parent()?, search_path.as_deref()));
             faults.extend(fault.filter(|fault| !faults.contains(fault)));
@@ -313,14 +325,47 @@ impl StreamingJob {
     /// A command that is the name of a Java class, as `org.example.Sum`, and no file here, and the option that gives it: nothing could
     /// start it.
     pub fn java_class(&self) -> Option<(&'static str, &str)> {
-        let reducer = match &self.reducer {
-            Reducer::Command(command) => Some(command),
-            Reducer::Identity | Reducer::Aggregate | Reducer::None => None,
-        };
-        let given = [("--mapper", Some(&self.mapper)), ("--combiner", self.combiner.as_ref()), ("--reducer", reducer)];
-        given.into_iter().filter_map(|(option, command)| Some((option, command?.trim()))).find(|(_, command)| {
+        self.commands().map(|(option, command)| (option, command.trim())).find(|(_, command)| {
             is_java_class(command) && self.shipped_program(command).is_none() && !Path::new(command).exists()
         })
+    }
+
+    /// Files that its commands name and that are here, but are not shipped with it: each with the option of its command. What is
+    /// unpacked or lies on every worker is not known here.
+    pub fn unshipped_files(&self) -> Vec<(&'static str, String)> {
+        let search_path = std::env::var("PATH").unwrap_or_default();
+        let mut found: Vec<(&'static str, String)> = Vec::new();
+        for (option, command) in self.commands() {
+            // Words behind a quote are left to whichever program gets them.
+            let unquoted = command.split(['\'', '"']).next().unwrap_or_default();
+            for (at, word) in unquoted.split_whitespace().enumerate() {
+                let is_program = at == 0;
+                // A plain word may be anything.
+                let looks_like_file = is_program || word.contains(['.', '/']);
+                let is_known = found.iter().any(|(_, known)| known == word);
+                if looks_like_file && !is_known && self.is_here_alone(word, is_program.then_some(&*search_path)) {
+                    found.push((option, word.to_owned()));
+                }
+            }
+        }
+        found
+    }
+
+    /// Whether a word of a command is the relative path of a file here that no worker gets; a program may be one of the system's.
+    fn is_here_alone(&self, word: &str, search_path: Option<&str>) -> bool {
+        let path = Path::new(word);
+        let is_shipped = || {
+            self.shipped_program(word).is_some()
+                || self.files.iter().any(|file| file.task_name() == path.file_name() || file.path.is_dir())
+        };
+        let is_of_system = |search_path: &str| {
+            !word.contains('/') && search_path.split(':').any(|place| Path::new(place).join(word).is_file())
+        };
+        path.is_relative()
+            && path.is_file()
+            && self.archives.is_empty()
+            && !is_shipped()
+            && !search_path.is_some_and(is_of_system)
     }
 
     /// The file that a command starts, if the job brings it: under its path here, or under its name in the task's directory.

@@ -7,12 +7,14 @@ use std::time::Duration;
 use tokio::time::{sleep, timeout};
 
 use crate::client::market::{MarketClient, Signer};
+use crate::config::{JobConf, keys};
 use crate::fs::{Expected, FileSystems, FileUri, ScriptFault};
 use crate::market::signature::{job_message, sign};
 use crate::model::JobId;
 use crate::streaming::plan::check_values;
 
 use super::cache::stamp;
+use super::classes::check_classes;
 use super::computed::check_kept;
 use super::configuration::JobConfiguration;
 use super::error::JobClientError;
@@ -123,7 +125,9 @@ impl PreparedJob {
         job.set(&given, &mut properties);
         let complete = configuration.with(&properties)?;
         check_values(&complete).map_err(Box::new)?;
-        stamp(&mut properties, &complete, file_systems)?;
+        JobConf::from_configuration(&complete).map_err(Box::new)?;
+        check_classes(configuration.overrides(), job.partitioner.as_deref())?;
+        stamp(&mut properties, &complete, file_systems, &job.archives)?;
         let files = find_input_files(file_systems, &job.inputs)?;
         let format = job.input_format_or(given.get("mapred.input.format.class").copied());
         let splits = splits(file_systems, &files, &format, configuration)?;
@@ -165,6 +169,13 @@ impl PreparedJob {
         self.job.script_faults()
     }
 
+    /// Files that its commands name and that are here, but are not shipped with it: each with the option of its command.
+    pub fn unshipped_files(&self) -> Vec<(&'static str, String)> {
+        let is_cached =
+            [keys::CACHE_FILES, keys::CACHE_ARCHIVES].iter().any(|key| self.properties.contains_key(key.name));
+        if is_cached { Vec::new() } else { self.job.unshipped_files() }
+    }
+
     /// What its maps read.
     pub fn input(&self) -> Input {
         self.input
@@ -173,6 +184,11 @@ impl PreparedJob {
     /// A property of the job.
     pub fn property(&self, name: &str) -> Option<&str> {
         self.properties.get(name).map(String::as_str)
+    }
+
+    /// The queue that it names.
+    pub fn queue(&self) -> &str {
+        queue_of(&self.properties)
     }
 
     /// Number of reduces, if the submission sets it.
@@ -227,8 +243,7 @@ impl PreparedJob {
         if let Some(signing) = signing.filter(|_| !is_signed_by_hand) {
             self.sign(&mut properties, jobtracker, signing, after_ms).await?;
         }
-        let queue = [MARKET_QUEUE, QUEUE].into_iter().find_map(|key| properties.get(key).cloned());
-        let queue = queue.unwrap_or_else(|| DEFAULT_QUEUE.to_owned());
+        let queue = queue_of(&properties).to_owned();
         let admins = jobtracker.queue_admins(&queue).await?;
         properties.insert(format!("mapred.queue.{queue}.acl-administer-jobs"), admins);
         staging.write("job.xml", &job_xml(&properties)?)?;
@@ -263,6 +278,10 @@ impl PreparedJob {
         properties.insert(SIGNATURE.to_owned(), signature);
         Ok(())
     }
+}
+
+fn queue_of(properties: &BTreeMap<String, String>) -> &str {
+    [MARKET_QUEUE, QUEUE].into_iter().find_map(|key| properties.get(key)).map_or(DEFAULT_QUEUE, String::as_str)
 }
 
 /// Calls submitJob until the outcome is known. The call is idempotent: for a known job the JobTracker repeats its first answer.

@@ -4,8 +4,10 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::time::error::Elapsed;
 use tokio::time::{Instant, sleep, timeout};
 
+use crate::api::PendingReason;
 use crate::client::market::{MarketClient, MarketClientError, Signer};
 use crate::model::{JobId, Kind};
 
@@ -28,6 +30,9 @@ pub enum JobUpdate {
     NoWorker,
     /// Nothing of the job runs, for no connected worker can run it: the whole sentence; sent once.
     CannotRun(String),
+    /// Nothing of the job runs, and why as `explain` knows it: once, as soon as it is known that its queue cannot pay, for any
+    /// other reason after a while.
+    Waits(String),
 }
 
 /// Progress of a job.
@@ -101,15 +106,39 @@ impl CostSource {
     /// The cost of a job up to the last tick, after what was known of it. A cost that cannot be read any more is unknown, never
     /// the last one read.
     pub async fn cost_of(&self, job: JobId, known: &JobCost) -> JobCost {
+        self.explained(job, known).await.0
+    }
+
+    /// Why nothing of a job will run soon that has just been submitted: its queue bids, and cannot pay.
+    pub async fn why_unpaid(&self, job: JobId) -> Option<String> {
+        let (_, reasons) = self.explained(job, &JobCost::None).await;
+        unpaid(&reasons).map(ToString::to_string)
+    }
+
+    /// The cost, and why the job has no more slots, as far as the server says.
+    async fn explained(&self, job: JobId, known: &JobCost) -> (JobCost, Vec<PendingReason>) {
         let job = job.to_string();
         let signer = (self.signer)();
         let asked = timeout(COST_TIMEOUT, self.market.explain(&job, signer.as_ref())).await;
-        let reason = match asked {
+        match asked {
             Ok(Ok(explanation)) => {
-                return explanation.cost.map_or(JobCost::None, |c| JobCost::UpToLastTick(c.to_string()));
+                let cost = explanation.cost.map_or(JobCost::None, |c| JobCost::UpToLastTick(c.to_string()));
+                (cost, explanation.why)
             }
+            refused => (self.unknown_cost(refused, signer.is_some(), known), Vec::new()),
+        }
+    }
+
+    fn unknown_cost<T>(
+        &self,
+        refused: Result<Result<T, MarketClientError>, Elapsed>,
+        is_signed: bool,
+        known: &JobCost,
+    ) -> JobCost {
+        let reason = match refused {
+            Ok(Ok(_)) => return JobCost::None,
             // Who cannot sign sees no cost; who signs in vain sees why.
-            Ok(Err(MarketClientError::Denied { .. })) if signer.is_none() && *known == JobCost::None => {
+            Ok(Err(MarketClientError::Denied { .. })) if !is_signed && *known == JobCost::None => {
                 return JobCost::None;
             }
             Ok(Err(error @ MarketClientError::Denied { .. })) => error.to_string(),
@@ -153,6 +182,9 @@ pub async fn watch(
         tallies: None,
         next_workers: Some(Instant::now() + WORKERS_PAUSE),
         said_why: None,
+        begin: Instant::now(),
+        reasons: Vec::new(),
+        has_said_reason: false,
     };
     let mut pause = SHORTEST_PAUSE;
     let mut lost_at = None;
@@ -196,6 +228,10 @@ struct Watch<'a> {
     next_workers: Option<Instant>,
     /// Whether it was reported that no worker can run it.
     said_why: Option<String>,
+    begin: Instant,
+    /// Why it has no more slots, and whether that was reported.
+    reasons: Vec<PendingReason>,
+    has_said_reason: bool,
     /// The last tallies, and when they may be requested again.
     tallies: Option<(TaskTally, TaskTally, Instant)>,
 }
@@ -221,6 +257,7 @@ impl Watch<'_> {
         self.said_why = job.why_it_waits().cloned().or(self.said_why.take());
         if !is_finished && map.running + reduce.running == 0 {
             self.poll_workers(jobtracker, report).await?;
+            self.report_reason(report);
         }
         Ok(JobProgress { job, map, reduce, failed_attempts: self.failed_attempts, cost: self.cost.clone() })
     }
@@ -279,6 +316,86 @@ impl Watch<'_> {
             return;
         }
         self.next_cost = Instant::now() + COST_PAUSE;
-        self.cost = costs.cost_of(self.job, &self.cost).await;
+        (self.cost, self.reasons) = costs.explained(self.job, &self.cost).await;
+    }
+
+    /// Why nothing runs, unless other updates say it.
+    fn report_reason(&mut self, report: &mut impl FnMut(JobUpdate)) {
+        // What is said of a job at its begin is soon over.
+        let is_late = self.next_cost.duration_since(self.begin) >= WORKERS_PAUSE + COST_PAUSE;
+        let reason = unpaid(&self.reasons).or(self.reasons.first().filter(|_| is_late));
+        if let Some(reason) = reason.filter(|reason| !self.has_said_reason && !is_said_otherwise(reason)) {
+            self.has_said_reason = true;
+            report(JobUpdate::Waits(format!("none of it runs yet: {reason}")));
+        }
+    }
+}
+
+/// That its queue bids and cannot pay: no slot comes but those that no other queue wants.
+fn unpaid(reasons: &[PendingReason]) -> Option<&PendingReason> {
+    reasons.iter().find(|reason| matches!(reason, PendingReason::NotFunded { .. }))
+}
+
+/// Whether another update, or the line of progress, says it.
+fn is_said_otherwise(reason: &PendingReason) -> bool {
+    matches!(
+        reason,
+        PendingReason::Over { .. }
+            | PendingReason::Ending
+            | PendingReason::Held { .. }
+            | PendingReason::QueuePaused { .. }
+            | PendingReason::NoWorker
+            | PendingReason::NoWorkerCanRun { .. }
+            | PendingReason::SetupRuns
+            | PendingReason::NothingWaits
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Credits;
+
+    /// What a watch reports of these reasons, when its costs were read at its begin, and again after a while.
+    fn reported(reasons: &[PendingReason]) -> [Vec<String>; 2] {
+        let begin = Instant::now();
+        let mut watch = Watch {
+            job: "job_202611211200_0001".parse().unwrap(),
+            costs: None,
+            events: 0,
+            failed_attempts: 0,
+            cost: JobCost::None,
+            next_cost: begin + COST_PAUSE,
+            tallies: None,
+            next_workers: None,
+            said_why: None,
+            begin,
+            reasons: reasons.to_vec(),
+            has_said_reason: false,
+        };
+        [begin + COST_PAUSE, begin + COST_PAUSE + WORKERS_PAUSE].map(|next_cost| {
+            watch.next_cost = next_cost;
+            let mut texts = Vec::new();
+            for _ in 0..2 {
+                watch.report_reason(&mut |update| match update {
+                    JobUpdate::Waits(why) => texts.push(why),
+                    other => panic!("{other:?}"),
+                });
+            }
+            texts
+        })
+    }
+
+    #[test]
+    fn an_unpaid_queue_is_said_at_once_and_other_reasons_after_a_while() {
+        let credits = |text: &str| text.parse::<Credits>().unwrap();
+        let unpaid = PendingReason::NotFunded { budget: credits("0"), bid: credits("1") };
+        let text = format!("none of it runs yet: {unpaid}");
+        assert_eq!(reported(&[PendingReason::SetupWaits, unpaid]), [vec![text], vec![]]);
+        let no_bid = format!("none of it runs yet: {}", PendingReason::NoBid);
+        assert_eq!(reported(&[PendingReason::NoBid]), [vec![], vec![no_bid]]);
+        for said in [PendingReason::NoWorker, PendingReason::SetupRuns, PendingReason::NothingWaits] {
+            assert_eq!(reported(&[said]), [Vec::<String>::new(), vec![]]);
+        }
     }
 }

@@ -86,7 +86,7 @@ fn what_can_never_work_is_refused_before_it_runs() {
         jobtracker: -D mapred.reduce.tasks=3 would have no effect: the client computes this property; expected --reduces, or --reducer NONE for none
         jobtracker: -D mapred.jar=a.jar would have no effect: the client computes this property; expected --file for what the job brings, --streaming-jar for the classes of Hadoop Streaming
         jobtracker: mapred.cache.archives: file:/none.tgz does not exist; expected a file where workers read the input
-        jobtracker: mapred.cache.archives: file:/none.tgz does not exist; expected a file where workers read the input
+        jobtracker: --archive: file:/none.tgz does not exist; expected a file where workers read the input
         jobtracker: --combiner org.apache.hadoop.mapred.lib.LongSumReducer: there is no such file here, and this looks like the name of a Java class; expected a command; -D mapred.combiner.class=CLASS is for stock TaskTrackers; `hadoop jar` submits jobs of other Java classes
         "#);
     });

@@ -117,7 +117,7 @@ fn a_job_that_no_worker_can_run_says_so_while_it_is_followed() {
 
 /// Submits and follows a job until it is said why no worker can run it; kills it then.
 async fn assert_says_so(cluster: &Cluster, words: &[&str], reason: &str) {
-    const SENTENCE: &str = "none of the 1 connected workers can run it: ";
+    const SENTENCE: &str = "the only connected worker cannot run it: ";
     let (folder, rpc) = (cluster.folder(), cluster.rpc.to_string());
     let mut following = job_command(&folder, words).spawn().unwrap();
     let mut lines = tokio::io::BufReader::new(following.stdout.take().unwrap()).lines();

@@ -202,3 +202,35 @@ fn words_that_a_shell_would_act_on_are_found_outside_of_quotes() {
         assert_eq!(shell_word(good), None, "{good}");
     }
 }
+
+/// Tests run where the manifest lies.
+#[test]
+fn files_that_are_here_and_not_shipped_are_seen() {
+    let of = |mapper: &str, files: &[&str]| {
+        let files = files.iter().map(|file| ShippedFile::parse(file)).collect();
+        StreamingJob { mapper: mapper.to_owned(), reducer: Reducer::None, files, ..job() }.unshipped_files()
+    };
+    let found = |file: &str| vec![("--mapper", file.to_owned())];
+    assert_eq!(of("./Cargo.toml", &[]), found("./Cargo.toml"));
+    assert_eq!(of("python3 src/lib.rs 3", &[]), found("src/lib.rs"));
+    for (mapper, files) in [
+        ("./Cargo.toml", &["Cargo.toml"][..]),
+        ("x.sh Cargo.toml", &["build/y#Cargo.toml"][..]),
+        ("src/lib.rs", &["src"][..]),
+        ("/bin/sh", &[][..]),
+        ("cat", &[][..]),
+        ("./nothing.sh", &[][..]),
+        ("sh -c 'cat Cargo.toml'", &[][..]),
+    ] {
+        assert!(of(mapper, files).is_empty(), "{mapper}");
+    }
+    let unpacked = StreamingJob { archives: vec!["file:/a.tgz#src".to_owned()], ..job() };
+    assert!(StreamingJob { mapper: "src/lib.rs".to_owned(), ..unpacked }.unshipped_files().is_empty());
+}
+
+#[test]
+fn a_quote_that_stays_open_is_named_with_its_option() {
+    let open = StreamingJob { reducer: Reducer::Command("sed 's/x".to_owned()), ..job() };
+    assert_eq!(open.unclosed_quote(), Some(("--reducer", "sed 's/x", '\'')));
+    assert_eq!(job().unclosed_quote(), None);
+}

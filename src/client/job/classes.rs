@@ -1,0 +1,141 @@
+//! Classes that no TaskTracker has: Hadoop 1.2.1 brings only these of the kinds that a streaming job names.
+
+use crate::config::keys;
+use crate::model::nearest;
+
+/// A kind of classes.
+struct ClassKind {
+    /// What a class is.
+    name: &'static str,
+    /// Packages of 1.2.1 with such classes.
+    packages: &'static [&'static str],
+    /// All of them, without their packages.
+    classes: &'static [&'static str],
+    /// Words that `job submit` takes for classes.
+    words: &'static [&'static str],
+}
+
+const PARTITIONERS: ClassKind = ClassKind {
+    name: "partitioner",
+    packages: &["org.apache.hadoop.mapred.lib.", "org.apache.hadoop.mapreduce.lib.partition."],
+    classes: &["HashPartitioner", "KeyFieldBasedPartitioner", "BinaryPartitioner", "TotalOrderPartitioner"],
+    words: &["hash", "keyfield"],
+};
+const CODECS: ClassKind = ClassKind {
+    name: "codec",
+    packages: &["org.apache.hadoop.io.compress."],
+    classes: &["DefaultCodec", "GzipCodec", "BZip2Codec", "SnappyCodec", "DeflateCodec"],
+    words: &[],
+};
+/// Prefix of Hadoop's own classes.
+const HADOOP: &str = "org.apache.hadoop.";
+
+/// A class that is none.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{option} {class}: no TaskTracker has such a {kind}{}; expected {expected}",
+    similar.as_ref().map(|similar| format!("; did you mean {similar}?")).unwrap_or_default()
+)]
+pub struct UnknownClass {
+    /// Who names it.
+    pub option: String,
+    /// The class.
+    pub class: String,
+    /// What it should be.
+    pub kind: &'static str,
+    /// One that may be meant.
+    pub similar: Option<String>,
+    /// What there is.
+    pub expected: String,
+}
+
+/// Checks the classes that `-D` and `--partitioner` name.
+///
+/// # Errors
+/// [`UnknownClass`]: it has no package, or Hadoop's, and Hadoop has no such class. Others may come with a jar.
+pub(super) fn check_classes<'a>(
+    overrides: impl Iterator<Item = (&'a str, &'a str)>,
+    partitioner: Option<&str>,
+) -> Result<(), UnknownClass> {
+    if let Some(class) = partitioner {
+        PARTITIONERS.check(class, "--partitioner")?;
+    }
+    for (name, value) in overrides {
+        let kind = match name {
+            _ if name == keys::PARTITIONER_CLASS.name && partitioner.is_none() => &PARTITIONERS,
+            _ if [&keys::OUTPUT_CODEC, &keys::MAP_OUTPUT_CODEC].iter().any(|key| key.name == name) => &CODECS,
+            _ => continue,
+        };
+        kind.check(value.trim(), &format!("-D {name}"))?;
+    }
+    Ok(())
+}
+
+// === impl ClassKind ===
+
+impl ClassKind {
+    fn check(&self, class: &str, option: &str) -> Result<(), UnknownClass> {
+        // Nothing is no class, and ${...} is not known here.
+        if class.is_empty() || class.contains("${") {
+            return Ok(());
+        }
+        let name = self.packages.iter().find_map(|package| class.strip_prefix(package));
+        let is_known = name.is_some_and(|name| self.classes.contains(&name));
+        if is_known || class.contains('.') && !class.starts_with(HADOOP) {
+            return Ok(());
+        }
+        let is_option = option.starts_with("--");
+        let words: &[&str] = if is_option { self.words } else { &[] };
+        let short = class.rsplit('.').next().unwrap_or(class);
+        let known = words.iter().chain(self.classes).copied();
+        let similar = nearest(short, known).map(|known| match words.contains(&known) {
+            true => known.to_owned(),
+            false => format!("{}{known}", self.packages[0]),
+        });
+        Err(UnknownClass {
+            option: option.to_owned(),
+            class: class.to_owned(),
+            kind: self.name,
+            similar,
+            expected: format!("{}, or a class of your own in a package", [words, self.classes].concat().join(", ")),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(given: &[(&str, &str)], partitioner: Option<&str>) -> Option<UnknownClass> {
+        check_classes(given.iter().copied(), partitioner).err()
+    }
+
+    #[test]
+    fn classes_that_hadoop_does_not_have_are_refused_with_the_one_that_is_meant() {
+        let error = refused(&[], Some("hsh")).unwrap();
+        assert_eq!(error.similar.as_deref(), Some("hash"));
+        assert!(
+            error
+                .to_string()
+                .starts_with("--partitioner hsh: no TaskTracker has such a partitioner; did you mean hash?")
+        );
+        let codec = "org.apache.hadoop.io.compress.GzCodec";
+        let error = refused(&[("mapred.output.compression.codec", codec)], None).unwrap();
+        assert_eq!(error.similar.as_deref(), Some("org.apache.hadoop.io.compress.GzipCodec"));
+        assert!(error.to_string().starts_with(&format!("-D mapred.output.compression.codec {codec}: ")), "{error}");
+        assert!(refused(&[("mapred.map.output.compression.codec", "gzip")], None).is_some());
+        assert!(
+            refused(&[("mapred.partitioner.class", "org.apache.hadoop.mapred.lib.HshPartitioner")], None).is_some()
+        );
+    }
+
+    #[test]
+    fn classes_of_hadoop_and_of_users_pass() {
+        for class in ["org.apache.hadoop.mapred.lib.TotalOrderPartitioner", "com.example.IntHashPartitioner"] {
+            assert_eq!(refused(&[("mapred.partitioner.class", class)], Some(class)), None);
+        }
+        for codec in ["org.apache.hadoop.io.compress.BZip2Codec", "com.hadoop.compression.lzo.LzopCodec", " ", "${c}"] {
+            assert_eq!(refused(&[("mapred.output.compression.codec", codec), ("x", "hsh")], None), None);
+        }
+    }
+}

@@ -41,7 +41,7 @@ pub enum FileWarning {
         access: &'static str,
     },
     /// Budgets cannot be published.
-    #[error("the user that runs this check cannot write {file}: {reason}; expected a file that the daemon's user may write", file = .file.display())]
+    #[error("this user cannot write {file}: {reason}; expected a file that the daemon's user may write", file = .file.display())]
     NotWritable {
         /// The budget file.
         file: PathBuf,

@@ -53,6 +53,9 @@ impl Scheduler {
 
         let mut report = AssignmentReport { granted: heartbeat.granted, ..AssignmentReport::default() };
         for kind in Kind::ALL {
+            if kind == Kind::Map {
+                report.leaves_maps_free = free.map > heartbeat.granted_slots.map;
+            }
             let Some(search) = std::mem::take(&mut searches[kind]) else { continue };
             report.skipped += search.skipped;
             self.end_search(kind, &offer, &heartbeat, search);

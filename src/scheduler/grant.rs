@@ -24,6 +24,8 @@ pub struct AssignmentReport {
     pub granted: PerKind<u32>,
     /// Apps without a task for the slots that were left; at most [`SKIP_BUDGET`](super::SKIP_BUDGET) for each kind.
     pub skipped: u32,
+    /// Whether map slots of the node stay free that it has offered.
+    pub leaves_maps_free: bool,
 }
 
 /// How far the input of a task may be.

@@ -1,7 +1,7 @@
 //! Paused apps: they hold what they hold and are granted nothing. Their demand stays known and counts in no sum, so no policy
 //! and no price sees it.
 
-use crate::model::{Pool, TrackerId, Violations, lower, raise};
+use crate::model::{PerKind, Pool, TrackerId, Violations, lower, raise};
 
 use super::app::App;
 use super::change::Change;
@@ -46,7 +46,7 @@ impl Scheduler {
         );
         let (leaf, group) = (app.leaf, app.spec.group);
         if is_paused {
-            self.note_withdrawn(group);
+            self.note_withdrawn(group, PerKind::default());
         }
         self.look_at_rows_again(id);
         if !is_paused {

@@ -23,14 +23,15 @@ impl Scheduler {
         let Some(app) = self.apps.get_mut(&id) else { return };
         let (home, group) = (app.home, app.spec.group);
         let waiting = Pool::ALL.map(|pool| (pool, app.waiting(pool)));
-        let has_more = Kind::ALL.into_iter().any(|kind| app.wanted_later(kind) > 0);
+        let wanted = PerKind::new(app.wanted_later(Kind::Map), app.wanted_later(Kind::Reduce));
         app.tables = PerKind::default();
         self.change_app(id, |app| app.draining = true);
         for (pool, waiting) in waiting {
             self.count_waiting_down(home, pool, waiting);
         }
-        if has_more {
-            self.note_withdrawn(group);
+        if wanted != PerKind::default() {
+            // One that is kept is counted until it is let go.
+            self.note_withdrawn(group, if keeps { wanted } else { PerKind::default() });
         }
         if !keeps {
             self.leave_orders(id);

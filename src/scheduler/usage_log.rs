@@ -1,6 +1,6 @@
 //! The log of changes of usage, for accounts that charge by time: its reader knows when they happened.
 
-use crate::model::{Kind, PerPool, Pool, TrackerId};
+use crate::model::{Kind, PerKind, PerPool, Pool, TrackerId};
 
 use super::group::Group;
 use super::usage_change::UsageChange;
@@ -55,13 +55,15 @@ impl Scheduler {
         self.note_usage(UsageChange::Held { app, pool, slots });
     }
 
-    /// Work of a group that waited was held, killed or asked for no more.
-    pub(super) fn note_withdrawn(&mut self, group: GroupId) {
+    /// Work of a group that waited was held, killed or asked for no more; `gone` of its tasks are counted still.
+    pub(super) fn note_withdrawn(&mut self, group: GroupId, gone: PerKind<u32>) {
         let Some(sums) = self.groups.get(group).filter(|_| self.usage_log.is_some()).map(Group::sums) else { return };
-        let mut left = Pool::ALL.map(|pool| u64::from(sums.held[pool]).saturating_add(sums.waiting[pool]));
-        left[0] = left[0].saturating_add(sums.preparing.into());
-        let [map, reduce, container] = left;
-        self.note_usage(UsageChange::Withdrawn { group, left: PerPool::new(map, reduce, container) });
+        let of_kind = |kind: Kind| {
+            u64::from(sums.held[kind]).saturating_add(sums.pending[kind]).saturating_sub(gone[kind].into())
+        };
+        let of_containers = u64::from(sums.held.container).saturating_add(sums.waiting.container);
+        let left = PerPool::new(of_kind(Kind::Map), of_kind(Kind::Reduce), of_containers);
+        self.note_usage(UsageChange::Withdrawn { group, left });
     }
 
     fn note_usage(&mut self, change: UsageChange) {

@@ -76,6 +76,7 @@ fn a_full_disk_under_the_database_holds_answers_back_and_loses_nothing() {
     let place = DaemonFolders::new(BUDGETS);
     let on = OnSmallDisk::start(&place, "state");
     on.serving.top_up("alice", "1");
+    assert_eq!(on.serving.get("/", "").status, 200, "there is something to show");
     on.fill();
     std::thread::scope(|scope| {
         let answer = scope.spawn(|| on.serving.ask("root", "addBudget=10&queue=alice"));

@@ -48,8 +48,11 @@ impl Engine {
             let Outbox { violations, event_lines: lines, .. } = &mut self.outbox;
             let grants = self.jobs.grant_source(&self.cluster.nodes, now, violations);
             let mut granting = LoggedGrants { grants, lines, tracker: &name };
-            self.cluster.scheduler.assign_slots(NodeOffer { node: id, free, now }, &mut granting);
+            let report = self.cluster.scheduler.assign_slots(NodeOffer { node: id, free, now }, &mut granting);
             launches.append(&mut granting.grants.launches);
+            if let Some(market) = self.market.as_mut().filter(|_| report.leaves_maps_free) {
+                market.accounts.note_free_maps();
+            }
         }
         self.tallies.launched += launches.len() as u64;
         let mut tasks = Vec::with_capacity(launches.len());

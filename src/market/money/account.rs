@@ -117,11 +117,18 @@ impl Account {
         (self.in_vain, self.flickers)
     }
 
-    /// Intervals, the open one included, in which it has held next to nothing of what it was sold and could have used less,
-    /// since it last held more.
-    pub(super) fn in_vain(&self, metered: MeteredUse, length_ms: u64, queue_use: &QueueUse) -> PerKind<u8> {
-        let with =
-            |interval: Interval| interval.in_vain_with(self.in_vain, metered.within_ms, length_ms, queue_use.want);
+    /// Intervals, the open one included, in which it has held next to nothing of what it was sold though it could have, or
+    /// could not have used it, since it last held more.
+    pub(super) fn in_vain(
+        &self,
+        metered: MeteredUse,
+        length_ms: u64,
+        queue_use: &QueueUse,
+        had_free_maps: bool,
+    ) -> PerKind<u8> {
+        let with = |interval: Interval| {
+            interval.in_vain_with(self.in_vain, metered.within_ms, length_ms, queue_use.want, had_free_maps)
+        };
         self.interval.map_or(self.in_vain, with)
     }
 

@@ -62,7 +62,7 @@ impl Market {
             });
             let graces = self.lay_charges(queue, account, &charge, graces, now.mono_ms, &mut laid);
             graces.iter().chain([&charge]).for_each(|one| ledger.count_charge(one.amount(), &mut violations));
-            let in_vain = account.in_vain(*metered, self.meter.length_ms(), queue_use);
+            let in_vain = account.in_vain(*metered, self.meter.length_ms(), queue_use, self.had_free_maps);
             let flickers = account.flickers(*metered, self.meter.length_ms());
             let bid = account.to_bid(balance, queue_use, in_vain, flickers);
             let is_as_before = (in_vain, flickers) == account.was_in_vain();
@@ -103,6 +103,7 @@ impl Market {
         self.meter.close(now);
         self.apply_tick(&tick);
         self.meter.open_at(now);
+        self.had_free_maps = false;
         tick.check(slots, &mut violations);
         self.check_accounts(&mut violations);
         self.violations = violations;
@@ -116,7 +117,7 @@ impl Market {
         for Concerned { queue, account, queue_use, metered } in self.concerned(usage, AT_END) {
             let (charge, graces, balance) = self.charges_of(queue, account, metered, AT_END);
             self.lay_charges(queue, account, &charge, graces, AT_END, &mut laid);
-            let in_vain = account.in_vain(metered, self.meter.length_ms(), &queue_use);
+            let in_vain = account.in_vain(metered, self.meter.length_ms(), &queue_use, self.had_free_maps);
             let flickers = account.flickers(metered, self.meter.length_ms());
             if let Some(bid) = account.to_bid(balance, &queue_use, in_vain, flickers) {
                 bids.push(queue, charge, bid);

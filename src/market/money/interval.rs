@@ -31,8 +31,8 @@ pub struct Interval {
     /// The most slots that the balance could pay for when it was opened; none: it was stored before that was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub most_paid: Option<u32>,
-    /// Intervals up to the one before it that sold slots of which the queue held less than a tenth, and could have used
-    /// fewer at their end, since it last held more.
+    /// Intervals up to the one before it that sold slots in vain: the queue held less than a tenth, while map slots were free
+    /// or its reduces could not run, since it last held more.
     #[serde(default, skip_serializing_if = "is_nothing")]
     pub in_vain: PerKind<u8>,
 }
@@ -49,19 +49,22 @@ impl Interval {
         self.most_paid.map_or(total(self.quota), u64::from)
     }
 
-    /// The same with this one, in which so much was held within the quota of what was sold, slot-milliseconds. `want`: what
-    /// could be used at its end; who waits for slots that others hold does not wait in vain.
+    /// The same with this one, in which so much was held within the quota of what was sold, slot-milliseconds. Maps wait in
+    /// vain only while slots are free: a setup before them may wait for one that others hold. Reduces do whoever holds the
+    /// slots, where fewer than were sold could run at its end, of `want`.
     pub(super) fn in_vain_with(
         &self,
         before: PerKind<u8>,
         within_ms: PerPool<u64>,
         length_ms: u64,
         want: PerPool<u32>,
+        had_free_maps: bool,
     ) -> PerKind<u8> {
-        let with = |kind: Kind| match self.quota[kind] {
-            0 => before[kind],
-            sold if within_ms[kind] > tenth_ms(sold.into(), length_ms) => 0,
-            sold => before[kind].saturating_add((want[kind] < sold).into()),
+        let with = |kind: Kind| match (self.quota[kind], kind) {
+            (0, _) => before[kind],
+            (sold, _) if within_ms[kind] > tenth_ms(sold.into(), length_ms) => 0,
+            (_, Kind::Map) => before[kind].saturating_add(had_free_maps.into()),
+            (sold, Kind::Reduce) => before[kind].saturating_add((want[kind] < sold).into()),
         };
         PerKind::new(with(Kind::Map), with(Kind::Reduce))
     }

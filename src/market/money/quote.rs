@@ -73,7 +73,7 @@ impl Market {
             let Some(account) = self.account(name.as_str()) else { continue };
             let metered = self.meter.use_of(name, AT_END);
             let (.., balance) = self.charges_of(name, account, metered, AT_END);
-            let in_vain = account.in_vain(metered, self.meter.length_ms(), queue_use);
+            let in_vain = account.in_vain(metered, self.meter.length_ms(), queue_use, self.had_free_maps);
             let flickers = account.flickers(metered, self.meter.length_ms());
             let mut bid = account.to_bid(balance, queue_use, in_vain, flickers);
             if name == queue {

@@ -35,6 +35,8 @@ pub struct Market {
     price: Credits,
     pub(super) is_ruling: bool,
     pub(super) meter: Meter,
+    /// Whether map slots stayed free at a heartbeat of the open interval.
+    pub(super) had_free_maps: bool,
     pub(super) violations: Violations,
 }
 
@@ -55,6 +57,7 @@ impl Market {
             price: Credits::ZERO,
             is_ruling: true,
             meter: Meter::default(),
+            had_free_maps: false,
             violations: Violations::default(),
         }
     }
@@ -105,6 +108,11 @@ impl Market {
     /// What is held in the open interval.
     pub fn meter(&self) -> &Meter {
         &self.meter
+    }
+
+    /// A heartbeat has left map slots free: a setup that waits could have had one.
+    pub fn note_free_maps(&mut self) {
+        self.had_free_maps = true;
     }
 
     /// A queue holds and waits for no more than this since it has withdrawn work that waited.

@@ -84,14 +84,24 @@ fn tick_of_starter(stage: &mut Stage, running: u32, now: u32) -> Option<(u32, u3
 #[test]
 fn what_a_queue_has_yet_to_run_counts_unless_it_held_nothing_for_two_intervals() {
     let mut stage = Stage::new("a 1000 1\nb 1000 1\n");
-    let mut tick = |running, now| tick_of_starter(&mut stage, running, now);
-    assert_eq!(tick(0, 1), Some((4, 2)), "its setup waits");
-    assert_eq!(tick(0, 0), Some((4, 2)), "one interval in vain");
-    assert_eq!(tick(0, 1), Some((1, 0)), "two");
-    assert_eq!(tick(0, 0), None, "three");
-    assert_eq!(tick(0, 1), Some((1, 0)), "being sold nothing makes nothing good");
-    assert_eq!(tick(3, 97), Some((4, 0)), "its reduces have not begun");
-    assert_eq!(tick(3, 97), Some((4, 0)), "nor now");
+    let mut tick = |running, now, has_free: bool| {
+        if has_free {
+            stage.market.note_free_maps();
+        }
+        tick_of_starter(&mut stage, running, now)
+    };
+    let sold: Vec<_> = (0..4).map(|_| tick(0, 1, false)).collect();
+    assert_eq!(
+        sold,
+        [Some((4, 2)), Some((4, 2)), Some((4, 0)), Some((4, 0))],
+        "its setup waits: others hold all slots"
+    );
+    assert_eq!(tick(0, 0, true), Some((4, 0)), "one interval in vain");
+    assert_eq!(tick(0, 1, true), Some((1, 0)), "two");
+    assert_eq!(tick(0, 0, true), None, "three");
+    assert_eq!(tick(0, 1, true), Some((1, 0)), "being sold nothing makes nothing good");
+    assert_eq!(tick(3, 97, true), Some((4, 0)), "its reduces have not begun");
+    assert_eq!(tick(3, 97, true), Some((4, 0)), "nor now");
 }
 
 #[test]
@@ -109,7 +119,7 @@ fn a_queue_that_withdraws_what_it_was_sold_slots_for_is_sold_one_until_it_uses_t
     let mut stage = Stage::new("a 1000 1\nb 1000 1\n");
     let mut sold = |left: Option<u64>, running: u32| {
         if let Some(left) = left {
-            stage.market.note_withdrawn("b", PerPool::new(left, 0, 0));
+            stage.market.note_withdrawn("b", PerPool::new(left, 9, 0));
         }
         tick_of_starter(&mut stage, running, 100).map(|(maps, _)| maps)
     };

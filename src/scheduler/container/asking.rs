@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::model::{Capability, Pool, TrackerId, lower, raise};
+use crate::model::{Capability, PerKind, Pool, TrackerId, lower, raise};
 use crate::scheduler::change::Change;
 use crate::scheduler::{AppId, GroupId, Scheduler};
 
@@ -54,7 +54,7 @@ impl Scheduler {
         if self.containers_waited_for(id) < waited
             && let Some(group) = self.group_of(id)
         {
-            self.note_withdrawn(group);
+            self.note_withdrawn(group, PerKind::default());
         }
         // What it wants now may be within the limits.
         self.wake_after_release(id, Pool::Container);

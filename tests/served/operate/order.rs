@@ -127,7 +127,7 @@ fn an_order_comes_with_the_job_or_by_a_signed_request_and_goes_again() {
     let denied = serving.ask("bob", &format!("bid={id}&deadline={due_ms}&maxRate=9"));
     assert!(denied.status == 500 && denied.body.contains("ACCESS DENIED"), "{}", denied.body);
     for (wish, status, word) in [
-        (format!("bid={id}&deadline=1000&maxRate=9"), 400, "1000"),
+        (format!("bid={id}&deadline=1000&maxRate=9"), 400, "deadline: 1970-01-01T00:00:01Z passed"),
         (format!("bid={id}&deadline={due_ms}&maxRate=0.5"), 400, "0.5"),
         (format!("bid={id}&deadline={due_ms}&maxRate=much"), 400, "much"),
         (format!("bid={id}&deadline={due_ms}"), 400, "maxRate"),

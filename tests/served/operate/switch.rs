@@ -106,7 +106,12 @@ fn what_is_wrong_is_named_and_changes_nothing() {
         file.display().to_string()
     };
     let missing = refused(&place, &["use", "capacity"]);
-    assert!(missing.contains("mapred.capacity-scheduler.queue.default.capacity is not set"), "{missing}");
+    assert!(
+        missing.contains(
+            "capacity-scheduler.xml: no such file, which would set mapred.capacity-scheduler.queue.default.capacity"
+        ),
+        "{missing}"
+    );
     let name = capacity("50");
     let sum = refused(&place, &["plan", "capacity"]);
     assert!(sum.contains(&name) && sum.contains("100"), "{sum}");

@@ -29,12 +29,12 @@ fn a_key_at_hand_signs_the_job_into_the_users_queue() {
         let denied = said(job_command(&folder, &[&arguments[..], &by_hand].concat())).await.refused(3);
         assert!(denied.trim_end().ends_with("; signed by -D mapred.job.signature"), "{denied}");
         assert!(!denied.contains("was not signed"), "{denied}");
-        // A key without a queue.
+        // A key of no user.
         let of_dora = line.replace("--user alice", "--user dora");
         let mut homeless = job_command(&folder, &of_dora.split(' ').collect::<Vec<_>>());
         homeless.env("HADOOP_KEY", "dorakey");
         let denied = said(homeless).await.refused(3);
-        let expected = "there is no queue dora: an administrator adds it: jobtracker queue add dora";
+        let expected = "the user is unknown: an administrator adds it: jobtracker user add dora";
         assert!(denied.contains(expected), "{denied}");
         let mut wrong = job_command(&folder, &arguments);
         wrong.env("HADOOP_KEY", "notalices");

@@ -205,9 +205,8 @@ mod tests {
     #[test]
     fn a_key_that_is_set_already_is_not_suggested() {
         let name = "mapred.capacity-scheduler.queue.prod.capacit";
-        let suggested = |set: &[&str]| {
-            unread_key_beside(name, |key| set.iter().any(|set| *set == key)).and_then(|unread| unread.similar)
-        };
+        let suggested =
+            |set: &[&str]| unread_key_beside(name, |key| set.contains(&key)).and_then(|unread| unread.similar);
         let nearest = "mapred.capacity-scheduler.queue.prod.capacity";
         assert_eq!(suggested(&[]).as_deref(), Some(nearest));
         assert_ne!(suggested(&[nearest]).as_deref(), Some(nearest));

@@ -141,6 +141,7 @@ impl ViewsThread {
     }
 
     /// Facts are missing: what they have made is in the database.
+    #[expect(clippy::disallowed_methods, reason = "a database that cannot be read is tried again after a pause")]
     fn load_again(&mut self) {
         let mut is_logged = false;
         loop {

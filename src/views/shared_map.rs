@@ -7,10 +7,13 @@ use std::sync::Arc;
 /// Most entries of a chunk.
 const CHUNK: usize = 128;
 
+/// Entries in their order.
+type Chunk<K, V> = Arc<Vec<(K, V)>>;
+
 /// A sorted map. Cloning it costs one pointer; the first change after that copies the list of chunks and one chunk.
 pub struct SharedMap<K, V> {
     /// None is empty; sorted, as are their entries.
-    chunks: Arc<Vec<Arc<Vec<(K, V)>>>>,
+    chunks: Arc<Vec<Chunk<K, V>>>,
     len: usize,
 }
 

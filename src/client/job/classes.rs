@@ -56,7 +56,7 @@ pub struct UnknownClass {
 pub(super) fn check_classes<'a>(
     overrides: impl Iterator<Item = (&'a str, &'a str)>,
     partitioner: Option<&str>,
-) -> Result<(), UnknownClass> {
+) -> Result<(), Box<UnknownClass>> {
     if let Some(class) = partitioner {
         PARTITIONERS.check(class, "--partitioner")?;
     }
@@ -74,7 +74,7 @@ pub(super) fn check_classes<'a>(
 // === impl ClassKind ===
 
 impl ClassKind {
-    fn check(&self, class: &str, option: &str) -> Result<(), UnknownClass> {
+    fn check(&self, class: &str, option: &str) -> Result<(), Box<UnknownClass>> {
         // Nothing is no class, and ${...} is not known here.
         if class.is_empty() || class.contains("${") {
             return Ok(());
@@ -92,13 +92,13 @@ impl ClassKind {
             true => known.to_owned(),
             false => format!("{}{known}", self.packages[0]),
         });
-        Err(UnknownClass {
+        Err(Box::new(UnknownClass {
             option: option.to_owned(),
             class: class.to_owned(),
             kind: self.name,
             similar,
             expected: format!("{}, or a class of your own in a package", [words, self.classes].concat().join(", ")),
-        })
+        }))
     }
 }
 
@@ -106,7 +106,7 @@ impl ClassKind {
 mod tests {
     use super::*;
 
-    fn refused(given: &[(&str, &str)], partitioner: Option<&str>) -> Option<UnknownClass> {
+    fn refused(given: &[(&str, &str)], partitioner: Option<&str>) -> Option<Box<UnknownClass>> {
         check_classes(given.iter().copied(), partitioner).err()
     }
 

@@ -69,7 +69,7 @@ pub enum JobClientError {
     Cache(#[from] CacheError),
     /// A class that no worker has.
     #[error("{0}")]
-    Class(#[from] UnknownClass),
+    Class(#[from] Box<UnknownClass>),
     /// A value that the JobTracker would refuse.
     #[error("{0}")]
     JobConf(#[from] Box<JobConfError>),

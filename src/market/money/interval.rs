@@ -50,8 +50,8 @@ impl Interval {
     }
 
     /// The same with this one, in which so much was held within the quota of what was sold, slot-milliseconds. Maps wait in
-    /// vain only while slots are free: a setup before them may wait for one that others hold. Reduces do whoever holds the
-    /// slots, where fewer than were sold could run at its end, of `want`.
+    /// vain only while slots are free: a setup before them may wait for one that others hold. Reduces do where fewer than were
+    /// sold could run at its end, of `want`.
     pub(super) fn in_vain_with(
         &self,
         before: PerKind<u8>,

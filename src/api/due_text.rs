@@ -56,12 +56,18 @@ pub fn passed_text(at_ms: i64, now_ms: i64) -> String {
 
 /// A duration in its two largest units, such as `6 h 35 m`.
 pub fn span_text(seconds: u64) -> String {
+    let units = largest_units(seconds).into_iter().map(|(count, unit)| format!("{count} {unit}"));
+    units.collect::<Vec<_>>().join(" ")
+}
+
+/// The two largest units of a duration, of `d`, `h`, `m` and `s`; seconds alone below a minute.
+pub fn largest_units(seconds: u64) -> Vec<(u64, &'static str)> {
     let (minutes, hours, days) = (seconds / 60, seconds / 3_600, seconds / 86_400);
     match (days, hours, minutes) {
-        (0, 0, 0) => format!("{seconds} s"),
-        (0, 0, _) => format!("{minutes} m {} s", seconds % 60),
-        (0, ..) => format!("{hours} h {} m", minutes % 60),
-        _ => format!("{days} d {} h", hours % 24),
+        (0, 0, 0) => vec![(seconds, "s")],
+        (0, 0, _) => vec![(minutes, "m"), (seconds % 60, "s")],
+        (0, ..) => vec![(hours, "h"), (minutes % 60, "m")],
+        _ => vec![(days, "d"), (hours % 24, "h")],
     }
 }
 

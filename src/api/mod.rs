@@ -28,7 +28,7 @@ mod workers;
 pub use allowance_status::AllowanceStatus;
 pub use daemon_status::{DaemonStatus, WorkerCounts};
 pub use deadline::{CostSource, CostUnit, JobDeadline, Sourced, TaskCost, WhatIfAnswer};
-pub use due_text::{DueText, InvalidDue, InvalidDuration, parse_duration_ms, passed_text, span_text};
+pub use due_text::{DueText, InvalidDue, InvalidDuration, largest_units, parse_duration_ms, passed_text, span_text};
 pub use exact_decimal::{ExactDecimal, ExactDecimalError};
 pub use explanation::{Buyer, Explanation, Holders, LastRound, Preempted, QueueHolds, SufficientRate, TaskCounts};
 pub use history::{PriceHistory, PricePoint, SpendingHistory, SpendingPoint};

@@ -6,7 +6,7 @@ use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
 use serde::Serialize;
 
-use crate::api::{AllowanceStatus, OrderStatus, QueueStatus};
+use crate::api::{AllowanceStatus, OrderStatus, QueueStatus, largest_units};
 use crate::client::market::{MarketAnswer, QueueLine, QuoteLine};
 use crate::model::{PerPool, Pool};
 
@@ -279,13 +279,8 @@ pub(super) fn json(value: &impl Serialize) -> String {
 /// A duration in its two largest units; a dash for `None`.
 pub(super) fn format_duration(seconds: Option<u64>) -> String {
     let Some(seconds) = seconds else { return "-".to_owned() };
-    let (minutes, hours, days) = (seconds / 60, seconds / 3_600, seconds / 86_400);
-    match (days, hours, minutes) {
-        (0, 0, 0) => format!("{seconds}s"),
-        (0, 0, _) => format!("{minutes}m {}s", seconds % 60),
-        (0, ..) => format!("{hours}h {}m", minutes % 60),
-        _ => format!("{days}d {}h", hours % 24),
-    }
+    let units = largest_units(seconds).into_iter().map(|(count, unit)| format!("{count}{unit}"));
+    units.collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]

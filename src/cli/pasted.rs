@@ -5,6 +5,8 @@ use std::sync::OnceLock;
 
 use clap::ArgMatches;
 
+use super::sign;
+
 /// Keys of `-D` that name a JobTracker, and the options that do.
 const PLACES: [(&str, &str); 2] =
     [("mapred.job.tracker", "--jobtracker"), ("mapred.job.tracker.http.address", "--server")];
@@ -36,14 +38,10 @@ pub(super) fn pasted_at(command: &str, place: &str) -> String {
     GIVEN.get().cloned().unwrap_or_default().added_to(command, Some(place))
 }
 
-/// Quotes a text as one shell word.
+/// Quotes a text as one shell word, if needed.
 pub(super) fn quoted(text: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-:@%+=,".contains(&byte);
-    if !text.is_empty() && text.bytes().all(is_plain) {
-        text.to_owned()
-    } else {
-        format!("'{}'", text.replace('\'', "'\\''"))
-    }
+    if !text.is_empty() && text.bytes().all(is_plain) { text.to_owned() } else { sign::quoted(text) }
 }
 
 // === impl Given ===

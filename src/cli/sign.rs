@@ -35,7 +35,7 @@ pub fn job_signature(user: &str, timestamp_ms: i64, key: &Key) -> String {
 }
 
 /// Quotes a text as one word of a POSIX shell.
-fn quoted(text: &str) -> String {
+pub(super) fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 

@@ -2,6 +2,8 @@
 
 use jiff::Timestamp;
 
+use crate::api::largest_units;
+
 /// A time, epoch ms, in UTC; a dash for times outside the calendar.
 pub(super) fn format_time(epoch_ms: i64) -> String {
     match Timestamp::from_millisecond(epoch_ms) {
@@ -20,14 +22,9 @@ pub(super) fn format_day_and_time(epoch_ms: i64) -> String {
 
 /// A duration in its two largest units; a negative one, as a clock set back makes, counts as 0.
 pub(super) fn format_duration(ms: i64) -> String {
-    let seconds = ms.max(0) / 1000;
-    let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86_400);
-    match (days, hours, minutes) {
-        (0, 0, 0) => format!("{seconds} s"),
-        (0, 0, _) => format!("{minutes} min {} s", seconds % 60),
-        (0, _, _) => format!("{hours} h {} min", minutes % 60),
-        _ => format!("{days} d {} h", hours % 24),
-    }
+    let units = largest_units(ms.max(0).unsigned_abs() / 1_000).into_iter();
+    let texts = units.map(|(count, unit)| format!("{count} {}", if unit == "m" { "min" } else { unit }));
+    texts.collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]

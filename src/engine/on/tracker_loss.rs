@@ -36,8 +36,8 @@ impl Engine {
         let silent = |last: u64| now.mono_ms.saturating_sub(last) > expiry_ms;
         let lost = self.trackers.iter().filter(|tracker| silent(tracker.last_seen_mono_ms));
         let lost: Vec<TrackerId> = lost.map(|tracker| tracker.id).collect();
-        let why = format!("silent for too long (mapred.tasktracker.expiry.interval = {expiry_ms} ms)");
         for id in lost {
+            let why = format!("silent for too long (mapred.tasktracker.expiry.interval = {expiry_ms} ms)");
             self.lose_tracker(id, &why, now);
             self.record_job_facts();
         }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::model::{Credits, JobId, Kind, PerKind, PerPool, Pool};
 
 use super::allocation::{RoundingRemainder, total};
-use super::metered::total_ms;
+use super::metered::{is_default, total_ms};
 use super::share::Share;
 
 /// The open interval of an active queue, as its tick opened it.
@@ -33,12 +33,8 @@ pub struct Interval {
     pub most_paid: Option<u32>,
     /// Intervals up to the one before it that sold slots in vain: the queue held less than a tenth, while map slots were free
     /// or its reduces could not run, since it last held more.
-    #[serde(default, skip_serializing_if = "is_nothing")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub in_vain: PerKind<u8>,
-}
-
-fn is_nothing(in_vain: &PerKind<u8>) -> bool {
-    *in_vain == PerKind::default()
 }
 
 // === impl Interval ===

@@ -34,13 +34,13 @@ pub struct HeldChange {
     /// The slots it holds from now on.
     pub after: PerPool<u32>,
     /// What it gave back of containers so promptly that it is not charged, slot-milliseconds.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub given_back_ms: u64,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it")]
-fn is_zero(number: &u64) -> bool {
-    *number == 0
+/// Whether a value is left out of a fact.
+pub(super) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 /// The grace of a preempted container: charged within the quota or not, at the rate of its grant.

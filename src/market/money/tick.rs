@@ -8,6 +8,7 @@ use super::container_use::ContainerUse;
 use super::interval::{Charge, Interval};
 use super::laid_charge::LaidCharge;
 use super::ledger::{LedgerAccount, LedgerEntry, LedgerTotals, Reason};
+use super::metered::is_default;
 
 /// What a queue uses and wants at the time of a tick. Idle queues may be left out.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -118,12 +119,8 @@ pub struct QueueTick {
     #[serde(default)]
     pub in_vain: PerKind<u8>,
     /// Those in which it withdrew what it had been sold slots for.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub flickers: u8,
-}
-
-fn is_zero(count: &u8) -> bool {
-    *count == 0
 }
 
 // === impl QueueTick ===

@@ -294,6 +294,7 @@ impl Daemon {
                         if tokio::time::timeout(STOP_TIMEOUT, finished).await.is_err() {
                             tracing::warn!("shutdown timed out with calls unanswered (slow store or slow clients)");
                         }
+                        owner.step(Event::RunEnds);
                         Ok(Vec::new())
                     }
                     DaemonExit::HandOver => Ok(rpc.detach_all().await),
@@ -327,6 +328,7 @@ impl Calls {
     pub(super) async fn pause(&self) -> Result<(), String> {
         let done = async {
             self.rpc.pause().await;
+            self.owner.step(Event::RunEnds);
             // Effects wait for facts, too.
             self.owner.wait_durable(self.owner.last_fact()).await
         };

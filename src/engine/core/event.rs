@@ -70,6 +70,8 @@ pub enum Event {
         /// Text.
         message: String,
     },
+    /// This run is about to end: what is held up to now is recorded, so that the next run charges it.
+    RunEnds,
     /// The rack of a host is resolved.
     RackResolved {
         /// The host.

@@ -113,6 +113,7 @@ impl Engine {
             | Event::ConnectionClosed { .. }
             | Event::ConnectionsInherited { .. }
             | Event::TrackerError { .. }
+            | Event::RunEnds
             | Event::RackResolved { .. }
             | Event::NewJobId { .. }
             | Event::UnusedIdFound { .. }

@@ -27,6 +27,14 @@ impl Engine {
         }
     }
 
+    /// Records that what is held was held until now: a later run charges what facts prove of the open interval.
+    pub(super) fn prove_held_slots(&mut self, now: Now) {
+        self.meter_held_slots(now);
+        if let Some(held) = self.hold(&[], &[], &[], now.mono_ms) {
+            self.outbox.record(Fact::Market(held));
+        }
+    }
+
     /// Setups and cleanups that have run for long count from the time when they had.
     fn count_long_housekeeping(&mut self, now: Now) {
         while let Some(market) = &mut self.market

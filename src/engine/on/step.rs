@@ -56,6 +56,10 @@ impl Engine {
                 self.outbox.log_line(LogLevel::Warning, tracker_error_line(&tracker, class.as_deref(), &message));
                 (Reply::Done, Wait::Nothing)
             }
+            Event::RunEnds => {
+                self.prove_held_slots(now);
+                (Reply::Done, Wait::Nothing)
+            }
             Event::RackResolved { host, rack } => self.on_rack_resolved(&host, &rack, now),
             Event::NewJobId { owner } => self.new_job_id(owner),
             Event::UnusedIdFound { id, owner } => self.on_unused_id_found(id, owner),

@@ -105,6 +105,27 @@ fn each_slot_is_charged_before_and_after_a_restart() {
 }
 
 #[test]
+fn what_was_held_up_to_a_stop_is_charged_after_it() {
+    let left_ms = |stops: bool| {
+        let mut cluster = market(&[("alice", "100", "1")]);
+        cluster.add_tracker("h0", 7, 1);
+        submit(&mut cluster, "alice", 9, 3);
+        live(&mut cluster, 900, hang);
+        tick(&mut cluster);
+        let opened_mono_ms = cluster.now.mono_ms;
+        cluster.pass_ms(600);
+        if stops {
+            cluster.step(Event::RunEnds);
+        }
+        cluster.crash(500, hang);
+        let end_mono_ms = cluster.engine.rounds.resumed_end_mono_ms.unwrap();
+        (end_mono_ms - cluster.now.mono_ms, cluster.now.mono_ms - opened_mono_ms)
+    };
+    assert_eq!(left_ms(false), (1_000, 1_100), "no fact proves what was held before a crash");
+    assert_eq!(left_ms(true), (400, 1_100));
+}
+
+#[test]
 fn the_counters_of_a_job_sum_up_the_time_of_its_slots() {
     let slot_ms = |slots_per_map| {
         let mut cluster = Cluster::new(fifo());

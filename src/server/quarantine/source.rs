@@ -118,6 +118,7 @@ impl StepSource {
             Event::Timer { .. } => self.own("timer"),
             Event::ConnectionClosed { .. } => self.own("connection closed"),
             Event::ConnectionsInherited { .. } => self.own("connections inherited"),
+            Event::RunEnds => self.own("run ends"),
             Event::RackResolved { .. } => self.own("rack resolved"),
             Event::UnusedIdFound { .. } => self.own("unused id found"),
             Event::JobIdsInherited { .. } => self.own("job ids inherited"),

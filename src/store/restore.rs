@@ -44,7 +44,11 @@ pub struct LostState {
 /// # Errors
 /// A daemon has the folder; the copy is no database of this program, of a newer version or damaged; a file cannot be written.
 pub fn restore(state_dir: &Path, file: &Path) -> Result<RestoreSummary, StoreError> {
-    fs::metadata(file).map_err(at("restore", file))?;
+    if !fs::metadata(file).map_err(at("restore", file))?.is_file() {
+        // A pipe without a writer would hold up the restore.
+        let source = std::io::Error::new(ErrorKind::InvalidInput, "it is not a regular file; expected a backup");
+        return Err(at("restore", file)(source));
+    }
     let failed = |action, path: &Path| {
         let path = path.to_owned();
         move |source| StoreError::Database { action, path, source }

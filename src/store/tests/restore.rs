@@ -94,6 +94,10 @@ fn what_cannot_be_restored_changes_nothing() {
     };
     refused(&folder.path().join("nothing.db"), "No such file");
     refused(&path, "it is the database itself");
+    let elsewhere = tempfile::tempdir().unwrap();
+    let pipe = elsewhere.path().join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    refused(&pipe, "it is not a regular file");
     let damaged = folder.path().join("damaged.db");
     let mut bytes = fs::read(&file).unwrap();
     let length = bytes.len();

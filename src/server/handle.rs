@@ -20,7 +20,7 @@ use crate::market::{
 };
 use crate::model::{AttemptId, Credits, JobId, LOG_TICKET_MS, QueueName};
 use crate::store::{BudgetStatus, Durable, FinishedJobReader, LedgerReader, StoreError};
-use crate::views::{LookAt, ViewsReader};
+use crate::views::{LookAt, Shown, ViewsReader};
 use crate::web::{
     ApplicationReply, ClusterPart, FileRefusal, Health, JobChange, JobFile, JobFileRequest, LedgerUnreadable,
     MarketPresence, MarketReply, NewUpload, NewsWait, OwnerGone, ReadRefusal, SignedRead, UploadSink,
@@ -247,14 +247,14 @@ impl OwnerHandle {
     }
 
     /// What the views show, of all that was durable when the call came.
-    async fn look(&self, at: LookAt) -> Result<Arc<ClusterSnapshot>, OwnerGone> {
+    async fn look(&self, at: LookAt) -> Result<Shown, OwnerGone> {
         let views = self.views.as_ref().filter(|_| !self.requests.is_closed()).ok_or(OwnerGone)?;
         let (durable, is_good) = {
             let store = self.store.borrow();
             (store.number, store.health.is_good())
         };
         let limit = if is_good { VIEWS_TIMEOUT } else { FAILING_TIMEOUT };
-        views.overview(at, durable, limit).await.ok_or(OwnerGone)
+        views.look(at, durable, limit).await.ok_or(OwnerGone)
     }
 
     /// A change was made through this handle and is durable: what is shown from now on has it.
@@ -300,11 +300,15 @@ impl crate::web::Owner for OwnerHandle {
     }
 
     async fn overview(&self) -> Result<Arc<ClusterSnapshot>, OwnerGone> {
-        self.look(LookAt::Cluster).await
+        Ok(self.look(LookAt::Cluster).await?.overview)
     }
 
     async fn overview_with_jobs(&self) -> Result<Arc<ClusterSnapshot>, OwnerGone> {
-        self.look(LookAt::Policy).await
+        Ok(self.look(LookAt::Policy).await?.overview)
+    }
+
+    async fn shown(&self, at: LookAt) -> Result<Shown, OwnerGone> {
+        self.look(at).await
     }
 
     async fn explain(&self, job: JobId, sees_names: bool) -> Result<Option<Box<Explained>>, OwnerGone> {

@@ -4,6 +4,7 @@
 //! ten times a second. Nothing here asks the owner, and nothing here holds the writer up: what falls too far behind loads
 //! from `state.db` again. Invariant: the views after a feed are those after a load, at every fact number.
 
+mod application_view;
 mod attempt_view;
 mod feed;
 mod follower;
@@ -14,11 +15,13 @@ mod published;
 mod read_model;
 mod reader;
 mod shared_map;
+mod shown;
 mod task_list;
 #[cfg(test)]
 mod tests;
 mod volatile;
 
+pub use application_view::{ApplicationView, LiveSums, RequestView};
 pub use attempt_view::{AttemptTexts, AttemptView};
 pub use feed::ViewsFeed;
 pub use follower::follow;
@@ -28,4 +31,5 @@ pub(crate) use overview::overview_after;
 pub use read_model::{MissedFacts, ReadModel, Views};
 pub use reader::{LookAt, ViewsReader};
 pub use shared_map::SharedMap;
+pub use shown::{Generation, Shown};
 pub use task_list::TaskList;

@@ -7,6 +7,7 @@ use crate::model::FactNumber;
 
 use super::overview::overview;
 use super::read_model::Views;
+use super::shown::{Generation, Shown};
 use super::volatile::Volatile;
 
 /// What is shown from one publication to the next. Nothing in it changes.
@@ -54,9 +55,13 @@ impl Published {
         }
     }
 
-    /// The cluster at one moment; none before the first delta.
-    pub(super) fn overview(&self) -> Option<Arc<ClusterSnapshot>> {
+    /// All of it; none before the first delta.
+    pub(super) fn shown(&self) -> Option<Shown> {
         let is_made = self.volatile.at.mono_ms != 0;
-        is_made.then(|| self.overview.get_or_init(|| Arc::new(overview(&self.views, &self.volatile))).clone())
+        is_made.then(|| Shown {
+            views: self.views.clone(),
+            overview: self.overview.get_or_init(|| Arc::new(overview(&self.views, &self.volatile))).clone(),
+            generation: Generation { fact: self.views.number(), deltas: self.volatile.deltas },
+        })
     }
 }

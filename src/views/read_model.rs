@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::engine::{Drain, Fact, Pause, PauseTarget, Presence, SchedulerChoice};
+use crate::engine::{ApplicationChange, Drain, Fact, Pause, PauseTarget, Presence, SchedulerChoice};
 use crate::mapreduce::JobFact;
-use crate::model::{FactNumber, JobId};
+use crate::model::{ApplicationId, FactNumber, JobId};
 use crate::store::{FactBatch, LoadedState};
 
+use super::application_view::ApplicationView;
 use super::job_view::JobView;
 use super::shared_map::SharedMap;
 
@@ -18,6 +19,7 @@ pub struct Views {
     /// The last fact of which only a delta shows all that it changed.
     delta_due: FactNumber,
     jobs: SharedMap<JobId, Arc<JobView>>,
+    applications: SharedMap<ApplicationId, Arc<ApplicationView>>,
     trackers: SharedMap<Arc<str>, Presence>,
     drains: SharedMap<Arc<str>, Drain>,
     pauses: SharedMap<PauseTarget, Pause>,
@@ -32,7 +34,9 @@ pub struct ReadModel {
     views: Views,
     /// The jobs that are over, by their end.
     finished: BTreeSet<(i64, JobId)>,
-    /// Most of them; the oldest leave first.
+    /// The applications that are over and of which nothing lives, by their end.
+    done: BTreeSet<(i64, ApplicationId)>,
+    /// Most of either; the oldest leave first.
     finished_kept: usize,
     /// Jobs whose end the owner reports already, before the fact of it has come here.
     reported_ends: BTreeSet<JobId>,
@@ -49,10 +53,15 @@ pub struct MissedFacts {
 // === impl ReadModel ===
 
 impl ReadModel {
-    /// As the state was loaded; of jobs that are over at most so many are kept.
+    /// As the state was loaded; of jobs and of applications that are over at most so many are kept.
     pub fn load(loaded: &LoadedState, finished_kept: usize) -> Self {
-        let mut model =
-            Self { views: Views::default(), finished: BTreeSet::new(), finished_kept, reported_ends: BTreeSet::new() };
+        let mut model = Self {
+            views: Views::default(),
+            finished: BTreeSet::new(),
+            done: BTreeSet::new(),
+            finished_kept,
+            reported_ends: BTreeSet::new(),
+        };
         let views = &mut model.views;
         views.number = loaded.last_fact;
         views.jobs =
@@ -63,6 +72,13 @@ impl ReadModel {
         }
         for cost in &loaded.jobs.costs {
             views.change_job(cost.job, |job| job.charge(*cost));
+        }
+        for stored in &loaded.applications.applications {
+            let application = ApplicationView::stored(stored);
+            if application.is_done() {
+                model.done.insert((application.standing().finished_ms.unwrap_or_default(), application.id()));
+            }
+            views.applications.insert(application.id(), Arc::new(application));
         }
         views.trackers = loaded.presences.iter().map(|presence| (presence.tracker.clone(), presence.clone())).collect();
         views.drains = loaded.drains.iter().map(|drain| (drain.worker.clone(), drain.clone())).collect();
@@ -131,6 +147,7 @@ impl ReadModel {
             Fact::JobsCharged { jobs, .. } => {
                 jobs.iter().for_each(|cost| views.change_job(cost.job, |job| job.charge(*cost)));
             }
+            Fact::Applications(changes) => self.change_applications(changes),
             Fact::TrackerCame { presence, .. } => views.trackers.insert(presence.tracker.clone(), presence.clone()),
             Fact::TrackerWent { tracker, .. } => drop(views.trackers.remove(tracker)),
             Fact::WorkerDrained(drain) => views.drains.insert(drain.worker.clone(), drain.clone()),
@@ -152,12 +169,35 @@ impl ReadModel {
             | Fact::EndNotificationPending { .. }
             | Fact::EndNotified { .. }
             | Fact::Market(_)
-            | Fact::Applications(_)
             | Fact::Delegation(_) => {}
         }
     }
 
+    fn change_applications(&mut self, changes: &[ApplicationChange]) {
+        for change in changes {
+            if let ApplicationChange::Submitted { submitted, standing } = change {
+                let application = ApplicationView::submitted_now(submitted.clone(), standing);
+                self.views.applications.insert(application.id(), Arc::new(application));
+                continue;
+            }
+            let Some(known) = change.application().and_then(|id| self.views.applications.get_mut(&id)) else {
+                continue;
+            };
+            let application = Arc::make_mut(known);
+            application.apply(change);
+            if application.is_done() {
+                self.done.insert((application.standing().finished_ms.unwrap_or_default(), application.id()));
+            }
+        }
+        self.forget_oldest();
+    }
+
     fn forget_oldest(&mut self) {
+        while self.done.len() > self.finished_kept
+            && let Some((_, oldest)) = self.done.pop_first()
+        {
+            self.views.applications.remove(&oldest);
+        }
         while self.finished.len() > self.finished_kept
             && let Some((_, oldest)) = self.finished.pop_first()
         {
@@ -188,6 +228,16 @@ impl Views {
     /// Jobs that are not over and the newest of the others, by id.
     pub fn jobs(&self) -> impl DoubleEndedIterator<Item = &Arc<JobView>> {
         self.jobs.values()
+    }
+
+    /// An application; none if it is unknown, or over for so long that it is in `state.db` alone.
+    pub fn application(&self, id: ApplicationId) -> Option<&Arc<ApplicationView>> {
+        self.applications.get(&id)
+    }
+
+    /// Applications that are not over and the newest of the others, by id.
+    pub fn applications(&self) -> impl DoubleEndedIterator<Item = &Arc<ApplicationView>> {
+        self.applications.values()
     }
 
     /// Trackers that are there, by name, with the slots that count.

@@ -9,12 +9,12 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 
 use crate::clock::Clock;
-use crate::engine::ClusterSnapshot;
 use crate::model::FactNumber;
 
 use super::looks::Looks;
 use super::published::{Progress, Published};
 use super::read_model::Views;
+use super::shown::Shown;
 
 /// Age up to which what is no fact is shown without waiting, ms: a second, and what a walk and a publication take.
 const FRESH_MS: u64 = 1_250;
@@ -61,9 +61,9 @@ impl ViewsReader {
         self.required.fetch_max(number.0, Ordering::Relaxed);
     }
 
-    /// The cluster with all that was `durable` when the call came, and little more than a second old in what is no fact; after
-    /// `limit` as far as there is anything. None before the first publication.
-    pub async fn overview(&self, at: LookAt, durable: FactNumber, limit: Duration) -> Option<Arc<ClusterSnapshot>> {
+    /// All that was `durable` when the call came, and little more than a second old in what is no fact; after `limit` as far as
+    /// there is anything. None before the first publication.
+    pub async fn look(&self, at: LookAt, durable: FactNumber, limit: Duration) -> Option<Shown> {
         let (asked_ms, at_jobs) = (self.clock.mono_ms(), at == LookAt::Policy);
         let is_looked_at = match at {
             LookAt::Cluster => self.looks.is_looked_at(asked_ms),
@@ -93,6 +93,6 @@ impl ViewsReader {
         };
         // Without a publication in time, or with none to come, the last one is shown.
         let _ = timeout(limit, looked).await;
-        self.published.load().overview()
+        self.published.load().shown()
     }
 }

@@ -193,17 +193,18 @@ async fn a_reader_sees_what_was_durable_when_it_called_and_the_first_one_this_mo
         }
         owner.send(delta("now", 12));
     };
-    let (shown, ()) = tokio::join!(reader.overview(LookAt::Cluster, FactNumber(11), long), answers);
-    assert_eq!((&*shown.unwrap().scheduler, reader.views().number()), ("now", FactNumber(12)));
+    let (shown, ()) = tokio::join!(reader.look(LookAt::Cluster, FactNumber(11), long), answers);
+    assert_eq!((&*shown.unwrap().overview.scheduler, reader.views().number()), ("now", FactNumber(12)));
     // Somebody looks now: what is no fact may be a second old.
-    let again = reader.overview(LookAt::Cluster, FactNumber(12), long).await.unwrap();
-    assert_eq!(again.scheduler, "now");
+    let again = reader.look(LookAt::Cluster, FactNumber(12), long).await.unwrap();
+    assert_eq!(again.overview.scheduler, "now");
     assert!(owner.is_looked_at(clock.mono_ms()) && !owner.are_jobs_looked_at(clock.mono_ms()));
     reader.require(FactNumber(13));
-    let (changed, ()) = tokio::join!(reader.overview(LookAt::Cluster, FactNumber(12), long), async {
+    let (changed, ()) = tokio::join!(reader.look(LookAt::Cluster, FactNumber(12), long), async {
         owner.wanted().await;
         feed.forward([started(13, 1)].into());
         owner.send(delta("changed", 13));
     });
-    assert_eq!(changed.unwrap().scheduler, "changed");
+    let changed = changed.unwrap();
+    assert_eq!((&*changed.overview.scheduler, changed.generation > again.generation), ("changed", true));
 }

@@ -14,6 +14,8 @@ pub(super) struct Volatile {
     /// When the last one was made, and the last fact in it.
     pub(super) at: Now,
     pub(super) number: FactNumber,
+    /// How many there were.
+    pub(super) deltas: u64,
     pub(super) head: Arc<ClusterSnapshot>,
     pub(super) queues: SharedList<QueueSnapshot>,
     pub(super) balances: SharedList<(String, Credits)>,
@@ -41,6 +43,7 @@ impl Volatile {
     pub(super) fn apply(&mut self, delta: VolatileDelta) {
         self.at = delta.at;
         self.number = delta.wait_for;
+        self.deltas += 1;
         self.head = Arc::new(delta.head);
         change(&mut self.queues, delta.queues);
         change(&mut self.balances, delta.balances);

@@ -9,6 +9,7 @@ use crate::api::{
 use crate::engine::{Caller, ClusterSnapshot, DeadlineChange, DeadlineQuestion, Explained, PauseTarget, Refusal};
 use crate::market::{Acl, Answer, HistoryPage, MarketError, ReportRequest, ServletRequest, StatementPage};
 use crate::model::{AttemptId, Credits, JobId, QueueName};
+use crate::views::{LookAt, Shown};
 
 use super::applications::ApplicationOwner;
 use super::job_files::{FileRefusal, JobFile, JobFileRequest, NewUpload, UploadSink};
@@ -201,6 +202,21 @@ pub trait Owner: ApplicationOwner + Send + Sync + 'static {
     /// [`OwnerGone`] when no answer will come.
     fn overview_with_jobs(&self) -> impl Future<Output = Result<Arc<ClusterSnapshot>, OwnerGone>> + Send {
         self.overview()
+    }
+
+    /// All that is shown at one moment, facts and what is none. Does not use the owner thread.
+    ///
+    /// # Errors
+    ///
+    /// [`OwnerGone`] when no answer will come.
+    fn shown(&self, at: LookAt) -> impl Future<Output = Result<Shown, OwnerGone>> + Send {
+        async move {
+            let overview = match at {
+                LookAt::Cluster => self.overview().await?,
+                LookAt::Policy => self.overview_with_jobs().await?,
+            };
+            Ok(Shown { overview, ..Shown::default() })
+        }
     }
 
     /// The present content of the ACL file, or the last one that could be read. Never blocks.

@@ -1,61 +1,12 @@
 //! Containers, one a line.
 
-use serde::Serialize;
-
-use crate::api::applications::{ContainerReport, ContainerState};
+use crate::api::applications::{ContainerReport, ContainerRow};
 use crate::cli::market_text::{columns, format_duration, lines};
 use crate::cli::time_text::format_time;
-use crate::model::{ContainerExit, ContainerId};
-
-/// A container, for programs.
-#[derive(Debug, Serialize)]
-pub(super) struct ContainerRow<'a> {
-    container: ContainerId,
-    state: ContainerState,
-    node: &'a str,
-    rack: &'a str,
-    item: Option<u32>,
-    item_attempt: Option<u32>,
-    exit_status: Option<ContainerExit>,
-    diagnostics: Option<&'a str>,
-    memory_mb: u32,
-    cores: u32,
-    granted_ms: i64,
-    started_ms: Option<i64>,
-    finished_ms: Option<i64>,
-    live_memory_mb: u64,
-    peak_memory_mb: u32,
-    cpu_ms: u64,
-}
-
-// === impl ContainerRow ===
-
-impl<'a> From<&'a ContainerReport> for ContainerRow<'a> {
-    fn from(report: &'a ContainerReport) -> Self {
-        Self {
-            container: report.container_id,
-            state: report.state,
-            node: &report.node_id,
-            rack: &report.rack,
-            item: report.item,
-            item_attempt: report.item_attempt,
-            exit_status: (report.state == ContainerState::Complete).then_some(report.exit_status),
-            diagnostics: Some(report.diagnostics.as_str()).filter(|text| !text.is_empty()),
-            memory_mb: report.allocated_mb,
-            cores: report.allocated_vcores,
-            granted_ms: report.granted_time,
-            started_ms: Some(report.started_time).filter(|ms| *ms > 0),
-            finished_ms: Some(report.finished_time).filter(|ms| *ms > 0),
-            live_memory_mb: report.memory_mb,
-            peak_memory_mb: report.peak_memory_mb,
-            cpu_ms: report.cpu_ms,
-        }
-    }
-}
 
 /// A table for people.
 pub(super) fn render_containers(containers: &[ContainerReport]) -> String {
-    let rows: Vec<ContainerRow<'_>> = containers.iter().map(ContainerRow::from).collect();
+    let rows: Vec<ContainerRow> = containers.iter().map(ContainerRow::from).collect();
     let has_items = rows.iter().any(|row| row.item.is_some());
     let names = ["container", "state", "item", "node", "started", "ran", "exit", "why"];
     let names: Vec<&str> = names.into_iter().filter(|name| has_items || *name != "item").collect();
@@ -71,11 +22,13 @@ pub(super) fn render_containers(containers: &[ContainerReport]) -> String {
             row.container.to_string(),
             row.state.name().to_owned(),
             item,
-            row.node.to_owned(),
+            row.node.clone(),
             row.started_ms.map_or_else(|| "-".to_owned(), format_time),
             format_duration(ran_ms.and_then(|ms| u64::try_from(ms / 1000).ok())),
             row.exit_status.map_or_else(|| "-".to_owned(), |status| status.0.to_string()),
-            row.diagnostics.map_or_else(String::new, |text| text.lines().next().unwrap_or_default().to_owned()),
+            row.diagnostics
+                .as_deref()
+                .map_or_else(String::new, |text| text.lines().next().unwrap_or_default().to_owned()),
         ];
         table.add_row(cells.into_iter().enumerate().filter(|(at, _)| has_items || *at != 2).map(|(_, cell)| cell));
     }
@@ -85,7 +38,9 @@ pub(super) fn render_containers(containers: &[ContainerReport]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::api::applications::ContainerState;
     use crate::client::applications::tests::example_container;
+    use crate::model::ContainerExit;
 
     #[test]
     fn containers_are_shown_a_line_each() {

@@ -1,16 +1,14 @@
 //! `jobtracker app list`: lists applications.
 
 use clap::ValueEnum;
-use serde::Serialize;
 
-use crate::api::applications::{ApplicationReport, ApplicationState, ReportedFinalStatus};
+use crate::api::applications::{ApplicationReport, ApplicationRow, ApplicationState, ReportedFinalStatus};
 use crate::cli::market_command::MarketArguments;
 use crate::cli::market_text::{Form, columns, format_duration, json, lines, one_line};
 use crate::cli::time_text::format_time;
 use crate::cli::user_filter::UserFilter;
 use crate::cli::values::whole_number;
 use crate::client::applications::ApplicationQuery;
-use crate::model::{ApplicationId, Credits};
 
 use super::connection::client_of;
 use super::error::AppCommandError;
@@ -52,27 +50,6 @@ enum StateArgument {
     Killed,
 }
 
-/// A line of the list.
-#[derive(Debug, Serialize)]
-pub(super) struct ApplicationRow<'a> {
-    application: ApplicationId,
-    name: &'a str,
-    user: &'a str,
-    queue: &'a str,
-    state: ApplicationState,
-    final_status: ReportedFinalStatus,
-    started_ms: i64,
-    finished_ms: Option<i64>,
-    elapsed_ms: i64,
-    running_containers: u64,
-    pending_containers: u64,
-    completed_containers: u64,
-    failed_containers: u64,
-    memory_mb: u64,
-    cores: u64,
-    cost: Option<Credits>,
-}
-
 // === impl StateArgument ===
 
 impl From<StateArgument> for ApplicationState {
@@ -83,31 +60,6 @@ impl From<StateArgument> for ApplicationState {
             StateArgument::Finished => Self::Finished,
             StateArgument::Failed => Self::Failed,
             StateArgument::Killed => Self::Killed,
-        }
-    }
-}
-
-// === impl ApplicationRow ===
-
-impl<'a> From<&'a ApplicationReport> for ApplicationRow<'a> {
-    fn from(report: &'a ApplicationReport) -> Self {
-        Self {
-            application: report.id,
-            name: &report.name,
-            user: &report.user,
-            queue: &report.queue,
-            state: report.state,
-            final_status: report.final_status,
-            started_ms: report.started_time,
-            finished_ms: Some(report.finished_time).filter(|ms| *ms > 0),
-            elapsed_ms: report.elapsed_time,
-            running_containers: report.running_containers,
-            pending_containers: report.pending_containers,
-            completed_containers: report.completed_containers,
-            failed_containers: report.failed_containers,
-            memory_mb: report.allocated_mb,
-            cores: report.allocated_vcores,
-            cost: report.cost,
         }
     }
 }
@@ -128,7 +80,7 @@ pub(super) async fn list(arguments: &ListArguments) -> Result<String, AppCommand
 }
 
 fn render_list(applications: &[ApplicationReport], form: Form) -> String {
-    let rows: Vec<ApplicationRow<'_>> = applications.iter().map(ApplicationRow::from).collect();
+    let rows: Vec<ApplicationRow> = applications.iter().map(ApplicationRow::from).collect();
     if form == Form::Json {
         return json(&rows);
     }
@@ -149,8 +101,8 @@ fn render_list(applications: &[ApplicationReport], form: Form) -> String {
             vec![
                 row.application.to_string(),
                 row.state.name().to_owned(),
-                row.user.to_owned(),
-                row.queue.to_owned(),
+                row.user.clone(),
+                row.queue.clone(),
                 format_time(row.started_ms),
             ],
             vec![match row.final_status {
@@ -158,8 +110,8 @@ fn render_list(applications: &[ApplicationReport], form: Form) -> String {
                 status => status.name().to_owned(),
             }],
             vec![
-                format_duration(u64::try_from(row.elapsed_ms / 1000).ok()),
-                one_line(row.name),
+                format_duration(row.elapsed_ms.and_then(|ms| u64::try_from(ms / 1000).ok())),
+                one_line(&row.name),
                 row.running_containers.to_string(),
                 row.pending_containers.to_string(),
                 row.completed_containers.to_string(),

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::api::applications::{
-    ApplicationReport, ContainerReport, ReportedFinalStatus, ResourceRequestRow, UnlaunchedHold, WaitingRequest,
+    ApplicationReport, ApplicationStatus, ContainerReport, ContainerRow, ReportedFinalStatus, UnlaunchedHold,
 };
 use crate::cli::market_command::MarketArguments;
 use crate::cli::market_text::{Form, format_duration, json};
@@ -12,7 +12,7 @@ use crate::client::applications::ContainerQuery;
 use crate::model::ApplicationId;
 
 use super::connection::client_of;
-use super::container_table::{ContainerRow, render_containers};
+use super::container_table::render_containers;
 use super::error::AppCommandError;
 use super::failures::failure_text;
 use super::one_line::one_line;
@@ -134,55 +134,14 @@ fn render_status(report: &ApplicationReport, containers: Option<&[ContainerRepor
 }
 
 fn status_json(report: &ApplicationReport, containers: Option<&[ContainerReport]>) -> serde_json::Value {
-    let given = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
-    let request = |row: &ResourceRequestRow| {
-        serde_json::json!({
-            "priority": row.priority, "allocation_request_id": row.allocation_request_id,
-            "resource_name": row.resource_name, "memory_mb": row.capability.memory_mb, "cores": row.capability.vcores,
-            "containers": row.num_containers, "relax_locality": row.relax_locality, "items": row.items,
-        })
-    };
-    let waiting = |waiting: &WaitingRequest| {
-        serde_json::json!({
-            "priority": waiting.priority, "memory_mb": waiting.capability.memory_mb,
-            "cores": waiting.capability.vcores, "reason": waiting.reason,
-        })
-    };
-    let hold = |held: &UnlaunchedHold| {
-        serde_json::json!({
-            "applications": held.applications, "containers": held.containers, "slots": held.slots,
-            "until_ms": held.until,
-        })
-    };
-    let mut object = serde_json::json!({
-        "application": report.id, "name": report.name, "user": report.user, "queue": report.queue,
-        "type": report.application_type, "state": report.state, "final_status": report.final_status,
-        "unattended": report.unattended, "attempt": report.attempt, "progress_percent": report.progress,
-        "started_ms": report.started_time, "finished_ms": Some(report.finished_time).filter(|ms| *ms > 0),
-        "elapsed_ms": report.elapsed_time, "url": given(&report.tracking_url),
-        "diagnostics": given(&report.diagnostics),
-        "running_containers": report.running_containers, "pending_containers": report.pending_containers,
-        "completed_containers": report.completed_containers, "failed_containers": report.failed_containers,
-        "preempted_containers": report.preempted_containers, "failed_items": given(&report.failed_items),
-        "memory_mb": report.allocated_mb, "cores": report.allocated_vcores, "slots": report.slots,
-        "live_memory_mb": report.live_memory_mb, "live_cpu_ms": report.live_cpu_ms,
-        "unlaunched": report.unlaunched.as_ref().map(hold), "held_by_others": report.held_by_others.as_ref().map(hold),
-        "memory_mb_s": report.memory_seconds, "core_s": report.vcore_seconds, "cost": report.cost,
-    });
-    object["requests"] = report.resource_requests.iter().map(request).collect();
-    object["cannot_run"] = serde_json::json!(report.cannot_run);
-    object["why"] = report.why.iter().map(waiting).collect();
-    if let Some(containers) = containers {
-        let rows: Vec<ContainerRow<'_>> = containers.iter().map(ContainerRow::from).collect();
-        object["containers"] = serde_json::json!(rows);
-    }
-    object
+    let containers = containers.map(|containers| containers.iter().map(ContainerRow::from).collect());
+    serde_json::json!(ApplicationStatus { containers, ..ApplicationStatus::from(report) })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::applications::{ApplicationState, WaitingReason};
+    use crate::api::applications::{ApplicationState, WaitingReason, WaitingRequest};
     use crate::client::applications::tests::{example_application, example_container};
     use crate::model::Capability;
 

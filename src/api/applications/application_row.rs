@@ -1,0 +1,68 @@
+//! An application in a list: the members of `jobtracker app list --json`.
+
+use serde::{Deserialize, Serialize};
+
+use crate::model::{ApplicationId, Credits};
+
+use super::application_report::ApplicationReport;
+use super::states::{ApplicationState, ReportedFinalStatus};
+
+/// A line of the list.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ApplicationRow {
+    /// Its id.
+    pub application: ApplicationId,
+    /// Its name.
+    pub name: String,
+    /// Its owner.
+    pub user: String,
+    /// Its queue.
+    pub queue: String,
+    /// How far it is.
+    pub state: ApplicationState,
+    /// How it ended.
+    pub final_status: ReportedFinalStatus,
+    /// When it was submitted, epoch ms.
+    pub started_ms: i64,
+    /// When it ended, epoch ms.
+    pub finished_ms: Option<i64>,
+    /// Time from its submission to its end or to now, ms; none where answers do not depend on the moment.
+    pub elapsed_ms: Option<i64>,
+    /// Live containers.
+    pub running_containers: u64,
+    /// Containers that it still asks for.
+    pub pending_containers: u64,
+    /// Containers that are complete.
+    pub completed_containers: u64,
+    /// Those that failed by their own fault.
+    pub failed_containers: u64,
+    /// Memory that its live containers hold, MB.
+    pub memory_mb: u64,
+    /// Cores that they hold.
+    pub cores: u64,
+    /// What it has cost, where that is shown.
+    pub cost: Option<Credits>,
+}
+
+impl From<&ApplicationReport> for ApplicationRow {
+    fn from(report: &ApplicationReport) -> Self {
+        Self {
+            application: report.id,
+            name: report.name.clone(),
+            user: report.user.clone(),
+            queue: report.queue.clone(),
+            state: report.state,
+            final_status: report.final_status,
+            started_ms: report.started_time,
+            finished_ms: Some(report.finished_time).filter(|ms| *ms > 0),
+            elapsed_ms: Some(report.elapsed_time),
+            running_containers: report.running_containers,
+            pending_containers: report.pending_containers,
+            completed_containers: report.completed_containers,
+            failed_containers: report.failed_containers,
+            memory_mb: report.allocated_mb,
+            cores: report.allocated_vcores,
+            cost: report.cost,
+        }
+    }
+}

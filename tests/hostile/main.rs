@@ -31,6 +31,7 @@ mod staging;
 #[path = "../../examples/load/steady_tracker.rs"]
 mod steady_tracker;
 
+mod applications;
 mod attacker;
 mod conversations;
 mod impostors;

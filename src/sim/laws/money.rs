@@ -497,7 +497,8 @@ impl Auditor {
         let Some(interval_ms) = self.interval_ms else { return self.end_rule(tick) };
         let due_mono_ms = self.resumed_end_mono_ms.take().unwrap_or(u64::MAX).min(self.next_tick_mono_ms);
         if number != self.ticks || now.mono_ms < due_mono_ms || self.had_tick {
-            return Err(format!("tick {number} comes where tick {} is not due", self.ticks));
+            let left_ms = due_mono_ms.saturating_sub(now.mono_ms);
+            return Err(format!("tick {number} comes where tick {} is not due for {left_ms} ms", self.ticks));
         }
         self.had_tick = true;
         self.closed_by_order = std::mem::take(&mut self.open_by_order);

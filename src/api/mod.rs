@@ -2,6 +2,8 @@
 //!
 //! The members are what programs read: a change of a name here is a change of the interface.
 
+#![warn(missing_docs)]
+
 mod allowance_status;
 pub mod applications;
 mod daemon_status;

@@ -53,8 +53,6 @@ pub fn circles(tree: &[Source]) -> Vec<Finding> {
     found
 }
 
-// === impl Modules ===
-
 impl<'a> Modules<'a> {
     fn of(tree: &'a [Source]) -> Self {
         let production = tree.iter().filter(|file| file.room().is_some() && !file.is_test());

@@ -30,8 +30,6 @@ pub struct Source {
     pub code: String,
 }
 
-// === impl Source ===
-
 impl Source {
     pub fn new(path: &str, text: &str) -> Self {
         let code = if path.ends_with(".rs") { without_tests(&without_literals(text)) } else { String::new() };

@@ -64,6 +64,10 @@ impl Configuration {
         FileSystems::new(user, options)
     }
 
+    /// Checks the values for HDFS.
+    ///
+    /// # Errors
+    /// [`ConfigError::BadValue`]
     pub fn check_hdfs(&self) -> Result<(), ConfigError> {
         for key in CLIENT_KEYS {
             self.checked(key)?;

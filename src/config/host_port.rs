@@ -10,6 +10,7 @@ use crate::model::Authority;
 pub struct HostPort {
     /// Host name, IPv4 address, or IPv6 address without brackets.
     pub host: String,
+    /// TCP port.
     pub port: u16,
 }
 

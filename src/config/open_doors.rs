@@ -37,9 +37,11 @@ pub enum Severity {
 pub struct OpenDoor {
     /// How much it gives away.
     pub severity: Severity,
+    /// The key that opens it.
     pub key: String,
     /// Its value; `None` if it is not set.
     pub value: Option<String>,
+    /// Where the value is set.
     pub origin: Origin,
     /// What others can do.
     pub exposure: &'static str,
@@ -89,7 +91,10 @@ fn worst_first(mut doors: Vec<OpenDoor>) -> Vec<OpenDoor> {
     doors
 }
 
+// === impl Grade ===
+
 impl Grade {
+    /// The grade of these doors.
     #[must_use]
     pub fn of(doors: &[OpenDoor]) -> Self {
         match doors.iter().map(|door| door.severity).max() {
@@ -104,6 +109,8 @@ impl Grade {
 struct Values<'a> {
     configuration: &'a Configuration,
 }
+
+// === impl Values ===
 
 impl Values<'_> {
     /// Callers of the RPC port.

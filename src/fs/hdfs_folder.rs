@@ -24,6 +24,8 @@ pub struct HdfsFolder {
     found: HdfsStatus,
 }
 
+// === impl HdfsFolder ===
+
 impl HdfsFolder {
     pub(super) fn open(files: &HdfsFileSystem, uri: &FileUri) -> Result<Self, FsError> {
         let shown_path = uri.shown_path();

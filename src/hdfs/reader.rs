@@ -37,6 +37,7 @@ pub struct HdfsReader {
     open: Option<OpenBlock>,
 }
 
+/// The stream in use.
 #[derive(Debug)]
 struct OpenBlock {
     stream: BlockStream,
@@ -45,6 +46,8 @@ struct OpenBlock {
     block: LocatedBlock,
     node: DatanodeInfo,
 }
+
+// === impl HdfsReader ===
 
 impl HdfsReader {
     /// Asks for the first blocks.
@@ -83,6 +86,7 @@ impl HdfsReader {
         self.length_bytes
     }
 
+    /// The path.
     #[must_use]
     pub fn path(&self) -> &HdfsPath {
         &self.path
@@ -117,6 +121,7 @@ impl HdfsReader {
         Ok(count)
     }
 
+    /// Why there are no locations.
     fn missing(&self) -> Result<HdfsError, HdfsError> {
         let (address, path) = (self.namenode.address().to_owned(), self.path.to_string());
         let call = HdfsCall::GetFileInfo { path: path.clone() };
@@ -242,6 +247,7 @@ impl HdfsReader {
         Ok(())
     }
 
+    /// Leaves a replica that failed.
     fn leave(&mut self, node: &DatanodeInfo, block: &LocatedBlock, fault: &NodeFault) {
         tracing::warn!(
             "hdfs://{}{}: left {} on DataNode {} at byte {}: {fault}",
@@ -287,6 +293,8 @@ impl HdfsReader {
         }
     }
 }
+
+// === impl OpenBlock ===
 
 impl OpenBlock {
     /// Whether the stream has the byte at that offset of the file next; a seek within the packet in memory is made here.

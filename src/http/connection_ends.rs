@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 
+/// The two ends of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConnectionEnds {
     /// The server's own.

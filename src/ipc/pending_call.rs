@@ -10,9 +10,12 @@ use super::connection::Connection;
 use super::origin::origin_of;
 use super::probe::Probe;
 
+/// The answer to a call.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Answer {
+    /// The result of the call.
     Value(Value),
+    /// A remote exception.
     Error(RemoteError),
 }
 
@@ -46,6 +49,8 @@ const CALL_IN_HAND_BYTES: usize = 512;
 /// Capacity that the answer buffer keeps after a long answer.
 const KEPT_ANSWER_BYTES: usize = 256 << 10;
 
+// === impl RemoteError ===
+
 impl RemoteError {
     /// An exception of `class` with the message `text`.
     pub fn new(class: &'static str, text: impl std::fmt::Display) -> Self {
@@ -62,6 +67,8 @@ impl RemoteError {
         Self::new(IO_EXCEPTION, text)
     }
 }
+
+// === impl PendingCall ===
 
 impl PendingCall {
     pub(super) fn new(
@@ -102,6 +109,7 @@ impl PendingCall {
         self.is_first
     }
 
+    /// The number of its connection.
     pub fn connection(&self) -> u64 {
         self.connection.number()
     }
@@ -126,10 +134,12 @@ impl PendingCall {
         self.connection.changed().await;
     }
 
+    /// Closes the connection instead of answering.
     pub fn close_connection(self) {
         self.connection.abandon();
     }
 
+    /// The client's address.
     pub fn address(&self) -> IpAddr {
         self.connection.address()
     }
@@ -139,6 +149,7 @@ impl PendingCall {
         self.connection.ends()
     }
 
+    /// A number for the client's host.
     pub fn origin(&self) -> u128 {
         origin_of(self.connection.address())
     }
@@ -171,6 +182,7 @@ impl PendingCall {
         }
     }
 
+    /// Encodes and sends the answer.
     pub fn answer(self, answer: &Answer) {
         let mut buffer = self.connection.shared().answer_buffer.borrow_mut();
         buffer.clear();
@@ -188,10 +200,12 @@ impl PendingCall {
         }
     }
 
+    /// Answers with an encoded response.
     pub fn answer_encoded(self, response: Vec<u8>) {
         self.connection.send_whole(response);
     }
 
+    /// The call id.
     pub fn id(&self) -> i32 {
         self.id
     }

@@ -27,6 +27,8 @@ pub struct Probe {
     began_ms: u64,
 }
 
+// === impl Probe ===
+
 impl Probe {
     pub(super) fn begin(connection: &Rc<Connection>) -> Self {
         let usual = TcpKeepalive::new();
@@ -34,6 +36,7 @@ impl Probe {
         Self { connection: Rc::downgrade(connection), began_ms: connection.shared().clock.mono_ms() }
     }
 
+    /// The peer's address.
     pub fn client(&self) -> Option<SocketAddr> {
         self.connection.upgrade()?.client()
     }

@@ -4,6 +4,8 @@ use crate::scheduler::constraint::{DeadlineSpec, Seconds};
 
 use super::Job;
 
+// === impl Job: deadline ===
+
 impl Job {
     /// Its deadline as it is now.
     pub fn deadline(&self) -> Option<&DeadlineSpec> {

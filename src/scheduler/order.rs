@@ -65,6 +65,8 @@ enum Members {
     Groups(BTreeSet<(GroupKey, GroupId)>),
 }
 
+// === impl Order ===
+
 impl Order {
     /// An order whose groups below the root are sorted by [`Self::sort`] alone.
     pub(super) fn sorted_at_fixed_moments() -> Self {
@@ -377,11 +379,15 @@ fn top_of(group: GroupId, tree: &impl GroupTree) -> GroupId {
     std::iter::successors(Some(group), |group| tree.parent_of(*group)).last().unwrap_or(group)
 }
 
+// === impl Standing ===
+
 impl Standing {
     pub(super) fn app(&self) -> AppId {
         self.app.1
     }
 }
+
+// === impl OrderedGroup ===
 
 impl OrderedGroup {
     fn of_apps(parent: Option<GroupId>) -> Self {
@@ -396,6 +402,8 @@ impl OrderedGroup {
         matches!(self.members, Members::Apps(_))
     }
 }
+
+// === impl OrderEntry ===
 
 impl OrderEntry {
     /// Before every app.

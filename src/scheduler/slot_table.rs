@@ -19,6 +19,8 @@ pub(super) struct SlotTable {
     has_second_attempt: bool,
 }
 
+// === impl SlotTable ===
+
 impl SlotTable {
     pub(super) fn waiting(&self) -> u32 {
         self.table.anywhere

@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+/// An event of the simulated world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum SimEvent {
     /// A tracker sends a heartbeat, or its next process starts.
@@ -17,8 +18,11 @@ pub(super) enum SimEvent {
     Administrator,
     /// An administrator turns safe mode or changes the lists of hosts.
     Intervention,
+    /// The wall clock jumps.
     ClockStep,
+    /// The store stalls.
     StoreStall,
+    /// The timer fires early.
     EarlyTimer,
     /// A crash of the JobTracker is planned.
     Crash,
@@ -28,6 +32,7 @@ pub(super) enum SimEvent {
     Start,
     /// A user repeats a submission that a crash interrupted.
     Resubmission,
+    /// An operator switches the scheduler.
     Switch,
     /// An administrator gives allowances or moves money between queues.
     Treasurer,
@@ -39,6 +44,7 @@ pub(super) enum SimEvent {
     Application(u64),
     /// The daemon has something to say to an application.
     ApplicationNews(u64),
+    /// A user submits an application.
     ApplicationSubmission,
     /// A tenant who plays against the market acts.
     Player(usize),
@@ -50,6 +56,8 @@ pub(super) struct EventQueue<E = SimEvent> {
     heap: BinaryHeap<Reverse<(u64, u64, E)>>,
     scheduled: u64,
 }
+
+// === impl EventQueue ===
 
 impl<E: Ord> Default for EventQueue<E> {
     fn default() -> Self {
@@ -63,6 +71,7 @@ impl<E: Ord> EventQueue<E> {
         self.heap.push(Reverse((at_mono_ms, self.scheduled, event)));
     }
 
+    /// When the next event is due.
     pub(super) fn next_mono_ms(&self) -> Option<u64> {
         self.heap.peek().map(|Reverse((at_mono_ms, ..))| *at_mono_ms)
     }

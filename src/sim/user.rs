@@ -46,6 +46,7 @@ pub(super) struct Submission {
     pub(super) delayed_answer: Option<DelayedAnswer<ClientAnswer>>,
 }
 
+/// An answer to a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ClientAnswer {
     Continue(Phase),
@@ -53,6 +54,7 @@ pub(super) enum ClientAnswer {
     Refused,
 }
 
+/// The next phase of a submission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
     Ask,

@@ -17,6 +17,8 @@ use super::loader::Loader;
 #[derive(Default)]
 pub(super) struct SharedTexts(BTreeSet<Arc<str>>);
 
+// === impl SharedTexts ===
+
 impl SharedTexts {
     fn share(&mut self, text: String) -> Arc<str> {
         if let Some(known) = self.0.get(text.as_str()) {
@@ -53,6 +55,8 @@ struct AttemptRow {
     counters: Option<String>,
     slots: u32,
 }
+
+// === impl AttemptRow ===
 
 impl AttemptRow {
     fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
@@ -153,6 +157,7 @@ pub(super) fn event_row(row: &Row<'_>) -> rusqlite::Result<EventRow> {
     Ok((row.get(0)?, row.get(1)?, row.get(2)?, http.unwrap_or_default(), row.get(4)?))
 }
 
+/// The event of a row.
 pub(super) fn typed_event(
     loader: &Loader<'_>,
     row: EventRow,

@@ -124,6 +124,8 @@ struct OrderRow {
     max_cost: Option<String>,
 }
 
+// === impl OrderRow ===
+
 impl OrderRow {
     fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
         Ok(Self {
@@ -224,6 +226,8 @@ pub(super) struct LedgerRow {
     by: Option<String>,
     note: Option<String>,
 }
+
+// === impl LedgerRow ===
 
 impl LedgerRow {
     pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<Self> {

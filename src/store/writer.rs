@@ -51,6 +51,8 @@ struct Failure {
     pause: Duration,
 }
 
+// === impl Writer ===
+
 impl Writer {
     /// Writes until [`Message::Close`].
     ///

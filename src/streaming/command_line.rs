@@ -13,6 +13,8 @@ pub struct CommandLine {
     words: Vec<String>,
 }
 
+// === impl CommandLine ===
+
 impl CommandLine {
     /// Reads the form-encoded value of a key; `None` when no word is in it.
     #[must_use]

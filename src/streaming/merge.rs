@@ -23,9 +23,11 @@ pub enum Run {
     Memory(Vec<u8>),
     /// A part of a file.
     File {
+        /// The file.
         path: PathBuf,
         /// Where the segment begins.
         start_bytes: u64,
+        /// Its lengths.
         lengths: SegmentLengths,
         /// Whether the file holds only this segment and is removed once it is open: it is read once.
         is_temporary: bool,
@@ -63,6 +65,7 @@ const PREFIX_BYTES: usize = 8;
 /// Parameters of a merge in several steps.
 #[derive(Clone, Copy, Debug)]
 pub struct MergeRules<'a> {
+    /// The order of keys.
     pub order: &'a KeyOrder,
     /// How runs in files are compressed.
     pub codec: Option<Codec>,
@@ -75,6 +78,8 @@ pub struct MergeRules<'a> {
     /// Receives activity; stops the merge.
     pub progress: &'a Progress,
 }
+
+// === impl Run ===
 
 impl Run {
     fn open(self, codec: Option<Codec>) -> io::Result<SegmentReader> {
@@ -104,8 +109,13 @@ impl Run {
     }
 }
 
+// === impl Merge ===
+
 impl<'a> Merge<'a> {
     /// All runs at once; counts what of them is read from files.
+    ///
+    /// # Errors
+    /// Those of opening and reading.
     pub fn of(runs: Vec<Run>, order: &'a KeyOrder, codec: Option<Codec>, progress: &Progress) -> io::Result<Self> {
         progress.counters().add(FrameworkCounter::FileBytesRead, runs.iter().map(Run::file_bytes).sum());
         let open: io::Result<Vec<SegmentReader>> = runs.into_iter().map(|run| run.open(codec)).collect();
@@ -137,11 +147,17 @@ impl<'a> Merge<'a> {
     }
 
     /// Merges in several steps if there are more runs than `factor`; counts records of intermediate runs in `spilled`.
+    ///
+    /// # Errors
+    /// Those of reading and writing.
     pub fn in_steps(runs: Vec<Run>, rules: &MergeRules<'a>, spilled: &mut u64) -> io::Result<Self> {
         Merge::of(merge_down(runs, rules, spilled)?, rules.order, rules.codec, rules.progress)
     }
 
     /// Copies all records that are left.
+    ///
+    /// # Errors
+    /// Those of reading and writing.
     pub fn write_to<W: io::Write>(mut self, writer: &mut SegmentWriter<W>, progress: &Progress) -> io::Result<()> {
         copy_records(&mut self, writer, progress)
     }
@@ -276,6 +292,9 @@ pub fn copy_records<W: io::Write>(
 }
 
 /// Merges some of the runs until there are no more than `factor`; counts the records of new ones in `spilled`.
+///
+/// # Errors
+/// Those of reading and writing.
 pub fn merge_down(mut runs: Vec<Run>, rules: &MergeRules<'_>, spilled: &mut u64) -> io::Result<Vec<Run>> {
     let factor = rules.factor.max(2);
     // The first step merges as many as make all later ones full.
@@ -297,6 +316,9 @@ pub fn merge_down(mut runs: Vec<Run>, rules: &MergeRules<'_>, spilled: &mut u64)
 }
 
 /// A file that holds one merged run, and how many records it has.
+///
+/// # Errors
+/// Those of reading and writing.
 pub fn write_run(merge: Merge<'_>, path: &Path, codec: Option<Codec>, progress: &Progress) -> io::Result<(Run, u64)> {
     let mut writer = SegmentWriter::new(create_new_file(path)?, codec);
     merge.write_to(&mut writer, progress)?;

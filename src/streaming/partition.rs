@@ -11,6 +11,8 @@ pub enum Partitioner {
     Fields(KeyFields),
 }
 
+// === impl Partitioner ===
+
 impl Partitioner {
     /// The reduce, from 0, of `reduces` there are; 0 when there are none.
     #[inline]

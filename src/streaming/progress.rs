@@ -23,6 +23,7 @@ use super::failure::{TaskFailure, TooMuchMemory};
 /// Longest interval between two checks for activity, when there is a time limit.
 const MAX_WATCH_INTERVAL: Duration = Duration::from_secs(5);
 
+/// Why an attempt is stopped.
 #[derive(Debug)]
 enum StopReason {
     Kill,
@@ -50,6 +51,7 @@ pub struct TrackedCommand<'a> {
     tree: CommandTree,
 }
 
+/// Phase and status as reported.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct ReportedStatus {
     phase: Phase,
@@ -83,6 +85,8 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+// === impl Progress ===
+
 impl Progress {
     /// The progress of an attempt that has not started.
     ///
@@ -112,6 +116,7 @@ impl Progress {
         })
     }
 
+    /// The attempt that this is the progress of.
     #[must_use]
     pub fn attempt(&self) -> AttemptId {
         self.attempt
@@ -123,6 +128,7 @@ impl Progress {
         &self.counters
     }
 
+    /// The reported phase and status.
     #[must_use]
     pub fn status(&self) -> (Phase, String) {
         let reported = locked(&self.reported);
@@ -167,6 +173,7 @@ impl Progress {
         }
     }
 
+    /// Sets the share that is done.
     pub fn set_done_thousandths(&self, thousandths: u64) {
         self.record_activity();
         self.done_thousandths.store(thousandths.min(1000), Ordering::Relaxed);
@@ -186,6 +193,7 @@ impl Progress {
         }
     }
 
+    /// Sets the command's own status.
     pub fn set_command_status(&self, status: String) {
         self.record_activity();
         let mut reported = locked(&self.reported);
@@ -258,6 +266,7 @@ impl Progress {
         self.stop_changed.notify_all();
     }
 
+    /// Whether the attempt must end.
     #[inline]
     #[must_use]
     pub fn is_stopped(&self) -> bool {
@@ -271,6 +280,7 @@ impl Progress {
         if self.is_stopped() { Err(self.stop_reason()) } else { Ok(()) }
     }
 
+    /// Why it is stopped.
     #[must_use]
     pub fn stop_reason(&self) -> TaskFailure {
         match &*locked(&self.stop) {
@@ -306,6 +316,7 @@ impl Progress {
         guard.is_none()
     }
 
+    /// Runs `work` under the time limit.
     pub fn run_with_time_limit<T>(&self, work: impl FnOnce() -> T) -> T {
         let Some(limit) = self.time_limit else { return work() };
         std::thread::scope(|scope| {

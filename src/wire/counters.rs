@@ -31,6 +31,8 @@ pub struct Counter {
     pub value: i64,
 }
 
+// === impl Counters ===
+
 impl Decode for Counters {
     const MIN_BYTES: usize = 4;
 
@@ -46,6 +48,8 @@ impl Encode for Counters {
         writer.list(&self.groups);
     }
 }
+
+// === impl CounterGroup ===
 
 impl Decode for CounterGroup {
     const MIN_BYTES: usize = 3;
@@ -73,6 +77,8 @@ impl Encode for CounterGroup {
         writer.list(&self.counters);
     }
 }
+
+// === impl Counter ===
 
 impl Decode for Counter {
     const MIN_BYTES: usize = 3;

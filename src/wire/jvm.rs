@@ -42,6 +42,8 @@ pub struct MapEventsUpdate {
     pub events: Vec<TaskCompletionEvent>,
 }
 
+// === impl JvmId ===
+
 impl Decode for JvmId {
     const MIN_BYTES: usize = 10;
 
@@ -62,6 +64,8 @@ impl Encode for JvmId {
     }
 }
 
+// === impl JvmContext ===
+
 impl Decode for JvmContext {
     const MIN_BYTES: usize = JvmId::MIN_BYTES + 1;
 
@@ -76,6 +80,8 @@ impl Encode for JvmContext {
         writer.text(&self.process_id);
     }
 }
+
+// === impl JvmTask ===
 
 impl Decode for JvmTask {
     const MIN_BYTES: usize = 2;
@@ -96,6 +102,8 @@ impl Encode for JvmTask {
         }
     }
 }
+
+// === impl MapEventsUpdate ===
 
 impl Decode for MapEventsUpdate {
     const MIN_BYTES: usize = 5;

@@ -76,6 +76,8 @@ pub struct TaskCompletionEvent {
     pub event_id: i32,
 }
 
+// === impl TipStatus ===
+
 impl Decode for TipStatus {
     const MIN_BYTES: usize = 2;
 
@@ -114,6 +116,8 @@ impl Encode for TipStatus {
     }
 }
 
+// === impl TaskReport ===
+
 impl Decode for TaskReport {
     const MIN_BYTES: usize = 41;
 
@@ -148,6 +152,8 @@ impl Encode for TaskReport {
     }
 }
 
+// === impl CompletionStatus ===
+
 names!(CompletionStatus {
     Failed = "FAILED",
     Killed = "KILLED",
@@ -156,6 +162,8 @@ names!(CompletionStatus {
     TipFailed = "TIPFAILED",
 });
 encoded_by_name!(CompletionStatus, "status of a completion event");
+
+// === impl TaskCompletionEvent ===
 
 impl Decode for TaskCompletionEvent {
     const MIN_BYTES: usize = AttemptId::MIN_BYTES + 10;

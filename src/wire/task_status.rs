@@ -74,7 +74,11 @@ pub struct TaskStatus {
     pub reduce: Option<ReduceProgress>,
 }
 
+// === impl AttemptState ===
+
 encoded_by_name!(AttemptState, "state of an attempt");
+
+// === impl Phase ===
 
 names!(Phase {
     Starting = "STARTING",
@@ -85,6 +89,8 @@ names!(Phase {
     Cleanup = "CLEANUP",
 });
 encoded_by_name!(Phase, "phase of an attempt");
+
+// === impl RecordRange ===
 
 impl Decode for RecordRange {
     const MIN_BYTES: usize = 16;
@@ -100,6 +106,8 @@ impl Encode for RecordRange {
         writer.i64(self.length);
     }
 }
+
+// === impl ReduceProgress ===
 
 impl Decode for ReduceProgress {
     const MIN_BYTES: usize = 20;
@@ -126,6 +134,8 @@ impl Encode for ReduceProgress {
         writer.list(&self.failed_fetches);
     }
 }
+
+// === impl TaskStatus ===
 
 impl TaskStatus {
     /// Fewest bytes of a status of either kind.

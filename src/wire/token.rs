@@ -40,6 +40,8 @@ impl std::fmt::Debug for Credentials {
     }
 }
 
+// === impl Token ===
+
 impl Decode for Token {
     const MIN_BYTES: usize = 4;
 
@@ -61,6 +63,8 @@ impl Encode for Token {
         writer.text(&self.service);
     }
 }
+
+// === impl Credentials ===
 
 impl Decode for Credentials {
     const MIN_BYTES: usize = 2;

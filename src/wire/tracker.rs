@@ -141,6 +141,8 @@ fn given_name(tracker: &str) -> Option<&str> {
     if rest.is_empty() { Some(rest) } else { rest.strip_prefix('.') }
 }
 
+// === impl TaskTrackerStatus ===
+
 impl Decode for TaskTrackerStatus {
     const MIN_BYTES: usize = 50;
 
@@ -195,6 +197,8 @@ impl Encode for TaskTrackerStatus {
     }
 }
 
+// === impl ResourceStatus ===
+
 impl Decode for ResourceStatus {
     const MIN_BYTES: usize = 14;
 
@@ -230,6 +234,8 @@ impl Encode for ResourceStatus {
         writer.f32(self.cpu_percent);
     }
 }
+
+// === impl HealthStatus ===
 
 impl Decode for HealthStatus {
     const MIN_BYTES: usize = 10;

@@ -29,6 +29,7 @@ use super::tracked_attempt::AttemptOutcome;
 
 /// The first pause after a failed call; each further one is twice as long.
 const FIRST_RETRY_PAUSE: Duration = Duration::from_millis(100);
+/// Longest pause.
 const MAX_RETRY_PAUSE: Duration = Duration::from_secs(3);
 /// Shortest interval, whatever the answer says.
 const MIN_INTERVAL: Duration = Duration::from_millis(10);
@@ -48,6 +49,7 @@ pub struct TrackerIdentity {
     pub registrations: watch::Sender<u64>,
 }
 
+/// The state between heartbeats.
 pub struct HeartbeatLoop {
     settings: TaskTrackerSettings,
     identity: TrackerIdentity,
@@ -66,6 +68,8 @@ pub struct HeartbeatLoop {
     restarted: bool,
     initial_contact: bool,
 }
+
+// === impl HeartbeatLoop ===
 
 impl HeartbeatLoop {
     /// A loop that has not started.
@@ -94,6 +98,9 @@ impl HeartbeatLoop {
     }
 
     /// Exchanges heartbeats until the JobTracker rejects the tracker.
+    ///
+    /// # Errors
+    /// [`HeartbeatError`]
     pub async fn run(&mut self) -> Result<std::convert::Infallible, HeartbeatError> {
         let mut next = Instant::now();
         loop {

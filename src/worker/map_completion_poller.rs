@@ -40,6 +40,8 @@ struct PolledJob {
     subscribers: Vec<(Weak<MapCompletionFeed>, Arc<AttemptHandle>)>,
 }
 
+// === impl MapCompletionPoller ===
+
 impl MapCompletionPoller {
     fn jobs(&self) -> MutexGuard<'_, BTreeMap<JobId, PolledJob>> {
         self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
@@ -75,6 +77,7 @@ impl MapCompletionPoller {
         }
     }
 
+    /// Forgets all jobs.
     pub fn forget_all(&self) {
         self.jobs().clear();
     }

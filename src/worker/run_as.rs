@@ -31,6 +31,7 @@ const ACCEPT_TIMEOUT: Duration = Duration::from_secs(5);
 const ACCEPT_LOOKS: u32 = 500;
 const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
 
+/// Which user jobs run as.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RunAs {
     /// As the worker's own user.
@@ -53,8 +54,10 @@ pub struct UserRules {
     pub may_gain: bool,
 }
 
+/// What this process may do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Privileges {
+    /// It is not root.
     NotRoot,
     /// It is root, and lacks these capabilities.
     RootWithout(Vec<&'static str>),
@@ -69,22 +72,40 @@ pub enum RefusedUser {
     #[error(
         "{user:?} is no user of this worker's machine, and jobs run as their users (jobtracker.worker.run-as = job-user); create the account there"
     )]
-    Unknown { user: String },
+    Unknown {
+        /// The job's user.
+        user: String,
+    },
+    /// The lookup failed.
     #[error("cannot look {user:?} up on this worker's machine: {source}")]
-    Lookup { user: String, source: LookupError },
+    Lookup {
+        /// The job's user.
+        user: String,
+        /// Why.
+        source: LookupError,
+    },
+    /// Listed.
     #[error("{user:?} is one of jobtracker.worker.banned-users of this worker")]
-    Banned { user: String },
+    Banned {
+        /// The job's user.
+        user: String,
+    },
     /// A system account.
     #[error("{user:?} has uid {uid} on this worker's machine, below jobtracker.worker.min-uid = {min_uid}")]
     BelowMinUid {
+        /// The job's user.
         user: String,
+        /// Its id.
         uid: u32,
         /// The lowest id that is admitted.
         min_uid: u32,
     },
 }
 
+// === impl Privileges ===
+
 impl Privileges {
+    /// Of this process.
     #[must_use]
     pub fn of_process() -> Self {
         if !geteuid().is_root() {
@@ -99,6 +120,8 @@ impl Privileges {
         }
     }
 }
+
+// === impl RunAs ===
 
 impl RunAs {
     /// As configured, else each job as its user for a worker of root's.
@@ -139,6 +162,8 @@ impl RunAs {
     }
 }
 
+// === impl RunAs: rights ===
+
 impl RunAs {
     /// Whether commands may gain rights that their user has not.
     #[must_use]
@@ -150,8 +175,13 @@ impl RunAs {
     }
 }
 
+// === impl UserRules ===
+
 impl UserRules {
     /// The user of a job, if its jobs run here. May wait for a directory server.
+    ///
+    /// # Errors
+    /// [`RefusedUser`]
     pub fn admit(&self, user: &str) -> Result<LoginUser, RefusedUser> {
         let named = || user.to_owned();
         if self.banned.contains(user) {

@@ -8,6 +8,7 @@ use crate::wire::Token;
 /// A call about a delegation token, and who calls.
 #[derive(Debug)]
 pub struct DelegationRequest {
+    /// What is asked for.
     pub call: DelegationCall,
     /// The user of the connection.
     pub user: Arc<str>,
@@ -17,6 +18,7 @@ pub struct DelegationRequest {
     pub origin: u128,
 }
 
+/// What is asked for.
 #[derive(Debug)]
 pub enum DelegationCall {
     /// A token of the caller.
@@ -28,5 +30,6 @@ pub enum DelegationCall {
     },
     /// A later end of a token.
     Renew(Token),
+    /// The end of a token.
     Cancel(Token),
 }

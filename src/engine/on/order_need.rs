@@ -19,6 +19,8 @@ pub(super) struct OrderNeed {
     pub(super) most: PerKind<u32>,
 }
 
+// === impl Engine: needs of orders ===
+
 impl Engine {
     /// The settings of deadlines, also while another scheduler rules.
     pub(super) fn deadline_config(&self) -> ConstraintConfig {
@@ -72,8 +74,10 @@ impl Engine {
     }
 }
 
+/// How far a job is.
 #[derive(Clone, Copy, Debug)]
 struct Progress {
+    /// Tasks that are not done.
     left: PerKind<u32>,
     /// Slots that it holds.
     running: PerKind<u32>,

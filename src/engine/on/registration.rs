@@ -11,6 +11,8 @@ use crate::wire::{
     HealthStatus, HeartbeatRequest, Phase, TaskStatus, TaskTrackerStatus, runs_streaming_only, worker_name,
 };
 
+// === impl Engine: registration ===
+
 impl Engine {
     /// Refuses trackers on hosts that are not admitted, and a second tracker under the name of one that is alive.
     pub(super) fn refuse_tracker(
@@ -98,6 +100,7 @@ impl Engine {
         self.outbox.request(Effect::ResolveRack { host: Arc::clone(host) });
     }
 
+    /// Updates the tracker from its heartbeat.
     pub(super) fn update_status(
         &mut self,
         id: TrackerId,

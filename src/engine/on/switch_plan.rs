@@ -22,7 +22,10 @@ struct Placement<'a> {
     group: &'a str,
 }
 
+// === impl Engine: plans ===
+
 impl Engine {
+    /// Judges a wish now.
     pub fn plan_switch(&self, wish: &SchedulerWish, now: Now) -> SwitchPlan {
         let begun = self.market_to_begin(wish, now);
         let market = self.market().or(begun.as_ref());
@@ -58,6 +61,7 @@ impl Engine {
         }
     }
 
+    /// Which scheduler rules, with its groups.
     pub fn scheduler_status(&self, now: Now) -> SchedulerStatus {
         let in_place = |job: &Job| {
             let group = self.cluster.scheduler.group_of(job.app);
@@ -194,6 +198,8 @@ impl Engine {
         refusals
     }
 }
+
+// === impl Placement ===
 
 impl Placement<'_> {
     fn movement(&self) -> MovedJob {

@@ -117,6 +117,7 @@ impl Stage {
         self.report_with(tracker, attempt, state, |_| {})
     }
 
+    /// A report changed by `change`.
     pub fn report_with(
         &mut self,
         tracker: TrackerId,

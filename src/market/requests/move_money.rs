@@ -18,6 +18,8 @@ struct After {
     rate: Credits,
 }
 
+// === impl Market: moving money ===
+
 impl Market {
     pub(super) fn add_budget(
         &mut self,

@@ -49,6 +49,7 @@ pub(in crate::market) fn in_use(
     }
 }
 
+/// Time between ticks, ms.
 const INTERVAL_MS: u64 = 1_000;
 
 /// The one job of a queue.
@@ -90,6 +91,7 @@ struct Stage {
     now: Now,
     facts: Vec<MarketFact>,
     busy: Vec<QueueName>,
+    /// The monotonic clock of ticks.
     tick_mono_ms: u64,
 }
 

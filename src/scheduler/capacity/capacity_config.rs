@@ -16,6 +16,7 @@ pub struct CapacityConfig {
     pub(super) queues: Vec<CapacityQueue>,
 }
 
+/// The settings of one queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CapacityQueue {
     pub(super) name: String,
@@ -26,6 +27,8 @@ pub struct CapacityQueue {
     pub(super) supports_priority: bool,
     pub(super) job_limits: JobLimits,
 }
+
+// === impl CapacityConfig ===
 
 impl CapacityConfig {
     /// Checks what is written, in the original's order.
@@ -83,6 +86,7 @@ impl CapacityConfig {
         &self.queues
     }
 
+    /// The settings of a queue.
     pub fn queue(&self, name: &str) -> Option<&CapacityQueue> {
         self.queues.iter().find(|queue| queue.name == name)
     }
@@ -97,6 +101,8 @@ impl CapacityConfig {
         self.maximum_tasks_after_off_switch
     }
 }
+
+// === impl CapacityQueue ===
 
 impl CapacityQueue {
     fn new(written: &WrittenQueue, maximum_system_jobs: i32) -> Result<Self, CapacityConfigError> {
@@ -164,6 +170,7 @@ impl CapacityQueue {
         }
     }
 
+    /// Its name.
     pub fn name(&self) -> &str {
         &self.name
     }

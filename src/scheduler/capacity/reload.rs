@@ -2,6 +2,8 @@
 
 use super::{CapacityConfig, CapacityConfigError};
 
+// === impl CapacityConfig: reload ===
+
 impl CapacityConfig {
     /// What is in force after a reload: all of `read`, but an existing queue keeps its support of priorities.
     ///

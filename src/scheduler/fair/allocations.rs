@@ -23,6 +23,7 @@ pub struct Allocations {
     pub fair_share_timeout_ms: Option<u64>,
 }
 
+/// A pool of the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeclaredPool {
     /// Full name of the pool that contains it.
@@ -33,6 +34,7 @@ pub struct DeclaredPool {
     pub line: u32,
 }
 
+/// Settings of a pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PoolSettings {
     /// Slots that it gets before others get more than their own minimum; of a pool with children at least their sum.
@@ -58,6 +60,8 @@ pub enum SchedulingMode {
     /// By priority, then submission.
     Fifo,
 }
+
+// === impl Allocations ===
 
 impl Allocations {
     /// Settings of a pool, declared or not.
@@ -88,6 +92,8 @@ impl Allocations {
     }
 }
 
+// === impl PoolSettings ===
+
 impl PoolSettings {
     /// Whether the maximum of a kind is below the minimum.
     pub fn is_inverted(&self, kind: Kind) -> bool {
@@ -107,6 +113,8 @@ impl Default for PoolSettings {
         }
     }
 }
+
+// === impl SchedulingMode ===
 
 impl SchedulingMode {
     /// `FAIR` or `FIFO`, as pages show it.

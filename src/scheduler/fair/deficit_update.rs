@@ -19,6 +19,8 @@ pub(super) struct JobDeficit {
     running: u32,
 }
 
+// === impl JobDeficit ===
+
 impl JobDeficit {
     /// Adds the time since the last update.
     pub(super) fn advance(&mut self, elapsed_ms: u64) {

@@ -36,6 +36,7 @@ use super::pools::Pools;
 use super::rank::Standing;
 use super::running_limits::RunningLimit;
 
+/// State of the fair policy.
 #[derive(Debug)]
 pub(in crate::scheduler) struct Fair {
     pub(super) options: FairOptions,
@@ -60,6 +61,8 @@ pub(in crate::scheduler) struct Fair {
     skipped: Vec<AppId>,
     heartbeat: HeartbeatNotes,
 }
+
+// === impl Fair ===
 
 impl Fair {
     /// A policy without pools and jobs.

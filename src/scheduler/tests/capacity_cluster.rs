@@ -16,6 +16,7 @@ pub(super) fn queue(name: &str, capacity: i32) -> WrittenQueue {
     WrittenQueue::with_defaults(name, Some(Decimal::whole(capacity)))
 }
 
+/// A job to submit.
 #[derive(Clone, Debug)]
 pub(super) struct Submission {
     pub(super) queue: &'static str,
@@ -72,6 +73,8 @@ pub(super) struct Cluster {
     now_ms: u64,
 }
 
+// === impl Submission ===
+
 impl Submission {
     pub(super) fn new(queue: &'static str, user: &'static str, maps: u32, reduces: u32) -> Self {
         let tasks = PerKind::new(maps, reduces);
@@ -88,6 +91,8 @@ impl Input {
         if self == Input::Near { Level::Rack } else { Level::Any }
     }
 }
+
+// === impl Jobs ===
 
 impl Jobs {
     fn hosts(&self, input: Input) -> Arc<[HostId]> {
@@ -132,6 +137,8 @@ impl GrantSource for Jobs {
         GrantResult::Task { hosts, level, origin, slots }
     }
 }
+
+// === impl Cluster ===
 
 impl Cluster {
     /// A compatible scheduler over these queues. With `slot_mb`, slots are sized by memory.

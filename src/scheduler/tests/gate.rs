@@ -25,11 +25,16 @@ struct GatedFifo {
     gate: Gate,
 }
 
+// === impl Gate ===
+
 impl Gate {
+    /// So many more apps may begin.
     pub fn admit(&self, apps: usize) {
         self.0.fetch_add(apps, Ordering::Relaxed);
     }
 }
+
+// === impl GatedFifo ===
 
 impl Policy for GatedFifo {
     fn leaf_of(&self, app: &AppSpec) -> Leaf {
@@ -60,6 +65,8 @@ impl Policy for GatedFifo {
         waiting.iter().copied().take(admitted).collect()
     }
 }
+
+// === impl Scheduler ===
 
 impl Scheduler {
     /// Rules by first in, first out behind a gate, which is shut. Call this before apps are added.

@@ -32,6 +32,7 @@ struct JobModel {
     reduces: u32,
     /// It may end without some of its reduces: when its maps are last read is not known here.
     may_lack_reduces: bool,
+    /// Its end has been decided.
     is_ending: bool,
     /// Attempts that ended with it: they hold their slots until their trackers say otherwise.
     ended_with_it: BTreeSet<AttemptId>,
@@ -55,6 +56,8 @@ pub(super) struct AttemptModel {
     changes: u64,
 }
 
+// === impl JobModel ===
+
 impl JobModel {
     /// Whether there are reduces that may still fetch the output of maps.
     fn reads_maps(&self) -> bool {
@@ -62,6 +65,7 @@ impl JobModel {
         !self.is_ending && !self.may_lack_reduces && self.done.keys().filter(is_reduce).count() < self.reduces as usize
     }
 
+    /// Records the end of an attempt.
     fn end(&mut self, id: AttemptId, state: AttemptState) {
         if state == AttemptState::Succeeded {
             self.done.insert(id.task, id);
@@ -70,6 +74,8 @@ impl JobModel {
         }
     }
 }
+
+// === impl AttemptModel ===
 
 impl AttemptModel {
     /// Slots that an account pays for, if the market rules.
@@ -294,6 +300,7 @@ impl AttemptModel {
         }
     }
 
+    /// Begins a step.
     pub(super) fn begin_step(&mut self) {
         self.lost_attempts.clear();
     }

@@ -2,6 +2,7 @@
 
 use crate::model::PerKind;
 
+/// The result of a heartbeat.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::sim) struct HeartbeatOutcome<'a> {
     pub(in crate::sim) tracker: &'a str,

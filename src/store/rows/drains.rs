@@ -4,6 +4,7 @@ use rusqlite::{Transaction, params};
 
 use crate::engine::Drain;
 
+/// A worker is drained.
 pub(super) fn drain(transaction: &Transaction<'_>, drain: &Drain) -> rusqlite::Result<()> {
     let Drain { worker, user, since_ms } = drain;
     transaction

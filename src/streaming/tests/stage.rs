@@ -77,6 +77,7 @@ impl Stage {
         self.scratch.path().join(name)
     }
 
+    /// The whole of a file as a split.
     pub(crate) fn split(&self, file: &Path) -> MapSplit {
         let uri = format!("file:{}", file.display());
         MapSplit {

@@ -14,6 +14,8 @@ pub struct JobInfo {
     pub directory: WString,
 }
 
+// === impl JobInfo ===
+
 impl Decode for JobInfo {
     const MIN_BYTES: usize = 10;
 

@@ -26,6 +26,8 @@ pub struct HdfsCallFrame {
     pub call: HdfsCall,
 }
 
+// === impl HdfsProtocol ===
+
 impl HdfsProtocol {
     /// The Java interface.
     #[must_use]

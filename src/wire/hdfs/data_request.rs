@@ -70,6 +70,8 @@ pub struct Checksums {
     pub chunk_bytes: usize,
 }
 
+// === impl Checksums ===
+
 impl Checksums {
     /// CRC-32 of chunks of that length, 1 to [`CHECKSUM_CHUNK_BYTES`] bytes.
     #[must_use]

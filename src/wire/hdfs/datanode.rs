@@ -43,6 +43,8 @@ pub enum AdminState {
     Decommissioned,
 }
 
+// === impl AdminState ===
+
 impl AdminState {
     /// Hadoop's name.
     #[must_use]
@@ -62,6 +64,8 @@ impl AdminState {
 }
 
 encoded_by_name!(AdminState, "admin state of a DataNode");
+
+// === impl DatanodeInfo ===
 
 impl DatanodeInfo {
     /// The host that locality goes by: [`Self::host`], else that of [`Self::name`].

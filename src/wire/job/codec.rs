@@ -24,6 +24,8 @@ names!(JobTrackerState {
 });
 encoded_by_name!(JobTrackerState, "state of the JobTracker");
 
+// === impl RunState ===
+
 impl RunState {
     /// All states, by their numbers.
     pub const ALL: [Self; 5] = [Self::Running, Self::Succeeded, Self::Failed, Self::Prep, Self::Killed];
@@ -51,6 +53,8 @@ impl Encode for RunState {
     }
 }
 
+// === impl AccessControlList ===
+
 impl Decode for AccessControlList {
     const MIN_BYTES: usize = 1;
 
@@ -64,6 +68,8 @@ impl Encode for AccessControlList {
         writer.text(&self.0);
     }
 }
+
+// === impl JobProfile ===
 
 impl Decode for JobProfile {
     const MIN_BYTES: usize = 10;
@@ -88,6 +94,8 @@ impl Encode for JobProfile {
         }
     }
 }
+
+// === impl JobStatus ===
 
 impl Decode for JobStatus {
     const MIN_BYTES: usize = 42;
@@ -140,6 +148,8 @@ impl Encode for JobStatus {
     }
 }
 
+// === impl TrackersOfState ===
+
 impl Decode for TrackersOfState {
     const MIN_BYTES: usize = 8;
 
@@ -157,6 +167,8 @@ impl Encode for TrackersOfState {
         writer.list(&self.names);
     }
 }
+
+// === impl ClusterStatus ===
 
 impl Decode for ClusterStatus {
     const MIN_BYTES: usize = 70;
@@ -196,6 +208,8 @@ impl Encode for ClusterStatus {
     }
 }
 
+// === impl JobQueueInfo ===
+
 impl Decode for JobQueueInfo {
     const MIN_BYTES: usize = 3;
 
@@ -215,6 +229,8 @@ impl Encode for JobQueueInfo {
         writer.text(&self.scheduling_info);
     }
 }
+
+// === impl QueueAclsInfo ===
 
 impl Decode for QueueAclsInfo {
     const MIN_BYTES: usize = 5;

@@ -50,6 +50,8 @@ pub enum Protocol {
     ContainerBeats,
 }
 
+// === impl Protocol ===
+
 impl Protocol {
     /// All protocols.
     pub const ALL: [Self; 7] = [

@@ -125,6 +125,8 @@ protocol! {
     }
 }
 
+// === impl NewApiJobId ===
+
 impl Object for NewApiJobId {
     const CLASS: &'static str = "org.apache.hadoop.mapreduce.JobID";
 

@@ -7,6 +7,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 /// Read from a pipe at once, bytes.
 const PIECE_BYTES: usize = 64 << 10;
 
+/// A log that is being written.
 #[derive(Debug)]
 pub struct OutputLog {
     file: File,
@@ -19,6 +20,7 @@ pub struct OutputLog {
 /// What could not be kept of an output.
 #[derive(Debug)]
 pub struct LostOutput {
+    /// How much.
     pub bytes: u64,
     /// What the system said first.
     pub error: io::Error,
@@ -31,6 +33,8 @@ pub struct CollectedOutput {
     log: OutputLog,
     is_over: bool,
 }
+
+// === impl OutputLog ===
 
 impl OutputLog {
     /// A log of at most `limit_bytes` in a file that is empty.
@@ -81,8 +85,13 @@ impl OutputLog {
     }
 }
 
+// === impl CollectedOutput ===
+
 impl CollectedOutput {
     /// Collects what comes from the pipe.
+    ///
+    /// # Errors
+    /// Those of the system.
     pub fn new(pipe: io::PipeReader, log: OutputLog) -> io::Result<Self> {
         rustix::io::ioctl_fionbio(&pipe, true)?;
         Ok(Self { pipe, log, is_over: false })

@@ -42,6 +42,7 @@ struct AttemptProcess {
     order: AttemptOrder,
     channel: Arc<SharedChannel>,
     handle: AttemptHandle,
+    /// Completion events of the job's maps.
     feed: Arc<MapCompletionFeed>,
     /// Whether the last report is sent. Locked from the look at the progress until it is sent, so that no older report comes later.
     is_reported: Mutex<bool>,
@@ -51,6 +52,7 @@ struct AttemptProcess {
 struct OtherProcess<'a> {
     process: &'a Arc<AttemptProcess>,
     job: &'a JobDefinition,
+    /// Answers about the job's files.
     answers: Mutex<Receiver<ToAttempt>>,
     log: Mutex<Option<File>>,
 }
@@ -113,6 +115,8 @@ fn check_program() -> Result<(), TaskFailure> {
         unusable("the supervisor of commands", reason)
     })
 }
+
+// === impl AttemptProcess ===
 
 impl AttemptProcess {
     fn send(&self, message: &FromAttempt) {
@@ -210,6 +214,8 @@ impl AttemptProcess {
         JobDefinition::read(task, secret, folder.clone(), &self.order.configuration, &check_stop)
     }
 }
+
+// === impl OtherProcess ===
 
 impl OtherProcess<'_> {
     fn next_answer(&self) -> Result<ToAttempt, TaskFailure> {

@@ -34,7 +34,9 @@ pub(in crate::sim) enum ApplicationIntent {
     /// Nothing that changes what is wanted.
     #[default]
     Nothing,
+    /// An application is submitted.
     Submission(Box<Submission>),
+    /// A program registers.
     Registration(ApplicationId),
     /// A call, with the digest of its body.
     Call(ApplicationId, Box<AllocateCall>, [u8; 32]),
@@ -56,11 +58,13 @@ struct ApplicationBook {
     master_starts: u32,
 }
 
+/// All applications by the facts.
 #[derive(Clone, Debug)]
 pub(super) struct ContainerBooks {
     minimum: Capability,
     slot: Capability,
     applications: BTreeMap<ApplicationId, ApplicationBook>,
+    /// Live containers by their trackers.
     on_tracker: BTreeMap<Arc<str>, BTreeSet<ContainerId>>,
     /// Containers that this step has granted, and those whose preemption it has ordered.
     granted: Vec<Container>,
@@ -99,6 +103,8 @@ fn refuse(law: Law, text: String) -> Judged {
     Err((law, text))
 }
 
+// === impl ApplicationBook ===
+
 impl ApplicationBook {
     fn is_over(&self) -> bool {
         self.standing.state.is_over()
@@ -126,6 +132,8 @@ impl ApplicationBook {
             .collect()
     }
 }
+
+// === impl ContainerBooks ===
 
 impl ContainerBooks {
     /// Notes what is kept before a step.
@@ -162,6 +170,7 @@ impl ContainerBooks {
         self.changes
     }
 
+    /// Says why the next step happens.
     pub(super) fn note_intent(&mut self, intent: ApplicationIntent) {
         self.intent = intent;
     }
@@ -498,6 +507,8 @@ impl ContainerBooks {
         self.applications.get(&id.application)?.containers.get(&id.number)
     }
 }
+
+// === impl ApplicationBook: grants and ends ===
 
 impl ApplicationBook {
     fn grant(&mut self, container: &Container) -> Judged {

@@ -32,6 +32,7 @@ struct HeldBeat {
     connection: Arc<tokio::sync::Mutex<OwnedWriteHalf>>,
 }
 
+/// The daemon's end.
 struct Daemon {
     address: HostPort,
     beats: mpsc::UnboundedReceiver<HeldBeat>,
@@ -39,11 +40,14 @@ struct Daemon {
     connections: mpsc::UnboundedReceiver<usize>,
 }
 
+/// The worker's end.
 struct Worker {
     scratch: tempfile::TempDir,
     service: ContainerService,
     registrations: watch::Sender<u64>,
 }
+
+// === impl Daemon ===
 
 impl Daemon {
     /// Takes every connection; `knows`: which of them it serves, in their order, the others it closes.
@@ -119,12 +123,15 @@ async fn respond(connection: &tokio::sync::Mutex<OwnedWriteHalf>, call: i32, val
     let _ = connection.lock().await.write_all(&out).await;
 }
 
+// === impl HeldBeat ===
+
 impl HeldBeat {
     async fn answer(self, answer: BeatAnswer) {
         let text = serde_json::to_string(&answer).unwrap();
         respond(&self.connection, self.call, &Value::Text(Text(text))).await;
     }
 
+    /// Closes the connection.
     async fn hang_up(self) {
         self.connection.lock().await.shutdown().await.unwrap();
     }
@@ -133,6 +140,8 @@ impl HeldBeat {
         self.beat.containers.iter().find(|container| container.id == id).map(|container| &container.state)
     }
 }
+
+// === impl Worker ===
 
 impl Worker {
     fn new(jobtracker: &HostPort) -> Self {

@@ -1,5 +1,7 @@
 //! Clients of the RPC and HTTP interfaces.
 
+#![warn(missing_docs)]
+
 pub mod applications;
 pub mod daemon_status;
 mod file_digest;

@@ -8,9 +8,7 @@ use super::keys::Key;
 /// A list that is in force.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AccessList {
-    /// The key.
     pub key: String,
-    /// Where it is set.
     pub origin: Origin,
     /// As written.
     pub value: String,
@@ -56,10 +54,7 @@ pub fn warnings(configuration: &Configuration) -> Vec<Warning> {
     found.collect()
 }
 
-// === impl AccessList ===
-
 impl AccessList {
-    /// A warning about it.
     #[must_use]
     pub fn warning(self, remark: String) -> Warning {
         Warning::Contradiction { key: self.key, value: self.value, origin: self.origin, remark }

@@ -88,14 +88,11 @@ fn parse_capacity_file(
     Ok((values.config(queues)?, values.warnings(queues)))
 }
 
-/// The values of one file.
 struct Values<'a> {
     file: &'a str,
     is_there: bool,
     configuration: &'a Configuration,
 }
-
-// === impl Values: queues ===
 
 impl Values<'_> {
     fn config(&self, queues: &[String]) -> Result<CapacityConfig, ConfigError> {
@@ -162,8 +159,6 @@ fn parse<T>(setting: &Setting, key: &Key, parse_value: impl Fn(&str) -> Option<T
         .filter(|_| key.kind.accepts(&setting.value))
         .ok_or_else(|| setting.bad_value(key.kind.to_string()))
 }
-
-// === impl Values: refusals ===
 
 /// What decides a refused value, of each row the first key that is set, and what was expected.
 type Culprit = (&'static [&'static [&'static Key]], &'static str);
@@ -254,8 +249,6 @@ impl Values<'_> {
         }
     }
 }
-
-// === impl Values: warnings ===
 
 impl Values<'_> {
     fn warnings(&self, queues: &[String]) -> Vec<Warning> {

@@ -49,11 +49,9 @@ struct Entry {
 pub struct Setting {
     /// The spelling of the key that set it.
     pub name: String,
-    /// The value.
     pub value: String,
     /// The value for error texts: for a job, only the first 64 characters as written.
     pub shown: String,
-    /// Where it is set.
     pub origin: Origin,
     /// Of a default with `${name}`: the value of that name, where it is set.
     pub writer: Option<Box<NamedValue>>,
@@ -223,7 +221,6 @@ impl Configuration {
         &self.properties
     }
 
-    /// A system property.
     pub fn property(&self, name: &str) -> Option<&str> {
         self.properties.get(name).map(String::as_str)
     }
@@ -237,9 +234,6 @@ impl Configuration {
     }
 
     /// The value of a key, else its default, else `None`.
-    ///
-    /// # Errors
-    /// [`ConfigError::EndlessExpansion`].
     pub fn setting(&self, key: &Key) -> Result<Option<Setting>, ConfigError> {
         if let Some((name, entry)) = self.strongest(key.spellings()) {
             return self.entry_setting(name, entry).map(Some);
@@ -248,9 +242,6 @@ impl Configuration {
     }
 
     /// The value of a queue's key, as [`Self::setting`].
-    ///
-    /// # Errors
-    /// [`ConfigError::EndlessExpansion`].
     pub fn queue_setting(&self, key: &Key, queue: &str) -> Result<Option<Setting>, ConfigError> {
         let name = key.for_queue(queue);
         match (self.entries.get(&name), key.default) {
@@ -261,9 +252,6 @@ impl Configuration {
     }
 
     /// The value that files and `-D` set for a name outside the key tables, as [`Self::setting`]: job clients pass on many.
-    ///
-    /// # Errors
-    /// [`ConfigError::EndlessExpansion`].
     pub fn named(&self, name: &str) -> Result<Option<Setting>, ConfigError> {
         self.entries.get(name).map(|entry| self.entry_setting(name, entry)).transpose()
     }
@@ -442,7 +430,6 @@ impl Configuration {
         warnings
     }
 
-    /// Adds a caller's warning.
     pub fn add_warning(&mut self, warning: Warning) {
         self.warnings.push(warning);
     }

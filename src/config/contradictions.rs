@@ -115,12 +115,9 @@ const OF_TASKTRACKER: &[ShortTime] = &[
     (&keys::FETCH_READ_TIMEOUT, 1_000, "a worker that is slow for a moment has lost its map output"),
 ];
 
-/// Compares values.
 struct Values<'a> {
     configuration: &'a Configuration,
 }
-
-// === impl Values ===
 
 impl Values<'_> {
     fn setting(&self, key: &Key) -> Option<Setting> {
@@ -135,7 +132,6 @@ impl Values<'_> {
         self.configuration.written().any(|(name, _, _)| key.spellings().any(|spelling| spelling == name))
     }
 
-    /// A warning about the value of a key.
     fn remark(&self, key: &Key, remark: impl Into<String>) -> Option<Warning> {
         let Setting { name, value, origin, .. } = self.setting(key)?;
         Some(Warning::Contradiction { key: name, value, origin, remark: remark.into() })

@@ -48,7 +48,6 @@ Hadoop's default, `jobtracker check-config` lists all that are set. `*` stands f
 | --- | --- |
 ";
 
-/// The whole page.
 #[must_use]
 pub fn render() -> String {
     let mut page = String::from(HEAD);

@@ -56,7 +56,6 @@ impl fmt::Display for Origin {
 pub struct NamedValue {
     /// The spelling of the key that set it.
     pub key: String,
-    /// Where it is set.
     pub origin: Origin,
     /// Its expanded value.
     pub value: String,
@@ -69,63 +68,38 @@ impl fmt::Display for NamedValue {
     }
 }
 
-/// Why the configuration cannot be loaded.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ConfigError {
-    /// The conf folder cannot be read.
     #[error("conf folder {}: {reason}; name a readable folder with --conf or HADOOP_CONF_DIR", folder.display())]
-    ConfFolder {
-        /// The folder.
-        folder: PathBuf,
-        /// The system's error.
-        reason: String,
-    },
+    ConfFolder { folder: PathBuf, reason: String },
     /// A file of the conf folder exists, but cannot be read.
     #[error("{file}: {reason}; expected a readable file of at most {limit_bytes} bytes")]
     Unreadable {
-        /// The file.
         file: Arc<str>,
         /// The system's error, or the size.
         reason: String,
-        /// The limit, bytes.
         limit_bytes: u64,
     },
-    /// A file is not a configuration file.
     #[error("{file}:{line}: column {column}: {reason}", line = error.line, column = error.column, reason = error.reason)]
-    NotConfiguration {
-        /// The file.
-        file: Arc<str>,
-        /// Place and reason.
-        error: XmlError,
-    },
-    /// A value cannot be used.
+    NotConfiguration { file: Arc<str>, error: XmlError },
     #[error("{origin}: {key} = {value:?}: expected {expected}{remedy}", remedy = origin.remedy(key))]
     BadValue {
         /// The key, in the spelling used.
         key: String,
-        /// Where the value is set.
         origin: Origin,
         /// The expanded value; for a job, the first characters as written.
         value: String,
-        /// What was expected.
         expected: String,
     },
     /// A key without default is not set.
     #[error("{key} is not set: expected {expected}")]
-    NotSet {
-        /// The key.
-        key: &'static str,
-        /// What was expected.
-        expected: String,
-    },
+    NotSet { key: &'static str, expected: String },
     /// `${name}` needs more than 20 replacements, usually because names refer to each other.
     #[error(
         "{origin}: {key} = {value:?}: still holds ${{...}} after 20 replacements; expected names that end in a value"
     )]
     EndlessExpansion {
-        /// The key.
         key: String,
-        /// Where the value is set.
         origin: Origin,
         /// The value as written.
         value: String,
@@ -138,7 +112,6 @@ pub enum ConfigError {
     UnknownVariable {
         /// The key whose value has the name.
         key: String,
-        /// Where it is set.
         origin: Origin,
         /// The value as written; for a job, its first characters.
         value: String,
@@ -150,56 +123,34 @@ pub enum ConfigError {
     TwoValues {
         /// The name that comes first in the key table.
         first: Box<NamedValue>,
-        /// The other one.
         second: Box<NamedValue>,
     },
     /// A file named by a value cannot be used.
     #[error("{origin}: {key} = {value:?}: {reason}; expected {expected}{remedy}", remedy = origin.remedy(key))]
     NamedFile {
-        /// The key.
         key: &'static str,
-        /// Where the value is set.
         origin: Origin,
         /// The path.
         value: String,
-        /// The system's error.
         reason: String,
-        /// What was expected.
         expected: &'static str,
     },
     /// The Capacity scheduler refuses a value, or all of them together; in the original's words first.
     #[error("{error} ({place}; expected {expected})")]
     CapacityScheduler {
-        /// What is wrong.
         error: CapacityConfigError,
         /// File, line, key and value; of what is missing, the file and the key.
         place: String,
-        /// What was expected.
         expected: &'static str,
     },
-    /// The allocation file does not exist.
     #[error("{file}: no such file; mapred.fairscheduler.allocation.file expected an allocation file")]
-    NoAllocationFile {
-        /// The file.
-        file: Arc<str>,
-    },
-    /// The allocation file does not load.
+    NoAllocationFile { file: Arc<str> },
     #[error("{file}: {error}")]
-    AllocationFile {
-        /// The file.
-        file: Arc<str>,
-        /// Line, and what is wrong.
-        error: Box<AllocationFileError>,
-    },
+    AllocationFile { file: Arc<str>, error: Box<AllocationFileError> },
     /// An argument of `-D` is not `key=value`.
     #[error("-D {argument:?}: expected key=value")]
-    BadOverride {
-        /// The argument.
-        argument: String,
-    },
+    BadOverride { argument: String },
 }
-
-// === impl ConfigError ===
 
 impl ConfigError {
     /// Whether a whole file, or all of them, could not be read.
@@ -218,7 +169,6 @@ impl ConfigError {
         }
     }
 
-    /// Whether both are about one value.
     #[must_use]
     pub fn is_same_value(&self, other: &Self) -> bool {
         let place = |error: &Self| match error {
@@ -234,9 +184,7 @@ impl ConfigError {
 pub enum Warning {
     /// A later file tried to change a final value.
     FinalKept {
-        /// The key.
         key: String,
-        /// The ignored value.
         refused: Origin,
         /// Where the key was made final.
         made_final: Origin,
@@ -245,110 +193,66 @@ pub enum Warning {
     TwoSpellings {
         /// The spelling in force.
         used: String,
-        /// Where it is set.
         origin: Origin,
-        /// The ignored spelling.
         ignored: String,
-        /// Where that is set.
         ignored_origin: Origin,
     },
     /// A text names something that nothing sets.
     UnknownVariable {
-        /// The key.
         key: String,
-        /// Where it is set.
         origin: Origin,
         /// The name in its braces.
         variable: String,
     },
     /// Something in a file has no meaning.
-    Ignored {
-        /// Where it is set.
-        origin: Origin,
-        /// What is there.
-        remark: String,
-    },
+    Ignored { origin: Origin, remark: String },
     /// The deprecated `hadoop-site.xml` exists.
-    HadoopSite {
-        /// The file.
-        file: Arc<str>,
-    },
+    HadoopSite { file: Arc<str> },
     /// A conf folder without any file that is read.
     NoSiteFiles {
-        /// The folder.
         folder: PathBuf,
         /// A folder in it that has some.
         inside: Option<PathBuf>,
     },
     /// A file with almost the name of one that is read.
     MisnamedFile {
-        /// The file.
         file: PathBuf,
         /// The name that is read.
         meant: &'static str,
     },
     /// A file sets a key twice, to different values.
     SetTwice {
-        /// The key.
         key: String,
         /// The value that counts.
         value: String,
-        /// Where it is set.
         origin: Origin,
         /// The ignored value.
         first: String,
-        /// Its line.
         first_line: u32,
     },
     /// The file of queues of Hadoop 0.21 and 0.22.
-    QueuesFile {
-        /// The file.
-        file: PathBuf,
-    },
-    /// A conf folder of YARN.
+    QueuesFile { file: PathBuf },
     ForYarn {
-        /// The folder.
         folder: PathBuf,
         /// What says so.
         sign: String,
     },
     /// A key in `mapred-queue-acls.xml` that is not read from that file.
-    NotAQueueKey {
-        /// The key.
-        key: String,
-        /// Where it is set.
-        origin: Origin,
-    },
+    NotAQueueKey { key: String, origin: Origin },
     /// The state database is in a directory that the system may clear.
-    StateUnderTemporary {
-        /// The folder.
-        folder: PathBuf,
-        /// Where the value comes from.
-        origin: Origin,
-    },
+    StateUnderTemporary { folder: PathBuf, origin: Origin },
     /// The budget file does not exist; the first start requires it.
-    NoBudgetFile {
-        /// The path.
-        file: PathBuf,
-        /// Where the value comes from.
-        origin: Origin,
-    },
-    /// A value that contradicts another one.
+    NoBudgetFile { file: PathBuf, origin: Origin },
     Contradiction {
-        /// The key.
         key: String,
-        /// Its value.
         value: String,
-        /// Where it is set.
         origin: Origin,
         /// The problem, as a predicate of the value.
         remark: String,
     },
     /// An unread key with a prefix of this JobTracker or a name close to a known key.
     NothingReads {
-        /// The key.
         key: String,
-        /// Where it is set.
         origin: Origin,
         /// A known key with a similar name.
         similar: Option<String>,

@@ -64,10 +64,6 @@ impl Configuration {
         FileSystems::new(user, options)
     }
 
-    /// Checks the values for HDFS.
-    ///
-    /// # Errors
-    /// [`ConfigError::BadValue`]
     pub fn check_hdfs(&self) -> Result<(), ConfigError> {
         for key in CLIENT_KEYS {
             self.checked(key)?;

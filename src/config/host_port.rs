@@ -10,7 +10,6 @@ use crate::model::Authority;
 pub struct HostPort {
     /// Host name, IPv4 address, or IPv6 address without brackets.
     pub host: String,
-    /// TCP port.
     pub port: u16,
 }
 

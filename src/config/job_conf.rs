@@ -14,7 +14,6 @@ use super::{job_queue, keys};
 /// A job's configuration of its maps, or of its reduces.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TaskConf {
-    /// Number of tasks.
     pub tasks: u32,
     /// Failed attempts after which a task fails, at least 1.
     pub max_attempts: u32,
@@ -22,7 +21,6 @@ pub struct TaskConf {
     pub max_failures_percent: u8,
     /// Whether slow tasks get speculative attempts.
     pub is_speculative: bool,
-    /// Memory that a task requests, MB.
     pub memory_mb: Option<u64>,
     /// Maximum number of records (for reduces, groups) skipped around a bad one; `None`: never skip.
     pub max_skipped: Option<u64>,
@@ -56,7 +54,6 @@ pub struct SignatureTexts {
     pub signature: Option<String>,
 }
 
-/// One job's typed configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobConf {
     /// Shown in lists; may be empty.
@@ -65,11 +62,8 @@ pub struct JobConf {
     pub user_name: Option<String>,
     /// The queue, resolved from its three keys.
     pub queue: String,
-    /// Priority in the queue.
     pub priority: Priority,
-    /// Maps.
     pub map: TaskConf,
-    /// Reduces.
     pub reduce: TaskConf,
     /// Share of maps that must have ended before reduces start.
     pub reduce_slowstart: PartsPerMillion,
@@ -95,13 +89,11 @@ pub struct JobConf {
     pub keep_staging: bool,
     /// Whether its delegation tokens are cancelled at its end.
     pub cancel_delegation_tokens: bool,
-    /// Its deadline.
     pub deadline: Option<DeadlineSpec>,
     /// What the order for it may bid.
     pub order: Option<OrderTerms>,
     /// Call at its end.
     pub end_notification: Option<EndNotification>,
-    /// Place in a workflow.
     pub workflow: Workflow,
     /// Time and signature of a signed submission.
     pub signature: SignatureTexts,

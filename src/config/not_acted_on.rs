@@ -19,11 +19,8 @@ const NOT_YET: &str = "Not acted on yet. ";
 /// A key that is set, and what happens instead.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotActedOn {
-    /// The key.
     pub key: String,
-    /// Where it is set.
     pub origin: Origin,
-    /// What happens instead.
     pub instead: String,
 }
 
@@ -50,7 +47,6 @@ pub fn of_jobtracker(configuration: &Configuration) -> Vec<NotActedOn> {
     found
 }
 
-/// The same of a tasktracker.
 #[must_use]
 pub fn of_tasktracker(configuration: &Configuration) -> Vec<NotActedOn> {
     let mut found = listed(configuration, OF_TASKTRACKER);

@@ -37,11 +37,9 @@ pub enum Severity {
 pub struct OpenDoor {
     /// How much it gives away.
     pub severity: Severity,
-    /// The key that opens it.
     pub key: String,
     /// Its value; `None` if it is not set.
     pub value: Option<String>,
-    /// Where the value is set.
     pub origin: Origin,
     /// What others can do.
     pub exposure: &'static str,
@@ -91,10 +89,7 @@ fn worst_first(mut doors: Vec<OpenDoor>) -> Vec<OpenDoor> {
     doors
 }
 
-// === impl Grade ===
-
 impl Grade {
-    /// The grade of these doors.
     #[must_use]
     pub fn of(doors: &[OpenDoor]) -> Self {
         match doors.iter().map(|door| door.severity).max() {
@@ -109,8 +104,6 @@ impl Grade {
 struct Values<'a> {
     configuration: &'a Configuration,
 }
-
-// === impl Values ===
 
 impl Values<'_> {
     /// Callers of the RPC port.

@@ -22,7 +22,6 @@ const CUT_OFF: &str = "; it is cut off, or still being written";
 /// Longer texts of the parser library repeat long element names, and are truncated.
 const LONGEST_REASON_CHARACTERS: usize = 120;
 
-/// One `<property>` of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Property {
     /// The name, trimmed.
@@ -52,7 +51,6 @@ pub struct XmlError {
     pub line: u32,
     /// Column in characters, from 1.
     pub column: u32,
-    /// What is wrong.
     pub reason: String,
 }
 

@@ -3,7 +3,6 @@
 use crate::model::{AttemptId, AttemptState, Kind};
 use crate::wire::Task;
 
-/// What an attempt is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Role {
     /// A part of its job.
@@ -17,7 +16,6 @@ pub enum Role {
 /// What happens to an attempt until the next heartbeat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AttemptStep {
-    /// Nothing.
     Wait,
     /// Its next step towards success.
     Advance,
@@ -34,13 +32,10 @@ pub enum AttemptStep {
 /// An attempt, with what its driver keeps about it.
 #[derive(Clone, Debug)]
 pub struct FakeAttempt<T = ()> {
-    /// Its id.
     pub id: AttemptId,
-    /// What it is for.
     pub role: Role,
     /// Slots that it holds, by its launch.
     pub slots: u32,
-    /// Its state.
     pub state: AttemptState,
     /// As the last heartbeat reported it, which may be older than its state: an unanswered heartbeat is sent again unchanged.
     pub reported: Option<AttemptState>,
@@ -49,8 +44,6 @@ pub struct FakeAttempt<T = ()> {
     /// What its driver keeps about it.
     pub plan: T,
 }
-
-// === impl FakeAttempt ===
 
 impl<T> FakeAttempt<T> {
     /// The attempt that a launch begins.
@@ -91,7 +84,6 @@ impl<T> FakeAttempt<T> {
         self.state == AttemptState::Succeeded && self.role == Role::Work && self.kind() == Kind::Map
     }
 
-    /// Whether its end has been reported.
     pub fn is_end_reported(&self) -> bool {
         self.reported.is_some_and(|state| self.ends_with(state))
     }

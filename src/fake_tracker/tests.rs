@@ -21,7 +21,6 @@ fn answer(bytes: &[u8]) -> HeartbeatResponse {
     }
 }
 
-/// An answer with other actions.
 fn with(answer: &HeartbeatResponse, actions: Vec<Action>) -> HeartbeatResponse {
     HeartbeatResponse { actions, ..answer.clone() }
 }

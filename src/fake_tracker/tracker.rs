@@ -19,7 +19,6 @@ pub struct FakeTracker<T = ()> {
     pub host: String,
     /// Where heartbeats say that map output is served.
     pub http_port: i32,
-    /// Slots.
     pub slots: PerKind<u32>,
     /// What heartbeats say of the machine.
     pub resources: ResourceStatus,
@@ -37,7 +36,6 @@ pub struct FakeTracker<T = ()> {
     pub is_restarted: bool,
 }
 
-/// What an answer did.
 #[derive(Clone, Debug, Default)]
 pub struct Obeyed {
     /// Attempts that it launched, in its order.
@@ -47,8 +45,6 @@ pub struct Obeyed {
     /// It had to drop everything and register again.
     pub is_reinit: bool,
 }
-
-// === impl FakeTracker ===
 
 impl<T> FakeTracker<T> {
     /// A tracker that has not called yet, on a machine that reports nothing of itself.
@@ -93,7 +89,6 @@ impl<T> FakeTracker<T> {
         Kind::ALL.iter().any(|kind| self.busy(*kind) < self.slots[*kind])
     }
 
-    /// The attempt of that id.
     pub fn attempt_mut(&mut self, id: AttemptId) -> Option<&mut FakeAttempt<T>> {
         self.attempts.iter_mut().find(|attempt| attempt.id == id)
     }

@@ -14,7 +14,6 @@ use crate::wire::BEAT_DIGEST;
 /// A container on a fake worker, about which its driver keeps a `T`.
 #[derive(Clone, Debug)]
 pub struct FakeContainer<T> {
-    /// How far it is.
     pub state: BeatContainerState,
     /// The most sudden kill that has come.
     pub kill: Option<ContainerKill>,
@@ -29,7 +28,6 @@ pub struct FakeContainer<T> {
 pub struct FakeWorker<T = ()> {
     /// A number of its process.
     pub incarnation: u64,
-    /// What it declares.
     pub declared: DeclaredBag,
     /// Why it takes no container; none: it does.
     pub unhealthy: Option<String>,
@@ -51,16 +49,12 @@ pub fn report_end(id: ContainerId, exit: ContainerExit, at_ms: i64) -> BeatConta
     BeatContainer { id, state: BeatContainerState::Ended(end) }
 }
 
-// === impl FakeContainer ===
-
 impl<T> FakeContainer<T> {
     /// Whether nothing of it is left.
     pub fn has_ended(&self) -> bool {
         matches!(self.state, BeatContainerState::Ended(_))
     }
 }
-
-// === impl FakeWorker ===
 
 impl<T> FakeWorker<T> {
     /// One without containers that has not beaten yet.
@@ -87,7 +81,6 @@ impl<T> FakeWorker<T> {
         format!("{BEAT_DIGEST}{}", hex(&Sha256::digest(self.secret().as_bytes())))
     }
 
-    /// The secret of its beats.
     pub fn secret(&self) -> String {
         format!("{:064x}", self.incarnation)
     }

@@ -8,12 +8,9 @@ use super::untrusted::open_behind_links;
 const ACCOUNTS: &str = "/etc/passwd";
 const LONGEST_ACCOUNTS_BYTES: u64 = 64 << 20;
 
-/// A user of this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Account {
-    /// The name.
     pub name: String,
-    /// The number.
     pub uid: u32,
     /// The number of its first group, where one is named.
     pub gid: Option<u32>,
@@ -22,7 +19,6 @@ pub struct Account {
 }
 
 impl Account {
-    /// The account of a name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         find(&accounts()?, |account| account.name == name)

@@ -8,7 +8,6 @@ use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
 /// A user of this machine whose rights a process of root takes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UserRights {
-    /// The number of the user.
     pub uid: u32,
     /// The number of the user's first group.
     pub gid: u32,

@@ -56,7 +56,6 @@ pub struct Expected {
 /// A file that is open for reading and was found as expected.
 #[derive(Debug)]
 pub struct CheckedFile {
-    /// The open file.
     pub file: File,
     /// What it was when it was opened. It may grow or shrink since.
     pub metadata: Metadata,
@@ -115,8 +114,6 @@ pub(super) fn check_file_system(file: impl AsFd, path: &Path) -> Result<(), FsEr
     }
 }
 
-// === impl Expected ===
-
 impl Expected {
     /// A regular file that belongs to one of these users.
     pub fn file_of(owners: impl IntoIterator<Item = u32>) -> Self {
@@ -129,7 +126,6 @@ impl Expected {
         Self { owners: None, max_bytes: u64::MAX, is_single: false }
     }
 
-    /// No longer than this, bytes.
     #[must_use]
     pub fn at_most(self, max_bytes: u64) -> Self {
         Self { max_bytes, ..self }
@@ -159,8 +155,6 @@ impl Expected {
         Ok(())
     }
 }
-
-// === impl CheckedFile ===
 
 impl CheckedFile {
     /// The whole content, of at most `max_bytes`; never holds more than one byte beyond that in memory, however the file grows meanwhile.

@@ -11,7 +11,6 @@ const HEAD: [u8; 8] = *b"crc\0\0\0\x02\0";
 /// That many bytes have a checksum.
 const CHUNK_BYTES: u64 = 512;
 
-/// Writes a file and its checksums.
 #[derive(Debug)]
 pub struct ChecksummedFile {
     file: File,
@@ -35,13 +34,8 @@ pub fn checksummed_name(name: &str) -> Option<&str> {
     name.strip_prefix('.')?.strip_suffix(".crc").filter(|name| !name.is_empty())
 }
 
-// === impl ChecksummedFile ===
-
 impl ChecksummedFile {
     /// Makes both files, in place of what is there.
-    ///
-    /// # Errors
-    /// Those of the system.
     pub fn create(path: &Path) -> io::Result<Self> {
         let checksums = checksums_path(path).ok_or(io::ErrorKind::InvalidInput)?;
         let mut checksums = BufWriter::new(File::create(checksums)?);
@@ -57,9 +51,6 @@ impl ChecksummedFile {
     }
 
     /// Writes what is held back; gives back the length of both files.
-    ///
-    /// # Errors
-    /// Those of writing.
     pub fn finish(mut self) -> io::Result<u64> {
         if !self.written_bytes.is_multiple_of(CHUNK_BYTES) {
             self.end_chunk()?;

@@ -12,36 +12,14 @@ use super::file_uri::FileUri;
 /// What could not be done with a file, and what was expected of it.
 #[derive(Debug, Error)]
 pub enum FsError {
-    /// The system refused.
     #[error("cannot {action} {}: {source}; expected {expected}", path.display())]
-    Refused {
-        /// What was tried.
-        action: &'static str,
-        /// The path.
-        path: PathBuf,
-        /// What would have been right.
-        expected: &'static str,
-        /// What the system said.
-        source: io::Error,
-    },
+    Refused { action: &'static str, path: PathBuf, expected: &'static str, source: io::Error },
     /// The file is longer than it may be.
     #[error("{}: expected at most {max_bytes} bytes", path.display())]
-    TooLong {
-        /// Its length.
-        bytes: u64,
-        /// The path.
-        path: PathBuf,
-        /// The limit, bytes.
-        max_bytes: u64,
-    },
+    TooLong { bytes: u64, path: PathBuf, max_bytes: u64 },
     /// Something else stands where a file or folder was expected.
     #[error("{}: expected {expected}", path.display())]
-    WrongKind {
-        /// The path.
-        path: PathBuf,
-        /// What would have been right.
-        expected: &'static str,
-    },
+    WrongKind { path: PathBuf, expected: &'static str },
     /// A symbolic link stands where none is followed.
     #[error("{} is a symbolic link; expected a path without links", path.display())]
     SymbolicLink {
@@ -51,9 +29,7 @@ pub enum FsError {
     /// A file or folder belongs to the wrong user.
     #[error("{} belongs to uid {owner}; expected {}", path.display(), uids(expected))]
     WrongOwner {
-        /// The path.
         path: PathBuf,
-        /// Its owner.
         owner: u32,
         /// The owners that would have been right.
         expected: Vec<u32>,
@@ -61,27 +37,19 @@ pub enum FsError {
     /// A file has further names, in folders that may be anybody's.
     #[error("{} has {links} hard links; expected one", path.display())]
     HardLinks {
-        /// The path.
         path: PathBuf,
         /// Its names.
         links: u64,
     },
     /// A file is made up by the kernel: it may never end, and what it says depends on the reader.
     #[error("{} lies on {file_system}; expected a stored file", path.display())]
-    KernelFile {
-        /// The path.
-        path: PathBuf,
-        /// The file system.
-        file_system: &'static str,
-    },
+    KernelFile { path: PathBuf, file_system: &'static str },
     /// A part of a path lets others decide what the path leads to.
     #[error("{}: {} {reason}; {expected}", path.display(), part.display())]
     Untrusted {
-        /// The path that was asked for.
         path: PathBuf,
         /// The folder, link or file on it.
         part: PathBuf,
-        /// What is wrong with that.
         reason: String,
         /// What would have been right, and how to get there.
         expected: &'static str,
@@ -128,7 +96,6 @@ impl FsError {
         }
     }
 
-    /// Nothing is there.
     pub(super) fn missing(action: &'static str, path: &FileUri, expected: &'static str) -> Self {
         let source = io::Error::new(ErrorKind::NotFound, "no such file or folder");
         FsError::Refused { action, path: path.shown_path(), expected, source }

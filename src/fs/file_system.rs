@@ -28,14 +28,11 @@ pub struct FileSystems {
     namenodes: Arc<NameNodes>,
 }
 
-/// The clients of NameNodes.
 #[derive(Debug)]
 struct NameNodes {
     options: Result<HdfsOptions, HdfsOptionError>,
     clients: Mutex<BTreeMap<NameNodeAddress, HdfsClient>>,
 }
-
-// === impl FileSystems ===
 
 impl FileSystems {
     /// All file systems, as this user. On this machine the rights are those of the process, whatever the name. Where `options` are none,
@@ -46,19 +43,16 @@ impl FileSystems {
         Self { user: user.into(), namenodes }
     }
 
-    /// With the defaults of stock clients.
     #[must_use]
     pub fn with_defaults(user: &str) -> Self {
         Self::new(user, Ok(HdfsOptions::default()))
     }
 
-    /// The same, as another user.
     #[must_use]
     pub fn as_user(&self, user: &str) -> Self {
         Self { user: user.into(), namenodes: self.namenodes.clone() }
     }
 
-    /// The user.
     #[must_use]
     pub fn user(&self) -> &str {
         &self.user
@@ -89,11 +83,8 @@ impl FileSystems {
 pub enum FileSystem {
     /// Files of this machine, or of a network file system that is mounted on it.
     Local(LocalFileSystem),
-    /// Files of a NameNode.
     Hdfs(HdfsFileSystem),
 }
-
-// === impl FileSystem ===
 
 impl FileSystem {
     /// Opens a folder of this process's own user, made with `mode` if it is missing; see [`super::open_trusted_folder`].
@@ -150,9 +141,6 @@ impl FileSystem {
 
     /// Makes a file in place of one that is there, with the permission bits that the umask leaves and with the checksums that readers of
     /// this file system expect.
-    ///
-    /// # Errors
-    /// [`FsError`] with the path and what was expected.
     pub fn create(&self, path: &FileUri) -> Result<FileWriter, FsError> {
         match self {
             FileSystem::Local(local) => local.create(path.as_path()),
@@ -179,9 +167,6 @@ impl FileSystem {
     }
 
     /// As [`Self::rename`]; the new name is on disk afterwards.
-    ///
-    /// # Errors
-    /// [`FsError`] with the path and what was expected.
     pub fn rename_synced(&self, from: &FileUri, to: &FileUri) -> Result<(), FsError> {
         match self {
             FileSystem::Local(local) => local.rename_synced(from.as_path(), to.as_path()),
@@ -190,9 +175,6 @@ impl FileSystem {
     }
 
     /// When a file was changed last, epoch ms; `None`: it is not there.
-    ///
-    /// # Errors
-    /// [`FsError`] with the path and what was expected.
     pub fn modified_ms(&self, path: &FileUri) -> Result<Option<i64>, FsError> {
         match self {
             FileSystem::Local(local) => local.modified_ms(path.as_path()),
@@ -201,9 +183,6 @@ impl FileSystem {
     }
 
     /// Removes a file; `false` when there was none.
-    ///
-    /// # Errors
-    /// [`FsError`] with the path and what was expected.
     pub fn remove_file(&self, path: &FileUri) -> Result<bool, FsError> {
         match self {
             FileSystem::Local(local) => local.remove_file(path.as_path()),
@@ -213,9 +192,6 @@ impl FileSystem {
 
     /// Copies a file of this machine to a name that is free, with exactly these permission bits; `replication`: how many copies a file
     /// system that makes copies is to keep, else as many as its client always asks for.
-    ///
-    /// # Errors
-    /// [`FsError`] with the path and what was expected.
     pub fn copy_in(&self, from: &Path, to: &FileUri, mode: u32, replication: Option<u16>) -> Result<(), FsError> {
         let mut source = open_behind_links(from, &Expected::file_of_any_owner())?.file;
         match self {
@@ -225,9 +201,6 @@ impl FileSystem {
     }
 
     /// Makes a folder and those above it; the folder itself has `mode` afterwards.
-    ///
-    /// # Errors
-    /// [`FsError`] with the path and what was expected.
     pub fn make_dir_all(&self, path: &FileUri, mode: u32) -> Result<(), FsError> {
         match self {
             FileSystem::Local(local) => local.make_dir_all(path.as_path(), mode),
@@ -236,9 +209,6 @@ impl FileSystem {
     }
 
     /// Removes a folder with all in it; `false` when there was none.
-    ///
-    /// # Errors
-    /// [`FsError`] with the path and what was expected.
     pub fn remove_dir_all(&self, path: &FileUri) -> Result<bool, FsError> {
         match self {
             FileSystem::Local(local) => local.remove_dir_all(path.as_path()),
@@ -247,9 +217,6 @@ impl FileSystem {
     }
 
     /// The names of all that is in a folder, in order.
-    ///
-    /// # Errors
-    /// [`FsError`] with the path and what was expected.
     pub fn names_in(&self, path: &FileUri, bound: ListBound) -> Result<Vec<OsString>, FsError> {
         match self {
             FileSystem::Local(local) => local.names_in(path.as_path(), bound),
@@ -258,9 +225,6 @@ impl FileSystem {
     }
 
     /// All that is in a folder, in order of names; links are followed.
-    ///
-    /// # Errors
-    /// [`FsError`] with the path and what was expected.
     pub fn entries(&self, path: &FileUri, bound: ListBound) -> Result<Vec<Entry>, FsError> {
         match self {
             FileSystem::Local(local) => local.entries(path.as_path(), bound),
@@ -269,9 +233,6 @@ impl FileSystem {
     }
 
     /// Where the parts of a file of `length_bytes` lie, in order; none of an empty one.
-    ///
-    /// # Errors
-    /// [`FsError`] with the path and what was expected.
     pub fn blocks(&self, path: &FileUri, length_bytes: u64) -> Result<Vec<BlockPlace>, FsError> {
         match self {
             FileSystem::Local(local) => Ok(local.blocks(path.as_path(), length_bytes)),
@@ -306,9 +267,6 @@ impl FileSystem {
     }
 
     /// What stands under a path, links not followed; `None`: nothing.
-    ///
-    /// # Errors
-    /// [`FsError`] with the path and what was expected.
     pub fn kind_of(&self, path: &FileUri) -> Result<Option<EntryKind>, FsError> {
         match self {
             FileSystem::Local(local) => local.kind_of(path.as_path()),
@@ -317,9 +275,6 @@ impl FileSystem {
     }
 
     /// The file or folder that a path leads to, through links; `None`: none.
-    ///
-    /// # Errors
-    /// [`FsError`] with the path and what was expected.
     pub fn status(&self, path: &FileUri) -> Result<Option<EntryStatus>, FsError> {
         match self {
             FileSystem::Local(local) => local.status(path.as_path()),
@@ -328,9 +283,6 @@ impl FileSystem {
     }
 
     /// Renames a file or folder, in place of a file that is there, with its checksums.
-    ///
-    /// # Errors
-    /// [`FsError`] with the path and what was expected.
     pub fn rename(&self, from: &FileUri, to: &FileUri) -> Result<(), FsError> {
         match self {
             FileSystem::Local(local) => local.rename(from.as_path(), to.as_path()),

@@ -31,36 +31,19 @@ pub struct NameNodeAddress {
 pub enum FileUriError {
     /// A file system that this program does not read or write.
     #[error("{uri:?}: unknown file system {scheme:?}; expected a file: or hdfs: URI or an absolute path")]
-    UnknownScheme {
-        /// The text.
-        uri: String,
-        /// Its scheme.
-        scheme: String,
-    },
+    UnknownScheme { uri: String, scheme: String },
     /// `file://host/path`: only the three forms without host name files of this machine.
     #[error("{uri:?}: a host in a file: URI; expected file:/path or file:///path")]
-    Host {
-        /// The text.
-        uri: String,
-    },
+    Host { uri: String },
     /// No NameNode in an `hdfs:` URI, and no default file system that has one; or an address that is none.
     #[error("{uri:?}: no address of a NameNode; expected hdfs://host:port/path")]
-    NameNode {
-        /// The text.
-        uri: String,
-    },
+    NameNode { uri: String },
     /// A path that hangs on the place it is read at.
     #[error("{uri:?}: not an absolute path; expected a file: or hdfs: URI or an absolute path")]
-    NotAbsolute {
-        /// The text.
-        uri: String,
-    },
+    NotAbsolute { uri: String },
     /// A NameNode refuses such names, or could not read its own log with them.
     #[error("{uri:?}: a colon in a name; expected a path that HDFS takes")]
-    Colon {
-        /// The text.
-        uri: String,
-    },
+    Colon { uri: String },
 }
 
 impl FileUri {
@@ -213,8 +196,6 @@ impl FileUri {
     }
 }
 
-// === impl NameNodeAddress ===
-
 impl NameNodeAddress {
     /// Reads `host` or `host:port`.
     fn parse(text: &str) -> Option<Self> {
@@ -227,13 +208,11 @@ impl NameNodeAddress {
         (!host.is_empty() && host.bytes().all(is_host)).then(|| NameNodeAddress { host: host.to_owned(), port })
     }
 
-    /// Its host, as the URI has it.
     #[must_use]
     pub fn host(&self) -> &str {
         &self.host
     }
 
-    /// Its port.
     #[must_use]
     pub fn port(&self) -> u16 {
         self.port.unwrap_or(Endpoint::DEFAULT_NAMENODE_PORT)

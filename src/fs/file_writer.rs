@@ -11,15 +11,11 @@ use super::checksummed::ChecksummedFile;
 pub enum FileWriter {
     /// On this machine, with its checksums beside it.
     Local(ChecksummedFile),
-    /// On a NameNode.
     Hdfs(HdfsWriter),
 }
 
 impl FileWriter {
     /// Writes what is held back; returns the bytes written as Hadoop counts them: with the checksums, where those are a file.
-    ///
-    /// # Errors
-    /// Those of writing.
     pub fn finish(self) -> io::Result<u64> {
         match self {
             FileWriter::Local(file) => file.finish(),

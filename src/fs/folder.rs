@@ -37,10 +37,6 @@ impl Folder {
         }
     }
 
-    /// Its owner.
-    ///
-    /// # Errors
-    /// [`FsError`].
     pub fn owner(&self) -> Result<EntryOwner, FsError> {
         match self {
             Folder::Local(folder) => folder.owner().map(EntryOwner::Uid),
@@ -48,10 +44,6 @@ impl Folder {
         }
     }
 
-    /// Its permission bits.
-    ///
-    /// # Errors
-    /// [`FsError`].
     pub fn mode(&self) -> Result<u32, FsError> {
         match self {
             Folder::Local(folder) => folder.mode(),
@@ -59,10 +51,6 @@ impl Folder {
         }
     }
 
-    /// Sets its permission bits.
-    ///
-    /// # Errors
-    /// [`FsError`].
     pub fn set_mode(&self, mode: u32) -> Result<(), FsError> {
         match self {
             Folder::Local(folder) => folder.set_mode(mode),
@@ -115,9 +103,6 @@ impl Folder {
     }
 
     /// Removes what has that name in it, a folder with all in it; links are removed, not followed. `false`: nothing was there.
-    ///
-    /// # Errors
-    /// [`FsError`].
     pub fn remove(&self, name: &OsStr) -> Result<bool, FsError> {
         match self {
             Folder::Local(folder) => folder.remove(name),
@@ -137,9 +122,6 @@ impl Folder {
     }
 
     /// The names of all that is in it, in order.
-    ///
-    /// # Errors
-    /// [`FsError`].
     pub fn names(&self, bound: ListBound) -> Result<Vec<OsString>, FsError> {
         match self {
             Folder::Local(folder) => folder.names(bound),
@@ -148,9 +130,6 @@ impl Folder {
     }
 
     /// What stands under a name in it, links not followed; `None`: nothing.
-    ///
-    /// # Errors
-    /// [`FsError`].
     pub fn status_of(&self, name: &OsStr) -> Result<Option<EntryStatus>, FsError> {
         match self {
             Folder::Local(folder) => Ok(folder.stat_of(name)?.map(|stat| EntryStatus {

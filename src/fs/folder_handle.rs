@@ -27,8 +27,6 @@ pub struct FolderHandle {
     path: PathBuf,
 }
 
-// === impl FolderHandle ===
-
 impl FolderHandle {
     /// Opens a folder that the caller trusts: links on the way to it are followed.
     ///
@@ -52,25 +50,16 @@ impl FolderHandle {
     }
 
     /// The uid it belongs to.
-    ///
-    /// # Errors
-    /// [`FsError`]: the system refuses.
     pub fn owner(&self) -> Result<u32, FsError> {
         Ok(self.stat()?.st_uid)
     }
 
     /// Its permission bits, with the sticky bit.
-    ///
-    /// # Errors
-    /// [`FsError`]: the system refuses.
     pub fn mode(&self) -> Result<u32, FsError> {
         Ok(self.stat()?.st_mode & 0o7777)
     }
 
     /// Sets its permission bits.
-    ///
-    /// # Errors
-    /// [`FsError`]: the system refuses.
     pub fn set_mode(&self, mode: u32) -> Result<(), FsError> {
         let refused = refused("change the mode of", &self.path, "a folder of the user of this process");
         rustix::fs::fchmod(self.readable()?, Mode::from_raw_mode(mode)).map_err(refused)
@@ -94,18 +83,12 @@ impl FolderHandle {
     }
 
     /// Gives it to another user, and to a group unless it keeps its own. Only root may.
-    ///
-    /// # Errors
-    /// [`FsError`]: the system refuses.
     pub fn give(&self, uid: u32, gid: Option<u32>) -> Result<(), FsError> {
         let given = rustix::fs::fchown(self.readable()?, Some(Uid::from_raw(uid)), gid.map(Gid::from_raw));
         given.map_err(refused("change the owner of", &self.path, "a folder that may be given to another user"))
     }
 
     /// Gives what has that name in it to another user; a link itself, not its target. Only root may.
-    ///
-    /// # Errors
-    /// [`FsError`]: the system refuses.
     pub fn give_entry(&self, name: &OsStr, uid: u32, gid: u32) -> Result<(), FsError> {
         let path = self.path_of(name)?;
         let (uid, gid) = (Some(Uid::from_raw(uid)), Some(Gid::from_raw(gid)));
@@ -231,9 +214,6 @@ impl FolderHandle {
     }
 
     /// The room on its file system for users without privileges, bytes.
-    ///
-    /// # Errors
-    /// [`FsError`]: the system refuses.
     pub fn free_bytes(&self) -> Result<u64, FsError> {
         let found = rustix::fs::fstatvfs(self.readable()?);
         let found = found.map_err(refused("look at the file system of", &self.path, "a folder that may be read"))?;
@@ -241,9 +221,6 @@ impl FolderHandle {
     }
 
     /// The names of all that is in it, in order.
-    ///
-    /// # Errors
-    /// [`FsError`]: the system refuses.
     pub fn names(&self, bound: ListBound) -> Result<Vec<OsString>, FsError> {
         let failed = refused("list", &self.path, "a folder that may be read");
         let (mut names, mut count) = (Vec::new(), bound.begin());
@@ -261,9 +238,6 @@ impl FolderHandle {
     }
 
     /// What stands under a name in it, links not followed; `None`: nothing.
-    ///
-    /// # Errors
-    /// [`FsError`]: the system refuses.
     pub fn stat_of(&self, name: &OsStr) -> Result<Option<Stat>, FsError> {
         let path = self.path_of(name)?;
         match rustix::fs::statat(&self.folder, name, AtFlags::SYMLINK_NOFOLLOW) {
@@ -273,17 +247,10 @@ impl FolderHandle {
     }
 
     /// Makes the names in it durable.
-    ///
-    /// # Errors
-    /// [`FsError`]: the system refuses.
     pub fn sync(&self) -> Result<(), FsError> {
         rustix::fs::fsync(self.readable()?).map_err(refused("sync", &self.path, "a folder that may be read"))
     }
 
-    /// Whether both are the same folder.
-    ///
-    /// # Errors
-    /// [`FsError`]: the system refuses.
     pub fn is_same(&self, other: &FolderHandle) -> Result<bool, FsError> {
         let (ours, others) = (self.stat()?, other.stat()?);
         Ok((ours.st_dev, ours.st_ino) == (others.st_dev, others.st_ino))
@@ -303,7 +270,6 @@ impl FolderHandle {
         ))
     }
 
-    /// The path of an entry.
     pub(super) fn path_of(&self, name: &OsStr) -> Result<PathBuf, FsError> {
         if name.is_empty() || name == "." || name == ".." || name.as_bytes().contains(&b'/') {
             return Err(FsError::WrongKind { path: self.path.join(name), expected: "a plain name" });

@@ -27,8 +27,6 @@ pub struct HdfsFileSystem {
     client: Result<HdfsClient, HdfsOptionError>,
 }
 
-// === impl HdfsFileSystem ===
-
 impl HdfsFileSystem {
     /// Reaches them through `client`; if the configuration allows none, each use fails with the reason.
     pub(super) fn new(client: Result<HdfsClient, HdfsOptionError>) -> Self {

@@ -24,8 +24,6 @@ pub struct HdfsFolder {
     found: HdfsStatus,
 }
 
-// === impl HdfsFolder ===
-
 impl HdfsFolder {
     pub(super) fn open(files: &HdfsFileSystem, uri: &FileUri) -> Result<Self, FsError> {
         let shown_path = uri.shown_path();

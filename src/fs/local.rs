@@ -22,15 +22,11 @@ use super::untrusted::{open_behind_links, open_below};
 /// What stock clients call the machine of a local file (1.2.1 `FileSystem.getFileBlockLocations`).
 const LOCAL_HOST: &str = "localhost";
 
-/// The file system of this machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LocalFileSystem;
 
 impl LocalFileSystem {
     /// A folder of our own; see [`open_trusted_folder`].
-    ///
-    /// # Errors
-    /// [`FsError`].
     pub(super) fn trusted_folder(
         &self,
         path: &Path,
@@ -42,42 +38,27 @@ impl LocalFileSystem {
     }
 
     /// A folder that the caller trusts.
-    ///
-    /// # Errors
-    /// [`FsError`].
     pub(super) fn folder(&self, path: &Path) -> Result<Folder, FsError> {
         FolderHandle::open(path).map(Folder::Local)
     }
 
     /// A file, open for reading, which may lie behind links.
-    ///
-    /// # Errors
-    /// [`FsError`].
     pub(super) fn open(&self, path: &Path, expected: &Expected) -> Result<OpenFile, FsError> {
         open_behind_links(path, expected).map(OpenFile::Local)
     }
 
     /// A file below `root`; no link below it is followed.
-    ///
-    /// # Errors
-    /// [`FsError`].
     pub(super) fn open_below(&self, root: &Path, path: &Path, expected: &Expected) -> Result<OpenFile, FsError> {
         open_below(root, path, expected).map(OpenFile::Local)
     }
 
     /// A file and its checksums, in place of what is there.
-    ///
-    /// # Errors
-    /// [`FsError`].
     pub(super) fn create(&self, path: &Path) -> Result<FileWriter, FsError> {
         let created = ChecksummedFile::create(path).map(FileWriter::Local);
         created.map_err(refused("write", path, "a folder that may be written to"))
     }
 
     /// The file or folder that a path leads to, through links.
-    ///
-    /// # Errors
-    /// [`FsError`].
     pub(super) fn status(&self, path: &Path) -> Result<Option<EntryStatus>, FsError> {
         match fs::metadata(path) {
             Ok(metadata) => Ok(Some(status_of(&metadata))),
@@ -100,9 +81,6 @@ impl LocalFileSystem {
     ///
     /// No `.NAME.crc` is written: Java reads such files unchecked. One that is there is removed, since the checksums of
     /// other content would make every Java reader fail.
-    ///
-    /// # Errors
-    /// [`FsError`].
     pub fn write_new(&self, path: &Path, bytes: &[u8], mode: u32) -> Result<(), FsError> {
         let refused = refused("write", path, "a folder that may be written to");
         let Some(name) = path.file_name() else {
@@ -169,9 +147,6 @@ impl LocalFileSystem {
 
     /// Makes a folder and those above it. The folder itself has `mode` afterwards, also when it was there; folders above
     /// are made with 0755.
-    ///
-    /// # Errors
-    /// [`FsError`].
     pub fn make_dir_all(&self, path: &Path, mode: u32) -> Result<(), FsError> {
         let refused = refused("make folder", path, "a path whose folders may be made");
         if let Some(above) = path.parent().filter(|above| !above.as_os_str().is_empty()) {
@@ -191,9 +166,6 @@ impl LocalFileSystem {
     }
 
     /// The names of all that is in a folder, in order.
-    ///
-    /// # Errors
-    /// [`FsError`].
     pub fn names_in(&self, path: &Path, bound: ListBound) -> Result<Vec<OsString>, FsError> {
         let read = || -> io::Result<Vec<OsString>> {
             let (mut names, mut count) = (Vec::new(), bound.begin());
@@ -210,9 +182,6 @@ impl LocalFileSystem {
     }
 
     /// All that is in a folder, in order; links are followed, and what a dangling one names is left out.
-    ///
-    /// # Errors
-    /// [`FsError`].
     pub(super) fn entries(&self, path: &Path, bound: ListBound) -> Result<Vec<Entry>, FsError> {
         let mut entries = Vec::new();
         for name in self.names_in(path, bound)? {
@@ -231,9 +200,6 @@ impl LocalFileSystem {
     }
 
     /// What stands under a path, links not followed; `None`: nothing.
-    ///
-    /// # Errors
-    /// [`FsError`].
     pub fn kind_of(&self, path: &Path) -> Result<Option<EntryKind>, FsError> {
         match fs::symlink_metadata(path) {
             Ok(metadata) if metadata.is_dir() => Ok(Some(EntryKind::Folder)),
@@ -259,18 +225,12 @@ impl LocalFileSystem {
     }
 
     /// As [`Self::rename`]; the new name is on disk afterwards.
-    ///
-    /// # Errors
-    /// [`FsError`].
     pub fn rename_synced(&self, from: &Path, to: &Path) -> Result<(), FsError> {
         self.rename(from, to)?;
         sync_folder_of(to).map_err(refused("rename", from, "a folder that may be read"))
     }
 
     /// When a file was changed last, epoch ms; `None`: it is not there.
-    ///
-    /// # Errors
-    /// [`FsError`].
     pub fn modified_ms(&self, path: &Path) -> Result<Option<i64>, FsError> {
         match fs::symlink_metadata(path) {
             Ok(metadata) => Ok(Some(metadata.mtime().saturating_mul(1_000))),
@@ -280,9 +240,6 @@ impl LocalFileSystem {
     }
 
     /// Removes a file, with its checksums; `false` when there was none.
-    ///
-    /// # Errors
-    /// [`FsError`].
     pub fn remove_file(&self, path: &Path) -> Result<bool, FsError> {
         let removed = path.file_name().map_or(Ok(()), |name| remove_checksums(path, name));
         match removed.and_then(|()| fs::remove_file(path)) {
@@ -294,9 +251,6 @@ impl LocalFileSystem {
 
     /// Renames a file or folder, in place of a file that is there. Checksums go with their file; at no time are there some of another one.
     /// Not on disk afterwards, as what is renamed need not be.
-    ///
-    /// # Errors
-    /// [`FsError`].
     pub fn rename(&self, from: &Path, to: &Path) -> Result<(), FsError> {
         let refused = refused("rename", from, "two paths on one file system");
         if let Some(name) = to.file_name() {

@@ -22,15 +22,12 @@ pub struct LockedFile {
     file: File,
 }
 
-/// Mode and owner of a file.
 #[derive(Clone, Copy, Debug)]
 pub struct FileAccess {
     mode: u32,
     uid: u32,
     gid: u32,
 }
-
-// === impl LockedFile ===
 
 impl LockedFile {
     /// Opens and locks a file that exists; behind a link the file that it leads to.
@@ -83,9 +80,6 @@ impl LockedFile {
     }
 
     /// Mode and owner.
-    ///
-    /// # Errors
-    /// [`FsError`]
     pub fn access(&self) -> Result<FileAccess, FsError> {
         let metadata = self.file.metadata();
         let metadata = metadata.map_err(|source| refused("look at", &self.path, "a file", source))?;
@@ -133,9 +127,6 @@ pub fn replace_file(path: &Path, text: &str, access: FileAccess) -> Result<(), F
 }
 
 /// Writes a file that must not exist, for its owner only.
-///
-/// # Errors
-/// [`FsError`]
 pub fn write_private_file(path: &Path, text: &str) -> Result<(), FsError> {
     let expected = "a path where nothing exists yet, in a folder that this user may write";
     let file = File::options().write(true).create_new(true).mode(PRIVATE).open(path);

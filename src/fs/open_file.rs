@@ -12,13 +12,10 @@ use super::error::{FsError, refused};
 /// A file that is open for reading and was found as expected.
 #[derive(Debug)]
 pub enum OpenFile {
-    /// On this machine.
     Local(CheckedFile),
-    /// On a NameNode.
     Hdfs(Box<HdfsFile>),
 }
 
-/// A file of a NameNode.
 #[derive(Debug)]
 pub struct HdfsFile {
     pub(super) reader: HdfsReader,

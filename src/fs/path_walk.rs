@@ -30,12 +30,9 @@ const WHOLE_UID_MAP: [&str; 3] = ["0", "0", "4294967295"];
 pub(super) const TRUSTED: &str = "expected root or the user of this process as owner of each folder and link on the path, and no \
      folder writable for others without the sticky bit (chown, chmod o-w)";
 
-/// What happens at a symbolic link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Links {
-    /// It is refused.
     Refused,
-    /// It is followed.
     Followed,
     /// It is followed where every part of the path belongs to root or to this process, so that no other user decides where it leads.
     FollowedIfTrusted,
@@ -51,20 +48,17 @@ pub(super) enum Links {
 pub(super) enum OpenFolder<'a> {
     /// The caller's.
     Given(BorrowedFd<'a>),
-    /// The walk's.
     Opened(OwnedFd),
 }
 
 /// The place that a path leads to.
 #[derive(Debug)]
 pub(super) struct Found<'a> {
-    /// The folder of the entry.
     pub(super) folder: OpenFolder<'a>,
     /// The entry's name in it; `None` for the start of the walk itself.
     pub(super) name: Option<OsString>,
     /// The entry: opened with `O_PATH`, never a link.
     pub(super) entry: OwnedFd,
-    /// What the entry is.
     pub(super) stat: Stat,
     /// Where the entry lies, links resolved.
     pub(super) path: PathBuf,
@@ -251,8 +245,6 @@ impl AsFd for OpenFolder<'_> {
         }
     }
 }
-
-// === impl Trust ===
 
 impl Trust<'_> {
     fn look_at_folder(&mut self, path: &Path, stat: &Stat) -> Result<(), FsError> {

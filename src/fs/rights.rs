@@ -1,22 +1,16 @@
 //! Which files of others this process may use beyond what their modes say (capabilities(7)).
 
-/// Numbers of capabilities.
 const DAC_OVERRIDE: u32 = 1;
 const DAC_READ_SEARCH: u32 = 2;
 
-/// Rights over files of all users.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FileRights {
-    /// Reads them.
     pub reads_all: bool,
     /// Writes and removes them.
     pub writes_all: bool,
 }
 
-// === impl FileRights ===
-
 impl FileRights {
-    /// Those of this process.
     #[must_use]
     pub fn of_process() -> Self {
         std::fs::read_to_string("/proc/self/status")

@@ -21,37 +21,16 @@ pub enum ScriptFault {
         "the interpreter {interpreter:?} in the first line of {script} is not there: the file has DOS line ends; expected those \
          of Unix, as dos2unix writes them"
     )]
-    DosLineEnds {
-        /// The script's name.
-        script: String,
-        /// The interpreter.
-        interpreter: String,
-    },
-    /// The interpreter is missing.
+    DosLineEnds { script: String, interpreter: String },
     #[error("the interpreter {interpreter:?} in the first line of {script} is not there")]
-    NoInterpreter {
-        /// The script's name.
-        script: String,
-        /// The interpreter.
-        interpreter: String,
-    },
+    NoInterpreter { script: String, interpreter: String },
     /// The interpreter is no program, or not for this user.
     #[error("the interpreter {interpreter:?} in the first line of {script} may not be executed")]
-    NotExecutable {
-        /// The script's name.
-        script: String,
-        /// The interpreter.
-        interpreter: String,
-    },
+    NotExecutable { script: String, interpreter: String },
     /// The system does not see the `#!`.
     #[error("{script} begins with a byte order mark, before its #!: save the file without one")]
-    ByteOrderMark {
-        /// The script's name.
-        script: String,
-    },
+    ByteOrderMark { script: String },
 }
-
-// === impl ScriptFault ===
 
 impl ScriptFault {
     /// Whether it is the file's own, and so the same on every machine.

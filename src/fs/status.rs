@@ -5,10 +5,8 @@ use std::ffi::OsString;
 /// The part of a mode that says who may do what.
 pub(super) const PERMISSION_BITS: u32 = 0o7777;
 
-/// What may stand under a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EntryKind {
-    /// A folder.
     Folder,
     /// Anything else.
     File,
@@ -23,38 +21,29 @@ pub enum EntryOwner {
     Name(String),
 }
 
-/// A file or folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EntryStatus {
-    /// Which of the two.
     pub kind: EntryKind,
     /// Its length; of a folder nothing that means anything.
     pub length_bytes: u64,
     /// The block size that the file system keeps for it, bytes; `None` where it keeps none.
     pub block_bytes: Option<u64>,
-    /// Its owner.
     pub owner: EntryOwner,
-    /// Its permission bits.
     pub mode: u32,
 }
 
 /// A file or folder in a folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Its name.
     pub name: OsString,
-    /// What is known of it.
     pub status: EntryStatus,
 }
 
 /// A part of a file, and the machines that have it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockPlace {
-    /// First byte.
     pub offset_bytes: u64,
-    /// Its length.
     pub length_bytes: u64,
-    /// The machines.
     pub hosts: Vec<BlockHost>,
 }
 

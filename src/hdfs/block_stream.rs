@@ -39,8 +39,6 @@ const BUFFER_BYTES: usize = 80 << 10;
 /// Most packets without data in a row: stock DataNodes send none.
 const MAX_EMPTY_PACKETS: u32 = 100;
 
-// === impl BlockStream ===
-
 impl BlockStream {
     /// Asks a DataNode for the bytes of a block from `position` on, which is below the block's length.
     pub(super) fn open(

@@ -12,7 +12,6 @@ use super::file_being_written::FileBeingWritten;
 use super::pipeline::{Pipeline, PipelineFault};
 use super::rpc_connection::RpcConnection;
 
-/// A block that is being written.
 #[derive(Debug)]
 pub(super) struct BlockWriter {
     file: FileBeingWritten,
@@ -35,8 +34,6 @@ struct SentPacket {
     sequence: i64,
     bytes: Vec<u8>,
 }
-
-// === impl BlockWriter ===
 
 impl BlockWriter {
     /// Gets a block and sets its pipeline up. DataNodes that cannot be used are added to `excluded`, and the block is given back for

@@ -39,8 +39,6 @@ struct Shared {
 /// Clients that were made by this process.
 static CLIENTS: AtomicU32 = AtomicU32::new(0);
 
-// === impl HdfsClient ===
-
 impl HdfsClient {
     /// A client of the NameNode at an address; nothing is connected yet.
     #[must_use]
@@ -59,19 +57,16 @@ impl HdfsClient {
         Self { shared: Arc::new(Shared { namenode, renewal, client }), user: user.to_owned() }
     }
 
-    /// The same for another user.
     #[must_use]
     pub fn as_user(&self, user: &str) -> Self {
         Self { shared: Arc::clone(&self.shared), user: user.to_owned() }
     }
 
-    /// The user.
     #[must_use]
     pub fn user(&self) -> &str {
         &self.user
     }
 
-    /// The settings.
     #[must_use]
     pub fn options(&self) -> &HdfsOptions {
         self.namenode().options()
@@ -103,8 +98,6 @@ impl HdfsClient {
         }
     }
 
-    // --- Looking ---
-
     /// A file or directory; `None`: there is none.
     ///
     /// # Errors
@@ -122,9 +115,6 @@ impl HdfsClient {
     }
 
     /// What a directory holds, in byte order of the names; of a file: itself. `None`: there is no such path.
-    ///
-    /// # Errors
-    /// [`HdfsError`]
     pub fn list(&self, path: &HdfsPath, bound: ListBound) -> Result<Option<Vec<HdfsStatus>>, HdfsError> {
         let mut entries: Vec<HdfsStatus> = Vec::new();
         let mut start_after = Vec::new();
@@ -155,9 +145,6 @@ impl HdfsClient {
     }
 
     /// Whether a directory is there and has nothing in it.
-    ///
-    /// # Errors
-    /// [`HdfsError`]
     pub fn is_empty(&self, path: &HdfsPath) -> Result<bool, HdfsError> {
         Ok(self.page(path, Vec::new())?.is_some_and(|page| page.entries.is_empty()))
     }
@@ -178,9 +165,6 @@ impl HdfsClient {
     }
 
     /// The blocks of a range of a file, for splits. `None`: there is no such file. Nothing for a range behind its end.
-    ///
-    /// # Errors
-    /// [`HdfsError`]
     pub fn block_places(
         &self,
         path: &HdfsPath,
@@ -221,20 +205,12 @@ impl HdfsClient {
     }
 
     /// Whether the NameNode is in safe mode; every user may ask.
-    ///
-    /// # Errors
-    /// [`HdfsError`]
     pub fn is_in_safe_mode(&self) -> Result<bool, HdfsError> {
         self.ask_boolean(&HdfsCall::SetSafeMode { action: SafeModeAction::Get })
     }
 
-    // --- Changing ---
-
     /// Makes a directory and those above it; true also when it was there, and then its mode stays. Missing ones above it inherit the
     /// mode of what is there.
-    ///
-    /// # Errors
-    /// [`HdfsError`]
     pub fn make_dirs(&self, path: &HdfsPath, mode: u16) -> Result<bool, HdfsError> {
         self.ask_boolean(&HdfsCall::Mkdirs { path: path.to_string(), permission: FsPermission(mode) })
     }
@@ -258,9 +234,6 @@ impl HdfsClient {
     /// Renames a file or directory, into `to` where that is a directory. False when there is no source or no parent of the target, a file
     /// stands at the target, or the target lies below the source. When the answer is lost, a source that is gone while the target is there
     /// counts as renamed.
-    ///
-    /// # Errors
-    /// [`HdfsError`]
     pub fn rename(&self, from: &HdfsPath, to: &HdfsPath) -> Result<bool, HdfsError> {
         let call = HdfsCall::Rename { from: from.to_string(), to: to.to_string() };
         let look = || {
@@ -282,27 +255,18 @@ impl HdfsClient {
     }
 
     /// Sets owner and group; `None`: as it is. A plain user may only give one of the own groups.
-    ///
-    /// # Errors
-    /// [`HdfsError`]
     pub fn set_owner(&self, path: &HdfsPath, owner: Option<&str>, group: Option<&str>) -> Result<(), HdfsError> {
         let (owner, group) = (owner.map(str::to_owned), group.map(str::to_owned));
         self.ask(&HdfsCall::SetOwner { path: path.to_string(), owner, group }).map(|_| ())
     }
 
     /// Sets how many replicas are wanted, 1 to 512; false when there is no such file.
-    ///
-    /// # Errors
-    /// [`HdfsError`]
     pub fn set_replication(&self, path: &HdfsPath, replication: u16) -> Result<bool, HdfsError> {
         let replication = i16::try_from(replication).unwrap_or(i16::MAX);
         self.ask_boolean(&HdfsCall::SetReplication { path: path.to_string(), replication })
     }
 
     /// Sets times of a file, epoch ms; `None`: as it is.
-    ///
-    /// # Errors
-    /// [`HdfsError`]
     pub fn set_times(
         &self,
         path: &HdfsPath,
@@ -314,14 +278,9 @@ impl HdfsClient {
     }
 
     /// Has the lease of the writer of a file recovered; true when the file is closed.
-    ///
-    /// # Errors
-    /// [`HdfsError`]
     pub fn recover_lease(&self, path: &HdfsPath) -> Result<bool, HdfsError> {
         self.ask_boolean(&HdfsCall::RecoverLease { path: path.to_string(), client: self.shared.client.clone() })
     }
-
-    // --- Content ---
 
     /// Opens a file for reading.
     ///

@@ -16,25 +16,19 @@ use super::rpc_connection::Reads;
 /// Why one DataNode could not be used.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum NodeFault {
-    /// No connection.
     #[error("cannot connect: {0}")]
     Connect(String),
-    /// The connection ended.
     #[error("the connection ended: {0}")]
     Ended(io::Error),
-    /// The DataNode says nothing.
     #[error("silent for {0:?}")]
     Silent(Duration),
-    /// It refused the request.
     #[error("refused with status {0:?}")]
     Refused(DataStatus),
-    /// Malformed bytes.
     #[error("{0}")]
     Malformed(#[from] WireError),
     /// Well-formed bytes that do not fit what was asked for.
     #[error("{0}")]
     OutOfOrder(String),
-    /// A wrong checksum.
     #[error("wrong checksum at byte {offset_bytes} of the block")]
     Checksum {
         /// Where in the block, bytes.
@@ -67,8 +61,6 @@ pub(super) fn ipc_endpoint(node: &DatanodeInfo, options: &HdfsOptions) -> Endpoi
 fn reached_host(node: &DatanodeInfo, host: &str, options: &HdfsOptions) -> String {
     if options.use_datanode_hostname && !node.host.is_empty() { node.host.to_string() } else { host.to_owned() }
 }
-
-// === impl DatanodeSocket ===
 
 impl DatanodeSocket {
     /// Connects. `read_limit` bounds each wait for bytes, `write_limit` each write.

@@ -7,16 +7,12 @@ use std::time::Duration;
 
 use super::error::{HdfsError, ServerRole};
 
-/// Host and port of a server.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Endpoint {
     /// Name or address.
     pub host: String,
-    /// Port.
     pub port: u16,
 }
-
-// === impl Endpoint ===
 
 impl Endpoint {
     /// The port of a NameNode that a URI without one means.

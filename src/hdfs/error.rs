@@ -22,9 +22,7 @@ pub enum HdfsError {
     Unresolved {
         /// Host and port.
         address: String,
-        /// What was to be reached.
         role: ServerRole,
-        /// What the system said.
         source: io::Error,
     },
     /// No connection; nothing was sent.
@@ -32,9 +30,7 @@ pub enum HdfsError {
     Connect {
         /// Host and port.
         address: String,
-        /// What was to be reached.
         role: ServerRole,
-        /// What the system said.
         source: io::Error,
     },
     /// Something else listens there.
@@ -42,9 +38,7 @@ pub enum HdfsError {
     OtherServer {
         /// Host and port.
         address: String,
-        /// What was to be reached.
         role: ServerRole,
-        /// How it is known.
         reason: String,
     },
     /// The connection ended in the first call, which no server of Hadoop 1 does by itself: whether one listens there is not known.
@@ -56,9 +50,7 @@ pub enum HdfsError {
     ClosedAtOnce {
         /// Host and port.
         address: String,
-        /// What was to be reached.
         role: ServerRole,
-        /// What the system said.
         source: io::Error,
     },
     /// The server speaks another version.
@@ -66,11 +58,9 @@ pub enum HdfsError {
     Version {
         /// Host and port.
         address: String,
-        /// What was reached.
         role: ServerRole,
         /// Class name of the protocol.
         protocol: &'static str,
-        /// Ours.
         ours: i64,
         /// The server's.
         theirs: i64,
@@ -80,11 +70,8 @@ pub enum HdfsError {
     Lost {
         /// Host and port.
         address: String,
-        /// What was reached.
         role: ServerRole,
-        /// The method.
         call: &'static str,
-        /// What the system said.
         source: io::Error,
     },
     /// A call was not answered in time: whether it had an effect is not known.
@@ -92,73 +79,41 @@ pub enum HdfsError {
     Silent {
         /// Host and port.
         address: String,
-        /// What was reached.
         role: ServerRole,
-        /// The method.
         call: &'static str,
-        /// The limit.
         limit: Duration,
     },
-    /// An answer that cannot be read.
     #[error("{role} {address}: the answer to {call} cannot be read: {reason}")]
     BadAnswer {
         /// Host and port.
         address: String,
-        /// What was reached.
         role: ServerRole,
-        /// The method.
         call: &'static str,
-        /// What is wrong with it.
         reason: String,
     },
-    /// The server refused a call.
     #[error("{role} {address}: {call}{}: {exception}", of_path(path))]
     Refused {
         /// Host and port.
         address: String,
-        /// What was reached.
         role: ServerRole,
-        /// The method.
         call: &'static str,
-        /// The path that it was about.
         path: Option<String>,
-        /// What it threw.
         exception: Box<HdfsException>,
     },
-    /// There is no such file.
     #[error("hdfs://{address}{path}: no such file")]
-    NotFound {
-        /// Host and port of the NameNode.
-        address: String,
-        /// The path.
-        path: String,
-    },
+    NotFound { address: String, path: String },
     /// A directory with more in it than is read.
     #[error("hdfs://{address}{path}: {beyond}; expected a directory with less in it")]
-    TooMuchListed {
-        /// Host and port of the NameNode.
-        address: String,
-        /// The path.
-        path: String,
-        /// The bound.
-        beyond: BeyondListBound,
-    },
+    TooMuchListed { address: String, path: String, beyond: BeyondListBound },
     /// A file was expected.
     #[error("hdfs://{address}{path}: is a directory; expected a file")]
-    IsDirectory {
-        /// Host and port of the NameNode.
-        address: String,
-        /// The path.
-        path: String,
-    },
+    IsDirectory { address: String, path: String },
     /// Another file took the place of one that was being read.
     #[error(
         "hdfs://{address}{path}: another file took its place while it was read, at byte {offset_bytes}; expected one that stays"
     )]
     Replaced {
-        /// Host and port of the NameNode.
         address: String,
-        /// The path.
         path: String,
         /// Where in the file, bytes.
         offset_bytes: u64,
@@ -166,11 +121,8 @@ pub enum HdfsError {
     /// No replica of a block could be read.
     #[error("hdfs://{address}{path}: no replica of {block} could be read at byte {offset_bytes}: {reason}")]
     NoReplica {
-        /// Host and port of the NameNode.
         address: String,
-        /// The path.
         path: String,
-        /// The block.
         block: String,
         /// Where in the file, bytes.
         offset_bytes: u64,
@@ -180,31 +132,19 @@ pub enum HdfsError {
     /// A block could not be written.
     #[error("hdfs://{address}{path}: {block} cannot be written: {reason}")]
     NoPipeline {
-        /// Host and port of the NameNode.
         address: String,
-        /// The path.
         path: String,
-        /// The block.
         block: String,
         /// What each DataNode did, as far as it was seen.
         reason: String,
     },
     /// A file could not be closed.
     #[error("hdfs://{address}{path}: not closed after {tries} tries: no DataNode has reported its last block")]
-    NotClosed {
-        /// Host and port of the NameNode.
-        address: String,
-        /// The path.
-        path: String,
-        /// Tries.
-        tries: u32,
-    },
+    NotClosed { address: String, path: String, tries: u32 },
     /// A writer failed before; what it wrote is not whole.
     #[error("hdfs://{address}{path}: writing failed before: {reason}")]
     Failed {
-        /// Host and port of the NameNode.
         address: String,
-        /// The path.
         path: String,
         /// The first error.
         reason: String,
@@ -212,9 +152,7 @@ pub enum HdfsError {
     /// A setting that a file cannot be made with.
     #[error("hdfs://{address}{path}: {reason}")]
     Setting {
-        /// Host and port of the NameNode.
         address: String,
-        /// The path.
         path: String,
         /// What is wrong, and what was expected.
         reason: String,
@@ -224,9 +162,7 @@ pub enum HdfsError {
 /// What a client talks to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ServerRole {
-    /// A NameNode.
     NameNode,
-    /// A DataNode.
     DataNode,
 }
 
@@ -234,7 +170,6 @@ pub enum ServerRole {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message} ({})", class.rsplit('.').next().unwrap_or_default())]
 pub struct HdfsException {
-    /// What kind it is.
     pub kind: ExceptionKind,
     /// Its Java class.
     pub class: String,
@@ -257,15 +192,10 @@ pub enum ExceptionKind {
     LeaseExpired,
     /// The block before the last has no replica yet.
     NotReplicatedYet,
-    /// The file is being written.
     AlreadyBeingCreated,
-    /// A quota is used up.
     Quota,
-    /// Any other.
     Other,
 }
-
-// === impl ServerRole ===
 
 impl ServerRole {
     fn hint(self) -> &'static str {
@@ -284,8 +214,6 @@ impl fmt::Display for ServerRole {
         })
     }
 }
-
-// === impl HdfsException ===
 
 impl From<RemoteException> for HdfsException {
     fn from(exception: RemoteException) -> Self {
@@ -309,8 +237,6 @@ impl From<RemoteException> for HdfsException {
         }
     }
 }
-
-// === impl HdfsError ===
 
 impl HdfsError {
     /// What the server threw, if it threw something.
@@ -340,13 +266,11 @@ impl HdfsError {
         }
     }
 
-    /// Whether there is no such file.
     #[must_use]
     pub fn is_not_found(&self) -> bool {
         matches!(self, HdfsError::NotFound { .. }) || self.exception_kind() == Some(ExceptionKind::FileNotFound)
     }
 
-    /// Whether the user may not.
     #[must_use]
     pub fn is_denied(&self) -> bool {
         matches!(self.exception_kind(), Some(ExceptionKind::AccessControl | ExceptionKind::Authorization))
@@ -357,7 +281,6 @@ impl HdfsError {
         matches!(self, HdfsError::Lost { .. })
     }
 
-    /// An answer that cannot be read.
     pub(super) fn bad_answer(address: &str, role: ServerRole, call: &'static str, error: &WireError) -> Self {
         HdfsError::BadAnswer { address: address.to_owned(), role, call, reason: error.to_string() }
     }

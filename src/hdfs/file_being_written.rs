@@ -18,7 +18,6 @@ pub(super) struct FileBeingWritten {
     pub(super) path: HdfsPath,
 }
 
-/// How a file is begun.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Beginning {
     pub(super) permission: FsPermission,
@@ -27,8 +26,6 @@ pub(super) struct Beginning {
     pub(super) replication: i16,
     pub(super) block_bytes: i64,
 }
-
-// === impl FileBeingWritten ===
 
 impl FileBeingWritten {
     /// Begins the file. When the answer is lost, the file is ours if we hold its lease.
@@ -152,7 +149,6 @@ impl FileBeingWritten {
         self.namenode.call_once(&self.user, &HdfsCall::Delete { path, is_recursive: false }).map(|_| ())
     }
 
-    /// An error about writing a block.
     pub(super) fn no_pipeline(&self, block: &str, reason: String) -> HdfsError {
         HdfsError::NoPipeline {
             address: self.namenode.address().to_owned(),

@@ -35,8 +35,6 @@ pub(super) struct OpenFile {
     number: u64,
 }
 
-// === impl LeaseRenewal ===
-
 impl LeaseRenewal {
     pub(super) fn new(namenode: Arc<NameNode>, client: String) -> Self {
         Self { namenode, client, open: Mutex::default(), changed: Condvar::new() }

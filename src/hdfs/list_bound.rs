@@ -4,12 +4,10 @@ use std::time::Duration;
 
 use crate::clock::Clock;
 
-/// Most that one listing may read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ListBound {
     /// Files and folders.
     pub entries: usize,
-    /// Bytes of their names.
     pub name_bytes: usize,
     /// Answers of a NameNode.
     pub pages: usize,
@@ -17,19 +15,14 @@ pub struct ListBound {
     pub time: Duration,
 }
 
-/// A listing beyond its bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BeyondListBound {
-    /// Too many entries.
     #[error("it has more than {0} entries")]
     Entries(usize),
-    /// Too long names.
     #[error("the names in it have more than {0} bytes")]
     NameBytes(usize),
-    /// Too small pages.
     #[error("it comes in more than {0} parts")]
     Pages(usize),
-    /// Too slow.
     #[error("it takes longer than {} s", .0.as_secs())]
     Time(Duration),
 }
@@ -42,8 +35,6 @@ pub(crate) struct ListCount {
     clock: Clock,
     end_ms: u64,
 }
-
-// === impl ListBound ===
 
 impl ListBound {
     /// Of folders that this program fills, read by a daemon.
@@ -59,8 +50,6 @@ impl ListBound {
         ListCount { left: self, bound: self, clock, end_ms: clock.mono_ms().saturating_add(limit_ms) }
     }
 }
-
-// === impl ListCount ===
 
 impl ListCount {
     pub(crate) fn add_page(&mut self) -> Result<(), BeyondListBound> {

@@ -23,14 +23,12 @@ pub(super) struct NameNode {
     idle: Mutex<BTreeMap<String, Vec<Idle>>>,
 }
 
-/// An unused connection.
 #[derive(Debug)]
 struct Idle {
     connection: RpcConnection,
     since_ms: u64,
 }
 
-/// Most unused connections of one user.
 const MAX_IDLE_CONNECTIONS: usize = 2;
 
 /// How often a lost call without lasting effect is repeated.
@@ -47,8 +45,6 @@ pub(super) enum Effect<T> {
     /// It had none: it may be repeated.
     None,
 }
-
-// === impl NameNode ===
 
 impl NameNode {
     pub(super) fn new(endpoint: Endpoint, options: Arc<HdfsOptions>) -> Self {

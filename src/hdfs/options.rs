@@ -11,7 +11,6 @@ use super::umask::parse_umask;
 /// Stands for no limit: long enough for any task, short enough for what clocks and sockets compute with.
 pub const NO_TIME_LIMIT: Duration = Duration::from_secs(365 * 24 * 3600);
 
-/// Settings of a client.
 #[derive(Clone, Debug)]
 pub struct HdfsOptions {
     /// Replicas of a new file (`dfs.replication`), 1 to 512.
@@ -25,11 +24,9 @@ pub struct HdfsOptions {
     /// Permission bits that are taken from new files and directories (`dfs.umaskmode`, or `dfs.umask`); the caller applies it, by
     /// [`Self::under_umask`].
     pub umask: u16,
-    /// Limit for connecting to a NameNode.
     pub connect_timeout: Duration,
     /// Tries after the first to connect to a NameNode (`ipc.client.connect.max.retries`).
     pub connect_retries: u32,
-    /// Pause between them.
     pub connect_pause: Duration,
     /// Limit for one call to a NameNode; stock clients have none.
     pub call_timeout: Duration,
@@ -62,27 +59,21 @@ pub struct HdfsOptions {
     pub window_packets: usize,
     /// Tries of one DataNode to recover a block that was being written.
     pub recovery_tries: u32,
-    /// Pause between them.
     pub recovery_pause: Duration,
     /// How often a file is to be closed while its last block has no replica.
     pub complete_tries: u32,
-    /// Pause between them.
     pub complete_pause: Duration,
     /// How often leases are renewed and waiting pipelines are kept while a file is being written.
     pub renew_interval: Duration,
     /// While the NameNode is in safe mode or cannot be reached, so many tries and pauses before each
     /// (`dfs.client.retry.policy.enabled`, `dfs.client.retry.policy.spec`); empty: a call fails at once.
     pub retry_policy: Vec<RetryStep>,
-    /// How the client waits between tries.
     pub pauses: Pauses,
 }
 
-/// A step of a retry policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RetryStep {
-    /// Tries.
     pub tries: u32,
-    /// Pause before each.
     pub pause: Duration,
 }
 
@@ -90,15 +81,10 @@ pub struct RetryStep {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{key} = {value:?}: expected {expected}")]
 pub struct HdfsOptionError {
-    /// The key.
     pub key: &'static str,
-    /// The value.
     pub value: String,
-    /// What would have been right.
     pub expected: String,
 }
-
-// === impl HdfsOptions ===
 
 impl Default for HdfsOptions {
     fn default() -> Self {
@@ -189,12 +175,9 @@ impl HdfsOptions {
     }
 }
 
-/// Values by their keys.
 struct Keys<'a> {
     value_of: &'a dyn Fn(&str) -> Option<String>,
 }
-
-// === impl Keys ===
 
 impl Keys<'_> {
     fn text(&self, key: &str) -> Option<String> {

@@ -17,16 +17,12 @@ pub struct HdfsPath(String);
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("HDFS path {path:?}: {reason}")]
 pub struct HdfsPathError {
-    /// The text.
     pub path: String,
     /// What is wrong, and what was expected.
     pub reason: &'static str,
 }
 
-// === impl HdfsPath ===
-
 impl HdfsPath {
-    /// The root.
     #[must_use]
     pub fn root() -> Self {
         Self("/".to_owned())

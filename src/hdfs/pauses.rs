@@ -4,14 +4,10 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How a client waits between tries.
 #[derive(Clone)]
 pub struct Pauses(Arc<dyn Fn(Duration) + Send + Sync>);
 
-// === impl Pauses ===
-
 impl Pauses {
-    /// The thread sleeps.
     #[must_use]
     #[allow(clippy::disallowed_methods, reason = "a pause between tries waits for nothing but the clock")]
     pub fn sleeping() -> Self {
@@ -23,7 +19,6 @@ impl Pauses {
         Self(Arc::new(pause))
     }
 
-    /// Waits.
     pub fn pause(&self, length: Duration) {
         (self.0)(length);
     }

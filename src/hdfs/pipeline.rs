@@ -18,19 +18,15 @@ pub(super) struct Pipeline {
     checksums: Checksums,
 }
 
-/// Why a pipeline cannot be used.
 #[derive(Debug)]
 pub(super) struct PipelineFault {
     /// Index of the DataNode that failed, as far as it is known; below the number of nodes.
     pub(super) bad: usize,
-    /// What it did.
     pub(super) fault: NodeFault,
 }
 
 /// Room for acknowledgements.
 const BUFFER_BYTES: usize = 8 << 10;
-
-// === impl Pipeline ===
 
 impl Pipeline {
     /// Connects to the first of `nodes`, which is not empty, and has it connect to the others.

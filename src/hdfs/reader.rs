@@ -37,7 +37,6 @@ pub struct HdfsReader {
     open: Option<OpenBlock>,
 }
 
-/// The stream in use.
 #[derive(Debug)]
 struct OpenBlock {
     stream: BlockStream,
@@ -46,8 +45,6 @@ struct OpenBlock {
     block: LocatedBlock,
     node: DatanodeInfo,
 }
-
-// === impl HdfsReader ===
 
 impl HdfsReader {
     /// Asks for the first blocks.
@@ -86,7 +83,6 @@ impl HdfsReader {
         self.length_bytes
     }
 
-    /// The path.
     #[must_use]
     pub fn path(&self) -> &HdfsPath {
         &self.path
@@ -121,7 +117,6 @@ impl HdfsReader {
         Ok(count)
     }
 
-    /// Why there are no locations.
     fn missing(&self) -> Result<HdfsError, HdfsError> {
         let (address, path) = (self.namenode.address().to_owned(), self.path.to_string());
         let call = HdfsCall::GetFileInfo { path: path.clone() };
@@ -247,7 +242,6 @@ impl HdfsReader {
         Ok(())
     }
 
-    /// Leaves a replica that failed.
     fn leave(&mut self, node: &DatanodeInfo, block: &LocatedBlock, fault: &NodeFault) {
         tracing::warn!(
             "hdfs://{}{}: left {} on DataNode {} at byte {}: {fault}",
@@ -293,8 +287,6 @@ impl HdfsReader {
         }
     }
 }
-
-// === impl OpenBlock ===
 
 impl OpenBlock {
     /// Whether the stream has the byte at that offset of the file next; a seek within the packet in memory is made here.

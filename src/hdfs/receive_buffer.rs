@@ -13,8 +13,6 @@ pub(super) struct ReceiveBuffer {
 /// Room for one read at least.
 const READ_BYTES: usize = 8 << 10;
 
-// === impl ReceiveBuffer ===
-
 impl ReceiveBuffer {
     /// A buffer that has room for so many bytes at once.
     pub(super) fn with_room(bytes: usize) -> Self {
@@ -26,7 +24,6 @@ impl ReceiveBuffer {
         self.bytes.get(self.start..self.end).unwrap_or_default()
     }
 
-    /// Uses the first `count` bytes.
     pub(super) fn consume(&mut self, count: usize) {
         self.start = (self.start + count).min(self.end);
         if self.start == self.end {

@@ -28,8 +28,6 @@ pub(super) struct RpcConnection {
     call_timeout: Duration,
 }
 
-// === impl RpcConnection ===
-
 impl RpcConnection {
     /// Connects and compares versions, as a stock client does first.
     pub(super) fn open(
@@ -71,7 +69,6 @@ impl RpcConnection {
         }
     }
 
-    /// Makes a call.
     pub(super) fn call(&mut self, call: &HdfsCall) -> Result<HdfsAnswer, HdfsError> {
         self.exchange(call, Vec::new())
     }
@@ -181,7 +178,6 @@ impl RpcConnection {
     }
 }
 
-/// Reads from a borrowed stream.
 pub(super) struct Reads<'a>(pub(super) &'a TcpStream);
 
 impl Read for Reads<'_> {

@@ -2,14 +2,12 @@
 
 use crate::wire::hdfs::FileStatus;
 
-/// A file or directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HdfsStatus {
     /// The last part of its path; malformed UTF-8 shows as U+FFFD.
     pub name: String,
     /// Bytes; 0 for a directory, and for a file until it is closed.
     pub length_bytes: u64,
-    /// Whether it is a directory.
     pub is_directory: bool,
     /// Wanted replicas; 0 for a directory.
     pub replication: u16,
@@ -21,9 +19,7 @@ pub struct HdfsStatus {
     pub accessed_ms: i64,
     /// Permission bits.
     pub mode: u16,
-    /// Owner.
     pub owner: String,
-    /// Group.
     pub group: String,
 }
 
@@ -32,7 +28,6 @@ pub struct HdfsStatus {
 pub struct BlockPlace {
     /// Offset of the block in the file, bytes.
     pub offset_bytes: u64,
-    /// Bytes of the block.
     pub length_bytes: u64,
     /// Its replicas in the NameNode's order: the nearest to the caller first.
     pub replicas: Vec<ReplicaPlace>,
@@ -48,8 +43,6 @@ pub struct ReplicaPlace {
     /// Its place in the network: the rack and `address:port`, such as `/default-rack/10.0.0.7:50010`.
     pub topology: String,
 }
-
-// === impl HdfsStatus ===
 
 impl HdfsStatus {
     /// The status of what is called `name`.

@@ -11,7 +11,6 @@ use super::file_being_written::{Beginning, FileBeingWritten};
 use super::lease_renewal::{CurrentBlock, LeaseRenewal, OpenFile};
 use super::path::HdfsPath;
 
-/// How a file is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CreateOptions {
     /// Permission bits, with the umask applied; the NameNode drops the x bits.
@@ -46,7 +45,6 @@ pub struct HdfsWriter {
     /// Bytes of the current block, those in the packet too.
     in_block: u64,
     written: u64,
-    /// Blocks that are written.
     blocks: usize,
     excluded: Vec<DatanodeInfo>,
     state: WriterState,
@@ -60,16 +58,12 @@ enum WriterState {
     Finished,
 }
 
-// === impl CreateOptions ===
-
 impl Default for CreateOptions {
     /// As FsShell makes files: 0644, nothing replaced, parents made, replication and block size by the configuration.
     fn default() -> Self {
         Self { mode: 0o644, overwrite: false, create_parent: true, replication: None, block_bytes: None }
     }
 }
-
-// === impl HdfsWriter ===
 
 impl HdfsWriter {
     pub(super) fn create(
@@ -117,13 +111,11 @@ impl HdfsWriter {
         })
     }
 
-    /// The path.
     #[must_use]
     pub fn path(&self) -> &HdfsPath {
         &self.file.path
     }
 
-    /// Bytes written so far.
     #[must_use]
     pub fn written_bytes(&self) -> u64 {
         self.written

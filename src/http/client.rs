@@ -36,17 +36,11 @@ pub enum ClientError {
     Http(#[from] hyper::Error),
     /// The body is beyond the caller's limit.
     #[error("the answer is longer than {max_bytes} bytes")]
-    TooLong {
-        /// The limit.
-        max_bytes: usize,
-    },
+    TooLong { max_bytes: usize },
 }
 
 /// Sends a request and returns the answer once its head has arrived. A head of more than `max_head_bytes` is an error; less
 /// than 8192 counts as 8192.
-///
-/// # Errors
-/// [`ClientError::Http`]
 pub async fn send_request<B>(
     stream: TcpStream,
     request: Request<B>,
@@ -69,10 +63,7 @@ where
     Ok(IncomingAnswer { response: response.await?, connection })
 }
 
-// === impl IncomingAnswer ===
-
 impl IncomingAnswer {
-    /// The status.
     #[must_use]
     pub fn status(&self) -> StatusCode {
         self.response.status()
@@ -90,7 +81,6 @@ impl IncomingAnswer {
         format!("{:?} {} {reason}", self.response.version(), status.as_u16())
     }
 
-    /// The headers.
     #[must_use]
     pub fn headers(&self) -> &HeaderMap {
         self.response.headers()
@@ -120,17 +110,10 @@ impl IncomingAnswer {
     }
 
     /// The whole body; bytes that are not UTF-8 are replaced.
-    ///
-    /// # Errors
-    /// [`ClientError`]
     pub async fn into_text(self, max_bytes: usize) -> Result<String, ClientError> {
         Ok(String::from_utf8_lossy(&self.into_bytes(max_bytes).await?).into_owned())
     }
 
-    /// The whole body.
-    ///
-    /// # Errors
-    /// [`ClientError`]
     pub async fn into_bytes(mut self, max_bytes: usize) -> Result<Vec<u8>, ClientError> {
         let mut body = Vec::new();
         while let Some(piece) = self.next_piece().await? {
@@ -142,8 +125,6 @@ impl IncomingAnswer {
         Ok(body)
     }
 }
-
-// === impl RunningConnection ===
 
 impl std::fmt::Debug for RunningConnection {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -2,7 +2,6 @@
 
 use std::net::SocketAddr;
 
-/// The two ends of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConnectionEnds {
     /// The server's own.

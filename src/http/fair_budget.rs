@@ -40,7 +40,6 @@ pub struct Held {
     id: u64,
 }
 
-/// Why no more can be held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OverBudget {
     /// The user would hold too much.
@@ -49,12 +48,9 @@ pub enum OverBudget {
     /// All would hold too much, and none else can give way.
     #[error("at most {0} of all at a time")]
     OfAll(u64),
-    /// It gave way to others.
     #[error("others needed the room, and of those that held the most this came first")]
     GaveWay,
 }
-
-// === impl FairBudget ===
 
 impl FairBudget {
     /// `all` for all, of it `of_user` for one user.
@@ -78,8 +74,6 @@ impl FairBudget {
         self.holders.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
-
-// === impl Holders ===
 
 impl Holders {
     fn sum(&self, is_counted: impl Fn(&Holder) -> bool) -> u64 {
@@ -110,13 +104,7 @@ impl Holders {
     }
 }
 
-// === impl Held ===
-
 impl Held {
-    /// Holds more.
-    ///
-    /// # Errors
-    /// [`OverBudget`]
     pub fn grow(&self, more: u64) -> Result<(), OverBudget> {
         let FairBudget { all, of_user, .. } = *self.budget;
         let mut holders = self.budget.holders();

@@ -33,13 +33,10 @@ pub struct RequestWait {
     in_hand: Arc<InHand>,
 }
 
-/// The body of an answer.
 pub(super) struct AnswerBody {
     body: Body,
     in_hand: Arc<InHand>,
 }
-
-// === impl InHand ===
 
 impl InHand {
     /// Of a connection that was asked for nothing yet.
@@ -64,7 +61,6 @@ impl InHand {
         self.place.is_busy()
     }
 
-    /// Nothing waits to be written.
     pub(super) fn all_is_written(&self) {
         self.unsent.clear();
         if !self.has_answer_to_give.load(Ordering::Relaxed) && self.place.is_busy() {
@@ -72,8 +68,6 @@ impl InHand {
         }
     }
 }
-
-// === impl RequestPlace ===
 
 impl RequestPlace {
     /// From now until the first is dropped, the request waits; the second is done when it must be answered at once, because others need
@@ -101,8 +95,6 @@ pub async fn cut_short(cut: Option<oneshot::Receiver<()>>) {
         std::future::pending::<()>().await;
     }
 }
-
-// === impl AnswerBody ===
 
 impl AnswerBody {
     /// The body of the answer to the request in hand.

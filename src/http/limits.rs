@@ -24,8 +24,6 @@ pub struct WebLimits {
     pub kept_paths: &'static [&'static str],
 }
 
-// === impl WebLimits ===
-
 impl WebLimits {
     /// Most connections of one address (of one /64 of IPv6 addresses, of one user over loopback) that are served at one time: a
     /// quarter, at least 1. As many more wait for their turn.

@@ -11,8 +11,6 @@ pub struct Peer {
     pub(super) uid: Option<u32>,
 }
 
-// === impl Peer ===
-
 impl Peer {
     /// Of a connection between these ends.
     pub fn of(own: SocketAddr, peer: SocketAddr) -> Self {

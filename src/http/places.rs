@@ -15,7 +15,6 @@ use tokio::sync::{Notify, oneshot};
 
 use super::peer::Peer;
 
-/// What a connection does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Activity {
     Queued,
@@ -26,16 +25,13 @@ enum Activity {
     Waiting(u64),
 }
 
-/// An open connection.
 #[derive(Debug)]
 struct Open {
     peer: Peer,
     activity: Activity,
-    /// Lets a queued one begin.
     begin: Option<oneshot::Sender<()>>,
     /// Asks it to close; taken when asked. From then on it holds no place.
     close: Option<oneshot::Sender<()>>,
-    /// Cuts its wait short.
     cut: Option<oneshot::Sender<()>>,
     /// For the paths that are kept free alone, beyond the places.
     is_kept: bool,
@@ -47,7 +43,6 @@ struct Table {
     events: u64,
 }
 
-/// The places of a listener.
 #[derive(Debug)]
 pub(super) struct Places {
     table: Mutex<Table>,
@@ -79,8 +74,6 @@ pub(super) struct Entry {
     /// Whether it is for the paths that are kept free alone.
     pub(super) is_kept: bool,
 }
-
-// === impl Places ===
 
 impl Places {
     /// So many places, at least one; a peer has at most `share` of them, at least one; and so many for the paths that are kept free.
@@ -130,8 +123,6 @@ impl Places {
         Some(Entry { place, peer, begin: begun, close: closed, is_kept })
     }
 }
-
-// === impl Table ===
 
 impl Table {
     fn taken(&self) -> usize {
@@ -199,8 +190,6 @@ impl Table {
     }
 }
 
-// === impl Open ===
-
 impl Open {
     fn holds_place(&self) -> bool {
         self.close.is_some() && !self.is_kept
@@ -238,8 +227,6 @@ impl Open {
         is_asked
     }
 }
-
-// === impl Place ===
 
 impl Place {
     /// Whether a request is in hand or its answer is not written yet.

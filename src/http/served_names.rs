@@ -31,8 +31,6 @@ pub struct ServedNames {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NameRefused(pub String);
 
-// === impl ServedNames ===
-
 impl ServedNames {
     /// These names, in any case; `None` answers to every name. `key` is the configuration key that a refusal points to.
     #[must_use]

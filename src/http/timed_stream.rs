@@ -28,10 +28,7 @@ pub(super) struct TimedStream {
     in_hand: Arc<InHand>,
 }
 
-// === impl TimedStream ===
-
 impl TimedStream {
-    /// Wraps a stream.
     pub(super) fn new(stream: TcpStream, patience: Duration, in_hand: Arc<InHand>) -> Self {
         TimedStream { stream, patience, deadline: None, taken_bytes: 0, in_hand }
     }

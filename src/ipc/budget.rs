@@ -14,7 +14,6 @@ pub(super) struct Budget {
     room: Notify,
 }
 
-/// The bounds of one server.
 #[derive(Debug)]
 pub(super) struct Budgets {
     /// Clients' calls that are incomplete or unanswered.
@@ -24,8 +23,6 @@ pub(super) struct Budgets {
     /// Answers that clients have not read.
     pub(super) unread: Budget,
 }
-
-// === impl Budget ===
 
 impl Budget {
     fn new(limit_bytes: usize) -> Self {
@@ -37,12 +34,10 @@ impl Budget {
         self.kept_bytes.get() < self.limit_bytes
     }
 
-    /// Charges bytes.
     pub(super) fn add(&self, bytes: usize) {
         self.kept_bytes.set(self.kept_bytes.get() + bytes);
     }
 
-    /// Releases bytes.
     pub(super) fn remove(&self, bytes: usize) {
         let had_room = self.has_room();
         self.kept_bytes.set(self.kept_bytes.get().saturating_sub(bytes));
@@ -58,8 +53,6 @@ impl Budget {
         }
     }
 }
-
-// === impl Budgets ===
 
 impl Budgets {
     pub(super) fn new(limits: &RpcLimits) -> Self {

@@ -13,18 +13,14 @@ use crate::wire::protocol::{
     encode_call, response_id,
 };
 
-/// Timeouts and limits of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClientLimits {
-    /// Timeout for connecting.
     pub connect_timeout: Duration,
     /// Timeout of a call; `None`: no timeout, as in stock clients.
     pub call_timeout: Option<Duration>,
-    /// Maximum size of a response, bytes.
     pub response_bytes: usize,
 }
 
-/// A connection to a server.
 #[derive(Debug)]
 pub struct IpcClient {
     stream: TcpStream,
@@ -37,13 +33,11 @@ pub struct IpcClient {
     in_step: bool,
 }
 
-/// Why a call failed.
 #[derive(Debug, thiserror::Error)]
 pub enum IpcError {
     /// The server refused this call, or with `fatal` the connection.
     #[error("{exception}")]
     Remote {
-        /// The exception.
         exception: RemoteException,
         /// Whether the connection is closed, too.
         fatal: bool,
@@ -51,20 +45,15 @@ pub enum IpcError {
     /// The server speaks another version of the protocol.
     #[error("the server has version {theirs} of {protocol}, not {ours}")]
     Version {
-        /// The protocol.
         protocol: &'static str,
-        /// Ours.
         ours: i64,
         /// The server's.
         theirs: i64,
     },
-    /// A response that cannot be read.
     #[error("response: {0}")]
     Wire(#[from] WireError),
-    /// The server speaks HTTP.
     #[error("it answers HTTP, as a web port does; expected the RPC port, mapred.job.tracker (8021 by default)")]
     Http,
-    /// A response to another call.
     #[error("received a response to call {found}, expected call {expected}")]
     WrongCall {
         /// The pending call.
@@ -72,24 +61,18 @@ pub enum IpcError {
         /// The call that was answered.
         found: i32,
     },
-    /// A response longer than the limit.
     #[error("the response exceeds the limit of {0} bytes")]
     TooLong(usize),
-    /// The server closed the connection.
     #[error("the server closed the connection")]
     Closed,
-    /// The connection failed.
     #[error("connection: {0}")]
     Io(#[from] std::io::Error),
-    /// Timeout.
     #[error("no answer within {0:?}")]
     Timeout(Duration),
     /// An earlier call was abandoned before its response arrived.
     #[error("an earlier call on this connection was abandoned")]
     OutOfStep,
 }
-
-// === impl ClientLimits ===
 
 impl Default for ClientLimits {
     /// 20 s to connect as stock clients wait, two minutes for a call, 64 MiB for a response.
@@ -101,8 +84,6 @@ impl Default for ClientLimits {
         }
     }
 }
-
-// === impl IpcClient ===
 
 impl IpcClient {
     /// Connects with the default limits and compares versions, as a stock client does first.

@@ -41,7 +41,6 @@ pub(super) enum Waiting {
 /// A connection. Buffers exist only while they hold bytes, so an idle connection costs little.
 pub(super) struct Connection {
     number: u64,
-    /// The client's address.
     address: IpAddr,
     /// Shared only while the connection is being detached.
     write: OwnedWriteHalf,
@@ -61,7 +60,6 @@ pub(super) struct Connection {
     since_ms: Cell<u64>,
     broken: Cell<bool>,
     left: Cell<bool>,
-    /// Whether it is admitted.
     pub(super) check: PendingCheck,
     /// Wakes all waiters. No wake-up is lost: on one thread nothing runs between the check and the wait.
     changed: Notify,
@@ -98,8 +96,6 @@ pub(super) const READ_BYTES: usize = 64 << 10;
 /// Progress that restarts the write timeout; a client that reads less within it is slow.
 const PROGRESS_BYTES: usize = 64 << 10;
 
-// === impl Shared ===
-
 impl Shared {
     pub(super) fn new(limits: RpcLimits, clock: Clock) -> Self {
         Self {
@@ -117,8 +113,6 @@ impl Shared {
         }
     }
 }
-
-// === impl Connection ===
 
 impl Connection {
     pub(super) fn new(write: OwnedWriteHalf, shared: Rc<Shared>, place: Option<OwnedSemaphorePermit>) -> Rc<Self> {
@@ -151,7 +145,6 @@ impl Connection {
         connection
     }
 
-    /// The open connection of that number.
     pub(super) fn sibling(&self, number: u64) -> Option<Rc<Self>> {
         self.shared.open.borrow().get(&number)?.upgrade().filter(|connection| !connection.has_left())
     }
@@ -502,7 +495,6 @@ impl Connection {
         self.charge.set_begun(bytes);
     }
 
-    /// Bytes received of an incomplete call.
     pub(super) fn begun_bytes(&self) -> usize {
         self.charge.begun_bytes()
     }

@@ -52,7 +52,6 @@ pub(super) fn close_beyond_share(shared: &Shared, open: &[Rc<Connection>], idle_
     }
 }
 
-/// Whether the socket holds unread bytes.
 fn has_unread(connection: &Connection) -> bool {
     let mut byte = [MaybeUninit::uninit()];
     SockRef::from(connection.socket()).peek(&mut byte).is_ok_and(|bytes| bytes > 0)

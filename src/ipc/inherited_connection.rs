@@ -12,7 +12,6 @@ pub(crate) struct InheritedConnection {
     pub(crate) number: u64,
     pub(crate) socket: OwnedFd,
     pub(crate) introduction: Introduction,
-    /// A heartbeat arrived on it.
     pub(crate) has_sent_heartbeat: bool,
     /// The trackers that send heartbeats on it.
     pub(crate) trackers: Vec<InheritedTracker>,
@@ -33,7 +32,6 @@ pub(crate) struct InheritedTracker {
 /// What a client sent before its calls.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Introduction {
-    /// Incomplete.
     Opening(OpeningStage),
     /// Complete: user and protocol are known.
     Done {
@@ -44,8 +42,6 @@ pub(crate) enum Introduction {
         real_user: Option<Arc<str>>,
     },
 }
-
-// === impl Introduction ===
 
 impl Introduction {
     /// The class name of the protocol, once it is known.

@@ -11,15 +11,11 @@ pub struct Introduced {
     pub user: Arc<str>,
     /// The calling user, if it is another.
     pub real_user: Option<Arc<str>>,
-    /// The class name of the protocol.
     pub protocol: Arc<str>,
-    /// The client's address.
     pub address: IpAddr,
 }
 
-/// Whether a connection is admitted.
 pub enum ConnectionCheck {
-    /// It is.
     Passed,
     /// It becomes known later, and no call is read until then; the text of a refusal.
     Pending(Pin<Box<dyn Future<Output = Result<(), String>>>>),

@@ -1,6 +1,5 @@
 //! Limits on clients.
 
-/// The limits of the RPC server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RpcLimits {
     /// Maximum frame size, bytes: `jobtracker.rpc.max-frame-bytes`.

@@ -51,8 +51,6 @@ pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     TcpListener::from_std(socket.into())
 }
 
-// === impl RpcServer ===
-
 impl<S: Service> RpcServer<S> {
     /// A server whose calls `service` answers.
     pub fn new(limits: RpcLimits, clock: Clock, service: Rc<S>) -> Self {
@@ -259,7 +257,6 @@ impl<S: Service> RpcServer<S> {
         }
     }
 
-    /// Number of open connections.
     pub fn connections(&self) -> usize {
         self.shared.limits.max_connections - self.places.available_permits()
     }

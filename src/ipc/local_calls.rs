@@ -16,12 +16,9 @@ use super::limits::RpcLimits;
 use super::pending_call::PendingCall;
 use super::session::Service;
 
-/// Makes calls of this process.
 pub struct LocalCalls {
     shared: Rc<Shared>,
 }
-
-// === impl LocalCalls ===
 
 impl LocalCalls {
     /// Calls within the usual limits.

@@ -15,14 +15,11 @@ pub(super) struct MemoryCharge {
     is_tracker: Cell<bool>,
 }
 
-// === impl MemoryCharge ===
-
 impl MemoryCharge {
     pub(super) fn new(budgets: Rc<Budgets>) -> Self {
         Self { budgets, begun_bytes: Cell::new(0), unread_bytes: Cell::new(0), is_tracker: Cell::new(false) }
     }
 
-    /// Whether the connection is a tracker's.
     pub(super) fn is_tracker(&self) -> bool {
         self.is_tracker.get()
     }
@@ -40,7 +37,6 @@ impl MemoryCharge {
         if self.is_tracker.get() { &self.budgets.tracker_calls } else { &self.budgets.client_calls }
     }
 
-    /// Bytes received of an incomplete call.
     pub(super) fn begun_bytes(&self) -> usize {
         self.begun_bytes.get()
     }
@@ -52,7 +48,6 @@ impl MemoryCharge {
         self.calls().remove(before);
     }
 
-    /// Sets the bytes of unread answers.
     pub(super) fn set_unread(&self, bytes: usize) {
         let before = self.unread_bytes.replace(bytes);
         self.budgets.unread.add(bytes);

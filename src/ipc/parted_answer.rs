@@ -11,8 +11,6 @@ pub struct PartedAnswer {
     is_started: bool,
 }
 
-// === impl PendingCall ===
-
 impl PendingCall {
     /// Answers in parts; waits until the connection has no other such answer in progress.
     pub async fn in_parts(self) -> PartedAnswer {
@@ -21,10 +19,7 @@ impl PendingCall {
     }
 }
 
-// === impl PartedAnswer ===
-
 impl PartedAnswer {
-    /// Appends the header of the answer.
     pub fn start(&self, out: &mut Vec<u8>) {
         encode_response_start(out, self.pending.id);
     }
@@ -52,7 +47,6 @@ impl PartedAnswer {
         }
     }
 
-    /// Sends a part.
     pub fn send(&mut self, part: &[u8]) {
         if !std::mem::replace(&mut self.is_started, true) {
             self.pending.connection.begin_parts();
@@ -60,7 +54,6 @@ impl PartedAnswer {
         self.pending.connection.send_next(part);
     }
 
-    /// Sends the last part.
     pub fn finish(mut self, part: Vec<u8>) {
         if std::mem::replace(&mut self.is_started, false) {
             self.pending.connection.send_next(&part);

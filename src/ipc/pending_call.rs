@@ -10,12 +10,9 @@ use super::connection::Connection;
 use super::origin::origin_of;
 use super::probe::Probe;
 
-/// The answer to a call.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Answer {
-    /// The result of the call.
     Value(Value),
-    /// A remote exception.
     Error(RemoteError),
 }
 
@@ -49,8 +46,6 @@ const CALL_IN_HAND_BYTES: usize = 512;
 /// Capacity that the answer buffer keeps after a long answer.
 const KEPT_ANSWER_BYTES: usize = 256 << 10;
 
-// === impl RemoteError ===
-
 impl RemoteError {
     /// An exception of `class` with the message `text`.
     pub fn new(class: &'static str, text: impl std::fmt::Display) -> Self {
@@ -67,8 +62,6 @@ impl RemoteError {
         Self::new(IO_EXCEPTION, text)
     }
 }
-
-// === impl PendingCall ===
 
 impl PendingCall {
     pub(super) fn new(
@@ -109,7 +102,6 @@ impl PendingCall {
         self.is_first
     }
 
-    /// The number of its connection.
     pub fn connection(&self) -> u64 {
         self.connection.number()
     }
@@ -134,12 +126,10 @@ impl PendingCall {
         self.connection.changed().await;
     }
 
-    /// Closes the connection instead of answering.
     pub fn close_connection(self) {
         self.connection.abandon();
     }
 
-    /// The client's address.
     pub fn address(&self) -> IpAddr {
         self.connection.address()
     }
@@ -149,7 +139,6 @@ impl PendingCall {
         self.connection.ends()
     }
 
-    /// A number for the client's host.
     pub fn origin(&self) -> u128 {
         origin_of(self.connection.address())
     }
@@ -182,7 +171,6 @@ impl PendingCall {
         }
     }
 
-    /// Encodes and sends the answer.
     pub fn answer(self, answer: &Answer) {
         let mut buffer = self.connection.shared().answer_buffer.borrow_mut();
         buffer.clear();
@@ -200,12 +188,10 @@ impl PendingCall {
         }
     }
 
-    /// Answers with an encoded response.
     pub fn answer_encoded(self, response: Vec<u8>) {
         self.connection.send_whole(response);
     }
 
-    /// The call id.
     pub fn id(&self) -> i32 {
         self.id
     }

@@ -9,8 +9,6 @@ pub(super) struct PendingCheck {
     refusal: RefCell<Option<String>>,
 }
 
-// === impl PendingCheck ===
-
 impl PendingCheck {
     /// No call is taken until [`Self::decide`].
     pub(super) fn begin(&self) {

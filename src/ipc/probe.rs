@@ -27,8 +27,6 @@ pub struct Probe {
     began_ms: u64,
 }
 
-// === impl Probe ===
-
 impl Probe {
     pub(super) fn begin(connection: &Rc<Connection>) -> Self {
         let usual = TcpKeepalive::new();
@@ -36,7 +34,6 @@ impl Probe {
         Self { connection: Rc::downgrade(connection), began_ms: connection.shared().clock.mono_ms() }
     }
 
-    /// The peer's address.
     pub fn client(&self) -> Option<SocketAddr> {
         self.connection.upgrade()?.client()
     }

@@ -5,7 +5,6 @@ use crate::wire::protocol::Protocol;
 /// The protocol that a connection header names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ProtocolKind {
-    /// Served by a JobTracker.
     Served(Protocol),
     /// Another protocol of Hadoop 1.2.1: the connection is accepted, its calls fail.
     Foreign,
@@ -30,8 +29,6 @@ pub fn served_protocol(class_name: &str) -> Option<Protocol> {
     Protocol::from_class_name(class_name).filter(|protocol| *protocol != Protocol::TaskUmbilical)
 }
 
-// === impl ProtocolKind ===
-
 impl ProtocolKind {
     /// The kind of a class name; `None` closes the connection.
     pub(super) fn from_class_name(name: &str) -> Option<Self> {
@@ -42,7 +39,6 @@ impl ProtocolKind {
         }
     }
 
-    /// A class name of this kind.
     pub(super) fn class_name(self) -> &'static str {
         match self {
             Self::Served(protocol) => protocol.class_name(),

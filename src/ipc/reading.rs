@@ -18,11 +18,9 @@ const SHORT_HEARTBEAT_BYTES: usize = 64 << 10;
 /// Maximum reads while draining a rejected client.
 const MAX_DRAIN_READS: usize = 64;
 
-/// Why reading ended.
 enum ReadEnd {
     /// The client disconnected or was dropped.
     Disconnected,
-    /// The session was closed.
     Closed(CloseKind),
     /// Another server takes the connection over.
     Detached,

@@ -14,7 +14,6 @@ use super::introduced::{ConnectionCheck, Introduced};
 use super::pending_call::{Answer, PendingCall, RemoteError};
 use super::protocol_kind::ProtocolKind;
 
-/// Answers calls.
 pub trait Service: 'static {
     /// Handles a call, answered now or later; a dropped `pending` leaves the call unanswered.
     fn handle_call(self: &Rc<Self>, call: Call, pending: PendingCall);
@@ -40,7 +39,6 @@ pub trait Service: 'static {
     fn room(&self) -> impl Future<Output = ()>;
 }
 
-/// The session of one client.
 pub(super) struct Session<S> {
     service: Rc<S>,
     stage: Stage,
@@ -61,8 +59,6 @@ enum Stage {
     Opening(Opening),
     Calls { kind: ProtocolKind, user: Arc<str>, real_user: Option<Arc<str>> },
 }
-
-// === impl Session ===
 
 impl<S: Service> Session<S> {
     pub(super) fn new(service: Rc<S>) -> Self {
@@ -97,12 +93,10 @@ impl<S: Service> Session<S> {
         matches!(self.stage, Stage::Calls { .. })
     }
 
-    /// Whether the protocol is the trackers'.
     pub(super) fn is_tracker(&self) -> bool {
         matches!(self.stage, Stage::Calls { kind: ProtocolKind::Served(Protocol::InterTracker), .. })
     }
 
-    /// Reports the connection as closed.
     pub(super) fn left(&self, connection: &Connection) {
         connection.set_left();
         if self.is_tracker() {
@@ -213,7 +207,6 @@ impl<S: Service> Session<S> {
     }
 }
 
-/// Checks the header of a connection.
 fn check_header<S: Service>(
     service: &Rc<S>,
     connection: &Rc<Connection>,

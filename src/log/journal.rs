@@ -17,7 +17,6 @@ pub(crate) fn error_mark() -> &'static str {
     if is_stderr_journal() { "<3>" } else { "" }
 }
 
-/// Whether stderr leads to the journal.
 pub(super) fn is_stderr_journal() -> bool {
     is_journal(std::io::stderr(), std::env::var(STREAM).ok().as_deref())
 }
@@ -34,8 +33,6 @@ pub(super) struct WithPriority<E> {
     pub(super) inner: E,
     pub(super) is_on: bool,
 }
-
-// === impl WithPriority ===
 
 impl<S, N, E> FormatEvent<S, N> for WithPriority<E>
 where

@@ -11,13 +11,11 @@ const LINE_EVERY_MS: u64 = 200;
 /// Addresses with an allowance each; further ones share one.
 const MAX_ADDRESSES: usize = 10_000;
 
-/// Allowances by address.
 #[derive(Debug, Default)]
 pub(crate) struct LogRate {
     callers: RefCell<BTreeMap<Option<IpAddr>, Allowance>>,
 }
 
-/// Whether to write a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LogDecision {
     /// Write it; since the caller's last line so many were suppressed.
@@ -34,8 +32,6 @@ struct Allowance {
     suppressed: u64,
 }
 
-// === impl Allowance ===
-
 impl Allowance {
     fn refill(&mut self, now_ms: u64) {
         let more = now_ms.saturating_sub(self.at_ms) / LINE_EVERY_MS;
@@ -44,8 +40,6 @@ impl Allowance {
         self.lines = self.lines.saturating_add(more).min(BURST_LINES);
     }
 }
-
-// === impl LogRate ===
 
 impl LogRate {
     /// Decides on a line that `caller` causes.

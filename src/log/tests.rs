@@ -7,8 +7,6 @@ use std::sync::{Arc, Mutex};
 #[derive(Clone, Default)]
 pub(super) struct Lines(Arc<Mutex<Vec<u8>>>);
 
-// === impl Lines ===
-
 impl Lines {
     pub(super) fn text(&self) -> String {
         String::from_utf8(self.0.lock().unwrap().clone()).unwrap()

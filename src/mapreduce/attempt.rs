@@ -7,11 +7,9 @@ use crate::wire::Phase;
 
 use super::{CounterValues, Diagnostics};
 
-/// The purpose of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AttemptRole {
-    /// The job's setup.
     JobSetup,
     /// The job's cleanup: its commit or abort.
     JobCleanup,
@@ -24,7 +22,6 @@ pub enum AttemptRole {
 /// The effect of a report (1.2.1 `TaskInProgress.updateStatus`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReportEffect {
-    /// The state changes.
     Transition,
     /// The same state: progress and counters only.
     Update,
@@ -34,7 +31,6 @@ pub enum ReportEffect {
     Kill,
 }
 
-/// A requested end of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KillRequest {
     /// KILLED, by a user.
@@ -50,13 +46,9 @@ pub enum KillRequest {
 pub struct Attempt {
     /// Never used twice for one task.
     pub number: i32,
-    /// What it is for.
     pub role: AttemptRole,
-    /// Its state.
     pub state: AttemptState,
-    /// Its current phase.
     pub phase: Phase,
-    /// The tracker it was launched on.
     pub tracker: TrackerId,
     /// The tracker that runs its task-cleanup, while one does.
     pub cleanup_tracker: Option<TrackerId>,
@@ -93,21 +85,15 @@ pub struct Attempt {
     pub sort_finish_ms: i64,
     /// Bytes of a map's output; -1 = unknown.
     pub output_bytes: i64,
-    /// Its last counters.
     pub counters: Option<CounterValues>,
-    /// All its diagnostics.
     pub diagnostics: Diagnostics,
-    /// Its last status text.
     pub state_text: String,
 }
-
-// === impl Attempt ===
 
 impl Attempt {
     /// Longest status text, bytes: the rest is cut.
     pub const MAX_STATE_TEXT_BYTES: usize = crate::wire::limits::STATE_TEXT_BYTES;
 
-    /// Its progress in whole percent.
     pub fn percent(&self) -> u32 {
         // NaN becomes 0.
         (self.progress.clamp(0.0, 1.0) * 100.0) as u32

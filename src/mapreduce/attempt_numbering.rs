@@ -15,8 +15,6 @@ pub fn next_attempt_block(number: i32) -> i32 {
     (number.max(0) / ATTEMPT_BLOCK_SIZE).saturating_add(1).saturating_mul(ATTEMPT_BLOCK_SIZE)
 }
 
-// === impl Job: attempt numbers ===
-
 impl Job {
     /// Whether another JobTracker, or a later state, may have launched attempts of it.
     pub fn has_foreign_attempts(&self) -> bool {
@@ -45,8 +43,6 @@ impl Job {
         Some(JobFact::AttemptBlockSkipped { job: self.id, first_attempt: self.first_attempt })
     }
 }
-
-// === impl StoredJob: attempt numbers ===
 
 impl StoredJob {
     /// Discards all progress; only a decided end remains.

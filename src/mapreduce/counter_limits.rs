@@ -14,24 +14,14 @@ use super::{CounterTotal, CounterValues, JobContext};
 /// A job has too many counters. The texts are those of 1.2.1 `JobTracker.getJobCounters`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CountersExceeded {
-    /// Too many counters.
     #[error("Counters Exceeded limit: {limit}")]
-    Counters {
-        /// The limit.
-        limit: u32,
-    },
-    /// Too many groups.
+    Counters { limit: u32 },
     #[error(
         "java.lang.RuntimeException: Error: Exceeded limits on number of groups in counters - Groups={} Limit={limit}",
         u64::from(*limit) + 1
     )]
-    Groups {
-        /// The limit.
-        limit: u32,
-    },
+    Groups { limit: u32 },
 }
-
-// === impl CounterLimits ===
 
 impl CounterLimits {
     /// Applies the limits to the sums of a job, in which no name is repeated: names that are too long lose their
@@ -103,8 +93,6 @@ fn end_of(text: &str, units: u32) -> &str {
     &text[start..]
 }
 
-// === impl CountersExceeded ===
-
 impl CountersExceeded {
     /// Why the job failed, in the words of 1.2.1 `JobInProgress.checkCounterLimitsAndFail`. For too many groups 1.2.1
     /// has none: it fails the heartbeat.
@@ -115,8 +103,6 @@ impl CountersExceeded {
         }
     }
 }
-
-// === impl Job: its counters ===
 
 impl Job {
     /// The server's own counters and the sums over maps and reduces; setup and cleanup are not in the sums.

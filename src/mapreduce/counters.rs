@@ -73,8 +73,6 @@ const TASK_GROUP: &str = "org.apache.hadoop.mapred.Task$Counter";
 /// Most sums that are stored by schema.
 const MAX_SCHEMAS: usize = 32;
 
-// === impl CounterInterner ===
-
 impl Default for CounterInterner {
     fn default() -> Self {
         Self { schemas: FxHashMap::default(), bytes: 0, shrink_at_bytes: MIN_SHRINK_BYTES, refused_bytes: 0 }
@@ -123,10 +121,7 @@ impl CounterInterner {
     }
 }
 
-// === impl CounterValues ===
-
 impl CounterValues {
-    /// In the wire type.
     pub fn to_counters(&self) -> Counters {
         let mut counters = self.schema.names.clone();
         let slots = counters.groups.iter_mut().flat_map(|group| &mut group.counters);
@@ -172,10 +167,7 @@ impl CounterValues {
     }
 }
 
-// === impl CounterSum ===
-
 impl CounterSum {
-    /// Adds an attempt's counters.
     pub fn add(&mut self, values: &CounterValues) {
         self.apply(values, i64::wrapping_add, 1);
     }
@@ -207,7 +199,6 @@ impl CounterSum {
         }
     }
 
-    /// Adds the sums to `total`.
     pub fn add_to(&self, total: &mut CounterTotal) {
         for SchemaSum { schema, sums, .. } in &self.parts {
             for ((group, counter), sum) in schema.named().zip(sums) {
@@ -219,8 +210,6 @@ impl CounterSum {
         }
     }
 }
-
-// === impl CounterSchema ===
 
 impl CounterSchema {
     fn new(encoded: Box<[u8]>, names: Counters) -> Self {
@@ -239,7 +228,6 @@ impl CounterSchema {
         2 * self.encoded.len() + counters * size_of::<Counter>() + size_of::<Self>()
     }
 
-    /// The names, with all values zero.
     pub fn names(&self) -> &Counters {
         &self.names
     }
@@ -254,8 +242,6 @@ impl CounterSchema {
 pub struct CounterTotal {
     groups: BTreeMap<String, (Text, BTreeMap<String, Counter>)>,
 }
-
-// === impl CounterTotal ===
 
 impl CounterTotal {
     /// Adds one value; the first display names are kept.

@@ -6,8 +6,6 @@
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Diagnostics(Vec<Box<str>>);
 
-// === impl Diagnostics ===
-
 impl From<String> for Diagnostics {
     fn from(text: String) -> Self {
         let mut diagnostics = Self::default();
@@ -30,7 +28,6 @@ impl Diagnostics {
         }
     }
 
-    /// Each text.
     pub fn texts(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|text| &**text)
     }
@@ -45,7 +42,6 @@ impl Diagnostics {
         self.0.last().is_some_and(|last| last.ends_with(text))
     }
 
-    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

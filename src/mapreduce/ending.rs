@@ -11,8 +11,6 @@ use super::job::{Job, JobEvent, TaskKey};
 use super::job_state::{Ending, JobOutcome, JobState};
 use super::{Attempt, JobContext, JobFact, Task, TaskState};
 
-// === impl Job: tasks end ===
-
 impl Job {
     /// An attempt has succeeded: its task is done.
     pub(super) fn complete_task(&mut self, key: TaskKey, position: usize, context: &mut JobContext<'_>) {
@@ -249,8 +247,6 @@ impl Job {
         })
     }
 }
-
-// === impl Job: the job ends ===
 
 impl Job {
     /// Decides the end: nothing new starts, running attempts are killed, and the job's cleanup has the committer abort.

@@ -11,11 +11,8 @@ use super::{AttemptRole, CounterValues, JobSpec, KillRequest, SplitTable};
 /// An accepted submission: everything needed to run the job after a restart, without any other file.
 #[derive(Clone, Debug)]
 pub struct AcceptedJob {
-    /// The job.
     pub id: JobId,
-    /// The typed submission.
     pub spec: Arc<JobSpec>,
-    /// Its splits.
     pub splits: Arc<SplitTable>,
     /// Order of acceptance over all runs of the daemon.
     pub order: u64,
@@ -38,8 +35,6 @@ pub fn job_bytes(spec: &JobSpec, splits: &SplitTable, token_file_bytes: usize) -
     (spec.bytes() + splits.bytes() + token_file_bytes) as u64
 }
 
-// === impl AcceptedJob ===
-
 impl AcceptedJob {
     /// Its deadline as it was tested, if slots were promised to keep it.
     pub fn tested_deadline(&self) -> Option<ChangedDeadline> {
@@ -55,7 +50,6 @@ impl AcceptedJob {
 /// How an attempt ended or became unclean.
 #[derive(Clone, Debug)]
 pub struct EndedAttempt {
-    /// The attempt.
     pub attempt: AttemptId,
     /// A terminal or UNCLEAN state.
     pub state: AttemptState,
@@ -69,40 +63,30 @@ pub struct EndedAttempt {
     pub sort_finish_ms: i64,
     /// Bytes of a map's output; -1 = unknown.
     pub output_bytes: i64,
-    /// All its diagnostics.
     pub diagnostics: String,
-    /// The task's last status text.
     pub state_text: String,
-    /// Its last counters.
     pub counters: Option<CounterValues>,
 }
 
-/// One fact about a job.
 #[derive(Clone, Debug)]
 pub enum JobFact {
-    /// A job was accepted.
     Accepted(Box<AcceptedJob>),
     /// A job went from PREP to RUNNING.
     Running {
-        /// The job.
         job: JobId,
         /// When, epoch ms.
         at_ms: i64,
     },
     /// A job's end was decided (kill or failure); its cleanup is still to run.
     Ending {
-        /// The job.
         job: JobId,
         /// FAILED or KILLED.
         outcome: RunState,
-        /// Why.
         reason: String,
         /// When, epoch ms.
         at_ms: i64,
     },
-    /// A job is over.
     Ended {
-        /// The job.
         job: JobId,
         /// SUCCEEDED, FAILED or KILLED.
         state: RunState,
@@ -110,46 +94,32 @@ pub enum JobFact {
         finish_ms: i64,
         /// Why it failed, or empty.
         failure_info: String,
-        /// Its final counters.
         counters: CounterValues,
     },
-    /// A job's priority was changed.
     Priority {
-        /// The job.
         job: JobId,
-        /// The new priority.
         priority: Priority,
     },
     /// A job was moved to another pool.
     PoolSet {
-        /// The job.
         job: JobId,
-        /// The pool.
         pool: Arc<str>,
     },
-    /// A job's deadline was changed.
     DeadlineSet {
-        /// The job.
         job: JobId,
-        /// As it is now.
         deadline: Arc<ChangedDeadline>,
         /// When, epoch ms.
         at_ms: i64,
     },
     /// Something else is believed of a job's costs.
     Estimated {
-        /// The job.
         job: JobId,
-        /// What it is.
         estimate: JobEstimate,
     },
     /// An attempt was launched on a tracker.
     AttemptLaunched {
-        /// The attempt.
         attempt: AttemptId,
-        /// What it is for.
         role: AttemptRole,
-        /// Name of the tracker.
         tracker: Arc<str>,
         /// The id of the response that carries the launch.
         response_id: i16,
@@ -162,7 +132,6 @@ pub enum JobFact {
     AttemptEnded(Box<EndedAttempt>),
     /// A live attempt has reported what its tracker will not repeat.
     AttemptReported {
-        /// The attempt.
         attempt: AttemptId,
         /// All its diagnostics so far.
         diagnostics: String,
@@ -171,24 +140,20 @@ pub enum JobFact {
     },
     /// A user requested an attempt's end, or its tracker is ordered to kill it for another queue.
     AttemptKillRequested {
-        /// The attempt.
         attempt: AttemptId,
         /// How it ends, and at whose request.
         request: KillRequest,
     },
     /// The attempt, and no other of its task, has permission to commit.
     CommitGranted {
-        /// The attempt.
         attempt: AttemptId,
     },
     /// The attempt's task-cleanup was lost with its tracker, and waits for another one; a request for its end is over.
     TaskCleanupLost {
-        /// The attempt.
         attempt: AttemptId,
     },
     /// The job ran under another JobTracker and restarts from scratch: its earlier progress is discarded.
     Restarted {
-        /// The job.
         job: JobId,
         /// The lowest number of its new attempts.
         first_attempt: i32,
@@ -197,24 +162,19 @@ pub enum JobFact {
     },
     /// The job has unknown attempts: new ones are numbered above them.
     AttemptBlockSkipped {
-        /// The job.
         job: JobId,
         /// The lowest number of its new attempts.
         first_attempt: i32,
     },
     /// A completion event was appended, or an earlier one replaced.
     CompletionEvent {
-        /// The job.
         job: JobId,
         /// The event; its id is its index.
         event: TaskCompletionEvent,
     },
 }
 
-// === impl JobFact ===
-
 impl JobFact {
-    /// The job it is about.
     pub fn job(&self) -> JobId {
         match self {
             JobFact::Accepted(accepted) => accepted.id,

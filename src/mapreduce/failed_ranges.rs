@@ -37,7 +37,6 @@ pub(super) struct FailedRanges {
     reported: BTreeMap<i32, RecordRange>,
 }
 
-/// Instructions for an attempt.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct SkipInstructions {
     pub(super) ranges: SkipRanges,
@@ -46,8 +45,6 @@ pub(super) struct SkipInstructions {
     /// Whether it is a test: then skipped records are not written.
     pub(super) is_test: bool,
 }
-
-// === impl SortedRanges ===
 
 impl SortedRanges {
     /// Adds a range, merged with those it overlaps and one that begins where it ends.
@@ -73,15 +70,12 @@ impl SortedRanges {
         self.ends.insert(start, end);
     }
 
-    /// In the wire type.
     fn to_wire(&self) -> SkipRanges {
         let ranges: Vec<_> =
             self.ends.iter().map(|(start, end)| RecordRange { start: *start, length: end - start }).collect();
         SkipRanges { records: ranges.iter().fold(0, |sum: i64, range| sum.saturating_add(range.length)), ranges }
     }
 }
-
-// === impl Bisection ===
 
 impl Bisection {
     fn of(range: RecordRange, skip: &SortedRanges) -> Self {
@@ -94,8 +88,6 @@ impl Bisection {
         Self { skip, test, other, attempt: None, passed: false }
     }
 }
-
-// === impl FailedRanges ===
 
 impl FailedRanges {
     /// Records the current range of an attempt, in case it ends there. A range that no input can have counts as none.

@@ -12,8 +12,6 @@ pub(super) struct FetchFailures {
     counts: BTreeMap<(u32, i32), u32>,
 }
 
-// === impl FetchFailures ===
-
 impl FetchFailures {
     /// Counts a failed fetch from a map attempt. True when the map must run again: at least three failures, and at
     /// least half as many as running reduces; the count then restarts at zero.

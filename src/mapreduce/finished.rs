@@ -10,8 +10,6 @@ use super::job::Job;
 use super::job_state::{JobOutcome, JobState};
 use super::{FinishedJob, SplitTable, StoredJob, TaskState, TrackerLocations};
 
-// === impl Job: over before a restart ===
-
 impl Job {
     /// A job as it was at its end. `app` is an id that no other job has; the scheduler need not know it.
     pub fn from_finished(finished: FinishedJob, app: AppId) -> Self {

@@ -10,8 +10,6 @@ pub(super) struct FinishedSummary {
     pub(super) counters: Option<CounterValues>,
 }
 
-// === impl FinishedSummary ===
-
 impl FinishedSummary {
     pub(super) fn of(counters: CounterValues) -> Self {
         Self { counters: Some(counters) }

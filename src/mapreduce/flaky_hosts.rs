@@ -22,8 +22,6 @@ pub(super) struct FlakyHosts {
     limit: u32,
 }
 
-// === impl FlakyHosts ===
-
 impl FlakyHosts {
     /// No failures; `limit` of them make a host flaky (`mapred.max.tracker.failures`).
     pub(super) fn new(limit: u32) -> Self {

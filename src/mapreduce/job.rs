@@ -59,10 +59,8 @@ pub(super) struct JobCounts {
     pub(super) other_local_maps: i64,
 }
 
-/// One job.
 #[derive(Debug)]
 pub struct Job {
-    /// Its id.
     pub id: JobId,
     /// Its id at the scheduler.
     pub app: AppId,
@@ -72,9 +70,7 @@ pub struct Job {
     pub bytes: u64,
     /// Diagnostics that its attempts have sent, bytes.
     pub(super) diagnostics_bytes: usize,
-    /// What was submitted.
     pub spec: Arc<JobSpec>,
-    /// Its splits.
     pub splits: Arc<SplitTable>,
     /// When it was submitted, epoch ms.
     pub submit_ms: i64,
@@ -150,8 +146,6 @@ pub struct Job {
 
 /// Most hosts that splits of jobs may add to the topology.
 const MAX_HOSTS_NAMED: usize = 200_000;
-
-// === impl Job ===
 
 impl Job {
     /// A job just accepted, `app` at the scheduler. It waits for [`Self::begin`].
@@ -276,7 +270,6 @@ impl Job {
         self.has_begun
     }
 
-    /// Its state.
     pub fn state(&self) -> JobState {
         self.state
     }
@@ -305,7 +298,6 @@ impl Job {
         self.ending.as_ref()
     }
 
-    /// Whether it is over.
     pub fn is_over(&self) -> bool {
         matches!(self.state, JobState::Over(_))
     }
@@ -315,12 +307,10 @@ impl Job {
         self.is_over() || self.ending.is_some()
     }
 
-    /// Tasks of the job.
     pub fn total(&self) -> PerKind<u32> {
         PerKind::new(self.spec.maps, self.spec.reduces)
     }
 
-    /// Tasks done.
     pub fn finished(&self) -> PerKind<u32> {
         self.finished
     }

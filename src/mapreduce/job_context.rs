@@ -11,19 +11,14 @@ use super::{CounterInterner, JobFact, NodeRegistry};
 pub struct JobContext<'a> {
     /// Takes requests for slots and released slots.
     pub scheduler: &'a mut Scheduler,
-    /// Names of counters.
     pub interner: &'a mut CounterInterner,
-    /// The registered trackers.
     pub nodes: &'a NodeRegistry,
     /// Jobs with attempts that the scheduler does not assign.
     pub housekeeping: &'a mut HousekeepingQueue,
-    /// Facts recorded, in order.
     pub facts: &'a mut Vec<JobFact>,
     /// How many counters the job may have.
     pub counter_limits: CounterLimits,
-    /// Invariants found broken.
     pub violations: &'a mut Violations,
-    /// The time of the event.
     pub now: Now,
 }
 

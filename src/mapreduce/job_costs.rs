@@ -10,8 +10,6 @@ const FIRST_MAPS: u32 = 3;
 /// A job's first maps are one in so many.
 const PART_OF_FIRST_MAPS: u32 = 10;
 
-// === impl Job: costs ===
-
 impl Job {
     /// Adds a task that has succeeded.
     pub(super) fn add_task_cost(&mut self, key: TaskKey, position: usize) {
@@ -34,7 +32,6 @@ impl Job {
         self.slot_holders[kind].last().map(|(launch_mono_ms, ..)| *launch_mono_ms)
     }
 
-    /// What its tasks have cost.
     pub fn known_costs(&self) -> KnownCosts {
         self.task_costs.known()
     }

@@ -4,8 +4,6 @@ use crate::scheduler::constraint::{DeadlineSpec, Seconds};
 
 use super::Job;
 
-// === impl Job: deadline ===
-
 impl Job {
     /// Its deadline as it is now.
     pub fn deadline(&self) -> Option<&DeadlineSpec> {

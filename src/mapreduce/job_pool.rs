@@ -5,8 +5,6 @@ use crate::scheduler::fair::pool_name::pool_of_job;
 use super::JobSpec;
 use super::pool_properties::POOL_PROPERTY;
 
-// === impl JobSpec ===
-
 impl JobSpec {
     /// The pool of the job: the one it was moved to, else the one it names, else the value of `property`.
     pub fn pool<'a>(&'a self, moved_to: Option<&'a str>, property: &str) -> &'a str {

@@ -115,8 +115,6 @@ fn default_locality_wait_millionths() -> u64 {
 /// Longest `only_stock` and class, bytes: they repeat values of job.xml.
 const MAX_REASON_BYTES: usize = 1 << 10;
 
-// === impl JobSpec ===
-
 impl JobSpec {
     /// Cuts texts for people, which Hadoop accepts at any length.
     pub fn cut_texts(spec: &mut Arc<Self>) {

@@ -9,13 +9,10 @@ pub enum JobState {
     Accepted,
     /// Begun; its setup has not succeeded.
     Prep,
-    /// Its tasks run.
     Running,
-    /// Over.
     Over(JobOutcome),
 }
 
-/// How a job ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JobOutcome {
     /// Its output is committed.
@@ -31,14 +28,10 @@ pub enum JobOutcome {
 pub struct Ending {
     /// FAILED or KILLED.
     pub outcome: JobOutcome,
-    /// Why.
     pub reason: String,
 }
 
-// === impl JobOutcome ===
-
 impl JobOutcome {
-    /// In the wire type.
     pub fn run_state(self) -> RunState {
         match self {
             JobOutcome::Succeeded => RunState::Succeeded,
@@ -47,8 +40,6 @@ impl JobOutcome {
         }
     }
 }
-
-// === impl JobState ===
 
 impl JobState {
     /// Whether a job in this state may change to `next`.
@@ -61,7 +52,6 @@ impl JobState {
         }
     }
 
-    /// In the wire type.
     pub fn run_state(self) -> RunState {
         match self {
             JobState::Accepted | JobState::Prep => RunState::Prep,

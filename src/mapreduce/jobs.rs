@@ -7,7 +7,6 @@ use crate::scheduler::{AppId, Distance, GrantResult, GrantSource};
 
 use super::{Job, Launch, NodeRegistry};
 
-/// Jobs by id and by app.
 #[derive(Debug, Default)]
 pub struct Jobs {
     // Looked up, never iterated.
@@ -22,11 +21,8 @@ pub struct JobGrants<'a> {
     nodes: &'a NodeRegistry,
     now: Now,
     violations: &'a mut Violations,
-    /// Launches, in order.
     pub launches: Vec<(AppId, Launch)>,
 }
-
-// === impl Jobs ===
 
 impl Jobs {
     /// The id of the next job at the scheduler.
@@ -35,24 +31,20 @@ impl Jobs {
         AppId::new(self.last_app)
     }
 
-    /// Adds a job.
     pub fn insert(&mut self, job: Job) {
         self.by_id.insert(job.id, job.app);
         self.by_app.insert(job.app, Box::new(job));
     }
 
-    /// Removes a job.
     pub fn remove(&mut self, id: JobId) -> Option<Box<Job>> {
         let app = self.by_id.remove(&id)?;
         self.by_app.remove(&app)
     }
 
-    /// A job.
     pub fn get(&self, id: JobId) -> Option<&Job> {
         self.by_app.get(self.by_id.get(&id)?).map(|job| &**job)
     }
 
-    /// A job, to change it.
     pub fn get_mut(&mut self, id: JobId) -> Option<&mut Job> {
         self.by_app.get_mut(self.by_id.get(&id)?).map(|job| &mut **job)
     }
@@ -62,7 +54,6 @@ impl Jobs {
         self.by_app.get(&app).map(|job| &**job)
     }
 
-    /// The same, to change it.
     pub fn by_app_mut(&mut self, app: AppId) -> Option<&mut Job> {
         self.by_app.get_mut(&app).map(|job| &mut **job)
     }
@@ -79,12 +70,10 @@ impl Jobs {
         range.filter_map(|(_, app)| self.by_app.get(app).map(|job| &**job))
     }
 
-    /// How many there are.
     pub fn len(&self) -> usize {
         self.by_id.len()
     }
 
-    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.by_id.is_empty()
     }
@@ -100,10 +89,7 @@ impl Jobs {
     }
 }
 
-// === impl JobGrants ===
-
 impl JobGrants<'_> {
-    /// The id of a job.
     pub fn job(&self, app: AppId) -> Option<JobId> {
         self.jobs.by_app(app).map(|job| job.id)
     }

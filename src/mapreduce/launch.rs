@@ -13,20 +13,14 @@ use super::job_state::{JobOutcome, JobState};
 use super::node_registry::EligibleHosts;
 use super::{Attempt, AttemptRole, JobContext, JobFact, NodeRegistry, Task, TaskState};
 
-/// A launched attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Launch {
-    /// Its task.
     pub key: TaskKey,
-    /// Its id.
     pub attempt: AttemptId,
-    /// Its purpose.
     pub role: AttemptRole,
     /// Slots that it takes: one for a setup, cleanup or task-cleanup (1.2.1 `TaskInProgress.addRunningTask`).
     pub slots: u32,
 }
-
-// === impl Job: what to launch ===
 
 impl Job {
     /// A map or reduce for `tracker`, granted by the scheduler: a waiting one, else a straggler; with the hosts of its
@@ -202,7 +196,6 @@ impl Job {
         JobFact::AttemptLaunched { attempt, role, tracker, response_id, slots, at_ms }
     }
 
-    /// The task in the wire type.
     pub fn wire_task(&self, launch: &Launch) -> wire::Task {
         let kind = launch.key.kind();
         let attempt = self.attempt(launch.key, launch.attempt.number);
@@ -247,7 +240,6 @@ impl Job {
         }
     }
 
-    /// An attempt, by its task and number.
     pub fn attempt(&self, key: TaskKey, number: i32) -> Option<&Attempt> {
         let task = self.task(key);
         task.attempts.get(task.position(number)?)
@@ -263,10 +255,7 @@ impl Job {
     }
 }
 
-// === impl TaskKey ===
-
 impl TaskKey {
-    /// The kind of slot it takes.
     pub fn kind(self) -> Kind {
         match self {
             TaskKey::Work(kind, _) | TaskKey::Setup(kind) | TaskKey::Cleanup(kind) => kind,

@@ -4,8 +4,6 @@ use crate::scheduler::{HostId, Level, RackId};
 
 use super::job::{Job, TaskKey};
 
-// === impl Job: locality ===
-
 impl Job {
     /// How far a host is from the nearest input of a map: 0 on it, 1 in its rack, then the groups of racks above (1.2.1
     /// `JobInProgress.getMatchingLevelForNodes`); none beyond the levels of locality.

@@ -11,11 +11,8 @@ use crate::scheduler::{HostId, RackId, Topology};
 /// What jobs know of a tracker.
 #[derive(Clone, Debug)]
 pub struct NodeInfo {
-    /// Its name.
     pub name: Arc<str>,
-    /// Its host.
     pub host: HostId,
-    /// The rack of its host.
     pub rack: RackId,
     /// The rack and the groups of racks above it, as far as the levels of locality reach.
     pub near: Arc<[RackId]>,
@@ -27,7 +24,6 @@ pub struct NodeInfo {
     pub free_disk_bytes: Option<u64>,
 }
 
-/// All registered trackers by id.
 #[derive(Debug, Default)]
 pub struct NodeRegistry {
     // Never iterated.
@@ -42,13 +38,11 @@ pub struct NodeRegistry {
     stock_offering: PerKind<usize>,
     // Kinds of slots of trackers that do not have both; never iterated.
     offers: FxHashMap<TrackerId, PerKind<bool>>,
-    /// Trackers that report themselves unhealthy.
     unhealthy: BTreeSet<TrackerId>,
     /// Whether every host counts for both kinds, whatever slots it has.
     counts_all_hosts: bool,
 }
 
-/// Counts of trackers on a host.
 #[derive(Clone, Copy, Debug, Default)]
 struct HostNodes {
     trackers: u32,
@@ -67,8 +61,6 @@ pub struct EligibleHosts<'a> {
 
 /// The kinds of slots of a tracker before its first report.
 const BOTH: PerKind<bool> = PerKind::new(true, true);
-
-// === impl NodeRegistry ===
 
 impl NodeRegistry {
     /// A registry in which every host has slots of both kinds, as in 1.2.1: there a task may wait for a host without
@@ -101,7 +93,6 @@ impl NodeRegistry {
         self.nodes.insert(tracker, info);
     }
 
-    /// Removes a tracker.
     pub fn remove(&mut self, tracker: TrackerId) -> Option<NodeInfo> {
         let info = self.nodes.remove(&tracker)?;
         self.unhealthy.remove(&tracker);
@@ -111,7 +102,6 @@ impl NodeRegistry {
         Some(info)
     }
 
-    /// A tracker that is registered.
     pub fn get(&self, tracker: TrackerId) -> Option<&NodeInfo> {
         self.nodes.get(&tracker)
     }
@@ -131,12 +121,10 @@ impl NodeRegistry {
         self.leave_host(host, before.unwrap_or(BOTH), streaming_only);
     }
 
-    /// Number of trackers.
     pub fn len(&self) -> usize {
         self.nodes.len()
     }
 
-    /// Whether no tracker is registered.
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()
     }
@@ -155,7 +143,6 @@ impl NodeRegistry {
         }
     }
 
-    /// Sets the health of a tracker.
     pub fn set_healthy(&mut self, tracker: TrackerId, healthy: bool) {
         if healthy {
             self.unhealthy.remove(&tracker);
@@ -164,12 +151,10 @@ impl NodeRegistry {
         }
     }
 
-    /// Number of healthy trackers.
     pub fn in_service(&self) -> usize {
         self.nodes.len() - self.unhealthy.len()
     }
 
-    /// Number of trackers on a host.
     pub fn on_host(&self, host: HostId) -> usize {
         self.hosts.get(&host).map_or(0, |host| host.trackers as usize)
     }
@@ -187,7 +172,6 @@ impl NodeRegistry {
         self.by_host.entry(host).or_default().insert(tracker);
     }
 
-    /// The trackers on a host.
     pub fn trackers_on(&self, host: HostId) -> impl Iterator<Item = TrackerId> {
         self.by_host.get(&host).into_iter().flatten().copied()
     }
@@ -230,8 +214,6 @@ impl NodeRegistry {
         }
     }
 }
-
-// === impl EligibleHosts ===
 
 impl EligibleHosts<'_> {
     /// Number of hosts with slots of a kind.

@@ -22,8 +22,6 @@ pub enum NodeUse {
     FailedThere,
 }
 
-// === impl Job: trackers ===
-
 impl Job {
     /// Counts an attempt that FAILED on a host, or a tracker there that was lost with attempts of the job.
     pub fn record_host_failure(&mut self, host: HostId, nodes: &NodeRegistry) {

@@ -18,8 +18,6 @@ pub(super) struct OutputEstimate {
     maps: u32,
 }
 
-// === impl OutputEstimate ===
-
 impl OutputEstimate {
     /// No map is done. An estimate needs a tenth of the maps, or those that reduces wait for where these are fewer.
     pub(super) fn new(splits: &SplitTable, slowstart_maps: u32) -> Self {

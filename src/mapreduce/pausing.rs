@@ -6,8 +6,6 @@ use super::job::Job;
 use super::job_state::JobState;
 use super::{HousekeepingQueue, JobContext};
 
-// === impl Job: pauses ===
-
 impl Job {
     /// Pauses it or resumes it: what runs ends, and nothing starts but cleanups.
     pub fn set_paused(&mut self, is_paused: bool, scheduler: &mut Scheduler, housekeeping: &mut HousekeepingQueue) {

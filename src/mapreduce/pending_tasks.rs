@@ -23,7 +23,6 @@ pub(super) struct PendingTasks {
     /// Failed tasks, and maps that return for another reason, most failures first; a task does not run again where it
     /// failed.
     returned: BTreeSet<(Reverse<u32>, u32)>,
-    /// Whether these are maps.
     are_maps: bool,
     // In reverse order. The maps are never iterated.
     by_host: FxHashMap<HostId, Vec<u32>>,
@@ -35,8 +34,6 @@ pub(super) type Racks = FxHashMap<HostId, Arc<[RackId]>>;
 
 /// Most returned tasks that the search skips before it takes a fresh one.
 const SEARCH_LIMIT: usize = 100;
-
-// === impl PendingTasks ===
 
 impl PendingTasks {
     /// All maps wait; `preferred_hosts` of each in split order.

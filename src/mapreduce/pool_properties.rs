@@ -13,10 +13,7 @@ pub const USUAL_POOL_PROPERTIES: [&str; 2] = ["pool.name", "group.name"];
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct PoolProperties(pub BTreeMap<String, String>);
 
-// === impl PoolProperties ===
-
 impl PoolProperties {
-    /// Bytes of their texts.
     pub fn bytes(&self) -> usize {
         self.0.iter().map(|(property, value)| property.len() + value.len()).sum()
     }

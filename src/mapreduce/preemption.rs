@@ -15,8 +15,6 @@ use super::{Attempt, AttemptRole, JobFact, KillRequest, NodeRegistry, Task};
 /// Attempts of a task beyond which it is no longer preempted: the rest of [`Task::MAX_ATTEMPTS`] is for failures.
 const MAX_ATTEMPTS: usize = Task::MAX_ATTEMPTS / 2;
 
-// === impl Job: what it may lose ===
-
 impl Job {
     /// Preemptible attempts of its maps or reduces in order of launch, with their ids.
     pub fn preemptible_attempts(&self, kind: Kind) -> impl Iterator<Item = (AttemptId, &Attempt)> {
@@ -63,8 +61,6 @@ impl Job {
     }
 }
 
-// === impl Job: what it could do with a slot ===
-
 impl Job {
     /// Its maps or reduces that wait for a slot and may have one; second attempts do not count.
     pub fn runnable(&self, kind: Kind) -> u32 {
@@ -96,8 +92,6 @@ impl Job {
     }
 }
 
-// === impl Task ===
-
 impl Task {
     /// Marks at the scheduler which slots of its attempts, held for `app`, are being released.
     pub(super) fn refresh_releasing(&mut self, app: crate::scheduler::AppId, kind: Kind, scheduler: &mut Scheduler) {
@@ -116,8 +110,6 @@ impl Task {
         }
     }
 }
-
-// === impl Attempt ===
 
 impl Attempt {
     /// Whether it runs and its end is not decided. One that waits for its commit is as good as done.

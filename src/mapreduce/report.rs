@@ -18,13 +18,11 @@ pub enum AttemptOrder {
     Commit,
 }
 
-/// The result of applying a report.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReportResult {
     /// Whether the response must wait until the report is durable: the tracker drops something once it has the
     /// response.
     pub must_be_durable: bool,
-    /// The order to the tracker.
     pub order: Option<AttemptOrder>,
     /// Whether the attempt has left its tracker: neither running nor holding map output.
     pub has_left_node: bool,
@@ -33,8 +31,6 @@ pub struct ReportResult {
     /// Maps of the job whose output too many reduces could not fetch: they FAIL.
     pub unfetchable: Vec<AttemptId>,
 }
-
-// === impl Job: reports ===
 
 impl Job {
     /// Applies a report from `tracker` on one of the job's attempts.

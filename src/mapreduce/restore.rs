@@ -27,10 +27,7 @@ pub struct TrackerLocation {
     pub host: Option<(HostId, Arc<[RackId]>)>,
 }
 
-/// Locations of trackers by name.
 pub type TrackerLocations = BTreeMap<Arc<str>, TrackerLocation>;
-
-// === impl Job: restart ===
 
 impl Job {
     /// Restores a new job, which has begun if its rows say so, to the state of its rows. `trackers` are those that its

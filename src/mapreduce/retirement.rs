@@ -9,8 +9,6 @@ use super::finished_summary::FinishedSummary;
 use super::job::Job;
 use super::{CounterInterner, SplitTable};
 
-// === impl Job: retirement ===
-
 impl Job {
     /// Whether its tasks are not needed any more: it is over and none of them holds a slot.
     pub fn can_retire_tasks(&self) -> bool {

@@ -6,8 +6,6 @@ use crate::wire::{RecordRange, TaskStatus};
 use super::failed_ranges::SkipInstructions;
 use super::job::{Job, TaskKey};
 
-// === impl Job: skipping ===
-
 impl Job {
     /// The most records, or groups of a reduce, that may be skipped at once; none where nothing is skipped.
     pub(super) fn longest_skip(&self, key: TaskKey) -> Option<u64> {

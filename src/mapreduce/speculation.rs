@@ -19,8 +19,6 @@ const LAG_MS: i64 = 60_000;
 /// Most lagging tasks that the search skips because they may not run on a tracker.
 const SEARCH_LIMIT: usize = 64;
 
-// === impl Job: second attempts ===
-
 impl Job {
     /// Schedules the check after the first minute, by the monotonic clock.
     pub(super) fn schedule_straggler_check(&self, context: &mut JobContext<'_>) {
@@ -93,8 +91,6 @@ impl Job {
         self.progress_millionths(kind).checked_sub(GAP_MILLIONTHS)
     }
 }
-
-// === impl Task ===
 
 impl Task {
     /// Whether its only live attempt runs and does not wait for its commit.

@@ -19,7 +19,6 @@ pub struct SplitHost {
 pub struct Split {
     /// Offset of its class name in `job.split`, bytes.
     pub offset_bytes: i64,
-    /// Length of the input, bytes.
     pub length_bytes: i64,
     first_location: u32,
     locations: u32,
@@ -33,14 +32,10 @@ pub struct SplitTable {
     locations: Vec<u32>,
     /// Total length of the names of hosts and racks.
     name_bytes: usize,
-    /// What the maps read.
     volume: InputVolume,
 }
 
-// === impl SplitTable ===
-
 impl SplitTable {
-    /// A builder of the table.
     pub fn builder() -> SplitTableBuilder {
         SplitTableBuilder::default()
     }
@@ -61,12 +56,10 @@ impl SplitTable {
         self.locations.get(first..first + split.locations as usize).unwrap_or(&[])
     }
 
-    /// Number of splits.
     pub fn len(&self) -> usize {
         self.splits.len()
     }
 
-    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.splits.is_empty()
     }
@@ -83,14 +76,11 @@ impl SplitTable {
     }
 }
 
-/// Builds a [`SplitTable`].
 #[derive(Default)]
 pub struct SplitTableBuilder {
     table: SplitTable,
     by_name: BTreeMap<String, u32>,
 }
-
-// === impl SplitTableBuilder ===
 
 impl SplitTableBuilder {
     /// Adds the next split. Hosts beyond the limits, and names that no machine has, are ignored: they are hints, and

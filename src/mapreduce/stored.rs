@@ -12,7 +12,6 @@ use super::{AcceptedJob, AttemptRole, CounterValues, JobSpec, KillRequest};
 /// A job that is not over.
 #[derive(Clone, Debug)]
 pub struct StoredJob {
-    /// The accepted submission.
     pub accepted: AcceptedJob,
     /// Current priority; the specification has the submitted one.
     pub priority: Priority,
@@ -33,7 +32,6 @@ pub struct StoredJob {
 /// An attempt. Reports before its end, except diagnostics, are not facts and not stored.
 #[derive(Clone, Debug)]
 pub struct StoredAttempt {
-    /// The attempt.
     pub id: AttemptId,
     /// Its purpose; never [`AttemptRole::TaskCleanup`].
     pub role: AttemptRole,
@@ -41,15 +39,12 @@ pub struct StoredAttempt {
     pub tracker: Arc<str>,
     /// Launch time, epoch ms.
     pub launch_ms: i64,
-    /// Slots that it takes.
     pub slots: u32,
     /// Name of the last tracker that its task-cleanup was launched on.
     pub cleanup_tracker: Option<Arc<str>>,
     /// RUNNING for all live ones.
     pub state: AttemptState,
-    /// The requested end.
     pub kill_request: Option<KillRequest>,
-    /// Whether it has permission to commit.
     pub commit_granted: bool,
     /// When its process started, epoch ms; 0 = never, or not yet reported.
     pub start_ms: i64,
@@ -61,9 +56,7 @@ pub struct StoredAttempt {
     pub sort_finish_ms: i64,
     /// Bytes of a map's output; -1 = unknown.
     pub output_bytes: i64,
-    /// All its diagnostics.
     pub diagnostics: String,
-    /// Its last status text.
     pub state_text: String,
     /// Its counters, if it has ended with any.
     pub counters: Option<CounterValues>,
@@ -72,9 +65,7 @@ pub struct StoredAttempt {
 /// An entry of the list that shuffling reduces follow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredEvent {
-    /// The attempt.
     pub attempt: AttemptId,
-    /// What happened.
     pub status: CompletionStatus,
     /// `http://<host>:<port>` of its tracker.
     pub http: Arc<str>,
@@ -85,27 +76,20 @@ pub struct StoredEvent {
 /// A job that is over, without its tasks.
 #[derive(Clone, Debug)]
 pub struct FinishedJob {
-    /// The job.
     pub id: JobId,
-    /// What was submitted.
     pub spec: Arc<JobSpec>,
     /// When, epoch ms.
     pub submit_ms: i64,
-    /// Its last priority.
     pub priority: Priority,
     /// Whether its setup had succeeded.
     pub has_run: bool,
-    /// How it ended.
     pub outcome: JobOutcome,
     /// When, epoch ms.
     pub finish_ms: i64,
     /// Why it failed, or empty.
     pub failure_info: String,
-    /// Its final counters.
     pub counters: Option<CounterValues>,
 }
-
-// === impl StoredJob ===
 
 impl StoredJob {
     /// Whether it had begun. One without any launch may wait for its begin again: nothing of it is lost.
@@ -113,8 +97,6 @@ impl StoredJob {
         self.is_running || self.ending.is_some() || !self.attempts.is_empty()
     }
 }
-
-// === impl StoredAttempt ===
 
 impl StoredAttempt {
     /// Whether its tracker may still work on it.

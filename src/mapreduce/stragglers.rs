@@ -7,11 +7,8 @@ use std::collections::BTreeSet;
 pub(super) struct Stragglers {
     /// By progress, millionths, and number: slowest first.
     by_progress: BTreeSet<(u32, u32)>,
-    /// Whether a slot has been requested.
     is_slot_requested: bool,
 }
-
-// === impl Stragglers ===
 
 impl Stragglers {
     /// Changes the progress of a task, millionths; none: it is no candidate.

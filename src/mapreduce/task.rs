@@ -9,7 +9,6 @@ use super::{Attempt, CounterValues};
 /// Attempts whose command could not be started, after which a task is given up.
 const MAX_START_FAILURES: u32 = 2;
 
-/// The state of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TaskState {
     /// No attempt runs.
@@ -24,10 +23,8 @@ pub enum TaskState {
     Killed,
 }
 
-/// One logical task of a job.
 #[derive(Clone, Debug)]
 pub struct Task {
-    /// Its state.
     pub state: TaskState,
     /// All its attempts, in order of their numbers.
     pub attempts: Vec<Attempt>,
@@ -55,8 +52,6 @@ pub struct Task {
     pub(super) counted: Option<CounterValues>,
 }
 
-// === impl TaskState ===
-
 impl TaskState {
     /// Whether a task in this state may change to `next`.
     pub fn can_become(self, next: TaskState) -> bool {
@@ -74,13 +69,10 @@ impl TaskState {
     }
 }
 
-// === impl Task ===
-
 impl Task {
     /// Most attempts of one task, including killed ones, which nothing else limits: then the task is given up.
     pub const MAX_ATTEMPTS: usize = 1_000;
 
-    /// A task that waits.
     pub fn new() -> Self {
         Self {
             state: TaskState::Waiting,
@@ -116,7 +108,6 @@ impl Task {
         self.attempts.iter().position(|attempt| attempt.number == number)
     }
 
-    /// Whether it is done.
     pub fn is_complete(&self) -> bool {
         matches!(self.state, TaskState::Complete(_))
     }

@@ -29,10 +29,7 @@ pub(super) struct TaskCosts {
     last_map_end_ms: i64,
 }
 
-// === impl TaskCosts ===
-
 impl TaskCosts {
-    /// All that is known.
     pub(super) fn known(&self) -> KnownCosts {
         let ratio = self.output.saturating_mul(ONE).checked_div(self.input);
         KnownCosts {

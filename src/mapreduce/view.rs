@@ -14,8 +14,6 @@ const SERVER_GROUP: &str = "org.apache.hadoop.mapred.JobInProgress$Counter";
 /// Its display name, with the trailing blank that clients know.
 const SERVER_GROUP_DISPLAY: &str = "Job Counters ";
 
-// === impl Job: views ===
-
 impl Job {
     /// The constant part. `url` is the job's page.
     pub fn profile(&self, url: String) -> JobProfile {
@@ -113,12 +111,10 @@ impl Job {
         first_launch_ms(&self.work[kind])
     }
 
-    /// The same of its setup.
     pub fn first_setup_launch_ms(&self) -> Option<i64> {
         first_launch_ms([&self.setup.map, &self.setup.reduce])
     }
 
-    /// The same of its cleanup.
     pub fn first_cleanup_launch_ms(&self) -> Option<i64> {
         first_launch_ms([&self.cleanup.map, &self.cleanup.reduce])
     }
@@ -149,7 +145,6 @@ impl Job {
         done.into_iter().map(|key| self.task_report(key)).collect()
     }
 
-    /// Reports on a task.
     pub fn task_report(&self, key: TaskKey) -> TaskReport {
         let task = self.task(key);
         let id = self.task_id(key);
@@ -206,7 +201,6 @@ impl Job {
         matches!(self.reported_state(), RunState::Prep | RunState::Running)
     }
 
-    /// Whether it is RUNNING.
     pub fn is_running(&self) -> bool {
         self.state == JobState::Running
     }

@@ -30,15 +30,11 @@ pub struct ContainerId {
 const APPLICATION: &str = "an application id such as application_1700000000000_0001";
 const CONTAINER: &str = "a container id such as container_1700000000000_0001_01_000001";
 
-// === impl ApplicationId ===
-
 impl ApplicationId {
-    /// An id from its parts.
     pub const fn new(start_ms: u64, number: u32) -> Self {
         Self { start_ms, number }
     }
 
-    /// The container of this application with that attempt and number.
     pub const fn container(self, attempt: u32, number: u64) -> ContainerId {
         ContainerId { application: self, attempt, number }
     }
@@ -61,8 +57,6 @@ impl FromStr for ApplicationId {
         read().ok_or_else(|| IdError { text: text.to_owned(), expected: APPLICATION })
     }
 }
-
-// === impl ContainerId ===
 
 impl fmt::Display for ContainerId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

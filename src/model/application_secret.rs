@@ -10,10 +10,7 @@ const SECRET_BYTES: usize = 20;
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct ApplicationSecret([u8; SECRET_BYTES]);
 
-// === impl ApplicationSecret ===
-
 impl ApplicationSecret {
-    /// A secret of these random bytes.
     #[must_use]
     pub const fn new(bytes: [u8; SECRET_BYTES]) -> Self {
         Self(bytes)

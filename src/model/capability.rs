@@ -11,23 +11,17 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Capability {
-    /// Memory, MB.
     #[serde(rename = "memory")]
     pub memory_mb: u32,
-    /// Cores.
     #[serde(rename = "vCores")]
     pub vcores: u32,
 }
 
-// === impl Capability ===
-
 impl Capability {
-    /// One from its two amounts.
     pub const fn new(memory_mb: u32, vcores: u32) -> Self {
         Self { memory_mb, vcores }
     }
 
-    /// Whether this fits into what is free.
     #[must_use]
     pub const fn fits(self, free: Self) -> bool {
         self.memory_mb <= free.memory_mb && self.vcores <= free.vcores

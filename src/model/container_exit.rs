@@ -7,8 +7,6 @@ use serde::{Deserialize, Serialize};
 #[serde(transparent)]
 pub struct ContainerExit(pub i32);
 
-// === impl ContainerExit ===
-
 impl ContainerExit {
     /// It ended well.
     pub const SUCCESS: Self = Self(0);
@@ -22,7 +20,6 @@ impl ContainerExit {
     pub const PREEMPTED: Self = Self(-102);
     /// It used more memory than it has.
     pub const KILLED_EXCEEDED_MEMORY: Self = Self(-104);
-    /// Killed by its owner.
     pub const KILLED_BY_OWNER: Self = Self(-105);
     /// Killed by an administrator, or its application was.
     pub const KILLED_BY_ADMINISTRATOR: Self = Self(-106);

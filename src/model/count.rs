@@ -5,11 +5,8 @@ use std::fmt::Display;
 
 use super::Violations;
 
-/// An unsigned count.
 pub trait Count: Copy + Display {
-    /// The largest count.
     const MOST: Self;
-    /// None.
     const ZERO: Self;
 
     /// The sum, within the range of the type.

@@ -10,9 +10,7 @@ use serde::{Deserialize, Serialize};
 
 /// Decimals of a credit that are kept.
 const DECIMALS: usize = 12;
-/// Units in one credit.
 const UNITS_PER_CREDIT: i128 = 1_000_000_000_000;
-/// Decimals in the budget file.
 const FILE_DECIMALS: usize = 20;
 /// Characters of a refused text that an error repeats.
 const SHOWN_CHARACTERS: usize = 64;
@@ -45,10 +43,7 @@ struct Scanned<'a> {
     tail: &'a str,
 }
 
-// === impl Credits ===
-
 impl Credits {
-    /// Nothing.
     pub const ZERO: Credits = Credits(0);
     /// The largest budget, rate or amount in a request or file: 10^12 credits.
     pub const MAX: Credits = Credits(UNITS_PER_CREDIT * UNITS_PER_CREDIT);

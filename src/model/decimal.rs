@@ -19,13 +19,9 @@ pub struct Decimal {
     units: i128,
 }
 
-// === impl Decimal ===
-
 impl Decimal {
-    /// 0.
     pub const ZERO: Decimal = Decimal { units: 0 };
 
-    /// A whole number.
     pub const fn whole(number: i32) -> Self {
         Self { units: number as i128 * ONE }
     }

@@ -11,8 +11,6 @@ pub struct DelegationSettings {
     pub renew_interval_ms: u64,
 }
 
-// === impl DelegationSettings ===
-
 /// Those of 1.2.1.
 impl Default for DelegationSettings {
     fn default() -> Self {

@@ -16,7 +16,6 @@ pub struct Authority<'a> {
     pub port: Option<u16>,
 }
 
-/// An `http:` URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HttpUrl<'a> {
     authority: Authority<'a>,
@@ -35,12 +34,9 @@ pub enum HttpUrlError {
     /// The host is missing, or none.
     #[error("invalid host")]
     Host,
-    /// The port is none.
     #[error("invalid port, expected a number from 1 to 65535")]
     Port,
 }
-
-// === impl Authority ===
 
 impl<'a> Authority<'a> {
     /// Parses `host`, `host:port`, `[ipv6]` or `[ipv6]:port`; the port is from 0 to 65535.
@@ -61,21 +57,13 @@ impl<'a> Authority<'a> {
     }
 }
 
-// === impl HttpUrl ===
-
 impl<'a> HttpUrl<'a> {
     /// Parses `http://host[:port][/path][?query]`. What stands after the port is not checked.
-    ///
-    /// # Errors
-    /// [`HttpUrlError`]
     pub fn parse(text: &'a str) -> Result<Self, HttpUrlError> {
         Self::parse_any(text, &["http"])
     }
 
     /// The same for `http:` and `https:`.
-    ///
-    /// # Errors
-    /// [`HttpUrlError`]
     pub fn parse_also_secure(text: &'a str) -> Result<Self, HttpUrlError> {
         Self::parse_any(text, &["http", "https"])
     }
@@ -101,13 +89,11 @@ impl<'a> HttpUrl<'a> {
         self.authority.host
     }
 
-    /// The port, or that of `http:`.
     #[must_use]
     pub fn port(&self) -> u16 {
         self.authority.port.unwrap_or(HTTP_PORT)
     }
 
-    /// Whether it names a port.
     #[must_use]
     pub fn has_port(&self) -> bool {
         self.authority.port.is_some()

@@ -30,9 +30,7 @@ pub struct JobId {
 /// `task_<identifier>_<job>_<m|r>_<number>`: one logical task of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TaskId {
-    /// The job it belongs to.
     pub job: JobId,
-    /// Its kind of slot.
     pub kind: Kind,
     /// Index within the job and kind; job cleanup is the count of tasks, job setup the count + 1.
     pub number: i32,
@@ -42,7 +40,6 @@ pub struct TaskId {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct AttemptId {
-    /// The task it runs.
     pub task: TaskId,
     /// From 0; never used twice for one task.
     pub number: i32,
@@ -52,13 +49,9 @@ pub struct AttemptId {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is not {expected}")]
 pub struct IdError {
-    /// The text.
     pub text: String,
-    /// The expected form.
     pub expected: &'static str,
 }
-
-// === impl Identifier ===
 
 impl Identifier {
     /// Longest identifier, digits: always fits a `u64`.
@@ -100,10 +93,7 @@ impl fmt::Display for Identifier {
     }
 }
 
-// === impl JobId ===
-
 impl JobId {
-    /// A job id from its parts.
     pub fn new(identifier: Identifier, number: i32) -> Self {
         Self { identifier, number }
     }
@@ -131,10 +121,7 @@ impl FromStr for JobId {
     }
 }
 
-// === impl TaskId ===
-
 impl TaskId {
-    /// The attempt of this task with that number.
     pub fn attempt(self, number: i32) -> AttemptId {
         AttemptId { task: self, number }
     }
@@ -178,8 +165,6 @@ impl FromStr for TaskId {
         }
     }
 }
-
-// === impl AttemptId ===
 
 impl fmt::Display for AttemptId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

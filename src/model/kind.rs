@@ -5,9 +5,7 @@ use std::ops::{Index, IndexMut};
 /// A kind of slot, and so of task. Trackers have separate numbers of each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 pub enum Kind {
-    /// Map slots.
     Map,
-    /// Reduce slots.
     Reduce,
 }
 
@@ -19,16 +17,11 @@ impl Kind {
 /// One value for each kind of slot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 pub struct PerKind<T> {
-    /// The value for maps.
     pub map: T,
-    /// The value for reduces.
     pub reduce: T,
 }
 
-// === impl PerKind ===
-
 impl<T> PerKind<T> {
-    /// A pair from its two values.
     pub const fn new(map: T, reduce: T) -> Self {
         Self { map, reduce }
     }

@@ -19,7 +19,6 @@ pub struct LaunchContext {
     /// An absolute path that exists; none: a folder of the container's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub working_directory: Option<String>,
-    /// Where standard output goes.
     #[serde(default, skip_serializing_if = "OutputPlace::is_log")]
     pub stdout: OutputPlace,
     /// Where the standard error output goes.
@@ -65,7 +64,6 @@ pub struct BroughtResource {
     /// Whether it is unpacked.
     #[serde(rename = "type", default)]
     pub kind: ResourceKind,
-    /// Whether it may be executed.
     #[serde(default)]
     pub executable: bool,
 }
@@ -76,7 +74,6 @@ pub struct BroughtResource {
 pub struct ContentResource {
     /// Its bytes, base64.
     pub content: String,
-    /// Whether it may be executed.
     #[serde(default)]
     pub executable: bool,
 }
@@ -92,7 +89,6 @@ pub enum ResourceKind {
     Archive,
 }
 
-/// Where output of a container goes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Option<String>", into = "Option<String>")]
 pub enum OutputPlace {
@@ -126,8 +122,6 @@ fn default_kill_grace_ms() -> u64 {
 fn default_placeholder() -> Option<String> {
     Some(LaunchContext::DEFAULT_PLACEHOLDER.to_owned())
 }
-
-// === impl LaunchContext ===
 
 impl LaunchContext {
     /// Time between TERM and KILL unless set, ms.
@@ -186,8 +180,6 @@ impl LaunchContext {
         }
     }
 }
-
-// === impl OutputPlace ===
 
 impl OutputPlace {
     /// Whether output goes into the container's log.

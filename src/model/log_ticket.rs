@@ -31,7 +31,6 @@ pub enum LogTicketError {
     /// It was made for another attempt, container or time, or by another key.
     #[error("the ticket is not one of the JobTracker for these logs")]
     Wrong,
-    /// Its time is over.
     #[error("the ticket was valid until {expires_ms}, and it is {now_ms}, both epoch ms")]
     Expired {
         /// The end of its time, epoch ms.
@@ -40,8 +39,6 @@ pub enum LogTicketError {
         now_ms: i64,
     },
 }
-
-// === impl LogKey ===
 
 impl LogKey {
     /// The key of the job whose token has this password.
@@ -94,17 +91,11 @@ impl LogKey {
     }
 
     /// Checks a ticket at a time, epoch ms.
-    ///
-    /// # Errors
-    /// [`LogTicketError`]
     pub fn check(&self, attempt: AttemptId, expires_ms: i64, ticket: &str, now_ms: i64) -> Result<(), LogTicketError> {
         check(&self.ticket(attempt, expires_ms), expires_ms, ticket, now_ms)
     }
 
     /// Checks a ticket for the logs of a container at a time, epoch ms.
-    ///
-    /// # Errors
-    /// [`LogTicketError`]
     pub fn check_container(
         &self,
         container: ContainerId,

@@ -6,7 +6,6 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PartsPerMillion(pub u64);
 
-/// Maximum number of digits.
 const LONGEST: usize = 30;
 
 impl PartsPerMillion {

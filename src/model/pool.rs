@@ -7,27 +7,20 @@ use super::{Kind, PerKind};
 /// A pool. Slots are counted by each tracker; containers share memory and cores with the tasks that run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Pool {
-    /// Map slots.
     Map,
-    /// Reduce slots.
     Reduce,
-    /// Containers of applications.
     Container,
 }
 
 /// One value for each pool. Indexed by [`Pool`], and by [`Kind`] where only slots can be meant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct PerPool<T> {
-    /// The value for map slots.
     pub map: T,
-    /// The value for reduce slots.
     pub reduce: T,
     /// The value for containers. What was stored before there were any lacks it.
     #[serde(default)]
     pub container: T,
 }
-
-// === impl Pool ===
 
 impl Pool {
     /// All pools in the order in which they are served: slots first, as Hadoop serves them.
@@ -52,10 +45,7 @@ impl From<Kind> for Pool {
     }
 }
 
-// === impl PerPool ===
-
 impl<T> PerPool<T> {
-    /// The three values.
     pub const fn new(map: T, reduce: T, container: T) -> Self {
         Self { map, reduce, container }
     }

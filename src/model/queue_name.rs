@@ -27,10 +27,7 @@ pub struct QueueNameError {
     pub text: String,
 }
 
-// === impl QueueName ===
-
 impl QueueName {
-    /// A name from its text.
     pub fn new(text: &str) -> Result<Self, QueueNameError> {
         let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"._-@".contains(&byte);
         if text.is_empty() || text.len() > MAX_BYTES || !text.bytes().all(allowed) {
@@ -39,7 +36,6 @@ impl QueueName {
         Ok(QueueName(Arc::from(text)))
     }
 
-    /// The name's text.
     pub fn as_str(&self) -> &str {
         &self.0
     }

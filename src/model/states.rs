@@ -7,9 +7,7 @@ use super::names;
 pub enum RunState {
     /// Its setup has succeeded.
     Running = 1,
-    /// Succeeded.
     Succeeded = 2,
-    /// Failed.
     Failed = 3,
     /// Accepted, not set up.
     Prep = 4,
@@ -21,16 +19,11 @@ pub enum RunState {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum Priority {
-    /// `VERY_HIGH`
     VeryHigh,
-    /// `HIGH`
     High,
-    /// `NORMAL`
     #[default]
     Normal,
-    /// `LOW`
     Low,
-    /// `VERY_LOW`
     VeryLow,
 }
 
@@ -62,8 +55,6 @@ names!(Priority {
     Low = "LOW",
     VeryLow = "VERY_LOW",
 });
-
-// === impl AttemptState ===
 
 impl AttemptState {
     /// Whether it has succeeded, failed or been killed, and nothing of it runs.

@@ -8,8 +8,6 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TrackerId(u32);
 
-// === impl TrackerId ===
-
 impl TrackerId {
     /// The id of no tracker; precedes the first one.
     pub const NONE: TrackerId = TrackerId(0);

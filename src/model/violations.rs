@@ -17,7 +17,6 @@ pub struct BrokenInvariant {
     pub times: u64,
 }
 
-/// Broken invariants since the last report.
 #[derive(Clone, Debug, Default)]
 pub struct Violations {
     /// By place; nothing is allocated while all invariants hold.
@@ -28,8 +27,6 @@ pub struct Violations {
 
 /// Most places in one report.
 const MAX_PLACES: usize = 16;
-
-// === impl Violations ===
 
 impl Violations {
     /// Checks an invariant; `text` says what was found instead, with the culprit.

@@ -9,9 +9,7 @@ use super::constraint::{RejectedJob, TimedWork};
 pub struct NewApp<'a> {
     /// Names it in a refusal.
     pub name: &'a str,
-    /// Its group.
     pub group: GroupId,
-    /// Its user.
     pub user: &'a str,
     /// All its tasks, of both kinds.
     pub tasks: u64,

@@ -16,7 +16,6 @@ use super::{AppId, GroupId};
 /// Identity and ordering of an app.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AppSpec {
-    /// Its id.
     pub id: AppId,
     /// Its group, until [`Scheduler::move_app`](super::Scheduler::move_app).
     pub group: GroupId,
@@ -54,7 +53,6 @@ pub(super) struct App {
     pub(super) ordered_by: PerPool<Option<AppKey>>,
     /// Whether a limit keeps it out of the order.
     pub(super) is_parked: PerPool<bool>,
-    /// Nodes that are reserved for it.
     pub(super) reserved_nodes: PerKind<BTreeSet<TrackerId>>,
     pub(super) tables: PerKind<SlotTable>,
     /// What it asks for in containers and holds; none in jobs.
@@ -93,10 +91,7 @@ pub(super) struct App {
     pub(super) is_kept: bool,
 }
 
-// === impl AppSpec ===
-
 impl AppSpec {
-    /// One slot for each task.
     pub const ONE_SLOT: PerKind<NonZeroU32> = PerKind::new(NonZeroU32::MIN, NonZeroU32::MIN);
 
     /// An app of a test: of user `u`, of normal priority, with one slot for each task.
@@ -105,8 +100,6 @@ impl AppSpec {
         Self { id, group, user: "u".into(), priority: 2, start_ms: 0, order: 0, slots_per_task: Self::ONE_SLOT }
     }
 }
-
-// === impl App ===
 
 impl App {
     /// The wait of a job that configures none: the policy decides by where the input is.

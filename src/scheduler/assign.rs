@@ -27,8 +27,6 @@ struct Search {
     skipped: u32,
 }
 
-// === impl Scheduler ===
-
 impl Scheduler {
     /// Fills the free slots of a node. Granted tasks count as running when this returns.
     pub fn assign_slots(&mut self, offer: NodeOffer, source: &mut impl GrantSource) -> AssignmentReport {

@@ -6,8 +6,6 @@ use super::change::Reaction;
 use super::view::View;
 use super::{AppId, Scheduler};
 
-// === impl Scheduler: apps begin ===
-
 impl Scheduler {
     /// The apps that begin now, in that order: each is returned once. Called while none waits too: the policy may count
     /// apps that had begun before it took over.
@@ -31,7 +29,6 @@ impl Scheduler {
         }
     }
 
-    /// Whether an app waits to begin.
     pub fn is_to_begin(&self, id: AppId) -> bool {
         self.to_begin.contains(&id)
     }

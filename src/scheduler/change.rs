@@ -16,7 +16,6 @@ pub(super) enum Change {
     AppRemoved(AppId),
     /// The job of a removed app is over, its cleanup included.
     AppEnded(AppId),
-    /// An app moved to another group.
     AppMoved(AppId),
     /// The size of an app changed, to zero when it is removed; further sizes may follow then.
     Size {
@@ -81,7 +80,6 @@ pub(super) struct Asked {
     pub(super) granted: Option<GrantedTask>,
 }
 
-/// A task that was granted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct GrantedTask {
     /// From the node to the task's input, whatever the origin.
@@ -112,8 +110,6 @@ pub(super) struct Moves {
     pub(super) wake_containers_below: Vec<GroupId>,
 }
 
-// === impl GrantedTask ===
-
 impl GrantedTask {
     /// Whether the task was given for want of one nearer: Hadoop counts a rerun as near wherever its input is, and a
     /// speculative attempt as off-switch.
@@ -126,8 +122,6 @@ impl GrantedTask {
     }
 }
 
-// === impl Moves ===
-
 impl Moves {
     pub(super) fn is_empty(&self) -> bool {
         let Self { apps, groups, all, wake_apps, wake_groups, wake_below, wake_containers_below } = self;
@@ -135,8 +129,6 @@ impl Moves {
         !all && apps.iter().all(|list| list.is_empty()) && groups.iter().all(|list| list.is_empty())
     }
 }
-
-// === impl Reaction ===
 
 impl Reaction<'_> {
     /// The key of an app changed, of either kind.

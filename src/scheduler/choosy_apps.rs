@@ -22,8 +22,6 @@ pub(super) struct ChoosyApps {
     rooms: FxHashMap<AppId, u64>,
 }
 
-// === impl ChoosyApps ===
-
 impl ChoosyApps {
     /// All of them, and those that no node could run when that was last worked out.
     pub(super) fn all(&self) -> BTreeSet<AppId> {

@@ -37,8 +37,6 @@ pub(super) struct CompatibleFifo {
     in_use: PerKind<u64>,
 }
 
-// === impl CompatibleFifo ===
-
 impl CompatibleFifo {
     pub(super) fn new(pad_millionths: u32) -> Self {
         Self {

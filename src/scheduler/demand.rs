@@ -5,8 +5,6 @@ use crate::model::{Kind, Pool, TrackerId, lower, raise};
 use super::change::Change;
 use super::{AppId, HostId, Scheduler};
 
-// === impl Scheduler ===
-
 impl Scheduler {
     /// Adds `count` tasks of an app that may run now, each with its input on `hosts`. No hosts: no preference.
     pub fn request_slots(&mut self, id: AppId, kind: Kind, hosts: &[HostId], count: u32) {
@@ -57,7 +55,6 @@ impl Scheduler {
         self.request_slots(id, kind, &[], 1);
     }
 
-    /// Withdraws the second attempt.
     pub fn withdraw_second_attempt(&mut self, id: AppId, kind: Kind) {
         self.set_second_attempt(id, kind, false);
         self.withdraw_request(id, kind, &[], 1);

@@ -36,8 +36,6 @@ const FUNDED: u8 = 1;
 /// Without rate or money.
 const UNFUNDED: u8 = 2;
 
-// === impl Dynamic ===
-
 impl Dynamic {
     /// Each class breaks ties by the first app in the queue's own order. So a queue can only fall back while its apps
     /// are passed over in a heartbeat, and comparing first apps alone finds the right queue.

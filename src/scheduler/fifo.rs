@@ -16,7 +16,6 @@ use super::node::{Node, Totals};
 use super::policy::{HeartbeatLimits, Leaf, Policy, SKIP_BUDGET};
 use super::{AppSpec, GroupId};
 
-/// Options of the first-in-first-out policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FifoOptions {
     /// Keep the original's caps on a heartbeat (`jobtracker.scheduler.compatible`).
@@ -33,16 +32,12 @@ pub(super) struct Fifo {
     pad_millionths: u32,
 }
 
-// === impl FifoOptions ===
-
 impl Default for FifoOptions {
     /// Not compatible, 1 % padding.
     fn default() -> Self {
         Self { compatible: false, pad_millionths: 10_000 }
     }
 }
-
-// === impl Fifo ===
 
 impl Fifo {
     pub(super) fn new(pad_millionths: u32) -> Self {

@@ -9,7 +9,6 @@ use super::{AppId, HostId, Level};
 /// Free slots that a node offers in a heartbeat.
 #[derive(Clone, Copy, Debug)]
 pub struct NodeOffer {
-    /// The node.
     pub node: TrackerId,
     /// Slots that may be filled now: the smaller of the tracker's own count and the caller's.
     pub free: PerKind<u32>,
@@ -20,7 +19,6 @@ pub struct NodeOffer {
 /// What one heartbeat was granted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AssignmentReport {
-    /// Tasks granted.
     pub granted: PerKind<u32>,
     /// Apps without a task for the slots that were left; at most [`SKIP_BUDGET`](super::SKIP_BUDGET) for each kind.
     pub skipped: u32,
@@ -53,9 +51,7 @@ pub enum GrantResult {
         hosts: Arc<[HostId]>,
         /// How far the node is from the task's input, whatever the origin.
         level: Level,
-        /// Why it waited.
         origin: TaskOrigin,
-        /// Slots it occupies.
         slots: u32,
     },
     /// None of its waiting tasks may run on this node, for example when all have failed on this host, or all are

@@ -15,7 +15,6 @@ use super::GroupId;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("queue {name} still has {apps} unfinished jobs")]
 pub struct GroupBusy {
-    /// The group.
     pub name: String,
     /// Apps in it, including removed ones that still hold slots.
     pub apps: u32,
@@ -66,8 +65,6 @@ pub(super) struct GroupSums {
     pub(super) preparing: u32,
 }
 
-// === impl Group ===
-
 impl Group {
     /// Whether it is found by its name.
     pub(super) fn is_listed(&self) -> bool {
@@ -79,8 +76,6 @@ impl Group {
         GroupSums { apps, running, held, releasing, waiting, pending, preparing }
     }
 }
-
-// === impl Groups ===
 
 impl Default for Groups {
     fn default() -> Self {

@@ -9,17 +9,13 @@ pub(super) struct Heartbeat {
     pub(super) now: Now,
     /// Slots not filled yet.
     pub(super) free: PerKind<u32>,
-    /// Tasks granted.
     pub(super) granted: PerKind<u32>,
-    /// Slots of the tasks granted.
     pub(super) granted_slots: PerKind<u32>,
     /// Tasks granted since the first off-switch one, itself not counted; none before it.
     pub(super) since_off_switch: PerKind<Option<u32>>,
     /// Whether another task of the kind may be granted.
     pub(super) is_open: PerKind<bool>,
 }
-
-// === impl Heartbeat ===
 
 impl Heartbeat {
     pub(super) fn new(node: TrackerId, now: Now, free: PerKind<u32>) -> Self {

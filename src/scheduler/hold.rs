@@ -9,11 +9,8 @@ use super::Level;
 pub enum Hold {
     /// It does not begin: as many apps, or tasks of apps, have begun as a limit allows.
     BeginLimit {
-        /// Whose limit it is.
         of: LimitOwner,
-        /// What the limit counts.
         counts: LimitUnit,
-        /// The limit.
         limit: u64,
         /// What has begun.
         used: u64,
@@ -21,60 +18,26 @@ pub enum Hold {
     /// It does not begin before an app of its group or user that was submitted earlier.
     BeginsLater,
     /// Its group, or one around it, holds all slots that it may ever hold.
-    GroupMaximum {
-        /// Kind of the slots.
-        kind: Kind,
-        /// Name of the group.
-        group: String,
-        /// Most slots.
-        maximum: u32,
-        /// Slots held.
-        held: u32,
-    },
+    GroupMaximum { kind: Kind, group: String, maximum: u32, held: u32 },
     /// Its user holds all slots of the group that one user may hold now.
-    UserLimit {
-        /// Kind of the slots.
-        kind: Kind,
-        /// Most slots.
-        limit: u64,
-        /// Slots held.
-        held: u32,
-    },
+    UserLimit { kind: Kind, limit: u64, held: u32 },
     /// Nodes keep their free slots for it until they are enough for one of its tasks.
-    Reservation {
-        /// Kind of the slots.
-        kind: Kind,
-        /// How many nodes.
-        nodes: u32,
-        /// Slots of one task.
-        slots_per_task: u32,
-    },
+    Reservation { kind: Kind, nodes: u32, slots_per_task: u32 },
     /// Its reduces wait for its last map, or for slots that no other deadline needs.
     AfterMaps {
         /// Whether maps are left.
         has_maps: bool,
     },
     /// Its deadline allows it so many slots at a time.
-    DeadlineLimit {
-        /// Kind of the slots.
-        kind: Kind,
-        /// Most slots.
-        limit: u32,
-        /// Slots held.
-        held: u32,
-    },
+    DeadlineLimit { kind: Kind, limit: u32, held: u32 },
     /// Its deadline gives it slots from a later moment on, and none is free for as long as one of its tasks lasts before.
     PlannedStart {
-        /// Kind of the slots.
         kind: Kind,
         /// When, epoch ms.
         start_ms: i64,
     },
     /// All slots that are free are promised to apps with deadlines.
-    PromisedToDeadlines {
-        /// Kind of the slots.
-        kind: Kind,
-    },
+    PromisedToDeadlines { kind: Kind },
     /// Its maps wait for slots near their input.
     Locality {
         /// The farthest level allowed now.
@@ -84,19 +47,14 @@ pub enum Hold {
     },
 }
 
-/// Whose limit it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LimitOwner {
-    /// The group of this name.
     Group(String),
-    /// The user of the app.
     User,
 }
 
-/// What a limit on apps counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LimitUnit {
-    /// Apps.
     Apps,
     /// Tasks of apps.
     Tasks,

@@ -10,8 +10,6 @@ use super::group::Group;
 use super::policy::Leaf;
 use super::{AppId, GroupId, Scheduler};
 
-// === impl Scheduler: homes ===
-
 impl Scheduler {
     /// Counts an app in the home that the policy assigns to it. It stands in no order yet.
     pub(super) fn enter_home(&mut self, id: AppId) {

@@ -4,8 +4,6 @@ use crate::model::{lower, raise};
 
 use super::{HostId, Scheduler};
 
-// === impl Scheduler ===
-
 impl Scheduler {
     pub(super) fn count_node_up(&mut self, host: HostId) {
         let nodes = self.nodes_by_host.entry(host).or_default();

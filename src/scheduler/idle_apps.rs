@@ -4,8 +4,6 @@ use crate::model::Kind;
 
 use super::{AppId, Scheduler};
 
-// === impl Scheduler ===
-
 impl Scheduler {
     /// Whether an app is asked while none of its tasks waits.
     pub(super) fn is_asked_idle(&self, id: AppId) -> bool {

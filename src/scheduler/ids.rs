@@ -10,18 +10,14 @@ pub struct AppId(u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct GroupId(u32);
 
-// === impl AppId ===
-
 impl AppId {
     pub(super) const FIRST: AppId = AppId(0);
     pub(super) const LAST: AppId = AppId(u32::MAX);
 
-    /// The app with this number.
     pub const fn new(number: u32) -> Self {
         Self(number)
     }
 
-    /// Its number.
     pub const fn get(self) -> u32 {
         self.0
     }
@@ -32,8 +28,6 @@ impl fmt::Display for AppId {
         write!(f, "app {}", self.0)
     }
 }
-
-// === impl GroupId ===
 
 impl GroupId {
     /// The leaf in which a policy without queues orders every app. Never assigned to a queue.

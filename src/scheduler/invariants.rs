@@ -11,8 +11,6 @@ use super::state::KeyedGroups;
 use super::view::View;
 use super::{GroupId, Scheduler};
 
-// === impl Scheduler: invariants ===
-
 impl Scheduler {
     /// Moves the invariants found broken since the last call to `violations`.
     pub fn report_violations(&mut self, violations: &mut Violations) {

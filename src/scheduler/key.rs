@@ -49,8 +49,6 @@ pub(super) struct GroupKey {
     pub(super) rank: i64,
 }
 
-// === impl GroupKey ===
-
 impl GroupKey {
     /// By the first app alone: submission order, whatever the group holds.
     pub(super) fn by_first(first: FirstApp) -> Self {
@@ -58,13 +56,9 @@ impl GroupKey {
     }
 }
 
-// === impl Ratio ===
-
 impl Ratio {
-    /// The smallest.
     pub(super) const MIN: Ratio = Ratio::new(0, NonZeroU64::MIN);
 
-    /// `part` of `whole`.
     pub(super) const fn new(part: u64, whole: NonZeroU64) -> Self {
         Self { part, whole }
     }

@@ -5,26 +5,15 @@ use crate::model::Pool;
 use super::change::Change;
 use super::{AppId, GroupId, Scheduler};
 
-/// Why an app was not moved.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MoveAppError {
-    /// The app is not known.
     #[error("{0} is not known")]
     UnknownApp(AppId),
-    /// The group is not open.
     #[error("{app} stays where it is: {group} is not open")]
-    GroupNotOpen {
-        /// The app.
-        app: AppId,
-        /// The group.
-        group: GroupId,
-    },
+    GroupNotOpen { app: AppId, group: GroupId },
 }
 
-// === impl Scheduler: moving apps ===
-
 impl Scheduler {
-    /// The group of an app.
     pub fn group_of(&self, id: AppId) -> Option<GroupId> {
         self.apps.get(&id).map(|app| app.spec.group)
     }

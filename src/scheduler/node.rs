@@ -11,11 +11,8 @@ use super::reservation::Reservation;
 /// scratch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
-    /// Nodes.
     pub nodes: u64,
-    /// Hosts with a node.
     pub hosts: u64,
-    /// Slots of all nodes.
     pub slots: PerKind<u64>,
     /// Slots held by setup and cleanup attempts.
     pub occupied: PerKind<u64>,
@@ -64,16 +61,12 @@ pub(super) struct Node {
     pub(super) counted: BagSums,
 }
 
-// === impl Totals ===
-
 impl Totals {
     /// All slots: those of maps and reduces, and what nodes have for containers beside them.
     pub fn all_slots(&self) -> u64 {
         self.slots.map.saturating_add(self.slots.reduce).saturating_add(self.bags.beyond_tasks)
     }
 }
-
-// === impl Node ===
 
 impl Node {
     pub(super) fn new(host: HostId) -> Self {

@@ -7,8 +7,6 @@ use super::policy::Policy;
 use super::view::View;
 use super::{AppId, Scheduler};
 
-// === impl Scheduler: the policy ===
-
 impl Scheduler {
     /// Time has passed; the policy recomputes what depends on it.
     pub fn tick(&mut self, now: Now) {

@@ -65,8 +65,6 @@ enum Members {
     Groups(BTreeSet<(GroupKey, GroupId)>),
 }
 
-// === impl Order ===
-
 impl Order {
     /// An order whose groups below the root are sorted by [`Self::sort`] alone.
     pub(super) fn sorted_at_fixed_moments() -> Self {
@@ -379,15 +377,11 @@ fn top_of(group: GroupId, tree: &impl GroupTree) -> GroupId {
     std::iter::successors(Some(group), |group| tree.parent_of(*group)).last().unwrap_or(group)
 }
 
-// === impl Standing ===
-
 impl Standing {
     pub(super) fn app(&self) -> AppId {
         self.app.1
     }
 }
-
-// === impl OrderedGroup ===
 
 impl OrderedGroup {
     fn of_apps(parent: Option<GroupId>) -> Self {
@@ -402,8 +396,6 @@ impl OrderedGroup {
         matches!(self.members, Members::Apps(_))
     }
 }
-
-// === impl OrderEntry ===
 
 impl OrderEntry {
     /// Before every app.

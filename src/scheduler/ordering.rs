@@ -6,8 +6,6 @@ use super::key::FirstApp;
 use super::state::KeyedGroups;
 use super::{AppId, GroupId, Scheduler};
 
-// === impl Scheduler: keeping the order ===
-
 impl Scheduler {
     /// Subtracts tasks of a group that stop waiting.
     pub(super) fn count_waiting_down(&mut self, home: GroupId, pool: Pool, count: u64) {

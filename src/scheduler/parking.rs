@@ -8,10 +8,7 @@ use crate::model::Pool;
 use super::state::KeyedGroups;
 use super::{AppId, GroupId, Scheduler};
 
-// === impl Scheduler: parking ===
-
 impl Scheduler {
-    /// Parks an app.
     pub(super) fn park_app(&mut self, id: AppId, pool: Pool) {
         self.dequeue(id, pool);
         if let Some(app) = self.apps.get_mut(&id) {
@@ -79,7 +76,6 @@ impl Scheduler {
         Pool::ALL.into_iter().for_each(|pool| self.wake_below_for(group, pool));
     }
 
-    /// The same for one pool.
     pub(super) fn wake_below_for(&mut self, group: GroupId, pool: Pool) {
         let top = if group == GroupId::ROOT { group } else { self.groups.top_of(group) };
         let apps: Vec<AppId> = self.parked_apps_in(top, pool).collect();

@@ -8,8 +8,6 @@ use super::change::Change;
 use super::home::{add_sums, subtract_sums};
 use super::{AppId, Scheduler, Totals};
 
-// === impl Scheduler: paused apps ===
-
 impl Scheduler {
     /// Pauses an app, or resumes it. One that waits to begin does not begin while it is paused. No effect on one that was
     /// removed.
@@ -61,7 +59,6 @@ impl Scheduler {
         Pool::ALL.into_iter().for_each(|pool| self.notify(&Change::Demand { app: id, pool }));
     }
 
-    /// Whether an app is paused.
     pub fn is_paused(&self, id: AppId) -> bool {
         self.apps.get(&id).is_some_and(|app| app.is_paused)
     }

@@ -5,8 +5,6 @@ use crate::model::{Kind, PerKind, TrackerId, lower, raise};
 use super::app::App;
 use super::{AppId, Level, Scheduler};
 
-// === impl Scheduler: tasks that are still to run ===
-
 impl Scheduler {
     /// Sets the tasks of an app that are neither done nor given up nor running, runnable or not: what the market calls
     /// pending. A removed app has none, unless the policy keeps it.

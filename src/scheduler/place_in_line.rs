@@ -39,8 +39,6 @@ struct GroupInLine {
     apps: Vec<(AppKey, AppId)>,
 }
 
-// === impl PlacesInLine ===
-
 impl PlacesInLine<'_> {
     /// The position of an app that waits for a grant from the pool or to begin; none for one that does not. One that a limit
     /// keeps out of the order has the position that it would have without the limit; one that waits to begin comes after
@@ -79,8 +77,6 @@ fn line_of(app: &App) -> GroupId {
     if app.leaf == GroupId::ROOT { GroupId::ROOT } else { app.spec.group }
 }
 
-// === impl Scheduler: places in line ===
-
 impl Scheduler {
     /// Positions of apps that wait for grants from a pool, or to begin.
     pub fn places_in_line(&self, pool: impl Into<Pool>) -> PlacesInLine<'_> {
@@ -107,7 +103,6 @@ impl Scheduler {
         line
     }
 
-    /// The position of one app.
     pub fn queue_position(&self, id: AppId, pool: impl Into<Pool>) -> Option<QueuePosition> {
         self.places_in_line(pool).position(id)
     }

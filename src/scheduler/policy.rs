@@ -46,8 +46,6 @@ pub struct Allocation {
     pub rate_units: i128,
 }
 
-// === impl Allocation ===
-
 impl Allocation {
     /// The quota; without payment it is void.
     #[must_use]
@@ -72,7 +70,6 @@ pub(super) enum Leaf {
 /// Limits on what one heartbeat may grant of one kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct HeartbeatLimits {
-    /// Most tasks.
     pub(super) limit: u32,
     /// Most tasks after an off-switch one; none: it limits nothing.
     pub(super) after_off_switch: Option<u32>,
@@ -257,22 +254,18 @@ pub(super) trait Policy: fmt::Debug + Send {
     /// Compares what the policy counts with a recount: slow, for builds with debug assertions.
     fn check_counts(&self, _view: &View<'_>, _violations: &mut Violations) {}
 
-    /// The scheduling information of an app.
     fn app_report(&self, _app: &App) -> Option<String> {
         None
     }
 
-    /// The scheduling information of a group.
     fn group_report(&self, _id: GroupId) -> Option<String> {
         None
     }
 
-    /// The policy's numbers of a group.
     fn group_detail(&self, _id: GroupId, _now: Now) -> GroupDetail {
         GroupDetail::Plain
     }
 
-    /// The policy's numbers of an app.
     fn app_detail(&self, _app: &App) -> AppDetail {
         AppDetail::Plain
     }

@@ -13,32 +13,22 @@ use super::fair::policy::Fair;
 use super::fifo::Fifo;
 use super::policy::Policy;
 
-/// A policy with its options.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PolicyOptions {
-    /// First in, first out.
     Fifo(FifoOptions),
-    /// Queues with capacities.
     Capacity {
-        /// The queues.
         config: Arc<CapacityConfig>,
         /// Whether a heartbeat grants exactly what Hadoop 1.2.1 would.
         is_compatible: bool,
     },
-    /// Pools with fair shares.
     Fair {
         /// Options besides the allocation file.
         options: FairOptions,
-        /// The allocation file.
         allocations: Arc<Allocations>,
     },
-    /// Deadlines.
     Constraint(ConstraintConfig),
-    /// The market.
     Dynamic,
 }
-
-// === impl PolicyOptions ===
 
 impl PolicyOptions {
     pub(super) fn build(self) -> Box<dyn Policy> {

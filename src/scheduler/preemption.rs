@@ -30,7 +30,6 @@ pub struct PreemptionRound<A> {
     pub under_quota: Vec<UnderQuotaGroup>,
     /// Slots that are free or being released, by node.
     pub incoming: Vec<(TrackerId, u32)>,
-    /// Groups over their quota.
     pub over_quota: Vec<OverQuotaGroup<A>>,
 }
 
@@ -39,16 +38,12 @@ pub struct PreemptionRound<A> {
 pub struct UnderQuotaGroup {
     /// Its quota minus the slots it retains.
     pub need: u32,
-    /// Its apps with waiting tasks.
     pub waiting: Vec<WaitingApp>,
 }
 
-/// An app with waiting tasks.
 #[derive(Clone, Copy, Debug)]
 pub struct WaitingApp {
-    /// The app.
     pub app: AppId,
-    /// Number of waiting tasks.
     pub tasks: u32,
     /// Slots that each of them takes, on one node.
     pub slots_per_task: u32,
@@ -65,7 +60,6 @@ pub struct OverQuotaGroup<A> {
     pub attempts: Vec<RunningAttempt<A>>,
 }
 
-/// An attempt that may be preempted.
 #[derive(Clone, Copy, Debug)]
 pub struct RunningAttempt<A> {
     /// When its job was submitted, wall clock, ms.
@@ -74,15 +68,12 @@ pub struct RunningAttempt<A> {
     pub app: AppId,
     /// When it was launched, ms of the monotonic clock.
     pub launch_mono_ms: u64,
-    /// The node it runs on.
     pub node: TrackerId,
-    /// Slots that it holds.
     pub slots: u32,
     /// The caller's name for it.
     pub attempt: A,
 }
 
-/// Waiting tasks without a slot yet.
 struct Unserved {
     /// Slots still needed, by group.
     need: Vec<u32>,
@@ -93,8 +84,6 @@ struct Unserved {
     /// The largest number of slots of each node that none could use.
     unusable: BTreeMap<TrackerId, u32>,
 }
-
-// === impl PreemptionRound ===
 
 impl<A: Copy + Ord> PreemptionRound<A> {
     /// The attempts to preempt, in order of selection. `can_use`: whether an app could use a slot of a node.
@@ -124,16 +113,12 @@ impl<A: Copy + Ord> PreemptionRound<A> {
     }
 }
 
-// === impl UnderQuotaGroup ===
-
 impl UnderQuotaGroup {
     /// Slots that it would use at once.
     pub fn slots(&self) -> u32 {
         self.need.min(self.waiting.iter().fold(0, |sum, app| sum.saturating_add(app.slots())))
     }
 }
-
-// === impl WaitingApp ===
 
 impl WaitingApp {
     /// Slots that all its waiting tasks take.
@@ -142,8 +127,6 @@ impl WaitingApp {
     }
 }
 
-// === impl OverQuotaGroup ===
-
 impl<A> OverQuotaGroup<A> {
     /// Start and id of its latest job with an attempt that may be preempted.
     fn latest_job(&self) -> Option<(i64, AppId)> {
@@ -151,16 +134,12 @@ impl<A> OverQuotaGroup<A> {
     }
 }
 
-// === impl RunningAttempt ===
-
 impl<A: Copy + Ord> RunningAttempt<A> {
     /// Larger: launched later.
     fn age_key(&self) -> (u64, i64, AppId, A) {
         (self.launch_mono_ms, self.job_start_ms, self.app, self.attempt)
     }
 }
-
-// === impl Unserved ===
 
 impl Unserved {
     fn new(under_quota: &[UnderQuotaGroup]) -> Self {

@@ -25,8 +25,6 @@ pub(super) struct RankTable {
 /// Ranks from here to its negative are the policy's own.
 const LAST_OWN_RANK: i64 = 1 << 40;
 
-// === impl RankTable ===
-
 impl Default for RankTable {
     fn default() -> Self {
         Self { sorted: BTreeMap::new(), changed: BTreeSet::new(), front: -LAST_OWN_RANK, back: LAST_OWN_RANK }

@@ -7,8 +7,6 @@ use super::fair::pool_claims::PoolClaims;
 use super::view::View;
 use super::{Allocation, AppId, Claim, GroupId, Scheduler};
 
-// === impl Scheduler: slots that come free ===
-
 impl Scheduler {
     /// Counts the slots of an attempt as being released: its end is decided.
     pub fn mark_releasing(&mut self, id: AppId, kind: Kind, node: TrackerId, slots: u32) {

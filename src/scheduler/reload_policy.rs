@@ -4,8 +4,6 @@ use std::sync::Arc;
 
 use super::{PolicyOptions, Scheduler};
 
-// === impl Scheduler ===
-
 impl Scheduler {
     /// Puts new settings of the ruling policy in force, in O(groups) and what the new limits let run again. Options of
     /// another policy have no effect: that is [`Self::replace_policy`].

@@ -5,8 +5,6 @@ use crate::model::{Kind, PerKind, Pool};
 use super::change::Change;
 use super::{AppId, AppSize, Scheduler};
 
-// === impl Scheduler: apps end ===
-
 impl Scheduler {
     /// Removes an app with all its demand. Attempts that still hold slots count as running until each has ended. No effect
     /// on one that was removed before.

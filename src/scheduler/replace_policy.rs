@@ -8,8 +8,6 @@ use super::order::OrderEntry;
 use super::state::orders_for;
 use super::{AppId, GroupId, PolicyOptions, Scheduler};
 
-// === impl Scheduler: another policy ===
-
 impl Scheduler {
     /// Orders all groups and apps by another policy from now on, in O(apps log apps + nodes). The market begins without
     /// allocations; reservations end, and what limits refused is tried again.

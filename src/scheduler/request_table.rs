@@ -41,15 +41,11 @@ pub(super) enum Gate {
     Wanted(u32),
 }
 
-// === impl RequestTable ===
-
 impl<H, R> Default for RequestTable<H, R> {
     fn default() -> Self {
         Self { hosts: Rows::default(), racks: Rows::default(), anywhere: 0 }
     }
 }
-
-// === impl Rows ===
 
 impl<K> Default for Rows<K> {
     fn default() -> Self {
@@ -135,7 +131,6 @@ impl<K: Hash + Eq + Ord + Clone> Rows<K> {
         keys
     }
 
-    /// All rows, in order.
     pub(super) fn sorted(&self) -> Vec<(K, u32)> {
         let mut rows: Vec<(K, u32)> = self.counts.iter().map(|(key, count)| (key.clone(), *count)).collect();
         rows.sort_unstable();
@@ -143,10 +138,7 @@ impl<K: Hash + Eq + Ord + Clone> Rows<K> {
     }
 }
 
-// === impl Gate ===
-
 impl Gate {
-    /// How many are wanted here.
     pub(super) fn wanted(self) -> u32 {
         match self {
             Gate::Open | Gate::Closed => 0,

@@ -17,11 +17,8 @@ pub(super) struct Reservation {
 /// Slots that were kept for an app and are no more, or are another number now: its job is charged for the time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EndedReservation {
-    /// The app.
     pub app: AppId,
-    /// The kind of slots.
     pub kind: Kind,
-    /// The node.
     pub node: TrackerId,
     /// How many were kept.
     pub slots: u32,

@@ -6,8 +6,6 @@ use super::change::Change;
 use super::reservation::{EndedReservation, Reservation};
 use super::{AppId, Scheduler};
 
-// === impl Scheduler: reservations ===
-
 impl Scheduler {
     /// Removes and returns the reservations that ended since the last call. The caller charges the time that they held
     /// their slots.
@@ -15,12 +13,10 @@ impl Scheduler {
         std::mem::take(&mut self.ended_reservations)
     }
 
-    /// The same for one app, which is about to end.
     pub fn take_ended_reservations_of(&mut self, id: AppId) -> Vec<EndedReservation> {
         self.ended_reservations.extract_if(.., |ended| ended.app == id).collect()
     }
 
-    /// Nodes that are reserved for an app.
     pub fn reserved_nodes(&self, id: AppId) -> PerKind<u32> {
         let count = |kind: Kind| self.apps.get(&id).map_or(0, |app| app.reserved_nodes[kind].len() as u32);
         PerKind::new(count(Kind::Map), count(Kind::Reduce))

@@ -32,7 +32,6 @@ pub struct RoomRound<V> {
 /// Slots, and memory and cores of a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NodeRoom {
-    /// Slots.
     pub slots: PerKind<u32>,
     /// Memory and cores; none: nothing but its slots limits it.
     pub room: Option<Capability>,
@@ -40,25 +39,19 @@ pub struct NodeRoom {
     pub cores_of_slots_alone: u32,
 }
 
-/// A queue that is short.
 #[derive(Clone, Debug, Default)]
 pub struct ShortQueue {
     /// Slots that it has bought and does not hold.
     pub need: PerPool<u32>,
-    /// What waits.
     pub waiting: Vec<WaitingWork>,
 }
 
 /// Tasks or containers of an app that wait.
 #[derive(Clone, Copy, Debug)]
 pub struct WaitingWork {
-    /// The app.
     pub app: AppId,
-    /// What they wait for.
     pub pool: Pool,
-    /// The type of containers.
     pub request: Option<RequestType>,
-    /// How many.
     pub count: u32,
     /// Slots of each; of a container what it stands for.
     pub slots: u32,
@@ -75,7 +68,6 @@ pub struct WaitingWork {
 pub struct OverQueue<V> {
     /// Slots that it holds beyond its quotas.
     pub excess: PerKind<u32>,
-    /// What it may lose.
     pub holders: Vec<Holder<V>>,
 }
 
@@ -84,11 +76,9 @@ pub struct OverQueue<V> {
 pub struct Holder<V> {
     /// What it holds; a container all that it stands for.
     pub pool: Pool,
-    /// Slots.
     pub slots: u32,
     /// Memory and cores that come free with it.
     pub room: Capability,
-    /// The node.
     pub node: TrackerId,
     /// Whether it is a container that was never launched.
     pub is_unlaunched: bool,
@@ -102,7 +92,6 @@ pub struct Holder<V> {
     pub victim: V,
 }
 
-/// What a round has decided.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RoundOutcome<V> {
     /// What is preempted, in order of selection.
@@ -119,8 +108,6 @@ struct Unserved<F> {
     earmarks: Vec<(TrackerId, Earmark)>,
     can_use: F,
 }
-
-// === impl RoomRound ===
 
 impl<V: Copy + Ord> RoomRound<V> {
     /// What to preempt, and for what. `can_use`: whether work could use a node with enough room.
@@ -225,8 +212,6 @@ fn with_all<V>(mut room: NodeRoom, holders: &[(usize, Holder<V>)]) -> NodeRoom {
     room
 }
 
-// === impl NodeRoom ===
-
 impl NodeRoom {
     /// Whether one piece of work has all that it needs.
     fn fits(&self, work: &WaitingWork) -> bool {
@@ -277,8 +262,6 @@ impl NodeRoom {
     }
 }
 
-// === impl ShortQueue ===
-
 impl ShortQueue {
     /// Slots that it would use at once.
     pub fn slots(&self) -> u32 {
@@ -290,8 +273,6 @@ impl ShortQueue {
         Pool::ALL.into_iter().map(of_pool).fold(0, u32::saturating_add)
     }
 }
-
-// === impl Unserved ===
 
 impl<F: Fn(&WaitingWork, TrackerId) -> bool> Unserved<F> {
     /// Maps choose before reduces, containers last; what cannot use every node before what can.

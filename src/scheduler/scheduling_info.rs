@@ -10,13 +10,10 @@ use super::{AppId, GroupId, Scheduler};
 /// A group with its sums and with the policy's numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GroupReport<'a> {
-    /// Its name.
     pub name: &'a str,
-    /// Its id.
     pub id: GroupId,
     /// Name of the group around it.
     pub parent: Option<&'a str>,
-    /// Apps in it and in the groups in it.
     pub apps: u32,
     /// Attempts that hold slots.
     pub running: PerKind<u32>,
@@ -24,11 +21,8 @@ pub struct GroupReport<'a> {
     pub held: PerKind<u32>,
     /// Tasks that wait for a slot.
     pub waiting: PerKind<u32>,
-    /// The policy's numbers.
     pub detail: GroupDetail,
 }
-
-// === impl Scheduler: texts ===
 
 impl Scheduler {
     /// The scheduling information of an app; none where the policy has none.
@@ -47,15 +41,12 @@ impl Scheduler {
     }
 }
 
-// === impl Scheduler: numbers ===
-
 impl Scheduler {
     /// All groups, by name.
     pub fn group_reports(&self, now: Now) -> impl Iterator<Item = GroupReport<'_>> {
         self.group_reports_from(0, now)
     }
 
-    /// The same from one on.
     pub fn group_reports_from(&self, from: usize, now: Now) -> impl Iterator<Item = GroupReport<'_>> {
         self.groups.iter().skip(from).map(move |(name, id, group)| GroupReport {
             name,
@@ -74,7 +65,6 @@ impl Scheduler {
         self.policy.runnable_tasks()
     }
 
-    /// The policy's numbers of an app.
     pub fn app_detail(&self, id: AppId) -> AppDetail {
         self.apps.get(&id).map_or(AppDetail::Plain, |app| self.policy.app_detail(app))
     }

@@ -19,8 +19,6 @@ pub(super) struct SlotTable {
     has_second_attempt: bool,
 }
 
-// === impl SlotTable ===
-
 impl SlotTable {
     pub(super) fn waiting(&self) -> u32 {
         self.table.anywhere

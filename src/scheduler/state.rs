@@ -32,28 +32,18 @@ use super::{
     Allocation, AppId, AppSize, AppSpec, FifoOptions, GroupBusy, GroupId, HostId, PolicyOptions, Topology, Totals,
 };
 
-/// Why an app was not added.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AddAppError {
-    /// The group of the app is not open.
     #[error("{app}: {group} is not open")]
-    GroupNotOpen {
-        /// The app.
-        app: AppId,
-        /// Its group.
-        group: GroupId,
-    },
+    GroupNotOpen { app: AppId, group: GroupId },
     /// The id is in use.
     #[error("{0} exists already")]
     Exists(AppId),
 }
 
-/// A group with its usage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GroupUsage<'a> {
-    /// Its name.
     pub name: &'a str,
-    /// Its id.
     pub id: GroupId,
     /// Slots that it holds.
     pub held: PerKind<u32>,
@@ -73,14 +63,12 @@ pub struct Scheduler {
     pub(super) nodes: FxHashMap<TrackerId, Node>,
     pub(super) nodes_by_host: FxHashMap<HostId, u32>,
     last_node: TrackerId,
-    /// Apps that wait to begin.
     pub(super) to_begin: BTreeSet<AppId>,
     pub(super) orders: PerPool<Order>,
     /// Apps that a limit keeps out of the order, by the group below the root that they are in.
     pub(super) parked_apps: PerPool<BTreeSet<(GroupId, AppId)>>,
     pub(super) totals: Totals,
     pub(super) containers: ContainerState,
-    /// What nodes offer to tasks.
     pub(super) task_nodes: TaskNodes,
     /// Apps whose tasks may not run on all nodes.
     pub(super) choosy: ChoosyApps,
@@ -116,8 +104,6 @@ pub(super) struct KeyedGroups<'a> {
     pub(super) pool: Pool,
 }
 
-// === impl KeyedGroups ===
-
 impl GroupTree for KeyedGroups<'_> {
     fn parent_of(&self, group: GroupId) -> Option<GroupId> {
         self.groups.get(group)?.parent
@@ -129,15 +115,11 @@ impl GroupTree for KeyedGroups<'_> {
     }
 }
 
-// === impl Scheduler: making one ===
-
 impl Scheduler {
-    /// A scheduler under a policy.
     pub fn new(options: PolicyOptions) -> Self {
         Self::with_policy(options.build())
     }
 
-    /// A scheduler under first-in-first-out.
     pub fn fifo(options: FifoOptions) -> Self {
         Self::new(PolicyOptions::Fifo(options))
     }
@@ -152,12 +134,10 @@ impl Scheduler {
         Self::new(PolicyOptions::Fair { options, allocations: Arc::new(allocations) })
     }
 
-    /// A scheduler that keeps deadlines.
     pub fn constraint(config: ConstraintConfig) -> Self {
         Self::new(PolicyOptions::Constraint(config))
     }
 
-    /// A scheduler under the market.
     pub fn dynamic() -> Self {
         Self::new(PolicyOptions::Dynamic)
     }
@@ -191,7 +171,6 @@ impl Scheduler {
         self.policy.launch_rules()
     }
 
-    /// The hosts and racks.
     pub fn topology(&self) -> &Topology {
         &self.topology
     }
@@ -201,8 +180,6 @@ impl Scheduler {
         &mut self.topology
     }
 }
-
-// === impl Scheduler: groups ===
 
 impl Scheduler {
     /// Opens a group below the root, or finds the one that is open under this name.
@@ -249,7 +226,6 @@ impl Scheduler {
         self.notify(&Change::GroupClosed(group));
     }
 
-    /// The open group of this name.
     pub fn group(&self, name: &str) -> Option<GroupId> {
         self.groups.by_name(name)
     }
@@ -259,7 +235,6 @@ impl Scheduler {
         self.groups.app_count(group) > 0
     }
 
-    /// The name of an open group.
     pub fn group_name(&self, group: GroupId) -> Option<&str> {
         self.groups.name(group)
     }
@@ -291,8 +266,6 @@ impl Scheduler {
         self.groups.waiting(group).slots().narrow()
     }
 }
-
-// === impl Scheduler: nodes ===
 
 impl Scheduler {
     /// Adds a node. Its slots count at once; it gets tasks when a [`NodeOffer`](super::NodeOffer) names it.
@@ -400,8 +373,6 @@ impl Scheduler {
         totals
     }
 }
-
-// === impl Scheduler: apps ===
 
 impl Scheduler {
     /// Whether the policy accepts an app now. Apps that were accepted before a restart are added without this check.

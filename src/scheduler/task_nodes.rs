@@ -20,7 +20,6 @@ pub struct TaskNeeds {
     pub avoided: Vec<HostId>,
 }
 
-/// What a node offers to tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TaskNode {
     pub(super) host: HostId,
@@ -54,20 +53,14 @@ struct Shape {
 #[derive(Debug, Default)]
 struct NodesByRoom {
     nodes: u64,
-    /// By the bucket of their room.
     buckets: BTreeMap<u32, BTreeSet<(u64, TrackerId)>>,
 }
 
-// === impl TaskNeeds ===
-
 impl TaskNeeds {
-    /// Room that a task of a kind needs, bytes.
     fn room_bytes(&self, kind: Kind) -> u64 {
         if kind == Kind::Map { self.room_per_map_bytes } else { 0 }
     }
 }
-
-// === impl TaskNode ===
 
 impl TaskNode {
     fn shape(&self) -> Shape {
@@ -85,10 +78,7 @@ impl TaskNode {
     }
 }
 
-// === impl TaskNodes ===
-
 impl TaskNodes {
-    /// Sets what a node offers.
     pub(super) fn set(&mut self, id: TrackerId, node: TaskNode) {
         let before = self.nodes.insert(id, node);
         if before == Some(node) {
@@ -104,7 +94,6 @@ impl TaskNodes {
         of_shape.buckets.entry(bucket(node.room())).or_default().insert((node.room(), id));
     }
 
-    /// Changes what a node offers.
     pub(super) fn change(&mut self, id: TrackerId, change: impl FnOnce(&mut TaskNode)) {
         if let Some(mut node) = self.nodes.get(&id).copied() {
             change(&mut node);
@@ -158,10 +147,7 @@ impl TaskNodes {
     }
 }
 
-// === impl NodesByRoom ===
-
 impl NodesByRoom {
-    /// Nodes with so much room.
     fn with_room(&self, bytes: u64) -> u64 {
         if bytes == 0 {
             return self.nodes;

@@ -2,8 +2,6 @@
 
 use super::{GroupId, Scheduler};
 
-// === impl Scheduler: temporary groups ===
-
 impl Scheduler {
     /// Opens a group below the root that closes with its last app, or finds the one that is open under this name.
     pub fn open_temporary_group(&mut self, name: &str) -> GroupId {
@@ -21,7 +19,6 @@ impl Scheduler {
         self.close_if_temporary(group);
     }
 
-    /// Closes a temporary group without apps.
     pub(super) fn close_if_temporary(&mut self, group: GroupId) {
         if self.groups.is_over(group) {
             // It has no apps.

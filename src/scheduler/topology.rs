@@ -37,7 +37,6 @@ pub enum Level {
 pub struct CacheLevels(usize);
 
 impl CacheLevels {
-    /// Most levels.
     pub const MAX: usize = 8;
 
     /// So many, at least one.
@@ -124,8 +123,6 @@ const MAX_IDLE_HOSTS: usize = 10_000;
 /// The rack of an unknown host; no node is in it.
 const NO_RACK: RackId = RackId(0);
 
-// === impl Topology ===
-
 impl Topology {
     /// Sets the levels of locality, before any host is named.
     pub fn set_levels(&mut self, levels: CacheLevels) {
@@ -134,7 +131,6 @@ impl Topology {
         self.levels = levels;
     }
 
-    /// Levels of locality.
     pub fn levels(&self) -> CacheLevels {
         self.levels
     }
@@ -167,7 +163,6 @@ impl Topology {
         }
     }
 
-    /// The same, for a node on that host.
     pub fn hold_for_node(&mut self, host: HostId) {
         self.hold(host);
         if let Some(known) = self.hosts.get_mut(&host) {
@@ -175,7 +170,6 @@ impl Topology {
         }
     }
 
-    /// Releases a host that was held.
     pub fn release(&mut self, host: HostId) {
         let Some(known) = self.hosts.get_mut(&host) else { return };
         lower(&mut known.holders, 1_u32, &mut self.violations);
@@ -203,17 +197,14 @@ impl Topology {
         self.host_by_name.get(name).copied()
     }
 
-    /// How many hosts are known.
     pub fn len(&self) -> usize {
         self.hosts.len()
     }
 
-    /// Whether no host is known.
     pub fn is_empty(&self) -> bool {
         self.hosts.is_empty()
     }
 
-    /// The rack of a host.
     pub fn rack_of(&self, host: HostId) -> RackId {
         self.hosts.get(&host).map_or(NO_RACK, |host| host.rack)
     }
@@ -224,7 +215,6 @@ impl Topology {
         &groups[..groups.len().min(self.levels.groups())]
     }
 
-    /// The same, shared.
     pub fn shared_near(&self, host: HostId) -> Arc<[RackId]> {
         match self.levels.groups() {
             0 => Arc::new([]),

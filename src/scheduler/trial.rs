@@ -4,8 +4,6 @@ use crate::model::{DEFAULT_RACK, Now};
 
 use super::{AppId, AppSpec, PolicyOptions, Scheduler};
 
-// === impl Scheduler: trial ===
-
 impl Scheduler {
     /// Which of the apps that wait to begin another policy would let begin at once, each app in the group of that name.
     /// O(apps log apps).

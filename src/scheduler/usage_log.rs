@@ -6,8 +6,6 @@ use super::group::Group;
 use super::usage_change::UsageChange;
 use super::{AppId, GroupId, Scheduler};
 
-// === impl Scheduler: the log of usage ===
-
 impl Scheduler {
     /// Logs changes of usage from now on, for a caller that takes them after each of its steps.
     pub fn log_usage(&mut self) {

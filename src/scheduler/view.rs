@@ -17,8 +17,6 @@ pub(super) struct View<'a> {
     pub(super) nodes: &'a FxHashMap<TrackerId, Node>,
 }
 
-// === impl View ===
-
 impl View<'_> {
     pub(super) fn app(&self, id: AppId) -> Option<&App> {
         self.apps.get(&id)

@@ -25,7 +25,6 @@ pub enum Misfit {
     SlotsPerTask(Kind, u32),
     /// It avoids all nodes that could run it.
     Avoided,
-    /// No node takes containers.
     NoContainerNodes,
     /// No node that takes containers is as large.
     NoNodeFits(Capability),
@@ -33,7 +32,6 @@ pub enum Misfit {
     Gates(Capability),
 }
 
-/// What groups want at one moment.
 #[derive(Debug)]
 pub struct Wants<'a> {
     scheduler: &'a Scheduler,
@@ -46,7 +44,6 @@ pub struct Wants<'a> {
 /// An app that cannot use all slots, or whose tasks need several each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Confined {
-    /// Slots that it could use.
     usable: u64,
     /// Slots that it holds or asks for now.
     now: Asked,
@@ -61,8 +58,6 @@ struct Asked {
     /// As its group counts it: held slots, and tasks that wait.
     counted: u64,
 }
-
-// === impl Scheduler: what could run ===
 
 impl Scheduler {
     /// Sets what tasks of an app need of a node beside free slots.
@@ -94,7 +89,6 @@ impl Scheduler {
         self.refresh_container_wants();
     }
 
-    /// What groups want now.
     pub fn wants(&self) -> Wants<'_> {
         let usable = self.usable_by_all();
         let mut confined: FxHashMap<GroupId, PerKind<Vec<Confined>>> = FxHashMap::default();
@@ -218,8 +212,6 @@ fn asked(app: &App, kind: Kind) -> u64 {
     let setup = u32::from(kind == Kind::Map && app.is_preparing());
     app.waiting(kind.into()) + u64::from(setup)
 }
-
-// === impl Wants ===
 
 impl Wants<'_> {
     /// Slots that a group holds or could use of each pool now.

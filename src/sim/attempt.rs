@@ -14,7 +14,6 @@ use super::plan::Plan;
 use super::random::mixed;
 use super::{Cuts, Part};
 
-/// How an attempt ends by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
     Succeed,
@@ -23,10 +22,8 @@ enum Fate {
     FailUnclean,
 }
 
-/// An attempt on a tracker.
 pub(super) type SimAttempt = FakeAttempt<AttemptPlan>;
 
-/// What an attempt will do.
 #[derive(Clone, Debug)]
 pub(super) struct AttemptPlan {
     fate: Fate,
@@ -56,8 +53,6 @@ static COUNTERS: LazyLock<ReportedCounters> = LazyLock::new(|| {
     let group = CounterGroup { name: "task".into(), display_name: "Task".into(), counters: vec![counter] };
     ReportedCounters::from(&Counters { groups: vec![group] })
 });
-
-// === impl AttemptPlan ===
 
 impl AttemptPlan {
     /// Plans a launched task. Depends on the seed and the task's id alone, so that leaving something else out does not
@@ -104,7 +99,6 @@ impl AttemptPlan {
         Self { fate, start_mono_ms, end_mono_ms, output_bytes, failed_fetches }
     }
 
-    /// Makes it succeed soon.
     pub(super) fn finish_soon(&mut self, now_mono_ms: u64) {
         self.fate = Fate::Succeed;
         self.start_mono_ms = self.start_mono_ms.min(now_mono_ms);
@@ -127,7 +121,6 @@ pub(super) fn advance(attempt: &mut SimAttempt, now_mono_ms: u64) {
     attempt.advance(step);
 }
 
-/// Whether its loss would lose work.
 pub(super) fn is_work_to_lose(attempt: &SimAttempt) -> bool {
     use AttemptState as S;
     let is_good = matches!(attempt.state, S::Unassigned | S::Running | S::CommitPending | S::Succeeded);
@@ -141,7 +134,6 @@ pub(super) fn acknowledge(attempt: &mut SimAttempt) {
     }
 }
 
-/// The tracker's report on it.
 pub(super) fn report(attempt: &SimAttempt, now_mono_ms: u64, wall_ms: i64) -> TaskStatus {
     let plan = &attempt.plan;
     let is_at_work = matches!(attempt.state, AttemptState::Unassigned | AttemptState::Running);

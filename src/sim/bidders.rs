@@ -25,7 +25,6 @@ pub(super) struct Draft {
     is_forged: bool,
 }
 
-/// Invalid amounts and rates.
 const BAD_AMOUNTS: [&str; 18] = [
     "NaN",
     "Infinity",
@@ -50,8 +49,6 @@ const BAD_AMOUNTS: [&str; 18] = [
 /// Requests of a user that are kept for replays.
 const KEPT_REQUESTS: usize = 8;
 
-// === impl Draft ===
-
 impl Draft {
     pub(super) fn new(operation: String, change: Change) -> Self {
         Self { operation, change, timestamp: None, is_forged: false }
@@ -61,8 +58,6 @@ impl Draft {
         Self::new(operation, Change::Nothing)
     }
 }
-
-// === impl World: requests to the market ===
 
 impl World<'_> {
     pub(super) fn run_bidder(&mut self, place: usize) -> Result<(), Violation> {
@@ -139,7 +134,6 @@ impl World<'_> {
         self.ask(ADMINISTRATOR, draft)
     }
 
-    /// Time until the next tick, ms.
     pub(super) fn until_tick_ms(&self, interval_ms: u64) -> u64 {
         let next_mono_ms = self.checker.next_tick_mono_ms().unwrap_or(0);
         next_mono_ms.saturating_sub(self.daemon_now().mono_ms).min(interval_ms)
@@ -227,7 +221,6 @@ impl World<'_> {
     }
 }
 
-/// Names that no queue may have.
 fn bad_names(random: &mut Random) -> Draft {
     let long = "q".repeat(256);
     let names = ["", "a%20b", "a%0Ab%201%201", "a,b", "a%26b", "%00", "%FF", "a/b", &long];

@@ -19,8 +19,6 @@ use super::world::World;
 /// Recent jobs that users may kill.
 const REMEMBERED_JOBS: usize = 32;
 
-// === impl World: clients ===
-
 impl World<'_> {
     pub(super) fn run_client(&mut self, place: usize) -> Result<(), Violation> {
         let pause = self.plan.submit_pause_ms;

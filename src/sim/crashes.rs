@@ -21,8 +21,6 @@ const MAX_STEPS_TO_CRASH: u32 = 300;
 /// The monotonic clock when a daemon starts, ms: as in production, earlier times can be expressed.
 const START_MONO_MS: u64 = 1 << 40;
 
-// === impl World: crashes and restarts ===
-
 impl World<'_> {
     /// Both clocks as the daemon reads them.
     pub(super) fn daemon_now(&self) -> Now {
@@ -49,7 +47,6 @@ impl World<'_> {
         !drops_answers && wait_for <= self.durable()
     }
 
-    /// Whether the store stalls.
     fn is_stalled(&self) -> bool {
         self.store_stall.is_some_and(|(until_mono_ms, _)| self.now.mono_ms < until_mono_ms)
     }
@@ -100,7 +97,6 @@ impl World<'_> {
         self.event_queue.schedule(until_mono_ms, SimEvent::CrashStep);
     }
 
-    /// Collects the facts of a start.
     pub(super) fn collect_start_facts(&mut self, facts: Vec<Fact>) {
         if self.has_crashes() {
             self.daemon.unrecorded.extend(facts);

@@ -17,15 +17,12 @@ pub enum Part {
     Silence,
     /// Tracker processes that restart.
     Restarts,
-    /// Late heartbeats.
     SlowHeartbeats,
     /// Trackers that report themselves unhealthy, run out of disk or refuse work.
     IllTrackers,
     /// A store that stalls, so that answers are delayed.
     StoreStalls,
-    /// Attempts that fail.
     FailingAttempts,
-    /// Attempts that hang.
     HangingAttempts,
     /// Reduces that cannot fetch the output of maps.
     FailedFetches,
@@ -37,37 +34,27 @@ pub enum Part {
     Kills,
     /// Requests that should not be granted.
     HostileBids,
-    /// Replayed requests.
     Replays,
     /// Bids right before and right after a tick.
     TimedBids,
-    /// Deadline orders.
     Orders,
-    /// Requests of administrators to the market.
     Administrator,
-    /// Queues that are added and removed.
     QueueChanges,
     /// Allowances, and transfers between queues.
     Treasurer,
     /// Safe mode, excluded hosts.
     Interventions,
-    /// A wall clock that jumps.
     ClockSteps,
-    /// Timers that fire late or early.
     LateTimers,
     /// Crashes and stops of the JobTracker itself.
     Crashes,
-    /// Switches of the scheduler.
     Switches,
-    /// Applications that ask for containers.
     Applications,
     /// Beats that are lost, doubled, late or missing, and nodes without room on their disks.
     WorkerFaults,
-    /// Containers that fail.
     FailingContainers,
     /// Calls and beats that must be refused.
     HostileCalls,
-    /// Calls that are repeated.
     RepeatedCalls,
     /// Programs that fall silent, and others that take over.
     VanishingPrograms,
@@ -128,7 +115,6 @@ pub struct PartError(String);
 /// What is left out of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cuts {
-    /// The parts.
     pub without: BTreeSet<Part>,
     /// From this time on no actor acts, ms since the start.
     pub until_ms: Option<u64>,
@@ -137,8 +123,6 @@ pub struct Cuts {
 fn known() -> String {
     NAMED.map(|(_, name)| name).join(", ")
 }
-
-// === impl Part ===
 
 impl Part {
     /// Every kind of thing that may be left out, but for single actors and stretches.
@@ -196,8 +180,6 @@ impl FromStr for Part {
         }
     }
 }
-
-// === impl Cuts ===
 
 impl Cuts {
     /// Whether a part takes place.

@@ -26,7 +26,6 @@ pub(super) struct DaemonRun {
     pub(super) identifier_fact: FactNumber,
 }
 
-/// The state of the daemon's process.
 #[derive(Debug)]
 pub(super) enum State {
     Up,
@@ -40,11 +39,9 @@ pub(super) enum State {
     },
     /// It still works, but later facts will be lost.
     Crashing(Box<PendingCrash>),
-    /// No process runs.
     Down,
 }
 
-/// A crash in progress.
 #[derive(Debug)]
 pub(super) struct PendingCrash {
     /// The last fact that will survive.
@@ -103,8 +100,6 @@ pub(super) struct DelayedAnswer<T> {
     pub(super) answer: T,
 }
 
-// === impl DaemonRun ===
-
 impl DaemonRun {
     pub(super) fn first(identifier: Identifier) -> Self {
         Self {
@@ -123,8 +118,6 @@ impl DaemonRun {
         matches!(self.state, State::Down)
     }
 }
-
-// === impl CrashTrigger ===
 
 impl CrashTrigger {
     pub(super) fn is_matched_by(self, step: &Step) -> bool {

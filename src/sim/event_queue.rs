@@ -3,7 +3,6 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// An event of the simulated world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum SimEvent {
     /// A tracker sends a heartbeat, or its next process starts.
@@ -18,11 +17,8 @@ pub(super) enum SimEvent {
     Administrator,
     /// An administrator turns safe mode or changes the lists of hosts.
     Intervention,
-    /// The wall clock jumps.
     ClockStep,
-    /// The store stalls.
     StoreStall,
-    /// The timer fires early.
     EarlyTimer,
     /// A crash of the JobTracker is planned.
     Crash,
@@ -32,7 +28,6 @@ pub(super) enum SimEvent {
     Start,
     /// A user repeats a submission that a crash interrupted.
     Resubmission,
-    /// An operator switches the scheduler.
     Switch,
     /// An administrator gives allowances or moves money between queues.
     Treasurer,
@@ -44,7 +39,6 @@ pub(super) enum SimEvent {
     Application(u64),
     /// The daemon has something to say to an application.
     ApplicationNews(u64),
-    /// A user submits an application.
     ApplicationSubmission,
     /// A tenant who plays against the market acts.
     Player(usize),
@@ -56,8 +50,6 @@ pub(super) struct EventQueue<E = SimEvent> {
     heap: BinaryHeap<Reverse<(u64, u64, E)>>,
     scheduled: u64,
 }
-
-// === impl EventQueue ===
 
 impl<E: Ord> Default for EventQueue<E> {
     fn default() -> Self {
@@ -71,7 +63,6 @@ impl<E: Ord> EventQueue<E> {
         self.heap.push(Reverse((at_mono_ms, self.scheduled, event)));
     }
 
-    /// When the next event is due.
     pub(super) fn next_mono_ms(&self) -> Option<u64> {
         self.heap.peek().map(|Reverse((at_mono_ms, ..))| *at_mono_ms)
     }

@@ -29,8 +29,6 @@ enum TrackerFault {
     },
 }
 
-// === impl SimTracker ===
-
 impl SimTracker {
     /// Ends its faults.
     pub(super) fn recover(&mut self, now_mono_ms: u64) {
@@ -56,8 +54,6 @@ impl SimTracker {
         })
     }
 }
-
-// === impl World: trackers ===
 
 impl World<'_> {
     pub(super) fn run_tracker(&mut self, place: usize) -> Result<(), Violation> {
@@ -164,7 +160,6 @@ impl World<'_> {
         Ok(self.pause_ms(tracker))
     }
 
-    /// Applies a heartbeat's answer to its tracker.
     pub(super) fn apply_heartbeat_answer(
         &mut self,
         tracker: &mut SimTracker,

@@ -13,8 +13,6 @@ use super::world::World;
 
 const HOUR_MS: u64 = 3_600_000;
 
-// === impl World: interventions ===
-
 impl World<'_> {
     /// An administrator turns safe mode, drains a worker or changes the lists of hosts; the change is soon reverted.
     pub(super) fn intervene(&mut self) -> Result<(), Violation> {

@@ -17,8 +17,6 @@ use super::world::World;
 const LOST_WITH: &str = "Lost task tracker: ";
 const UNKNOWN_THERE: &str = " does not know of it any more";
 
-// === impl World: losses ===
-
 impl World<'_> {
     /// Checks that no tracker has an attempt that this step declares lost. The sender of the heartbeat is checked
     /// apart.

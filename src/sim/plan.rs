@@ -11,14 +11,12 @@ use super::policy_choice::PolicyChoice;
 use super::random::Random;
 use super::run_options::RunOptions;
 
-/// One machine that runs tasks.
 #[derive(Clone, Debug)]
 pub struct TrackerPlan {
     /// Its name, under which it registers.
     pub name: String,
     /// Its host; two trackers may share one.
     pub host: String,
-    /// Its slots.
     pub slots: PerKind<u32>,
 }
 
@@ -40,11 +38,8 @@ pub struct UserPlan {
 pub struct Plan {
     /// When it begins.
     pub start: Now,
-    /// The trackers, by place.
     pub trackers: Vec<TrackerPlan>,
-    /// The users, by place.
     pub users: Vec<UserPlan>,
-    /// The engine's configuration.
     pub engine: EngineConfig,
     /// Typical time of a task, ms.
     pub task_ms: u64,
@@ -78,10 +73,7 @@ const IDLE_BIDDING_INTERVAL_MS: u64 = 5_000;
 /// In one of so many seeds it does.
 const SEEDS_OF_A_CRASHING_ONE: u64 = 3;
 
-// === impl Plan ===
-
 impl Plan {
-    /// The world of a run's seed.
     pub fn new(options: &RunOptions) -> Self {
         let RunOptions { seed, policy, has_containers, has_adversaries, .. } = *options;
         let mut random = Random::stream(seed, 0);

@@ -17,7 +17,6 @@ use crate::scheduler::fair::weight::WeightRule;
 use super::policy_choice::PolicyChoice;
 use super::random::Random;
 
-/// A configuration of the chosen scheduler.
 pub(super) fn policy_config(random: &mut Random, policy: PolicyChoice, users: &[&str], preempts: bool) -> PolicyConfig {
     match policy {
         PolicyChoice::Fifo => {

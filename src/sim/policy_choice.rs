@@ -1,11 +1,8 @@
 //! The scheduler that a run is about.
 
-/// Which scheduler a run is about.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PolicyChoice {
-    /// First in, first out.
     Fifo,
-    /// Queues with capacities.
     Capacity,
     /// Pools with fair shares; every other seed has preemption.
     Fair,
@@ -19,10 +16,7 @@ pub enum PolicyChoice {
     Dynamic,
 }
 
-// === impl PolicyChoice ===
-
 impl PolicyChoice {
-    /// Whether jobs have deadlines.
     pub fn has_deadlines(self) -> bool {
         matches!(self, Self::Constraint | Self::Mixed)
     }

@@ -6,8 +6,6 @@
 #[derive(Clone, Debug)]
 pub struct Random(u64);
 
-// === impl Random ===
-
 impl Random {
     /// The stream of one actor in the run of `seed`.
     pub fn stream(seed: u64, actor: u64) -> Self {
@@ -17,7 +15,6 @@ impl Random {
         random
     }
 
-    /// The next number.
     pub fn number(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         mixed(self.0)

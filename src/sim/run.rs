@@ -12,11 +12,8 @@ use super::world::World;
 pub struct Run {
     /// The figures, up to the end or the violation.
     pub tally: Tally,
-    /// The violation, if any.
     pub violation: Option<Violation>,
 }
-
-// === impl Run ===
 
 impl Run {
     /// Plays a run to its end or to the first violation. `journal` is an empty one; it records facts at crashes

@@ -3,24 +3,19 @@
 use super::cuts::Cuts;
 use super::policy_choice::PolicyChoice;
 
-/// What decides a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunOptions {
     /// The one source of chance.
     pub seed: u64,
     /// Events after which no actor acts any more and the jobs run to their end.
     pub events: u64,
-    /// Which scheduler.
     pub policy: PolicyChoice,
     /// Whether nodes have memory and cores for containers, and applications ask for them.
     pub has_containers: bool,
     /// Whether tenants play against the market beside the honest bidders.
     pub has_adversaries: bool,
-    /// What is left out.
     pub cuts: Cuts,
 }
-
-// === impl RunOptions ===
 
 /// The arguments of `jobtracker simulate` that play this run again.
 impl std::fmt::Display for RunOptions {

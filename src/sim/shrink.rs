@@ -10,9 +10,7 @@ use super::run_options::RunOptions;
 pub struct Shrunk {
     /// What is left of the run.
     pub options: RunOptions,
-    /// What it breaks.
     pub violation: Violation,
-    /// How many runs it took.
     pub tries: usize,
 }
 
@@ -53,8 +51,6 @@ fn parts_of(options: &RunOptions) -> Vec<Part> {
     let users = (0..plan.users.len()).map(Part::User);
     Part::kinds().chain(stretches).chain((1..plan.trackers.len()).map(Part::Tracker)).chain(users).collect()
 }
-
-// === impl Shrunk ===
 
 impl Shrunk {
     /// Keeps a smaller run if it breaks the same law.

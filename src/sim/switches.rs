@@ -11,8 +11,6 @@ use super::policy_choice::PolicyChoice;
 use super::random::Random;
 use super::world::World;
 
-// === impl World: switches ===
-
 impl World<'_> {
     /// An operator wants another scheduler, or the same with other settings.
     pub(super) fn switch_scheduler(&mut self) -> Result<(), Violation> {

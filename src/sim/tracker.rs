@@ -39,8 +39,6 @@ pub(super) struct SimTracker {
 /// Longest pause between heartbeats that a tracker follows, ms.
 const LONGEST_PAUSE_MS: u64 = 60_000;
 
-// === impl SimTracker ===
-
 impl SimTracker {
     pub(super) fn new(plan: &TrackerPlan, random: Random, connection: u64) -> Self {
         Self {
@@ -134,8 +132,6 @@ impl SimTracker {
         Ok(())
     }
 }
-
-// === impl SimTracker: its attempts and outputs ===
 
 impl SimTracker {
     /// Whether it runs an attempt, has completed it, or keeps its output.

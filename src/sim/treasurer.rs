@@ -24,8 +24,6 @@ const REFUSED: [&str; 9] = [
     "allowance=some&every=5",
 ];
 
-// === impl World: allowances and transfers ===
-
 impl World<'_> {
     pub(super) fn run_treasurer(&mut self) -> Result<(), Violation> {
         let Some(interval_ms) = self.plan.bidding_interval_ms() else { return Ok(()) };

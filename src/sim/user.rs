@@ -46,7 +46,6 @@ pub(super) struct Submission {
     pub(super) delayed_answer: Option<DelayedAnswer<ClientAnswer>>,
 }
 
-/// An answer to a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ClientAnswer {
     Continue(Phase),
@@ -54,7 +53,6 @@ pub(super) enum ClientAnswer {
     Refused,
 }
 
-/// The next phase of a submission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
     Ask,

@@ -23,7 +23,6 @@ use super::run_options::RunOptions;
 use super::tracker::SimTracker;
 use super::user::{SentRequest, Submission, User};
 
-/// The state of a run.
 pub(super) struct World<'a> {
     pub(super) options: &'a RunOptions,
     pub(super) plan: Plan,
@@ -45,7 +44,6 @@ pub(super) struct World<'a> {
     pub(super) delivered: FxHashSet<AttemptId>,
     /// What tasks of players' jobs do.
     pub(super) job_shapes: BTreeMap<JobId, JobShape>,
-    /// Jobs that were accepted lately.
     pub(super) recent_jobs: Vec<JobId>,
     pub(super) administrator: Random,
     pub(super) administrator_sent: Vec<SentRequest>,
@@ -93,8 +91,6 @@ const WORKER_STREAM: u64 = 4_000;
 /// launches takes, ms.
 const LONGEST_END_MS: u64 = 4 * 3_600_000;
 const LONGEST_PAUSE_MS: u64 = 120_000;
-
-// === impl World ===
 
 impl<'a> World<'a> {
     pub(super) fn new(
@@ -217,7 +213,6 @@ impl<'a> World<'a> {
         }
     }
 
-    /// An unused connection number.
     pub(super) fn new_connection(&mut self) -> u64 {
         self.last_connection += 1;
         self.last_connection

@@ -23,16 +23,12 @@ use super::schema::{BUDGET_FILE_SHOWN, COPIED, LAST_FACT};
 /// How long another process may lock the log of a crashed daemon while it recovers it.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Contents of a copy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BackupSummary {
-    /// The last fact in it.
     pub last_fact: FactNumber,
-    /// The version of its schema.
     pub schema_version: u32,
     /// Unfinished ones included.
     pub jobs: u64,
-    /// Those that have not ended.
     pub unfinished_jobs: u64,
     /// Queues with money.
     pub queues: u64,
@@ -78,8 +74,6 @@ pub fn backup(database: &Path, target: &Path) -> Result<BackupSummary, StoreErro
 struct Partial {
     path: PathBuf,
 }
-
-// === impl Partial ===
 
 impl Partial {
     fn make(target: &Path, suffix: &str) -> Result<Self, StoreError> {

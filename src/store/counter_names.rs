@@ -36,8 +36,6 @@ enum Id {
     EmptyGroup(i64),
 }
 
-// === impl CounterNames ===
-
 impl CounterNames {
     /// Encodes these counters as `[[id,value],…]`, in their order. Adds missing names.
     pub(super) fn text(&mut self, transaction: &Transaction<'_>, counters: &CounterValues) -> rusqlite::Result<String> {

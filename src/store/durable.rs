@@ -11,13 +11,11 @@ use super::missed_updates::MissedUpdates;
 pub struct Durable {
     /// All facts up to and with this one survive a crash of process and machine.
     pub number: FactNumber,
-    /// Whether it can write.
     pub health: Health,
     /// Durable facts that changed no row.
     pub missed_updates: MissedUpdates,
 }
 
-/// Whether the store can write.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Health {
     /// The last commit succeeded.
@@ -33,22 +31,17 @@ pub enum Health {
         text: String,
     },
     /// Facts came out of order, and a retry cannot help: the durable number stays until a restart.
-    Broken {
-        /// The error.
-        text: String,
-    },
+    Broken { text: String },
 }
 
 /// Counts since the writer started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StoreStats {
-    /// Transactions committed.
     pub commits: u64,
     /// Facts in those transactions.
     pub facts: u64,
     /// Failed tries.
     pub failures: u64,
-    /// Checkpoints of the write-ahead log.
     pub checkpoints: u64,
 }
 
@@ -61,16 +54,12 @@ pub(super) struct Counts {
     pub(super) checkpoints: AtomicU64,
 }
 
-// === impl Health ===
-
 impl Health {
     /// Whether facts become durable.
     pub fn is_good(&self) -> bool {
         matches!(self, Self::Good)
     }
 }
-
-// === impl Counts ===
 
 impl Counts {
     pub(super) fn read(&self) -> StoreStats {

@@ -14,7 +14,6 @@ pub enum StoreError {
         action: &'static str,
         /// The file or folder.
         path: PathBuf,
-        /// Error of the system.
         source: io::Error,
     },
     /// The folder is not private, or contains a file of another user.
@@ -33,7 +32,6 @@ pub enum StoreError {
     OtherSchema {
         /// The database.
         path: PathBuf,
-        /// What it has.
         found: SchemaFound,
         /// This program's version.
         expected: u32,
@@ -48,11 +46,9 @@ pub enum StoreError {
     NoRoom {
         /// The database.
         path: PathBuf,
-        /// Its folder.
         folder: PathBuf,
         /// What the migration takes at most.
         needed_bytes: u64,
-        /// What is free.
         free_bytes: u64,
     },
     /// A value in the database is not valid.
@@ -62,19 +58,14 @@ pub enum StoreError {
         path: PathBuf,
         /// Table and column.
         column: &'static str,
-        /// The value found.
         value: String,
-        /// What is expected.
         expected: &'static str,
     },
-    /// SQLite reports an error.
     #[error("cannot {action} {path}: {source}")]
     Database {
-        /// The failed action.
         action: &'static str,
         /// The database.
         path: PathBuf,
-        /// Error of SQLite.
         source: rusqlite::Error,
     },
     /// Pages of the database contradict each other.
@@ -103,15 +94,12 @@ pub enum StoreError {
 pub enum SchemaFound {
     /// It has no tables.
     None,
-    /// This program's, in a version.
     Version(u32),
     /// That of a program older than the first version, in a version of its own count.
     Unreleased(u32),
     /// Some other program's.
     Foreign,
 }
-
-// === impl StoreError ===
 
 impl StoreError {
     /// Whether another start would fail alike until a person acts.

@@ -13,7 +13,6 @@ use crate::model::FactNumber;
 /// Facts of one call to the store: they are durable together.
 #[derive(Debug)]
 pub struct FactBatch {
-    /// The number of the first.
     pub first: FactNumber,
     /// Numbered upwards from there, without a gap.
     pub facts: Vec<Fact>,
@@ -62,8 +61,6 @@ struct State {
 /// Most facts that wait, bytes.
 const LIMIT_BYTES: usize = 64 << 20;
 
-// === impl FactFeed ===
-
 impl FactFeed {
     /// Both ends. Nothing is kept before the other one [begins](FactFollower::begin).
     pub fn new() -> (Self, FactFollower) {
@@ -96,15 +93,12 @@ impl Drop for FactFeed {
     }
 }
 
-// === impl FactFollower ===
-
 impl FactFollower {
     /// Facts that become durable from now on are kept for this follower.
     pub fn begin(&self) {
         self.0.lock().is_followed = true;
     }
 
-    /// What makes it look.
     pub fn waker(&self) -> FollowerWaker {
         FollowerWaker(self.0.clone())
     }
@@ -132,8 +126,6 @@ impl FactFollower {
     }
 }
 
-// === impl FollowerWaker ===
-
 impl FollowerWaker {
     /// Wakes it. Never waits for what it does.
     pub fn wake(&self) {
@@ -151,8 +143,6 @@ impl Drop for FactFollower {
         drop(waiting);
     }
 }
-
-// === impl Shared ===
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {

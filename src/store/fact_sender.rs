@@ -64,8 +64,6 @@ pub(super) fn weight(facts: &[Fact]) -> u64 {
 #[derive(Debug, Default)]
 pub(super) struct Backlog(AtomicU64);
 
-// === impl FactSender ===
-
 impl FactSender {
     /// Sends to `receiver`, whose progress `durable` shows; more than `limit_facts` waiting are [`Pressure::High`].
     pub fn new(receiver: Arc<dyn FactReceiver>, durable: watch::Receiver<Durable>, limit_facts: u64) -> Self {
@@ -95,8 +93,6 @@ impl FactSender {
     }
 }
 
-// === impl ToWriter ===
-
 impl FactReceiver for ToWriter {
     fn receive(&self, first: FactNumber, facts: Vec<Fact>) -> bool {
         let count = weight(&facts);
@@ -113,8 +109,6 @@ impl FactReceiver for ToWriter {
         self.backlog.0.load(Ordering::Relaxed)
     }
 }
-
-// === impl Backlog ===
 
 impl Backlog {
     pub(super) fn add(&self, count: u64) {

@@ -19,7 +19,6 @@ macro_rules! fault_points {
         }
 
         impl FaultPoint {
-            /// Every point.
             pub const ALL: &[FaultPoint] = &[$(FaultPoint::$point,)*];
 
             /// Its name in `JOBTRACKER_CRASH_AT`.
@@ -50,7 +49,6 @@ fault_points! {
     SchemaBegun = "schema.begun",
     /// The schema is created, not committed.
     SchemaCommit = "schema.commit",
-    /// The schema is committed.
     SchemaCommitted = "schema.committed",
     /// The schema is of an older version; no copy is made.
     MigrationDue = "migration.due",
@@ -62,9 +60,7 @@ fault_points! {
     MigrationStepRun = "migration.step-run",
     /// All steps are, not committed.
     MigrationWritten = "migration.written",
-    /// They are committed.
     MigrationCommitted = "migration.committed",
-    /// The state is loaded.
     StateLoaded = "start.loaded",
     /// The system directory exists.
     SystemDirMade = "start.system-dir",
@@ -131,7 +127,6 @@ fault_points! {
     ContainerBeatReleased = "container-beat.released",
     /// A checkpoint begins.
     CheckpointDue = "checkpoint.due",
-    /// The checkpoint is done.
     CheckpointDone = "checkpoint.done",
 
     /// Old rows of the ledger are deleted, in a transaction.
@@ -208,9 +203,7 @@ fault_points! {
     StopBegun = "stop.begun",
     /// It is recorded that the file shows the last fact.
     StopShown = "stop.shown",
-    /// The store is closing.
     StopClosing = "stop.closing",
-    /// All is written.
     StopWritten = "stop.written",
     /// The log is checkpointed and truncated.
     StopCheckpointed = "stop.checkpointed",
@@ -306,7 +299,6 @@ mod cut {
 
     use super::FaultPoint;
 
-    /// The selected point.
     struct Cut {
         point: FaultPoint,
         /// Passes left, the fatal one included.

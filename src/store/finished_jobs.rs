@@ -23,17 +23,12 @@ pub struct FinishedJobReader {
 const EVENTS: &str = "SELECT event_id, attempt, status, tracker_http, run_time_ms, id_within_job, is_map
      FROM completion_event WHERE job = ?1 AND event_id >= ?2 ORDER BY event_id LIMIT ?3";
 
-// === impl FinishedJobReader ===
-
 impl FinishedJobReader {
     pub(super) fn new(database: &Path) -> Self {
         Self { database: database.to_owned() }
     }
 
     /// Events of a job from index `from`, at most `max`; none of an unknown job. Blocks on the disk.
-    ///
-    /// # Errors
-    /// The database cannot be read, or a value in it is not valid.
     pub fn events(&self, job: JobId, from: usize, max: usize) -> Result<Vec<TaskCompletionEvent>, StoreError> {
         let database = self.open()?;
         let loader = Loader::new(&database, &self.database);
@@ -57,18 +52,12 @@ impl FinishedJobReader {
     }
 
     /// A finished job with its tasks; none if it is unknown or unfinished. Blocks on the disk.
-    ///
-    /// # Errors
-    /// The database cannot be read, or a value in it is not valid.
     pub fn job(&self, job: JobId) -> Result<Option<StoredJob>, StoreError> {
         let database = self.open()?;
         finished_with_tasks(&Loader::new(&database, &self.database), job)
     }
 
     /// A finished job without its tasks; none if it is unknown or unfinished. Blocks on the disk.
-    ///
-    /// # Errors
-    /// The database cannot be read, or a value in it is not valid.
     pub fn finished(&self, job: JobId) -> Result<Option<FinishedJob>, StoreError> {
         let database = self.open()?;
         finished_without_tasks(&Loader::new(&database, &self.database), job)
@@ -76,9 +65,6 @@ impl FinishedJobReader {
 
     /// The key of the tickets for a job's logs, finished or not; none of an unknown job, or of one that an older build
     /// has ended. Blocks on the disk.
-    ///
-    /// # Errors
-    /// The database cannot be read.
     pub fn log_key(&self, job: JobId) -> Result<Option<LogKey>, StoreError> {
         let database = self.open()?;
         let sql = "SELECT log_key, token_file FROM job WHERE job = ?1";
@@ -94,9 +80,6 @@ impl FinishedJobReader {
 
     /// Whether one of our runs made ids like this one, and no job has it or, deleted since, may have had it.
     /// Blocks on the disk.
-    ///
-    /// # Errors
-    /// The database cannot be read.
     pub fn is_unused(&self, id: JobId) -> Result<bool, StoreError> {
         let database = self.open()?;
         let sql = "SELECT EXISTS (SELECT 1 FROM daemon_run WHERE identifier = ?1)

@@ -30,8 +30,6 @@ pub(super) struct Folder {
     _lock: File,
 }
 
-// === impl Folder ===
-
 impl Folder {
     /// Creates the folder if it is missing and locks it. A folder of another user, or writable for others, is refused.
     pub(super) fn lock(dir: &Path) -> Result<Self, StoreError> {
@@ -58,13 +56,11 @@ impl Folder {
     }
 }
 
-/// The path of a state folder's database.
 #[must_use]
 pub fn database_in(state_dir: &Path) -> PathBuf {
     state_dir.join(DATABASE_NAME)
 }
 
-/// Syncs the names in a folder.
 pub(super) fn sync_folder(dir: &Path) -> io::Result<()> {
     File::open(dir)?.sync_all()
 }

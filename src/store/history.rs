@@ -12,21 +12,13 @@ use super::error::StoreError;
 use super::loader::{optional_units_column, units_column};
 use super::statement::LedgerReader;
 
-// === impl LedgerReader: histories ===
-
 impl LedgerReader {
     /// The price over time. Blocks on the disk.
-    ///
-    /// # Errors
-    /// The database cannot be read.
     pub fn price_history(&self, page: HistoryPage) -> Result<PriceHistory, StoreError> {
         self.read(|database| prices(database, page))
     }
 
     /// Spending of a queue over time; none if the queue never existed. Blocks on the disk.
-    ///
-    /// # Errors
-    /// The database cannot be read.
     pub fn spending_history(
         &self,
         queue: &QueueName,

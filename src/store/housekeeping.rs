@@ -41,8 +41,6 @@ pub(super) struct Housekeeping {
     commits: u32,
 }
 
-// === impl Housekeeping ===
-
 impl Housekeeping {
     /// All work is due at a start: the last run may have been interrupted.
     pub(super) fn new(detail_days: u32, retention: Retention) -> Self {

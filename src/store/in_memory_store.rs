@@ -25,8 +25,6 @@ pub struct InMemoryStore {
 /// The path in errors.
 const NOWHERE: &str = ":memory:";
 
-// === impl InMemoryStore ===
-
 impl InMemoryStore {
     /// Writes facts that follow the earlier ones, in one transaction.
     ///

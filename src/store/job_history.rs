@@ -26,11 +26,9 @@ pub struct StoredHistory {
     pub running_ms: Option<i64>,
     /// When it ended, epoch ms.
     pub finish_ms: i64,
-    /// How it ended.
     pub outcome: JobOutcome,
     /// Why it failed, or empty.
     pub failure_info: String,
-    /// Its final counters.
     pub counters: Option<CounterValues>,
     /// Its job.xml; none: an older build accepted it, or its history is written.
     pub job_xml: Option<Vec<u8>>,
@@ -45,13 +43,8 @@ const FINISHED: &str = "SELECT finish_ms, state, failure_info, counters, running
 
 type FinishedRow = (i64, String, Option<String>, Option<String>, Option<i64>, Option<Vec<u8>>, bool);
 
-// === impl FinishedJobReader: histories ===
-
 impl FinishedJobReader {
     /// The finished jobs whose histories are not written, in the order of their ends. Blocks on the disk.
-    ///
-    /// # Errors
-    /// The database cannot be read, or a value in it is not valid.
     pub fn due_histories(&self) -> Result<Vec<JobId>, StoreError> {
         let database = self.open()?;
         let loader = Loader::new(&database, self.path());
@@ -61,9 +54,6 @@ impl FinishedJobReader {
 
     /// What the history of a job is made of; none: the job is unknown or not over, or its history is written. At most
     /// `max_conf_bytes` of its job.xml are read, 0 of a longer one. Blocks on the disk.
-    ///
-    /// # Errors
-    /// The database cannot be read, or a value in it is not valid.
     pub fn history(&self, id: JobId, max_conf_bytes: u64) -> Result<Option<StoredHistory>, StoreError> {
         let mut database = self.open()?;
         let failed = |source| StoreError::Database { action: "read", path: self.path().to_owned(), source };

@@ -20,7 +20,6 @@ const FOLDED_THROUGH: &str = "ledger_folded_through";
 
 const DAY_MS: i64 = 86_400_000;
 
-/// The key of a daily sum.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Heading {
     day: String,
@@ -118,7 +117,6 @@ fn heading_and_sum(row: &Row<'_>) -> rusqlite::Result<(Heading, Sum)> {
     Ok((Heading { day, reason: row.get(9)?, debit: row.get(10)?, credit: row.get(11)? }, sum))
 }
 
-/// Adds a later sum to the one with the same heading.
 fn add(sums: &mut BTreeMap<Heading, Sum>, heading: Heading, later: Sum) -> rusqlite::Result<()> {
     let sum = match sums.remove(&heading) {
         Some(earlier) => earlier.and(later)?,
@@ -171,8 +169,6 @@ fn write(transaction: &Transaction<'_>, heading: Heading, sum: Sum) -> rusqlite:
         ])
         .map(drop)
 }
-
-// === impl Sum ===
 
 impl Sum {
     /// The sum of both, with number, tick and time of the later one.

@@ -17,8 +17,6 @@ use super::loader::Loader;
 #[derive(Default)]
 pub(super) struct SharedTexts(BTreeSet<Arc<str>>);
 
-// === impl SharedTexts ===
-
 impl SharedTexts {
     fn share(&mut self, text: String) -> Arc<str> {
         if let Some(known) = self.0.get(text.as_str()) {
@@ -55,8 +53,6 @@ struct AttemptRow {
     counters: Option<String>,
     slots: u32,
 }
-
-// === impl AttemptRow ===
 
 impl AttemptRow {
     fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
@@ -157,7 +153,6 @@ pub(super) fn event_row(row: &Row<'_>) -> rusqlite::Result<EventRow> {
     Ok((row.get(0)?, row.get(1)?, row.get(2)?, http.unwrap_or_default(), row.get(4)?))
 }
 
-/// The event of a row.
 pub(super) fn typed_event(
     loader: &Loader<'_>,
     row: EventRow,

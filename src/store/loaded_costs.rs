@@ -7,7 +7,6 @@ use crate::engine::{ClassCosts, JobClass};
 use super::error::StoreError;
 use super::loader::Loader;
 
-/// All classes.
 pub(super) fn load(loader: &Loader<'_>) -> Result<Vec<ClassCosts>, StoreError> {
     let sql = "SELECT user, name, mapper, reducer, last_end_ms, jobs FROM cost_history";
     let rows = loader.rows(sql, |row| {

@@ -27,10 +27,7 @@ pub(super) struct StoredCounters {
     pub(super) interner: CounterInterner,
 }
 
-// === impl StoredCounters ===
-
 impl StoredCounters {
-    /// Loads all names.
     pub(super) fn load(loader: &Loader<'_>) -> Result<Self, StoreError> {
         let sql = "SELECT id, group_name, group_display, name, display_name FROM counter_name";
         let read = |row: &Row<'_>| {

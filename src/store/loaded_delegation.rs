@@ -7,7 +7,6 @@ use super::error::StoreError;
 use super::loader::Loader;
 use super::schema::DELEGATION_SEQUENCE;
 
-/// All of them.
 pub(super) fn load(loader: &Loader<'_>) -> Result<RestoredDelegation, StoreError> {
     let keys = loader.rows("SELECT key, secret, made_ms FROM delegation_key", |row| {
         Ok(DelegationKey { id: row.get(0)?, secret: row.get(1)?, made_ms: row.get(2)? })

@@ -33,7 +33,6 @@ pub struct LoadedJobs {
     pub launch_answers: Vec<(Arc<str>, i16, Arc<[u8]>)>,
     /// Cost of the jobs, where not zero.
     pub costs: Vec<JobCost>,
-    /// The names of their counters.
     pub interner: CounterInterner,
 }
 
@@ -62,7 +61,6 @@ pub(super) fn finished_with_tasks(loader: &Loader<'_>, job: JobId) -> Result<Opt
     Ok(Some(stored))
 }
 
-/// A finished job without its tasks.
 pub(super) fn finished_without_tasks(loader: &Loader<'_>, job: JobId) -> Result<Option<FinishedJob>, StoreError> {
     let rows = loader.rows_with(&format!("{FINISHED} AND job = ?1"), [job.to_string()], FinishedRow::read)?;
     let Some(row) = rows.into_iter().next() else { return Ok(None) };
@@ -162,8 +160,6 @@ struct UnfinishedRow {
     estimate: Option<String>,
 }
 
-// === impl UnfinishedRow ===
-
 impl UnfinishedRow {
     fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
         Ok(Self {
@@ -245,8 +241,6 @@ pub(super) struct RecordedRow {
     deadline_changes: Option<String>,
 }
 
-// === impl RecordedRow ===
-
 impl RecordedRow {
     /// Those submitted from one time to another, epoch ms, in the order of their acceptance.
     pub(super) const SELECT: &str =
@@ -300,8 +294,6 @@ struct FinishedRow {
     failure_info: Option<String>,
     counters: Option<String>,
 }
-
-// === impl FinishedRow ===
 
 impl FinishedRow {
     fn read(row: &Row<'_>) -> rusqlite::Result<Self> {

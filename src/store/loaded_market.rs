@@ -124,8 +124,6 @@ struct OrderRow {
     max_cost: Option<String>,
 }
 
-// === impl OrderRow ===
-
 impl OrderRow {
     fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
         Ok(Self {
@@ -226,8 +224,6 @@ pub(super) struct LedgerRow {
     by: Option<String>,
     note: Option<String>,
 }
-
-// === impl LedgerRow ===
 
 impl LedgerRow {
     pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<Self> {

@@ -7,7 +7,6 @@ use crate::engine::{Pause, PauseTarget};
 use super::error::StoreError;
 use super::loader::Loader;
 
-/// All of them.
 pub(super) fn load(loader: &Loader<'_>) -> Result<Vec<Pause>, StoreError> {
     let rows = loader.rows("SELECT kind, name, user, since_ms FROM pause", |row| {
         Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?, row.get::<_, Arc<str>>(2)?, row.get(3)?))

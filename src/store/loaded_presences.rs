@@ -6,7 +6,6 @@ use crate::model::PerKind;
 use super::error::StoreError;
 use super::loader::Loader;
 
-/// All that were there.
 pub(super) fn load(loader: &Loader<'_>) -> Result<Vec<Presence>, StoreError> {
     let sql = "SELECT tracker, host, map_slots, reduce_slots FROM tracker_presence WHERE until_ms IS NULL";
     loader.rows(sql, |row| {

@@ -40,7 +40,6 @@ pub struct LoadedState {
     pub pending_kill_jobs: Vec<(JobId, Arc<str>)>,
     /// Jobs, and the last heartbeat responses that launched their attempts.
     pub jobs: LoadedJobs,
-    /// Delegation tokens and their keys.
     pub delegation: RestoredDelegation,
     /// Applications and their containers, without stamps.
     pub applications: RestoredApplications,
@@ -48,11 +47,8 @@ pub struct LoadedState {
     pub choice: Option<SchedulerChoice>,
     /// What jobs have cost, by class.
     pub costs: Vec<ClassCosts>,
-    /// Trackers that were there.
     pub presences: Vec<Presence>,
-    /// Workers that are drained.
     pub drains: Vec<Drain>,
-    /// Held jobs and paused queues.
     pub pauses: Vec<Pause>,
     /// Jobs that are over and whose owners are still to be notified.
     pub end_notifications: Vec<(JobId, EndNotification)>,
@@ -78,8 +74,6 @@ pub struct BudgetFileHashes {
     /// The daemon stopped cleanly, the file showed the whole ledger, and no fact followed.
     pub is_clean: bool,
 }
-
-// === impl LoadedState ===
 
 impl LoadedState {
     /// The engine's state after a crash, if no other JobTracker ran meanwhile.

@@ -16,15 +16,12 @@ pub(super) struct Loader<'a> {
     path: &'a Path,
 }
 
-// === impl Loader ===
-
 impl<'a> Loader<'a> {
     /// A reader of the database at `path`.
     pub(super) fn new(database: &'a Connection, path: &'a Path) -> Self {
         Self { database, path }
     }
 
-    /// All rows of a query.
     pub(super) fn rows<T>(
         &self,
         sql: &str,
@@ -77,7 +74,6 @@ impl<'a> Loader<'a> {
         value.parse().map_err(|_| self.wrong(column, value, expected))
     }
 
-    /// The error about an invalid value.
     pub(super) fn wrong(&self, column: &'static str, value: String, expected: &'static str) -> StoreError {
         StoreError::Value { path: self.path.to_owned(), column, value, expected }
     }

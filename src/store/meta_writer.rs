@@ -9,7 +9,6 @@ use super::queue::Message;
 /// How often a waiting caller checks the store's health.
 const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Sets values of `meta`.
 #[derive(Clone, Debug)]
 pub(super) struct MetaWriter {
     sender: mpsc::Sender<Message>,
@@ -25,8 +24,6 @@ pub(super) enum MetaWriteError {
     #[error("the store cannot write")]
     Failing,
 }
-
-// === impl MetaWriter ===
 
 impl MetaWriter {
     pub(super) fn new(sender: mpsc::Sender<Message>, facts: FactSender) -> Self {

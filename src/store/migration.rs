@@ -26,8 +26,6 @@ pub(super) struct Migration {
     copy: PathBuf,
 }
 
-// === impl Migration ===
-
 impl Migration {
     /// Keeps a copy aside, begins a transaction and runs the steps. Dropping the connection undoes them.
     pub(super) fn begin(database: &Connection, path: &Path, from: u32) -> Result<Self, StoreError> {

@@ -11,13 +11,10 @@ use crate::model::FactNumber;
 /// lost with the next restart.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MissedUpdates {
-    /// How many facts.
     pub updates: u64,
     /// Fact and row of the first one.
     pub first: Option<Arc<str>>,
 }
-
-// === impl MissedUpdates ===
 
 impl MissedUpdates {
     /// Counts an update that found no row; `about` names fact and row.

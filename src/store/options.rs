@@ -17,8 +17,6 @@ pub struct Retention {
     pub always: u64,
 }
 
-// === impl Retention ===
-
 impl Retention {
     /// Most finished jobs that may stay.
     pub(super) fn most(&self) -> u64 {
@@ -26,7 +24,6 @@ impl Retention {
     }
 }
 
-/// Settings of a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoreOptions {
     /// The folder of `state.db`, made if it is missing.
@@ -41,7 +38,6 @@ pub struct StoreOptions {
     pub checkpoint_idle: Duration,
     /// Pause before a failed commit is retried; doubles at each failure.
     pub retry_pause_min: Duration,
-    /// The longest such pause.
     pub retry_pause_max: Duration,
     /// Whole days for which the ledger keeps every movement; older ones become daily sums.
     pub ledger_detail_days: u32,
@@ -55,8 +51,6 @@ pub struct StoreOptions {
     /// [`Store::commit_migration`](super::Store::commit_migration), and no fact before.
     pub holds_migration: bool,
 }
-
-// === impl StoreOptions ===
 
 impl StoreOptions {
     /// The usual settings for a store in that folder.

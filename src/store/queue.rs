@@ -9,11 +9,13 @@ use crate::model::FactNumber;
 use super::error::StoreError;
 use super::fact_feed::FactBatch;
 
-/// A message to the writer thread.
 #[derive(Debug)]
 pub(super) enum Message {
     /// Facts to record, numbered upwards from `first`.
-    Facts { first: FactNumber, facts: Vec<Fact> },
+    Facts {
+        first: FactNumber,
+        facts: Vec<Fact>,
+    },
     /// A value to set in `meta`, after all facts sent before.
     Meta {
         key: &'static str,
@@ -28,7 +30,6 @@ pub(super) enum Message {
         /// Notified of the outcome.
         done: Sender<Result<(), StoreError>>,
     },
-    /// Write what waits and end.
     Close,
 }
 
@@ -38,20 +39,16 @@ pub(super) struct Queue {
     pub(super) batches: VecDeque<FactBatch>,
     pub(super) facts: usize,
     pub(super) meta_values: Vec<MetaValue>,
-    /// The number that the next fact must have.
     next: FactNumber,
     pub(super) closing: bool,
 }
 
-/// A value for `meta`.
 #[derive(Debug)]
 pub(super) struct MetaValue {
     pub(super) key: &'static str,
     pub(super) value: String,
     pub(super) done: Sender<()>,
 }
-
-// === impl Queue ===
 
 impl Queue {
     pub(super) fn after(last: FactNumber) -> Self {

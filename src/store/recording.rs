@@ -22,9 +22,7 @@ use super::recorded_market;
 /// Which jobs are wanted: those submitted from one time to another, epoch ms; the first is included.
 #[derive(Clone, Copy, Debug)]
 pub struct RecordedSpan {
-    /// From then on.
     pub since_ms: i64,
-    /// Before then.
     pub until_ms: i64,
 }
 
@@ -86,7 +84,6 @@ fn trackers(loader: &Loader<'_>, start_ms: i64) -> Result<Vec<RecordedTracker>, 
 const ATTEMPTS: &str = "SELECT attempt, role, state, launch_ms, start_ms, finish_ms, shuffle_finish_ms, output_bytes
      FROM attempt WHERE attempt >= ?1 AND attempt < ?2";
 
-/// An attempt that has ended.
 struct EndedRow {
     id: AttemptId,
     role: AttemptRole,
@@ -97,8 +94,6 @@ struct EndedRow {
     shuffle_finish_ms: i64,
     output_bytes: i64,
 }
-
-// === impl EndedRow ===
 
 impl EndedRow {
     fn typed(loader: &Loader<'_>, texts: [String; 3], numbers: [i64; 5]) -> Result<Self, StoreError> {
@@ -190,8 +185,6 @@ fn times(loader: &Loader<'_>, job: JobId, tasks: PerKind<u32>) -> Result<JobTime
     }
     Ok(times)
 }
-
-// === impl RecordedRow ===
 
 impl RecordedRow {
     /// The job, without the times of its tasks, and how many it has.

@@ -43,13 +43,8 @@ struct Used {
 /// What a row of sums stands for: its month, if it has one, and its name.
 type SumKey = (Option<String>, String, String);
 
-// === impl LedgerReader: reports ===
-
 impl LedgerReader {
     /// A report; what has not ended counts as if it did at `now_ms`, epoch ms. Blocks on the disk.
-    ///
-    /// # Errors
-    /// The database cannot be read.
     pub fn report(&self, request: &ReportRequest, now_ms: i64) -> Result<Report, StoreError> {
         self.read(|database| report(database, request, self.container_slot, now_ms, MOST_ROWS))
     }
@@ -95,8 +90,6 @@ fn report(
 fn bounds(request: &ReportRequest) -> (i64, i64) {
     (request.since_ms.unwrap_or(i64::MIN), request.until_ms.unwrap_or(i64::MAX))
 }
-
-// === Jobs and applications ===
 
 /// Parameters: the range, now, whose alone may be seen, the three filters, the order that all must follow.
 const JOBS: &str =
@@ -147,8 +140,6 @@ struct WorkReader<'a> {
     slot: Capability,
     now_ms: i64,
 }
-
-// === impl WorkReader ===
 
 impl<'a> WorkReader<'a> {
     fn new(moment: &'a Transaction<'_>, slot: Capability, now_ms: i64) -> rusqlite::Result<Self> {
@@ -213,8 +204,6 @@ fn next_head(rows: &mut Rows<'_>) -> rusqlite::Result<Option<Work>> {
     Ok(Some(Work { order: row.get(0)?, id: row.get(1)?, row: row_of_work, used }))
 }
 
-// === impl Work ===
-
 impl Work {
     fn used_by_attempts(&mut self, attempts: &mut Statement<'_>, now_ms: i64) -> rusqlite::Result<()> {
         let [first, end] = attempts_of(&self.id);
@@ -259,8 +248,6 @@ fn month_of(at_ms: i64) -> String {
     let at = jiff::Timestamp::from_millisecond(at_ms).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
     at.to_zoned(jiff::tz::TimeZone::UTC).strftime("%Y-%m").to_string()
 }
-
-// === The rows ===
 
 /// A row for each of them, and the last of them if more follow.
 fn one_by_one(
@@ -366,8 +353,6 @@ fn each_charge(
 fn out_of_range() -> rusqlite::Error {
     rusqlite::Error::FromSqlConversionFailure(0, Type::Text, "a sum of money is out of range".into())
 }
-
-// === impl Used ===
 
 impl Used {
     fn add(&mut self, other: &Used) -> rusqlite::Result<()> {

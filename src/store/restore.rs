@@ -15,12 +15,10 @@ use super::error::StoreError;
 use super::fault_point::FaultPoint;
 use super::folder::{Folder, at, database_in, sync_folder};
 
-/// What a restore did.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RestoreSummary {
     /// The database, which is the copy now.
     pub database: PathBuf,
-    /// What it has.
     pub copy: BackupSummary,
     /// Where the database of before is; none if there was none.
     pub kept: Option<PathBuf>,

@@ -21,11 +21,9 @@ const DELETED_THROUGH_MS: &str = "jobs_deleted_through_ms";
 /// Key in `meta` of the deleted job of which attempts and events are left. Empty: none.
 const BEING_DELETED: &str = "job_being_deleted";
 
-/// Result of one step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Deleted {
     pub(super) jobs: u64,
-    /// There may be more to delete.
     pub(super) has_more: bool,
 }
 

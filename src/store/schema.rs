@@ -86,7 +86,6 @@ pub(super) fn meta<T: rusqlite::types::FromSql>(database: &Connection, key: &str
     database.prepare_cached("SELECT value FROM meta WHERE key = ?1")?.query_row([key], |row| row.get(0)).optional()
 }
 
-/// Sets a value of `meta`.
 pub(super) fn set_meta<T: rusqlite::ToSql>(transaction: &Transaction<'_>, key: &str, value: T) -> rusqlite::Result<()> {
     let sql = "INSERT INTO meta (key, value) VALUES (?1, ?2) ON CONFLICT (key) DO UPDATE SET value = excluded.value";
     transaction.prepare_cached(sql)?.execute(params![key, value]).map(drop)

@@ -10,23 +10,15 @@ use crate::mapreduce::SplitTable;
 
 const VERSION: u8 = 1;
 
-/// An invalid blob.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SplitBlobError {
-    /// Unknown version.
     #[error("splits of version {0}, expected version 1")]
     Version(u8),
     /// It ends too early, or an index is out of range.
     #[error("splits broken at byte {at_bytes}: {expected} expected")]
-    Broken {
-        /// Where.
-        at_bytes: usize,
-        /// What should be there.
-        expected: &'static str,
-    },
+    Broken { at_bytes: usize, expected: &'static str },
 }
 
-/// The blob of a table.
 pub fn encode_splits(table: &SplitTable) -> Vec<u8> {
     let mut racks: Vec<&str> = Vec::new();
     let mut rack_indexes: BTreeMap<&str, u64> = BTreeMap::new();
@@ -95,8 +87,6 @@ struct Reader<'a> {
     blob: &'a [u8],
     at: usize,
 }
-
-// === impl Reader ===
 
 impl<'a> Reader<'a> {
     fn broken(&self, expected: &'static str) -> SplitBlobError {

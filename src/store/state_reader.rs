@@ -16,17 +16,12 @@ pub struct StateReader {
     options: StoreOptions,
 }
 
-// === impl StateReader ===
-
 impl StateReader {
     pub(super) fn new(database: &Path, options: &StoreOptions) -> Self {
         Self { database: database.to_owned(), options: options.clone() }
     }
 
     /// The state of one moment: all facts up to [`LoadedState::last_fact`]. Blocks on the disk.
-    ///
-    /// # Errors
-    /// The database cannot be read, or a value in it is not valid.
     pub fn load(&self) -> Result<LoadedState, StoreError> {
         let failed = |source| StoreError::Database { action: "read", path: self.database.clone(), source };
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;

@@ -40,8 +40,6 @@ pub struct Store {
     thread: Option<JoinHandle<Result<(), StoreError>>>,
 }
 
-// === impl Store ===
-
 impl Store {
     /// Locks the folder for this process, creates or opens the database, loads the state and starts the writer thread.
     ///
@@ -101,7 +99,6 @@ impl Store {
         committed.recv().unwrap_or_else(|error| Err(ended(error)))
     }
 
-    /// Sends facts to this store.
     pub fn fact_sender(&self) -> FactSender {
         self.facts.clone()
     }
@@ -116,7 +113,6 @@ impl Store {
         self.path.parent().unwrap_or(Path::new("."))
     }
 
-    /// Sets values of `meta`.
     pub(super) fn meta_writer(&self) -> MetaWriter {
         MetaWriter::new(self.sender.clone(), self.fact_sender())
     }

@@ -21,8 +21,6 @@ pub struct LedgerReader {
     pub(super) container_slot: Capability,
 }
 
-// === impl LedgerReader ===
-
 impl LedgerReader {
     pub(super) fn new(database: &Path) -> Self {
         Self { database: database.to_owned(), container_slot: Capability::new(1, 1) }
@@ -35,14 +33,10 @@ impl LedgerReader {
     }
 
     /// A part of a queue's history; none if the queue never existed. Blocks on the disk.
-    ///
-    /// # Errors
-    /// The database cannot be read.
     pub fn statement(&self, queue: &QueueName, page: StatementPage) -> Result<Option<Statement>, StoreError> {
         self.read(|database| read(database, queue, page, StatementPage::MOST_ROWS))
     }
 
-    /// Reads on a new connection.
     pub(super) fn read<T>(&self, read: impl FnOnce(&mut Connection) -> rusqlite::Result<T>) -> Result<T, StoreError> {
         let failed = |source| StoreError::Database { action: "read", path: self.database.clone(), source };
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -109,8 +103,6 @@ struct Walk {
     /// Of the row before, when that was a sum.
     day: Option<String>,
 }
-
-// === impl Walk ===
 
 impl Walk {
     fn row(&mut self, row: &Row<'_>) -> rusqlite::Result<StatementRow> {

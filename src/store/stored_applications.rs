@@ -19,22 +19,16 @@ pub struct StoredApplicationReader {
     database: PathBuf,
 }
 
-/// Which applications are read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StoredApplications {
-    /// Of this user.
     pub user: Option<String>,
-    /// Of this queue.
     pub queue: Option<String>,
     /// In these states; empty: in any.
     pub states: Vec<ApplicationState>,
     /// With a smaller id than this.
     pub after: Option<ApplicationId>,
-    /// At most so many.
     pub limit: usize,
 }
-
-// === impl StoredApplicationReader ===
 
 impl StoredApplicationReader {
     pub(super) fn new(database: &Path) -> Self {
@@ -42,9 +36,6 @@ impl StoredApplicationReader {
     }
 
     /// An application that is over, for reports: without contexts and containers. Blocks on the disk.
-    ///
-    /// # Errors
-    /// The database cannot be read, or a value in it is not valid.
     pub fn one(&self, id: ApplicationId) -> Result<Option<RestoredApplication>, StoreError> {
         let sql = "SELECT application, submitted, secret, standing FROM application
                    WHERE application = ?1 AND finished_ms IS NOT NULL";
@@ -66,9 +57,6 @@ impl StoredApplicationReader {
     }
 
     /// Applications that are over, newest first; as [`Self::one`] has them. Blocks on the disk.
-    ///
-    /// # Errors
-    /// The database cannot be read, or a value in it is not valid.
     pub fn list(&self, wanted: &StoredApplications) -> Result<Vec<RestoredApplication>, StoreError> {
         let StoredApplications { user, queue, states, after, limit } = wanted;
         let sql = "SELECT application, submitted, secret, standing FROM application

@@ -16,20 +16,15 @@ pub struct StoredContainerReader {
     database: PathBuf,
 }
 
-/// Which complete containers are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoredContainers {
     /// With a higher number than this.
     pub after: u64,
-    /// Up to this number.
     pub through: u64,
     /// Only those that failed by their own fault.
     pub failed_only: bool,
-    /// At most so many.
     pub limit: usize,
 }
-
-// === impl StoredContainerReader ===
 
 impl StoredContainerReader {
     pub(super) fn new(database: &Path) -> Self {
@@ -37,9 +32,6 @@ impl StoredContainerReader {
     }
 
     /// Complete containers of an application, by number. Blocks on the disk.
-    ///
-    /// # Errors
-    /// The database cannot be read, or a value in it is not valid.
     pub fn complete(&self, application: ApplicationId, wanted: StoredContainers) -> Result<Vec<Container>, StoreError> {
         let StoredContainers { after, through, failed_only, limit } = wanted;
         let sql = "SELECT record FROM container
@@ -52,9 +44,6 @@ impl StoredContainerReader {
     }
 
     /// A container, if it is complete. Blocks on the disk.
-    ///
-    /// # Errors
-    /// The database cannot be read, or a value in it is not valid.
     pub fn one(&self, id: ContainerId) -> Result<Option<Container>, StoreError> {
         let wanted =
             StoredContainers { after: id.number.saturating_sub(1), through: id.number, failed_only: false, limit: 1 };

@@ -51,8 +51,6 @@ struct Failure {
     pause: Duration,
 }
 
-// === impl Writer ===
-
 impl Writer {
     /// Writes until [`Message::Close`].
     ///

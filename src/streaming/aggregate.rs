@@ -8,11 +8,9 @@ use super::key_order::KeyOrder;
 
 /// Between the kind of an aggregation and its name.
 const SEPARATOR: u8 = b':';
-/// What a key begins with.
 const EXPECTED: &str = "expected KIND:NAME, KIND one of LongValueSum, LongValueMax, LongValueMin, DoubleValueSum, \
     StringValueMax, StringValueMin, UniqValueCount and ValueHistogram";
 
-/// How values are aggregated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AggregateRules {
     /// Different values that are counted at most, and one more; `None`: all.
@@ -52,8 +50,6 @@ pub struct Aggregation<'a> {
     group: Option<Group>,
 }
 
-// === impl Aggregation ===
-
 impl<'a> Aggregation<'a> {
     /// Without records yet, which come in this order.
     #[must_use]
@@ -81,8 +77,6 @@ impl<'a> Aggregation<'a> {
         self.group
     }
 }
-
-// === impl Group ===
 
 impl Group {
     fn add(&mut self, value: &[u8]) -> Result<(), TaskFailure> {
@@ -134,8 +128,6 @@ fn split_key(key: &[u8]) -> Option<(&[u8], &[u8])> {
     let at = memchr::memchr(SEPARATOR, key)?;
     Some((&key[..at], &key[at + 1..]))
 }
-
-// === impl Aggregate ===
 
 impl Aggregate {
     fn of_key(key: &[u8], rules: AggregateRules) -> Result<Self, TaskFailure> {

@@ -15,7 +15,6 @@ use super::text_output::TextOutput;
 /// Everything that one attempt runs with.
 #[derive(Clone, Copy, Debug)]
 pub struct AttemptContext<'a> {
-    /// Of the job.
     pub plan: &'a StreamingPlan,
     /// The file systems, as the job's user.
     pub files: &'a FileSystems,
@@ -29,7 +28,6 @@ pub struct AttemptContext<'a> {
     pub environment: &'a [(String, String)],
     /// The supervisor program ([`crate::supervisor::process`]); without one only process groups are killed.
     pub supervisor: Option<&'a Path>,
-    /// Where standard error goes.
     pub log: Option<&'a StderrLog>,
     /// Shared with the tracker.
     pub progress: &'a Progress,
@@ -37,8 +35,6 @@ pub struct AttemptContext<'a> {
 
 /// Records between two updates of counters, and checks for a stop.
 pub(crate) const RECORDS_BETWEEN_REPORTS: u64 = 1 << 10;
-
-// === impl AttemptContext ===
 
 impl<'a> AttemptContext<'a> {
     /// Builds a command of this attempt. Reports of a combiner are ignored, as in stock tasks.

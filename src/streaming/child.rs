@@ -33,7 +33,6 @@ const MAX_STDERR_LINE_BYTES: usize = 64 << 10;
 /// Starts a command under a memory limit: every process of it has the limit from its start.
 const WITH_LIMIT: &str = "ulimit -v \"$1\" && shift && exec \"$@\"";
 
-/// A command of one attempt.
 #[derive(Debug)]
 pub struct ChildCommand<'a> {
     /// The path to execute.
@@ -42,15 +41,11 @@ pub struct ChildCommand<'a> {
     pub line: &'a [String],
     /// Its working directory.
     pub folder: PathBuf,
-    /// The whole environment.
     pub environment: &'a [(String, String)],
-    /// The supervisor program, if any.
     pub supervisor: Option<&'a Path>,
-    /// Limits and reports.
     pub rules: ChildRules<'a>,
     /// Receives activity, counters and status; stops the command.
     pub progress: &'a Progress,
-    /// Where its standard error goes.
     pub log: Option<&'a StderrLog>,
 }
 
@@ -93,8 +88,6 @@ struct FeedResult {
     broken: Option<io::Error>,
 }
 
-// === impl StderrLog ===
-
 impl StderrLog {
     /// Writes to `file` up to `limit_bytes`; drops the rest.
     #[must_use]
@@ -115,8 +108,6 @@ impl StderrLog {
         }
     }
 }
-
-// === impl PipeEnd ===
 
 impl<'a, P: AsFd> PipeEnd<'a, P> {
     fn new(pipe: P, progress: &'a Progress) -> Result<Self, TaskFailure> {
@@ -197,8 +188,6 @@ impl<P: AsFd + Write> Write for PipeEnd<'_, P> {
         Ok(())
     }
 }
-
-// === impl ChildCommand ===
 
 impl CommandStream for ChildCommand<'_> {
     fn stream(&self, feed: Feed<'_>, take: Take<'_>) -> Result<(), TaskFailure> {
@@ -286,7 +275,6 @@ impl ChildCommand<'_> {
         Ok((command, stdin, PipeEnd::new(ends.stdout, self.progress)?, PipeEnd::new(ends.stderr, self.progress)?))
     }
 
-    /// Reads standard error to its end.
     fn read_stderr(&self, stderr: PipeEnd<'_, PipeReader>) -> LastLines {
         let mut last_lines = LastLines::default();
         let mut lines = LineReader::cutting(stderr, MAX_STDERR_LINE_BYTES);

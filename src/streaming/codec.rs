@@ -21,29 +21,21 @@ const FOREIGN_EXTENSIONS: [&str; 5] = [".bz2", ".snappy", ".lzo", ".lzo_deflate"
 /// Writes through a codec, or plainly.
 #[derive(Debug)]
 pub enum Encoder<W: Write> {
-    /// As it is.
     Plain(W),
-    /// Compressed.
     Zlib(ZlibEncoder<W>),
-    /// Compressed.
     Gzip(GzEncoder<W>),
 }
 
 /// Reads through a codec, or plainly.
 #[derive(Debug)]
 pub enum Decoder<R: Read> {
-    /// As it is.
     Plain(R),
-    /// Compressed.
     Zlib(Box<ZlibDecoder<R>>),
     /// Compressed, one or more members.
     Gzip(Box<MultiGzDecoder<R>>),
 }
 
-// === impl Codec ===
-
 impl Codec {
-    /// The codec of a Java class.
     #[must_use]
     pub fn of_class(class: &str) -> Option<Self> {
         match class {
@@ -75,10 +67,7 @@ impl Codec {
     }
 }
 
-// === impl Encoder ===
-
 impl<W: Write> Encoder<W> {
-    /// Writes to `out`.
     pub fn new(codec: Option<Codec>, out: W) -> Self {
         match codec {
             None => Encoder::Plain(out),
@@ -88,9 +77,6 @@ impl<W: Write> Encoder<W> {
     }
 
     /// Flushes the codec and returns the underlying writer.
-    ///
-    /// # Errors
-    /// Those of writing.
     pub fn finish(self) -> io::Result<W> {
         match self {
             Encoder::Plain(out) => Ok(out),
@@ -118,10 +104,7 @@ impl<W: Write> Write for Encoder<W> {
     }
 }
 
-// === impl Decoder ===
-
 impl<R: Read> Decoder<R> {
-    /// Reads from `source`.
     pub fn new(codec: Option<Codec>, source: R) -> Self {
         match codec {
             None => Decoder::Plain(source),
@@ -130,7 +113,6 @@ impl<R: Read> Decoder<R> {
         }
     }
 
-    /// What is read from.
     pub fn source_mut(&mut self) -> &mut R {
         match self {
             Decoder::Plain(source) => source,
@@ -139,7 +121,6 @@ impl<R: Read> Decoder<R> {
         }
     }
 
-    /// What is read from.
     pub fn source(&self) -> &R {
         match self {
             Decoder::Plain(source) => source,

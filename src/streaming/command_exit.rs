@@ -29,8 +29,6 @@ pub struct CommandExit {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LastLines(VecDeque<String>);
 
-// === impl LastLines ===
-
 impl LastLines {
     /// Appends a line, and forgets the first one kept if there are too many.
     pub fn add(&mut self, line: &[u8]) {
@@ -45,8 +43,6 @@ impl LastLines {
         self.0.push_back(text.trim_end().chars().take(LONGEST_LINE).collect());
     }
 }
-
-// === impl CommandExit ===
 
 impl std::error::Error for CommandExit {}
 

@@ -13,8 +13,6 @@ pub struct CommandLine {
     words: Vec<String>,
 }
 
-// === impl CommandLine ===
-
 impl CommandLine {
     /// Reads the form-encoded value of a key; `None` when no word is in it.
     #[must_use]

@@ -30,9 +30,6 @@ pub trait CommandStream: Sync {
 }
 
 /// Writes records as lines: key, separator, value.
-///
-/// # Errors
-/// Those of reading the records and of writing.
 pub fn write_record(
     input: &mut CommandInput<'_>,
     key: &[u8],
@@ -67,20 +64,14 @@ pub fn read_records(
 /// A combiner between two sorted runs.
 #[derive(Clone, Copy)]
 pub enum Combiner<'a> {
-    /// A command.
     Command {
-        /// The command.
         command: &'a dyn CommandStream,
         /// Between key and value on its standard input.
         input_separator: &'a [u8],
-        /// How its output is cut.
         output: &'a FieldRule,
     },
-    /// Values are aggregated.
     Aggregate {
-        /// The order of keys.
         order: &'a KeyOrder,
-        /// How.
         rules: AggregateRules,
         /// Receives activity; stops it.
         progress: &'a Progress,
@@ -89,8 +80,6 @@ pub enum Combiner<'a> {
 
 /// Records between two checks for a stop.
 const RECORDS_BETWEEN_STOP_CHECKS: u64 = 1 << 14;
-
-// === impl Combiner ===
 
 impl Combiner<'_> {
     /// Runs it over `records`; its output goes to `out` record by record. Returns the number of input records.

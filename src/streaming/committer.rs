@@ -23,7 +23,6 @@ const SUCCESS: &str = "_SUCCESS";
 /// As Hadoop makes folders, before a umask.
 const FOLDER_MODE: u32 = 0o755;
 
-/// The output folder of one job.
 #[derive(Clone, Debug)]
 pub struct OutputCommitter {
     files: FileSystem,
@@ -41,8 +40,6 @@ impl From<FileUriError> for TaskFailure {
         TaskFailure::Unusable { what: "the job's output".to_owned(), reason: error.to_string() }
     }
 }
-
-// === impl OutputCommitter ===
 
 impl OutputCommitter {
     /// The committer of the job that writes to `folder`.
@@ -88,18 +85,11 @@ impl OutputCommitter {
         Ok(self.temporary()?.join(&format!("_{attempt}"))?)
     }
 
-    /// Runs the job's setup.
-    ///
-    /// # Errors
-    /// Those of the file system.
     pub fn set_up_job(&self) -> Result<(), TaskFailure> {
         Ok(self.files.make_dir_all(&self.temporary()?, FOLDER_MODE)?)
     }
 
     /// Runs the job's cleanup; `marked`: write `_SUCCESS`.
-    ///
-    /// # Errors
-    /// Those of the file system.
     pub fn clean_up_job(&self, marked: bool) -> Result<(), TaskFailure> {
         self.files.remove_dir_all(&self.temporary()?)?;
         if marked && self.files.kind_of(&self.folder)?.is_some() {
@@ -113,9 +103,6 @@ impl OutputCommitter {
     }
 
     /// Makes the folder that an attempt writes to.
-    ///
-    /// # Errors
-    /// Those of the file system.
     pub fn set_up_attempt(&self, attempt: AttemptId) -> Result<FileUri, TaskFailure> {
         let folder = self.attempt_folder(attempt)?;
         self.files.make_dir_all(&folder, FOLDER_MODE)?;
@@ -123,17 +110,11 @@ impl OutputCommitter {
     }
 
     /// Whether an attempt has something to commit.
-    ///
-    /// # Errors
-    /// Those of the file system.
     pub fn needs_commit(&self, attempt: AttemptId) -> Result<bool, TaskFailure> {
         Ok(self.files.kind_of(&self.attempt_folder(attempt)?)?.is_some())
     }
 
     /// Moves everything that an attempt wrote to the output folder; existing folders are merged, files replaced.
-    ///
-    /// # Errors
-    /// Those of the file system.
     pub fn commit(&self, attempt: AttemptId) -> Result<(), TaskFailure> {
         let from = self.attempt_folder(attempt)?;
         if self.files.kind_of(&from)?.is_some() {

@@ -10,12 +10,9 @@ use crate::wire::{CounterGroup, Text};
 
 /// Counters of one attempt at most (1.2.1 `Counters`, `mapreduce.job.counters.limit`).
 const MOST_COUNTERS: usize = 120;
-/// Groups at most.
 const MOST_GROUPS: usize = 50;
 
-/// Counters of the framework.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the names are Hadoop's; see the table below")]
 pub enum FrameworkCounter {
     MapInputRecords,
     MapInputBytes,
@@ -126,8 +123,6 @@ pub struct TaskCounters {
 
 /// Not reported.
 const UNUSED: i64 = i64::MIN;
-
-// === impl TaskCounters ===
 
 impl Default for TaskCounters {
     fn default() -> Self {

@@ -20,34 +20,26 @@ const MOST_BYTES: usize = 1 << 20;
 pub struct SplitInfo {
     /// URI of the file, as the split has it.
     pub file: String,
-    /// First byte.
     pub start_bytes: u64,
-    /// Number of bytes.
     pub length_bytes: u64,
 }
 
 /// What the environment of one attempt holds beside the job's configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AttemptInfo {
-    /// The attempt.
     pub attempt: AttemptId,
     /// Index of its task.
     pub partition: u32,
-    /// Owner of the job.
     pub user: String,
-    /// Its working directory.
     pub work_folder: PathBuf,
-    /// The folder of all that is its own.
     pub attempt_folder: PathBuf,
     /// Shared by the job's tasks here.
     pub job_folder: PathBuf,
     /// The job's jar on this machine.
     pub jar: Option<PathBuf>,
-    /// The job's tokens.
     pub token_file: PathBuf,
     /// Cache files on this machine, in the order of the job.
     pub cache_files: Vec<PathBuf>,
-    /// Unpacked cache archives.
     pub cache_archives: Vec<PathBuf>,
     /// For a map.
     pub split: Option<SplitInfo>,
@@ -162,8 +154,6 @@ fn replace_variables<'a>(text: &str, value: impl Fn(&str) -> Option<&'a String>)
     }
     replaced
 }
-
-// === impl AttemptInfo ===
 
 impl AttemptInfo {
     /// What stock trackers add to the configuration of an attempt.

@@ -14,7 +14,6 @@ use super::command_exit::CommandExit;
 use super::counters::TooManyCounters;
 use super::spill_index::IndexError;
 
-/// Why an attempt failed.
 #[derive(Debug, thiserror::Error)]
 pub enum TaskFailure {
     /// The command ended with another status than 0.
@@ -22,16 +21,10 @@ pub enum TaskFailure {
     ExitStatus(Box<CommandExit>),
     /// The command could not be started.
     #[error("{START_FAILURE}{program:?}: {source}; {}", what_starts(source))]
-    Start {
-        /// The program.
-        program: String,
-        /// The system error.
-        source: io::Error,
-    },
+    Start { program: String, source: io::Error },
     /// The command is a script that cannot be started.
     #[error("{START_FAILURE}{program:?}: {fault}")]
     Script {
-        /// The program.
         program: String,
         /// What is wrong with its first line.
         fault: ScriptFault,
@@ -41,12 +34,7 @@ pub enum TaskFailure {
     Pipe(io::Error),
     /// It neither read nor wrote nor reported within its time limit.
     #[error("Task {attempt} failed to report status for {seconds} seconds. Killing!")]
-    TimedOut {
-        /// The attempt.
-        attempt: AttemptId,
-        /// For how long.
-        seconds: u64,
-    },
+    TimedOut { attempt: AttemptId, seconds: u64 },
     /// The tracker killed it.
     #[error("killed on request")]
     Killed,
@@ -58,33 +46,15 @@ pub enum TaskFailure {
     TooMuchMemory(#[from] TooMuchMemory),
     /// A file could not be read or written.
     #[error("cannot {action} {}: {source}", path.display())]
-    File {
-        /// What was tried.
-        action: &'static str,
-        /// The file or folder.
-        path: PathBuf,
-        /// The system error.
-        source: io::Error,
-    },
+    File { action: &'static str, path: PathBuf, source: io::Error },
     /// Records between maps and reduces could not be written or read; `Self::in_folder` adds the path.
     #[error("sorted records: {0}")]
     SortedRecords(io::Error),
-    /// An index is damaged.
     #[error("{}: {source}", path.display())]
-    Index {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        source: IndexError,
-    },
+    Index { path: PathBuf, source: IndexError },
     /// Something that the job names cannot be used.
     #[error("{what}: {reason}")]
-    Unusable {
-        /// What it is.
-        what: String,
-        /// What is wrong with it.
-        reason: String,
-    },
+    Unusable { what: String, reason: String },
     /// The worker lacks processes, descriptors, memory or room: no fault of the attempt.
     #[error("{0}")]
     Short(String),
@@ -110,8 +80,6 @@ pub struct TooMuchMemory {
     pub(super) used_bytes: u64,
     pub(super) limit_bytes: u64,
 }
-
-// === impl TaskFailure ===
 
 impl TaskFailure {
     /// Turns a system error into one about `path`.

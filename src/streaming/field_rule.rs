@@ -1,6 +1,5 @@
 //! A line of a command's output cut into key and value (1.2.1 `TextOutputReader`, `StreamKeyValUtil`).
 
-/// Where a line is cut.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FieldRule {
     /// Between two fields; not empty.
@@ -8,8 +7,6 @@ pub struct FieldRule {
     /// Fields of the key; 0 means 1.
     pub key_fields: u32,
 }
-
-// === impl FieldRule ===
 
 impl FieldRule {
     /// Key and value; a line with too few separators is all key.

@@ -5,15 +5,12 @@ use thiserror::Error;
 /// A part of a key from one place to another, and how it is compared. Fields and bytes count from 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyRange {
-    /// The field it begins in.
     pub begin_field: usize,
-    /// The byte of that field it begins with.
     pub begin_byte: usize,
     /// The field it ends in; 0: it goes to the end of the key.
     pub end_field: usize,
     /// The last byte of that field; 0: to the field's end.
     pub end_byte: usize,
-    /// Compared as numbers.
     pub is_numeric: bool,
     /// The greater first.
     pub is_reverse: bool,
@@ -34,20 +31,16 @@ pub struct KeyFields {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{word:?}: expected -kF[.C][nr][,F[.C][nr]]")]
 pub struct BadKeyOption {
-    /// The word.
     pub word: String,
 }
 
 /// A range in one key: the first byte, and the byte after the last; the end may be before the start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// The first byte.
     pub start: usize,
     /// After the last byte.
     pub end: usize,
 }
-
-// === impl KeyRange ===
 
 impl KeyRange {
     /// The whole key, by bytes.
@@ -79,8 +72,6 @@ impl KeyRange {
         }
     }
 }
-
-// === impl KeyFields ===
 
 impl KeyFields {
     /// Reads options; empty ones name nothing.
@@ -156,8 +147,6 @@ impl KeyFields {
         memchr::memchr(self.separator, rest).unwrap_or(rest.len())
     }
 }
-
-// === impl Place ===
 
 impl Place {
     /// The bytes of the range.

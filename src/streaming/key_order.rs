@@ -13,10 +13,7 @@ pub enum KeyOrder {
     Fields(KeyFields),
 }
 
-// === impl KeyOrder ===
-
 impl KeyOrder {
-    /// Which of two keys comes first.
     #[inline]
     #[must_use]
     pub fn compare(&self, first: &[u8], second: &[u8]) -> Ordering {

@@ -8,12 +8,10 @@ const BUFFER_BYTES: usize = 128 << 10;
 /// The longest line that is taken, as a `Text` may not be longer. Bytes.
 const LONGEST_LINE_BYTES: usize = i32::MAX as usize - 16;
 
-/// Reads lines.
 #[derive(Debug)]
 pub struct LineReader<R> {
     source: R,
     buffer: Vec<u8>,
-    /// The current line.
     text: Range<usize>,
     /// Of `buffer`: what is read and not yet passed.
     at: usize,
@@ -22,10 +20,7 @@ pub struct LineReader<R> {
     cut_at_bytes: Option<usize>,
 }
 
-// === impl LineReader ===
-
 impl<R: Read> LineReader<R> {
-    /// Lines of `source`.
     pub fn new(source: R) -> Self {
         Self { source, buffer: Vec::new(), text: 0..0, at: 0, end: 0, cut_at_bytes: None }
     }
@@ -35,7 +30,6 @@ impl<R: Read> LineReader<R> {
         Self { cut_at_bytes: Some(at_bytes), ..Self::new(source) }
     }
 
-    /// What is read from.
     pub fn source(&self) -> &R {
         &self.source
     }

@@ -65,15 +65,12 @@ struct SpillWriter<'a> {
     progress: &'a Progress,
 }
 
-// === impl SpillWriter ===
-
 impl<'a> SpillWriter<'a> {
     fn create(path: PathBuf, codec: Option<Codec>, progress: &'a Progress) -> Result<Self, TaskFailure> {
         let file = create_file(&path).map_err(TaskFailure::file("write", &path))?;
         Ok(Self { path, file: Some(file), codec, entries: Vec::new(), end_bytes: 0, progress })
     }
 
-    /// Appends the segment that `write` fills.
     fn segment(
         &mut self,
         write: impl FnOnce(&mut SegmentWriter<File>) -> Result<(), TaskFailure>,
@@ -98,10 +95,7 @@ impl<'a> SpillWriter<'a> {
     }
 }
 
-// === impl MapOutput ===
-
 impl<'a> MapOutput<'a> {
-    /// An empty output.
     #[must_use]
     pub fn new(rules: OutputRules<'a>, progress: &'a Progress) -> Self {
         let counters = progress.counters();
@@ -119,9 +113,6 @@ impl<'a> MapOutput<'a> {
     }
 
     /// Adds one record.
-    ///
-    /// # Errors
-    /// Those of a spill that it causes.
     #[inline]
     pub fn collect(&mut self, key: &[u8], value: &[u8]) -> Result<(), TaskFailure> {
         let SortPlan { reduces, partitioner, spill_at_bytes, .. } = self.rules.sort;
@@ -180,9 +171,6 @@ impl<'a> MapOutput<'a> {
     }
 
     /// Writes `file.out` and `file.out.index`; returns the length of the former.
-    ///
-    /// # Errors
-    /// Those of sorting, merging and writing.
     pub fn finish(mut self) -> Result<u64, TaskFailure> {
         self.count();
         let path = self.rules.folder.join(OUTPUT_FILE);

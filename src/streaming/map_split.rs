@@ -18,11 +18,8 @@ const MAX_PATH_CHARS: usize = 200;
 pub struct MapSplit {
     /// The file, as the split has it.
     pub uri: String,
-    /// The file.
     pub file: FileUri,
-    /// First byte.
     pub start_bytes: u64,
-    /// Number of bytes.
     pub length_bytes: u64,
     /// Bytes of the split in `job.split`.
     pub raw_bytes: u64,
@@ -84,8 +81,6 @@ fn classify_split(job_split: &[u8], offset: usize, default: &FileUri) -> SplitKi
         Err(_) => of_path("no absolute path"),
     }
 }
-
-// === impl MapSplit ===
 
 impl MapSplit {
     /// Reads the split at the offset that the task names, from the content of `job.split`. `default`: the file system of paths without a

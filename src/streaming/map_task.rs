@@ -14,7 +14,6 @@ use crate::wire::Phase;
 
 use super::private_files::make_folder;
 
-/// The result of a map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MapResult {
     /// Length of `file.out` in the attempt's folder; `None`: the map wrote the job's output, which is to be committed.

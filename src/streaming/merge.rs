@@ -23,11 +23,9 @@ pub enum Run {
     Memory(Vec<u8>),
     /// A part of a file.
     File {
-        /// The file.
         path: PathBuf,
         /// Where the segment begins.
         start_bytes: u64,
-        /// Its lengths.
         lengths: SegmentLengths,
         /// Whether the file holds only this segment and is removed once it is open: it is read once.
         is_temporary: bool,
@@ -65,7 +63,6 @@ const PREFIX_BYTES: usize = 8;
 /// Parameters of a merge in several steps.
 #[derive(Clone, Copy, Debug)]
 pub struct MergeRules<'a> {
-    /// The order of keys.
     pub order: &'a KeyOrder,
     /// How runs in files are compressed.
     pub codec: Option<Codec>,
@@ -78,8 +75,6 @@ pub struct MergeRules<'a> {
     /// Receives activity; stops the merge.
     pub progress: &'a Progress,
 }
-
-// === impl Run ===
 
 impl Run {
     fn open(self, codec: Option<Codec>) -> io::Result<SegmentReader> {
@@ -109,13 +104,8 @@ impl Run {
     }
 }
 
-// === impl Merge ===
-
 impl<'a> Merge<'a> {
     /// All runs at once; counts what of them is read from files.
-    ///
-    /// # Errors
-    /// Those of opening and reading.
     pub fn of(runs: Vec<Run>, order: &'a KeyOrder, codec: Option<Codec>, progress: &Progress) -> io::Result<Self> {
         progress.counters().add(FrameworkCounter::FileBytesRead, runs.iter().map(Run::file_bytes).sum());
         let open: io::Result<Vec<SegmentReader>> = runs.into_iter().map(|run| run.open(codec)).collect();
@@ -147,17 +137,11 @@ impl<'a> Merge<'a> {
     }
 
     /// Merges in several steps if there are more runs than `factor`; counts records of intermediate runs in `spilled`.
-    ///
-    /// # Errors
-    /// Those of reading and writing.
     pub fn in_steps(runs: Vec<Run>, rules: &MergeRules<'a>, spilled: &mut u64) -> io::Result<Self> {
         Merge::of(merge_down(runs, rules, spilled)?, rules.order, rules.codec, rules.progress)
     }
 
     /// Copies all records that are left.
-    ///
-    /// # Errors
-    /// Those of reading and writing.
     pub fn write_to<W: io::Write>(mut self, writer: &mut SegmentWriter<W>, progress: &Progress) -> io::Result<()> {
         copy_records(&mut self, writer, progress)
     }
@@ -292,9 +276,6 @@ pub fn copy_records<W: io::Write>(
 }
 
 /// Merges some of the runs until there are no more than `factor`; counts the records of new ones in `spilled`.
-///
-/// # Errors
-/// Those of reading and writing.
 pub fn merge_down(mut runs: Vec<Run>, rules: &MergeRules<'_>, spilled: &mut u64) -> io::Result<Vec<Run>> {
     let factor = rules.factor.max(2);
     // The first step merges as many as make all later ones full.
@@ -316,9 +297,6 @@ pub fn merge_down(mut runs: Vec<Run>, rules: &MergeRules<'_>, spilled: &mut u64)
 }
 
 /// A file that holds one merged run, and how many records it has.
-///
-/// # Errors
-/// Those of reading and writing.
 pub fn write_run(merge: Merge<'_>, path: &Path, codec: Option<Codec>, progress: &Progress) -> io::Result<(Run, u64)> {
     let mut writer = SegmentWriter::new(create_new_file(path)?, codec);
     merge.write_to(&mut writer, progress)?;

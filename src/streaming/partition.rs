@@ -11,8 +11,6 @@ pub enum Partitioner {
     Fields(KeyFields),
 }
 
-// === impl Partitioner ===
-
 impl Partitioner {
     /// The reduce, from 0, of `reduces` there are; 0 when there are none.
     #[inline]

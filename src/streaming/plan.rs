@@ -26,32 +26,21 @@ pub enum UnsupportedJob {
     /// A class that has no counterpart here.
     #[error("{key} is {class:?}; a built-in tasktracker knows {expected}: a stock TaskTracker runs it")]
     Class {
-        /// The key that names it.
         key: &'static str,
         /// The class; empty when none is set.
         class: String,
-        /// What would have been right.
         expected: &'static str,
     },
     /// Something that only Java does.
     #[error("{key} = {value:?}: {why}: a stock TaskTracker runs it")]
-    Option {
-        /// The key.
-        key: &'static str,
-        /// Its value.
-        value: String,
-        /// What is missing here.
-        why: &'static str,
-    },
+    Option { key: &'static str, value: String, why: &'static str },
     /// Options that Hadoop refuses too.
     #[error("{key}: {error}")]
     KeyOptions {
-        /// The key.
         key: &'static str,
         /// The word.
         error: BadKeyOption,
     },
-    /// A value cannot be used.
     #[error(transparent)]
     Value(#[from] ConfigError),
     /// Its output goes where we cannot write.
@@ -62,7 +51,6 @@ pub enum UnsupportedJob {
 /// What a command reads and how its output is cut.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommandPlan {
-    /// The command.
     pub command: CommandLine,
     /// Between key and value on its standard input.
     pub input_separator: Vec<u8>,
@@ -73,7 +61,6 @@ pub struct CommandPlan {
 /// What runs over sorted records.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SortedStep {
-    /// A command reads them.
     Command(CommandPlan),
     /// Their values are aggregated as their keys say.
     Aggregate(AggregateRules),
@@ -84,11 +71,9 @@ pub enum SortedStep {
 pub struct SortPlan {
     /// Number of reduces, at least 1.
     pub reduces: u32,
-    /// Which reduce gets a key.
     pub partitioner: Partitioner,
     /// The order of keys, and what makes a group.
     pub order: KeyOrder,
-    /// How segments are compressed.
     pub codec: Option<Codec>,
     /// What runs over each sorted run.
     pub combine: Option<SortedStep>,
@@ -102,21 +87,16 @@ pub struct SortPlan {
     pub least_spills_to_combine: usize,
 }
 
-/// How long a fetch waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FetchTimeouts {
-    /// For a connection.
     pub connect: Duration,
     /// For its next bytes.
     pub read: Duration,
 }
 
-/// How a reduce fetches.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShufflePlan {
-    /// Fetches at a time.
     pub parallel_copies: usize,
-    /// How long each fetch waits.
     pub timeouts: FetchTimeouts,
     /// Failures of one output between two reports.
     pub max_fetch_failures: u32,
@@ -149,7 +129,6 @@ pub struct ProcessPlan {
     pub reduce_ulimit_kb: Option<u64>,
     /// Address space requested for the processes of a map.
     pub map_memory_bytes: Option<u64>,
-    /// And of a reduce.
     pub reduce_memory_bytes: Option<u64>,
 }
 
@@ -160,28 +139,21 @@ pub struct OutputPlan {
     pub folder: FileUri,
     /// Between key and value.
     pub separator: Vec<u8>,
-    /// How files are compressed.
     pub codec: Option<Codec>,
 }
 
 /// A streaming job that a built-in tasktracker can run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StreamingPlan {
-    /// How input becomes records.
     pub input: InputFormat,
-    /// How far it is read.
     pub read: ReadRules,
-    /// The mapper.
     pub map: CommandPlan,
     /// `None`: there are no reduces, maps write the output.
     pub sort: Option<SortPlan>,
     /// The reducer; `None`: records pass as they are.
     pub reduce: Option<SortedStep>,
-    /// How reduces fetch.
     pub shuffle: ShufflePlan,
-    /// The output.
     pub output: OutputPlan,
-    /// Processes.
     pub process: ProcessPlan,
 }
 
@@ -234,8 +206,6 @@ pub fn check_values(configuration: &Configuration) -> Result<(), UnsupportedJob>
     Ok(())
 }
 
-// === impl UnsupportedJob ===
-
 impl UnsupportedJob {
     /// The value of a key that cannot be used, if that is why.
     #[must_use]
@@ -246,8 +216,6 @@ impl UnsupportedJob {
         }
     }
 }
-
-// === impl StreamingPlan ===
 
 impl StreamingPlan {
     /// Reads the job's configuration: job.xml over the cluster's values.
@@ -295,8 +263,6 @@ impl StreamingPlan {
         format!("part-{partition:05}{}", self.output.codec.map_or("", Codec::extension))
     }
 }
-
-// === impl JobReader ===
 
 impl JobReader<'_> {
     fn class(&self, key: &Key) -> Result<String, UnsupportedJob> {

@@ -9,7 +9,6 @@ use rustix::fs::OFlags;
 
 /// Of folders, and of files that may be executed.
 pub(crate) const FOLDER_MODE: u32 = 0o700;
-/// Of files.
 pub(crate) const FILE_MODE: u32 = 0o600;
 
 /// Makes a folder, and those above it that are missing. The folder itself has [`FOLDER_MODE`] afterwards, also when it was there.

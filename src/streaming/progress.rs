@@ -23,7 +23,6 @@ use super::failure::{TaskFailure, TooMuchMemory};
 /// Longest interval between two checks for activity, when there is a time limit.
 const MAX_WATCH_INTERVAL: Duration = Duration::from_secs(5);
 
-/// Why an attempt is stopped.
 #[derive(Debug)]
 enum StopReason {
     Kill,
@@ -51,7 +50,6 @@ pub struct TrackedCommand<'a> {
     tree: CommandTree,
 }
 
-/// Phase and status as reported.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct ReportedStatus {
     phase: Phase,
@@ -85,8 +83,6 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-// === impl Progress ===
-
 impl Progress {
     /// The progress of an attempt that has not started.
     ///
@@ -116,7 +112,6 @@ impl Progress {
         })
     }
 
-    /// The attempt that this is the progress of.
     #[must_use]
     pub fn attempt(&self) -> AttemptId {
         self.attempt
@@ -128,7 +123,6 @@ impl Progress {
         &self.counters
     }
 
-    /// The reported phase and status.
     #[must_use]
     pub fn status(&self) -> (Phase, String) {
         let reported = locked(&self.reported);
@@ -173,7 +167,6 @@ impl Progress {
         }
     }
 
-    /// Sets the share that is done.
     pub fn set_done_thousandths(&self, thousandths: u64) {
         self.record_activity();
         self.done_thousandths.store(thousandths.min(1000), Ordering::Relaxed);
@@ -193,7 +186,6 @@ impl Progress {
         }
     }
 
-    /// Sets the command's own status.
     pub fn set_command_status(&self, status: String) {
         self.record_activity();
         let mut reported = locked(&self.reported);
@@ -266,7 +258,6 @@ impl Progress {
         self.stop_changed.notify_all();
     }
 
-    /// Whether the attempt must end.
     #[inline]
     #[must_use]
     pub fn is_stopped(&self) -> bool {
@@ -280,7 +271,6 @@ impl Progress {
         if self.is_stopped() { Err(self.stop_reason()) } else { Ok(()) }
     }
 
-    /// Why it is stopped.
     #[must_use]
     pub fn stop_reason(&self) -> TaskFailure {
         match &*locked(&self.stop) {
@@ -316,7 +306,6 @@ impl Progress {
         guard.is_none()
     }
 
-    /// Runs `work` under the time limit.
     pub fn run_with_time_limit<T>(&self, work: impl FnOnce() -> T) -> T {
         let Some(limit) = self.time_limit else { return work() };
         std::thread::scope(|scope| {

@@ -199,8 +199,6 @@ fn write(
         .map_err(|error| TaskFailure::file("write", &attempt.plan.output.folder.shown_path())(error))
 }
 
-// === impl Input ===
-
 impl<'a> Input<'a> {
     fn new(records: Merge<'a>, sort: &'a SortPlan, progress: &'a Progress) -> Self {
         Self { records, sort, progress, last_key: Vec::new(), counted: 0, groups: 0, spilled: 0, has_begun: false }

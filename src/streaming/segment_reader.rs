@@ -24,17 +24,14 @@ pub trait Records {
     /// Those of reading; bytes that are no records are [`ErrorKind::InvalidData`].
     fn advance(&mut self) -> io::Result<bool>;
 
-    /// The key's text.
     fn key(&self) -> &[u8];
 
-    /// The value's text.
     fn value(&self) -> &[u8];
 
     /// The record in its stored form.
     fn framed(&self) -> &[u8];
 }
 
-/// Reads one segment.
 #[derive(Debug)]
 pub struct SegmentReader<R: Read = File> {
     source: Option<Decoder<CrcReader<R>>>,
@@ -67,8 +64,6 @@ pub struct CrcReader<R> {
     is_verified: bool,
 }
 
-// === impl CrcReader ===
-
 impl<R: Read> CrcReader<R> {
     /// A segment of `stored_bytes`, CRC included.
     pub fn new(source: R, stored_bytes: u64) -> Self {
@@ -76,7 +71,6 @@ impl<R: Read> CrcReader<R> {
         Self { source, left_bytes, crc: Crc::new(), is_verified: false }
     }
 
-    /// What is read from.
     pub fn source(&self) -> &R {
         &self.source
     }
@@ -111,13 +105,8 @@ impl<R: Read> Read for CrcReader<R> {
     }
 }
 
-// === impl SegmentReader ===
-
 impl SegmentReader<File> {
     /// The segment of a file that begins at `start_bytes`.
-    ///
-    /// # Errors
-    /// Those of opening.
     pub fn open(path: &Path, start_bytes: u64, lengths: SegmentLengths, codec: Option<Codec>) -> io::Result<Self> {
         let mut file = File::open(path)?;
         file.seek(SeekFrom::Start(start_bytes))?;

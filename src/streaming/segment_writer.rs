@@ -19,7 +19,6 @@ pub const TRAILER_BYTES: u64 = 4;
 /// Gathered before they go to codec and file, bytes.
 const BUFFER_BYTES: usize = 128 << 10;
 
-/// How long a segment is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SegmentLengths {
     /// Records and end mark, not compressed, bytes.
@@ -28,7 +27,6 @@ pub struct SegmentLengths {
     pub stored_bytes: u64,
 }
 
-/// Writes one segment.
 #[derive(Debug)]
 pub struct SegmentWriter<W: Write> {
     out: BufWriter<Encoder<CrcWriter<W>>>,
@@ -58,8 +56,6 @@ impl<W: Write> Write for CrcWriter<W> {
     }
 }
 
-// === impl SegmentWriter ===
-
 impl<W: Write> SegmentWriter<W> {
     /// A segment that starts at the position of `out`.
     pub fn new(out: W, codec: Option<Codec>) -> Self {
@@ -69,9 +65,6 @@ impl<W: Write> SegmentWriter<W> {
     }
 
     /// Appends a record that has its form already.
-    ///
-    /// # Errors
-    /// Those of writing.
     #[inline]
     pub fn append_framed(&mut self, record: &[u8]) -> io::Result<()> {
         self.raw_bytes += record.len() as u64;
@@ -79,10 +72,6 @@ impl<W: Write> SegmentWriter<W> {
         self.out.write_all(record)
     }
 
-    /// Appends a key and a value.
-    ///
-    /// # Errors
-    /// Those of writing.
     pub fn append(&mut self, key: &[u8], value: &[u8]) -> io::Result<()> {
         self.frame.clear();
         frame_record(&mut self.frame, key, value);
@@ -92,15 +81,11 @@ impl<W: Write> SegmentWriter<W> {
         appended
     }
 
-    /// How many records were appended.
     pub fn records(&self) -> u64 {
         self.records
     }
 
     /// Writes end mark and CRC; returns the underlying writer.
-    ///
-    /// # Errors
-    /// Those of writing.
     pub fn finish(mut self) -> io::Result<(W, SegmentLengths)> {
         self.out.write_all(&END_MARK)?;
         let encoder = self.out.into_inner().map_err(io::IntoInnerError::into_error)?;
@@ -111,7 +96,6 @@ impl<W: Write> SegmentWriter<W> {
     }
 }
 
-/// Bytes of a `vint`.
 #[inline]
 #[must_use]
 pub fn vint_bytes(value: usize) -> usize {

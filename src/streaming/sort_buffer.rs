@@ -31,7 +31,6 @@ pub struct SortBuffer {
     largest: usize,
 }
 
-/// The sorted records of one partition.
 #[derive(Debug)]
 pub struct Sorted<'a> {
     arena: &'a [u8],
@@ -42,8 +41,6 @@ pub struct Sorted<'a> {
 
 /// The longest arena: places are 32 bits wide. Bytes.
 const LONGEST_ARENA: usize = u32::MAX as usize;
-
-// === impl Place ===
 
 impl Place {
     fn key<'a>(&self, arena: &'a [u8]) -> &'a [u8] {
@@ -72,8 +69,6 @@ pub(crate) fn prefix(key: &[u8]) -> u64 {
     }
 }
 
-// === impl SortBuffer ===
-
 impl SortBuffer {
     /// An empty buffer for `partitions`, with room for about `room_bytes`.
     #[must_use]
@@ -92,7 +87,6 @@ impl SortBuffer {
         (self.arena.len() + (self.records + self.largest / 2) * size_of::<Place>()) as u64
     }
 
-    /// Whether nothing is in it.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.records == 0
@@ -170,10 +164,7 @@ fn merge_sort(places: &mut [Place], is_in_order: &dyn Fn(&Place, &Place) -> bool
     places.copy_from_slice(&from);
 }
 
-// === impl Sorted ===
-
 impl Sorted<'_> {
-    /// How many records there are.
     #[must_use]
     pub fn count(&self) -> usize {
         self.places.len()

@@ -15,25 +15,19 @@ const CHECKSUM_BYTES: usize = 8;
 pub struct IndexEntry {
     /// Its first byte in the file.
     pub start_bytes: u64,
-    /// Its lengths.
     pub lengths: SegmentLengths,
 }
 
-/// An index that cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum IndexError {
     /// Its length is none that an index has.
     #[error("an index of {bytes} bytes; expected 24 for each reduce and 8")]
-    Length {
-        /// The length.
-        bytes: usize,
-    },
+    Length { bytes: usize },
     /// Its checksum or a number is wrong.
     #[error("the checksum of the index does not fit its bytes")]
     Damaged,
 }
 
-/// The bytes of the file.
 #[must_use]
 pub fn write_index(entries: &[IndexEntry]) -> Vec<u8> {
     let mut file = Vec::with_capacity(entries.len() * ENTRY_BYTES + CHECKSUM_BYTES);
@@ -47,10 +41,6 @@ pub fn write_index(entries: &[IndexEntry]) -> Vec<u8> {
     file
 }
 
-/// Reads the file.
-///
-/// # Errors
-/// [`IndexError`].
 pub fn read_index(file: &[u8]) -> Result<Vec<IndexEntry>, IndexError> {
     let wrong_length = IndexError::Length { bytes: file.len() };
     let Some((entries, sum)) = file.split_last_chunk::<CHECKSUM_BYTES>() else { return Err(wrong_length) };

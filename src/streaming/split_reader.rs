@@ -25,15 +25,11 @@ pub enum InputFormat {
 /// A part of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InputSplit<'a> {
-    /// The file.
     pub file: &'a FileUri,
-    /// First byte.
     pub start_bytes: u64,
-    /// Number of bytes.
     pub length_bytes: u64,
 }
 
-/// Reads the lines of one split.
 #[derive(Debug)]
 pub struct SplitReader {
     lines: LineReader<Decoder<Counted>>,
@@ -88,13 +84,8 @@ fn of_system(error: FsError) -> io::Error {
     }
 }
 
-// === impl SplitReader ===
-
 impl SplitReader {
     /// Opens the split; a compressed file is read as a whole.
-    ///
-    /// # Errors
-    /// Those of reading.
     pub fn open(files: &FileSystems, split: &InputSplit<'_>, rules: ReadRules) -> io::Result<Self> {
         let opened = files.of(split.file).open(split.file, &Expected::file_of_any_owner());
         let mut file = opened.map_err(of_system)?;
@@ -125,9 +116,6 @@ impl SplitReader {
     }
 
     /// Advances to the next record and returns the bytes consumed, skipped lines included; `None` after the last.
-    ///
-    /// # Errors
-    /// Those of reading.
     #[inline]
     pub fn advance(&mut self) -> io::Result<Option<u64>> {
         let begun_at = self.position;
@@ -143,9 +131,6 @@ impl SplitReader {
     }
 
     /// Writes the current record as the command reads it; `separator` goes between key and value.
-    ///
-    /// # Errors
-    /// Those of writing.
     #[inline]
     pub fn write_record(&self, format: InputFormat, separator: &[u8], out: &mut impl Write) -> io::Result<()> {
         let line = self.lines.text();

@@ -3,14 +3,11 @@
 /// Characters of a status that are kept.
 const LONGEST_STATUS: usize = 512;
 
-/// One line of standard error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StderrLine<'a> {
     /// `reporter:counter:GROUP,NAME,N`.
     Counter {
-        /// The group.
         group: String,
-        /// The counter.
         name: String,
         /// What is added.
         count: i64,
@@ -22,8 +19,6 @@ pub enum StderrLine<'a> {
     /// Goes to the log.
     Log(&'a [u8]),
 }
-
-// === impl StderrLine ===
 
 impl<'a> StderrLine<'a> {
     /// Reads a line without its end; `prefix` is that of reports.

@@ -9,14 +9,11 @@ use super::codec::{Codec, Encoder};
 /// Gathered before it goes to codec and file, bytes.
 const BUFFER_BYTES: usize = 256 << 10;
 
-/// Writes one output file.
 #[derive(Debug)]
 pub struct TextOutput {
     out: BufWriter<Encoder<FileWriter>>,
     separator: Vec<u8>,
 }
-
-// === impl TextOutput ===
 
 impl TextOutput {
     /// Writes to a file that is there now, also if nothing is ever written.
@@ -26,10 +23,6 @@ impl TextOutput {
         Self { out: BufWriter::with_capacity(BUFFER_BYTES, encoder), separator: separator.to_owned() }
     }
 
-    /// One record.
-    ///
-    /// # Errors
-    /// Those of writing.
     #[inline]
     pub fn write(&mut self, key: &[u8], value: &[u8]) -> io::Result<()> {
         self.out.write_all(key)?;
@@ -39,9 +32,6 @@ impl TextOutput {
     }
 
     /// Flushes; returns the bytes written, checksums included, as Hadoop counts them.
-    ///
-    /// # Errors
-    /// Those of writing.
     pub fn finish(self) -> io::Result<u64> {
         let encoder = self.out.into_inner().map_err(io::IntoInnerError::into_error)?;
         encoder.finish()?.finish()

@@ -35,7 +35,6 @@ const PIECE_BYTES: usize = 1 << 20;
 /// A file or archive of the distributed cache, as the job names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CacheEntry {
-    /// Its source.
     pub file: FileUri,
     /// Its name in the working directory, if it gets one.
     pub link: Option<String>,
@@ -78,16 +77,11 @@ pub type StopCheck<'a> = dyn Fn(WorkStep) -> Result<(), TaskFailure> + 'a;
 /// What long work did since the last check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WorkStep {
-    /// It finished a piece.
     Advanced,
-    /// It waited.
     Waiting,
 }
 
 /// Opens a file that a job names. It may be behind links, but must be a regular file.
-///
-/// # Errors
-/// [`TaskFailure::Unusable`]
 fn open_input(files: &FileSystems, file: &FileUri) -> Result<OpenFile, TaskFailure> {
     files.of(file).open(file, &Expected::file_of_any_owner()).map_err(unusable_input)
 }
@@ -98,9 +92,6 @@ pub(crate) fn unusable_input(error: FsError) -> TaskFailure {
 
 /// Copies a file that a job names, as [`open_input`] finds it, or a folder with all that is in it; returns when it was changed last, ms
 /// since 1970.
-///
-/// # Errors
-/// [`TaskFailure`]
 pub(crate) fn copy_input(
     files: &FileSystems,
     file: &FileUri,
@@ -117,7 +108,6 @@ pub(crate) fn copy_input(
     Ok(changed_ms)
 }
 
-/// Copies what is in a folder.
 fn copy_folder(
     files: &FileSystems,
     folder: &FileUri,
@@ -186,9 +176,6 @@ pub fn localize(
 }
 
 /// Copies a file. An error names the file at fault.
-///
-/// # Errors
-/// [`TaskFailure::File`]
 pub(crate) fn copy(mut source: OpenFile, to: &Path, check_stop: &StopCheck<'_>) -> Result<(), TaskFailure> {
     let mut written = create_file(to).map_err(TaskFailure::file("write", to))?;
     let mut piece = vec![0; PIECE_BYTES];
@@ -204,9 +191,6 @@ pub(crate) fn copy(mut source: OpenFile, to: &Path, check_stop: &StopCheck<'_>) 
 }
 
 /// Unpacks a jar; everything in it may be read and executed by its owner. Entries outside the folder are rejected.
-///
-/// # Errors
-/// [`TaskFailure`].
 pub fn unpack_jar(jar: &Path, folder: &Path, check_stop: &StopCheck<'_>) -> Result<(), TaskFailure> {
     let broken = |reason: String| TaskFailure::Unusable { what: jar.display().to_string(), reason };
     let file = File::open(jar).map_err(TaskFailure::file("read", jar))?;
@@ -267,9 +251,6 @@ fn read_stderr(mut stderr: impl Read) -> String {
 
 /// Makes a new working directory: a link for each thing at the root of the unpacked jar, one for each of `links` (name and
 /// target), and a real folder `temporary` for temporary files.
-///
-/// # Errors
-/// [`TaskFailure`].
 pub fn prepare_working_folder(
     folder: &Path,
     jar_content: Option<&Path>,

@@ -31,8 +31,6 @@ pub struct Counter {
     pub value: i64,
 }
 
-// === impl Counters ===
-
 impl Decode for Counters {
     const MIN_BYTES: usize = 4;
 
@@ -48,8 +46,6 @@ impl Encode for Counters {
         writer.list(&self.groups);
     }
 }
-
-// === impl CounterGroup ===
 
 impl Decode for CounterGroup {
     const MIN_BYTES: usize = 3;
@@ -77,8 +73,6 @@ impl Encode for CounterGroup {
         writer.list(&self.counters);
     }
 }
-
-// === impl Counter ===
 
 impl Decode for Counter {
     const MIN_BYTES: usize = 3;

@@ -40,8 +40,6 @@ pub enum DelegationIdentifierError {
     Wire(#[from] WireError),
 }
 
-// === impl DelegationIdentifier ===
-
 impl DelegationIdentifier {
     /// Reads an identifier. Bytes after it are ignored, as Java does.
     ///

@@ -48,8 +48,6 @@ pub enum Action {
     CommitTask(AttemptId),
 }
 
-// === impl HeartbeatRequest ===
-
 impl HeartbeatRequest {
     /// Whether it is the last heartbeat of a tracker that has ended all its attempts. To a Java JobTracker it is that of an
     /// unhealthy tracker without slots.
@@ -72,8 +70,6 @@ impl HeartbeatRequest {
         words.flat_map(str::split_ascii_whitespace).filter(|word| !word.starts_with(BEAT_DIGEST))
     }
 }
-
-// === impl HeartbeatResponse ===
 
 impl HeartbeatResponse {
     /// The fields of the response without the class names before them: the server stores them for a repeated response.
@@ -108,8 +104,6 @@ impl Encode for HeartbeatResponse {
         writer.list(&self.recovered_jobs);
     }
 }
-
-// === impl Action ===
 
 impl Decode for Action {
     const MIN_BYTES: usize = 13;

@@ -7,8 +7,6 @@ use crate::model::{AttemptId, Identifier, JobId, Kind, TaskId};
 use crate::wire::error::WireErrorKind;
 use crate::wire::{Decode, Encode, Reader, WireError, Writer};
 
-// === impl Identifier ===
-
 impl Identifier {
     fn from_digits(digits: &[u8]) -> Option<Self> {
         std::str::from_utf8(digits).ok()?.parse().ok()
@@ -27,8 +25,6 @@ impl Encode for Identifier {
     }
 }
 
-// === impl Kind ===
-
 impl Kind {
     /// The kind behind Hadoop's `isMap`.
     pub const fn from_is_map(is_map: bool) -> Self {
@@ -40,8 +36,6 @@ impl Kind {
         matches!(self, Self::Map)
     }
 }
-
-// === impl JobId ===
 
 impl JobId {
     /// Reads a job id; `None` for a foreign one.
@@ -60,8 +54,6 @@ impl Encode for JobId {
         self.identifier.encode(writer);
     }
 }
-
-// === impl TaskId ===
 
 impl TaskId {
     /// Reads a task id; `None` for a foreign one.
@@ -82,8 +74,6 @@ impl Encode for TaskId {
         writer.bool(self.kind.is_map());
     }
 }
-
-// === impl AttemptId ===
 
 impl AttemptId {
     /// Reads an attempt id; `None` for a foreign one.

@@ -42,8 +42,6 @@ pub struct MapEventsUpdate {
     pub events: Vec<TaskCompletionEvent>,
 }
 
-// === impl JvmId ===
-
 impl Decode for JvmId {
     const MIN_BYTES: usize = 10;
 
@@ -64,8 +62,6 @@ impl Encode for JvmId {
     }
 }
 
-// === impl JvmContext ===
-
 impl Decode for JvmContext {
     const MIN_BYTES: usize = JvmId::MIN_BYTES + 1;
 
@@ -80,8 +76,6 @@ impl Encode for JvmContext {
         writer.text(&self.process_id);
     }
 }
-
-// === impl JvmTask ===
 
 impl Decode for JvmTask {
     const MIN_BYTES: usize = 2;
@@ -102,8 +96,6 @@ impl Encode for JvmTask {
         }
     }
 }
-
-// === impl MapEventsUpdate ===
 
 impl Decode for MapEventsUpdate {
     const MIN_BYTES: usize = 5;

@@ -3,6 +3,8 @@
 //! All integers are big endian. Decoding allocates no more than the given bytes justify ([`MEMORY_PER_BYTE`]): a length
 //! is checked against the rest of the frame before memory is reserved for it.
 
+#![warn(missing_docs)]
+
 pub mod class;
 mod counters;
 mod delegation;

@@ -111,8 +111,6 @@ pub(super) fn decode_instance(reader: &mut Reader<'_>, expected: &'static str) -
     if instance == expected.as_bytes() { Ok(()) } else { Err(mismatch(&start, instance, expected)) }
 }
 
-// === impl Object for primitives and strings ===
-
 macro_rules! primitives {
     ($($type:ty = $class:literal, $method:ident;)*) => {$(
         impl Object for $type {
@@ -149,8 +147,6 @@ impl Object for String {
         writer.utf8(self);
     }
 }
-
-// === impl Object for Writables ===
 
 macro_rules! writables {
     ($($type:ty = $class:expr, $decode:expr;)*) => {$(
@@ -230,8 +226,6 @@ impl Object for TaskStatus {
         self.encode_as(self.kind(), writer);
     }
 }
-
-// === impl Object for arrays ===
 
 macro_rules! array_elements {
     ($($type:ty = $class:literal;)*) => {$(

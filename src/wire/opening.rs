@@ -108,8 +108,6 @@ pub const OPENING_LIMIT_BYTES: usize = 256 * 1024;
 const PREAMBLE: &[u8; 5] = b"hrpc\x04";
 const PREAMBLE_BYTES: usize = PREAMBLE.len() + 1;
 
-// === impl Opening ===
-
 impl Opening {
     /// An opening that expects `stage` next.
     #[must_use]
@@ -179,8 +177,6 @@ pub fn encode_opening(out: &mut Vec<u8>, header: &ConnectionHeader) {
     out[start..start + 4].copy_from_slice(&length.to_be_bytes());
 }
 
-// === impl ConnectionHeader ===
-
 impl Decode for ConnectionHeader {
     const MIN_BYTES: usize = 2;
 
@@ -200,8 +196,6 @@ impl Encode for ConnectionHeader {
         }
     }
 }
-
-// === impl ConnectionUser ===
 
 impl Decode for ConnectionUser {
     const MIN_BYTES: usize = 3;

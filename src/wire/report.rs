@@ -76,8 +76,6 @@ pub struct TaskCompletionEvent {
     pub event_id: i32,
 }
 
-// === impl TipStatus ===
-
 impl Decode for TipStatus {
     const MIN_BYTES: usize = 2;
 
@@ -116,8 +114,6 @@ impl Encode for TipStatus {
     }
 }
 
-// === impl TaskReport ===
-
 impl Decode for TaskReport {
     const MIN_BYTES: usize = 41;
 
@@ -152,8 +148,6 @@ impl Encode for TaskReport {
     }
 }
 
-// === impl CompletionStatus ===
-
 names!(CompletionStatus {
     Failed = "FAILED",
     Killed = "KILLED",
@@ -162,8 +156,6 @@ names!(CompletionStatus {
     TipFailed = "TIPFAILED",
 });
 encoded_by_name!(CompletionStatus, "status of a completion event");
-
-// === impl TaskCompletionEvent ===
 
 impl Decode for TaskCompletionEvent {
     const MIN_BYTES: usize = AttemptId::MIN_BYTES + 10;

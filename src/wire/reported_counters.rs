@@ -15,8 +15,6 @@ pub struct ReportedCounters {
 /// Memory reserved for names at first, bytes.
 const NAMES_ROOM_BYTES: usize = 1024;
 
-// === impl ReportedCounters ===
-
 impl ReportedCounters {
     /// The names, encoded: equal for tasks that count the same things in the same order.
     pub fn names(&self) -> &[u8] {

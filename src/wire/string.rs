@@ -23,8 +23,6 @@ pub struct WString(pub Option<String>);
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct JavaUtf(pub String);
 
-// === impl Text ===
-
 impl Deref for Text {
     type Target = str;
 
@@ -105,8 +103,6 @@ impl Encode for Text {
         writer.text(self);
     }
 }
-
-// === impl Utf8 ===
 
 impl Utf8 {
     /// Longest string that is written whole, in UTF-16 units; longer ones are cut (1.2.1 `UTF8.writeString`).
@@ -215,8 +211,6 @@ fn decode_java(bytes: &[u8]) -> Option<String> {
     Some(String::from_utf16_lossy(&units))
 }
 
-// === impl JavaUtf ===
-
 impl Decode for JavaUtf {
     const MIN_BYTES: usize = 2;
 
@@ -230,8 +224,6 @@ impl Encode for JavaUtf {
         writer.java_utf(&self.0);
     }
 }
-
-// === impl WString ===
 
 impl Decode for WString {
     const MIN_BYTES: usize = 4;

@@ -79,16 +79,12 @@ pub struct Task {
     pub body: TaskBody,
 }
 
-// === impl CleanupOutcome ===
-
 names!(CleanupOutcome {
     Succeeded = "SUCCEEDED",
     Failed = "FAILED",
     Killed = "KILLED",
 });
 encoded_by_name!(CleanupOutcome, "outcome of the job");
-
-// === impl SkipRanges ===
 
 impl Decode for SkipRanges {
     const MIN_BYTES: usize = 12;
@@ -108,8 +104,6 @@ impl Encode for SkipRanges {
     }
 }
 
-// === impl SplitIndex ===
-
 impl Decode for SplitIndex {
     const MIN_BYTES: usize = 2;
 
@@ -125,8 +119,6 @@ impl Encode for SplitIndex {
     }
 }
 
-// === impl TaskBody ===
-
 impl TaskBody {
     /// Its kind of slot.
     pub const fn kind(&self) -> Kind {
@@ -136,8 +128,6 @@ impl TaskBody {
         }
     }
 }
-
-// === impl Task ===
 
 impl Task {
     /// Whether it is a map or reduce of the job, not a setup or cleanup: of maps, only these have a split.

@@ -74,11 +74,7 @@ pub struct TaskStatus {
     pub reduce: Option<ReduceProgress>,
 }
 
-// === impl AttemptState ===
-
 encoded_by_name!(AttemptState, "state of an attempt");
-
-// === impl Phase ===
 
 names!(Phase {
     Starting = "STARTING",
@@ -89,8 +85,6 @@ names!(Phase {
     Cleanup = "CLEANUP",
 });
 encoded_by_name!(Phase, "phase of an attempt");
-
-// === impl RecordRange ===
 
 impl Decode for RecordRange {
     const MIN_BYTES: usize = 16;
@@ -106,8 +100,6 @@ impl Encode for RecordRange {
         writer.i64(self.length);
     }
 }
-
-// === impl ReduceProgress ===
 
 impl Decode for ReduceProgress {
     const MIN_BYTES: usize = 20;
@@ -134,8 +126,6 @@ impl Encode for ReduceProgress {
         writer.list(&self.failed_fetches);
     }
 }
-
-// === impl TaskStatus ===
 
 impl TaskStatus {
     /// Fewest bytes of a status of either kind.

@@ -40,8 +40,6 @@ impl std::fmt::Debug for Credentials {
     }
 }
 
-// === impl Token ===
-
 impl Decode for Token {
     const MIN_BYTES: usize = 4;
 
@@ -63,8 +61,6 @@ impl Encode for Token {
         writer.text(&self.service);
     }
 }
-
-// === impl Credentials ===
 
 impl Decode for Credentials {
     const MIN_BYTES: usize = 2;

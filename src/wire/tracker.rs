@@ -141,8 +141,6 @@ fn given_name(tracker: &str) -> Option<&str> {
     if rest.is_empty() { Some(rest) } else { rest.strip_prefix('.') }
 }
 
-// === impl TaskTrackerStatus ===
-
 impl Decode for TaskTrackerStatus {
     const MIN_BYTES: usize = 50;
 
@@ -197,8 +195,6 @@ impl Encode for TaskTrackerStatus {
     }
 }
 
-// === impl ResourceStatus ===
-
 impl Decode for ResourceStatus {
     const MIN_BYTES: usize = 14;
 
@@ -234,8 +230,6 @@ impl Encode for ResourceStatus {
         writer.f32(self.cpu_percent);
     }
 }
-
-// === impl HealthStatus ===
 
 impl Decode for HealthStatus {
     const MIN_BYTES: usize = 10;

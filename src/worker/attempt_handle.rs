@@ -15,7 +15,6 @@ use crate::streaming::working_folder::WorkStep;
 /// Interval between two checks for a stop while waiting for permission to commit.
 const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
-/// One attempt.
 #[derive(Debug, Default)]
 pub struct AttemptHandle {
     /// Set once the job's files are here.
@@ -28,7 +27,6 @@ pub struct AttemptHandle {
     timed_out: OnceLock<Duration>,
     /// Between the signals TERM and KILL to its command.
     kill_delay: OnceLock<Duration>,
-    /// The working directory of its command.
     folder: OnceLock<PathBuf>,
     /// Its end is reported, by its thread or by the hang monitor.
     has_ended: AtomicBool,
@@ -43,8 +41,6 @@ struct Step {
     since: Instant,
     limit: Duration,
 }
-
-// === impl AttemptHandle ===
 
 impl AttemptHandle {
     /// Its progress, once it has started.
@@ -68,7 +64,6 @@ impl AttemptHandle {
         Ok(progress)
     }
 
-    /// Kills it.
     pub fn kill(&self) {
         self.is_killed.store(true, Ordering::SeqCst);
         if let Some(progress) = self.progress.get() {
@@ -87,7 +82,6 @@ impl AttemptHandle {
         self.is_killed() || self.timed_out.get().is_some() || self.progress.get().is_some_and(Progress::is_stopped)
     }
 
-    /// Why it was stopped.
     pub fn end_reason(&self, attempt: AttemptId) -> TaskFailure {
         match (self.timed_out.get(), self.progress.get()) {
             (Some(limit), _) => TaskFailure::TimedOut { attempt, seconds: limit.as_secs() },
@@ -121,7 +115,6 @@ impl AttemptHandle {
         done
     }
 
-    /// Records progress of the current step.
     pub fn record_activity(&self) {
         if let Some(step) = &mut *self.step() {
             step.since = Instant::now();
@@ -174,7 +167,6 @@ impl AttemptHandle {
         !self.has_ended.swap(true, Ordering::SeqCst)
     }
 
-    /// Whether its end is reported.
     pub fn has_ended(&self) -> bool {
         self.has_ended.load(Ordering::SeqCst)
     }
@@ -205,13 +197,11 @@ impl AttemptHandle {
         Ok(!self.has_ended())
     }
 
-    /// Permits the commit of its output.
     pub fn grant_commit(&self) {
         *self.may_commit.lock().unwrap_or_else(PoisonError::into_inner) = true;
         self.changed.notify_all();
     }
 
-    /// Whether its output may be committed.
     pub fn may_commit(&self) -> bool {
         *self.may_commit.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -16,13 +16,11 @@ use crate::model::AttemptId;
 use crate::streaming::failure::TaskFailure;
 use crate::streaming::private_files::{FILE_MODE, FOLDER_MODE, set_mode};
 
-/// The logs of an attempt.
 pub const LOG_NAMES: [&str; 3] = ["stdout", "stderr", "syslog"];
 
 /// Begins the name of an application's folder among the logs.
 pub const APPLICATION_PREFIX: &str = "application_";
 
-/// The logs of all attempts.
 #[derive(Clone, Debug)]
 pub struct AttemptLogs {
     /// `userlogs`, with a folder for each job.
@@ -33,10 +31,7 @@ pub struct AttemptLogs {
     pub retain: Duration,
 }
 
-// === impl AttemptLogs ===
-
 impl AttemptLogs {
-    /// The path of an attempt's logs.
     pub fn folder_of(&self, attempt: AttemptId) -> PathBuf {
         self.folder.join(path_of(attempt))
     }

@@ -20,7 +20,6 @@ use super::job_user::UserAttempt;
 use super::localized_job::{JobOwner, LocalizedJob};
 use super::tracked_attempt::AttemptOutcome;
 
-/// One running attempt.
 struct AttemptRun<'a> {
     runner: &'a AttemptRunner,
     task: &'a Task,
@@ -28,13 +27,7 @@ struct AttemptRun<'a> {
     launch: u64,
 }
 
-// === impl AttemptRunner ===
-
 impl AttemptRunner {
-    /// Starts the attempt's thread.
-    ///
-    /// # Errors
-    /// Those of starting a thread.
     pub fn start(self: &Arc<Self>, task: Arc<Task>, handle: Arc<AttemptHandle>, launch: u64) -> std::io::Result<()> {
         let runner = self.clone();
         self.hang_monitor.add(task.status.attempt, launch, &handle);
@@ -58,8 +51,6 @@ impl AttemptRunner {
         std::thread::Builder::new().name(name).spawn(run).map(drop)
     }
 }
-
-// === impl AttemptRun ===
 
 impl AttemptRun<'_> {
     fn attempt(&self) -> AttemptId {
@@ -120,14 +111,11 @@ impl AttemptRun<'_> {
     }
 }
 
-/// The worker of an attempt that runs in its own process.
 struct SameProcess<'a> {
     run: &'a AttemptRun<'a>,
     job: &'a Arc<LocalizedJob>,
     definition: &'a JobDefinition,
 }
-
-// === impl SameProcess ===
 
 impl AttemptHost for SameProcess<'_> {
     fn send_event(&self, event: AttemptEvent) {

@@ -18,28 +18,19 @@ use super::node_health::NodeHealth;
 /// What the threads of all attempts share.
 #[derive(Debug)]
 pub struct AttemptRunner {
-    /// Jobs and their outputs.
     pub jobs: Arc<LocalizedJobs>,
-    /// Completion events of maps.
     pub map_completions: Arc<MapCompletionPoller>,
     /// Receive standard error and the reasons of failures.
     pub logs: AttemptLogs,
-    /// The tracker's own environment.
     pub environment: BTreeMap<String, String>,
-    /// The supervisor program for commands.
     pub supervisor: Option<PathBuf>,
-    /// Measures their memory.
     pub memory_monitor: Arc<MemoryMonitor>,
-    /// Whether memory limits apply.
     pub limits_memory: bool,
     /// Between two measurements of memory.
     pub memory_interval: Duration,
-    /// Ends attempts whose files hang.
     pub hang_monitor: Arc<HangMonitor>,
     /// Time limit for reading a job's files while its own limit is not known; `None`: no limit.
     pub time_limit: Option<Duration>,
-    /// What the worker lacks, and offers.
     pub health: Arc<NodeHealth>,
-    /// Where events go.
     pub events: UnboundedSender<AttemptMessage>,
 }

@@ -18,9 +18,7 @@ const WORKER_ENDED: &str = "the worker was stopped";
 /// What the tracker must do, after an action or an event.
 #[derive(Debug)]
 pub enum Command {
-    /// Start the attempt's thread.
     Start {
-        /// As launched by the JobTracker.
         task: Arc<Task>,
         /// Shared with its thread.
         handle: Arc<AttemptHandle>,
@@ -29,7 +27,6 @@ pub enum Command {
     },
     /// Stop serving the output of a map and remove its files.
     ForgetOutput(AttemptId),
-    /// Remove everything of a job.
     ForgetJob(JobId),
     /// Remove everything of all jobs; the tracker registers again.
     ForgetAll,
@@ -42,14 +39,12 @@ pub enum AttemptEvent {
     Running,
     /// Its output waits for permission to commit.
     CommitPending,
-    /// It has ended.
     Ended(AttemptOutcome),
 }
 
 /// An event with its attempt and launch number.
 pub type AttemptMessage = (AttemptId, u64, AttemptEvent);
 
-/// The attempts of a tracker.
 #[derive(Debug)]
 pub struct AttemptTable {
     slots: PerKind<u32>,
@@ -63,8 +58,6 @@ pub struct AttemptTable {
     /// Attempts whose ends are in the heartbeat that is not answered yet.
     reported_ends: BTreeSet<AttemptId>,
 }
-
-// === impl AttemptTable ===
 
 impl AttemptTable {
     /// An empty table of a tracker with these slots.
@@ -80,7 +73,6 @@ impl AttemptTable {
         }
     }
 
-    /// Attempts that failed since the start.
     pub fn failure_count(&self) -> i32 {
         self.failure_count
     }
@@ -272,7 +264,6 @@ impl AttemptTable {
         }
     }
 
-    /// Kills all attempts.
     pub fn kill_all(&self) {
         self.attempts.values().for_each(|tracked| tracked.handle.kill());
     }

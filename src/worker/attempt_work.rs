@@ -39,16 +39,13 @@ pub(super) trait AttemptHost {
     /// The copies of the job's files, made by the first attempt that asks.
     fn job_files(&self) -> Result<JobFiles, TaskFailure>;
 
-    /// The path of the folder of all that is its own.
     fn attempt_folder(&self) -> Result<PathBuf, TaskFailure>;
 
-    /// The log of its standard error.
     fn stderr_log(&self) -> Result<StderrLog, TaskFailure>;
 
     /// From now on its processes are measured.
     fn measure_memory(&self);
 
-    /// Completion events of the job's maps.
     fn subscribe(&self) -> Arc<MapCompletionFeed>;
 
     /// The output of a map is in this folder, to be fetched.
@@ -78,22 +75,16 @@ fn bytes_below(folder: &Path) -> u64 {
     bytes
 }
 
-/// One running attempt.
 #[derive(Clone, Copy)]
 pub(super) struct AttemptWork<'a> {
     pub(super) task: &'a Task,
     pub(super) handle: &'a AttemptHandle,
     pub(super) job: &'a JobDefinition,
-    /// Of the worker.
     pub(super) environment: &'a BTreeMap<String, String>,
-    /// The supervisor program for commands.
     pub(super) supervisor: Option<&'a Path>,
-    /// Whether memory limits apply.
     pub(super) limits_memory: bool,
     pub(super) host: &'a dyn AttemptHost,
 }
-
-// === impl AttemptWork ===
 
 impl AttemptWork<'_> {
     fn attempt(&self) -> AttemptId {

@@ -66,7 +66,6 @@ const BLOCKING_KEPT: Duration = Duration::from_secs(365 * 24 * 3600);
 /// Interval between two removals of old logs.
 const LOG_ROUND: Duration = Duration::from_secs(3600);
 
-/// A running tasktracker.
 #[derive(Clone, Debug)]
 pub struct Running {
     /// `tracker_HOST:...`, the key at the JobTracker.
@@ -75,7 +74,6 @@ pub struct Running {
     pub http: SocketAddr,
     /// The folders for files of jobs.
     pub folders: Vec<PathBuf>,
-    /// The folder of logs.
     pub logs: PathBuf,
     /// What it has for containers, in words; none: they are switched off.
     pub containers: Option<String>,
@@ -83,9 +81,6 @@ pub struct Running {
 
 /// Runs a tasktracker until `stop` is done; calls `started` once it runs. `supervisor` is this program as supervisor of commands
 /// ([`crate::supervisor::process`]): then their processes end with the tasktracker, however it ends.
-///
-/// # Errors
-/// [`TaskTrackerError`]
 pub fn run(
     settings: TaskTrackerSettings,
     environment: BTreeMap<String, String>,
@@ -268,8 +263,6 @@ struct WebThread {
     stop: oneshot::Sender<()>,
     thread: std::thread::JoinHandle<()>,
 }
-
-// === impl WebThread ===
 
 impl WebThread {
     fn start(listener: TcpListener, router: Router) -> io::Result<Self> {

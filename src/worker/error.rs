@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use crate::config::NamedValue;
 use crate::fs::{FileUriError, FsError, is_permanent};
 
-/// Why a tasktracker does not run.
 #[derive(Debug, thiserror::Error)]
 pub enum TaskTrackerError {
     /// The web address cannot be used.
@@ -16,17 +15,14 @@ pub enum TaskTrackerError {
     Listen {
         /// `HOST:PORT`.
         address: String,
-        /// The system error.
         source: io::Error,
     },
-    /// A folder cannot be used.
     #[error("cannot use {}: {source}; mapred.local.dir and hadoop.log.dir must name folders that {user} may write to", folder.display())]
     Folder {
         /// Of `mapred.local.dir` or `hadoop.log.dir`.
         folder: PathBuf,
         /// The user of this process.
         user: String,
-        /// The system error.
         source: io::Error,
     },
     /// No folder that a key names can be used.
@@ -36,7 +32,6 @@ pub enum TaskTrackerError {
         culprit: Box<NamedValue>,
         /// The user of this process.
         user: String,
-        /// Why.
         source: FsError,
     },
     /// The users of jobs cannot reach their folders.
@@ -47,9 +42,7 @@ pub enum TaskTrackerError {
     Unreachable {
         /// Of `mapred.local.dir`.
         folder: PathBuf,
-        /// The folder at fault.
         part: PathBuf,
-        /// What the system refused.
         source: Option<Box<FsError>>,
     },
     /// Other users may change the content of a folder.
@@ -57,10 +50,7 @@ pub enum TaskTrackerError {
     Untrusted(FsError),
     /// Another tasktracker uses the folder.
     #[error("another tasktracker works in {}; give this one another with -D mapred.local.dir=DIR", folder.display())]
-    InUse {
-        /// The locked folder.
-        folder: PathBuf,
-    },
+    InUse { folder: PathBuf },
     /// Containers must have control groups, and there are none for them.
     #[error(
         "{0}; set jobtracker.tasktracker.cgroup = auto, or give this worker a group of its own (systemd: Delegate=yes)"
@@ -93,7 +83,6 @@ fn reason(error: Option<&FsError>) -> String {
     error.map(|error| format!(" ({error})")).unwrap_or_default()
 }
 
-/// Why the exchange of heartbeats ended.
 #[derive(Debug, thiserror::Error)]
 pub enum HeartbeatError {
     /// The JobTracker excludes this host.

@@ -19,7 +19,6 @@ use super::attempt_logs::AttemptLogs;
 use super::attempt_table::{AttemptEvent, AttemptMessage};
 use super::tracked_attempt::AttemptOutcome;
 
-/// Between two checks.
 const CHECK_INTERVAL: Duration = Duration::from_millis(250);
 /// Time for the thread of a stopped attempt to return, beside the time between two signals to its command.
 const GRACE: Duration = Duration::from_secs(10);
@@ -28,7 +27,6 @@ const MAX_KILL_DELAY: Duration = Duration::from_secs(60);
 /// Most abandoned threads: beyond it an attempt keeps its slot.
 const MAX_ABANDONED: usize = 64;
 
-/// The monitored attempts.
 #[derive(Debug)]
 pub struct HangMonitor {
     logs: AttemptLogs,
@@ -45,8 +43,6 @@ struct MonitoredAttempt {
     /// When it was first seen stopped.
     ends_since: Option<Instant>,
 }
-
-// === impl HangMonitor ===
 
 impl HangMonitor {
     /// Monitors no attempts yet; the reason for abandoning an attempt goes into its log too.
@@ -98,8 +94,6 @@ impl HangMonitor {
         }
     }
 }
-
-// === impl MonitoredAttempt ===
 
 impl MonitoredAttempt {
     fn outcome(&self, logs: &AttemptLogs) -> AttemptOutcome {

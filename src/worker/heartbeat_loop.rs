@@ -29,7 +29,6 @@ use super::tracked_attempt::AttemptOutcome;
 
 /// The first pause after a failed call; each further one is twice as long.
 const FIRST_RETRY_PAUSE: Duration = Duration::from_millis(100);
-/// Longest pause.
 const MAX_RETRY_PAUSE: Duration = Duration::from_secs(3);
 /// Shortest interval, whatever the answer says.
 const MIN_INTERVAL: Duration = Duration::from_millis(10);
@@ -49,7 +48,6 @@ pub struct TrackerIdentity {
     pub registrations: watch::Sender<u64>,
 }
 
-/// The state between heartbeats.
 pub struct HeartbeatLoop {
     settings: TaskTrackerSettings,
     identity: TrackerIdentity,
@@ -68,8 +66,6 @@ pub struct HeartbeatLoop {
     restarted: bool,
     initial_contact: bool,
 }
-
-// === impl HeartbeatLoop ===
 
 impl HeartbeatLoop {
     /// A loop that has not started.
@@ -98,9 +94,6 @@ impl HeartbeatLoop {
     }
 
     /// Exchanges heartbeats until the JobTracker rejects the tracker.
-    ///
-    /// # Errors
-    /// [`HeartbeatError`]
     pub async fn run(&mut self) -> Result<std::convert::Infallible, HeartbeatError> {
         let mut next = Instant::now();
         loop {

@@ -32,9 +32,7 @@ const SPLITS: &str = "job.split";
 /// A job as its attempts run it.
 #[derive(Debug)]
 pub struct JobDefinition {
-    /// The job.
     pub id: JobId,
-    /// Its owner.
     pub user: String,
     /// job.xml over the tracker's configuration.
     pub configuration: Configuration,
@@ -42,7 +40,6 @@ pub struct JobDefinition {
     pub files: FileSystems,
     /// Signs requests for its map output.
     pub secret: ShuffleSecret,
-    /// Where its files come from.
     pub source: JobFileSource,
     /// Whether the JobTracker had to send job.xml.
     is_sent: bool,
@@ -54,13 +51,10 @@ pub struct JobDefinition {
 /// Files that only maps and reduces need.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobFiles {
-    /// The job's jar.
     pub jar: Option<PathBuf>,
-    /// Its content.
     pub jar_content: Option<PathBuf>,
     /// Cache files, in the order of the job.
     pub cache_files: Vec<PathBuf>,
-    /// Unpacked cache archives.
     pub cache_archives: Vec<PathBuf>,
     /// Names in the working directory, and their targets.
     pub links: Vec<(String, PathBuf)>,
@@ -83,8 +77,6 @@ pub fn time_limit(configuration: &Configuration) -> Option<Duration> {
 pub(super) fn secret_of(token: &[u8]) -> Result<ShuffleSecret, TaskFailure> {
     ShuffleSecret::of_token_file(token).ok_or_else(|| unusable("jobToken", "holds no job token"))
 }
-
-// === impl JobDefinition ===
 
 impl JobDefinition {
     /// Reads the job.xml that a task names. `folder` is for the files that its attempts share.
@@ -140,9 +132,6 @@ impl JobDefinition {
     }
 
     /// The content of a file with splits of the job, of at most `max_bytes`. The JobTracker sends them once for all maps here.
-    ///
-    /// # Errors
-    /// [`TaskFailure::Unusable`]
     pub fn splits(
         &self,
         attempt: AttemptId,
@@ -167,9 +156,6 @@ impl JobDefinition {
     }
 
     /// Copies the jar and the cache. `check_stop` fails when the attempt is stopped.
-    ///
-    /// # Errors
-    /// [`TaskFailure`]
     pub fn copy_files(&self, check_stop: &StopCheck<'_>) -> Result<JobFiles, TaskFailure> {
         let mut files = JobFiles::default();
         let unusable_jar = |error: &dyn std::fmt::Display| unusable(keys::JOB_JAR.name, error);
@@ -200,7 +186,6 @@ impl JobDefinition {
         self.folder.join("work")
     }
 
-    /// The job's tokens.
     pub fn token_file(&self) -> PathBuf {
         self.folder.join(TOKEN_FILE)
     }

@@ -69,8 +69,6 @@ pub struct JobFileSource {
     web: Result<HostPort, String>,
 }
 
-// === impl JobFileSource ===
-
 impl JobFileSource {
     /// The files beside `job_file`, read through `files`; `secret` signs the requests for them.
     pub fn new(

@@ -31,7 +31,6 @@ const MAX_NAME_BYTES: u64 = 1024;
 /// Suffix of a folder's lock file; the lock is held while the folder is in use.
 const LOCK: &str = ".lock";
 
-/// A folder on each disk.
 #[derive(Debug)]
 pub struct LocalFolders {
     /// At least one, each with its locked file.
@@ -42,8 +41,6 @@ pub struct LocalFolders {
     replaced: BTreeSet<String>,
     next: AtomicUsize,
 }
-
-// === impl LocalFolders ===
 
 impl LocalFolders {
     /// Creates a new folder on each usable disk for the tasktracker of that name. Removes folders of tasktrackers that were
@@ -88,7 +85,6 @@ impl LocalFolders {
         }
     }
 
-    /// All folders.
     pub fn all(&self) -> impl Iterator<Item = &Path> {
         self.held.iter().map(|(folder, _)| folder.as_path())
     }
@@ -103,7 +99,6 @@ impl LocalFolders {
         self.replaced.iter().map(String::as_str)
     }
 
-    /// Number of unusable disks.
     pub fn failures(&self) -> usize {
         self.failures
     }
@@ -184,7 +179,6 @@ pub(super) fn is_good_part(bytes: u64, folder: &Path) -> bool {
     bytes >= all_bytes / GOOD_PART
 }
 
-/// Why a disk is unusable.
 enum Unusable {
     Untrusted(FsError),
     Failed(io::Error),

@@ -34,7 +34,6 @@ pub(super) const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 pub(super) enum Localization<T> {
     /// This attempt copies them.
     InProgress(Arc<AttemptHandle>),
-    /// They are here.
     Done(T),
 }
 
@@ -50,7 +49,6 @@ pub enum JobOwner {
 /// What all attempts of a job share.
 #[derive(Debug)]
 pub struct LocalizedJob {
-    /// The job.
     pub id: JobId,
     /// Signs requests for its map output.
     pub secret: ShuffleSecret,
@@ -61,7 +59,6 @@ pub struct LocalizedJob {
     /// Each of these disks may have a folder of this name.
     folders: Arc<LocalFolders>,
     name: String,
-    /// Opens its logs.
     log_key: LogKey,
     /// It is beside its logs, or an attempt writes it.
     is_log_key_kept: AtomicBool,
@@ -69,8 +66,6 @@ pub struct LocalizedJob {
     /// The localization of its files succeeded or failed.
     localized: Condvar,
 }
-
-// === impl LocalizedJob ===
 
 impl LocalizedJob {
     /// Copies what all attempts of the task's job share into a new folder of this name.

@@ -40,10 +40,7 @@ struct State {
     folder_count: u64,
 }
 
-// === impl LocalizedJobs ===
-
 impl LocalizedJobs {
-    /// Which user they run as.
     pub fn run_as(&self) -> &RunAs {
         &self.run_as
     }

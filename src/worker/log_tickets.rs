@@ -15,7 +15,6 @@ use super::attempt_logs::AttemptLogs;
 
 /// The file with a job's key, in the folder of its logs.
 const KEY_FILE: &str = "ticket-key";
-/// Longest key, bytes.
 const MAX_KEY_BYTES: u64 = 64;
 
 /// What a request has to show for a ticket.
@@ -23,20 +22,16 @@ const MAX_KEY_BYTES: u64 = 64;
 pub struct GivenTicket {
     /// `expires`, epoch ms.
     pub expires_ms: Option<i64>,
-    /// `ticket`
     pub ticket: Option<String>,
 }
 
-/// Why logs are not shown.
 #[derive(Debug, thiserror::Error)]
 pub enum LogsDenied {
-    /// There is no ticket.
     #[error(
         "logs need a ticket of the JobTracker (mapred.acls.enabled is true); run `jobtracker job logs ATTEMPT`, or ask \
          /scheduler/logticket for one"
     )]
     NoTicket,
-    /// It is not valid.
     #[error("{0}; ask the JobTracker for another one")]
     Ticket(#[from] LogTicketError),
     /// There is none for the log of a container.
@@ -46,8 +41,6 @@ pub enum LogsDenied {
     #[error("the key of {0} is not here, so no ticket can be checked")]
     NoKey(String),
 }
-
-// === impl AttemptLogs: tickets ===
 
 impl AttemptLogs {
     /// Keeps the key of a job's tickets beside its logs.
@@ -60,9 +53,6 @@ impl AttemptLogs {
     }
 
     /// Checks a ticket for the logs of an attempt at a time, epoch ms. Reads a file.
-    ///
-    /// # Errors
-    /// [`LogsDenied`]
     pub fn check_ticket(&self, attempt: AttemptId, given: &GivenTicket, now_ms: i64) -> Result<(), LogsDenied> {
         let (Some(expires_ms), Some(ticket)) = (given.expires_ms, &given.ticket) else {
             return Err(LogsDenied::NoTicket);

@@ -40,8 +40,6 @@ struct PolledJob {
     subscribers: Vec<(Weak<MapCompletionFeed>, Arc<AttemptHandle>)>,
 }
 
-// === impl MapCompletionPoller ===
-
 impl MapCompletionPoller {
     fn jobs(&self) -> MutexGuard<'_, BTreeMap<JobId, PolledJob>> {
         self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
@@ -77,7 +75,6 @@ impl MapCompletionPoller {
         }
     }
 
-    /// Forgets all jobs.
     pub fn forget_all(&self) {
         self.jobs().clear();
     }

@@ -9,13 +9,10 @@ use crate::supervisor::process_tree::{ProcessTable, TreeUse};
 
 use super::attempt_handle::AttemptHandle;
 
-/// The measured attempts.
 #[derive(Debug, Default)]
 pub struct MemoryMonitor {
     attempts: Mutex<Vec<Weak<AttemptHandle>>>,
 }
-
-// === impl MemoryMonitor ===
 
 impl MemoryMonitor {
     /// Measures an attempt while its handle is in use.

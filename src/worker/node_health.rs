@@ -13,7 +13,6 @@ use tokio::time::Instant;
 pub const WHOLE_PERMILLE: u32 = 1000;
 /// Pause after the first failure for want of something; each further one without a start in between is twice as long.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
-/// Longest pause.
 const MAX_PAUSE: Duration = Duration::from_secs(60);
 /// Time without a shortage before what is offered grows.
 const GROWTH_INTERVAL: Duration = Duration::from_secs(5);
@@ -27,18 +26,15 @@ const MAX_REASON_BYTES: usize = 300;
 /// What is free on the disk with the most room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FreeSpace {
-    /// Bytes.
     pub bytes: u64,
     /// Inodes; none: its file system does not count them.
     pub inodes: Option<u64>,
 }
 
-/// What the worker offers now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Offer {
     /// Of what it has, parts in a thousand, at least one.
     pub share_permille: u32,
-    /// Whether it takes anything now.
     pub takes_work: bool,
     /// Whether it is ill: none of its slots counts.
     pub is_ill: bool,
@@ -46,7 +42,6 @@ pub struct Offer {
     pub complaint: Option<String>,
 }
 
-/// The health of this worker.
 #[derive(Debug)]
 pub struct NodeHealth {
     min_free_bytes: u64,
@@ -68,8 +63,6 @@ struct State {
     disk: Option<String>,
     lost_beats: Option<String>,
 }
-
-// === impl NodeHealth ===
 
 impl NodeHealth {
     /// Of a worker that lacks nothing and wants this free room on a disk.
@@ -97,7 +90,6 @@ impl NodeHealth {
         self.state().wave
     }
 
-    /// Something has started.
     pub fn on_started(&self) {
         self.state().has_started = true;
     }
@@ -185,8 +177,6 @@ impl NodeHealth {
         }
     }
 }
-
-// === impl Offer ===
 
 impl Offer {
     /// So much of an amount, rounded up.

@@ -27,7 +27,6 @@ const READ_TIMEOUT: Duration = Duration::from_secs(10);
 pub struct ReadPermits {
     owners: Mutex<BTreeMap<ReadOwner, OwnerReads>>,
     threads: usize,
-    /// A read has ended.
     ended: Notify,
 }
 
@@ -44,12 +43,9 @@ struct ReadPermit {
     owner: ReadOwner,
 }
 
-/// Whose files are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ReadOwner {
-    /// Of a job.
     Job(JobId),
-    /// Of an application's containers.
     Application(ApplicationId),
 }
 
@@ -57,11 +53,8 @@ pub enum ReadOwner {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the files of {owner} hang on this machine; try again later")]
 pub struct FilesHang {
-    /// Whose they are.
     pub owner: ReadOwner,
 }
-
-// === impl ReadOwner ===
 
 impl fmt::Display for ReadOwner {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -83,8 +76,6 @@ impl From<ApplicationId> for ReadOwner {
         Self::Application(application)
     }
 }
-
-// === impl ReadPermits ===
 
 impl ReadPermits {
     /// Permits for a pool of `threads`.

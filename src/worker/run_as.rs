@@ -31,7 +31,6 @@ const ACCEPT_TIMEOUT: Duration = Duration::from_secs(5);
 const ACCEPT_LOOKS: u32 = 500;
 const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
 
-/// Which user jobs run as.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RunAs {
     /// As the worker's own user.
@@ -54,10 +53,8 @@ pub struct UserRules {
     pub may_gain: bool,
 }
 
-/// What this process may do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Privileges {
-    /// It is not root.
     NotRoot,
     /// It is root, and lacks these capabilities.
     RootWithout(Vec<&'static str>),
@@ -72,40 +69,22 @@ pub enum RefusedUser {
     #[error(
         "{user:?} is no user of this worker's machine, and jobs run as their users (jobtracker.worker.run-as = job-user); create the account there"
     )]
-    Unknown {
-        /// The job's user.
-        user: String,
-    },
-    /// The lookup failed.
+    Unknown { user: String },
     #[error("cannot look {user:?} up on this worker's machine: {source}")]
-    Lookup {
-        /// The job's user.
-        user: String,
-        /// Why.
-        source: LookupError,
-    },
-    /// Listed.
+    Lookup { user: String, source: LookupError },
     #[error("{user:?} is one of jobtracker.worker.banned-users of this worker")]
-    Banned {
-        /// The job's user.
-        user: String,
-    },
+    Banned { user: String },
     /// A system account.
     #[error("{user:?} has uid {uid} on this worker's machine, below jobtracker.worker.min-uid = {min_uid}")]
     BelowMinUid {
-        /// The job's user.
         user: String,
-        /// Its id.
         uid: u32,
         /// The lowest id that is admitted.
         min_uid: u32,
     },
 }
 
-// === impl Privileges ===
-
 impl Privileges {
-    /// Of this process.
     #[must_use]
     pub fn of_process() -> Self {
         if !geteuid().is_root() {
@@ -120,8 +99,6 @@ impl Privileges {
         }
     }
 }
-
-// === impl RunAs ===
 
 impl RunAs {
     /// As configured, else each job as its user for a worker of root's.
@@ -162,8 +139,6 @@ impl RunAs {
     }
 }
 
-// === impl RunAs: rights ===
-
 impl RunAs {
     /// Whether commands may gain rights that their user has not.
     #[must_use]
@@ -175,13 +150,8 @@ impl RunAs {
     }
 }
 
-// === impl UserRules ===
-
 impl UserRules {
     /// The user of a job, if its jobs run here. May wait for a directory server.
-    ///
-    /// # Errors
-    /// [`RefusedUser`]
     pub fn admit(&self, user: &str) -> Result<LoginUser, RefusedUser> {
         let named = || user.to_owned();
         if self.banned.contains(user) {

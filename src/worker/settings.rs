@@ -11,14 +11,11 @@ use crate::model::PerKind;
 use super::containers::ContainerSettings;
 use super::run_as::{Privileges, RunAs};
 
-/// Settings of a tasktracker.
 #[derive(Clone, Debug)]
 pub struct TaskTrackerSettings {
-    /// The JobTracker.
     pub jobtracker: HostPort,
     /// The user of this process and of its calls to the JobTracker.
     pub user: String,
-    /// Which user jobs run as.
     pub run_as: RunAs,
     /// The name of this host for others.
     pub host: String,
@@ -38,7 +35,6 @@ pub struct TaskTrackerSettings {
     pub log_limit_bytes: Option<u64>,
     /// Whether logs are shown for tickets of the JobTracker only (`mapred.acls.enabled`).
     pub needs_log_tickets: bool,
-    /// Retention of task logs.
     pub log_retain_hours: u64,
     /// With less free disk space no tasks are requested.
     pub min_free_bytes: u64,
@@ -53,13 +49,8 @@ pub struct TaskTrackerSettings {
     pub configuration: Configuration,
 }
 
-// === impl TaskTrackerSettings ===
-
 impl TaskTrackerSettings {
     /// Checks every value, for a worker of this process's user.
-    ///
-    /// # Errors
-    /// The first [`ConfigError`].
     pub fn read(configuration: Configuration, has_conf_folder: bool) -> Result<Self, ConfigError> {
         // Streaming jobs of a cluster on HDFS have their files there.
         configuration.file_uri(&keys::DEFAULT_FILE_SYSTEM)?;

@@ -11,7 +11,6 @@ use super::attempt_handle::AttemptHandle;
 /// Between two reports of a running attempt that include counters, ms.
 const COUNTERS_INTERVAL_MS: i64 = 60_000;
 
-/// How an attempt ended.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum AttemptOutcome {
     /// With the bytes of its map output, if it has one.
@@ -27,8 +26,6 @@ pub enum AttemptOutcome {
     Short(String),
 }
 
-// === impl AttemptOutcome ===
-
 impl AttemptOutcome {
     /// Of an attempt whose work has returned this.
     pub fn of(result: Result<Option<u64>, TaskFailure>, attempt: AttemptId, handle: &AttemptHandle) -> Self {
@@ -43,10 +40,8 @@ impl AttemptOutcome {
     }
 }
 
-/// An attempt of this tracker.
 #[derive(Debug)]
 pub struct TrackedAttempt {
-    /// As launched by the JobTracker.
     pub task: Arc<Task>,
     /// Shared with its thread.
     pub handle: Arc<AttemptHandle>,
@@ -68,10 +63,7 @@ pub struct TrackedAttempt {
     counters_reported_ms: i64,
 }
 
-// === impl TrackedAttempt ===
-
 impl TrackedAttempt {
-    /// A new attempt.
     pub fn new(task: Task, launch: u64) -> Self {
         Self {
             // A task-cleanup attempt keeps the state that it cleans up after.
@@ -136,7 +128,6 @@ impl TrackedAttempt {
         }
     }
 
-    /// Records its end.
     pub fn finish(&mut self, outcome: AttemptOutcome, wall_ms: i64) {
         if self.is_finished() {
             return;

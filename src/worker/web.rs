@@ -45,24 +45,19 @@ const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
 const HTML: HeaderValue = HeaderValue::from_static("text/html; charset=utf-8");
 const BYTES: HeaderValue = HeaderValue::from_static("application/octet-stream");
 
-/// State of the handlers.
 #[derive(Clone, Debug)]
 pub struct WebState {
     /// Outputs and secrets.
     pub jobs: Arc<LocalizedJobs>,
-    /// Logs.
     pub logs: AttemptLogs,
-    /// Logs of containers.
     pub container_logs: ContainerLogs,
     /// Whether logs are shown for tickets of the JobTracker only (`mapred.acls.enabled`).
     pub needs_tickets: bool,
     /// Receives the outputs that cannot be read.
     pub lost: UnboundedSender<(AttemptId, String)>,
-    /// Our own port.
     pub port: u16,
     /// Text of the start page.
     pub about: String,
-    /// Permits for reads of map output.
     pub output_permits: Arc<ReadPermits>,
     /// Permits for reads of logs, so that hanging logs do not block map output.
     pub log_permits: Arc<ReadPermits>,
@@ -80,11 +75,9 @@ struct FileBody {
 
 type Reading = dyn Future<Output = Result<(File, io::Result<Vec<u8>>), FilesHang>> + Send;
 
-/// Where the next piece comes from.
 enum Source {
     File(File),
     Reading(Pin<Box<Reading>>),
-    /// A read failed.
     Failed,
 }
 
@@ -232,7 +225,6 @@ fn text_response(status: StatusCode, text: &str) -> Response<Body> {
     response
 }
 
-/// The query of a log request.
 #[derive(Debug, serde::Deserialize)]
 struct LogQuery {
     attemptid: Option<String>,
@@ -386,8 +378,6 @@ fn log_page(logs: &AttemptLogs, attempt: AttemptId, names: &[&str], (start, end)
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
-
-// === impl FileBody ===
 
 impl FileBody {
     fn report_lost_output(&mut self, error: &io::Error) {

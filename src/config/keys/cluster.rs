@@ -12,7 +12,6 @@ const INT: i64 = i32::MAX as i64;
 const MOST_UID: i64 = 4_294_967_294;
 
 keys! {
-    /// Keys of the cluster.
     CLUSTER;
     HADOOP_TMP_DIR = "hadoop.tmp.dir", LocalPath, Some("/tmp/hadoop-${user.name}"),
         "Parent of other directories by default. Without a conf folder: `~/.local/state/jobtracker`.";

@@ -11,7 +11,6 @@ const MOST: u64 = u64::MAX;
 const MOST_SAMPLES: i64 = CostHistory::MAX_JOBS as i64;
 
 keys! {
-    /// Keys of the constraint scheduler.
     CONSTRAINT;
     CONSTRAINT_MODEL = "mapred.constraint-scheduler.model", OneOf(&["fluid", "whole"]), Some("fluid"),
         "How work is divided among slots: like a fluid, or in whole tasks that wait for heartbeats; only then is an admitted deadline a promise.";

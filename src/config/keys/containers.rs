@@ -8,7 +8,6 @@ const INT: i64 = i32::MAX as i64;
 const DAY_MS: i64 = 86_400_000;
 
 keys! {
-    /// Keys of containers.
     CONTAINERS;
     CONTAINERS_ENABLED = "jobtracker.containers.enabled", Flag, Some("true"),
         "Whether applications may ask for containers (`/ws/v1/cluster`) on built-in tasktrackers.";

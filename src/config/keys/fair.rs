@@ -9,7 +9,6 @@ const INT: i64 = i32::MAX as i64;
 const MOST: u64 = 1_000_000_000_000;
 
 keys! {
-    /// Keys of the Fair Scheduler.
     FAIR;
     FAIR_ALLOCATION_FILE = "mapred.fairscheduler.allocation.file", LocalPath, None,
         "The allocation file: pools with minimums, maximums, weights and limits. Unset: `fair-scheduler.xml` in the conf folder; without that no pool is declared.";

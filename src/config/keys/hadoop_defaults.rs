@@ -3,12 +3,10 @@
 /// `name=value` lines, by name.
 const DEFAULTS: &str = include_str!("hadoop_defaults.properties");
 
-/// Names and values.
 pub fn stock_defaults() -> impl Iterator<Item = (&'static str, &'static str)> {
     DEFAULTS.lines().filter_map(|line| line.split_once('='))
 }
 
-/// The default of a name.
 pub fn stock_default(name: &str) -> Option<&'static str> {
     stock_defaults().find_map(|(known, value)| (known == name).then_some(value))
 }

@@ -8,7 +8,6 @@ const INT: i64 = i32::MAX as i64;
 const MOST: i64 = i64::MAX;
 
 keys! {
-    /// Keys of HDFS.
     HDFS;
     REPLICATION = "dfs.replication", Number(Count, 1, 512), Some("3"),
         "Copies of each block of a new file.";

@@ -9,7 +9,6 @@ const MOST: i64 = i64::MAX;
 const INT: i64 = i32::MAX as i64;
 
 keys! {
-    /// Keys of one job.
     JOB;
     USER_NAME = "user.name" ["mapreduce.job.user.name"], Text, None,
         "The submitter. Stock clients omit it; if set, it must be the caller.";

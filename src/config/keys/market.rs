@@ -8,7 +8,6 @@ use super::keys;
 const YEARS: i64 = 1_000_000_000;
 
 keys! {
-    /// Keys of the market.
     MARKET;
     ALLOC_INTERVAL = "mapred.dynamic-scheduler.alloc-interval", Number(Seconds, 1, YEARS), Some("20"),
         "Time between two ticks: prices, shares and charges change only then.";

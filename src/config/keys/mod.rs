@@ -34,7 +34,6 @@ use crate::model::{Decimal, HttpUrl, HttpUrlError, PartsPerMillion, parse_port, 
 
 use super::host_port::HostPort;
 
-/// One configuration key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Key {
     /// Hadoop 1.2.1's name, or a name of this JobTracker. `<queue>` in it stands for a queue's name, `<user>` for a user's.
@@ -43,7 +42,6 @@ pub struct Key {
     pub aliases: &'static [&'static str],
     /// Default, as written in a file; `None`: not set.
     pub default: Option<&'static str>,
-    /// Values that are accepted.
     pub kind: ValueKind,
     /// One line for the documentation.
     pub meaning: &'static str,
@@ -52,7 +50,6 @@ pub struct Key {
 /// The type and range of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ValueKind {
-    /// Any text.
     Text,
     /// Names separated by commas.
     List,
@@ -76,7 +73,6 @@ pub enum ValueKind {
     Ratio(u64),
     /// A decimal number.
     Decimal,
-    /// A whole number.
     Number(Unit, i64, i64),
     /// A version of Hadoop, such as `1.2.1` or `0.20.2-cdh3u6`.
     Version,
@@ -86,22 +82,16 @@ pub enum ValueKind {
     OneOf(&'static [&'static str]),
 }
 
-/// The unit of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// A bare number.
     Count,
-    /// Bytes.
     Bytes,
     /// Megabytes (2^20 bytes).
     Megabytes,
-    /// Milliseconds.
     Milliseconds,
-    /// Seconds.
     Seconds,
-    /// Minutes.
     Minutes,
-    /// Days.
     Days,
     /// Hundredths.
     Percent,
@@ -125,7 +115,6 @@ impl Unit {
 }
 
 impl ValueKind {
-    /// Whether every text is of this kind.
     #[must_use]
     pub fn is_text(self) -> bool {
         matches!(self, ValueKind::Text | ValueKind::List)
@@ -305,10 +294,8 @@ impl Key {
     }
 }
 
-/// One section of the documentation.
 #[derive(Clone, Copy, Debug)]
 pub struct Section {
-    /// Its title.
     pub title: &'static str,
     /// Introduction below the title.
     pub note: &'static str,
@@ -316,7 +303,6 @@ pub struct Section {
     pub keys: &'static [Key],
 }
 
-/// All keys.
 pub const SECTIONS: &[Section] = &[
     Section {
         title: "Cluster",

@@ -7,7 +7,6 @@ use super::keys;
 const HOUR_MS: i64 = 3_600_000;
 
 keys! {
-    /// Keys of this JobTracker.
     OWN;
     STATE_DIR = "jobtracker.state.dir", LocalPath, Some("${hadoop.tmp.dir}/mapred/jobtracker-state"),
         "Directory of the state database, which contains everything that survives a restart. Not under /tmp, never in `mapred.local.dir/jobTracker`.";

@@ -4,7 +4,6 @@ use super::ValueKind::Text;
 use super::keys;
 
 keys! {
-    /// Lists of protocols.
     POLICY;
     JOB_SUBMISSION_ACL = "security.job.submission.protocol.acl", Text, Some("*"),
         "Who may connect as a job client.";

@@ -11,7 +11,6 @@ const INT: i64 = i32::MAX as i64;
 const FORMS: &[&str] = &["text", "rawbytes", "typedbytes"];
 
 keys! {
-    /// Keys of streaming jobs.
     STREAMING;
     MAPPER_CLASS = "mapred.mapper.class", Class, None, "The mapper; `PipeMapper` runs a command.";
     MAP_RUNNER_CLASS = "mapred.map.runner.class", Class, None, "Class that drives the mapper; `PipeMapRunner` for a command.";

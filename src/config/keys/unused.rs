@@ -6,7 +6,6 @@ use super::CAPACITY_OBSOLETE;
 /// A name, or the begin of names that ends in `*`, and what happens instead.
 pub type Entry = (&'static str, &'static str);
 
-/// Read by the Java JobTracker.
 pub const OF_JOBTRACKER: &[Entry] = &[
     ("hadoop.security.group.mapping", "groups are those of this machine (`id`)"),
     ("hadoop.security.group.mapping.*", "groups are those of this machine (`id`)"),
@@ -74,7 +73,6 @@ pub const OF_JOBTRACKER: &[Entry] = &[
     ("ipc.client.kill.max", "jobtracker.rpc.max-connections says when idle connections are closed"),
 ];
 
-/// Read by the Java TaskTracker.
 pub const OF_TASKTRACKER: &[Entry] = &[
     ("mapred.task.tracker.task-controller", "jobtracker.worker.run-as sets the user of commands"),
     ("mapreduce.tasktracker.group", "there is no task-controller"),

@@ -19,8 +19,6 @@ use super::{HeartbeatSettings, LoadOptions};
 /// Errors, each once.
 struct Errors(Vec<ConfigError>);
 
-// === impl Settings ===
-
 impl Settings {
     /// All errors that keep a JobTracker from starting with this configuration; empty if [`Settings::load`] succeeds.
     #[must_use]
@@ -37,8 +35,6 @@ impl Settings {
         errors.0
     }
 }
-
-// === impl Errors ===
 
 impl Errors {
     /// The value, or none with its error.

@@ -11,13 +11,10 @@ const EVERY_ADDRESS: [&str; 2] = ["0.0.0.0", "::"];
 /// The addresses of a JobTracker for its clients; each none where the configuration does not have it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClientAddresses {
-    /// Of RPC.
     pub rpc: Option<HostPort>,
     /// Of the web server: one that listens on all addresses is on the JobTracker's host, else on this machine.
     pub http: Option<HostPort>,
 }
-
-// === impl ClientAddresses ===
 
 impl ClientAddresses {
     /// Those that a configuration has; validates no other value.

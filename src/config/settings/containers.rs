@@ -13,7 +13,6 @@ use super::MarketSettings;
 /// One slot's memory where no key says more, MB.
 const SLOT_MEMORY_MB: u32 = 1_024;
 
-/// Settings of containers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ContainerSettings {
     /// Whether applications may ask for them.
@@ -40,9 +39,6 @@ pub struct ContainerSettings {
 
 impl ContainerSettings {
     /// Reads the keys; no file.
-    ///
-    /// # Errors
-    /// The first [`ConfigError`].
     pub(super) fn from_configuration(configuration: &Configuration) -> Result<Self, ConfigError> {
         let minimum_mb: u32 = configuration.number(&keys::CONTAINER_MIN_MEMORY)?;
         let maximum_mb: u32 = configuration.number(&keys::CONTAINER_MAX_MEMORY)?;
@@ -70,18 +66,14 @@ impl ContainerSettings {
     }
 }
 
-/// How users of applications are known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ApplicationKeys {
-    /// There are no applications.
     Off,
     /// They sign with the keys in this file.
     File(PathBuf),
     /// There is no file: they are users of this machine.
     Loopback,
 }
-
-// === impl ApplicationKeys ===
 
 impl ApplicationKeys {
     pub(super) fn new(containers: &ContainerSettings, market: Option<&MarketSettings>) -> Self {

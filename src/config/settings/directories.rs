@@ -10,14 +10,12 @@ use crate::fs::FileUri;
 /// The directory in each local dir that the Java daemon deletes at start (1.2.1 `JobTracker.SUBDIR`).
 const WIPED: &str = "jobTracker";
 
-/// Directories of the daemon.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Directories {
     /// System directory, with job tokens: `<this>/<job id>/jobToken`.
     pub system: FileUri,
     /// Root of the users' staging directories: `<this>/<user>/.staging`.
     pub staging_root: FileUri,
-    /// Directory of the state database.
     pub state: PathBuf,
 }
 

@@ -10,10 +10,8 @@ use crate::model::{PartsPerMillion, PerKind};
 
 /// Class name of the booster of new jobs.
 const BOOSTER_CLASS: &str = "org.apache.hadoop.mapred.NewJobWeightBooster";
-/// Class name of the load manager.
 const LOAD_MANAGER_CLASS: &str = "org.apache.hadoop.mapred.CapBasedLoadManager";
 
-/// Settings of the Fair Scheduler.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FairSettings {
     /// The allocation file; none: `fair-scheduler.xml` in the conf folder, if that exists.
@@ -36,13 +34,11 @@ pub struct FairSettings {
     pub locality_delay_node_ms: Option<u64>,
     /// Time that it then waits for a slot in a rack with its data, ms; none: by the heartbeat interval.
     pub locality_delay_rack_ms: Option<u64>,
-    /// Preemption of attempts.
     pub preemption: FairPreemption,
     /// Time between two rounds of preemption, ms.
     pub preemption_interval_ms: u64,
     /// Time between two updates of demands and shares, ms.
     pub update_interval_ms: u64,
-    /// Whether jobs are ordered by deficit.
     pub is_ordered_by_deficit: bool,
     /// The event log; none: not written.
     pub event_log: Option<FairEventLog>,
@@ -51,28 +47,20 @@ pub struct FairSettings {
 /// Whether starving pools get slots from others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FairPreemption {
-    /// No.
     Off,
     /// What would be done is logged.
     OnlyLog,
-    /// Yes.
     On,
 }
 
-/// The event log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FairEventLog {
-    /// Its directory.
     pub event_log_dir: PathBuf,
-    /// Time between two dumps, ms.
     pub dump_interval_ms: u64,
 }
 
 impl FairSettings {
     /// Reads and validates every value.
-    ///
-    /// # Errors
-    /// The first [`ConfigError`].
     pub fn from_configuration(configuration: &Configuration) -> Result<Self, ConfigError> {
         let load_manager = configuration.required(&keys::FAIR_LOAD_MANAGER)?;
         if load_manager.value.trim() != LOAD_MANAGER_CLASS {

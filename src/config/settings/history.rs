@@ -8,7 +8,6 @@ use crate::config::keys;
 use crate::config::keys::Key;
 use crate::fs::{FileUri, NameNodeAddress};
 
-/// History of finished jobs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HistorySettings {
     /// The history folder (`hadoop.job.history.location`).
@@ -26,8 +25,6 @@ pub struct HistorySettings {
     /// Time after the end of a job for which it is answered from the database when memory no longer has it, ms; none: never.
     pub answered_for_ms: Option<i64>,
 }
-
-// === impl HistorySettings ===
 
 impl HistorySettings {
     /// The value of `hadoop.job.history.user.location` for no copy.

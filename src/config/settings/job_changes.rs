@@ -17,9 +17,6 @@ pub struct JobChangeSettings {
 
 impl JobChangeSettings {
     /// Reads both keys; names are not resolved.
-    ///
-    /// # Errors
-    /// [`ConfigError`]: a value is not valid.
     pub fn from_configuration(configuration: &Configuration) -> Result<Self, ConfigError> {
         let hosts = configuration.list(&keys::JOB_CHANGES_HOSTS)?;
         if let Some(setting) = configuration.setting(&keys::JOB_CHANGES_HOSTS)?

@@ -6,12 +6,9 @@ use crate::config::keys;
 use crate::model::{CounterLimits, PerKind};
 use crate::scheduler::capacity::SlotMemory;
 
-/// Limits of the RPC server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RpcSettings {
-    /// Maximum size of a call, bytes.
     pub max_frame_bytes: usize,
-    /// Maximum number of open connections.
     pub max_connections: usize,
     /// Maximum number of unanswered calls of one connection.
     pub max_calls_in_flight: usize,
@@ -30,14 +27,12 @@ impl RpcSettings {
     }
 }
 
-/// Limits of the web server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HttpLimits {
     /// Time for the head of a request, ms.
     pub header_timeout_ms: u64,
     /// Maximum size of the head of a request, bytes.
     pub max_header_bytes: usize,
-    /// Maximum number of open connections.
     pub max_connections: usize,
 }
 
@@ -96,7 +91,6 @@ pub struct JobLimits {
     pub max_tracker_slots: u32,
     /// Maximum number of hosts of one split.
     pub max_split_locations: Option<u32>,
-    /// Limits of counters.
     pub counters: CounterLimits,
     /// Number of finished jobs kept in memory.
     pub finished_jobs_kept: usize,
@@ -126,13 +120,9 @@ impl JobLimits {
 /// Memory of slots, MB. Requests are checked only if all four are set (1.2.1 `JobTracker.perTaskMemoryConfigurationSetOnJT`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MemorySettings {
-    /// Of one map slot.
     pub map_slot_mb: Option<u64>,
-    /// Of one reduce slot.
     pub reduce_slot_mb: Option<u64>,
-    /// Maximum that one map may request.
     pub max_map_mb: Option<u64>,
-    /// Maximum that one reduce may request.
     pub max_reduce_mb: Option<u64>,
 }
 

@@ -10,7 +10,6 @@ use crate::config::keys::Key;
 use super::scheduler::DYNAMIC_CLASS;
 use super::{JobChangeSettings, SchedulerKind};
 
-/// Class name of the budget file.
 const FILE_STORE_CLASS: &str = "org.apache.hadoop.mapred.FileAllocationStore";
 
 /// Settings of the market, which rules under the Dynamic Priority Scheduler and keeps accounts under every other one.
@@ -18,7 +17,6 @@ const FILE_STORE_CLASS: &str = "org.apache.hadoop.mapred.FileAllocationStore";
 pub struct MarketSettings {
     /// Back-end for budgets outside of the state database.
     pub budget_store: BudgetStoreKind,
-    /// The budget file.
     pub budget_file: PathBuf,
     /// The file of users, roles and keys.
     pub acl_file: PathBuf,
@@ -35,7 +33,6 @@ pub struct MarketSettings {
 /// Back-end that budgets are imported from at the first start and published to afterwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BudgetStoreKind {
-    /// The budget file.
     File,
 }
 

@@ -61,7 +61,6 @@ const STANDALONE_HTTP: &str = "127.0.0.1:50030";
 /// Web address of a tasktracker without a conf folder.
 const STANDALONE_TRACKER_HTTP: &str = "127.0.0.1:50060";
 
-/// Sources of the settings.
 #[derive(Clone, Debug, Default)]
 pub struct LoadOptions {
     /// The conf folder; `None`: standalone defaults on loopback.
@@ -153,34 +152,25 @@ impl LoadOptions {
     }
 }
 
-/// The daemon's configuration.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The conf folder; `None` in standalone mode.
     pub conf_dir: Option<PathBuf>,
-    /// The sources, for [`reread`].
     pub sources: LoadOptions,
     /// The user of the daemon, who may do everything.
     pub daemon_user: String,
-    /// Address of the RPC server.
     pub rpc_address: HostPort,
-    /// Address of the web server.
     pub http_address: HostPort,
     /// Host names that the web server answers to, besides addresses; `None`: every name.
     pub web_hosts: Option<BTreeSet<String>>,
-    /// Limits of RPC.
     pub rpc: RpcSettings,
-    /// Limits of the web.
     pub http: HttpLimits,
     /// Whether pages change jobs.
     pub has_private_actions: bool,
-    /// Directories.
     pub directories: Directories,
     /// All file systems, as the daemon's user.
     pub files: FileSystems,
-    /// History of finished jobs.
     pub history: HistorySettings,
-    /// Scheduler and its settings.
     pub scheduler: SchedulerKind,
     /// How deadlines are planned while another than the constraint scheduler rules.
     pub deadlines: ConstraintConfig,
@@ -188,25 +178,17 @@ pub struct Settings {
     pub market: Option<MarketSettings>,
     /// Who may submit and change jobs.
     pub job_changes: JobChangeSettings,
-    /// Containers of applications.
     pub containers: ContainerSettings,
-    /// Queues and access lists.
     pub queues: Queues,
-    /// Users that may act for others.
     pub proxy_users: ProxyUsers,
     /// Who may use which protocol; none: service-level authorization is off.
     pub service_policy: Option<ServicePolicy>,
-    /// Heartbeat intervals.
     pub heartbeat: HeartbeatSettings,
-    /// Admission, topology and faults of trackers.
     pub trackers: TrackerSettings,
     /// How long delegation tokens last.
     pub delegation: DelegationSettings,
-    /// Limits of jobs.
     pub job_limits: JobLimits,
-    /// Limits of job files over HTTP.
     pub uploads: UploadLimits,
-    /// Memory of slots.
     pub memory: MemorySettings,
     /// The version reported to trackers, e.g. `1.2.1`.
     pub version: String,
@@ -231,9 +213,6 @@ pub struct Settings {
 
 impl Settings {
     /// Reads the conf folder, validates every value and checks the files that values name.
-    ///
-    /// # Errors
-    /// The first [`ConfigError`].
     pub fn load(options: &LoadOptions) -> Result<(Settings, Vec<Warning>), ConfigError> {
         let configuration = options.configuration()?;
         let (mut settings, mut warnings) = Settings::from_configuration(configuration, options.conf_dir.clone())?;
@@ -251,9 +230,6 @@ impl Settings {
 
     /// Validates every value. Reads nothing from the disk but this machine's names in `/etc/hosts` and the own file of
     /// the scheduler; looks whether there is an ACL file.
-    ///
-    /// # Errors
-    /// The first [`ConfigError`].
     pub fn from_configuration(
         configuration: Configuration,
         conf_dir: Option<PathBuf>,
@@ -318,17 +294,13 @@ impl Settings {
     }
 }
 
-// === impl Settings: applications ===
-
 impl Settings {
-    /// How users of applications are known.
     #[must_use]
     pub fn application_keys(&self) -> ApplicationKeys {
         ApplicationKeys::new(&self.containers, self.market.as_ref())
     }
 }
 
-/// How long delegation tokens last.
 fn delegation(configuration: &Configuration) -> Result<DelegationSettings, ConfigError> {
     Ok(DelegationSettings {
         key_update_ms: configuration.number(&keys::DELEGATION_KEY_INTERVAL)?,

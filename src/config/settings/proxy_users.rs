@@ -9,12 +9,10 @@ use crate::config::keys;
 /// What the names of these keys begin with.
 const PREFIX: &str = "hadoop.proxyuser.";
 
-/// Names, or all of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NameList {
     /// `*`.
     All,
-    /// These.
     Names(BTreeSet<String>),
 }
 

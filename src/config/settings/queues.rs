@@ -4,10 +4,8 @@ use crate::config::configuration::Configuration;
 use crate::config::error::ConfigError;
 use crate::config::keys;
 
-/// Whether a queue accepts new jobs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum QueueState {
-    /// It accepts new jobs.
     #[default]
     Running,
     /// It refuses new jobs; its jobs continue.
@@ -17,7 +15,6 @@ pub enum QueueState {
 /// One queue that the conf folder names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QueueSettings {
-    /// Its name.
     pub name: String,
     /// Whether it accepts new jobs.
     pub state: QueueState,
@@ -27,12 +24,10 @@ pub struct QueueSettings {
     pub administer_acl: String,
 }
 
-/// The queues and their common settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Queues {
     /// In the order of `mapred.queue.names`, each name once.
     pub queues: Vec<QueueSettings>,
-    /// Whether access lists are enforced.
     pub acls_enabled: bool,
     /// Users and groups that may do everything; a blank: only the user of the daemon.
     pub administrators_acl: String,
@@ -56,8 +51,6 @@ impl Queues {
         })
     }
 }
-
-// === impl Queues ===
 
 impl Queues {
     /// The queues of a configuration in which something else about them is wrong.

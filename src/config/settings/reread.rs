@@ -29,7 +29,6 @@ const REREAD: [&Key; 9] = [
 /// Queues, and the settings of one scheduler, which may divide them.
 #[derive(Clone, Debug)]
 pub struct QueuesAndScheduler {
-    /// The queues.
     pub queues: Queues,
     /// The scheduler; none of an unknown class.
     pub scheduler: Option<SchedulerKind>,

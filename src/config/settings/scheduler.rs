@@ -18,13 +18,9 @@ use super::constraint::constraint_config;
 use super::fair::FairSettings;
 use super::{MemorySettings, Queues};
 
-/// Class name of FIFO.
 pub const FIFO_CLASS: &str = "org.apache.hadoop.mapred.JobQueueTaskScheduler";
-/// Class name of the Capacity scheduler.
 pub const CAPACITY_CLASS: &str = "org.apache.hadoop.mapred.CapacityTaskScheduler";
-/// Class name of the Fair scheduler.
 pub const FAIR_CLASS: &str = "org.apache.hadoop.mapred.FairScheduler";
-/// Class name of the constraint scheduler.
 pub const CONSTRAINT_CLASS: &str = "org.apache.hadoop.mapred.ConstraintScheduler";
 /// Class name of the Dynamic Priority Scheduler.
 pub const DYNAMIC_CLASS: &str = "org.apache.hadoop.mapred.DynamicPriorityScheduler";
@@ -35,13 +31,10 @@ const ENFORCING_CLASS: &str = "org.apache.hadoop.mapred.PriorityScheduler";
 /// A scheduler by its name or its class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SchedulerName {
-    /// The short name.
     pub name: &'static str,
-    /// The class.
     pub class: &'static str,
 }
 
-/// A text that names no scheduler.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{text:?} is not a scheduler: expected fifo, capacity, fair, constraint, dynamic, or one of their class names: {FIFO_CLASS}, \
@@ -52,10 +45,7 @@ pub struct UnknownScheduler {
     pub text: String,
 }
 
-// === impl SchedulerName ===
-
 impl SchedulerName {
-    /// Every scheduler.
     pub const ALL: [Self; 5] = [
         Self { name: "fifo", class: FIFO_CLASS },
         Self { name: "capacity", class: CAPACITY_CLASS },
@@ -74,22 +64,16 @@ impl std::str::FromStr for SchedulerName {
     }
 }
 
-/// The scheduler and its settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SchedulerKind {
     /// Jobs by priority, then by submission time.
     Fifo(FifoSettings),
-    /// Queues with capacities.
     Capacity(CapacitySettings),
-    /// Pools with fair shares.
     Fair(FairSchedulerSettings),
-    /// Deadlines.
     Constraint(ConstraintConfig),
-    /// A market for slots.
     Dynamic(DynamicSettings),
 }
 
-/// Settings of FIFO.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FifoSettings {
     /// Whether tasks are assigned exactly as in Hadoop 1.2.1, even if slower.
@@ -98,7 +82,6 @@ pub struct FifoSettings {
     pub capacity_pad: PartsPerMillion,
 }
 
-/// Settings of the Capacity scheduler.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CapacitySettings {
     /// Queues and limits, from `capacity-scheduler.xml`.
@@ -110,9 +93,7 @@ pub struct CapacitySettings {
 /// Settings of the Fair scheduler with its allocation file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FairSchedulerSettings {
-    /// Settings of the conf folder.
     pub settings: Box<FairSettings>,
-    /// The allocation file.
     pub allocations: Arc<Allocations>,
     /// Whether tasks are assigned exactly as in Hadoop 1.2.1, even if slower.
     pub is_compatible: bool,
@@ -198,7 +179,6 @@ impl SchedulerKind {
         Ok(Some(found))
     }
 
-    /// Its class name.
     #[must_use]
     pub fn class_name(&self) -> &'static str {
         match self {

@@ -12,10 +12,8 @@ const HEARTBEATS_FALLBACK: u32 = 100;
 /// Below this factor 1.2.1 uses 1.
 const LEAST_SCALING: PartsPerMillion = PartsPerMillion(10_000);
 
-/// Heartbeat intervals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeartbeatSettings {
-    /// Minimum heartbeat interval, ms.
     pub min_interval_ms: u64,
     /// Configured heartbeats a second over all trackers, from 1; `None`: the interval depends on the load.
     pub heartbeats_in_second: Option<u32>,
@@ -53,23 +51,18 @@ pub enum AdmittedTrackers {
 /// Admission, topology, faults and slots of trackers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TrackerSettings {
-    /// Which are served.
     pub admitted: AdmittedTrackers,
     /// File of the hosts admitted; `None`: all.
     pub hosts_file: Option<PathBuf>,
-    /// File of the hosts not admitted.
     pub hosts_exclude_file: Option<PathBuf>,
     /// Program that prints racks; `None`: one rack for all.
     pub topology_script: Option<PathBuf>,
     /// Maximum number of hosts given to one run of it.
     pub topology_script_arguments: usize,
-    /// Levels of locality.
     pub locality_levels: usize,
     /// When faults put a host on the graylist.
     pub faults: FaultSettings,
-    /// Map slots of the built-in tasktracker.
     pub map_slots: u32,
-    /// Reduce slots of the built-in tasktracker.
     pub reduce_slots: u32,
 }
 

@@ -22,15 +22,12 @@ pub enum JobOperation {
 /// What decides who may see or change a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JobAccess<'a> {
-    /// Its queue.
     pub queue: &'a str,
     /// Its own list of who may see it.
     pub view_acl: &'a str,
     /// Its own list of who may change it.
     pub modify_acl: &'a str,
 }
-
-// === impl JobOperation ===
 
 impl JobOperation {
     /// The name in refusals.
@@ -61,8 +58,6 @@ impl JobOperation {
         list.as_deref().unwrap_or_default()
     }
 }
-
-// === impl Engine: access ===
 
 impl Engine {
     /// Whether the caller may do everything: the role `admin` by signature, the user of the daemon, and

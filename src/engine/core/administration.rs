@@ -17,11 +17,8 @@ pub struct Administration {
     pub(in crate::engine) choice: SchedulerChoice,
     /// A switch that waits for the next tick of the market.
     pub(in crate::engine) wish: Option<Box<SchedulerWish>>,
-    /// Held jobs and paused queues.
     pub(in crate::engine) pauses: Pauses,
 }
-
-// === impl Administration ===
 
 impl Administration {
     /// Under the scheduler of this choice, without safe mode.

@@ -12,20 +12,15 @@ use crate::engine::state::{Caller, Container, ReportTerms, RowPage};
 use crate::market::{KeyId, SignedTextId};
 use crate::model::{ApplicationId, ApplicationSecret, Capability, ContainerId, Now};
 
-/// A request about applications.
 #[derive(Clone, Debug)]
 pub enum ApplicationRequest {
-    /// A request of a caller.
     Asked {
-        /// Who asks.
         caller: ApplicationCaller,
-        /// What.
         question: Box<ApplicationQuestion>,
     },
     /// A request that was answered by [`ApplicationAnswer::Waits`] asks again: the effect says that there is something, its
     /// time is over, or the server stops.
     Waited {
-        /// What it waits for.
         wait: ApplicationWait,
         /// Whether it is to be answered now, with whatever there is.
         is_over: bool,
@@ -36,17 +31,13 @@ pub enum ApplicationRequest {
     /// Where the logs of a container are that the store alone has. The caller who asked may see them. Answered by
     /// [`ApplicationAnswer::Logs`].
     StoredLogs {
-        /// The container.
         container: Box<Container>,
-        /// The secret of its application.
         secret: ApplicationSecret,
     },
 }
 
-/// Who asks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ApplicationCaller {
-    /// A user.
     User {
         /// The user, with groups where an access list of queues needs them.
         caller: Caller,
@@ -55,13 +46,10 @@ pub enum ApplicationCaller {
         /// The stamp of the signature; none: an unsigned request over loopback, whose sender was verified by its socket.
         signed: Option<SignedTime>,
     },
-    /// An application, by its own secret.
     Application {
-        /// The application.
         application: ApplicationId,
         /// The timestamp that was signed, epoch ms.
         timestamp_ms: i64,
-        /// What was signed.
         text: SignedTextId,
     },
 }
@@ -69,22 +57,18 @@ pub enum ApplicationCaller {
 /// What a signature of a user is stamped with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SignedTime {
-    /// The key that signed.
     pub key_id: KeyId,
     /// The timestamp that was signed, epoch ms.
     pub timestamp_ms: i64,
-    /// What was signed.
     pub text: SignedTextId,
 }
 
-/// What is asked.
 #[derive(Clone, Debug)]
 pub enum ApplicationQuestion {
     /// `POST /apps/new-application`.
     NewId,
     /// `POST /apps`.
     Submit {
-        /// The application.
         submission: Box<Submission>,
         /// SHA-256 of the body.
         digest: [u8; 32],
@@ -92,64 +76,36 @@ pub enum ApplicationQuestion {
         secret: ApplicationSecret,
     },
     /// `POST /apps/{id}/register`.
-    Register {
-        /// The application.
-        application: ApplicationId,
-        /// The call.
-        call: RegisterCall,
-    },
+    Register { application: ApplicationId, call: RegisterCall },
     /// `POST /apps/{id}/allocate`.
     Allocate {
-        /// The application.
         application: ApplicationId,
-        /// The call.
         call: Box<AllocateCall>,
         /// SHA-256 of the body.
         digest: [u8; 32],
     },
     /// `POST /apps/{id}/unregister`.
-    Unregister {
-        /// The application.
-        application: ApplicationId,
-        /// The call.
-        call: UnregisterCall,
-    },
+    Unregister { application: ApplicationId, call: UnregisterCall },
     /// `GET /apps`.
     List(ApplicationFilter),
     /// `GET /apps/{id}`.
     Show {
-        /// The application.
         application: ApplicationId,
         /// Waits until its version differs from this; none: answered at once.
         known_version: Option<u64>,
     },
     /// `GET /apps/{id}` with `rows`: with these rows of what it asks for.
-    ShowRows {
-        /// The application.
-        application: ApplicationId,
-        /// Which rows.
-        rows: RowPage,
-    },
+    ShowRows { application: ApplicationId, rows: RowPage },
     /// `GET /apps/{id}/state`.
     State(ApplicationId),
     /// `PUT /apps/{id}/state`: it is killed.
     Kill(ApplicationId),
     /// `GET /apps/{id}/containers`.
-    Containers {
-        /// The application.
-        application: ApplicationId,
-        /// Which of them.
-        filter: ContainerFilter,
-    },
+    Containers { application: ApplicationId, filter: ContainerFilter },
     /// `GET /containers/{cid}`.
     Container(ContainerId),
     /// `POST /containers/{cid}/signal/{command}`.
-    Signal {
-        /// The container.
-        container: ContainerId,
-        /// The command.
-        signal: ContainerSignal,
-    },
+    Signal { container: ContainerId, signal: ContainerSignal },
     /// `GET /containers/{cid}/logs/{name}`: where they are.
     Logs(ContainerId),
     /// `GET /nodes`.
@@ -159,8 +115,6 @@ pub enum ApplicationQuestion {
     /// `GET /info`; also of callers without a signature.
     Info,
 }
-
-// === impl ApplicationQuestion ===
 
 impl ApplicationQuestion {
     /// The application that must be there to be asked about.
@@ -211,20 +165,15 @@ impl ApplicationQuestion {
 pub struct StoreView {
     /// Whether the caller may see the applications of every user.
     pub sees_all: bool,
-    /// For reports.
     pub terms: ReportTerms,
-    /// The time of the answer.
     pub now: Now,
 }
 
-/// Which applications a list has.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ApplicationFilter {
     /// In these states; empty: in any.
     pub states: Vec<ApplicationState>,
-    /// Of this user.
     pub user: Option<String>,
-    /// Of this queue.
     pub queue: Option<String>,
     /// At most so many, 1 to 1,000.
     pub limit: usize,
@@ -234,7 +183,6 @@ pub struct ApplicationFilter {
     pub after: Option<ApplicationId>,
 }
 
-/// Which containers a list has.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ContainerFilter {
     /// In these states; empty: in any.
@@ -256,33 +204,22 @@ pub enum ContainerSignal {
     Forceful,
 }
 
-/// What a request waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ApplicationWait {
     /// A container or a status that is not in an answer yet.
     Allocate {
-        /// The application.
         application: ApplicationId,
         /// The attempt that called.
         attempt: u32,
-        /// The response id of the call.
         response_id: u64,
     },
     /// Another version.
-    Show {
-        /// The application.
-        application: ApplicationId,
-        /// The version that is known.
-        known_version: u64,
-    },
+    Show { application: ApplicationId, known_version: u64 },
 }
 
-/// What is answered.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ApplicationAnswer {
-    /// A fresh id.
     NewId {
-        /// The id.
         application: ApplicationId,
         /// The largest container.
         maximum: Capability,
@@ -291,14 +228,11 @@ pub enum ApplicationAnswer {
     },
     /// It is submitted, now or before: 202.
     Submitted {
-        /// Its id.
         application: ApplicationId,
-        /// How far it is.
         state: ApplicationState,
         /// What it signs with.
         secret: ApplicationSecret,
     },
-    /// A program has registered.
     Registered(Box<RegisterAnswer>),
     /// The answer of `allocate` in JSON, exactly as it is sent, also when it is sent again.
     Allocated(Arc<[u8]>),
@@ -308,7 +242,6 @@ pub enum ApplicationAnswer {
     Waits(ApplicationWait),
     /// It ended: `{"state"}`.
     Unregistered(ApplicationState),
-    /// A list.
     Applications {
         /// Newest first.
         applications: Vec<ApplicationReport>,
@@ -319,11 +252,8 @@ pub enum ApplicationAnswer {
     },
     /// The application is not in memory. If the store has it, it is over, and the store answers.
     NotInMemory(ApplicationId, StoreView),
-    /// One application.
     Application(Arc<ApplicationReport>),
-    /// The state of one.
     State {
-        /// How far it is.
         state: ApplicationState,
         /// Whether containers of it are still being killed: 202 instead of 200 where a kill asked.
         is_ending: bool,
@@ -337,14 +267,11 @@ pub enum ApplicationAnswer {
         /// Complete containers up to this number are in the store alone; 0: none are.
         stored_through: u64,
     },
-    /// One container.
     Container(Box<ContainerReport>),
-    /// A container was signalled.
     Signalled {
         /// Whether it was complete before: 200 instead of 202.
         was_complete: bool,
     },
-    /// Where logs are.
     Logs {
         /// The web address of the node, `host:port`.
         node_http_address: String,
@@ -353,11 +280,8 @@ pub enum ApplicationAnswer {
         /// The ticket, 64 hex digits.
         ticket: String,
     },
-    /// All nodes.
     Nodes(Vec<NodeReport>),
-    /// One node.
     Node(Box<NodeReport>),
-    /// The cluster.
     Info(Box<ClusterInfo>),
     /// The secret; none: the application is not in memory.
     Secret(Option<ApplicationSecret>),

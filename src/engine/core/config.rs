@@ -15,14 +15,11 @@ use crate::scheduler::fair::allocations::Allocations;
 use crate::scheduler::fair::options::FairOptions;
 use crate::scheduler::{AppSpec, CacheLevels, FifoOptions, PolicyOptions};
 
-/// The engine's settings.
 #[derive(Clone, Debug)]
 pub struct EngineConfig {
     /// Part of all job ids of this run; unique to the run.
     pub identifier: Identifier,
-    /// The scheduling policy.
     pub policy: PolicyConfig,
-    /// Who chose it.
     pub choice: SchedulerChoice,
     /// How deadlines are planned while another than the constraint scheduler rules.
     pub deadlines: ConstraintConfig,
@@ -43,35 +40,28 @@ pub struct EngineConfig {
     pub daemon_user: String,
     /// Most maps and reduces of one job (`mapred.jobtracker.maxtasks.per.job`); none = no limit.
     pub max_tasks_per_job: Option<u32>,
-    /// Limits for all jobs and trackers.
     pub limits: Limits,
     /// Containers and the applications that ask for them.
     pub containers: ContainerSettings,
-    /// The heartbeat interval.
     pub heartbeat: HeartbeatConfig,
     /// A tracker is lost after this time without a heartbeat, ms (`mapred.tasktracker.expiry.interval`).
     pub tracker_expiry_ms: u64,
     /// Levels of locality (`mapred.task.cache.levels`).
     pub cache_levels: CacheLevels,
-    /// The hosts whose trackers may register.
     pub hosts: HostLists,
     /// Address of a job's page without the job id, which is appended.
     pub job_page_prefix: String,
-    /// How long delegation tokens last.
     pub delegation: DelegationSettings,
     /// Whether unfinished jobs continue after a restart (`mapred.jobtracker.restart.recover`).
     pub recover: bool,
     /// For this time after a start, a `killJob` that clients send automatically after a lost connection is ignored, ms;
     /// 0 = never (`jobtracker.restart.hold-client-kills-ms`).
     pub hold_client_kills_ms: u64,
-    /// Finished jobs kept in memory.
     pub finished_jobs_kept: usize,
     /// Whether no caller learns of the end of a job before [`Event::UserCopySettled`](crate::engine::Event::UserCopySettled): what is
     /// written to its user's folders is complete then.
     pub withholds_ends: bool,
 }
-
-// === impl EngineConfig ===
 
 impl EngineConfig {
     /// A daemon that configures nothing, has no queue, and a market only if it rules, with heartbeats as short as they may be. For simulations, tests and benchmarks.
@@ -106,7 +96,6 @@ impl EngineConfig {
     }
 }
 
-/// The scheduling policy.
 #[derive(Clone, Debug)]
 pub enum PolicyConfig {
     /// `JobQueueTaskScheduler`.
@@ -132,12 +121,10 @@ pub enum PolicyConfig {
     },
 }
 
-/// The Fair scheduler.
 #[derive(Clone, Debug)]
 pub struct FairConfig {
     /// Options besides the allocation file.
     pub options: FairOptions,
-    /// The allocation file.
     pub allocations: Arc<Allocations>,
     /// The property of a job that names its pool, unless the job does (`mapred.fairscheduler.poolnameproperty`).
     pub pool_name_property: String,
@@ -164,10 +151,7 @@ pub struct EventLogConfig {
 /// Time between two looks for deadlines that are at risk or missed.
 const DEADLINE_CHECK_INTERVAL_MS: u64 = 1_000;
 
-// === impl PolicyConfig ===
-
 impl PolicyConfig {
-    /// Whether the market rules.
     pub fn is_market(&self) -> bool {
         matches!(self, PolicyConfig::Dynamic { .. })
     }
@@ -246,10 +230,8 @@ impl PolicyConfig {
     }
 }
 
-/// A configured queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QueueConfig {
-    /// Its name.
     pub name: String,
     /// Whether it accepts jobs (`mapred.queue.<q>.state`).
     pub running: bool,
@@ -258,8 +240,6 @@ pub struct QueueConfig {
     /// Access list for the administration of its jobs.
     pub administer_acl: String,
 }
-
-// === impl QueueConfig ===
 
 impl QueueConfig {
     /// A queue that accepts jobs of every user.
@@ -278,8 +258,6 @@ pub struct HostLists {
     pub excluded: BTreeSet<String>,
 }
 
-// === impl HostLists ===
-
 impl HostLists {
     /// Whether a tracker on that host may register.
     pub fn admits(&self, host: &str) -> bool {
@@ -287,7 +265,6 @@ impl HostLists {
     }
 }
 
-/// The heartbeat interval of trackers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HeartbeatConfig {
     /// Shortest interval, ms (`jobtracker.heartbeat.interval.min-ms`).
@@ -299,8 +276,6 @@ pub struct HeartbeatConfig {
     /// (`mapreduce.jobtracker.heartbeats.scaling.factor`).
     pub scaling_millionths: u32,
 }
-
-// === impl HeartbeatConfig ===
 
 /// Target rate when none is configured, heartbeats a second: a tenth of what the daemon can process.
 const TARGET_IN_SECOND: u64 = 5_000;

@@ -9,15 +9,10 @@ use crate::scheduler::constraint::{DeadlineChange, Due, NewDeadline};
 pub struct DeadlineFields {
     /// `setDeadline`: a duration from now or a time; empty clears the deadline.
     pub due: String,
-    /// `mapTime`
     pub map_time: String,
-    /// `reduceTime`
     pub reduce_time: String,
-    /// `filterRatio`
     pub filter_ratio: String,
 }
-
-// === impl DeadlineFields ===
 
 impl DeadlineFields {
     /// The change.

@@ -8,7 +8,6 @@ use crate::wire::Token;
 /// A call about a delegation token, and who calls.
 #[derive(Debug)]
 pub struct DelegationRequest {
-    /// What is asked for.
     pub call: DelegationCall,
     /// The user of the connection.
     pub user: Arc<str>,
@@ -18,7 +17,6 @@ pub struct DelegationRequest {
     pub origin: u128,
 }
 
-/// What is asked for.
 #[derive(Debug)]
 pub enum DelegationCall {
     /// A token of the caller.
@@ -30,6 +28,5 @@ pub enum DelegationCall {
     },
     /// A later end of a token.
     Renew(Token),
-    /// The end of a token.
     Cancel(Token),
 }

@@ -35,7 +35,6 @@ pub struct Engine {
     pub(in crate::engine) tallies: Tallies,
 }
 
-/// The start of this run.
 #[derive(Clone, Copy, Debug)]
 pub struct RunStart {
     pub(in crate::engine) start: Now,
@@ -62,8 +61,6 @@ const MISSED_HEARTBEATS: u64 = 3;
 /// Shortest time without a heartbeat that is called silence, ms.
 const SHORTEST_SILENCE_MS: u64 = 5_000;
 
-// === impl Engine ===
-
 impl Engine {
     /// Removes and returns the facts of a new engine: its start and seeded budgets.
     pub fn take_start_facts(&mut self) -> (FactNumber, Vec<Fact>) {
@@ -75,7 +72,6 @@ impl Engine {
         self.trackers.names()
     }
 
-    /// The number of the last fact.
     pub fn last_fact(&self) -> FactNumber {
         self.outbox.last_fact()
     }
@@ -111,7 +107,6 @@ impl Engine {
         }
     }
 
-    /// The longest heartbeat interval, ms.
     pub fn longest_interval_ms(&self) -> u64 {
         u64::try_from(self.config.heartbeat.interval_ms(self.trackers.len(), true)).unwrap_or(0)
     }

@@ -22,13 +22,11 @@ use super::worker_beat_event::WorkerBeatEvent;
 pub struct ReadSubmission {
     /// The id the client was given.
     pub id: JobId,
-    /// The submitter.
     pub caller: Caller,
     /// job.xml, typed.
     pub spec: Arc<JobSpec>,
     /// job.splitmetainfo, with the rack of each host.
     pub splits: Arc<SplitTable>,
-    /// Credentials that the client sent.
     pub credentials: Credentials,
     /// The verified signature of the job; not used unless a market rules.
     pub signature: JobSignature,
@@ -38,13 +36,11 @@ pub struct ReadSubmission {
     pub job_xml: Arc<[u8]>,
 }
 
-/// An input of the engine.
 #[derive(Debug)]
 pub enum Event {
     /// A tracker's heartbeat. Answered by [`Reply::Heartbeat`](crate::engine::Reply::Heartbeat), never by a refusal other
     /// than `Disallowed`.
     Heartbeat {
-        /// The request.
         request: HeartbeatRequest,
         /// The connection it came on; numbers are unique.
         connection: u64,
@@ -53,40 +49,33 @@ pub enum Event {
     },
     /// A connection on which heartbeats came is closed.
     ConnectionClosed {
-        /// Its number.
         connection: u64,
     },
     /// The previous process handed over connections of trackers.
     ConnectionsInherited {
-        /// The connections with their trackers.
         connections: Vec<InheritedTrackerConnection>,
     },
     /// A tracker reports an error (1.2.1 `reportTaskTrackerError`).
     TrackerError {
-        /// Its name.
         tracker: String,
         /// Class of its exception, if any.
         class: Option<String>,
-        /// Text.
         message: String,
     },
     /// This run is about to end: what is held up to now is recorded, so that the next run charges it.
     RunEnds,
     /// The rack of a host is resolved.
     RackResolved {
-        /// The host.
         host: Arc<str>,
         /// Its rack, for example `/default-rack`.
         rack: String,
     },
     /// A client requests a job id. Answered by [`Reply::JobId`](crate::engine::Reply::JobId).
     NewJobId {
-        /// The owner of the new id.
         owner: IdOwner,
     },
     /// By the state store, an earlier run issued this id or may have, and no job has it.
     UnusedIdFound {
-        /// The id.
         id: JobId,
         /// The caller that submits under it: the original owner is not stored.
         owner: IdOwner,
@@ -99,21 +88,17 @@ pub enum Event {
     /// A client submits a job; the edge has not read its files. Answered by
     /// [`Reply::Submission`](crate::engine::Reply::Submission).
     SubmissionRequested {
-        /// The id the client was given.
         id: JobId,
-        /// The submitter.
         caller: Caller,
     },
     /// The edge has read the files of a submission. Answered by [`Reply::Submission`](crate::engine::Reply::Submission).
     SubmissionRead(Box<ReadSubmission>),
     /// The edge has written the system directory of a validated submission: the job is accepted.
     SystemDirWritten {
-        /// The job.
         id: JobId,
     },
     /// A submission failed: its files could not be read, or its system directory not written.
     SubmissionAbandoned {
-        /// The job.
         id: JobId,
     },
     /// The edge has read the files of a job that another JobTracker accepted. Answered by
@@ -121,31 +106,25 @@ pub enum Event {
     ForeignJobFound(Box<ForeignJob>),
     /// The files of a job that another JobTracker accepted cannot be read.
     ForeignJobNotFound {
-        /// The job.
         id: JobId,
     },
     /// The edge has written the history of a job that is over.
     HistoryWritten {
-        /// The job.
         id: JobId,
         /// URI of its history file.
         path: String,
     },
     /// The user's copy of the history of a job that is over is written, or never will be: its end may be reported.
     UserCopySettled {
-        /// The job.
         id: JobId,
     },
     /// The owner of a job was notified of its end, or never will be.
     EndNotified {
-        /// The job.
         id: JobId,
     },
-    /// A client kills a job.
     KillJob {
         /// The job; unknown ones are ignored.
         id: JobId,
-        /// The caller.
         caller: Caller,
     },
     /// A `killJob` that is the first call of its connection, without a protocol version check before it, as of a client
@@ -154,25 +133,19 @@ pub enum Event {
     KillJobAsFirstCall {
         /// The job; unknown ones are ignored.
         id: JobId,
-        /// The caller.
         caller: Caller,
     },
     /// A client kills or fails an attempt. Answered by [`Reply::Boolean`](crate::engine::Reply::Boolean).
     KillTask {
-        /// The attempt.
         id: AttemptId,
         /// End as FAILED instead of KILLED.
         fail: bool,
-        /// The caller.
         caller: Caller,
     },
-    /// A client changes a job's priority.
     SetJobPriority {
         /// The job; unknown ones are ignored.
         id: JobId,
-        /// The name of the priority.
         priority: String,
-        /// The caller.
         caller: Caller,
     },
     /// A caller moves a job to another pool of the Fair scheduler. Answered by [`Reply::Done`](crate::engine::Reply::Done),
@@ -182,32 +155,26 @@ pub enum Event {
         id: JobId,
         /// The pool; it opens if need be.
         pool: String,
-        /// The caller.
         caller: Caller,
     },
     /// A caller changes a job's deadline. Answered by [`Reply::Done`](crate::engine::Reply::Done), or refused: another
     /// policy than the constraint scheduler rules, access, an unknown job or one that is over, a deadline that cannot be
     /// kept.
     SetDeadline {
-        /// The job.
         id: JobId,
-        /// The change.
         change: DeadlineChange,
-        /// The caller.
         caller: Caller,
     },
     /// A change of a job that needs a signature and has none. Answered by a refusal.
     UnsignedChange {
         /// The subcommand of `job` that signs it.
         verb: &'static str,
-        /// The job.
         job: JobId,
         /// The caller, by its own word.
         caller: Caller,
     },
     /// The allocation file of the Fair scheduler was edited. Ignored under another policy.
     AllocationsRead {
-        /// What it grants.
         allocations: Arc<Allocations>,
     },
     /// The watch over the file system of the system directory has seen whether it can be used
@@ -222,54 +189,40 @@ pub enum Event {
     /// An administrator turns safe mode on or off. Answered by [`Reply::Boolean`](crate::engine::Reply::Boolean):
     /// whether it is on.
     SetSafeMode {
-        /// On or off.
         on: bool,
-        /// The caller.
         caller: Caller,
     },
     /// An administrator drains a worker, or ends that. Answered by [`Reply::Market`](crate::engine::Reply::Market), or refused.
     DrainWorker {
-        /// Its name.
         worker: String,
         /// Whether it is drained from now on.
         is_on: bool,
-        /// The caller.
         caller: Caller,
     },
     /// A job is held or released by its owner or an administrator, or an administrator pauses or resumes a queue. Answered by
     /// [`Reply::Done`](crate::engine::Reply::Done), or refused.
     Pause {
-        /// Which.
         target: PauseTarget,
         /// Whether it starts nothing from now on.
         is_on: bool,
-        /// The caller.
         caller: Caller,
     },
-    /// An administrator refreshed the host lists.
     HostsRead {
-        /// Their content.
         hosts: HostLists,
-        /// The caller.
         caller: Caller,
     },
-    /// An administrator refreshed the queues.
     QueuesRead {
-        /// All queues.
         queues: Vec<QueueConfig>,
         /// The ruling policy with its files read again; none: it stays as it is.
         policy: Option<PolicyConfig>,
-        /// The caller.
         caller: Caller,
     },
     /// The operator reloaded the daemon's configuration. Answered by [`Reply::Done`](crate::engine::Reply::Done), or refused as
     /// a whole.
     ConfigurationRead {
-        /// All queues.
         queues: Vec<QueueConfig>,
         /// The ruling policy with its files read again; none: it stays as it is.
         policy: Option<PolicyConfig>,
-        /// Content of the host lists.
         hosts: HostLists,
         /// The operator; none: unknown, since a signal has no sender.
         by: Option<Arc<str>>,
@@ -283,7 +236,6 @@ pub enum Event {
     Market(Box<ServletRequest>),
     /// A request to `/scheduler` about a job. Answered by [`Reply::Market`](crate::engine::Reply::Market).
     JobRequest {
-        /// The request.
         request: Box<ServletRequest>,
         /// Groups of the signer on the daemon's machine. Empty where no access list needs them.
         groups: Arc<[String]>,

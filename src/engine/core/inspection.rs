@@ -16,8 +16,6 @@ pub struct Inspection<'a> {
     engine: &'a Engine,
 }
 
-// === impl Engine ===
-
 impl Engine {
     /// A read-only view of the state.
     pub fn inspect(&self) -> Inspection<'_> {
@@ -25,10 +23,7 @@ impl Engine {
     }
 }
 
-// === impl Inspection ===
-
 impl<'a> Inspection<'a> {
-    /// All jobs that are known.
     pub fn jobs(self) -> &'a Jobs {
         self.engine.jobs.all()
     }
@@ -38,7 +33,6 @@ impl<'a> Inspection<'a> {
         &self.engine.cluster.scheduler
     }
 
-    /// The registered trackers.
     pub fn nodes(self) -> &'a NodeRegistry {
         &self.engine.cluster.nodes
     }
@@ -63,7 +57,6 @@ impl<'a> Inspection<'a> {
         }
     }
 
-    /// The id of a registered tracker.
     pub fn tracker_id_of(self, name: &str) -> Option<TrackerId> {
         self.engine.trackers.id_of(name)
     }
@@ -73,12 +66,10 @@ impl<'a> Inspection<'a> {
         &self.engine.trackers.unresolved_hosts
     }
 
-    /// The scheduler's app of an application.
     pub fn app_of(self, application: ApplicationId) -> Option<AppId> {
         self.engine.applications.app(application)
     }
 
-    /// All registered trackers.
     pub fn trackers(self) -> impl Iterator<Item = TrackerId> + 'a {
         self.engine.trackers.iter().map(|tracker| tracker.id)
     }

@@ -12,10 +12,8 @@ use crate::wire::{Decode, HeartbeatResponse, JobStatus, Reader, Token, WireError
 use super::application_request::ApplicationAnswer;
 use super::worker_beat_event::BeatReply;
 
-/// The output of one event.
 #[derive(Debug)]
 pub struct Step {
-    /// The reply.
     pub reply: Reply,
     /// The reply may be sent once this fact is durable; `FactNumber(0)` waits for nothing.
     pub wait_for: FactNumber,
@@ -32,49 +30,37 @@ pub struct Step {
 /// The fact that a reply waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {
-    /// Nothing.
     Nothing,
     /// All facts so far.
     All,
-    /// This fact.
     For(FactNumber),
 }
 
 /// A value read from the engine, and the fact that must be durable before it is sent.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Read<T> {
-    /// The value.
     pub value: T,
     /// The last fact that the value shows.
     pub wait_for: FactNumber,
 }
 
-/// An answer.
 #[derive(Debug)]
 pub enum Reply {
     /// `void`.
     Done,
-    /// A heartbeat's answer.
     Heartbeat(HeartbeatAnswer),
-    /// A fresh job id.
     JobId(JobId),
-    /// A fresh delegation token.
     Token(Token),
     /// A time, epoch ms.
     Time(i64),
-    /// The next step of a submission.
     Submission(SubmissionReply),
-    /// A boolean result.
     Boolean(bool),
-    /// An answer of the market.
     Market(Result<Answer, MarketError>),
-    /// A refusal with its reason.
     Refused(Refusal),
     /// What became of a wish for a scheduler.
     Switch(SwitchReply),
     /// The answer of a request about applications.
     Application(Result<Box<ApplicationAnswer>, ApplicationRefusal>),
-    /// What becomes of a worker's beat.
     Beat(BeatReply),
 }
 
@@ -89,7 +75,6 @@ pub enum SwitchReply {
     Refused(Box<SwitchPlan>),
 }
 
-/// The answer to a heartbeat.
 #[derive(Debug)]
 pub enum HeartbeatAnswer {
     /// To be encoded.
@@ -97,8 +82,6 @@ pub enum HeartbeatAnswer {
     /// Encoded already: it is a fact, or resent.
     Encoded(Arc<[u8]>),
 }
-
-// === impl HeartbeatAnswer ===
 
 impl HeartbeatAnswer {
     /// The answer as its tracker reads it.
@@ -113,7 +96,6 @@ impl HeartbeatAnswer {
     }
 }
 
-/// The next step of a submission.
 #[derive(Debug)]
 pub enum SubmissionReply {
     /// Read job.xml and job.splitmetainfo and send [`Event::SubmissionRead`](crate::engine::Event::SubmissionRead).
@@ -126,6 +108,5 @@ pub enum SubmissionReply {
         /// Content of `jobToken`. Secret.
         token_file: Arc<[u8]>,
     },
-    /// The job is accepted: its status.
     Accepted(JobStatus),
 }

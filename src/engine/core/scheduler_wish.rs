@@ -7,15 +7,11 @@ use super::config::{PolicyConfig, QueueConfig};
 /// A wish for another scheduler, or for the ruling one with its files read again. The edge has read the files.
 #[derive(Clone, Debug)]
 pub struct SchedulerWish {
-    /// Class name of the scheduler.
     pub class: String,
     /// The class that the configuration names now.
     pub configured: String,
-    /// The user.
     pub by: String,
-    /// The policy.
     pub policy: PolicyConfig,
-    /// The configured queues.
     pub queues: Vec<QueueConfig>,
     /// Jobs whose queue is not among these move to this one.
     pub move_to: Option<String>,

@@ -7,28 +7,22 @@ use crate::api::{BeatAnswer, WorkerBeat};
 /// A beat, or one that waits and asks again.
 #[derive(Clone, Debug)]
 pub enum WorkerBeatEvent {
-    /// A beat has come.
     Came {
-        /// The beat.
         beat: Box<WorkerBeat>,
         /// The address that it came from; none where it is unknown.
         address: Option<IpAddr>,
     },
     /// A beat that was answered by [`BeatReply::Waits`] asks again.
     Waited {
-        /// The tracker's name.
         tracker: String,
-        /// The worker's incarnation.
         incarnation: u64,
         /// Whether it is to be answered now, with whatever there is.
         is_over: bool,
     },
 }
 
-/// What becomes of a beat.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BeatReply {
-    /// It is answered.
     Answer(BeatAnswer),
     /// Nothing yet: it waits until [`Effect::WorkerHasNews`](crate::engine::Effect::WorkerHasNews), or until a newer beat of
     /// the worker or the end of its time.
@@ -37,7 +31,6 @@ pub enum BeatReply {
     Refused(BeatRefusal),
 }
 
-/// Why a beat is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BeatRefusal {
     /// No tracker of that name is registered.

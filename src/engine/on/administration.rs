@@ -7,8 +7,6 @@ use crate::engine::core::{Engine, HostLists, PolicyConfig, QueueConfig, Read, Re
 use crate::engine::state::{Caller, LogLevel, Refusal};
 use crate::model::{Now, TrackerId, counted};
 
-// === impl Engine: safe mode ===
-
 impl Engine {
     /// It does not survive a restart, as in 1.2.1.
     pub(super) fn set_safe_mode(&mut self, on: bool, caller: &Caller) -> (Reply, Wait) {
@@ -28,8 +26,6 @@ impl Engine {
     }
 }
 
-// === impl Engine: watch over the file system ===
-
 impl Engine {
     /// What an administrator has ordered stays.
     pub(super) fn on_file_system_watched(&mut self, is_away: bool) -> (Reply, Wait) {
@@ -46,10 +42,7 @@ impl Engine {
     }
 }
 
-// === impl Engine: refreshed lists ===
-
 impl Engine {
-    /// The configured queues and host lists.
     pub fn queues_and_hosts(&self) -> (&[QueueConfig], &HostLists) {
         (&self.config.queues, &self.config.hosts)
     }
@@ -153,7 +146,6 @@ impl Engine {
         Ok(())
     }
 
-    /// Whether safe mode is on.
     pub fn safe_mode(&self) -> Read<bool> {
         Read { value: self.is_in_safe_mode(), wait_for: Default::default() }
     }

@@ -6,8 +6,6 @@ use crate::engine::state::{AuditEntry, Effect, Fact, LogLevel};
 use crate::market::{LedgerAccount, LedgerEntry, MarketFact, Reason};
 use crate::model::Now;
 
-// === impl Engine: allowances ===
-
 impl Engine {
     /// Moves the times of allowances with a wall clock that was set.
     pub(super) fn follow_wall_clock(&mut self, now: Now) {

@@ -19,8 +19,6 @@ const REPORT_AGE_MS: u64 = 100;
 
 type Answered = Result<ApplicationAnswer, ApplicationRefusal>;
 
-// === impl Engine: requests about applications ===
-
 impl Engine {
     pub(super) fn on_application_request(&mut self, request: ApplicationRequest, now: Now) -> (Reply, Wait) {
         let answered = match request {

@@ -23,8 +23,6 @@ pub(super) struct Assignment {
     pub(super) tasks: Vec<Task>,
 }
 
-// === impl Engine: assignment ===
-
 impl Engine {
     /// Fills the free slots of a tracker.
     pub(super) fn assign_tasks(&mut self, id: TrackerId, now: Now) -> Assignment {

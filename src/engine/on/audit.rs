@@ -22,7 +22,6 @@ pub(super) struct Audited {
 
 /// When a request that was not refused has changed something.
 enum Done {
-    /// Always.
     Always,
     /// When this job has begun to end.
     JobEnds(JobId),
@@ -31,8 +30,6 @@ enum Done {
     /// Never: it only reads, or another event completes it.
     Never,
 }
-
-// === impl Engine: the audit log ===
 
 impl Engine {
     /// What the event asks for; none for those that need no author.
@@ -172,7 +169,6 @@ impl Engine {
         Some(account.balance())
     }
 
-    /// Enters the end of a job.
     pub(super) fn audit_end(&mut self, id: JobId) {
         let Some(job) = self.jobs.get(id) else { return };
         let entry = AuditEntry::new("end", &*job.spec.user).with("job", id).with("queue", &job.spec.queue);

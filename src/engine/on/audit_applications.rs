@@ -4,8 +4,6 @@ use crate::engine::core::{ApplicationCaller, ApplicationQuestion, ApplicationReq
 use crate::engine::state::AuditEntry;
 use crate::model::ApplicationId;
 
-// === impl Engine: the audit log of applications ===
-
 impl Engine {
     /// The entry of a request, if it changes something that is entered; and whether there is anything left to change.
     pub(super) fn audited_application(&self, request: &ApplicationRequest) -> Option<(AuditEntry, bool)> {

@@ -9,10 +9,7 @@ use super::snapshot::{
     ClusterSnapshot, ContainersSnapshot, JobSnapshot, MoneySnapshot, QueueSnapshot, TrackerSnapshot,
 };
 
-/// Most jobs in a snapshot.
 pub const JOBS_SHOWN: usize = 500;
-
-// === impl Engine: the snapshot ===
 
 impl Engine {
     /// A snapshot of the cluster as a whole; what serves is made in slices, by [`Self::walk_volatile`] and from facts.

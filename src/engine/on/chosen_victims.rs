@@ -6,7 +6,6 @@ use std::sync::Arc;
 use crate::model::{AttemptId, ContainerId, TrackerId};
 use crate::scheduler::Earmark;
 
-/// The victims of one round.
 #[derive(Debug, Default)]
 pub(super) struct ChosenVictims {
     /// The attempts to kill, each with its diagnostics.
@@ -19,7 +18,6 @@ pub(super) struct ChosenVictims {
     pub(super) earmarks: Vec<(TrackerId, Earmark)>,
 }
 
-/// An attempt or a container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Victim {
     Attempt(AttemptId),

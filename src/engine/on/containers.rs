@@ -13,7 +13,6 @@ use crate::scheduler::{
     WaitingHousekeeping,
 };
 
-/// Takes what the scheduler grants.
 struct ContainerTaker<'a> {
     applications: &'a mut Applications,
     market: Option<&'a MarketState>,
@@ -39,8 +38,6 @@ impl ContainerTaker<'_> {
             .map_or(Credits::ZERO, |account| account.interval().map_or(account.bid(), |interval| interval.share.rate()))
     }
 }
-
-// === impl Engine: containers ===
 
 impl Engine {
     /// After each event: what can be granted is granted, what has changed becomes one fact, and who waits learns of it.
@@ -296,7 +293,6 @@ impl Engine {
         Headroom { limit, nodes: u32::try_from(scheduler.container_nodes()).unwrap_or(u32::MAX) }
     }
 
-    /// Why requests of an application wait.
     pub(super) fn why_containers_wait(&self, application: &Application) -> Vec<WaitingRequest> {
         let Some(app) = self.applications.app(application.id()) else { return Vec::new() };
         let waiting = self.cluster.scheduler.waiting_containers(app).into_iter();
@@ -326,8 +322,6 @@ impl Engine {
             .collect()
     }
 }
-
-// === impl Engine: what the market says to containers ===
 
 impl Engine {
     /// Why an application gets no container that would fit somewhere, as far as its queue's bid decides it; none where no

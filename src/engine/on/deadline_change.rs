@@ -8,8 +8,6 @@ use crate::mapreduce::{Job, JobFact};
 use crate::model::{JobId, Now};
 use crate::scheduler::constraint::{ChangedDeadline, DeadlineChange, JobEstimate, NewDeadline};
 
-// === impl Engine: changed deadlines ===
-
 impl Engine {
     /// Changes a deadline. One that cannot be kept changes nothing.
     pub(super) fn set_deadline(

@@ -6,8 +6,6 @@ use crate::mapreduce::JobSpec;
 use crate::market::{Account, Answer, MAX_ORDERS_OF_QUEUE, MarketError, Operation, Order, OrderEnd, OrderError};
 use crate::model::{Credits, JobId, Now, OrderTerms, QueueName};
 
-// === impl Engine: orders ===
-
 impl Engine {
     /// Performs what the market permits of orders; passes other answers through.
     pub(super) fn perform_order(&mut self, answer: Answer, now: Now) -> Result<Answer, MarketError> {
@@ -101,7 +99,6 @@ impl Engine {
         }
     }
 
-    /// Ends the orders whose deadlines have passed.
     pub(super) fn end_passed_orders(&mut self, now: Now) {
         let Some(market) = self.ruling_market() else { return };
         let passed = market.orders().flat_map(|(queue, orders)| {

@@ -6,8 +6,6 @@ use crate::model::JobId;
 use crate::scheduler::AppId;
 use crate::scheduler::constraint::{AppDeadline, Costs, DeadlineSpec, JobEstimate, TimedWork};
 
-// === impl Engine: deadlines ===
-
 impl Engine {
     /// The deadline of a job that was submitted then; none where no policy keeps it.
     pub(super) fn deadline_of(

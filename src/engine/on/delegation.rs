@@ -10,8 +10,6 @@ use crate::wire::file::read_token_storage;
 use crate::wire::limits::{USER_NAME_BYTES, excerpt};
 use crate::wire::{DELEGATION_KIND, DelegationIdentifier, Token};
 
-// === impl Engine: delegation tokens ===
-
 impl Engine {
     /// Handles a call. Its answer waits for all facts: it shows what was issued, renewed or cancelled.
     pub(super) fn on_delegation_request(&mut self, request: DelegationRequest, now: Now) -> (Reply, Wait) {

@@ -9,8 +9,6 @@ use crate::market::{Answer, MarketError, Operation};
 use crate::model::{Now, PerKind, TrackerId};
 use crate::wire::worker_name;
 
-// === impl Engine: drained workers ===
-
 impl Engine {
     /// Drains a worker, or resumes it, in the name of a caller who is believed: administrators of the cluster may.
     pub(super) fn on_drain_worker(&mut self, worker: &str, is_on: bool, caller: &Caller, now: Now) -> (Reply, Wait) {
@@ -30,7 +28,6 @@ impl Engine {
         }
     }
 
-    /// The names of drained workers.
     pub fn drained_workers(&self) -> impl Iterator<Item = &Arc<str>> {
         self.trackers.drains.iter().map(|drain| &drain.worker)
     }

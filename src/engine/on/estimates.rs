@@ -6,8 +6,6 @@ use crate::mapreduce::{Job, JobFact, JobSpec};
 use crate::model::JobId;
 use crate::scheduler::constraint::{HistoryConfig, JobClass, JobEstimate};
 
-// === impl Engine: estimates ===
-
 impl Engine {
     /// What is believed of a new job; nothing of one without a deadline.
     pub(super) fn estimate(&self, spec: &JobSpec) -> JobEstimate {

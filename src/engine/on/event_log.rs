@@ -11,8 +11,6 @@ use crate::scheduler::fair::event_log::{JobLine, JobLineTasks, LogEvent, PoolLin
 use crate::scheduler::fair::pool_detail::PoolDetail;
 use crate::scheduler::{AppDetail, GroupDetail, GroupReport};
 
-// === impl Engine: the event log ===
-
 impl Engine {
     /// Begins, ends or moves the event log as the ruling policy wants it. One that begins names all unfinished jobs.
     pub(super) fn follow_event_log(&mut self, now: Now) {

@@ -26,15 +26,12 @@ struct Case<'a> {
     places: PerKind<Option<QueuePosition>>,
     /// The allocation of its queue; none unless a market rules.
     bought: Option<Allocation>,
-    /// Its queue or pool.
     group: Option<GroupId>,
     /// Slots that its queue or pool holds.
     held: PerKind<u32>,
     /// What the policy holds it back by.
     held_back_by: Vec<PendingReason>,
 }
-
-// === impl Case ===
 
 impl Case<'_> {
     /// Whether its queue holds more slots of a kind than its quota.
@@ -43,8 +40,6 @@ impl Case<'_> {
         Kind::ALL.into_iter().any(|kind| rate_units == 0 || self.held[kind] > quota[kind])
     }
 }
-
-// === impl Engine: explanations ===
 
 impl Engine {
     /// Explains the slots of a job; none for an unknown job. `sees_names`: whether the answer may name other queues.

@@ -12,8 +12,6 @@ pub struct Explained {
     pub(super) bidding: Option<(Bidding, Vec<Kind>)>,
 }
 
-// === impl Explained ===
-
 impl Explained {
     /// The whole explanation. Takes as long as about eighty allocations: call it on another thread than the owner's.
     pub fn finish(self) -> Explanation {

@@ -14,8 +14,6 @@ use crate::scheduler::fair::victims::{Candidate, PoolSlots, PreemptionRound};
 
 use super::chosen_victims::ChosenVictims;
 
-// === impl Engine: preemption between pools ===
-
 impl Engine {
     /// Chooses victims by the current state, without marking them; none where preemption is only logged.
     pub(super) fn choose_fair_victims(&mut self, now: Now) -> ChosenVictims {

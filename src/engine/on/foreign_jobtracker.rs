@@ -30,8 +30,6 @@ const ENDED_SINCE_COPY: &str = "its files are gone: it ended after this state wa
 /// Highest attempt number that is taken for another JobTracker's: each of its restarts skips a thousand.
 const HIGHEST_NUMBER: i32 = 1_000_000;
 
-// === impl Engine: our jobs after another JobTracker ===
-
 impl Engine {
     /// Restarts our unfinished jobs if another JobTracker has run them; returns those that it has ended.
     pub(super) fn apply_foreign_state(&mut self, found: ForeignState, jobs: &mut [StoredJob], now: Now) -> Vec<JobId> {
@@ -90,8 +88,6 @@ impl Engine {
     }
 }
 
-// === impl Engine: our jobs after a backup is restored ===
-
 impl Engine {
     /// Closes a job that has ended since the restored backup was made: nothing of it can run again.
     pub(super) fn close_job_ended_since_copy(&mut self, id: JobId, output: &str, now: Now) {
@@ -102,8 +98,6 @@ impl Engine {
         self.outbox.log_line(LogLevel::Warning, format!("{id} is over: {why}"));
     }
 }
-
-// === impl Engine: jobs of another JobTracker ===
 
 impl Engine {
     /// Accepts a job that another JobTracker accepted, without a signature: the other one has checked the submission.
@@ -187,8 +181,6 @@ impl Engine {
         }
     }
 }
-
-// === impl Engine: trackers of another JobTracker ===
 
 impl Engine {
     /// Registers an unknown tracker without reinitialisation if it can only be one of another JobTracker; none if not.

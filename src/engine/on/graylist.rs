@@ -8,8 +8,6 @@ use crate::model::{JobId, Now};
 use crate::scheduler::HostId;
 use crate::wire::HeartbeatRequest;
 
-// === impl Engine: the graylist ===
-
 impl Engine {
     /// Updates the faults of a tracker's host at its heartbeat: a restarted tracker clears them, any other drops old
     /// ones.

@@ -8,7 +8,6 @@ use crate::model::{Kind, Now, PartsPerMillion, PerKind, PerPool, Pool, QueueName
 use crate::scheduler::fair::allocations::PoolSettings;
 use crate::scheduler::fair::share::{Claim, Share, fair_shares};
 
-/// What a group uses and wants.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct GroupUse {
     /// Unfinished jobs.
@@ -17,16 +16,13 @@ pub(super) struct GroupUse {
     pub(super) applications: u32,
     /// Slots that its jobs hold.
     pub(super) held: PerKind<u32>,
-    /// What its applications hold and want.
     pub(super) containers: ContainerUse,
     /// Tasks that are neither done nor running.
     pub(super) pending: PerKind<u32>,
 }
 
-/// What is due to a group.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct GroupDue {
-    /// Slots.
     pub(super) slots: PerKind<u32>,
     /// Slots of containers beside what its jobs hold; none: nothing is promised to containers.
     pub(super) containers: Option<u32>,

@@ -37,16 +37,12 @@ struct Admitted {
     has_replaced: bool,
 }
 
-// === impl Admitted ===
-
 impl Admitted {
     /// A tracker that takes no other's place.
     fn of(id: TrackerId, freshness: ReportFreshness) -> Self {
         Self { id, freshness, is_successor: false, has_replaced: false }
     }
 }
-
-// === impl Engine: heartbeats ===
 
 impl Engine {
     pub(super) fn on_heartbeat(
@@ -278,7 +274,6 @@ impl Engine {
         }
     }
 
-    /// Assigns tasks and builds the answer.
     fn answer(
         &mut self,
         id: TrackerId,
@@ -363,8 +358,6 @@ impl Engine {
         self.config.heartbeat.interval_ms(self.trackers.len(), !has_attempts && !has_waiting)
     }
 }
-
-// === impl Tracker ===
 
 impl Tracker {
     /// The last answer, unchanged.

@@ -7,8 +7,6 @@ use crate::mapreduce::Job;
 use crate::model::{Kind, Now, TrackerId};
 use crate::scheduler::{Hold, Level, LimitOwner, LimitUnit, LocalityEnd};
 
-// === impl Engine: what holds jobs back ===
-
 impl Engine {
     /// The limits and waits of the ruling policy that hold a job back, the most important first. Its distance from free
     /// slots holds it back only where it would be given one of them otherwise.

@@ -7,8 +7,6 @@ use crate::market::{GivenBack, Grace, GraceStep, Holding, MarketFact, SlotHolder
 use crate::model::{Now, PerPool, Pool, QueueName};
 use crate::scheduler::{AppId, UsageChange};
 
-// === impl Engine: held slots ===
-
 impl Engine {
     /// Records what this step has changed of held slots so far, all of it at this time: at the end of each step, and before
     /// a tick. Costs O(changes).

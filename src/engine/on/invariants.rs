@@ -11,8 +11,6 @@ use crate::model::{Kind, PerKind, TrackerId, Violations};
 /// Steps between two walks over the whole state.
 const STEPS_BETWEEN_WALKS: u32 = 64;
 
-// === impl Engine: invariants ===
-
 impl Engine {
     /// Reports the invariants that this step broke as effects.
     pub(super) fn report_invariants(&mut self) {

@@ -8,8 +8,6 @@ use crate::mapreduce::{Job, StoredJob};
 use crate::model::Now;
 use crate::scheduler::AppId;
 
-// === impl Engine: jobs begin ===
-
 impl Engine {
     /// Begins the jobs that the policy lets begin now. Called after each event, since any may make room.
     pub(super) fn begin_jobs(&mut self, now: Now) {

@@ -7,8 +7,6 @@ use crate::engine::state::{Effect, Fact, JobSummary, KillJobDone, ReportedEnd};
 use crate::mapreduce::{Job, JobFact, JobOutcome};
 use crate::model::{AttemptState, EndNotification, JobId, Kind, TrackerId};
 
-// === impl Engine: completed jobs ===
-
 impl Engine {
     /// Numbers the facts of jobs, and completes jobs that ended; whether one has.
     pub(super) fn record_job_facts(&mut self) -> bool {

@@ -5,8 +5,6 @@ use crate::engine::state::{Caller, LogLevel, Refusal};
 use crate::mapreduce::{JobFact, JobOutcome};
 use crate::model::{AttemptId, JobId, Now, Priority};
 
-// === impl Engine: job control ===
-
 impl Engine {
     pub(super) fn kill_job(&mut self, id: JobId, caller: &Caller, now: Now) -> (Reply, Wait) {
         if let Err(refusal) = self.check_safe_mode() {

@@ -37,8 +37,6 @@ pub(super) fn group_of_application<'a>(policy: &PolicyConfig, market: Option<&Ma
     if has_account { queue } else { WITHOUT_ACCOUNT }
 }
 
-// === impl Engine: groups of jobs ===
-
 impl Engine {
     /// The name under which clients list a job: its queue, under the Fair scheduler its pool.
     pub(super) fn list_of<'a>(&'a self, job: &'a Job) -> &'a str {
@@ -68,7 +66,6 @@ impl Engine {
         self.open_pool(&name)
     }
 
-    /// The open group of an application in that queue.
     pub(super) fn open_application_group(&mut self, queue: &str) -> GroupId {
         let name = group_of_application(&self.config.policy, self.ruling_market(), queue);
         self.open_pool(name)
@@ -87,8 +84,6 @@ impl Engine {
         }
     }
 }
-
-// === impl Engine: apps of jobs ===
 
 impl Engine {
     /// Adds a job to the scheduler as it was when it was accepted. Of an earlier run, all its tasks count until its rows

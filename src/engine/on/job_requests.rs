@@ -12,8 +12,6 @@ use crate::wire::limits::excerpt;
 
 use super::job_words::state_word;
 
-// === impl Engine: signed requests about jobs ===
-
 impl Engine {
     /// Performs a signed request; `groups`: those of the signer, which the lists of jobs and queues may name.
     pub(super) fn on_job_request(&mut self, request: ServletRequest, groups: Arc<[String]>, now: Now) -> (Reply, Wait) {

@@ -8,8 +8,6 @@ use crate::scheduler::constraint::JobEstimate;
 
 use super::estimates::job_class;
 
-// === impl Engine: learned costs ===
-
 impl Engine {
     /// A map of a job with a deadline is done: if nothing else says what its maps cost, the first of them do.
     pub(super) fn learn_from_first_maps(&mut self, id: JobId) {

@@ -25,8 +25,6 @@ pub(super) struct IncomingSlots {
     pub(super) slots: BTreeMap<TrackerId, u32>,
 }
 
-// === impl IncomingSlots ===
-
 impl IncomingSlots {
     /// Takes a slot on a suitable tracker; false when there is none.
     pub(super) fn take(&mut self, is_suitable: impl Fn(TrackerId) -> bool) -> bool {
@@ -41,8 +39,6 @@ impl IncomingSlots {
         true
     }
 }
-
-// === impl LiveQueue ===
 
 impl LiveQueue<'_> {
     /// Slots that are due to it and that it does not retain.

@@ -10,11 +10,8 @@ use crate::scheduler::{AppId, Distance, GrantResult, GrantSource};
 pub(super) struct LoggedGrants<'a> {
     pub(super) grants: JobGrants<'a>,
     pub(super) lines: &'a mut EventLines,
-    /// Name of the tracker.
     pub(super) tracker: &'a str,
 }
-
-// === impl LoggedGrants ===
 
 impl GrantSource for LoggedGrants<'_> {
     fn take_task(&mut self, app: AppId, kind: Kind, node: TrackerId, distance: Distance) -> GrantResult {

@@ -21,13 +21,11 @@ use super::queries::ReportKind;
 pub enum LongRead {
     /// Reports on the tasks of a job.
     Reports(Box<ReportsRead>),
-    /// Statuses of jobs.
     Jobs(Box<JobsRead>),
     /// The cluster with the names of its trackers.
     Cluster(Box<ClusterRead>),
 }
 
-/// The result of one slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slice {
     /// The last fact that the slices show so far.
@@ -43,7 +41,6 @@ pub enum ReadProgress {
     More,
     /// There is more. The buffer must stay: a later slice updates a count in it.
     MoreInPlace,
-    /// The answer is complete.
     Done,
     /// The rest is not available: the job was forgotten.
     JobForgotten,
@@ -56,7 +53,6 @@ pub const SLICE_BYTES: usize = 64 << 10;
 /// Most tasks that one slice visits; of jobs and trackers a sixteenth, since finding one takes longer.
 pub const SLICE_LOOKS: u32 = 4_096;
 
-/// The remaining capacity of a slice.
 struct SliceCapacity {
     looks: u32,
     items: u32,
@@ -100,12 +96,9 @@ pub struct JobsRead {
     wait_for: FactNumber,
 }
 
-/// Selection of jobs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WantedJobs {
-    /// All known jobs.
     All,
-    /// Unfinished jobs.
     ToComplete,
     /// Unfinished jobs of a queue; of the pool of that name while the Fair scheduler rules (1.2.1 contrib
     /// `FairScheduler.getJobs`).
@@ -121,8 +114,6 @@ pub struct ClusterRead {
     graylisted: Vec<Text>,
 }
 
-// === impl LongRead ===
-
 impl LongRead {
     /// Reports on the tasks of a job; none of an unknown one. The caller must have passed
     /// [`Engine::check_view_details`].
@@ -131,7 +122,6 @@ impl LongRead {
         Self::Reports(Box::new(ReportsRead { job, kind, stage, cursor: 0, total: 0, done: Vec::new() }))
     }
 
-    /// Statuses of jobs.
     pub fn jobs(wanted: WantedJobs) -> Self {
         let wait_for = FactNumber::default();
         Self::Jobs(Box::new(JobsRead { wanted, after: None, listed: None, count: 0, start: None, wait_for }))
@@ -152,8 +142,6 @@ impl LongRead {
     }
 }
 
-// === impl SliceCapacity ===
-
 impl SliceCapacity {
     fn new(looks: u32, out: &[u8]) -> Self {
         Self { looks, items: SLICE_ITEMS, full_at_bytes: out.len() + SLICE_BYTES }
@@ -163,8 +151,6 @@ impl SliceCapacity {
         self.looks == 0 || self.items == 0 || out.len() >= self.full_at_bytes
     }
 }
-
-// === impl ReportsRead ===
 
 impl ReportsRead {
     fn next(&mut self, engine: &Engine, out: &mut Vec<u8>) -> Slice {
@@ -235,8 +221,6 @@ fn bit_of(task: u32) -> (usize, u64) {
     ((task / u64::BITS) as usize, 1 << (task % u64::BITS))
 }
 
-// === impl ReportKind ===
-
 impl ReportKind {
     /// How many such tasks a job has; none before it has begun.
     fn count(self, job: &Job) -> u32 {
@@ -256,8 +240,6 @@ impl ReportKind {
         }
     }
 }
-
-// === impl JobsRead ===
 
 impl JobsRead {
     fn next(&mut self, engine: &Engine, out: &mut Vec<u8>) -> Slice {
@@ -306,8 +288,6 @@ impl JobsRead {
     }
 }
 
-// === impl WantedJobs ===
-
 impl WantedJobs {
     /// The jobs of a queue, the first one last, if the policy lists them.
     fn listed(&self, engine: &Engine) -> Option<Vec<AppId>> {
@@ -326,8 +306,6 @@ impl WantedJobs {
         }
     }
 }
-
-// === impl ClusterRead ===
 
 impl ClusterRead {
     fn next(&mut self, engine: &Engine, out: &mut Vec<u8>) -> Slice {

@@ -10,8 +10,6 @@ use crate::market::{Answer, Bidding, Operation, OperationKind, QueueUse, Servlet
 use crate::model::{Credits, Now, PerKind, PerPool, QueueName};
 use crate::scheduler::{GroupId, GroupUsage, Scheduler};
 
-// === impl Engine: market queries ===
-
 impl Engine {
     /// Answers permitted quotes and queue standings; passes other answers through.
     pub(super) fn answer_from_cluster(&self, answer: Answer, now: Now) -> Answer {

@@ -12,8 +12,6 @@ use super::job_group::WITHOUT_ACCOUNT;
 use super::market_queries::{queue_usage, sold_slots};
 use super::order_rates::raise_bids;
 
-// === impl Engine: market ===
-
 impl Engine {
     /// Restores the accounts of an earlier run. Unless the market rules now, what it has sold ends here.
     pub(super) fn restore_market(&mut self, restored: &[MarketFact], now: Now) {

@@ -11,8 +11,6 @@ use crate::wire::worker_name;
 /// Jobs and applications of a queue that are looked at for a reason.
 const MOST_LOOKS: usize = 100;
 
-// === impl Engine: what no worker can run ===
-
 impl Engine {
     /// Why no connected worker can run anything that a job waits for, while nothing of it runs.
     pub(super) fn why_no_worker_can_run(&self, job: &Job) -> Option<PendingReason> {

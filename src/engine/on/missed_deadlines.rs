@@ -4,8 +4,6 @@ use crate::engine::core::Engine;
 use crate::mapreduce::JobOutcome;
 use crate::model::{JobId, Now};
 
-// === impl Engine: missed deadlines ===
-
 impl Engine {
     /// Kills the jobs that missed their deadlines, where the policy wants that.
     pub(super) fn kill_missed_jobs(&mut self, now: Now) {

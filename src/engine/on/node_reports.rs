@@ -8,8 +8,6 @@ use crate::wire::runs_streaming_only;
 
 use super::worker_beats::node_id;
 
-// === impl Engine: reports on nodes ===
-
 impl Engine {
     /// All nodes, by id.
     pub(super) fn node_reports(&self, now: Now) -> Vec<NodeReport> {

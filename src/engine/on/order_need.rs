@@ -19,8 +19,6 @@ pub(super) struct OrderNeed {
     pub(super) most: PerKind<u32>,
 }
 
-// === impl Engine: needs of orders ===
-
 impl Engine {
     /// The settings of deadlines, also while another scheduler rules.
     pub(super) fn deadline_config(&self) -> ConstraintConfig {
@@ -74,10 +72,8 @@ impl Engine {
     }
 }
 
-/// How far a job is.
 #[derive(Clone, Copy, Debug)]
 struct Progress {
-    /// Tasks that are not done.
     left: PerKind<u32>,
     /// Slots that it holds.
     running: PerKind<u32>,

@@ -23,8 +23,6 @@ struct Bought {
     sufficient_rate: Option<Credits>,
 }
 
-// === impl Engine: quotes of orders ===
-
 impl Engine {
     /// What an order of the queue would buy for a job that is submitted now, its maps first and then its reduces, by the
     /// tick's own code and the present bids, orders and usage.

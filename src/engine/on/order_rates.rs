@@ -28,8 +28,6 @@ pub(super) struct QueueOrders {
     orders: Vec<OpenOrder>,
 }
 
-// === impl QueueOrders ===
-
 impl QueueOrders {
     /// Adds an order of a queue; returns what the orders before it need.
     pub(super) fn add(all: &mut Vec<QueueOrders>, queue: &QueueName, open: OpenOrder) -> PerKind<u32> {
@@ -47,15 +45,11 @@ impl QueueOrders {
     }
 }
 
-// === impl OpenOrder ===
-
 impl OpenOrder {
     fn rank(&self) -> (i64, (i64, AppId)) {
         (self.order.deadline_ms, self.place)
     }
 }
-
-// === impl Engine: open orders ===
 
 impl Engine {
     /// The orders that may count in the next interval.
@@ -149,7 +143,6 @@ fn most_cost_units(open: &OpenOrder, found: &FoundRate, bids: &OpenBids<'_>, pla
 /// What a queue bids for its orders.
 struct FoundRate {
     rate: Credits,
-    /// What that buys.
     quota: PerKind<u32>,
     /// The order that sets it; none: the owner's bid does.
     by: Option<JobId>,

@@ -8,8 +8,6 @@ use crate::market::{Answer, Order, QueueInfo};
 use crate::model::{PerKind, QueueName};
 use crate::scheduler::constraint::{Overrun, Seconds};
 
-// === impl Engine: orders in answers ===
-
 impl Engine {
     /// The orders of a queue, by job, as queries show them.
     pub(super) fn order_statuses(&self, queue: &str) -> Vec<OrderStatus> {
@@ -17,14 +15,12 @@ impl Engine {
         market.accounts.orders_of(queue).map(|order| status(market, order)).collect()
     }
 
-    /// The order for a job.
     pub(super) fn order_status(&self, job: &Job) -> Option<OrderStatus> {
         let market = self.market.as_ref()?;
         let order = market.accounts.order(job.spec.payer()?, job.id)?;
         Some(status(market, order))
     }
 
-    /// A queue with its orders.
     pub(super) fn answer_orders(&self, queue: &QueueName) -> Answer {
         match self.market().and_then(|market| market.account(queue.as_str())) {
             Some(account) => {

@@ -22,13 +22,10 @@ pub(super) struct UnknownAttempts {
     pub(super) allowed: usize,
     /// The first attempt to drop, and the reason.
     pub(super) first: Option<(AttemptId, &'static str)>,
-    /// Number of attempts to drop.
     pub(super) dropped: usize,
     /// Number of further unknown attempts.
     pub(super) skipped: usize,
 }
-
-// === impl UnknownAttempts ===
 
 impl UnknownAttempts {
     pub(super) fn new(allowed: usize) -> Self {

@@ -9,8 +9,6 @@ use crate::model::{JobId, Now};
 use crate::scheduler::AppId;
 use crate::wire::limits::{QUEUE_NAME_BYTES, excerpt};
 
-// === impl Engine: held jobs and paused queues ===
-
 impl Engine {
     /// Holds a job or releases it, pauses a queue or resumes it, in the name of a caller who is believed.
     pub(super) fn on_pause(&mut self, target: &PauseTarget, is_on: bool, caller: &Caller, now: Now) -> (Reply, Wait) {
@@ -143,7 +141,6 @@ impl Engine {
         self.administration.pauses.of(None, queue).map(|pause| pause.reason().to_string())
     }
 
-    /// Held jobs and paused queues.
     pub fn pauses(&self) -> impl Iterator<Item = &Pause> {
         self.administration.pauses.iter()
     }

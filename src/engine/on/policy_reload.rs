@@ -11,8 +11,6 @@ use crate::scheduler::capacity::CapacityConfig;
 use super::pools::PoolReload;
 use super::switch_plan::undeclared_pools;
 
-// === impl Engine: reload ===
-
 impl Engine {
     /// The ruling policy with its settings.
     pub fn policy(&self) -> &PolicyConfig {

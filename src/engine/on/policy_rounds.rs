@@ -3,8 +3,6 @@
 use crate::engine::core::Engine;
 use crate::model::Now;
 
-// === impl Engine: rounds ===
-
 impl Engine {
     /// Renews what the policy decides by, when that is due.
     pub(super) fn update_policy_when_due(&mut self, now: Now) {

@@ -3,8 +3,6 @@
 use crate::engine::core::Engine;
 use crate::model::Now;
 
-// === impl Engine: ticks of the policy ===
-
 impl Engine {
     /// Renews what the policy decides by. Its waits follow the interval between the heartbeats of a busy cluster, since
     /// only tasks that wait need them.

@@ -20,8 +20,6 @@ pub(super) enum PoolReload {
     Replace,
 }
 
-// === impl Engine: pools ===
-
 impl Engine {
     /// The settings of the Fair scheduler, while it rules.
     pub(super) fn fair_config(&self) -> Option<&FairConfig> {

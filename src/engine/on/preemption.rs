@@ -16,8 +16,6 @@ use crate::scheduler::{AppId, OverQuotaGroup, PreemptionRound, RunningAttempt, U
 use super::chosen_victims::ChosenVictims;
 use super::live_queue::{IncomingSlots, LiveQueue};
 
-// === impl Engine: rounds of preemption ===
-
 impl Engine {
     /// Runs a round: marks as many attempts as queues with room need slots.
     pub(super) fn preempt(&mut self, now: Now) {

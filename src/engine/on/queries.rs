@@ -20,10 +20,7 @@ pub enum ReportKind {
     Cleanup,
 }
 
-// === impl ReportKind ===
-
 impl ReportKind {
-    /// The reports of these tasks.
     pub fn of(self, job: &Job) -> Vec<TaskReport> {
         match self {
             ReportKind::Work(kind) => job.task_reports(kind),
@@ -32,8 +29,6 @@ impl ReportKind {
         }
     }
 }
-
-// === impl Engine: jobs ===
 
 impl Engine {
     /// The status of a job; none for an unknown one.
@@ -110,7 +105,6 @@ impl Engine {
         self.read_jobs(|_| true)
     }
 
-    /// Jobs that are not complete.
     pub fn jobs_to_complete(&self) -> Read<Vec<JobStatus>> {
         self.read_jobs(|job| job.is_to_complete())
     }
@@ -128,8 +122,6 @@ impl Engine {
         Read { value: jobs.iter().map(|job| self.status_of(job)).collect(), wait_for }
     }
 }
-
-// === impl Engine: queues and the cluster ===
 
 impl Engine {
     /// All queues, by name.

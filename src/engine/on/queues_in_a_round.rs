@@ -11,8 +11,6 @@ use super::live_queue::{IncomingSlots, LiveQueue};
 /// Most jobs of a queue that cannot use every tracker and that a round considers beyond those that fill the quota.
 const JOBS_IN_RESERVE: usize = 16;
 
-// === impl Engine: queues in a round ===
-
 impl Engine {
     /// All queues, by name, without their jobs.
     pub(super) fn queues_in_a_round(&self) -> Vec<LiveQueue<'_>> {

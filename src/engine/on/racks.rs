@@ -11,8 +11,6 @@ use crate::model::{DEFAULT_RACK, Now, TrackerId};
 /// Most hosts that are named in the log for missing levels.
 const MAX_REPORTED_HOSTS: usize = 10_000;
 
-// === impl Engine: racks ===
-
 impl Engine {
     /// Moves hosts of splits from the default rack to the rack that the submission resolved. Needed before the job is
     /// added: locality is by host and rack.

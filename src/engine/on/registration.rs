@@ -11,8 +11,6 @@ use crate::wire::{
     HealthStatus, HeartbeatRequest, Phase, TaskStatus, TaskTrackerStatus, runs_streaming_only, worker_name,
 };
 
-// === impl Engine: registration ===
-
 impl Engine {
     /// Refuses trackers on hosts that are not admitted, and a second tracker under the name of one that is alive.
     pub(super) fn refuse_tracker(
@@ -100,7 +98,6 @@ impl Engine {
         self.outbox.request(Effect::ResolveRack { host: Arc::clone(host) });
     }
 
-    /// Updates the tracker from its heartbeat.
     pub(super) fn update_status(
         &mut self,
         id: TrackerId,

@@ -4,8 +4,6 @@ use crate::engine::core::{Engine, PolicyConfig};
 use crate::engine::state::Refusal;
 use crate::model::{JobId, Now};
 
-// === impl Engine: deadlines of held jobs ===
-
 impl Engine {
     /// Whether a job that was held can keep its deadline still, beside what was promised to others meanwhile.
     ///

@@ -10,8 +10,6 @@ use crate::wire::HeartbeatRequest;
 /// Most names that count in one heartbeat.
 const MAX_REPLACED: usize = 16;
 
-// === impl Engine: replaced trackers ===
-
 impl Engine {
     /// Loses the trackers that the sender has cleared up after. It is believed as far as it could be one of them: on the same
     /// host, from the same address as far as that is known, and only if their connection is gone.

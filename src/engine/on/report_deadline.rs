@@ -9,8 +9,6 @@ use crate::scheduler::constraint::{DeadlineDetail, StatedCost};
 /// The ratio 1, in millionths.
 const ONE: u64 = 1_000_000;
 
-// === impl Engine: deadlines on pages ===
-
 impl Engine {
     /// Of a job whose deadline the ruling policy keeps.
     pub(super) fn report_deadline(&self, job: &Job, detail: &DeadlineDetail, now: Now) -> Option<JobDeadline> {

@@ -16,13 +16,9 @@ use crate::scheduler::{AppDetail, GroupDetail, GroupReport, PlacesInLine, QueueP
 use super::held_back::FreeSlots;
 use super::job_words::state_word;
 
-/// Most jobs in a report.
 pub(super) const JOBS_REPORTED: usize = 1_000;
 
-// === impl Engine: the report ===
-
 impl Engine {
-    /// The ruling policy at this moment.
     pub(super) fn report_scheduler(&self, now: Now) -> SchedulerReport {
         let head = self.report_head(now);
         let (groups, jobs) = (self.report_groups(0, usize::MAX, now), self.report_jobs(0, JOBS_REPORTED, now));

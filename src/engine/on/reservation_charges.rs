@@ -3,8 +3,6 @@
 use crate::engine::core::Engine;
 use crate::model::Now;
 
-// === impl Engine ===
-
 impl Engine {
     /// Adds the time of reservations that ended in this step to the counters of their jobs. A job that ends charges its
     /// own itself.

@@ -25,7 +25,6 @@ use super::restore_applications::RestoredApplications;
 /// State of earlier runs from the store.
 #[derive(Debug, Default)]
 pub struct Restored {
-    /// The last durable fact.
     pub last_fact: FactNumber,
     /// The last number in the order of submissions.
     pub last_order: u64,
@@ -33,17 +32,12 @@ pub struct Restored {
     pub choice: Option<SchedulerChoice>,
     /// What jobs have cost, by class.
     pub costs: Vec<ClassCosts>,
-    /// Trackers that were there.
     pub presences: Vec<Presence>,
-    /// Workers that are drained.
     pub drains: Vec<Drain>,
-    /// Held jobs and paused queues.
     pub pauses: Vec<Pause>,
     /// The market as facts, in the order that [`Market::apply`](crate::market::Market::apply) wants.
     pub market: Vec<MarketFact>,
-    /// Delegation tokens and their keys.
     pub delegation: RestoredDelegation,
-    /// Applications and their containers.
     pub applications: RestoredApplications,
     /// Jobs that are over and whose owners are still to be notified.
     pub end_notifications: Vec<(JobId, EndNotification)>,
@@ -51,7 +45,6 @@ pub struct Restored {
     pub jobs: RestoredJobs,
     /// State of other JobTrackers that used the system directory meanwhile.
     pub foreign_state: ForeignState,
-    /// The names of the jobs' counters.
     pub interner: CounterInterner,
     /// Whether more has happened after this state, since it is a copy's.
     pub is_copy: bool,
@@ -68,7 +61,6 @@ pub struct RestoredJobs {
     pub launch_answers: Vec<(Arc<str>, i16, Arc<[u8]>)>,
     /// Trackers that have not acknowledged KILL_JOB of a completed job.
     pub pending_kill_jobs: Vec<(JobId, Arc<str>)>,
-    /// Costs of these jobs.
     pub costs: Vec<JobCost>,
     /// The trackers of a previous process that handed over while it ran; none after a restart. A handover is no
     /// restart: all jobs continue, whatever their restart settings, and no tracker is reinitialised.
@@ -82,13 +74,10 @@ const NONE_RECOVERED: &str = "the JobTracker was restarted, and its mapred.jobtr
 struct HeldAttempt {
     tracker: Arc<str>,
     attempt: AttemptId,
-    /// It may be running.
     is_live: bool,
     /// The loss of the tracker may force the job to run it again.
     is_needed: bool,
 }
-
-// === impl Engine: restored jobs ===
 
 impl Engine {
     /// Restores the jobs of an earlier run. The facts of this belong to the start.

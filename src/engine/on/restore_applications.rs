@@ -20,8 +20,6 @@ pub struct RestoredApplications {
     pub stamps: Vec<ApplicationChange>,
 }
 
-// === impl RestoredApplications ===
-
 impl RestoredApplications {
     /// The stamps of requests about applications, among all that are stored.
     #[must_use]
@@ -37,8 +35,6 @@ impl RestoredApplications {
         stamps.collect()
     }
 }
-
-// === impl Engine: restored applications ===
 
 impl Engine {
     /// Restores applications; before jobs, whose trackers are then expected together with theirs.

@@ -3,8 +3,6 @@
 use crate::engine::core::Engine;
 use crate::model::{FactNumber, Now};
 
-// === impl Engine: retirement ===
-
 impl Engine {
     /// Drops tasks of finished jobs whose end is durable and that have no pending KILL_JOB.
     pub(super) fn retire_when_due(&mut self, durable: FactNumber, now: Now) {

@@ -30,11 +30,8 @@ struct QueueContainers<'a> {
 #[derive(Default)]
 struct Containers<'a> {
     by_group: BTreeMap<GroupId, QueueContainers<'a>>,
-    /// Those whose end is ordered.
     ending: Vec<&'a Container>,
 }
-
-// === impl Engine: rounds for all pools ===
 
 impl Engine {
     /// Whether containers run or are wanted: else rounds need look at slots only.

@@ -10,8 +10,6 @@ use crate::scheduler::{FifoOptions, GroupId, PolicyOptions};
 
 use super::preemption_round::preemption_round;
 
-// === impl Engine: wishes ===
-
 impl Engine {
     /// Does what is wished, keeps the wish until the market's next tick, or refuses it.
     pub(super) fn on_scheduler_wished(&mut self, wish: Box<SchedulerWish>, now: Now) -> (Reply, Wait) {
@@ -29,7 +27,6 @@ impl Engine {
         (Reply::Switch(SwitchReply::Done(Box::new(plan))), Wait::All)
     }
 
-    /// Drops the wish that waits.
     pub(super) fn on_wish_withdrawn(&mut self) -> (Reply, Wait) {
         if let Some(wish) = self.administration.wish.take() {
             let text = format!("{} no longer wants {} to rule", wish.by, wish.class);
@@ -48,8 +45,6 @@ impl Engine {
         self.outbox.request(Effect::EndWait(Box::new(plan)));
     }
 }
-
-// === impl Engine: switches ===
 
 impl Engine {
     fn switch_scheduler(&mut self, wish: SchedulerWish, plan: &SwitchPlan, now: Now) {

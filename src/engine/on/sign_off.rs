@@ -12,8 +12,6 @@ use super::tracker_loss::Departure;
 /// Interval in the answer to a tracker that has signed off, ms; it calls no more.
 const LAST_INTERVAL_MS: i32 = 10_000;
 
-// === impl Engine: trackers that sign off ===
-
 impl Engine {
     /// Processes the last reports of a tracker and removes it. Whether it has received the last answer does not matter: it
     /// reports what has ended, and what it does not report is gone with it.

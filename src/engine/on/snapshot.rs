@@ -4,7 +4,6 @@ use crate::api::SchedulerReport;
 use crate::engine::state::{ApplicationTallies, MeasuredUse};
 use crate::model::{Credits, JobId, PerKind, Priority, RunState};
 
-/// The cluster at one moment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ClusterSnapshot {
     /// Name of the scheduling policy, for display.
@@ -19,9 +18,7 @@ pub struct ClusterSnapshot {
     pub running: PerKind<u32>,
     /// Tasks that wait for a slot.
     pub waiting: PerKind<u64>,
-    /// Jobs in PREP.
     pub preparing_jobs: u64,
-    /// Jobs in RUNNING.
     pub running_jobs: u64,
     /// Jobs in memory, live or finished.
     pub known_jobs: u64,
@@ -54,18 +51,13 @@ pub struct ClusterSnapshot {
 /// Accounts of a market, whether it rules or not.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MoneySnapshot {
-    /// Queues with their balances.
     pub balances: Vec<(String, Credits)>,
-    /// All that was ever issued.
     pub issued: Credits,
-    /// All that was ever charged.
     pub charged: Credits,
 }
 
-/// Applications and their containers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ContainersSnapshot {
-    /// Counts.
     pub tallies: ApplicationTallies,
     /// Workers that take containers.
     pub workers: u64,
@@ -83,10 +75,8 @@ pub struct ContainersSnapshot {
     pub waiting: u64,
 }
 
-/// One queue.
 #[derive(Clone, Debug, PartialEq)]
 pub struct QueueSnapshot {
-    /// Its name.
     pub name: String,
     /// Slots in use.
     pub running: PerKind<u32>,
@@ -98,28 +88,19 @@ pub struct QueueSnapshot {
     pub share: Option<String>,
 }
 
-/// One job.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JobSnapshot {
-    /// Its id.
     pub id: JobId,
-    /// Its name.
     pub name: String,
-    /// Its owner.
     pub user: String,
-    /// Its queue.
     pub queue: String,
-    /// Its priority.
     pub priority: Priority,
-    /// Its state.
     pub state: RunState,
     /// When it was submitted, epoch ms.
     pub submit_ms: i64,
     /// When it ended, epoch ms; none while it is not complete.
     pub finish_ms: Option<i64>,
-    /// All tasks.
     pub tasks: PerKind<u32>,
-    /// Finished tasks.
     pub finished: PerKind<u32>,
     /// Attempts running.
     pub running: PerKind<u32>,
@@ -129,20 +110,14 @@ pub struct JobSnapshot {
     pub failure_info: String,
 }
 
-/// One tracker.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TrackerSnapshot {
-    /// Its name.
     pub name: String,
     /// The name that the worker was given, else the same.
     pub worker: String,
-    /// Its host.
     pub host: String,
-    /// Its rack.
     pub rack: String,
-    /// Port of its web server.
     pub http_port: i32,
-    /// Its slots.
     pub slots: PerKind<u32>,
     /// Slots in use.
     pub running: PerKind<u32>,

@@ -14,8 +14,6 @@ use super::preemption_round::preemption_round;
 use super::restore::Restored;
 use super::restore_applications::RestoredApplications;
 
-// === impl Engine: start ===
-
 impl Engine {
     /// An engine that continues from `restored`. The facts of its start await [`Self::take_start_facts`].
     pub fn new(config: EngineConfig, restored: Restored, now: Now) -> Self {

@@ -7,10 +7,7 @@ use crate::model::{FactNumber, Now};
 use super::job_requests::refuse_unsigned;
 use super::tracker_error::tracker_error_line;
 
-// === impl Engine: steps ===
-
 impl Engine {
-    /// Processes one event.
     pub fn step(&mut self, event: Event, now: Now) -> Step {
         let audited = self.audited(&event);
         self.follow_wall_clock(now);

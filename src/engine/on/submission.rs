@@ -18,8 +18,6 @@ const JOB_TOKEN_KIND: &str = "mapreduce.job";
 /// Most maps and reduces of one job, whatever the configuration allows: a number in job.xml must not take all memory.
 const MAX_TASKS: u32 = 1_000_000;
 
-// === impl Engine: submission ===
-
 impl Engine {
     /// Reserves a job id for the owner: a new one, or at the limit the oldest unused id of the caller with the most.
     pub(super) fn new_job_id(&mut self, owner: IdOwner) -> (Reply, Wait) {

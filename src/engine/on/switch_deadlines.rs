@@ -6,8 +6,6 @@ use crate::scheduler::constraint::{UnfinishedJob, find_at_risk};
 
 use super::deadlines::app_deadline;
 
-// === impl Engine: deadlines after a switch ===
-
 impl Engine {
     /// The jobs whose deadlines a policy that takes over now does not keep, by id.
     pub(super) fn at_risk_under(&self, policy: &PolicyConfig, now: Now) -> Vec<JobId> {

@@ -22,10 +22,7 @@ struct Placement<'a> {
     group: &'a str,
 }
 
-// === impl Engine: plans ===
-
 impl Engine {
-    /// Judges a wish now.
     pub fn plan_switch(&self, wish: &SchedulerWish, now: Now) -> SwitchPlan {
         let begun = self.market_to_begin(wish, now);
         let market = self.market().or(begun.as_ref());
@@ -61,7 +58,6 @@ impl Engine {
         }
     }
 
-    /// Which scheduler rules, with its groups.
     pub fn scheduler_status(&self, now: Now) -> SchedulerStatus {
         let in_place = |job: &Job| {
             let group = self.cluster.scheduler.group_of(job.app);
@@ -198,8 +194,6 @@ impl Engine {
         refusals
     }
 }
-
-// === impl Placement ===
 
 impl Placement<'_> {
     fn movement(&self) -> MovedJob {

@@ -20,13 +20,11 @@ pub struct TaskCursor(pub u64);
 pub struct TaskPage {
     /// The state of the job, in Hadoop's spelling.
     pub state: &'static str,
-    /// Its owner.
     pub user: String,
     /// Its output folder.
     pub output: Option<String>,
     /// Its staging directory, which exists until the job has ended.
     pub submit_dir: String,
-    /// Whether the job has ended.
     pub is_over: bool,
     /// Whether its attempts are in the store alone; there are none on the page then.
     pub is_in_store_alone: bool,
@@ -36,14 +34,9 @@ pub struct TaskPage {
     pub next: Option<TaskCursor>,
 }
 
-// === impl Engine: attempts ===
-
 impl Engine {
     /// A page of the attempts of a job, or of those that have not ended; none for an unknown job. The job's
     /// access lists must let a `viewer` see its details.
-    ///
-    /// # Errors
-    /// [`Refusal::AccessDenied`]
     pub fn task_page(
         &self,
         id: JobId,

@@ -9,8 +9,6 @@ use crate::engine::core::{Engine, Reply, Wait};
 use crate::engine::state::{ConnectionStatus, InheritedTrackerConnection, TrackerConnection};
 use crate::model::Now;
 
-// === impl Engine: connections of trackers ===
-
 impl Engine {
     /// The relation of the tracker of that name to a connection.
     pub fn connection_status(&self, tracker: &str, connection: u64, now: Now) -> ConnectionStatus {

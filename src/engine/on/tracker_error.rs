@@ -6,7 +6,6 @@ use crate::wire::limits::{TRACKER_ERROR_BYTES, cut, excerpt};
 /// Hadoop 1).
 const INCOMPATIBLE: &str = "Shutting down. Incompatible ";
 
-/// The log line of a report.
 pub(super) fn tracker_error_line(tracker: &str, class: Option<&str>, message: &str) -> String {
     let [class, text] = [class.unwrap_or("no class"), message].map(|text| cut(text, TRACKER_ERROR_BYTES));
     let advice = advice(message).unwrap_or_default();

@@ -8,7 +8,6 @@ use crate::engine::state::{Fact, LogLevel, Tracker};
 use crate::mapreduce::{Attempt, AttemptRole, TaskState};
 use crate::model::{AttemptId, AttemptState, FactNumber, JobId, Now, TrackerId};
 
-/// How a tracker leaves.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Departure<'a> {
     /// It is gone, for this reason.
@@ -16,8 +15,6 @@ pub(super) enum Departure<'a> {
     /// It has ended by itself, and said so.
     SignedOff,
 }
-
-// === impl Engine: lost trackers ===
 
 impl Engine {
     /// Loses trackers that were silent for the expiry interval; checks three times an interval, as 1.2.1. A tracker
@@ -171,8 +168,6 @@ impl Engine {
         }
     }
 }
-
-// === impl Engine: expired launches ===
 
 impl Engine {
     /// Fails attempts that were launched longer ago than the expiry interval and that no report shows as started. The

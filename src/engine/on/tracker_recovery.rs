@@ -13,15 +13,11 @@ use crate::mapreduce::{Job, TaskKey};
 use crate::model::{AttemptId, AttemptState, DEFAULT_RACK, Now, TrackerId};
 use crate::wire::{Action, Decode, HeartbeatRequest, HeartbeatResponse, Reader, TaskStatus, TaskTrackerStatus};
 
-/// How to process a heartbeat.
 pub(super) enum RecoveryStep {
     /// The tracker did not receive the last answer: resend it.
     RepeatAnswer(HeartbeatAnswer),
-    /// Process the report.
     Process(ReportFreshness),
 }
-
-// === impl Engine: recovery of trackers ===
 
 impl Engine {
     /// Recovers an expected tracker from its heartbeat; no effect on others.

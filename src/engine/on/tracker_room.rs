@@ -6,8 +6,6 @@ use crate::model::{Now, TrackerId};
 /// Trackers that are looked at for one that may give way.
 const MOST_VICTIMS: usize = 64;
 
-// === impl Engine: room for trackers ===
-
 impl Engine {
     /// Whether a tracker may register on a connection. A connection that speaks for many, and at the limit the address that has the most,
     /// loses its oldest tracker that has never run anything.

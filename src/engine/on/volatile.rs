@@ -21,23 +21,19 @@ const JOBS: usize = 50;
 /// What is no fact, as far as it has changed.
 #[derive(Clone, Debug, Default)]
 pub struct VolatileDelta {
-    /// When the walk began.
     pub at: Now,
     /// All facts up to this one are in it: it must not be shown before that is durable.
     pub wait_for: FactNumber,
     /// All that is no list. Its lists are empty, and its report leaves out all jobs that are not over.
     pub head: ClusterSnapshot,
-    /// Queues.
     pub queues: ChangedList<QueueSnapshot>,
     /// Queues of the market with their balances.
     pub balances: ChangedList<(String, Credits)>,
-    /// Groups of the ruling policy.
     pub groups: ChangedList<ReportedGroup>,
     /// The newest jobs that are not over, as the policy has them; none: they were not asked for.
     pub jobs: Option<Vec<ReportedJob>>,
     /// Trackers that are new or have changed. When they were seen last is in `beats`.
     pub trackers: Vec<(Arc<str>, TrackerSnapshot)>,
-    /// Names of trackers that are gone.
     pub trackers_gone: Vec<Arc<str>>,
     /// When trackers were seen last, ms of the monotonic clock.
     pub beats: Vec<(Arc<str>, u64)>,
@@ -46,7 +42,6 @@ pub struct VolatileDelta {
 /// A list as far as it has changed.
 #[derive(Clone, Debug)]
 pub struct ChangedList<T> {
-    /// How long it is.
     pub len: usize,
     /// Values at these places.
     pub set: Vec<(usize, T)>,
@@ -84,8 +79,6 @@ enum Stage {
     Trackers(Option<Arc<str>>),
 }
 
-// === impl ChangedList ===
-
 impl<T> Default for ChangedList<T> {
     fn default() -> Self {
         Self { len: 0, set: Vec::new() }
@@ -116,8 +109,6 @@ impl<T: Clone + PartialEq> ChangedList<T> {
         is_full
     }
 }
-
-// === impl Engine: what is no fact ===
 
 impl Engine {
     /// Makes one slice of a walk; the delta once the walk is complete. `with_jobs`: whether jobs are asked for, as the policy

@@ -16,13 +16,10 @@ pub struct DeadlineQuestion {
     pub input: InputVolume,
     /// Whether it has as many maps as that; else the input may be cut as fine as the deadline needs, where the model allows.
     pub are_maps_known: bool,
-    /// Its reduces.
     pub reduces: u32,
     /// The jobs whose costs are believed of it where it states nothing; none: the configured costs are.
     pub class: Option<JobClass>,
 }
-
-// === impl Engine: what-if ===
 
 impl Engine {
     /// The work of a job that might be submitted.

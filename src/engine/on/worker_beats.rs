@@ -11,8 +11,6 @@ use crate::engine::state::{BeatNotes, LogLevel, NoFirstBeat, Tracker, WorkerPlac
 use crate::model::{Capability, Now, TrackerId, hex};
 use crate::wire::runs_streaming_only;
 
-// === impl Engine: beats ===
-
 impl Engine {
     pub(super) fn on_worker_beat(&mut self, event: WorkerBeatEvent, now: Now) -> (Reply, Wait) {
         let reply = match event {

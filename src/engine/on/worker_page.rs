@@ -12,7 +12,6 @@ use crate::wire::worker_name;
 
 use super::long_read::{SLICE_ITEMS, SLICE_LOOKS};
 
-/// A page of the workers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WorkerPage {
     /// Workers, by the names of their trackers; on the last page also the drained ones that are not connected.
@@ -20,8 +19,6 @@ pub struct WorkerPage {
     /// The name of the tracker that the next page follows; none on the last page.
     pub next: Option<Arc<str>>,
 }
-
-// === impl Engine: workers ===
 
 impl Engine {
     /// A page of the workers: those whose trackers' names follow `after`, or the first.

@@ -17,8 +17,6 @@ pub struct Caller {
     pub has_admin_role: bool,
 }
 
-// === impl Caller ===
-
 impl Caller {
     /// A user without known groups.
     pub fn named(user: impl Into<Arc<str>>) -> Self {
@@ -34,8 +32,6 @@ impl fmt::Display for Caller {
     }
 }
 
-// === access lists ===
-
 /// Whether a list, `*` or `user,user group,group`, names the caller.
 pub fn allows(list: &str, caller: &Caller) -> bool {
     if list.trim() == "*" {
@@ -46,7 +42,6 @@ pub fn allows(list: &str, caller: &Caller) -> bool {
     is_in(users, &caller.user) || caller.groups.iter().any(|group| is_in(groups, group))
 }
 
-/// Whether a list names any group.
 pub fn names_groups(list: &str) -> bool {
     list.trim() != "*" && list.split_once(' ').is_some_and(|(_, groups)| !groups.trim().is_empty())
 }

@@ -23,10 +23,7 @@ pub struct AuditEntry {
 /// In place of a user, where a change does not show its author.
 pub const UNKNOWN_USER: &str = "-";
 
-// === impl AuditEntry ===
-
 impl AuditEntry {
-    /// Something done by a user.
     pub fn new(verb: &'static str, user: impl Into<String>) -> Self {
         Self { verb, is_denied: false, user: user.into(), fields: Vec::new() }
     }
@@ -47,7 +44,6 @@ impl AuditEntry {
         }
     }
 
-    /// The same, refused.
     #[must_use]
     pub fn denied(self) -> Self {
         Self { is_denied: true, ..self }

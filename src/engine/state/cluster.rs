@@ -16,8 +16,6 @@ pub struct Cluster {
     pub counter_limits: CounterLimits,
 }
 
-// === impl Cluster ===
-
 impl Cluster {
     /// What a job needs while it handles an event. Its facts, and what it finds broken, go to `outbox`.
     pub fn job_context<'a>(&'a mut self, outbox: &'a mut Outbox, now: Now) -> JobContext<'a> {

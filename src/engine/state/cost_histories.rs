@@ -8,11 +8,9 @@ use crate::scheduler::constraint::{CostHistory, HistoryConfig, JobClass, KnownCo
 /// What the last jobs of a class have cost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClassCosts {
-    /// The class.
     pub class: Arc<JobClass>,
     /// When its last job ended, epoch ms.
     pub last_end_ms: i64,
-    /// Its jobs.
     pub history: Arc<CostHistory>,
 }
 
@@ -23,20 +21,15 @@ pub struct CostHistories {
     by_last_end: BTreeSet<(i64, Arc<JobClass>)>,
 }
 
-// === impl CostHistories ===
-
 impl CostHistories {
-    /// Most classes.
     pub const MAX_CLASSES: usize = 10_000;
 
-    /// What an earlier run has learned.
     pub fn restored(all: Vec<ClassCosts>) -> Self {
         let mut histories = Self::default();
         all.into_iter().for_each(|costs| histories.set(costs));
         histories
     }
 
-    /// What a job of the class will cost.
     pub fn learned(&self, class: &JobClass, config: &HistoryConfig) -> KnownCosts {
         self.by_class.get(class).map(|costs| costs.history.learned(config)).unwrap_or_default()
     }

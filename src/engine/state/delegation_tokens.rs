@@ -12,7 +12,6 @@ use subtle::ConstantTimeEq;
 use crate::model::{DelegationSettings, JobId, Now, Violations};
 use crate::wire::DelegationIdentifier;
 
-/// Bytes of a key.
 pub const KEY_BYTES: usize = 20;
 /// Most live tokens: of one owner, asked for from one host, and of all.
 const MAX_TOKENS: (usize, usize, usize) = (1_000, 10_000, 50_000);
@@ -22,7 +21,6 @@ const MAX_ENDED: usize = 1_000;
 /// A key. It does not print.
 #[derive(Clone, PartialEq, Eq)]
 pub struct DelegationKey {
-    /// Its number.
     pub id: i32,
     /// Random bytes. Secret.
     pub secret: [u8; KEY_BYTES],
@@ -33,7 +31,6 @@ pub struct DelegationKey {
 /// A token that is in force.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DelegationToken {
-    /// What it says of itself.
     pub identifier: DelegationIdentifier,
     /// When it ends unless it is renewed, epoch ms.
     pub until_ms: i64,
@@ -41,18 +38,14 @@ pub struct DelegationToken {
     pub origin: u128,
 }
 
-/// A change of tokens and keys.
 #[derive(Clone, Debug)]
 pub enum DelegationChange {
     /// A key signs tokens from now on.
     KeyMade(DelegationKey),
     /// No token needs this key any more.
     KeyForgotten(i32),
-    /// A token is in force.
     Issued(DelegationToken),
-    /// A token ends later.
     Renewed {
-        /// Its number.
         sequence: i32,
         /// When it ends now, epoch ms.
         until_ms: i64,
@@ -61,18 +54,13 @@ pub enum DelegationChange {
     Ended(Vec<i32>),
 }
 
-/// Those of an earlier run.
 #[derive(Debug, Default)]
 pub struct RestoredDelegation {
-    /// All keys.
     pub keys: Vec<DelegationKey>,
-    /// Tokens in force.
     pub tokens: Vec<DelegationToken>,
-    /// The highest number of a token.
     pub last_sequence: i32,
 }
 
-/// All of them.
 #[derive(Debug)]
 pub struct DelegationTokens {
     settings: DelegationSettings,
@@ -99,8 +87,6 @@ impl std::fmt::Debug for DelegationKey {
     }
 }
 
-// === impl DelegationKey ===
-
 impl DelegationKey {
     /// The password of a token with these bytes as its identifier.
     pub fn password_of(&self, identifier: &[u8]) -> Vec<u8> {
@@ -110,8 +96,6 @@ impl DelegationKey {
         mac.finalize().into_bytes().to_vec()
     }
 }
-
-// === impl DelegationTokens ===
 
 impl DelegationTokens {
     /// Those of an earlier run, under these settings.

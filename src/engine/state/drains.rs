@@ -8,7 +8,6 @@ use std::sync::Arc;
 pub struct Drain {
     /// The name that the worker was given, or the name of its tracker.
     pub worker: Arc<str>,
-    /// Who drains it.
     pub user: Arc<str>,
     /// Since when, epoch ms.
     pub since_ms: i64,
@@ -23,10 +22,7 @@ pub struct Drains {
 /// Most drained workers: names stay until they are resumed.
 pub const MAX_DRAINS: usize = 1_000;
 
-// === impl Drains ===
-
 impl Drains {
-    /// Those of an earlier run.
     pub fn restored(drains: Vec<Drain>) -> Self {
         Self { by_worker: drains.into_iter().map(|drain| (Arc::clone(&drain.worker), drain)).collect() }
     }
@@ -41,12 +37,10 @@ impl Drains {
         self.by_worker.remove(worker).is_some()
     }
 
-    /// The drain of a worker.
     pub fn get(&self, worker: &str) -> Option<&Drain> {
         self.by_worker.get(worker)
     }
 
-    /// All drains, by name.
     pub fn iter(&self) -> impl Iterator<Item = &Drain> {
         self.by_worker.values()
     }

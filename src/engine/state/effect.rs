@@ -14,12 +14,10 @@ use super::job_summary::JobSummary;
 pub enum Effect {
     /// Resolve the rack of this host and send [`Event::RackResolved`](crate::engine::Event::RackResolved).
     ResolveRack {
-        /// The host.
         host: Arc<str>,
     },
     /// The job is complete and no tracker needs it: remove its system directory, and its staging directory if given.
     RemoveJobFiles {
-        /// The job.
         job: JobId,
         /// The staging directory, unless the job keeps it.
         submit_dir: Option<String>,
@@ -27,19 +25,16 @@ pub enum Effect {
     /// The job is complete, though trackers still read its token: remove `job-info`, so that no other JobTracker
     /// recovers it.
     RemoveJobInfo {
-        /// The job.
         job: JobId,
     },
     /// The job is complete: call the notification URL of its owner.
     NotifyEnd {
-        /// The job.
         job: JobId,
         /// The URL with all variables replaced, and the retry policy.
         notification: EndNotification,
     },
     /// The job is over: write its history and send [`Event::HistoryWritten`](crate::engine::Event::HistoryWritten).
     WriteHistory {
-        /// The job.
         job: JobId,
     },
     /// The job is over: write this summary of it to the log.
@@ -54,7 +49,6 @@ pub enum Effect {
     EndWait(Box<SwitchPlan>),
     /// Append lines to the event log of the Fair scheduler.
     AppendToEventLog {
-        /// Directory of the event log.
         directory: Arc<Path>,
         /// When they were appended, wall clock, ms.
         wall_ms: i64,
@@ -66,21 +60,14 @@ pub enum Effect {
     ApplicationHasNews(ApplicationId),
     /// A worker has something to do: a beat of it that waits asks again.
     WorkerHasNews {
-        /// The tracker's name.
         tracker: Arc<str>,
     },
-    /// An entry of the audit log.
     Audit(AuditEntry),
-    /// A line for the operator's log.
     Log {
-        /// Its level.
         level: LogLevel,
-        /// The line.
         text: String,
     },
 }
-
-// === impl Effect ===
 
 impl Effect {
     /// Whether the effect must wait until all facts before it are durable: a crash must not undo the end of a job whose
@@ -101,10 +88,8 @@ impl Effect {
     }
 }
 
-/// The level of a log line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LogLevel {
-    /// A normal event.
     Info,
     /// The operator should look at it.
     Warning,

@@ -15,8 +15,6 @@ pub struct EventLines {
     lines: Vec<String>,
 }
 
-// === impl EventLines ===
-
 impl EventLines {
     /// Directory of the event log; none while it is not wanted.
     pub fn directory(&self) -> Option<&Arc<Path>> {
@@ -33,7 +31,6 @@ impl EventLines {
         self.directory.is_some()
     }
 
-    /// Appends an event.
     pub fn append(&mut self, event: &LogEvent<'_>) {
         if self.are_kept() {
             self.lines.push(event.to_string());

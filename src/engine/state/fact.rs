@@ -16,72 +16,57 @@ use super::pauses::{Pause, PauseTarget};
 use super::presences::Presence;
 use super::scheduler_choice::SchedulerChoice;
 
-/// One state change.
 #[derive(Clone, Debug)]
 pub enum Fact {
     /// A run of the daemon has started; all its job ids carry this identifier, which no other run has used.
     RunStarted {
-        /// The identifier.
         identifier: Identifier,
         /// When it started, epoch ms.
         start_ms: i64,
     },
     /// The exact answer that carries launches: only this answer may be resent, never a launch by itself.
     LaunchAnswer {
-        /// Name of the tracker.
         tracker: Arc<str>,
-        /// Its id.
         response_id: i16,
         /// The encoded `HeartbeatResponse`.
         answer: Arc<[u8]>,
     },
     /// A tracker is lost: its last answer with launches is void for a later tracker of the same name.
     TrackerForgotten {
-        /// Name of the tracker.
         tracker: Arc<str>,
     },
     /// A tracker is there, with so many slots, from now on.
     TrackerCame {
-        /// The tracker.
         presence: Presence,
         /// Since when, epoch ms.
         at_ms: i64,
     },
-    /// A tracker is no longer there.
     TrackerWent {
-        /// Name of the tracker.
         tracker: Arc<str>,
         /// Time of its last heartbeat, epoch ms.
         at_ms: i64,
     },
     /// A worker gets no new tasks until it is resumed.
     WorkerDrained(Drain),
-    /// A drained worker gets tasks again.
     WorkerResumed {
         /// Its name, as it was drained.
         worker: Arc<str>,
     },
     /// A job is held, or a queue paused, until it is released or resumed.
     Paused(Pause),
-    /// It is no more.
     Resumed(PauseTarget),
     /// The job is complete: these trackers must receive KILL_JOB.
     KillJobPending {
-        /// The job.
         job: JobId,
-        /// Names of the trackers.
         trackers: Vec<Arc<str>>,
     },
     /// A tracker has received KILL_JOB, or is lost.
     KillJobAcknowledged {
-        /// The job.
         job: JobId,
-        /// Name of the tracker.
         tracker: Arc<str>,
     },
     /// From now on another scheduler rules, or the same by another choice, and these jobs are in other queues.
     SchedulerChosen {
-        /// The choice.
         choice: SchedulerChoice,
         /// Jobs with their queues from now on.
         moved: Vec<(JobId, Arc<str>)>,
@@ -92,7 +77,6 @@ pub enum Fact {
     CostsForgotten(Arc<JobClass>),
     /// The history of a job that is over is written.
     HistoryWritten {
-        /// The job.
         job: JobId,
         /// URI of its history file.
         path: String,
@@ -101,21 +85,16 @@ pub enum Fact {
     },
     /// A job has ended whose owner is to be notified.
     EndNotificationPending {
-        /// The job.
         job: JobId,
-        /// The call.
         notification: EndNotification,
     },
     /// The owner of a job was notified of its end, or never will be.
     EndNotified {
-        /// The job.
         job: JobId,
     },
-    /// A fact of the market.
     Market(MarketFact),
     /// Costs of jobs up to a tick that has just charged their queues.
     JobsCharged {
-        /// The tick.
         tick: u64,
         /// The charged jobs, each with its total cost so far.
         jobs: Vec<JobCost>,
@@ -124,6 +103,5 @@ pub enum Fact {
     Applications(Vec<ApplicationChange>),
     /// A change of delegation tokens or of their keys.
     Delegation(DelegationChange),
-    /// A fact of a job.
     Job(JobFact),
 }

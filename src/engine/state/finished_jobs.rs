@@ -7,7 +7,6 @@ use crate::model::{EndNotification, JobId, Now, TrackerId, Violations, lower};
 /// Delay before retirement, ms: the ends of the jobs must be durable by then.
 const RETIREMENT_PAUSE_MS: u64 = 1_000;
 
-/// All finished jobs in memory.
 #[derive(Debug, Default)]
 pub struct FinishedJobs {
     /// Oldest first.
@@ -30,10 +29,8 @@ struct WithheldEnd {
     forget_when_reported: bool,
 }
 
-/// The end of a job may be reported.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReportedEnd {
-    /// What announces it.
     pub notification: Option<EndNotification>,
     /// Whether the job must be forgotten now.
     pub forget: bool,
@@ -62,8 +59,6 @@ pub enum Retirement {
     /// It must keep them for now.
     Wait,
 }
-
-// === impl FinishedJobs: order ===
 
 impl FinishedJobs {
     /// Adds a completed job whose tasks stay in memory.
@@ -104,8 +99,6 @@ impl FinishedJobs {
     }
 }
 
-// === impl FinishedJobs: pending KILL_JOBs ===
-
 impl FinishedJobs {
     /// These trackers must acknowledge KILL_JOB of a job that has just completed.
     pub fn expect_kill_job(&mut self, id: JobId, trackers: impl IntoIterator<Item = TrackerId>) {
@@ -132,13 +125,10 @@ impl FinishedJobs {
         self.pending_kill_jobs.contains_key(&id)
     }
 
-    /// The jobs with pending KILL_JOBs, by id.
     pub fn pending_kill_jobs(&self) -> impl ExactSizeIterator<Item = JobId> {
         self.pending_kill_jobs.keys().copied()
     }
 }
-
-// === impl FinishedJobs: retirement ===
 
 impl FinishedJobs {
     /// Schedules retirement if more tasks than `most` are in memory; called after each step.

@@ -24,7 +24,6 @@ pub struct ForeignState {
 /// A job that another JobTracker accepted.
 #[derive(Clone, Debug)]
 pub struct ForeignJob {
-    /// Its id.
     pub id: JobId,
     /// job.xml, typed. Its user is the submitter.
     pub spec: Arc<JobSpec>,
@@ -36,7 +35,6 @@ pub struct ForeignJob {
     pub job_xml: Arc<[u8]>,
 }
 
-/// State of the recovery.
 #[derive(Debug, Default)]
 pub struct ForeignRecovery {
     /// Until then unknown trackers are accepted without reinitialisation, ms of the monotonic clock.

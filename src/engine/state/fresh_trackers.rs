@@ -22,8 +22,6 @@ pub struct FreshTrackers {
     places: FxHashMap<TrackerId, (u64, Option<IpAddr>)>,
 }
 
-// === impl FreshTrackers ===
-
 impl FreshTrackers {
     /// A tracker that has run nothing speaks on a connection.
     pub fn insert(&mut self, id: TrackerId, connection: u64, address: Option<IpAddr>) {

@@ -23,21 +23,16 @@ pub struct FaultConfig {
 /// Counts of the cluster's trackers.
 #[derive(Clone, Copy, Debug)]
 pub struct ClusterSize {
-    /// Trackers in service.
     pub in_service: usize,
-    /// Trackers on graylisted hosts.
     pub graylisted: usize,
-    /// All trackers.
     pub registered: usize,
 }
 
-/// The faults of all hosts.
 #[derive(Debug, Default)]
 pub struct HostFaults {
     hosts: BTreeMap<Arc<str>, Record>,
 }
 
-/// The faults of one host.
 #[derive(Debug, Default)]
 struct Record {
     /// Bucket number since 1970 and its faults, oldest first; without empty buckets.
@@ -46,10 +41,7 @@ struct Record {
     graylisted_at: Option<u32>,
 }
 
-/// Most hosts with recorded faults.
 const MAX_HOSTS: usize = 10_000;
-
-// === impl FaultConfig ===
 
 impl FaultConfig {
     /// From window and bucket width in minutes, as in 1.2.1: a bucket is at most as wide as the window, and a remainder
@@ -73,8 +65,6 @@ impl Default for FaultConfig {
     }
 }
 
-// === impl Record ===
-
 impl Record {
     fn add(&mut self, bucket: i64) {
         match self.buckets.back_mut() {
@@ -92,8 +82,6 @@ impl Record {
         self.buckets.iter().fold(0, |sum, (_, faults)| sum.saturating_add(*faults))
     }
 }
-
-// === impl HostFaults ===
 
 impl HostFaults {
     /// Records a fault of a host at `at_ms`, epoch ms. Returns whether that puts the host on the graylist.
@@ -140,12 +128,10 @@ impl HostFaults {
         self.hosts.iter().filter(|(_, record)| record.graylisted_at.is_some()).map(|(host, _)| host)
     }
 
-    /// Whether no host has faults.
     pub fn is_empty(&self) -> bool {
         self.hosts.is_empty()
     }
 
-    /// Whether a host is on the graylist.
     pub fn is_graylisted(&self, host: &str) -> bool {
         self.hosts.get(host).is_some_and(|record| record.graylisted_at.is_some())
     }

@@ -14,9 +14,7 @@ use crate::model::{Credits, JobId, PerKind};
 /// The cost of a job so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JobCost {
-    /// The job.
     pub job: JobId,
-    /// The total.
     pub cost: Credits,
     /// What it has held in intervals that were charged, slot-milliseconds.
     pub slot_ms: PerKind<u64>,
@@ -24,7 +22,6 @@ pub struct JobCost {
     pub sampled_slots: PerKind<u64>,
 }
 
-/// Costs of all jobs in memory.
 #[derive(Debug, Default)]
 pub struct JobCosts {
     /// Looked up, never iterated.
@@ -32,8 +29,6 @@ pub struct JobCosts {
     /// Those that have left memory and may still be charged.
     leaving: BTreeSet<JobId>,
 }
-
-// === impl JobCost ===
 
 impl JobCost {
     fn nothing(job: JobId) -> Self {
@@ -48,8 +43,6 @@ impl JobCost {
         self.slot_ms = PerKind::new(self.slot_ms.map.saturating_add(map), self.slot_ms.reduce.saturating_add(reduce));
     }
 }
-
-// === impl JobCosts ===
 
 impl JobCosts {
     /// Adds a new job, if an account pays for it.
@@ -87,7 +80,6 @@ impl JobCosts {
         }
     }
 
-    /// The cost of a job.
     pub fn of(&self, job: &Job) -> Option<&JobCost> {
         self.costs.get(&job.id)
     }

@@ -5,10 +5,8 @@ use std::fmt;
 use crate::mapreduce::{Job, JobOutcome};
 use crate::model::{JobId, Kind, PerKind};
 
-/// What the line says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobSummary {
-    /// The job.
     pub job: JobId,
     /// When it was submitted, epoch ms.
     pub submit_ms: i64,
@@ -16,28 +14,21 @@ pub struct JobSummary {
     pub first_launches_ms: [Option<i64>; 4],
     /// When it ended, epoch ms.
     pub finish_ms: i64,
-    /// Its maps and reduces.
     pub tasks: PerKind<u32>,
     /// Slots that one of them takes.
     pub slots_per_task: PerKind<u32>,
-    /// Its owner.
     pub user: String,
-    /// Its queue.
     pub queue: String,
-    /// How it ended.
     pub outcome: JobOutcome,
     /// Time for which it had slots, ms.
     pub slot_ms: PerKind<i64>,
     /// Slots of the cluster at its end.
     pub cluster_slots: PerKind<u32>,
-    /// Its name.
     pub name: String,
 }
 
 /// Words of [`JobSummary::first_launches_ms`] in the line.
 const FIRST_LAUNCHES: [&str; 4] = ["Map", "Reduce", "JobSetup", "JobCleanup"];
-
-// === impl JobSummary ===
 
 impl JobSummary {
     /// The summary of a job that has just ended, on a cluster with so many slots.

@@ -21,8 +21,6 @@ pub struct JobTable {
     pub cost_histories: CostHistories,
 }
 
-// === impl JobTable: life cycle ===
-
 impl JobTable {
     /// No jobs yet, after those of an earlier run.
     pub fn with_histories(cost_histories: CostHistories) -> Self {
@@ -34,7 +32,6 @@ impl JobTable {
         self.jobs.next_app_id()
     }
 
-    /// Adds an unfinished job.
     pub fn insert_live(&mut self, job: Job) {
         self.live.insert(&job);
         self.jobs.insert(job);
@@ -55,7 +52,6 @@ impl JobTable {
         Some(outcome)
     }
 
-    /// Removes a job from memory.
     pub fn remove(&mut self, id: JobId) -> Option<Box<Job>> {
         self.jobs.remove(id)
     }
@@ -84,8 +80,6 @@ impl JobTable {
     }
 }
 
-// === impl JobTable: queues ===
-
 impl JobTable {
     /// Moves an unfinished job to another queue, by the fact of that number.
     pub fn move_to_queue(&mut self, id: JobId, queue: &str, fact: FactNumber, violations: &mut Violations) {
@@ -99,8 +93,6 @@ impl JobTable {
         self.live.insert(job);
     }
 }
-
-// === impl JobTable: look-ups ===
 
 impl JobTable {
     pub fn get(&self, id: JobId) -> Option<&Job> {
@@ -116,7 +108,6 @@ impl JobTable {
         self.jobs.by_app(app)
     }
 
-    /// The same, to change it.
     pub fn by_app_mut(&mut self, app: AppId) -> Option<&mut Job> {
         self.jobs.by_app_mut(app)
     }
@@ -126,7 +117,6 @@ impl JobTable {
         self.jobs.iter()
     }
 
-    /// All jobs, live or finished.
     pub fn all(&self) -> &Jobs {
         &self.jobs
     }
@@ -141,8 +131,6 @@ impl JobTable {
         self.jobs.grant_source(nodes, now, violations)
     }
 }
-
-// === impl JobTable: invariants ===
 
 impl JobTable {
     /// Compares the sums over unfinished jobs with a recount.

@@ -16,8 +16,6 @@ pub struct Launching {
     since_mono_ms: FxHashMap<AttemptId, u64>,
 }
 
-// === impl Launching ===
-
 impl Launching {
     /// Adds an attempt, or its task-cleanup, launched at that time of the monotonic clock.
     pub fn insert(&mut self, attempt: AttemptId, at_mono_ms: u64) {

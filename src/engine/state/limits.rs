@@ -6,12 +6,10 @@ use crate::model::{CounterLimits, JobId, PerKind};
 use super::host_faults::FaultConfig;
 use super::refusal::Refusal;
 
-/// Limits of the cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// The rule that puts hosts on the graylist.
     pub faults: FaultConfig,
-    /// Limits of a job's counters.
     pub counters: CounterLimits,
     /// Most memory that one task may request, MB; none = jobs need not state it
     /// (`mapred.cluster.max.map.memory.mb`, `mapred.cluster.max.reduce.memory.mb`).
@@ -46,8 +44,6 @@ impl Default for Limits {
 
 /// Default of `Limits::max_finished_tasks`.
 const MAX_FINISHED_TASKS: u64 = 1_000_000;
-
-// === impl Limits ===
 
 impl Limits {
     /// Tasks of a job: maps, reduces, and setup and cleanup of either kind.

@@ -15,10 +15,7 @@ pub struct LiveBytes {
 /// One user may use one of so many parts of the limit.
 const PARTS_FOR_A_USER: u64 = 2;
 
-// === impl LiveBytes ===
-
 impl LiveBytes {
-    /// Adds what a user sent.
     pub fn add(&mut self, user: &str, bytes: u64) {
         if bytes == 0 {
             return;
@@ -30,7 +27,6 @@ impl LiveBytes {
         }
     }
 
-    /// Removes what is over.
     pub fn remove(&mut self, user: &str, bytes: u64, violations: &mut Violations) {
         if bytes == 0 {
             return;
@@ -44,12 +40,10 @@ impl LiveBytes {
         }
     }
 
-    /// All of it.
     pub fn all(&self) -> u64 {
         self.all
     }
 
-    /// What a user has of it.
     pub fn of(&self, user: &str) -> u64 {
         self.by_user.get(user).copied().unwrap_or(0)
     }

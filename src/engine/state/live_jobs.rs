@@ -18,14 +18,10 @@ pub struct LiveJobs {
     running: BTreeSet<JobId>,
     /// Their tasks, by [`Limits::weight`].
     tasks: u64,
-    /// Their memory beside tasks.
     bytes: LiveBytes,
 }
 
-// === impl LiveJobs ===
-
 impl LiveJobs {
-    /// Adds an unfinished job.
     pub fn insert(&mut self, job: &Job) {
         self.by_queue.entry(job.spec.queue.clone()).or_default().insert(job.id);
         self.count += 1;
@@ -60,7 +56,6 @@ impl LiveJobs {
         &self.by_queue
     }
 
-    /// How many there are.
     pub fn count(&self) -> u64 {
         self.count
     }
@@ -75,13 +70,10 @@ impl LiveJobs {
         self.tasks
     }
 
-    /// Their memory beside tasks.
     pub fn bytes(&self) -> &LiveBytes {
         &self.bytes
     }
 }
-
-// === impl LiveJobs: invariants ===
 
 impl LiveJobs {
     /// Compares the sums with `unfinished`, all jobs that should be here.

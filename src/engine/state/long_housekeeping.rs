@@ -11,19 +11,14 @@ const FREE_MS: u64 = 10_000;
 /// Attempts of one app that were launched at the same time, ms of the monotonic clock.
 type Launch = (u64, AppId);
 
-/// Setups and cleanups that run.
 #[derive(Debug, Default)]
 pub struct LongHousekeeping {
     /// Those that are free so far, in the order of their launch.
     free: BTreeMap<Launch, u32>,
-    /// Those that count.
     counting: BTreeMap<Launch, u32>,
 }
 
-// === impl LongHousekeeping ===
-
 impl LongHousekeeping {
-    /// One is launched.
     pub fn begin(&mut self, app: AppId, launch_mono_ms: u64) {
         *self.free.entry((launch_mono_ms, app)).or_default() += 1;
     }
@@ -46,7 +41,6 @@ impl LongHousekeeping {
         Some((due_mono_ms, app))
     }
 
-    /// Whether one is due.
     pub fn is_due(&self, mono_ms: u64) -> bool {
         self.free.first_key_value().is_some_and(|((launch, _), _)| launch.saturating_add(FREE_MS) <= mono_ms)
     }

@@ -12,7 +12,6 @@ use super::job_costs::JobCosts;
 use super::long_housekeeping::LongHousekeeping;
 use super::order_standing::OrderStanding;
 
-/// Accounts and costs of jobs.
 #[derive(Debug)]
 pub struct MarketState {
     pub accounts: Market,
@@ -29,8 +28,6 @@ pub struct MarketState {
     /// Empty between two steps: kept for its room.
     pub usage_changes: Vec<UsageChange>,
 }
-
-// === impl MarketState ===
 
 impl MarketState {
     /// A market without costs.

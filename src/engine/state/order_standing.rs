@@ -6,15 +6,12 @@ use crate::model::Credits;
 /// How an order stood at the last tick. Not durable: the next tick finds it again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OrderStanding {
-    /// Its state.
     pub state: OrderState,
     /// When, epoch ms.
     pub at_ms: i64,
     /// The rate that would have done where its own highest one did not.
     pub sufficient_rate: Option<Credits>,
 }
-
-// === impl OrderStanding ===
 
 impl Default for OrderStanding {
     fn default() -> Self {

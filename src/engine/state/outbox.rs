@@ -24,22 +24,18 @@ pub struct Outbox {
     pub steps_since_check: u32,
 }
 
-// === impl Outbox ===
-
 impl Outbox {
     /// An outbox whose next fact follows `last_fact`.
     pub fn after(last_fact: FactNumber) -> Self {
         Self { last_fact, ..Self::default() }
     }
 
-    /// Appends a fact.
     pub fn record(&mut self, fact: Fact) -> FactNumber {
         self.last_fact = FactNumber(self.last_fact.0 + 1);
         self.facts.push(fact);
         self.last_fact
     }
 
-    /// The number of the last fact.
     pub fn last_fact(&self) -> FactNumber {
         self.last_fact
     }
@@ -49,7 +45,6 @@ impl Outbox {
         FactNumber(self.last_fact.0 + 1)
     }
 
-    /// Appends an effect.
     pub fn request(&mut self, effect: Effect) {
         self.effects.push(effect);
     }

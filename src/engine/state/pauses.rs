@@ -9,7 +9,6 @@ use crate::model::JobId;
 /// What starts nothing.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PauseTarget {
-    /// A job, which is held.
     Job(JobId),
     /// All jobs and applications of a queue, which is paused.
     Queue(Arc<str>),
@@ -18,15 +17,11 @@ pub enum PauseTarget {
 /// A job that is held, or a queue that is paused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pause {
-    /// Which.
     pub target: PauseTarget,
-    /// The user who did it.
     pub user: Arc<str>,
     /// Since when, epoch ms.
     pub since_ms: i64,
 }
-
-// === impl Pause ===
 
 impl Pause {
     /// Why work of its target does not start.
@@ -39,7 +34,6 @@ impl Pause {
     }
 }
 
-/// All of them.
 #[derive(Debug, Default)]
 pub struct Pauses {
     by_target: BTreeMap<PauseTarget, Pause>,
@@ -48,10 +42,7 @@ pub struct Pauses {
 /// Most pauses: those of queues that are gone stay until they are resumed.
 pub const MAX_PAUSES: usize = 100_000;
 
-// === impl Pauses ===
-
 impl Pauses {
-    /// Those of an earlier run.
     pub fn restored(pauses: Vec<Pause>) -> Self {
         Self { by_target: pauses.into_iter().map(|pause| (pause.target.clone(), pause)).collect() }
     }
@@ -66,7 +57,6 @@ impl Pauses {
         self.by_target.remove(target).is_some()
     }
 
-    /// The pause of a target.
     pub fn get(&self, target: &PauseTarget) -> Option<&Pause> {
         self.by_target.get(target)
     }

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use crate::model::{AttemptId, JobId};
 
-/// The preemptions of past rounds.
 #[derive(Debug, Default)]
 pub struct Preemptions {
     /// Attempts chosen for preemption; some may have received their kill since, or have ended.
@@ -19,15 +18,12 @@ pub struct Preemptions {
 pub struct LastPreemption {
     /// When, epoch ms.
     pub at_ms: i64,
-    /// Victims of the job.
     pub attempts: u32,
     /// Victims of the job in all rounds so far.
     pub so_far: u64,
     /// Queues that were below their quota, with the number of missing slots.
     pub short: Arc<BTreeMap<String, u32>>,
 }
-
-// === impl Preemptions ===
 
 impl Preemptions {
     /// Records a round's victims for the jobs they belong to.

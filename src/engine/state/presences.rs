@@ -5,12 +5,9 @@ use std::sync::Arc;
 
 use crate::model::PerKind;
 
-/// A tracker that is there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Presence {
-    /// Its name.
     pub tracker: Arc<str>,
-    /// Its host.
     pub host: Arc<str>,
     /// Slots that count: none while it is unhealthy.
     pub slots: PerKind<u32>,
@@ -24,10 +21,7 @@ pub struct Presences {
     absent: BTreeSet<Arc<str>>,
 }
 
-// === impl Presences ===
-
 impl Presences {
-    /// Those of an earlier run.
     pub fn restored(presences: Vec<Presence>) -> Self {
         let absent = presences.iter().map(|presence| Arc::clone(&presence.tracker)).collect();
         let by_tracker = presences.into_iter().map(|presence| (Arc::clone(&presence.tracker), presence));

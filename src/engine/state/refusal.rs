@@ -31,8 +31,6 @@ pub enum Refusal {
     DisallowedTracker(String),
 }
 
-// === impl Refusal ===
-
 impl Refusal {
     /// Of an unknown queue, with the text of 1.2.1.
     pub fn unknown_queue(name: &str) -> Self {

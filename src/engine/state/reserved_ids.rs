@@ -9,7 +9,6 @@ use std::sync::Arc;
 
 use crate::model::{JobId, Violations, lower};
 
-/// Most reserved ids.
 pub const MAX_RESERVED_IDS: usize = 20_000;
 
 /// The owner of a reserved job id.
@@ -17,7 +16,6 @@ pub const MAX_RESERVED_IDS: usize = 20_000;
 pub struct IdOwner {
     /// Short user name: only this user may submit under the id.
     pub user: Arc<str>,
-    /// The number of the caller's connection.
     pub connection: u64,
     /// A number for the caller's network address; the edge decides which addresses count as one.
     pub origin: u128,
@@ -50,8 +48,6 @@ struct Ranking<G, K> {
     ranks: BTreeSet<(G, Reverse<usize>, K)>,
 }
 
-// === impl IdOwner ===
-
 impl IdOwner {
     /// An owner without connection and address.
     pub fn named(user: impl Into<Arc<str>>) -> Self {
@@ -59,20 +55,16 @@ impl IdOwner {
     }
 }
 
-// === impl ReservedIds ===
-
 impl ReservedIds {
     /// The user who may submit under `id`; none when it is not reserved.
     pub fn user(&self, id: JobId) -> Option<&Arc<str>> {
         self.ids.get(&id).map(|reservation| &reservation.owner.user)
     }
 
-    /// All reserved ids with their users.
     pub fn iter(&self) -> impl Iterator<Item = (JobId, &Arc<str>)> {
         self.ids.iter().map(|(id, reservation)| (*id, &reservation.owner.user))
     }
 
-    /// Whether `id` is reserved.
     pub fn contains(&self, id: JobId) -> bool {
         self.ids.contains_key(&id)
     }
@@ -95,7 +87,6 @@ impl ReservedIds {
         self.ids.insert(id, Reservation { owner, age });
     }
 
-    /// Releases `id`. Returns whether it was reserved.
     pub fn release(&mut self, id: JobId) -> bool {
         let Some(Reservation { owner: IdOwner { user, connection, origin }, age }) = self.ids.remove(&id) else {
             return false;
@@ -128,8 +119,6 @@ impl ReservedIds {
         self.oldest.range((origin, user, connection, 0)..).next().map(|(_, id)| *id)
     }
 }
-
-// === impl Ranking ===
 
 impl<G, K> Default for Ranking<G, K> {
     fn default() -> Self {

@@ -25,16 +25,12 @@ pub struct Round {
     due_mono_ms: u64,
 }
 
-// === impl Rounds ===
-
 impl Rounds {
     /// When the next round of any kind is due; `u64::MAX`: never.
     pub fn due_mono_ms(&self) -> u64 {
         self.update.due_mono_ms().min(self.preemption.due_mono_ms())
     }
 }
-
-// === impl Round ===
 
 impl Default for Round {
     /// Never due.

@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 /// then.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SchedulerChoice {
-    /// Class name of the scheduler.
     pub class: String,
     /// Since when it rules, epoch ms.
     pub since_ms: i64,
@@ -15,8 +14,6 @@ pub struct SchedulerChoice {
     /// The class that the configuration named then (`mapred.jobtracker.taskScheduler`).
     pub configured: String,
 }
-
-// === impl SchedulerChoice ===
 
 impl SchedulerChoice {
     /// The choice of a configuration that names this class.

@@ -10,10 +10,8 @@ use super::access_list::Caller;
 use super::limits::Limits;
 use super::reserved_ids::{IdOwner, ReservedIds};
 
-/// Most pending submissions.
 pub const MAX_PENDING: usize = 10_000;
 
-/// Pending submissions and reserved job ids.
 #[derive(Debug)]
 pub struct Submissions {
     pending: BTreeMap<JobId, PendingSubmission>,
@@ -31,8 +29,6 @@ pub enum PendingSubmission {
     /// It is valid; the edge is writing its system directory. With the user that acts for its own, if another does.
     Writing(Box<AcceptedJob>, Option<Arc<str>>),
 }
-
-// === impl Submissions: ids ===
 
 impl Submissions {
     /// No submissions; the next one accepted follows `last_order`.
@@ -67,7 +63,6 @@ impl Submissions {
         }
     }
 
-    /// The reserved ids with their users.
     pub fn reserved_ids(&self) -> &ReservedIds {
         &self.reserved_ids
     }
@@ -79,16 +74,12 @@ impl Submissions {
     }
 }
 
-// === impl Submissions: invariants ===
-
 impl Submissions {
     /// Moves the invariants found broken since the last call to `violations`.
     pub fn report_violations(&mut self, violations: &mut Violations) {
         violations.append(&mut self.reserved_ids.violations);
     }
 }
-
-// === impl Submissions: pending ones ===
 
 impl Submissions {
     pub fn is_pending(&self, id: JobId) -> bool {

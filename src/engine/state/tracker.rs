@@ -7,7 +7,6 @@ use std::sync::Arc;
 use crate::model::{AttemptId, FactNumber, JobId, Kind, Now, PerKind, TrackerId};
 use crate::wire::TaskStatus;
 
-/// One registered tracker.
 #[derive(Debug)]
 pub struct Tracker {
     pub id: TrackerId,
@@ -70,7 +69,6 @@ pub struct Tracker {
 pub enum LastAnswer {
     /// Nothing to do; the interval, ms.
     Idle(i32),
-    /// The encoded answer.
     Encoded(Arc<[u8]>),
 }
 
@@ -85,7 +83,6 @@ pub enum TrackerRecovery {
     Complete,
     /// No heartbeat yet: it has attempts, or a pending KILL_JOB.
     Expected(Option<LaunchAnswer>),
-    /// One heartbeat has come.
     ReportedOnce,
 }
 
@@ -106,8 +103,6 @@ pub enum ReportFreshness {
     /// The first report known to be fresh.
     FirstFresh,
 }
-
-// === impl Tracker ===
 
 impl Tracker {
     /// The slots that are shown: a drained one keeps those that it reports.
@@ -156,7 +151,6 @@ impl Tracker {
         PerKind::new(self.slots.map.saturating_sub(self.busy.map), self.slots.reduce.saturating_sub(self.busy.reduce))
     }
 
-    /// See [`TrackerConnection::is_sure`](crate::engine::TrackerConnection::is_sure).
     pub fn is_sure(&self, expiry_ms: u64, now: Now) -> bool {
         self.is_introduced || now.mono_ms.saturating_sub(self.connected_mono_ms) >= expiry_ms
     }
@@ -168,8 +162,6 @@ impl Tracker {
         self.attempts.range(first..=last).copied()
     }
 }
-
-// === impl ReportFreshness ===
 
 impl ReportFreshness {
     /// The reported attempts, where missing ones matter; otherwise empty.

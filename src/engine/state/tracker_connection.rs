@@ -6,7 +6,6 @@ use std::sync::Arc;
 /// The relation of a tracker to the connection of a heartbeat under its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ConnectionStatus {
-    /// The connection is the tracker's own.
     Own,
     /// The tracker is unknown, or its own connection is closed.
     Absent,
@@ -14,10 +13,8 @@ pub enum ConnectionStatus {
     Elsewhere(TrackerConnection),
 }
 
-/// The open connection of a tracker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TrackerConnection {
-    /// Its number.
     pub connection: u64,
     /// Time of the last heartbeat on it, ms of the monotonic clock.
     pub last_seen_mono_ms: u64,
@@ -32,7 +29,6 @@ pub struct TrackerConnection {
 /// Where a heartbeat comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeartbeatSender {
-    /// The number of its connection.
     pub connection: u64,
     /// The address of its peer; none where it is unknown.
     pub address: Option<IpAddr>,
@@ -41,10 +37,8 @@ pub struct HeartbeatSender {
 /// A tracker's own connection, handed over by the previous process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InheritedTrackerConnection {
-    /// The tracker's name.
     pub tracker: Arc<str>,
     /// The number of the connection in this process.
     pub connection: u64,
-    /// See [`TrackerConnection::is_sure`].
     pub is_sure: bool,
 }

@@ -42,8 +42,6 @@ pub struct Trackers {
     pub next_expiry_mono_ms: u64,
 }
 
-// === impl Trackers ===
-
 impl Trackers {
     /// No trackers; the store believes these to be there, and has these as drained.
     pub fn new(next_expiry_mono_ms: u64, presences: Presences, drains: Drains) -> Self {
@@ -67,7 +65,6 @@ impl Trackers {
         Some(tracker)
     }
 
-    /// The id of the tracker of that name.
     pub fn id_of(&self, name: &str) -> Option<TrackerId> {
         self.ids.get(name).copied()
     }
@@ -80,7 +77,6 @@ impl Trackers {
         self.by_id.get_mut(&id)
     }
 
-    /// The tracker of that name.
     pub fn named(&self, name: &str) -> Option<&Tracker> {
         self.get(self.id_of(name)?)
     }
@@ -101,7 +97,6 @@ impl Trackers {
         self.sorted.range::<str, _>(range).filter_map(|(_, id)| self.by_id.get(id))
     }
 
-    /// Changes all trackers, by name.
     pub fn for_each_mut(&mut self, mut change: impl FnMut(&mut Tracker)) {
         for id in self.sorted.values() {
             if let Some(tracker) = self.by_id.get_mut(id) {
@@ -115,8 +110,6 @@ impl Trackers {
         self.sorted.keys()
     }
 }
-
-// === impl Trackers: slots in use ===
 
 impl Trackers {
     /// Slots in use by the last reports of all trackers.
@@ -135,8 +128,6 @@ impl Trackers {
     }
 }
 
-// === impl Trackers: invariants ===
-
 impl Trackers {
     /// Compares the sum of busy slots with a recount.
     pub fn check_busy_slots(&self, violations: &mut Violations) {
@@ -148,8 +139,6 @@ impl Trackers {
         }
     }
 }
-
-// === impl Trackers: connections ===
 
 impl Trackers {
     /// Records the connection of a tracker's heartbeat; no effect when it is the tracker's own already.
@@ -171,7 +160,6 @@ impl Trackers {
         }
     }
 
-    /// The tracker runs something.
     pub fn mark_run(&mut self, id: TrackerId) {
         if let Some(tracker) = self.by_id.get_mut(&id)
             && !std::mem::replace(&mut tracker.has_run, true)

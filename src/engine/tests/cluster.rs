@@ -32,7 +32,6 @@ pub enum Fate {
 
 pub type FakeTask = FakeAttempt;
 
-/// A tracker and its connection.
 pub struct ConnectedTracker {
     fake: FakeTracker,
     pub connection: u64,

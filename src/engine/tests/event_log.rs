@@ -20,7 +20,6 @@ fn logged(config: FairConfig) -> PolicyConfig {
     PolicyConfig::Fair(FairConfig { event_log: event_log(), ..config })
 }
 
-/// All lines so far.
 pub fn events(cluster: &Cluster) -> Vec<String> {
     let lines = cluster.effects.iter().filter_map(|effect| match effect {
         Effect::AppendToEventLog { directory, lines, .. } => {
@@ -32,7 +31,6 @@ pub fn events(cluster: &Cluster) -> Vec<String> {
     lines.flatten().collect()
 }
 
-/// The lines of these types.
 fn of_types(events: &[String], types: &[&str]) -> Vec<String> {
     events.iter().filter(|line| types.contains(&line.split('\t').next().unwrap_or_default())).cloned().collect()
 }

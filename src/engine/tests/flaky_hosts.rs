@@ -22,7 +22,6 @@ pub fn touchy(maps: u32, failures: u32) -> JobSpec {
     JobSpec { max_tracker_failures: failures, map_max_attempts: 100, ..spec("alice", "default", maps, 0) }
 }
 
-/// Launches of a job on the bad host, by role.
 fn launched_on_bad(cluster: &Cluster, id: JobId) -> BTreeMap<AttemptRole, usize> {
     let mut counts = BTreeMap::new();
     for fact in &cluster.facts {

@@ -18,7 +18,6 @@ use super::preemption_laws;
 
 const USERS: [&str; 3] = ["alice", "bob", "carol"];
 const HOSTS: [&str; 3] = ["h0", "h1", "h2"];
-/// Time between two ticks, ms.
 const INTERVAL_MS: u64 = 1_000;
 
 #[derive(Clone, Debug)]

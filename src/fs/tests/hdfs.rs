@@ -8,7 +8,6 @@ use crate::hdfs::{HdfsOptions, Pauses};
 
 use super::*;
 
-/// The files of a cluster, as that user, with these values.
 fn files_of(cluster: &Cluster, user: &str, values: &[(&str, &str)]) -> (FileSystem, FileUri) {
     let value_of = |key: &str| values.iter().find(|(name, _)| *name == key).map(|(_, value)| (*value).to_owned());
     let options = HdfsOptions::from_keys(value_of).map(|options| HdfsOptions {

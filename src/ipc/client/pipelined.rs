@@ -13,11 +13,8 @@ use super::{IpcClient, IpcError};
 pub struct PipelinedClient {
     client: IpcClient,
     returns: ReturnType,
-    /// Ids of the unanswered calls.
     unanswered: Vec<i32>,
 }
-
-// === impl PipelinedClient ===
 
 impl PipelinedClient {
     /// Connects and compares versions, as a stock client does first.
@@ -34,9 +31,6 @@ impl PipelinedClient {
     }
 
     /// Sends a call, and returns its id. When the future is dropped, the connection cannot be used any more.
-    ///
-    /// # Errors
-    /// [`IpcError::Io`]
     pub async fn send(&mut self, call: &Call) -> Result<i32, IpcError> {
         let id = self.client.next_id;
         self.client.next_id = id.checked_add(1).unwrap_or(0);

@@ -117,7 +117,6 @@ impl Stage {
         self.report_with(tracker, attempt, state, |_| {})
     }
 
-    /// A report changed by `change`.
     pub fn report_with(
         &mut self,
         tracker: TrackerId,

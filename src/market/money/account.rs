@@ -15,7 +15,6 @@ pub struct Published {
     pub budget: Credits,
     /// The effective rate.
     pub rate: Credits,
-    /// The part of the cluster.
     pub share: Share,
     /// Slots used within the quota.
     pub used: u64,
@@ -23,7 +22,6 @@ pub struct Published {
     pub pending: u64,
 }
 
-/// A queue's account.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Account {
     balance: Credits,
@@ -37,8 +35,6 @@ pub struct Account {
     /// Whether it has done so in the open one.
     has_withdrawn: bool,
 }
-
-// === impl Account ===
 
 impl Account {
     pub(super) fn new(balance: Credits, bid: Credits) -> Self {

@@ -31,19 +31,14 @@ pub struct RoundingRemainder(i64);
 pub struct Bid {
     /// Its balance after the charge.
     pub balance: Credits,
-    /// Its spending rate.
     pub rate: Credits,
-    /// Its running attempts.
     pub running: PerKind<u32>,
-    /// Its containers.
     pub containers: ContainerUse,
     /// The slots that it holds or could use: it is sold no more.
     pub want: PerPool<u32>,
     /// What rounding left from the previous interval.
     pub remainder: PerPool<RoundingRemainder>,
 }
-
-// === impl RoundingRemainder ===
 
 impl RoundingRemainder {
     /// So many billionths of a slot, within a slot.
@@ -57,8 +52,6 @@ impl RoundingRemainder {
         self.0.into()
     }
 }
-
-// === impl Bid ===
 
 impl Bid {
     /// Whether its queue takes part.
@@ -128,8 +121,6 @@ struct Filled {
     /// The slots for them.
     left: u32,
 }
-
-// === impl Filled ===
 
 impl Filled {
     /// What the open parts claim of what is left.
@@ -280,8 +271,6 @@ struct Claim {
     most: i128,
 }
 
-// === impl Claim ===
-
 impl Claim {
     /// share x slots + remainder.
     fn new(of: &Part, price: Credits, slots: u32, remainder: RoundingRemainder) -> Claim {
@@ -376,7 +365,6 @@ pub(super) fn cost(rate: Credits, slots: PerPool<u32>) -> Credits {
     Credits::from_units(rate.units() * i128::from(total(slots)))
 }
 
-/// The slots of all pools together.
 pub(super) fn total(slots: PerPool<u32>) -> u64 {
     total_of_tasks(slots.slots()) + u64::from(slots.container)
 }

@@ -43,8 +43,6 @@ pub struct AllowanceClock {
     pub(super) next_mono_ms: i64,
 }
 
-// === impl Allowance ===
-
 impl Allowance {
     pub(super) fn every_ms(&self) -> i64 {
         i64::try_from(self.every_s.saturating_mul(1_000)).unwrap_or(i64::MAX).max(1)

@@ -13,15 +13,11 @@ use super::state::Market;
 /// The effects of an edited budget file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AppliedBudgetFile {
-    /// The changes.
     pub facts: Vec<MarketFact>,
-    /// Queues added and removed.
     pub changes: Vec<QueueChange>,
     /// One line for the log about each queue that the file changed.
     pub messages: Vec<String>,
 }
-
-// === impl Market ===
 
 impl Market {
     /// Sets budgets, rates and queues to those of an edited budget file. Credits committed to the open interval stay,

@@ -15,10 +15,8 @@ const SHOWN_CHARACTERS: usize = 100;
 /// What some editors put before the first line.
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
-/// One queue's line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BudgetLine {
-    /// The queue.
     pub queue: QueueName,
     /// Its balance: 0 to 10^12.
     pub budget: Credits,
@@ -26,11 +24,9 @@ pub struct BudgetLine {
     pub rate: Credits,
     /// The file has the budget with more than twelve decimals, so it was rounded half to even.
     pub is_budget_rounded: bool,
-    /// The same of the rate.
     pub is_rate_rounded: bool,
 }
 
-/// A file with an invalid line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{file}:{line}: {reason}, in {text:?}")]
 pub struct BudgetFileError {
@@ -40,7 +36,6 @@ pub struct BudgetFileError {
     pub line: usize,
     /// The beginning of the line.
     pub text: String,
-    /// What is wrong.
     pub reason: String,
 }
 

@@ -28,8 +28,6 @@ struct Concerned<'a> {
 /// A charge for graces whose containers were granted at one rate, and what each application has held in them.
 pub(super) type GraceCharge = (Charge, Vec<(SlotHolder, PerPool<u64>)>);
 
-// === impl Market ===
-
 impl Market {
     /// Charges each queue for the interval that closes, by what the meter has summed and at the rate that opened it, then
     /// opens the next interval from the present bids and balances. `slots` are the cluster's, for containers those that no

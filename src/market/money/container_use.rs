@@ -9,8 +9,6 @@ pub struct ContainerUse {
     pub wanted: u64,
 }
 
-// === impl ContainerUse ===
-
 impl ContainerUse {
     /// Whether any container is held or wanted.
     pub fn has_any(&self) -> bool {

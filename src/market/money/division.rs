@@ -39,8 +39,6 @@ struct Claim {
     place: u32,
 }
 
-// === impl Claim ===
-
 impl Ord for Claim {
     fn cmp(&self, other: &Self) -> Ordering {
         // Twice the slots times any rate is within the range: see the allocation.
@@ -54,8 +52,6 @@ impl PartialOrd for Claim {
         Some(self.cmp(other))
     }
 }
-
-// === impl QueueShare ===
 
 impl QueueShare {
     fn claim(&self, place: u32, slot: u32) -> Claim {
@@ -71,8 +67,6 @@ impl QueueShare {
         self.slots.checked_sub(1).map(|slot| self.claim(place, slot))
     }
 }
-
-// === impl Division ===
 
 impl Division {
     /// Divides so many slots among queues, by place and name.
@@ -102,7 +96,6 @@ impl Division {
         }
     }
 
-    /// Divides so many slots.
     pub(super) fn divide(&mut self, slots: u64) {
         loop {
             match self.given.cmp(&slots) {
@@ -217,7 +210,6 @@ mod tests {
     }
 
     proptest! {
-        /// By changes as from the start.
         #[test]
         fn changes_lead_to_what_dividing_from_the_start_gives(
             changes in prop::collection::vec((0..6_u32, 0..9_u32, prop::option::of(0..12_u32), 0..40_u64), 1..30)

@@ -17,50 +17,36 @@ use super::tick::Tick;
 pub enum MarketFact {
     /// The whole account of a queue that is new or has changed.
     Account {
-        /// The queue.
         queue: QueueName,
-        /// Its balance.
         balance: Credits,
         /// Its bid.
         rate: Credits,
     },
-    /// A queue was removed.
     AccountRemoved {
-        /// The queue.
         queue: QueueName,
     },
     /// A movement of money other than a charge; charges are in their tick. The changed account follows as its own fact.
     Ledger(LedgerEntry),
-    /// A signature was used.
     Stamp(Stamp),
     /// Used signatures that no other can equal any more are forgotten.
     StampsForgotten(ForgottenStamps),
     /// An order stands from now on, or is as it says now.
     OrderSet {
-        /// Its queue.
         queue: QueueName,
-        /// The order.
         order: Order,
     },
-    /// An order no longer stands.
     OrderEnded {
-        /// Its queue.
         queue: QueueName,
-        /// Its job.
         job: JobId,
-        /// Why.
         end: OrderEnd,
     },
     /// A queue has an allowance, or a period of it has passed.
     AllowanceSet {
-        /// The queue.
         queue: QueueName,
-        /// The allowance as it stands.
         allowance: Allowance,
     },
     /// An allowance ends; that of a removed queue ends without this.
     AllowanceEnded {
-        /// The queue.
         queue: QueueName,
     },
     /// A tick: its charges and the intervals that replace the earlier ones.
@@ -72,16 +58,11 @@ pub enum MarketFact {
 /// A change of the set of queues.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum QueueChange {
-    /// A queue was added.
     Added(QueueName),
-    /// A queue was removed.
     Removed(QueueName),
 }
 
-// === impl Tick ===
-
 impl Tick {
-    /// The fact to store.
     pub fn into_fact(self) -> MarketFact {
         MarketFact::Tick(Box::new(self))
     }

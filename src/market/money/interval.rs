@@ -37,8 +37,6 @@ pub struct Interval {
     pub in_vain: PerKind<u8>,
 }
 
-// === impl Interval ===
-
 impl Interval {
     /// The most slots that it can be charged for at a time.
     pub(super) fn payable(&self) -> u64 {
@@ -90,8 +88,6 @@ pub struct Charge {
     /// What was held of what was paid for, slot-milliseconds.
     pub slot_ms: PerPool<u64>,
 }
-
-// === impl Charge ===
 
 impl Charge {
     /// Rate times slots times their part of the interval, rounded down to a unit.

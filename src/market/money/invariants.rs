@@ -8,8 +8,6 @@ use super::ledger::{LedgerEntry, Reason};
 use super::state::Market;
 use super::tick::{QueueTick, Tick};
 
-// === impl Market: invariants ===
-
 impl Market {
     /// Moves the invariants found broken since the last call to `violations`.
     pub fn report_violations(&mut self, violations: &mut Violations) {
@@ -31,8 +29,6 @@ impl Market {
         });
     }
 }
-
-// === impl Tick: invariants ===
 
 impl Tick {
     /// Each charge is rate times slots and time, and all of it is laid on jobs and applications; the price is the sum of the rates, the quotas fit the slots of the cluster, and

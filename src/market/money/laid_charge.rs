@@ -18,7 +18,6 @@ pub struct LaidCharge {
     pub holder: SlotHolder,
     /// What it held in the interval, within the quota and beyond it.
     pub slot_ms: PerPool<u64>,
-    /// How much it pays.
     pub amount: Credits,
 }
 

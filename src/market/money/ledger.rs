@@ -6,10 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::{Credits, PerPool, QueueName, Violations};
 
-/// Longest note of a movement, characters.
 pub const MOST_NOTE_CHARACTERS: usize = 256;
 
-/// An account of the ledger.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LedgerAccount {
@@ -21,7 +19,6 @@ pub enum LedgerAccount {
     Revenue,
 }
 
-/// Why money moved.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reason {
@@ -75,7 +72,6 @@ pub struct LedgerEntry {
     pub credit: LedgerAccount,
     /// How much; above zero.
     pub amount: Credits,
-    /// Why.
     pub reason: Reason,
     /// The administrator who moved it, or who set the allowance; empty for charges and for what the system did.
     #[serde(default)]
@@ -107,11 +103,8 @@ pub struct LedgerTotals {
     pub rows: u64,
     /// Credits added from outside less those withdrawn.
     pub issued: Credits,
-    /// Credits charged.
     pub charged: Credits,
 }
-
-// === impl LedgerTotals ===
 
 impl LedgerTotals {
     /// Adds an entry; one that was already added changes nothing.

@@ -59,8 +59,6 @@ struct Clock {
     offset_ms: u64,
 }
 
-// === impl Meter: the interval ===
-
 impl Meter {
     /// Begins to count, or continues after a restart: facts prove what was held up to the last of them, and the time from then
     /// to `now` is not counted. `holdings` are all that hold anything now.
@@ -224,8 +222,6 @@ impl Meter {
         });
     }
 }
-
-// === impl Meter: holdings ===
 
 impl Meter {
     /// The fact that slots of these holders changed now, by so many each; nothing where the market does not count.
@@ -450,8 +446,6 @@ impl Meter {
         place
     }
 }
-
-// === impl Meter: sums ===
 
 impl Meter {
     /// What a queue has held up to now of what it pays for.

@@ -20,9 +20,7 @@ pub struct Metered {
 /// The slots of one job or application, before and after.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HeldChange {
-    /// What holds them.
     pub holder: SlotHolder,
-    /// The queue that pays for it.
     pub queue: QueueName,
     /// Its place among submissions.
     pub order: u64,
@@ -76,7 +74,6 @@ pub struct GivenBack {
     pub holder: SlotHolder,
     /// The slots that it stood for.
     pub slots: u32,
-    /// For how long, ms.
     pub held_ms: u64,
 }
 
@@ -89,10 +86,7 @@ pub struct MeteredUse {
     pub beyond_ms: u64,
 }
 
-// === impl MeteredUse ===
-
 impl MeteredUse {
-    /// All of it by pool.
     pub fn slot_ms(&self) -> PerPool<u64> {
         let PerPool { map, reduce, container } = self.within_ms;
         PerPool::new(map, reduce, container.saturating_add(self.beyond_ms))

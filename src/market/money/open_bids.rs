@@ -12,7 +12,6 @@ const MOST_LOOKS: usize = 5_000;
 #[derive(Debug)]
 pub struct OpenBids<'a> {
     slots: PerPool<u32>,
-    /// By name.
     queues: Vec<(&'a QueueName, Charge)>,
     pub(super) bids: Vec<Bid>,
     /// The order whose rate a queue bids, with the bid of its owner.
@@ -22,8 +21,6 @@ pub struct OpenBids<'a> {
     /// Rates are those that surely do, not the least.
     is_in_closed_form: bool,
 }
-
-// === impl OpenBids ===
 
 impl<'a> OpenBids<'a> {
     pub(super) fn new(slots: PerPool<u32>) -> Self {

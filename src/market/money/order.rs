@@ -7,7 +7,6 @@ use crate::model::{Credits, JobId};
 /// A standing order: as long as it stands, its queue bids the least rate that buys what the job needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Order {
-    /// The job.
     pub job: JobId,
     /// When it must be done, epoch ms.
     pub deadline_ms: i64,
@@ -17,13 +16,10 @@ pub struct Order {
     pub max_cost: Option<Credits>,
 }
 
-/// Why an order no longer stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OrderEnd {
-    /// Its job is over.
     JobOver,
-    /// Its deadline has passed.
     Passed,
     /// Its owner took it back.
     Unbid,

@@ -9,8 +9,6 @@ use super::state::Market;
 /// Most orders of one queue: each costs every tick some time.
 pub const MAX_ORDERS_OF_QUEUE: usize = 50;
 
-// === impl Market: orders ===
-
 impl Market {
     /// Whether a queue has as many orders as it may, not counting one for this job.
     pub fn has_all_orders(&self, queue: &str, job: JobId) -> bool {
@@ -27,7 +25,6 @@ impl Market {
         self.orders.get(queue).into_iter().flat_map(|orders| orders.values())
     }
 
-    /// The order for a job of a queue.
     pub fn order(&self, queue: &str, job: JobId) -> Option<&Order> {
         self.orders.get(queue)?.get(&job)
     }

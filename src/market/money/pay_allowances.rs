@@ -20,7 +20,6 @@ const LOOK_MS: i64 = 10_000;
 /// A wall clock that is further off than this was set, ms.
 const MOST_DRIFT_MS: u64 = 1_000;
 
-/// What became due.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PaidAllowances {
     /// Payments and the periods that have passed.
@@ -29,10 +28,7 @@ pub struct PaidAllowances {
     pub skipped: Vec<(QueueName, u64)>,
 }
 
-// === impl Market: allowances ===
-
 impl Market {
-    /// The allowance of a queue.
     pub fn allowance(&self, queue: &str) -> Option<&Allowance> {
         self.allowances.get(queue)
     }

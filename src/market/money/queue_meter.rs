@@ -13,15 +13,12 @@ pub(super) type HolderKey = (SlotHolder, Option<u64>);
 /// What a job or application holds when the meter starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Holding {
-    /// The job or application.
     pub holder: SlotHolder,
-    /// The queue that pays for it.
     pub queue: QueueName,
     /// Its place among submissions.
     pub order: u64,
     /// The preempted container in whose grace they are held.
     pub grace: Option<Grace>,
-    /// The slots it holds.
     pub held: PerPool<u32>,
 }
 
@@ -59,8 +56,6 @@ pub(super) struct HolderMeter {
     pub(super) summed_ms: u64,
     pub(super) slot_ms: PerPool<u64>,
 }
-
-// === impl QueueMeter ===
 
 impl QueueMeter {
     pub(super) fn sell(&mut self, interval: &Interval) {
@@ -112,8 +107,6 @@ impl QueueMeter {
     }
 }
 
-// === impl HolderMeter ===
-
 impl HolderMeter {
     pub(super) fn key(&self) -> HolderKey {
         (self.holder, self.grace.map(|grace| grace.container))
@@ -135,8 +128,6 @@ impl HolderMeter {
     }
 }
 
-// === impl Holding ===
-
 impl Holding {
     pub(super) fn key(&self) -> HolderKey {
         (self.holder, self.grace.map(|grace| grace.container))
@@ -148,8 +139,6 @@ impl Holding {
         HeldChange { holder, queue, order, grace, before: PerPool::default(), after: held, given_back_ms: 0 }
     }
 }
-
-// === impl HeldChange ===
 
 impl HeldChange {
     pub(super) fn key(&self) -> HolderKey {

@@ -10,8 +10,6 @@ use super::quote::lasts_s;
 use super::state::Market;
 use super::tick::QueueUse;
 
-// === impl Market: live queue status ===
-
 impl Market {
     /// The live status of each of `queues`, given what runs and waits. Queues that do not exist are left out.
     pub fn live_queue_status<'a>(

@@ -28,7 +28,6 @@ pub struct Bidding {
 /// What a rate would buy for a queue at the next tick if nothing else changed until then.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Quote {
-    /// The queue.
     pub queue: QueueName,
     /// The quoted rate, credits for one slot over one interval.
     pub rate: Credits,
@@ -36,9 +35,7 @@ pub struct Quote {
     pub is_funded: bool,
     /// The price that would be published.
     pub price: Credits,
-    /// Its share of the cluster.
     pub share: Share,
-    /// The slots it would buy.
     pub quota: PerPool<u32>,
     /// Its balance after the charge for the open interval.
     pub balance: Credits,
@@ -49,8 +46,6 @@ pub struct Quote {
     /// Seconds that it lasts with the present use, as far as it is within the quota; none if nothing would be charged.
     pub present_use_lasts_s: Option<u64>,
 }
-
-// === impl Market: quotes ===
 
 impl Market {
     /// The bids that `queue` competes with; an idle queue is treated as if it could use all slots. `usage`
@@ -89,8 +84,6 @@ impl Market {
         Some(Bidding { queue: queue.clone(), bids, place, slots, interval_ms })
     }
 }
-
-// === impl Bidding ===
 
 impl Bidding {
     /// The queue's balance after the charge for the open interval.

@@ -53,29 +53,21 @@ pub enum Consumer {
     Secret,
 }
 
-/// A signature that was verified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Signature<'a> {
-    /// The consumer.
     pub consumer: Consumer,
-    /// The signer.
     pub user: &'a str,
-    /// The key that signed.
     pub key_id: KeyId,
     /// The timestamp under the signature, epoch ms.
     pub timestamp_ms: i64,
-    /// What was signed.
     pub text: SignedTextId,
 }
 
 /// A use of a signature.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stamp {
-    /// The consumer.
     pub consumer: Consumer,
-    /// The signer.
     pub user: String,
-    /// The key that signed.
     pub key_id: KeyId,
     /// The timestamp under the signature, epoch ms.
     pub timestamp_ms: i64,
@@ -88,11 +80,8 @@ pub struct Stamp {
 /// The signatures of a key at or before a timestamp are forgotten, and none of them is accepted any more.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ForgottenStamps {
-    /// The consumer.
     pub consumer: Consumer,
-    /// The signer.
     pub user: String,
-    /// The key that signed.
     pub key_id: KeyId,
     /// The timestamp, epoch ms.
     pub up_to_ms: i64,
@@ -104,7 +93,6 @@ fn looks_like_seconds(timestamp_ms: i64, now_ms: i64) -> bool {
     timestamp_ms.checked_mul(1_000).is_some_and(|in_ms| in_ms.abs_diff(now_ms) < DAY_MS.min(now_ms.unsigned_abs() / 2))
 }
 
-/// Why a signature is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReplayRefusal {
     /// Too far from the server's clock.
@@ -113,31 +101,24 @@ pub enum ReplayRefusal {
         if looks_like_seconds(*.timestamp_ms, *.now_ms) { ": it looks like seconds, expected milliseconds" } else { "" }
     )]
     OutsideWindow {
-        /// The timestamp.
         timestamp_ms: i64,
         /// The server's time.
         now_ms: i64,
-        /// The window.
         window_ms: u64,
     },
     /// Signed before the server started, by a user none of whose signatures was ever accepted.
     #[error("timestamp {timestamp_ms} is not after the server's start {start_ms}")]
     BeforeStart {
-        /// The timestamp.
         timestamp_ms: i64,
         /// The server's start.
         start_ms: i64,
     },
     /// The same text was signed at the same time, and accepted.
     #[error("the signature of timestamp {timestamp_ms} was used before: sign with a later timestamp")]
-    Used {
-        /// The timestamp.
-        timestamp_ms: i64,
-    },
+    Used { timestamp_ms: i64 },
     /// Not after what is forgotten: the window was shorter before.
     #[error("timestamp {timestamp_ms} is not after {up_to_ms}, up to which used signatures are no longer kept")]
     Forgotten {
-        /// The timestamp.
         timestamp_ms: i64,
         /// The last one that is forgotten.
         up_to_ms: i64,
@@ -158,28 +139,18 @@ pub enum ReplayRefusal {
     TooMany {
         /// How many are kept.
         limit: usize,
-        /// For how long.
         window_ms: u64,
     },
     /// The signature has been used for as many jobs as allowed.
     #[error("the signature has been used {uses} times, the limit of mapred.dynamic-scheduler.job-signature-uses")]
-    UsedUp {
-        /// How often.
-        uses: u32,
-    },
+    UsedUp { uses: u32 },
     /// The signature may be reused by count, but not by age.
     #[error(
         "timestamp {timestamp_ms} is older than the {window_ms} ms of mapred.dynamic-scheduler.job-signature-window"
     )]
-    TooOldForReuse {
-        /// The timestamp.
-        timestamp_ms: i64,
-        /// The window.
-        window_ms: u64,
-    },
+    TooOldForReuse { timestamp_ms: i64, window_ms: u64 },
 }
 
-/// The used signatures of all users.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReplayGuard {
     start_ms: i64,
@@ -189,7 +160,6 @@ pub struct ReplayGuard {
     oldest: BTreeSet<(i64, Consumer, String, KeyId)>,
 }
 
-/// What a key has signed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct UsedSignatures {
     /// The last timestamp that is forgotten.
@@ -198,8 +168,6 @@ struct UsedSignatures {
     uses: BTreeMap<(i64, SignedTextId), u32>,
 }
 
-// === impl ForgottenStamps ===
-
 impl ForgottenStamps {
     /// Everything that anybody has signed up to that time, epoch ms: what was used of it is lost.
     pub fn of_everyone(consumer: Consumer, up_to_ms: i64) -> Self {
@@ -207,15 +175,11 @@ impl ForgottenStamps {
     }
 }
 
-// === impl Stamp ===
-
 impl Stamp {
     fn place(&self) -> (i64, SignedTextId) {
         (self.timestamp_ms, self.text)
     }
 }
-
-// === impl UsedSignatures ===
 
 impl UsedSignatures {
     fn oldest_ms(&self) -> Option<i64> {
@@ -227,8 +191,6 @@ impl UsedSignatures {
         self.uses.range(..(before_ms, SignedTextId(0))).next_back().map(|((last_ms, _), _)| *last_ms)
     }
 }
-
-// === impl ReplayGuard ===
 
 impl ReplayGuard {
     /// A guard without stamps, of a server that started at `start_ms`, epoch ms.
@@ -327,9 +289,6 @@ impl ReplayGuard {
 
     /// The use of a signature, or why it is refused; nothing changes. The stamp must be applied and stored before the
     /// request is answered.
-    ///
-    /// # Errors
-    /// [`ReplayRefusal`]
     pub fn check(&self, signature: &Signature<'_>, now_ms: i64, config: &MarketConfig) -> Result<Stamp, ReplayRefusal> {
         let Signature { consumer, user, key_id, timestamp_ms, text } = *signature;
         let text = if consumer == Consumer::Job { SignedTextId::default() } else { text };
@@ -364,17 +323,12 @@ fn outdated(keys: &BTreeMap<KeyId, UsedSignatures>, now_ms: i64, config: &Market
     keys.iter().find_map(|(key_id, used)| Some((*key_id, used.last_before(before_ms)?)))
 }
 
-// === impl SignedTextId ===
-
 impl SignedTextId {
-    /// The id of a text that was signed.
     pub fn of(text: &str) -> Self {
         let [a, b, c, d, e, f, g, h, ..]: [u8; 32] = Sha256::digest(text.as_bytes()).into();
         SignedTextId(u64::from_be_bytes([a, b, c, d, e, f, g, h]))
     }
 }
-
-// === impl MarketConfig ===
 
 impl Default for MarketConfig {
     fn default() -> Self {

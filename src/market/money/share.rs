@@ -16,10 +16,7 @@ pub struct Share {
     price: Credits,
 }
 
-// === impl Share ===
-
 impl Share {
-    /// No share.
     pub const ZERO: Share = Share { rate: Credits::ZERO, price: Credits::ZERO };
 
     /// The share that a rate buys at a price; nothing unless 0 < rate <= price.

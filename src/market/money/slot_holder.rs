@@ -8,13 +8,9 @@ use crate::model::{ApplicationId, JobId};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SlotHolder {
-    /// A job.
     Job(JobId),
-    /// An application.
     Application(ApplicationId),
 }
-
-// === impl SlotHolder ===
 
 impl SlotHolder {
     /// The job; none: it is an application.

@@ -40,8 +40,6 @@ pub struct Market {
     pub(super) violations: Violations,
 }
 
-// === impl Market ===
-
 impl Market {
     /// A ruling market without queues, of a server that started at `start_wall_ms`, epoch ms.
     pub fn new(config: MarketConfig, start_wall_ms: i64) -> Self {
@@ -90,12 +88,10 @@ impl Market {
         self.accounts.keys()
     }
 
-    /// The account of a queue.
     pub fn account(&self, queue: &str) -> Option<&Account> {
         self.accounts.get(queue)
     }
 
-    /// The sum of all balances.
     pub fn total(&self) -> Credits {
         Credits::from_units(self.accounts.values().map(|account| account.balance().units()).sum())
     }

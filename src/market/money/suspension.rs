@@ -8,8 +8,6 @@ use super::queue_meter::Holding;
 use super::state::Market;
 use super::tick::Tick;
 
-// === impl Market: ruling ===
-
 impl Market {
     /// Whether it assigns the slots: whether rates buy shares, and jobs need signatures.
     pub fn is_ruling(&self) -> bool {

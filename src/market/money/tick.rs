@@ -13,13 +13,11 @@ use super::metered::is_default;
 /// What a queue uses and wants at the time of a tick. Idle queues may be left out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QueueUse {
-    /// The queue.
     pub queue: QueueName,
     /// Its running attempts, without setup and cleanup.
     pub running: PerKind<u32>,
     /// Tasks of its runnable jobs that wait for a slot.
     pub pending: u64,
-    /// Its containers.
     pub containers: ContainerUse,
     /// The slots of each pool that it holds, setups and cleanups that count as maps included, or could use now on the
     /// nodes that are there, were they empty.
@@ -31,8 +29,6 @@ pub struct QueueUse {
 /// After so many intervals in which a queue has held next to nothing of what it was sold, it is sold none that it cannot
 /// use now, and a slot of each pool at most where it has withdrawn what it was sold slots for, until it holds more.
 const MOST_IN_VAIN: u8 = 2;
-
-// === impl QueueUse ===
 
 impl QueueUse {
     /// Nothing.
@@ -71,7 +67,6 @@ impl QueueUse {
         self.running != PerKind::default() || self.containers.held > 0 || want != PerPool::default()
     }
 
-    /// Slots that it holds.
     pub(super) fn held(&self) -> PerPool<u32> {
         PerPool::new(self.running.map, self.running.reduce, self.containers.held)
     }
@@ -104,7 +99,6 @@ pub struct Tick {
 /// What a tick changes for one queue.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QueueTick {
-    /// The queue.
     pub queue: QueueName,
     /// The charge for the interval that closes.
     pub charge: Charge,
@@ -123,8 +117,6 @@ pub struct QueueTick {
     pub flickers: u8,
 }
 
-// === impl QueueTick ===
-
 impl QueueTick {
     /// All charges above 0.
     pub fn charges(&self) -> impl Iterator<Item = Charge> {
@@ -132,8 +124,6 @@ impl QueueTick {
         all.filter(|charge| charge.amount() > Credits::ZERO)
     }
 }
-
-// === impl Tick ===
 
 impl Tick {
     /// The ledger entries of this tick: one for each charge above 0.

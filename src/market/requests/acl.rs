@@ -11,7 +11,6 @@ use super::acl_line::{AclError, AclProblem, has_control_character, lines_of, sho
 use super::key::Key;
 use super::retiring::RetiringKey;
 
-/// What a user may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
@@ -21,10 +20,8 @@ pub enum Role {
     User,
 }
 
-/// One user's line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AclEntry {
-    /// What the user may do.
     pub role: Role,
     /// The secret that the user signs with.
     pub key: Key,
@@ -34,11 +31,8 @@ pub struct AclEntry {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Acl {
     entries: BTreeMap<String, AclEntry>,
-    /// Old keys of these users.
     retiring: Vec<RetiringKey>,
 }
-
-// === impl Acl ===
 
 impl Acl {
     /// Reads a list. `origin` names it in errors.
@@ -96,32 +90,26 @@ impl Acl {
         self.entries.get(user).map(|entry| &entry.key).into_iter().chain(old)
     }
 
-    /// Old keys.
     pub fn retiring(&self) -> &[RetiringKey] {
         &self.retiring
     }
 
-    /// Names of the users.
     pub fn users(&self) -> impl Iterator<Item = &str> {
         self.entries.keys().map(String::as_str)
     }
 
-    /// Number of administrators.
     pub fn admins(&self) -> usize {
         self.entries.values().filter(|entry| entry.role == Role::Admin).count()
     }
 
-    /// The line of a user.
     pub fn get(&self, user: &str) -> Option<&AclEntry> {
         self.entries.get(user)
     }
 
-    /// Number of users.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether no user may sign.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
@@ -139,8 +127,6 @@ fn parse_line(line: &str) -> Result<(&str, AclEntry), AclProblem> {
     };
     Ok((user, AclEntry { role, key: Key::new(key) }))
 }
-
-// === impl Role ===
 
 /// As a line of the list has it.
 impl fmt::Display for Role {

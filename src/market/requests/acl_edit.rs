@@ -12,20 +12,10 @@ pub enum AclEditError {
     Line(#[from] AclError),
     /// The user to add is there.
     #[error("{file} has the user {user:?} already; expected another name, or: jobtracker user key {user}")]
-    Exists {
-        /// The file.
-        file: String,
-        /// The user.
-        user: String,
-    },
+    Exists { file: String, user: String },
     /// The user to change is not there.
     #[error("{file} has no user {user:?}")]
-    Unknown {
-        /// The file.
-        file: String,
-        /// The user.
-        user: String,
-    },
+    Unknown { file: String, user: String },
     /// A name that no line can have.
     #[error(
         "{0:?} cannot be the name of a user; expected a word without blanks and control characters, and no # before it"
@@ -36,19 +26,12 @@ pub enum AclEditError {
 /// The text of an ACL, and its name for errors.
 #[derive(Clone, Copy, Debug)]
 pub struct AclText<'a> {
-    /// The text.
     pub text: &'a str,
-    /// The file's name.
     pub file: &'a str,
 }
 
-// === impl AclText ===
-
 impl AclText<'_> {
     /// The text with one more user at its end.
-    ///
-    /// # Errors
-    /// [`AclEditError`]
     pub fn with_user(self, user: &str, role: Role, key: &str) -> Result<String, AclEditError> {
         let is_word = !user.is_empty() && !user.starts_with('#') && !user.starts_with(BYTE_ORDER_MARK);
         if !is_word || user.chars().any(|c| c.is_control() || c.is_whitespace()) {
@@ -63,18 +46,12 @@ impl AclText<'_> {
     }
 
     /// The text without the user's line, and the role that it had.
-    ///
-    /// # Errors
-    /// [`AclEditError`]
     pub fn without_user(self, user: &str) -> Result<(String, Role), AclEditError> {
         let role = self.entry(user)?.0;
         Ok((self.text.split_inclusive('\n').filter(|line| user_of(line) != Some(user)).collect(), role))
     }
 
     /// The text with another key in the user's line, and the key that stood there.
-    ///
-    /// # Errors
-    /// [`AclEditError`]
     pub fn with_key(self, user: &str, key: &str) -> Result<(String, Key), AclEditError> {
         let old = self.entry(user)?.1;
         let lines = self.text.split_inclusive('\n').map(|line| match user_of(line) == Some(user) {

@@ -7,7 +7,6 @@ pub(super) const BLANKS: [char; 2] = [' ', '\t'];
 /// What some editors put before the first line.
 pub(super) const BYTE_ORDER_MARK: char = '\u{feff}';
 
-/// A line that does not count.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{file}:{line}: {problem}: {text:?}")]
 pub struct AclError {
@@ -17,11 +16,9 @@ pub struct AclError {
     pub line: usize,
     /// The first word of the line; the rest may hold a key and is not shown.
     pub text: String,
-    /// What is wrong.
     pub problem: AclProblem,
 }
 
-/// What is wrong with a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AclProblem {
     /// It has fewer fields than three, or more.
@@ -30,7 +27,6 @@ pub enum AclProblem {
     /// It has a character that no editor shows.
     #[error("a control character; expected: user role key")]
     ControlCharacter,
-    /// Its role is another.
     #[error("the role is neither `user` nor `admin`; expected: user role key")]
     Role,
     /// The user has a line already.
@@ -53,7 +49,6 @@ pub(super) fn lines_of(text: &str) -> impl Iterator<Item = (&str, usize)> {
     lines.filter(|(line, _)| !line.is_empty() && !line.starts_with('#'))
 }
 
-/// The fields of a line that has three.
 pub(super) fn three_fields(line: &str) -> Option<[&str; 3]> {
     let mut fields = line.split(BLANKS).filter(|field| !field.is_empty());
     let three = [fields.next()?, fields.next()?, fields.next()?];

@@ -9,7 +9,6 @@ use crate::model::{Credits, QueueName};
 use super::job_request::JobAnswer;
 use super::query::Operation;
 
-/// The answer to a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// The frame without content: for an empty request and for a removal.
@@ -23,54 +22,43 @@ pub enum Answer {
         /// Now, epoch ms.
         now_ms: i64,
     },
-    /// One queue.
     Queue(QueueInfo),
     /// All queues, by name.
     Queues {
         /// The sum of the effective rates.
         price: Credits,
-        /// The queues.
         queues: Vec<QueueInfo>,
     },
     /// The signer may read the history of this queue, whether it exists or not. The caller reads it.
     Statement(QueueName),
     /// The signer may do this, and it takes more than the market to answer: the caller does.
     Permitted(Operation),
-    /// What a rate would buy.
     Quote(Quote),
     /// A queue, live, with its orders by job.
     Orders {
-        /// The queue.
         info: QueueInfo,
-        /// Its orders.
         orders: Vec<OrderStatus>,
     },
-    /// A worker after a change.
     Worker {
         /// Its name, by which it is drained.
         worker: String,
-        /// Whether it is drained.
         is_draining: bool,
         /// Slots that its tasks hold.
         used: u64,
     },
     /// A queue that was paused or resumed.
     QueuePaused {
-        /// Its name.
         queue: String,
-        /// Whether it is paused.
         is_paused: bool,
     },
     /// The live status of queues, by name.
     QueueStatuses(Vec<QueueStatus>),
-    /// A job after a change.
     Job(JobAnswer),
 }
 
 /// One queue, as published at a tick or live.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QueueInfo {
-    /// Its name.
     pub queue: QueueName,
     /// Its balance.
     pub budget: Credits,
@@ -83,8 +71,6 @@ pub struct QueueInfo {
     /// Tasks that waited at the last tick.
     pub pending: u64,
 }
-
-// === impl QueueInfo ===
 
 impl QueueInfo {
     /// As `info` and `infos` show a queue: the state at the last tick.
@@ -143,8 +129,6 @@ pub fn render_error(message: &str, host: &str) -> String {
 struct Frame {
     text: String,
 }
-
-// === impl Frame ===
 
 impl Frame {
     fn open(host: &str) -> Frame {

@@ -23,10 +23,8 @@ pub enum ErrorClass {
     Unavailable,
 }
 
-/// Why a `/scheduler` request was refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MarketError {
-    /// Not authorized.
     #[error("ACCESS DENIED: {query}")]
     Denied {
         /// The raw query string.
@@ -34,22 +32,17 @@ pub enum MarketError {
         /// Why, and the server's time in epoch ms; only for those whose signature was good.
         reason: Option<(Denial, i64)>,
     },
-    /// The query cannot be understood.
     #[error(transparent)]
     Query(#[from] QueryError),
-    /// No such queue.
     #[error("there is no queue {0}")]
     UnknownQueue(String),
-    /// No such worker.
     #[error("there is no worker {0}; expected a name of `jobtracker workers list`")]
     UnknownWorker(String),
     /// The number of drained workers is at its limit.
     #[error("{0} workers are drained, the limit: resume one first")]
     TooManyDrains(usize),
-    /// The queue exists.
     #[error("queue {0} exists already")]
     QueueExists(QueueName),
-    /// The queue still has work.
     #[error("queue {0} has unfinished jobs or applications")]
     QueueBusy(QueueName),
     /// The queue will pay at the next tick for what it has held.
@@ -58,12 +51,9 @@ pub enum MarketError {
     /// The number of queues is at its limit.
     #[error("there are {0} queues, the limit")]
     TooManyQueues(usize),
-    /// The balance would fall below zero.
     #[error("queue {queue} has {balance}, less than the {amount} to be taken out")]
     Overdrawn {
-        /// The queue.
         queue: QueueName,
-        /// Its balance.
         balance: Credits,
         /// What was to be taken out.
         amount: Credits,
@@ -71,9 +61,7 @@ pub enum MarketError {
     /// The balance is needed to pay the open interval.
     #[error("queue {queue} may owe {committed} of its {balance} for the open interval; retry after the next tick")]
     Committed {
-        /// The queue.
         queue: QueueName,
-        /// Its balance.
         balance: Credits,
         /// What the open interval may cost.
         committed: Credits,
@@ -84,10 +72,8 @@ pub enum MarketError {
     /// Another scheduler assigns the slots.
     #[error("the market does not rule: no rate buys slots while the scheduler is another one")]
     NotRuling,
-    /// A request about a job.
     #[error(transparent)]
     Job(#[from] JobRequestError),
-    /// An order that cannot stand.
     #[error(transparent)]
     Order(#[from] OrderError),
     /// The server refuses this request because a bug in it stopped the server; the text says what to do.
@@ -95,14 +81,7 @@ pub enum MarketError {
     Quarantined(String),
     /// The balance would rise beyond 10^12.
     #[error("queue {queue} has {balance}; with {amount} more it would exceed 10^12")]
-    BalanceTooLarge {
-        /// The queue.
-        queue: QueueName,
-        /// Its balance.
-        balance: Credits,
-        /// What was to be added.
-        amount: Credits,
-    },
+    BalanceTooLarge { queue: QueueName, balance: Credits, amount: Credits },
 }
 
 /// Why an order cannot stand, or end.
@@ -111,7 +90,6 @@ pub enum OrderError {
     /// No such job, or no job of the signer.
     #[error("bid: there is no job {0}")]
     UnknownJob(JobId),
-    /// The job is over.
     #[error("bid: {0} has ended")]
     JobOver(JobId),
     /// No queue of the market pays for the job: it was submitted while another scheduler ruled.
@@ -128,88 +106,49 @@ pub enum OrderError {
     /// The order would never bid.
     #[error("maxRate: {max_rate} is below {bid}, which queue {queue} bids anyway")]
     MaxRateBelowBid {
-        /// The queue.
         queue: QueueName,
         /// The highest rate of the order.
         max_rate: Credits,
-        /// What the owner bids.
         bid: Credits,
     },
     /// The order would never count.
     #[error("maxCost: {job} has cost {spent}, and {max_cost} is less")]
-    MaxCostBelowSpent {
-        /// The job.
-        job: JobId,
-        /// The highest cost.
-        max_cost: Credits,
-        /// What the job has cost.
-        spent: Credits,
-    },
+    MaxCostBelowSpent { job: JobId, max_cost: Credits, spent: Credits },
     /// The number of orders is at its limit.
     #[error("bid: queue {queue} has {most} orders, the limit")]
-    TooManyOrders {
-        /// The queue.
-        queue: QueueName,
-        /// The limit.
-        most: usize,
-    },
-    /// There is none.
+    TooManyOrders { queue: QueueName, most: usize },
     #[error("unbid: there is no order for {0}")]
     NoOrder(JobId),
 }
 
-/// Why a well-signed request was denied.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Denial {
     /// The timestamp is missing or no number.
     #[error("timestamp {0:?} is not a number of milliseconds")]
     BadTimestamp(String),
-    /// The replay guard refuses the timestamp.
     #[error(transparent)]
     Replay(#[from] ReplayRefusal),
-    /// Only for administrators.
     #[error("{operation} needs the role admin, which {user} has not")]
-    NeedsAdmin {
-        /// The operation.
-        operation: &'static str,
-        /// The signer.
-        user: String,
-    },
+    NeedsAdmin { operation: &'static str, user: String },
     /// The lists of the job do not name the signer; the text is that of a call by RPC.
     #[error("{0}")]
     OfJob(String),
     /// Only for administrators and for the queue's owner.
     #[error("{operation} of any queue but their own needs the role admin, which {user} has not")]
-    NotOwner {
-        /// The operation.
-        operation: &'static str,
-        /// The signer.
-        user: String,
-    },
+    NotOwner { operation: &'static str, user: String },
 }
 
-/// Why a job submission was denied.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum JobDenied {
     /// A job goes to the queue of its user's name, whatever the role.
     #[error("ACCESS DENIED: queue {queue:?} differs from user {user:?}")]
-    QueueDiffers {
-        /// The queue.
-        queue: String,
-        /// The submitter.
-        user: String,
-    },
+    QueueDiffers { queue: String, user: String },
     /// The user has no queue to submit to.
     #[error(
         "ACCESS DENIED: queue {queue:?} differs from user {user:?}: there is no queue {user}: an administrator adds it: \
          jobtracker queue add {user}"
     )]
-    NoQueue {
-        /// The queue of the job.
-        queue: String,
-        /// The submitter.
-        user: String,
-    },
+    NoQueue { queue: String, user: String },
     /// The ACL file does not list the user.
     #[error("ACCESS DENIED: user {0:?}: the user is unknown: an administrator adds it: jobtracker user add {0}")]
     UnknownUser(String),
@@ -219,26 +158,16 @@ pub enum JobDenied {
     /// `mapred.job.timestamp` is not set.
     #[error("ACCESS DENIED: missing timestamp: mapred.job.timestamp is not set")]
     MissingTimestamp,
-    /// The signature is not good.
     #[error("ACCESS DENIED: bad mapred.job.signature of user {user:?}: {error}")]
-    Signature {
-        /// The submitter.
-        user: String,
-        /// What is wrong.
-        error: SignatureError,
-    },
+    Signature { user: String, error: SignatureError },
     /// The signed timestamp is no number.
     #[error("ACCESS DENIED: mapred.job.timestamp {0:?} is not a number of milliseconds")]
     BadTimestamp(String),
-    /// The replay guard refuses the timestamp.
     #[error("ACCESS DENIED: mapred.job.signature is stale or replayed: {0}")]
     Replay(#[from] ReplayRefusal),
 }
 
-// === impl MarketError ===
-
 impl MarketError {
-    /// The class of this refusal.
     pub fn class(&self) -> ErrorClass {
         match self {
             MarketError::Denied { .. } => ErrorClass::Denied,

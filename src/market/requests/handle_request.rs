@@ -21,7 +21,6 @@ use super::signature::VerifiedUser;
 pub struct ServletRequest {
     /// The signer; `None` if the signature is missing or not valid.
     pub verified: Option<VerifiedUser>,
-    /// The query.
     pub query: ParsedQuery,
 }
 
@@ -30,13 +29,9 @@ pub struct ServletRequest {
 pub struct HandledRequest {
     /// The changes, even if the answer is a refusal: a timestamp may have been used.
     pub facts: Vec<MarketFact>,
-    /// The answer.
     pub answer: Result<Answer, MarketError>,
-    /// Queues added and removed.
     pub changes: Vec<QueueChange>,
 }
-
-// === impl Market: requests ===
 
 impl Market {
     /// Authorizes and performs a request. `is_queue_busy`: whether a queue has unfinished jobs or applications.

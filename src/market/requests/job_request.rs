@@ -28,37 +28,29 @@ pub enum JobRequestKind {
 /// An operation on a job with its parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum JobRequest {
-    /// The kill of a job.
     Kill(JobId),
     /// The end of an attempt.
     KillTask {
-        /// The attempt.
         attempt: AttemptId,
-        /// Whether it counts as failed.
         should_fail: bool,
     },
-    /// Another priority.
     SetPriority {
-        /// The job.
         job: JobId,
         /// Hadoop's name of the priority, not yet checked.
         priority: String,
     },
     /// Another deadline, or none.
     SetDeadline {
-        /// The job.
         job: JobId,
         /// The change as written.
         words: DeadlineWords,
     },
     /// Whether anything of it starts.
     Hold {
-        /// The job.
         job: JobId,
         /// Whether nothing does from now on.
         is_on: bool,
     },
-    /// A ticket for the logs of an attempt.
     LogTicket(AttemptId),
 }
 
@@ -67,18 +59,14 @@ pub enum JobRequest {
 pub struct DeadlineWords {
     /// `deadline`: a duration from now or a time; empty: `clear` is given instead.
     pub due: String,
-    /// `mapTime`
     pub map_time: String,
-    /// `reduceTime`
     pub reduce_time: String,
-    /// `filterRatio`
     pub filter_ratio: String,
 }
 
 /// A job after a signed request about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobAnswer {
-    /// The job.
     pub job: JobId,
     /// The attempt that was asked to end.
     pub attempt: Option<AttemptId>,
@@ -96,7 +84,6 @@ pub enum JobRequestError {
     /// No such job in memory.
     #[error("there is no job {0} in memory")]
     UnknownJob(JobId),
-    /// No such attempt of the job.
     #[error("there is no attempt {0}")]
     UnknownAttempt(AttemptId),
     /// The attempt has ended, or was asked to.
@@ -109,8 +96,6 @@ pub enum JobRequestError {
     #[error("{0}")]
     Unavailable(String),
 }
-
-// === impl JobRequestKind ===
 
 impl JobRequestKind {
     /// The parameter that selects it.
@@ -127,7 +112,6 @@ impl JobRequestKind {
         }
     }
 
-    /// Whether it changes the job.
     pub const fn is_change(self) -> bool {
         !matches!(self, Self::LogTicket)
     }

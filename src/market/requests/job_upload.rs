@@ -2,25 +2,19 @@
 
 use crate::model::{JobId, from_hex};
 
-/// Longest name of a file, bytes.
 const MAX_NAME_BYTES: usize = 1_024;
 /// Longest component of a name, bytes: as file systems have it.
 const MAX_COMPONENT_BYTES: usize = 255;
-/// Most components of a name.
 const MAX_COMPONENTS: usize = 8;
 /// What names of files that are still being written begin with.
 const RESERVED: &str = ".upload-";
-/// Of a digest.
 const DIGEST_BYTES: usize = 32;
 
-/// A file of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobUpload {
-    /// The id that the job will have.
     pub job: JobId,
     /// The path of the file in the job's folder: plain names, separated by `/`.
     pub name: String,
-    /// The SHA-256 of its content.
     pub sha256: [u8; DIGEST_BYTES],
 }
 

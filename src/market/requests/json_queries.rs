@@ -15,7 +15,6 @@ pub type ParseQuery = fn(&str) -> Result<ParsedQuery, QueryError>;
 pub struct StatementPage {
     /// Only rows at or after this time, epoch ms.
     pub since_ms: Option<i64>,
-    /// Only rows before this number.
     pub before: Option<u64>,
 }
 
@@ -33,12 +32,9 @@ pub struct HistoryPage {
 pub struct Spans {
     /// Start of the first span, epoch ms.
     pub since_ms: i64,
-    /// Length of each span, ms.
     pub step_ms: u64,
     last: u32,
 }
-
-// === impl ParsedQuery: our addresses ===
 
 impl ParsedQuery {
     /// Parses a request for a queue's statement.
@@ -134,8 +130,6 @@ fn parse_one(kind: OperationKind, query: &str, expected: &'static str) -> Result
     ParsedQuery::parse_of(&[kind], query)?.ok_or(QueryError::NothingAsked(expected))
 }
 
-// === impl StatementPage ===
-
 impl StatementPage {
     /// Largest number of rows in one answer.
     pub const MOST_ROWS: usize = 5_000;
@@ -157,8 +151,6 @@ impl StatementPage {
         Ok(StatementPage { since_ms: number("since", since)?, before: number("before", before)? })
     }
 }
-
-// === impl HistoryPage ===
 
 impl HistoryPage {
     /// Largest number of spans in one answer.
@@ -195,8 +187,6 @@ impl HistoryPage {
         Spans { since_ms, step_ms: length_ms.div_ceil(u64::from(self.points.max(1))), last: self.points.max(1) - 1 }
     }
 }
-
-// === impl Spans ===
 
 impl Spans {
     /// The span that contains a time; none before the first span. Times after the end, as a clock set back leaves them,

@@ -15,7 +15,6 @@ pub struct Key(Box<str>);
 /// Why a text is not a key alone. No key of the ACL file is such a text, so that every signature with it would be denied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KeyFault {
-    /// Nothing is there.
     #[error("is empty")]
     Empty,
     /// The bytes are no UTF-8.
@@ -30,7 +29,6 @@ pub enum KeyFault {
     /// A line of the ACL file.
     #[error("holds a whole line of the ACL file: write its third word, the key, alone")]
     AclLine,
-    /// More than one line.
     #[error("has more than one line: write the key alone")]
     Lines,
     /// A blank parts the fields of the ACL file.
@@ -41,8 +39,6 @@ pub enum KeyFault {
     ControlCharacter,
 }
 
-// === impl Key ===
-
 impl Key {
     /// A key from the text in the list.
     pub fn new(text: &str) -> Self {
@@ -50,9 +46,6 @@ impl Key {
     }
 
     /// The key that a file has, with nothing else but blanks and line ends around it.
-    ///
-    /// # Errors
-    /// [`KeyFault`]
     pub fn alone_in(bytes: &[u8]) -> Result<Self, KeyFault> {
         let text = std::str::from_utf8(bytes).map_err(|_| KeyFault::NotText)?;
         if text.starts_with(BYTE_ORDER_MARK) {
@@ -94,7 +87,6 @@ impl Key {
         self.0.as_bytes()
     }
 
-    /// The id of this key.
     pub fn key_id(&self) -> KeyId {
         let digest: [u8; 32] = Sha256::digest(self.as_bytes()).into();
         let [a, b, c, d, e, f, g, h, ..] = digest;

@@ -12,8 +12,6 @@ const MOST_EVERY_S: u32 = 3_153_600_000;
 /// The value that ends an allowance.
 const NONE: &str = "none";
 
-// === impl ParsedQuery: money ===
-
 impl ParsedQuery {
     /// The decoded value of a parameter that only some operations have.
     pub(super) fn own_parameter(&self, wanted: &'static str) -> Result<Option<String>, QueryError> {

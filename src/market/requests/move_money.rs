@@ -18,8 +18,6 @@ struct After {
     rate: Credits,
 }
 
-// === impl Market: moving money ===
-
 impl Market {
     pub(super) fn add_budget(
         &mut self,

@@ -9,13 +9,10 @@ use super::job_request::JobRequestKind;
 pub enum OperationKind {
     /// An entirely empty query.
     Nothing,
-    /// `price`
     Price,
-    /// `time`
     Time,
     /// `info` or `info=queue`
     Info,
-    /// `infos`
     Infos,
     /// `setSpending=rate&queue=queue`
     SetSpending,
@@ -62,15 +59,12 @@ pub enum OperationKind {
     Tasks,
     /// `read=call`
     Read,
-    /// `jobs`
     JobTimes,
     /// `report=users`, `queues` or `jobs`
     Report,
     /// `sha256=hex&job=job&name=name`
     Upload,
 }
-
-// === impl OperationKind ===
 
 impl OperationKind {
     /// The document's operations and our additions, each named by a parameter.
@@ -172,7 +166,6 @@ impl OperationKind {
         }
     }
 
-    /// Whether unsigned requests are allowed.
     pub const fn is_open_to_all(self) -> bool {
         use OperationKind::{Nothing, Price, PriceHistory, Time};
         matches!(self, Nothing | Price | Time | PriceHistory)

@@ -11,8 +11,6 @@ use super::query::{ParsedQuery, QueryError, decode, set_once};
 /// Characters of a refused text that an error repeats.
 const SHOWN_CHARACTERS: usize = 64;
 
-// === impl ParsedQuery: jobs ===
-
 impl ParsedQuery {
     /// The job that it is about; `None` for an operation on something else, or a text that is no id.
     pub fn job_asked_about(&self) -> Option<JobId> {

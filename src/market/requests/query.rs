@@ -25,22 +25,17 @@ const SHOWN_CHARACTERS: usize = 64;
 pub struct ParsedQuery {
     /// The query string as received: what was signed.
     pub raw: String,
-    /// The operation.
     pub kind: OperationKind,
     /// The decoded value of the operation's own parameter.
     pub value: String,
-    /// The decoded `queue`.
     pub queue: Option<String>,
-    /// The decoded `user`.
     pub user: Option<String>,
-    /// The decoded `timestamp`.
     pub timestamp: Option<String>,
 }
 
 /// An operation with its parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Operation {
-    /// The empty request.
     Nothing,
     /// The sum of the effective rates.
     Price,
@@ -50,25 +45,20 @@ pub enum Operation {
     Info(Option<QueueName>),
     /// All queues as published.
     Infos,
-    /// A new bid.
     SetSpending {
-        /// Whose.
         queue: QueueName,
         /// Credits for one slot over one interval; 0 to 10^12.
         rate: Credits,
     },
     /// Credits added, or withdrawn if negative.
     AddBudget {
-        /// Whose.
         queue: QueueName,
         /// Within plus or minus 10^12.
         amount: Credits,
         /// What the signer says about it; empty: nothing.
         note: String,
     },
-    /// Credits moved between two queues.
     Transfer {
-        /// Where they are taken from.
         from: QueueName,
         /// Where they are added; another queue.
         to: QueueName,
@@ -77,22 +67,17 @@ pub enum Operation {
         /// What the signer says about it; empty: nothing.
         note: String,
     },
-    /// A queue's allowance.
     Allowance {
-        /// Whose.
         queue: QueueName,
         /// What it gets; `None` ends the allowance.
         terms: Option<AllowanceTerms>,
     },
     /// What was used in a stretch of time.
     Report(ReportRequest),
-    /// Adds a queue.
     AddQueue(QueueName),
-    /// Removes a queue.
     RemoveQueue(QueueName),
     /// What a rate would buy at the next tick.
     Quote {
-        /// Whose.
         queue: QueueName,
         /// Credits for one slot over one interval; 0 to 10^12.
         rate: Credits,
@@ -101,14 +86,12 @@ pub enum Operation {
     Bid {
         /// The queue of its owner.
         queue: QueueName,
-        /// The order.
         order: Order,
     },
     /// The end of the order for a job.
     Unbid {
         /// The queue of its owner.
         queue: QueueName,
-        /// The job.
         job: JobId,
     },
     /// The ledger entries of a queue; `None` is the signer's own.
@@ -119,7 +102,6 @@ pub enum Operation {
     PriceHistory,
     /// What a queue has paid, interval by interval.
     QueueHistory(QueueName),
-    /// The explanation of a job.
     Explain {
         /// The job's id, not yet parsed.
         job: String,
@@ -128,12 +110,10 @@ pub enum Operation {
     },
     /// What an order for a job that is not submitted would buy.
     OrderQuote {
-        /// Whose.
         queue: QueueName,
         /// The highest rate that it would bid.
         max_rate: Credits,
     },
-    /// On one job.
     OfJob(JobRequest),
     /// What a call of job clients reads.
     Read {
@@ -141,12 +121,10 @@ pub enum Operation {
         call: String,
         /// The signer.
         by: String,
-        /// Whether the signer is an administrator.
         has_admin_role: bool,
     },
     /// Nothing of a queue starts any more, or again.
     PauseQueue {
-        /// Its name.
         queue: String,
         /// Whether it is paused from now on.
         is_on: bool,
@@ -155,7 +133,6 @@ pub enum Operation {
     },
     /// A worker gets no new tasks any more, or again.
     Drain {
-        /// Its name.
         worker: String,
         /// Whether it is drained from now on.
         is_on: bool,
@@ -168,7 +145,6 @@ pub enum Operation {
         job: String,
         /// The signer.
         by: String,
-        /// Whether the signer is an administrator.
         has_admin_role: bool,
     },
     /// The times of all jobs, and the costs of those that the signer may see.
@@ -180,19 +156,15 @@ pub enum Operation {
     Upload(JobUpload),
 }
 
-/// A query that cannot be parsed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum QueryError {
     /// A `%` without two hexadecimal digits, or escapes that are not UTF-8.
     #[error("{0:?} is not a URL-encoded UTF-8 text")]
     Encoding(String),
-    /// A parameter stands twice.
     #[error("the parameter {0} is given more than once")]
     Repeated(&'static str),
-    /// Two operations in one request.
     #[error("{0} and {1} are two operations; a request carries one")]
     SeveralOperations(&'static str, &'static str),
-    /// No known operation.
     #[error(
         "no known operation; expected one of price, time, info, infos, setSpending, addBudget, addQueue, removeQueue, quote, bid, unbid, transfer, allowance, killJob, killTask, failTask, setJobPriority, setJobDeadline, drain, resume"
     )]
@@ -200,78 +172,33 @@ pub enum QueryError {
     /// What an address is there for is not asked for.
     #[error("expected {0}")]
     NothingAsked(&'static str),
-    /// Not a number.
     #[error("{parameter}: {value:?} is not a whole number")]
-    Number {
-        /// The parameter.
-        parameter: &'static str,
-        /// What it holds.
-        value: String,
-    },
+    Number { parameter: &'static str, value: String },
     /// A number too small or too large.
     #[error("{parameter}: expected a whole number from {least} to {most}")]
-    OutOfRange {
-        /// The parameter.
-        parameter: &'static str,
-        /// The smallest that is taken.
-        least: u32,
-        /// The largest that is taken.
-        most: u32,
-    },
-    /// The operation needs another parameter.
+    OutOfRange { parameter: &'static str, least: u32, most: u32 },
     #[error("{operation} needs a parameter {parameter}")]
-    MissingParameter {
-        /// The operation.
-        operation: &'static str,
-        /// What it needs.
-        parameter: &'static str,
-    },
-    /// Not the id of a job.
+    MissingParameter { operation: &'static str, parameter: &'static str },
     #[error("{parameter}: {value:?} is not the id of a job")]
-    JobId {
-        /// The parameter.
-        parameter: &'static str,
-        /// What it holds.
-        value: String,
-    },
-    /// Not the id of an attempt.
+    JobId { parameter: &'static str, value: String },
     #[error("{parameter}: {value:?} is not the id of an attempt")]
-    AttemptId {
-        /// The parameter.
-        parameter: &'static str,
-        /// What it holds.
-        value: String,
-    },
+    AttemptId { parameter: &'static str, value: String },
     /// Not a name of a job's file.
     #[error(
         "name: {0:?}: expected a path below the job's folder: at most 8 plain names, no `..`, no control characters"
     )]
     FileName(String),
-    /// Not a digest.
     #[error("sha256: expected the SHA-256 of the content, 64 hexadecimal digits")]
     Digest,
-    /// The operation needs a queue.
     #[error("{0} needs a parameter queue")]
     MissingQueue(&'static str),
-    /// Not a queue's name.
     #[error(transparent)]
     QueueName(#[from] QueueNameError),
-    /// Not an amount.
     #[error("{parameter}: {error}")]
-    Amount {
-        /// The parameter.
-        parameter: &'static str,
-        /// What is wrong with it.
-        error: CreditsError,
-    },
+    Amount { parameter: &'static str, error: CreditsError },
     /// Nothing, or less than nothing, to be moved.
     #[error("{parameter}: {amount} is not above 0")]
-    NotPositive {
-        /// The parameter.
-        parameter: &'static str,
-        /// What it holds.
-        amount: Credits,
-    },
+    NotPositive { parameter: &'static str, amount: Credits },
     /// A transfer from a queue to itself.
     #[error("from and to are both {0}, expected two queues")]
     SameQueue(QueueName),
@@ -284,10 +211,8 @@ pub enum QueryError {
     /// A filter that the report has no column for.
     #[error("queue, state: expected only of report=jobs, not of report={0}")]
     ReportFilter(&'static str),
-    /// No period of that name.
     #[error("by: {0:?} is no period, expected month")]
     ReportPeriod(String),
-    /// No report of that name.
     #[error("report: {0:?} is no report, expected users, queues or jobs")]
     ReportName(String),
     /// A stretch of time that ends before it begins.
@@ -300,15 +225,8 @@ pub enum QueryError {
     },
     /// A negative rate would earn money.
     #[error("{parameter}: {rate} is negative")]
-    NegativeRate {
-        /// The parameter.
-        parameter: &'static str,
-        /// What it holds.
-        rate: Credits,
-    },
+    NegativeRate { parameter: &'static str, rate: Credits },
 }
-
-// === impl ParsedQuery ===
 
 impl ParsedQuery {
     /// Parses a raw query string: everything after the first `?`, not decoded. Other parameters are ignored, as in the
@@ -392,7 +310,6 @@ impl ParsedQuery {
         }
     }
 
-    /// Parses the operation's parameters.
     pub fn operation(&self) -> Result<Operation, QueryError> {
         Ok(match self.kind {
             OperationKind::Nothing => Operation::Nothing,
@@ -504,7 +421,6 @@ pub(super) fn set_once(slot: &mut Option<String>, name: &'static str, value: &st
     }
 }
 
-/// A number that may be given.
 pub(super) fn number<T: FromStr>(parameter: &'static str, value: Option<String>) -> Result<Option<T>, QueryError> {
     let refused = |value: String| QueryError::Number { parameter, value: value.chars().take(32).collect() };
     value.map(|value| value.parse().map_err(|_| refused(value))).transpose()

@@ -10,8 +10,6 @@ use super::query::{Operation, ParsedQuery, QueryError, number};
 use super::report_request::{ReportFilter, ReportKind, ReportRequest};
 use super::signature::VerifiedUser;
 
-// === impl ParsedQuery: reports ===
-
 impl ParsedQuery {
     /// Parses a request for a report.
     ///
@@ -53,8 +51,6 @@ impl ParsedQuery {
         Ok(ReportRequest { kind, since_ms, until_ms, user: None, filter, by_month, after })
     }
 }
-
-// === impl Market: reports ===
 
 impl Market {
     /// Administrators see all rows, others what is theirs.

@@ -3,10 +3,8 @@
 /// What the rows of a report stand for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReportKind {
-    /// Users.
     #[default]
     Users,
-    /// Queues.
     Queues,
     /// Jobs and applications.
     Jobs,
@@ -34,15 +32,10 @@ pub struct ReportRequest {
 /// Which jobs and applications a report shows; without a member: all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReportFilter {
-    /// Of this user.
     pub user: Option<String>,
-    /// In this queue.
     pub queue: Option<String>,
-    /// In this state, as the report has it.
     pub state: Option<String>,
 }
-
-// === impl ReportFilter ===
 
 impl ReportFilter {
     /// Whether it lets all pass.
@@ -51,10 +44,7 @@ impl ReportFilter {
     }
 }
 
-// === impl ReportKind ===
-
 impl ReportKind {
-    /// All of them.
     pub const ALL: [ReportKind; 3] = [ReportKind::Users, ReportKind::Queues, ReportKind::Jobs];
 
     /// As requests and commands name it.

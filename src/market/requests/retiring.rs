@@ -8,18 +8,13 @@ pub const MAX_RETIRING_MS: i64 = 7 * 86_400_000;
 /// Tolerated on top, since clocks differ and are corrected.
 const CLOCK_TOLERANCE_MS: i64 = 3_600_000;
 
-/// An old key of a user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RetiringKey {
-    /// The user.
     pub user: String,
     /// From when on it is no longer valid, epoch ms.
     pub until_ms: i64,
-    /// The key.
     pub key: Key,
 }
-
-// === impl RetiringKey ===
 
 impl RetiringKey {
     /// Whether it may sign at `now_ms`, epoch ms: it has not expired, and does not claim to be valid for longer than

@@ -20,21 +20,15 @@ use super::key::Key;
 /// What Python's `urllib.quote` escapes: everything but letters, digits and `_.-/`.
 const QUOTED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'_').remove(b'.').remove(b'-').remove(b'/');
 
-/// A user whose signature was verified.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VerifiedUser {
-    /// The name.
     pub user: String,
-    /// What the user may do.
     pub role: Role,
-    /// The key that signed.
     pub key_id: KeyId,
 }
 
-/// Why a signature is not valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub enum SignatureError {
-    /// There is none.
     #[error("the signature is missing")]
     Missing,
     /// A `%` without two hexadecimal digits after it.
@@ -55,13 +49,10 @@ pub enum JobSignature {
     Missing,
     /// `mapred.job.timestamp` is not set.
     MissingTimestamp,
-    /// The signature is not valid.
     NotVerified(SignatureError),
     /// The signature is valid, but its timestamp is not a number of milliseconds.
     BadTimestamp(String),
-    /// The signature is valid.
     Verified {
-        /// Who signed.
         user: VerifiedUser,
         /// The signed timestamp, epoch ms.
         timestamp_ms: i64,

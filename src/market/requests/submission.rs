@@ -7,8 +7,6 @@ use crate::model::{Now, QueueName};
 use super::error::JobDenied;
 use super::signature::{JobSignature, SignatureError};
 
-// === impl Market: job submissions ===
-
 impl Market {
     /// Authorizes `user` to submit to `queue`: the user must be known, the names equal (for administrators too), the signature
     /// valid and its timestamp fresh; checked in this order. The returned fact records that the signature was used.
@@ -72,7 +70,6 @@ fn check_known(user: &str, signature: &JobSignature) -> Result<(), JobDenied> {
     }
 }
 
-/// A signature by which `user` may submit.
 fn check_signer<'a>(user: &'a str, signature: &JobSignature) -> Result<Signature<'a>, JobDenied> {
     check_known(user, signature)?;
     let refuse = |error| Err(JobDenied::Signature { user: beginning_of(user), error });

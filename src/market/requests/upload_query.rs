@@ -6,8 +6,6 @@ use super::query::{ParsedQuery, QueryError, decode, set_once};
 /// Characters of a refused text that an error repeats.
 const SHOWN_CHARACTERS: usize = 64;
 
-// === impl ParsedQuery: uploads ===
-
 impl ParsedQuery {
     /// The file that an upload is for.
     ///

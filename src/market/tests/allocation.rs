@@ -4,7 +4,6 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// All map and reduce slots.
 const ALL_TASKS: PerPool<u32> = PerPool::new(u32::MAX, u32::MAX, 0);
 
 fn credits(text: &str) -> Credits {

@@ -5,8 +5,6 @@ use proptest::prelude::*;
 use super::*;
 use crate::market::money::{Movement, OF_BUDGET_FILE};
 
-// === impl Stage: time ===
-
 impl Stage {
     /// Time passes by both clocks; what becomes due is paid.
     pub(super) fn pass(&mut self, ms: u64) -> Vec<LedgerEntry> {

@@ -49,7 +49,6 @@ pub(in crate::market) fn in_use(
     }
 }
 
-/// Time between ticks, ms.
 const INTERVAL_MS: u64 = 1_000;
 
 /// The one job of a queue.
@@ -91,7 +90,6 @@ struct Stage {
     now: Now,
     facts: Vec<MarketFact>,
     busy: Vec<QueueName>,
-    /// The monotonic clock of ticks.
     tick_mono_ms: u64,
 }
 

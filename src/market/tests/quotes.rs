@@ -13,7 +13,6 @@ use super::lasts_s;
 
 const NOW: Now = Now { mono_ms: 0, wall_ms: 1_700_000_000_000 };
 const INTERVAL_MS: u64 = 20_000;
-/// One interval later.
 const LATER: Now = Now { mono_ms: INTERVAL_MS, ..NOW };
 const NAMES: [&str; 4] = ["alice", "bob", "carol", "dave"];
 

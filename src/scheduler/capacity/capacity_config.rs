@@ -16,7 +16,6 @@ pub struct CapacityConfig {
     pub(super) queues: Vec<CapacityQueue>,
 }
 
-/// The settings of one queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CapacityQueue {
     pub(super) name: String,
@@ -27,8 +26,6 @@ pub struct CapacityQueue {
     pub(super) supports_priority: bool,
     pub(super) job_limits: JobLimits,
 }
-
-// === impl CapacityConfig ===
 
 impl CapacityConfig {
     /// Checks what is written, in the original's order.
@@ -86,7 +83,6 @@ impl CapacityConfig {
         &self.queues
     }
 
-    /// The settings of a queue.
     pub fn queue(&self, name: &str) -> Option<&CapacityQueue> {
         self.queues.iter().find(|queue| queue.name == name)
     }
@@ -101,8 +97,6 @@ impl CapacityConfig {
         self.maximum_tasks_after_off_switch
     }
 }
-
-// === impl CapacityQueue ===
 
 impl CapacityQueue {
     fn new(written: &WrittenQueue, maximum_system_jobs: i32) -> Result<Self, CapacityConfigError> {
@@ -170,7 +164,6 @@ impl CapacityQueue {
         }
     }
 
-    /// Its name.
     pub fn name(&self) -> &str {
         &self.name
     }

@@ -11,22 +11,13 @@ pub enum CapacityConfigError {
     /// `mapred.queue.names` is empty.
     #[error("System has no queue configured")]
     NoQueue,
-    /// Two queues have one name.
     #[error("Queue '{queue}' is named twice")]
-    NamedTwice {
-        /// The queue.
-        queue: String,
-    },
-    /// A queue without `capacity`.
+    NamedTwice { queue: String },
     #[error("Queue '{queue}' doesn't have configured capacity!")]
-    NoCapacity {
-        /// The queue.
-        queue: String,
-    },
+    NoCapacity { queue: String },
     /// `capacity` is not between 0 and 100.
     #[error("Illegal capacity for queue {queue} of {}", JavaFloat(*value))]
     Capacity {
-        /// The queue.
         queue: String,
         /// Percent.
         value: Decimal,
@@ -34,7 +25,6 @@ pub enum CapacityConfigError {
     /// `maximum-capacity` is over 100.
     #[error("Illegal maximum-capacity for queue {queue} of {}", JavaFloat(*value))]
     MaximumCapacity {
-        /// The queue.
         queue: String,
         /// Percent.
         value: Decimal,
@@ -42,7 +32,6 @@ pub enum CapacityConfigError {
     /// `maximum-capacity` is below `capacity`. The original ends with a blank and does not name the queue.
     #[error("maximum-capacity {} for a queue should be greater than or equal to capacity ", JavaFloat(*value))]
     MaximumBelowCapacity {
-        /// The queue.
         queue: String,
         /// Percent.
         value: Decimal,
@@ -50,33 +39,19 @@ pub enum CapacityConfigError {
     /// `minimum-user-limit-percent` is not between 1 and 100.
     #[error("Invalid user limit : {value} for queue : {queue}")]
     UserLimit {
-        /// The queue.
         queue: String,
         /// Percent.
         value: i32,
     },
     /// `user-limit-factor` would give no user a slot; the original accepts it.
     #[error("Invalid user limit factor : {} for queue : {queue}", JavaFloat(*value))]
-    UserLimitFactor {
-        /// The queue.
-        queue: String,
-        /// The factor.
-        value: Decimal,
-    },
+    UserLimitFactor { queue: String, value: Decimal },
     /// `init-accept-jobs-factor` is not positive. The original speaks of another key.
     #[error("Invalid maximum jobs per user configuration {value}")]
-    InitAcceptJobsFactor {
-        /// The queue.
-        queue: String,
-        /// The factor.
-        value: i32,
-    },
+    InitAcceptJobsFactor { queue: String, value: i32 },
     /// A limit for each user exceeds the limit for the queue.
     #[error("Illegal queue configuration for queue '{queue}'")]
-    ContradictingLimits {
-        /// The queue.
-        queue: String,
-    },
+    ContradictingLimits { queue: String },
     /// The capacities do not add to a whole of 100.
     #[error("Sum of queue capacities not 100% at {}", JavaFloat(*sum))]
     SumOfCapacities {
@@ -91,10 +66,7 @@ pub enum CapacityConfigError {
     },
     /// `init-poll-interval` is not positive.
     #[error("Invalid initializater poller interval {value_ms}")]
-    InitPollInterval {
-        /// Milliseconds.
-        value_ms: i64,
-    },
+    InitPollInterval { value_ms: i64 },
     /// `init-worker-threads` is not positive.
     #[error("Invalid initializater worker thread number {value}")]
     InitWorkerThreads {
@@ -103,13 +75,8 @@ pub enum CapacityConfigError {
     },
     /// A reload lacks a queue of the running configuration.
     #[error("Couldn't find queue '{queue}' during refresh!")]
-    QueueRemoved {
-        /// The queue.
-        queue: String,
-    },
+    QueueRemoved { queue: String },
 }
-
-// === impl CapacityConfigError ===
 
 impl CapacityConfigError {
     /// The queue at fault, if one is.

@@ -10,8 +10,6 @@ use super::live_queue::sum;
 use super::policy::Capacity;
 use super::{SlotVerdict, UserLimit};
 
-// === impl Capacity: containers ===
-
 impl Capacity {
     /// Counts whether the user of an app wants containers.
     pub(super) fn count_container_user(&mut self, id: AppId, view: &View<'_>, reaction: &mut Reaction<'_>) {

@@ -18,8 +18,6 @@ pub(super) struct JavaPercent {
 /// Outside of this range Java writes an exponent.
 const PLAIN: std::ops::Range<f32> = 1e-3..1e7;
 
-// === impl JavaFloat ===
-
 impl fmt::Display for JavaFloat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // A decimal always reads as a float.
@@ -34,8 +32,6 @@ impl fmt::Display for JavaFloat {
         }
     }
 }
-
-// === impl JavaPercent ===
 
 impl fmt::Display for JavaPercent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

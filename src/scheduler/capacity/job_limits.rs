@@ -7,19 +7,14 @@ use crate::model::Decimal;
 pub struct JobLimits {
     /// Jobs initialising or running at once.
     pub initialized: u64,
-    /// The same for each user.
     pub initialized_per_user: u64,
     /// Jobs waiting, initialising or running.
     pub accepted: u64,
-    /// The same for each user.
     pub accepted_per_user: u64,
     /// Maps and reduces of initialising and running jobs. May be negative, and then refuses every job.
     pub active_tasks: i64,
-    /// The same for each user.
     pub active_tasks_per_user: i64,
 }
-
-// === impl JobLimits ===
 
 impl JobLimits {
     /// Limits that refuse nothing.

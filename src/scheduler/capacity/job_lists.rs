@@ -13,18 +13,14 @@ use crate::scheduler::{AppId, Hold, LimitOwner, LimitUnit};
 use super::user_jobs::{UserJobs, is_within};
 use super::{JobLimits, JobRank, JobStage, RefusedJob, StageCounts};
 
-/// A job of a queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListedJob {
-    /// Its app.
     pub id: AppId,
-    /// Its user.
     pub user: Arc<str>,
     /// Its maps and reduces, finished ones included.
     pub tasks: u64,
     /// Its place among the queue's jobs.
     pub rank: JobRank,
-    /// How far it has come.
     pub stage: JobStage,
     /// Whether no node could run it: it takes no place among those that have begun.
     pub is_stuck: bool,
@@ -52,8 +48,6 @@ pub struct JobLists {
     stuck: u64,
 }
 
-// === impl ListedJob ===
-
 impl ListedJob {
     /// Whether it counts among those that have begun, once it has.
     fn takes_a_place(&self) -> bool {
@@ -66,10 +60,7 @@ impl ListedJob {
     }
 }
 
-// === impl JobLists: accepting ===
-
 impl JobLists {
-    /// A queue without jobs.
     pub fn new(limits: JobLimits) -> Self {
         Self {
             limits,
@@ -137,8 +128,6 @@ impl JobLists {
     }
 }
 
-// === impl JobLists: stages ===
-
 impl JobLists {
     /// Moves waiting jobs to initialising while the limits allow it; their ids, in the order of the queue.
     pub fn initialize_jobs(&mut self) -> Vec<AppId> {
@@ -200,10 +189,7 @@ impl JobLists {
     }
 }
 
-// === impl JobLists: queries ===
-
 impl JobLists {
-    /// Jobs by stage.
     pub fn counts(&self) -> StageCounts {
         StageCounts {
             waiting: self.waiting.len() as u64,
@@ -217,7 +203,6 @@ impl JobLists {
         self.counts().initialized().saturating_sub(self.stuck)
     }
 
-    /// Jobs of one user by stage.
     pub fn user_counts(&self, user: &str) -> StageCounts {
         self.users.get(user).map_or(StageCounts::default(), |user| user.counts)
     }
@@ -232,12 +217,10 @@ impl JobLists {
         self.active_tasks
     }
 
-    /// The same for one user.
     pub fn user_active_tasks(&self, user: &str) -> u64 {
         self.users.get(user).map_or(0, |user| user.active_tasks)
     }
 
-    /// A job of the queue.
     pub fn job(&self, id: AppId) -> Option<&ListedJob> {
         self.jobs.get(&id)
     }
@@ -247,8 +230,6 @@ impl JobLists {
         [&self.initializing, &self.running, &self.waiting].into_iter().flat_map(|list| list.values().copied())
     }
 }
-
-// === impl JobLists: holds ===
 
 impl JobLists {
     /// What keeps a waiting job from beginning; none for a job that has begun. `queue` is named as the owner of a limit.
@@ -277,8 +258,6 @@ impl JobLists {
         })
     }
 }
-
-// === impl JobLists: counts ===
 
 impl JobLists {
     fn stage_list(&mut self, stage: JobStage) -> &mut BTreeMap<JobRank, AppId> {

@@ -11,8 +11,6 @@ pub struct JobRank {
     order: u64,
 }
 
-// === impl JobRank ===
-
 impl JobRank {
     /// Before every job.
     pub(super) const FIRST: JobRank = JobRank { priority: 0, start_ms: i64::MIN, order: 0 };

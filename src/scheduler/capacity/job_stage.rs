@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-/// How far a job has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JobStage {
     /// Accepted; nothing of it runs.
@@ -16,15 +15,10 @@ pub enum JobStage {
 /// Jobs of a queue, or of one user in it, by stage.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StageCounts {
-    /// [`JobStage::Waiting`].
     pub waiting: u64,
-    /// [`JobStage::Initializing`].
     pub initializing: u64,
-    /// [`JobStage::Running`].
     pub running: u64,
 }
-
-// === impl StageCounts ===
 
 impl StageCounts {
     /// Initialising or running.
@@ -32,7 +26,6 @@ impl StageCounts {
         self.initializing.saturating_add(self.running)
     }
 
-    /// In any stage.
     pub fn accepted(&self) -> u64 {
         self.waiting.saturating_add(self.initialized())
     }

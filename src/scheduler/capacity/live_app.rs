@@ -31,8 +31,6 @@ pub(super) struct LiveApp {
     pub(super) wait_factor: Option<WaitFactor>,
 }
 
-// === impl LiveApp ===
-
 impl LiveApp {
     /// The part of the cluster's hosts that must have passed it over before it gets a far map.
     pub(super) fn wait_factor(&self, app: &App, view: &View<'_>) -> WaitFactor {

@@ -27,11 +27,8 @@ pub(super) struct LiveQueue {
     all_slots: SlotShare,
     /// The slots of the cluster that its percentage is of, those for containers as in `all_slots`.
     cluster_slots: PerPool<u64>,
-    /// Users whose applications want containers.
     pub(super) container_users: BTreeSet<GroupId>,
 }
-
-// === impl LiveQueue ===
 
 impl LiveQueue {
     pub(super) fn new(settings: CapacityQueue, rank: i64, totals: &Totals) -> Self {

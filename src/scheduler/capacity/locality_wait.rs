@@ -16,8 +16,6 @@ pub struct WaitFactor {
     whole: u64,
 }
 
-// === impl LocalityWait ===
-
 impl LocalityWait {
     /// The job is asked for a map.
     pub fn count_opportunity(&mut self) {
@@ -48,8 +46,6 @@ impl LocalityWait {
         u64::try_from(first_allowed.saturating_sub(next)).unwrap_or(u64::MAX)
     }
 }
-
-// === impl WaitFactor ===
 
 impl WaitFactor {
     /// All trackers.

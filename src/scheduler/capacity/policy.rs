@@ -50,8 +50,6 @@ pub(in crate::scheduler) struct Capacity {
     may_begin: BTreeSet<GroupId>,
 }
 
-// === impl Capacity ===
-
 impl Capacity {
     pub(in crate::scheduler) fn new(config: CapacityConfig, is_compatible: bool) -> Self {
         Self {
@@ -87,8 +85,6 @@ impl Capacity {
         }
     }
 }
-
-// === impl Capacity: counts ===
 
 impl Capacity {
     fn open_queue(&mut self, id: GroupId, view: &View<'_>) {
@@ -582,7 +578,6 @@ fn has_pending_tasks(app: &App, kind: Kind) -> bool {
     }
 }
 
-/// Nodes that are reserved for an app.
 fn reserved_nodes(app: &App, kind: Kind) -> u32 {
     u32::try_from(app.reserved_nodes[kind].len()).unwrap_or(u32::MAX)
 }

@@ -5,14 +5,10 @@ use crate::model::PerKind;
 use super::java_float::JavaPercent;
 use super::{CapacityQueue, JobStage, SlotShare, SlotUsage, StageCounts};
 
-/// A queue at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QueueDetail {
-    /// Its settings.
     pub settings: CapacityQueue,
-    /// Its slots.
     pub slots: PerKind<QueueSlotsDetail>,
-    /// Its jobs.
     pub jobs: StageCounts,
     /// Users with a job in it.
     pub users: u64,
@@ -25,7 +21,6 @@ pub struct QueueDetail {
 pub struct QueueSlotsDetail {
     /// The queue's slots in the cluster as it is now.
     pub share: SlotShare,
-    /// What it uses.
     pub usage: SlotUsage,
     /// Users with a task that waits.
     pub active_users: u32,
@@ -33,18 +28,13 @@ pub struct QueueSlotsDetail {
     pub user_limit: u64,
 }
 
-/// A job at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueuedJobDetail {
-    /// How far it has come.
     pub stage: JobStage,
-    /// Slots of one task.
     pub slots_per_task: PerKind<u32>,
     /// Slots of nodes that are reserved for it, as its queue counts them.
     pub reserved_slots: PerKind<u32>,
 }
-
-// === impl QueueSlotsDetail ===
 
 impl QueueSlotsDetail {
     /// Occupied slots in percent of the queue's slots, with one decimal as the original prints it.

@@ -69,8 +69,6 @@ struct TaskSize {
     has_room: bool,
 }
 
-// === impl QueueSlots ===
-
 impl QueueSlots {
     pub(super) fn new(rule: UserRule, share: SlotShare) -> Self {
         Self {
@@ -93,7 +91,6 @@ impl QueueSlots {
         self.held.slots
     }
 
-    /// Replaces the settings after a reload.
     pub(super) fn set_rule(&mut self, rule: UserRule) {
         self.rule = rule;
     }
@@ -197,7 +194,6 @@ impl QueueSlots {
         SlotUsage { running_tasks: self.held.running_tasks, occupied: self.held.slots, by_user: by_user.collect() }
     }
 
-    /// Slots that a user holds.
     pub(super) fn occupied_by(&self, user: GroupId) -> u32 {
         self.users.get(&user).map_or(0, |user| user.held.slots)
     }
@@ -222,8 +218,6 @@ impl QueueSlots {
         }
     }
 }
-
-// === impl Holding ===
 
 impl Holding {
     fn replace(&mut self, before: Holding, after: Holding) {

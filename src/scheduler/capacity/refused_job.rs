@@ -11,15 +11,12 @@ pub enum RefusedJob {
          per-user which can be initialized for queue '{queue}'"
     )]
     TooManyTasks {
-        /// The job's id.
         job: String,
-        /// Its user.
         user: String,
         /// Its maps and reduces.
         tasks: u64,
         /// Active tasks of one user.
         limit: i64,
-        /// The queue.
         queue: String,
     },
     /// The queue has accepted all it may.
@@ -28,13 +25,9 @@ pub enum RefusedJob {
          jobs to accept"
     )]
     QueueFull {
-        /// The job's id.
         job: String,
-        /// Its user.
         user: String,
-        /// The queue.
         queue: String,
-        /// Jobs of the queue.
         counts: StageCounts,
         /// Jobs that it accepts.
         limit: u64,
@@ -45,15 +38,12 @@ pub enum RefusedJob {
          queue '{queue}' per user"
     )]
     UserFull {
-        /// The job's id.
         job: String,
-        /// Its user.
         user: String,
         /// Jobs of the user in the queue.
         counts: StageCounts,
         /// Jobs that it accepts of one user.
         limit: u64,
-        /// The queue.
         queue: String,
     },
 }

@@ -2,8 +2,6 @@
 
 use super::{CapacityConfig, CapacityConfigError};
 
-// === impl CapacityConfig: reload ===
-
 impl CapacityConfig {
     /// What is in force after a reload: all of `read`, but an existing queue keeps its support of priorities.
     ///

@@ -13,11 +13,8 @@ const SEPARATOR: &str = "-------------";
 /// The scheduling information of a queue. Every line ends with a newline.
 #[derive(Clone, Copy, Debug)]
 pub struct QueueReport<'a> {
-    /// Its settings.
     pub queue: &'a CapacityQueue,
-    /// Its slots.
     pub slots: PerKind<KindReport<'a>>,
-    /// Its jobs.
     pub jobs: StageCounts,
     /// Users with a job in it.
     pub users: u64,
@@ -26,24 +23,16 @@ pub struct QueueReport<'a> {
 /// One kind of slot in a [`QueueReport`].
 #[derive(Clone, Copy, Debug)]
 pub struct KindReport<'a> {
-    /// The queue's share of the cluster.
     pub share: SlotShare,
-    /// What it uses.
     pub usage: &'a SlotUsage,
 }
 
-/// The scheduling information of a job.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct JobReport {
-    /// Attempts that run.
     pub running: PerKind<u32>,
-    /// Slots of one task.
     pub slots_per_task: PerKind<u32>,
-    /// Nodes reserved for it.
     pub reserved_nodes: PerKind<u32>,
 }
-
-// === impl QueueReport ===
 
 impl fmt::Display for QueueReport<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -59,8 +48,6 @@ impl fmt::Display for QueueReport<'_> {
         writeln!(f, "Number of users who have submitted jobs: {}", self.users)
     }
 }
-
-// === impl KindReport ===
 
 impl fmt::Display for KindReport<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -83,8 +70,6 @@ impl fmt::Display for KindReport<'_> {
         Ok(())
     }
 }
-
-// === impl JobReport ===
 
 impl fmt::Display for JobReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

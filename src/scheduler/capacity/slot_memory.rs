@@ -8,8 +8,6 @@ pub struct SlotMemory {
     slot_mb: PerKind<u64>,
 }
 
-// === impl SlotMemory ===
-
 impl SlotMemory {
     /// Slots of these sizes; a slot of zero counts as one MB.
     pub fn new(slot_mb: PerKind<u64>) -> Self {

@@ -14,8 +14,6 @@ pub struct SlotShare {
     pub maximum: Option<u32>,
 }
 
-// === impl SlotShare ===
-
 impl SlotShare {
     /// Percentages of a cluster with so many slots, the rest dropped.
     pub fn new(capacity: Decimal, maximum: Option<Decimal>, cluster_slots: u64) -> Self {

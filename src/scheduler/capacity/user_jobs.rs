@@ -18,8 +18,6 @@ pub(super) struct UserJobs {
     pub(super) candidate: Option<JobRank>,
 }
 
-// === impl UserJobs ===
-
 impl UserJobs {
     /// The user's first waiting job, if the user's limits let it begin. A later job never overtakes it.
     pub(super) fn first_permitted(&self, limits: &JobLimits) -> Option<JobRank> {

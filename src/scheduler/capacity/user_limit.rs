@@ -7,16 +7,12 @@ use super::SlotShare;
 /// What a queue's limits say about one more task of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SlotVerdict {
-    /// It may run.
     Allowed,
-    /// The queue would exceed its maximum.
     QueueAtMaximum {
-        /// The maximum, slots.
         maximum: u32,
     },
     /// The user would exceed the user limit.
     UserAtLimit {
-        /// The limit, slots.
         limit: u64,
     },
 }
@@ -24,7 +20,6 @@ pub enum SlotVerdict {
 /// The user limit of a queue for one kind of slot, at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UserLimit {
-    /// The queue's slots.
     pub share: SlotShare,
     /// Slots that the queue occupies.
     pub occupied: u32,
@@ -35,8 +30,6 @@ pub struct UserLimit {
     /// `user-limit-factor`.
     pub factor: Decimal,
 }
-
-// === impl UserLimit ===
 
 impl UserLimit {
     /// Slots that one user may hold, tasks of `slots` each.

@@ -11,9 +11,7 @@ pub struct WrittenConfig {
     pub init_poll_interval_ms: i64,
     /// `init-worker-threads`. Checked only.
     pub init_worker_threads: i32,
-    /// `maximum-tasks-per-heartbeat`.
     pub maximum_tasks_per_heartbeat: i32,
-    /// `maximum-tasks-after-offswitch`.
     pub maximum_tasks_after_off_switch: i32,
     /// In the order of `mapred.queue.names`.
     pub queues: Vec<WrittenQueue>,
@@ -22,27 +20,20 @@ pub struct WrittenConfig {
 /// What the file says about one queue; a value that it lacks is the system's default.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WrittenQueue {
-    /// Its name.
     pub name: String,
     /// `capacity`, percent; none: not set.
     pub capacity: Option<Decimal>,
     /// `maximum-capacity`, percent; zero and below: no maximum.
     pub maximum_capacity: Decimal,
-    /// `minimum-user-limit-percent`.
     pub minimum_user_limit_percent: i32,
-    /// `user-limit-factor`.
     pub user_limit_factor: Decimal,
-    /// `supports-priority`.
     pub supports_priority: bool,
     /// `maximum-initialized-active-tasks`.
     pub maximum_active_tasks: i32,
     /// `maximum-initialized-active-tasks-per-user`.
     pub maximum_active_tasks_per_user: i32,
-    /// `init-accept-jobs-factor`.
     pub init_accept_jobs_factor: i32,
 }
-
-// === impl WrittenConfig ===
 
 impl Default for WrittenConfig {
     fn default() -> Self {
@@ -56,8 +47,6 @@ impl Default for WrittenConfig {
         }
     }
 }
-
-// === impl WrittenQueue ===
 
 impl WrittenQueue {
     /// A queue about which the file says only its capacity.

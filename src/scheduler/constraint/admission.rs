@@ -12,20 +12,17 @@ use super::model::Model;
 /// A job and its times, microseconds since any common start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimedWork {
-    /// What it has to do.
     pub work: JobWork,
     /// When it was submitted.
     pub arrival_us: i64,
     /// Now, the arrival or later.
     pub now_us: i64,
-    /// Its deadline.
     pub deadline_us: i64,
 }
 
 /// Slots of the cluster that deadlines may count on: all of its live trackers, less those that other jobs hold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SlotSupply {
-    /// These.
     pub slots: PerKind<u64>,
     /// Whether a tracker with slots is connected.
     pub has_workers: bool,
@@ -51,7 +48,6 @@ pub struct Assessment {
     pub free_maps: u64,
     /// Until when no more are; none: for ever.
     pub promised_until_us: Option<i64>,
-    /// All reduces of the job.
     pub needed_reduces: u32,
     /// Reduce slots without a promise while they run.
     pub free_reduces: u64,
@@ -64,7 +60,6 @@ pub struct Assessment {
 /// What would be said of a deadline now, and the earliest that would be taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WhatIf {
-    /// The test.
     pub assessment: Assessment,
     /// The earliest deadline after the arrival that would be taken; none: no deadline would.
     pub earliest: Option<Seconds>,
@@ -73,23 +68,18 @@ pub struct WhatIf {
 /// Why a deadline is not taken. Times are counted from the arrival; the text has them in seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DeadlineRejection {
-    /// It has passed.
     #[error("deadline lies in the past")]
     InThePast,
     /// There is no time for a map.
     #[error("deadline {deadline} s is shorter than copy and reduce alone ({least} s)")]
     TooShort {
-        /// The deadline.
         deadline: Seconds,
         /// What copy and reduce take.
         least: Seconds,
     },
     /// There is nothing to run on.
     #[error("deadline {deadline} s cannot be kept: no worker is connected")]
-    NoWorker {
-        /// The deadline.
-        deadline: Seconds,
-    },
+    NoWorker { deadline: Seconds },
     /// There are too few map slots, now or when promises end.
     #[error(
         "deadline {deadline} s needs {}, {free} free{}{}",
@@ -98,7 +88,6 @@ pub enum DeadlineRejection {
         EarliestDeadline(*.earliest)
     )]
     Maps {
-        /// The deadline.
         deadline: Seconds,
         /// The least maps at a time that keep it.
         needed: u32,
@@ -116,11 +105,8 @@ pub enum DeadlineRejection {
         EarliestDeadline(*.earliest)
     )]
     Reduces {
-        /// The deadline.
         deadline: Seconds,
-        /// Its reduces.
         needed: u32,
-        /// When they must start.
         at: Seconds,
         /// Reduce slots without a promise then.
         free: u64,
@@ -132,7 +118,6 @@ pub enum DeadlineRejection {
 /// A duration in microseconds, printed as seconds with one decimal, rounded up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Seconds {
-    /// Microseconds.
     pub us: i64,
 }
 
@@ -142,8 +127,6 @@ pub(super) struct TimeOfDay(pub(super) i64);
 struct EarliestDeadline(Option<Seconds>);
 
 struct PromisedUntil(Option<i64>);
-
-// === impl Seconds ===
 
 impl fmt::Display for Seconds {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -181,8 +164,6 @@ impl fmt::Display for TimeOfDay {
     }
 }
 
-// === impl TimedWork ===
-
 impl TimedWork {
     fn since_arrival(&self, at_us: i64) -> Seconds {
         Seconds { us: at_us.saturating_sub(self.arrival_us) }
@@ -218,8 +199,6 @@ struct AdmissionTest<'a> {
     /// When all its reduces must have started.
     latest_us: i64,
 }
-
-// === impl AdmissionTest ===
 
 impl<'a> AdmissionTest<'a> {
     fn new(job: &'a TimedWork, model: Model, ledger: &'a Ledger, supply: SlotSupply) -> Self {

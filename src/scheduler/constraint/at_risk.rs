@@ -5,16 +5,12 @@ use crate::scheduler::AppId;
 
 use super::{AdmissionSlots, AppDeadline, Ledger, MapClaim, Model, Promise, SlotSupply, TimedWork, admit};
 
-/// An unfinished job with a deadline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnfinishedJob {
-    /// The job.
     pub app: AppId,
-    /// Its deadline.
     pub deadline: AppDeadline,
     /// When it was submitted, epoch microseconds.
     pub arrival_us: i64,
-    /// Tasks that are not done.
     pub left: PerKind<u32>,
     /// Slots that it holds.
     pub held: PerKind<u32>,

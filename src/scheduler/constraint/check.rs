@@ -6,8 +6,6 @@ use crate::scheduler::view::View;
 use super::Ledger;
 use super::policy::Constraint;
 
-// === impl Constraint: checks ===
-
 impl Constraint {
     /// The ledger and the slots of the promised equal a recount.
     pub(super) fn check_promises(&self, view: &View<'_>, violations: &mut Violations) {

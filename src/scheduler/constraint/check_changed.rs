@@ -8,8 +8,6 @@ use crate::scheduler::view::View;
 use super::policy::{Constraint, us};
 use super::{Admission, AppDeadline, JobPlan, RejectedJob, TimedWork, admit};
 
-// === impl Constraint: changed deadlines ===
-
 impl Constraint {
     /// What keeps a deadline of an app, beside all promises but its own.
     pub(super) fn check_changed(

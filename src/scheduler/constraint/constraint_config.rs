@@ -43,14 +43,12 @@ pub enum OnMissed {
     Demote,
     /// It keeps its place.
     Continue,
-    /// It is killed.
     Kill,
 }
 
 /// What becomes of a new job whose deadline cannot be kept (`mapred.constraint-scheduler.admission`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Admission {
-    /// It is rejected.
     #[default]
     Reject,
     /// It is admitted, at risk.
@@ -78,8 +76,6 @@ pub struct DefaultCosts {
     pub copy_us_per_mb: u64,
 }
 
-// === impl DefaultCosts ===
-
 impl Default for DefaultCosts {
     fn default() -> Self {
         Self { map_us_per_mb: 1_000_000, reduce_us_per_mb: 500_000, copy_us_per_mb: 83_334 }
@@ -89,17 +85,14 @@ impl Default for DefaultCosts {
 /// What a job.xml says of the job's deadline (`mapred.job.deadline.*`).
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct DeadlineSpec {
-    /// The deadline.
     pub due: Due,
     /// Cost of its maps; none: by history or configuration.
     pub map: Option<StatedCost>,
-    /// Cost of its reduces.
     pub reduce: Option<StatedCost>,
     /// Cost of moving map output, microseconds per MB.
     pub copy_us_per_mb: Option<u64>,
     /// Map output by map input, millionths.
     pub filter_millionths: Option<u64>,
-    /// How its keys spread.
     pub keys: KeySpread,
 }
 

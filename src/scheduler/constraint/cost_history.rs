@@ -7,7 +7,6 @@ use super::KnownCosts;
 /// How costs are learned from jobs that have run (`mapred.constraint-scheduler.history.*`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HistoryConfig {
-    /// Whether they are.
     pub enabled: bool,
     /// Jobs of which a cost must be known before it counts.
     pub min_samples: u32,
@@ -25,21 +24,15 @@ pub struct CostHistory {
 /// The ratio 1, in millionths.
 const ONE: u64 = 1_000_000;
 
-// === impl HistoryConfig ===
-
 impl Default for HistoryConfig {
     fn default() -> Self {
         Self { enabled: true, min_samples: 3, alpha_millionths: 300_000 }
     }
 }
 
-// === impl CostHistory ===
-
 impl CostHistory {
-    /// Most jobs that are remembered.
     pub const MAX_JOBS: usize = 20;
 
-    /// Adds the last job.
     pub fn add(&mut self, costs: KnownCosts) {
         while self.jobs.len() >= Self::MAX_JOBS {
             self.jobs.pop_front();

@@ -22,8 +22,6 @@ pub struct Costs {
     pub filter_millionths: u64,
 }
 
-// === impl Costs ===
-
 impl Costs {
     /// The work of a job by these costs, each duration rounded up to whole microseconds. A job without reduces neither
     /// copies nor reduces.

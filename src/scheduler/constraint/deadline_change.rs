@@ -7,7 +7,6 @@ use super::{DeadlineSpec, Due, JobPlan, KeySpread, StatedCost};
 pub enum DeadlineChange {
     /// The job becomes one without a deadline.
     Clear,
-    /// Another deadline.
     Set(NewDeadline),
 }
 
@@ -16,9 +15,7 @@ pub enum DeadlineChange {
 pub struct NewDeadline {
     /// At a time, or so long from now.
     pub due: Due,
-    /// The time of one map, ms.
     pub map_task_ms: Option<u64>,
-    /// The time of one reduce, ms.
     pub reduce_task_ms: Option<u64>,
     /// Map output by map input, millionths.
     pub filter_millionths: Option<u64>,
@@ -33,8 +30,6 @@ pub struct ChangedDeadline {
     #[serde(default)]
     pub plan: Option<JobPlan>,
 }
-
-// === impl NewDeadline ===
 
 impl NewDeadline {
     /// The deadline, at a time; `stated`: what the job stated before.

@@ -7,7 +7,6 @@ use super::DeadlineState;
 /// A job with a deadline: its plan, and how it stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeadlineDetail {
-    /// Whether it keeps its deadline.
     pub state: DeadlineState,
     /// Its deadline, epoch microseconds.
     pub due_us: i64,

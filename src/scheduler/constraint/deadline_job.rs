@@ -61,8 +61,6 @@ pub(super) struct DeadlineJob {
     pub(super) noted_moment_us: Option<i64>,
 }
 
-// === impl DeadlineJob ===
-
 impl DeadlineJob {
     /// A job, none of which is done; on restart its plan is the same.
     pub(super) fn new(
@@ -292,7 +290,6 @@ impl DeadlineJob {
         ReducePlan { at_a_time: work.reduces, start_us, until_us: end_us.min(self.deadline.due_us), is_kept: true }
     }
 
-    /// Its reduces start.
     pub(super) fn start_reduces(&mut self, plan: ReducePlan) {
         self.reduce_start_us = Some(plan.start_us);
         self.reduces_until_us = plan.until_us;
@@ -357,7 +354,6 @@ impl DeadlineJob {
         Standing { state, needs_plan, are_reduces_long }
     }
 
-    /// Sets how it stands.
     pub(super) fn set_standing(&mut self, standing: Standing) {
         self.state = standing.state;
         if standing.are_reduces_long {
@@ -404,7 +400,6 @@ impl DeadlineJob {
     }
 }
 
-/// How a job stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Standing {
     pub(super) state: DeadlineState,

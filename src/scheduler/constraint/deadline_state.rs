@@ -2,18 +2,14 @@
 
 use std::fmt;
 
-/// Whether a job keeps its deadline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeadlineState {
     /// As far as is known.
     OnTime,
     /// What is left needs more slots than it has.
     AtRisk,
-    /// It has passed.
     Late,
 }
-
-// === impl DeadlineState ===
 
 impl fmt::Display for DeadlineState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -37,8 +37,6 @@ struct Rectangles<'a> {
     best: Option<MapWindow>,
 }
 
-// === impl FreeTime ===
-
 impl<'a> FreeTime<'a> {
     /// The first moment, now or when a promise ends, from which the least maps at a time that end by `latest_us` have
     /// free slots until they are done. If that number never has, more have for a shorter time.
@@ -112,8 +110,6 @@ impl<'a> FreeTime<'a> {
         MapWindow { slots, start_us, end_us: start_us.saturating_add_unsigned(during_us) }
     }
 }
-
-// === impl Rectangles ===
 
 impl Rectangles<'_> {
     /// Each is tried once, when it ends; the open ones at last, and once in as many steps as they are, so that the search

@@ -11,10 +11,7 @@ pub struct InputVolume {
     pub largest_bytes: u64,
 }
 
-// === impl InputVolume ===
-
 impl InputVolume {
-    /// Adds a split.
     pub fn push(&mut self, bytes: u64) {
         self.splits = self.splits.saturating_add(1);
         self.bytes += u128::from(bytes);

@@ -8,7 +8,6 @@ const MAX_BYTES: usize = 256;
 /// Jobs that are expected to cost the same: those of a user that have the same name, but for digits, and the same code.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct JobClass {
-    /// Whose jobs they are.
     pub user: String,
     /// Their name without digits.
     pub name: String,
@@ -17,8 +16,6 @@ pub struct JobClass {
     /// The class that reduces, or empty.
     pub reducer: String,
 }
-
-// === impl JobClass ===
 
 impl JobClass {
     /// The class of a job with that name and those classes of code. Long texts are cut.

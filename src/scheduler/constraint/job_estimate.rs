@@ -18,8 +18,6 @@ pub struct JobEstimate {
     pub slowest_map_us: Option<u64>,
 }
 
-// === impl JobEstimate ===
-
 impl JobEstimate {
     /// What the job costs where it states nothing.
     pub fn costs(&self, default: &DefaultCosts) -> Costs {

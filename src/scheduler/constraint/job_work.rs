@@ -5,13 +5,10 @@ use super::key_spread::KeySpread;
 /// The work of a job that has not begun, or what is left of one. Durations are microseconds, rounded up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct JobWork {
-    /// Maps.
     pub maps: u32,
-    /// Reduces.
     pub reduces: u32,
     /// Time that one slot needs for all maps.
     pub map_us: u64,
-    /// Time of the longest map.
     pub longest_map_us: u64,
     /// Time to move the output of the maps.
     pub copy_us: u64,
@@ -20,8 +17,6 @@ pub struct JobWork {
     /// How its keys spread over the reduces.
     pub keys: KeySpread,
 }
-
-// === impl JobWork ===
 
 impl JobWork {
     /// Time of the longest reduce: that of all if one reduce gets every key.

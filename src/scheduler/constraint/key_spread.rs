@@ -3,7 +3,6 @@
 /// How the keys of a job spread over its reduces.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum KeySpread {
-    /// Evenly.
     #[default]
     Uniform,
     /// All go to one reduce, the worst case.

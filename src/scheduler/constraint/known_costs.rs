@@ -13,10 +13,7 @@ pub struct KnownCosts {
     pub filter_millionths: Option<u64>,
 }
 
-// === impl KnownCosts ===
-
 impl KnownCosts {
-    /// Whether nothing is known.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }

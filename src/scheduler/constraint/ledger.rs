@@ -22,9 +22,7 @@ pub struct Promise {
 /// Map slots for a time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MapClaim {
-    /// How many.
     pub slots: u32,
-    /// Since when.
     pub from_us: i64,
     /// Until when, that moment not included; the last that there is: for ever.
     pub until_us: i64,
@@ -38,8 +36,6 @@ pub struct Ledger {
     reduces: SumsByTime,
 }
 
-// === impl MapClaim ===
-
 impl MapClaim {
     /// From now on, for ever.
     pub const fn lasting(slots: u32) -> Self {
@@ -50,8 +46,6 @@ impl MapClaim {
         if self.from_us <= at_us && at_us < self.until_us { self.slots.into() } else { 0 }
     }
 }
-
-// === impl Ledger ===
 
 impl Ledger {
     /// Sets what a job is promised; none: nothing any more.

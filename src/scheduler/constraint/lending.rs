@@ -8,8 +8,6 @@ use super::DeadlineState;
 use super::loan::{Lending, has_free};
 use super::policy::{Constraint, LENT_FOR_US};
 
-// === impl Constraint: lending ===
-
 impl Constraint {
     /// Whether a task of an app gets a slot that is promised to no other before the task ends.
     pub(super) fn lending(&self, app: AppId, kind: Kind, totals: &Totals) -> Lending {

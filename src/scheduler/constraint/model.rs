@@ -19,8 +19,6 @@ pub enum Model {
     },
 }
 
-// === impl Model ===
-
 impl Model {
     /// The latest moment at which all reduces of a job may start together.
     pub fn latest_reduce_start_us(self, work: &JobWork, deadline_us: i64) -> i64 {

@@ -14,8 +14,6 @@ pub struct Overrun {
     late_us: i64,
 }
 
-// === impl Overrun ===
-
 impl Overrun {
     /// Of a job whose next map, or first reduce if it has no maps, begins at `begin_us`; none: it may end in time.
     pub fn of(work: &JobWork, model: Model, begin_us: i64, due_us: i64) -> Option<Self> {

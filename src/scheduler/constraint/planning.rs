@@ -10,8 +10,6 @@ use super::{DeadlineState, TimedWork, admit};
 /// Most jobs that are planned again at one look; the next look continues behind them.
 const MOST_PLANNED: usize = 100;
 
-// === impl Constraint: planning ===
-
 impl Constraint {
     /// Begins and ends the promises whose time has come.
     pub(super) fn pass_moments(&mut self, reaction: &mut Reaction<'_>) {

@@ -69,15 +69,12 @@ pub(super) const LENT_FOR_US: i64 = 3_600_000_000;
 
 /// What keeps a job from a slot, or does not.
 enum Place {
-    /// It may claim one.
     Claim,
     /// It may have one that is promised to no job.
     Beyond,
     /// It has all that it may have.
     Full,
 }
-
-// === impl Constraint ===
 
 impl Constraint {
     pub(in crate::scheduler) fn new(config: ConstraintConfig) -> Self {

@@ -6,8 +6,6 @@ use super::DeadlineRejection;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("Job {name} rejected by the constraint scheduler: {rejection}")]
 pub struct RejectedJob {
-    /// The job.
     pub name: String,
-    /// Why.
     pub rejection: DeadlineRejection,
 }

@@ -8,10 +8,7 @@ use super::admission::TimeOfDay;
 use super::deadline_job::DeadlineJob;
 use super::policy::{Constraint, us};
 
-// === impl Constraint: texts ===
-
 impl Constraint {
-    /// The scheduling information of a job.
     pub(super) fn report(&self, app: &App, job: &DeadlineJob) -> String {
         let since_arrival = |at_us: i64| Seconds { us: at_us.saturating_sub(job.arrival_us()) };
         // It may have come after the last heartbeat.

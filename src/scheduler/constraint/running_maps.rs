@@ -8,8 +8,6 @@ pub(super) struct RunningMaps {
     starts_us: VecDeque<i64>,
 }
 
-// === impl RunningMaps ===
-
 impl RunningMaps {
     /// So many run now; those that were not noted began now.
     pub(super) fn set_count(&mut self, count: u32, now_us: i64) {

@@ -2,8 +2,6 @@
 
 use super::{Costs, DeadlineSpec, Due, InputVolume, JobWork, StatedCost};
 
-// === impl DeadlineSpec ===
-
 impl DeadlineSpec {
     /// When the job is due, epoch microseconds; too late for any number is as late as there is.
     pub fn due_us(&self, submit_ms: i64) -> i64 {

@@ -20,18 +20,14 @@ struct Block {
     sum: i64,
     /// The largest sum of first changes.
     peak: i64,
-    /// The smallest.
     low: i64,
 }
 
-/// The value from a moment on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ValueStep {
     pub(super) at_us: i64,
     pub(super) value: i64,
 }
-
-// === impl SumsByTime ===
 
 impl PartialEq for SumsByTime {
     /// Where blocks were split does not count.
@@ -197,8 +193,6 @@ impl SumsByTime {
 fn lasts(from_us: i64, until_us: i64, during_us: u64) -> bool {
     until_us > from_us && until_us.abs_diff(from_us) >= during_us
 }
-
-// === impl Block ===
 
 impl Block {
     fn sum_up(&mut self) {

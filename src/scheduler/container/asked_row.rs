@@ -6,7 +6,6 @@ use crate::scheduler::AppId;
 
 use super::{CountedRows, RequestType, RowName};
 
-/// Most request types of an application.
 pub const MAX_TYPES: usize = 100;
 /// Most rows of an application, all types together.
 pub const MAX_ROWS: usize = 20_000;
@@ -18,9 +17,7 @@ pub const MAX_COUNT: u32 = i32::MAX.unsigned_abs();
 /// A row as it is from now on: it replaces the one of the same type and name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AskedRow {
-    /// The type.
     pub request: RequestType,
-    /// Its place.
     pub name: RowName,
     /// How many containers are wanted here, at most [`MAX_COUNT`]. Zero for a host or rack: a closed gate.
     pub count: u32,
@@ -34,9 +31,7 @@ pub struct AskedRow {
 /// A grant that the application had not received when it sent its rows: its numbers still include it.
 #[derive(Clone, Copy, Debug)]
 pub struct UnreportedGrant<'a> {
-    /// The type that it was granted for.
     pub request: RequestType,
-    /// The rows that it was counted on.
     pub counted: &'a CountedRows,
 }
 
@@ -46,12 +41,9 @@ pub enum AskError {
     /// The application is not known, or was removed.
     #[error("{0} is not known")]
     UnknownApp(AppId),
-    /// A row wants more than [`MAX_COUNT`].
     #[error("{name} at {request} wants {count} containers, more than {MAX_COUNT}")]
     CountTooLarge {
-        /// The type.
         request: RequestType,
-        /// The row.
         name: RowName,
         /// What it wants.
         count: u32,
@@ -64,10 +56,5 @@ pub enum AskError {
     TooManyRows(usize),
     /// A type would have more than [`MAX_HOST_ROWS`].
     #[error("{rows} host rows at {request}, more than {MAX_HOST_ROWS}")]
-    TooManyHostRows {
-        /// The type.
-        request: RequestType,
-        /// How many it would have.
-        rows: usize,
-    },
+    TooManyHostRows { request: RequestType, rows: usize },
 }

@@ -21,8 +21,6 @@ pub struct ContainerUsage {
     pub waiting: u64,
 }
 
-// === impl Scheduler: requests of applications ===
-
 impl Scheduler {
     /// Whether [`Self::ask`] would accept rows; changes nothing.
     ///
@@ -140,7 +138,6 @@ impl Scheduler {
         self.demand(id).map_or(Vec::new(), ContainerDemand::all_rows)
     }
 
-    /// Containers of an application.
     pub fn app_containers(&self, id: AppId) -> ContainerUsage {
         self.apps.get(&id).map_or(ContainerUsage::default(), |app| ContainerUsage {
             running: app.running.container,
@@ -149,7 +146,6 @@ impl Scheduler {
         })
     }
 
-    /// Containers of a group.
     pub fn group_containers(&self, id: GroupId) -> ContainerUsage {
         self.groups.get(id).map_or(ContainerUsage::default(), |group| ContainerUsage {
             running: group.running.container,

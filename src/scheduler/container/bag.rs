@@ -11,7 +11,6 @@ use super::{Earmark, RequestType};
 #[derive(Debug)]
 pub(in crate::scheduler) struct Bag {
     pub(in crate::scheduler) declared: Capability,
-    /// What its containers hold.
     pub(super) held: Amount,
     /// Whether containers may be granted here now.
     pub(in crate::scheduler) takes_containers: bool,
@@ -31,8 +30,6 @@ pub(super) struct Amount {
     pub(super) memory_mb: u64,
     pub(super) vcores: u64,
 }
-
-// === impl Bag ===
 
 impl Bag {
     pub(super) fn new(declared: Capability) -> Self {
@@ -71,8 +68,6 @@ impl Bag {
     }
 }
 
-// === impl Amount ===
-
 impl Amount {
     /// That of so many equal nodes.
     pub(super) fn of(capability: Capability, nodes: u32) -> Self {
@@ -94,13 +89,11 @@ impl Amount {
         self.vcores = self.vcores.saturating_sub(vcores);
     }
 
-    /// Adds a container.
     pub(super) fn take(&mut self, capability: Capability) {
         self.memory_mb = self.memory_mb.saturating_add(capability.memory_mb.into());
         self.vcores = self.vcores.saturating_add(capability.vcores.into());
     }
 
-    /// What it leaves of a capability.
     pub(super) fn left_of(self, capability: Capability) -> Capability {
         let left = |all: u32, sum: u64| u32::try_from(u64::from(all).saturating_sub(sum)).unwrap_or(0);
         Capability::new(left(capability.memory_mb, self.memory_mb), left(capability.vcores, self.vcores))

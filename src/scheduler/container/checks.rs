@@ -3,8 +3,6 @@
 use crate::model::Violations;
 use crate::scheduler::Scheduler;
 
-// === impl Scheduler ===
-
 impl Scheduler {
     /// Compares what applications hold and what the index of nodes says with a recount: slow, for builds with debug
     /// assertions.

@@ -10,24 +10,17 @@ use super::{RequestType, RowName};
 /// The host and rack rows that a grant has lowered, beside `*`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CountedRows {
-    /// The host's.
     pub host: Option<Arc<str>>,
-    /// The rack's.
     pub rack: Option<Arc<str>>,
 }
 
-/// A container that is about to be granted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ContainerGrant {
-    /// The application.
     pub app: AppId,
-    /// The type of its request.
     pub request: RequestType,
-    /// Where.
     pub node: TrackerId,
     /// How near the node is to what was asked.
     pub level: Level,
-    /// The rows that it is counted on.
     pub counted: CountedRows,
     /// Slots that it stands for in quotas, orders and charges.
     pub slots: u32,
@@ -39,8 +32,6 @@ pub trait ContainerSource {
     /// counted then, and this application is passed over until the node is offered again.
     fn take_container(&mut self, grant: &ContainerGrant) -> bool;
 }
-
-// === impl ContainerGrant ===
 
 impl ContainerGrant {
     /// The row that gave the level.

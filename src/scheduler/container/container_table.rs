@@ -46,10 +46,7 @@ pub(super) struct Site<'a> {
     pub(super) groups: usize,
 }
 
-// === impl Site ===
-
 impl<'a> Site<'a> {
-    /// That of a host.
     pub(super) fn of(topology: &'a Topology, host: HostId) -> Self {
         let rack = topology.rack_name(topology.rack_of(host));
         Self { host: topology.host_name(host), rack, groups: topology.levels().groups() }
@@ -90,10 +87,7 @@ pub(in crate::scheduler) struct ContainerTable {
     pub(super) reserved_on: Option<TrackerId>,
 }
 
-// === impl ContainerTable ===
-
 impl ContainerTable {
-    /// Containers that are wanted.
     pub(super) fn wanted(&self) -> u32 {
         self.rows.anywhere
     }
@@ -119,12 +113,10 @@ impl ContainerTable {
         }
     }
 
-    /// Hosts that want containers, by name.
     pub(super) fn wanted_hosts(&self) -> Vec<Arc<str>> {
         self.rows.hosts.wanted_keys()
     }
 
-    /// Racks that want containers, by name.
     pub(super) fn wanted_racks(&self) -> Vec<Arc<str>> {
         self.rows.racks.wanted_keys()
     }
@@ -161,7 +153,6 @@ impl ContainerTable {
         }
     }
 
-    /// Replaces a row.
     pub(super) fn set_row(
         &mut self,
         name: &RowName,

@@ -10,7 +10,6 @@ use super::asked_row::{MAX_COUNT, MAX_HOST_ROWS, MAX_ROWS, MAX_TYPES};
 use super::container_table::{ContainerTable, Site};
 use super::{AskError, AskedRow, RequestType, RowName, UnreportedGrant};
 
-/// The containers of one application.
 #[derive(Debug, Default)]
 pub(in crate::scheduler) struct ContainerDemand {
     /// In the order in which they are served.
@@ -23,7 +22,6 @@ pub(in crate::scheduler) struct ContainerDemand {
     pub(super) has_strict_gates: bool,
     /// Whether nothing is granted to it for now.
     pub(super) is_withheld: bool,
-    /// Whether the application is paused.
     is_paused: bool,
     /// Containers that could be granted at once, as counted in the sums of groups and cluster.
     waiting: u64,
@@ -38,8 +36,6 @@ struct AskedType<'a> {
     new_hosts: BTreeSet<&'a RowName>,
     new_racks: BTreeSet<&'a RowName>,
 }
-
-// === impl ContainerDemand ===
 
 impl ContainerDemand {
     pub(in crate::scheduler) fn waiting(&self) -> u64 {
@@ -61,7 +57,6 @@ impl ContainerDemand {
         self.recount(slot);
     }
 
-    /// Nodes that are reserved for it.
     pub(in crate::scheduler) fn reserved_nodes(&self) -> impl Iterator<Item = TrackerId> {
         self.types.values().filter_map(|table| table.reserved_on)
     }
@@ -91,7 +86,6 @@ impl ContainerDemand {
         self.running.get(request).copied().unwrap_or(0)
     }
 
-    /// Containers held, by type.
     pub(super) fn held(&self) -> impl Iterator<Item = (&RequestType, u32)> {
         self.running.iter().map(|(request, running)| (request, *running))
     }

@@ -6,7 +6,6 @@ use crate::scheduler::AppId;
 /// Room of a node for one waiting task or container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Earmark {
-    /// Whose it is.
     pub app: AppId,
     /// What it waits for.
     pub pool: Pool,

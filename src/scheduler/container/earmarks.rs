@@ -11,8 +11,6 @@ use super::Earmark;
 use super::bag::{Amount, Bag};
 use super::state::WaitingHousekeeping;
 
-// === impl Scheduler: earmarks ===
-
 impl Scheduler {
     /// Keeps room of nodes for what a round has found it for, and no other any more. No effect on nodes without a bag.
     pub fn set_earmarks(&mut self, earmarks: &[(TrackerId, Earmark)]) {
@@ -30,7 +28,6 @@ impl Scheduler {
         }
     }
 
-    /// What is earmarked on a node.
     pub fn earmarks_on(&self, node: TrackerId) -> &[Earmark] {
         self.bag(node).map_or(&[], |bag| &bag.earmarked)
     }

@@ -29,8 +29,6 @@ struct Walk {
     granted: u32,
 }
 
-// === impl Scheduler: granting containers ===
-
 impl Scheduler {
     /// Grants containers on a node at its heartbeat, after its tasks were assigned. Returns how many. Call it once a
     /// heartbeat, since delays and reservations count heartbeats, and [`Self::grant_containers`] after it.

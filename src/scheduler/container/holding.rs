@@ -6,8 +6,6 @@ use crate::scheduler::{AppId, Scheduler};
 
 use super::RequestType;
 
-// === impl Scheduler: containers held ===
-
 impl Scheduler {
     /// Counts a container that was granted before a restart: it holds its part of `node`, if that is back already (else
     /// [`Self::place_container`] follows), and lowers no row.
@@ -60,7 +58,6 @@ impl Scheduler {
         self.forget_drained(id);
     }
 
-    /// Counts a container as held.
     pub(super) fn hold_container(&mut self, id: AppId, node: TrackerId, request: RequestType) {
         let slots = request.capability.slots(self.containers.slot);
         let Some(app) = self.apps.get_mut(&id) else { return };

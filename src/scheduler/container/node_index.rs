@@ -38,8 +38,6 @@ struct IndexedNode {
     free: Capability,
 }
 
-// === impl NodeIndex ===
-
 impl NodeIndex {
     /// Sets where a node stands, what it has declared and what is free there; `groups` are its rack and the groups of
     /// racks above it. Whether anything but what is free changed.
@@ -102,7 +100,6 @@ impl NodeIndex {
         true
     }
 
-    /// Of which nodes they are.
     pub(super) fn version(&self) -> NodesVersion {
         self.version
     }

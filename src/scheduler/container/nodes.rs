@@ -6,8 +6,6 @@ use crate::scheduler::change::Change;
 
 use super::bag::Bag;
 
-// === impl Scheduler: nodes with a bag ===
-
 impl Scheduler {
     /// Sets the memory and cores of one slot: what each slot in use takes of its node's bag, and the unit of
     /// [`Capability::slots`]. Default 1,024 MB and 1 core. Call it before there are containers: those held keep the
@@ -97,7 +95,6 @@ impl Scheduler {
         self.bag(node).map_or((0, 0), |bag| (bag.held.memory_mb, bag.held.vcores))
     }
 
-    /// How many nodes take containers.
     pub fn container_nodes(&self) -> usize {
         self.containers.nodes.len()
     }

@@ -8,10 +8,8 @@ use super::bag::Amount;
 use super::container_table::{Site, SiteVerdict};
 use super::{ContainerGrant, ContainerSource, RequestType};
 
-/// What came of an offer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
-    /// A container was granted.
     Granted(RequestType),
     /// The type may run here, and would fit beside less.
     NoRoom(RequestType),
@@ -29,8 +27,6 @@ enum Choice {
     Miss(RequestType),
     Other(Outcome),
 }
-
-// === impl Scheduler ===
 
 impl Scheduler {
     /// Offers a node to an application. Its types are asked in their order; one that wants this node and is refused for

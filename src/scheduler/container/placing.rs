@@ -45,8 +45,6 @@ struct Wanted<'a> {
     is_restricted: bool,
 }
 
-// === impl Scheduler ===
-
 impl Scheduler {
     /// Slots of containers that a group holds or could be granted on empty nodes.
     pub(in crate::scheduler) fn container_want(&self, group: GroupId) -> u32 {
@@ -147,15 +145,11 @@ impl Scheduler {
     }
 }
 
-// === impl Wanted ===
-
 impl Wanted<'_> {
     fn grantable(&self) -> u32 {
         self.demand.grantable(self.request, self.table)
     }
 }
-
-// === impl EmptyNodes ===
 
 impl<'a> EmptyNodes<'a> {
     fn new(scheduler: &'a Scheduler) -> Self {

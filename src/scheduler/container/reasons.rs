@@ -13,11 +13,8 @@ use super::placing::Unplaceable;
 /// A request type with containers that are wanted, and what keeps them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WaitingContainers {
-    /// The type.
     pub request: RequestType,
-    /// How many are wanted.
     pub wanted: u32,
-    /// What keeps them.
     pub reason: ContainerReason,
     /// How many of its rows name hosts on which no node takes containers: nothing waits for these.
     pub unmet_rows: u64,
@@ -28,7 +25,6 @@ pub struct WaitingContainers {
 /// Most rows that nodes cannot meet that are named.
 const MOST_UNMET: usize = 5;
 
-/// What keeps containers from being granted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ContainerReason {
     /// Nothing is granted to the application for now.
@@ -46,8 +42,6 @@ pub enum ContainerReason {
     /// A node has room: other applications, an earlier type, a quota or a reservation come first.
     Others,
 }
-
-// === impl Scheduler ===
 
 impl Scheduler {
     /// The types of an application that want containers, in their order, each with what keeps them. O(types times nodes

@@ -4,8 +4,6 @@
 use crate::model::{Capability, Kind, TrackerId};
 use crate::scheduler::Scheduler;
 
-// === impl Scheduler: room that comes free ===
-
 impl Scheduler {
     /// Memory and cores of a node for tasks that are free or being released by tasks; none without a bag. Containers get less of it by
     /// [`Self::cores_of_slots_alone`].

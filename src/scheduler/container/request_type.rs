@@ -24,7 +24,6 @@ pub struct RequestType {
 /// moves to another rack.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum RowName {
-    /// A host.
     Host(Arc<str>),
     /// A rack; begins with `/`.
     Rack(Arc<str>),
@@ -32,16 +31,12 @@ pub enum RowName {
     Any,
 }
 
-// === impl RequestType ===
-
 impl fmt::Display for RequestType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { priority, request_id, capability } = self;
         write!(f, "priority {priority}, request id {request_id}, {capability}")
     }
 }
-
-// === impl RowName ===
 
 impl From<&str> for RowName {
     fn from(name: &str) -> Self {

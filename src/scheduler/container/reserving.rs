@@ -7,8 +7,6 @@ use crate::scheduler::{AppId, Scheduler};
 use super::RequestType;
 use super::container_table::{Site, SiteVerdict};
 
-// === impl Scheduler: room that is kept ===
-
 impl Scheduler {
     /// The application and type that the room of a node is kept for.
     pub fn reservation_on(&self, node: TrackerId) -> Option<(AppId, RequestType)> {

@@ -8,8 +8,6 @@ use crate::scheduler::{AppId, Scheduler};
 use super::RequestType;
 use super::offered_container::OfferedContainer;
 
-// === impl Scheduler ===
-
 impl Scheduler {
     /// What the policy says to a container of an application on a node.
     pub(super) fn review_container(&self, id: AppId, node: TrackerId, request: &RequestType) -> Verdict {

@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 
 use crate::model::{Capability, TrackerId};
 
-/// Free memory and cores of nodes.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct RoomIndex {
     nodes: BTreeMap<u32, (TrackerId, Capability)>,
@@ -18,8 +17,6 @@ pub(super) struct RoomIndex {
 /// Six bits a level: enough for 32 bits with the nodes themselves.
 const LEVELS: usize = 5;
 const BITS: u32 = 6;
-
-// === impl RoomIndex ===
 
 impl RoomIndex {
     /// Sets what is free on a node; zero of either removes it. O(log nodes).

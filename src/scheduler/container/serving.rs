@@ -22,8 +22,6 @@ struct Search {
     is_over: bool,
 }
 
-// === impl Scheduler: applications that ask ===
-
 impl Scheduler {
     /// Serves the applications that ask, in the order in which they stand.
     pub(super) fn serve_asking(&mut self, source: &mut impl ContainerSource) -> u32 {

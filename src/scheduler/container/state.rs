@@ -12,7 +12,6 @@ use super::node_index::NodeIndex;
 #[derive(Debug)]
 pub(in crate::scheduler) struct ContainerState {
     pub(super) nodes: NodeIndex,
-    /// Memory and cores of one slot.
     pub(in crate::scheduler) slot: Capability,
     pub(super) locality_delay: u32,
     /// Nodes with more room than before.
@@ -48,8 +47,6 @@ pub struct WaitingHousekeeping {
     /// Those that need a slot of one kind: task-cleanups.
     pub of_kind: PerKind<u32>,
 }
-
-// === impl ContainerState ===
 
 impl ContainerState {
     /// The rows of a group have changed: what it wants is worked out again.

@@ -35,19 +35,15 @@ const POOL_ELEMENTS: [&str; 9] = [
 ];
 /// What may stand in `<user>`.
 const USER_ELEMENTS: [&str; 1] = ["maxRunningJobs"];
-/// Most warnings of one file.
 const MAX_WARNINGS: usize = 100;
 /// Largest number, Java's.
 const MAX_INT: u32 = i32::MAX as u32;
 /// Largest weight, millionths: sums of weights stay far from overflow.
 const MAX_WEIGHT: PartsPerMillion = PartsPerMillion(1_000_000_000 * PartsPerMillion::ONE.0);
-/// Longest timeout, seconds.
 const MAX_TIMEOUT_S: u64 = 1_000_000_000;
 
-/// An allocation file as parsed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AllocationFile {
-    /// What it grants.
     pub allocations: Allocations,
     /// Questionable parts, at most 100.
     pub warnings: Vec<AllocationWarning>,
@@ -58,7 +54,6 @@ pub struct AllocationFile {
 pub struct AllocationWarning {
     /// Line, from 1.
     pub line: u32,
-    /// What is questionable.
     pub text: String,
 }
 
@@ -68,11 +63,9 @@ pub struct AllocationWarning {
 pub struct AllocationFileError {
     /// Line, from 1.
     pub line: u32,
-    /// What is wrong.
     pub problem: AllocationProblem,
 }
 
-/// What is wrong in a file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AllocationProblem {
     /// Not XML.
@@ -84,26 +77,19 @@ pub enum AllocationProblem {
     /// A pool or user without a name.
     #[error("<{0}> without a name; expected <{0} name=\"...\">")]
     NoName(&'static str),
-    /// A value that cannot be used.
     #[error("<{tag}>{owner} = {value:?}: expected {expected}")]
     BadValue {
-        /// The element.
         tag: String,
         /// ` of pool P`, ` of user U` or nothing.
         owner: String,
-        /// Its text.
         value: String,
-        /// What was expected.
         expected: &'static str,
     },
-    /// A mode that does not exist.
     #[error("<{tag}>{owner}: Unknown scheduling mode : {value}; expected 'fifo' or 'fair'")]
     Mode {
-        /// The element.
         tag: String,
         /// ` of pool P` or nothing.
         owner: String,
-        /// Its text.
         value: String,
     },
     /// A pool that contains one of its own name, at any depth.
@@ -114,7 +100,6 @@ pub enum AllocationProblem {
     TwoPlaces {
         /// The full name.
         pool: String,
-        /// The first place.
         first_line: u32,
     },
 }
@@ -145,8 +130,6 @@ struct FileFields {
     warnings: Vec<AllocationWarning>,
 }
 
-// === impl AllocationFile ===
-
 impl AllocationFile {
     /// Parses a file.
     ///
@@ -167,8 +150,6 @@ impl AllocationFile {
         Ok(fields.apply_defaults())
     }
 }
-
-// === impl FileFields ===
 
 impl FileFields {
     fn read(&mut self, element: &Element) -> Result<(), AllocationFileError> {
@@ -319,8 +300,6 @@ impl FileFields {
         minimums
     }
 }
-
-// === impl PoolFields ===
 
 impl PoolFields {
     /// Reads a field; false if there is none of this name.

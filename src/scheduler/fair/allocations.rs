@@ -23,7 +23,6 @@ pub struct Allocations {
     pub fair_share_timeout_ms: Option<u64>,
 }
 
-/// A pool of the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeclaredPool {
     /// Full name of the pool that contains it.
@@ -34,7 +33,6 @@ pub struct DeclaredPool {
     pub line: u32,
 }
 
-/// Settings of a pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PoolSettings {
     /// Slots that it gets before others get more than their own minimum; of a pool with children at least their sum.
@@ -60,8 +58,6 @@ pub enum SchedulingMode {
     /// By priority, then submission.
     Fifo,
 }
-
-// === impl Allocations ===
 
 impl Allocations {
     /// Settings of a pool, declared or not.
@@ -92,8 +88,6 @@ impl Allocations {
     }
 }
 
-// === impl PoolSettings ===
-
 impl PoolSettings {
     /// Whether the maximum of a kind is below the minimum.
     pub fn is_inverted(&self, kind: Kind) -> bool {
@@ -113,8 +107,6 @@ impl Default for PoolSettings {
         }
     }
 }
-
-// === impl SchedulingMode ===
 
 impl SchedulingMode {
     /// `FAIR` or `FIFO`, as pages show it.

@@ -6,8 +6,6 @@ use crate::scheduler::view::View;
 use super::policy::Fair;
 use super::pool_claims::{PoolClaim, PoolClaims};
 
-// === impl Fair: claims ===
-
 impl Fair {
     pub(super) fn claims(&self, kind: Kind, now_ms: u64, view: &View<'_>) -> PoolClaims {
         let nodes = self.pools.nodes();

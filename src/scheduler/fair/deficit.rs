@@ -16,13 +16,9 @@ pub(super) struct Deficit(pub(super) i128);
 pub(super) struct JobClaim {
     /// Slots that it could use.
     pub(super) demand: u32,
-    /// Its weight.
     pub(super) weight: PartsPerMillion,
-    /// Its deficit.
     pub(super) deficit: Deficit,
 }
-
-// === impl Deficit ===
 
 impl Deficit {
     /// Adds the time since the last update, with the share and the running tasks of that update.

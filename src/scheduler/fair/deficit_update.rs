@@ -19,8 +19,6 @@ pub(super) struct JobDeficit {
     running: u32,
 }
 
-// === impl JobDeficit ===
-
 impl JobDeficit {
     /// Adds the time since the last update.
     pub(super) fn advance(&mut self, elapsed_ms: u64) {

@@ -7,42 +7,29 @@ use crate::scheduler::Level;
 
 use super::share::Share;
 
-/// One line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LogEvent<'a> {
-    /// The scheduler started.
     Initialized,
-    /// The scheduler stopped.
     Shutdown,
-    /// A job was submitted.
     JobAdded(JobId),
-    /// A job ended.
     JobRemoved(JobId),
-    /// A job changed.
     JobUpdated(JobId),
-    /// A tracker reported.
     Heartbeat {
-        /// The tracker.
         tracker: &'a str,
     },
     /// The load at a heartbeat.
     RunnableTasks {
         /// Demand of all pools.
         runnable: PerKind<u64>,
-        /// Running tasks.
         running: PerKind<u64>,
     },
     /// A remark.
     Info(&'a str),
     /// A task was given to a tracker.
     Assign {
-        /// The tracker.
         tracker: &'a str,
-        /// Kind of the task.
         kind: Kind,
-        /// Its job.
         job: JobId,
-        /// The attempt.
         attempt: AttemptId,
     },
     /// How far from its data a job may run.
@@ -51,9 +38,7 @@ pub enum LogEvent<'a> {
     AssignedLocality(JobId, Level),
     /// The clocks of a pool.
     PreemptVars {
-        /// The pool.
         pool: &'a str,
-        /// Kind of slot.
         kind: Kind,
         /// Time since it had its minimum, ms.
         since_min_ms: u64,
@@ -62,72 +47,46 @@ pub enum LogEvent<'a> {
     },
     /// Slots that starving pools want.
     ShouldPreempt {
-        /// Kind of slot.
         kind: Kind,
-        /// How many.
         count: u32,
     },
-    /// An attempt is killed.
     Preempt {
-        /// The attempt.
         attempt: AttemptId,
-        /// Its tracker.
         tracker: &'a str,
     },
     /// A dump of all jobs and pools begins.
     BeginDump,
-    /// A job.
     Job(JobLine<'a>),
-    /// A pool.
     Pool(PoolLine<'a>),
-    /// The dump ends.
     EndDump,
 }
 
-/// A job in a dump.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobLine<'a> {
-    /// Its id.
     pub job: JobId,
-    /// Its name.
     pub name: &'a str,
-    /// Its user.
     pub user: &'a str,
-    /// Its priority.
     pub priority: Priority,
-    /// Its pool.
     pub pool: &'a str,
-    /// Its tasks of each kind.
     pub tasks: PerKind<JobLineTasks>,
 }
 
 /// Tasks of a job in a dump.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct JobLineTasks {
-    /// All of them.
     pub total: u32,
-    /// Running ones.
     pub running: u32,
-    /// Its demand.
     pub demand: u32,
-    /// Its fair share.
     pub share: Share,
-    /// Its weight.
     pub weight: PartsPerMillion,
 }
 
-/// A pool in a dump.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PoolLine<'a> {
-    /// Its name.
     pub name: &'a str,
-    /// Its weight.
     pub weight: PartsPerMillion,
-    /// Its jobs.
     pub jobs: usize,
-    /// Its minimums.
     pub min: PerKind<u32>,
-    /// Its running tasks.
     pub running: PerKind<u32>,
 }
 

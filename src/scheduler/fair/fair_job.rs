@@ -41,8 +41,6 @@ pub(super) enum JobStage {
     },
 }
 
-// === impl FairJob ===
-
 impl FairJob {
     pub(super) fn new(app: &App, pool: usize) -> Self {
         Self {

@@ -13,8 +13,6 @@ pub(super) struct HeartbeatNotes {
     launched: Vec<AppId>,
 }
 
-// === impl HeartbeatNotes ===
-
 impl HeartbeatNotes {
     pub(super) fn note_launch(&mut self, job: AppId) {
         self.launched.push(job);

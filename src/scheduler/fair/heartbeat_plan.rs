@@ -4,7 +4,6 @@ use crate::model::{Kind, PerKind};
 
 use super::load_cap::LoadCap;
 
-/// Configured caps of one heartbeat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeartbeatCaps {
     /// Whether several tasks (`mapred.fairscheduler.assignmultiple`); else one.
@@ -16,21 +15,16 @@ pub struct HeartbeatCaps {
 /// Counts of one kind at the start of a heartbeat.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HeartbeatLoad {
-    /// Free slots of the tracker.
     pub free: u32,
-    /// Slots of the tracker.
     pub slots: u32,
     /// Tasks on the tracker, setups and cleanups included.
     pub running_here: u32,
-    /// Slots of all trackers.
     pub total_slots: u64,
     /// Demand of all pools at the last update.
     pub runnable: u64,
     /// Running tasks of all pools.
     pub running: u64,
 }
-
-// === impl HeartbeatCaps ===
 
 impl HeartbeatCaps {
     /// Most tasks of a kind for a tracker with so many free slots of it.

@@ -24,8 +24,6 @@ struct Leftover {
     held: PerKind<u32>,
 }
 
-// === impl Leftovers ===
-
 impl Leftovers {
     /// Keeps counting what a job has when it ends.
     pub(super) fn add(&mut self, app: AppId, pools: Vec<usize>, running: PerKind<u32>) {
@@ -42,7 +40,6 @@ impl Leftovers {
         }
     }
 
-    /// Counts a job no more.
     pub(super) fn forget(&mut self, app: AppId) {
         if let Some(leftover) = self.apps.get_mut(&app) {
             leftover.counted = PerKind::default();

@@ -4,13 +4,10 @@
 
 use crate::model::PartsPerMillion;
 
-/// Caps of all trackers.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct LoadCap {
     max_diff: f64,
 }
-
-// === impl LoadCap ===
 
 impl LoadCap {
     /// Trackers may exceed their part of the load by this part of their slots (`mapred.fairscheduler.load.max.diff`).

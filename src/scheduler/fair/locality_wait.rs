@@ -3,10 +3,8 @@
 
 use crate::scheduler::Level;
 
-/// Longest automatic delay, ms.
 const MAX_AUTOMATIC_DELAY_MS: u64 = 15_000;
 
-/// How long a job waits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LocalityDelays {
     /// For a slot on a host with its data, ms.
@@ -24,14 +22,11 @@ pub struct LocalityDelayRule {
     pub rack_ms: Option<u64>,
 }
 
-/// The wait of one job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LocalityWait {
     last_level: Level,
     waited_ms: u64,
 }
-
-// === impl LocalityDelayRule ===
 
 impl LocalityDelayRule {
     /// The delays while trackers report at this interval.
@@ -40,8 +35,6 @@ impl LocalityDelayRule {
         LocalityDelays { node_ms: self.node_ms.unwrap_or(automatic_ms), rack_ms: self.rack_ms.unwrap_or(automatic_ms) }
     }
 }
-
-// === impl LocalityWait ===
 
 impl LocalityWait {
     /// The farthest level that the job may take.
@@ -81,7 +74,6 @@ impl LocalityWait {
         self.last_level
     }
 
-    /// Time waited, ms.
     pub fn waited_ms(&self) -> u64 {
         self.waited_ms
     }

@@ -5,14 +5,11 @@ use super::load_cap::LoadCap;
 use super::locality_wait::LocalityDelayRule;
 use super::weight::WeightRule;
 
-/// Options of the fair policy.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FairOptions {
-    /// Caps of one heartbeat.
     pub heartbeat_caps: HeartbeatCaps,
     /// Caps of a tracker while the load is light.
     pub load_cap: LoadCap,
-    /// Weights of jobs.
     pub weights: WeightRule,
     /// Waits for near slots.
     pub delays: LocalityDelayRule,

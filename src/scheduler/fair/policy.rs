@@ -36,7 +36,6 @@ use super::pools::Pools;
 use super::rank::Standing;
 use super::running_limits::RunningLimit;
 
-/// State of the fair policy.
 #[derive(Debug)]
 pub(in crate::scheduler) struct Fair {
     pub(super) options: FairOptions,
@@ -61,8 +60,6 @@ pub(in crate::scheduler) struct Fair {
     skipped: Vec<AppId>,
     heartbeat: HeartbeatNotes,
 }
-
-// === impl Fair ===
 
 impl Fair {
     /// A policy without pools and jobs.

@@ -10,14 +10,11 @@ use super::starvation::WantedSlots;
 pub struct PoolClaims {
     /// Slots that starving pools want together.
     pub wanted: u32,
-    /// The pools.
     pub pools: Vec<PoolClaim>,
 }
 
-/// One pool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PoolClaim {
-    /// Its group.
     pub group: GroupId,
     /// The group of the pool that contains it.
     pub parent: Option<GroupId>,
@@ -25,6 +22,5 @@ pub struct PoolClaim {
     pub name: String,
     /// Its fair share at the last update.
     pub share: Share,
-    /// Slots that it wants.
     pub wanted: WantedSlots,
 }

@@ -6,10 +6,8 @@ use crate::scheduler::Level;
 use super::allocations::PoolSettings;
 use super::share::Share;
 
-/// A pool at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PoolDetail {
-    /// Its settings.
     pub settings: PoolSettings,
     /// Demand of its jobs at the last update, up to its maximum.
     pub demand: PerKind<u32>,
@@ -24,18 +22,15 @@ pub struct PoolDetail {
 pub struct StarvedTimes {
     /// Since it had its minimum, ms.
     pub since_min_ms: u64,
-    /// Since it had half its fair share, ms.
     pub since_half_share_ms: u64,
 }
 
-/// A job at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PooledJobDetail {
     /// Whether the limits on running jobs let it be set up and run.
     pub is_admitted: bool,
     /// Its demand at the last update.
     pub demand: PerKind<u32>,
-    /// Its weight.
     pub weight: PerKind<PartsPerMillion>,
     /// Its fair share; none in a FIFO pool.
     pub share: Option<PerKind<Share>>,

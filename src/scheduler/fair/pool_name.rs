@@ -8,7 +8,6 @@ use super::allocations::{Allocations, DEFAULT_POOL};
     "Pool name: '{pool}' is invalid. Add pool name to the fair scheduler allocation file. Valid pools are: {valid}"
 )]
 pub struct UndeclaredPool {
-    /// The pool.
     pub pool: String,
     /// The declared pools, sorted, separated by comma and blank.
     pub valid: String,
@@ -22,9 +21,6 @@ pub fn pool_of_job<'a>(explicit: Option<&'a str>, of_property: Option<&'a str>) 
 
 /// Refuses a pool that is not declared (`mapred.fairscheduler.allow.undeclared.pools` is false). `default` counts as
 /// declared only if the file declares it.
-///
-/// # Errors
-/// [`UndeclaredPool`].
 pub fn require_declared(pool: &str, allocations: &Allocations) -> Result<(), UndeclaredPool> {
     if allocations.pools.contains_key(pool) {
         return Ok(());

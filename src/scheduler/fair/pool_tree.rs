@@ -8,7 +8,6 @@ use super::allocations::PoolSettings;
 pub struct PoolNode {
     /// Index of the pool that contains it, smaller than its own; none: a pool at the top.
     pub parent: Option<usize>,
-    /// Its settings.
     pub settings: PoolSettings,
 }
 

@@ -43,8 +43,6 @@ struct Pool {
 /// Distance of ranks that leaves room for names between them.
 const RANK_STEP: i64 = 1 << 32;
 
-// === impl Pools: opening and closing ===
-
 impl Pools {
     /// Adds the pool of a group that was opened now.
     pub(super) fn open(&mut self, group: GroupId, name: &str, allocations: &Allocations, now_ms: u64) {
@@ -136,8 +134,6 @@ impl Pools {
         };
     }
 }
-
-// === impl Pools ===
 
 impl Pools {
     pub(super) fn index(&self, group: GroupId) -> Option<usize> {
@@ -242,8 +238,6 @@ impl Pools {
         self.pools.iter_mut().zip(standings).for_each(|(pool, standing)| pool.standing = standing);
     }
 }
-
-// === impl Pools: starvation ===
 
 impl Pools {
     /// Sets the clocks of all pools by what they hold now.

@@ -11,13 +11,11 @@ use crate::scheduler::key::Ratio;
 /// What the place of a pool or job depends on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Standing {
-    /// Running tasks now.
     pub(super) running: u32,
     /// Demand at the last update.
     pub(super) demand: u32,
     /// Its minimum; zero for jobs.
     pub(super) min: u32,
-    /// Its weight.
     pub(super) weight: PartsPerMillion,
 }
 
@@ -40,10 +38,7 @@ pub(super) enum RankClass {
     Excess,
 }
 
-// === impl Standing ===
-
 impl Standing {
-    /// Its place.
     pub(super) fn rank(&self) -> Rank {
         let least = self.min.min(self.demand);
         let rank = |class, whole| Rank { class, ratio: Ratio::new(self.running.into(), whole) };

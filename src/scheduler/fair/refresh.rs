@@ -15,8 +15,6 @@ use super::options::JobOrdering;
 use super::policy::Fair;
 use super::update::{JobFacts, Update};
 
-// === impl Fair: updates ===
-
 impl Fair {
     pub(super) fn update(&mut self, now: Now, view: &View<'_>, reaction: &mut Reaction<'_>) {
         self.added.clear();
@@ -123,8 +121,6 @@ impl Fair {
     }
 }
 
-// === impl Fair: jobs start and end ===
-
 impl Fair {
     pub(super) fn on_size(&mut self, id: AppId, size: AppSize, view: &View<'_>, reaction: &mut Reaction<'_>) {
         let Some(job) = self.jobs.get_mut(&id) else { return };
@@ -177,8 +173,6 @@ impl Fair {
         }
     }
 }
-
-// === impl FairJob: facts of an update ===
 
 impl FairJob {
     /// What an update reads of it; `app` is missing once it ends and holds no slot.

@@ -13,8 +13,6 @@ pub struct ReloadRule {
     has_failed: bool,
 }
 
-// === impl ReloadRule ===
-
 impl ReloadRule {
     /// The rule for a file that has just been loaded.
     pub fn new(now_mono_ms: u64, now_wall_ms: i64) -> Self {
@@ -35,7 +33,6 @@ impl ReloadRule {
         modified_wall_ms > self.last_load_wall_ms && now_wall_ms > modified_wall_ms.saturating_add(SETTLE_MS)
     }
 
-    /// The file was loaded.
     pub fn on_loaded(&mut self, now_wall_ms: i64) {
         self.last_load_wall_ms = now_wall_ms;
         self.has_failed = false;

@@ -9,15 +9,11 @@ use super::pool_tree::{PoolNode, with_ancestors};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunningLimit {
     /// That of the job's user.
-    OfUser {
-        /// Most jobs.
-        limit: u32,
-    },
+    OfUser { limit: u32 },
     /// That of its pool, or of one around it.
     OfPool {
         /// Index of that pool.
         pool: usize,
-        /// Most jobs.
         limit: u32,
     },
 }
@@ -31,8 +27,6 @@ pub struct RunningLimits<'a> {
     by_user: FxHashMap<&'a str, u32>,
     by_pool: Vec<u32>,
 }
-
-// === impl RunningLimits ===
 
 impl<'a> RunningLimits<'a> {
     /// No job counts yet.

@@ -81,8 +81,6 @@ fn turns(claims: &[Claim]) -> Vec<Turn> {
     turns
 }
 
-// === impl Claim ===
-
 impl Claim {
     fn demand_millionths(&self) -> u128 {
         u128::from(Share::of_slots(self.demand).0)
@@ -99,10 +97,7 @@ impl Claim {
     }
 }
 
-// === impl Share ===
-
 impl Share {
-    /// Whole slots.
     pub fn of_slots(slots: u32) -> Self {
         Self(u64::from(slots) * PartsPerMillion::ONE.0)
     }
@@ -112,7 +107,6 @@ impl Share {
         u32::try_from(self.0 / PartsPerMillion::ONE.0).unwrap_or(u32::MAX)
     }
 
-    /// Half of it.
     #[must_use]
     pub fn half(self) -> Self {
         Self(self.0 / 2)
@@ -130,8 +124,6 @@ impl fmt::Display for Share {
         PartsPerMillion(self.0).fmt(f)
     }
 }
-
-// === impl Ratio ===
 
 impl Ratio {
     fn compare(self, other: Self) -> Ordering {

@@ -6,11 +6,9 @@ use super::share::Share;
 /// Slots of a pool, of one kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Entitlement {
-    /// Running tasks now.
     pub running: u32,
     /// Demand at the last update.
     pub demand: u32,
-    /// Its minimum.
     pub min: u32,
     /// Its fair share at the last update.
     pub share: Share,
@@ -41,16 +39,12 @@ pub struct WantedSlots {
     pub to_share: u32,
 }
 
-// === impl WantedSlots ===
-
 impl WantedSlots {
     /// The larger of both.
     pub fn slots(self) -> u32 {
         self.to_min.max(self.to_share)
     }
 }
-
-// === impl Entitlement ===
 
 impl Entitlement {
     fn has_min(&self) -> bool {
@@ -69,8 +63,6 @@ impl Entitlement {
         self.share.min(Share::of_slots(self.demand)).whole_slots().saturating_sub(self.running)
     }
 }
-
-// === impl StarvationClocks ===
 
 impl StarvationClocks {
     /// The clocks of a pool that was created now.
@@ -93,7 +85,6 @@ impl StarvationClocks {
         self.is_below_min(timeouts, now_ms) || self.is_below_half_share(timeouts, now_ms)
     }
 
-    /// Slots that the pool wants now.
     pub fn wanted(&self, entitlement: &Entitlement, timeouts: StarvationTimeouts, now_ms: u64) -> WantedSlots {
         WantedSlots {
             to_min: if self.is_below_min(timeouts, now_ms) { entitlement.missing_to_min() } else { 0 },

@@ -16,7 +16,6 @@ use super::weight::WeightRule;
 pub struct JobFacts<'a> {
     /// Index of its pool, one without children.
     pub pool: usize,
-    /// Its user.
     pub user: &'a str,
     /// 0 (`VERY_HIGH`) to 4 (`VERY_LOW`).
     pub priority: u8,
@@ -45,31 +44,24 @@ pub struct JobStanding {
     pub refused_by: Option<RunningLimit>,
     /// Its demand, of a job that runs.
     pub demand: PerKind<u32>,
-    /// Its weight.
     pub weight: PerKind<PartsPerMillion>,
     /// Its fair share; zero in a FIFO pool.
     pub share: PerKind<Share>,
 }
 
-/// A pool after an update.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PoolStanding {
     /// Demand of its jobs, up to its maximum.
     pub demand: PerKind<u32>,
-    /// Its fair share.
     pub share: PerKind<Share>,
 }
 
 /// All jobs and pools after an update, in the order in which they were given.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Update {
-    /// The jobs.
     pub jobs: Vec<JobStanding>,
-    /// The pools.
     pub pools: Vec<PoolStanding>,
 }
-
-// === impl Update ===
 
 impl Update {
     /// Computes all of it. `jobs` are in order of priority, start and id; `slots` are those of the cluster.
@@ -163,8 +155,6 @@ fn members(pools: &[PoolNode], jobs: &[JobFacts<'_>]) -> Vec<Vec<usize>> {
     jobs.iter().enumerate().for_each(|(index, job)| members[job.pool].push(index));
     members
 }
-
-// === impl JobFacts ===
 
 impl JobFacts<'_> {
     /// Whether it counts as running for limits. One that is paused could use no more than it holds.

@@ -14,18 +14,15 @@ pub struct PreemptionRound<A> {
     pub wanted: u32,
     /// Slots that are being released by attempts whose end is ordered.
     pub releasing: u32,
-    /// All pools.
     pub pools: Vec<PoolSlots>,
     /// Running attempts of which a tracker has reported something.
     pub attempts: Vec<Candidate<A>>,
 }
 
-/// What a pool holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PoolSlots {
     /// Its running tasks, without those whose end is ordered.
     pub retained: u32,
-    /// Its fair share.
     pub share: Share,
     /// Index of the pool that contains it.
     pub parent: Option<usize>,
@@ -38,13 +35,9 @@ pub struct Candidate<A> {
     pub pool: usize,
     /// When it started, by its tracker's clock, ms.
     pub start_wall_ms: i64,
-    /// Slots that it holds.
     pub slots: u32,
-    /// Its name.
     pub attempt: A,
 }
-
-// === impl PreemptionRound ===
 
 impl<A: Copy + Ord> PreemptionRound<A> {
     /// The attempts to kill, newest first; only of pools that hold more than their fair share when it is their turn, as
@@ -76,8 +69,6 @@ impl<A: Copy + Ord> PreemptionRound<A> {
         std::iter::successors(Some(pool).filter(|pool| *pool < self.pools.len()), parent)
     }
 }
-
-// === impl PoolSlots ===
 
 impl PoolSlots {
     fn is_above_share(&self) -> bool {

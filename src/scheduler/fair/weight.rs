@@ -25,8 +25,6 @@ pub struct NewJobBoost {
     pub duration_ms: u64,
 }
 
-// === impl WeightRule ===
-
 impl WeightRule {
     /// The weight of a runnable job; `priority` from 0 (`VERY_HIGH`) to 4 (`VERY_LOW`), `age_ms` since its start.
     pub fn weight(&self, demand: u32, priority: u8, age_ms: u64) -> PartsPerMillion {

@@ -10,7 +10,6 @@ const MAX_DEPTH: usize = 64;
 /// Longest part of a received text in an error, characters.
 const MAX_SHOWN_CHARACTERS: usize = 64;
 
-/// An element with what is in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Element {
     pub(super) tag: String,
@@ -23,13 +22,11 @@ pub(super) struct Element {
     pub(super) line: u32,
 }
 
-/// Why a text is not XML.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {reason}")]
 pub struct XmlError {
     /// Line, from 1.
     pub line: u32,
-    /// What is wrong.
     pub reason: String,
 }
 
@@ -40,8 +37,6 @@ pub(super) fn excerpt(text: &str) -> String {
         None => text.to_owned(),
     }
 }
-
-// === impl Element ===
 
 impl Element {
     /// Parses a document and returns its root. A DOCTYPE with declarations and unknown entities are refused.

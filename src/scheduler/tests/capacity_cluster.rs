@@ -16,7 +16,6 @@ pub(super) fn queue(name: &str, capacity: i32) -> WrittenQueue {
     WrittenQueue::with_defaults(name, Some(Decimal::whole(capacity)))
 }
 
-/// A job to submit.
 #[derive(Clone, Debug)]
 pub(super) struct Submission {
     pub(super) queue: &'static str,
@@ -73,8 +72,6 @@ pub(super) struct Cluster {
     now_ms: u64,
 }
 
-// === impl Submission ===
-
 impl Submission {
     pub(super) fn new(queue: &'static str, user: &'static str, maps: u32, reduces: u32) -> Self {
         let tasks = PerKind::new(maps, reduces);
@@ -91,8 +88,6 @@ impl Input {
         if self == Input::Near { Level::Rack } else { Level::Any }
     }
 }
-
-// === impl Jobs ===
 
 impl Jobs {
     fn hosts(&self, input: Input) -> Arc<[HostId]> {
@@ -137,8 +132,6 @@ impl GrantSource for Jobs {
         GrantResult::Task { hosts, level, origin, slots }
     }
 }
-
-// === impl Cluster ===
 
 impl Cluster {
     /// A compatible scheduler over these queues. With `slot_mb`, slots are sized by memory.

@@ -25,16 +25,11 @@ struct GatedFifo {
     gate: Gate,
 }
 
-// === impl Gate ===
-
 impl Gate {
-    /// So many more apps may begin.
     pub fn admit(&self, apps: usize) {
         self.0.fetch_add(apps, Ordering::Relaxed);
     }
 }
-
-// === impl GatedFifo ===
 
 impl Policy for GatedFifo {
     fn leaf_of(&self, app: &AppSpec) -> Leaf {
@@ -65,8 +60,6 @@ impl Policy for GatedFifo {
         waiting.iter().copied().take(admitted).collect()
     }
 }
-
-// === impl Scheduler ===
 
 impl Scheduler {
     /// Rules by first in, first out behind a gate, which is shut. Call this before apps are added.

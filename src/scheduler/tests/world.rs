@@ -61,18 +61,14 @@ pub(super) struct World {
     pub(super) groups: Vec<GroupId>,
     /// Apps that were removed; they stay in the model for their attempts that still run.
     pub(super) removed: BTreeSet<AppId>,
-    /// Sizes that the scheduler was given.
     sizes: BTreeMap<AppId, AppSize>,
 }
-
-// === impl Model ===
 
 impl Model {
     pub(super) fn count(&self, keep: impl Fn(&Task) -> bool) -> u32 {
         self.tasks.iter().filter(|task| keep(task)).count() as u32
     }
 
-    /// Slots that running tasks hold.
     pub(super) fn held(&self, keep: impl Fn(&Task) -> bool) -> u32 {
         let runs = |task: &&Task| matches!(task.state, State::Running(_)) && keep(task);
         self.tasks.iter().filter(runs).map(|task| task.held).sum()
@@ -172,8 +168,6 @@ impl GrantSource for Model {
         GrantResult::Task { hosts, level, origin: TaskOrigin::Fresh, slots }
     }
 }
-
-// === impl World ===
 
 impl World {
     pub(super) fn new(scheduler: Scheduler, order: Order, groups: usize) -> Self {

@@ -5,9 +5,7 @@ use crate::model::Capability;
 /// What tasks of a job do, where its submitter decides that.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::sim) struct JobShape {
-    /// How long one runs, ms.
     pub(in crate::sim) task_ms: u64,
-    /// What a map writes, bytes.
     pub(in crate::sim) output_bytes: i64,
 }
 

@@ -21,7 +21,6 @@ impl World<'_> {
     }
 }
 
-/// Asks once.
 pub(super) fn call(application: &mut SimApplication) -> Result<AllocateCall, u64> {
     const HUGE: Capability = Capability::new(1_048_576, 1);
     const REPEAT_MS: u64 = 5_000;

@@ -5,7 +5,6 @@ use crate::sim::random::Random;
 
 use super::scheme::Scheme;
 
-/// One player.
 #[derive(Clone, Debug)]
 pub(in crate::sim) struct PlayerPlan {
     pub(in crate::sim) name: String,
@@ -18,7 +17,6 @@ pub(in crate::sim) struct PlayerPlan {
 /// The smallest part of a credit that plain bids use: an eighth.
 pub(in crate::sim) const EIGHTH: i128 = 125_000_000_000;
 
-/// The stream that decides who plays.
 const PLAN_STREAM: u64 = 8;
 /// Those of the players follow.
 pub(in crate::sim) const STREAM: u64 = 5_000;
@@ -47,8 +45,6 @@ pub(in crate::sim) fn plan_players(seed: u64, has_containers: bool) -> Vec<Playe
     let numbered = schemes.into_iter().enumerate();
     numbered.map(|(number, scheme)| PlayerPlan::new(number, scheme, &mut random)).collect()
 }
-
-// === impl PlayerPlan ===
 
 impl PlayerPlan {
     fn new(number: usize, scheme: Scheme, random: &mut Random) -> Self {

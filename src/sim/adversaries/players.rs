@@ -19,8 +19,6 @@ use super::{accomplices, clinger, flipper, hoarder, phantom, splitter};
 /// Jobs that players may submit beyond those of the honest.
 const MORE_LIVE_JOBS: usize = 30;
 
-// === impl World: players ===
-
 impl World<'_> {
     pub(in crate::sim) fn run_player(&mut self, place: usize) -> Result<(), Violation> {
         let Some(scheme) = self.plan.users.get(place).and_then(|user| user.scheme) else { return Ok(()) };

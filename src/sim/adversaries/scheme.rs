@@ -1,6 +1,5 @@
 //! The ways in which tenants play.
 
-/// How a tenant plays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::sim) enum Scheme {
     /// Honest: a constant bid, and always more to run than there are slots.

@@ -20,8 +20,6 @@ type Answered = Result<ApplicationAnswer, ApplicationRefusal>;
 /// A pause that never ends by itself.
 const NO_MORE: u64 = u64::MAX;
 
-// === impl World: applications ===
-
 impl World<'_> {
     /// A user submits an application, and strangers try their luck.
     pub(in crate::sim) fn submit_some_application(&mut self) -> Result<(), Violation> {
@@ -472,7 +470,6 @@ impl World<'_> {
         application.farewell > 100 && scheduler.grantable_containers(app).iter().any(is_limited)
     }
 
-    /// What is over says so.
     fn check_that_it_is_over(&mut self, application: &mut SimApplication) -> Result<(), Violation> {
         let question = ApplicationQuestion::State(application.id);
         let (answered, _) = self.ask_for(application, question, ApplicationIntent::Nothing)?;

@@ -35,8 +35,6 @@ pub(in crate::sim) fn address_of(place: usize) -> IpAddr {
     IpAddr::V4(Ipv4Addr::new(10, 0, 0, (place % 250 + 1) as u8))
 }
 
-// === impl World: workers ===
-
 impl World<'_> {
     pub(in crate::sim) fn run_worker(&mut self, place: usize) -> Result<(), Violation> {
         self.with_worker(place, |world, tracker, worker| {
@@ -142,7 +140,6 @@ impl World<'_> {
         self.receive(tracker, worker, step)
     }
 
-    /// The held beat asks again.
     fn ask_again(&mut self, tracker: &mut SimTracker, worker: &mut SimWorker, is_over: bool) -> Result<u64, Violation> {
         worker.held_until_ms = worker.held_until_ms.filter(|_| !is_over);
         let incarnation = worker.fake.incarnation;

@@ -4,12 +4,10 @@ use crate::engine::ContainerSettings;
 use crate::model::{Capability, PerKind};
 use crate::sim::random::Random;
 
-/// What a run has for containers.
 #[derive(Clone, Debug)]
 pub(in crate::sim) struct ContainerPlan {
     /// What the workers have, by place; none: a stock tracker.
     pub(in crate::sim) bags: Vec<Option<Capability>>,
-    /// The daemon's settings.
     pub(in crate::sim) settings: ContainerSettings,
     /// Typical pause between two submissions, ms.
     pub(in crate::sim) submit_pause_ms: u64,
@@ -27,8 +25,6 @@ pub(in crate::sim) struct ContainerPlan {
 const STREAM: u64 = 7;
 /// The largest container that is asked for; the first node is as large.
 pub(in crate::sim) const LARGEST: Capability = Capability::new(4_096, 4);
-
-// === impl ContainerPlan ===
 
 impl ContainerPlan {
     /// That of a seed, for nodes with these slots.

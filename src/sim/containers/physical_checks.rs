@@ -9,8 +9,6 @@ use crate::sim::world::World;
 
 use super::sim_worker::SimWorker;
 
-// === impl World: what nodes really have ===
-
 impl World<'_> {
     /// What a node has: what it declares, raised to what its slots take.
     fn declared_by(&self, tracker: &SimTracker, worker: &SimWorker) -> Capability {

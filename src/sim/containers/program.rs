@@ -15,10 +15,7 @@ pub(in crate::sim) struct Program {
 
 const NAME: &str = "played";
 
-// === impl Program ===
-
 impl Program {
-    /// The context that runs it.
     pub(in crate::sim) fn context(self) -> LaunchContext {
         let Self { run_ms, ignores_term, kill_grace_ms } = self;
         let command = vec![NAME.to_owned(), run_ms.to_string(), ignores_term.to_string()];

@@ -14,12 +14,9 @@ use crate::sim::random::Random;
 
 use super::program::Program;
 
-/// What an application is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::sim) enum ApplicationKind {
-    /// A program calls.
     Program,
-    /// No program calls.
     Unattended,
     /// A program calls, beside a master that the daemon starts.
     Master,
@@ -30,7 +27,6 @@ pub(in crate::sim) enum ApplicationKind {
 pub(in crate::sim) enum Phase {
     /// Its submission has no answer that arrived.
     Submitting(Box<Submission>),
-    /// It is there.
     Submitted,
 }
 
@@ -48,7 +44,6 @@ pub(in crate::sim) struct KnownContainer {
     pub(in crate::sim) is_launched: bool,
 }
 
-/// An application.
 #[derive(Debug)]
 pub(in crate::sim) struct SimApplication {
     pub(in crate::sim) user: usize,
@@ -78,8 +73,6 @@ pub(in crate::sim) struct SimApplication {
     /// A hoarder holds until then, by the world's clock, ms.
     pub(in crate::sim) holds_until_ms: u64,
 }
-
-// === impl SimApplication ===
 
 impl SimApplication {
     pub(in crate::sim) fn new(

@@ -10,7 +10,6 @@ use crate::sim::random::{Random, mixed};
 
 use super::program::Program;
 
-/// What a container will do.
 #[derive(Clone, Debug)]
 pub(in crate::sim) struct ContainerFate {
     /// When its process starts, by the clock that never goes back, ms.
@@ -44,11 +43,8 @@ pub(in crate::sim) struct SimWorker {
     pub(in crate::sim) is_received: bool,
     /// Whether the last one that was taken complained.
     pub(in crate::sim) said_unhealthy: bool,
-    /// It is silent until then.
     pub(in crate::sim) silent_until_ms: u64,
 }
-
-// === impl ContainerFate ===
 
 impl ContainerFate {
     /// Plans a launched container. Depends on the seed and the container's id alone.
@@ -89,7 +85,6 @@ impl ContainerFate {
         Self { start_mono_ms, end_mono_ms, exit, resists_ms, killed_mono_ms: None }
     }
 
-    /// Makes it succeed soon.
     fn finish_soon(&mut self, now_mono_ms: u64) {
         self.start_mono_ms = self.start_mono_ms.min(now_mono_ms);
         if self.end_mono_ms > now_mono_ms + 100 {
@@ -97,7 +92,6 @@ impl ContainerFate {
         }
     }
 
-    /// When it changes next.
     fn next_mono_ms(&self, state: &BeatContainerState) -> u64 {
         let own = match state {
             // Its program never ran.
@@ -109,8 +103,6 @@ impl ContainerFate {
         own.min(self.killed_mono_ms.unwrap_or(u64::MAX))
     }
 }
-
-// === impl SimWorker ===
 
 impl SimWorker {
     pub(in crate::sim) fn new(bag: Capability, slot: Capability, random: Random, place: u64) -> Self {
@@ -152,7 +144,6 @@ impl SimWorker {
         }
     }
 
-    /// Advances its containers to what they are now.
     pub(in crate::sim) fn advance(&mut self, now_mono_ms: u64, wall_ms: i64) {
         let ids: Vec<ContainerId> = self.fake.containers.keys().copied().collect();
         for id in ids {

@@ -28,14 +28,11 @@ struct Book {
     passed_now: u64,
 }
 
-/// What all queues get.
 #[derive(Clone, Debug, Default)]
 pub(super) struct AllowanceBooks {
     books: BTreeMap<String, Book>,
     started_mono_ms: i64,
 }
-
-// === impl Book ===
 
 impl Book {
     fn every_ms(&self) -> i64 {
@@ -53,8 +50,6 @@ impl Book {
         self.terms.cap.unwrap_or(Credits::MAX)
     }
 }
-
-// === impl AllowanceBooks ===
 
 impl AllowanceBooks {
     pub(super) fn new(start_mono_ms: u64) -> Self {

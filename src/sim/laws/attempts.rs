@@ -32,7 +32,6 @@ struct JobModel {
     reduces: u32,
     /// It may end without some of its reduces: when its maps are last read is not known here.
     may_lack_reduces: bool,
-    /// Its end has been decided.
     is_ending: bool,
     /// Attempts that ended with it: they hold their slots until their trackers say otherwise.
     ended_with_it: BTreeSet<AttemptId>,
@@ -56,8 +55,6 @@ pub(super) struct AttemptModel {
     changes: u64,
 }
 
-// === impl JobModel ===
-
 impl JobModel {
     /// Whether there are reduces that may still fetch the output of maps.
     fn reads_maps(&self) -> bool {
@@ -65,7 +62,6 @@ impl JobModel {
         !self.is_ending && !self.may_lack_reduces && self.done.keys().filter(is_reduce).count() < self.reduces as usize
     }
 
-    /// Records the end of an attempt.
     fn end(&mut self, id: AttemptId, state: AttemptState) {
         if state == AttemptState::Succeeded {
             self.done.insert(id.task, id);
@@ -74,8 +70,6 @@ impl JobModel {
         }
     }
 }
-
-// === impl AttemptModel ===
 
 impl AttemptModel {
     /// Slots that an account pays for, if the market rules.
@@ -300,7 +294,6 @@ impl AttemptModel {
         }
     }
 
-    /// Begins a step.
     pub(super) fn begin_step(&mut self) {
         self.lost_attempts.clear();
     }

@@ -22,8 +22,6 @@ const LONGEST_WHOLE_EVENTS: u64 = 100_000;
 /// Of longer ones one step of so many.
 const STEPS_OF_LONG_RUNS: u64 = 16;
 
-// === impl Digest ===
-
 impl Digest {
     /// That of a run with so many events.
     pub(super) fn of_a_run(events: u64) -> Self {
@@ -31,7 +29,6 @@ impl Digest {
         Self { every, ..Self::default() }
     }
 
-    /// The step of this number begins.
     pub(super) fn begin_step(&mut self, number: u64) {
         self.skips = !number.is_multiple_of(self.every);
     }

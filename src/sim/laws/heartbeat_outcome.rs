@@ -2,7 +2,6 @@
 
 use crate::model::PerKind;
 
-/// The result of a heartbeat.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::sim) struct HeartbeatOutcome<'a> {
     pub(in crate::sim) tracker: &'a str,

@@ -17,8 +17,6 @@ pub(super) struct Holdings<'a> {
     pub(super) containers: &'a ContainerBooks,
 }
 
-// === impl Holdings ===
-
 impl Holdings<'_> {
     /// Whether attempts or containers of an account hold anything, charged or not.
     pub(super) fn has_any(&self, account: &str) -> bool {
@@ -34,7 +32,6 @@ pub(super) fn cost(interval: &Interval, slots: PerPool<u32>) -> Credits {
     Credits::from_units(interval.share.rate().units() * slots)
 }
 
-/// What a queue holds at a moment.
 #[derive(Clone, Debug, Default)]
 pub(super) struct QueueMoment {
     /// Slots of running maps and reduces, and of containers, launched or not.
@@ -43,11 +40,8 @@ pub(super) struct QueueMoment {
     pub(super) holders: Vec<(u64, SlotHolder, u32)>,
 }
 
-/// What all queues hold at a moment.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Moment(BTreeMap<Arc<str>, QueueMoment>);
-
-// === impl Moment ===
 
 impl Moment {
     pub(super) fn of(&self, queue: &str) -> Option<&QueueMoment> {
@@ -75,8 +69,6 @@ impl Moment {
         moment.holders.push((order, SlotHolder::Job(job), slots));
     }
 }
-
-// === impl Holdings: a moment ===
 
 impl Holdings<'_> {
     /// Another pair: another moment.

@@ -16,15 +16,12 @@ pub(super) struct LaidCharges {
     due: BTreeMap<SlotHolder, i128>,
 }
 
-// === impl LaidCharges ===
-
 impl LaidCharges {
     /// The cost of all applications, units.
     pub(super) fn total(&self) -> i128 {
         self.total
     }
 
-    /// A tick lays its charges.
     pub(super) fn charge(&mut self, laid: &[LaidCharge]) {
         for charge in laid {
             *self.due.entry(charge.holder).or_default() += charge.amount.units();

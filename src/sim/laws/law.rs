@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-/// A law of the engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Law {
     /// Facts and answers are valid for edges and trackers; no step panics.
@@ -37,10 +36,8 @@ pub enum Law {
     Lives,
 }
 
-/// A broken law.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// The law.
     pub law: Law,
     /// The time, ms since the start of the run.
     pub at_ms: u64,
@@ -49,8 +46,6 @@ pub struct Violation {
     /// The finding, with the job, attempt, queue or tracker.
     pub culprit: String,
 }
-
-// === impl Law ===
 
 impl Law {
     /// The number of the law in docs/ARCHITECTURE.md; 0 for the order of facts.

@@ -22,8 +22,6 @@ pub(super) struct Limits<'a> {
     admitted: BTreeSet<JobId>,
 }
 
-// === impl Limits ===
-
 impl<'a> Limits<'a> {
     pub(super) fn new(engine: &'a Engine, policy: &'a PolicyConfig, kind: Kind, has_applications: bool) -> Self {
         let inspection = engine.inspect();

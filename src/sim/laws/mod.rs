@@ -84,8 +84,6 @@ pub(super) struct LawChecker {
 /// Steps between two comparisons of the sums by the facts with the engine's counts.
 const COMPARISON_EVENTS: u64 = 1_000;
 
-// === impl LawChecker ===
-
 impl LawChecker {
     pub(super) fn new(plan: &Plan, events: u64) -> Self {
         let Plan { start, engine, .. } = plan;
@@ -249,7 +247,6 @@ impl LawChecker {
         self.tally.attempts + self.tally.containers
     }
 
-    /// Steps so far.
     pub(super) fn events(&self) -> u64 {
         self.tally.events
     }
@@ -273,7 +270,6 @@ impl LawChecker {
         self.attempts.oldest_live_job()
     }
 
-    /// Prepares the check of a step.
     pub(super) fn before_step(&mut self, is_timer: bool, engine: &Engine, now: Now) {
         if let Some(auditor) = &mut self.money {
             auditor.before_tick(engine);
@@ -296,7 +292,6 @@ impl LawChecker {
         }
     }
 
-    /// Checks a step.
     pub(super) fn after_step(
         &mut self,
         step: &Step,

@@ -27,11 +27,9 @@ pub(in crate::sim) enum Intent {
     Timer,
     /// A job is submitted by this user.
     Submission(String),
-    /// A request to the market.
     Request {
         /// The signer, whether the signature is valid or not.
         user: String,
-        /// Whether the signer is an administrator.
         is_administrator: bool,
         /// The change if it is granted.
         change: Change,
@@ -55,9 +53,7 @@ pub(in crate::sim) enum Change {
     Close(String),
     /// Credits from one queue to another.
     Transfer(String, String, Credits),
-    /// A queue's allowance, or its end.
     Allowance(String, Option<AllowanceTerms>),
-    /// An order for a job.
     Order(JobId),
     /// The end of the order for a job.
     Unorder(JobId),
@@ -94,7 +90,6 @@ pub(super) struct Auditor {
     /// The signature that this step has used up.
     used_stamp: Option<(Consumer, String)>,
     had_tick: bool,
-    /// It rules since this step.
     begins_to_rule: bool,
     /// The orders that stand, each with its queue.
     orders: BTreeMap<JobId, (String, Order)>,
@@ -111,8 +106,6 @@ pub(super) struct Auditor {
     slots: PerPool<u64>,
     has_market_facts: bool,
 }
-
-// === impl Auditor ===
 
 impl Auditor {
     /// `interval_ms`: time between ticks; none if another scheduler rules.
@@ -222,7 +215,6 @@ impl Auditor {
         if asked == change && (*is_administrator || user == queue) && is_signed { Ok(()) } else { refuse() }
     }
 
-    /// Adds the costs charged to jobs.
     pub(super) fn record_job_costs(&mut self, jobs: &[JobCost], attempts: &AttemptModel) -> Result<(), String> {
         for charged in jobs {
             if let Some(most) = self.closed_by_order.get(&charged.job).filter(|most| charged.cost > **most) {
@@ -242,7 +234,6 @@ impl Auditor {
         Ok(())
     }
 
-    /// Adds the costs charged to applications.
     pub(super) fn record_application_costs(&mut self, changes: &[ApplicationChange]) -> Result<(), String> {
         self.laid.lay_on_applications(changes)
     }
@@ -333,7 +324,6 @@ impl Auditor {
         Ok(())
     }
 
-    /// Compares every account with the market's.
     pub(super) fn compare(&self, engine: &Engine) -> Result<(), String> {
         let Some(market) = engine.market() else { return Err("there is no market".to_owned()) };
         if market.queues().count() != self.accounts.len() {

@@ -11,8 +11,6 @@ pub(super) struct PlaceableNode<'a> {
     pub(super) bag: Option<Capability>,
 }
 
-// === impl PlaceableNode ===
-
 impl PlaceableNode<'_> {
     /// How many containers of a size it has room for.
     pub(super) fn room_for(&self, capability: Capability) -> u64 {

@@ -49,8 +49,6 @@ pub(super) struct PreemptionChecker {
     marked: BTreeMap<AttemptId, TrackerId>,
 }
 
-// === impl PreemptionChecker ===
-
 impl PreemptionChecker {
     pub(super) fn new(start_mono_ms: u64, interval_ms: u64) -> Self {
         Self {
@@ -184,7 +182,6 @@ impl PreemptionChecker {
     }
 }
 
-/// One round of preemption.
 struct Round<'a> {
     engine: &'a Engine,
     at_work: BTreeMap<TrackerId, PerKind<u32>>,
@@ -192,8 +189,6 @@ struct Round<'a> {
     is_order_known: bool,
     shares_room: bool,
 }
-
-// === impl Round ===
 
 impl Round<'_> {
     fn check(&self, kind: Kind, candidates: &[&Candidate]) -> Result<(), (Law, String)> {

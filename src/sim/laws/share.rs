@@ -17,7 +17,6 @@ const HEARTBEATS_MS: u64 = 3_000;
 /// What an interval brought.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sold {
-    /// Slots of its quota.
     quota: u32,
     /// Its proportion of all slots, in parts of [`PARTS`].
     due_parts: i128,
@@ -39,8 +38,6 @@ pub(super) struct ShareChecker {
     open: Option<Sold>,
     slots: u64,
 }
-
-// === impl ShareChecker ===
 
 impl ShareChecker {
     pub(super) fn new(queue: String, interval_ms: u64, kill_interval_ms: Option<u64>) -> Self {

@@ -109,13 +109,10 @@ pub(super) struct SlotTime {
     granted_at: BTreeMap<ContainerId, (Credits, Option<u64>)>,
     /// Slot-milliseconds of containers that this step has ended soon after their grants, never launched; none: not known.
     soon_ended: BTreeMap<ApplicationId, Option<u128>>,
-    /// The size of a slot.
     slot: Capability,
     /// Queues with setups or cleanups of unknown age.
     unsure: BTreeSet<String>,
 }
-
-// === impl SlotTime: time ===
 
 impl SlotTime {
     pub(super) fn new(start_mono_ms: u64, interval_ms: Option<u64>, slot: Capability) -> Self {
@@ -393,8 +390,6 @@ impl SlotTime {
         (self.elapsed.sums.get(queue).map_or(0, |sums| sums.maps), self.elapsed.housekeeping)
     }
 }
-
-// === impl SlotTime: money ===
 
 impl SlotTime {
     /// Closes the interval and opens the next; says what of the charges is wrong.

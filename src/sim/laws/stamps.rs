@@ -16,10 +16,7 @@ pub(super) struct StampBooks {
     forgotten: BTreeMap<(Consumer, String, u64), i64>,
 }
 
-// === impl StampBooks ===
-
 impl StampBooks {
-    /// A signature is used.
     pub(super) fn use_up(&mut self, stamp: &Stamp, config: &MarketConfig, now: Now) -> Result<(), String> {
         let Stamp { consumer, user, key_id, timestamp_ms, text, uses } = stamp;
         let limit = if *consumer == Consumer::Job { config.job_signature_uses } else { 1 };

@@ -32,8 +32,6 @@ pub(super) struct WorkChecker {
 /// How much later than due an update may be, ms.
 const LATEST_UPDATE_MS: u64 = 4_000;
 
-// === impl WorkChecker ===
-
 impl WorkChecker {
     pub(super) fn new(policy: PolicyConfig) -> Self {
         Self { policy, held_back: BTreeMap::new(), has_applications: false }

@@ -9,11 +9,9 @@ use crate::model::{Credits, RunState};
 use super::played::{Played, PlayedJob};
 use super::recording::{RecordedJob, Recording};
 
-/// A play, in figures.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Figures {
-    /// Jobs that succeeded.
     pub succeeded: usize,
     /// Jobs that failed or were killed.
     pub failed: usize,
@@ -27,7 +25,6 @@ pub struct Figures {
     pub running_ms: Spread,
     /// Time that attempts held slots, ms of one slot.
     pub slot_ms: u64,
-    /// Attempts that were killed.
     pub kills: u64,
     /// Jobs that succeeded before their deadline.
     pub deadlines_met: usize,
@@ -53,15 +50,12 @@ pub struct Spread {
 pub struct Compared {
     /// Its name; none: all.
     pub group: Option<String>,
-    /// Its jobs.
     pub jobs: usize,
     /// As configured.
     pub configured: Figures,
     /// As asked.
     pub asked: Figures,
 }
-
-// === impl Compared ===
 
 impl Compared {
     /// Each group of jobs by its name, then all.
@@ -87,8 +81,6 @@ impl Compared {
         compared
     }
 }
-
-// === impl Figures ===
 
 impl Figures {
     fn of(recording: &Recording, played: &Played, places: &[usize]) -> Self {
@@ -128,8 +120,6 @@ impl Figures {
 pub fn is_met(job: &PlayedJob, deadline_ms: i64) -> bool {
     job.end.is_some_and(|(state, end_ms)| state == RunState::Succeeded && end_ms <= deadline_ms)
 }
-
-// === impl Spread ===
 
 impl Spread {
     fn of(mut values: Vec<u64>) -> Self {

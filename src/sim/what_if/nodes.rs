@@ -5,8 +5,6 @@ use std::sync::Arc;
 
 use super::recording::{RecordedTracker, Recording};
 
-// === impl Recording ===
-
 impl Recording {
     /// How many trackers were there at one time or another.
     pub fn nodes(&self) -> usize {

@@ -25,18 +25,15 @@ use super::play_tracker::{MapsDone, PlayTracker, PlayedAttempt};
 use super::played::{Played, PlayedJob};
 use super::recording::{MarketChange, RecordedOrder, Recording, TaskTimes, mean};
 
-/// How a recording is played.
 #[derive(Clone, Debug)]
 pub struct PlayOptions {
     /// The engine's settings. Access lists and signatures are not asked for: what was accepted is.
     pub config: EngineConfig,
-    /// Whether deadline orders are placed.
     pub with_orders: bool,
     /// Whether deadlines are admitted that the scheduler would reject: as configured, what was admitted is.
     pub admits_all: bool,
 }
 
-/// What happens in a play.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum PlayEvent {
     /// A tracker comes, or has other slots: its place among those recorded.
@@ -64,7 +61,6 @@ struct LiveJob {
     is_ending: bool,
 }
 
-/// A play while it lasts.
 pub struct Play<'a> {
     recording: &'a Recording,
     options: PlayOptions,
@@ -102,10 +98,7 @@ const LONGEST_SILENCE_WITH_ROOM_MS: u64 = 2_000;
 /// Between the first calls of trackers that are there from the beginning, ms.
 const FIRST_CALLS_MS: u64 = 7;
 
-// === impl Play ===
-
 impl<'a> Play<'a> {
-    /// Plays a recording to its end.
     pub fn run(recording: &Recording, options: PlayOptions) -> Played {
         Play::run_with(recording, options, &mut |_| {})
     }
@@ -249,8 +242,6 @@ impl<'a> Play<'a> {
     }
 }
 
-// === impl Play: trackers ===
-
 impl Play<'_> {
     fn come(&mut self, place: usize) {
         let recorded = &self.recording.trackers[place];
@@ -364,8 +355,6 @@ impl Play<'_> {
         until_end_ms.min(silence_ms).max(interval_ms)
     }
 }
-
-// === impl Play: jobs ===
 
 impl Play<'_> {
     fn submit(&mut self, place: usize) {
@@ -531,8 +520,6 @@ impl Play<'_> {
         }
     }
 }
-
-// === impl Play: the market ===
 
 impl Play<'_> {
     fn change_market(&mut self, place: usize) {

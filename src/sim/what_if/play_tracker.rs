@@ -9,7 +9,6 @@ use super::recording::{RecordedTracker, TaskTimes};
 /// What a tracker knows of an attempt.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PlayedAttempt {
-    /// Place of its job.
     pub(super) job: usize,
     pub(super) times: TaskTimes,
     pub(super) succeeds: bool,
@@ -19,7 +18,6 @@ pub(super) struct PlayedAttempt {
     end_ms: Option<i64>,
 }
 
-/// A tracker, and what it is about to do.
 #[derive(Debug)]
 pub(super) struct PlayTracker {
     pub(super) fake: FakeTracker<PlayedAttempt>,
@@ -46,16 +44,12 @@ pub(super) struct MapsDone {
 /// The part of a reduce that is copying, in progress reports.
 const COPYING: f32 = 1.0 / 3.0;
 
-// === impl PlayedAttempt ===
-
 impl PlayedAttempt {
     pub(super) fn new(job: usize, times: TaskTimes, succeeds: bool, now_ms: i64) -> Self {
         let start_ms = now_ms.saturating_add(times.delay_ms.into());
         Self { job, times, succeeds, start_ms, end_ms: None }
     }
 }
-
-// === impl PlayTracker ===
 
 impl PlayTracker {
     pub(super) fn new(recorded: &RecordedTracker, connection: u64) -> Self {

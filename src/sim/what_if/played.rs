@@ -9,9 +9,7 @@ pub struct PlayedJob {
     pub first_launch_ms: Option<i64>,
     /// How and when it ended, epoch ms; none: not while the play lasted.
     pub end: Option<(RunState, i64)>,
-    /// Why it was not accepted.
     pub refusal: Option<String>,
-    /// Attempts that were killed.
     pub kills: u64,
     /// Time that its attempts held slots, ms of one slot.
     pub slot_ms: u64,
@@ -19,10 +17,8 @@ pub struct PlayedJob {
     pub cost: Credits,
 }
 
-/// A play that is over.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Played {
-    /// The jobs.
     pub jobs: Vec<PlayedJob>,
     /// Events that the engine has processed.
     pub events: u64,

@@ -12,7 +12,6 @@ use crate::scheduler::constraint::DeadlineSpec;
 pub struct Recording {
     /// Jobs that were submitted then and are over.
     pub jobs: Vec<RecordedJob>,
-    /// When trackers were there.
     pub trackers: Vec<RecordedTracker>,
     /// The market; none where there was none.
     pub market: Option<RecordedMarket>,
@@ -22,16 +21,13 @@ pub struct Recording {
     pub unfinished: usize,
 }
 
-/// A job as it was.
 #[derive(Clone, Debug)]
 pub struct RecordedJob {
-    /// Its id.
     pub id: JobId,
     /// As it was submitted; with its last deadline where it is not known when that was set.
     pub spec: Arc<JobSpec>,
     /// Deadlines that it was given later, with when, epoch ms; none in place of one: it was cleared.
     pub deadline_changes: Vec<(i64, Option<DeadlineSpec>)>,
-    /// Its splits.
     pub splits: Arc<SplitTable>,
     /// When it was submitted, epoch ms.
     pub submit_ms: i64,
@@ -43,7 +39,6 @@ pub struct RecordedJob {
     pub deadline_ms: Option<i64>,
     /// SUCCEEDED, FAILED or KILLED.
     pub state: RunState,
-    /// What its tasks took.
     pub times: JobTimes,
 }
 
@@ -58,7 +53,6 @@ pub struct JobTimes {
     pub cut: BTreeMap<(Kind, i32), TaskTimes>,
     /// Of its setup and its cleanup.
     pub setup: TaskTimes,
-    /// Of its cleanup.
     pub cleanup: TaskTimes,
 }
 
@@ -76,12 +70,9 @@ pub struct TaskTimes {
     pub output_bytes: i64,
 }
 
-/// When a tracker was there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordedTracker {
-    /// Its name.
     pub name: Arc<str>,
-    /// Its host.
     pub host: Arc<str>,
     /// Slots that counted.
     pub slots: PerKind<u32>,
@@ -91,7 +82,6 @@ pub struct RecordedTracker {
     pub until_ms: Option<i64>,
 }
 
-/// What moved the market.
 #[derive(Clone, Debug, Default)]
 pub struct RecordedMarket {
     /// Queues at the start: balance and bid.
@@ -100,23 +90,18 @@ pub struct RecordedMarket {
     pub changes: Vec<(i64, MarketChange)>,
 }
 
-/// One change of the market.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MarketChange {
     /// Money came to a queue, or left it (below zero) other than by a charge.
     Money(QueueName, Credits),
-    /// A queue bids so much.
     Bid(QueueName, Credits),
     /// An order stands, or is changed.
     Order(RecordedOrder),
-    /// An order was taken back.
     OrderTakenBack(JobId),
 }
 
-/// A deadline order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordedOrder {
-    /// Its job.
     pub job: JobId,
     /// Until when, epoch ms.
     pub deadline_ms: i64,
@@ -126,16 +111,12 @@ pub struct RecordedOrder {
     pub max_cost: Option<Credits>,
 }
 
-// === impl Recording ===
-
 impl Recording {
     /// When the last of its jobs ended, epoch ms.
     pub(super) fn end_ms(&self) -> i64 {
         self.jobs.iter().map(|job| job.finish_ms).max().unwrap_or(self.start_ms)
     }
 }
-
-// === impl TaskTimes ===
 
 impl TaskTimes {
     /// From the start of its process, or from the last map for a reduce, to its end.
@@ -153,8 +134,6 @@ impl TaskTimes {
         if self.run_ms() < least.run_ms() { least } else { Self { delay_ms: least.delay_ms, ..self } }
     }
 }
-
-// === impl JobTimes ===
 
 impl JobTimes {
     /// Times of the next attempt of a task after so many that failed, and whether it succeeds. A task that never

@@ -59,35 +59,16 @@ pub enum BudgetBackEndError {
         /// Where it should be.
         path: PathBuf,
     },
-    /// An invalid line.
     #[error(transparent)]
     Line(#[from] BudgetFileError),
     /// It is not UTF-8, too large to be a budget file, or without queues where it must be taken over.
     #[error("{path}: {reason}")]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        reason: &'static str,
-    },
-    /// The system reports an error.
+    Unreadable { path: PathBuf, reason: &'static str },
     #[error("cannot {action} {path}: {source}")]
-    File {
-        /// The failed action.
-        action: &'static str,
-        /// The file or folder.
-        path: PathBuf,
-        /// Error of the system.
-        source: std::io::Error,
-    },
+    File { action: &'static str, path: PathBuf, source: std::io::Error },
     /// `state.db` cannot record the hash.
     #[error("the budget file {path} is not written: {reason}")]
-    Store {
-        /// The budget file.
-        path: PathBuf,
-        /// Why not.
-        reason: String,
-    },
+    Store { path: PathBuf, reason: String },
     /// Another back-end than the file cannot load or publish budgets.
     #[error("cannot {action} the budgets in {place}: {reason}")]
     BackEnd {
@@ -95,7 +76,6 @@ pub enum BudgetBackEndError {
         action: &'static str,
         /// Where: a database, a table.
         place: String,
-        /// Error of the back-end.
         reason: String,
     },
     /// The publishing thread cannot be started.

@@ -19,7 +19,6 @@ use super::back_end::BudgetBackEndError;
 /// Limit of a budget file: three times the size that the most queues need.
 const LIMIT_BYTES: u64 = 64 << 20;
 
-/// Mode of a new budget file.
 const NEW_FILE_MODE: u32 = 0o640;
 
 /// A budget file's path, and the folder for files that cannot be written beside it.
@@ -29,7 +28,6 @@ pub(super) struct BudgetFile {
     pub(super) fallback_dir: PathBuf,
 }
 
-/// How a content was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WriteMethod {
     /// As a new file that replaced the old one.
@@ -42,8 +40,6 @@ pub(super) enum WriteMethod {
 pub(super) fn hash(content: &[u8]) -> String {
     hex(&Sha256::digest(content))
 }
-
-// === impl BudgetFile ===
 
 impl BudgetFile {
     /// The file at this path; for a symbolic link its target, so that the link stays.
@@ -60,7 +56,6 @@ impl BudgetFile {
         self.read()?.ok_or_else(|| BudgetBackEndError::Missing { path: self.path.clone() })
     }
 
-    /// The lines of a content.
     pub(super) fn parse(&self, content: &[u8]) -> Result<Vec<BudgetLine>, BudgetBackEndError> {
         let (lines, errors) = self.parse_all(content)?;
         errors.into_iter().next().map_or(Ok(lines), |error| Err(error.into()))
@@ -90,7 +85,6 @@ impl BudgetFile {
         }
     }
 
-    /// The content of an existing file.
     pub(super) fn present(&self) -> Result<Vec<u8>, BudgetBackEndError> {
         self.read()?.ok_or_else(|| at("read", &self.path)(io::ErrorKind::NotFound.into()))
     }
@@ -190,7 +184,6 @@ impl BudgetFile {
     }
 }
 
-/// Copies to a new file.
 fn copy_to_new(from: &Path, to: &Path) -> io::Result<()> {
     let content = open_named_by_conf(from)?.read_limited(LIMIT_BYTES)?;
     let mode = fs::metadata(from)?.mode() & 0o777;
@@ -227,8 +220,6 @@ pub(super) fn at(action: &'static str, path: &Path) -> impl FnOnce(io::Error) ->
     let path = path.to_owned();
     move |source| BudgetBackEndError::File { action, path, source }
 }
-
-// === impl BudgetBackEndError ===
 
 impl BudgetBackEndError {
     /// The folder or the mount refuses this process.

@@ -24,7 +24,6 @@ pub enum Precedence {
     File,
 }
 
-/// The file, and its recorded hashes.
 #[derive(Debug)]
 pub(super) struct FileBackEnd {
     file: BudgetFile,
@@ -36,8 +35,6 @@ pub(super) struct FileBackEnd {
     set_aside: Option<String>,
     has_logged_in_place: bool,
 }
-
-// === impl FileBackEnd ===
 
 impl BudgetBackEnd for FileBackEnd {
     fn load(&mut self) -> Result<Vec<BudgetLine>, BudgetBackEndError> {
@@ -139,8 +136,6 @@ impl FileBackEnd {
         Ok(Some(kept))
     }
 }
-
-// === impl FileBackEnd: the start ===
 
 impl FileBackEnd {
     /// First start: the whole file or nothing.

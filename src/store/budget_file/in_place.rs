@@ -18,10 +18,7 @@ use crate::store::folder::sync_folder;
 use super::back_end::BudgetBackEndError;
 use super::file::{BudgetFile, at, write_new};
 
-/// Mode of the copies.
 const COPY_MODE: u32 = 0o600;
-
-// === impl BudgetFile: in place ===
 
 impl BudgetFile {
     /// Overwrites the content, once the fallback directory has the old one as `NAME.previous` and the new one as

@@ -18,7 +18,6 @@ use super::file_back_end::{FileBackEnd, Precedence};
 
 /// The first pause before a failed publication is retried; doubles at each failure.
 const RETRY_PAUSE_MIN: Duration = Duration::from_millis(200);
-/// The longest such pause.
 const RETRY_PAUSE_MAX: Duration = Duration::from_secs(30);
 
 /// Publishes budgets from its own thread: to the budget file or another back-end. Dropping it writes what waits and
@@ -46,7 +45,6 @@ enum Order {
     },
 }
 
-/// State shared with the publishing thread.
 #[derive(Debug, Default)]
 struct Shared {
     is_closing: Arc<AtomicBool>,
@@ -57,16 +55,12 @@ struct Shared {
 #[derive(Clone, Debug)]
 pub struct BudgetStatus(Arc<Shared>);
 
-// === impl BudgetStatus ===
-
 impl BudgetStatus {
     /// The error of the last try, while it is being retried.
     pub fn last_error(&self) -> Option<String> {
         self.0.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
-
-// === impl BudgetPublisher ===
 
 impl BudgetPublisher {
     /// Compares the file with the recorded hashes and starts the thread that writes it.

@@ -16,7 +16,6 @@ use crate::store::json_text::json;
 use crate::store::missed_updates::{MissedUpdates, update_row};
 use crate::store::schema::{APPLICATION_START_MS, set_meta};
 
-/// Records the changes of one step.
 pub(super) fn record(
     transaction: &Transaction<'_>,
     missed_updates: &mut MissedUpdates,
@@ -261,7 +260,6 @@ fn record_change(
     }
 }
 
-/// Of one type of an application.
 const OF_TYPE: &str = "WHERE application = ?1 AND priority = ?2 AND request_id = ?3 AND memory_mb = ?4 AND vcores = ?5";
 
 fn of_type(

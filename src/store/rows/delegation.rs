@@ -7,7 +7,6 @@ use crate::model::FactNumber;
 use crate::store::missed_updates::{MissedUpdates, update_row};
 use crate::store::schema::{DELEGATION_SEQUENCE, set_meta};
 
-/// Records a change.
 pub(super) fn record(
     transaction: &Transaction<'_>,
     missed_updates: &mut MissedUpdates,

@@ -4,7 +4,6 @@ use rusqlite::{Transaction, params};
 
 use crate::engine::Drain;
 
-/// A worker is drained.
 pub(super) fn drain(transaction: &Transaction<'_>, drain: &Drain) -> rusqlite::Result<()> {
     let Drain { worker, user, since_ms } = drain;
     transaction

@@ -12,7 +12,6 @@ use crate::store::split_encoding::encode_splits;
 use crate::wire::TaskCompletionEvent;
 use crate::wire::file::job_token_password;
 
-/// Records one fact of a job.
 pub(super) fn record(
     transaction: &Transaction<'_>,
     names: &mut CounterNames,

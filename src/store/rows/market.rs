@@ -11,7 +11,6 @@ use crate::model::{Credits, FactNumber, JobId, QueueName};
 use crate::store::json_text::json;
 use crate::store::missed_updates::{MissedUpdates, update_row};
 
-/// Records one fact of the market.
 pub(super) fn record(
     transaction: &Transaction<'_>,
     missed_updates: &mut MissedUpdates,

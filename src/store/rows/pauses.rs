@@ -14,7 +14,6 @@ pub(super) fn add(transaction: &Transaction<'_>, pause: &Pause) -> rusqlite::Res
         .map(drop)
 }
 
-/// It is no more.
 pub(super) fn remove(transaction: &Transaction<'_>, target: &PauseTarget) -> rusqlite::Result<()> {
     let (kind, name) = columns(target);
     transaction

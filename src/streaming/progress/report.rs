@@ -21,8 +21,6 @@ pub struct ProgressReport {
     failed_fetches: Vec<AttemptId>,
 }
 
-// === impl Progress ===
-
 impl Progress {
     /// What there is to report now. Failed fetches are in one report only.
     #[must_use]

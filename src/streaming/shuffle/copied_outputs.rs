@@ -24,13 +24,11 @@ const LEAST_OUTPUTS_IN_MEMORY: u64 = 4;
 /// How much stays in memory, and where the rest goes.
 #[derive(Clone, Copy, Debug)]
 pub struct CopyRules<'a> {
-    /// Memory for outputs, bytes.
     pub memory_bytes: u64,
     /// Bytes in memory from which on they are merged to disk.
     pub merge_at_bytes: u64,
     /// Outputs in memory from which on they are merged to disk.
     pub merge_at_outputs: usize,
-    /// The order of keys.
     pub order: &'a KeyOrder,
     /// How outputs are compressed, on the wire and on disk.
     pub codec: Option<Codec>,
@@ -70,8 +68,6 @@ pub enum BufferError {
     Failed(TaskFailure),
 }
 
-// === impl BufferedSegment ===
-
 impl BufferedSegment {
     /// Bytes that came over the wire.
     #[must_use]
@@ -80,10 +76,7 @@ impl BufferedSegment {
     }
 }
 
-// === impl CopiedOutputs ===
-
 impl<'a> CopiedOutputs<'a> {
-    /// Nothing yet.
     #[must_use]
     pub fn new(rules: CopyRules<'a>, progress: &'a Progress) -> Self {
         progress.counters().add(FrameworkCounter::ReduceShuffleBytes, 0);
@@ -95,9 +88,6 @@ impl<'a> CopiedOutputs<'a> {
     }
 
     /// Reads an output to its end and verifies it.
-    ///
-    /// # Errors
-    /// [`BufferError`].
     pub fn buffer(&self, fetched: Fetched<'_>) -> Result<BufferedSegment, BufferError> {
         let lengths = fetched.lengths;
         let (run, stored_bytes) = if self.reserve(lengths.raw_bytes).map_err(BufferError::Failed)? {
@@ -156,10 +146,6 @@ impl<'a> CopiedOutputs<'a> {
         }
     }
 
-    /// Adds it to the result.
-    ///
-    /// # Errors
-    /// Those of a merge to disk that it causes.
     pub fn add(&self, segment: BufferedSegment) -> Result<(), TaskFailure> {
         self.progress.counters().add(FrameworkCounter::ReduceShuffleBytes, segment.stored_bytes);
         let mut state = self.state();

@@ -43,8 +43,6 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-// === impl MapCompletionFeed ===
-
 impl MapCompletionFeed {
     /// Appends events, in the order of the job's completion events.
     pub fn push(&self, events: impl IntoIterator<Item = MapEvent>) {
@@ -105,8 +103,6 @@ pub fn copy_map_outputs(
     progress.check()?;
     state.failure.map_or(Ok(()), Err)
 }
-
-// === impl CopyPhase ===
 
 impl CopyPhase<'_> {
     fn now_ms(&self) -> u64 {

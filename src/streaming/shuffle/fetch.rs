@@ -32,10 +32,8 @@ const MAX_HEAD_BYTES: usize = 64 << 10;
 /// Interval between two checks for a stop while waiting for a tracker.
 const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Why a fetch failed.
 #[derive(Debug, Error)]
 pub enum FetchError {
-    /// There is no connection.
     #[error("no connection: {0}")]
     Connect(io::Error),
     /// The connection broke, or the output is damaged.
@@ -44,9 +42,7 @@ pub enum FetchError {
     /// The answer is no output, or not the requested one.
     #[error("{what}: {found}")]
     Answer {
-        /// What is wrong.
         what: &'static str,
-        /// The received text.
         found: String,
         /// Whether the tracker refused, which is reported at once.
         is_refusal: bool,
@@ -64,13 +60,9 @@ pub struct Fetched<'a> {
 /// A source of map outputs.
 pub trait FetchMapOutput: Sync {
     /// Requests one map's output for the reduce `reduce`.
-    ///
-    /// # Errors
-    /// [`FetchError`].
     fn fetch(&self, order: &FetchOrder, reduce: u32) -> Result<Fetched<'_>, FetchError>;
 }
 
-/// Fetches over HTTP.
 #[derive(Debug)]
 pub struct HttpFetcher<'a> {
     secret: ShuffleSecret,
@@ -95,8 +87,6 @@ struct BlockingBody<'a> {
     progress: &'a Progress,
 }
 
-// === impl FetchError ===
-
 impl FetchError {
     /// Whether this worker lacks what it needs to fetch: no fault of the map or its tracker.
     #[must_use]
@@ -114,8 +104,6 @@ impl FetchError {
         }
     }
 }
-
-// === impl HttpFetcher ===
 
 impl FetchMapOutput for HttpFetcher<'_> {
     fn fetch(&self, order: &FetchOrder, reduce: u32) -> Result<Fetched<'_>, FetchError> {
@@ -175,8 +163,6 @@ impl<'a> HttpFetcher<'a> {
     }
 }
 
-// === impl ExpectedOutput ===
-
 impl ExpectedOutput {
     fn verify(&self, answer: &IncomingAnswer) -> Result<SegmentLengths, FetchError> {
         let fault = |what, found: &str, is_refusal| FetchError::Answer { what, found: found.to_owned(), is_refusal };
@@ -209,8 +195,6 @@ impl ExpectedOutput {
         Ok(SegmentLengths { raw_bytes: length("Raw-Map-Output-Length")?, stored_bytes: length("Map-Output-Length")? })
     }
 }
-
-// === impl BlockingBody ===
 
 impl Read for BlockingBody<'_> {
     fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {

@@ -8,7 +8,6 @@ use super::host_queues::{FetchOrder, HostQueues};
 
 /// First wait after a failure, ms; each further failure multiplies it by 1.3.
 const FIRST_PENALTY_MS: u64 = 10_000;
-/// Longest wait, ms.
 const LONGEST_PENALTY_MS: u64 = 3_600_000;
 /// Failures of one output that end the attempt, at least.
 const LEAST_FAILURES_TO_ABORT: u32 = 30;
@@ -20,11 +19,9 @@ const MOST_FAILED_OUTPUTS: usize = 5;
 pub enum MapEvent {
     /// The tracker at this URL serves its output.
     Succeeded {
-        /// The attempt.
         attempt: AttemptId,
         /// Where, as `http://host:port`.
         tracker: String,
-        /// How long it ran, ms.
         run_ms: u64,
     },
     /// The attempt's output must no longer be used.
@@ -42,14 +39,11 @@ pub enum FetchDecision {
     WaitUntil(u64),
     /// Nothing until an event or the end of a fetch comes.
     Wait,
-    /// All maps are in.
     Complete,
 }
 
-/// How a fetch failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FetchFault {
-    /// There was no connection.
     Connect,
     /// The connection was made, but no valid output arrived.
     Read,
@@ -66,10 +60,8 @@ pub struct FailureResponse {
     pub give_up_reason: Option<&'static str>,
 }
 
-/// Parameters of the schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScheduleRules {
-    /// Maps of the job.
     pub maps: u32,
     /// Failures of one output between two reports.
     pub max_fetch_failures: u32,
@@ -97,10 +89,7 @@ pub struct FetchSchedule {
     longest_map_ms: u64,
 }
 
-// === impl FetchSchedule ===
-
 impl FetchSchedule {
-    /// An empty schedule.
     #[must_use]
     pub fn new(rules: ScheduleRules, now_ms: u64) -> Self {
         Self {
@@ -118,7 +107,6 @@ impl FetchSchedule {
         }
     }
 
-    /// Applies a completion event.
     pub fn apply_event(&mut self, event: MapEvent) {
         match event {
             MapEvent::Succeeded { attempt, tracker, run_ms } => {
@@ -139,7 +127,6 @@ impl FetchSchedule {
         }
     }
 
-    /// Whether all maps are in.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.done.len() >= self.rules.maps as usize

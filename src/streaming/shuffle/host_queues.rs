@@ -11,7 +11,6 @@ use crate::model::{AttemptId, HttpUrl};
 /// One output to fetch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FetchOrder {
-    /// The map's attempt.
     pub attempt: AttemptId,
     /// `http://host:port`.
     pub tracker: String,
@@ -24,7 +23,6 @@ pub struct HostQueues {
     hosts: BTreeMap<Arc<str>, Host>,
     /// By map: where its orders wait. More than one only after a map has run again.
     places: BTreeMap<i32, Vec<Place>>,
-    /// Hosts to fetch from now.
     ready: BTreeSet<Arc<str>>,
     /// Hosts to fetch from at a later time, ms.
     waiting: BTreeSet<(u64, Arc<str>)>,
@@ -47,8 +45,6 @@ struct Place {
     host: Arc<str>,
     number: i64,
 }
-
-// === impl HostQueues ===
 
 impl HostQueues {
     /// Adds an order at the end of its host's queue, unless it is in the queue.
@@ -74,7 +70,6 @@ impl HostQueues {
         self.insert(&name, order, |orders| orders.first_key_value().map_or(0, |(first, _)| first - 1));
     }
 
-    /// Removes the orders of an attempt.
     pub fn remove_attempt(&mut self, attempt: AttemptId) {
         self.remove(attempt.task.number, |place| place.attempt == attempt);
     }

@@ -16,8 +16,6 @@ pub(super) struct BorrowedRuntime<'a> {
     runtime: Option<Runtime>,
 }
 
-// === impl Runtimes ===
-
 impl Runtimes {
     /// # Errors
     /// A new one is needed, and the system refuses its descriptors.
@@ -31,13 +29,8 @@ impl Runtimes {
     }
 }
 
-// === impl BorrowedRuntime ===
-
 impl BorrowedRuntime<'_> {
     /// Runs a future on this thread.
-    ///
-    /// # Errors
-    /// Those of the future.
     pub(super) fn block_on<T>(&self, future: impl Future<Output = io::Result<T>>) -> io::Result<T> {
         match &self.runtime {
             Some(runtime) => runtime.block_on(future),

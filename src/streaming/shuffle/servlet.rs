@@ -15,7 +15,6 @@ use super::super::map_output::{INDEX_FILE, OUTPUT_FILE};
 use super::super::spill_index::{IndexEntry, read_index};
 use super::signature::{ShuffleSecret, is_same_hash};
 
-/// The path that is served.
 pub const PATH: &str = "/mapOutput";
 /// The status of an answer to a request that may succeed when it is repeated.
 pub const LATER: u16 = 503;
@@ -38,7 +37,6 @@ pub trait ServedOutputs {
 pub struct OutputFolder {
     /// The tracker's own folder around it: below it no link is followed.
     pub root: PathBuf,
-    /// The folder.
     pub path: PathBuf,
     /// The user id of the user that ran the map.
     pub owner: u32,
@@ -58,30 +56,23 @@ pub struct ServletRequest<'a> {
 /// A part of a map's output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileRange {
-    /// The folder of [`OUTPUT_FILE`].
     pub folder: OutputFolder,
-    /// First byte.
     pub start_bytes: u64,
-    /// Number of bytes.
     pub length_bytes: u64,
 }
 
 /// What is sent back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServletAnswer {
-    /// The HTTP status.
     pub status: u16,
     /// For people: the reason phrase, or the body of a refusal.
     pub reason: String,
-    /// Headers.
     pub headers: Vec<(&'static str, String)>,
     /// The body, for status 200.
     pub body: Option<FileRange>,
     /// An output of this tracker that can no longer be read: its map must run again.
     pub lost: Option<AttemptId>,
 }
-
-// === impl OutputFolder ===
 
 impl OutputFolder {
     /// Opens a file in it, which must belong to the user that ran the map and have one link only.
@@ -93,8 +84,6 @@ impl OutputFolder {
         open_below(&self.root, &self.path.join(name), &expected)
     }
 }
-
-// === impl FileRange ===
 
 impl FileRange {
     /// Opens the output.

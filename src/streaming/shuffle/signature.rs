@@ -18,8 +18,6 @@ impl std::fmt::Debug for ShuffleSecret {
     }
 }
 
-// === impl ShuffleSecret ===
-
 impl ShuffleSecret {
     /// From the content of a job's token file; `None` when no job token is in it.
     #[must_use]

@@ -230,7 +230,6 @@ impl ServedOutputs for Serving<'_> {
     }
 }
 
-/// Answers one connection.
 fn serve(outputs: &Serving<'_>, mut connection: std::net::TcpStream) {
     let mut reader = BufReader::new(connection.try_clone().unwrap());
     let mut head = String::new();

@@ -77,7 +77,6 @@ impl Stage {
         self.scratch.path().join(name)
     }
 
-    /// The whole of a file as a split.
     pub(crate) fn split(&self, file: &Path) -> MapSplit {
         let uri = format!("file:{}", file.display());
         MapSplit {

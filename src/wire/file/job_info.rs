@@ -14,8 +14,6 @@ pub struct JobInfo {
     pub directory: WString,
 }
 
-// === impl JobInfo ===
-
 impl Decode for JobInfo {
     const MIN_BYTES: usize = 10;
 

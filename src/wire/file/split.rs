@@ -58,8 +58,6 @@ pub fn read_file_split(file: &[u8], offset_bytes: usize) -> Result<FileSplit, Wi
     Ok(FileSplit { api, path, start_bytes, length_bytes: reader.i64("length of the split")? })
 }
 
-// === impl SplitApi ===
-
 impl SplitApi {
     /// The class of its file splits.
     pub const fn class_name(self) -> &'static str {
@@ -69,8 +67,6 @@ impl SplitApi {
         }
     }
 }
-
-// === impl SplitsWriter ===
 
 impl Default for SplitsWriter {
     fn default() -> Self {

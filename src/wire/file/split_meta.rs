@@ -45,8 +45,6 @@ pub fn write_split_meta(splits: &[SplitMeta]) -> Vec<u8> {
     file
 }
 
-// === impl SplitMeta ===
-
 impl Decode for SplitMeta {
     const MIN_BYTES: usize = 3;
 

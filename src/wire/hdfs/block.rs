@@ -44,8 +44,6 @@ pub struct LocatedBlocks {
     pub blocks: Vec<LocatedBlock>,
 }
 
-// === impl Block ===
-
 impl fmt::Display for Block {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "blk_{}_{}", self.id, self.generation)
@@ -71,8 +69,6 @@ impl Encode for Block {
         writer.i64(self.generation);
     }
 }
-
-// === impl LocatedBlock ===
 
 impl Decode for LocatedBlock {
     const MIN_BYTES: usize = Token::MIN_BYTES + 1 + 8 + Block::MIN_BYTES + 4;
@@ -107,8 +103,6 @@ impl Encode for LocatedBlock {
         writer.list(&self.nodes);
     }
 }
-
-// === impl LocatedBlocks ===
 
 impl Decode for LocatedBlocks {
     const MIN_BYTES: usize = 13;

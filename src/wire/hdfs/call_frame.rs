@@ -26,8 +26,6 @@ pub struct HdfsCallFrame {
     pub call: HdfsCall,
 }
 
-// === impl HdfsProtocol ===
-
 impl HdfsProtocol {
     /// The Java interface.
     #[must_use]

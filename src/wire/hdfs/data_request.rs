@@ -70,8 +70,6 @@ pub struct Checksums {
     pub chunk_bytes: usize,
 }
 
-// === impl Checksums ===
-
 impl Checksums {
     /// CRC-32 of chunks of that length, 1 to [`CHECKSUM_CHUNK_BYTES`] bytes.
     #[must_use]

@@ -43,8 +43,6 @@ pub enum AdminState {
     Decommissioned,
 }
 
-// === impl AdminState ===
-
 impl AdminState {
     /// Hadoop's name.
     #[must_use]
@@ -64,8 +62,6 @@ impl AdminState {
 }
 
 encoded_by_name!(AdminState, "admin state of a DataNode");
-
-// === impl DatanodeInfo ===
 
 impl DatanodeInfo {
     /// The host that locality goes by: [`Self::host`], else that of [`Self::name`].

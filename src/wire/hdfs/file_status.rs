@@ -55,8 +55,6 @@ pub struct ContentSummary {
     pub space_quota_bytes: i64,
 }
 
-// === impl FileStatus ===
-
 impl Decode for FileStatus {
     const MIN_BYTES: usize = 4 + 8 + 1 + 2 + 8 + 8 + 8 + FsPermission::MIN_BYTES + 1 + 1;
 
@@ -94,8 +92,6 @@ impl Encode for FileStatus {
     }
 }
 
-// === impl DirectoryListing ===
-
 impl Decode for DirectoryListing {
     const MIN_BYTES: usize = 8;
 
@@ -115,8 +111,6 @@ impl Encode for DirectoryListing {
         writer.i32(self.remaining);
     }
 }
-
-// === impl ContentSummary ===
 
 impl Decode for ContentSummary {
     const MIN_BYTES: usize = 48;

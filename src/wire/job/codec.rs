@@ -24,8 +24,6 @@ names!(JobTrackerState {
 });
 encoded_by_name!(JobTrackerState, "state of the JobTracker");
 
-// === impl RunState ===
-
 impl RunState {
     /// All states, by their numbers.
     pub const ALL: [Self; 5] = [Self::Running, Self::Succeeded, Self::Failed, Self::Prep, Self::Killed];
@@ -53,8 +51,6 @@ impl Encode for RunState {
     }
 }
 
-// === impl AccessControlList ===
-
 impl Decode for AccessControlList {
     const MIN_BYTES: usize = 1;
 
@@ -68,8 +64,6 @@ impl Encode for AccessControlList {
         writer.text(&self.0);
     }
 }
-
-// === impl JobProfile ===
 
 impl Decode for JobProfile {
     const MIN_BYTES: usize = 10;
@@ -94,8 +88,6 @@ impl Encode for JobProfile {
         }
     }
 }
-
-// === impl JobStatus ===
 
 impl Decode for JobStatus {
     const MIN_BYTES: usize = 42;
@@ -148,8 +140,6 @@ impl Encode for JobStatus {
     }
 }
 
-// === impl TrackersOfState ===
-
 impl Decode for TrackersOfState {
     const MIN_BYTES: usize = 8;
 
@@ -167,8 +157,6 @@ impl Encode for TrackersOfState {
         writer.list(&self.names);
     }
 }
-
-// === impl ClusterStatus ===
 
 impl Decode for ClusterStatus {
     const MIN_BYTES: usize = 70;
@@ -208,8 +196,6 @@ impl Encode for ClusterStatus {
     }
 }
 
-// === impl JobQueueInfo ===
-
 impl Decode for JobQueueInfo {
     const MIN_BYTES: usize = 3;
 
@@ -229,8 +215,6 @@ impl Encode for JobQueueInfo {
         writer.text(&self.scheduling_info);
     }
 }
-
-// === impl QueueAclsInfo ===
 
 impl Decode for QueueAclsInfo {
     const MIN_BYTES: usize = 5;

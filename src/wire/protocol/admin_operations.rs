@@ -31,8 +31,6 @@ protocol! {
     }
 }
 
-// === impl SafeModeAction ===
-
 impl SafeModeAction {
     const NAMES: [(Self, &str); 3] =
         [(Self::Leave, "SAFEMODE_LEAVE"), (Self::Enter, "SAFEMODE_ENTER"), (Self::Get, "SAFEMODE_GET")];

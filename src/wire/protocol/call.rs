@@ -125,8 +125,6 @@ pub fn encode_call(out: &mut Vec<u8>, id: i32, call: &Call) {
     out[start..start + 4].copy_from_slice(&length.to_be_bytes());
 }
 
-// === impl Protocol ===
-
 impl Protocol {
     /// The method of that name with its index in the table of the protocol; `getProtocolVersion` is in no table.
     fn find_method(self, name: &str) -> Option<(Option<usize>, &'static Method)> {
@@ -155,8 +153,6 @@ impl Protocol {
         }
     }
 }
-
-// === impl Call ===
 
 impl Call {
     /// The method that is called.

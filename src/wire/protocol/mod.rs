@@ -50,8 +50,6 @@ pub enum Protocol {
     ContainerBeats,
 }
 
-// === impl Protocol ===
-
 impl Protocol {
     /// All protocols.
     pub const ALL: [Self; 7] = [

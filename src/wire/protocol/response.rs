@@ -118,8 +118,6 @@ fn decode_whole(returns: ReturnType, reader: &mut Reader<'_>) -> Result<Response
     Ok(Response { id, outcome })
 }
 
-// === impl RemoteException ===
-
 impl Decode for RemoteException {
     const MIN_BYTES: usize = 8;
 
@@ -128,8 +126,6 @@ impl Decode for RemoteException {
         Ok(Self { class, message: WString::decode(reader)?.0.unwrap_or_default() })
     }
 }
-
-// === impl Response ===
 
 impl Encode for Response {
     fn encode(&self, writer: &mut Writer<'_>) {

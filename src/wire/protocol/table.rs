@@ -13,8 +13,6 @@ pub struct Method {
     pub returns: ReturnType,
 }
 
-// === impl Method ===
-
 impl Method {
     /// The declared classes of its parameters, in order.
     pub fn parameter_classes(&self) -> impl Iterator<Item = &'static str> {

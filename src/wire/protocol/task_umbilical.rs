@@ -125,8 +125,6 @@ protocol! {
     }
 }
 
-// === impl NewApiJobId ===
-
 impl Object for NewApiJobId {
     const CLASS: &'static str = "org.apache.hadoop.mapreduce.JobID";
 

@@ -31,8 +31,6 @@ macro_rules! values {
             $( $(#[$doc])* $variant, )+
         }
 
-        // === impl Value ===
-
         impl Value {
             /// Reads a value of that type, with its class names.
             pub(super) fn decode(returns: ReturnType, reader: &mut Reader<'_>) -> Result<Self, WireError> {

@@ -21,13 +21,8 @@ pub struct AdmittedUsers {
     found: Mutex<BTreeMap<String, (Instant, LoginUser)>>,
 }
 
-// === impl AdmittedUsers ===
-
 impl AdmittedUsers {
     /// The user of a container, if its containers run here. May wait for a directory server; others do not wait for that.
-    ///
-    /// # Errors
-    /// [`RefusedUser`]
     pub fn admit(&self, rules: &UserRules, user: &str) -> Result<LoginUser, RefusedUser> {
         self.admit_at(Instant::now(), user, || rules.admit(user))
     }

@@ -28,7 +28,6 @@ const PIECE_BYTES: usize = 128 << 10;
 /// Longest target of a link, bytes.
 const MAX_TARGET_BYTES: u64 = 4096;
 
-/// How an archive is packed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ArchiveFormat {
     /// `.zip`
@@ -43,21 +42,17 @@ pub enum ArchiveFormat {
 const MAX_ENTRIES: u64 = 500_000;
 const MAX_UNPACKED_BYTES: u64 = 64 << 30;
 
-/// What may still be unpacked.
 #[derive(Debug)]
 struct Left {
     entries: Cell<u64>,
     bytes: Cell<u64>,
 }
 
-/// An archive being unpacked.
 struct Unpacking<'a> {
     left: Left,
     folder: &'a FolderHandle,
     should_stop: &'a dyn Fn() -> bool,
 }
-
-// === impl ArchiveFormat ===
 
 impl ArchiveFormat {
     /// That of a file of this name; none if it is not unpacked.
@@ -119,8 +114,6 @@ fn stays_inside(target: &Path, depth: usize) -> bool {
     up <= depth && parts.skip(up).all(|part| matches!(part, Component::Normal(_)))
 }
 
-// === impl Left ===
-
 impl Left {
     fn take_entry(&self) -> Result<(), ResourceFault> {
         take(&self.entries, 1, || format!("it has more than {MAX_ENTRIES} entries"))
@@ -135,8 +128,6 @@ fn take(left: &Cell<u64>, count: u64, why: impl Fn() -> String) -> Result<(), Re
     left.set(left.get().checked_sub(count).ok_or_else(|| ResourceFault::Archive(why()))?);
     Ok(())
 }
-
-// === impl Unpacking ===
 
 impl Unpacking<'_> {
     /// One more entry, unless it is beyond the bound or the container is to end.

@@ -23,10 +23,7 @@ pub struct MachineRoom {
     pub vcores: u32,
 }
 
-// === impl MachineRoom ===
-
 impl MachineRoom {
-    /// That of this process.
     pub fn of_process() -> Self {
         let meminfo = fs::read_to_string("/proc/meminfo").unwrap_or_default();
         let limit = limit_bytes(Path::new(MOUNT), &memberships_of_process());

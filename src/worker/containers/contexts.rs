@@ -5,21 +5,16 @@ use std::collections::BTreeMap;
 use crate::api::{ContainerLaunch, ContextId, SentContext};
 use crate::model::LaunchContext;
 
-/// The contexts that this worker keeps.
 #[derive(Debug, Default)]
 pub struct LaunchContexts {
     kept: BTreeMap<ContextId, LaunchContext>,
 }
 
-// === impl LaunchContexts ===
-
 impl LaunchContexts {
-    /// Keeps contexts.
     pub fn keep(&mut self, contexts: Vec<SentContext>) {
         self.kept.extend(contexts.into_iter().map(|sent| (sent.id, sent.context)));
     }
 
-    /// Forgets contexts.
     pub fn forget(&mut self, contexts: &[ContextId]) {
         contexts.iter().for_each(|id| drop(self.kept.remove(id)));
     }
@@ -34,7 +29,6 @@ impl LaunchContexts {
         Ok(launch.in_context(context))
     }
 
-    /// Which contexts are here.
     pub fn list(&self) -> Vec<ContextId> {
         self.kept.keys().copied().collect()
     }

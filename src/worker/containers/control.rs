@@ -14,7 +14,6 @@ use crate::model::ContainerExit;
 pub struct KillWish {
     /// The status that it ends with, unless its process has ended by itself.
     pub exit: ContainerExit,
-    /// Why, in words.
     pub diagnostics: String,
     /// Time between TERM and KILL; zero: KILL at once.
     pub grace: Duration,
@@ -28,8 +27,6 @@ pub struct ContainerControl {
     alarm: OwnedFd,
 }
 
-// === impl KillWish ===
-
 impl From<ContainerKill> for KillWish {
     fn from(kill: ContainerKill) -> Self {
         let ContainerKill { id: _, exit, diagnostics, grace_ms } = kill;
@@ -37,13 +34,8 @@ impl From<ContainerKill> for KillWish {
     }
 }
 
-// === impl ContainerControl ===
-
 impl ContainerControl {
     /// Without a wish.
-    ///
-    /// # Errors
-    /// Those of the system.
     pub fn new() -> std::io::Result<Self> {
         let alarm = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         Ok(Self { wish: Mutex::default(), alarm })
@@ -61,7 +53,6 @@ impl ContainerControl {
         let _ = rustix::io::write(&self.alarm, &1_u64.to_ne_bytes());
     }
 
-    /// The wish, if there is one.
     pub fn wish(&self) -> Option<KillWish> {
         self.wish.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

@@ -16,61 +16,46 @@ pub const MOUNT: &str = "/sys/fs/cgroup";
 const OWN_LEAF: &str = "worker";
 /// What it takes of the kernel's controllers.
 const CONTROLLERS: [&str; 3] = ["cpu", "memory", "pids"];
-/// Most processes of a container.
 const MAX_PIDS: u32 = 4_096;
 /// `cpu.weight` of one core.
 const WEIGHT_OF_CORE: u32 = 100;
 /// Largest `cpu.weight`.
 const MAX_WEIGHT: u32 = 10_000;
 
-/// The groups of this worker.
 #[derive(Clone, Debug)]
 pub struct ControlGroups {
     /// The group that is delegated to it.
     folder: PathBuf,
 }
 
-/// The group of one container.
 #[derive(Debug)]
 pub struct ContainerGroup {
     folder: PathBuf,
     own_procs: PathBuf,
 }
 
-/// What a container's group has counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GroupCounts {
     /// The most memory, bytes; none where the kernel does not keep it.
     pub peak_bytes: Option<u64>,
-    /// Processor time, ms.
     pub cpu_ms: Option<u64>,
     /// Processes that the kernel killed for memory.
     pub oom_kills: u64,
 }
 
-/// Why containers have no groups.
 #[derive(Debug, thiserror::Error)]
 pub enum NoGroups {
     /// The process is in no group of version 2.
     #[error("this process is in no control group of version 2")]
     NoVersionTwo,
-    /// The group is the root of all.
     #[error("this process is in the root of all control groups")]
     Root,
-    /// A controller is missing.
     #[error("{} has no controller {controller}", folder.display())]
-    NoController {
-        /// The group.
-        folder: PathBuf,
-        /// The missing controller.
-        controller: &'static str,
-    },
-    /// The system refuses.
+    NoController { folder: PathBuf, controller: &'static str },
     #[error("{} is not delegated to this process: {source}", path.display())]
     NotDelegated {
         /// What could not be written.
         path: PathBuf,
-        /// What the system said.
         source: io::Error,
     },
 }
@@ -106,8 +91,6 @@ fn folder_of(mount: &Path, memberships: &str) -> Result<PathBuf, NoGroups> {
     let path = memberships.lines().find_map(|line| line.strip_prefix("0::/")).ok_or(NoGroups::NoVersionTwo)?;
     Ok(mount.join(path))
 }
-
-// === impl ControlGroups ===
 
 impl ControlGroups {
     /// Moves this process into a leaf of its group, and makes room for groups of containers beside it.
@@ -159,10 +142,6 @@ impl ControlGroups {
         Some(TreeUse { resident_bytes, cpu_ms: field(&stat, "usage_usec")? / 1000 })
     }
 
-    /// Makes the group of a container.
-    ///
-    /// # Errors
-    /// [`NoGroups::NotDelegated`]
     pub fn make(&self, id: ContainerId, capability: Capability) -> Result<ContainerGroup, NoGroups> {
         let folder = self.folder.join(id.to_string());
         make_folder(&folder)?;
@@ -178,8 +157,6 @@ impl ControlGroups {
         Ok(group)
     }
 }
-
-// === impl ContainerGroup ===
 
 impl ContainerGroup {
     /// How a command starts in it.

@@ -9,7 +9,6 @@ use crate::wire::limits::{BEAT_BYTES, shorten};
 use super::contexts::LaunchContexts;
 use super::table::ContainerTable;
 
-/// Who beats.
 #[derive(Clone, Debug)]
 pub struct BeatIdentity {
     /// The tracker's name, as in its heartbeats.
@@ -18,7 +17,6 @@ pub struct BeatIdentity {
     pub incarnation: u64,
     /// Random, 64 hex digits.
     pub secret: String,
-    /// What it declares.
     pub declared: DeclaredBag,
 }
 
@@ -33,7 +31,6 @@ struct SentBeat {
 /// What there is to say that no beat has said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum News {
-    /// Nothing.
     Nothing,
     /// That containers have come and run: their ends often follow at once.
     Started,
@@ -86,8 +83,6 @@ fn with_short_texts(mut containers: Vec<BeatContainer>) -> Vec<BeatContainer> {
     }
     containers
 }
-
-// === impl Conversation ===
 
 impl Conversation {
     /// What there is to say that no beat has said.

@@ -21,10 +21,7 @@ pub enum ResourceFault {
         "{} does not exist on this worker's machine; each worker reads files by itself, so they must lie where all workers see them",
         path.display()
     )]
-    NotHere {
-        /// The file.
-        path: PathBuf,
-    },
+    NotHere { path: PathBuf },
     /// It lies on a file system that all machines reach by themselves.
     #[error("{resource} is not a file of the worker's machine; expected a file: URI or an absolute path")]
     NotLocal {
@@ -36,32 +33,26 @@ pub enum ResourceFault {
     Copy {
         /// `read` or `write`.
         action: &'static str,
-        /// Which file.
         path: PathBuf,
-        /// What the system said.
         source: io::Error,
     },
     /// It has another length than the context says.
     #[error("{} has {found} bytes; the context says {expected}", path.display())]
     Size {
-        /// The file.
         path: PathBuf,
         /// Its length, bytes.
         found: u64,
         /// That of the context.
         expected: u64,
     },
-    /// It has another content.
     #[error("{} has the SHA-256 {found}; the context says {expected}", path.display())]
     Digest {
-        /// The file.
         path: PathBuf,
         /// Its digest, hex.
         found: String,
         /// That of the context.
         expected: String,
     },
-    /// Its content is no base64.
     #[error("its content is no base64: {0}")]
     Base64(#[from] base64::DecodeError),
     /// Its name leads out of the working directory.
@@ -75,11 +66,7 @@ pub enum ResourceFault {
     },
     /// It is no archive of a kind that is unpacked.
     #[error("{name:?} ends in none of .zip, .tar, .tar.gz, .tgz")]
-    NoArchive {
-        /// The archive's name.
-        name: String,
-    },
-    /// The archive is damaged.
+    NoArchive { name: String },
     #[error("the archive cannot be read: {0}")]
     Archive(String),
     /// An entry of the archive is not unpacked.
@@ -87,7 +74,6 @@ pub enum ResourceFault {
     Entry {
         /// Its name there.
         entry: String,
-        /// What is wrong with it.
         reason: &'static str,
     },
     /// The container is to be killed.
@@ -95,49 +81,31 @@ pub enum ResourceFault {
     Stopped,
 }
 
-/// Why a container did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum LaunchFault {
-    /// A local resource.
     #[error("local resource {name:?}: {source}")]
-    Resource {
-        /// Its name.
-        name: String,
-        /// Why.
-        source: ResourceFault,
-    },
+    Resource { name: String, source: ResourceFault },
     /// The item has no value.
     #[error("item {item} has no value: {reason}")]
-    Item {
-        /// The item.
-        item: u32,
-        /// Why.
-        reason: String,
-    },
-    /// The working directory.
+    Item { item: u32, reason: String },
     #[error("the working directory {path:?} {reason}")]
     WorkingDirectory {
         /// As the context has it.
         path: String,
-        /// What is wrong with it.
         reason: String,
     },
-    /// The program.
     #[error("the program {program:?} cannot be started: {reason}")]
     Program {
         /// As the context has it.
         program: String,
-        /// Why.
         reason: String,
     },
-    /// A file for output.
     #[error("{stream} cannot be written to {path:?}: {source}")]
     Output {
         /// `stdout` or `stderr`.
         stream: &'static str,
         /// As the context has it.
         path: String,
-        /// What the system said.
         source: io::Error,
     },
     /// A folder or file of its own.
@@ -154,8 +122,6 @@ pub enum LaunchFault {
 fn is_written_to_bad_disk(error: &FsError) -> bool {
     matches!(error, FsError::Refused { action, source, .. } if *action != "read" && is_of_disk(source))
 }
-
-// === impl LaunchFault ===
 
 impl LaunchFault {
     /// That a program, as the context has it, was not started: its file in that working directory.

@@ -38,8 +38,6 @@ pub struct LineFinder {
 /// Longest line that is an item's value, bytes: all of a command has no more.
 const MAX_LINE_BYTES: usize = 64 << 10;
 
-// === impl LineFinder ===
-
 impl LineFinder {
     /// For the line of that number.
     pub fn new(wanted: u32) -> Self {

@@ -24,8 +24,6 @@ struct UserLogs {
     ended: VecDeque<(ContainerId, u64)>,
 }
 
-// === impl LogSums ===
-
 impl LogSums {
     /// A container of the user has ended, with so many bytes in its logs. Returns those whose logs are to go; the newest never is.
     pub fn add(&mut self, user: &str, id: ContainerId, bytes: u64) -> Vec<ContainerId> {
@@ -63,8 +61,6 @@ impl LogSums {
         });
     }
 }
-
-// === impl UserLogs ===
 
 impl UserLogs {
     fn take_oldest(&mut self, newest: ContainerId, is_meant: impl Fn(ContainerId) -> bool) -> Option<ContainerId> {

@@ -15,20 +15,14 @@ use crate::streaming::private_files::FOLDER_MODE;
 use super::super::attempt_logs::{APPLICATION_PREFIX, AttemptLogs, log_file, open_log_part};
 use super::super::log_tickets::{GivenTicket, LogsDenied, keep_key_in, key_in};
 
-/// The logs of a container.
 pub const CONTAINER_LOGS: [&str; 2] = ["stdout", "stderr"];
 
-/// The logs of all containers.
 #[derive(Clone, Debug)]
 pub struct ContainerLogs {
-    /// Shared with those of attempts.
     logs: AttemptLogs,
 }
 
-// === impl ContainerLogs ===
-
 impl ContainerLogs {
-    /// Beside those of attempts.
     pub fn new(logs: AttemptLogs) -> Self {
         Self { logs }
     }
@@ -61,9 +55,6 @@ impl ContainerLogs {
     }
 
     /// Checks a ticket for the logs of a container at a time, epoch ms. Reads a file.
-    ///
-    /// # Errors
-    /// [`LogsDenied`]
     pub fn check_ticket(&self, id: ContainerId, given: &GivenTicket, now_ms: i64) -> Result<(), LogsDenied> {
         let (Some(expires_ms), Some(ticket)) = (given.expires_ms, &given.ticket) else {
             return Err(LogsDenied::NoTicketOfContainer);
@@ -74,7 +65,6 @@ impl ContainerLogs {
         Ok(key.check_container(id, expires_ms, ticket, now_ms)?)
     }
 
-    /// Bytes of the logs of a container that are here.
     pub fn bytes_of(&self, id: ContainerId) -> u64 {
         let Ok(folder) = FolderHandle::open(&self.logs.folder).and_then(|logs| logs.folder(&path_of(id))) else {
             return 0;
@@ -83,7 +73,6 @@ impl ContainerLogs {
         CONTAINER_LOGS.into_iter().map(|name| bytes(name).cast_unsigned()).sum()
     }
 
-    /// Removes the logs of a container.
     pub fn remove(&self, id: ContainerId) {
         let of_application = Path::new(&id.application.to_string()).to_owned();
         let folder = FolderHandle::open(&self.logs.folder).and_then(|logs| logs.folder(&of_application));

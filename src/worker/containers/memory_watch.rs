@@ -13,8 +13,6 @@ pub struct ProcessLooks {
     last: Mutex<Option<(Instant, Arc<ProcessTable>)>>,
 }
 
-// === impl ProcessLooks ===
-
 impl ProcessLooks {
     /// What a command's processes use, as seen at most so long ago. Reads files of `/proc`.
     pub fn use_of(&self, tree: CommandTree, age: Duration) -> TreeUse {

@@ -12,10 +12,8 @@ use crate::supervisor::command::CommandGroup;
 
 use super::resource_cache::SharedFiles;
 
-/// A container to run here.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ContainerOrder {
-    /// As the daemon launched it.
     pub launch: ContainerLaunch,
     /// A folder of its own that is there, below which everything lies that is made for it, but for its logs.
     pub folder: PathBuf,
@@ -25,7 +23,6 @@ pub struct ContainerOrder {
     pub environment: BTreeMap<String, String>,
     /// The worker's `host:web port`.
     pub node_id: String,
-    /// Limit of each log, bytes.
     pub log_limit_bytes: u64,
     /// Between two looks at its memory.
     pub memory_interval: Duration,
@@ -35,10 +32,7 @@ pub struct ContainerOrder {
     pub watches_memory: bool,
 }
 
-// === impl ContainerOrder ===
-
 impl ContainerOrder {
-    /// Its folder for temporary files.
     pub fn temporary_folder(&self) -> PathBuf {
         self.folder.join("tmp")
     }
@@ -54,7 +48,6 @@ impl ContainerOrder {
         now.checked_add(Duration::from_millis(limit_ms))
     }
 
-    /// What it may use, bytes.
     pub fn memory_limit_bytes(&self) -> u64 {
         u64::from(self.launch.capability.memory_mb) << 20
     }

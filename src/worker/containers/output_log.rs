@@ -7,7 +7,6 @@ use std::os::fd::{AsFd, BorrowedFd};
 /// Read from a pipe at once, bytes.
 const PIECE_BYTES: usize = 64 << 10;
 
-/// A log that is being written.
 #[derive(Debug)]
 pub struct OutputLog {
     file: File,
@@ -20,7 +19,6 @@ pub struct OutputLog {
 /// What could not be kept of an output.
 #[derive(Debug)]
 pub struct LostOutput {
-    /// How much.
     pub bytes: u64,
     /// What the system said first.
     pub error: io::Error,
@@ -33,8 +31,6 @@ pub struct CollectedOutput {
     log: OutputLog,
     is_over: bool,
 }
-
-// === impl OutputLog ===
 
 impl OutputLog {
     /// A log of at most `limit_bytes` in a file that is empty.
@@ -85,13 +81,8 @@ impl OutputLog {
     }
 }
 
-// === impl CollectedOutput ===
-
 impl CollectedOutput {
     /// Collects what comes from the pipe.
-    ///
-    /// # Errors
-    /// Those of the system.
     pub fn new(pipe: io::PipeReader, log: OutputLog) -> io::Result<Self> {
         rustix::io::ioctl_fionbio(&pipe, true)?;
         Ok(Self { pipe, log, is_over: false })

@@ -25,7 +25,6 @@ const INNER_FOLDERS: [&str; 2] = ["tmp", "work"];
 /// Most folders that wait for a container.
 const MOST_SPARES: usize = 64;
 
-/// The folders.
 #[derive(Debug)]
 pub struct OwnFolders {
     shared: Arc<SharedFolders>,
@@ -51,10 +50,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-// === impl OwnFolders ===
-
 impl OwnFolders {
-    /// On these disks.
     pub fn new(disks: Arc<LocalFolders>) -> Self {
         Self { shared: Arc::new(SharedFolders { disks, spares: Mutex::default() }), clearing: Mutex::default() }
     }
@@ -64,15 +60,11 @@ impl OwnFolders {
         health.set_free_space(self.shared.disks.free_space());
     }
 
-    /// The disk of the next container.
     pub fn next_disk(&self) -> &Path {
         self.shared.disks.next()
     }
 
     /// Makes the folder of a container on a disk, for its user.
-    ///
-    /// # Errors
-    /// [`FsError`]
     pub fn make(&self, disk: &Path, id: ContainerId, user: Option<&LoginUser>) -> Result<PathBuf, FsError> {
         let all = FolderHandle::open(disk)?.make_folder(OsStr::new(FOLDER), REACHABLE_MODE)?;
         let name = OsString::from(id.to_string());
@@ -110,8 +102,6 @@ impl OwnFolders {
         self.shared.clear(id);
     }
 }
-
-// === impl SharedFolders ===
 
 impl SharedFolders {
     fn take_spare(&self, disk: &Path) -> Option<OsString> {

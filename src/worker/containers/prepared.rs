@@ -31,7 +31,6 @@ const DEFAULT_PATH: &str = "/bin:/usr/bin";
 /// Where an output of a container goes.
 #[derive(Debug)]
 pub enum Output {
-    /// Into its log.
     Log,
     /// Into an open file, or nowhere.
     File(OwnedFd),
@@ -40,18 +39,13 @@ pub enum Output {
 /// A container that can start.
 #[derive(Debug)]
 pub struct Prepared {
-    /// Its command.
     pub spec: CommandSpec,
-    /// Where its standard output goes.
     pub stdout: Output,
     /// Where its standard error output goes.
     pub stderr: Output,
 }
 
 /// Brings and checks all that a container needs.
-///
-/// # Errors
-/// [`LaunchFault`]
 pub fn prepare(order: &ContainerOrder, should_stop: &StopCheck<'_>) -> Result<Prepared, LaunchFault> {
     let mut context = order.launch.context.clone();
     if let Some(value) = value_of_item(order, should_stop)? {

@@ -47,7 +47,6 @@ pub struct ResourceCaches {
 /// Where the files of a user are on a disk.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SharedFiles {
-    /// Their folder.
     pub folder: PathBuf,
     /// Most bytes of them: the user's part of the disk's limit.
     pub limit_bytes: u64,
@@ -60,14 +59,11 @@ pub struct ResourceCache {
     limit_bytes: u64,
 }
 
-/// A file that is kept.
 struct Kept {
     used: (i64, i64),
     bytes: u64,
     name: OsString,
 }
-
-// === impl ResourceCaches ===
 
 impl ResourceCaches {
     /// On each disk at most so many bytes; 0: no file is kept.
@@ -116,8 +112,6 @@ fn count_users(all: &FolderHandle, own: &OsStr) -> Result<u64, FsError> {
     }
     Ok(users)
 }
-
-// === impl ResourceCache ===
 
 impl ResourceCache {
     /// The folder that [`ResourceCaches::folder_of`] has made, with the rights of its user.

@@ -28,9 +28,7 @@ const READ_MODE: u32 = 0o400;
 const EXECUTE_MODE: u32 = 0o500;
 /// Of a folder on the way to a file.
 const FOLDER_MODE: u32 = 0o700;
-/// Where resources are put.
 pub struct Destination<'a> {
-    /// The working directory.
     pub work_folder: FolderHandle,
     /// Whether it is the container's own, so that nothing was in it before.
     pub is_own: bool,
@@ -42,13 +40,8 @@ pub struct Destination<'a> {
     pub cache: Option<&'a ResourceCache>,
 }
 
-// === impl Destination ===
-
 impl Destination<'_> {
     /// Brings a resource to its name in the working directory.
-    ///
-    /// # Errors
-    /// [`ResourceFault`]
     pub fn bring(
         &self,
         name: &str,

@@ -30,15 +30,11 @@ const FIRST_LOOK: Duration = Duration::from_millis(100);
 /// Longest wait for the end of output once all processes are killed.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A container to run.
 pub struct ContainerRun<'a> {
-    /// What it is.
     pub order: &'a ContainerOrder,
-    /// Whether it is to end.
     pub control: &'a ContainerControl,
     /// Who watches over it; without a supervisor only the process group is killed.
     pub supervision: Supervision<'a>,
-    /// Measures it.
     pub looks: &'a ProcessLooks,
     /// Called once its process runs, with its number and the time, epoch ms.
     pub on_started: &'a dyn Fn(u32, i64),
@@ -67,8 +63,6 @@ struct Running<'a> {
     peak_bytes: u64,
     stop: Option<Stop>,
 }
-
-// === impl ContainerRun ===
 
 impl ContainerRun<'_> {
     /// Runs the container to its end, with its two logs, which are empty.
@@ -206,8 +200,6 @@ pub fn over_memory(used_bytes: u64, limit_bytes: u64) -> (ContainerExit, String)
     let (used, limit) = (whole_mb(used_bytes), limit_bytes >> 20);
     (ContainerExit::KILLED_EXCEEDED_MEMORY, format!("used {used} MB of memory, more than its {limit} MB"))
 }
-
-// === impl Running ===
 
 impl Running<'_> {
     fn run_to_end(mut self) -> ContainerEnd {

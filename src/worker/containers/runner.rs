@@ -40,29 +40,23 @@ const MEASURED_TOGETHER: Duration = Duration::from_millis(500);
 /// What the threads of all containers share.
 #[derive(Debug)]
 pub struct ContainerRunner {
-    /// Their folders.
     pub folders: OwnFolders,
-    /// Their logs.
     pub logs: ContainerLogs,
-    /// The worker's environment.
     pub environment: BTreeMap<String, String>,
     /// Says which `HOME` commands get.
     pub configuration: Configuration,
     /// Watch over commands, unless each is watched over by a process of its user.
     pub keepers: Option<Arc<Keepers>>,
-    /// Which user they run as.
     pub run_as: RunAs,
     /// Their users that were looked up lately.
     pub users: AdmittedUsers,
     /// The worker's `host:web port`.
     pub node_id: String,
-    /// Limit of each log, bytes.
     pub log_limit_bytes: u64,
     /// Between two looks at memory.
     pub memory_interval: Duration,
     /// Control groups, where there are.
     pub groups: Option<ControlGroups>,
-    /// Files that containers share.
     pub caches: ResourceCaches,
     /// Measures memory where there are none.
     pub looks: ProcessLooks,
@@ -70,11 +64,8 @@ pub struct ContainerRunner {
     pub log_sums: Mutex<LogSums>,
     /// The containers whose threads run.
     pub live: Mutex<BTreeSet<ContainerId>>,
-    /// Where events go.
     pub events: UnboundedSender<ContainerMessage>,
 }
-
-// === impl ContainerRunner ===
 
 impl ContainerRunner {
     /// Starts the thread of a container; without one the container has ended.
@@ -206,8 +197,6 @@ impl ContainerRunner {
         end
     }
 }
-
-// === impl ContainerRunner: environment ===
 
 impl ContainerRunner {
     /// The worker's environment, with the `HOME` that commands of this user get, as tasks do; none: the worker's own user.

@@ -32,7 +32,6 @@ use super::table::{ContainerEvent, ContainerMessage, ContainerTable, LaunchedCon
 
 /// The first pause after a failed connection; each further one is twice as long.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
-/// Longest pause.
 const MAX_PAUSE: Duration = Duration::from_secs(3);
 /// Between two attempts at a JobTracker that does not know the protocol.
 const UNKNOWN_PAUSE: Duration = Duration::from_secs(60);
@@ -53,31 +52,22 @@ const MOST_UNANSWERED: usize = 2;
 /// Beyond the longest grace, for the ends of containers and their reports, when the worker stops.
 const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Containers of this worker.
 pub struct ContainerService {
-    /// Where the daemon is.
     pub jobtracker: HostPort,
     /// The user of the calls.
     pub user: String,
-    /// Who beats.
     pub identity: BeatIdentity,
-    /// What the worker lacks, and offers.
     pub health: Arc<NodeHealth>,
     /// The largest container that could not start, which stays possible while less is offered.
     pub least: Capability,
     /// Longest time between TERM and KILL when the worker stops.
     pub max_stop_grace: Duration,
-    /// Its containers.
     pub table: ContainerTable,
-    /// What they run.
     pub contexts: LaunchContexts,
-    /// Runs them.
     pub runner: Arc<ContainerRunner>,
-    /// Measures attempts of tasks.
     pub memory_monitor: Arc<MemoryMonitor>,
     /// The control of containers that ended at once, since no descriptor was left for their own.
     pub spare: Arc<ContainerControl>,
-    /// What becomes of them.
     pub events: UnboundedReceiver<ContainerMessage>,
     /// How often the JobTracker has registered this worker.
     pub registered: watch::Receiver<u64>,
@@ -85,17 +75,13 @@ pub struct ContainerService {
     pub stops_at: Option<Instant>,
 }
 
-/// Why a connection ended.
 enum ConversationEnd {
     /// The daemon has registered the worker again, or all is done that a worker which stops waits for.
     Over,
     /// The daemon does not know the protocol.
     Unknown(IpcError),
-    /// It failed.
     Failed(IpcError),
 }
-
-// === impl ContainerService ===
 
 impl ContainerService {
     /// Beats, once the JobTracker has registered the worker, without end.
@@ -271,7 +257,6 @@ impl ContainerService {
         }
     }
 
-    /// What it offers now.
     fn offer(&self) -> ContainerOffer {
         let offer = self.health.offer(Instant::now());
         let DeclaredBag { capability: all, slot } = self.identity.declared;

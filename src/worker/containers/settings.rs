@@ -10,23 +10,18 @@ use crate::model::PerKind;
 use super::bag::{MachineRoom, declared};
 use super::control_groups::{ControlGroups, MOUNT, NoGroups, memberships_of_process};
 
-/// Whether containers get control groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum GroupChoice {
     /// Where they are delegated to the worker.
     Auto,
     /// The worker does not start without.
     Require,
-    /// Never.
     Off,
 }
 
-/// Settings of containers.
 #[derive(Clone, Debug)]
 pub struct ContainerSettings {
-    /// What the worker declares.
     pub declared: DeclaredBag,
-    /// Limit of each log, bytes.
     pub log_limit_bytes: u64,
     /// Longest time between TERM and KILL when the worker stops.
     pub max_stop_grace: Duration,
@@ -40,17 +35,11 @@ pub struct ContainerSettings {
 pub struct ContainerLimits {
     /// Control groups, where the worker has them.
     pub(super) groups: Option<ControlGroups>,
-    /// Why it has none.
     why_none: String,
 }
 
-// === impl ContainerSettings ===
-
 impl ContainerSettings {
     /// Checks every value; none where containers are switched off.
-    ///
-    /// # Errors
-    /// The first [`ConfigError`].
     pub fn read(configuration: &Configuration, slots: PerKind<u32>) -> Result<Option<Self>, ConfigError> {
         if !configuration.flag(&keys::TRACKER_CONTAINERS)? {
             return Ok(None);

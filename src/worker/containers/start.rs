@@ -31,9 +31,7 @@ use super::table::ContainerTable;
 
 /// What the worker has for containers once it has started.
 pub struct StartedContainers {
-    /// Beats with the daemon.
     pub service: ContainerService,
-    /// Runs the containers.
     pub runner: Arc<ContainerRunner>,
     /// SHA-256 of the secret of the beats, hex digits: the worker's heartbeats carry it.
     pub beat_digest: String,
@@ -41,29 +39,19 @@ pub struct StartedContainers {
     pub limits: ContainerLimits,
 }
 
-/// What the worker gives to its containers.
 pub struct ContainerSurroundings<'a> {
-    /// Its settings.
     pub settings: &'a TaskTrackerSettings,
     /// Its name at the JobTracker.
     pub tracker: &'a str,
-    /// Its web port.
     pub http_port: u16,
     /// Its disks.
     pub folders: &'a Arc<LocalFolders>,
-    /// Its logs.
     pub logs: &'a AttemptLogs,
-    /// Measures its attempts of tasks.
     pub memory_monitor: &'a Arc<MemoryMonitor>,
-    /// What it lacks, and offers.
     pub health: &'a Arc<NodeHealth>,
-    /// Its environment.
     pub environment: &'a BTreeMap<String, String>,
-    /// The supervisor program.
     pub supervisor: Option<PathBuf>,
 }
-
-// === impl StartedContainers ===
 
 impl StartedContainers {
     /// Makes ready what containers need. `registered` counts how often the JobTracker has registered the worker.

@@ -20,13 +20,11 @@ pub enum ContainerEvent {
         /// The worker's wall clock, epoch ms.
         started_ms: i64,
     },
-    /// It was measured.
     Measured(TreeUse),
     /// Nothing of it is left.
     Ended(ContainerEnd),
 }
 
-/// A container and its event.
 pub type ContainerMessage = (ContainerId, ContainerEvent);
 
 /// The containers that the daemon has not noted the end of.
@@ -35,7 +33,6 @@ pub struct ContainerTable {
     containers: BTreeMap<ContainerId, TrackedContainer>,
     /// Number of the last change of a state; counts from 1.
     last_change: u64,
-    /// Number of the last end.
     last_end: u64,
     /// What attempts of tasks use, as it was last reported or is to be.
     attempts: BTreeMap<AttemptId, TreeUse>,
@@ -43,12 +40,9 @@ pub struct ContainerTable {
     attempts_changed: u64,
 }
 
-/// A container that is launched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LaunchedContainer {
-    /// Its id.
     pub id: ContainerId,
-    /// What it may use.
     pub capability: Capability,
     /// The worker's health when it came: [`super::super::node_health::NodeHealth::wave`].
     pub wave: u64,
@@ -62,7 +56,6 @@ struct TrackedContainer {
     control: Arc<ContainerControl>,
     capability: Capability,
     wave: u64,
-    /// Its own grace.
     grace: Duration,
     /// The number of its last change.
     changed: u64,
@@ -99,8 +92,6 @@ fn next_state(state: &BeatContainerState, event: ContainerEvent) -> Option<BeatC
     }
 }
 
-// === impl ContainerTable ===
-
 impl ContainerTable {
     /// Takes a container that is launched; `false`: it is here already.
     pub fn launch(&mut self, launched: LaunchedContainer, control: Arc<ContainerControl>) -> bool {
@@ -117,7 +108,6 @@ impl ContainerTable {
         true
     }
 
-    /// Whether a container is here.
     pub fn has(&self, id: ContainerId) -> bool {
         self.containers.contains_key(&id)
     }
@@ -244,8 +234,6 @@ impl ContainerTable {
         self.containers.values().filter(|container| !container.has_ended()).count()
     }
 }
-
-// === impl TrackedContainer ===
 
 impl TrackedContainer {
     fn has_ended(&self) -> bool {

@@ -31,11 +31,8 @@ const END_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A container in a process of its own.
 pub struct UserContainer<'a> {
-    /// What it is.
     pub order: &'a ContainerOrder,
-    /// Whether it is to end.
     pub control: &'a ContainerControl,
-    /// Whose ids it has.
     pub user: &'a LoginUser,
     /// Whether its command may gain rights that its user has not.
     pub may_gain: bool,
@@ -45,10 +42,7 @@ pub struct UserContainer<'a> {
     pub on_started: &'a dyn Fn(u32, i64),
 }
 
-// === impl UserContainer ===
-
 impl UserContainer<'_> {
-    /// Runs it to its end.
     pub fn run(&self, logs: &[File; 2]) -> ContainerEnd {
         let spec = UserProcessSpec {
             command: CONTAINER_COMMAND,

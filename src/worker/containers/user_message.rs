@@ -7,21 +7,17 @@ use crate::api::{ContainerEnd, ContainerKill};
 /// To the process. First comes the order, and the descriptors of the two logs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ToContainer {
-    /// End the container.
     Kill(ContainerKill),
 }
 
-/// From the process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FromContainer {
-    /// Its command runs.
     Started {
         /// The command's supervisor.
         pid: u32,
         /// Epoch ms.
         started_ms: i64,
     },
-    /// It is there.
     Alive,
     /// Nothing of its command is left.
     Ended(ContainerEnd),

@@ -42,7 +42,6 @@ struct AttemptProcess {
     order: AttemptOrder,
     channel: Arc<SharedChannel>,
     handle: AttemptHandle,
-    /// Completion events of the job's maps.
     feed: Arc<MapCompletionFeed>,
     /// Whether the last report is sent. Locked from the look at the progress until it is sent, so that no older report comes later.
     is_reported: Mutex<bool>,
@@ -52,7 +51,6 @@ struct AttemptProcess {
 struct OtherProcess<'a> {
     process: &'a Arc<AttemptProcess>,
     job: &'a JobDefinition,
-    /// Answers about the job's files.
     answers: Mutex<Receiver<ToAttempt>>,
     log: Mutex<Option<File>>,
 }
@@ -115,8 +113,6 @@ fn check_program() -> Result<(), TaskFailure> {
         unusable("the supervisor of commands", reason)
     })
 }
-
-// === impl AttemptProcess ===
 
 impl AttemptProcess {
     fn send(&self, message: &FromAttempt) {
@@ -214,8 +210,6 @@ impl AttemptProcess {
         JobDefinition::read(task, secret, folder.clone(), &self.order.configuration, &check_stop)
     }
 }
-
-// === impl OtherProcess ===
 
 impl OtherProcess<'_> {
     fn next_answer(&self) -> Result<ToAttempt, TaskFailure> {

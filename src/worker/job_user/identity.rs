@@ -32,8 +32,6 @@ pub(in super::super) struct IdentityError {
     reason: String,
 }
 
-// === impl Identity ===
-
 impl Identity {
     pub(in super::super) fn of(user: &LoginUser, may_gain: bool) -> Self {
         Self { user: user.name.clone(), uid: user.uid, gid: user.gid, groups: user.groups.clone(), may_gain }

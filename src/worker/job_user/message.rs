@@ -32,39 +32,30 @@ pub(super) struct AttemptOrder {
     pub(super) attempt_folder: Option<PathBuf>,
     /// Whether the log of standard error follows.
     pub(super) has_log: bool,
-    /// Limit of that log.
     pub(super) log_limit_bytes: Option<u64>,
-    /// Whether memory limits apply.
     pub(super) limits_memory: bool,
     /// Between two measurements of memory.
     pub(super) memory_interval: Duration,
 }
 
-/// To the process of an attempt.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum ToAttempt {
-    /// Kill the attempt.
     Kill,
-    /// Permission to commit.
     Commit,
     /// Copy the job's files for all attempts.
     CopyFiles,
-    /// They are here.
     Files(JobFiles),
     /// They cannot be had, for this reason; whether it is a shortage of the worker.
     NoFiles(String, bool),
-    /// Completion events of the job's maps.
     MapEvents(Vec<MapEvent>),
 }
 
-/// From the process of an attempt.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum FromAttempt {
     /// It runs, waits for permission to commit, or has ended.
     Event(AttemptEvent),
     /// It needs the copies of the job's files.
     NeedFiles,
-    /// It has made them.
     CopiedFiles(JobFiles),
     /// It could not make them, for this reason; whether it is a shortage of the worker.
     CopyFailed(String, bool),
@@ -84,8 +75,6 @@ pub(in super::super) struct SharedChannel {
     pub(in super::super) channel: Channel,
     sending: Mutex<()>,
 }
-
-// === impl SharedChannel ===
 
 impl SharedChannel {
     pub(in super::super) fn new(channel: Channel) -> Self {

@@ -61,8 +61,6 @@ fn lost(reason: impl ToString) -> TaskFailure {
     TaskFailure::Unusable { what: "the process of the attempt".to_owned(), reason: reason.to_string() }
 }
 
-// === impl UserAttempt ===
-
 impl UserAttempt<'_> {
     fn attempt(&self) -> AttemptId {
         self.task.status.attempt
@@ -147,8 +145,6 @@ impl UserAttempt<'_> {
         }
     }
 }
-
-// === impl Conversation ===
 
 impl Conversation<'_> {
     /// Serves the process until its attempt has ended; `None`: it is gone or does not answer.

@@ -25,25 +25,19 @@ pub(in super::super) struct UserProcess {
     pub(in super::super) channel: Arc<SharedChannel>,
     supervised: SupervisedCommand,
     supervisor: Option<Child>,
-    /// In which its processes work.
     pub(in super::super) folder: PathBuf,
 }
 
-/// What to start.
 pub(in super::super) struct UserProcessSpec<'a> {
     /// The argument that makes the program this process.
     pub(in super::super) command: &'a str,
-    /// Its working directory.
     pub(in super::super) folder: &'a Path,
     /// By which it is found when all else is lost.
     pub(in super::super) marking_folder: PathBuf,
-    /// `PATH` of the worker.
     pub(in super::super) path: Option<String>,
     /// The control group that it starts in.
     pub(in super::super) group: Option<CommandGroup>,
 }
-
-// === impl UserProcess ===
 
 impl UserProcess {
     /// Starts the process, as root: it takes the ids of the user itself.

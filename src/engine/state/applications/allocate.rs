@@ -17,16 +17,12 @@ use super::settings::{LARGEST_NUMBER, MAX_BLACKLIST, MAX_CONTAINERS_OF_CALL};
 use super::specs::check_specs;
 use super::table::Applications;
 
-/// What becomes of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CallResult {
-    /// It is answered.
     Answer(Arc<[u8]>),
     /// It is taken in and not to be answered before there is something, or its time is over.
     TakenIn,
 }
-
-// === impl Applications ===
 
 impl Applications {
     /// Takes a call in, or finds that it was. Nothing is answered that was not answered before: grants may follow first.

@@ -21,8 +21,6 @@ pub struct Headroom {
     pub nodes: u32,
 }
 
-// === impl Applications ===
-
 impl Applications {
     /// The answer of a call: what no answer has said so far.
     pub(super) fn build_answer(
@@ -48,7 +46,6 @@ impl Applications {
         }
     }
 
-    /// The answer of `register`.
     pub(super) fn build_register_answer(&self, id: ApplicationId) -> Option<RegisterAnswer> {
         let application = self.get(id)?;
         let live = application.live().filter(|container| !is_master(container.request));

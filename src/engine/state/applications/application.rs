@@ -17,18 +17,14 @@ use super::record::{ItemStanding, ItemTrouble, Standing, SubmittedApplication, W
 use super::request_table::{RequestRow, RequestTable};
 use super::settings::{COMPLETE_KEPT, COMPLETE_KEPT_WHEN_OVER};
 
-/// One application.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Application {
-    /// What it was submitted with.
     pub submitted: Arc<SubmittedApplication>,
-    /// How it stands.
     pub standing: Standing,
     /// Contexts by number.
     pub contexts: BTreeMap<u64, Arc<LaunchContext>>,
     /// Names of contexts.
     pub specs: BTreeMap<String, u64>,
-    /// Its requests.
     pub tables: BTreeMap<RequestType, RequestTable>,
     /// Items that did not end well at once.
     pub troubles: BTreeMap<RequestType, BTreeMap<u32, ItemTrouble>>,
@@ -38,7 +34,6 @@ pub struct Application {
     pub containers: BTreeMap<u64, Container>,
     /// The last answer as it was sent.
     pub last_answer: Option<Arc<[u8]>>,
-    /// What its containers have cost.
     pub cost: ContainerCost,
     /// What follows from the containers.
     pub counts: ContainerSums,
@@ -57,7 +52,6 @@ pub struct ContainerSums {
     pub unreported: BTreeSet<u64>,
     /// Complete containers in memory, in the order of their ends.
     pub complete: VecDeque<u64>,
-    /// Live containers of each type.
     pub live_of: BTreeMap<RequestType, u32>,
     /// Live containers that run a context, by its number.
     pub context_uses: BTreeMap<u64, u32>,
@@ -77,10 +71,7 @@ pub struct ContainerSums {
     pub totals: ContainerTotals,
 }
 
-// === impl Application ===
-
 impl Application {
-    /// One that has just been submitted.
     pub fn new(submitted: Arc<SubmittedApplication>, standing: Standing) -> Self {
         let mut application = Self {
             submitted,
@@ -119,12 +110,10 @@ impl Application {
         kept
     }
 
-    /// Its id.
     pub fn id(&self) -> ApplicationId {
         self.submitted.id
     }
 
-    /// Whether it is over.
     pub fn is_over(&self) -> bool {
         self.standing.state.is_over()
     }
@@ -134,7 +123,6 @@ impl Application {
         !self.submitted.is_unattended
     }
 
-    /// Live containers.
     pub fn live(&self) -> impl Iterator<Item = &Container> {
         self.counts.live.iter().filter_map(|number| self.containers.get(number))
     }
@@ -166,7 +154,6 @@ impl Application {
         attempt < *now || response_id < *last || (response_id == *last && taken_in.is_some())
     }
 
-    /// Applies a change of this application.
     pub fn apply(&mut self, change: &ApplicationChange) {
         match change {
             ApplicationChange::Submitted { standing, .. } | ApplicationChange::Stands { standing, .. } => {
@@ -402,10 +389,7 @@ impl Application {
     }
 }
 
-// === impl Container: rows ===
-
 impl Container {
-    /// The rows that its grant lowered.
     pub fn lowered_rows(&self) -> Vec<Placement> {
         let mut rows = vec![Placement::Any];
         rows.extend(self.lowered.rack_of(&self.node.rack).map(|rack| Placement::Rack(rack.to_owned())));
@@ -415,7 +399,6 @@ impl Container {
         rows
     }
 
-    /// Whether it waits to be launched.
     pub fn waits_for_launch(&self) -> bool {
         matches!(self.state, ContainerState::Allocated | ContainerState::Acquired)
     }

@@ -12,8 +12,6 @@ use super::check_rows::CheckedRow;
 use super::record::TypeLaunch;
 use super::table::Applications;
 
-// === impl Applications ===
-
 impl Applications {
     /// Applies checked rows of an application, in their order.
     pub(super) fn ask(&mut self, application: ApplicationId, rows: Vec<CheckedRow>) {

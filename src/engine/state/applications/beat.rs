@@ -15,13 +15,10 @@ use super::worker::{ContainerWorker, WorkerRest};
 /// Where a worker is, as its tracker is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkerPlace {
-    /// Its tracker.
     pub tracker: TrackerId,
     /// `host:web port`.
     pub node: Arc<str>,
-    /// Its host.
     pub host: Arc<str>,
-    /// Its rack.
     pub rack: Arc<str>,
 }
 
@@ -40,13 +37,7 @@ pub struct BeatNotes {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoFirstBeat;
 
-// === impl Applications ===
-
 impl Applications {
-    /// Takes what a worker says.
-    ///
-    /// # Errors
-    /// [`NoFirstBeat`]
     pub fn take_beat(&mut self, beat: WorkerBeat, place: WorkerPlace, now: Now) -> Result<BeatNotes, NoFirstBeat> {
         let name: Arc<str> = Arc::from(beat.tracker.as_str());
         self.greet(&name, &beat, place, now)?;
@@ -252,12 +243,10 @@ impl Applications {
         self.workers.get(tracker).map(|worker| worker.incarnation)
     }
 
-    /// Trackers that have live containers.
     pub fn trackers_with_containers(&self) -> impl Iterator<Item = &Arc<str>> {
         self.on_tracker.keys()
     }
 
-    /// Live containers of a tracker.
     pub fn containers_on(&self, tracker: &str) -> u64 {
         self.on_tracker.get(tracker).map_or(0, |here| here.len() as u64)
     }

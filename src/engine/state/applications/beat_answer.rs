@@ -18,12 +18,9 @@ const FIXED_BYTES: usize = 512;
 /// An answer that grows up to its limit.
 struct Portion {
     answer: BeatAnswer,
-    /// Of the contexts in it.
     new_contexts: BTreeSet<ContextId>,
     bytes: usize,
 }
-
-// === impl Portion ===
 
 impl Portion {
     fn new(notes: BeatNotes) -> Self {
@@ -71,8 +68,6 @@ impl Portion {
 fn json_bytes(context: &LaunchContext) -> usize {
     serde_json::to_vec(context).map_or(0, |text| text.len())
 }
-
-// === impl Applications ===
 
 impl Applications {
     /// What a worker is owed, as far as one answer goes; none: nothing new, and the beat may wait.

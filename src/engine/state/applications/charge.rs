@@ -9,10 +9,7 @@ use super::change::ApplicationChange;
 use super::container_cost::ContainerCost;
 use super::table::Applications;
 
-// === impl Applications: charges ===
-
 impl Applications {
-    /// Containers of a queue's applications.
     pub fn containers_of_queue(&self, queue: &str) -> ContainerUse {
         self.container_counts.of_queue(queue)
     }

@@ -25,16 +25,12 @@ pub(super) struct CheckedRow {
     pub(super) launch: Option<(TypeLaunch, Items)>,
 }
 
-/// Why rows cannot be applied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum RowsRefusal {
-    /// Rows are wrong.
     Wrong(Vec<BodyFault>),
-    /// There are too many.
     TooMany(String),
 }
 
-/// Most faults that are named.
 const MAX_FAULTS: usize = 20;
 
 /// Checks rows. `specs` are the names of contexts that are there, those of the same call with them; `is_unattended`:

@@ -10,14 +10,11 @@ use crate::api::applications::{ContainerState, Locality, Placement};
 use crate::market::{GraceStep, SlotHolder};
 use crate::model::{Capability, ContainerExit, ContainerId, Credits};
 
-/// A container.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Container {
-    /// Its id.
     pub id: ContainerId,
     /// The type it was granted to.
     pub request: RequestType,
-    /// Where it is.
     pub node: ContainerNode,
     /// How near that is to where it was wanted.
     pub locality: Locality,
@@ -34,11 +31,8 @@ pub struct Container {
     pub launch: Option<Launched>,
     /// When its process started, epoch ms.
     pub started_ms: Option<i64>,
-    /// That it is to be killed.
     pub kill: Option<Kill>,
-    /// How it ended.
     pub end: Option<ContainerEnd>,
-    /// How far it is.
     pub state: ContainerState,
     /// The answer that named it to its application: attempt and response id.
     #[serde(skip)]
@@ -55,7 +49,6 @@ fn is_nothing(rate: &Credits) -> bool {
 /// The rows that a grant lowered, beside that for any node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LoweredRows {
-    /// That of the host.
     pub host: bool,
     /// That of the rack, or of a group of racks above it.
     pub rack: bool,
@@ -69,8 +62,6 @@ fn is_rack_itself(above: &u8) -> bool {
     *above == 0
 }
 
-// === impl LoweredRows ===
-
 impl LoweredRows {
     /// The name of the rack row that a grant in a rack lowered.
     pub fn rack_of(self, rack: &str) -> Option<&str> {
@@ -78,27 +69,20 @@ impl LoweredRows {
     }
 }
 
-/// The node of a container.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ContainerNode {
-    /// The tracker's name.
     pub tracker: Arc<str>,
     /// The worker's incarnation at the grant.
     pub incarnation: u64,
     /// `host:web port`.
     pub id: Arc<str>,
-    /// Its host.
     pub host: Arc<str>,
-    /// Its rack.
     pub rack: Arc<str>,
 }
 
-/// What a container runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Launched {
-    /// The number of its context.
     pub context: u64,
-    /// Its item.
     pub item: Option<u32>,
     /// Attempts of the item with this one, from 1.
     pub item_attempt: u32,
@@ -106,12 +90,9 @@ pub struct Launched {
     pub at_ms: i64,
 }
 
-/// That a container is to be killed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Kill {
-    /// The status that it ends with.
     pub exit: ContainerExit,
-    /// Why.
     pub diagnostics: String,
     /// Time between TERM and KILL, ms.
     pub grace_ms: u64,
@@ -120,8 +101,6 @@ pub struct Kill {
     pub is_preemption: bool,
 }
 
-// === impl Kill ===
-
 impl Kill {
     /// A kill that is no preemption.
     pub fn new(exit: ContainerExit, diagnostics: String, grace_ms: u64) -> Self {
@@ -129,22 +108,16 @@ impl Kill {
     }
 }
 
-/// What happens to a container.
 #[derive(Clone, Debug)]
 pub enum ContainerStep {
-    /// An answer names it.
     Named,
-    /// It is to be launched.
     Launch(Launched),
     /// Its worker says that it runs, since this time, epoch ms.
     Started(i64),
-    /// It is to be killed.
     Kill(Kill),
     /// Nothing of it is left.
     Ended(ContainerEnd),
 }
-
-// === impl Container ===
 
 impl Container {
     /// Whether it is not complete.
@@ -177,7 +150,6 @@ impl Container {
         }
     }
 
-    /// Its item.
     #[must_use]
     pub fn item(&self) -> Option<u32> {
         self.launch.and_then(|launch| launch.item)

@@ -11,6 +11,5 @@ pub struct ContainerCost {
     pub slot_ms: u64,
     /// Slots that were charged for before charges went by time, summed over intervals.
     pub sampled_slots: u64,
-    /// The total.
     pub cost: Credits,
 }

@@ -12,13 +12,11 @@ use super::application::Application;
 use super::container::Container;
 use super::record::SubmittedApplication;
 
-/// Containers of all queues.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct ContainerCounts {
     by_queue: BTreeMap<Arc<str>, QueueContainers>,
 }
 
-/// Containers of the applications of one queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct QueueContainers {
     /// Slots of live containers.
@@ -31,8 +29,6 @@ struct QueueContainers {
 pub(super) fn held_slots(container: &Container, slot: Capability) -> Option<u64> {
     container.is_live().then(|| container.request.capability.slots(slot).into())
 }
-
-// === impl ContainerCounts ===
 
 impl ContainerCounts {
     /// A container of an application holds so many slots from now on, and held so many before.
@@ -75,7 +71,6 @@ impl ContainerCounts {
         }
     }
 
-    /// Containers of a queue.
     pub(super) fn of_queue(&self, queue: &str) -> ContainerUse {
         self.by_queue.get(queue).map_or(ContainerUse::default(), |queue| ContainerUse {
             held: u32::try_from(queue.held).unwrap_or(u32::MAX),

@@ -14,8 +14,6 @@ use super::container::{Container, ContainerStep, Kill};
 use super::record::{GrantSource, ItemStanding, ItemTrouble, TypeLaunch, WITHOUT_ITEM};
 use super::table::Applications;
 
-// === impl Applications ===
-
 impl Applications {
     /// Kills a container: at once where its worker has nothing of it, else by its worker.
     pub(super) fn kill_container(&mut self, id: ContainerId, kill: Kill, now: Now) {
@@ -154,7 +152,6 @@ impl Applications {
         }
     }
 
-    /// Asks for the container of a master.
     pub(super) fn ask_for_master(&mut self, application: ApplicationId) {
         let Some(master) = self.all.get(&application).and_then(|asking| asking.submitted.master) else { return };
         let request = master_request(master.capability);
@@ -272,7 +269,6 @@ impl Applications {
     }
 }
 
-/// How an application ends.
 #[derive(Clone, Debug)]
 pub(super) struct ApplicationEnd {
     pub(super) state: ApplicationState,

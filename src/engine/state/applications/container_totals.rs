@@ -9,11 +9,9 @@ use super::container::Container;
 /// Sums over the complete containers of an application.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ContainerTotals {
-    /// How many.
     pub complete: u64,
     /// Those that failed by their own fault.
     pub failed: u64,
-    /// Those taken for others.
     pub preempted: u64,
     /// Memory times the time from grant to end, MB x ms.
     pub memory_mb_ms: u64,
@@ -21,10 +19,7 @@ pub struct ContainerTotals {
     pub vcore_ms: u64,
 }
 
-// === impl ContainerTotals ===
-
 impl ContainerTotals {
-    /// Adds a complete container.
     pub fn add(&mut self, container: &Container) {
         let Some(end) = &container.end else { return };
         let held_ms = end.ended_ms.saturating_sub(container.granted_ms).max(0).cast_unsigned();

@@ -12,8 +12,6 @@ use super::record::{GrantSource, ItemStanding, ItemTrouble};
 use super::request_table::RequestRow;
 use super::table::Applications;
 
-// === impl Applications ===
-
 impl Applications {
     /// Makes a container of a grant, for which its queue pays so much now. None: nothing is wanted, the application holds as many as
     /// it may, or its worker is gone.

@@ -5,13 +5,10 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// Most parts.
 pub const MAX_PARTS: usize = 10_000;
-/// Most items.
 pub const MAX_ITEMS: u64 = 10_000_000;
 /// Most pairs of parts that reach into each other: each is compared.
 const MAX_COMPARED: usize = 1_000_000;
-/// The largest item.
 const LARGEST: u32 = i32::MAX as u32;
 
 /// Items in the order in which they are written; no item twice.
@@ -34,21 +31,16 @@ pub enum ItemsError {
     /// A part has another form.
     #[error("{0:?} is no item: expected N, N-M or N-M:STEP with 0 <= N <= M < 2147483648 and a step of 1 at least")]
     Part(String),
-    /// Too many parts.
     #[error("more than {MAX_PARTS} parts")]
     TooManyParts,
-    /// Too many items.
     #[error("more than {MAX_ITEMS} items")]
     TooManyItems,
     /// Too many parts reach into each other.
     #[error("too many of its parts reach into each other: write parts that do not")]
     TooInterleaved,
-    /// An item stands there twice.
     #[error("item {0} stands there twice")]
     Repeated(u32),
 }
-
-// === impl Part ===
 
 impl Part {
     const fn one(item: u32) -> Self {
@@ -75,7 +67,6 @@ impl Part {
         (place < self.len()).then(|| Self { first: self.at(place), ..self })
     }
 
-    /// The part without one of its items.
     fn without(self, item: u32) -> impl Iterator<Item = Self> {
         let before = (item > self.first).then(|| Self { last: item - self.step, ..self });
         let after = (item < self.last).then(|| Self { first: item + self.step, ..self });
@@ -151,8 +142,6 @@ fn number(digits: &str) -> Option<u32> {
     is_plain.then(|| digits.parse().ok()).flatten().filter(|&number| number <= LARGEST)
 }
 
-// === impl Items ===
-
 impl Items {
     /// How many they are, at most `MAX_ITEMS`.
     #[must_use]
@@ -160,7 +149,6 @@ impl Items {
         u32::try_from(self.parts.iter().map(|part| part.len()).sum::<u64>()).unwrap_or(u32::MAX)
     }
 
-    /// Whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.parts.is_empty()
@@ -179,7 +167,6 @@ impl Items {
         None
     }
 
-    /// Those from a place on.
     #[must_use]
     pub fn after_first(&self, place: u32) -> Self {
         let mut place = u64::from(place);

@@ -10,8 +10,6 @@ use crate::model::ContainerId;
 
 use super::table::Applications;
 
-// === impl Applications: contexts that workers keep ===
-
 impl Applications {
     /// A worker says which contexts it keeps, and need not keep those that are not there any more.
     pub(super) fn list_contexts(&mut self, tracker: &Arc<str>, listed: &[ContextId]) {

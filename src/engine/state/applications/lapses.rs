@@ -29,8 +29,6 @@ struct LastCall {
     due_ms: Option<u64>,
 }
 
-// === impl Lapses ===
-
 impl Lapses {
     /// A program calls, and is answered at `ends_ms` at the latest.
     pub(super) fn on_call(&mut self, id: ApplicationId, ends_ms: u64, wait_ms: u64) {

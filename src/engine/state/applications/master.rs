@@ -6,12 +6,10 @@ use crate::scheduler::RequestType;
 /// The request id of masters, beyond all that applications may use.
 const MASTER_ID: u64 = u64::MAX;
 
-/// The request for a master.
 pub fn master_request(capability: Capability) -> RequestType {
     RequestType { priority: 0, request_id: MASTER_ID, capability }
 }
 
-/// Whether it is the request for a master.
 pub fn is_master(request: RequestType) -> bool {
     request.request_id == MASTER_ID
 }

@@ -9,7 +9,6 @@ pub struct MeasuredUse {
     pub memory_mb: u64,
     /// The most of it, MB.
     pub peak_memory_mb: u64,
-    /// CPU time, ms.
     pub cpu_ms: u64,
 }
 
@@ -19,8 +18,6 @@ pub struct MeasuredUses<K> {
     of: BTreeMap<K, MeasuredUse>,
     total: MeasuredUse,
 }
-
-// === impl MeasuredUses ===
 
 impl<K> Default for MeasuredUses<K> {
     fn default() -> Self {
@@ -59,7 +56,6 @@ impl<K: Ord> MeasuredUses<K> {
     }
 }
 
-/// What several use together.
 pub(super) fn sum(of: impl IntoIterator<Item = MeasuredUse>) -> MeasuredUse {
     of.into_iter().fold(MeasuredUse::default(), |sum, one| MeasuredUse {
         memory_mb: sum.memory_mb.saturating_add(one.memory_mb),

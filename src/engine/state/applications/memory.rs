@@ -13,8 +13,6 @@ use super::live_bytes::LiveBytes;
 use super::part_sizes::{TROUBLE_BYTES, of_container, of_launch, of_standing, of_table, text};
 use super::table::Applications;
 
-// === impl Application ===
-
 impl Application {
     /// Memory of the part of it that a change replaces. Containers count by themselves.
     pub(super) fn part_bytes(&self, change: &ApplicationChange) -> u64 {
@@ -79,8 +77,6 @@ impl Application {
         if self.is_over() && self.counts.live.is_empty() { 0 } else { self.counts.bytes }
     }
 }
-
-// === impl Applications ===
 
 impl Applications {
     /// Memory of applications that are not over.

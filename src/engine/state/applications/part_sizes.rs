@@ -38,7 +38,6 @@ pub(super) fn of_standing(standing: &Standing) -> u64 {
     text(&standing.diagnostics) + standing.tracking_url.as_deref().map_or(0, text) + taken_in
 }
 
-/// Memory of a container.
 pub(super) fn of_container(container: &Container) -> u64 {
     let of_kill = container.kill.as_ref().map_or(0, |kill| text(&kill.diagnostics));
     CONTAINER_BYTES + of_kill + container.end.as_ref().map_or(0, |end| text(&end.diagnostics))

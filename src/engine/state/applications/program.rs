@@ -15,8 +15,6 @@ use super::refusal::ApplicationRefusal;
 use super::store_doubt::StoreDoubt;
 use super::table::Applications;
 
-// === impl Applications ===
-
 impl Applications {
     /// A program registers: it is the next attempt, all requests are gone, contexts and containers stay.
     ///
@@ -147,8 +145,6 @@ impl Applications {
         self.kill_container(id, Kill::new(exit, diagnostics, grace_ms), now);
         Ok(false)
     }
-
-    // === time ===
 
     /// When the next container or application is too late, ms of the monotonic clock; `u64::MAX`: never.
     pub fn next_due_mono_ms(&self) -> u64 {

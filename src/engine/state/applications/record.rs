@@ -12,15 +12,10 @@ use super::container_totals::ContainerTotals;
 /// What an application is submitted with; never changes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SubmittedApplication {
-    /// Its id.
     pub id: ApplicationId,
-    /// Its owner.
     pub user: Arc<str>,
-    /// Its name.
     pub name: String,
-    /// What kind of program it is.
     pub application_type: String,
-    /// Its queue.
     pub queue: Arc<str>,
     /// Its place among applications and jobs.
     pub priority: Priority,
@@ -35,7 +30,6 @@ pub struct SubmittedApplication {
     pub strict_gates: bool,
     /// Whether it needs no program.
     pub is_unattended: bool,
-    /// Its master in a container.
     pub master: Option<Master>,
     /// When it was submitted, epoch ms.
     pub submitted_ms: i64,
@@ -55,19 +49,14 @@ pub struct Master {
 /// How an application stands, apart from its requests and containers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Standing {
-    /// How far it is.
     pub state: ApplicationState,
-    /// How it ended.
     pub final_status: Option<FinalStatus>,
     /// When it ended, epoch ms.
     pub finished_ms: Option<i64>,
-    /// In words.
     pub diagnostics: String,
-    /// Where people look at it.
     pub tracking_url: Option<String>,
     /// The attempt that registered last; 0: none.
     pub attempt: u32,
-    /// The id of the last answer.
     pub response_id: u64,
     /// The call with that id that was taken in and is not answered.
     #[serde(default)]
@@ -104,7 +93,6 @@ pub struct TypeLaunch {
     pub items: Option<Arc<str>>,
     /// Most containers of the type at a time.
     pub max_running: Option<u32>,
-    /// What becomes of failures.
     pub rules: ItemRules,
 }
 
@@ -124,7 +112,6 @@ pub struct ItemTrouble {
     pub failures: u32,
     /// Other ends.
     pub faultless: u32,
-    /// Where it is now.
     pub standing: ItemStanding,
 }
 
@@ -135,7 +122,6 @@ pub enum ItemStanding {
     Waits(u64),
     /// A container runs it.
     Held,
-    /// It has failed for good.
     Failed,
 }
 
@@ -146,8 +132,6 @@ pub const WITHOUT_ITEM: u32 = u32::MAX;
 const fn unread_secret() -> ApplicationSecret {
     ApplicationSecret::new([0; 20])
 }
-
-// === impl Standing ===
 
 impl Standing {
     /// One that has just been submitted.

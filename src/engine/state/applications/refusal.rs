@@ -16,7 +16,6 @@ pub enum ApplicationRefusal {
     /// `timestamp-refused`, 401.
     #[error("{refusal}")]
     Timestamp {
-        /// Why.
         refusal: ReplayRefusal,
         /// The daemon's time, epoch ms: the member `server-time-ms`.
         server_time_ms: i64,
@@ -33,7 +32,6 @@ pub enum ApplicationRefusal {
     /// `no-such-container`, 404: its logs went with its node.
     #[error("the logs of {container} are on {node}, which is lost")]
     LogsLost {
-        /// The container.
         container: ContainerId,
         /// Its node, `host:web port`.
         node: String,
@@ -47,7 +45,6 @@ pub enum ApplicationRefusal {
     /// `superseded`, 409: a later attempt has registered.
     #[error("attempt {attempt} of {application} was superseded by attempt {current}")]
     Superseded {
-        /// The application.
         application: ApplicationId,
         /// The attempt that called.
         attempt: u32,
@@ -62,12 +59,7 @@ pub enum ApplicationRefusal {
     ApplicationExists(ApplicationId),
     /// `application-over`, 409; the member `state` says how.
     #[error("{application} is over")]
-    ApplicationOver {
-        /// The application.
-        application: ApplicationId,
-        /// How it ended.
-        state: ApplicationState,
-    },
+    ApplicationOver { application: ApplicationId, state: ApplicationState },
     /// `too-many`, 429: a limit that the text names.
     #[error("{0}")]
     TooMany(String),
@@ -82,7 +74,6 @@ pub struct BodyFault {
     /// Where: a JSON pointer into the body as URI fragment, such as `#/ask/2/capability/memory`; or the name of a parameter,
     /// without `#`.
     pub pointer: String,
-    /// What is wrong with it.
     pub detail: String,
 }
 

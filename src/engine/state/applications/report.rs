@@ -20,14 +20,12 @@ use super::table::Applications;
 /// Most parts of items in a report.
 const MAX_SHOWN_PARTS: usize = 1_000;
 
-/// Which containers a list has.
 #[derive(Clone, Copy, Debug)]
 pub struct WantedContainers<'a> {
     /// In these states; empty: in any.
     pub states: &'a [ContainerState],
     /// Only those that failed by their own fault.
     pub failed_only: bool,
-    /// At most so many.
     pub limit: usize,
     /// Only those with a higher number.
     pub after: u64,
@@ -46,7 +44,6 @@ pub struct ReportTerms {
 
 /// Approximate bytes of a report on a container without its text.
 const CONTAINER_BYTES: usize = 512;
-// === impl Applications ===
 
 impl Applications {
     /// A report on an application, with what others know of it.
@@ -70,7 +67,6 @@ impl Applications {
         ReportTerms { slot: self.settings.slot, cluster_id: self.start_ms, version: self.base_version.0 }
     }
 
-    /// A report on a container.
     pub fn container_report(&self, container: &Container) -> ContainerReport {
         let report = ContainerReport::of(container, self.settings.slot);
         match self.container_use(container.id).filter(|_| container.is_live()) {
@@ -214,8 +210,6 @@ fn rows_of(
         items: items.clone().filter(|_| *place == Placement::Any),
     })
 }
-
-// === impl ContainerReport ===
 
 impl ContainerReport {
     /// A report on a container; `slot`: one slot's worth.

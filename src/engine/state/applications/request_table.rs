@@ -15,13 +15,11 @@ pub struct RequestTable {
     pub rows: BTreeMap<Placement, RequestRow>,
     /// What starts its containers when they are granted.
     pub launch: Option<TypeLaunch>,
-    /// The items of `launch`.
     pub items: Items,
     /// How many of them were taken, in the order in which they are written.
     pub taken: u32,
 }
 
-/// A row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequestRow {
     /// Containers that are still wanted here.
@@ -29,8 +27,6 @@ pub struct RequestRow {
     /// Whether containers may come from farther away than this row.
     pub relaxes: bool,
 }
-
-// === impl RequestTable ===
 
 impl RequestTable {
     /// Containers that are still wanted.

@@ -18,8 +18,6 @@ pub(super) enum CallOrder {
     Answered(Arc<[u8]>),
 }
 
-// === impl Application ===
-
 impl Application {
     /// Judges a call by its attempt, response id and body.
     pub(super) fn order_of_call(

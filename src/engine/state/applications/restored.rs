@@ -16,18 +16,14 @@ use super::record::{ItemTrouble, Standing, SubmittedApplication, TypeLaunch};
 use super::request_table::{RequestRow, RequestTable};
 use super::table::Applications;
 
-/// An application of an earlier run.
 #[derive(Clone, Debug)]
 pub struct RestoredApplication {
-    /// What it was submitted with.
     pub submitted: SubmittedApplication,
-    /// How it stood.
     pub standing: Standing,
     /// Contexts by number.
     pub contexts: Vec<(u64, LaunchContext)>,
     /// Names of contexts.
     pub specs: Vec<(String, u64)>,
-    /// Rows of its requests.
     pub rows: Vec<(RequestType, Placement, RequestRow)>,
     /// What starts containers when they are granted, with the number of items that were taken.
     pub launches: Vec<(RequestType, TypeLaunch, u32)>,
@@ -37,19 +33,14 @@ pub struct RestoredApplication {
     pub blacklist: Vec<String>,
     /// Containers that live, and those whose status was perhaps not received.
     pub containers: Vec<Container>,
-    /// Sums over all that are complete.
     pub totals: ContainerTotals,
-    /// The highest number of a container.
     pub last_number: u64,
     /// The highest number of a complete container that is not among `containers`; 0: none.
     pub stored_through: u64,
     /// The last answer as it was sent.
     pub last_answer: Option<Arc<[u8]>>,
-    /// What its containers have cost.
     pub cost: ContainerCost,
 }
-
-// === impl RestoredApplication ===
 
 impl RestoredApplication {
     pub(super) fn into_application(self) -> Application {
@@ -83,8 +74,6 @@ impl RestoredApplication {
         application
     }
 }
-
-// === impl Applications ===
 
 impl Applications {
     /// Adds an application of an earlier run. Its silence begins now.

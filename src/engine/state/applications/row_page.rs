@@ -28,8 +28,6 @@ pub struct LastReport {
 /// Approximate bytes of a row without its items.
 const ROW_BYTES: usize = 256;
 
-// === impl RowPage ===
-
 impl RowPage {
     /// The first rows, of an application that is asked for by itself.
     pub const FIRST: Self = Self { after: 0, most: 100 };

@@ -2,7 +2,6 @@
 
 use crate::model::Capability;
 
-/// Settings of containers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ContainerSettings {
     /// Whether there are any (`jobtracker.containers.enabled`).
@@ -32,25 +31,19 @@ pub struct ContainerSettings {
     pub over_kept: usize,
 }
 
-/// Most applications that are not over.
 pub const MAX_APPLICATIONS: usize = 100_000;
-/// Most of them of one user.
 pub const MAX_APPLICATIONS_OF_USER: usize = 10_000;
 /// Most types of requests of an application.
 pub const MAX_TYPES: usize = 100;
-/// Most rows of an application.
 pub const MAX_ROWS: usize = 20_000;
 /// Most rows for hosts of one type.
 pub const MAX_HOST_ROWS: usize = 10_000;
-/// Most rows in a call.
 pub const MAX_ROWS_OF_CALL: usize = 20_000;
 /// Most hosts and racks on the blacklist of an application.
 pub const MAX_BLACKLIST: usize = 20_000;
 /// Most releases in a call, and most launches.
 pub const MAX_CONTAINERS_OF_CALL: usize = 10_000;
-/// Most stored contexts of an application.
 pub const MAX_SPECS: usize = 100;
-/// Most unused ids of a user.
 pub const MAX_UNUSED_IDS: usize = 1_000;
 /// How long an unused id is good, ms.
 pub const UNUSED_ID_MS: u64 = 600_000;
@@ -58,14 +51,10 @@ pub const UNUSED_ID_MS: u64 = 600_000;
 pub const MAX_IN_ANSWER: usize = 1_000;
 /// Complete containers of an application that stay in memory.
 pub const COMPLETE_KEPT: usize = 10_000;
-/// The same of an application that is over.
 pub const COMPLETE_KEPT_WHEN_OVER: usize = 100;
 /// The largest number that a row may have, and the largest priority.
 pub const LARGEST_NUMBER: u32 = i32::MAX as u32;
-/// The largest allocation-request-id.
 pub const LARGEST_REQUEST_ID: u64 = i64::MAX as u64;
-
-// === impl ContainerSettings ===
 
 impl Default for ContainerSettings {
     /// What a daemon has that configures nothing.

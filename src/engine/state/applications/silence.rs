@@ -5,8 +5,6 @@ use crate::model::{ApplicationId, Now};
 
 use super::table::Applications;
 
-// === impl Applications ===
-
 impl Applications {
     /// Marks an application as alive: its silence begins again.
     pub(super) fn hear(&mut self, application: ApplicationId, now: Now) {

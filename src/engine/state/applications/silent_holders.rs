@@ -7,8 +7,6 @@ use crate::model::{ApplicationId, ContainerExit, ContainerId, Now};
 use super::application::Application;
 use super::table::Applications;
 
-// === impl Applications ===
-
 impl Applications {
     /// Programs that have been silent for too long with containers to launch.
     pub fn silent_holders(&self) -> impl Iterator<Item = ApplicationId> {

@@ -11,8 +11,6 @@ use super::refusal::ApplicationRefusal;
 use super::settings::MAX_SPECS;
 use super::table::Applications;
 
-// === impl Applications ===
-
 impl Applications {
     /// Keeps contexts under their names; those that they replace go when nothing runs them.
     pub(super) fn keep_specs(&mut self, application: ApplicationId, specs: BTreeMap<String, LaunchContext>) {

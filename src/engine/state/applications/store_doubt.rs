@@ -15,8 +15,6 @@ pub(super) struct StoreDoubt {
     pub(super) next_mono_ms: u64,
 }
 
-// === impl StoreDoubt ===
-
 impl StoreDoubt {
     /// What is left of a doubt when something is due; none: it is to be believed.
     pub(super) fn next(before: Option<Self>, durable: FactNumber, last: FactNumber, now: Now) -> Option<Self> {

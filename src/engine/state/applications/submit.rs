@@ -18,11 +18,8 @@ use super::table::Applications;
 /// A submission with what is known beside its body.
 #[derive(Debug)]
 pub struct NewApplication<'a> {
-    /// The body.
     pub submission: Submission,
-    /// Its owner.
     pub user: &'a Arc<str>,
-    /// The queue that it goes to.
     pub queue: Arc<str>,
     /// SHA-256 of the body.
     pub digest: [u8; 32],
@@ -31,8 +28,6 @@ pub struct NewApplication<'a> {
     /// Its number in the order of submissions.
     pub order: u64,
 }
-
-// === impl Applications ===
 
 impl Applications {
     /// Whether the same body was submitted under its id before; an error if another was, or another's.

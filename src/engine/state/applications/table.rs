@@ -25,10 +25,8 @@ use super::store_doubt::StoreDoubt;
 use super::tallies::ApplicationTallies;
 use super::worker::ContainerWorker;
 
-/// All applications.
 #[derive(Debug)]
 pub struct Applications {
-    /// Settings.
     pub settings: ContainerSettings,
     /// Epoch ms in the ids of this run.
     pub(super) start_ms: u64,
@@ -37,7 +35,6 @@ pub struct Applications {
     pub(super) all: BTreeMap<ApplicationId, Application>,
     /// Those that are over, oldest end first, once nothing of them lives.
     pub(super) over: BTreeSet<(i64, ApplicationId)>,
-    /// The report that was made last.
     pub last_report: Option<LastReport>,
     /// Ids that were given out and not used: their owners, and until when they are good, ms of the monotonic clock.
     pub(super) unused: BTreeMap<ApplicationId, (Arc<str>, u64)>,
@@ -48,11 +45,9 @@ pub struct Applications {
     pub(super) on_tracker: BTreeMap<Arc<str>, BTreeSet<ContainerId>>,
     /// Memory of those that are not over.
     pub(super) live_bytes: LiveBytes,
-    /// Containers of each queue in slots.
     pub(super) container_counts: ContainerCounts,
     /// The workers that were sent a context that is still there.
     pub(super) context_holders: BTreeMap<ContextId, BTreeSet<Arc<str>>>,
-    /// The names of workers' trackers.
     pub(super) worker_names: BTreeMap<TrackerId, Arc<str>>,
     /// The nodes of live containers in the scheduler; those that are not back after a restart have none.
     pub(super) placed: BTreeMap<ContainerId, TrackerId>,
@@ -69,11 +64,9 @@ pub struct Applications {
     pub(super) grace_steps: Vec<GraceStep>,
     /// When programs have called, and when what they have not launched lapses.
     pub(super) lapses: Lapses,
-    /// Counts for metrics.
     pub tallies: ApplicationTallies,
     /// Why nothing is too late now.
     pub(super) doubt: Option<StoreDoubt>,
-    /// The changes of this step.
     pub(super) changes: Vec<ApplicationChange>,
     /// How many of them the scheduler knows.
     pub(super) passed_on: usize,
@@ -81,7 +74,6 @@ pub struct Applications {
     pub(super) base_version: FactNumber,
     /// The fact that holds the last change of each application.
     pub(super) versions: BTreeMap<ApplicationId, FactNumber>,
-    /// What applications are in the scheduler.
     apps: BTreeMap<ApplicationId, AppId>,
     of_app: BTreeMap<AppId, ApplicationId>,
     /// Applications that have something to say since the last step.
@@ -90,8 +82,6 @@ pub struct Applications {
     pub(super) worker_news: BTreeSet<Arc<str>>,
     pub(super) violations: Violations,
 }
-
-// === impl Applications ===
 
 impl Applications {
     /// None yet. Ids carry `start_ms`, epoch ms, which no earlier run has used; `last_fact` is the last one of those.
@@ -292,7 +282,6 @@ impl Applications {
         })
     }
 
-    /// Whether this step has changed anything.
     pub fn has_changes(&self) -> bool {
         !self.changes.is_empty()
     }
@@ -355,8 +344,6 @@ impl Applications {
         }
     }
 
-    // === apps of the scheduler ===
-
     /// Epoch ms in the ids of this run.
     pub fn start_ms(&self) -> u64 {
         self.start_ms
@@ -385,7 +372,6 @@ impl Applications {
         Some(app)
     }
 
-    /// An application.
     pub fn get(&self, id: ApplicationId) -> Option<&Application> {
         self.all.get(&id)
     }
@@ -395,7 +381,6 @@ impl Applications {
         self.all.values()
     }
 
-    /// One that is known.
     pub(super) fn known(&self, id: ApplicationId) -> Result<&Application, ApplicationRefusal> {
         self.all.get(&id).ok_or(ApplicationRefusal::NoSuchApplication(id))
     }
@@ -409,7 +394,6 @@ impl Applications {
         Ok(application)
     }
 
-    /// A container in memory.
     pub fn container(&self, id: ContainerId) -> Option<&Container> {
         self.all.get(&id.application)?.containers.get(&id.number).filter(|container| container.id == id)
     }
@@ -421,7 +405,6 @@ impl Applications {
         })
     }
 
-    /// The version of an application.
     pub fn version(&self, id: ApplicationId) -> u64 {
         self.versions.get(&id).unwrap_or(&self.base_version).0
     }
@@ -437,7 +420,6 @@ impl Applications {
         Some(next)
     }
 
-    /// Changes how an application stands.
     pub(super) fn restand(&mut self, id: ApplicationId, change: impl FnOnce(&mut Standing)) {
         let Some(application) = self.all.get(&id) else { return };
         let mut standing = Box::new(application.standing.clone());
@@ -446,8 +428,6 @@ impl Applications {
             self.change(ApplicationChange::Stands { application: id, standing });
         }
     }
-
-    // === ids ===
 
     /// A fresh id for a user.
     ///
@@ -477,8 +457,6 @@ impl Applications {
             self.unused.insert(id, (user, now.mono_ms.saturating_add(left_ms)));
         }
     }
-
-    // === signatures ===
 
     /// Uses a signature of a user or an application. An application that is not in memory is over: its requests change
     /// nothing, so what it has used is not kept.

@@ -12,36 +12,28 @@ pub enum EndClass {
     Succeeded,
     /// With another code of its own, or by a signal of others.
     Failed,
-    /// It could not start.
     NotStarted,
     /// Released, not launched in time, or its node was lost.
     Aborted,
     /// For a disk that is full or broken.
     Disk,
-    /// For another queue.
     Preempted,
-    /// For its memory.
     Memory,
     /// By its owner or an administrator.
     Killed,
-    /// With its application.
     ApplicationOver,
-    /// For its log.
     Log,
-    /// For its time limit.
     TimeLimit,
 }
 
 /// Counts of applications and containers. Those of a time are of the time since the daemon started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ApplicationTallies {
-    /// Applications submitted.
     pub submitted: u64,
     /// Applications that are not over: ACCEPTED, RUNNING.
     pub unfinished: [u64; 2],
     /// Applications that ended: FINISHED, FAILED, KILLED.
     pub ended: [u64; 3],
-    /// Containers granted.
     pub granted: u64,
     /// Live containers: not launched, LAUNCHING, RUNNING.
     pub live: [u64; 3],
@@ -51,14 +43,10 @@ pub struct ApplicationTallies {
     pub held_memory_mb: u64,
     /// Cores of live containers.
     pub held_vcores: u64,
-    /// Beats of workers about their containers.
     pub beats: u64,
 }
 
-// === impl EndClass ===
-
 impl EndClass {
-    /// All of them.
     pub const ALL: [Self; 11] = [
         Self::Succeeded,
         Self::Failed,
@@ -73,7 +61,6 @@ impl EndClass {
         Self::TimeLimit,
     ];
 
-    /// The class of an exit status.
     #[must_use]
     pub const fn of(exit: ContainerExit) -> Self {
         match exit {
@@ -109,8 +96,6 @@ impl EndClass {
         }
     }
 }
-
-// === impl ApplicationTallies ===
 
 impl ApplicationTallies {
     /// An application has come into this state, from that one; none: it is new here.

@@ -15,10 +15,8 @@ const MAX_MEMORY_MB: u64 = 1 << 24;
 const MAX_CORES: u64 = 1 << 14;
 /// Longer than any attempt runs, ms: a year.
 const LONGEST_RUN_MS: u64 = 365 * 86_400_000;
-/// Most attempts of one worker.
 const MAX_ATTEMPTS: usize = 10_000;
 
-/// Why a report is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 enum UseRefusal {
     #[error("it does not run there")]
@@ -26,8 +24,6 @@ enum UseRefusal {
     #[error("its {what} of {said} is not between 0 and {most}")]
     Wild { what: &'static str, said: String, most: u64 },
 }
-
-// === impl ReportedUse ===
 
 impl ReportedUse {
     /// Memory and CPU time, if both are possible for what has run so long.
@@ -58,8 +54,6 @@ impl fmt::Display for RefusedUse {
         if *others > 0 { write!(out, ", and {others} more like that") } else { Ok(()) }
     }
 }
-
-// === impl Applications: usage ===
 
 impl Applications {
     /// Takes what a worker measured. Returns the first report that is refused, once for each process of a worker.

@@ -13,15 +13,12 @@ use super::measured_use::MeasuredUses;
 /// A worker that has sent a whole list of its containers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ContainerWorker {
-    /// Its tracker.
     pub tracker: TrackerId,
     /// A random number of its process.
     pub incarnation: u64,
     /// `host:web port`.
     pub node: Arc<str>,
-    /// Its host.
     pub host: Arc<str>,
-    /// Its rack.
     pub rack: Arc<str>,
     /// Memory and cores of all that it runs.
     pub capability: Capability,
@@ -35,13 +32,11 @@ pub struct ContainerWorker {
     pub owed: BTreeSet<ContainerId>,
     /// Launches that an answer has carried.
     pub sent: BTreeSet<ContainerId>,
-    /// What its containers use.
     pub container_use: MeasuredUses<ContainerId>,
     /// What its attempts of tasks use.
     pub attempt_use: MeasuredUses<AttemptId>,
     /// Whether it has reported what cannot be, which is logged once.
     pub has_lied: bool,
-    /// Whether it keeps contexts.
     pub keeps_contexts: bool,
     /// Contexts that it has said to keep, or that a container needs which it has said to have.
     pub contexts: BTreeSet<ContextId>,
@@ -62,10 +57,7 @@ pub struct WorkerRest {
 
 /// First pause, ms; each further one without a start in between is twice as long.
 const FIRST_REST_MS: u64 = 100;
-/// Longest pause, ms.
 const MAX_REST_MS: u64 = 60_000;
-
-// === impl WorkerRest ===
 
 impl WorkerRest {
     /// It could not start a container. What was granted before the pause changes nothing.
@@ -77,7 +69,6 @@ impl WorkerRest {
         self.until_mono_ms = now_mono_ms.saturating_add(self.last_ms);
     }
 
-    /// It has started a container.
     pub fn on_start(&mut self) {
         self.last_ms = 0;
     }
@@ -87,8 +78,6 @@ impl WorkerRest {
         self.until_mono_ms <= now_mono_ms
     }
 }
-
-// === impl ContainerWorker ===
 
 impl ContainerWorker {
     /// Updates whether it is owed anything for a container of its: after each change of the container, and of what it has.

@@ -35,7 +35,6 @@ pub struct FakeWorker {
     beats: u64,
     pub containers: BTreeMap<ContainerId, BeatContainerState>,
     pub unhealthy: Option<String>,
-    /// Whether it keeps contexts, and which.
     pub keeps_contexts: bool,
     pub contexts: BTreeMap<ContextId, LaunchContext>,
     /// What the next beat says of what is used.
@@ -43,7 +42,6 @@ pub struct FakeWorker {
     pub attempt_usage: Option<Vec<ReportedUse>>,
 }
 
-/// The cluster.
 pub struct Bench {
     pub cluster: Cluster,
     pub workers: Vec<FakeWorker>,
@@ -55,7 +53,6 @@ impl Bench {
         Self::under(Cluster::new(fifo()), sizes)
     }
 
-    /// The same in a cluster that is there.
     pub fn under(cluster: Cluster, sizes: &[Capability]) -> Self {
         let workers: Vec<_> = sizes.iter().map(|size| (*size, PerKind::default())).collect();
         Self::of(cluster, &workers)
@@ -311,7 +308,6 @@ impl Bench {
     }
 }
 
-/// A program that calls.
 #[derive(Clone, Copy, Debug)]
 pub struct Program {
     pub application: ApplicationId,
@@ -383,7 +379,6 @@ pub fn submission(application_id: ApplicationId) -> Submission {
     }
 }
 
-/// Submits an application of a user.
 pub fn submit_as(bench: &mut Bench, user: &str, change: impl FnOnce(&mut Submission)) -> ApplicationId {
     let mut submission = submission(bench.new_id(user));
     change(&mut submission);

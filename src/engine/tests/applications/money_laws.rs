@@ -16,7 +16,6 @@ use crate::model::{ApplicationId, Capability, ContainerId, Credits, Kind, PerKin
 use super::bench::{Bench, Program, asking, launching, row, submission, submit_question};
 
 const USERS: [&str; 2] = ["alice", "bob"];
-/// Time between two ticks, ms.
 const INTERVAL_MS: u64 = 1_000;
 
 #[derive(Clone, Copy, Debug)]

@@ -74,8 +74,6 @@ impl GrantSource for Jobs {
     }
 }
 
-// === impl VirtualCluster ===
-
 impl VirtualCluster {
     pub(super) fn new(config: ConstraintConfig, trackers: usize, slots: PerKind<u32>) -> Self {
         let mut scheduler = Scheduler::constraint(config);

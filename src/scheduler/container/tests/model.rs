@@ -7,7 +7,6 @@ use crate::model::Capability;
 use crate::scheduler::Level;
 use crate::scheduler::container::{AskedRow, RequestType, RowName};
 
-/// A node by its number.
 #[derive(Clone, Debug)]
 pub struct ModelNode {
     pub host: String,

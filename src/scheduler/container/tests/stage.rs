@@ -19,7 +19,6 @@ pub struct Source {
     pub refuses: Option<AppId>,
 }
 
-/// The cluster.
 #[derive(Debug)]
 pub struct Stage {
     pub scheduler: Scheduler,
@@ -142,7 +141,6 @@ impl Stage {
         self.nodes.iter().find(|(_, id)| **id == node).map(|(host, _)| host.clone()).unwrap_or_default()
     }
 
-    /// Ends the container of a grant.
     pub fn end(&mut self, grant: &ContainerGrant) {
         self.scheduler.end_container(grant.app, grant.node, grant.request);
         self.check();
@@ -172,7 +170,6 @@ impl Stage {
     }
 }
 
-/// Names of rows that a grant was counted on.
 pub fn counted(grant: &ContainerGrant) -> Vec<RowName> {
     let CountedRows { host, rack } = grant.counted.clone();
     host.map(RowName::Host).into_iter().chain(rack.map(RowName::Rack)).collect()

@@ -171,7 +171,6 @@ impl Cluster {
         self.submit_at(pool, (maps, reduces), NORMAL, "user1", &[])
     }
 
-    /// The jobs that begin now.
     pub(super) fn begin(&mut self) -> Vec<u32> {
         self.scheduler.begin_apps(self.now).into_iter().map(AppId::get).collect()
     }

@@ -28,8 +28,6 @@ struct Usage<'a> {
     groups: &'a [GroupId],
 }
 
-// === impl Usage ===
-
 impl<'a> Usage<'a> {
     /// `jobs` in the middle of a heartbeat, at whose beginning they were `before`: users stay active until its end.
     fn new(laws: &'a Laws, beat: &'a Beat<'_>, jobs: &'a Jobs, kind: Kind) -> Self {
@@ -103,8 +101,6 @@ pub(super) struct Laws {
     /// Apps that no node could run at some time: they have no place among those that have begun.
     were_stuck: RefCell<BTreeSet<AppId>>,
 }
-
-// === impl Laws ===
 
 impl Laws {
     pub(super) fn new(config: &CapacityConfig, groups: &[GroupId]) -> Self {

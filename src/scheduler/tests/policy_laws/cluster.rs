@@ -53,7 +53,6 @@ pub(super) struct Question {
     pub(super) app: AppId,
     pub(super) kind: Kind,
     pub(super) farthest: Level,
-    /// The task that was given.
     pub(super) given: Option<usize>,
 }
 
@@ -67,13 +66,10 @@ pub(super) struct Jobs {
     questions: Vec<Question>,
 }
 
-/// A heartbeat, to be checked.
 pub(super) struct Beat<'a> {
     pub(super) scheduler: &'a Scheduler,
     pub(super) node: TrackerId,
-    /// The jobs before it.
     pub(super) before: &'a Jobs,
-    /// The jobs after it.
     pub(super) after: &'a Jobs,
     /// The job that the node was reserved for before it.
     pub(super) reserved: PerKind<Option<AppId>>,
@@ -100,8 +96,6 @@ pub(super) struct Submission {
     pub(super) maps: Vec<(Vec<usize>, Option<usize>)>,
     pub(super) reduces: u32,
 }
-
-// === impl Jobs ===
 
 impl Jobs {
     pub(super) fn count(&self, app: AppId, kind: Kind, keep: impl Fn(State) -> bool) -> u32 {
@@ -188,8 +182,6 @@ impl GrantSource for Jobs {
     }
 }
 
-// === impl Beat ===
-
 impl Beat<'_> {
     /// Each grant, with the jobs just before it, the jobs that were asked in vain until then, and whether the node was
     /// reserved for its job.
@@ -214,8 +206,6 @@ impl Beat<'_> {
         self.scheduler.nodes[&self.node].reserved[kind].map(|reservation| reservation.app)
     }
 }
-
-// === impl Cluster ===
 
 impl Cluster {
     pub(super) fn new(scheduler: Scheduler) -> Self {

@@ -37,8 +37,6 @@ struct Found {
     demand: BTreeMap<(String, Kind), u32>,
 }
 
-// === impl Laws ===
-
 impl Laws {
     /// From the pool at the top to the one with the job.
     fn path(&self, job: &Job) -> Vec<Place> {
@@ -204,8 +202,6 @@ impl Laws {
         }
     }
 }
-
-// === impl Found ===
 
 impl Found {
     fn of_job(&self, jobs: &Jobs, id: AppId, kind: Kind) -> u32 {

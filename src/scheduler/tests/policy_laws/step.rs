@@ -147,7 +147,6 @@ pub(super) fn end_all(cluster: &mut Cluster, check: &mut impl FnMut(&Beat<'_>)) 
     panic!("jobs neither begin nor end: {left:?}");
 }
 
-/// Kinds with free slots on a node.
 pub(super) fn kinds_with_free_slots(jobs: &Jobs, node: TrackerId) -> impl Iterator<Item = Kind> {
     let free = jobs.free(node);
     Kind::ALL.into_iter().filter(move |&kind| free[kind] > 0)

@@ -6,8 +6,6 @@ use crate::model::ApplicationId;
 
 use super::{ContainerBook, ContainerBooks};
 
-// === impl ContainerBooks: charges ===
-
 impl ContainerBooks {
     /// Slots of live containers, launched or not, by application, with its queue and the order of its submission.
     pub(in crate::sim::laws) fn held_by_applications(

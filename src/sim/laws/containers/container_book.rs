@@ -4,7 +4,6 @@ use crate::api::applications::{ContainerState, Placement};
 use crate::engine::{Container, Launched, RequestType};
 use crate::model::ContainerExit;
 
-/// A container.
 #[derive(Clone, Debug)]
 pub(super) struct ContainerBook {
     pub(super) state: ContainerState,
@@ -16,15 +15,12 @@ pub(super) struct ContainerBook {
     pub(super) granted_ms: i64,
     /// Rows that its grant lowered.
     pub(super) rows: Vec<Placement>,
-    /// How it ended.
     pub(super) exit: Option<ContainerExit>,
     /// Time between TERM and KILL once it is to be killed, ms.
     pub(super) kill_grace_ms: Option<u64>,
     pub(super) is_named: bool,
     pub(super) is_reported: bool,
 }
-
-// === impl ContainerBook ===
 
 impl ContainerBook {
     pub(super) fn granted(container: &Container) -> Self {

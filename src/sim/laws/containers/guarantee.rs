@@ -13,8 +13,6 @@ use super::{ContainerBooks, Judged, NodeRoom, RequestType, refuse};
 /// Rounds may leave applications of a queue out that come after so many others.
 const CONSIDERED: usize = 16;
 
-// === impl ContainerBooks: what rounds owe ===
-
 impl ContainerBooks {
     /// Checks a node on which a round took `victims` and left `staying` beyond their quotas. Judges what is certain: rows
     /// that know no delay, and queues that got nothing from the round or after it.

@@ -9,19 +9,13 @@ use super::{ApplicationBook, ContainerBook, ContainerBooks};
 /// A node at the end of its heartbeat.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::sim) struct NodeRoom<'a> {
-    /// Its tracker.
     pub(in crate::sim) tracker: &'a str,
-    /// Its host.
     pub(in crate::sim) host: &'a str,
-    /// What it has.
     pub(in crate::sim) declared: Capability,
-    /// What of it is free.
     pub(in crate::sim) free: Capability,
     /// Its free slots for tasks.
     pub(in crate::sim) free_slots: u32,
 }
-
-// === impl ContainerBooks: room that stays free ===
 
 impl ContainerBooks {
     /// Checks a node that takes containers. Exceptions: what locality delays, a node that is kept for a larger container, room
@@ -67,8 +61,6 @@ impl ContainerBooks {
         Ok(())
     }
 }
-
-// === impl ApplicationBook ===
 
 impl ApplicationBook {
     /// The type that could be granted on a node at once, as far as rows and room say.

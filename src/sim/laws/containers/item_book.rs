@@ -7,7 +7,6 @@ use crate::model::ContainerExit;
 
 use super::request_book::TypeBook;
 
-/// What is known of an item.
 #[derive(Clone, Copy, Debug, Default)]
 struct ItemRecord {
     runs: bool,
@@ -17,7 +16,6 @@ struct ItemRecord {
     has_succeeded: bool,
 }
 
-/// The items of an application.
 #[derive(Clone, Debug)]
 pub(super) struct ItemBook {
     /// Whether the application is unattended: its items may come again.
@@ -27,8 +25,6 @@ pub(super) struct ItemBook {
     /// Failures for good, by type, with how many are allowed.
     failed: BTreeMap<RequestType, (u32, Option<u32>)>,
 }
-
-// === impl ItemBook ===
 
 impl ItemBook {
     pub(super) fn new(is_unattended: bool) -> Self {

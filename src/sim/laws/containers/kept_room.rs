@@ -5,15 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::engine::Engine;
 use crate::model::TrackerId;
 
-/// Room that is kept.
 #[derive(Clone, Debug, Default)]
 pub(super) struct KeptRoom {
     /// Memory, MB, and cores.
     earmarked: BTreeMap<TrackerId, (u64, u64)>,
     pub(super) reserved: BTreeSet<TrackerId>,
 }
-
-// === impl KeptRoom ===
 
 impl KeptRoom {
     /// What is kept now.

@@ -9,8 +9,6 @@ use crate::model::Capability;
 use super::request_book::Site;
 use super::{ApplicationBook, Container, ContainerBook, ContainerBooks, NodeRoom};
 
-// === impl ContainerBooks: order under the market ===
-
 impl ContainerBooks {
     /// Checks the last grant of each queue in a step; after it the queue holds what it holds at the end.
     pub(in crate::sim::laws) fn short_queues_first(&self, most_of_one: u32, engine: &Engine) -> Result<(), String> {

@@ -34,9 +34,7 @@ pub(in crate::sim) enum ApplicationIntent {
     /// Nothing that changes what is wanted.
     #[default]
     Nothing,
-    /// An application is submitted.
     Submission(Box<Submission>),
-    /// A program registers.
     Registration(ApplicationId),
     /// A call, with the digest of its body.
     Call(ApplicationId, Box<AllocateCall>, [u8; 32]),
@@ -58,13 +56,11 @@ struct ApplicationBook {
     master_starts: u32,
 }
 
-/// All applications by the facts.
 #[derive(Clone, Debug)]
 pub(super) struct ContainerBooks {
     minimum: Capability,
     slot: Capability,
     applications: BTreeMap<ApplicationId, ApplicationBook>,
-    /// Live containers by their trackers.
     on_tracker: BTreeMap<Arc<str>, BTreeSet<ContainerId>>,
     /// Containers that this step has granted, and those whose preemption it has ordered.
     granted: Vec<Container>,
@@ -103,8 +99,6 @@ fn refuse(law: Law, text: String) -> Judged {
     Err((law, text))
 }
 
-// === impl ApplicationBook ===
-
 impl ApplicationBook {
     fn is_over(&self) -> bool {
         self.standing.state.is_over()
@@ -132,8 +126,6 @@ impl ApplicationBook {
             .collect()
     }
 }
-
-// === impl ContainerBooks ===
 
 impl ContainerBooks {
     /// Notes what is kept before a step.
@@ -170,7 +162,6 @@ impl ContainerBooks {
         self.changes
     }
 
-    /// Says why the next step happens.
     pub(super) fn note_intent(&mut self, intent: ApplicationIntent) {
         self.intent = intent;
     }
@@ -507,8 +498,6 @@ impl ContainerBooks {
         self.applications.get(&id.application)?.containers.get(&id.number)
     }
 }
-
-// === impl ApplicationBook: grants and ends ===
 
 impl ApplicationBook {
     fn grant(&mut self, container: &Container) -> Judged {

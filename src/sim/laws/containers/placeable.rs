@@ -8,8 +8,6 @@ use crate::sim::laws::placeable_node::PlaceableNode;
 use super::request_book::Site;
 use super::{ContainerBook, ContainerBooks};
 
-// === impl ContainerBooks: wants ===
-
 impl ContainerBooks {
     /// Slots that the containers of each queue hold, and those that wanted ones could have; at least as many.
     pub(in crate::sim::laws) fn placeable(&self, nodes: &[PlaceableNode<'_>]) -> BTreeMap<String, u64> {

@@ -14,7 +14,6 @@ pub(super) struct Site<'a> {
     pub(super) rack: &'a str,
 }
 
-/// A row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Row {
     pub(super) count: u32,
@@ -32,7 +31,6 @@ pub(super) struct LaunchBook {
     max_running: Option<u32>,
 }
 
-/// One type of requests.
 #[derive(Clone, Debug, Default)]
 pub(super) struct TypeBook {
     rows: BTreeMap<Placement, Row>,
@@ -47,16 +45,12 @@ pub(super) struct Unnamed {
     pub(super) item: Option<u32>,
 }
 
-/// All types of an application.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RequestBook {
     pub(super) types: BTreeMap<RequestType, TypeBook>,
 }
 
-// === impl TypeBook ===
-
 impl TypeBook {
-    /// Containers that are wanted.
     pub(super) fn wanted(&self) -> u32 {
         self.rows.get(&Placement::Any).map_or(0, |row| row.count)
     }
@@ -156,8 +150,6 @@ impl TypeBook {
         self.rows.entry(Placement::Any).or_insert(Row { count: 0, relaxes: true }).count += 1;
     }
 }
-
-// === impl RequestBook ===
 
 impl RequestBook {
     /// Takes the rows of a call; `unnamed` are the grants that its sender did not know of.

@@ -2,8 +2,6 @@
 
 use super::ContainerBooks;
 
-// === impl ContainerBooks: nodes ===
-
 impl ContainerBooks {
     /// Memory, MB, and cores that live containers of a worker's process hold.
     pub(in crate::sim::laws) fn held_on(&self, tracker: &str, incarnation: u64) -> (u64, u64) {

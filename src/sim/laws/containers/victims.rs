@@ -28,13 +28,10 @@ pub(super) struct Candidate {
 pub(crate) struct ContainerRound {
     /// In the order of their grants.
     candidates: Vec<Candidate>,
-    /// Nodes that take work.
     pub(super) at_work: BTreeSet<TrackerId>,
     /// Containers of which it was ordered before that they end.
     ending: Vec<(TrackerId, Capability)>,
 }
-
-// === impl ContainerBooks: rounds of preemption ===
 
 impl ContainerBooks {
     /// Notes what a round could take.

@@ -32,7 +32,6 @@ struct HeldBeat {
     connection: Arc<tokio::sync::Mutex<OwnedWriteHalf>>,
 }
 
-/// The daemon's end.
 struct Daemon {
     address: HostPort,
     beats: mpsc::UnboundedReceiver<HeldBeat>,
@@ -40,14 +39,11 @@ struct Daemon {
     connections: mpsc::UnboundedReceiver<usize>,
 }
 
-/// The worker's end.
 struct Worker {
     scratch: tempfile::TempDir,
     service: ContainerService,
     registrations: watch::Sender<u64>,
 }
-
-// === impl Daemon ===
 
 impl Daemon {
     /// Takes every connection; `knows`: which of them it serves, in their order, the others it closes.
@@ -123,15 +119,12 @@ async fn respond(connection: &tokio::sync::Mutex<OwnedWriteHalf>, call: i32, val
     let _ = connection.lock().await.write_all(&out).await;
 }
 
-// === impl HeldBeat ===
-
 impl HeldBeat {
     async fn answer(self, answer: BeatAnswer) {
         let text = serde_json::to_string(&answer).unwrap();
         respond(&self.connection, self.call, &Value::Text(Text(text))).await;
     }
 
-    /// Closes the connection.
     async fn hang_up(self) {
         self.connection.lock().await.shutdown().await.unwrap();
     }
@@ -140,8 +133,6 @@ impl HeldBeat {
         self.beat.containers.iter().find(|container| container.id == id).map(|container| &container.state)
     }
 }
-
-// === impl Worker ===
 
 impl Worker {
     fn new(jobtracker: &HostPort) -> Self {

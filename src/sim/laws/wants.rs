@@ -47,6 +47,8 @@ pub(super) struct WantChecker {
     offered: PerKind<BTreeSet<String>>,
 }
 
+// === impl WantChecker ===
+
 impl WantChecker {
     pub(super) fn new(plan: &Plan) -> Self {
         let machine = |(place, tracker): (usize, &crate::sim::plan::TrackerPlan)| {
@@ -69,6 +71,7 @@ impl WantChecker {
         self.before = self.wants(holdings, engine);
     }
 
+    /// A queue asks for something.
     pub(super) fn apply(&mut self, fact: &Fact, holdings: &Holdings<'_>) {
         match fact {
             Fact::Job(JobFact::Accepted(job)) => self.note_question(job.spec.payer().unwrap_or_default()),

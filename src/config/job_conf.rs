@@ -89,6 +89,10 @@ pub struct JobConf {
     pub keep_staging: bool,
     /// Whether its delegation tokens are cancelled at its end.
     pub cancel_delegation_tokens: bool,
+    /// The host that submitted it, as its client says.
+    pub submit_host: Option<String>,
+    /// The address of that host.
+    pub submit_address: Option<String>,
     pub deadline: Option<DeadlineSpec>,
     /// What the order for it may bid.
     pub order: Option<OrderTerms>,
@@ -175,6 +179,8 @@ impl JobConf {
             keep_staging: configuration.flag(&keys::KEEP_FAILED_TASK_FILES)?
                 || text(&keys::KEEP_TASK_FILES_PATTERN)?.is_some(),
             cancel_delegation_tokens: configuration.flag(&keys::CANCEL_DELEGATION_TOKENS)?,
+            submit_host: text(&keys::SUBMIT_HOST)?,
+            submit_address: text(&keys::SUBMIT_ADDRESS)?,
             deadline: deadline(configuration)?,
             order: order_terms(configuration)?,
             end_notification: end_notification(configuration)?,

@@ -21,18 +21,18 @@ pub use crate::scheduler::constraint::{
     CostHistory, DeadlineChange, DeadlineSpec, Due, InputVolume, JobClass, KeySpread, NewDeadline, StatedCost,
 };
 pub use on::{
-    ChangedList, ClusterSnapshot, ContainersSnapshot, DeadlineQuestion, Explained, JOBS_SHOWN, JobSnapshot, LongRead,
-    MoneySnapshot, QueueSnapshot, ReadProgress, ReportKind, Restored, RestoredApplications, RestoredJobs, SLICE_BYTES,
-    SLICE_ITEMS, SLICE_LOOKS, Slice, TaskCursor, TaskPage, TrackerSnapshot, VolatileDelta, VolatileWalk, WantedJobs,
-    WorkerPage,
+    ChangedList, ClusterSnapshot, ContainersSnapshot, DeadlineQuestion, Explained, JOBS_SHOWN, JobSnapshot, LiveJob,
+    LongRead, MoneySnapshot, QueueSnapshot, ReadProgress, ReportKind, Restored, RestoredApplications, RestoredJobs,
+    SLICE_BYTES, SLICE_ITEMS, SLICE_LOOKS, Slice, TaskCursor, TaskPage, TrackerSnapshot, VolatileDelta, VolatileWalk,
+    WantedJobs, WorkerPage,
 };
 pub use state::{
-    Application, ApplicationChange, ApplicationRefusal, ApplicationTallies, AuditEntry, BodyFault, Caller, ClassCosts,
-    ConnectionStatus, Container, ContainerCost, ContainerNode, ContainerSettings, ContainerTotals,
+    Application, ApplicationChange, ApplicationRefusal, ApplicationTallies, AttemptCounts, AuditEntry, BodyFault,
+    Caller, ClassCosts, ConnectionStatus, Container, ContainerCost, ContainerNode, ContainerSettings, ContainerTotals,
     DELEGATION_KEY_BYTES, DelegationChange, DelegationKey, DelegationToken, Drain, Effect, EndClass, Fact, FaultConfig,
     ForeignJob, ForeignState, GrantSource, IdOwner, InheritedTrackerConnection, ItemStanding, ItemTrouble, Items,
     ItemsError, JobCost, JobSummary, Kill, Launched, Limits, LogLevel, LoweredRows, Master, Pause, PauseTarget,
-    Presence, Refusal, ReportTerms, RequestRow, RestoredApplication, RestoredDelegation, RowPage, SchedulerChoice,
-    Standing, SubmittedApplication, TakenIn, TrackerConnection, TypeLaunch, UNKNOWN_USER, UNUSED_ID_MS, allows,
-    names_groups, report_stored,
+    Presence, Refusal, ReportTerms, ReportedCounts, RequestRow, RestoredApplication, RestoredDelegation, RowPage,
+    SchedulerChoice, Standing, SubmittedApplication, TakenIn, TrackerConnection, TypeLaunch, UNKNOWN_USER,
+    UNUSED_ID_MS, WindowCounts, allows, names_groups, report_stored,
 };

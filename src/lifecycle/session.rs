@@ -28,7 +28,7 @@ use crate::store::{
     BudgetPublisher, BudgetStatus, FaultPoint, Precedence, Retention, StateReader, Store, StoreError, StoreOptions,
 };
 use crate::views::{ReadModel, follow};
-use crate::web::{JobForms, ServedNames, ServedPorts};
+use crate::web::{JobForms, ServedNames, ServedPorts, StockSettings};
 
 use super::acl_watch::AclWatch;
 use super::build_engine::{StartState, build_engine};
@@ -194,7 +194,10 @@ impl DaemonProcess<'_> {
             (true, true) => JobForms::ForNone,
         };
         let ports = ServedPorts { rpc: Some(rpc_address), http: Some(http_address) };
-        let web = Web::new(http, handle, WebOptions { limits: http_limits, names, shows_money, job_forms, ports });
+        let stock =
+            StockSettings { host: settings.rpc_address.host.clone(), are_acls_on: settings.queues.acls_enabled };
+        let web =
+            Web::new(http, handle, WebOptions { limits: http_limits, names, shows_money, job_forms, stock, ports });
         web.start().map_err(refused("a thread for the web server"))?;
         let status = format!("serving RPC on {rpc_address}, web on {http_address}");
         let (dispatcher, service) = (daemon.dispatcher().clone(), self.service.clone());

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use crate::config::host_name;
 use crate::config::settings::HttpLimits;
 use crate::server::OwnerHandle;
-use crate::web::{JobForms, ServedNames, ServedPorts, WebLimits, WebState};
+use crate::web::{JobForms, ServedNames, ServedPorts, StockSettings, WebLimits, WebState};
 
 /// Minimum header buffer of the HTTP library, bytes.
 const MIN_HEADER_BYTES: usize = 8_192;
@@ -32,6 +32,8 @@ pub(super) struct WebOptions {
     pub(super) shows_money: bool,
     /// Who may change jobs by the forms of pages.
     pub(super) job_forms: JobForms,
+    /// What the configuration says of the pages of Hadoop's addresses.
+    pub(super) stock: StockSettings,
     /// Where the daemon listens.
     pub(super) ports: ServedPorts,
 }
@@ -64,6 +66,7 @@ impl WebThread {
             host: host_name(),
             shows_money: options.shows_money,
             job_forms: options.job_forms,
+            stock: options.stock.clone(),
             ports: options.ports,
             limits,
         };

@@ -54,8 +54,14 @@ impl FlakyHosts {
         self.flaky > 0 && self.is_in_force(trackers) && self.failures.get(&host).is_some_and(|n| *n >= self.limit)
     }
 
+    /// Flaky hosts with their failures.
+    pub(super) fn with_failures(&self) -> impl Iterator<Item = (HostId, u32)> {
+        let limit = self.limit;
+        self.failures.iter().filter(move |(_, failures)| **failures >= limit).map(|(host, failures)| (*host, *failures))
+    }
+
     pub(super) fn hosts(&self) -> impl Iterator<Item = HostId> {
-        self.failures.iter().filter(|(_, failures)| **failures >= self.limit).map(|(host, _)| *host)
+        self.with_failures().map(|(host, _)| host)
     }
 
     /// Whether a task that failed on these hosts has no other host left, since all others are avoided. It may then run

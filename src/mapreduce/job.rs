@@ -20,6 +20,7 @@ use super::output_estimate::OutputEstimate;
 use super::pending_tasks::{PendingTasks, Racks};
 use super::stragglers::Stragglers;
 use super::task_costs::TaskCosts;
+use super::task_tally::BadEnds;
 use super::{
     AcceptedJob, Attempt, CounterSum, HousekeepingQueue, JobContext, JobFact, JobSpec, SplitHost, SplitTable, Task,
     TaskState,
@@ -140,6 +141,8 @@ pub struct Job {
     pub(super) stragglers: PerKind<Stragglers>,
     pub(super) finished: PerKind<u32>,
     pub(super) failed: PerKind<u32>,
+    /// Attempts of its maps and reduces that have ended without success.
+    pub(super) bad_ends: PerKind<BadEnds>,
     /// What remains of its tasks after they were retired.
     pub(super) finished_summary: Option<Box<FinishedSummary>>,
 }
@@ -259,6 +262,7 @@ impl Job {
             stragglers: PerKind::default(),
             finished: PerKind::default(),
             failed: PerKind::default(),
+            bad_ends: PerKind::default(),
             finished_summary: None,
             spec,
             splits,

@@ -100,6 +100,12 @@ pub struct JobSpec {
     /// `mapreduce.job.complete.cancel.delegation.tokens`.
     #[serde(default = "default_cancels_tokens")]
     pub cancels_tokens: bool,
+    /// The host that submitted it, as its client says: `mapreduce.job.submithost`. None: it was accepted before this was recorded.
+    #[serde(default)]
+    pub submit_host: Option<String>,
+    /// The address of that host: `mapreduce.job.submithostaddress`.
+    #[serde(default)]
+    pub submit_address: Option<String>,
 }
 
 /// Of jobs that were stored without it, too.
@@ -112,20 +118,21 @@ fn default_locality_wait_millionths() -> u64 {
     1_000_000
 }
 
-/// Longest `only_stock` and class, bytes: they repeat values of job.xml.
+/// Longest `only_stock`, class and name of a host, bytes: they repeat values of job.xml.
 const MAX_REASON_BYTES: usize = 1 << 10;
 
 impl JobSpec {
     /// Cuts texts for people, which Hadoop accepts at any length.
     pub fn cut_texts(spec: &mut Arc<Self>) {
-        let optional = [&spec.only_stock, &spec.code.map, &spec.code.reduce];
+        let optional = [&spec.only_stock, &spec.code.map, &spec.code.reduce, &spec.submit_host, &spec.submit_address];
         let is_long = |text: &String| text.len() > MAX_REASON_BYTES;
         if spec.name.len() > JOB_NAME_BYTES || optional.into_iter().flatten().any(is_long) {
             let spec = Arc::make_mut(spec);
             shorten(&mut spec.name, JOB_NAME_BYTES);
             let code = [&mut spec.code.map, &mut spec.code.reduce].into_iter().flatten();
             code.for_each(|class| shorten(class, MAX_REASON_BYTES));
-            spec.only_stock.iter_mut().for_each(|reason| shorten(reason, MAX_REASON_BYTES));
+            let others = [&mut spec.only_stock, &mut spec.submit_host, &mut spec.submit_address];
+            others.into_iter().flatten().for_each(|text| shorten(text, MAX_REASON_BYTES));
         }
     }
 
@@ -138,7 +145,7 @@ impl JobSpec {
     /// Approximate memory, bytes.
     pub fn bytes(&self) -> usize {
         let optional = [&self.view_acl, &self.modify_acl, &self.only_stock, &self.code.map, &self.code.reduce];
-        let optional = optional.into_iter().flatten();
+        let optional = optional.into_iter().chain([&self.submit_host, &self.submit_address]).flatten();
         let url = self.end_notification.iter().map(|notification| &notification.url);
         let own = [&self.user, &self.submit_dir, &self.job_file, &self.split_file, &self.name, &self.queue];
         let texts = own.into_iter().chain(optional).chain(url);
@@ -186,6 +193,8 @@ impl JobSpec {
             code: PerKind::default(),
             is_signed: None,
             cancels_tokens: default_cancels_tokens(),
+            submit_host: None,
+            submit_address: None,
         }
     }
 }

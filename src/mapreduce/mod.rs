@@ -39,6 +39,7 @@ mod stored;
 mod stragglers;
 mod task;
 mod task_costs;
+mod task_tally;
 #[cfg(test)]
 mod tests;
 mod view;
@@ -64,3 +65,4 @@ pub use restore::{TrackerLocation, TrackerLocations};
 pub use split_table::{Split, SplitHost, SplitTable, SplitTableBuilder};
 pub use stored::{FinishedJob, StoredAttempt, StoredEvent, StoredJob};
 pub use task::{Task, TaskState};
+pub use task_tally::{BadEnds, TaskTally};

@@ -147,7 +147,9 @@ impl Job {
         {
             task.failed_hosts.push(host);
         }
+        let state = attempt.state;
         task.attempts.push(attempt);
+        self.count_bad_end(key, state);
         if is_over {
             self.add_slot_time(key, position);
         }

@@ -145,10 +145,9 @@ impl Job {
         done.into_iter().map(|key| self.task_report(key)).collect()
     }
 
-    pub fn task_report(&self, key: TaskKey) -> TaskReport {
-        let task = self.task(key);
-        let id = self.task_id(key);
-        let best = task.best_attempt();
+    /// The state of a task as clients see it.
+    pub fn tip_status(&self, key: TaskKey) -> TipStatus {
+        let (task, id) = (self.task(key), self.task_id(key));
         let twin_is_over = |tasks: &crate::model::PerKind<Task>| {
             Kind::ALL.iter().any(|kind| *kind != key.kind() && tasks[*kind].is_over())
         };
@@ -156,7 +155,7 @@ impl Job {
         let is_active = |attempt: &&super::Attempt| attempt.is_active() || attempt.cleanup_tracker.is_some();
         let active = task.attempts.iter().filter(is_active).map(|attempt| id.attempt(attempt.number));
         let active: Vec<_> = active.collect();
-        let status = match task.state {
+        match task.state {
             TaskState::Complete(position) => match task.attempts.get(position) {
                 Some(attempt) => TipStatus::Complete(id.attempt(attempt.number)),
                 None => TipStatus::Pending,
@@ -169,9 +168,14 @@ impl Job {
                 TaskKey::Cleanup(_) if twin_is_over(&self.cleanup) => TipStatus::Killed,
                 _ => TipStatus::Pending,
             },
-        };
+        }
+    }
+
+    pub fn task_report(&self, key: TaskKey) -> TaskReport {
+        let task = self.task(key);
+        let best = task.best_attempt();
         TaskReport {
-            task: id,
+            task: self.task_id(key),
             progress: task.progress,
             state_text: best.map(|attempt| Text(attempt.state_text.clone())).unwrap_or_default(),
             start_ms: task.first_launch_ms,
@@ -181,7 +185,7 @@ impl Job {
                 .and_then(|attempt| attempt.counters.as_ref())
                 .map(|values| values.to_counters())
                 .unwrap_or_default(),
-            status,
+            status: self.tip_status(key),
         }
     }
 

@@ -44,6 +44,7 @@ use super::paged_reads::{JobSources, PagedRequest};
 use super::quarantine::RefusedSenders;
 use super::shared_presence::SharedPresence;
 use super::signed_reads::{ReadRequest, answer_read};
+use super::stock_requests::StockRequest;
 use super::submission::{AwaitedFiles, MapInputs, Submissions, Uploads};
 use super::volatile_source::{FAILING_TIMEOUT, VIEWS_TIMEOUT};
 use super::waiting_calls::WaitingCalls;
@@ -109,6 +110,7 @@ enum Request {
     ChangeJob(JobId, JobChange, Caller, oneshot::Sender<Result<(), Refusal>>),
     CheckViewLogs(AttemptId, Arc<str>, oneshot::Sender<Result<(), Refusal>>),
     Paged(PagedRequest),
+    Stock(StockRequest),
     Read(Box<ReadRequest>),
     Application(Box<ApplicationOfWeb>),
     /// Whether a user may hand over files for a job; `true`: it has begun before.
@@ -269,6 +271,10 @@ impl OwnerHandle {
         request: impl FnOnce(oneshot::Sender<T>) -> PagedRequest,
     ) -> Result<T, OwnerGone> {
         self.request(|reply| Request::Paged(request(reply))).await
+    }
+
+    pub(super) async fn request_stock(&self, request: StockRequest) -> Result<(), OwnerGone> {
+        self.requests.send(Request::Stock(request)).await.map_err(|_| OwnerGone)
     }
 
     pub(super) async fn ask_application(
@@ -521,9 +527,10 @@ impl Requests {
                     explain(&owner, job, sees_names, reply, &mut in_hand);
                 }
                 Some(Request::ChangeJob(job, change, caller, reply)) => {
-                    change_job(&owner, job, change, caller, reply, &mut in_hand);
+                    change_job(&owner, &dispatcher, (job, change, caller), reply, &mut in_hand);
                 }
                 Some(Request::Paged(request)) => request.answer(&owner, &mut in_hand),
+                Some(Request::Stock(request)) => request.make(&owner, &dispatcher, &mut in_hand),
                 Some(Request::Read(request)) => request.make(&dispatcher, &mut in_hand),
                 Some(Request::Application(request)) => request.ask(&owner, &dispatcher, &waits, &mut in_hand),
                 Some(Request::CheckUpload(job, user, has_begun, reply)) => {

@@ -96,24 +96,30 @@ pub(super) fn explain(
 /// Changes a job in the name of a caller.
 pub(super) fn change_job(
     owner: &Rc<Owner>,
-    id: JobId,
-    change: JobChange,
-    caller: Caller,
+    dispatcher: &Rc<Dispatcher>,
+    (id, change, caller): (JobId, JobChange, Caller),
     reply: oneshot::Sender<Result<(), Refusal>>,
     in_hand: &mut JoinSet<()>,
 ) {
-    let event = match change {
-        JobChange::Deadline(change) => Event::SetDeadline { id, change, caller },
-        JobChange::Pool(pool) => Event::SetPool { id, pool, caller },
-        JobChange::Priority(priority) => Event::SetJobPriority { id, priority, caller },
-    };
-    let (answer, wait_for) = owner.step(event);
-    let result = match answer {
-        Reply::Refused(refusal) => Err(refusal),
-        _ => Ok(()),
-    };
-    let owner = owner.clone();
+    let (owner, dispatcher) = (owner.clone(), dispatcher.clone());
     in_hand.spawn_local(async move {
+        let groups = match caller.user.is_empty() {
+            true => caller.groups.clone(),
+            false => dispatcher.groups_of(Some(id), &caller.user).await,
+        };
+        let caller = Caller { groups, ..caller };
+        let event = match change {
+            JobChange::Deadline(change) => Event::SetDeadline { id, change, caller },
+            JobChange::Pool(pool) => Event::SetPool { id, pool, caller },
+            JobChange::Priority(priority) => Event::SetJobPriority { id, priority, caller },
+            JobChange::Kill => Event::KillJob { id, caller },
+            JobChange::EndAttempt { attempt, is_failure } => Event::KillTask { id: attempt, fail: is_failure, caller },
+        };
+        let (answer, wait_for) = owner.step(event);
+        let result = match answer {
+            Reply::Refused(refusal) => Err(refusal),
+            _ => Ok(()),
+        };
         if owner.wait_durable(wait_for).await.is_ok() {
             // The requester may have left.
             let _ = reply.send(result);

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio::task::JoinSet;
 
 use crate::engine::{Caller, Event, Read, Refusal, Reply, TaskCursor, TaskPage, WorkerPage};
@@ -76,10 +76,16 @@ impl JobSources {
         self.finished.clone()
     }
 
+    /// Leave to read, as long as it is kept.
+    pub(super) async fn permit(&self) -> Option<OwnedSemaphorePermit> {
+        // The semaphore is never closed.
+        self.permits.clone().acquire_owned().await.ok()
+    }
+
     /// A job of before a restart; none if it cannot be read.
     pub(super) async fn finished(&self, job: JobId) -> Option<StoredJob> {
         let reader = self.finished.clone()?;
-        let permit = self.permits.clone().acquire_owned().await.ok()?;
+        let permit = self.permit().await?;
         let read = tokio::task::spawn_blocking(move || {
             // Held until the read ends, even if no caller waits any more.
             let _permit = permit;

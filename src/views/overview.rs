@@ -1,5 +1,7 @@
 //! The snapshot that pages and metrics print, from facts and from what the owner said last.
 
+use std::sync::Arc;
+
 use crate::api::SchedulerReport;
 #[cfg(test)]
 use crate::engine::VolatileDelta;
@@ -22,6 +24,10 @@ pub(super) fn overview(views: &Views, volatile: &Volatile) -> ClusterSnapshot {
     let head = (*volatile.head).clone();
     let market = Market { is_there: head.money.is_some(), is_ruling: head.price.is_some() };
     let jobs = views.jobs().rev().take(JOBS_SHOWN);
+    let is_running = |job: &&Arc<JobView>| shown_state(job, is_shown_over(views, job)) == RunState::Running;
+    let older_jobs = views.jobs().rev().skip(JOBS_SHOWN).filter(is_running);
+    let shown = |job: &Arc<JobView>| job_snapshot(views, job, market, volatile);
+    let trackers: Vec<_> = volatile.trackers.values().map(|tracker| tracker_snapshot(tracker, volatile)).collect();
     ClusterSnapshot {
         money: head.money.map(|money| MoneySnapshot { balances: values(&volatile.balances), ..money }),
         queues: values(&volatile.queues),
@@ -31,8 +37,10 @@ pub(super) fn overview(views: &Views, volatile: &Volatile) -> ClusterSnapshot {
             jobs: (*volatile.jobs).clone(),
             ..head.report
         },
-        jobs: jobs.map(|job| job_snapshot(views, job, market)).collect(),
-        trackers: volatile.trackers.values().map(|tracker| tracker_snapshot(tracker, volatile)).collect(),
+        jobs: jobs.map(shown).collect(),
+        older_jobs: older_jobs.map(shown).collect(),
+        attempts: ClusterSnapshot::attempts_on(&trackers),
+        trackers,
         ..head
     }
 }
@@ -46,12 +54,13 @@ fn tracker_snapshot(tracker: &ShownTracker, volatile: &Volatile) -> TrackerSnaps
     TrackerSnapshot { silent_ms, ..(*tracker.snapshot).clone() }
 }
 
-fn job_snapshot(views: &Views, job: &JobView, market: Market) -> JobSnapshot {
+fn job_snapshot(views: &Views, job: &JobView, market: Market, volatile: &Volatile) -> JobSnapshot {
     let (spec, counts) = (job.spec(), job.counts());
-    let is_shown_over = job.finish_ms().is_some() && !views.is_end_withheld(job.id());
+    let is_shown_over = is_shown_over(views, job);
     let is_ending = job.ending().is_some() || job.finish_ms().is_some();
     let pause = views.pause_of(Some(job.id()), &spec.queue).filter(|_| !is_ending);
     JobSnapshot {
+        live: volatile.live_job(job.id(), job.state()),
         id: job.id(),
         name: spec.name.clone(),
         user: spec.user.clone(),
@@ -69,6 +78,10 @@ fn job_snapshot(views: &Views, job: &JobView, market: Market) -> JobSnapshot {
             None => job.failure_info().to_owned(),
         },
     }
+}
+
+fn is_shown_over(views: &Views, job: &JobView) -> bool {
+    job.finish_ms().is_some() && !views.is_end_withheld(job.id())
 }
 
 fn shown_state(job: &JobView, is_shown_over: bool) -> RunState {

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use crate::api::{ReportedGroup, ReportedJob};
-use crate::engine::{ChangedList, ClusterSnapshot, QueueSnapshot, TrackerSnapshot, VolatileDelta};
-use crate::model::{Credits, FactNumber, Now};
+use crate::engine::{ChangedList, ClusterSnapshot, LiveJob, QueueSnapshot, TrackerSnapshot, VolatileDelta};
+use crate::model::{Credits, FactNumber, JobId, Now, RunState};
 
 use super::shared_map::SharedMap;
 
@@ -23,6 +23,8 @@ pub(super) struct Volatile {
     /// Jobs as the policy has them, and when they were asked for last, ms of the monotonic clock.
     pub(super) jobs: Arc<Vec<ReportedJob>>,
     pub(super) jobs_mono_ms: u64,
+    /// Jobs that run, by id.
+    pub(super) live_jobs: SharedList<(JobId, LiveJob)>,
     pub(super) trackers: SharedMap<Arc<str>, ShownTracker>,
 }
 
@@ -48,6 +50,7 @@ impl Volatile {
         change(&mut self.queues, delta.queues);
         change(&mut self.balances, delta.balances);
         change(&mut self.groups, delta.groups);
+        change(&mut self.live_jobs, delta.live_jobs);
         if let Some(jobs) = delta.jobs {
             self.jobs = Arc::new(jobs);
             self.jobs_mono_ms = delta.at.mono_ms;
@@ -66,6 +69,19 @@ impl Volatile {
             if let Some(known) = self.trackers.get_mut(&name) {
                 known.seen_mono_ms = seen_mono_ms;
             }
+        }
+    }
+}
+
+// === impl Volatile: jobs ===
+
+impl Volatile {
+    /// What is no fact of a job in this state.
+    pub(super) fn live_job(&self, id: JobId, state: RunState) -> LiveJob {
+        let found = self.live_jobs.binary_search_by_key(&id, |known| known.0).ok();
+        match found.and_then(|place| self.live_jobs.get(place)).filter(|_| state == RunState::Running) {
+            Some(known) => known.1.clone(),
+            None => LiveJob::without_run(if state == RunState::Running { RunState::Prep } else { state }),
         }
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::http::header::LOCATION;
-use axum::http::{HeaderValue, Method, Response, StatusCode};
+use axum::http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
 use tokio::time::timeout;
 
 use crate::engine::{Caller, Refusal};
@@ -28,26 +28,8 @@ pub(super) async fn change_job<O: Owner>(
         let refusal = text(StatusCode::METHOD_NOT_ALLOWED, "HEAD must not change anything; use POST");
         return with_allow(refusal, "GET, POST, OPTIONS");
     }
-    match state.job_forms {
-        JobForms::Off => {
-            return text(StatusCode::FORBIDDEN, "webinterface.private.actions is false: pages change nothing");
-        }
-        JobForms::ForNone => {
-            return text(
-                StatusCode::UNAUTHORIZED,
-                "Null user: mapred.acls.enabled is true, and a request to this page names no user",
-            );
-        }
-        JobForms::Signed => {
-            return text(
-                StatusCode::UNAUTHORIZED,
-                "jobtracker.job-changes is signed: pages change nothing; use `jobtracker job` with your key",
-            );
-        }
-        JobForms::ForAll => {}
-    }
-    if !is_from_own_page(&request.headers) {
-        return text(StatusCode::FORBIDDEN, "a page of another site must not change jobs here");
+    if let Err(refusal) = check_form(state.job_forms, &request.headers) {
+        return *refusal;
     }
     let Ok(id) = job.parse() else {
         return text(StatusCode::BAD_REQUEST, format_args!("jobid: {job:?} is not the id of a job"));
@@ -62,6 +44,29 @@ pub(super) async fn change_job<O: Owner>(
             found
         }
     }
+}
+
+/// Refuses a form that may change no job: switched off, or one that a page of another site may have sent.
+///
+/// # Errors
+/// What to answer.
+pub(super) fn check_form(job_forms: JobForms, headers: &HeaderMap) -> Result<(), Box<Response<Body>>> {
+    let (status, why) = match job_forms {
+        JobForms::Off => (StatusCode::FORBIDDEN, "webinterface.private.actions is false: pages change nothing"),
+        JobForms::ForNone => (
+            StatusCode::UNAUTHORIZED,
+            "Null user: mapred.acls.enabled is true, and a request to this page names no user",
+        ),
+        JobForms::Signed => (
+            StatusCode::UNAUTHORIZED,
+            "jobtracker.job-changes is signed: pages change nothing; use `jobtracker job` with your key",
+        ),
+        JobForms::ForAll if !is_from_own_page(headers) => {
+            (StatusCode::FORBIDDEN, "a page of another site must not change jobs here")
+        }
+        JobForms::ForAll => return Ok(()),
+    };
+    Err(Box::new(text(status, why)))
 }
 
 pub(super) fn status_of(refusal: &Refusal) -> StatusCode {

@@ -1,11 +1,10 @@
-//! The page of a job, at the address that clients print as its tracking URL (1.2.1 `jobdetails.jsp`): what the start page shows
-//! of it, and its attempts where they are open to an unsigned request.
+//! The page of a job: what the start page shows of it, and its attempts where they are open to an unsigned request.
 
 use std::sync::Arc;
 
 use askama::Template;
 use axum::body::Body;
-use axum::extract::State;
+use axum::extract::{Path, State};
 use axum::http::{Response, StatusCode, Uri};
 use tokio::time::timeout;
 
@@ -22,11 +21,15 @@ use super::start_page_rows::{JobRow, cut};
 use super::state::{ANSWER_TIMEOUT, WebState};
 use super::time_text::{format_duration, format_time};
 
-/// Answers `/jobdetails.jsp?jobid=JOB`, with `user.name` as `/scheduler/tasks`.
-pub(super) async fn job_page<O: Owner>(State(state): State<Arc<WebState<O>>>, uri: Uri) -> Response<Body> {
+/// Answers `/jobs/JOB`, with `user.name` as `/scheduler/tasks`.
+pub(super) async fn job_page<O: Owner>(
+    State(state): State<Arc<WebState<O>>>,
+    Path(id): Path<String>,
+    uri: Uri,
+) -> Response<Body> {
     let fields = form_fields(uri.query().unwrap_or_default().as_bytes()).unwrap_or_default();
-    let Some(id) = fields.get("jobid").and_then(|id| id.parse::<JobId>().ok()) else {
-        return text(StatusCode::BAD_REQUEST, "expected jobid=JOB, such as job_202611211200_0001");
+    let Ok(id) = id.parse::<JobId>() else {
+        return text(StatusCode::BAD_REQUEST, "expected /jobs/JOB, such as /jobs/job_202611211200_0001");
     };
     let view = match ClusterView::of(&state).await {
         Ok(view) => view,

@@ -47,6 +47,7 @@ mod start_changes;
 mod start_page;
 mod start_page_rows;
 mod state;
+mod stock;
 mod tasks_api;
 mod time_text;
 mod upload;
@@ -71,6 +72,11 @@ pub use owner::{
 };
 pub use signed_read::{ReadRefusal, SignedRead};
 pub use state::{ServedPorts, WebState};
+pub use stock::{
+    FailureFilter, GRAPH_GROUPS, MOST_FAILURES, StockAcls, StockAttempt, StockAttempts, StockCounter,
+    StockCounterGroup, StockFailures, StockGraph, StockJob, StockOwner, StockPlace, StockRead, StockSettings,
+    StockTally, StockTask, StockTasks, TASKS_PER_PAGE, TaskFilter, TaskList,
+};
 
 /// Answered when all connections are in use.
 const KEPT_PATHS: &[&str] = &["/healthz", "/readyz"];

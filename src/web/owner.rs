@@ -14,11 +14,12 @@ use crate::views::{LookAt, Shown};
 use super::applications::ApplicationOwner;
 use super::job_files::{FileRefusal, JobFile, JobFileRequest, NewUpload, UploadSink};
 use super::signed_read::{ReadRefusal, SignedRead};
+use super::stock::StockOwner;
 
 pub use super::owner_gone::OwnerGone;
 
 /// The way to the owner of all state.
-pub trait Owner: ApplicationOwner + Send + Sync + 'static {
+pub trait Owner: ApplicationOwner + StockOwner + Send + Sync + 'static {
     /// Passes a `/scheduler` request to the engine. Completes when everything that the answer shows is durable.
     ///
     /// # Errors
@@ -244,6 +245,15 @@ pub enum JobChange {
     Priority(String),
     /// Gives it another deadline, or none.
     Deadline(DeadlineChange),
+    /// Kills it.
+    Kill,
+    /// Ends one of its attempts.
+    EndAttempt {
+        /// The attempt.
+        attempt: AttemptId,
+        /// As FAILED instead of KILLED.
+        is_failure: bool,
+    },
 }
 
 /// Whether there is a market, and whether it assigns the slots.

@@ -23,7 +23,7 @@ use super::state::WebState;
 use super::worker_health::WorkerHealth;
 use super::{
     applications, deadline_api, job_page, metrics, pause_api, read_api, report, response, scheduler_api, start_page,
-    tasks_api, upload, workers_api,
+    stock, tasks_api, upload, workers_api,
 };
 
 /// The style of all pages, part of the binary.
@@ -40,10 +40,7 @@ pub(super) fn routes<O: Owner>(state: Arc<WebState<O>>) -> Router {
     let names = state.names.clone();
     let router = Router::new()
         .route("/", get(start_page::start_page::<O>))
-        // Hadoop's name of the page, for bookmarks and scripts.
-        .route("/jobtracker.jsp", get(start_page::start_page::<O>))
-        .route("/jobqueue_details.jsp", get(start_page::queue_page::<O>))
-        .route("/jobdetails.jsp", get(job_page::job_page::<O>))
+        .route("/jobs/{id}", get(job_page::job_page::<O>))
         .route("/scheduler", any(scheduler_api::scheduler::<O>))
         .route("/scheduler/deadline", any(deadline_api::deadline::<O>))
         .route("/scheduler/explain", any(scheduler_api::explain::<O>))
@@ -65,6 +62,7 @@ pub(super) fn routes<O: Owner>(state: Arc<WebState<O>>) -> Router {
         .route("/healthz", get(healthz::<O>))
         .route("/readyz", get(readyz::<O>))
         .route("/static/jobtracker.css", get(style))
+        .merge(stock::routes::<O>())
         .merge(applications::routes(&state))
         .fallback(unknown_path)
         .with_state(state);

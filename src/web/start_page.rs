@@ -5,7 +5,7 @@ use std::sync::Arc;
 use askama::Template;
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::{Response, StatusCode, Uri};
+use axum::http::{Response, StatusCode};
 
 use crate::api::PolicyName;
 use crate::engine::{ClusterSnapshot, JobSnapshot};
@@ -13,7 +13,6 @@ use crate::market::answer::short_host;
 use crate::model::PerKind;
 
 use super::cluster_view::ClusterView;
-use super::form_body::form_fields;
 use super::owner::{Health, MarketPresence, Owner};
 use super::response::{HTML, fresh, text};
 use super::rows::Rows;
@@ -22,27 +21,13 @@ use super::state::WebState;
 use super::time_text::{format_duration, format_time};
 use super::worker_health::WorkerHealth;
 
-/// Answers `/` and `/jobtracker.jsp`.
+/// Answers `/`.
 pub(super) async fn start_page<O: Owner>(State(state): State<Arc<WebState<O>>>) -> Response<Body> {
-    page_of(&state, None).await
-}
-
-/// Answers `/jobqueue_details.jsp?queueName=QUEUE`, Hadoop's page of the jobs of a queue.
-pub(super) async fn queue_page<O: Owner>(State(state): State<Arc<WebState<O>>>, uri: Uri) -> Response<Body> {
-    let fields = form_fields(uri.query().unwrap_or_default().as_bytes()).unwrap_or_default();
-    match fields.get("queueName") {
-        Some(queue) => page_of(&state, Some(queue)).await,
-        None => text(StatusCode::BAD_REQUEST, "expected queueName=QUEUE"),
-    }
-}
-
-/// The start page with all jobs, or with those of a queue.
-async fn page_of<O: Owner>(state: &WebState<O>, queue: Option<&str>) -> Response<Body> {
-    let view = match ClusterView::of(state).await {
+    let view = match ClusterView::of(&state).await {
         Ok(view) => view,
         Err(why) => return text(StatusCode::SERVICE_UNAVAILABLE, why),
     };
-    let page = StartPage::new(&view, state.owner.health(), state, queue);
+    let page = StartPage::new(&view, state.owner.health(), &state);
     match page.render() {
         Ok(html) => view.aged(fresh(StatusCode::OK, HTML, html)),
         Err(error) => text(StatusCode::INTERNAL_SERVER_ERROR, error),
@@ -79,7 +64,7 @@ struct StartPage<'a> {
 // === impl StartPage ===
 
 impl<'a> StartPage<'a> {
-    fn new<O: Owner>(view: &'a ClusterView, health: Health, state: &'a WebState<O>, queue: Option<&str>) -> Self {
+    fn new<O: Owner>(view: &'a ClusterView, health: Health, state: &'a WebState<O>) -> Self {
         let overview = &*view.overview;
         let is_market_ruling = state.owner.market_presence() == MarketPresence::Ruling;
         let (maps, reduces) = Part::pair(overview.running, overview.slots);
@@ -103,14 +88,8 @@ impl<'a> StartPage<'a> {
             queues: Rows::new(&overview.queues, QueueRow::new),
             pools: Rows::new(pools, |(group, pool)| PoolRow::new(group, pool)),
             has_scheduler_page: matches!(overview.report.policy, PolicyName::Capacity | PolicyName::Fair),
-            jobs: match queue {
-                None => Rows::new(&overview.jobs, |job: &JobSnapshot| JobRow::new(job, overview.at_ms))
-                    .of(overview.known_jobs),
-                Some(queue) => {
-                    let of_queue = overview.jobs.iter().filter(|job| job.queue == queue);
-                    Rows::new(of_queue, |job: &JobSnapshot| JobRow::new(job, overview.at_ms))
-                }
-            },
+            jobs: Rows::new(&overview.jobs, |job: &JobSnapshot| JobRow::new(job, overview.at_ms))
+                .of(overview.known_jobs),
             trackers: Rows::new(&overview.trackers, TrackerRow::new),
         }
     }

@@ -222,6 +222,7 @@ mod tests {
             is_short: false,
             graylisted: false,
             complaints: String::new(),
+            ..TrackerSnapshot::default()
         };
         assert_eq!(TrackerRow::new(&tracker(50060)).page.as_deref(), Some("http://h:50060/"));
         for no_port in [-1, 0, 65_536] {

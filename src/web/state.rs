@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::http::{ServedNames, WebLimits};
 
 use super::job_forms::JobForms;
+use super::stock::StockSettings;
 
 /// Time that the owner has for an answer; 503 after it.
 pub(super) const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
@@ -32,6 +33,8 @@ pub struct WebState<O> {
     pub shows_money: bool,
     /// Who may change jobs by the forms of pages.
     pub job_forms: JobForms,
+    /// What the configuration says of the pages of Hadoop's addresses.
+    pub stock: StockSettings,
     /// Where the daemon listens.
     pub ports: ServedPorts,
     /// Limits of connections and requests.

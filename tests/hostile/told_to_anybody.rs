@@ -47,7 +47,12 @@ fn what_the_market_keeps_to_itself() {
             "/scheduler/history".to_owned(),
             "/scheduler/statement?queue=bob".to_owned(),
             format!("/scheduler/explain?job={job}"),
+            format!("/jobs/{job}"),
             format!("/jobdetails.jsp?jobid={job}"),
+            format!("/jobdetails.jsp?jobid={job}&format=json"),
+            "/jobtracker.jsp?format=json".to_owned(),
+            "/jmx".to_owned(),
+            "/jobqueue_details.jsp?queueName=bob".to_owned(),
             "/healthz".to_owned(),
             "/readyz".to_owned(),
         ];

@@ -61,6 +61,10 @@ keys! {
         "Maximum expected input of one reduce; beyond it the job fails. Below 1: no limit.";
     LOCALITY_WAIT_FACTOR = "mapreduce.job.locality.wait.factor", Ratio(u64::MAX), Some("1.0"),
         "Under the Capacity scheduler: part of the trackers that must pass a job over before it gets a map far from its data. 1: the part of the cluster's hosts that hold its data.";
+    SUBMIT_HOST = "mapreduce.job.submithost", Text, None,
+        "The host that submits the job, set by clients. Pages show it.";
+    SUBMIT_ADDRESS = "mapreduce.job.submithostaddress", Text, None,
+        "The address of that host, set by clients. Pages show it.";
     JOB_ACL_VIEW = "mapreduce.job.acl-view-job", Text, Some(" "),
         "While `mapred.acls.enabled` is true: users and groups that may read the job's counters, tasks, diagnostics and logs, besides its owner and the administrators of its queue and of the cluster.";
     JOB_ACL_MODIFY = "mapreduce.job.acl-modify-job", Text, Some(" "),

@@ -48,8 +48,6 @@ pub const OF_JOBTRACKER: &[Entry] = &[
     ),
     ("mapred.committer.job.setup.cleanup.needed", "setup and cleanup always run, as in 1.2.1"),
     ("mapreduce.job.dir", "the staging directory is the one that submitJob names"),
-    ("mapreduce.job.submithost", "not kept"),
-    ("mapreduce.job.submithostaddress", "not kept"),
     ("mapreduce.workflow.adjacency.*", "not kept"),
     ("mapreduce.jobtracker.conf.version", "there is no JMX that would show it"),
     ("mapreduce.jobtracker.init.for.tests", "for tests of Hadoop's own"),

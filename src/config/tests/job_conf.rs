@@ -78,6 +78,12 @@ fn a_recorded_wordcount_is_read() {
         restart_recover: true,
         keep_staging: false,
         cancel_delegation_tokens: true,
+        submit_host: Some(
+            "localhost",
+        ),
+        submit_address: Some(
+            "127.0.0.1",
+        ),
         deadline: None,
         order: None,
         end_notification: None,

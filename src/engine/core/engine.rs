@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use crate::engine::state::{
-    Applications, Cluster, DelegationTokens, Fact, ForeignRecovery, HostFaults, JobTable, Launching, MarketState,
-    Outbox, Refusal, Rounds, Submissions, Tracker, TrackerRecovery, Trackers,
+    Applications, AttemptTallies, Cluster, DelegationTokens, Fact, ForeignRecovery, HostFaults, JobTable, Launching,
+    MarketState, Outbox, Refusal, Rounds, Submissions, Tracker, TrackerRecovery, Trackers,
 };
 use crate::market::Market;
 use crate::model::{FactNumber, Now};
@@ -33,6 +33,8 @@ pub struct Engine {
     pub(in crate::engine) administration: Administration,
     pub(in crate::engine) delegation: DelegationTokens,
     pub(in crate::engine) tallies: Tallies,
+    /// What became of attempts and jobs, for display only.
+    pub(in crate::engine) attempt_tallies: AttemptTallies,
 }
 
 #[derive(Clone, Copy, Debug)]

@@ -2,25 +2,32 @@
 
 use crate::engine::core::{Engine, PolicyConfig, QueueConfig, Read};
 use crate::engine::state::Tracker;
+use crate::mapreduce::Job;
 use crate::model::{Credits, Kind, Now, PerKind, QueueName, RunState};
 use crate::wire::worker_name;
 
 use super::snapshot::{
-    ClusterSnapshot, ContainersSnapshot, JobSnapshot, MoneySnapshot, QueueSnapshot, TrackerSnapshot,
+    ClusterSnapshot, ContainersSnapshot, JobSnapshot, LiveJob, MoneySnapshot, QueueSnapshot, TrackerSnapshot,
 };
 
 pub const JOBS_SHOWN: usize = 500;
+/// What a policy says of a job of which it says nothing.
+const NO_INFO: &str = "NA";
 
 impl Engine {
     /// A snapshot of the cluster as a whole; what serves is made in slices, by [`Self::walk_volatile`] and from facts.
     pub fn build_snapshot(&self, now: Now) -> Read<ClusterSnapshot> {
         let head = self.snapshot_head(now);
+        let trackers: Vec<_> = self.trackers.iter().map(|tracker| self.tracker_snapshot(tracker, now)).collect();
+        let older = self.jobs.iter().rev().skip(JOBS_SHOWN).filter(|job| job.reported_state() == RunState::Running);
         let value = ClusterSnapshot {
             money: head.money.map(|money| MoneySnapshot { balances: self.balances(0, usize::MAX), ..money }),
             report: self.report_scheduler(now),
             queues: self.queue_snapshots(0, usize::MAX),
             jobs: self.jobs.iter().rev().take(JOBS_SHOWN).map(|job| self.job_snapshot(job)).collect(),
-            trackers: self.trackers.iter().map(|tracker| self.tracker_snapshot(tracker, now)).collect(),
+            older_jobs: older.map(|job| self.job_snapshot(job)).collect(),
+            attempts: ClusterSnapshot::attempts_on(&trackers),
+            trackers,
             ..head
         };
         debug_assert_eq!(
@@ -48,6 +55,11 @@ impl Engine {
             },
             start_ms: self.run.start.wall_ms,
             at_ms: now.wall_ms,
+            identifier: self.config.identifier.to_string(),
+            is_in_safe_mode: self.is_in_safe_mode(),
+            attempts: PerKind::default(),
+            attempt_counts: self.attempt_tallies.all().clone(),
+            excluded_hosts: self.config.hosts.excluded.iter().cloned().collect(),
             slots: totals.slots.narrow(),
             running: sum(totals.held.slots(), totals.occupied).narrow(),
             waiting: totals.waiting.slots(),
@@ -69,6 +81,7 @@ impl Engine {
             report: self.report_head(now),
             queues: Vec::new(),
             jobs: Vec::new(),
+            older_jobs: Vec::new(),
             trackers: Vec::new(),
         }
     }
@@ -76,7 +89,7 @@ impl Engine {
     /// So many queues from one on, in their order.
     pub(super) fn queue_snapshots(&self, from: usize, count: usize) -> Vec<QueueSnapshot> {
         let wide = |narrow: PerKind<u32>| PerKind::new(u64::from(narrow.map), u64::from(narrow.reduce));
-        let queue = |name: &str, share: Option<String>| {
+        let queue = |name: &str, share: Option<String>, is_stopped: bool| {
             let group = self.cluster.scheduler.group(name);
             QueueSnapshot {
                 name: name.to_owned(),
@@ -84,16 +97,19 @@ impl Engine {
                 waiting: wide(group.map(|group| self.cluster.scheduler.waiting(group)).unwrap_or_default()),
                 paused: self.why_queue_is_paused(name),
                 share,
+                attempt_counts: self.attempt_tallies.of_queue(name),
+                is_stopped,
+                scheduling_info: group.and_then(|group| self.cluster.scheduler.group_report(group)),
             }
         };
         let configured = self.config.queues.iter().skip(from).take(count);
         match self.ruling_market() {
             None if self.config.policy.has_pools() => self.queues_beside_pools(configured),
-            None => configured.map(|config| queue(&config.name, None)).collect(),
+            None => configured.map(|config| queue(&config.name, None, !config.running)).collect(),
             Some(market) => {
                 let share = |name| market.account(name).map(|account| account.published().share.to_string());
                 let named = market.queues().skip(from).take(count);
-                named.map(|name| queue(name.as_str(), share(name.as_str()))).collect()
+                named.map(|name| queue(name.as_str(), share(name.as_str()), false)).collect()
             }
         }
     }
@@ -132,6 +148,9 @@ impl Engine {
                 waiting: PerKind::default(),
                 paused: self.why_queue_is_paused(&config.name),
                 share: None,
+                attempt_counts: self.attempt_tallies.of_queue(&config.name),
+                is_stopped: !config.running,
+                scheduling_info: None,
             };
             for job in by_queue.get(&config.name).into_iter().flatten().filter_map(|id| self.jobs.get(*id)) {
                 let (held, waiting) = (scheduler.app_usage(job.app), scheduler.app_waiting(job.app));
@@ -165,6 +184,7 @@ impl Engine {
             rack: rack.unwrap_or_default(),
             http_port: tracker.http_port,
             slots: tracker.shown_slots(),
+            listed_slots: tracker.reported_slots,
             running: tracker.busy,
             silent_ms: now.mono_ms.saturating_sub(tracker.last_seen_mono_ms),
             is_silent: self.is_silent(tracker, now),
@@ -173,11 +193,25 @@ impl Engine {
             graylisted: graylisted.is_some(),
             is_short: tracker.healthy && !tracker.complaint.is_empty(),
             complaints: complaints.join("\n"),
+            reported: tracker.reported,
+            task_windows: tracker.task_windows.counts(now.mono_ms),
         }
     }
 
-    fn job_snapshot(&self, job: &crate::mapreduce::Job) -> JobSnapshot {
+    /// What is no fact of a job that runs.
+    pub(super) fn live_job(&self, job: &Job) -> LiveJob {
+        let status = self.status_of(job);
+        LiveJob {
+            progress: PerKind::new(status.map_progress, status.reduce_progress),
+            reserved: self.cluster.scheduler.reserved_nodes(job.app),
+            scheduling_info: Some(status.scheduling_info.0).filter(|info| info != NO_INFO),
+        }
+    }
+
+    fn job_snapshot(&self, job: &Job) -> JobSnapshot {
+        let state = job.state().run_state();
         JobSnapshot {
+            live: if state == RunState::Running { self.live_job(job) } else { LiveJob::without_run(state) },
             id: job.id,
             name: job.spec.name.clone(),
             user: job.spec.user.clone(),

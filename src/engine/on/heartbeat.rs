@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::engine::core::{Engine, HeartbeatAnswer, Reply, Wait};
 use crate::engine::state::{Fact, HeartbeatSender, LastAnswer, LogLevel, ReportFreshness, Tracker};
-use crate::mapreduce::{AttemptOrder, Launch};
+use crate::mapreduce::{AttemptOrder, Job, Launch};
 use crate::model::{AttemptId, AttemptState, FactNumber, JobId, Kind, Now, PerKind, PerPool, TrackerId};
 use crate::scheduler::AppId;
 use crate::wire::{Action, HeartbeatRequest, HeartbeatResponse, TaskStatus};
@@ -226,9 +226,19 @@ impl Engine {
             };
             deduplicate_diagnostics(job, key, &mut report, freshness);
             let was_ending = job.is_over_or_ending();
+            let has_succeeded = |job: &Job| {
+                job.attempt(key, attempt.number).is_some_and(|attempt| attempt.state == AttemptState::Succeeded)
+            };
+            let had_succeeded = has_succeeded(job);
             let reported = job.apply_report(key, report, id, &mut self.cluster.job_context(&mut self.outbox, now));
             if job.is_over_or_ending() && !was_ending {
                 ending.push(attempt.task.job);
+            }
+            if !had_succeeded
+                && has_succeeded(job)
+                && let Some(tracker) = self.trackers.get_mut(id)
+            {
+                tracker.task_windows.count_success(now.mono_ms);
             }
             orders.must_be_durable |= reported.must_be_durable;
             if reported.started {
@@ -335,6 +345,9 @@ impl Engine {
     ) {
         let Some(tracker) = self.trackers.get_mut(id) else { return };
         let name = tracker.name.clone();
+        if !launches.is_empty() {
+            tracker.task_windows.count_given(launches.len(), now.mono_ms);
+        }
         for (app, launch) in launches {
             let Some(job) = self.jobs.by_app(*app) else { continue };
             tracker.attempts.insert(launch.attempt);

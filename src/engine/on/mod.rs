@@ -92,7 +92,9 @@ pub use long_read::{LongRead, ReadProgress, SLICE_BYTES, SLICE_ITEMS, SLICE_LOOK
 pub use queries::ReportKind;
 pub use restore::{Restored, RestoredJobs};
 pub use restore_applications::RestoredApplications;
-pub use snapshot::{ClusterSnapshot, ContainersSnapshot, JobSnapshot, MoneySnapshot, QueueSnapshot, TrackerSnapshot};
+pub use snapshot::{
+    ClusterSnapshot, ContainersSnapshot, JobSnapshot, LiveJob, MoneySnapshot, QueueSnapshot, TrackerSnapshot,
+};
 pub use task_page::{TaskCursor, TaskPage};
 pub use volatile::{ChangedList, VolatileDelta, VolatileWalk};
 pub use what_if::DeadlineQuestion;

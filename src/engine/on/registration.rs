@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use crate::engine::core::Engine;
-use crate::engine::state::{Effect, Fact, HeartbeatSender, LogLevel, Presence, Refusal, Tracker, TrackerRecovery};
+use crate::engine::state::{
+    Effect, Fact, HeartbeatSender, LogLevel, Presence, Refusal, ReportedCounts, Tracker, TrackerRecovery,
+};
 use crate::mapreduce::NodeInfo;
 use crate::model::{AttemptState, DEFAULT_RACK, Kind, Now, PerKind, TrackerId};
 use crate::wire::limits::{HEALTH_REPORT_BYTES, HOST_NAME_BYTES, cut, excerpt, is_node_name};
@@ -121,6 +123,7 @@ impl Engine {
         let Some(tracker) = self.trackers.get_mut(id) else { return };
         tracker.last_seen_mono_ms = now.mono_ms;
         tracker.http_port = status.http_port;
+        tracker.reported = reported_counts(status);
         let reported = PerKind::new(slots(status.max_map_slots), slots(status.max_reduce_slots));
         let claimed = PerKind::new(status.max_map_slots, status.max_reduce_slots);
         let claims_more = Kind::ALL.into_iter().any(|kind| i64::from(claimed[kind]) > i64::from(most));
@@ -199,6 +202,21 @@ fn name_refusal(name: &str, host: &str) -> Option<String> {
          printable ASCII without blanks",
         excerpt(bad)
     ))
+}
+
+fn reported_counts(status: &TaskTrackerStatus) -> ReportedCounts {
+    let mut running = PerKind::default();
+    for report in &status.tasks {
+        let running: &mut u32 = &mut running[report.attempt.task.kind];
+        *running += u32::from(holds_slot(report));
+    }
+    ReportedCounts {
+        attempts: u32::try_from(status.tasks.len()).unwrap_or(u32::MAX),
+        running,
+        task_failures: status.task_failures,
+        dir_failures: status.dir_failures,
+        health_ms: status.health.last_reported_ms,
+    }
 }
 
 /// Whether a reported attempt holds a slot of its tracker. An attempt in COMMIT_PENDING does too: 1.2.1 does not count

@@ -1,8 +1,8 @@
 //! The snapshot that the start page and the metrics show; a copy, so that a slow reader blocks nothing.
 
 use crate::api::SchedulerReport;
-use crate::engine::state::{ApplicationTallies, MeasuredUse};
-use crate::model::{Credits, JobId, PerKind, Priority, RunState};
+use crate::engine::state::{ApplicationTallies, AttemptCounts, MeasuredUse, ReportedCounts, WindowCounts};
+use crate::model::{Credits, JobId, Kind, PerKind, Priority, RunState};
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ClusterSnapshot {
@@ -12,6 +12,16 @@ pub struct ClusterSnapshot {
     pub start_ms: i64,
     /// When the snapshot was made, epoch ms.
     pub at_ms: i64,
+    /// The part of all job ids of this run.
+    pub identifier: String,
+    /// Whether the engine is in safe mode.
+    pub is_in_safe_mode: bool,
+    /// Attempts that run, by the last reports of their trackers.
+    pub attempts: PerKind<u64>,
+    /// What became of attempts and jobs since the daemon started.
+    pub attempt_counts: AttemptCounts,
+    /// Hosts whose trackers must not register (`mapred.hosts.exclude`).
+    pub excluded_hosts: Vec<String>,
     /// Slots of all trackers in service.
     pub slots: PerKind<u32>,
     /// Slots in use.
@@ -44,6 +54,8 @@ pub struct ClusterSnapshot {
     pub queues: Vec<QueueSnapshot>,
     /// The newest jobs, live or finished, newest first; at most 500.
     pub jobs: Vec<JobSnapshot>,
+    /// Older ones that run, newest first.
+    pub older_jobs: Vec<JobSnapshot>,
     /// All trackers, by name.
     pub trackers: Vec<TrackerSnapshot>,
 }
@@ -75,7 +87,7 @@ pub struct ContainersSnapshot {
     pub waiting: u64,
 }
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct QueueSnapshot {
     pub name: String,
     /// Slots in use.
@@ -86,6 +98,12 @@ pub struct QueueSnapshot {
     pub paused: Option<String>,
     /// Share of the market at the last tick, as exact decimal; none unless a market rules.
     pub share: Option<String>,
+    /// Whether it accepts no jobs.
+    pub is_stopped: bool,
+    /// What became of its attempts and jobs since the daemon started.
+    pub attempt_counts: AttemptCounts,
+    /// What the policy says of it.
+    pub scheduling_info: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -104,13 +122,26 @@ pub struct JobSnapshot {
     pub finished: PerKind<u32>,
     /// Attempts running.
     pub running: PerKind<u32>,
+    /// What is no fact.
+    pub live: LiveJob,
     /// Cost up to the last tick, as exact decimal; none unless a market rules.
     pub cost: Option<String>,
     /// Why it failed; empty unless it failed.
     pub failure_info: String,
 }
 
-#[derive(Clone, Debug, PartialEq)]
+/// What is no fact of a job.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LiveJob {
+    /// Progress of its maps and reduces, 0 to 1.
+    pub progress: PerKind<f32>,
+    /// Trackers whose free slots are kept for it.
+    pub reserved: PerKind<u32>,
+    /// What the policy says of it.
+    pub scheduling_info: Option<String>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct TrackerSnapshot {
     pub name: String,
     /// The name that the worker was given, else the same.
@@ -119,6 +150,8 @@ pub struct TrackerSnapshot {
     pub rack: String,
     pub http_port: i32,
     pub slots: PerKind<u32>,
+    /// Slots that it reports, whether they count or not.
+    pub listed_slots: PerKind<u32>,
     /// Slots in use.
     pub running: PerKind<u32>,
     /// Time since its last heartbeat, ms.
@@ -135,4 +168,33 @@ pub struct TrackerSnapshot {
     pub is_short: bool,
     /// Reasons why it is unhealthy, short or graylisted, one a line; empty when it is none of them.
     pub complaints: String,
+    /// What its last report says of its tasks and directories.
+    pub reported: ReportedCounts,
+    /// Tasks that it was given, and of them those that succeeded.
+    pub task_windows: [WindowCounts; 2],
+}
+
+// === impl ClusterSnapshot ===
+
+impl ClusterSnapshot {
+    /// Attempts that run, as these trackers reported last.
+    pub(crate) fn attempts_on(trackers: &[TrackerSnapshot]) -> PerKind<u64> {
+        let sum = |kind: Kind| trackers.iter().map(|tracker| u64::from(tracker.reported.running[kind])).sum();
+        PerKind::new(sum(Kind::Map), sum(Kind::Reduce))
+    }
+
+    /// The newest jobs, newest first, and older ones that run.
+    pub fn all_jobs(&self) -> impl Iterator<Item = &JobSnapshot> {
+        self.jobs.iter().chain(&self.older_jobs)
+    }
+}
+
+// === impl LiveJob ===
+
+impl LiveJob {
+    /// Of a job in a state in which it does not run: 1.2.1 shows jobs that failed or were killed as done.
+    pub(crate) fn without_run(state: RunState) -> Self {
+        let progress = if state == RunState::Prep { 0.0 } else { 1.0 };
+        Self { progress: PerKind::new(progress, progress), ..Self::default() }
+    }
 }

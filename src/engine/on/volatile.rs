@@ -6,10 +6,10 @@ use std::sync::Arc;
 use crate::api::{ReportedGroup, ReportedJob};
 use crate::engine::core::Engine;
 use crate::engine::state::Tracker;
-use crate::model::{Credits, FactNumber, Now};
+use crate::model::{Credits, FactNumber, JobId, Now};
 
 use super::report_scheduler::JOBS_REPORTED;
-use super::snapshot::{ClusterSnapshot, QueueSnapshot, TrackerSnapshot};
+use super::snapshot::{ClusterSnapshot, LiveJob, QueueSnapshot, TrackerSnapshot};
 
 /// Trackers in a slice: a heartbeat waits for one slice at most, which takes less than half a millisecond.
 const TRACKERS: usize = 500;
@@ -32,6 +32,8 @@ pub struct VolatileDelta {
     pub groups: ChangedList<ReportedGroup>,
     /// The newest jobs that are not over, as the policy has them; none: they were not asked for.
     pub jobs: Option<Vec<ReportedJob>>,
+    /// Jobs that run, by id.
+    pub live_jobs: ChangedList<(JobId, LiveJob)>,
     /// Trackers that are new or have changed. When they were seen last is in `beats`.
     pub trackers: Vec<(Arc<str>, TrackerSnapshot)>,
     pub trackers_gone: Vec<Arc<str>>,
@@ -55,6 +57,7 @@ pub struct VolatileWalk {
     queues: Vec<QueueSnapshot>,
     balances: Vec<(String, Credits)>,
     groups: Vec<ReportedGroup>,
+    live_jobs: Vec<(JobId, LiveJob)>,
     trackers: BTreeMap<Arc<str>, KnownTracker>,
     walks: u64,
 }
@@ -76,6 +79,7 @@ enum Stage {
     Balances(usize),
     Groups(usize),
     Jobs(usize),
+    LiveJobs(Option<JobId>),
     Trackers(Option<Arc<str>>),
 }
 
@@ -141,14 +145,22 @@ impl Engine {
                 match delta.groups.extend(&mut walk.groups, found, QUEUES) {
                     true => Stage::Groups(delta.groups.len),
                     false if delta.jobs.is_some() => Stage::Jobs(0),
-                    false => Stage::Trackers(None),
+                    false => Stage::LiveJobs(None),
                 }
             }
             Stage::Jobs(from) => {
                 let found = self.report_jobs(from, JOBS.min(JOBS_REPORTED - from), now);
                 let next = from + found.len();
                 delta.jobs.get_or_insert_default().extend(found);
-                if next == from + JOBS && next < JOBS_REPORTED { Stage::Jobs(next) } else { Stage::Trackers(None) }
+                if next == from + JOBS && next < JOBS_REPORTED { Stage::Jobs(next) } else { Stage::LiveJobs(None) }
+            }
+            Stage::LiveJobs(after) => {
+                let found = self.live_jobs_after(after);
+                let last = found.last().map(|(id, _)| *id);
+                match delta.live_jobs.extend(&mut walk.live_jobs, found, JOBS) {
+                    true => Stage::LiveJobs(last),
+                    false => Stage::Trackers(None),
+                }
             }
             Stage::Trackers(after) => match self.walk_trackers(walk, after, now) {
                 Some(last) => Stage::Trackers(Some(last)),
@@ -156,6 +168,12 @@ impl Engine {
             },
         };
         None
+    }
+
+    /// The next jobs that run, by id.
+    fn live_jobs_after(&self, after: Option<JobId>) -> Vec<(JobId, LiveJob)> {
+        let next = self.jobs.live.running_after(after).filter_map(|id| self.jobs.get(id));
+        next.take(JOBS).map(|job| (job.id, self.live_job(job))).collect()
     }
 
     /// Visits the next trackers; the last one's name, if there are more.
@@ -209,6 +227,9 @@ impl Engine {
             && shown.complaints == tracker.complaint
             && shown.rack == rack
             && *shown.host == *tracker.host
+            && shown.listed_slots == tracker.reported_slots
+            && shown.reported == tracker.reported
+            && shown.task_windows == tracker.task_windows.counts(now.mono_ms)
     }
 
     fn end_walk(&self, walk: &mut VolatileWalk) -> VolatileDelta {

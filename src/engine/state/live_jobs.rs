@@ -1,6 +1,7 @@
 //! Unfinished jobs, with their sums.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 
 use crate::mapreduce::{Job, JobState};
 use crate::model::{JobId, Violations, lower};
@@ -63,6 +64,12 @@ impl LiveJobs {
     /// How many have left PREP.
     pub fn running(&self) -> u64 {
         self.running.len() as u64
+    }
+
+    /// Those that have left PREP, from the one after this on.
+    pub fn running_after(&self, after: Option<JobId>) -> impl Iterator<Item = JobId> {
+        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+        self.running.range((from, Bound::Unbounded)).copied()
     }
 
     /// Their tasks, by [`Limits::weight`].

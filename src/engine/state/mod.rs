@@ -2,6 +2,7 @@
 
 mod access_list;
 mod applications;
+mod attempt_tallies;
 mod audit_entry;
 mod cluster;
 mod cost_histories;
@@ -33,6 +34,7 @@ mod reserved_ids;
 mod rounds;
 mod scheduler_choice;
 mod submissions;
+mod task_windows;
 mod tracker;
 mod tracker_connection;
 mod trackers;
@@ -45,6 +47,7 @@ pub use applications::{
     MeasuredUse, NewApplication, NoFirstBeat, ReportTerms, RequestRow, RestoredApplication, RowPage, STEP_BYTES,
     Standing, SubmittedApplication, TakenIn, TypeLaunch, UNUSED_ID_MS, WantedContainers, WorkerPlace, report_stored,
 };
+pub use attempt_tallies::{AttemptCounts, AttemptTallies};
 pub use audit_entry::{AuditEntry, UNKNOWN_USER};
 pub use cluster::Cluster;
 pub use cost_histories::{ClassCosts, CostHistories};
@@ -80,6 +83,7 @@ pub use reserved_ids::MAX_RESERVED_IDS;
 pub use rounds::{Round, Rounds};
 pub use scheduler_choice::SchedulerChoice;
 pub use submissions::{MAX_PENDING, PendingSubmission, Submissions};
-pub use tracker::{LastAnswer, LaunchAnswer, ReportFreshness, Tracker, TrackerRecovery};
+pub use task_windows::WindowCounts;
+pub use tracker::{LastAnswer, LaunchAnswer, ReportFreshness, ReportedCounts, Tracker, TrackerRecovery};
 pub use tracker_connection::{ConnectionStatus, HeartbeatSender, InheritedTrackerConnection, TrackerConnection};
 pub use trackers::Trackers;

@@ -7,6 +7,8 @@ use std::sync::Arc;
 use crate::model::{AttemptId, FactNumber, JobId, Kind, Now, PerKind, TrackerId};
 use crate::wire::TaskStatus;
 
+use super::task_windows::TaskWindows;
+
 #[derive(Debug)]
 pub struct Tracker {
     pub id: TrackerId,
@@ -62,6 +64,25 @@ pub struct Tracker {
     pub kill_jobs: BTreeSet<JobId>,
     /// Those of `kill_jobs` in the last answer.
     pub kill_jobs_sent: Vec<JobId>,
+    /// Tasks that it was given, for display.
+    pub task_windows: Box<TaskWindows>,
+    /// What its last report says of its tasks and directories, for display.
+    pub reported: ReportedCounts,
+}
+
+/// What a tracker's last report says of its tasks and directories.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReportedCounts {
+    /// Attempts that it reports.
+    pub attempts: u32,
+    /// Those of them that run.
+    pub running: PerKind<u32>,
+    /// Tasks that failed on it since it started.
+    pub task_failures: i32,
+    /// Local directories that failed.
+    pub dir_failures: i32,
+    /// When its health script last ran, epoch ms; 0: never.
+    pub health_ms: i64,
 }
 
 /// The last answer, resent if it was lost.
@@ -143,6 +164,8 @@ impl Tracker {
             kill_tasks: Vec::new(),
             kill_jobs: BTreeSet::new(),
             kill_jobs_sent: Vec::new(),
+            task_windows: Box::default(),
+            reported: ReportedCounts::default(),
         }
     }
 

@@ -66,7 +66,7 @@ pub(super) fn write_history(facts: &HistoryFacts<'_>, out: &mut dyn Write) -> io
 }
 
 /// The host in a tracker's name (1.2.1 `JobInProgress.convertTrackerNameToHostName`).
-pub(super) fn host_of_tracker(tracker: &str) -> &str {
+pub(in crate::server) fn host_of_tracker(tracker: &str) -> &str {
     let name = tracker.split(':').next().unwrap_or_default();
     name.strip_prefix("tracker_").unwrap_or(name)
 }

@@ -36,6 +36,7 @@ use super::owner::Owner;
 use super::rack_resolver::RackResolver;
 
 pub use dues::HistoryCounts;
+pub(in crate::server) use lines::host_of_tracker;
 pub(crate) use user_copies::UserCopies;
 
 use dues::HistoryDues;

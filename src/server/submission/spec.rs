@@ -46,6 +46,8 @@ pub(super) fn job_spec(user: &str, directory: &FileUri, conf: JobConf, pool_prop
         // The engine decides it.
         is_signed: None,
         cancels_tokens: conf.cancel_delegation_tokens,
+        submit_host: conf.submit_host,
+        submit_address: conf.submit_address,
     }
 }
 

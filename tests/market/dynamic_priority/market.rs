@@ -18,7 +18,7 @@ use jobtracker::ipc::client::{IpcClient, IpcError};
 use jobtracker::market::Key;
 use jobtracker::market::signature::{job_message, sign};
 use jobtracker::model::{AttemptId, AttemptState, JobId, Kind, PerKind, RunState};
-use jobtracker::web::{JobForms, ServedNames, ServedPorts, WebLimits, WebState, serve};
+use jobtracker::web::{JobForms, ServedNames, ServedPorts, StockSettings, WebLimits, WebState, serve};
 use jobtracker::wire::Action;
 use jobtracker::wire::protocol::{JobSubmissionCall, Value};
 
@@ -83,6 +83,7 @@ pub fn with_market<F: Future<Output = ()>>(terms: Terms, test: impl FnOnce(Marke
             host,
             shows_money: true,
             job_forms: JobForms::Off,
+            stock: StockSettings::default(),
             ports: ServedPorts::default(),
             limits: WebLimits::default(),
         };

@@ -210,13 +210,7 @@ async fn a_client_that_reads_a_little_now_and_then_is_dropped() {
 
 /// Its metrics are more than the buffers of both kernels hold.
 fn long_overview() -> ClusterSnapshot {
-    let queue = |number: usize| QueueSnapshot {
-        name: format!("{number:0>255}"),
-        running: Default::default(),
-        waiting: Default::default(),
-        paused: None,
-        share: None,
-    };
+    let queue = |number: usize| QueueSnapshot { name: format!("{number:0>255}"), ..QueueSnapshot::default() };
     ClusterSnapshot { queues: (0..20_000).map(queue).collect(), ..ClusterSnapshot::default() }
 }
 

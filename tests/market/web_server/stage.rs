@@ -23,7 +23,7 @@ use jobtracker::market::{
 use jobtracker::model::{AttemptId, Credits, JobId, Now, PerKind, PerPool, QueueName};
 use jobtracker::web::{
     ApplicationOwner, ClusterPart, Health, JobChange, JobForms, LedgerUnreadable, MarketPresence, MarketReply, Owner,
-    OwnerGone, ServedNames, ServedPorts, WebLimits, WebState, serve,
+    OwnerGone, ServedNames, ServedPorts, StockOwner, StockSettings, WebLimits, WebState, serve,
 };
 
 /// When the market started, epoch ms.
@@ -99,6 +99,8 @@ impl Handle {
 }
 
 impl ApplicationOwner for Handle {}
+
+impl StockOwner for Handle {}
 
 impl Owner for Handle {
     async fn market(&self, request: ServletRequest) -> Result<MarketReply, OwnerGone> {
@@ -300,6 +302,7 @@ impl Stage {
             host: "myhost.example.com".to_owned(),
             shows_money,
             job_forms,
+            stock: StockSettings::default(),
             ports: ServedPorts::default(),
             limits,
         };

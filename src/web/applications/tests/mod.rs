@@ -29,7 +29,7 @@ use crate::engine::{
 use crate::http::{ConnectionEnds, ServedNames, WebLimits, cut_short};
 use crate::market::{Acl, Key, signature};
 use crate::model::{ApplicationId, ApplicationSecret, Capability, Now};
-use crate::web::{JobForms, OwnerGone, ServedPorts, WebState};
+use crate::web::{JobForms, OwnerGone, ServedPorts, StockSettings, WebState};
 
 use super::{ApplicationAccess, ApplicationOwner, ApplicationReply, NewsWait};
 
@@ -122,6 +122,7 @@ impl Served {
             host: "h".to_owned(),
             shows_money: false,
             job_forms: JobForms::Off,
+            stock: StockSettings::default(),
             ports: ServedPorts::default(),
             limits,
         });

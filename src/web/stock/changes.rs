@@ -1,0 +1,86 @@
+//! Changes of jobs and attempts by the forms of these pages: by POST alone, from the page itself, and only where they are
+//! switched on (`webinterface.private.actions`) and need no signature.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::http::header::LOCATION;
+use axum::http::{HeaderValue, Response, StatusCode};
+use tokio::time::timeout;
+
+use crate::engine::Caller;
+use crate::model::JobId;
+
+use super::super::job_changes::{check_form, status_of};
+use super::super::owner::{JobChange, MarketPresence, Owner, OwnerGone};
+use super::super::response::text;
+use super::super::state::{ANSWER_TIMEOUT, WebState};
+use super::request::{Asked, Refused};
+
+/// Most jobs that one form changes.
+const MOST_JOBS: usize = 1_000;
+
+/// Changes that a request may make.
+pub(super) struct Changes<'a, O> {
+    state: &'a WebState<O>,
+    caller: Caller,
+}
+
+// === impl Changes ===
+
+impl<'a, O: Owner> Changes<'a, O> {
+    /// # Errors
+    /// Why the request may change nothing.
+    pub(super) fn of(state: &'a WebState<O>, asked: &Asked) -> Result<Self, Refused> {
+        if state.owner.market_presence() == MarketPresence::Ruling {
+            let refusal = "while the market rules pages change nothing; use `jobtracker job` with your key";
+            return Err(Box::new(text(StatusCode::UNAUTHORIZED, refusal)));
+        }
+        check_form(state.job_forms, asked.headers())?;
+        Ok(Self { state, caller: Caller::named(Arc::from("")) })
+    }
+
+    /// Changes a job.
+    ///
+    /// # Errors
+    /// What to answer if that is refused.
+    pub(super) async fn make(&self, id: JobId, change: JobChange) -> Result<(), Refused> {
+        let made = self.state.owner.change_job(id, change, self.caller.clone());
+        match timeout(ANSWER_TIMEOUT, made).await {
+            Ok(Ok(Ok(()))) => Ok(()),
+            Ok(Ok(Err(refusal))) => Err(Box::new(text(status_of(&refusal), refusal))),
+            Ok(Err(OwnerGone)) => Err(Box::new(text(StatusCode::SERVICE_UNAVAILABLE, OwnerGone))),
+            Err(_) => {
+                let late = "no answer in time; the change may have been made";
+                Err(Box::new(text(StatusCode::SERVICE_UNAVAILABLE, late)))
+            }
+        }
+    }
+
+    /// Changes several jobs in the same way.
+    ///
+    /// # Errors
+    /// What to answer to ids that are none, and at the first job that refuses; those before it are changed.
+    pub(super) async fn make_all(&self, jobs: &[&str], change: &JobChange) -> Result<(), Refused> {
+        if jobs.len() > MOST_JOBS {
+            let refusal = format!("jobCheckBox: {} jobs, at most {MOST_JOBS} are changed at once", jobs.len());
+            return Err(Box::new(text(StatusCode::BAD_REQUEST, refusal)));
+        }
+        let parsed = jobs.iter().map(|job| job.parse::<JobId>());
+        let ids = parsed.collect::<Result<Vec<_>, _>>();
+        let ids = ids.map_err(|error| Box::new(text(StatusCode::BAD_REQUEST, format_args!("jobCheckBox: {error}"))))?;
+        for id in ids {
+            self.make(id, change.clone()).await?;
+        }
+        Ok(())
+    }
+}
+
+/// Leads to a page of ours after a change.
+pub(super) fn go_back(page: &str) -> Response<Body> {
+    let mut found = text(StatusCode::FOUND, page);
+    if let Ok(page) = HeaderValue::from_str(page) {
+        found.headers_mut().insert(LOCATION, page);
+    }
+    found
+}

@@ -1,0 +1,135 @@
+//! `/jobfailures.jsp`: the failed and killed attempts of a job. `/jobblacklistedtrackers.jsp`: the hosts that it avoids.
+
+use std::sync::Arc;
+
+use askama::Template;
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::{Response, StatusCode};
+
+use crate::model::{AttemptState, JobId, PerKind};
+
+use super::super::owner::Owner;
+use super::super::state::WebState;
+use super::access::{found, viewer};
+use super::answer;
+use super::data::{FailureFilter, StockAttempt, StockFailures};
+use super::request::{Asked, Refused};
+use super::rows::{Logs, new_job_page, simple_host};
+
+/// Answers `/jobfailures.jsp`.
+pub(in crate::web) async fn jobfailures<O: Owner>(
+    State(state): State<Arc<WebState<O>>>,
+    request: Request,
+) -> Response<Body> {
+    match failures(&state, request).await {
+        Ok(response) | Err(response) => *response,
+    }
+}
+
+/// Answers `/jobblacklistedtrackers.jsp`.
+pub(in crate::web) async fn jobblacklistedtrackers<O: Owner>(
+    State(state): State<Arc<WebState<O>>>,
+    request: Request,
+) -> Response<Body> {
+    match flaky(&state, request).await {
+        Ok(response) | Err(response) => *response,
+    }
+}
+
+async fn failures<O: Owner>(state: &WebState<O>, request: Request) -> Result<Refused, Refused> {
+    let asked = Asked::of(request).await?;
+    let id: Option<JobId> = asked.parsed("jobid", "the id of a job")?;
+    let Some(id) = id else {
+        return Ok(Box::new(answer::heading("Hadoop failures", "/", "Missing 'jobid'!")));
+    };
+    let host = simple_host(&state.stock.host);
+    let viewer = viewer(state)?;
+    let filter = filter_of(&asked);
+    let wanted = filter.as_ref().copied().unwrap_or(FailureFilter { kinds: PerKind::default(), state: None });
+    let read = found(state.owner.stock_failures(id, viewer, wanted), "", id).await?;
+    Ok(Box::new(match read {
+        None => answer::bold("Hadoop failures", &new_job_page(id), &format!("Job {id} not found.")),
+        Some(failures) => answer::page(StatusCode::OK, &Failures::new(&failures, filter.err(), id, host)),
+    }))
+}
+
+/// Which failures are asked for, or in what words that is none.
+fn filter_of(asked: &Asked) -> Result<FailureFilter, String> {
+    let short = |text: &str| text.chars().take(40).collect::<String>();
+    let kinds = match asked.get("kind") {
+        Some("map") => PerKind::new(true, false),
+        Some("reduce") => PerKind::new(false, true),
+        Some("all") | None => PerKind::new(true, true),
+        Some(other) => return Err(format!("Kind {} not supported.", short(other))),
+    };
+    let cause = asked.get("cause").map(str::to_uppercase);
+    let state = match cause.as_deref() {
+        None => None,
+        Some("FAILED") => Some(AttemptState::Failed),
+        Some("KILLED") => Some(AttemptState::Killed),
+        Some("RUNNING" | "SUCCEEDED" | "UNASSIGNED" | "COMMIT_PENDING" | "FAILED_UNCLEAN" | "KILLED_UNCLEAN") => {
+            let cause = asked.get("cause").unwrap_or_default();
+            return Err(format!("Cause '{cause}' is not an 'unsuccessful' state."));
+        }
+        Some(_) => {
+            return Err(format!("Cause '{}' not supported.", short(asked.get("cause").unwrap_or_default())));
+        }
+    };
+    Ok(FailureFilter { kinds, state })
+}
+
+/// The input of the template.
+#[derive(Template)]
+#[template(path = "stock/jobfailures.html")]
+struct Failures<'a> {
+    new_page: String,
+    id: JobId,
+    host: &'a str,
+    /// Why nothing is listed.
+    refusal: Option<String>,
+    rows: Vec<Row<'a>>,
+    is_cut: bool,
+}
+
+struct Row<'a> {
+    attempt: &'a StockAttempt,
+    host: &'a str,
+    logs: Option<Logs>,
+}
+
+// === impl Failures ===
+
+impl<'a> Failures<'a> {
+    fn new(failures: &'a StockFailures, refusal: Option<String>, id: JobId, host: &'a str) -> Self {
+        let rows = failures.attempts.iter().map(|attempt| Row {
+            attempt,
+            host: attempt.tracker.host.as_deref().unwrap_or_default(),
+            logs: Logs::of(attempt, &attempt.tracker, false),
+        });
+        Failures { new_page: new_job_page(id), id, host, refusal, rows: rows.collect(), is_cut: failures.is_cut }
+    }
+}
+
+async fn flaky<O: Owner>(state: &WebState<O>, request: Request) -> Result<Refused, Refused> {
+    let asked = Asked::of(request).await?;
+    let id: Option<JobId> = asked.parsed("jobid", "the id of a job")?;
+    let Some(id) = id else {
+        let words = "Missing 'jobid' for fetching black-listed tasktrackers!";
+        return Ok(Box::new(answer::heading("Hadoop black-listed tasktrackers", "/", words)));
+    };
+    let job = found(state.owner.stock_job(id, viewer(state)?), "", id).await?;
+    Ok(Box::new(match job {
+        None => answer::bold("Hadoop black-listed tasktrackers", &new_job_page(id), &format!("Job {id} not found.")),
+        Some(job) => answer::page(StatusCode::OK, &Flaky { new_page: new_job_page(id), id, flaky: &job.flaky }),
+    }))
+}
+
+/// The input of the template.
+#[derive(Template)]
+#[template(path = "stock/jobblacklistedtrackers.html")]
+struct Flaky<'a> {
+    new_page: String,
+    id: JobId,
+    flaky: &'a [(String, u32)],
+}

@@ -1,0 +1,220 @@
+//! `/jobtasks.jsp`: the tasks of a job, a page at a time.
+
+use std::sync::Arc;
+
+use askama::Template;
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::{Response, StatusCode};
+use serde::Serialize;
+
+use crate::model::{JobId, Kind, TaskId};
+
+use super::super::owner::Owner;
+use super::super::response::text;
+use super::super::state::WebState;
+use super::access::{found, viewer};
+use super::answer;
+use super::data::{StockTask, StockTasks, TASKS_PER_PAGE, TaskFilter, TaskList};
+use super::java_text::{day_and_time, time_with_span};
+use super::request::{Asked, Refused};
+use super::rows::{Progress, new_job_page, simple_host};
+
+/// Answers `/jobtasks.jsp`.
+pub(in crate::web) async fn jobtasks<O: Owner>(
+    State(state): State<Arc<WebState<O>>>,
+    request: Request,
+) -> Response<Body> {
+    match answered(&state, request).await {
+        Ok(response) | Err(response) => *response,
+    }
+}
+
+async fn answered<O: Owner>(state: &WebState<O>, request: Request) -> Result<Refused, Refused> {
+    let asked = Asked::of(request).await?;
+    let is_json = asked.is_json()?;
+    let id: Option<JobId> = asked.parsed("jobid", "the id of a job")?;
+    let Some(id) = id else {
+        return Ok(Box::new(match is_json {
+            true => answer::json_error(StatusCode::BAD_REQUEST, 4100, "Missing JobID"),
+            false => answer::heading("Hadoop task list", "/", "Missing 'jobid'!"),
+        }));
+    };
+    let wanted = Wanted::of(&asked, id)?;
+    let read = state.owner.stock_tasks(id, viewer(state)?, (wanted.list, wanted.filter), wanted.start());
+    let tasks = found(read, "", id).await?;
+    let host = simple_host(&state.stock.host);
+    Ok(Box::new(match (tasks, is_json) {
+        (None, true) => answer::json_error(StatusCode::NOT_FOUND, 4101, format!("JobID {id} Not Found")),
+        (None, false) => answer::bold("Hadoop task list", &new_job_page(id), &format!("Job {id} not found.")),
+        (Some(tasks), true) if tasks.tasks.is_empty() => {
+            let description = format!("No Tasks At Start Index {}", wanted.start());
+            answer::json_error(StatusCode::NOT_FOUND, 4102, description)
+        }
+        (Some(tasks), true) => answer::json(StatusCode::OK, &Json::new(&tasks, &wanted)),
+        (Some(tasks), false) => answer::page(StatusCode::OK, &Page::new(&tasks, &wanted, host)),
+    }))
+}
+
+/// Which tasks a request wants.
+struct Wanted {
+    id: JobId,
+    list: TaskList,
+    filter: TaskFilter,
+    /// As written.
+    kind: String,
+    state: String,
+    /// From 1.
+    page: u32,
+}
+
+// === impl Wanted ===
+
+impl Wanted {
+    fn of(asked: &Asked, id: JobId) -> Result<Self, Refused> {
+        let kind = asked.get("type").unwrap_or("map");
+        let list = match kind {
+            "map" => TaskList::Work(Kind::Map),
+            "reduce" => TaskList::Work(Kind::Reduce),
+            "setup" => TaskList::Setup,
+            "cleanup" => TaskList::Cleanup,
+            _ => {
+                let refusal = "type: expected map, reduce, setup or cleanup";
+                return Err(Box::new(text(StatusCode::BAD_REQUEST, refusal)));
+            }
+        };
+        let page: u32 = asked.parsed("pagenum", "the number of a page")?.unwrap_or(1);
+        let state = asked.get("state").unwrap_or("all");
+        let filter = match state {
+            "all" => TaskFilter::All,
+            "running" => TaskFilter::Running,
+            "completed" => TaskFilter::Completed,
+            "killed" => TaskFilter::Killed,
+            "pending" => TaskFilter::Pending,
+            _ => TaskFilter::Nothing,
+        };
+        let state: String = state.chars().take(40).collect();
+        Ok(Self { id, list, filter, kind: kind.to_owned(), state, page: page.max(1) })
+    }
+
+    fn start(&self) -> u32 {
+        (self.page - 1).saturating_mul(TASKS_PER_PAGE)
+    }
+
+    fn page_at(&self, page: u32) -> String {
+        format!("jobtasks.jsp?jobid={}&type={}&pagenum={page}&state={}", self.id, self.kind, self.state)
+    }
+}
+
+/// The input of the template.
+#[derive(Template)]
+#[template(path = "stock/jobtasks.html")]
+struct Page<'a> {
+    new_page: String,
+    id: JobId,
+    kind: &'a str,
+    host: &'a str,
+    heading: String,
+    rows: Vec<Row<'a>>,
+    next: Option<String>,
+    previous: Option<String>,
+}
+
+struct Row<'a> {
+    id: TaskId,
+    progress: Progress,
+    status: &'a str,
+    started: String,
+    finished: String,
+    diagnostics: &'a [String],
+    counters: usize,
+}
+
+// === impl Page ===
+
+impl<'a> Page<'a> {
+    fn new(tasks: &'a StockTasks, wanted: &'a Wanted, host: &'a str) -> Self {
+        let mut letters = wanted.state.chars();
+        let heading = match letters.next() {
+            Some(first) => first.to_uppercase().chain(letters.as_str().to_lowercase().chars()).collect(),
+            None => String::new(),
+        };
+        let has_next = wanted.start().saturating_add(TASKS_PER_PAGE) < tasks.total;
+        Page {
+            new_page: new_job_page(wanted.id),
+            id: wanted.id,
+            kind: &wanted.kind,
+            host,
+            heading,
+            rows: tasks.tasks.iter().map(Row::new).collect(),
+            next: has_next.then(|| wanted.page_at(wanted.page + 1)),
+            previous: (wanted.page > 1).then(|| wanted.page_at(wanted.page - 1)),
+        }
+    }
+}
+
+// === impl Row ===
+
+impl<'a> Row<'a> {
+    fn new(task: &'a StockTask) -> Self {
+        Row {
+            id: task.id,
+            progress: Progress::of(task.progress),
+            status: &task.status,
+            started: time_with_span(task.start_ms, 0),
+            finished: time_with_span(task.finish_ms, task.start_ms),
+            diagnostics: &task.diagnostics,
+            counters: task.counters,
+        }
+    }
+}
+
+/// The same as JSON.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Json<'a> {
+    job_id: String,
+    #[serde(rename = "type")]
+    kind: &'a str,
+    state: &'a str,
+    page_num: u32,
+    start_index: u32,
+    end_index: u32,
+    tasks_info: Vec<TaskInfo<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct TaskInfo<'a> {
+    task_id: String,
+    completion_percent: f32,
+    status: &'a str,
+    start_time: String,
+    finish_time: String,
+    duration_secs: i64,
+}
+
+// === impl Json ===
+
+impl<'a> Json<'a> {
+    fn new(tasks: &'a StockTasks, wanted: &'a Wanted) -> Self {
+        let shown = u32::try_from(tasks.tasks.len()).unwrap_or(u32::MAX);
+        let info = tasks.tasks.iter().map(|task| TaskInfo {
+            task_id: task.id.to_string(),
+            completion_percent: task.progress * 100.0,
+            status: &task.status,
+            start_time: day_and_time(task.start_ms),
+            finish_time: day_and_time(task.finish_ms),
+            duration_secs: task.finish_ms.saturating_sub(task.start_ms) / 1_000,
+        });
+        Json {
+            job_id: wanted.id.to_string(),
+            kind: &wanted.kind,
+            state: &wanted.state,
+            page_num: wanted.page,
+            start_index: wanted.start(),
+            end_index: wanted.start().saturating_add(shown),
+            tasks_info: info.collect(),
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! The requests of these pages about jobs.
+
+use crate::engine::{Caller, Refusal};
+use crate::model::{JobId, TaskId};
+
+use super::super::owner_gone::OwnerGone;
+use super::data::{
+    FailureFilter, StockAttempts, StockCounterGroup, StockFailures, StockJob, StockTasks, TaskFilter, TaskList,
+};
+
+/// What a read of a job answers: none for an unknown one.
+pub type StockRead<T> = Result<Result<Option<T>, Refusal>, OwnerGone>;
+
+/// The way to the jobs. A job's access lists must let a `viewer` see it; without methods of its own there are none.
+pub trait StockOwner: Send + Sync + 'static {
+    /// A job.
+    fn stock_job(&self, _job: JobId, _viewer: Option<Caller>) -> impl Future<Output = StockRead<StockJob>> + Send {
+        std::future::ready(Err(OwnerGone))
+    }
+
+    /// A page of its tasks, from the `start` of those that the filter lists.
+    fn stock_tasks(
+        &self,
+        _job: JobId,
+        _viewer: Option<Caller>,
+        _list: (TaskList, TaskFilter),
+        _start: u32,
+    ) -> impl Future<Output = StockRead<StockTasks>> + Send {
+        std::future::ready(Err(OwnerGone))
+    }
+
+    /// The attempts of a task; the inner none: the job has no such task.
+    fn stock_attempts(
+        &self,
+        _task: TaskId,
+        _viewer: Option<Caller>,
+    ) -> impl Future<Output = StockRead<Option<StockAttempts>>> + Send {
+        std::future::ready(Err(OwnerGone))
+    }
+
+    /// The counters of a task, or of one of its attempts; the inner none: there is no such one.
+    fn stock_counters(
+        &self,
+        _task: TaskId,
+        _attempt: Option<i32>,
+        _viewer: Option<Caller>,
+    ) -> impl Future<Output = StockRead<Option<Vec<StockCounterGroup>>>> + Send {
+        std::future::ready(Err(OwnerGone))
+    }
+
+    /// The failures of a job.
+    fn stock_failures(
+        &self,
+        _job: JobId,
+        _viewer: Option<Caller>,
+        _filter: FailureFilter,
+    ) -> impl Future<Output = StockRead<StockFailures>> + Send {
+        std::future::ready(Err(OwnerGone))
+    }
+}

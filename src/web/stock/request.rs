@@ -1,0 +1,93 @@
+//! A request for one of these pages: its parameters, of the address and of a form, the first of each name as in a servlet.
+
+use axum::body::Body;
+use axum::extract::{Query, Request};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, Method, Response, StatusCode, Uri};
+
+use super::super::form_body::read_form;
+use super::super::response::{text, with_allow};
+use super::super::signed_request::HttpRequest;
+
+/// The methods that are accepted.
+const METHODS: &str = "GET, HEAD, POST";
+
+/// A request for a page.
+pub(super) struct Asked {
+    pub(super) request: HttpRequest,
+    parameters: Vec<(String, String)>,
+}
+
+/// What a page answers instead of itself.
+pub(super) type Refused = Box<Response<Body>>;
+
+// === impl Asked ===
+
+impl Asked {
+    /// # Errors
+    /// What to answer to another method, or to parameters that are no text.
+    pub(super) async fn of(request: Request) -> Result<Self, Refused> {
+        let (Parts { method, uri, headers, extensions, .. }, body) = request.into_parts();
+        if !matches!(method, Method::GET | Method::HEAD | Method::POST) {
+            let refusal = text(StatusCode::METHOD_NOT_ALLOWED, format_args!("{method}: expected {METHODS}"));
+            return Err(Box::new(with_allow(refusal, METHODS)));
+        }
+        let malformed = || Box::new(text(StatusCode::BAD_REQUEST, "the parameters are not URL-encoded text"));
+        let mut parameters = pairs(uri.query().unwrap_or_default()).ok_or_else(malformed)?;
+        if let Some(form) = read_form(&method, &headers, body, extensions.get()).await {
+            parameters.extend(pairs(&form).ok_or_else(malformed)?);
+        }
+        Ok(Self { request: HttpRequest { method, uri, headers }, parameters })
+    }
+
+    /// The first value of a parameter.
+    pub(super) fn get(&self, name: &str) -> Option<&str> {
+        self.parameters.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
+    /// All values of a parameter.
+    pub(super) fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+        self.parameters.iter().filter(move |(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
+    pub(super) fn is_post(&self) -> bool {
+        self.request.method == Method::POST
+    }
+
+    pub(super) fn headers(&self) -> &HeaderMap {
+        &self.request.headers
+    }
+
+    /// Whether the answer is JSON.
+    ///
+    /// # Errors
+    /// 501 for another format, as in 1.2.1.
+    pub(super) fn is_json(&self) -> Result<bool, Refused> {
+        match self.get("format") {
+            None => Ok(false),
+            Some("json") => Ok(true),
+            Some(other) => {
+                Err(Box::new(text(StatusCode::NOT_IMPLEMENTED, format_args!("format: {other:?} is not json"))))
+            }
+        }
+    }
+
+    /// The value of a parameter as an id or a number; none if it is missing.
+    ///
+    /// # Errors
+    /// 400 for one that is malformed.
+    pub(super) fn parsed<T: std::str::FromStr>(&self, name: &str, expected: &str) -> Result<Option<T>, Refused> {
+        let Some(value) = self.get(name) else { return Ok(None) };
+        let malformed = |_| {
+            let value: String = value.chars().take(120).collect();
+            Box::new(text(StatusCode::BAD_REQUEST, format_args!("{name}: {value:?} is not {expected}")))
+        };
+        value.parse().map(Some).map_err(malformed)
+    }
+}
+
+/// The decoded pairs of a query or a form, in order.
+fn pairs(text: &str) -> Option<Vec<(String, String)>> {
+    let uri = Uri::builder().path_and_query([b"/?", text.as_bytes()].concat()).build().ok()?;
+    Query::<Vec<(String, String)>>::try_from_uri(&uri).ok().map(|Query(pairs)| pairs)
+}

@@ -1,0 +1,9 @@
+//! Held to what a JobTracker of Hadoop 1.2.1 answered (`tests/fixtures/web`): the same elements, texts, ids and links, but for the
+//! differences that `tokens.rs` lists.
+
+mod collectors;
+mod hostile;
+mod jmx;
+mod recorded;
+mod stage;
+mod tokens;

@@ -1,0 +1,377 @@
+//! The cluster of the recorded answers, as plain values, behind the addresses of the web server.
+
+use std::sync::Arc;
+
+use axum::body::{Body, to_bytes};
+use axum::http::{Request, StatusCode};
+use hyper::service::Service as _;
+use hyper_util::service::TowerToHyperService;
+
+use crate::api::{JobTasks, OrderQuote, PriceHistory, Report, SpendingHistory, Statement, WhatIfAnswer, Workers};
+use crate::engine::{
+    Caller, ClusterSnapshot, DeadlineQuestion, Explained, JobSnapshot, LiveJob, QueueSnapshot, Refusal, ReportedCounts,
+    TrackerSnapshot, WindowCounts,
+};
+use crate::http::{ServedNames, WebLimits};
+use crate::market::{Acl, HistoryPage, MarketError, ReportRequest, ServletRequest, StatementPage};
+use crate::model::{AttemptId, AttemptState, Credits, JobId, Kind, PerKind, Priority, QueueName, RunState, TaskId};
+use crate::web::applications::ApplicationOwner;
+use crate::web::job_forms::JobForms;
+use crate::web::owner::{
+    ClusterPart, Health, JobChange, LedgerUnreadable, MarketPresence, MarketReply, Owner, OwnerGone,
+};
+use crate::web::state::{ServedPorts, WebState};
+use crate::web::stock::{
+    FailureFilter, StockAttempt, StockAttempts, StockCounter, StockCounterGroup, StockFailures, StockJob, StockOwner,
+    StockPlace, StockRead, StockSettings, StockTally, StockTask, StockTasks, TASKS_PER_PAGE, TaskFilter, TaskList,
+};
+
+/// 22 November 2026, 03:50:00 UTC.
+pub(super) const START: i64 = 1_795_319_400_000;
+
+/// When the recorded cluster said what it says, ms after that minute.
+pub(super) fn at(minute: i64, second: i64) -> i64 {
+    START + (minute - 50) * 60_000 + second * 1_000
+}
+
+/// Answers with these jobs and this snapshot.
+#[derive(Clone, Default)]
+pub(super) struct Recorded {
+    pub(super) overview: ClusterSnapshot,
+    pub(super) jobs: Vec<StockJob>,
+    pub(super) tasks: Vec<StockTask>,
+    pub(super) attempts: Vec<StockAttempt>,
+    pub(super) split_nodes: Vec<String>,
+    pub(super) counters: Vec<StockCounterGroup>,
+    pub(super) now_ms: i64,
+    pub(super) changes: Arc<std::sync::Mutex<Vec<(JobId, JobChange)>>>,
+    pub(super) refuses: bool,
+}
+
+/// What an address answered.
+pub(super) struct Answered {
+    pub(super) status: StatusCode,
+    pub(super) kind: String,
+    pub(super) location: Option<String>,
+    pub(super) body: String,
+}
+
+// === impl Recorded ===
+
+impl Recorded {
+    pub(super) async fn get(&self, target: &str) -> Answered {
+        self.ask("GET", target, "", &[]).await
+    }
+
+    pub(super) async fn post(&self, target: &str, form: &str) -> Answered {
+        self.ask("POST", target, form, &[("content-type", "application/x-www-form-urlencoded")]).await
+    }
+
+    pub(super) async fn ask(&self, method: &str, target: &str, body: &str, headers: &[(&str, &str)]) -> Answered {
+        self.served(method, target, body, headers, JobForms::ForAll, false).await
+    }
+
+    pub(super) async fn served(
+        &self,
+        method: &str,
+        target: &str,
+        body: &str,
+        headers: &[(&str, &str)],
+        job_forms: JobForms,
+        are_acls_on: bool,
+    ) -> Answered {
+        let state = WebState {
+            owner: self.clone(),
+            names: ServedNames::new(Some(["master".to_owned()]), "jobtracker.web.hosts"),
+            host: "master".to_owned(),
+            shows_money: true,
+            job_forms,
+            stock: StockSettings { host: "localhost".to_owned(), are_acls_on },
+            ports: ServedPorts::default(),
+            limits: WebLimits::default(),
+        };
+        let router = crate::web::routes::routes(Arc::new(state));
+        let mut request = Request::builder().method(method).uri(target).header("host", "master");
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let request = request.body(Body::from(body.to_owned())).unwrap();
+        let response = TowerToHyperService::new(router).call(request).await.unwrap();
+        let header = |name: &str| response.headers().get(name).map(|value| value.to_str().unwrap().to_owned());
+        let (status, kind, location) =
+            (response.status(), header("content-type").unwrap_or_default(), header("location"));
+        let body = to_bytes(response.into_body(), 16 << 20).await.unwrap();
+        Answered { status, kind, location, body: String::from_utf8(body.to_vec()).unwrap() }
+    }
+}
+
+pub(super) fn tally(total: u32, pending: u32, running: u32, finished: u32, killed: u32) -> StockTally {
+    StockTally { total, pending, running, finished, killed }
+}
+
+/// A job of the recorded run.
+pub(super) fn job(number: i32, name: &str, state: RunState) -> StockJob {
+    let id: JobId = format!("job_202611220350_{number:04}").parse().unwrap();
+    StockJob {
+        id,
+        name: name.to_owned(),
+        user: "root".to_owned(),
+        queue: "default".to_owned(),
+        priority: Priority::Normal,
+        state,
+        job_file: format!("file:/tmp/hadoop-mapred/mapred/staging/root/.staging/{id}/job.xml"),
+        submit_host: Some("client".to_owned()),
+        submit_address: Some("127.0.0.1".to_owned()),
+        acls: None,
+        submit_ms: at(50, 33),
+        finish_ms: None,
+        failure_info: "NA".to_owned(),
+        scheduling_info: None,
+        progress: PerKind::default(),
+        work: PerKind::default(),
+        setup: tally(2, 0, 0, 1, 1),
+        cleanup: tally(2, 2, 0, 0, 0),
+        bad_ends: PerKind::default(),
+        flaky: Vec::new(),
+        counters: Vec::new(),
+        graphs: PerKind::default(),
+    }
+}
+
+/// The counters in a recorded JSON body, of jobs and of tasks.
+pub(super) fn counters_of(body: &str) -> Vec<StockCounterGroup> {
+    let value: serde_json::Value = serde_json::from_str(body.trim()).unwrap();
+    let groups = value.get("jobCounterGroupsInfo").or_else(|| value.get("taskCounterGroupsInfo")).unwrap();
+    let number = |counter: &serde_json::Value, name: &str| counter.get(name).and_then(|value| value.as_i64());
+    let groups = groups.as_array().unwrap().iter().map(|group| {
+        let counters = group.get("jobCountersInfo").or_else(|| group.get("taskCountersInfo")).unwrap();
+        let counters = counters.as_array().unwrap().iter().map(|counter| StockCounter {
+            name: counter["name"].as_str().unwrap().to_owned(),
+            of_kind: PerKind::new(
+                number(counter, "mapValue").unwrap_or(0),
+                number(counter, "reduceValue").unwrap_or(0),
+            ),
+            total: number(counter, "totalValue").or_else(|| number(counter, "value")).unwrap(),
+        });
+        StockCounterGroup { name: group["groupName"].as_str().unwrap().to_owned(), counters: counters.collect() }
+    });
+    groups.collect()
+}
+
+/// A row of the lists.
+pub(super) fn row(job: &StockJob) -> JobSnapshot {
+    JobSnapshot {
+        id: job.id,
+        name: job.name.clone(),
+        user: job.user.clone(),
+        queue: job.queue.clone(),
+        priority: job.priority,
+        state: job.state,
+        submit_ms: job.submit_ms,
+        finish_ms: job.finish_ms,
+        tasks: PerKind::new(job.work.map.total, job.work.reduce.total),
+        finished: PerKind::new(job.work.map.finished, job.work.reduce.finished),
+        running: PerKind::default(),
+        live: LiveJob { progress: job.progress, ..LiveJob::default() },
+        cost: None,
+        failure_info: if job.failure_info == "NA" { String::new() } else { job.failure_info.clone() },
+    }
+}
+
+pub(super) fn queue(name: &str) -> QueueSnapshot {
+    QueueSnapshot { name: name.to_owned(), ..QueueSnapshot::default() }
+}
+
+/// A tracker: attempts, its own failures, and tasks that it was given and that succeeded.
+pub(super) fn tracker(host: &str, port: i32, attempts: u32, failures: i32, tasks: [u64; 2]) -> TrackerSnapshot {
+    let windows = tasks.map(|count| WindowCounts { since_start: count, last_day: 0, last_hour: count });
+    TrackerSnapshot {
+        name: format!("tracker_{host}:streaming_only/127.0.0.1:{port}"),
+        host: host.to_owned(),
+        http_port: port,
+        slots: PerKind::new(2, 2),
+        healthy: true,
+        reported: ReportedCounts { attempts, task_failures: failures, ..ReportedCounts::default() },
+        task_windows: windows,
+        ..TrackerSnapshot::default()
+    }
+}
+
+/// An attempt on a worker.
+pub(super) fn attempt(id: &str, state: AttemptState, (host, port): (&str, u16), started_ms: i64) -> StockAttempt {
+    StockAttempt {
+        id: id.parse().unwrap(),
+        state,
+        progress: if state == AttemptState::Succeeded { 1.0 } else { 0.0 },
+        start_ms: started_ms,
+        shuffle_ms: 0,
+        sort_ms: 0,
+        finish_ms: if state == AttemptState::Running { 0 } else { started_ms },
+        diagnostics: Vec::new(),
+        tracker: StockPlace {
+            name: format!("tracker_{host}:streaming_only/127.0.0.1:{port}"),
+            host: Some(host.to_owned()),
+            http_port: port,
+            node: format!("/default-rack/{host}"),
+        },
+        cleanup_tracker: None,
+        counters: 0,
+    }
+}
+
+impl ApplicationOwner for Recorded {}
+
+impl StockOwner for Recorded {
+    async fn stock_job(&self, job: JobId, _: Option<Caller>) -> StockRead<StockJob> {
+        Ok(self.allowed().map(|()| self.jobs.iter().find(|known| known.id == job).cloned()))
+    }
+
+    async fn stock_tasks(
+        &self,
+        job: JobId,
+        _: Option<Caller>,
+        (list, filter): (TaskList, TaskFilter),
+        start: u32,
+    ) -> StockRead<StockTasks> {
+        let kind = if list == TaskList::Work(Kind::Reduce) { Kind::Reduce } else { Kind::Map };
+        let of_list = |task: &&StockTask| match filter {
+            TaskFilter::All => true,
+            TaskFilter::Running => task.finish_ms == 0,
+            TaskFilter::Completed => task.finish_ms > 0,
+            _ => false,
+        };
+        let tasks: Vec<_> = self.tasks.iter().filter(|task| task.id.kind == kind).filter(of_list).cloned().collect();
+        let total = u32::try_from(tasks.len()).unwrap();
+        let page = tasks.into_iter().skip(start as usize).take(TASKS_PER_PAGE as usize).collect();
+        let is_known = self.jobs.iter().any(|known| known.id == job);
+        Ok(self.allowed().map(|()| is_known.then_some(StockTasks { tasks: page, total })))
+    }
+
+    async fn stock_attempts(&self, task: TaskId, _: Option<Caller>) -> StockRead<Option<StockAttempts>> {
+        let attempts: Vec<_> = self.attempts.iter().filter(|attempt| attempt.id.task == task).cloned().collect();
+        let split_nodes = self.split_nodes.clone();
+        let found = (!attempts.is_empty()).then_some(StockAttempts { is_housekeeping: false, attempts, split_nodes });
+        Ok(Ok(self.jobs.iter().any(|known| known.id == task.job).then_some(found)))
+    }
+
+    async fn stock_counters(
+        &self,
+        task: TaskId,
+        _: Option<i32>,
+        _: Option<Caller>,
+    ) -> StockRead<Option<Vec<StockCounterGroup>>> {
+        let is_known = self.jobs.iter().any(|known| known.id == task.job);
+        Ok(Ok(is_known.then(|| (!self.counters.is_empty()).then(|| self.counters.clone()))))
+    }
+
+    async fn stock_failures(&self, job: JobId, _: Option<Caller>, filter: FailureFilter) -> StockRead<StockFailures> {
+        let listed = |attempt: &&StockAttempt| filter.kinds[attempt.id.task.kind] && filter.lists(attempt.state);
+        let attempts = self.attempts.iter().filter(|attempt| attempt.id.task.job == job).filter(listed);
+        let found = StockFailures { attempts: attempts.cloned().collect(), is_cut: false };
+        Ok(Ok(self.jobs.iter().any(|known| known.id == job).then_some(found)))
+    }
+}
+
+impl Recorded {
+    fn allowed(&self) -> Result<(), Refusal> {
+        match self.refuses {
+            true => Err(Refusal::AccessDenied("User mallory cannot <see> it".to_owned())),
+            false => Ok(()),
+        }
+    }
+}
+
+impl Owner for Recorded {
+    async fn market(&self, _: ServletRequest) -> Result<MarketReply, OwnerGone> {
+        Err(OwnerGone)
+    }
+
+    fn market_presence(&self) -> MarketPresence {
+        MarketPresence::Absent
+    }
+
+    async fn statement(&self, _: QueueName, _: StatementPage) -> Result<Option<Statement>, LedgerUnreadable> {
+        Ok(None)
+    }
+
+    async fn price_history(&self, _: HistoryPage) -> Result<PriceHistory, LedgerUnreadable> {
+        Err(LedgerUnreadable(String::new()))
+    }
+
+    async fn spending_history(
+        &self,
+        _: QueueName,
+        _: HistoryPage,
+    ) -> Result<Option<SpendingHistory>, LedgerUnreadable> {
+        Ok(None)
+    }
+
+    async fn report(&self, _: ReportRequest) -> Result<Report, LedgerUnreadable> {
+        Err(LedgerUnreadable(String::new()))
+    }
+
+    async fn explain(&self, _: JobId, _: bool) -> Result<Option<Box<Explained>>, OwnerGone> {
+        Err(OwnerGone)
+    }
+
+    async fn tasks(
+        &self,
+        _: JobId,
+        _: bool,
+        _: Option<Caller>,
+        _: u64,
+    ) -> Result<Result<Option<JobTasks>, Refusal>, OwnerGone> {
+        Err(OwnerGone)
+    }
+
+    async fn workers(&self) -> Result<Workers, OwnerGone> {
+        Err(OwnerGone)
+    }
+
+    async fn change_starts(
+        &self,
+        _: ClusterPart,
+        _: bool,
+        _: Caller,
+    ) -> Result<Result<MarketReply, Refusal>, OwnerGone> {
+        Err(OwnerGone)
+    }
+
+    async fn change_job(&self, job: JobId, change: JobChange, _: Caller) -> Result<Result<(), Refusal>, OwnerGone> {
+        self.changes.lock().unwrap().push((job, change));
+        Ok(Ok(()))
+    }
+
+    async fn check_view_logs(&self, _: AttemptId, _: Arc<str>) -> Result<Result<(), Refusal>, OwnerGone> {
+        Err(OwnerGone)
+    }
+
+    async fn log_ticket(&self, _: AttemptId) -> Result<Option<crate::api::LogTicket>, LedgerUnreadable> {
+        Ok(None)
+    }
+
+    async fn what_if(&self, _: DeadlineQuestion) -> Result<Option<WhatIfAnswer>, OwnerGone> {
+        Ok(None)
+    }
+
+    async fn quote_order(
+        &self,
+        _: QueueName,
+        _: Credits,
+        _: DeadlineQuestion,
+    ) -> Result<Result<OrderQuote, MarketError>, OwnerGone> {
+        Err(OwnerGone)
+    }
+
+    async fn overview(&self) -> Result<Arc<ClusterSnapshot>, OwnerGone> {
+        Ok(Arc::new(self.overview.clone()))
+    }
+
+    async fn acl(&self) -> Arc<Acl> {
+        Arc::default()
+    }
+
+    fn health(&self) -> Health {
+        Health { is_alive: true, is_ready: true, at_ms: self.now_ms, ..Health::default() }
+    }
+}

@@ -2,6 +2,7 @@
 
 mod attempt;
 mod attempt_numbering;
+mod count_tasks;
 mod counter_limits;
 mod counters;
 mod diagnostics;

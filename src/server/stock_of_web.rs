@@ -3,15 +3,23 @@
 use tokio::sync::oneshot;
 
 use crate::engine::Caller;
-use crate::model::{JobId, TaskId};
+use crate::model::{JobId, PastSearch, TaskId};
+use crate::store::PastJob;
 use crate::web::{
     FailureFilter, MOST_FAILURES, OwnerGone, StockAttempts, StockCounterGroup, StockFailures, StockJob, StockOwner,
-    StockRead, StockTasks, TaskFilter, TaskList,
+    StockPastJob, StockPastJobs, StockRead, StockTasks, TaskFilter, TaskList,
 };
 
 use super::handle::OwnerHandle;
+use super::history::log_file;
 use super::stock_jobs::{Found, JobSource, TaskWalk};
 use super::stock_requests::StockRequest;
+
+fn past_job(job: PastJob) -> StockPastJob {
+    let PastJob { id, name, user, submit_ms, history_path } = job;
+    let log_file = log_file(id, submit_ms, &user, &name, history_path.as_deref());
+    StockPastJob { id, name, user, submit_ms, log_file }
+}
 
 // === impl OwnerHandle: jobs of the stock pages ===
 
@@ -100,6 +108,19 @@ impl OwnerHandle {
 }
 
 impl StockOwner for OwnerHandle {
+    async fn stock_past_jobs(&self, search: PastSearch, first: u64, count: u64) -> Result<StockPastJobs, OwnerGone> {
+        let Some(reader) = self.job_sources.reader() else { return Ok(StockPastJobs::default()) };
+        let _permit = self.job_sources.permit().await;
+        let read = move || reader.past_jobs(&search, first, count);
+        match tokio::task::spawn_blocking(read).await.map_err(|_| OwnerGone)? {
+            Ok(found) => Ok(StockPastJobs { jobs: found.jobs.into_iter().map(past_job).collect(), total: found.total }),
+            Err(error) => {
+                tracing::warn!("cannot list jobs that are over: {error}");
+                Err(OwnerGone)
+            }
+        }
+    }
+
     async fn stock_job(&self, job: JobId, viewer: Option<Caller>) -> StockRead<StockJob> {
         self.read_stock(job, viewer, |source: &JobSource<'_>| source.job()).await
     }

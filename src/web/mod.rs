@@ -74,8 +74,8 @@ pub use signed_read::{ReadRefusal, SignedRead};
 pub use state::{ServedPorts, WebState};
 pub use stock::{
     FailureFilter, GRAPH_GROUPS, MOST_FAILURES, StockAcls, StockAttempt, StockAttempts, StockCounter,
-    StockCounterGroup, StockFailures, StockGraph, StockJob, StockOwner, StockPlace, StockRead, StockSettings,
-    StockTally, StockTask, StockTasks, TASKS_PER_PAGE, TaskFilter, TaskList,
+    StockCounterGroup, StockFailures, StockGraph, StockJob, StockOwner, StockPastJob, StockPastJobs, StockPlace,
+    StockRead, StockSettings, StockTally, StockTask, StockTasks, TASKS_PER_PAGE, TaskFilter, TaskList,
 };
 
 /// Answered when all connections are in use.

@@ -35,6 +35,7 @@ pub const OPEN_THEMSELVES: &[(&str, &str)] = &[
     ("src/streaming/segment_reader.rs", "map output that the worker has written into a private folder"),
     ("src/streaming/working_folder.rs", "the copy of a jar that the worker has made in a private folder"),
     ("src/supervisor/process_tree.rs", "/proc of its own processes"),
+    ("src/web/stock/process.rs", "/proc of its own process, and limits of its control groups"),
     ("src/worker/containers/bag.rs", "/proc of the machine, and limits of control groups"),
     ("src/worker/containers/control_groups.rs", "files of control groups"),
 ];

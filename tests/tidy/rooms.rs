@@ -156,6 +156,7 @@ const IMPURE_STD: &[&str] = &["std::fs", "std::net", "std::thread", "std::proces
 /// never a key of an order.
 pub const FLOATS: &[&str] = &[
     "src/api/applications/application_report.rs",
+    "src/engine/on/snapshot.rs",
     "src/engine/state/applications/report.rs",
     "src/mapreduce/attempt.rs",
     "src/mapreduce/job.rs",

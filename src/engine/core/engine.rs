@@ -33,8 +33,6 @@ pub struct Engine {
     pub(in crate::engine) administration: Administration,
     pub(in crate::engine) delegation: DelegationTokens,
     pub(in crate::engine) tallies: Tallies,
-    /// What became of attempts and jobs, for display only.
-    pub(in crate::engine) attempt_tallies: AttemptTallies,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -45,7 +43,7 @@ pub struct RunStart {
 }
 
 /// Counters for display only.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct Tallies {
     pub(in crate::engine) accepted: u64,
     /// Succeeded, failed, killed.
@@ -53,6 +51,8 @@ pub struct Tallies {
     pub(in crate::engine) launched: u64,
     pub(in crate::engine) preempted: u64,
     pub(in crate::engine) heartbeats: u64,
+    /// What became of attempts and jobs.
+    pub(in crate::engine) attempts: AttemptTallies,
 }
 
 /// Added to twice the longest heartbeat interval, ms: within that time a registered tracker with an open connection

@@ -58,7 +58,7 @@ impl Engine {
             identifier: self.config.identifier.to_string(),
             is_in_safe_mode: self.is_in_safe_mode(),
             attempts: PerKind::default(),
-            attempt_counts: self.attempt_tallies.all().clone(),
+            attempt_counts: self.tallies.attempts.all().clone(),
             excluded_hosts: self.config.hosts.excluded.iter().cloned().collect(),
             slots: totals.slots.narrow(),
             running: sum(totals.held.slots(), totals.occupied).narrow(),
@@ -97,7 +97,7 @@ impl Engine {
                 waiting: wide(group.map(|group| self.cluster.scheduler.waiting(group)).unwrap_or_default()),
                 paused: self.why_queue_is_paused(name),
                 share,
-                attempt_counts: self.attempt_tallies.of_queue(name),
+                attempt_counts: self.tallies.attempts.of_queue(name),
                 is_stopped,
                 scheduling_info: group.and_then(|group| self.cluster.scheduler.group_report(group)),
             }
@@ -148,7 +148,7 @@ impl Engine {
                 waiting: PerKind::default(),
                 paused: self.why_queue_is_paused(&config.name),
                 share: None,
-                attempt_counts: self.attempt_tallies.of_queue(&config.name),
+                attempt_counts: self.tallies.attempts.of_queue(&config.name),
                 is_stopped: !config.running,
                 scheduling_info: None,
             };

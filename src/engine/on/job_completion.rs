@@ -26,7 +26,7 @@ impl Engine {
             self.outbox.event_lines.append_job_fact(id, &fact);
             let job = self.jobs.get_mut(id);
             if let Some(job) = &job {
-                self.attempt_tallies.count(&fact, job);
+                self.tallies.attempts.count(&fact, job);
             }
             let number = self.outbox.record(Fact::Job(fact));
             if let Some(job) = job {

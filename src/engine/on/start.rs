@@ -2,8 +2,8 @@
 
 use crate::engine::core::{Administration, Engine, EngineConfig, RunStart, Tallies};
 use crate::engine::state::{
-    Applications, AttemptTallies, Cluster, CostHistories, DelegationTokens, Drains, Fact, ForeignRecovery, HostFaults,
-    JobTable, Launching, MarketState, Outbox, Pauses, Presences, Round, Rounds, Submissions, Trackers,
+    Applications, Cluster, CostHistories, DelegationTokens, Drains, Fact, ForeignRecovery, HostFaults, JobTable,
+    Launching, MarketState, Outbox, Pauses, Presences, Round, Rounds, Submissions, Trackers,
 };
 use crate::mapreduce::{HousekeepingQueue, NodeRegistry};
 use crate::market::Market;
@@ -66,7 +66,6 @@ impl Engine {
             administration: Administration::under(config.choice.clone(), Pauses::restored(restored.pauses)),
             delegation: DelegationTokens::restored(config.delegation, restored.delegation, now),
             tallies: Tallies::default(),
-            attempt_tallies: AttemptTallies::default(),
             config,
         };
         engine.restore_market(&restored.market, now);

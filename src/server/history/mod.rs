@@ -37,6 +37,7 @@ use super::rack_resolver::RackResolver;
 
 pub use dues::HistoryCounts;
 pub(in crate::server) use lines::host_of_tracker;
+pub(in crate::server) use names::log_file;
 pub(crate) use user_copies::UserCopies;
 
 use dues::HistoryDues;

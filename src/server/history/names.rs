@@ -29,6 +29,21 @@ pub(super) fn history_file_name(job: JobId, submit_ms: i64, user: &str, job_name
     }
 }
 
+/// How links of pages name the history file of a job: its path, or its name alone while it is not written. The name is encoded
+/// once more (1.2.1 `JobHistoryServer`).
+pub(in crate::server) fn log_file(
+    job: JobId,
+    submit_ms: i64,
+    user: &str,
+    job_name: &str,
+    path: Option<&str>,
+) -> String {
+    match path.and_then(|path| path.rsplit_once('/')) {
+        Some((folder, name)) => format!("{folder}/{}", url_encoded(name)),
+        None => url_encoded(&history_file_name(job, submit_ms, user, job_name)),
+    }
+}
+
 /// The name of the file beside it with the job's configuration.
 pub(super) fn conf_file_name(job: JobId) -> String {
     format!("{job}_conf.xml")

@@ -229,6 +229,30 @@ pub struct StockFailures {
     pub is_cut: bool,
 }
 
+/// A part of the list of jobs that are over.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StockPastJobs {
+    /// The jobs from the first of the part on, the one submitted last in front.
+    pub jobs: Vec<StockPastJob>,
+    /// All that the search finds.
+    pub total: u64,
+}
+
+/// A job that is over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StockPastJob {
+    /// Its id.
+    pub id: JobId,
+    /// Its name.
+    pub name: String,
+    /// Its owner.
+    pub user: String,
+    /// When it was submitted, epoch ms.
+    pub submit_ms: i64,
+    /// The path of its history file, or the name alone while it is not written; the name as links have it.
+    pub log_file: String,
+}
+
 /// Which failures of a job a page lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FailureFilter {

@@ -21,7 +21,7 @@ use super::rows::simple_host;
 const JSON: &str = "application/json; charset=utf8";
 
 /// Answers `/jmx?qry=PATTERN`.
-pub(in crate::web) async fn jmx<O: Owner>(State(state): State<Arc<WebState<O>>>, request: Request) -> Response<Body> {
+pub(super) async fn jmx<O: Owner>(State(state): State<Arc<WebState<O>>>, request: Request) -> Response<Body> {
     match answered(&state, request).await {
         Ok(response) | Err(response) => *response,
     }

@@ -1,7 +1,5 @@
 //! The beans of a JobTracker, from one snapshot of the cluster and the numbers of this process.
 
-use std::fs;
-
 use serde_json::{Value, json};
 
 use crate::engine::{AttemptCounts, ClusterSnapshot, JobSnapshot, QueueSnapshot, TrackerSnapshot};
@@ -9,7 +7,7 @@ use crate::model::{PerKind, RunState};
 
 use super::cluster::{Queue, Summary};
 use super::java_text::{REVISION, VERSION};
-use super::memory::Memory;
+use super::process::{Memory, Process};
 
 const MIB: f64 = 1_048_576.0;
 /// Running jobs are counted by how long they have run, minutes from and to.
@@ -223,30 +221,4 @@ fn memory(process: &Process) -> Bean {
         .with("NonHeapMemoryUsage", sizes(0, -1))
         .with("Verbose", false)
         .with("ObjectName", "java.lang:type=Memory")
-}
-
-/// Numbers of this process.
-struct Process {
-    memory: Memory,
-    threads: u64,
-    running_threads: u64,
-}
-
-// === impl Process ===
-
-impl Process {
-    fn now() -> Self {
-        let states: Vec<String> = fs::read_dir("/proc/self/task")
-            .into_iter()
-            .flatten()
-            .filter_map(|task| fs::read_to_string(task.ok()?.path().join("stat")).ok())
-            .collect();
-        // The name of a thread ends with the last bracket; its state follows.
-        let is_running = |stat: &&String| stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('R'));
-        Process {
-            memory: Memory::now(),
-            threads: states.len() as u64,
-            running_threads: states.iter().filter(is_running).count() as u64,
-        }
-    }
 }

@@ -32,10 +32,7 @@ const PRIORITIES: [Priority; 5] =
 const NO_ID: &str = "Missing 'jobid'!";
 
 /// Answers `/jobdetails.jsp`.
-pub(in crate::web) async fn jobdetails<O: Owner>(
-    State(state): State<Arc<WebState<O>>>,
-    request: Request,
-) -> Response<Body> {
+pub(super) async fn jobdetails<O: Owner>(State(state): State<Arc<WebState<O>>>, request: Request) -> Response<Body> {
     match answered(&state, request).await {
         Ok(response) | Err(response) => *response,
     }

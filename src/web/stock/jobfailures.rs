@@ -18,17 +18,14 @@ use super::request::{Asked, Refused};
 use super::rows::{Logs, new_job_page, simple_host};
 
 /// Answers `/jobfailures.jsp`.
-pub(in crate::web) async fn jobfailures<O: Owner>(
-    State(state): State<Arc<WebState<O>>>,
-    request: Request,
-) -> Response<Body> {
+pub(super) async fn jobfailures<O: Owner>(State(state): State<Arc<WebState<O>>>, request: Request) -> Response<Body> {
     match failures(&state, request).await {
         Ok(response) | Err(response) => *response,
     }
 }
 
 /// Answers `/jobblacklistedtrackers.jsp`.
-pub(in crate::web) async fn jobblacklistedtrackers<O: Owner>(
+pub(super) async fn jobblacklistedtrackers<O: Owner>(
     State(state): State<Arc<WebState<O>>>,
     request: Request,
 ) -> Response<Body> {

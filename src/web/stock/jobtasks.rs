@@ -21,10 +21,7 @@ use super::request::{Asked, Refused};
 use super::rows::{Progress, new_job_page, simple_host};
 
 /// Answers `/jobtasks.jsp`.
-pub(in crate::web) async fn jobtasks<O: Owner>(
-    State(state): State<Arc<WebState<O>>>,
-    request: Request,
-) -> Response<Body> {
+pub(super) async fn jobtasks<O: Owner>(State(state): State<Arc<WebState<O>>>, request: Request) -> Response<Body> {
     match answered(&state, request).await {
         Ok(response) | Err(response) => *response,
     }

@@ -20,7 +20,7 @@ use super::answer;
 use super::changes::Changes;
 use super::cluster::{JobTable, Queue, Summary, jobs_in, scheduling_info};
 use super::java_text::{COMPILED, COMPILER, REVISION, VERSION, bytes, date, day_and_time};
-use super::memory::Memory;
+use super::process::Memory;
 use super::request::{Asked, Refused};
 use super::rows::simple_host;
 
@@ -28,10 +28,7 @@ use super::rows::simple_host;
 const FAILED: [RunState; 2] = [RunState::Failed, RunState::Killed];
 
 /// Answers `/jobtracker.jsp`.
-pub(in crate::web) async fn jobtracker<O: Owner>(
-    State(state): State<Arc<WebState<O>>>,
-    request: Request,
-) -> Response<Body> {
+pub(super) async fn jobtracker<O: Owner>(State(state): State<Arc<WebState<O>>>, request: Request) -> Response<Body> {
     match answered(&state, request).await {
         Ok(response) | Err(response) => *response,
     }

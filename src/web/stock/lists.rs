@@ -21,17 +21,14 @@ use super::request::{Asked, Refused};
 use super::rows::simple_host;
 
 /// Answers `/machines.jsp`.
-pub(in crate::web) async fn machines<O: Owner>(
-    State(state): State<Arc<WebState<O>>>,
-    request: Request,
-) -> Response<Body> {
+pub(super) async fn machines<O: Owner>(State(state): State<Arc<WebState<O>>>, request: Request) -> Response<Body> {
     match trackers(&state, request).await {
         Ok(response) | Err(response) => *response,
     }
 }
 
 /// Answers `/jobqueue_details.jsp`.
-pub(in crate::web) async fn jobqueue_details<O: Owner>(
+pub(super) async fn jobqueue_details<O: Owner>(
     State(state): State<Arc<WebState<O>>>,
     request: Request,
 ) -> Response<Body> {

@@ -17,8 +17,9 @@ mod jobfailures;
 mod jobtasks;
 mod jobtracker;
 mod lists;
-mod memory;
 mod owner;
+mod past_jobs;
+mod process;
 mod request;
 mod rows;
 mod settings;
@@ -39,8 +40,8 @@ use super::state::WebState;
 
 pub use data::{
     FailureFilter, GRAPH_GROUPS, MOST_FAILURES, StockAcls, StockAttempt, StockAttempts, StockCounter,
-    StockCounterGroup, StockFailures, StockGraph, StockJob, StockPlace, StockTally, StockTask, StockTasks,
-    TASKS_PER_PAGE, TaskFilter, TaskList,
+    StockCounterGroup, StockFailures, StockGraph, StockJob, StockPastJob, StockPastJobs, StockPlace, StockTally,
+    StockTask, StockTasks, TASKS_PER_PAGE, TaskFilter, TaskList,
 };
 pub use owner::{StockOwner, StockRead};
 pub use settings::StockSettings;
@@ -58,6 +59,8 @@ pub(super) fn routes<O: Owner>() -> Router<Arc<WebState<O>>> {
         .route("/jobblacklistedtrackers.jsp", any(jobfailures::jobblacklistedtrackers::<O>))
         .route("/machines.jsp", any(lists::machines::<O>))
         .route("/jobqueue_details.jsp", any(lists::jobqueue_details::<O>))
+        .route("/jobhistory.jsp", get(past_jobs::jobhistory))
+        .route("/jobhistoryhome.jsp", any(past_jobs::jobhistoryhome::<O>))
         .route("/jmx", any(jmx::jmx::<O>))
         .route("/taskgraph", any(taskgraph::taskgraph::<O>))
         .route("/static/hadoop.css", get(statics::style))

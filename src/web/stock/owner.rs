@@ -1,11 +1,12 @@
 //! The requests of these pages about jobs.
 
 use crate::engine::{Caller, Refusal};
-use crate::model::{JobId, TaskId};
+use crate::model::{JobId, PastSearch, TaskId};
 
 use super::super::owner_gone::OwnerGone;
 use super::data::{
-    FailureFilter, StockAttempts, StockCounterGroup, StockFailures, StockJob, StockTasks, TaskFilter, TaskList,
+    FailureFilter, StockAttempts, StockCounterGroup, StockFailures, StockJob, StockPastJobs, StockTasks, TaskFilter,
+    TaskList,
 };
 
 /// What a read of a job answers: none for an unknown one.
@@ -46,6 +47,16 @@ pub trait StockOwner: Send + Sync + 'static {
         _viewer: Option<Caller>,
     ) -> impl Future<Output = StockRead<Option<Vec<StockCounterGroup>>>> + Send {
         std::future::ready(Err(OwnerGone))
+    }
+
+    /// At most `count` jobs that are over, from the `first` on. Does not use the owner thread.
+    fn stock_past_jobs(
+        &self,
+        _search: PastSearch,
+        _first: u64,
+        _count: u64,
+    ) -> impl Future<Output = Result<StockPastJobs, OwnerGone>> + Send {
+        std::future::ready(Ok(StockPastJobs::default()))
     }
 
     /// The failures of a job.

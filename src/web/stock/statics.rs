@@ -13,22 +13,22 @@ const STYLE: &str = include_str!("../../../static/hadoop.css");
 const ICON: &str = include_str!("../../../static/icon.svg");
 
 /// Answers `/static/hadoop.css`.
-pub(in crate::web) async fn style() -> Response<Body> {
+pub(super) async fn style() -> Response<Body> {
     kept("text/css; charset=utf-8", STYLE)
 }
 
 /// Answers the scripts of 1.2.1. Our pages need none of them; programs that load them must find them.
-pub(in crate::web) async fn script() -> Response<Body> {
+pub(super) async fn script() -> Response<Body> {
     kept("text/javascript; charset=utf-8", "")
 }
 
 /// Answers `/favicon.ico`.
-pub(in crate::web) async fn icon() -> Response<Body> {
+pub(super) async fn icon() -> Response<Body> {
     kept("image/svg+xml", ICON)
 }
 
 /// Answers `/index.html`.
-pub(in crate::web) async fn index() -> Response<Body> {
+pub(super) async fn index() -> Response<Body> {
     go_back("/")
 }
 

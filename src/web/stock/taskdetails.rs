@@ -24,10 +24,7 @@ use super::request::{Asked, Refused};
 use super::rows::{Logs, Progress, new_job_page};
 
 /// Answers `/taskdetails.jsp`.
-pub(in crate::web) async fn taskdetails<O: Owner>(
-    State(state): State<Arc<WebState<O>>>,
-    request: Request,
-) -> Response<Body> {
+pub(super) async fn taskdetails<O: Owner>(State(state): State<Arc<WebState<O>>>, request: Request) -> Response<Body> {
     match answered(&state, request).await {
         Ok(response) | Err(response) => *response,
     }

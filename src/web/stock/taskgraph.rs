@@ -19,10 +19,7 @@ use super::request::{Asked, Refused};
 const SVG: &str = "image/svg+xml; charset=utf-8";
 
 /// Answers `/taskgraph`: an empty body where there is nothing to draw, as 1.2.1.
-pub(in crate::web) async fn taskgraph<O: Owner>(
-    State(state): State<Arc<WebState<O>>>,
-    request: Request,
-) -> Response<Body> {
+pub(super) async fn taskgraph<O: Owner>(State(state): State<Arc<WebState<O>>>, request: Request) -> Response<Body> {
     match answered(&state, request).await {
         Ok(response) | Err(response) => *response,
     }

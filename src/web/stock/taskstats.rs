@@ -22,10 +22,7 @@ use super::rows::new_job_page;
 use super::taskdetails::Named;
 
 /// Answers `/taskstats.jsp`.
-pub(in crate::web) async fn taskstats<O: Owner>(
-    State(state): State<Arc<WebState<O>>>,
-    request: Request,
-) -> Response<Body> {
+pub(super) async fn taskstats<O: Owner>(State(state): State<Arc<WebState<O>>>, request: Request) -> Response<Body> {
     match answered(&state, request).await {
         Ok(response) | Err(response) => *response,
     }

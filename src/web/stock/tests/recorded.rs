@@ -5,7 +5,7 @@ use crate::model::{AttemptState, PerKind, Priority, RunState};
 
 use super::stage::{Recorded, at, attempt, counters_of, job, queue, row, tally, tracker};
 use super::tokens::tokens;
-use crate::web::stock::{StockGraph, StockJob, StockTask};
+use crate::web::stock::{StockGraph, StockJob, StockPastJob, StockPastJobs, StockTask};
 
 macro_rules! recorded {
     ($name:literal) => {
@@ -371,4 +371,38 @@ async fn pictures_have_the_shape_of_the_recorded_ones() {
         similar_tokens(&shapes(theirs), &shapes(&ours.body));
     }
     assert_eq!(state.get("/taskgraph?type=map").await.body, "");
+}
+
+fn past_job(number: i32, name: &str, submit_ms: i64, log_name: &str) -> StockPastJob {
+    let folder = "file:/var/log/hadoop/history/done/version-1/localhost_1795319408172_/2026/11/22/000000";
+    let StockJob { id, user, .. } = job(number, name, RunState::Succeeded);
+    let log_file = format!("{folder}/{id}_{log_name}");
+    StockPastJob { id, name: name.to_owned(), user, submit_ms, log_file }
+}
+
+#[tokio::test]
+async fn the_list_of_past_jobs_is_as_recorded() {
+    let jobs = vec![
+        past_job(4, "word count <2>", at(52, 53), "1795319573186_root_word%2Bcount%2B%253C2%253E"),
+        past_job(2, "fails & ends", at(51, 33), "1795319493583_root_fails%2B%2526%2Bends"),
+        past_job(1, "word count <1>", at(50, 33), "1795319433567_root_word%2Bcount%2B%253C1%253E"),
+    ];
+    let state = Recorded { past: StockPastJobs { jobs, total: 3 }, ..middle() };
+    // Theirs has brackets that are no text, and elements between rows where none may be.
+    let theirs = recorded!("jobhistoryhome.html").replace("<<!--", "&lt;<!--").replace("<center>\n<tr>", "<tr>");
+    assert_same(&theirs, &state.get("/jobhistoryhome.jsp").await.body);
+    state.get("/jobhistoryhome.jsp?search=root:count;11/22/2026&pageno=3&scansize=1").await;
+    state.get("/jobhistoryhome.jsp?pageno=-1").await;
+    let asked = state.searched.lock().unwrap().clone();
+    let (search, first, count) = &asked[1];
+    assert_eq!(
+        (search.user.as_deref(), &search.words, *first, *count),
+        (Some("root"), &vec!["count".into()], 200, 100)
+    );
+    assert_eq!((asked[2].1, asked[2].2), (0, 10_000));
+    let to_home = state.get("/jobhistory.jsp").await;
+    assert_eq!((to_home.status.as_u16(), to_home.location.as_deref()), (302, Some("jobhistoryhome.jsp")));
+    for (target, status) in [("pageno=x", 400), ("search=;yesterday", 400), ("search=%FF", 400), ("pageno=-9", 200)] {
+        assert_eq!(state.get(&format!("/jobhistoryhome.jsp?{target}")).await.status.as_u16(), status, "{target}");
+    }
 }

@@ -14,7 +14,9 @@ use crate::engine::{
 };
 use crate::http::{ServedNames, WebLimits};
 use crate::market::{Acl, HistoryPage, MarketError, ReportRequest, ServletRequest, StatementPage};
-use crate::model::{AttemptId, AttemptState, Credits, JobId, Kind, PerKind, Priority, QueueName, RunState, TaskId};
+use crate::model::{
+    AttemptId, AttemptState, Credits, JobId, Kind, PastSearch, PerKind, Priority, QueueName, RunState, TaskId,
+};
 use crate::web::applications::ApplicationOwner;
 use crate::web::job_forms::JobForms;
 use crate::web::owner::{
@@ -23,7 +25,8 @@ use crate::web::owner::{
 use crate::web::state::{ServedPorts, WebState};
 use crate::web::stock::{
     FailureFilter, StockAttempt, StockAttempts, StockCounter, StockCounterGroup, StockFailures, StockJob, StockOwner,
-    StockPlace, StockRead, StockSettings, StockTally, StockTask, StockTasks, TASKS_PER_PAGE, TaskFilter, TaskList,
+    StockPastJobs, StockPlace, StockRead, StockSettings, StockTally, StockTask, StockTasks, TASKS_PER_PAGE, TaskFilter,
+    TaskList,
 };
 
 /// 22 November 2026, 03:50:00 UTC.
@@ -46,6 +49,9 @@ pub(super) struct Recorded {
     pub(super) now_ms: i64,
     pub(super) changes: Arc<std::sync::Mutex<Vec<(JobId, JobChange)>>>,
     pub(super) refuses: bool,
+    pub(super) past: StockPastJobs,
+    /// What was asked of jobs that are over.
+    pub(super) searched: Arc<std::sync::Mutex<Vec<(PastSearch, u64, u64)>>>,
 }
 
 /// What an address answered.
@@ -119,7 +125,7 @@ pub(super) fn job(number: i32, name: &str, state: RunState) -> StockJob {
         queue: "default".to_owned(),
         priority: Priority::Normal,
         state,
-        job_file: format!("file:/tmp/hadoop-mapred/mapred/staging/root/.staging/{id}/job.xml"),
+        job_file: format!("file:/tmp/hadoop-mapred/mapred/staging/{}/.staging/{id}/job.xml", "root"),
         submit_host: Some("client".to_owned()),
         submit_address: Some("127.0.0.1".to_owned()),
         acls: None,
@@ -222,6 +228,11 @@ pub(super) fn attempt(id: &str, state: AttemptState, (host, port): (&str, u16), 
 impl ApplicationOwner for Recorded {}
 
 impl StockOwner for Recorded {
+    async fn stock_past_jobs(&self, search: PastSearch, first: u64, count: u64) -> Result<StockPastJobs, OwnerGone> {
+        self.searched.lock().unwrap().push((search, first, count));
+        Ok(self.past.clone())
+    }
+
     async fn stock_job(&self, job: JobId, _: Option<Caller>) -> StockRead<StockJob> {
         Ok(self.allowed().map(|()| self.jobs.iter().find(|known| known.id == job).cloned()))
     }

@@ -1,4 +1,4 @@
-//! The memory of this process: what it uses, and what it may use. Where a Java program says its heap, ours says these.
+//! This process: its threads, and the memory that it uses and may use. Where a Java program says its heap, ours says these.
 
 use std::fs;
 use std::path::Path;
@@ -21,6 +21,32 @@ impl Memory {
         let used_bytes = ProcessStat::of_this_process().map_or(0, |stat| stat.resident_bytes);
         let limits = [group_limit(), machine_bytes()];
         Memory { used_bytes, all_bytes: limits.into_iter().flatten().min().unwrap_or(used_bytes) }
+    }
+}
+
+/// Numbers of this process.
+pub(super) struct Process {
+    pub(super) memory: Memory,
+    pub(super) threads: u64,
+    pub(super) running_threads: u64,
+}
+
+// === impl Process ===
+
+impl Process {
+    pub(super) fn now() -> Self {
+        let states: Vec<String> = fs::read_dir("/proc/self/task")
+            .into_iter()
+            .flatten()
+            .filter_map(|task| fs::read_to_string(task.ok()?.path().join("stat")).ok())
+            .collect();
+        // The name of a thread ends with the last bracket; its state follows.
+        let is_running = |stat: &&String| stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('R'));
+        Process {
+            memory: Memory::now(),
+            threads: states.len() as u64,
+            running_threads: states.iter().filter(is_running).count() as u64,
+        }
     }
 }
 

@@ -1,0 +1,12 @@
+//! Which jobs that are over are listed.
+
+/// Which jobs that are over are listed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PastSearch {
+    /// Of this user.
+    pub user: Option<String>,
+    /// With each of these in its name.
+    pub words: Vec<String>,
+    /// Submitted from the first moment on and before the second one, epoch ms.
+    pub submitted_ms: Option<(i64, i64)>,
+}

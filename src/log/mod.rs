@@ -2,11 +2,13 @@
 
 mod journal;
 mod lines;
+mod log_end;
 mod rate;
 mod subscriber;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use journal::error_mark;
+pub(crate) use log_end::end_of_log;
 pub(crate) use rate::{LogDecision, LogRate};
 pub(crate) use subscriber::{start_log, start_log_to_stderr};

@@ -22,6 +22,7 @@ pub const OPEN_THEMSELVES: &[(&str, &str)] = &[
     ("src/client/job/jar.rs", "makes the job's jar, under a name that was free"),
     ("src/demo/scratch.rs", "makes files under names that were free, in a private folder of its own"),
     ("src/demo/word_check.rs", "output of its own jobs, in a private folder of its own"),
+    ("src/log/log_end.rs", "its own stderr, once it is known to be a file"),
     ("src/process_stat.rs", "/proc of one process"),
     ("src/server/event_log/daily_file.rs", "a log in a folder of the operator, by a thread that nothing waits for"),
     ("src/socket_owner.rs", "lists of the kernel in /proc"),

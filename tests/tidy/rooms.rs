@@ -35,7 +35,7 @@ pub const MAY_NAME: &[(&str, &[&str])] = &[
     ),
     ("store", &["api", "engine", "fs", "mapreduce", "market", "model", "sim::Journal", "sim::what_if", "wire"]),
     ("views", &["api", "clock", "engine", "mapreduce", "model", "store"]),
-    ("web", &["api", "engine", "http", "market", "model", "process_stat", "socket_owner", "views"]),
+    ("web", &["api", "engine", "http", "log", "market", "model", "process_stat", "socket_owner", "views"]),
     (
         "server",
         &[

@@ -17,6 +17,7 @@ mod jobfailures;
 mod jobtasks;
 mod jobtracker;
 mod lists;
+mod own_log;
 mod owner;
 mod past_jobs;
 mod process;
@@ -61,6 +62,7 @@ pub(super) fn routes<O: Owner>() -> Router<Arc<WebState<O>>> {
         .route("/jobqueue_details.jsp", any(lists::jobqueue_details::<O>))
         .route("/jobhistory.jsp", get(past_jobs::jobhistory))
         .route("/jobhistoryhome.jsp", any(past_jobs::jobhistoryhome::<O>))
+        .route("/logs/", any(own_log::logs::<O>))
         .route("/jmx", any(jmx::jmx::<O>))
         .route("/taskgraph", any(taskgraph::taskgraph::<O>))
         .route("/static/hadoop.css", get(statics::style))

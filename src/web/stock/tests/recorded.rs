@@ -402,7 +402,7 @@ async fn the_list_of_past_jobs_is_as_recorded() {
     assert_eq!((asked[2].1, asked[2].2), (0, 10_000));
     let to_home = state.get("/jobhistory.jsp").await;
     assert_eq!((to_home.status.as_u16(), to_home.location.as_deref()), (302, Some("jobhistoryhome.jsp")));
-    for (target, status) in [("pageno=x", 400), ("search=;yesterday", 400), ("search=%FF", 400), ("pageno=-9", 200)] {
+    for (target, status) in [("pageno=x", 400), ("search=;yesterday", 400), ("search=%FF", 200), ("pageno=-9", 200)] {
         assert_eq!(state.get(&format!("/jobhistoryhome.jsp?{target}")).await.status.as_u16(), status, "{target}");
     }
 }

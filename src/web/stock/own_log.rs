@@ -1,0 +1,39 @@
+//! `/logs/`: the end of the daemon's own log, where that is a file.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::{Response, StatusCode};
+
+use crate::log::end_of_log;
+
+use super::super::owner::Owner;
+use super::super::response::{TEXT, fresh, text};
+use super::super::state::WebState;
+use super::access::viewer;
+use super::request::{Asked, Refused};
+
+/// As much of the log as is shown, bytes.
+const SHOWN_BYTES: u64 = 1 << 20;
+/// Said where there is no file.
+const NO_FILE: &str =
+    "the log of this daemon is no file that it may read; where systemd runs it, use `journalctl -u jobtracker`";
+
+/// Answers `/logs/`.
+pub(super) async fn logs<O: Owner>(State(state): State<Arc<WebState<O>>>, request: Request) -> Response<Body> {
+    match answered(&state, request).await {
+        Ok(response) | Err(response) => *response,
+    }
+}
+
+async fn answered<O: Owner>(state: &WebState<O>, request: Request) -> Result<Refused, Refused> {
+    Asked::of(request).await?;
+    // Where jobs have lists, the log is for nobody who is not named.
+    viewer(state)?;
+    let end = tokio::task::spawn_blocking(|| end_of_log(SHOWN_BYTES)).await.ok().flatten();
+    Ok(Box::new(match end {
+        Some(end) => fresh(StatusCode::OK, TEXT, end),
+        None => text(StatusCode::NOT_FOUND, NO_FILE),
+    }))
+}

@@ -39,6 +39,43 @@ fn time_in(epoch_ms: i64, zone: Option<&TimeZone>) -> String {
     }
 }
 
+/// A server's text in which times of a day of UTC, `09:30:00 UTC`, are shown as other times are.
+pub(super) fn with_shown_times(text: &str) -> String {
+    let zone = SHOWN_ZONE.get().zip(Timestamp::from_millisecond(wall_ms()).ok());
+    zone.map_or_else(|| text.to_owned(), |(zone, now)| times_in(text, zone, now))
+}
+
+/// The same in a zone: a time is the next one of its kind.
+fn times_in(text: &str, zone: &TimeZone, now: Timestamp) -> String {
+    const MARK: &str = " UTC";
+    const TIME: usize = "09:30:00".len();
+    let now = now.to_zoned(TimeZone::UTC);
+    let mut parts = text.split(MARK);
+    let mut shown = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let begin = shown.len().checked_sub(TIME).filter(|begin| shown.is_char_boundary(*begin));
+        // With a date before it, it is none of these.
+        let time = begin.and_then(|begin| {
+            let is_alone = !shown[..begin].ends_with(|before: char| before.is_ascii_digit() || before == 'T')
+                && !shown[..begin].trim_end().ends_with(|before: char| before.is_ascii_digit());
+            Some((begin, time_of_day(&shown[begin..]).filter(|_| is_alone)?))
+        });
+        let at = time.and_then(|(begin, time)| {
+            let at = Timestamp::from_millisecond(next(time, &now)?).ok()?.to_zoned(zone.clone());
+            Some((begin, at.strftime("%H:%M:%S %Z").to_string()))
+        });
+        match at {
+            Some((begin, at)) => {
+                shown.truncate(begin);
+                shown += &at;
+            }
+            None => shown += MARK,
+        }
+        shown += part;
+    }
+    shown
+}
+
 /// A deadline that is `left_ms` ahead, as `18:00 CET (in 6 h 35 m)`, with its date unless it is of today.
 pub(super) fn format_due(due_ms: i64, left_ms: i64) -> String {
     due_in(due_ms, left_ms, &TimeZone::system())
@@ -118,6 +155,27 @@ mod tests {
         assert_eq!(time_in(time_ms, Some(&berlin())), "2023-11-14 23:13:20+01:00");
         assert_eq!(time_in(at("2026-07-01"), Some(&berlin())), "2026-07-01 02:00:00+02:00");
         assert_eq!(time_in(i64::MAX, None), "-");
+    }
+
+    #[test]
+    fn times_of_a_day_in_a_servers_text_are_local_on_a_terminal() {
+        let now = Timestamp::from_millisecond(at("2026-11-26T12:00Z")).unwrap();
+        let shown = |text: &str| times_in(text, &berlin(), now);
+        assert_eq!(shown("Maps 0/6 minimum from 12:31:05 UTC. Reduces"), "Maps 0/6 minimum from 13:31:05 CET. Reduces");
+        assert_eq!(shown("11:00:00 UTC and 23:30:00 UTC"), "12:00:00 CET and 00:30:00 CET");
+        for other in [
+            "",
+            " UTC",
+            "no 1:2 UTC",
+            "2026-11-26 12:31:05 UTC",
+            "2026-11-26T12:31:05 UTC",
+            "ä12:31:0 UTC",
+            "25:00:00 UTC",
+        ] {
+            assert_eq!(shown(other), other);
+        }
+        // A pipe gets it as the server said it.
+        assert_eq!(with_shown_times("from 12:31:05 UTC"), "from 12:31:05 UTC");
     }
 
     #[test]

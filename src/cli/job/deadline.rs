@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use crate::api::{DueText, parse_duration_ms};
 use crate::cli::market_command::MarketCommandError;
 use crate::cli::market_text::{Form, json};
-use crate::cli::time_text::parse_due;
+use crate::cli::time_text::{parse_due, with_shown_times};
 use crate::client::job::JobId;
 use crate::client::signed_query::escaped;
 
@@ -80,7 +80,7 @@ pub(super) async fn deadline(arguments: &DeadlineOfJobArguments) -> Result<Strin
         Form::Json => json(&serde_json::json!({ "job": job, "deadline": line.deadline })),
         Form::Table => match &line.deadline {
             Some(deadline) => {
-                let (state, plan) = (&deadline.state, &deadline.plan);
+                let (state, plan) = (&deadline.state, with_shown_times(&deadline.plan));
                 format!("{job} is due at {}, {state}: {plan}\n", due_text(deadline, line.started_ms))
             }
             None => format!("{job} has no deadline\n"),

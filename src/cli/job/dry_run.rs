@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use crate::api::{OrderQuote, OrderState, WhatIfAnswer};
 use crate::cli::market_command::MarketCommandError;
 use crate::cli::market_text::{Form, json};
-use crate::cli::time_text::{format_due, format_time};
+use crate::cli::time_text::{format_due, format_time, with_shown_times};
 use crate::client::job::submit::PreparedJob;
 use crate::client::market::{MarketClient, MarketClientError, Signer};
 use crate::clock::wall_ms;
@@ -129,7 +129,7 @@ fn render_answer(answer: &WhatIfAnswer, form: Form) -> (String, ExitCode) {
                  takes longer, so that it would end {late} late or more\n\n"
             ),
         },
-        Some(reason) => format!("the constraint scheduler would reject the job: {reason}\n\n"),
+        Some(reason) => format!("the constraint scheduler would reject the job: {}\n\n", with_shown_times(reason)),
     };
     let maps = min_maps.map_or("any number would be too late".to_owned(), |maps| format!("{maps} at a time"));
     let until = answer.promised_until_ms.map(|until_ms| format!(" until {}", format_time(until_ms)));

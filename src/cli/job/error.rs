@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use crate::cli::market_command::MarketCommandError;
 use crate::cli::place::PlaceError;
 use crate::cli::signer::SignerError;
+use crate::cli::time_text::with_shown_times;
 use crate::client::job::JobClientError;
 use crate::config::ConfigError;
 
@@ -21,13 +22,13 @@ pub enum JobCommandError {
     #[error("{0}")]
     Signer(#[from] SignerError),
     /// The JobTracker refuses or does not answer, or a file is missing.
-    #[error("{0}")]
+    #[error("{}", with_shown_times(&.0.to_string()))]
     Client(#[from] JobClientError),
     /// The conf folder or a value cannot be used.
     #[error("{0}")]
     Configuration(#[from] ConfigError),
     /// The market refuses or does not answer.
-    #[error("{0}")]
+    #[error("{}", with_shown_times(&.0.to_string()))]
     Market(#[from] MarketCommandError),
     /// An invalid argument.
     #[error("{0}")]

@@ -3,7 +3,7 @@
 use comfy_table::CellAlignment;
 
 use crate::cli::market_text::{Form, columns, format_duration, json, lines, one_line};
-use crate::cli::time_text::format_time;
+use crate::cli::time_text::{format_time, with_shown_times};
 use crate::client::job::view::JobLine;
 
 use super::connection::ConnectionArguments;
@@ -80,7 +80,7 @@ fn render_list(jobs: &[TimedJob<'_>], has_costs: bool, form: Form) -> String {
             deadline.map_or_else(String::new, |deadline| deadline.state.clone()),
             job.late_by().or(deadline.map(|deadline| format!("{} s", deadline.left_s))).unwrap_or_default(),
         ];
-        let start = start_of(job).map_or_else(String::new, |start| format!("{start} UTC"));
+        let start = start_of(job).map_or_else(String::new, with_shown_times);
         let reason = job.why_it_waits().cloned().unwrap_or_default();
         let JobLine { job, state, name, user, queue, priority, started_ms, map_percent, reduce_percent, .. } = job;
         let elapsed_s = elapsed_ms.and_then(|ms| u64::try_from(ms / 1000).ok());
@@ -130,7 +130,7 @@ mod tests {
         ");
         assert!(render_list(&[timed(&job)], false, Form::Json).contains("\"state\": \"RUNNING\""));
         let promised = JobLine { deadline: Some(DeadlineLine::example()), name: "payroll".into(), ..job.clone() };
-        let plan = "Maps 0/6 minimum from 09:30:00. Reduces 0/6 minimum. Reduce start limit 331.9 s.".to_owned();
+        let plan = "Maps 0/6 minimum from 09:30:00 UTC. Reduces 0/6 minimum. Reduce start limit 331.9 s.".to_owned();
         let planned = JobLine { deadline: Some(DeadlineLine { plan, ..DeadlineLine::example() }), ..job.clone() };
         let held = JobLine { held: Some("held by alice since 2026-11-21T09:13:20Z".to_owned()), ..job.clone() };
         let text = render_list(&[timed(&planned), timed(&held)], false, Form::Table);

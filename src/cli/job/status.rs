@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use crate::cli::explain::explanation;
 use crate::cli::explain_text::render_status;
 use crate::cli::market_text::{Form, format_duration, json};
-use crate::cli::time_text::format_time;
+use crate::cli::time_text::{format_time, with_shown_times};
 use crate::client::job::deadline_line::DeadlineLine;
 use crate::client::job::view::{AttemptLine, JobLine, JobState, TaskTally};
 use crate::client::job::watch::JobCost;
@@ -122,7 +122,7 @@ fn render_job(
         let _ = match job.late_by() {
             // The time left is that of its end.
             Some(late) => writeln!(text, "  deadline {}, {late}", due.split(" (").next().unwrap_or_default()),
-            None => writeln!(text, "  deadline {due}, {state}: {plan}"),
+            None => writeln!(text, "  deadline {due}, {state}: {}", with_shown_times(plan)),
         };
     }
     if let Some(cost) = render_cost_line(cost) {

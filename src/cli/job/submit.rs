@@ -8,6 +8,7 @@ use crate::cli::pasted::{pasted, quoted};
 use crate::cli::place::PlaceArguments;
 use crate::cli::signer::KEY_FILE;
 use crate::cli::terminal::print_error;
+use crate::cli::time_text::with_shown_times;
 use crate::client::job::deadline_line::DeadlineLine;
 use crate::client::job::earlier_output::{EarlierOutput, has_parts};
 use crate::client::job::streaming::{StreamingJob, shell_word};
@@ -279,6 +280,7 @@ fn render_deadline(job: &JobLine, passed: Option<&str>) -> String {
     let due = job.deadline.as_ref().map_or_else(String::new, |deadline| due_text(deadline, job.started_ms));
     match &job.deadline {
         Some(DeadlineLine { state, plan, .. }) => {
+            let plan = with_shown_times(plan);
             let is_order = plan.starts_with("Order: ");
             let keeper = if is_order { "the market" } else { "the constraint scheduler" };
             let verb = match state.as_str() {
@@ -374,4 +376,44 @@ fn render_end(
         text += &format!("logs    {}\n", pasted(&format!("jobtracker job logs {}", job.job)));
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Words {
+        #[command(flatten)]
+        submit: SubmitArguments,
+    }
+
+    #[test]
+    fn a_denial_of_a_job_that_was_signed_by_hand_says_by_what() {
+        let words = [
+            "submit",
+            "--input",
+            "i",
+            "--output",
+            "o",
+            "--mapper",
+            "cat",
+            "--reducer",
+            "NONE",
+            "-D",
+            "mapred.job.signature=x",
+        ];
+        let arguments = Words::try_parse_from(words).unwrap().submit;
+        let said = |text: &str| with_signer(JobClientError::Denied(text.to_owned()), None, &arguments).to_string();
+        let denied = "ACCESS DENIED: the signature does not match";
+        assert_eq!(said(denied), format!("{denied}; signed by -D mapred.job.signature"));
+        // No signature helps a user that is not known, nor where access lists deny.
+        for other in ["ACCESS DENIED: the user is unknown", "User alice cannot perform operation SUBMIT_JOB"] {
+            assert_eq!(said(other), other);
+        }
+        let refused = with_signer(JobClientError::Refused("no".to_owned()), None, &arguments);
+        assert!(matches!(refused, JobClientError::Refused(_)), "{refused}");
+    }
 }

@@ -27,7 +27,7 @@ impl DeadlineLine {
         Some(Self { after_s, left_s, state, plan })
     }
 
-    /// When its first map is planned to start, where slots are promised to it from later on.
+    /// When its first map is planned to start, a time of the day with its zone, where slots are promised to it from later on.
     pub fn planned_start(&self) -> Option<&str> {
         let (_, from) = self.plan.split_once(" minimum from ")?;
         from.split_once(". Reduces ").map(|(start, _)| start)
@@ -54,9 +54,9 @@ mod tests {
         let DeadlineLine { after_s, left_s, state, plan } = &line;
         assert_eq!([&**after_s, left_s, state, plan], ["600.0", "-1.5", "LATE", "Maps 6/6 minimum."]);
         assert_eq!(line.planned_start(), None);
-        let plan = "Maps 0/6 minimum from 09:30:00. Reduces 0/6 minimum. Reduce start limit 331.9 s.";
+        let plan = "Maps 0/6 minimum from 09:30:00 UTC. Reduces 0/6 minimum. Reduce start limit 331.9 s.";
         let line = DeadlineLine { plan: plan.to_owned(), ..line };
-        assert_eq!(line.planned_start(), Some("09:30:00"));
+        assert_eq!(line.planned_start(), Some("09:30:00 UTC"));
         for text in ["", "NA", "Deadline", "Deadline 5 s (left", "Deadline 5 s (left 4 s, ON_TIME)"] {
             assert_eq!(DeadlineLine::parse(text), None, "{text}");
         }

@@ -160,7 +160,7 @@ impl fmt::Display for TimeOfDay {
         const SECOND_US: i64 = 1_000_000;
         let whole_s = self.0.div_euclid(SECOND_US) + i64::from(self.0.rem_euclid(SECOND_US) > 0);
         let of_day_s = whole_s.rem_euclid(86_400);
-        write!(f, "{:02}:{:02}:{:02}", of_day_s / 3_600, of_day_s / 60 % 60, of_day_s % 60)
+        write!(f, "{:02}:{:02}:{:02} UTC", of_day_s / 3_600, of_day_s / 60 % 60, of_day_s % 60)
     }
 }
 

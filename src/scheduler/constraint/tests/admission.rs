@@ -123,7 +123,7 @@ fn a_rejection_says_until_when_slots_are_promised() {
     let ledger = promised_for_a_time();
     assert_eq!(
         refusal(500, &ledger, SIX),
-        "deadline 500.0 s needs 8 map slots, 0 free until 01:01:40; earliest feasible deadline now 872.9 s"
+        "deadline 500.0 s needs 8 map slots, 0 free until 01:01:40 UTC; earliest feasible deadline now 872.9 s"
     );
     // 1828.125 s of maps: all six slots from 300 s on.
     let JobPlan { maps, start_us, .. } = admit(&job(set_v(), 873), Model::Fluid, &ledger, SIX).unwrap();

@@ -141,7 +141,7 @@ fn a_second_job_that_needs_the_slots_of_the_first_is_rejected_while_they_are_idl
     let text = cluster.check(&job(8, 0, Some(50))).unwrap_err().to_string();
     assert_eq!(
         text,
-        "Job job_1 rejected by the constraint scheduler: deadline 50.0 s needs 3 map slots, 1 free until 22:14:08; \
+        "Job job_1 rejected by the constraint scheduler: deadline 50.0 s needs 3 map slots, 1 free until 22:14:08 UTC; \
          earliest feasible deadline now 80.0 s"
     );
     cluster.check(&job(8, 0, Some(80))).unwrap();
@@ -244,7 +244,7 @@ fn a_job_that_starts_later_takes_no_slot_that_is_promised_before() {
     // Its deadline is before that of the long job; it starts when the first one is done.
     let second = cluster.submit(job(2, 0, Some(66)));
     let report = cluster.report(second).unwrap();
-    assert!(report.contains("ON_TIME). Maps 0/2 minimum from 22:14:08. Reduces"), "{report}");
+    assert!(report.contains("ON_TIME). Maps 0/2 minimum from 22:14:08 UTC. Reduces"), "{report}");
     cluster.run_until(13_000);
     assert_eq!([long, first, second].map(|job| cluster.running(job).0), [2, 2, 0]);
     cluster.run_until(100_000);
@@ -337,6 +337,26 @@ fn what_was_admitted_stays_so_when_trackers_are_lost() {
     cluster.run_until(100_000);
     assert!(cluster.ended_ms(due, Kind::Map).is_some());
     cluster.check(&job(2, 0, Some(20))).unwrap();
+}
+
+#[test]
+fn a_tracker_that_shrinks_takes_back_no_promise_and_what_is_promised_is_promised_once() {
+    let mut cluster = small();
+    let due = cluster.submit(job(8, 0, Some(40)));
+    cluster.change_tracker(1, PerKind::new(1, 2));
+    let text = cluster.check(&job(2, 0, Some(20))).unwrap_err().to_string();
+    assert!(text.contains("needs 2 map slots, 0 free until"), "{text}");
+    cluster.run_until(9_000);
+    assert!(cluster.report(due).unwrap().contains("/4 minimum"), "{:?}", cluster.report(due));
+    assert_eq!(cluster.running(due), (3, 0));
+    cluster.run_until(100_000);
+    assert!(cluster.ended_ms(due, Kind::Map).is_some());
+    // It may have all of what there is now, and no more.
+    cluster.check(&job(3, 0, Some(20))).unwrap();
+    let text = cluster.check(&job(4, 0, Some(20))).unwrap_err().to_string();
+    assert!(text.contains("needs 4 map slots, 3 free"), "{text}");
+    cluster.change_tracker(1, PerKind::new(2, 2));
+    cluster.check(&job(4, 0, Some(20))).unwrap();
 }
 
 proptest! {

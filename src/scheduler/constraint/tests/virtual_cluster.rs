@@ -129,6 +129,15 @@ impl VirtualCluster {
         self.scheduler.remove_node(node);
     }
 
+    /// A tracker that runs nothing leaves and comes back with these slots.
+    pub(super) fn change_tracker(&mut self, number: usize, slots: PerKind<u32>) {
+        let (node, _) = self.trackers[number];
+        assert!(self.jobs.running.iter().all(|task| task.node != node));
+        self.scheduler.remove_node(node);
+        let host = self.scheduler.topology_mut().intern_host(&format!("host{number}"), "/rack");
+        self.trackers[number] = (self.scheduler.add_node(host, slots), slots);
+    }
+
     /// Lets time pass until a moment, heartbeats and ticks included.
     pub(super) fn run_until(&mut self, until_ms: u64) {
         while self.now_ms < until_ms {

@@ -83,7 +83,8 @@ impl MarketCommandError {
             Self::Place(_) | Self::Argument { .. } | Self::Configuration(_) | Self::Time(_) => WRONG_USAGE,
             Self::Client(MarketClientError::Refused(_) | MarketClientError::Query(_)) => WRONG_USAGE,
             Self::Client(MarketClientError::Denied { .. }) | Self::Denied { .. } => DENIED,
-            Self::Client(MarketClientError::Unreachable { .. }) | Self::System(_) => UNREACHABLE,
+            Self::Client(MarketClientError::Unreachable { .. } | MarketClientError::NoResult { .. })
+            | Self::System(_) => UNREACHABLE,
         }
     }
 }

@@ -16,7 +16,7 @@ use serde::de::DeserializeOwned;
 use crate::api::{
     Explanation, LogTicket, OrderQuote, PriceHistory, QueueStatus, QueueStatuses, Report, Statement, WhatIfAnswer,
 };
-use crate::client::http_request::{HttpAnswer, get, post, post_form};
+use crate::client::http_request::{HttpAnswer, HttpError, get, post, post_form};
 use crate::client::signed_query::{QueryCharacterError, SignedQuery, escaped};
 use crate::market::{Key, ReportRequest};
 use crate::model::{AttemptId, Credits};
@@ -81,6 +81,14 @@ pub enum MarketClientError {
         /// What went wrong.
         reason: String,
     },
+    /// The server was reached, and cannot do it now or has not in time.
+    #[error("{server} gave no result: {reason}")]
+    NoResult {
+        /// `host:port`.
+        server: String,
+        /// What it says, or how long it was waited for.
+        reason: String,
+    },
     /// Access denied.
     #[error("access denied{}", .reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default())]
     Denied {
@@ -93,6 +101,13 @@ pub enum MarketClientError {
     /// The query must be escaped.
     #[error("{0}")]
     Query(#[from] QueryCharacterError),
+}
+
+impl MarketClientError {
+    /// Whether the server may do it later.
+    pub fn is_passing(&self) -> bool {
+        matches!(self, Self::Unreachable { .. } | Self::NoResult { .. })
+    }
 }
 
 // === impl MarketClient ===
@@ -126,7 +141,7 @@ impl MarketClient {
     /// Sends any operation of `/scheduler`, signed.
     ///
     /// # Errors
-    /// [`MarketClientError`]. After [`MarketClientError::Unreachable`] a change may have been applied.
+    /// [`MarketClientError`]. Where it [`is passing`](MarketClientError::is_passing), a change may have been applied.
     pub async fn request_signed(&self, query: &str, signer: &Signer) -> Result<MarketAnswer, MarketClientError> {
         self.parse(&self.send_signed(SCHEDULER, query, signer).await?)
     }
@@ -244,7 +259,7 @@ impl MarketClient {
 
     /// Sends a request in the name of a user, who is believed; returns the body.
     async fn send_believed(&self, path: &str) -> Result<String, MarketClientError> {
-        let answer = post(&self.server, path).await.map_err(|error| self.unreachable(error))?;
+        let answer = post(&self.server, path).await.map_err(|error| self.unanswered(error))?;
         self.body_or_error(answer)
     }
 
@@ -254,7 +269,7 @@ impl MarketClient {
     /// [`MarketClientError`]; [`MarketClientError::Refused`] unless the constraint scheduler rules.
     pub async fn what_if(&self, fields: &[(&str, String)]) -> Result<WhatIfAnswer, MarketClientError> {
         let answer = post_form(&self.server, WHAT_IF, joined(fields)).await;
-        self.read_json(&self.body_or_error(answer.map_err(|error| self.unreachable(error))?)?)
+        self.read_json(&self.body_or_error(answer.map_err(|error| self.unanswered(error))?)?)
     }
 
     /// What an order would buy for such a job in the signer's queue.
@@ -309,7 +324,7 @@ impl MarketClient {
     }
 
     async fn get(&self, path: &str, authorization: Option<&str>) -> Result<HttpAnswer, MarketClientError> {
-        get(&self.server, path, authorization).await.map_err(|error| self.unreachable(error))
+        get(&self.server, path, authorization).await.map_err(|error| self.unanswered(error))
     }
 
     /// The body of a successful answer, or its error.
@@ -328,12 +343,23 @@ impl MarketClient {
         Err(match status {
             StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => MarketClientError::Denied { reason: Some(text) },
             _ if status.is_client_error() => MarketClientError::Refused(text),
-            _ => self.unreachable(text),
+            _ => self.without_result(text),
         })
     }
 
     fn parse(&self, text: &str) -> Result<MarketAnswer, MarketClientError> {
         MarketAnswer::parse(text).map_err(|error| self.unreachable(error))
+    }
+
+    fn without_result(&self, reason: String) -> MarketClientError {
+        MarketClientError::NoResult { server: self.server.clone(), reason }
+    }
+
+    fn unanswered(&self, error: HttpError) -> MarketClientError {
+        match error {
+            HttpError::TooSlow => self.without_result(error.to_string()),
+            error => self.unreachable(error),
+        }
     }
 
     fn unreachable(&self, reason: impl ToString) -> MarketClientError {

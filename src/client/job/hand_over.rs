@@ -106,7 +106,7 @@ fn failed(name: &str, error: MarketClientError, is_signed: bool) -> JobClientErr
             let reason = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
             JobClientError::Denied(format!("ACCESS DENIED: {name} is not handed over{reason}"))
         }
-        MarketClientError::Unreachable { server, reason } => {
+        MarketClientError::Unreachable { server, reason } | MarketClientError::NoResult { server, reason } => {
             JobClientError::NotHandedOver { name: name.to_owned(), server, reason }
         }
         error => JobClientError::Refused(format!("{name} is not handed over: {error}")),

@@ -90,9 +90,8 @@ impl JobTrackerClient {
             Ok(value) => Ok(value),
             Err(SignedReadError::Call(error)) => Err(self.error(error)),
             // There is no market, or the server is another.
-            Err(SignedReadError::Market(MarketClientError::Refused(_) | MarketClientError::Unreachable { .. })) => {
-                Err(denied)
-            }
+            Err(SignedReadError::Market(MarketClientError::Refused(_))) => Err(denied),
+            Err(SignedReadError::Market(error)) if error.is_passing() => Err(denied),
             Err(SignedReadError::Market(error)) => Err(JobClientError::Denied(error.to_string())),
         }
     }

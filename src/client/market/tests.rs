@@ -158,6 +158,9 @@ async fn refusals_and_failures_are_distinguished() {
         let error = answer.unwrap_err();
         assert_eq!(matches!(error, MarketClientError::Refused(_)), is_refused, "{error}");
         assert!(error.to_string().contains(expected), "{error}");
+        let is_late = expected == "there is no queue q" && !is_refused;
+        assert_eq!(matches!(error, MarketClientError::NoResult { .. }), is_late, "{error}");
+        assert_eq!(error.to_string().contains(" gave no result: "), is_late, "{error}");
     }
     drop(listener);
     let error = client.request("price").await.unwrap_err();

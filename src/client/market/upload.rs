@@ -94,7 +94,7 @@ impl MarketClient {
                 }
                 Err(error) => error,
             };
-            if retries == MOST_RETRIES || !matches!(failed, MarketClientError::Unreachable { .. }) {
+            if retries == MOST_RETRIES || !failed.is_passing() {
                 return Err(failed);
             }
             retries += 1;
@@ -119,7 +119,7 @@ impl MarketClient {
             None => None,
         };
         let post = async |path: String, authorization: Option<&str>| {
-            post_body(&self.server, &path, authorization, body()?).await.map_err(|error| self.unreachable(error))
+            post_body(&self.server, &path, authorization, body()?).await.map_err(|error| self.unanswered(error))
         };
         let Some((signer, time_ms)) = time else {
             return post(format!("{UPLOAD}?{query}&user.name={}", escaped(user)), None).await;

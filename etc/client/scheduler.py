@@ -7,7 +7,7 @@
 
 Signed with the server's clock, or with that of this machine if the server does not answer.
 Default user: your login name (`id -un`). Key: from --key-file, else $HADOOP_KEY, else ~/.ssh/hadoop_key. Server: from
---server, else the file /etc/hadoop_server, else 127.0.0.1:50030.
+--server, else $JOBTRACKER_SERVER, else the file /etc/hadoop_server, else 127.0.0.1:50030.
 
 Exit codes: 0 success, 2 wrong usage or refused, 3 access denied, 4 the server cannot be reached or does not answer.
 """
@@ -98,7 +98,9 @@ def read_key(key_file):
 
 
 def read_server(server):
-    """The address HOST:PORT, from the first of its three sources."""
+    """The address HOST:PORT, from the first of its four sources."""
+    if server is None:
+        server = os.environ.get("JOBTRACKER_SERVER") or None
     if server is None:
         try:
             server = first_line_of(SERVER_FILE)

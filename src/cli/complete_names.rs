@@ -6,8 +6,11 @@ use std::time::Duration;
 use clap::{Arg, Command};
 use tokio::time::timeout;
 
+use crate::client::applications::ApplicationQuery;
 use crate::client::job::JobTrackerClient;
 
+use super::app::client_of;
+use super::market_command::MarketArguments;
 use super::place::PlaceArguments;
 use super::signer::SignerArguments;
 
@@ -28,6 +31,7 @@ pub struct CompleteNamesArguments {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Named {
     Job,
+    Application,
     Queue,
     Worker,
     Scheduler,
@@ -80,6 +84,7 @@ fn next_word(command: &Command, words: &[String]) -> Option<Named> {
 fn named_by(arg: &Arg, path: &str) -> Option<Named> {
     match (arg.get_value_names()?.first()?.as_str(), path) {
         ("JOB", _) => Some(Named::Job),
+        ("APPLICATION", _) => Some(Named::Application),
         ("QUEUE" | "FROM" | "TO", _) => Some(Named::Queue),
         ("WORKER", _) | ("NAME", " workers drain" | " workers resume") => Some(Named::Worker),
         ("NAME", " scheduler plan" | " scheduler use") => Some(Named::Scheduler),
@@ -95,12 +100,17 @@ async fn names(named: Named, words: &[String]) -> Option<Vec<String>> {
         let at = words.iter().position(|word| word == option)?;
         words.get(at + 1).cloned()
     };
-    let arguments = PlaceArguments {
+    let place = PlaceArguments {
         server: value("--server"),
         jobtracker: value("--jobtracker"),
         conf: value("--conf").map(PathBuf::from),
     };
-    let place = arguments.find(&[]).ok()?;
+    if named == Named::Application {
+        let client = client_of(&MarketArguments { place, ..MarketArguments::default() }).ok()?;
+        let query = ApplicationQuery { states: Vec::new(), owner: None, queue: None, limit: MOST_NAMES };
+        return Some(client.list(&query).await.ok()?.into_iter().map(|found| found.id.to_string()).collect());
+    }
+    let place = place.find(&[]).ok()?;
     if named == Named::Worker {
         let workers = place.http().market().workers().await.ok()?.workers;
         return Some(workers.into_iter().map(|worker| worker.worker).collect());
@@ -137,6 +147,10 @@ mod tests {
             ("job status --server h:1", Some(Named::Job)),
             ("job status job_1_0001", None),
             ("explain", Some(Named::Job)),
+            ("app status", Some(Named::Application)),
+            ("app kill application_1_0001", Some(Named::Application)),
+            ("app logs --server h:1", Some(Named::Application)),
+            ("app status application_1_0001", None),
             ("queue pause", Some(Named::Queue)),
             ("job submit --queue", Some(Named::Queue)),
             ("job submit --input", None),

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::error::{ConfigError, NamedValue, Origin, Warning, excerpt};
 use super::keys::Key;
-use super::unread_keys::unread_key_beside;
+use super::unread_keys::{unread_by_jobs, unread_key_beside};
 use super::{keys, xml};
 
 /// Maximum number of replacements in a value (1.2.1 `Configuration.MAX_SUBST`).
@@ -403,6 +403,13 @@ impl Configuration {
             let expanded = self.entry_setting(name, entry);
             (name.as_str(), expanded.map_or_else(|_| entry.value.clone(), |setting| setting.value))
         })
+    }
+
+    /// Of the properties of a job.xml, those that nothing reads, in one text; none: there are none.
+    #[must_use]
+    pub fn unread_in_job_xml(&self) -> Option<String> {
+        let names = self.entries.iter().filter(|(_, entry)| entry.layer == Layer::Job).map(|(name, _)| name.as_str());
+        unread_by_jobs(names, |key| self.entries.contains_key(key))
     }
 
     /// Warnings from loading, keys that nothing reads, and keys whose spellings disagree.

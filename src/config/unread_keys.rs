@@ -1,6 +1,7 @@
 //! Keys that nothing reads, and the known keys that they probably mean: in files, by `-D`, and in a job's properties.
 
 use crate::model::edit_distance;
+use crate::wire::limits::excerpt;
 
 use super::keys;
 use super::keys::Key;
@@ -70,6 +71,11 @@ const MOST_EDITS_OF_OWN: usize = 3;
 /// Longer names are like no known key, bytes.
 const LONGEST_NAME: usize = 200;
 
+/// Names of a job that are looked at: a stock client writes all of Hadoop's, which are fewer.
+const MOST_NAMES_OF_JOB: usize = 1_000;
+/// Names of them that are said.
+const MOST_SAID_OF_JOB: usize = 5;
+
 /// A key that nothing reads and that is probably a mistake.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnreadKey {
@@ -107,6 +113,21 @@ pub fn unread_key_beside(name: &str, is_set: impl Fn(&str) -> bool) -> Option<Un
         }
         None => similar(MOST_EDITS).map(|similar| UnreadKey { similar: Some(similar) }),
     }
+}
+
+/// Names that a job sets, so many at most, that nothing reads, with what was meant; none: nothing to say.
+#[must_use]
+pub fn unread_by_jobs<'a>(names: impl Iterator<Item = &'a str>, is_set: impl Fn(&str) -> bool) -> Option<String> {
+    let remark = |name: &str| {
+        let similar = unread_key_beside(name, &is_set)?.similar;
+        let hint = similar.map(|similar| format!(" (did you mean {similar}?)")).unwrap_or_default();
+        Some(format!("{}{hint}", excerpt(name)))
+    };
+    let mut unread = names.take(MOST_NAMES_OF_JOB).filter_map(remark);
+    let said: Vec<String> = unread.by_ref().take(MOST_SAID_OF_JOB).collect();
+    let more = unread.count();
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    (!said.is_empty()).then(|| format!("{}{more}", said.join(", ")))
 }
 
 /// The known key with the most similar name, at most `most` edits away; another scheduler's key of the same name counts as near.

@@ -72,6 +72,12 @@ class Client(unittest.TestCase):
         self.assertRegex(path, r"^/scheduler\?info=alice&user=alice&timestamp=\d{13}$")
         self.assertEqual(signature, scheduler.sign(path.partition("?")[2], KEY))
 
+    def test_the_server_is_that_of_the_environment_unless_it_is_named(self):
+        self.run_client("info=alice", "--user", "alice", JOBTRACKER_SERVER=self.address)
+        self.assertEqual(len(self.server.asked), 2)
+        ended = self.run_client("info=alice", "--user", "alice", "--server", self.address, JOBTRACKER_SERVER="127.0.0.1:1")
+        self.assertEqual((len(self.server.asked), ended.returncode), (4, 0))
+
     def test_time_is_the_servers(self):
         self.server.answer = (200, "OK", "<QueueInfo>\n  <start>1</start>\n  <time>1700000000000</time>\n</QueueInfo>\n")
         ended = self.run_client("info=alice", "--user", "alice", "--server", self.address)

@@ -5,14 +5,14 @@ use std::io::Read;
 use std::net::TcpListener;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::thread::JoinHandle;
 
 use flate2::read::GzDecoder;
 use rusqlite::{Connection, OpenFlags};
 use serde_json::{Value, json};
 
-use crate::daemon::child::{ChildDaemon, DaemonFolders};
+use crate::daemon::child::{ChildDaemon, DaemonFolders, built_program};
 use crate::daemon::scripted_tracker::ScriptedTracker;
 use crate::upgrade::stage::client;
 
@@ -164,6 +164,20 @@ fn a_start_opens_each_layout_and_keeps_what_it_says() {
     let serving = place.start();
     assert!(!serving.log.text().contains("had schema version"));
     assert_eq!(serving.stop().0, 0);
+    // A copy of that layout is put back as it is, and the start after that migrates it.
+    let copy = place.path("copy.db");
+    std::fs::copy(&kept, &copy).unwrap();
+    let state = format!("jobtracker.state.dir={}", place.path("state").display());
+    let mut restore = Command::new(built_program());
+    restore.arg("restore").arg(&copy).args(["-D", &state]).env_remove("HADOOP_CONF_DIR");
+    let restored = restore.output().unwrap();
+    assert!(restored.status.success(), "{restored:?}");
+    assert_eq!(version(&state_of(&place)), 1);
+    let serving = place.start();
+    assert!(serving.log.text().contains("had schema version 1 and has version "), "{}", serving.log.text());
+    assert_eq!(serving.stop().0, 0);
+    assert_eq!(version(&state_of(&place)), newest);
+    assert_sums(&place);
 }
 
 /// How an attempt ends: one that cleans up after another as that did.

@@ -349,6 +349,36 @@ mod tests {
         }
     }
 
+    /// What `jobtracker run` makes of the commands that users gave it when something was wrong (`tests/fixtures/faults`): the number of items,
+    /// or the culprit. What becomes of those that are taken, `tests/worker` sees.
+    #[test]
+    fn commands_of_the_faults_are_taken_or_refused_by_their_culprit() {
+        let verdicts: [(&str, &[Result<u64, &str>]); 5] = [
+            ("array-whose-items-fail", &[Ok(3), Ok(3)]),
+            ("array-writes-one-file", &[Err("--stdout names one file for 3 items: put {} into it")]),
+            ("full-disk-of-the-worker", &[Ok(1), Ok(1)]),
+            ("worker-at-its-process-limit", &[Ok(300)]),
+            ("worker-short-of-file-descriptors", &[Ok(600)]),
+        ];
+        let folder = tempfile::tempdir().unwrap();
+        for (script, verdicts) in verdicts {
+            let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/fixtures/faults/{script}.sh"));
+            let text = std::fs::read_to_string(path).unwrap();
+            let lines = text.lines().filter_map(|line| line.strip_prefix("jobtracker run "));
+            let given: Vec<Result<u64, String>> = lines
+                .map(|line| {
+                    let words =
+                        std::process::Command::new("sh").args(["-c", &format!("printf '%s\\n' {line}")]).output();
+                    let words = String::from_utf8(words.unwrap().stdout).unwrap();
+                    let submitted = submission(&words.lines().collect::<Vec<_>>(), folder.path())?;
+                    Ok(submitted.work.map_or(1, |work| work.count))
+                })
+                .collect();
+            let expected: Vec<_> = verdicts.iter().map(|verdict| verdict.map_err(str::to_owned)).collect();
+            assert_eq!(given, expected, "{script}");
+        }
+    }
+
     #[test]
     fn mistakes_name_their_option() {
         let folder = tempfile::tempdir().unwrap();

@@ -27,6 +27,26 @@ fn refusal(bytes: &[u8], limit_bytes: u64) -> String {
     JobConf::parse(bytes, limit_bytes, &cluster(), "h1").unwrap_err().to_string()
 }
 
+/// Of what a stock client writes, only what its user has misspelt is said.
+#[test]
+fn properties_that_nothing_reads_are_named_with_what_was_meant() {
+    let unread = |bytes: &[u8], cluster: &Configuration| {
+        JobConf::configuration(bytes, LIMIT, cluster, "h1").unwrap().unread_in_job_xml()
+    };
+    for recorded in [NEW_API, OLD_API] {
+        assert_eq!(unread(recorded, &cluster()), None);
+    }
+    let mistyped = job_xml(&[("mapred.job.deadline", "20m"), ("my.own", "1"), ("jobtracker.x", "1")]);
+    let said = "jobtracker.x, mapred.job.deadline (did you mean mapred.job.deadline.ms?)";
+    assert_eq!(unread(&mistyped, &cluster()).as_deref(), Some(said));
+    let of_cluster = Configuration::new(BTreeMap::from([("jobtracker.y".to_owned(), "1".to_owned())]));
+    assert_eq!(unread(&mistyped, &of_cluster).as_deref(), Some(said), "the cluster's are said at its start");
+    let many: Vec<String> = (0..1_500).map(|number| format!("jobtracker.key{number:04}")).collect();
+    let many: Vec<(&str, &str)> = many.iter().map(|name| (name.as_str(), "1")).collect();
+    let said = unread(&job_xml(&many), &cluster()).unwrap();
+    assert!(said.starts_with("jobtracker.key0000, ") && said.ends_with("jobtracker.key0004 and 995 more"), "{said}");
+}
+
 #[test]
 fn a_recorded_wordcount_is_read() {
     let conf = JobConf::parse(NEW_API, LIMIT, &cluster(), "h1").unwrap();

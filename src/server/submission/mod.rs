@@ -205,7 +205,7 @@ impl Submissions {
         let _in_progress = self.in_progress.acquire(&caller.user).await;
         check_caller(id, pending)?;
         let submitter = caller.user.clone();
-        let ReadConf { directory, mut spec, signature, job_xml, .. } =
+        let ReadConf { directory, mut spec, signature, job_xml, unread, .. } =
             self.read_conf(id, &submitter, submit_dir).await?;
         let checked = self
             .owner
@@ -253,7 +253,12 @@ impl Submissions {
         let (reply, wait_for) = self.owner.step(Event::SystemDirWritten { id });
         open_submission.is_settled = true;
         match reply {
-            Reply::Submission(SubmissionReply::Accepted(_)) => self.audit.submitted(&audited, id),
+            Reply::Submission(SubmissionReply::Accepted(_)) => {
+                self.audit.submitted(&audited, id);
+                if let Some(unread) = unread {
+                    tracing::info!("{id} sets properties that nothing reads: {unread}");
+                }
+            }
             _ => self.remove_system_dir(id).await,
         }
         Ok((reply, wait_for))

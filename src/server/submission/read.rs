@@ -57,6 +57,8 @@ pub(super) struct ReadConf {
     pub(super) job_xml: Arc<[u8]>,
     /// Why the owner cannot be notified of the end as the job asks.
     pub(super) uncallable: Option<SubmissionError>,
+    /// Its properties that nothing reads.
+    pub(super) unread: Option<String>,
 }
 
 /// The splits of a submission.
@@ -136,7 +138,8 @@ impl SubmissionReader {
         let output = configuration.named(OUTPUT_DIR).ok().flatten().map(|setting| setting.value);
         let output = output.filter(|output| !output.is_empty() && output.len() <= MAX_OUTPUT_BYTES);
         let spec = JobSpec { only_stock, output, ..job_spec(user, directory.uri(), conf, pools) };
-        Ok(ReadConf { directory, spec, signature, job_xml, uncallable })
+        let unread = configuration.unread_in_job_xml();
+        Ok(ReadConf { directory, spec, signature, job_xml, uncallable, unread })
     }
 
     /// Names the folder that is closed to the daemon, if that is the error.

@@ -88,6 +88,8 @@ fn each_change_of_the_cluster_is_a_line() {
         ("addBudget=5&queue=carol", "add-budget user=root queue=carol amount=5"),
         ("transfer=2&from=carol&to=alice", "transfer user=root amount=2"),
         ("allowance=1&queue=carol&every=3600", "allowance user=root queue=carol amount=1"),
+        ("pauseQueue=carol", "pause-queue user=root queue=carol"),
+        ("resumeQueue=carol", "resume-queue user=root queue=carol"),
         ("removeQueue=carol", "remove-queue user=root queue=carol"),
     ] {
         let answer = serving.ask("root", query);

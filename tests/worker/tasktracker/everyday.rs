@@ -158,6 +158,26 @@ fn a_running_attempt_is_seen_and_its_job_read_and_run_again() {
 }
 
 #[test]
+fn what_a_killed_job_left_is_replaced_when_it_is_submitted_again() {
+    let cluster = Cluster::new(1);
+    let gate = Gate::new(&cluster);
+    let killed = gate.submit(&cluster, "out");
+    cluster.job(&["kill", &killed]).done();
+    cluster.job(&["wait", &killed]).refused(1);
+    assert!(cluster.folder().join("out").is_dir(), "it leaves its directory");
+    std::fs::remove_file(&gate.begun).unwrap();
+    let said = cluster.job(&["resubmit", &killed, "--detach"]);
+    assert!(said.stderr.contains(&format!("jobtracker: replacing what {killed} left in ")), "{}", said.stderr);
+    let again = said.done().trim().to_owned();
+    gate.wait(&cluster);
+    gate.open();
+    assert_eq!(cluster.job(&["wait", &again]).done(), format!("{again} SUCCEEDED\n"));
+    // What a job has completed is replaced on purpose only.
+    let refused = cluster.job(&["resubmit", &again, "--detach"]).refused(2);
+    assert!(refused.contains("/out exists already"), "{refused}");
+}
+
+#[test]
 fn a_drained_worker_finishes_what_it_runs_and_comes_back_when_it_is_resumed() {
     let mut cluster = Cluster::new(0);
     assert_eq!(workers(&cluster, &["list"]).done(), "no worker is connected; start one: jobtracker tasktracker\n");

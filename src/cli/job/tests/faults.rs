@@ -1,6 +1,7 @@
 //! Submissions with one mistake each, as users make them (`tests/fixtures/faults`): what is said before anything is sent names the culprit,
 //! and what Hadoop takes is taken.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
@@ -66,6 +67,22 @@ const VERDICTS: &[(&str, &[Verdict])] = &[
     ("hadoop-spelling", &[Taken("stream.map.streamprocessor", "cat"), Refused(&["-libjars", "`hadoop jar`"])]),
 ];
 
+/// Inputs that other tests read: of conf folders, of key files, of `jobtracker run`.
+const READ_ELSEWHERE: &[&str] = &[
+    "acl-of-a-queue-that-does-not-exist",
+    "array-whose-items-fail.sh",
+    "array-writes-one-file.sh",
+    "configuration-inside-configuration",
+    "fair-pool-with-misspelt-limit",
+    "full-disk-of-the-worker.sh",
+    "key-file-with-byte-order-mark.key",
+    "key-file-with-comment.key",
+    "nested-capacity-file",
+    "unknown-variable-in-a-path",
+    "worker-at-its-process-limit.sh",
+    "worker-short-of-file-descriptors.sh",
+];
+
 /// Notes the words of a command line in the place of the program.
 const NOTE_WORDS: &str = "jobtracker() { printf '%s\\0' jobtracker \"$@\" >> words; echo >> words; }\n";
 
@@ -102,6 +119,15 @@ fn prepare(words: Vec<OsString>, folder: &Path) -> Result<PreparedJob, String> {
     let job = submit.job(&working_dir).map_err(|error| error.to_string())?;
     check_commands(&job).map_err(|error| error.to_string())?;
     PreparedJob::new(job, &configuration, &files, &working_dir).map_err(|error| error.to_string())
+}
+
+#[test]
+fn each_input_has_a_verdict() {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/faults");
+    let names = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let judged = VERDICTS.iter().map(|(script, _)| format!("{script}.sh"));
+    let judged: BTreeSet<String> = judged.chain(READ_ELSEWHERE.iter().map(|name| (*name).to_owned())).collect();
+    assert_eq!(names.collect::<BTreeSet<_>>(), judged);
 }
 
 #[test]

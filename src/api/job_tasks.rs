@@ -50,6 +50,20 @@ pub struct TaskAttempt {
     pub percent: u32,
     /// Its last status text.
     pub status: String,
+    /// Why it ended so, in the words of its worker.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub diagnostics: Option<String>,
+}
+
+impl TaskAttempt {
+    /// Most bytes of its diagnostics.
+    pub const DIAGNOSTICS_BYTES: usize = 4 << 10;
+
+    /// Diagnostics as they are shown: cut, and none if there are none.
+    pub fn shown_diagnostics(mut text: String) -> Option<String> {
+        text.truncate(text.floor_char_boundary(Self::DIAGNOSTICS_BYTES));
+        Some(text).filter(|text| !text.is_empty())
+    }
 }
 
 /// A part of a file.

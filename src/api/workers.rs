@@ -82,9 +82,11 @@ pub struct Workers {
     pub has_more: bool,
 }
 
-// === impl WorkerState ===
-
 impl WorkerState {
+    /// All of them.
+    pub const ALL: [Self; 7] =
+        [Self::Ok, Self::Graylisted, Self::Draining, Self::Unhealthy, Self::Short, Self::Silent, Self::Absent];
+
     /// Its name in JSON and tables.
     pub const fn name(self) -> &'static str {
         match self {

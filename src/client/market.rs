@@ -417,7 +417,7 @@ pub(super) fn used_timestamp_in(reason: &str) -> Option<i64> {
 
 /// The query that asks for a report, but for whose it may be.
 fn report_query(request: &ReportRequest) -> String {
-    let ReportRequest { kind, since_ms, until_ms, user: _, filter, by_month, after } = request;
+    let ReportRequest { kind, since_ms, until_ms, user: _, filter, by_month, after, most: _ } = request;
     let number = |name: &str, number: Option<String>| number.map(|number| format!("&{name}={number}"));
     let text = |name: &str, text: &Option<String>| text.as_ref().map(|text| format!("&{name}={}", escaped(text)));
     let parameters = [

@@ -34,5 +34,5 @@ pub use state::{
     ItemsError, JobCost, JobSummary, Kill, Launched, Limits, LogLevel, LoweredRows, Master, Pause, PauseTarget,
     Presence, Refusal, ReportTerms, ReportedCounts, RequestRow, RestoredApplication, RestoredDelegation, RowPage,
     SchedulerChoice, Standing, SubmittedApplication, TakenIn, TrackerConnection, TypeLaunch, UNKNOWN_USER,
-    UNUSED_ID_MS, WindowCounts, allows, names_groups, report_stored,
+    UNUSED_ID_MS, WindowCounts, allows, is_master, names_groups, report_stored, shown_id,
 };

@@ -146,6 +146,6 @@ fn log_queues(path: std::path::Display<'_>, changes: &[String]) {
 }
 
 /// URL of a job's page, without the id. A server on all addresses is named by its host, as 1.2.1 `JobTracker` does.
-fn job_page_prefix(settings: &Settings, http: SocketAddr) -> String {
+pub(super) fn job_page_prefix(settings: &Settings, http: SocketAddr) -> String {
     format!("http://{}/jobdetails.jsp?jobid=", as_others_name(&settings.http_address, http))
 }

@@ -31,7 +31,7 @@ use crate::views::{ReadModel, follow};
 use crate::web::{JobForms, ServedNames, ServedPorts, StockSettings};
 
 use super::acl_watch::AclWatch;
-use super::build_engine::{StartState, build_engine};
+use super::build_engine::{StartState, build_engine, job_page_prefix};
 use super::daemon::{Calls, Daemon, DaemonExit, DaemonParts};
 use super::handover::{Control, Offer, Successor, UpgradeOutcome, UpgradeRequest};
 use super::market_opening::MarketOpening;
@@ -196,8 +196,17 @@ impl DaemonProcess<'_> {
         let ports = ServedPorts { rpc: Some(rpc_address), http: Some(http_address) };
         let stock =
             StockSettings { host: settings.rpc_address.host.clone(), are_acls_on: settings.queues.acls_enabled };
-        let web =
-            Web::new(http, handle, WebOptions { limits: http_limits, names, shows_money, job_forms, stock, ports });
+        let options = WebOptions {
+            limits: http_limits,
+            names,
+            shows_money,
+            job_forms,
+            stock,
+            job_page_prefix: job_page_prefix(settings, http_address),
+            container_slot: settings.containers.slot,
+            ports,
+        };
+        let web = Web::new(http, handle, options);
         web.start().map_err(refused("a thread for the web server"))?;
         let status = format!("serving RPC on {rpc_address}, web on {http_address}");
         let (dispatcher, service) = (daemon.dispatcher().clone(), self.service.clone());

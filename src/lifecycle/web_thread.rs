@@ -11,8 +11,9 @@ use tokio::time::Instant;
 
 use crate::config::host_name;
 use crate::config::settings::HttpLimits;
+use crate::model::Capability;
 use crate::server::OwnerHandle;
-use crate::web::{JobForms, ServedNames, ServedPorts, StockSettings, WebLimits, WebState};
+use crate::web::{EventStreams, JobForms, ServedNames, ServedPorts, StockSettings, WebLimits, WebState};
 
 /// Minimum header buffer of the HTTP library, bytes.
 const MIN_HEADER_BYTES: usize = 8_192;
@@ -34,6 +35,10 @@ pub(super) struct WebOptions {
     pub(super) job_forms: JobForms,
     /// What the configuration says of the pages of Hadoop's addresses.
     pub(super) stock: StockSettings,
+    /// The address of a job's page without the id.
+    pub(super) job_page_prefix: String,
+    /// One slot's worth of a container.
+    pub(super) container_slot: Capability,
     /// Where the daemon listens.
     pub(super) ports: ServedPorts,
 }
@@ -67,6 +72,9 @@ impl WebThread {
             shows_money: options.shows_money,
             job_forms: options.job_forms,
             stock: options.stock.clone(),
+            job_page_prefix: options.job_page_prefix.clone(),
+            container_slot: options.container_slot,
+            streams: EventStreams::default(),
             ports: options.ports,
             limits,
         };

@@ -96,6 +96,10 @@ impl DiskRequest {
 // === impl ApplicationsOnDisk ===
 
 impl ApplicationsOnDisk {
+    pub(super) const fn containers(&self) -> &ContainersOnDisk {
+        &self.containers
+    }
+
     pub(crate) fn new(reader: StoredApplicationReader, containers: ContainersOnDisk) -> Self {
         Self { reader, containers, permits: Arc::new(Semaphore::new(READS_AT_ONE_TIME)) }
     }

@@ -34,6 +34,18 @@ impl ContainersOnDisk {
         self.read(move |reader| reader.one(id)).await
     }
 
+    /// Complete containers of an application with higher numbers than `after`, at most so many.
+    pub(super) async fn complete(
+        &self,
+        application: ApplicationId,
+        after: u64,
+        failed_only: bool,
+        limit: usize,
+    ) -> Result<Vec<Container>, ApplicationRefusal> {
+        let wanted = StoredContainers { after, through: u64::MAX, failed_only, limit };
+        self.read(move |reader| reader.complete(application, wanted)).await
+    }
+
     /// A report on a container.
     pub(super) fn report(&self, container: &Container) -> ContainerReport {
         ContainerReport::of(container, self.slot)

@@ -14,13 +14,15 @@ use crate::api::{
     Workers,
 };
 use crate::clock::wall_ms;
-use crate::engine::{ApplicationRequest, Caller, ClusterSnapshot, DeadlineQuestion, Event, Explained, Refusal, Reply};
+use crate::engine::{
+    ApplicationRequest, Caller, ClusterSnapshot, Container, DeadlineQuestion, Event, Explained, Refusal, Reply,
+};
 use crate::market::{
     Acl, Answer, HistoryPage, MarketError, OperationKind, ReportRequest, ServletRequest, StatementPage,
 };
-use crate::model::{AttemptId, Credits, JobId, LOG_TICKET_MS, QueueName};
+use crate::model::{ApplicationId, AttemptId, Credits, JobId, LOG_TICKET_MS, QueueName};
 use crate::store::{BudgetStatus, Durable, FinishedJobReader, LedgerReader, StoreError};
-use crate::views::{LookAt, Shown, ViewsReader};
+use crate::views::{JobView, LookAt, Shown, ViewsReader};
 use crate::web::{
     ApplicationReply, ClusterPart, FileRefusal, Health, JobChange, JobFile, JobFileRequest, LedgerUnreadable,
     MarketPresence, MarketReply, NewUpload, NewsWait, OwnerGone, ReadRefusal, SignedRead, UploadSink,
@@ -39,6 +41,7 @@ use super::health_text::HealthText;
 use super::history::HistoryCounts;
 use super::job_files_of_web::{JobFilesOfWeb, no_job_files, refused_upload};
 use super::job_requests::{change_job, check_view_logs, explain, job_request};
+use super::ledger_reads::Ledger;
 use super::owner::{Owner, complaint_of};
 use super::paged_reads::{JobSources, PagedRequest};
 use super::quarantine::RefusedSenders;
@@ -51,8 +54,6 @@ use super::waiting_calls::WaitingCalls;
 
 /// Queued requests; further senders wait.
 const WAITING_REQUESTS: usize = 256;
-/// Concurrent reads of statements.
-const STATEMENTS_AT_ONE_TIME: usize = 2;
 /// Maximum size of a market answer without its list of queues, and of each queue in the list, bytes.
 const ANSWER_BYTES: usize = 4 << 10;
 const QUEUE_BYTES: usize = 256;
@@ -79,15 +80,6 @@ pub struct OwnerHandle {
     pub(super) applications_on_disk: Option<ApplicationsOnDisk>,
     pub(super) waiting_calls: WaitingCalls,
     pub(super) accounts: Arc<Accounts>,
-}
-
-/// Reader of statements and histories, with its concurrency limits: each read occupies the disk and a thread.
-#[derive(Clone, Debug)]
-struct Ledger {
-    reader: LedgerReader,
-    statements: Arc<Semaphore>,
-    /// Prices are public, so they have a limit of their own: signed requests do not wait behind them.
-    prices: Arc<Semaphore>,
 }
 
 /// Requests of other threads, for `Requests::answer`.
@@ -170,9 +162,7 @@ impl OwnerHandle {
     /// Adds the ledger, for statements and histories.
     #[must_use]
     pub fn with_ledger(self, ledger: LedgerReader) -> Self {
-        let statements = Arc::new(Semaphore::new(STATEMENTS_AT_ONE_TIME));
-        let prices = Arc::new(Semaphore::new(1));
-        Self { ledger: Some(Ledger { reader: ledger, statements, prices }), ..self }
+        Self { ledger: Some(Ledger::new(ledger)), ..self }
     }
 
     /// Adds the jobs in the database: those of before a restart, and keys of tickets.
@@ -237,15 +227,10 @@ impl OwnerHandle {
         limit: impl FnOnce(&Ledger) -> &Arc<Semaphore>,
         read: impl FnOnce(&LedgerReader) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, LedgerUnreadable> {
-        let unreadable = |reason: &dyn std::fmt::Display| LedgerUnreadable(reason.to_string());
-        let Some(ledger) = self.ledger.clone() else { return Err(unreadable(&"there is no ledger")) };
-        let permit = limit(&ledger).clone().acquire_owned().await.map_err(|error| unreadable(&error))?;
-        let read = tokio::task::spawn_blocking(move || {
-            // Held until the read ends, even if no caller waits any more.
-            let _permit = permit;
-            read(&ledger.reader)
-        });
-        read.await.map_err(|error| unreadable(&error))?.map_err(|error| unreadable(&error))
+        match &self.ledger {
+            Some(ledger) => ledger.read(limit, read).await,
+            None => Err(LedgerUnreadable("there is no ledger".to_owned())),
+        }
     }
 
     /// What the views show, of all that was durable when the call came.
@@ -315,6 +300,20 @@ impl crate::web::Owner for OwnerHandle {
 
     async fn shown(&self, at: LookAt) -> Result<Shown, OwnerGone> {
         self.look(at).await
+    }
+
+    async fn ended_job(&self, job: JobId) -> Result<Option<Arc<JobView>>, OwnerGone> {
+        Ok(self.read_ended(job).await)
+    }
+
+    async fn complete_containers(
+        &self,
+        application: ApplicationId,
+        after: u64,
+        failed_only: bool,
+        most: usize,
+    ) -> Result<Vec<Container>, LedgerUnreadable> {
+        self.read_complete(application, after, failed_only, most).await
     }
 
     async fn explain(&self, job: JobId, sees_names: bool) -> Result<Option<Box<Explained>>, OwnerGone> {

@@ -36,6 +36,7 @@ mod history;
 mod host_addresses;
 mod job_files_of_web;
 mod job_requests;
+mod ledger_reads;
 mod owner;
 mod page_loops;
 mod paged_reads;

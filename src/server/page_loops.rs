@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use crate::api::{JobTasks, TaskAttempt, Workers};
 use crate::clock::wall_ms;
-use crate::engine::{Caller, Refusal, TaskCursor, TaskPage};
+use crate::engine::{Caller, Container, Refusal, TaskCursor, TaskPage};
 use crate::mapreduce::{StoredAttempt, StoredJob};
-use crate::model::{AttemptState, JobId, Kind};
-use crate::web::{ClusterPart, MarketReply, OwnerGone};
+use crate::model::{ApplicationId, AttemptState, JobId, Kind};
+use crate::views::JobView;
+use crate::web::{ClusterPart, LedgerUnreadable, MarketReply, OwnerGone};
 use crate::wire::worker_name;
 
 use super::handle::OwnerHandle;
@@ -61,6 +62,24 @@ impl OwnerHandle {
         Ok(Ok(Some(JobTasks { job, state: state.to_owned(), user, output, attempts, next })))
     }
 
+    /// A job that is over with its attempts.
+    pub(super) async fn read_ended(&self, job: JobId) -> Option<Arc<JobView>> {
+        self.job_sources.finished(job).await.map(|stored| Arc::new(JobView::of_stored(&stored)))
+    }
+
+    /// Complete containers of an application with higher numbers than `after`, at most so many.
+    pub(super) async fn read_complete(
+        &self,
+        application: ApplicationId,
+        after: u64,
+        failed_only: bool,
+        most: usize,
+    ) -> Result<Vec<Container>, LedgerUnreadable> {
+        let Some(on_disk) = &self.applications_on_disk else { return Ok(Vec::new()) };
+        let read = on_disk.containers().complete(application, after, failed_only, most);
+        read.await.map_err(|refusal| LedgerUnreadable(refusal.to_string()))
+    }
+
     pub(super) async fn read_workers(&self) -> Result<Workers, OwnerGone> {
         let mut workers = Vec::new();
         let mut after: Option<Arc<str>> = None;
@@ -110,6 +129,7 @@ fn stored_attempts(stored: &StoredJob, first: u64, most: usize) -> (Vec<TaskAtte
             finish_ms: (attempt.finish_ms > 0).then_some(attempt.finish_ms),
             percent: if attempt.state == AttemptState::Succeeded { 100 } else { 0 },
             status: attempt.state_text.clone(),
+            diagnostics: TaskAttempt::shown_diagnostics(attempt.diagnostics.clone()),
         }
     };
     let from = usize::try_from(first).unwrap_or(usize::MAX).min(stored.attempts.len());

@@ -46,7 +46,9 @@ type SumKey = (Option<String>, String, String);
 impl LedgerReader {
     /// A report; what has not ended counts as if it did at `now_ms`, epoch ms. Blocks on the disk.
     pub fn report(&self, request: &ReportRequest, now_ms: i64) -> Result<Report, StoreError> {
-        self.read(|database| report(database, request, self.container_slot, now_ms, MOST_ROWS))
+        self.read(|database| {
+            report(database, request, self.container_slot, now_ms, request.most.unwrap_or(MOST_ROWS).min(MOST_ROWS))
+        })
     }
 }
 

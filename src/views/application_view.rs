@@ -49,8 +49,6 @@ pub struct LiveSums {
     pub cores: u64,
 }
 
-// === impl ApplicationView ===
-
 impl ApplicationView {
     pub(super) fn submitted_now(submitted: Arc<SubmittedApplication>, standing: &Standing) -> Self {
         Self {
@@ -250,8 +248,6 @@ impl ApplicationView {
         turns.into_iter().map(|(_, item)| item).collect()
     }
 }
-
-// === impl RequestView ===
 
 impl RequestView {
     fn set_launch(&mut self, launch: Option<&TypeLaunch>) {

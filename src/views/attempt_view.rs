@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use crate::api::TaskAttempt;
 use crate::mapreduce::{AttemptRole, EndedAttempt, KillRequest, StoredAttempt};
 use crate::model::{AttemptId, AttemptState};
 
 /// Longest text of an attempt, bytes.
-const TEXT_BYTES: usize = 4 << 10;
+const TEXT_BYTES: usize = TaskAttempt::DIAGNOSTICS_BYTES;
 
 /// An attempt.
 #[derive(Clone, Debug, PartialEq)]
@@ -138,6 +139,11 @@ impl AttemptView {
     /// Its texts, and what else few attempts have.
     pub fn texts(&self) -> AttemptTexts {
         self.texts.as_deref().cloned().unwrap_or_default()
+    }
+
+    /// The index of its task among those of its kind: the cleanup's follows the last, then the setup's.
+    pub fn task(&self) -> u32 {
+        self.task
     }
 
     /// Its number among those of its task.

@@ -40,6 +40,8 @@ pub struct TaskCounts {
     pub running: u32,
     /// Attempts that run.
     pub live_attempts: u32,
+    /// Tasks that have failed as often as they may.
+    pub failed: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -77,6 +79,11 @@ impl JobView {
             tasks: PerKind::default(),
             spec,
         }
+    }
+
+    /// One that is over, with its attempts, as it was before its end.
+    pub fn of_stored(stored: &StoredJob) -> Self {
+        Self::unfinished(stored)
     }
 
     /// One that is not over, as it is stored.
@@ -197,15 +204,17 @@ impl JobView {
     fn change_task(&mut self, id: AttemptId, change: impl FnOnce(&mut TaskList)) {
         let (kind, task) = (id.task.kind, task_index(id));
         let is_work = task < self.total()[kind];
-        let before = counts_of(self.tasks[kind].of(task));
+        let most = if kind == Kind::Map { self.spec.map_max_attempts } else { self.spec.reduce_max_attempts };
+        let before = counts_of(self.tasks[kind].of(task), most);
         change(&mut self.tasks[kind]);
         if is_work {
-            let after = counts_of(self.tasks[kind].of(task));
+            let after = counts_of(self.tasks[kind].of(task), most);
             let counts = &mut self.counts[kind];
             let moved = |count: u32, from: u32, to: u32| (count + to).saturating_sub(from);
             counts.finished = moved(counts.finished, before.finished, after.finished);
             counts.running = moved(counts.running, before.running, after.running);
             counts.live_attempts = moved(counts.live_attempts, before.live_attempts, after.live_attempts);
+            counts.failed = moved(counts.failed, before.failed, after.failed);
         }
     }
 
@@ -300,11 +309,17 @@ impl JobView {
     }
 }
 
-/// What the attempts of one task add to the counts.
-fn counts_of(attempts: &[AttemptView]) -> TaskCounts {
+/// What the attempts of one task, which may fail so often, add to the counts.
+fn counts_of(attempts: &[AttemptView], most_failures: u32) -> TaskCounts {
     let is_finished = attempts.iter().any(|attempt| attempt.state() == AttemptState::Succeeded);
     let live_attempts = attempts.iter().filter(|attempt| attempt.is_live()).count() as u32;
-    TaskCounts { finished: is_finished.into(), running: (!is_finished && live_attempts > 0).into(), live_attempts }
+    let failures = attempts.iter().filter(|attempt| attempt.state() == AttemptState::Failed).count() as u32;
+    TaskCounts {
+        finished: is_finished.into(),
+        running: (!is_finished && live_attempts > 0).into(),
+        live_attempts,
+        failed: (!is_finished && live_attempts == 0 && failures >= most_failures.max(1)).into(),
+    }
 }
 
 fn outcome_of(state: RunState) -> Option<JobOutcome> {

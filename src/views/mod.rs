@@ -4,12 +4,15 @@
 //! ten times a second. Nothing here asks the owner, and nothing here holds the writer up: what falls too far behind loads
 //! from `state.db` again. Invariant: the views after a feed are those after a load, at every fact number.
 
+mod application_rows;
 mod application_view;
 mod attempt_view;
 mod feed;
 mod follower;
+mod job_row;
 mod job_view;
 mod looks;
+mod market_view;
 mod overview;
 mod published;
 mod read_model;
@@ -21,11 +24,13 @@ mod task_list;
 mod tests;
 mod volatile;
 
+pub use application_rows::container_row;
 pub use application_view::{ApplicationView, LiveSums, RequestView};
 pub use attempt_view::{AttemptTexts, AttemptView};
 pub use feed::ViewsFeed;
 pub use follower::follow;
 pub use job_view::{JobView, TaskCounts};
+pub use market_view::{LastTick, MarketView};
 #[cfg(test)]
 pub(crate) use overview::overview_after;
 pub use read_model::{MissedFacts, ReadModel, Views};

@@ -14,9 +14,9 @@ use super::volatile::{SharedList, ShownTracker, Volatile};
 
 /// What costs of jobs depend on.
 #[derive(Clone, Copy)]
-struct Market {
-    is_there: bool,
-    is_ruling: bool,
+pub(super) struct Market {
+    pub(super) is_there: bool,
+    pub(super) is_ruling: bool,
 }
 
 /// The cluster at the moment of the last delta; its jobs as the last facts have them.
@@ -24,7 +24,7 @@ pub(super) fn overview(views: &Views, volatile: &Volatile) -> ClusterSnapshot {
     let head = (*volatile.head).clone();
     let market = Market { is_there: head.money.is_some(), is_ruling: head.price.is_some() };
     let jobs = views.jobs().rev().take(JOBS_SHOWN);
-    let is_running = |job: &&Arc<JobView>| shown_state(job, is_shown_over(views, job)) == RunState::Running;
+    let is_running = |job: &&Arc<JobView>| views.shown_end(job).0 == RunState::Running;
     let older_jobs = views.jobs().rev().skip(JOBS_SHOWN).filter(is_running);
     let shown = |job: &Arc<JobView>| job_snapshot(views, job, market, volatile);
     let trackers: Vec<_> = volatile.trackers.values().map(|tracker| tracker_snapshot(tracker, volatile)).collect();
@@ -56,7 +56,7 @@ fn tracker_snapshot(tracker: &ShownTracker, volatile: &Volatile) -> TrackerSnaps
 
 fn job_snapshot(views: &Views, job: &JobView, market: Market, volatile: &Volatile) -> JobSnapshot {
     let (spec, counts) = (job.spec(), job.counts());
-    let is_shown_over = is_shown_over(views, job);
+    let (state, finish_ms) = views.shown_end(job);
     let is_ending = job.ending().is_some() || job.finish_ms().is_some();
     let pause = views.pause_of(Some(job.id()), &spec.queue).filter(|_| !is_ending);
     JobSnapshot {
@@ -66,9 +66,9 @@ fn job_snapshot(views: &Views, job: &JobView, market: Market, volatile: &Volatil
         user: spec.user.clone(),
         queue: spec.queue.clone(),
         priority: job.priority(),
-        state: shown_state(job, is_shown_over),
+        state,
         submit_ms: job.submit_ms(),
-        finish_ms: job.finish_ms().filter(|_| is_shown_over),
+        finish_ms,
         tasks: job.total(),
         finished: PerKind::new(counts.map.finished, counts.reduce.finished),
         running: PerKind::new(counts.map.live_attempts, counts.reduce.live_attempts),
@@ -80,16 +80,8 @@ fn job_snapshot(views: &Views, job: &JobView, market: Market, volatile: &Volatil
     }
 }
 
-fn is_shown_over(views: &Views, job: &JobView) -> bool {
-    job.finish_ms().is_some() && !views.is_end_withheld(job.id())
-}
-
-fn shown_state(job: &JobView, is_shown_over: bool) -> RunState {
-    if is_shown_over { job.state() } else { job.state_before_end() }
-}
-
 /// What a job has cost; none unless it has cost anything, or a market rules and an account pays for it.
-fn cost_of(job: &JobView, market: Market) -> Option<Credits> {
+pub(super) fn cost_of(job: &JobView, market: Market) -> Option<Credits> {
     let paid = market.is_ruling && job.spec().payer().is_some();
     let cost = job.cost().map(|cost| cost.cost).or(paid.then_some(Credits::ZERO));
     cost.filter(|cost| market.is_there && (market.is_ruling || *cost > Credits::ZERO))

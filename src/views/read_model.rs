@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use crate::engine::{ApplicationChange, Drain, Fact, Pause, PauseTarget, Presence, SchedulerChoice};
 use crate::mapreduce::JobFact;
-use crate::model::{ApplicationId, FactNumber, JobId};
+use crate::model::{ApplicationId, FactNumber, JobId, RunState};
 use crate::store::{FactBatch, LoadedState};
 
 use super::application_view::ApplicationView;
 use super::job_view::JobView;
+use super::market_view::MarketView;
 use super::shared_map::SharedMap;
 
 /// The cluster as facts up to a number have it. Cloning it shares all parts.
@@ -24,6 +25,7 @@ pub struct Views {
     drains: SharedMap<Arc<str>, Drain>,
     pauses: SharedMap<PauseTarget, Pause>,
     choice: Option<Arc<SchedulerChoice>>,
+    market: MarketView,
     /// Jobs that are over and whose end the owner does not report yet.
     withheld_ends: SharedMap<JobId, ()>,
 }
@@ -84,6 +86,7 @@ impl ReadModel {
         views.drains = loaded.drains.iter().map(|drain| (drain.worker.clone(), drain.clone())).collect();
         views.pauses = loaded.pauses.iter().map(|pause| (pause.target.clone(), pause.clone())).collect();
         views.choice = loaded.choice.clone().map(Arc::new);
+        loaded.market.iter().for_each(|fact| views.market.apply(fact));
         model.forget_oldest();
         model
     }
@@ -147,6 +150,7 @@ impl ReadModel {
             Fact::JobsCharged { jobs, .. } => {
                 jobs.iter().for_each(|cost| views.change_job(cost.job, |job| job.charge(*cost)));
             }
+            Fact::Market(fact) => views.market.apply(fact),
             Fact::Applications(changes) => self.change_applications(changes),
             Fact::TrackerCame { presence, .. } => views.trackers.insert(presence.tracker.clone(), presence.clone()),
             Fact::TrackerWent { tracker, .. } => drop(views.trackers.remove(tracker)),
@@ -168,7 +172,6 @@ impl ReadModel {
             | Fact::HistoryWritten { .. }
             | Fact::EndNotificationPending { .. }
             | Fact::EndNotified { .. }
-            | Fact::Market(_)
             | Fact::Delegation(_) => {}
         }
     }
@@ -262,6 +265,19 @@ impl Views {
     /// Whether a job is over and its end must not be shown yet.
     pub fn is_end_withheld(&self, job: JobId) -> bool {
         self.withheld_ends.get(&job).is_some()
+    }
+
+    /// The state of a job and when it ended, epoch ms, as they may be shown.
+    pub fn shown_end(&self, job: &JobView) -> (RunState, Option<i64>) {
+        match job.finish_ms().filter(|_| !self.is_end_withheld(job.id())) {
+            Some(finish_ms) => (job.state(), Some(finish_ms)),
+            None => (job.state_before_end(), None),
+        }
+    }
+
+    /// The market, empty where there is none.
+    pub fn market(&self) -> &MarketView {
+        &self.market
     }
 
     /// The last choice of a scheduler.

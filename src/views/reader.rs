@@ -37,6 +37,8 @@ pub enum LookAt {
     Cluster,
     /// All of it.
     Policy,
+    /// All of it; what the policy makes of jobs as it was a moment ago.
+    OfLate,
 }
 
 // === impl ViewsReader ===
@@ -64,17 +66,17 @@ impl ViewsReader {
     /// All that was `durable` when the call came, and little more than a second old in what is no fact; after `limit` as far as
     /// there is anything. None before the first publication.
     pub async fn look(&self, at: LookAt, durable: FactNumber, limit: Duration) -> Option<Shown> {
-        let (asked_ms, at_jobs) = (self.clock.mono_ms(), at == LookAt::Policy);
+        let (asked_ms, at_jobs) = (self.clock.mono_ms(), at != LookAt::Cluster);
         let is_looked_at = match at {
             LookAt::Cluster => self.looks.is_looked_at(asked_ms),
-            LookAt::Policy => self.looks.are_jobs_looked_at(asked_ms),
+            LookAt::Policy | LookAt::OfLate => self.looks.are_jobs_looked_at(asked_ms),
         };
         self.looks.look(asked_ms, at_jobs);
         // Who looks first sees this moment.
         let oldest_ms = if is_looked_at { asked_ms.saturating_sub(FRESH_MS) } else { asked_ms };
         let required = FactNumber(self.required.load(Ordering::Relaxed));
         // What the policy makes of a change of a job is shown by a delta alone.
-        let required = if at_jobs { required.max(durable) } else { required };
+        let required = if at == LookAt::Policy { required.max(durable) } else { required };
         let reported_ends = self.looks.reported_ends();
         let has_fresh_delta = |progress: &Progress| {
             let made_ms = if at_jobs { progress.jobs_mono_ms } else { progress.delta_mono_ms };

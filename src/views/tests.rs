@@ -66,15 +66,15 @@ fn difference(fed: &str, loaded: &str) -> String {
     format!("{}\nfed:    {fed_line}\nloaded: {loaded_line}", context.join("\n"))
 }
 
-/// Plays a run; returns how often the views were compared.
-fn play(policy: PolicyChoice, seed: u64, events: u64, has_containers: bool) -> usize {
+/// Plays a run; returns how often the views were compared, and how many applications they have at the end.
+fn play(policy: PolicyChoice, seed: u64, events: u64, has_containers: bool) -> (usize, usize) {
     let options = RunOptions { seed, events, policy, has_containers, has_adversaries: false, cuts: Cuts::default() };
     let mut store = FollowedStore::new();
     // What the run itself is checked for is the simulator's own matter.
     Run::play(&options, &mut store);
     store.compare();
     assert!(store.difference.is_none(), "{policy:?} {seed}: {}", store.difference.unwrap());
-    store.compared
+    (store.compared, store.model.views().applications().count())
 }
 
 proptest! {
@@ -90,7 +90,8 @@ proptest! {
 
 #[test]
 fn runs_that_crash_are_compared_at_each_crash() {
-    assert!((0..20).any(|seed| play(PolicyChoice::Mixed, seed, 1_500, false) > 1));
+    assert!((0..20).any(|seed| play(PolicyChoice::Mixed, seed, 1_500, false).0 > 1));
+    assert!((0..20).any(|seed| matches!(play(PolicyChoice::Dynamic, seed, 1_500, true), (2.., 1..))));
 }
 
 fn started(first: u64, count: u64) -> FactBatch {

@@ -23,7 +23,7 @@ pub(super) async fn daemon_status<O: Owner>(State(state): State<Arc<WebState<O>>
     view.aged(fresh(StatusCode::OK, JSON, json(&status)))
 }
 
-fn status_of(view: &ClusterView, health: Health, ports: ServedPorts) -> DaemonStatus {
+pub(super) fn status_of(view: &ClusterView, health: Health, ports: ServedPorts) -> DaemonStatus {
     let overview = &*view.overview;
     let workers = WorkerHealth::of(overview);
     let is_ready = health.is_alive && health.is_ready;

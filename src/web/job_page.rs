@@ -102,7 +102,7 @@ impl JobPage {
 
 impl AttemptRow {
     fn new(attempt: &TaskAttempt, at_ms: i64) -> Self {
-        let TaskAttempt { attempt: id, task, state, worker, http, input, since_ms, finish_ms, percent, status } =
+        let TaskAttempt { attempt: id, task, state, worker, http, input, since_ms, finish_ms, percent, status, .. } =
             attempt;
         let end_ms = finish_ms.unwrap_or(at_ms);
         let input = input.as_ref().map(|input| {

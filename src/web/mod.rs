@@ -4,6 +4,7 @@
 //! shows a change is sent only after the change is durable. A request may wait for the owner, the owner never waits for
 //! a request.
 
+mod api;
 mod applications;
 mod believed_caller;
 mod body_pieces;
@@ -51,6 +52,7 @@ mod stock;
 mod tasks_api;
 mod time_text;
 mod upload;
+mod viewer;
 mod what_if;
 mod worker_health;
 mod workers_api;
@@ -63,6 +65,7 @@ use std::sync::Arc;
 use tokio::net::TcpListener;
 
 pub use crate::http::{ServedNames, WebLimits};
+pub use api::EventStreams;
 pub use applications::{ApplicationAccess, ApplicationOwner, ApplicationReply, NewsWait};
 pub use job_files::{FileRefusal, JobFile, JobFileRequest, NewUpload, PieceBody, UploadPiece, UploadSink};
 pub use job_forms::JobForms;
@@ -85,5 +88,11 @@ const KEPT_PATHS: &[&str] = &["/healthz", "/readyz"];
 /// passed.
 pub async fn serve<O: Owner>(listener: TcpListener, state: WebState<O>, shutdown: impl Future<Output = ()> + Send) {
     let limits = WebLimits { kept_paths: KEPT_PATHS, ..state.limits };
+    let streams = state.streams.clone();
+    let shutdown = async {
+        shutdown.await;
+        // Their connections would be waited for.
+        streams.close();
+    };
     crate::http::accept_until(listener, routes::routes(Arc::new(state)), limits, shutdown).await;
 }

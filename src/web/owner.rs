@@ -6,10 +6,12 @@ use crate::api::{
     JobTasks, LogTicket, OrderQuote, PriceHistory, Report, SpendingHistory, Statement, UploadRules, WhatIfAnswer,
     Workers,
 };
-use crate::engine::{Caller, ClusterSnapshot, DeadlineChange, DeadlineQuestion, Explained, PauseTarget, Refusal};
+use crate::engine::{
+    Caller, ClusterSnapshot, Container, DeadlineChange, DeadlineQuestion, Explained, PauseTarget, Refusal,
+};
 use crate::market::{Acl, Answer, HistoryPage, MarketError, ReportRequest, ServletRequest, StatementPage};
-use crate::model::{AttemptId, Credits, JobId, QueueName};
-use crate::views::{LookAt, Shown};
+use crate::model::{ApplicationId, AttemptId, Credits, JobId, QueueName};
+use crate::views::{JobView, LookAt, Shown};
 
 use super::applications::ApplicationOwner;
 use super::job_files::{FileRefusal, JobFile, JobFileRequest, NewUpload, UploadSink};
@@ -214,10 +216,35 @@ pub trait Owner: ApplicationOwner + StockOwner + Send + Sync + 'static {
         async move {
             let overview = match at {
                 LookAt::Cluster => self.overview().await?,
-                LookAt::Policy => self.overview_with_jobs().await?,
+                LookAt::Policy | LookAt::OfLate => self.overview_with_jobs().await?,
             };
             Ok(Shown { overview, ..Shown::default() })
         }
+    }
+
+    /// A job that is over with its attempts, as it was before its end; none of an unknown one. Does not use the owner thread.
+    ///
+    /// # Errors
+    ///
+    /// [`OwnerGone`] when no answer will come.
+    fn ended_job(&self, _job: JobId) -> impl Future<Output = Result<Option<Arc<JobView>>, OwnerGone>> + Send {
+        std::future::ready(Ok(None))
+    }
+
+    /// Containers of an application that are complete, with higher numbers than `after`, at most so many. Does not use the
+    /// owner thread.
+    ///
+    /// # Errors
+    ///
+    /// [`LedgerUnreadable`] if the state cannot be read.
+    fn complete_containers(
+        &self,
+        _application: ApplicationId,
+        _after: u64,
+        _failed_only: bool,
+        _most: usize,
+    ) -> impl Future<Output = Result<Vec<Container>, LedgerUnreadable>> + Send {
+        std::future::ready(Ok(Vec::new()))
     }
 
     /// The present content of the ACL file, or the last one that could be read. Never blocks.

@@ -22,8 +22,8 @@ use super::owner::{HEALTHY, Owner};
 use super::state::WebState;
 use super::worker_health::WorkerHealth;
 use super::{
-    applications, deadline_api, job_page, metrics, pause_api, read_api, report, response, scheduler_api, start_page,
-    stock, tasks_api, upload, workers_api,
+    api, applications, deadline_api, job_page, metrics, pause_api, read_api, report, response, scheduler_api,
+    start_page, stock, tasks_api, upload, workers_api,
 };
 
 /// The style of all pages, part of the binary.
@@ -63,6 +63,7 @@ pub(super) fn routes<O: Owner>(state: Arc<WebState<O>>) -> Router {
         .route("/readyz", get(readyz::<O>))
         .route("/static/jobtracker.css", get(style))
         .merge(stock::routes::<O>())
+        .merge(api::routes(&state))
         .merge(applications::routes(&state))
         .fallback(unknown_path)
         .with_state(state);

@@ -4,7 +4,9 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use crate::http::{ServedNames, WebLimits};
+use crate::model::Capability;
 
+use super::api::EventStreams;
 use super::job_forms::JobForms;
 use super::stock::StockSettings;
 
@@ -35,6 +37,12 @@ pub struct WebState<O> {
     pub job_forms: JobForms,
     /// What the configuration says of the pages of Hadoop's addresses.
     pub stock: StockSettings,
+    /// The address of a job's page without the id.
+    pub job_page_prefix: String,
+    /// One slot's worth of a container.
+    pub container_slot: Capability,
+    /// The live streams of the API.
+    pub streams: EventStreams,
     /// Where the daemon listens.
     pub ports: ServedPorts,
     /// Limits of connections and requests.

@@ -34,7 +34,7 @@ pub const MAY_NAME: &[(&str, &[&str])] = &[
         &["fs", "hdfs", "model", "scheduler::capacity", "scheduler::constraint", "scheduler::fair", "wire::limits"],
     ),
     ("store", &["api", "engine", "fs", "mapreduce", "market", "model", "sim::Journal", "sim::what_if", "wire"]),
-    ("views", &["api", "clock", "engine", "mapreduce", "model", "store"]),
+    ("views", &["api", "clock", "engine", "mapreduce", "market", "model", "store"]),
     ("web", &["api", "engine", "http", "log", "market", "model", "process_stat", "socket_owner", "views"]),
     (
         "server",
@@ -156,6 +156,7 @@ const IMPURE_STD: &[&str] = &["std::fs", "std::net", "std::thread", "std::proces
 /// never a key of an order.
 pub const FLOATS: &[&str] = &[
     "src/api/applications/application_report.rs",
+    "src/api/applications/application_status.rs",
     "src/engine/on/snapshot.rs",
     "src/engine/state/applications/report.rs",
     "src/mapreduce/attempt.rs",

@@ -101,8 +101,6 @@ pub struct HeldUnlaunched {
     pub until_ms: i64,
 }
 
-// === impl ApplicationStatus ===
-
 impl From<&ApplicationReport> for ApplicationStatus {
     fn from(report: &ApplicationReport) -> Self {
         Self {

@@ -44,8 +44,6 @@ pub struct ContainerRow {
     pub cpu_ms: u64,
 }
 
-// === impl ContainerRow ===
-
 impl From<&ContainerReport> for ContainerRow {
     fn from(report: &ContainerReport) -> Self {
         Self {

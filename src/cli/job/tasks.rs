@@ -103,6 +103,7 @@ mod tests {
             finish_ms: None,
             percent: 50,
             status: String::new(),
+            diagnostics: None,
         };
         let setup = attempt("attempt_202611211200_0001_m_000002_0", "setup", "SUCCEEDED");
         let status = "line one\nline two".to_owned();

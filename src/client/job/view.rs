@@ -2,11 +2,14 @@
 
 use serde::Serialize;
 
-use crate::api::{says_no_worker_can_run, says_paused};
+use crate::api::{killed_by, says_no_worker_can_run, says_paused};
+
 use crate::model::{AttemptId, JobId, Kind, RunState, TaskId};
 use crate::wire::{CompletionStatus, Counters, JobProfile, JobStatus, TaskCompletionEvent, TaskReport, TipStatus};
 
 use super::deadline_line::DeadlineLine;
+
+pub use crate::api::{JobState, TaskTally};
 
 /// A job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -51,22 +54,6 @@ pub struct JobLine {
     pub url: String,
 }
 
-/// The state of a job.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "UPPERCASE")]
-pub enum JobState {
-    /// Accepted; setup is not finished.
-    Prep,
-    /// Tasks may run.
-    Running,
-    /// Finished successfully.
-    Succeeded,
-    /// Finished with an error.
-    Failed,
-    /// Killed on request.
-    Killed,
-}
-
 /// A completion event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct AttemptLine {
@@ -106,23 +93,6 @@ const FRAMEWORK_GROUPS: &str = "org.apache.hadoop.";
 /// The group of bytes read and written (1.2.1 `Task`).
 const FILE_SYSTEM_GROUP: &str = "FileSystemCounters";
 
-/// Counts of the tasks of a kind by state.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct TaskTally {
-    /// All.
-    pub total: u32,
-    /// Finished.
-    pub finished: u32,
-    /// With a running attempt.
-    pub running: u32,
-    /// None of the others.
-    pub pending: u32,
-    /// Failed.
-    pub failed: u32,
-    /// Stopped because the job ended.
-    pub stopped: u32,
-}
-
 // === impl JobLine ===
 
 impl JobLine {
@@ -145,7 +115,9 @@ impl JobLine {
             reduce_percent: percent_unless_stopped(status.reduce_progress),
             ending: failure.clone().filter(|_| !is_over),
             failure: failure.filter(|_| status.run_state == RunState::Failed),
-            killed_by: killed_by(status),
+            killed_by: Some(status)
+                .filter(|status| status.run_state == RunState::Killed)
+                .and_then(|status| killed_by(status.id, &status.failure_info)),
             held: Some(status.scheduling_info.to_string()).filter(|text| says_paused(text)),
             cannot_run: Some(status.scheduling_info.to_string()).filter(|text| says_no_worker_can_run(text)),
             deadline: DeadlineLine::parse(&status.scheduling_info.to_string()),
@@ -193,46 +165,10 @@ impl JobLine {
     }
 }
 
-/// The user in the words of 1.2.1 `JobTracker.killJob`.
-fn killed_by(status: &JobStatus) -> Option<String> {
-    let said = Some(&*status.failure_info).filter(|_| status.run_state == RunState::Killed);
-    said?.strip_prefix(&format!("Job {} was killed by ", status.id)).map(str::to_owned)
-}
-
 /// Converts Hadoop's progress, 0 to 1, to percent.
 fn percent(progress: f32) -> u32 {
     // NaN becomes 0.
     (progress.clamp(0.0, 1.0) * 100.0) as u32
-}
-
-// === impl JobState ===
-
-impl JobState {
-    fn of(state: RunState) -> Self {
-        match state {
-            RunState::Prep => Self::Prep,
-            RunState::Running => Self::Running,
-            RunState::Succeeded => Self::Succeeded,
-            RunState::Failed => Self::Failed,
-            RunState::Killed => Self::Killed,
-        }
-    }
-
-    /// Hadoop's name.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Prep => "PREP",
-            Self::Running => "RUNNING",
-            Self::Succeeded => "SUCCEEDED",
-            Self::Failed => "FAILED",
-            Self::Killed => "KILLED",
-        }
-    }
-
-    /// Whether the job has ended.
-    pub const fn is_finished(self) -> bool {
-        matches!(self, Self::Succeeded | Self::Failed | Self::Killed)
-    }
 }
 
 // === impl AttemptLine ===
@@ -346,15 +282,6 @@ impl TaskTally {
     pub fn finished_percent(&self) -> u32 {
         let percent = (u64::from(self.finished) * 100).checked_div(self.total.into()).unwrap_or(100);
         u32::try_from(percent).unwrap_or(100)
-    }
-
-    /// Of a job that has ended, of which so many failed: Hadoop reports them as killed, and attempts as running that are
-    /// being stopped.
-    #[must_use]
-    pub fn at_end(self, failed: u32) -> Self {
-        let lost = self.total.saturating_sub(self.finished);
-        let failed = failed.min(lost);
-        Self { running: 0, pending: 0, failed, stopped: lost - failed, ..self }
     }
 
     pub(super) fn of(reports: &[TaskReport]) -> Self {

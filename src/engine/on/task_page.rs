@@ -99,6 +99,7 @@ impl Engine {
             finish_ms: (attempt.finish_ms > 0).then_some(attempt.finish_ms),
             percent: attempt.percent(),
             status: attempt.state_text.clone(),
+            diagnostics: TaskAttempt::shown_diagnostics(attempt.diagnostics.joined()),
         }
     }
 }

@@ -48,7 +48,7 @@ impl ParsedQuery {
             Some(other) => return Err(QueryError::ReportPeriod(other.chars().take(32).collect())),
         };
         let after: Option<u64> = number("after", self.own_parameter("after")?)?;
-        Ok(ReportRequest { kind, since_ms, until_ms, user: None, filter, by_month, after })
+        Ok(ReportRequest { kind, since_ms, until_ms, user: None, filter, by_month, after, most: None })
     }
 }
 

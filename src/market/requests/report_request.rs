@@ -27,6 +27,8 @@ pub struct ReportRequest {
     pub by_month: bool,
     /// Of jobs and applications only those that were accepted after this number of their order.
     pub after: Option<u64>,
+    /// Most jobs and applications; absent: as many as an answer may have.
+    pub most: Option<usize>,
 }
 
 /// Which jobs and applications a report shows; without a member: all.

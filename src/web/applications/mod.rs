@@ -22,7 +22,11 @@ mod signed_caller;
 mod verified;
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
 
 pub use owner::{ApplicationAccess, ApplicationOwner, ApplicationReply, NewsWait};
-pub(super) use routes::{refuse_names_by_problems, routes};
+pub(super) use path_parts::PathParts;
+pub(super) use problem::Problem;
+pub(super) use problem_name::ProblemName;
+pub(super) use query_parameters::QueryParameters;
+pub(super) use routes::{only_get, refuse_names_by_problems, routes};

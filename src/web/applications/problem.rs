@@ -20,7 +20,7 @@ const RETRY_S: &str = "1";
 
 /// What is answered in the place of what was asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Problem {
+pub struct Problem {
     name: ProblemName,
     detail: String,
     errors: Vec<BodyFault>,
@@ -29,6 +29,8 @@ pub(super) struct Problem {
     server_time_ms: Option<i64>,
     /// Methods that are accepted.
     allow: Option<String>,
+    /// What to try instead.
+    attempt: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -46,6 +48,8 @@ struct ProblemJson<'a> {
     state: Option<ApplicationState>,
     #[serde(rename = "server-time-ms", skip_serializing_if = "Option::is_none")]
     server_time_ms: Option<i64>,
+    #[serde(rename = "try", skip_serializing_if = "Option::is_none")]
+    attempt: Option<&'a str>,
 }
 
 #[derive(Serialize)]
@@ -61,12 +65,18 @@ struct ErrorJson<'a> {
 
 impl Problem {
     /// A problem with what is particular about this one.
-    pub(super) fn new(name: ProblemName, detail: impl Into<String>) -> Self {
-        Self { name, detail: detail.into(), errors: Vec::new(), state: None, server_time_ms: None, allow: None }
+    pub fn new(name: ProblemName, detail: impl Into<String>) -> Self {
+        let (errors, detail) = (Vec::new(), detail.into());
+        Self { name, detail, errors, state: None, server_time_ms: None, allow: None, attempt: None }
+    }
+
+    /// The same with what to try instead.
+    pub fn with_try(self, attempt: impl Into<String>) -> Self {
+        Self { attempt: Some(attempt.into()), ..self }
     }
 
     /// Members or parameters are wrong.
-    pub(super) fn of_faults(name: ProblemName, errors: Vec<BodyFault>) -> Self {
+    pub fn of_faults(name: ProblemName, errors: Vec<BodyFault>) -> Self {
         let detail = match errors.as_slice() {
             [] => "the request is not valid".to_owned(),
             [only] => format!("{}: {}", only.pointer, only.detail),
@@ -76,18 +86,18 @@ impl Problem {
     }
 
     /// Nothing is at a path.
-    pub(super) fn no_such_address(path: &str) -> Self {
+    pub fn no_such_address(path: &str) -> Self {
         Self::new(ProblemName::NoSuchAddress, format!("there is nothing at {path}"))
     }
 
     /// Another method is expected.
-    pub(super) fn of_method(method: &str, allow: String) -> Self {
+    pub fn of_method(method: &str, allow: String) -> Self {
         let detail = format!("{method} is not allowed here; expected {allow}");
         Self { allow: Some(allow), ..Self::new(ProblemName::MethodNotAllowed, detail) }
     }
 
     /// The answer; `path` is what was asked for.
-    pub(super) fn response(&self, path: &str) -> Response<Body> {
+    pub fn response(&self, path: &str) -> Response<Body> {
         let status = self.name.status();
         let errors = self.errors.iter().map(ErrorJson::of).collect();
         let body = json(&ProblemJson {
@@ -100,6 +110,7 @@ impl Problem {
             exception: self.name.exception(),
             state: self.state,
             server_time_ms: self.server_time_ms,
+            attempt: self.attempt.as_deref(),
         });
         let mut response = fresh(status, PROBLEM, body);
         if self.name == ProblemName::Unavailable {

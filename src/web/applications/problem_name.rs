@@ -4,7 +4,7 @@ use axum::http::StatusCode;
 
 /// A kind of problem; `/problems/NAME` explains it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ProblemName {
+pub enum ProblemName {
     /// Body or query cannot be as they are.
     InvalidRequest,
     /// A row of `ask` or a launch cannot be as it is.
@@ -21,8 +21,22 @@ pub(super) enum ProblemName {
     NoSuchContainer,
     /// No such node.
     NoSuchNode,
+    /// No such job.
+    NoSuchJob,
+    /// No such queue.
+    NoSuchQueue,
+    /// No such user.
+    NoSuchUser,
+    /// No such worker.
+    NoSuchWorker,
+    /// There is no market.
+    NoMarket,
     /// No such path.
     NoSuchAddress,
+    /// Neither JSON nor CSV.
+    NotAcceptable,
+    /// Another generation is shown.
+    StaleGeneration,
     /// Another method.
     MethodNotAllowed,
     /// The body did not arrive.
@@ -53,7 +67,7 @@ pub(super) enum ProblemName {
 
 impl ProblemName {
     /// All kinds.
-    pub(super) const ALL: [Self; 21] = [
+    pub const ALL: [Self; 28] = [
         Self::InvalidRequest,
         Self::InvalidResourceRequest,
         Self::SignatureRefused,
@@ -62,7 +76,14 @@ impl ProblemName {
         Self::NoSuchApplication,
         Self::NoSuchContainer,
         Self::NoSuchNode,
+        Self::NoSuchJob,
+        Self::NoSuchQueue,
+        Self::NoSuchUser,
+        Self::NoSuchWorker,
+        Self::NoMarket,
         Self::NoSuchAddress,
+        Self::NotAcceptable,
+        Self::StaleGeneration,
         Self::MethodNotAllowed,
         Self::BodyTimedOut,
         Self::Resync,
@@ -78,7 +99,7 @@ impl ProblemName {
     ];
 
     /// The name in the address of its page.
-    pub(super) const fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             Self::InvalidRequest => "invalid-request",
             Self::InvalidResourceRequest => "invalid-resource-request",
@@ -88,7 +109,14 @@ impl ProblemName {
             Self::NoSuchApplication => "no-such-application",
             Self::NoSuchContainer => "no-such-container",
             Self::NoSuchNode => "no-such-node",
+            Self::NoSuchJob => "no-such-job",
+            Self::NoSuchQueue => "no-such-queue",
+            Self::NoSuchUser => "no-such-user",
+            Self::NoSuchWorker => "no-such-worker",
+            Self::NoMarket => "no-market",
             Self::NoSuchAddress => "no-such-address",
+            Self::NotAcceptable => "not-acceptable",
+            Self::StaleGeneration => "stale-generation",
             Self::MethodNotAllowed => "method-not-allowed",
             Self::BodyTimedOut => "body-timed-out",
             Self::Resync => "resync",
@@ -105,19 +133,27 @@ impl ProblemName {
     }
 
     /// The kind of that name.
-    pub(super) fn from_name(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
 
     /// The status of its answers.
-    pub(super) const fn status(self) -> StatusCode {
+    pub const fn status(self) -> StatusCode {
         match self {
             Self::InvalidRequest | Self::InvalidResourceRequest => StatusCode::BAD_REQUEST,
             Self::SignatureRefused | Self::TimestampRefused => StatusCode::UNAUTHORIZED,
             Self::Forbidden => StatusCode::FORBIDDEN,
-            Self::NoSuchApplication | Self::NoSuchContainer | Self::NoSuchNode | Self::NoSuchAddress => {
-                StatusCode::NOT_FOUND
-            }
+            Self::NoSuchApplication
+            | Self::NoSuchContainer
+            | Self::NoSuchNode
+            | Self::NoSuchJob
+            | Self::NoSuchQueue
+            | Self::NoSuchUser
+            | Self::NoSuchWorker
+            | Self::NoMarket
+            | Self::NoSuchAddress => StatusCode::NOT_FOUND,
+            Self::NotAcceptable => StatusCode::NOT_ACCEPTABLE,
+            Self::StaleGeneration => StatusCode::CONFLICT,
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
             Self::BodyTimedOut => StatusCode::REQUEST_TIMEOUT,
             Self::Resync | Self::Superseded | Self::ApplicationExists | Self::ApplicationOver => StatusCode::CONFLICT,
@@ -131,7 +167,7 @@ impl ProblemName {
     }
 
     /// In a few words, the same for all of a kind.
-    pub(super) const fn title(self) -> &'static str {
+    pub const fn title(self) -> &'static str {
         match self {
             Self::InvalidRequest => "The request is not valid",
             Self::InvalidResourceRequest => "A resource request is not valid",
@@ -141,7 +177,14 @@ impl ProblemName {
             Self::NoSuchApplication => "No such application",
             Self::NoSuchContainer => "No such container",
             Self::NoSuchNode => "No such node",
+            Self::NoSuchJob => "No such job",
+            Self::NoSuchQueue => "No such queue",
+            Self::NoSuchUser => "No such user",
+            Self::NoSuchWorker => "No such worker",
+            Self::NoMarket => "There is no market",
             Self::NoSuchAddress => "No such address",
+            Self::NotAcceptable => "Not in this form",
+            Self::StaleGeneration => "Another generation is shown",
             Self::MethodNotAllowed => "Another method is expected",
             Self::BodyTimedOut => "The body did not arrive in time",
             Self::Resync => "Register again",
@@ -158,7 +201,7 @@ impl ProblemName {
     }
 
     /// What it means and what to do.
-    pub(super) const fn explanation(self) -> &'static str {
+    pub const fn explanation(self) -> &'static str {
         match self {
             Self::InvalidRequest => {
                 "The body is no JSON, or one of its members is missing, unknown, repeated, of another type or out of \
@@ -189,7 +232,21 @@ impl ProblemName {
             }
             Self::NoSuchContainer => "No container has this id; or its logs were lost with its node.",
             Self::NoSuchNode => "No node has this id. Ids are `host:web port`; list them at /ws/v1/cluster/nodes.",
-            Self::NoSuchAddress => "Nothing is at this path. Paths are exact; /ws/v1/openapi.json lists them.",
+            Self::NoSuchJob => {
+                "No job has this id, or it ended so long ago that reports alone have it: /api/v1/history/jobs."
+            }
+            Self::NoSuchQueue => "No queue has this name; /api/v1/queues lists them.",
+            Self::NoSuchUser => "Nothing of this user is known; /api/v1/users lists those that have or had anything.",
+            Self::NoSuchWorker => "No worker or tracker has this name; /api/v1/workers lists them.",
+            Self::NoMarket => "No market keeps accounts here: there are no prices, no bids and no statements.",
+            Self::NoSuchAddress => {
+                "Nothing is at this path. Paths are exact; /ws/v1/openapi.json and /api/v1/openapi.json list them."
+            }
+            Self::NotAcceptable => "Ask for application/json, or of a list for text/csv.",
+            Self::StaleGeneration => {
+                "The generation that `at` names is not the one that is shown. Ask without `at`; the header \
+                 Jobtracker-Generation says which one it is."
+            }
             Self::MethodNotAllowed => "Use a method that the header Allow lists.",
             Self::BodyTimedOut => "No byte of the body came for a while, or all of it took too long. Nothing was done.",
             Self::Resync => {
@@ -219,7 +276,7 @@ impl ProblemName {
     }
 
     /// Hadoop's class for it, where clients know one.
-    pub(super) const fn exception(self) -> Option<&'static str> {
+    pub const fn exception(self) -> Option<&'static str> {
         match self {
             Self::InvalidRequest => Some("BadRequestException"),
             Self::InvalidResourceRequest => Some("InvalidResourceRequestException"),

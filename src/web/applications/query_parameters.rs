@@ -1,7 +1,6 @@
 //! Parameters of a query, read as strictly as bodies are: each once, none unknown.
 
 use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
@@ -16,8 +15,9 @@ use super::problem_name::ProblemName;
 
 /// The parameters of a request while they are read.
 #[derive(Debug)]
-pub(super) struct QueryParameters {
-    left: BTreeMap<String, String>,
+pub struct QueryParameters {
+    /// A parameter that is repeated has several values.
+    left: BTreeMap<String, Vec<String>>,
     faults: Vec<BodyFault>,
     known: Vec<&'static str>,
 }
@@ -26,21 +26,22 @@ pub(super) struct QueryParameters {
 
 impl QueryParameters {
     /// The decoded parameters of an address.
-    pub(super) fn of(uri: &Uri) -> Self {
+    pub fn of(uri: &Uri) -> Self {
+        Self::with_repeated(uri, &[])
+    }
+
+    /// The same where these may be repeated.
+    pub fn with_repeated(uri: &Uri, repeated: &[&str]) -> Self {
         let mut read = Self { left: BTreeMap::new(), faults: Vec::new(), known: Vec::new() };
         match Query::<Vec<(String, String)>>::try_from_uri(uri) {
             Err(_) => read.refuse("", "the query is not URL-encoded"),
             Ok(Query(pairs)) => {
                 for (name, value) in pairs {
-                    match read.left.entry(name) {
-                        Entry::Vacant(place) => {
-                            place.insert(value);
-                        }
-                        Entry::Occupied(first) => {
-                            let name = first.key().clone();
-                            read.refuse(&name, "the parameter is repeated");
-                        }
+                    if !repeated.contains(&name.as_str()) && read.left.contains_key(&name) {
+                        read.refuse(&name, "the parameter is repeated");
+                        continue;
                     }
+                    read.left.entry(name).or_default().push(value);
                 }
             }
         }
@@ -48,20 +49,35 @@ impl QueryParameters {
     }
 
     /// The value of a parameter that was not taken yet, as it is.
-    pub(super) fn get(&self, name: &str) -> Option<&str> {
-        self.left.get(name).map(String::as_str)
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.left.get(name)?.first().map(String::as_str)
     }
 
     /// A parameter, if it is there.
-    pub(super) fn take(&mut self, name: &'static str) -> Option<String> {
+    pub fn take(&mut self, name: &'static str) -> Option<String> {
+        self.take_all(name).into_iter().next()
+    }
+
+    /// The values of a parameter that may be repeated.
+    pub fn take_all(&mut self, name: &'static str) -> Vec<String> {
         if !self.known.contains(&name) {
             self.known.push(name);
         }
-        self.left.remove(name)
+        self.left.remove(name).unwrap_or_default()
+    }
+
+    /// Values of a parameter that may be repeated, each of which `parse` reads.
+    pub fn parsed_all<T>(&mut self, name: &'static str, expected: &str, parse: impl Fn(&str) -> Option<T>) -> Vec<T> {
+        let texts = self.take_all(name);
+        let values: Vec<T> = texts.iter().filter_map(|text| parse(text)).collect();
+        if values.len() < texts.len() {
+            self.refuse(name, &format!("expected {expected}"));
+        }
+        values
     }
 
     /// A parameter that `parse` reads; none if it is absent or wrong.
-    pub(super) fn parsed<T>(
+    pub fn parsed<T>(
         &mut self,
         name: &'static str,
         expected: &str,
@@ -76,7 +92,7 @@ impl QueryParameters {
     }
 
     /// A whole number.
-    pub(super) fn whole<N: TryFrom<u64>>(&mut self, name: &'static str, range: RangeInclusive<u64>) -> Option<N> {
+    pub fn whole<N: TryFrom<u64>>(&mut self, name: &'static str, range: RangeInclusive<u64>) -> Option<N> {
         let expected = format!("a whole number from {} to {}", range.start(), range.end());
         self.parsed(name, &expected, |text| {
             let number = plain_number(text).filter(|number| range.contains(number))?;
@@ -85,12 +101,12 @@ impl QueryParameters {
     }
 
     /// A list with commas.
-    pub(super) fn list<T>(&mut self, name: &'static str, expected: &str, parse: impl Fn(&str) -> Option<T>) -> Vec<T> {
+    pub fn list<T>(&mut self, name: &'static str, expected: &str, parse: impl Fn(&str) -> Option<T>) -> Vec<T> {
         self.parsed(name, expected, |text| text.split(',').map(parse).collect()).unwrap_or_default()
     }
 
     /// Notes that a parameter is wrong or missing.
-    pub(super) fn refuse(&mut self, name: &str, detail: &str) {
+    pub fn refuse(&mut self, name: &str, detail: &str) {
         if self.faults.len() < MAX_FINDINGS {
             self.faults.push(BodyFault { pointer: name.to_owned(), detail: detail.to_owned() });
         }
@@ -100,7 +116,7 @@ impl QueryParameters {
     ///
     /// # Errors
     /// `invalid-request`.
-    pub(super) fn end(mut self) -> Result<(), Problem> {
+    pub fn end(mut self) -> Result<(), Problem> {
         let known = self.known.join(", ");
         for name in std::mem::take(&mut self.left).into_keys() {
             self.refuse(&name, &format!("the parameter is unknown; known are {known}"));

@@ -46,9 +46,9 @@ pub fn routes<O: ApplicationOwner>(web: &Arc<WebState<O>>) -> Router<Arc<WebStat
     })
 }
 
-/// Below `/ws/`, the refusal of the name under which a request came is a problem, as every error is there.
+/// Below `/ws/` and `/api/`, the refusal of the name under which a request came is a problem, as every error is there.
 pub async fn refuse_names_by_problems(request: Request, next: Next) -> Response<Body> {
-    if !request.uri().path().starts_with("/ws/") {
+    if !["/ws/", "/api/"].iter().any(|root| request.uri().path().starts_with(root)) {
         return next.run(request).await;
     }
     let uri = request.uri().clone();
@@ -75,7 +75,7 @@ async fn unknown_path(uri: Uri) -> Response<Body> {
 }
 
 /// A route for GET and HEAD alone.
-fn only_get<S: Clone + Send + Sync + 'static>(route: MethodRouter<S>) -> MethodRouter<S> {
+pub fn only_get<S: Clone + Send + Sync + 'static>(route: MethodRouter<S>) -> MethodRouter<S> {
     route.fallback(async |request: Request| {
         let refusal = Problem::of_method(request.method().as_str(), "GET, HEAD".to_owned());
         refusal.response(request.uri().path())

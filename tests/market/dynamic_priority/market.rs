@@ -84,6 +84,9 @@ pub fn with_market<F: Future<Output = ()>>(terms: Terms, test: impl FnOnce(Marke
             shows_money: true,
             job_forms: JobForms::Off,
             stock: StockSettings::default(),
+            job_page_prefix: String::new(),
+            container_slot: jobtracker::model::Capability::new(1_024, 1),
+            streams: jobtracker::web::EventStreams::default(),
             ports: ServedPorts::default(),
             limits: WebLimits::default(),
         };

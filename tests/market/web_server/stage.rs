@@ -303,6 +303,9 @@ impl Stage {
             shows_money,
             job_forms,
             stock: StockSettings::default(),
+            job_page_prefix: String::new(),
+            container_slot: jobtracker::model::Capability::new(1_024, 1),
+            streams: jobtracker::web::EventStreams::default(),
             ports: ServedPorts::default(),
             limits,
         };

@@ -167,6 +167,11 @@ impl Items {
         None
     }
 
+    /// All of them, in the order in which they are written.
+    pub fn iter(&self) -> impl Iterator<Item = u32> {
+        self.parts.iter().flat_map(|part| (0..part.len()).map(|place| part.at(place)))
+    }
+
     #[must_use]
     pub fn after_first(&self, place: u32) -> Self {
         let mut place = u64::from(place);

@@ -52,6 +52,7 @@ pub use container::{Container, ContainerNode, Kill, Launched, LoweredRows};
 pub use container_cost::ContainerCost;
 pub use container_totals::ContainerTotals;
 pub use items::{Items, ItemsError};
+pub use master::{is_master, shown_id};
 pub use measured_use::MeasuredUse;
 pub use record::{GrantSource, ItemStanding, ItemTrouble, Master, Standing, SubmittedApplication, TakenIn, TypeLaunch};
 pub use refusal::{ApplicationRefusal, BodyFault};

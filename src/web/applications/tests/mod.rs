@@ -3,7 +3,7 @@
 mod answers;
 mod bodies;
 mod body_memory;
-mod json_schema;
+pub mod json_schema;
 mod loopback;
 mod openapi;
 mod problems;
@@ -123,6 +123,9 @@ impl Served {
             shows_money: false,
             job_forms: JobForms::Off,
             stock: StockSettings::default(),
+            job_page_prefix: String::new(),
+            container_slot: crate::model::Capability::new(1_024, 1),
+            streams: crate::web::EventStreams::default(),
             ports: ServedPorts::default(),
             limits,
         });

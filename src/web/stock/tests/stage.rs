@@ -93,6 +93,9 @@ impl Recorded {
             shows_money: true,
             job_forms,
             stock: StockSettings { host: "localhost".to_owned(), are_acls_on },
+            job_page_prefix: String::new(),
+            container_slot: crate::model::Capability::new(1_024, 1),
+            streams: crate::web::EventStreams::default(),
             ports: ServedPorts::default(),
             limits: WebLimits::default(),
         };

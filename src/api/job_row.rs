@@ -1,0 +1,158 @@
+//! A job in a list and by itself: the members of `jobtracker job list --json` and `job status --json` that do not depend on
+//! the moment of reading.
+
+use serde::{Deserialize, Serialize};
+
+use crate::model::{JobId, Kind, PerKind, RunState};
+
+use super::pending_reason::PendingReason;
+
+/// A job.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct JobRow {
+    /// Its id.
+    pub job: JobId,
+    /// Its state, in Hadoop's spelling.
+    pub state: JobState,
+    /// Its name.
+    pub name: String,
+    /// Its owner.
+    pub user: String,
+    /// Its queue.
+    pub queue: String,
+    /// Its priority, in Hadoop's spelling.
+    pub priority: String,
+    /// When it was submitted, epoch ms.
+    pub started_ms: i64,
+    /// When it ended, epoch ms.
+    pub finish_ms: Option<i64>,
+    /// Maps that are done, percent; none if it failed or was killed.
+    pub map_percent: Option<u32>,
+    /// The same of reduces.
+    pub reduce_percent: Option<u32>,
+    /// Why it failed.
+    pub failure: Option<String>,
+    /// Who killed it, where the JobTracker says so.
+    pub killed_by: Option<String>,
+    /// That it is held, or its queue paused: the user and the time.
+    pub held: Option<String>,
+    /// That no connected worker can run anything that it waits for, and why.
+    pub cannot_run: Option<String>,
+    /// Its deadline, while a scheduler rules that keeps it.
+    pub deadline: Option<JobDue>,
+    /// Its cost up to the last tick, where that is shown.
+    pub cost: Option<String>,
+    /// The address of its page, without host.
+    pub url: String,
+    /// Its tasks; none if it failed or was killed and its attempts were not read.
+    pub tasks: Option<PerKind<TaskTally>>,
+    /// Why it has no more slots, the first reason first, as far as the policy has said so.
+    pub why: Option<Vec<WhyLine>>,
+}
+
+/// A deadline.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JobDue {
+    /// When the job must be done, epoch ms.
+    pub due_ms: i64,
+    /// `ON_TIME`, `AT_RISK` or `LATE`.
+    pub state: String,
+    /// When its maps start, epoch ms; none: they have, or no slots are promised.
+    pub planned_start_ms: Option<i64>,
+}
+
+/// A reason, for people and programs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WhyLine {
+    /// The reason.
+    #[serde(flatten)]
+    pub reason: PendingReason,
+    /// The same as a sentence.
+    pub text: String,
+}
+
+/// The state of a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum JobState {
+    /// Accepted; setup is not finished.
+    Prep,
+    /// Tasks may run.
+    Running,
+    /// Finished successfully.
+    Succeeded,
+    /// Finished with an error.
+    Failed,
+    /// Killed on request.
+    Killed,
+}
+
+/// Counts of the tasks of a kind by state.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskTally {
+    /// All.
+    pub total: u32,
+    /// Finished.
+    pub finished: u32,
+    /// With a running attempt.
+    pub running: u32,
+    /// None of the others.
+    pub pending: u32,
+    /// Failed.
+    pub failed: u32,
+    /// Stopped because the job ended.
+    pub stopped: u32,
+}
+
+impl JobState {
+    /// That of a state as Hadoop has it.
+    pub const fn of(state: RunState) -> Self {
+        match state {
+            RunState::Prep => Self::Prep,
+            RunState::Running => Self::Running,
+            RunState::Succeeded => Self::Succeeded,
+            RunState::Failed => Self::Failed,
+            RunState::Killed => Self::Killed,
+        }
+    }
+
+    /// Hadoop's name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Prep => "PREP",
+            Self::Running => "RUNNING",
+            Self::Succeeded => "SUCCEEDED",
+            Self::Failed => "FAILED",
+            Self::Killed => "KILLED",
+        }
+    }
+
+    /// Whether the job has ended.
+    pub const fn is_finished(self) -> bool {
+        matches!(self, Self::Succeeded | Self::Failed | Self::Killed)
+    }
+}
+
+impl TaskTally {
+    /// Of a job that has ended, of which so many failed: Hadoop reports them as killed, and attempts as running that are
+    /// being stopped.
+    #[must_use]
+    pub fn at_end(self, failed: u32) -> Self {
+        let lost = self.total.saturating_sub(self.finished);
+        let failed = failed.min(lost);
+        Self { running: 0, pending: 0, failed, stopped: lost - failed, ..self }
+    }
+}
+
+/// The user in the words of 1.2.1 `JobTracker.killJob`, of a job that was killed.
+pub fn killed_by(job: JobId, failure_info: &str) -> Option<String> {
+    failure_info.strip_prefix(&format!("Job {job} was killed by ")).map(str::to_owned)
+}
+
+/// Of a job that lost too many tasks of a kind, how many: in the words of 1.2.1 `JobInProgress.failedTask`.
+pub fn failed_tasks(failure_info: &str, kind: Kind) -> Option<u32> {
+    let (_, text) = failure_info.split_once("FailedCount: ")?;
+    let (count, task) = text.split_once(". LastFailedTask: ")?;
+    let task: crate::model::TaskId = task.trim().parse().ok()?;
+    count.parse().ok().filter(|_| task.kind == kind)
+}

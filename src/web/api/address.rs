@@ -1,0 +1,144 @@
+//! The addresses of the API: each with its operation and what it takes.
+
+/// An address; below `/api/v1`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Address {
+    Cluster,
+    Health,
+    Jobs,
+    Job,
+    JobAttempts,
+    JobTasks,
+    JobGrid,
+    Applications,
+    Application,
+    Containers,
+    Items,
+    Workers,
+    Worker,
+    Racks,
+    Queues,
+    Queue,
+    Statement,
+    Spending,
+    Market,
+    Prices,
+    Policy,
+    Deadlines,
+    Orders,
+    Users,
+    User,
+    Report,
+    History,
+    Events,
+}
+
+impl Address {
+    /// All of them.
+    pub(super) const ALL: [Self; 28] = [
+        Self::Cluster,
+        Self::Health,
+        Self::Jobs,
+        Self::Job,
+        Self::JobAttempts,
+        Self::JobTasks,
+        Self::JobGrid,
+        Self::Applications,
+        Self::Application,
+        Self::Containers,
+        Self::Items,
+        Self::Workers,
+        Self::Worker,
+        Self::Racks,
+        Self::Queues,
+        Self::Queue,
+        Self::Statement,
+        Self::Spending,
+        Self::Market,
+        Self::Prices,
+        Self::Policy,
+        Self::Deadlines,
+        Self::Orders,
+        Self::Users,
+        Self::User,
+        Self::Report,
+        Self::History,
+        Self::Events,
+    ];
+
+    /// As the router knows it.
+    pub(super) const fn template(self) -> &'static str {
+        match self {
+            Self::Cluster => "/api/v1/cluster",
+            Self::Health => "/api/v1/health",
+            Self::Jobs => "/api/v1/jobs",
+            Self::Job => "/api/v1/jobs/{job}",
+            Self::JobAttempts => "/api/v1/jobs/{job}/attempts",
+            Self::JobTasks => "/api/v1/jobs/{job}/tasks",
+            Self::JobGrid => "/api/v1/jobs/{job}/grid",
+            Self::Applications => "/api/v1/applications",
+            Self::Application => "/api/v1/applications/{application-id}",
+            Self::Containers => "/api/v1/applications/{application-id}/containers",
+            Self::Items => "/api/v1/applications/{application-id}/items",
+            Self::Workers => "/api/v1/workers",
+            Self::Worker => "/api/v1/workers/{worker}",
+            Self::Racks => "/api/v1/racks",
+            Self::Queues => "/api/v1/queues",
+            Self::Queue => "/api/v1/queues/{queue}",
+            Self::Statement => "/api/v1/queues/{queue}/statement",
+            Self::Spending => "/api/v1/queues/{queue}/spending",
+            Self::Market => "/api/v1/market",
+            Self::Prices => "/api/v1/market/prices",
+            Self::Policy => "/api/v1/policy",
+            Self::Deadlines => "/api/v1/deadlines",
+            Self::Orders => "/api/v1/orders",
+            Self::Users => "/api/v1/users",
+            Self::User => "/api/v1/users/{user}",
+            Self::Report => "/api/v1/reports/{report}",
+            Self::History => "/api/v1/history/jobs",
+            Self::Events => "/api/v1/events",
+        }
+    }
+
+    /// Whether it answers with a list.
+    pub(super) const fn is_list(self) -> bool {
+        !matches!(
+            self,
+            Self::Cluster
+                | Self::Health
+                | Self::Job
+                | Self::JobGrid
+                | Self::Application
+                | Self::Worker
+                | Self::Queue
+                | Self::Spending
+                | Self::Market
+                | Self::Prices
+                | Self::Policy
+                | Self::User
+                | Self::Report
+                | Self::Events
+        )
+    }
+
+    /// Parameters that may be repeated: one of the values is enough.
+    pub(super) const fn repeated(self) -> &'static [&'static str] {
+        match self {
+            Self::Jobs => &["state", "user", "queue"],
+            Self::Applications => &["state", "user", "queue"],
+            Self::JobAttempts => &["state", "task"],
+            Self::JobTasks | Self::Containers | Self::Items => &["state"],
+            Self::Workers => &["state", "rack"],
+            _ => &[],
+        }
+    }
+}
+
+/// Names of the parts of paths.
+pub(super) mod part {
+    pub const JOB: &str = "job";
+    pub const WORKER: &str = "worker";
+    pub const QUEUE: &str = "queue";
+    pub const USER: &str = "user";
+    pub const REPORT: &str = "report";
+}

@@ -1,0 +1,229 @@
+//! Answers: JSON or CSV, with what lets a reader ask again for nothing.
+
+use std::io::Write as _;
+
+use axum::body::Body;
+use axum::http::header::{
+    ACCEPT, ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, ETAG, IF_NONE_MATCH, LINK, VARY,
+};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use serde::Serialize;
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+
+use crate::model::hex;
+use crate::views::Shown;
+
+use super::super::applications::{Problem, ProblemName, QueryParameters};
+use super::super::response::JSON;
+use super::csv::csv;
+
+const CSV: &str = "text/csv; charset=utf-8";
+/// Bodies below this many bytes are sent as they are.
+const LEAST_GZIPPED_BYTES: usize = 1 << 10;
+/// Bytes of the hash in an entity tag.
+const TAG_BYTES: usize = 16;
+
+const GENERATION: HeaderName = HeaderName::from_static("jobtracker-generation");
+const AS_OF: HeaderName = HeaderName::from_static("jobtracker-as-of");
+const DEPENDS_ON: HeaderValue = HeaderValue::from_static("Accept, Accept-Encoding, Cookie, Authorization");
+
+/// Members that depend on the moment of reading: commands print them, the API leaves them out.
+const OF_NOW: [&str; 16] = [
+    "at_ms",
+    "below_half_share_ms",
+    "below_minimum_ms",
+    "deficit_slot_ms",
+    "elapsed_ms",
+    "for_ms",
+    "lasts_s",
+    "left_ms",
+    "left_s",
+    "live_cpu_ms",
+    "live_memory_mb",
+    "longest_s",
+    "next_s",
+    "old_s",
+    "uptime_ms",
+    "waited_ms",
+];
+
+/// What was asked for.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Found {
+    /// An object.
+    One(Value),
+    /// A part of a list, and the address of the next part.
+    List { items: Vec<Value>, next: Option<String> },
+}
+
+/// In which form an answer is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Form {
+    is_csv: bool,
+    is_pretty: bool,
+    is_gzipped: bool,
+    /// Whether `format` says which, whatever the headers accept.
+    is_chosen: bool,
+}
+
+impl Found {
+    /// A value as commands print it, without what depends on the moment of reading.
+    pub(super) fn one(value: &impl Serialize) -> Self {
+        Self::One(lasting(value))
+    }
+}
+
+/// A value without what is absent and what depends on the moment of reading.
+pub(super) fn lasting(value: &impl Serialize) -> Value {
+    // These types always serialize.
+    let mut value = serde_json::to_value(value).unwrap_or_default();
+    strip(&mut value);
+    value
+}
+
+fn strip(value: &mut Value) {
+    match value {
+        Value::Object(members) => {
+            members.retain(|name, value| !value.is_null() && !OF_NOW.contains(&name.as_str()));
+            members.values_mut().for_each(strip);
+        }
+        Value::Array(values) => values.iter_mut().for_each(strip),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+impl Form {
+    /// Reads `format` and `pretty`, and what the headers accept. Only lists are CSV.
+    pub(super) fn read(parameters: &mut QueryParameters, headers: &HeaderMap, is_list: bool) -> Self {
+        let (formats, expected): (&[&str], _) =
+            if is_list { (&["json", "csv"], "json or csv") } else { (&["json"], "json") };
+        let format = parameters.parsed("format", expected, |text| formats.iter().find(|known| **known == text));
+        let is_pretty =
+            parameters.parsed("pretty", "no value, or true", |text| matches!(text, "" | "true").then_some(()));
+        let accepts_csv = is_list && !accepts(headers, "application/json", "application/*") && accepts_any_csv(headers);
+        let encodings = headers.get(ACCEPT_ENCODING).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        Self {
+            is_csv: format.map_or(accepts_csv, |format| *format == "csv"),
+            is_pretty: is_pretty.is_some(),
+            is_chosen: format.is_some(),
+            is_gzipped: offered(encodings).any(|encoding| encoding.eq_ignore_ascii_case("gzip")),
+        }
+    }
+
+    /// Refuses what the headers do not accept.
+    ///
+    /// # Errors
+    /// `not-acceptable`.
+    pub(super) fn check(self, headers: &HeaderMap, is_list: bool) -> Result<(), Problem> {
+        let takes_csv = is_list && accepts_any_csv(headers);
+        if accepts(headers, "application/json", "application/*")
+            || accepts(headers, "*/*", "*/*")
+            || takes_csv
+            || self.is_chosen
+        {
+            return Ok(());
+        }
+        let expected = if is_list { "application/json or text/csv" } else { "application/json" };
+        Err(Problem::new(ProblemName::NotAcceptable, format!("this is {expected}")))
+    }
+}
+
+fn accepts_any_csv(headers: &HeaderMap) -> bool {
+    accepts(headers, "text/csv", "text/*")
+}
+
+/// Whether the headers accept a type by its name or its range; without the header everything is accepted as JSON.
+fn accepts(headers: &HeaderMap, name: &str, range: &str) -> bool {
+    let Some(accepted) = headers.get(ACCEPT) else { return name != "text/csv" };
+    let accepted = accepted.to_str().unwrap_or_default();
+    offered(accepted).any(|kind| kind.eq_ignore_ascii_case(name) || kind.eq_ignore_ascii_case(range))
+}
+
+/// The values of a header with weights, but for those with weight 0.
+fn offered(header: &str) -> impl Iterator<Item = &str> {
+    header.split(',').filter_map(|entry| {
+        let mut parts = entry.split(';').map(str::trim);
+        let name = parts.next()?;
+        let is_refused =
+            parts.any(|part| part.strip_prefix("q=").is_some_and(|weight| weight.trim_matches(['0', '.']).is_empty()));
+        (!is_refused).then_some(name)
+    })
+}
+
+/// The answer; 304 if the reader has it already.
+pub(super) fn respond(found: Found, form: Form, headers: &HeaderMap, shown: &Shown) -> Response<Body> {
+    let next = match &found {
+        Found::List { next, .. } => next.clone(),
+        Found::One(_) => None,
+    };
+    let text = text_of(found, form);
+    let tag = format!("W/\"{}\"", hex(&Sha256::digest(&text)[..TAG_BYTES]));
+    let is_known = headers.get_all(IF_NONE_MATCH).iter().any(|known| knows(known, &tag));
+    let mut response = match is_known {
+        true => Response::new(Body::empty()),
+        false => full(text, form),
+    };
+    if is_known {
+        *response.status_mut() = StatusCode::NOT_MODIFIED;
+    }
+    let all = response.headers_mut();
+    let mut set = |name, value: &str| {
+        if let Ok(value) = HeaderValue::from_str(value) {
+            all.insert(name, value);
+        }
+    };
+    set(ETAG, &tag);
+    set(GENERATION, &shown.generation.to_string());
+    set(AS_OF, &shown.overview.at_ms.to_string());
+    set(CACHE_CONTROL, "no-cache");
+    if let Some(next) = next {
+        set(LINK, &format!("<{next}>; rel=\"next\""));
+    }
+    all.insert(VARY, DEPENDS_ON);
+    response
+}
+
+fn text_of(found: Found, form: Form) -> String {
+    let value = match found {
+        Found::One(value) => value,
+        Found::List { items, .. } if form.is_csv => return csv(&items),
+        Found::List { items, next } => {
+            let mut list = serde_json::json!({ "items": items });
+            if let Some(next) = next {
+                list["next"] = next.into();
+            }
+            list
+        }
+    };
+    // Values of JSON always serialize.
+    let text = if form.is_pretty { serde_json::to_string_pretty(&value) } else { serde_json::to_string(&value) };
+    text.unwrap_or_default() + "\n"
+}
+
+fn full(text: String, form: Form) -> Response<Body> {
+    let gzipped = (form.is_gzipped && text.len() >= LEAST_GZIPPED_BYTES).then(|| gzip(&text)).flatten();
+    let is_gzipped = gzipped.is_some();
+    let mut response = Response::new(gzipped.map_or_else(|| Body::from(text), Body::from));
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(if form.is_csv { CSV } else { JSON }));
+    if is_gzipped {
+        headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+    }
+    response
+}
+
+fn gzip(text: &str) -> Option<Vec<u8>> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(text.as_bytes()).ok()?;
+    encoder.finish().ok()
+}
+
+/// Whether a list of entity tags has this one.
+fn knows(list: &HeaderValue, tag: &str) -> bool {
+    let strong = |tag: &str| tag.trim().trim_start_matches("W/").to_owned();
+    let list = list.to_str().unwrap_or_default();
+    list.split(',').any(|known| known.trim() == "*" || strong(known) == strong(tag))
+}

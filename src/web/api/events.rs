@@ -1,0 +1,128 @@
+//! `/api/v1/events`: what has changed since the look before, once a second while somebody reads.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use axum::http::request::Parts;
+use axum::http::{HeaderName, HeaderValue, Response, Uri};
+use serde_json::{Value, json};
+use tokio::time::{sleep, timeout};
+
+use crate::http::{Peer, RequestPlace};
+use crate::views::{ApplicationView, JobView, LookAt, Views};
+
+use super::super::applications::{PathParts, Problem, ProblemName, QueryParameters};
+use super::super::owner::Owner;
+use super::super::state::{ANSWER_TIMEOUT, WebState};
+use super::super::viewer::Viewer;
+use super::ask::Ask;
+use super::cluster::cluster_of;
+use super::rows::{application_row, job_row, of_kind, reported_jobs};
+use super::streams::{News, Topic, Wanted};
+
+/// Time between two looks at what is shown.
+const INTERVAL: Duration = Duration::from_secs(1);
+/// Most rows of one look: of more changes readers fetch the list again.
+const MOST_ROWS: usize = 50;
+
+/// Answers `/events`.
+///
+/// # Errors
+/// `invalid-request`, and `unavailable` where all places are taken.
+pub(super) async fn events<O: Owner>(web: &Arc<WebState<O>>, head: &Parts) -> Result<Response<Body>, Problem> {
+    let mut parameters = QueryParameters::of(&head.uri);
+    let wanted = Wanted::read(&mut parameters);
+    parameters.end()?;
+    let unavailable = |why: &str| Problem::new(ProblemName::Unavailable, why);
+    let shown = timeout(ANSWER_TIMEOUT, web.owner.shown(LookAt::OfLate)).await.ok().and_then(Result::ok);
+    let shown = shown.ok_or_else(|| unavailable("the JobTracker starts or stops"))?;
+    let run = shown.overview.start_ms;
+    let hello = json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "run": run,
+        "generation": shown.generation.to_string(),
+        "interval_ms": INTERVAL.as_millis() as u64,
+    });
+    let last = head.headers.get("last-event-id").and_then(|id| id.to_str().ok());
+    let from = (head.extensions.get::<Peer>().copied(), head.extensions.get::<RequestPlace>());
+    let entered = web.streams.enter((run, &hello), last, wanted, from);
+    let all_taken = || unavailable("all places for streams are taken: poll instead").with_try("/api/v1/jobs");
+    let (body, is_first) = entered.ok_or_else(all_taken)?;
+    if is_first {
+        tokio::spawn(look_on(web.clone(), shown.views));
+    }
+    let mut response = Response::new(body);
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
+    Ok(response)
+}
+
+/// Looks at what is shown as long as there are readers; `before`: what the first of them knows.
+async fn look_on<O: Owner>(web: Arc<WebState<O>>, mut before: Views) {
+    let uri = Uri::from_static("/");
+    let (mut cluster, mut run) = (Value::Null, 0);
+    loop {
+        let shown = timeout(ANSWER_TIMEOUT, web.owner.shown(LookAt::OfLate)).await.ok().and_then(Result::ok);
+        let news = shown.map(|shown| {
+            run = shown.overview.start_ms;
+            let ask = Ask { web: &*web, uri: &uri, parts: PathParts::default(), viewer: Viewer::stranger(&web), shown };
+            let news = news_of(&ask, &before, &mut cluster);
+            before = ask.shown.views;
+            news
+        });
+        if !web.streams.publish(run, news.unwrap_or_default()) {
+            return;
+        }
+        sleep(INTERVAL).await;
+    }
+}
+
+/// What has changed.
+fn news_of<O: Owner>(ask: &Ask<'_, O>, before: &Views, cluster: &mut Value) -> Vec<News> {
+    let mut news = Vec::new();
+    let now = cluster_of(ask);
+    if *cluster != now {
+        news.push(News { name: "cluster", topic: Topic::Cluster, of: None, data: now.clone() });
+        *cluster = now;
+    }
+    let rows = changed_rows(ask, before);
+    match rows.len() {
+        ..=MOST_ROWS => news.extend(rows),
+        _ => news.push(News { name: "reset", topic: Topic::Jobs, of: None, data: json!({ "topic": "jobs" }) }),
+    }
+    if let Some(tick) = ask.shown.views.market().tick().filter(|tick| before.market().tick() != Some(*tick)) {
+        let data = json!({ "tick": tick.number, "time_ms": tick.at_ms, "price": tick.price });
+        news.push(News { name: "tick", topic: Topic::Market, of: None, data });
+    }
+    news
+}
+
+/// Rows of jobs and applications that are others than before.
+fn changed_rows<O: Owner>(ask: &Ask<'_, O>, before: &Views) -> Vec<News> {
+    let views = &ask.shown.views;
+    let reported = reported_jobs(&ask.shown);
+    let is_other = |job: &&Arc<JobView>| {
+        let was = before.job(job.id());
+        was.is_none_or(|was| !Arc::ptr_eq(was, job)) || before.shown_end(job) != views.shown_end(job)
+    };
+    let jobs = views.jobs().filter(is_other).take(MOST_ROWS + 1).map(|job| News {
+        name: "job",
+        topic: Topic::Jobs,
+        of: Some(job.id().to_string()),
+        data: job_row(ask, job, reported.get(&job.id()).copied()),
+    });
+    let is_other = |application: &&Arc<ApplicationView>| {
+        before.application(application.id()).is_none_or(|was| !Arc::ptr_eq(was, application))
+    };
+    let applications = views.applications().filter(is_other).take(MOST_ROWS + 1).map(|application| News {
+        name: "application",
+        topic: Topic::Jobs,
+        of: Some(application.id().to_string()),
+        data: of_kind("application", application_row(ask, application)),
+    });
+    jobs.chain(applications).collect()
+}

@@ -1,0 +1,236 @@
+//! The attempts and tasks of a job, and a grid of their states: its size depends on what is asked for.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::api::TaskAttempt;
+use crate::engine::{ClusterSnapshot, TrackerSnapshot};
+use crate::model::{AttemptState, Kind, PerKind};
+use crate::views::{AttemptView, JobView};
+
+use super::super::applications::{Problem, ProblemName, QueryParameters};
+use super::super::owner::Owner;
+use super::answer::{Found, lasting};
+use super::ask::Ask;
+use super::known::{ended_job, known_job};
+use super::listing::Listing;
+use super::task_state::{TaskState, kind_word, most_failures, task_states};
+
+/// States of attempts, in Hadoop's spelling.
+const ATTEMPT_STATES: [&str; 8] =
+    ["UNASSIGNED", "RUNNING", "COMMIT_PENDING", "SUCCEEDED", "FAILED", "KILLED", "FAILED_UNCLEAN", "KILLED_UNCLEAN"];
+/// What an attempt is for, in the order of lists.
+const TASKS: [&str; 4] = ["setup", "map", "reduce", "cleanup"];
+/// Most cells of a grid.
+const MOST_CELLS: u64 = 10_000;
+/// Tasks up to which a grid is made on the thread of the web server.
+const FEW_TASKS: u32 = 20_000;
+
+/// A task.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+struct TaskRow {
+    task: String,
+    kind: &'static str,
+    state: &'static str,
+    attempts: usize,
+    worker: Option<String>,
+    started_ms: Option<i64>,
+    finish_ms: Option<i64>,
+    status: Option<String>,
+}
+
+/// The states of the tasks of a kind.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+struct Grid {
+    kind: &'static str,
+    total: u32,
+    per_cell: u32,
+    states: [&'static str; 5],
+    /// Counts in the order of `states`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    cells: Vec<[u32; 5]>,
+    /// Runs of tasks in one state, in the order of their numbers: the place in `states`, and how many.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    runs: Vec<(usize, u32)>,
+}
+
+/// The job of the path with its attempts, and whether it is over.
+async fn with_attempts<O: Owner>(ask: &Ask<'_, O>) -> Result<(Arc<JobView>, bool), Problem> {
+    ask.check_parts()?;
+    let job = known_job(ask)?;
+    if job.finish_ms().is_none() {
+        return Ok((job, false));
+    }
+    let ended = ended_job(ask, job.id()).await?;
+    let gone = || {
+        let detail = format!("the attempts of {} are not kept any more", job.id());
+        Problem::new(ProblemName::NoSuchJob, detail).with_try("/api/v1/history/jobs")
+    };
+    Ok((ended.ok_or_else(gone)?, true))
+}
+
+/// Answers `/jobs/{job}/attempts`: setup, maps, reduces, cleanup, each by number.
+pub(super) async fn attempts<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryParameters) -> Result<Found, Problem> {
+    let listing = Listing::in_order(&mut parameters, ask.uri);
+    let one_of = |known: &'static [&'static str]| move |text: &str| known.iter().copied().find(|word| *word == text);
+    let states = format!("one of {}", ATTEMPT_STATES.join(", "));
+    let states = parameters.parsed_all("state", &states, one_of(&ATTEMPT_STATES));
+    let tasks = parameters.parsed_all("task", "setup, map, reduce or cleanup", one_of(&TASKS));
+    parameters.end()?;
+    let (job, _) = with_attempts(ask).await?;
+    let passes = |attempt: &AttemptView, task: &'static str| {
+        (states.is_empty() || states.contains(&attempt.state().name())) && (tasks.is_empty() || tasks.contains(&task))
+    };
+    let of_class = |class: usize| {
+        let job = &job;
+        Kind::ALL.into_iter().flat_map(move |kind| {
+            let all = job.tasks(kind).iter().filter(move |attempt| TASKS[class] == word_of(job, kind, attempt));
+            all.map(move |attempt| (position(class, kind, attempt), (kind, attempt)))
+        })
+    };
+    let all = (0..TASKS.len()).flat_map(|class| {
+        of_class(class).filter(move |(_, (_, attempt))| passes(attempt, TASKS[class])).collect::<Vec<_>>()
+    });
+    let overview = &ask.shown.overview;
+    Ok(listing.page_in_order(all, |(kind, attempt)| attempt_row(&job, *kind, attempt, overview)))
+}
+
+/// What an attempt is for: the cleanup's number follows those of the tasks, then the setup's.
+fn word_of(job: &JobView, kind: Kind, attempt: &AttemptView) -> &'static str {
+    match i64::from(attempt.task()) - i64::from(job.total()[kind]) {
+        ..0 => kind_word(kind),
+        0 => "cleanup",
+        _ => "setup",
+    }
+}
+
+/// A number that orders the attempts of a job.
+fn position(class: usize, kind: Kind, attempt: &AttemptView) -> i64 {
+    let number = i64::from(attempt.number()).min((1 << 20) - 1);
+    let kind = i64::from(kind == Kind::Reduce);
+    ((class as i64) << 55) | (kind << 54) | (i64::from(attempt.task()) << 20) | number
+}
+
+fn attempt_row(job: &JobView, kind: Kind, attempt: &AttemptView, overview: &ClusterSnapshot) -> Value {
+    let texts = attempt.texts();
+    let tracker = tracker_of(overview, attempt.tracker());
+    let number = i32::try_from(attempt.task()).unwrap_or(i32::MAX);
+    let row = TaskAttempt {
+        attempt: job.id().task(kind, number).attempt(attempt.number()),
+        task: word_of(job, kind, attempt).to_owned(),
+        state: attempt.state().name().to_owned(),
+        worker: tracker.map(|tracker| tracker.worker.clone()),
+        http: tracker.map(|tracker| format!("http://{}:{}", tracker.host, tracker.http_port)),
+        input: None,
+        since_ms: attempt.launch_ms(),
+        finish_ms: attempt.finish_ms(),
+        percent: if attempt.state() == AttemptState::Succeeded { 100 } else { 0 },
+        status: texts.status.to_string(),
+        diagnostics: TaskAttempt::shown_diagnostics(texts.diagnostics.to_string()),
+    };
+    let mut row = lasting(&row);
+    if let Some(members) = row.as_object_mut().filter(|_| attempt.is_live()) {
+        // How far it is while it runs is no fact.
+        members.remove("percent");
+    }
+    row
+}
+
+/// A tracker that is there.
+fn tracker_of<'a>(overview: &'a ClusterSnapshot, name: &str) -> Option<&'a TrackerSnapshot> {
+    let place = overview.trackers.binary_search_by(|tracker| tracker.name.as_str().cmp(name)).ok()?;
+    overview.trackers.get(place)
+}
+
+/// Answers `/jobs/{job}/tasks`: maps, then reduces, each by number.
+pub(super) async fn tasks<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryParameters) -> Result<Found, Problem> {
+    let listing = Listing::in_order(&mut parameters, ask.uri);
+    let states = TaskState::ALL.map(TaskState::name);
+    let expected = format!("one of {}", states.join(", "));
+    let wanted = parameters.parsed_all("state", &expected, |text| states.into_iter().find(|state| *state == text));
+    let kinds = [Kind::Map, Kind::Reduce];
+    let kind =
+        parameters.parsed("kind", "map or reduce", |text| kinds.into_iter().find(|kind| kind_word(*kind) == text));
+    parameters.end()?;
+    let (job, is_over) = with_attempts(ask).await?;
+    let first = listing.after_number().map_or(0, |after| after.saturating_add(1));
+    let total = PerKind::new(i64::from(job.total().map), i64::from(job.total().reduce));
+    let rows = (first.max(0)..total.map + total.reduce).filter_map(|place| {
+        let (of, number) = if place < total.map { (Kind::Map, place) } else { (Kind::Reduce, place - total.map) };
+        let task = u32::try_from(number).ok().filter(|_| kind.is_none_or(|kind| kind == of))?;
+        let state = TaskState::of(job.tasks(of).of(task), most_failures(&job, of), is_over);
+        (wanted.is_empty() || wanted.contains(&state.name())).then_some((place, (of, task, state)))
+    });
+    let overview = &ask.shown.overview;
+    Ok(listing.page_in_order(rows, |(of, task, state)| lasting(&task_row(&job, *of, *task, *state, overview))))
+}
+
+fn task_row(job: &JobView, kind: Kind, task: u32, state: TaskState, overview: &ClusterSnapshot) -> TaskRow {
+    let attempts = job.tasks(kind).of(task);
+    let succeeded = attempts.iter().find(|attempt| attempt.state() == AttemptState::Succeeded);
+    let shown = succeeded.or(attempts.last());
+    let number = i32::try_from(task).unwrap_or(i32::MAX);
+    TaskRow {
+        task: job.id().task(kind, number).to_string(),
+        kind: kind_word(kind),
+        state: state.name(),
+        attempts: attempts.len(),
+        worker: shown.and_then(|attempt| tracker_of(overview, attempt.tracker())).map(|tracker| tracker.worker.clone()),
+        started_ms: attempts.first().map(AttemptView::launch_ms),
+        finish_ms: shown.and_then(AttemptView::finish_ms),
+        status: shown.map(|attempt| attempt.texts().status.to_string()).filter(|status| !status.is_empty()),
+    }
+}
+
+/// Answers `/jobs/{job}/grid`.
+pub(super) async fn grid<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryParameters) -> Result<Found, Problem> {
+    let cells: u32 = parameters.whole("cells", 0..=MOST_CELLS).unwrap_or(2_500);
+    parameters.end()?;
+    let (job, is_over) = with_attempts(ask).await?;
+    let total = job.total();
+    let make = move || Kind::ALL.map(|kind| grid_of(kind, &task_states(&job, kind, is_over), cells));
+    let grids = match total.map.saturating_add(total.reduce) {
+        ..=FEW_TASKS => make(),
+        _ => {
+            let made = tokio::task::spawn_blocking(make).await;
+            made.map_err(|error| Problem::new(ProblemName::InternalError, error.to_string()))?
+        }
+    };
+    Ok(Found::one(&serde_json::json!({ "grids": grids })))
+}
+
+fn grid_of(kind: Kind, tasks: &[TaskState], cells: u32) -> Grid {
+    let states = TaskState::ALL.map(TaskState::name);
+    let total = u32::try_from(tasks.len()).unwrap_or(u32::MAX);
+    let place = |state: &TaskState| TaskState::ALL.iter().position(|known| known == state).unwrap_or_default();
+    if cells == 0 {
+        let runs = tasks.chunk_by(|one, other| one == other);
+        let runs = runs.filter_map(|run| Some((place(run.first()?), u32::try_from(run.len()).unwrap_or(u32::MAX))));
+        return Grid { kind: kind_word(kind), total, per_cell: 1, states, cells: Vec::new(), runs: runs.collect() };
+    }
+    let per_cell = total.div_ceil(cells).max(1);
+    let cells = tasks.chunks(per_cell as usize).map(|cell| {
+        let mut counts = [0; 5];
+        cell.iter().for_each(|state| counts[place(state)] += 1);
+        counts
+    });
+    Grid { kind: kind_word(kind), total, per_cell, states, cells: cells.collect(), runs: Vec::new() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_grid_is_as_large_as_it_is_asked_for_and_counts_every_task() {
+        let mut tasks = vec![TaskState::Succeeded; 7];
+        tasks.extend([TaskState::Running, TaskState::Failed, TaskState::Pending, TaskState::Pending]);
+        let grid = grid_of(Kind::Map, &tasks, 4);
+        assert_eq!((grid.total, grid.per_cell), (11, 3));
+        assert_eq!(grid.cells, [[0, 0, 3, 0, 0], [0, 0, 3, 0, 0], [0, 1, 1, 1, 0], [2, 0, 0, 0, 0]]);
+        assert_eq!(grid_of(Kind::Map, &tasks, 0).runs, [(2, 7), (1, 1), (3, 1), (0, 2)]);
+        assert_eq!(grid_of(Kind::Reduce, &[], 10).cells, Vec::<[u32; 5]>::new());
+    }
+}

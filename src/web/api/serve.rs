@@ -1,0 +1,107 @@
+//! How a request is answered: method, form, what is shown, parameters, the answer.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::Request;
+use axum::http::{HeaderMap, Method, Response, Uri};
+use tokio::time::timeout;
+
+use crate::views::LookAt;
+
+use super::super::applications::{PathParts, Problem, ProblemName, QueryParameters};
+use super::super::cluster_view::unavailable;
+use super::super::owner::Owner;
+use super::super::state::{ANSWER_TIMEOUT, WebState};
+use super::super::viewer::Viewer;
+use super::address::Address;
+use super::answer::{Form, Found, respond};
+use super::ask::Ask;
+use super::events::events;
+use super::{applications, cluster, items, job_parts, jobs, market, people, policy, queues, reports, workers};
+
+/// What answers requests.
+#[derive(Debug)]
+pub(super) struct Api<O> {
+    web: Arc<WebState<O>>,
+}
+
+impl<O: Owner> Api<O> {
+    pub(super) const fn new(web: Arc<WebState<O>>) -> Self {
+        Self { web }
+    }
+
+    /// Answers a request, or says by a problem why it does not.
+    pub(super) async fn serve(&self, address: Address, parts: PathParts, request: Request) -> Response<Body> {
+        let (head, _) = request.into_parts();
+        let (uri, method) = (&head.uri, &head.method);
+        if !matches!(*method, Method::GET | Method::HEAD) {
+            return Problem::of_method(method.as_str(), "GET, HEAD".to_owned()).response(uri.path());
+        }
+        let answered = match address {
+            Address::Events => events(&self.web, &head).await,
+            _ => self.answer(address, parts, uri, &head.headers).await,
+        };
+        match answered {
+            Ok(response) => response,
+            Err(problem) => problem.response(uri.path()),
+        }
+    }
+
+    async fn answer(
+        &self,
+        address: Address,
+        parts: PathParts,
+        uri: &Uri,
+        headers: &HeaderMap,
+    ) -> Result<Response<Body>, Problem> {
+        let mut parameters = QueryParameters::with_repeated(uri, address.repeated());
+        let form = Form::read(&mut parameters, headers, address.is_list());
+        let at = parameters.take("at");
+        form.check(headers, address.is_list())?;
+        let shown = timeout(ANSWER_TIMEOUT, self.web.owner.shown(LookAt::OfLate)).await.ok().and_then(Result::ok);
+        let shown = shown.ok_or_else(|| Problem::new(ProblemName::Unavailable, unavailable(&self.web)))?;
+        let generation = shown.generation.to_string();
+        if at.is_some_and(|at| at != generation) {
+            let detail = format!("generation {generation} is shown");
+            return Err(Problem::new(ProblemName::StaleGeneration, detail));
+        }
+        let ask = Ask { web: &*self.web, uri, parts, viewer: Viewer::stranger(&self.web), shown };
+        let found = find(address, &ask, parameters).await?;
+        Ok(respond(found, form, headers, &ask.shown))
+    }
+}
+
+async fn find<O: Owner>(address: Address, ask: &Ask<'_, O>, parameters: QueryParameters) -> Result<Found, Problem> {
+    match address {
+        Address::Cluster => cluster::cluster(ask, parameters),
+        Address::Health => cluster::health(ask, parameters),
+        Address::Jobs => jobs::jobs(ask, parameters),
+        Address::Job => jobs::job(ask, parameters).await,
+        Address::JobAttempts => job_parts::attempts(ask, parameters).await,
+        Address::JobTasks => job_parts::tasks(ask, parameters).await,
+        Address::JobGrid => job_parts::grid(ask, parameters).await,
+        Address::Applications => applications::applications(ask, parameters),
+        Address::Application => applications::application(ask, parameters),
+        Address::Containers => applications::containers(ask, parameters).await,
+        Address::Items => items::items(ask, parameters),
+        Address::Workers => workers::workers(ask, parameters),
+        Address::Worker => workers::worker(ask, parameters),
+        Address::Racks => workers::racks(ask, parameters),
+        Address::Queues => queues::queues(ask, parameters),
+        Address::Queue => queues::queue(ask, parameters),
+        Address::Statement => queues::statement(ask, parameters).await,
+        Address::Spending => queues::spending(ask, parameters).await,
+        Address::Market => market::market(ask, parameters),
+        Address::Prices => market::prices(ask, parameters).await,
+        Address::Policy => policy::policy(ask, parameters),
+        Address::Deadlines => policy::deadlines(ask, parameters),
+        Address::Orders => market::orders(ask, parameters),
+        // Answered before.
+        Address::Events => Err(Problem::no_such_address(ask.uri.path())),
+        Address::Users => people::users(ask, parameters),
+        Address::User => people::user(ask, parameters),
+        Address::Report => reports::report(ask, parameters).await,
+        Address::History => reports::history(ask, parameters).await,
+    }
+}

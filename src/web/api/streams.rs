@@ -1,0 +1,254 @@
+//! Readers of the live stream: each frame is encoded once, and shared by all that want it.
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::fmt;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+
+use axum::body::{Body, Bytes, HttpBody};
+use hyper::body::Frame;
+use serde_json::{Value, json};
+use tokio::sync::{mpsc, oneshot};
+
+use crate::http::{Peer, RequestPlace, RequestWait};
+
+use super::super::applications::QueryParameters;
+
+/// Most readers, and most of one address.
+const MOST_READERS: usize = 1_000;
+const MOST_OF_PEER: usize = MOST_READERS / 4;
+/// Frames that may wait for a reader; beyond them it is behind.
+const MOST_WAITING: usize = 64;
+/// Frames that are kept for readers that come back.
+const MOST_KEPT: usize = 2_000;
+/// Looks after which a reader that is behind is left.
+const MOST_BEHIND: u32 = 20;
+/// Looks between two comments, which keep proxies from closing a quiet stream.
+const QUIET: u64 = 15;
+
+/// What a reader wants to hear of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Topic {
+    Cluster,
+    Jobs,
+    Market,
+}
+
+/// A frame as all readers get it.
+#[derive(Clone, Debug)]
+struct Event {
+    id: u64,
+    topic: Topic,
+    /// Of which job or application.
+    of: Option<String>,
+    bytes: Bytes,
+}
+
+#[derive(Debug)]
+struct Reader {
+    sender: mpsc::Sender<Bytes>,
+    peer: Option<Peer>,
+    wanted: Wanted,
+    /// Looks since which it takes too little.
+    behind: u32,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Wanted {
+    topics: Vec<Topic>,
+    /// Of jobs and applications this one alone.
+    job: Option<String>,
+}
+
+/// All readers, and what was sent last.
+#[derive(Debug, Default)]
+struct Hub {
+    readers: Vec<Reader>,
+    is_looking: bool,
+    is_closed: bool,
+    looks: u64,
+    last_id: u64,
+    kept: VecDeque<Event>,
+}
+
+/// The streams of a web server. Cheap to clone.
+#[derive(Clone, Default)]
+pub struct EventStreams(Arc<Mutex<Hub>>);
+
+/// Something that has changed: the name of its event, what it is about, and what it is now.
+#[derive(Clone, Debug)]
+pub(super) struct News {
+    pub(super) name: &'static str,
+    pub(super) topic: Topic,
+    /// Of which job or application.
+    pub(super) of: Option<String>,
+    pub(super) data: Value,
+}
+
+/// What a reader gets: it ends with the stream, and gives way to others that need its connection.
+struct EventBody {
+    first: VecDeque<Bytes>,
+    rest: mpsc::Receiver<Bytes>,
+    place: Option<(RequestWait, oneshot::Receiver<()>)>,
+}
+
+impl Topic {
+    const ALL: [(&'static str, Self); 3] = [("cluster", Self::Cluster), ("jobs", Self::Jobs), ("market", Self::Market)];
+}
+
+impl Wanted {
+    pub(super) fn read(parameters: &mut QueryParameters) -> Self {
+        let topic = |text: &str| Topic::ALL.into_iter().find(|(name, _)| *name == text).map(|(_, topic)| topic);
+        let mut topics = parameters.list("topics", "cluster, jobs or market, with commas", topic);
+        let job = parameters.take("job");
+        if topics.is_empty() {
+            topics = Topic::ALL.map(|(_, topic)| topic).to_vec();
+        }
+        Self { topics, job }
+    }
+
+    fn is_for(&self, event: &Event) -> bool {
+        let is_its_own = self.job.is_none() || event.topic != Topic::Jobs || event.of == self.job;
+        self.topics.contains(&event.topic) && is_its_own
+    }
+}
+
+/// A frame. JSON has no line breaks, so that no text of a client begins a line.
+fn frame(name: &str, run: i64, id: u64, data: &Value) -> Bytes {
+    Bytes::from(format!("event: {name}\nid: {run}-{id}\ndata: {data}\n\n"))
+}
+
+impl Hub {
+    fn publish(&mut self, run: i64, news: Vec<News>) {
+        for News { name, topic, of, data } in news {
+            self.last_id += 1;
+            let event = Event { id: self.last_id, topic, of, bytes: frame(name, run, self.last_id, &data) };
+            self.send(&event);
+            self.kept.push_back(event);
+        }
+        while self.kept.len() > MOST_KEPT {
+            self.kept.pop_front();
+        }
+        self.keep_alive(run);
+    }
+
+    fn send(&mut self, event: &Event) {
+        for reader in self.readers.iter_mut().filter(|reader| reader.behind == 0 && reader.wanted.is_for(event)) {
+            // One frame is kept free, for the one that says so.
+            let has_room = reader.sender.capacity() > 1 && reader.sender.try_send(event.bytes.clone()).is_ok();
+            reader.behind = u32::from(!has_room);
+        }
+    }
+
+    /// Lets those go that have left or take nothing; the others hear that they are behind, or that the stream lives.
+    fn keep_alive(&mut self, run: i64) {
+        self.looks += 1;
+        let (is_quiet, id) = (self.looks.is_multiple_of(QUIET), self.last_id);
+        self.readers.retain_mut(|reader| {
+            if reader.sender.is_closed() || reader.behind > MOST_BEHIND {
+                return false;
+            }
+            if reader.behind > 0 {
+                reader.behind += 1;
+                if reader.sender.capacity() == MOST_WAITING {
+                    let reset = frame("reset", run, id, &json!({ "topic": "all" }));
+                    reader.behind = u32::from(reader.sender.try_send(reset).is_err());
+                }
+            } else if is_quiet {
+                // One that is full is not quiet.
+                let _ = reader.sender.try_send(Bytes::from_static(b":\n\n"));
+            }
+            true
+        });
+    }
+
+    /// What a reader has missed since the event with this id; none: it is not known any more.
+    fn missed(&self, run: i64, last: Option<&str>, wanted: &Wanted) -> Option<Vec<Bytes>> {
+        let (of_run, id) = last?.split_once('-')?;
+        let id: u64 = id.parse().ok().filter(|_| of_run.parse() == Ok(run))?;
+        let oldest = self.kept.front().map_or(self.last_id + 1, |event| event.id);
+        let is_kept = id + 1 >= oldest && id <= self.last_id;
+        let missed = self.kept.iter().filter(|event| event.id > id && wanted.is_for(event));
+        is_kept.then(|| missed.map(|event| event.bytes.clone()).collect())
+    }
+}
+
+impl EventStreams {
+    fn hub(&self) -> MutexGuard<'_, Hub> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends all streams, and lets none begin.
+    pub fn close(&self) {
+        let mut hub = self.hub();
+        hub.is_closed = true;
+        let bye = frame("bye", 0, hub.last_id, &json!({}));
+        for reader in hub.readers.drain(..) {
+            // Who takes nothing notices the end.
+            let _ = reader.sender.try_send(bye.clone());
+        }
+    }
+
+    /// A stream for a reader, and whether it is the first, so that what changes is to be looked at from now on; none where all places are taken. `hello`: what it
+    /// gets first, `last`: the id of the last event that it has.
+    pub(super) fn enter(
+        &self,
+        (run, hello): (i64, &Value),
+        last: Option<&str>,
+        wanted: Wanted,
+        (peer, place): (Option<Peer>, Option<&RequestPlace>),
+    ) -> Option<(Body, bool)> {
+        let (sender, rest) = mpsc::channel(MOST_WAITING);
+        let mut hub = self.hub();
+        let of_peer = hub.readers.iter().filter(|reader| peer.is_some() && reader.peer == peer).count();
+        if hub.is_closed || hub.readers.len() >= MOST_READERS || of_peer >= MOST_OF_PEER {
+            return None;
+        }
+        let mut first = VecDeque::from([Bytes::from_static(b"retry: 2000\n\n")]);
+        first.push_back(frame("hello", run, hub.last_id, hello));
+        match (last, hub.missed(run, last, &wanted)) {
+            (_, Some(missed)) => first.extend(missed),
+            (Some(_), None) => first.push_back(frame("reset", run, hub.last_id, &json!({ "topic": "all" }))),
+            (None, None) => {}
+        }
+        hub.readers.push(Reader { sender, peer, wanted, behind: 0 });
+        let is_first = !std::mem::replace(&mut hub.is_looking, true);
+        Some((Body::new(EventBody { first, rest, place: place.map(RequestPlace::begin_wait) }), is_first))
+    }
+
+    /// Sends what has changed; whether anybody still reads: if not, looking ends.
+    pub(super) fn publish(&self, run: i64, news: Vec<News>) -> bool {
+        let mut hub = self.hub();
+        hub.publish(run, news);
+        hub.is_looking = !hub.readers.is_empty();
+        hub.is_looking
+    }
+}
+
+impl fmt::Debug for EventStreams {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "EventStreams({})", self.hub().readers.len())
+    }
+}
+
+impl HttpBody for EventBody {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        if let Some(first) = self.first.pop_front() {
+            return Poll::Ready(Some(Ok(Frame::data(first))));
+        }
+        if let Some((_, cut)) = &mut self.place
+            && let Poll::Ready(Ok(())) = Pin::new(cut).poll(context)
+        {
+            return Poll::Ready(None);
+        }
+        self.rest.poll_recv(context).map(|next| next.map(|bytes| Ok(Frame::data(bytes))))
+    }
+}

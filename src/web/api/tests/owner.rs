@@ -1,0 +1,194 @@
+//! The owner of the small cluster: what the API never asks answers that it is gone.
+
+use std::sync::Arc;
+
+use crate::api::applications::ContainerState;
+use crate::api::{
+    JobTasks, LogTicket, MovementReason, OrderQuote, PriceHistory, PricePoint, Report, ReportRow, ReportSubject,
+    SpendingHistory, Statement, StatementRow, WhatIfAnswer, WorkRow, Workers,
+};
+use crate::engine::{Caller, ClusterSnapshot, Container, DeadlineQuestion, Explained, Refusal};
+use crate::market::{Acl, HistoryPage, MarketError, ReportRequest, ServletRequest, StatementPage};
+use crate::model::{ApplicationId, AttemptId, AttemptState, Credits, FactNumber, JobId, QueueName};
+use crate::store::{FactBatch, LoadedState};
+use crate::views::{JobView, LookAt, ReadModel, Shown};
+use crate::web::StockOwner;
+use crate::web::applications::ApplicationOwner;
+use crate::web::owner::{
+    ClusterPart, Health, JobChange, LedgerUnreadable, MarketPresence, MarketReply, Owner, OwnerGone,
+};
+
+use super::stage::{Handle, START_MS, accepted, attempt_ended, container, credits, launched};
+
+impl ApplicationOwner for Handle {}
+
+impl StockOwner for Handle {}
+
+impl Owner for Handle {
+    async fn shown(&self, _at: LookAt) -> Result<Shown, OwnerGone> {
+        let views = self.0.views();
+        Ok(Shown { views, overview: Arc::new(self.0.overview()), ..Shown::default() })
+    }
+
+    async fn ended_job(&self, job: JobId) -> Result<Option<Arc<JobView>>, OwnerGone> {
+        // As it was before its end: one of its maps was done.
+        let mut model = ReadModel::load(&LoadedState::default(), 9);
+        let number = i32::try_from(job.number).unwrap();
+        let facts =
+            vec![accepted(number, "gone"), launched(number, 0), attempt_ended(number, 0, AttemptState::Succeeded, "")];
+        model.apply(&FactBatch { first: FactNumber(1), facts }).unwrap();
+        Ok(model.views().job(job).cloned())
+    }
+
+    async fn complete_containers(
+        &self,
+        _application: ApplicationId,
+        after: u64,
+        _failed_only: bool,
+        most: usize,
+    ) -> Result<Vec<Container>, LedgerUnreadable> {
+        let complete = |item| container(item, ContainerState::Complete);
+        Ok([1, 2, 4].into_iter().map(complete).filter(|found| found.id.number > after).take(most).collect())
+    }
+
+    fn market_presence(&self) -> MarketPresence {
+        self.1
+    }
+
+    async fn price_history(&self, _page: HistoryPage) -> Result<PriceHistory, LedgerUnreadable> {
+        Ok(PriceHistory { step_ms: 7, points: vec![PricePoint::of(3, START_MS + 30, credits("4.6"))] })
+    }
+
+    async fn spending_history(
+        &self,
+        queue: QueueName,
+        _page: HistoryPage,
+    ) -> Result<Option<SpendingHistory>, LedgerUnreadable> {
+        Ok(Some(SpendingHistory { queue, step_ms: 7, points: Vec::new() }))
+    }
+
+    async fn statement(&self, queue: QueueName, page: StatementPage) -> Result<Option<Statement>, LedgerUnreadable> {
+        let row = |number| StatementRow {
+            number,
+            time_ms: START_MS,
+            day: None,
+            movements: 1,
+            tick: 1,
+            reason: MovementReason::TopUp,
+            rate: None,
+            interval_ms: None,
+            map_slot_ms: None,
+            reduce_slot_ms: None,
+            container_slot_ms: None,
+            map_slots: None,
+            reduce_slots: None,
+            container_slots: None,
+            other_queue: None,
+            by: None,
+            note: None,
+            amount: credits("88.7319"),
+            balance: Some(credits("7319.625")),
+        };
+        let rows = (1..=5).filter(|number| page.before.is_none_or(|before| *number < before)).map(row).collect();
+        let is_known = queue.as_str() == "alice";
+        let balance = credits("7319.625");
+        Ok(is_known.then_some(Statement { queue, balance, rows, has_earlier: false }))
+    }
+
+    async fn report(&self, request: ReportRequest) -> Result<Report, LedgerUnreadable> {
+        let row = |name: &str| ReportRow {
+            month: None,
+            subject: ReportSubject::Job(name.to_owned()),
+            work: Some(WorkRow { user: "alice".to_owned(), queue: "alice".to_owned(), ..WorkRow::default() }),
+            jobs: 1,
+            map_slot_seconds: 2,
+            reduce_slot_seconds: 3,
+            container_slot_seconds: 0,
+            waited_s: 1,
+            failed: 0,
+            charged: credits("88.7319"),
+        };
+        Ok(Report {
+            report: request.kind.name().to_owned(),
+            since_ms: request.since_ms,
+            until_ms: request.until_ms,
+            rows: vec![row("job_202611211200_0001"), row(ReportSubject::OTHER)],
+            complete_since_ms: None,
+            daily_until_ms: None,
+            next: request.after.is_none().then_some(1),
+        })
+    }
+
+    fn health(&self) -> Health {
+        Health { is_alive: true, is_ready: true, text: "ok".to_owned(), ..Health::default() }
+    }
+
+    async fn acl(&self) -> Arc<Acl> {
+        Arc::default()
+    }
+
+    async fn market(&self, _request: ServletRequest) -> Result<MarketReply, OwnerGone> {
+        Err(OwnerGone)
+    }
+
+    async fn overview(&self) -> Result<Arc<ClusterSnapshot>, OwnerGone> {
+        Err(OwnerGone)
+    }
+
+    async fn explain(&self, _job: JobId, _sees_names: bool) -> Result<Option<Box<Explained>>, OwnerGone> {
+        Err(OwnerGone)
+    }
+
+    async fn tasks(
+        &self,
+        _job: JobId,
+        _is_running_only: bool,
+        _viewer: Option<Caller>,
+        _first: u64,
+    ) -> Result<Result<Option<JobTasks>, Refusal>, OwnerGone> {
+        Err(OwnerGone)
+    }
+
+    async fn workers(&self) -> Result<Workers, OwnerGone> {
+        Err(OwnerGone)
+    }
+
+    async fn change_starts(
+        &self,
+        _part: ClusterPart,
+        _is_stopped: bool,
+        _caller: Caller,
+    ) -> Result<Result<MarketReply, Refusal>, OwnerGone> {
+        Err(OwnerGone)
+    }
+
+    async fn change_job(
+        &self,
+        _job: JobId,
+        _change: JobChange,
+        _caller: Caller,
+    ) -> Result<Result<(), Refusal>, OwnerGone> {
+        Err(OwnerGone)
+    }
+
+    async fn check_view_logs(&self, _attempt: AttemptId, _user: Arc<str>) -> Result<Result<(), Refusal>, OwnerGone> {
+        Err(OwnerGone)
+    }
+
+    async fn log_ticket(&self, _attempt: AttemptId) -> Result<Option<LogTicket>, LedgerUnreadable> {
+        Ok(None)
+    }
+
+    async fn what_if(&self, _question: DeadlineQuestion) -> Result<Option<WhatIfAnswer>, OwnerGone> {
+        Err(OwnerGone)
+    }
+
+    async fn quote_order(
+        &self,
+        _queue: QueueName,
+        _max_rate: Credits,
+        _question: DeadlineQuestion,
+    ) -> Result<Result<OrderQuote, MarketError>, OwnerGone> {
+        Err(OwnerGone)
+    }
+}

@@ -41,7 +41,7 @@ pub fn warnings_of_capacity_file(
 ) -> Vec<Warning> {
     let found = read(folder).and_then(|(file, bytes)| {
         let configuration = load(&file, bytes.as_deref(), properties)?;
-        Ok(Values { file: &file, is_there: bytes.is_some(), configuration: &configuration }.warnings(queues))
+        Ok(FileValues { file: &file, is_there: bytes.is_some(), configuration: &configuration }.warnings(queues))
     });
     found.unwrap_or_default()
 }
@@ -84,17 +84,17 @@ fn parse_capacity_file(
     queues: &[String],
 ) -> Result<(CapacityConfig, Vec<Warning>), ConfigError> {
     let configuration = load(file, bytes, properties)?;
-    let values = Values { file, is_there: bytes.is_some(), configuration: &configuration };
+    let values = FileValues { file, is_there: bytes.is_some(), configuration: &configuration };
     Ok((values.config(queues)?, values.warnings(queues)))
 }
 
-struct Values<'a> {
+struct FileValues<'a> {
     file: &'a str,
     is_there: bool,
     configuration: &'a Configuration,
 }
 
-impl Values<'_> {
+impl FileValues<'_> {
     fn config(&self, queues: &[String]) -> Result<CapacityConfig, ConfigError> {
         let configuration = self.configuration;
         let written = WrittenConfig {
@@ -204,7 +204,7 @@ fn culprit(error: &CapacityConfigError) -> Culprit {
     }
 }
 
-impl Values<'_> {
+impl FileValues<'_> {
     /// The scheduler's error with the places of the values.
     fn refusal(&self, error: CapacityConfigError, queues: &[String]) -> ConfigError {
         let (deciding, expected) = culprit(&error);
@@ -250,7 +250,7 @@ impl Values<'_> {
     }
 }
 
-impl Values<'_> {
+impl FileValues<'_> {
     fn warnings(&self, queues: &[String]) -> Vec<Warning> {
         let mut found = self.configuration.warnings();
         for (name, _, origin) in self.configuration.written() {

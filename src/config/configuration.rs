@@ -38,7 +38,7 @@ enum Scope {
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct Entry {
+struct SettingEntry {
     value: String,
     origin: Origin,
     layer: Layer,
@@ -60,7 +60,7 @@ pub struct Setting {
 /// Named values with their origins.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Configuration {
-    entries: BTreeMap<String, Entry>,
+    entries: BTreeMap<String, SettingEntry>,
     finals: BTreeMap<String, Origin>,
     /// Java's system properties; `${…}` finds them before keys.
     properties: BTreeMap<String, String>,
@@ -70,7 +70,7 @@ pub struct Configuration {
     is_of_job: bool,
 }
 
-impl Entry {
+impl SettingEntry {
     fn scope(&self) -> Scope {
         if self.layer == Layer::Job { Scope::Job } else { Scope::Cluster }
     }
@@ -161,7 +161,7 @@ impl Configuration {
                     }
                 }
                 None => {
-                    self.entries.insert(name.clone(), Entry { value, origin: origin.clone(), layer });
+                    self.entries.insert(name.clone(), SettingEntry { value, origin: origin.clone(), layer });
                 }
             }
         }
@@ -188,7 +188,8 @@ impl Configuration {
     pub fn add_override(&mut self, argument: &str) -> Result<(), ConfigError> {
         match argument.split_once('=').map(|(name, value)| (name.trim(), value)) {
             Some((name, value)) if !name.is_empty() => {
-                let entry = Entry { value: value.to_owned(), origin: Origin::CommandLine, layer: Layer::CommandLine };
+                let entry =
+                    SettingEntry { value: value.to_owned(), origin: Origin::CommandLine, layer: Layer::CommandLine };
                 self.entries.insert(name.to_owned(), entry);
                 Ok(())
             }
@@ -204,7 +205,7 @@ impl Configuration {
 
     /// Sets a default for a run without a conf folder.
     pub fn add_standalone_default(&mut self, key: &Key, value: &str) {
-        let entry = Entry { value: value.to_owned(), origin: Origin::Standalone, layer: Layer::Standalone };
+        let entry = SettingEntry { value: value.to_owned(), origin: Origin::Standalone, layer: Layer::Standalone };
         self.entries.insert(key.name.to_owned(), entry);
     }
 
@@ -257,8 +258,8 @@ impl Configuration {
     }
 
     /// The spelling with the strongest layer; within one layer the first spelling.
-    fn strongest(&self, spellings: impl Iterator<Item = &'static str>) -> Option<(&'static str, &Entry)> {
-        let mut best: Option<(&'static str, &Entry)> = None;
+    fn strongest(&self, spellings: impl Iterator<Item = &'static str>) -> Option<(&'static str, &SettingEntry)> {
+        let mut best: Option<(&'static str, &SettingEntry)> = None;
         for spelling in spellings {
             if let Some(entry) = self.entries.get(spelling)
                 && best.is_none_or(|(_, other)| entry.layer > other.layer)
@@ -281,7 +282,7 @@ impl Configuration {
         self.finals.contains_key(name)
     }
 
-    fn entry_setting(&self, name: &str, entry: &Entry) -> Result<Setting, ConfigError> {
+    fn entry_setting(&self, name: &str, entry: &SettingEntry) -> Result<Setting, ConfigError> {
         self.expanded(name, &entry.value, entry.scope(), &entry.origin)
     }
 
@@ -356,7 +357,7 @@ impl Configuration {
     /// A default names the value that brought the name in. A user reads the errors of a job: they quote only what the job wrote.
     pub(super) fn unresolved(&self, setting: &Setting) -> Option<ConfigError> {
         let variable = unresolved_variable(&setting.value)?;
-        let holds = |entry: &Entry| entry.value.contains(variable);
+        let holds = |entry: &SettingEntry| entry.value.contains(variable);
         let is_own = self.is_of_job || self.entries.get(&setting.name).is_some_and(holds);
         let writer = if is_own { None } else { self.entries.iter().find(|(_, entry)| holds(entry)) };
         let (key, origin, value) = match writer {

@@ -15,7 +15,7 @@ use super::settings::scheduler::{CAPACITY_CLASS, DYNAMIC_CLASS, FAIR_CLASS, FIFO
 /// here: they are refused elsewhere.
 #[must_use]
 pub fn of_jobtracker(configuration: &Configuration, has_market: bool) -> Vec<Warning> {
-    let values = Values { configuration };
+    let values = ComparedValues { configuration };
     let mut found = values.folders();
     found.extend(values.hosts());
     found.extend(values.short_times(OF_JOBTRACKER));
@@ -86,7 +86,7 @@ fn is_any_or_blank(list: &str) -> bool {
 /// Contradictions in a built-in tasktracker's values.
 #[must_use]
 pub fn of_tasktracker(configuration: &Configuration) -> Vec<Warning> {
-    let values = Values { configuration };
+    let values = ComparedValues { configuration };
     let mut found: Vec<_> = values.slots().into_iter().collect();
     found.extend(values.reach());
     found.extend(values.scratch_in_state());
@@ -115,11 +115,11 @@ const OF_TASKTRACKER: &[ShortTime] = &[
     (&keys::FETCH_READ_TIMEOUT, 1_000, "a worker that is slow for a moment has lost its map output"),
 ];
 
-struct Values<'a> {
+struct ComparedValues<'a> {
     configuration: &'a Configuration,
 }
 
-impl Values<'_> {
+impl ComparedValues<'_> {
     fn setting(&self, key: &Key) -> Option<Setting> {
         self.configuration.checked(key).ok().flatten()
     }

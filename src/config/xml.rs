@@ -61,11 +61,11 @@ pub struct XmlError {
 pub fn parse(bytes: &[u8]) -> Result<Document, XmlError> {
     let text = decode(bytes)?;
     let mut reader = Reader::from_str(&text);
-    let mut walk = Walk {
+    let mut walk = ElementWalk {
         text: &text,
         line: 1,
         counted_to: 0,
-        place: Place::Prolog,
+        place: TextPlace::Prolog,
         nesting: 0,
         opened: Vec::new(),
         document: Document::default(),
@@ -87,7 +87,7 @@ pub fn parse(bytes: &[u8]) -> Result<Document, XmlError> {
 
 /// The child of a property that is being parsed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Field {
+enum PropertyField {
     Name,
     Value,
     Final,
@@ -95,11 +95,11 @@ enum Field {
 
 /// Position of the parser in the document.
 #[derive(Debug)]
-enum Place {
+enum TextPlace {
     Prolog,
     Configuration,
     Property(Pending),
-    Field(Pending, Field, Option<String>),
+    Field(Pending, PropertyField, Option<String>),
     /// Inside an ignored element, this many levels deep, with the enclosing property.
     Skipped(Option<Pending>, u32),
     Epilog,
@@ -114,11 +114,11 @@ struct Pending {
     line: u32,
 }
 
-struct Walk<'a> {
+struct ElementWalk<'a> {
     text: &'a str,
     line: u32,
     counted_to: usize,
-    place: Place,
+    place: TextPlace,
     /// Open `<configuration>` elements: one inside another is read like the root (1.2.1 `loadResource` calls itself).
     nesting: u32,
     /// Where the elements begin that are open.
@@ -126,7 +126,7 @@ struct Walk<'a> {
     document: Document,
 }
 
-impl Walk<'_> {
+impl ElementWalk<'_> {
     fn event(&mut self, event: &Event<'_>, at: usize) -> Result<(), XmlError> {
         match event {
             Event::Start(element) => {
@@ -169,46 +169,46 @@ impl Walk<'_> {
                 format!("<{shown}>: XInclude is not supported; write the values here"),
             ));
         }
-        let unknown = match std::mem::replace(&mut self.place, Place::Epilog) {
-            Place::Prolog | Place::Configuration if name == "configuration" => {
-                self.place = Place::Configuration;
+        let unknown = match std::mem::replace(&mut self.place, TextPlace::Epilog) {
+            TextPlace::Prolog | TextPlace::Configuration if name == "configuration" => {
+                self.place = TextPlace::Configuration;
                 self.nesting = self.nesting.saturating_add(1);
                 false
             }
-            Place::Prolog => {
+            TextPlace::Prolog => {
                 return Err(error_at(
                     self.text,
                     at,
                     format!("the root element is <{shown}>, expected <configuration>"),
                 ));
             }
-            Place::Epilog => {
+            TextPlace::Epilog => {
                 return Err(error_at(self.text, at, format!("<{shown}> after the end of <configuration>")));
             }
-            Place::Configuration if name == "property" => {
-                self.place = Place::Property(Pending { name: None, value: None, is_final: false, line });
+            TextPlace::Configuration if name == "property" => {
+                self.place = TextPlace::Property(Pending { name: None, value: None, is_final: false, line });
                 false
             }
-            Place::Configuration => {
-                self.place = Place::Skipped(None, 1);
+            TextPlace::Configuration => {
+                self.place = TextPlace::Skipped(None, 1);
                 true
             }
-            Place::Property(pending) => {
+            TextPlace::Property(pending) => {
                 self.place = match name {
-                    "name" => Place::Field(pending, Field::Name, None),
-                    "value" => Place::Field(pending, Field::Value, None),
-                    "final" => Place::Field(pending, Field::Final, None),
-                    _ => Place::Skipped(Some(pending), 1),
+                    "name" => TextPlace::Field(pending, PropertyField::Name, None),
+                    "value" => TextPlace::Field(pending, PropertyField::Value, None),
+                    "final" => TextPlace::Field(pending, PropertyField::Final, None),
+                    _ => TextPlace::Skipped(Some(pending), 1),
                 };
                 // Documentation and the origin (newer versions write `<source>`) are ignored without a remark.
-                matches!(self.place, Place::Skipped(..)) && !matches!(name, "description" | "source")
+                matches!(self.place, TextPlace::Skipped(..)) && !matches!(name, "description" | "source")
             }
-            Place::Field(..) => {
+            TextPlace::Field(..) => {
                 let opened = self.last_opened();
                 return Err(error_at(self.text, at, format!("<{shown}> where only text may stand{opened}")));
             }
-            Place::Skipped(pending, depth) => {
-                self.place = Place::Skipped(pending, depth.saturating_add(1));
+            TextPlace::Skipped(pending, depth) => {
+                self.place = TextPlace::Skipped(pending, depth.saturating_add(1));
                 false
             }
         };
@@ -219,58 +219,62 @@ impl Walk<'_> {
     }
 
     fn close(&mut self) {
-        self.place = match std::mem::replace(&mut self.place, Place::Epilog) {
-            Place::Configuration if self.nesting > 1 => {
+        self.place = match std::mem::replace(&mut self.place, TextPlace::Epilog) {
+            TextPlace::Configuration if self.nesting > 1 => {
                 self.nesting -= 1;
-                Place::Configuration
+                TextPlace::Configuration
             }
-            Place::Prolog | Place::Configuration | Place::Epilog => Place::Epilog,
-            Place::Property(pending) => {
+            TextPlace::Prolog | TextPlace::Configuration | TextPlace::Epilog => TextPlace::Epilog,
+            TextPlace::Property(pending) => {
                 if let Some(name) = pending.name {
                     let Pending { value, is_final, line, .. } = pending;
                     self.document.properties.push(Property { name, value, is_final, line });
                 } else {
                     self.remark(pending.line, "<property> without <name>".to_owned());
                 }
-                Place::Configuration
+                TextPlace::Configuration
             }
-            Place::Field(mut pending, field, text) => {
+            TextPlace::Field(mut pending, field, text) => {
                 match (field, text) {
                     (_, None) => {}
-                    (Field::Name, Some(text)) => pending.name = Some(text.trim().to_owned()),
-                    (Field::Value, Some(text)) => pending.value = Some(text),
-                    (Field::Final, Some(text)) => pending.is_final = text.trim() == "true",
+                    (PropertyField::Name, Some(text)) => pending.name = Some(text.trim().to_owned()),
+                    (PropertyField::Value, Some(text)) => pending.value = Some(text),
+                    (PropertyField::Final, Some(text)) => pending.is_final = text.trim() == "true",
                 }
-                Place::Property(pending)
+                TextPlace::Property(pending)
             }
-            Place::Skipped(pending, depth) if depth > 1 => Place::Skipped(pending, depth - 1),
-            Place::Skipped(Some(pending), _) => Place::Property(pending),
-            Place::Skipped(None, _) => Place::Configuration,
+            TextPlace::Skipped(pending, depth) if depth > 1 => TextPlace::Skipped(pending, depth - 1),
+            TextPlace::Skipped(Some(pending), _) => TextPlace::Property(pending),
+            TextPlace::Skipped(None, _) => TextPlace::Configuration,
         };
     }
 
     fn characters(&mut self, characters: &str, at: usize) -> Result<(), XmlError> {
         match &mut self.place {
-            Place::Field(_, _, text) => {
+            TextPlace::Field(_, _, text) => {
                 if !characters.is_empty() {
                     text.get_or_insert_default().push_str(characters);
                 }
                 Ok(())
             }
-            Place::Prolog | Place::Epilog if !characters.trim().is_empty() => {
+            TextPlace::Prolog | TextPlace::Epilog if !characters.trim().is_empty() => {
                 Err(error_at(self.text, at, "text outside <configuration>".to_owned()))
             }
             // Hadoop ignores text between properties.
-            Place::Prolog | Place::Configuration | Place::Property(_) | Place::Skipped(..) | Place::Epilog => Ok(()),
+            TextPlace::Prolog
+            | TextPlace::Configuration
+            | TextPlace::Property(_)
+            | TextPlace::Skipped(..)
+            | TextPlace::Epilog => Ok(()),
         }
     }
 
     fn end(self) -> Result<Document, XmlError> {
         let reason = match self.place {
-            Place::Epilog => return Ok(self.document),
-            Place::Prolog if self.text.trim().is_empty() => "no <configuration> element: the file is empty",
-            Place::Prolog => "no <configuration> element",
-            Place::Configuration | Place::Property(_) | Place::Field(..) | Place::Skipped(..) => {
+            TextPlace::Epilog => return Ok(self.document),
+            TextPlace::Prolog if self.text.trim().is_empty() => "no <configuration> element: the file is empty",
+            TextPlace::Prolog => "no <configuration> element",
+            TextPlace::Configuration | TextPlace::Property(_) | TextPlace::Field(..) | TextPlace::Skipped(..) => {
                 "the file ends inside an element"
             }
         };

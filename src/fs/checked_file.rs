@@ -11,7 +11,7 @@ use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::error::{FsError, refused};
-use super::path_walk::Found;
+use super::path_walk::FoundEntry;
 
 /// Never waits, never takes a terminal over, never follows a link that came in between.
 const READ: OFlags =
@@ -64,7 +64,7 @@ pub struct CheckedFile {
 }
 
 /// Opens what a walk has found, and looks at it once more on the handle.
-pub(super) fn open_found(found: &Found<'_>, expected: &Expected) -> Result<CheckedFile, FsError> {
+pub(super) fn open_found(found: &FoundEntry<'_>, expected: &Expected) -> Result<CheckedFile, FsError> {
     let path = &found.path;
     let not_regular = || FsError::WrongKind { path: path.clone(), expected: "a regular file" };
     // Asked first: to open a device may set it in motion, to open a file of the kernel may have effects too.

@@ -251,11 +251,6 @@ impl FolderHandle {
         rustix::fs::fsync(self.readable()?).map_err(refused("sync", &self.path, "a folder that may be read"))
     }
 
-    pub fn is_same(&self, other: &FolderHandle) -> Result<bool, FsError> {
-        let (ours, others) = (self.stat()?, other.stat()?);
-        Ok((ours.st_dev, ours.st_ino) == (others.st_dev, others.st_ino))
-    }
-
     pub(super) fn stat(&self) -> Result<Stat, FsError> {
         rustix::fs::fstat(&self.folder).map_err(refused("look at", &self.path, "a folder"))
     }

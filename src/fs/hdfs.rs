@@ -185,7 +185,7 @@ impl HdfsFileSystem {
         let places = self.client(path)?.block_places(&hdfs_path(path)?, 0, length_bytes);
         let places = places.map_err(|error| fault("find the blocks of", path, "a readable file", error))?;
         let places = places.ok_or_else(|| FsError::missing("find the blocks of", path, "a readable file"))?;
-        let place = |place: crate::hdfs::BlockPlace| BlockPlace {
+        let place = |place: crate::hdfs::BlockLocation| BlockPlace {
             offset_bytes: place.offset_bytes,
             length_bytes: place.length_bytes,
             hosts: place

@@ -53,7 +53,7 @@ pub(super) enum OpenFolder<'a> {
 
 /// The place that a path leads to.
 #[derive(Debug)]
-pub(super) struct Found<'a> {
+pub(super) struct FoundEntry<'a> {
     pub(super) folder: OpenFolder<'a>,
     /// The entry's name in it; `None` for the start of the walk itself.
     pub(super) name: Option<OsString>,
@@ -103,7 +103,7 @@ pub(super) fn open_root(root: &Path) -> Result<OwnedFd, FsError> {
 }
 
 /// Walks a whole path from `/` or from the working folder.
-pub(super) fn walk_from_top(path: &Path, links: Links) -> Result<Found<'static>, FsError> {
+pub(super) fn walk_from_top(path: &Path, links: Links) -> Result<FoundEntry<'static>, FsError> {
     let (top, start) = if path.is_absolute() { ("/", Path::new("/")) } else { (".", Path::new("")) };
     let names = path.components().filter_map(|component| match component {
         Component::Normal(name) => Some(name.to_owned()),
@@ -120,7 +120,7 @@ pub(super) fn walk<'a>(
     mut names: Vec<OsString>,
     asked: &Path,
     links: Links,
-) -> Result<Found<'a>, FsError> {
+) -> Result<FoundEntry<'a>, FsError> {
     names.reverse();
     let mut at = start.to_owned();
     let is_trust_asked = matches!(links, Links::FollowedIfTrusted | Links::FollowedAllTrusted { .. });
@@ -137,7 +137,7 @@ pub(super) fn walk<'a>(
         let Some(name) = names.pop() else {
             let entry = folder.as_fd().try_clone_to_owned().map_err(find(asked))?;
             let stat = rustix::fs::fstat(&entry).map_err(find(&at))?;
-            return Ok(Found { folder, name: None, entry, stat, path: at, group_writable: trust.group_writable });
+            return Ok(FoundEntry { folder, name: None, entry, stat, path: at, group_writable: trust.group_writable });
         };
         let is_last = names.is_empty();
         if is_trust_asked {
@@ -177,7 +177,14 @@ pub(super) fn walk<'a>(
                 if is_trust_asked {
                     trust.look_at_end(&path, &stat)?;
                 }
-                return Ok(Found { folder, name: Some(name), entry, stat, path, group_writable: trust.group_writable });
+                return Ok(FoundEntry {
+                    folder,
+                    name: Some(name),
+                    entry,
+                    stat,
+                    path,
+                    group_writable: trust.group_writable,
+                });
             }
             FileType::Directory => {
                 folder = OpenFolder::Opened(entry);

@@ -14,7 +14,7 @@ use super::folder_handle::FolderHandle;
 const MAX_DEPTH: usize = 64;
 
 /// A folder that is being emptied.
-struct Level {
+struct EmptiedFolder {
     /// Its name in the folder above.
     name: CString,
     folder: OwnedFd,
@@ -96,12 +96,12 @@ fn move_up(from: &OwnedFd, name: &CStr, to: &OwnedFd, moved_count: &mut u64) -> 
     }
 }
 
-fn open_level(parent: impl AsFd, name: CString, device: u64) -> Result<Level, Errno> {
+fn open_level(parent: impl AsFd, name: CString, device: u64) -> Result<EmptiedFolder, Errno> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let folder = rustix::fs::openat(parent, &name, flags, Mode::empty())?;
     if rustix::fs::fstat(&folder)?.st_dev != device {
         return Err(Errno::XDEV);
     }
     let entries = Dir::read_from(&folder)?;
-    Ok(Level { name, folder, entries })
+    Ok(EmptiedFolder { name, folder, entries })
 }

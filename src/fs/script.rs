@@ -58,7 +58,9 @@ pub fn script_fault(script: &Path, folder: &Path, search_path: Option<&str>) -> 
     }
     let found = find(&folder.join(interpreter));
     let (interpreter, found) = match (found, search_path) {
-        (Found::Program, Some(search_path)) if Path::new(interpreter).file_name().is_some_and(|name| name == "env") => {
+        (FoundScript::Program, Some(search_path))
+            if Path::new(interpreter).file_name().is_some_and(|name| name == "env") =>
+        {
             let program = program_of_env(argument)?;
             (program, find_along(program, search_path, folder))
         }
@@ -66,36 +68,36 @@ pub fn script_fault(script: &Path, folder: &Path, search_path: Option<&str>) -> 
     };
     let (script, interpreter) = (name, interpreter.to_owned());
     match found {
-        Found::Program => None,
-        Found::Other => Some(ScriptFault::NotExecutable { script, interpreter }),
-        Found::Nothing if interpreter.ends_with('\r') => Some(ScriptFault::DosLineEnds { script, interpreter }),
-        Found::Nothing => Some(ScriptFault::NoInterpreter { script, interpreter }),
+        FoundScript::Program => None,
+        FoundScript::Other => Some(ScriptFault::NotExecutable { script, interpreter }),
+        FoundScript::Nothing if interpreter.ends_with('\r') => Some(ScriptFault::DosLineEnds { script, interpreter }),
+        FoundScript::Nothing => Some(ScriptFault::NoInterpreter { script, interpreter }),
     }
 }
 
 /// What lies at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Found {
+enum FoundScript {
     Program,
     Other,
     Nothing,
 }
 
-fn find(path: &Path) -> Found {
+fn find(path: &Path) -> FoundScript {
     match std::fs::metadata(path) {
-        Err(_) => Found::Nothing,
-        Ok(about) if about.is_file() && access(path, Access::EXEC_OK).is_ok() => Found::Program,
-        Ok(_) => Found::Other,
+        Err(_) => FoundScript::Nothing,
+        Ok(about) if about.is_file() && access(path, Access::EXEC_OK).is_ok() => FoundScript::Program,
+        Ok(_) => FoundScript::Other,
     }
 }
 
-fn find_along(program: &str, search_path: &str, folder: &Path) -> Found {
+fn find_along(program: &str, search_path: &str, folder: &Path) -> FoundScript {
     if program.contains('/') {
         return find(&folder.join(program));
     }
     let mut places = search_path.split(':').filter(|place| !place.is_empty());
-    let is_there = places.any(|place| find(&folder.join(place).join(program)) == Found::Program);
-    if is_there { Found::Program } else { Found::Nothing }
+    let is_there = places.any(|place| find(&folder.join(place).join(program)) == FoundScript::Program);
+    if is_there { FoundScript::Program } else { FoundScript::Nothing }
 }
 
 /// The program that `env` starts. The system hands over one argument, which `-S` alone makes `env` split; `None` if it is not clear.

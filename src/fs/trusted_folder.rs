@@ -7,7 +7,7 @@ use rustix::fs::{Access, FileType};
 use super::checked_file::check_file_system;
 use super::error::{FsError, refused};
 use super::folder_handle::FolderHandle;
-use super::path_walk::{Found, Links, TRUSTED, walk_from_top};
+use super::path_walk::{FoundEntry, Links, TRUSTED, walk_from_top};
 
 const WRITABLE_FOR_OTHERS: u32 = 0o002;
 
@@ -87,7 +87,7 @@ fn check_writable(folder: &Path) -> Result<(), FsError> {
 }
 
 /// A folder that a walk has found.
-fn trusted(path: &Path, found: Found<'static>, privacy: Privacy) -> Result<TrustedFolder, FsError> {
+fn trusted(path: &Path, found: FoundEntry<'static>, privacy: Privacy) -> Result<TrustedFolder, FsError> {
     if FileType::from_raw_mode(found.stat.st_mode) != FileType::Directory {
         return Err(FsError::WrongKind { path: found.path, expected: "a folder" });
     }

@@ -13,23 +13,23 @@ use super::error::HdfsError;
 use super::file_being_written::FileBeingWritten;
 use super::lease_renewal::LeaseRenewal;
 use super::list_bound::ListBound;
-use super::namenode::{Effect, NameNode};
+use super::namenode::{CallEffect, NameNode};
 use super::options::HdfsOptions;
 use super::path::HdfsPath;
 use super::reader::HdfsReader;
-use super::status::{BlockPlace, HdfsStatus, ReplicaPlace};
+use super::status::{BlockLocation, HdfsStatus, ReplicaPlace};
 use super::writer::{CreateOptions, HdfsWriter};
 
 /// A client of one HDFS for one user. Clones and [`Self::as_user`] share connections, settings and the lease; all are for threads that
 /// may wait.
 #[derive(Clone, Debug)]
 pub struct HdfsClient {
-    shared: Arc<Shared>,
+    shared: Arc<SharedClient>,
     user: String,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct SharedClient {
     namenode: Arc<NameNode>,
     renewal: Arc<LeaseRenewal>,
     /// The holder of leases and the reader in the logs of DataNodes.
@@ -54,7 +54,7 @@ impl HdfsClient {
             std::process::id()
         );
         let renewal = Arc::new(LeaseRenewal::new(Arc::clone(&namenode), client.clone()));
-        Self { shared: Arc::new(Shared { namenode, renewal, client }), user: user.to_owned() }
+        Self { shared: Arc::new(SharedClient { namenode, renewal, client }), user: user.to_owned() }
     }
 
     #[must_use]
@@ -170,7 +170,7 @@ impl HdfsClient {
         path: &HdfsPath,
         offset_bytes: u64,
         length_bytes: u64,
-    ) -> Result<Option<Vec<BlockPlace>>, HdfsError> {
+    ) -> Result<Option<Vec<BlockLocation>>, HdfsError> {
         let offset = i64::try_from(offset_bytes).unwrap_or(i64::MAX);
         let length = i64::try_from(length_bytes).unwrap_or(i64::MAX).min(i64::MAX - offset);
         let call = HdfsCall::GetBlockLocations { path: path.to_string(), offset_bytes: offset, length_bytes: length };
@@ -183,7 +183,7 @@ impl HdfsClient {
             }
             other => return Err(self.namenode().unexpected(call.name(), &other)),
         };
-        let places = located.blocks.into_iter().map(|block| BlockPlace {
+        let places = located.blocks.into_iter().map(|block| BlockLocation {
             offset_bytes: u64::try_from(block.offset_bytes).unwrap_or_default(),
             length_bytes: u64::try_from(block.block.length_bytes).unwrap_or_default(),
             replicas: block.nodes.iter().map(replica_place).collect(),
@@ -223,8 +223,8 @@ impl HdfsClient {
         let call = HdfsCall::Delete { path: path.to_string(), is_recursive };
         let look = || {
             Ok(match self.file_status(path)? {
-                Some(_) => Effect::None,
-                None => Effect::Done(HdfsAnswer::Boolean(true)),
+                Some(_) => CallEffect::None,
+                None => CallEffect::Done(HdfsAnswer::Boolean(true)),
             })
         };
         let answer = self.namenode().change(&self.user, &call, look)?;
@@ -238,9 +238,9 @@ impl HdfsClient {
         let call = HdfsCall::Rename { from: from.to_string(), to: to.to_string() };
         let look = || {
             if self.file_status(from)?.is_some() {
-                return Ok(Effect::None);
+                return Ok(CallEffect::None);
             }
-            Ok(Effect::Done(HdfsAnswer::Boolean(self.file_status(to)?.is_some())))
+            Ok(CallEffect::Done(HdfsAnswer::Boolean(self.file_status(to)?.is_some())))
         };
         let answer = self.namenode().change(&self.user, &call, look)?;
         self.boolean(&call, &answer)
@@ -275,11 +275,6 @@ impl HdfsClient {
     ) -> Result<(), HdfsError> {
         let (modified_ms, accessed_ms) = (modified_ms.unwrap_or(-1), accessed_ms.unwrap_or(-1));
         self.ask(&HdfsCall::SetTimes { path: path.to_string(), modified_ms, accessed_ms }).map(|_| ())
-    }
-
-    /// Has the lease of the writer of a file recovered; true when the file is closed.
-    pub fn recover_lease(&self, path: &HdfsPath) -> Result<bool, HdfsError> {
-        self.ask_boolean(&HdfsCall::RecoverLease { path: path.to_string(), client: self.shared.client.clone() })
     }
 
     /// Opens a file for reading.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::wire::hdfs::{Block, DatanodeInfo, FsPermission, HdfsAnswer, HdfsCall, LocatedBlock, LocatedBlocks};
 
 use super::error::{ExceptionKind, HdfsError};
-use super::namenode::{Effect, NameNode};
+use super::namenode::{CallEffect, NameNode};
 use super::path::HdfsPath;
 
 /// A file that this process has begun and not closed.
@@ -38,7 +38,7 @@ impl FileBeingWritten {
         } else {
             HdfsCall::CreateBelow { path, permission, client, overwrite, create_parent, replication, block_bytes }
         };
-        let look = || Ok(if self.is_ours()? { Effect::Done(HdfsAnswer::Void) } else { Effect::None });
+        let look = || Ok(if self.is_ours()? { CallEffect::Done(HdfsAnswer::Void) } else { CallEffect::None });
         self.namenode.change(&self.user, &call, look).map(|_| ())
     }
 
@@ -83,14 +83,14 @@ impl FileBeingWritten {
     }
 
     /// After a lost answer to addBlock: a block beyond the `known` ones is one that was granted and will not be written.
-    fn take_lost_block_back(&self, known: usize) -> Result<Effect<HdfsAnswer>, HdfsError> {
+    fn take_lost_block_back(&self, known: usize) -> Result<CallEffect<HdfsAnswer>, HdfsError> {
         if let Some(located) = self.locations()?
             && located.blocks.len() > known
             && let Some(last) = located.blocks.last()
         {
             self.abandon_block(last.block)?;
         }
-        Ok(Effect::None)
+        Ok(CallEffect::None)
     }
 
     /// Takes the last block back. When the answer is lost, it is looked whether it is still the last: a second call would fail.
@@ -99,7 +99,7 @@ impl FileBeingWritten {
         let look = || {
             let located = self.locations()?;
             let last = located.and_then(|located| located.blocks.last().map(|last| last.block.id));
-            Ok(if last == Some(block.id) { Effect::None } else { Effect::Done(HdfsAnswer::Void) })
+            Ok(if last == Some(block.id) { CallEffect::None } else { CallEffect::Done(HdfsAnswer::Void) })
         };
         self.namenode.change(&self.user, &call, look).map(|_| ())
     }
@@ -121,7 +121,7 @@ impl FileBeingWritten {
             let is_closed = self.locations()?.is_some_and(|located| {
                 !located.is_under_construction && u64::try_from(located.file_bytes) == Ok(length_bytes)
             });
-            Ok(if is_closed { Effect::Done(HdfsAnswer::Boolean(true)) } else { Effect::None })
+            Ok(if is_closed { CallEffect::Done(HdfsAnswer::Boolean(true)) } else { CallEffect::None })
         };
         for number in 0..options.complete_tries.max(1) {
             if number > 0 {

@@ -30,7 +30,7 @@ struct OpenFiles {
 
 /// An open file; it counts until this is dropped.
 #[derive(Debug)]
-pub(super) struct OpenFile {
+pub(super) struct LeasedFile {
     renewal: Arc<LeaseRenewal>,
     number: u64,
 }
@@ -41,7 +41,7 @@ impl LeaseRenewal {
     }
 
     /// Counts a file of a user as open.
-    pub(super) fn register(self: &Arc<Self>, user: &str, block: &Arc<CurrentBlock>) -> OpenFile {
+    pub(super) fn register(self: &Arc<Self>, user: &str, block: &Arc<CurrentBlock>) -> LeasedFile {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let number = open.next;
         open.next += 1;
@@ -55,7 +55,7 @@ impl LeaseRenewal {
                 Err(error) => tracing::warn!("no thread renews leases at {}: {error}", self.namenode.address()),
             }
         }
-        OpenFile { renewal: Arc::clone(self), number }
+        LeasedFile { renewal: Arc::clone(self), number }
     }
 
     /// Renews at each interval until no file is open.
@@ -97,7 +97,7 @@ impl LeaseRenewal {
     }
 }
 
-impl Drop for OpenFile {
+impl Drop for LeasedFile {
     fn drop(&mut self) {
         let mut open = self.renewal.open.lock().unwrap_or_else(PoisonError::into_inner);
         open.files.remove(&self.number);

@@ -69,5 +69,5 @@ pub use options::{HdfsOptionError, HdfsOptions, NO_TIME_LIMIT, RetryStep};
 pub use path::{HdfsPath, HdfsPathError};
 pub use pauses::Pauses;
 pub use reader::HdfsReader;
-pub use status::{BlockPlace, HdfsStatus, ReplicaPlace};
+pub use status::{BlockLocation, HdfsStatus, ReplicaPlace};
 pub use writer::{CreateOptions, HdfsWriter};

@@ -39,7 +39,7 @@ const CLOSED_RETRIES: u32 = 2;
 
 /// What a look at the file system says of a call whose answer was lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Effect<T> {
+pub(super) enum CallEffect<T> {
     /// It had its effect; what it would have answered.
     Done(T),
     /// It had none: it may be repeated.
@@ -67,7 +67,7 @@ impl NameNode {
 
     /// Makes a call that may be repeated: it changes nothing, or the same when it is made twice.
     pub(super) fn ask(&self, user: &str, call: &HdfsCall) -> Result<HdfsAnswer, HdfsError> {
-        self.change(user, call, || Ok(Effect::None))
+        self.change(user, call, || Ok(CallEffect::None))
     }
 
     /// Makes a call that may have its effect only once: when its answer is lost, `look` decides whether it is made again.
@@ -75,7 +75,7 @@ impl NameNode {
         &self,
         user: &str,
         call: &HdfsCall,
-        mut look: impl FnMut() -> Result<Effect<HdfsAnswer>, HdfsError>,
+        mut look: impl FnMut() -> Result<CallEffect<HdfsAnswer>, HdfsError>,
     ) -> Result<HdfsAnswer, HdfsError> {
         let mut lost = 0;
         let mut pauses = self.options.retry_policy.iter().flat_map(|step| (0..step.tries).map(move |_| step.pause));
@@ -87,8 +87,8 @@ impl NameNode {
                         return Err(error);
                     }
                     match look() {
-                        Ok(Effect::Done(answer)) => return Ok(answer),
-                        Ok(Effect::None) => {}
+                        Ok(CallEffect::Done(answer)) => return Ok(answer),
+                        Ok(CallEffect::None) => {}
                         // Whether the call had its effect stays unknown.
                         Err(failed) if failed.is_temporary() => return Err(error),
                         Err(failed) => return Err(failed),

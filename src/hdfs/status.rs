@@ -25,7 +25,7 @@ pub struct HdfsStatus {
 
 /// Where a block of a file lies.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BlockPlace {
+pub struct BlockLocation {
     /// Offset of the block in the file, bytes.
     pub offset_bytes: u64,
     pub length_bytes: u64,

@@ -8,7 +8,7 @@ use crate::wire::hdfs::{DatanodeInfo, FsPermission};
 use super::block_writer::BlockWriter;
 use super::error::HdfsError;
 use super::file_being_written::{Beginning, FileBeingWritten};
-use super::lease_renewal::{CurrentBlock, LeaseRenewal, OpenFile};
+use super::lease_renewal::{CurrentBlock, LeaseRenewal, LeasedFile};
 use super::path::HdfsPath;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,7 +48,7 @@ pub struct HdfsWriter {
     blocks: usize,
     excluded: Vec<DatanodeInfo>,
     state: WriterState,
-    lease: Option<OpenFile>,
+    lease: Option<LeasedFile>,
 }
 
 #[derive(Debug)]

@@ -11,19 +11,19 @@ use super::peer::Peer;
 /// What all callers hold of something.
 #[derive(Debug)]
 pub struct FairBudget {
-    holders: Mutex<Holders>,
+    holders: Mutex<BudgetHolders>,
     all: u64,
     of_user: u64,
 }
 
 #[derive(Debug, Default)]
-struct Holders {
-    held: BTreeMap<u64, Holder>,
+struct BudgetHolders {
+    held: BTreeMap<u64, BudgetHolder>,
     last: u64,
 }
 
 #[derive(Debug)]
-struct Holder {
+struct BudgetHolder {
     peer: Peer,
     user: Arc<str>,
     amount: u64,
@@ -65,18 +65,18 @@ impl FairBudget {
         let mut holders = self.holders();
         holders.last += 1;
         let id = holders.last;
-        holders.held.insert(id, Holder { peer, user: user.into(), amount: 0, cut: Some(cut), is_kept: false });
+        holders.held.insert(id, BudgetHolder { peer, user: user.into(), amount: 0, cut: Some(cut), is_kept: false });
         drop(holders);
         (Held { budget: self.clone(), id }, is_cut)
     }
 
-    fn holders(&self) -> MutexGuard<'_, Holders> {
+    fn holders(&self) -> MutexGuard<'_, BudgetHolders> {
         self.holders.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Holders {
-    fn sum(&self, is_counted: impl Fn(&Holder) -> bool) -> u64 {
+impl BudgetHolders {
+    fn sum(&self, is_counted: impl Fn(&BudgetHolder) -> bool) -> u64 {
         self.held.values().filter(|holder| is_counted(holder)).map(|holder| holder.amount).sum()
     }
 
@@ -88,7 +88,7 @@ impl Holders {
             *of_peers.entry(holder.peer).or_default() += holder.amount;
             *of_users.entry((holder.peer, holder.user.clone())).or_default() += holder.amount;
         }
-        let greed = |holder: &Holder| {
+        let greed = |holder: &BudgetHolder| {
             let of_user = of_users.get(&(holder.peer, holder.user.clone()));
             (of_peers.get(&holder.peer).copied(), of_user.copied())
         };

@@ -10,12 +10,12 @@ use hyper::body::{Frame, SizeHint};
 use tokio::sync::oneshot;
 
 use super::fair_budget::Held;
-use super::places::Place;
+use super::places::ConnectionPlace;
 
 /// What a connection's service, answers and stream know together.
 #[derive(Debug)]
 pub(super) struct InHand {
-    place: Place,
+    place: ConnectionPlace,
     /// Bytes of answers that are not written yet.
     unsent: Held,
     /// A body is on its way, or the service works on it.
@@ -40,7 +40,7 @@ pub(super) struct AnswerBody {
 
 impl InHand {
     /// Of a connection that was asked for nothing yet.
-    pub(super) fn new(place: Place, unsent: Held) -> Self {
+    pub(super) fn new(place: ConnectionPlace, unsent: Held) -> Self {
         Self { place, unsent, has_answer_to_give: AtomicBool::new(false), was_asked: AtomicBool::new(false) }
     }
 

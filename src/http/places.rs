@@ -57,7 +57,7 @@ pub(super) struct Places {
 
 /// A connection's place; given up when dropped.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct ConnectionPlace {
     places: Arc<Places>,
     id: u64,
 }
@@ -65,7 +65,7 @@ pub(super) struct Place {
 /// A place, and what its connection waits for.
 #[derive(Debug)]
 pub(super) struct Entry {
-    pub(super) place: Place,
+    pub(super) place: ConnectionPlace,
     pub(super) peer: Peer,
     /// Done when the connection may be read.
     pub(super) begin: oneshot::Receiver<()>,
@@ -119,7 +119,7 @@ impl Places {
             table.close_of_greediest();
         }
         table.open.insert(id, open);
-        let place = Place { places: self.clone(), id };
+        let place = ConnectionPlace { places: self.clone(), id };
         Some(Entry { place, peer, begin: begun, close: closed, is_kept })
     }
 }
@@ -228,7 +228,7 @@ impl Open {
     }
 }
 
-impl Place {
+impl ConnectionPlace {
     /// Whether a request is in hand or its answer is not written yet.
     pub(super) fn is_busy(&self) -> bool {
         self.places.table().open.get(&self.id).is_some_and(Open::is_busy)
@@ -277,7 +277,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionPlace {
     fn drop(&mut self) {
         let mut table = self.places.table();
         let Some(gone) = table.open.remove(&self.id) else { return };

@@ -25,7 +25,7 @@ use super::pending_check::PendingCheck;
 
 /// What a connection waits for; selects its timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Waiting {
+pub(super) enum WaitingFor {
     Opening,
     RestOfFrame,
     /// The client to read its answers.
@@ -56,7 +56,7 @@ pub(super) struct Connection {
     calls_in_flight: Cell<u32>,
     has_called: Cell<bool>,
     has_sent_heartbeat: Cell<bool>,
-    stage: Cell<Waiting>,
+    stage: Cell<WaitingFor>,
     since_ms: Cell<u64>,
     broken: Cell<bool>,
     left: Cell<bool>,
@@ -65,13 +65,13 @@ pub(super) struct Connection {
     changed: Notify,
     /// Wakes the reader, which otherwise waits for bytes only.
     reader: Cell<Option<Waker>>,
-    shared: Rc<Shared>,
+    shared: Rc<SharedServer>,
     /// `None` for an inherited connection beyond the limit.
     _place: Option<OwnedSemaphorePermit>,
 }
 
 /// State shared by all connections of one server.
-pub(super) struct Shared {
+pub(super) struct SharedServer {
     pub(super) limits: RpcLimits,
     pub(super) clock: Clock,
     /// Number of the last connection.
@@ -96,7 +96,7 @@ pub(super) const READ_BYTES: usize = 64 << 10;
 /// Progress that restarts the write timeout; a client that reads less within it is slow.
 const PROGRESS_BYTES: usize = 64 << 10;
 
-impl Shared {
+impl SharedServer {
     pub(super) fn new(limits: RpcLimits, clock: Clock) -> Self {
         Self {
             limits,
@@ -115,7 +115,11 @@ impl Shared {
 }
 
 impl Connection {
-    pub(super) fn new(write: OwnedWriteHalf, shared: Rc<Shared>, place: Option<OwnedSemaphorePermit>) -> Rc<Self> {
+    pub(super) fn new(
+        write: OwnedWriteHalf,
+        shared: Rc<SharedServer>,
+        place: Option<OwnedSemaphorePermit>,
+    ) -> Rc<Self> {
         let number = shared.numbers.get() + 1;
         shared.numbers.set(number);
         let connection = Rc::new(Self {
@@ -131,7 +135,7 @@ impl Connection {
             calls_in_flight: Cell::new(0),
             has_called: Cell::new(false),
             has_sent_heartbeat: Cell::new(false),
-            stage: Cell::new(Waiting::Opening),
+            stage: Cell::new(WaitingFor::Opening),
             since_ms: Cell::new(shared.clock.mono_ms()),
             broken: Cell::new(false),
             left: Cell::new(false),
@@ -479,7 +483,7 @@ impl Connection {
     /// Marks the opening as complete; `is_tracker`: the tracker protocol was named.
     pub(super) fn set_open(&self, is_tracker: bool) {
         self.set_tracker(is_tracker);
-        self.set_stage(Waiting::Call);
+        self.set_stage(WaitingFor::Call);
     }
 
     pub(super) fn set_tracker(&self, is_tracker: bool) {
@@ -521,7 +525,7 @@ impl Connection {
     }
 
     /// Sets what the connection waits for between calls.
-    pub(super) fn set_stage(&self, stage: Waiting) {
+    pub(super) fn set_stage(&self, stage: WaitingFor) {
         if self.stage.replace(stage) != stage {
             self.reset_timeout();
         }
@@ -533,12 +537,12 @@ impl Connection {
     }
 
     /// What the connection waits for, and since when, ms of the monotonic clock.
-    pub(super) fn waits(&self) -> (Waiting, u64) {
+    pub(super) fn waits(&self) -> (WaitingFor, u64) {
         let waiting = match self.stage.get() {
-            Waiting::Opening => Waiting::Opening,
-            _ if !self.outgoing.borrow().is_empty() => Waiting::Reader,
+            WaitingFor::Opening => WaitingFor::Opening,
+            _ if !self.outgoing.borrow().is_empty() => WaitingFor::Reader,
             // Before the rest of a frame: while answers are due, the delay may be the server's.
-            _ if self.calls_in_flight.get() > 0 => Waiting::Answer,
+            _ if self.calls_in_flight.get() > 0 => WaitingFor::Answer,
             stage => stage,
         };
         (waiting, self.since_ms.get())
@@ -565,7 +569,7 @@ impl Connection {
         self.changed.notify_waiters();
     }
 
-    pub(super) fn shared(&self) -> &Rc<Shared> {
+    pub(super) fn shared(&self) -> &Rc<SharedServer> {
         &self.shared
     }
 }

@@ -8,7 +8,7 @@ use socket2::SockRef;
 
 use crate::log::LogDecision;
 
-use super::connection::{Connection, Shared, Waiting};
+use super::connection::{Connection, SharedServer, WaitingFor};
 use super::limits::RpcLimits;
 use super::origin::origin_of;
 
@@ -24,7 +24,7 @@ impl RpcLimits {
 
 /// Closes connections of addresses beyond their share: longest silent first, down to the share; never one that sent a
 /// heartbeat, has an unanswered or unread call, or was silent for less than `idle_ms`.
-pub(super) fn close_beyond_share(shared: &Shared, open: &[Rc<Connection>], idle_ms: u64) {
+pub(super) fn close_beyond_share(shared: &SharedServer, open: &[Rc<Connection>], idle_ms: u64) {
     let (share, now_ms) = (shared.limits.share_of_address(), shared.clock.mono_ms());
     let mut by_origin: BTreeMap<u128, Vec<&Rc<Connection>>> = BTreeMap::new();
     for connection in open.iter().filter(|connection| !connection.has_sent_heartbeat() && !connection.is_broken()) {
@@ -33,7 +33,7 @@ pub(super) fn close_beyond_share(shared: &Shared, open: &[Rc<Connection>], idle_
     for connections in by_origin.into_values() {
         let Some(excess) = connections.len().checked_sub(share).filter(|excess| *excess > 0) else { continue };
         let silent = connections.iter().filter_map(|connection| match connection.waits() {
-            (Waiting::Answer, _) => None,
+            (WaitingFor::Answer, _) => None,
             (_, since_ms) => (now_ms.saturating_sub(since_ms) >= idle_ms).then_some((since_ms, connection)),
         });
         let mut silent: Vec<_> = silent.collect();

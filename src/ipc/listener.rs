@@ -12,7 +12,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::clock::Clock;
 
-use super::connection::{Connection, Shared, Waiting};
+use super::connection::{Connection, SharedServer, WaitingFor};
 use super::fair_share::close_beyond_share;
 use super::inherited_connection::{InheritedConnection, InheritedTracker};
 use super::limits::RpcLimits;
@@ -38,7 +38,7 @@ const SWEEP: Duration = Duration::from_millis(1_000);
 pub struct RpcServer<S> {
     service: Rc<S>,
     places: Arc<Semaphore>,
-    shared: Rc<Shared>,
+    shared: Rc<SharedServer>,
 }
 
 /// Opens the port. Requires a runtime.
@@ -54,7 +54,7 @@ pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
 impl<S: Service> RpcServer<S> {
     /// A server whose calls `service` answers.
     pub fn new(limits: RpcLimits, clock: Clock, service: Rc<S>) -> Self {
-        let shared = Shared::new(limits, clock);
+        let shared = SharedServer::new(limits, clock);
         let places = Arc::new(Semaphore::new(limits.max_connections));
         Self { service, places, shared: Rc::new(shared) }
     }
@@ -226,25 +226,25 @@ impl<S: Service> RpcServer<S> {
         }
     }
 
-    fn timeout_ms(&self, waiting: Waiting, connection: &Connection) -> u64 {
+    fn timeout_ms(&self, waiting: WaitingFor, connection: &Connection) -> u64 {
         let (limits, free) = (&self.shared.limits, self.places.available_permits());
         let (crowded, full) = (free < limits.max_connections / 2, free == 0);
         let short_if = |keeps_others_waiting: bool, usual_ms: u64| {
             if keeps_others_waiting { usual_ms.min(limits.short_timeout_ms) } else { usual_ms }
         };
         match waiting {
-            Waiting::Opening => short_if(full, limits.frame_timeout_ms),
-            Waiting::RestOfFrame => {
+            WaitingFor::Opening => short_if(full, limits.frame_timeout_ms),
+            WaitingFor::RestOfFrame => {
                 let holds_room = !connection.calls().has_room() && connection.begun_bytes() >= SHORT_CALL_BYTES;
                 short_if(holds_room || (full && !connection.is_tracker()), limits.frame_timeout_ms)
             }
-            Waiting::Reader => short_if(!self.shared.budgets.unread.has_room(), limits.write_timeout_ms),
+            WaitingFor::Reader => short_if(!self.shared.budgets.unread.has_room(), limits.write_timeout_ms),
             // A connection without a heartbeat is a client's, whatever protocol it names.
-            Waiting::Heartbeat if connection.has_sent_heartbeat() && crowded => limits.idle_tracker_ms,
-            Waiting::Heartbeat if connection.has_sent_heartbeat() => u64::MAX,
-            Waiting::Call | Waiting::Heartbeat if full => limits.full_idle_client_ms.min(limits.idle_client_ms),
-            Waiting::Call | Waiting::Heartbeat if crowded => limits.idle_client_ms,
-            Waiting::Call | Waiting::Heartbeat | Waiting::Answer => u64::MAX,
+            WaitingFor::Heartbeat if connection.has_sent_heartbeat() && crowded => limits.idle_tracker_ms,
+            WaitingFor::Heartbeat if connection.has_sent_heartbeat() => u64::MAX,
+            WaitingFor::Call | WaitingFor::Heartbeat if full => limits.full_idle_client_ms.min(limits.idle_client_ms),
+            WaitingFor::Call | WaitingFor::Heartbeat if crowded => limits.idle_client_ms,
+            WaitingFor::Call | WaitingFor::Heartbeat | WaitingFor::Answer => u64::MAX,
         }
     }
 

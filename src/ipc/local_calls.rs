@@ -11,19 +11,19 @@ use tokio::net::{TcpListener, TcpStream};
 use crate::clock::Clock;
 use crate::wire::protocol::Call;
 
-use super::connection::{Connection, Shared};
+use super::connection::{Connection, SharedServer};
 use super::limits::RpcLimits;
 use super::pending_call::PendingCall;
 use super::session::Service;
 
 pub struct LocalCalls {
-    shared: Rc<Shared>,
+    shared: Rc<SharedServer>,
 }
 
 impl LocalCalls {
     /// Calls within the usual limits.
     pub fn new(clock: Clock) -> Self {
-        Self { shared: Rc::new(Shared::new(RpcLimits::default(), clock)) }
+        Self { shared: Rc::new(SharedServer::new(RpcLimits::default(), clock)) }
     }
 
     /// Makes a call in the name of `user`; the answer can be read from the stream, which ends with it.

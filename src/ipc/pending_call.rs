@@ -4,6 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 use std::sync::Arc;
 
+use crate::wire::class::IO_EXCEPTION;
 use crate::wire::protocol::{Value, encode_error, encode_response};
 
 use super::connection::Connection;
@@ -37,8 +38,6 @@ pub struct PendingCall {
     /// Whether this process has verified that the user has the role `admin`.
     has_admin_role: bool,
 }
-
-const IO_EXCEPTION: &str = "java.io.IOException";
 
 /// Approximate memory of a pending call beside its own bytes.
 const CALL_IN_HAND_BYTES: usize = 512;

@@ -8,7 +8,7 @@ use std::task::{Poll, ready};
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio::net::tcp::OwnedReadHalf;
 
-use super::connection::{Connection, READ_BYTES, Waiting};
+use super::connection::{Connection, READ_BYTES, WaitingFor};
 use super::session::{CloseKind, Service, Session, refuse_connection};
 
 /// Bytes of a client's or a tracker's call that are read while the memory bound is reached: most calls fit.
@@ -142,7 +142,7 @@ async fn read_into<S: Service>(
 /// Reads and discards until the client closes: closing a socket with unread bytes resets it, and the error would be
 /// lost. Bounded: the connection has the timeout of an opening.
 async fn drain_input(connection: &Rc<Connection>, read: &mut OwnedReadHalf) {
-    connection.set_stage(Waiting::Opening);
+    connection.set_stage(WaitingFor::Opening);
     connection.shutdown_write();
     for _ in 0..MAX_DRAIN_READS {
         let last = std::future::poll_fn(|context| {
@@ -162,12 +162,12 @@ async fn drain_input(connection: &Rc<Connection>, read: &mut OwnedReadHalf) {
 }
 
 impl<S: Service> Session<S> {
-    pub(super) fn waits(&self, frame_begun: bool) -> Waiting {
+    pub(super) fn waits(&self, frame_begun: bool) -> WaitingFor {
         match (self.is_open(), frame_begun) {
-            (false, _) => Waiting::Opening,
-            (true, true) => Waiting::RestOfFrame,
-            (true, false) if self.is_tracker() => Waiting::Heartbeat,
-            (true, false) => Waiting::Call,
+            (false, _) => WaitingFor::Opening,
+            (true, true) => WaitingFor::RestOfFrame,
+            (true, false) if self.is_tracker() => WaitingFor::Heartbeat,
+            (true, false) => WaitingFor::Call,
         }
     }
 }

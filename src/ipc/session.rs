@@ -3,6 +3,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
+use crate::wire::class::IO_EXCEPTION;
 use crate::wire::frame::{Frame, FrameError, split_frame};
 use crate::wire::limits::{USER_NAME_BYTES, excerpt};
 use crate::wire::opening::{ConnectionHeader, ConnectionUser, Opening, OpeningStep, SWITCH_TO_SIMPLE};
@@ -251,7 +252,6 @@ pub(super) fn refuse_connection(connection: &Rc<Connection>, refusal: &str) -> C
     CloseKind::WithMessage
 }
 
-const IO_EXCEPTION: &str = "java.io.IOException";
 const DISALLOWED_EXCEPTION: &str = "org.apache.hadoop.mapred.DisallowedTaskTrackerException";
 const AUTHORIZATION_EXCEPTION: &str = "org.apache.hadoop.security.authorize.AuthorizationException";
 

@@ -10,7 +10,7 @@ use crate::clock::Clock;
 use crate::wire::opening::{ConnectionHeader, ConnectionUser, encode_opening};
 use crate::wire::protocol::{Call, JobSubmissionCall, Protocol, Value, encode_call, encode_response};
 
-use super::connection::{Connection, Shared};
+use super::connection::{Connection, SharedServer};
 use super::introduced::{ConnectionCheck, Introduced};
 use super::reading::read_calls;
 use super::session::{Service, Session};
@@ -32,7 +32,7 @@ impl Service for SilentService {
 
 #[tokio::test]
 async fn an_idle_connection_costs_less_than_a_kilobyte() {
-    let shared = Rc::new(Shared::new(RpcLimits::default(), Clock::start()));
+    let shared = Rc::new(SharedServer::new(RpcLimits::default(), Clock::start()));
     let listener = super::listen("127.0.0.1:0".parse().unwrap()).unwrap();
     let stream = tokio::net::TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
     let (read, write) = stream.into_split();

@@ -13,7 +13,7 @@ const MAX_ADDRESSES: usize = 10_000;
 
 #[derive(Debug, Default)]
 pub(crate) struct LogRate {
-    callers: RefCell<BTreeMap<Option<IpAddr>, Allowance>>,
+    callers: RefCell<BTreeMap<Option<IpAddr>, LineAllowance>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,14 +25,14 @@ pub(crate) enum LogDecision {
 }
 
 #[derive(Debug)]
-struct Allowance {
+struct LineAllowance {
     lines: u32,
     /// Time of the last refill, ms of the monotonic clock.
     at_ms: u64,
     suppressed: u64,
 }
 
-impl Allowance {
+impl LineAllowance {
     fn refill(&mut self, now_ms: u64) {
         let more = now_ms.saturating_sub(self.at_ms) / LINE_EVERY_MS;
         self.at_ms += more * LINE_EVERY_MS;
@@ -55,7 +55,7 @@ impl LogRate {
                 key = None;
             }
         }
-        let fresh = || Allowance { lines: BURST_LINES, at_ms: now_ms, suppressed: 0 };
+        let fresh = || LineAllowance { lines: BURST_LINES, at_ms: now_ms, suppressed: 0 };
         let allowance = callers.entry(key).or_insert_with(fresh);
         allowance.refill(now_ms);
         match allowance.lines.checked_sub(1) {

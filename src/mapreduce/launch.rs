@@ -245,11 +245,6 @@ impl Job {
         task.attempts.get(task.position(number)?)
     }
 
-    /// Whether it is not over.
-    pub fn may_launch(&self) -> bool {
-        !matches!(self.state, JobState::Over(_))
-    }
-
     pub(super) fn is_task_idle(task: &Task) -> bool {
         !task.is_over() && !task.has_live_attempt()
     }

@@ -23,7 +23,7 @@ pub use money::{
 pub use requests::{
     Acl, AclEditError, AclEntry, AclError, AclProblem, AclText, Answer, DeadlineWords, Denial, ErrorClass,
     HandledRequest, HistoryPage, JobAnswer, JobDenied, JobRequest, JobRequestError, JobRequestKind, JobSignature,
-    JobUpload, Key, KeyFault, MAX_RETIRING_MS, MarketError, Operation, OperationKind, OrderError, ParseQuery,
-    ParsedQuery, QueryError, QueueInfo, ReportFilter, ReportKind, ReportRequest, RetiringKey, Role, ServletRequest,
-    SignatureError, Spans, StatementPage, VerifiedUser, answer, job_signature, signature,
+    JobUpload, Key, KeyFault, MAX_RETIRING_MS, MarketError, Operation, OperationKind, OrderError, ParsedQuery,
+    QueryError, QueueInfo, ReportFilter, ReportKind, ReportRequest, RetiringKey, Role, ServletRequest, SignatureError,
+    Spans, StatementPage, VerifiedUser, answer, job_signature, signature,
 };

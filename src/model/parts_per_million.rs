@@ -40,13 +40,6 @@ impl PartsPerMillion {
         };
         u64::try_from(millionths).ok().map(PartsPerMillion)
     }
-
-    /// The smallest whole number not below this share of `count`, as 1.2.1 rounds the reduce slow start.
-    #[must_use]
-    pub fn of_rounded_up(self, count: u64) -> u64 {
-        let share = (u128::from(self.0) * u128::from(count)).div_ceil(1_000_000);
-        u64::try_from(share).unwrap_or(u64::MAX)
-    }
 }
 
 impl fmt::Display for PartsPerMillion {
@@ -85,12 +78,6 @@ mod tests {
         for text in ["", "-0.1", "NaN", "Infinity", "0x1p3", "1,5", "1.2.3", "1e400", "f", ".", "1e", "١"] {
             assert_eq!(PartsPerMillion::parse(text), None, "{text}");
         }
-    }
-
-    #[test]
-    fn slow_start_rounds_up() {
-        let five_percent = PartsPerMillion(50_000);
-        assert_eq!([0, 1, 20, 21].map(|maps| five_percent.of_rounded_up(maps)), [0, 1, 1, 2]);
     }
 
     proptest! {

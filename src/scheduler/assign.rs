@@ -6,7 +6,7 @@
 
 use crate::model::{Kind, PerKind, TrackerId};
 
-use super::change::{Asked, Change, GrantedTask};
+use super::change::{AskedApp, Change, GrantedTask};
 use super::heartbeat::Heartbeat;
 use super::node::Node;
 use super::order::OrderEntry;
@@ -18,7 +18,7 @@ use super::{
 };
 
 /// The search for apps of one kind in one heartbeat.
-struct Search {
+struct AppSearch {
     limits: HeartbeatLimits,
     /// Where the walk of all apps resumes; none: by the order.
     resume: Option<OrderEntry>,
@@ -63,7 +63,7 @@ impl Scheduler {
     }
 
     /// None when no slot is free or no app waits.
-    fn start_search(&mut self, kind: Kind, offer: &NodeOffer) -> Option<Search> {
+    fn start_search(&mut self, kind: Kind, offer: &NodeOffer) -> Option<AppSearch> {
         let node = self.nodes.get_mut(&offer.node)?;
         let has_candidates = !self.orders[kind].is_empty() || node.reserved[kind].is_some();
         if offer.free[kind] == 0 || !has_candidates {
@@ -75,10 +75,10 @@ impl Scheduler {
         }
         let limits = self.policy.heartbeat_limits(kind, offer.free[kind], node, &self.totals);
         let resume = node.resume[kind].take();
-        Some(Search { limits, resume, passed_over: Vec::new(), skipped: 0 })
+        Some(AppSearch { limits, resume, passed_over: Vec::new(), skipped: 0 })
     }
 
-    fn end_search(&mut self, kind: Kind, offer: &NodeOffer, heartbeat: &Heartbeat, search: Search) {
+    fn end_search(&mut self, kind: Kind, offer: &NodeOffer, heartbeat: &Heartbeat, search: AppSearch) {
         let (free, granted, limit) = (offer.free[kind], heartbeat.granted[kind], search.limits.limit);
         let withheld = granted == limit && limit < free && !self.orders[kind].is_empty();
         if let Some(node) = self.nodes.get_mut(&offer.node) {
@@ -95,7 +95,7 @@ impl Scheduler {
         &mut self,
         kind: Kind,
         heartbeat: &mut Heartbeat,
-        search: &mut Search,
+        search: &mut AppSearch,
         source: &mut impl GrantSource,
     ) -> bool {
         if self.policy.asks_for_each_slot() {
@@ -203,7 +203,7 @@ impl Scheduler {
             }
             GrantResult::NoTask => None,
         };
-        self.notify(&Change::Asked(Asked { app: id, kind, node: heartbeat.node, farthest, granted }));
+        self.notify(&Change::Asked(AskedApp { app: id, kind, node: heartbeat.node, farthest, granted }));
         granted.is_some()
     }
 

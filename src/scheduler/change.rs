@@ -61,7 +61,7 @@ pub(super) enum Change {
         now: Now,
     },
     /// An app was asked for a task, perhaps in vain.
-    Asked(Asked),
+    Asked(AskedApp),
     /// The node's slots are filled as far as they can be.
     HeartbeatEnded,
     /// Time has passed: what depends on it is due for another look.
@@ -70,7 +70,7 @@ pub(super) enum Change {
 
 /// A question to an app, with its outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Asked {
+pub(super) struct AskedApp {
     pub(super) app: AppId,
     pub(super) kind: Kind,
     pub(super) node: TrackerId,

@@ -90,9 +90,8 @@ impl Node {
     pub(super) fn bag_sums(&self, slot: Capability) -> BagSums {
         let Some(bag) = &self.bag else { return BagSums::default() };
         let slots = self.slots.map.saturating_add(self.slots.reduce);
-        let beyond = if bag.takes_containers { bag.declared.whole_slots(slot).saturating_sub(slots) } else { 0 };
         let blocked = slots.saturating_sub(bag.free_for_tasks(0, slots, slot).whole_slots(slot));
-        BagSums { beyond_tasks: beyond.into(), blocked: blocked.into() }
+        BagSums { beyond_tasks: bag.slots_beyond(slots, slot).into(), blocked: blocked.into() }
     }
 
     /// Tasks that would have no room on it beside a container more, though there are slots for them.

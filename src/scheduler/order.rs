@@ -30,7 +30,7 @@ pub(super) struct OrderEntry {
 /// Where an app stands, comparable with others of the same order: the groups that it is in from the root down, each under
 /// its key, then the app.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Standing {
+pub(super) struct MemberStanding {
     groups: Vec<(GroupKey, GroupId)>,
     app: (AppKey, AppId),
 }
@@ -55,11 +55,11 @@ struct OrderedGroup {
     key: Option<GroupKey>,
     /// Its first app; stored, because each tick reads it for every group.
     first: FirstApp,
-    members: Members,
+    members: GroupMembers,
 }
 
 #[derive(Debug, PartialEq)]
-enum Members {
+enum GroupMembers {
     /// Each with the slots that its next grant takes.
     Apps(BTreeMap<(AppKey, AppId), u32>),
     Groups(BTreeSet<(GroupKey, GroupId)>),
@@ -80,7 +80,7 @@ impl Order {
         tree: &impl GroupTree,
     ) {
         let group = self.groups.entry(leaf).or_insert_with(|| OrderedGroup::of_apps(tree.parent_of(leaf)));
-        if let Members::Apps(apps) = &mut group.members {
+        if let GroupMembers::Apps(apps) = &mut group.members {
             apps.insert((key, app), slots);
         }
         self.rekey(leaf, tree);
@@ -89,7 +89,7 @@ impl Order {
     /// Removes an app, and each group on its path that has nothing left.
     pub(super) fn remove(&mut self, leaf: GroupId, key: AppKey, app: AppId, tree: &impl GroupTree) {
         let Some(group) = self.groups.get_mut(&leaf) else { return };
-        if let Members::Apps(apps) = &mut group.members {
+        if let GroupMembers::Apps(apps) = &mut group.members {
             apps.remove(&(key, app));
         }
         self.rekey(leaf, tree);
@@ -186,7 +186,7 @@ impl Order {
             Some(parent) => {
                 let entry =
                     self.groups.entry(parent).or_insert_with(|| OrderedGroup::of_groups(tree.parent_of(parent)));
-                let Members::Groups(groups) = &mut entry.members else { return };
+                let GroupMembers::Groups(groups) = &mut entry.members else { return };
                 groups
             }
         };
@@ -201,8 +201,8 @@ impl Order {
     /// The first app below a group, parked groups left out; none when there is none.
     fn first_in(&self, id: GroupId) -> Option<FirstApp> {
         match &self.groups.get(&id)?.members {
-            Members::Apps(apps) => apps.first_key_value().map(|(&(key, _), &slots)| FirstApp { key, slots }),
-            Members::Groups(groups) => groups.first().and_then(|(_, child)| Some(self.groups.get(child)?.first)),
+            GroupMembers::Apps(apps) => apps.first_key_value().map(|(&(key, _), &slots)| FirstApp { key, slots }),
+            GroupMembers::Groups(groups) => groups.first().and_then(|(_, child)| Some(self.groups.get(child)?.first)),
         }
     }
 
@@ -270,7 +270,7 @@ impl Order {
         let before = path.map(|id| match tree.parent_of(id) {
             None => self.top.range(..(key_of(id), id)).count(),
             Some(parent) => match self.groups.get(&parent).map(|entry| &entry.members) {
-                Some(Members::Groups(groups)) => groups.range(..(key_of(id), id)).count(),
+                Some(GroupMembers::Groups(groups)) => groups.range(..(key_of(id), id)).count(),
                 _ => 0,
             },
         });
@@ -282,8 +282,8 @@ impl Order {
         let (mut groups, mut found) = (vec![group], Vec::new());
         while let Some(id) = groups.pop() {
             match self.groups.get(&id).map(|entry| &entry.members) {
-                Some(Members::Apps(apps)) => found.extend(apps.keys().copied()),
-                Some(Members::Groups(inner)) => groups.extend(inner.iter().map(|(_, id)| *id)),
+                Some(GroupMembers::Apps(apps)) => found.extend(apps.keys().copied()),
+                Some(GroupMembers::Groups(inner)) => groups.extend(inner.iter().map(|(_, id)| *id)),
                 None => {}
             }
         }
@@ -293,8 +293,8 @@ impl Order {
     /// How many apps are in it, those of parked groups included.
     pub(super) fn apps(&self) -> usize {
         let apps = self.groups.values().map(|entry| match &entry.members {
-            Members::Apps(apps) => apps.len(),
-            Members::Groups(_) => 0,
+            GroupMembers::Apps(apps) => apps.len(),
+            GroupMembers::Groups(_) => 0,
         });
         apps.sum()
     }
@@ -319,8 +319,8 @@ impl Order {
         loop {
             let &(_, id) = siblings.first()?;
             match &self.groups.get(&id)?.members {
-                Members::Groups(groups) => siblings = groups,
-                Members::Apps(apps) => {
+                GroupMembers::Groups(groups) => siblings = groups,
+                GroupMembers::Apps(apps) => {
                     let (&(app_key, app), _) = apps.first_key_value()?;
                     return Some(OrderEntry { leaf: id, app_key, app });
                 }
@@ -329,7 +329,7 @@ impl Order {
     }
 
     /// Where an app stands; none below a group that is parked.
-    pub(super) fn standing_of(&self, OrderEntry { leaf, app_key, app }: OrderEntry) -> Option<Standing> {
+    pub(super) fn standing_of(&self, OrderEntry { leaf, app_key, app }: OrderEntry) -> Option<MemberStanding> {
         let (mut groups, mut next) = (Vec::new(), Some(leaf));
         while let Some(id) = next {
             let group = self.groups.get(&id)?;
@@ -337,7 +337,7 @@ impl Order {
             next = group.parent;
         }
         groups.reverse();
-        Some(Standing { groups, app: (app_key, app) })
+        Some(MemberStanding { groups, app: (app_key, app) })
     }
 
     /// The first app at or after an entry that may have been removed; leaf by leaf, whatever their keys.
@@ -345,7 +345,7 @@ impl Order {
         // Without groups in groups and parked ones, two iterations at most: only the leaf of the entry itself may have
         // nothing left.
         self.groups.range(from.leaf..).find_map(|(&leaf, entry)| {
-            let Members::Apps(apps) = &entry.members else { return None };
+            let GroupMembers::Apps(apps) = &entry.members else { return None };
             if !self.stands(entry) {
                 return None;
             }
@@ -377,7 +377,7 @@ fn top_of(group: GroupId, tree: &impl GroupTree) -> GroupId {
     std::iter::successors(Some(group), |group| tree.parent_of(*group)).last().unwrap_or(group)
 }
 
-impl Standing {
+impl MemberStanding {
     pub(super) fn app(&self) -> AppId {
         self.app.1
     }
@@ -385,15 +385,15 @@ impl Standing {
 
 impl OrderedGroup {
     fn of_apps(parent: Option<GroupId>) -> Self {
-        Self { parent, key: None, first: FirstApp::default(), members: Members::Apps(BTreeMap::new()) }
+        Self { parent, key: None, first: FirstApp::default(), members: GroupMembers::Apps(BTreeMap::new()) }
     }
 
     fn of_groups(parent: Option<GroupId>) -> Self {
-        Self { members: Members::Groups(BTreeSet::new()), ..Self::of_apps(parent) }
+        Self { members: GroupMembers::Groups(BTreeSet::new()), ..Self::of_apps(parent) }
     }
 
     fn is_leaf(&self) -> bool {
-        matches!(self.members, Members::Apps(_))
+        matches!(self.members, GroupMembers::Apps(_))
     }
 }
 

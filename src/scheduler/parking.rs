@@ -67,7 +67,9 @@ impl Scheduler {
     }
 
     fn note_woken(&mut self, is_woken: bool, pool: Pool) {
-        self.containers.has_woken |= is_woken && pool == Pool::Container;
+        if is_woken && pool == Pool::Container {
+            self.containers.note_woken();
+        }
     }
 
     /// Returns all parked apps and groups below a group, and itself, to the order. Linear in what is parked below the

@@ -21,6 +21,7 @@ impl Scheduler {
             Pool::ALL.into_iter().for_each(|pool| self.dequeue(id, pool));
         }
         let waits_to_begin = is_paused && self.to_begin.remove(&id);
+        let slot = self.slot_size();
         let Some(app) = self.apps.get_mut(&id) else { return };
         let was_to_begin = std::mem::replace(&mut app.begins_once_resumed, waits_to_begin);
         let home = app.home;
@@ -33,7 +34,7 @@ impl Scheduler {
         );
         app.is_paused = is_paused;
         if let Some(demand) = &mut app.containers {
-            demand.pause(is_paused, self.containers.slot);
+            demand.pause(is_paused, slot);
         }
         self.groups.update_path(home, |group| add_sums(app, group, &mut self.violations));
         change_waiting(

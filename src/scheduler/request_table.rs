@@ -1,9 +1,9 @@
 //! A request table: how many grants are wanted on each host, in each rack and anywhere. The three levels describe the
 //! same grants, so a table's size depends on hosts and racks, never on tasks.
 //!
-//! A table serves jobs and applications. The rows of a job are exact counts and vanish at zero ([`Rows::raise`],
-//! [`Rows::lower`]). The rows of an application are what it sets, and stay at zero as closed gates ([`Rows::set`],
-//! [`Rows::lower_gate`]); a name without a row is an open gate.
+//! A table serves jobs and applications. The rows of a job are exact counts and vanish at zero ([`LevelRows::raise`],
+//! [`LevelRows::lower`]). The rows of an application are what it sets, and stay at zero as closed gates ([`LevelRows::set`],
+//! [`LevelRows::lower_gate`]); a name without a row is an open gate.
 
 use std::borrow::Borrow;
 use std::hash::Hash;
@@ -15,15 +15,15 @@ use crate::model::{Violations, lower, raise};
 /// The rows of one request, by names or numbers of hosts and racks.
 #[derive(Debug)]
 pub(super) struct RequestTable<H, R> {
-    pub(super) hosts: Rows<H>,
-    pub(super) racks: Rows<R>,
+    pub(super) hosts: LevelRows<H>,
+    pub(super) racks: LevelRows<R>,
     /// All that is wanted.
     pub(super) anywhere: u32,
 }
 
 /// Rows of one level.
 #[derive(Debug)]
-pub(super) struct Rows<K> {
+pub(super) struct LevelRows<K> {
     // Sorted wherever it is iterated.
     counts: FxHashMap<K, u32>,
     /// Those of them at zero.
@@ -43,17 +43,17 @@ pub(super) enum Gate {
 
 impl<H, R> Default for RequestTable<H, R> {
     fn default() -> Self {
-        Self { hosts: Rows::default(), racks: Rows::default(), anywhere: 0 }
+        Self { hosts: LevelRows::default(), racks: LevelRows::default(), anywhere: 0 }
     }
 }
 
-impl<K> Default for Rows<K> {
+impl<K> Default for LevelRows<K> {
     fn default() -> Self {
         Self { counts: FxHashMap::default(), closed: 0 }
     }
 }
 
-impl<K: Hash + Eq> Rows<K> {
+impl<K: Hash + Eq> LevelRows<K> {
     /// How many rows there are, closed ones included.
     pub(super) fn len(&self) -> usize {
         self.counts.len()
@@ -88,7 +88,7 @@ impl<K: Hash + Eq> Rows<K> {
     }
 }
 
-impl<K: Hash + Eq + Ord + Clone> Rows<K> {
+impl<K: Hash + Eq + Ord + Clone> LevelRows<K> {
     /// Sets a gate, to zero too.
     pub(super) fn set(&mut self, key: K, count: u32) {
         if self.counts.insert(key, count) == Some(0) {

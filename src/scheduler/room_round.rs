@@ -101,7 +101,7 @@ pub struct RoundOutcome<V> {
 }
 
 /// Work that has found no place yet.
-struct Unserved<F> {
+struct UnservedWork<F> {
     need: Vec<PerPool<u32>>,
     /// With the number of the queue, in the order of choice.
     waiting: Vec<(usize, WaitingWork)>,
@@ -113,7 +113,7 @@ impl<V: Copy + Ord> RoomRound<V> {
     /// What to preempt, and for what. `can_use`: whether work could use a node with enough room.
     pub fn decide(self, can_use: impl Fn(&WaitingWork, TrackerId) -> bool) -> RoundOutcome<V> {
         let Self { short, mut nodes, over } = self;
-        let mut unserved = Unserved::new(short, can_use);
+        let mut unserved = UnservedWork::new(short, can_use);
         for (node, room) in &mut nodes {
             unserved.serve_all(*node, room);
         }
@@ -274,7 +274,7 @@ impl ShortQueue {
     }
 }
 
-impl<F: Fn(&WaitingWork, TrackerId) -> bool> Unserved<F> {
+impl<F: Fn(&WaitingWork, TrackerId) -> bool> UnservedWork<F> {
     /// Maps choose before reduces, containers last; what cannot use every node before what can.
     fn new(short: Vec<ShortQueue>, can_use: F) -> Self {
         let need = short.iter().map(|queue| queue.need).collect();

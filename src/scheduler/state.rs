@@ -361,7 +361,7 @@ impl Scheduler {
     pub fn recount(&self) -> Totals {
         let mut totals = Totals::default();
         // Any order gives the same sum.
-        self.nodes.values().for_each(|node| node.add_to(&mut totals, self.containers.slot));
+        self.nodes.values().for_each(|node| node.add_to(&mut totals, self.slot_size()));
         totals.hosts = self.nodes.values().map(|node| node.host).collect::<BTreeSet<HostId>>().len() as u64;
         for app in self.apps.values() {
             for pool in Pool::ALL {

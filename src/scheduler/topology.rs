@@ -85,7 +85,7 @@ pub fn rack_path(rack: &str) -> impl Iterator<Item = &str> {
 #[derive(Debug, Default)]
 pub struct Topology {
     // Looked up, never iterated.
-    hosts: FxHashMap<HostId, Host>,
+    hosts: FxHashMap<HostId, TopologyHost>,
     racks: FxHashMap<RackId, Rack>,
     host_by_name: BTreeMap<Arc<str>, HostId>,
     rack_by_name: BTreeMap<Arc<str>, RackId>,
@@ -99,7 +99,7 @@ pub struct Topology {
 }
 
 #[derive(Debug)]
-struct Host {
+struct TopologyHost {
     name: Arc<str>,
     rack: RackId,
     /// Its rack and the groups above it, nearest first, as far as the levels reach; at least its rack.
@@ -266,7 +266,7 @@ impl Topology {
             id = HostId(id.0.wrapping_add(1));
         }
         self.last_host = id.0;
-        self.hosts.insert(id, Host { name: name.clone(), rack, groups, holders: 0, had_node, idle: None });
+        self.hosts.insert(id, TopologyHost { name: name.clone(), rack, groups, holders: 0, had_node, idle: None });
         self.host_by_name.insert(name, id);
         if let Some(before) = before.filter(|before| self.hosts.get(before).is_some_and(|host| host.holders == 0)) {
             self.forget(before);

@@ -46,14 +46,14 @@ pub struct Wants<'a> {
 struct Confined {
     usable: u64,
     /// Slots that it holds or asks for now.
-    now: Asked,
+    now: AppSlots,
     /// The same once all of its tasks may run.
-    later: Asked,
+    later: AppSlots,
 }
 
 /// What an app holds and asks for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-struct Asked {
+struct AppSlots {
     slots: u64,
     /// As its group counts it: held slots, and tasks that wait.
     counted: u64,
@@ -95,7 +95,7 @@ impl Scheduler {
         for app in self.confined_apps() {
             for kind in Kind::ALL {
                 let of_app = self.confined(app, kind);
-                let is_counted = |asked: Asked| asked.slots == asked.counted;
+                let is_counted = |asked: AppSlots| asked.slots == asked.counted;
                 let is_plain = of_app.usable >= usable[kind] && is_counted(of_app.now) && is_counted(of_app.later);
                 if !is_plain && of_app.now.max(of_app.later).slots > 0 {
                     // A group and the groups above it, each by its own id.
@@ -192,7 +192,7 @@ impl Scheduler {
     fn confined(&self, app: &App, kind: Kind) -> Confined {
         let slots = app.slots_per_task(kind);
         let held = u64::from(app.held[kind]);
-        let of = |tasks: u64| Asked {
+        let of = |tasks: u64| AppSlots {
             slots: held.saturating_add(tasks.saturating_mul(slots.into())),
             counted: held.saturating_add(tasks),
         };
@@ -234,7 +234,7 @@ impl Wants<'_> {
         id: GroupId,
         kind: Kind,
         tasks: impl Fn(&Group) -> u64,
-        asked: impl Fn(&Confined) -> Asked,
+        asked: impl Fn(&Confined) -> AppSlots,
     ) -> u32 {
         let Some(group) = self.scheduler.groups.get(id) else { return 0 };
         let all = u64::from(group.held[kind]).saturating_add(tasks(group));

@@ -10,7 +10,7 @@ use crate::model::Credits;
 use super::ADMINISTRATOR;
 use super::cuts::Part;
 use super::event_queue::SimEvent;
-use super::laws::{Change, Intent, Violation};
+use super::laws::{Intent, MoneyChange, Violation};
 use super::plan::plain_rate;
 use super::random::Random;
 use super::user::SentRequest;
@@ -19,7 +19,7 @@ use super::world::World;
 /// A request to be signed.
 pub(super) struct Draft {
     operation: String,
-    change: Change,
+    change: MoneyChange,
     timestamp: Option<String>,
     /// Signed with a key that is not the signer's.
     is_forged: bool,
@@ -50,12 +50,12 @@ const BAD_AMOUNTS: [&str; 18] = [
 const KEPT_REQUESTS: usize = 8;
 
 impl Draft {
-    pub(super) fn new(operation: String, change: Change) -> Self {
+    pub(super) fn new(operation: String, change: MoneyChange) -> Self {
         Self { operation, change, timestamp: None, is_forged: false }
     }
 
     pub(super) fn without_change(operation: String) -> Self {
-        Self::new(operation, Change::Nothing)
+        Self::new(operation, MoneyChange::Nothing)
     }
 }
 
@@ -97,7 +97,7 @@ impl World<'_> {
             40..55 => self.ask(&name, Draft::without_change("info".to_owned())),
             55.. => {
                 let rate = plain_rate(&mut random);
-                let change = Change::Spending(name.clone(), rate);
+                let change = MoneyChange::Spending(name.clone(), rate);
                 self.ask(&name, Draft::new(format!("setSpending={rate}&queue={name}"), change))
             }
             _ => Ok(()),
@@ -117,16 +117,16 @@ impl World<'_> {
             0..5 => {
                 let units = i128::from(random.below(400_000)) * 125_000_000_000 - 5_000_000_000_000;
                 let amount = Credits::from_units(if random.one_in(3) { units / 7 } else { units });
-                Draft::new(format!("addBudget={amount}&queue={queue}"), Change::Budget(queue, amount))
+                Draft::new(format!("addBudget={amount}&queue={queue}"), MoneyChange::Budget(queue, amount))
             }
             5 => Draft::new(format!("addBudget=-0.000000000001&queue={queue}"), {
-                Change::Budget(queue, Credits::from_units(-1))
+                MoneyChange::Budget(queue, Credits::from_units(-1))
             }),
-            6 | 7 if self.has(Part::QueueChanges) => Draft::new(format!("addQueue={queue}"), Change::Open(queue)),
-            8 if self.has(Part::QueueChanges) => Draft::new(format!("removeQueue={queue}"), Change::Close(queue)),
+            6 | 7 if self.has(Part::QueueChanges) => Draft::new(format!("addQueue={queue}"), MoneyChange::Open(queue)),
+            8 if self.has(Part::QueueChanges) => Draft::new(format!("removeQueue={queue}"), MoneyChange::Close(queue)),
             9 => {
                 let rate = plain_rate(&mut random);
-                Draft::new(format!("setSpending={rate}&queue={queue}"), Change::Spending(queue, rate))
+                Draft::new(format!("setSpending={rate}&queue={queue}"), MoneyChange::Spending(queue, rate))
             }
             10 if self.has(Part::HostileBids) => bad_names(&mut random),
             _ => Draft::without_change("infos".to_owned()),
@@ -145,12 +145,12 @@ impl World<'_> {
             return Draft::without_change("info".to_owned());
         };
         if random.one_in(5) {
-            return Draft::new(format!("unbid={job}"), Change::Unorder(job));
+            return Draft::new(format!("unbid={job}"), MoneyChange::Unorder(job));
         }
         let deadline_ms = self.now.wall_ms.saturating_add_unsigned(random.below(300_000));
         let max_rate = plain_rate(random);
         let max_cost = if random.one_in(2) { format!("&maxCost={}", random.below(200)) } else { String::new() };
-        Draft::new(format!("bid={job}&deadline={deadline_ms}&maxRate={max_rate}{max_cost}"), Change::Order(job))
+        Draft::new(format!("bid={job}&deadline={deadline_ms}&maxRate={max_rate}{max_cost}"), MoneyChange::Order(job))
     }
 
     /// A request that must not be granted.

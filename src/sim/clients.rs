@@ -9,11 +9,11 @@ use crate::model::{JobId, Kind, PerKind, Priority};
 use crate::scheduler::constraint::{DeadlineSpec, Due, KeySpread, StatedCost};
 
 use super::cuts::Part;
-use super::daemon_run::DelayedAnswer;
+use super::daemon_run::LateAnswer;
 use super::event_queue::SimEvent;
 use super::laws::{Intent, Violation};
 use super::random::Random;
-use super::user::{ClientAnswer, Phase, Submission};
+use super::user::{ClientAnswer, Submission, SubmissionPhase};
 use super::world::World;
 
 /// Recent jobs that users may kill.
@@ -61,13 +61,17 @@ impl World<'_> {
         let spec = Arc::new(spec);
         let is_slow = random.one_in(6) && self.has(Part::SlowSubmissions);
         let pause_ms = is_slow.then(|| random.below(4_000));
-        self.begin_submission(Submission { user: place, id, spec, phase: Phase::Ask, delayed_answer: None }, pause_ms)
+        self.begin_submission(
+            Submission { user: place, id, spec, phase: SubmissionPhase::Ask, delayed_answer: None },
+            pause_ms,
+        )
     }
 
     /// Submits this job at once; none: its user gets no id.
     pub(super) fn submit_job(&mut self, place: usize, spec: JobSpec) -> Result<Option<JobId>, Violation> {
         let Some(id) = self.new_job_id(place)? else { return Ok(None) };
-        let submission = Submission { user: place, id, spec: Arc::new(spec), phase: Phase::Ask, delayed_answer: None };
+        let submission =
+            Submission { user: place, id, spec: Arc::new(spec), phase: SubmissionPhase::Ask, delayed_answer: None };
         self.begin_submission(submission, None)?;
         Ok(Some(id))
     }
@@ -75,7 +79,7 @@ impl World<'_> {
     /// Repeats a submission that a crash interrupted, as a new job.
     pub(super) fn submit_again(&mut self, submission: Submission) -> Result<(), Violation> {
         let Some(id) = self.new_job_id(submission.user)? else { return Ok(()) };
-        self.begin_submission(Submission { id, phase: Phase::Ask, delayed_answer: None, ..submission }, None)
+        self.begin_submission(Submission { id, phase: SubmissionPhase::Ask, delayed_answer: None, ..submission }, None)
     }
 
     /// Requests an id for a job; a user whose answer is lost gives up.
@@ -120,29 +124,29 @@ impl World<'_> {
             self.apply_client_answer(number, submission, delayed.answer, pause_ms);
             return Ok(());
         }
-        if (gives_up && submission.phase != Phase::Ask) || self.is_draining {
+        if (gives_up && submission.phase != SubmissionPhase::Ask) || self.is_draining {
             return self.step(Event::SubmissionAbandoned { id }, &Intent::Other).map(drop);
         }
         let caller = Caller::named(user.as_str());
         let (event, intent) = match submission.phase {
-            Phase::Ask => (Event::SubmissionRequested { id, caller }, Intent::Other),
-            Phase::Read => {
+            SubmissionPhase::Ask => (Event::SubmissionRequested { id, caller }, Intent::Other),
+            SubmissionPhase::Read => {
                 let read = self.read_submission(place, id, caller, submission.spec.clone());
                 (Event::SubmissionRead(Box::new(read)), Intent::Submission(user))
             }
-            Phase::Write => (Event::SystemDirWritten { id }, Intent::Other),
+            SubmissionPhase::Write => (Event::SystemDirWritten { id }, Intent::Other),
         };
         let step = self.step(event, &intent)?;
         let answer = match step.reply {
-            Reply::Submission(SubmissionReply::ReadFiles) => ClientAnswer::Continue(Phase::Read),
-            Reply::Submission(SubmissionReply::WriteSystemDir { .. }) => ClientAnswer::Continue(Phase::Write),
+            Reply::Submission(SubmissionReply::ReadFiles) => ClientAnswer::Continue(SubmissionPhase::Read),
+            Reply::Submission(SubmissionReply::WriteSystemDir { .. }) => ClientAnswer::Continue(SubmissionPhase::Write),
             Reply::Submission(SubmissionReply::Accepted(_)) => ClientAnswer::Accepted,
             _ => ClientAnswer::Refused,
         };
         if self.is_sent(step.wait_for) {
             self.apply_client_answer(number, submission, answer, pause_ms);
         } else {
-            submission.delayed_answer = Some(DelayedAnswer { wait_for: step.wait_for, answer });
+            submission.delayed_answer = Some(LateAnswer { wait_for: step.wait_for, answer });
             self.submissions.insert(number, submission);
             self.schedule_in(self.until_sent_ms(), SimEvent::Submission(number));
         }

@@ -8,7 +8,7 @@ use crate::engine::{Engine, Event, Fact, Reply, Step, SubmissionReply};
 use crate::model::{FactNumber, Identifier, Now};
 
 use super::cuts::Part;
-use super::daemon_run::{CONTAINER_TRIGGERS, CRASH_TRIGGERS, CrashTrigger, PendingCrash, State};
+use super::daemon_run::{CONTAINER_TRIGGERS, CRASH_TRIGGERS, CrashTrigger, PendingCrash, ProcessState};
 use super::event_queue::SimEvent;
 use super::laws::{Intent, Law, LawChecker, Violation};
 use super::random::Random;
@@ -35,7 +35,7 @@ impl World<'_> {
     /// The last fact that is durable.
     pub(super) fn durable(&self) -> FactNumber {
         match (&self.daemon.state, self.store_stall) {
-            (State::Crashing(pending), _) => pending.durable,
+            (ProcessState::Crashing(pending), _) => pending.durable,
             (_, Some((until_mono_ms, durable))) if self.now.mono_ms < until_mono_ms => durable,
             _ => self.engine.last_fact(),
         }
@@ -43,7 +43,7 @@ impl World<'_> {
 
     /// Whether an answer that waits for a fact is sent now.
     pub(super) fn is_sent(&self, wait_for: FactNumber) -> bool {
-        let drops_answers = matches!(&self.daemon.state, State::Crashing(pending) if pending.drops_answers);
+        let drops_answers = matches!(&self.daemon.state, ProcessState::Crashing(pending) if pending.drops_answers);
         !drops_answers && wait_for <= self.durable()
     }
 
@@ -53,13 +53,13 @@ impl World<'_> {
 
     /// Whether an answer may be held back.
     pub(super) fn may_hold_back(&self) -> bool {
-        self.is_stalled() || !matches!(self.daemon.state, State::Up)
+        self.is_stalled() || !matches!(self.daemon.state, ProcessState::Up)
     }
 
     /// Time until a delayed answer may be sent, ms.
     pub(super) fn until_sent_ms(&self) -> u64 {
         let until_mono_ms = match (&self.daemon.state, self.store_stall) {
-            (State::Crashing(pending), _) => pending.until_mono_ms,
+            (ProcessState::Crashing(pending), _) => pending.until_mono_ms,
             (_, Some((until_mono_ms, _))) => until_mono_ms,
             _ => 0,
         };
@@ -68,7 +68,8 @@ impl World<'_> {
 
     /// A copy of the law checker before a step whose facts a crash may lose.
     pub(super) fn checker_before_step(&self) -> Option<Box<LawChecker>> {
-        matches!(self.daemon.state, State::Armed { loses_step: true, .. }).then(|| Box::new(self.checker.clone()))
+        matches!(self.daemon.state, ProcessState::Armed { loses_step: true, .. })
+            .then(|| Box::new(self.checker.clone()))
     }
 
     /// Collects the facts of a step, and begins a crash that it triggers.
@@ -77,7 +78,7 @@ impl World<'_> {
             return;
         }
         self.daemon.unrecorded.extend(step.facts.iter().cloned());
-        let State::Armed { trigger, steps_left, .. } = &mut self.daemon.state else { return };
+        let ProcessState::Armed { trigger, steps_left, .. } = &mut self.daemon.state else { return };
         *steps_left = steps_left.saturating_sub(1);
         if *steps_left > 0 && !trigger.is_matched_by(step) {
             return;
@@ -87,7 +88,7 @@ impl World<'_> {
             None => (self.engine.last_fact(), self.checker.clone()),
         };
         let until_mono_ms = self.now.mono_ms;
-        self.daemon.state = State::Crashing(Box::new(PendingCrash {
+        self.daemon.state = ProcessState::Crashing(Box::new(PendingCrash {
             durable,
             checker,
             drops_answers: true,
@@ -108,7 +109,7 @@ impl World<'_> {
         let pause_ms = self.plan.crash_pause_ms.unwrap_or(u64::MAX / 4);
         let mut random = Random::stream(self.crashes.number(), 0);
         self.schedule_in(random.between(pause_ms / 4, pause_ms * 2), SimEvent::Crash);
-        let is_up = matches!(self.daemon.state, State::Up) && !self.is_stalled();
+        let is_up = matches!(self.daemon.state, ProcessState::Up) && !self.is_stalled();
         if !is_up || !self.may_act() || !self.has(Part::Crashes) {
             return Ok(());
         }
@@ -135,7 +136,7 @@ impl World<'_> {
                     true => random.pick(&CONTAINER_TRIGGERS).copied().unwrap_or(trigger),
                     false => trigger,
                 };
-                self.daemon.state = State::Armed { trigger, loses_step, steps_left: MAX_STEPS_TO_CRASH };
+                self.daemon.state = ProcessState::Armed { trigger, loses_step, steps_left: MAX_STEPS_TO_CRASH };
                 Ok(())
             }
         }
@@ -145,7 +146,7 @@ impl World<'_> {
     fn stop_commits(&mut self, lasts_ms: u64, crash_delay_ms: Option<u64>) {
         let until_mono_ms = self.now.mono_ms + lasts_ms;
         let (durable, checker) = (self.engine.last_fact(), self.checker.clone());
-        self.daemon.state = State::Crashing(Box::new(PendingCrash {
+        self.daemon.state = ProcessState::Crashing(Box::new(PendingCrash {
             durable,
             checker,
             drops_answers: false,
@@ -157,7 +158,7 @@ impl World<'_> {
 
     /// Advances the crash: a last commit without answers, then the end of the process.
     pub(super) fn advance_crash(&mut self) -> Result<(), Violation> {
-        let State::Crashing(pending) = &mut self.daemon.state else { return Ok(()) };
+        let ProcessState::Crashing(pending) = &mut self.daemon.state else { return Ok(()) };
         if self.now.mono_ms < pending.until_mono_ms {
             return Ok(());
         }
@@ -173,7 +174,9 @@ impl World<'_> {
 
     /// Ends the daemon; facts that are not durable are lost.
     fn crash(&mut self) -> Result<(), Violation> {
-        let State::Crashing(pending) = std::mem::replace(&mut self.daemon.state, State::Down) else { return Ok(()) };
+        let ProcessState::Crashing(pending) = std::mem::replace(&mut self.daemon.state, ProcessState::Down) else {
+            return Ok(());
+        };
         let PendingCrash { durable, checker, .. } = *pending;
         let first = FactNumber(self.daemon.recorded.0 + 1);
         let kept = (durable.0 - self.daemon.recorded.0) as usize;
@@ -242,13 +245,13 @@ impl World<'_> {
         let now = self.daemon_now();
         self.engine = Engine::new(config, restored, now);
         let (first, facts) = self.engine.take_start_facts();
-        self.daemon.state = State::Up;
+        self.daemon.state = ProcessState::Up;
         let crashes_again = random.one_in(5) && self.may_act() && self.has(Part::Crashes);
         if crashes_again && random.one_in(2) {
             // Not even its start becomes durable.
             let until_mono_ms = self.now.mono_ms + random.below(300);
             let (durable, checker) = (self.daemon.recorded, self.checker.clone());
-            self.daemon.state = State::Crashing(Box::new(PendingCrash {
+            self.daemon.state = ProcessState::Crashing(Box::new(PendingCrash {
                 durable,
                 checker,
                 drops_answers: false,
@@ -260,7 +263,7 @@ impl World<'_> {
         self.checker.restart(first, &facts, &mut self.acknowledged, &self.engine, now, self.daemon.clock_offset_ms)?;
         self.check_what_was_said()?;
         self.collect_start_facts(facts);
-        if crashes_again && matches!(self.daemon.state, State::Up) {
+        if crashes_again && matches!(self.daemon.state, ProcessState::Up) {
             self.stop_commits(random.below(1_000), None);
         }
         for _ in 0..self.resubmissions.len() {
@@ -274,9 +277,9 @@ impl World<'_> {
     pub(super) fn end_crashes(&mut self) -> Result<(), Violation> {
         self.resubmissions.clear();
         match self.daemon.state {
-            State::Down => self.start(),
+            ProcessState::Down => self.start(),
             _ => {
-                self.daemon.state = State::Up;
+                self.daemon.state = ProcessState::Up;
                 Ok(())
             }
         }

@@ -14,7 +14,7 @@ pub(super) struct DaemonRun {
     pub(super) number: u64,
     /// Its monotonic clock less the world's, ms; wraps.
     pub(super) clock_offset_ms: u64,
-    pub(super) state: State,
+    pub(super) state: ProcessState,
     /// When it started, by the world's clock, ms.
     pub(super) start_mono_ms: u64,
     /// The last fact recorded in the journal.
@@ -27,7 +27,7 @@ pub(super) struct DaemonRun {
 }
 
 #[derive(Debug)]
-pub(super) enum State {
+pub(super) enum ProcessState {
     Up,
     /// It crashes at the next step of a kind.
     Armed {
@@ -95,7 +95,7 @@ pub(super) const CONTAINER_TRIGGERS: [CrashTrigger; 4] = [
 
 /// An answer that waits for the store.
 #[derive(Debug)]
-pub(super) struct DelayedAnswer<T> {
+pub(super) struct LateAnswer<T> {
     pub(super) wait_for: FactNumber,
     pub(super) answer: T,
 }
@@ -106,7 +106,7 @@ impl DaemonRun {
             number: 0,
             clock_offset_ms: 0,
             start_mono_ms: 0,
-            state: State::Up,
+            state: ProcessState::Up,
             recorded: FactNumber(0),
             unrecorded: Vec::new(),
             identifier,
@@ -115,7 +115,7 @@ impl DaemonRun {
     }
 
     pub(super) fn is_down(&self) -> bool {
-        matches!(self.state, State::Down)
+        matches!(self.state, ProcessState::Down)
     }
 }
 

@@ -6,7 +6,7 @@ use crate::model::{AttemptId, AttemptState, DEFAULT_RACK, Kind, PerKind};
 
 use super::containers::address_of;
 use super::cuts::Part;
-use super::daemon_run::DelayedAnswer;
+use super::daemon_run::LateAnswer;
 use super::event_queue::SimEvent;
 use super::laws::{HeartbeatOutcome, Intent, Law, Violation};
 use super::tracker::SimTracker;
@@ -139,7 +139,7 @@ impl World<'_> {
         if !self.is_sent(step.wait_for) {
             tracker.fake.unanswered = kept;
             let Reply::Heartbeat(answer) = step.reply else { return Ok(1) };
-            tracker.delayed_answer = Some(DelayedAnswer { wait_for: step.wait_for, answer });
+            tracker.delayed_answer = Some(LateAnswer { wait_for: step.wait_for, answer });
             return Ok(self.until_sent_ms());
         }
         self.apply_heartbeat_answer(tracker, answer)?;
@@ -150,7 +150,7 @@ impl World<'_> {
     fn deliver_delayed_answer(
         &mut self,
         tracker: &mut SimTracker,
-        delayed: DelayedAnswer<HeartbeatAnswer>,
+        delayed: LateAnswer<HeartbeatAnswer>,
     ) -> Result<u64, Violation> {
         if !self.is_sent(delayed.wait_for) {
             tracker.delayed_answer = Some(delayed);

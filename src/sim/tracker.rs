@@ -8,7 +8,7 @@ use crate::wire::{HeartbeatRequest, ResourceStatus};
 
 use super::attempt::{self, AttemptPlan, FaultModel};
 use super::containers::SimWorker;
-use super::daemon_run::DelayedAnswer;
+use super::daemon_run::LateAnswer;
 use super::plan::TrackerPlan;
 use super::random::Random;
 
@@ -21,7 +21,7 @@ pub(super) struct SimTracker {
     /// The interval of the last answer, ms.
     pub(super) interval_ms: u64,
     /// The answer to its last heartbeat, which waits for the store.
-    pub(super) delayed_answer: Option<DelayedAnswer<HeartbeatAnswer>>,
+    pub(super) delayed_answer: Option<LateAnswer<HeartbeatAnswer>>,
     /// Its attempts have continued while it was silent.
     pub(super) is_behind: bool,
     /// The run of the JobTracker that answered last.

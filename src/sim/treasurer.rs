@@ -7,7 +7,7 @@ use super::ADMINISTRATOR;
 use super::bidders::Draft;
 use super::cuts::Part;
 use super::event_queue::SimEvent;
-use super::laws::{Change, Violation};
+use super::laws::{MoneyChange, Violation};
 use super::random::Random;
 use super::world::World;
 
@@ -43,9 +43,9 @@ impl World<'_> {
                     random.one_in(2).then(|| Credits::from_units(i128::from(random.below(2_000)) * 10_i128.pow(12)));
                 let in_query = cap.map(|cap| format!("&cap={cap}")).unwrap_or_default();
                 let operation = format!("allowance={credits}&queue={queue}&every={every_s}{in_query}");
-                Draft::new(operation, Change::Allowance(queue, Some(AllowanceTerms { credits, every_s, cap })))
+                Draft::new(operation, MoneyChange::Allowance(queue, Some(AllowanceTerms { credits, every_s, cap })))
             }
-            5 | 6 => Draft::new(format!("allowance=none&queue={queue}"), Change::Allowance(queue, None)),
+            5 | 6 => Draft::new(format!("allowance=none&queue={queue}"), MoneyChange::Allowance(queue, None)),
             7 => {
                 let refused = random.pick(&REFUSED).copied().unwrap_or_default();
                 Draft::without_change(format!("{refused}&queue={queue}"))
@@ -55,7 +55,7 @@ impl World<'_> {
                 let units = i128::from(random.between(1, 400_000)) * 125_000_000_000;
                 let amount = Credits::from_units(if random.one_in(3) { (units / 7).max(1) } else { units });
                 let operation = format!("transfer={amount}&from={queue}&to={other}&note=lent");
-                Draft::new(operation, Change::Transfer(queue, other, amount))
+                Draft::new(operation, MoneyChange::Transfer(queue, other, amount))
             }
         };
         self.ask(ADMINISTRATOR, draft)

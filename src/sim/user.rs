@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::mapreduce::JobSpec;
 use crate::model::JobId;
 
-use super::daemon_run::DelayedAnswer;
+use super::daemon_run::LateAnswer;
 use super::laws::Intent;
 use super::random::Random;
 
@@ -41,20 +41,20 @@ pub(super) struct Submission {
     pub(super) user: usize,
     pub(super) id: JobId,
     pub(super) spec: Arc<JobSpec>,
-    pub(super) phase: Phase,
+    pub(super) phase: SubmissionPhase,
     /// An answer that waits for the store.
-    pub(super) delayed_answer: Option<DelayedAnswer<ClientAnswer>>,
+    pub(super) delayed_answer: Option<LateAnswer<ClientAnswer>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ClientAnswer {
-    Continue(Phase),
+    Continue(SubmissionPhase),
     Accepted,
     Refused,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Phase {
+pub(super) enum SubmissionPhase {
     Ask,
     Read,
     Write,

@@ -18,12 +18,12 @@ const CACHE_LIMIT: usize = 1_000;
 #[derive(Debug, Default)]
 pub(super) struct CounterNames {
     /// By the address of the schema, which is unique while the schema is kept here. Never iterated.
-    known: FxHashMap<usize, Known>,
+    known: FxHashMap<usize, KnownNames>,
 }
 
 /// The ids of a schema's names.
 #[derive(Debug)]
-struct Known {
+struct KnownNames {
     /// Kept for its address.
     _schema: Arc<CounterSchema>,
     ids: Vec<Id>,
@@ -45,7 +45,7 @@ impl CounterNames {
                 self.known.clear();
             }
             let ids = ids(transaction, counters.schema())?;
-            self.known.insert(address, Known { _schema: counters.schema().clone(), ids });
+            self.known.insert(address, KnownNames { _schema: counters.schema().clone(), ids });
         }
         let ids = self.known.get(&address).map_or(&[][..], |known| &known.ids);
         let mut values = counters.values().iter();

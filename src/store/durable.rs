@@ -47,7 +47,7 @@ pub struct StoreStats {
 
 /// [`StoreStats`] as the writer counts them.
 #[derive(Debug, Default)]
-pub(super) struct Counts {
+pub(super) struct WriterCounts {
     pub(super) commits: AtomicU64,
     pub(super) facts: AtomicU64,
     pub(super) failures: AtomicU64,
@@ -61,7 +61,7 @@ impl Health {
     }
 }
 
-impl Counts {
+impl WriterCounts {
     pub(super) fn read(&self) -> StoreStats {
         let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
         StoreStats {

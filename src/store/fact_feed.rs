@@ -20,15 +20,15 @@ pub struct FactBatch {
 
 /// The writer's end.
 #[derive(Debug)]
-pub struct FactFeed(Arc<Shared>);
+pub struct FactFeed(Arc<SharedFeed>);
 
 /// The end of who follows.
 #[derive(Debug)]
-pub struct FactFollower(Arc<Shared>);
+pub struct FactFollower(Arc<SharedFeed>);
 
 /// Makes a follower look: [`FactFollower::next`] returns, though there may be no facts.
 #[derive(Clone, Debug)]
-pub struct FollowerWaker(Arc<Shared>);
+pub struct FollowerWaker(Arc<SharedFeed>);
 
 /// What [`FactFollower::next`] found.
 #[derive(Debug)]
@@ -42,13 +42,13 @@ pub struct Followed {
 }
 
 #[derive(Debug, Default)]
-struct Shared {
-    state: Mutex<State>,
+struct SharedFeed {
+    state: Mutex<FeedState>,
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct FeedState {
     /// Without a follower nothing is kept.
     is_followed: bool,
     batches: VecDeque<FactBatch>,
@@ -64,7 +64,7 @@ const LIMIT_BYTES: usize = 64 << 20;
 impl FactFeed {
     /// Both ends. Nothing is kept before the other one [begins](FactFollower::begin).
     pub fn new() -> (Self, FactFollower) {
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(SharedFeed::default());
         (Self(shared.clone()), FactFollower(shared))
     }
 
@@ -105,8 +105,9 @@ impl FactFollower {
 
     /// Waits for facts, the end, an overflow or a waker, at most so long, and takes what is there.
     pub fn next(&self, timeout: Option<Duration>) -> Followed {
-        let is_idle =
-            |state: &mut State| state.batches.is_empty() && !state.is_overflown && !state.is_closed && !state.is_woken;
+        let is_idle = |state: &mut FeedState| {
+            state.batches.is_empty() && !state.is_overflown && !state.is_closed && !state.is_woken
+        };
         let state = self.0.lock();
         let waited = match timeout {
             None => self.0.changed.wait_while(state, is_idle),
@@ -144,8 +145,8 @@ impl Drop for FactFollower {
     }
 }
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
+impl SharedFeed {
+    fn lock(&self) -> MutexGuard<'_, FeedState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

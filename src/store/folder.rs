@@ -24,13 +24,13 @@ const WRITABLE_FOR_GROUP: u32 = 0o020;
 
 /// A state folder, locked by this process for as long as the value lives.
 #[derive(Debug)]
-pub(super) struct Folder {
+pub(super) struct StateFolder {
     folder: FolderHandle,
     /// Keeps the lock: the system releases it with the last handle, however the process ends.
     _lock: File,
 }
 
-impl Folder {
+impl StateFolder {
     /// Creates the folder if it is missing and locks it. A folder of another user, or writable for others, is refused.
     pub(super) fn lock(dir: &Path) -> Result<Self, StoreError> {
         let TrustedFolder { folder, warnings } = open_trusted_folder(dir, FOLDER_MODE, Privacy::Private)?;
@@ -109,20 +109,20 @@ mod tests {
     fn a_second_daemon_learns_which_process_holds_the_lock() {
         let scratch = tempfile::tempdir().unwrap();
         let dir = scratch.path().join("a/state");
-        let held = Folder::lock(&dir).unwrap();
-        let error = Folder::lock(&dir).unwrap_err();
+        let held = StateFolder::lock(&dir).unwrap();
+        let error = StateFolder::lock(&dir).unwrap_err();
         assert!(matches!(&error, StoreError::Locked { pid: Some(pid), .. } if *pid == std::process::id()), "{error}");
         assert!(error.to_string().contains(&format!("process {}", std::process::id())));
         drop(held);
         // A process that another test starts keeps the lock until it runs its program.
-        assert!((0..10_000).any(|_| Folder::lock(&dir).is_ok()));
+        assert!((0..10_000).any(|_| StateFolder::lock(&dir).is_ok()));
     }
 
     #[test]
     fn folder_and_files_are_private() {
         let scratch = tempfile::tempdir().unwrap();
         let dir = scratch.path().join("state");
-        let folder = Folder::lock(&dir).unwrap();
+        let folder = StateFolder::lock(&dir).unwrap();
         let database = folder.database().unwrap();
         for (path, mode) in [(&dir, 0o700), (&database, 0o600), (&dir.join(LOCK_NAME), 0o600)] {
             assert_eq!(fs::metadata(path).unwrap().mode() & 0o777, mode, "{}", path.display());
@@ -134,7 +134,7 @@ mod tests {
         let scratch = tempfile::tempdir().unwrap();
         let file = scratch.path().join("file");
         fs::write(&file, "").unwrap();
-        let error = Folder::lock(&file.join("state")).unwrap_err().to_string();
+        let error = StateFolder::lock(&file.join("state")).unwrap_err().to_string();
         assert_eq!(error, format!("{}: expected a folder", file.canonicalize().unwrap().display()));
     }
 
@@ -147,7 +147,7 @@ mod tests {
         fs::write(&secret, "a root-only file").unwrap();
         for name in [LOCK_NAME, DATABASE_NAME] {
             symlink(&secret, dir.join(name)).unwrap();
-            let refused = Folder::lock(&dir).and_then(|folder| folder.database()).unwrap_err().to_string();
+            let refused = StateFolder::lock(&dir).and_then(|folder| folder.database()).unwrap_err().to_string();
             assert!(
                 refused.ends_with(&format!("/{name} is a symbolic link; expected a path without links")),
                 "{refused}"
@@ -155,7 +155,7 @@ mod tests {
             fs::remove_file(dir.join(name)).unwrap();
         }
         assert_eq!(fs::read_to_string(&secret).unwrap(), "a root-only file");
-        Folder::lock(&dir).unwrap().database().unwrap();
+        StateFolder::lock(&dir).unwrap().database().unwrap();
     }
 
     #[test]
@@ -165,7 +165,7 @@ mod tests {
         fs::create_dir(&dir).unwrap();
         for mode in [0o777, 0o1777] {
             fs::set_permissions(&dir, fs::Permissions::from_mode(mode)).unwrap();
-            let refused = Folder::lock(&dir).unwrap_err().to_string();
+            let refused = StateFolder::lock(&dir).unwrap_err().to_string();
             assert!(refused.contains("writable for others") && refused.contains("chmod"), "{refused}");
         }
         assert_eq!(fs::read_dir(&dir).unwrap().count(), 0);

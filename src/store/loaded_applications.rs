@@ -31,7 +31,7 @@ pub(super) fn load(loader: &Loader<'_>, over: usize) -> Result<RestoredApplicati
                ORDER BY start_ms, number";
     let limit = i64::try_from(over).unwrap_or(i64::MAX);
     let heads = loader.rows_with(sql, params![limit], |row| {
-        Ok(Head {
+        Ok(ApplicationHead {
             id: row.get(0)?,
             submitted: row.get(1)?,
             secret: row.get(2)?,
@@ -65,7 +65,7 @@ pub(super) fn last_order(loader: &Loader<'_>) -> Result<u64, StoreError> {
     Ok(order.cast_unsigned())
 }
 
-struct Head {
+struct ApplicationHead {
     id: String,
     submitted: String,
     secret: Vec<u8>,
@@ -73,8 +73,8 @@ struct Head {
     answer: Option<Vec<u8>>,
 }
 
-fn application(loader: &Loader<'_>, head: Head) -> Result<RestoredApplication, StoreError> {
-    let Head { id, submitted, secret, standing, answer } = head;
+fn application(loader: &Loader<'_>, head: ApplicationHead) -> Result<RestoredApplication, StoreError> {
+    let ApplicationHead { id, submitted, secret, standing, answer } = head;
     let submitted = submitted_of(loader, &id, submitted, &secret)?;
     let standing: Standing = parse(loader, "application.standing", standing)?;
     let of_one = |sql: &str| texts(loader, sql, &id);

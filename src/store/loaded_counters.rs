@@ -11,7 +11,7 @@ use super::error::StoreError;
 use super::loader::Loader;
 
 /// A row of `counter_name`.
-struct Name {
+struct NameRow {
     group: String,
     group_display: String,
     /// None for a group without counters.
@@ -21,7 +21,7 @@ struct Name {
 /// Decodes counters; name lists that many tasks share are built once.
 #[derive(Default)]
 pub(super) struct StoredCounters {
-    names: BTreeMap<i64, Name>,
+    names: BTreeMap<i64, NameRow>,
     /// By the ids of a text, counters with these names.
     known: BTreeMap<Vec<i64>, CounterValues>,
     pub(super) interner: CounterInterner,
@@ -37,7 +37,7 @@ impl StoredCounters {
                 display_name: display_name.map(Text),
                 value: 0,
             });
-            Ok((row.get(0)?, Name { group: row.get(1)?, group_display: row.get(2)?, counter }))
+            Ok((row.get(0)?, NameRow { group: row.get(1)?, group_display: row.get(2)?, counter }))
         };
         Ok(Self { names: loader.rows(sql, read)?.into_iter().collect(), ..Self::default() })
     }

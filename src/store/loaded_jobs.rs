@@ -62,7 +62,7 @@ pub(super) fn finished_with_tasks(loader: &Loader<'_>, job: JobId) -> Result<Opt
 }
 
 pub(super) fn finished_without_tasks(loader: &Loader<'_>, job: JobId) -> Result<Option<FinishedJob>, StoreError> {
-    let rows = loader.rows_with(&format!("{FINISHED} AND job = ?1"), [job.to_string()], FinishedRow::read)?;
+    let rows = loader.rows_with(&format!("{FINISHED} AND job = ?1"), [job.to_string()], FinishedJobRow::read)?;
     let Some(row) = rows.into_iter().next() else { return Ok(None) };
     row.typed(loader, &mut StoredCounters::load(loader)?).map(Some)
 }
@@ -111,9 +111,9 @@ fn costs(loader: &Loader<'_>, jobs: impl Iterator<Item = JobId>) -> Result<Vec<J
 fn finished(loader: &Loader<'_>, counters: &mut StoredCounters, newest: usize) -> Result<Vec<FinishedJob>, StoreError> {
     let newest = i64::try_from(newest).unwrap_or(i64::MAX);
     let sql = format!("{FINISHED} ORDER BY finish_ms DESC, accept_order DESC LIMIT ?1");
-    let mut rows = loader.rows_with(&sql, params![newest], FinishedRow::read)?;
+    let mut rows = loader.rows_with(&sql, params![newest], FinishedJobRow::read)?;
     let sql = format!("{FINISHED} AND job IN (SELECT job FROM pending_kill_job)");
-    rows.extend(loader.rows(&sql, FinishedRow::read)?);
+    rows.extend(loader.rows(&sql, FinishedJobRow::read)?);
     let typed = rows.into_iter().map(|row| row.typed(loader, counters));
     let mut jobs: Vec<FinishedJob> = typed.collect::<Result<_, _>>()?;
     jobs.sort_by_key(|job| (job.finish_ms, job.id));
@@ -283,7 +283,7 @@ impl RecordedRow {
     }
 }
 
-struct FinishedRow {
+struct FinishedJobRow {
     job: String,
     submit_ms: i64,
     spec: String,
@@ -295,7 +295,7 @@ struct FinishedRow {
     counters: Option<String>,
 }
 
-impl FinishedRow {
+impl FinishedJobRow {
     fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
         Ok(Self {
             job: row.get(0)?,

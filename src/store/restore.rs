@@ -13,7 +13,7 @@ use super::backup::{BackupSummary, checked_contents, keep_aside};
 use super::database::known_version_of;
 use super::error::StoreError;
 use super::fault_point::FaultPoint;
-use super::folder::{Folder, at, database_in, sync_folder};
+use super::folder::{StateFolder, at, database_in, sync_folder};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RestoreSummary {
@@ -55,7 +55,7 @@ pub fn restore(state_dir: &Path, file: &Path) -> Result<RestoreSummary, StoreErr
     let copy = Connection::open_with_flags(file, flags).map_err(failed("read", file))?;
     known_version_of(&copy, file)?;
     let contents = checked_contents(&copy, file)?;
-    let folder = Folder::lock(state_dir)?;
+    let folder = StateFolder::lock(state_dir)?;
     let database = database_in(state_dir);
     let is_same = |path: &Path| path.canonicalize().ok();
     if database.exists() && is_same(&database) == is_same(file) {

@@ -51,7 +51,7 @@ pub fn encode_splits(table: &SplitTable) -> Vec<u8> {
 
 /// The table of a blob. Makes no room that the bytes at hand cannot fill.
 pub fn decode_splits(blob: &[u8]) -> Result<SplitTable, SplitBlobError> {
-    let mut reader = Reader { blob, at: 0 };
+    let mut reader = BlobReader { blob, at: 0 };
     match reader.byte()? {
         VERSION => {}
         other => return Err(SplitBlobError::Version(other)),
@@ -83,12 +83,12 @@ pub fn decode_splits(blob: &[u8]) -> Result<SplitTable, SplitBlobError> {
     Ok(builder.build(|host| rack_of.get(host).copied().unwrap_or_default().to_owned()))
 }
 
-struct Reader<'a> {
+struct BlobReader<'a> {
     blob: &'a [u8],
     at: usize,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> BlobReader<'a> {
     fn broken(&self, expected: &'static str) -> SplitBlobError {
         SplitBlobError::Broken { at_bytes: self.at, expected }
     }

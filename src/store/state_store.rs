@@ -10,13 +10,13 @@ use tokio::sync::watch;
 use super::backup::{BackupSummary, backup};
 use super::database::open_migrating;
 use super::durable::Durable;
-use super::durable::{Counts, StoreStats};
+use super::durable::{StoreStats, WriterCounts};
 use super::error::StoreError;
 use super::fact_feed::{FactFeed, FactFollower};
 use super::fact_sender::{Backlog, FactSender, ToWriter};
 use super::fault_point::FaultPoint;
 use super::finished_jobs::FinishedJobReader;
-use super::folder::Folder;
+use super::folder::StateFolder;
 use super::housekeeping::Housekeeping;
 use super::loaded_state::{self, LoadedState};
 use super::meta_writer::MetaWriter;
@@ -26,7 +26,7 @@ use super::state_reader::StateReader;
 use super::statement::LedgerReader;
 use super::stored_applications::StoredApplicationReader;
 use super::stored_containers::StoredContainerReader;
-use super::writer::Writer;
+use super::writer::FactWriter;
 
 /// The state database. Dropping it closes it and only logs errors: prefer [`Store::close`].
 #[derive(Debug)]
@@ -34,7 +34,7 @@ pub struct Store {
     path: PathBuf,
     sender: mpsc::Sender<Message>,
     facts: FactSender,
-    counts: Arc<Counts>,
+    counts: Arc<WriterCounts>,
     follower: Option<FactFollower>,
     reader: StateReader,
     thread: Option<JoinHandle<Result<(), StoreError>>>,
@@ -46,7 +46,7 @@ impl Store {
     /// # Errors
     /// A folder or file that cannot be created or locked, a second daemon, a schema that this program cannot open, a damaged database.
     pub fn open(options: StoreOptions) -> Result<(Self, LoadedState), StoreError> {
-        let folder = Folder::lock(&options.dir)?;
+        let folder = StateFolder::lock(&options.dir)?;
         let path = folder.database()?;
         let (database, migration) = open_migrating(&path)?;
         let loaded = loaded_state::load(&database, &path, &options)?;
@@ -62,10 +62,10 @@ impl Store {
         let (durable, watcher) = watch::channel(Durable { number: loaded.last_fact, ..Durable::default() });
         let backlog = Arc::new(Backlog::default());
         let limit_facts = options.backlog_limit_facts;
-        let counts = Arc::new(Counts::default());
+        let counts = Arc::new(WriterCounts::default());
         let (feed, follower) = FactFeed::new();
         let reader = StateReader::new(&path, &options);
-        let writer = Writer {
+        let writer = FactWriter {
             database,
             inbox,
             durable,

@@ -15,12 +15,12 @@ use tokio::sync::watch;
 use crate::model::FactNumber;
 
 use super::counter_names::CounterNames;
-use super::durable::{Counts, Durable, Health};
+use super::durable::{Durable, Health, WriterCounts};
 use super::error::StoreError;
 use super::fact_feed::{FactBatch, FactFeed};
 use super::fact_sender::{Backlog, weight};
 use super::fault_point::FaultPoint;
-use super::folder::Folder;
+use super::folder::StateFolder;
 use super::housekeeping::Housekeeping;
 use super::migration::Migration;
 use super::missed_updates::MissedUpdates;
@@ -29,29 +29,29 @@ use super::queue::{Message, Queue};
 use super::rows;
 use super::schema::{LAST_FACT, meta, set_meta};
 
-pub(super) struct Writer {
+pub(super) struct FactWriter {
     pub(super) database: Connection,
     pub(super) inbox: Receiver<Message>,
     pub(super) durable: watch::Sender<Durable>,
     pub(super) backlog: Arc<Backlog>,
-    pub(super) counts: Arc<Counts>,
+    pub(super) counts: Arc<WriterCounts>,
     pub(super) feed: FactFeed,
     pub(super) housekeeping: Housekeeping,
     pub(super) options: StoreOptions,
     /// Keeps the lock until the thread ends.
-    pub(super) folder: Folder,
+    pub(super) folder: StateFolder,
     pub(super) queue: Queue,
     /// Of the schema; its transaction is open until this process may serve.
     pub(super) held_migration: Option<Migration>,
 }
 
 /// A failed commit and its next try.
-struct Failure {
+struct WriteFailure {
     retry_at: Instant,
     pause: Duration,
 }
 
-impl Writer {
+impl FactWriter {
     /// Writes until [`Message::Close`].
     ///
     /// # Errors
@@ -63,7 +63,7 @@ impl Writer {
             return Ok(());
         }
         let mut names = CounterNames::default();
-        let mut failure: Option<Failure> = None;
+        let mut failure: Option<WriteFailure> = None;
         let mut is_log_empty = true;
         let mut broken = None;
         while !self.queue.closing {
@@ -149,7 +149,7 @@ impl Writer {
     }
 
     /// Commits one transaction; returns the failure, if any, with the time of the next try.
-    fn try_commit(&mut self, names: &mut CounterNames, failure: Option<Failure>) -> Option<Failure> {
+    fn try_commit(&mut self, names: &mut CounterNames, failure: Option<WriteFailure>) -> Option<WriteFailure> {
         let batches = self.queue.next_batches(self.options.transaction_limit_facts);
         match self.write(names, batches, failure.is_some()) {
             Ok(missed_updates) => {
@@ -162,7 +162,7 @@ impl Writer {
                 self.report(&error);
                 let longest = self.options.retry_pause_max;
                 let pause = failure.map_or(self.options.retry_pause_min, |failure| (failure.pause * 2).min(longest));
-                Some(Failure { retry_at: now() + pause, pause })
+                Some(WriteFailure { retry_at: now() + pause, pause })
             }
         }
     }
@@ -361,16 +361,16 @@ mod tests {
     use crate::store::database::open_for_writing;
 
     /// A writer without its thread.
-    fn idle_writer(dir: &std::path::Path) -> (Writer, watch::Receiver<Durable>) {
-        let folder = Folder::lock(dir).unwrap();
+    fn idle_writer(dir: &std::path::Path) -> (FactWriter, watch::Receiver<Durable>) {
+        let folder = StateFolder::lock(dir).unwrap();
         let database = open_for_writing(&folder.database().unwrap()).unwrap();
         let (durable, watcher) = watch::channel(Durable { number: FactNumber(0), ..Durable::default() });
-        let writer = Writer {
+        let writer = FactWriter {
             database,
             inbox: mpsc::channel().1,
             durable,
             backlog: Arc::default(),
-            counts: Arc::new(Counts::default()),
+            counts: Arc::new(WriterCounts::default()),
             feed: FactFeed::new().0,
             housekeeping: Housekeeping::new(30, StoreOptions::new(dir).retention),
             options: StoreOptions::new(dir),

@@ -37,7 +37,7 @@ enum Aggregate {
 
 /// A key whose values are aggregated.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Group {
+pub struct AggregateGroup {
     key: Vec<u8>,
     aggregate: Aggregate,
 }
@@ -47,7 +47,7 @@ pub struct Group {
 pub struct Aggregation<'a> {
     order: &'a KeyOrder,
     rules: AggregateRules,
-    group: Option<Group>,
+    group: Option<AggregateGroup>,
 }
 
 impl<'a> Aggregation<'a> {
@@ -61,24 +61,24 @@ impl<'a> Aggregation<'a> {
     ///
     /// # Errors
     /// [`TaskFailure::Unusable`]: the key names no aggregation, or the value is none of it.
-    pub fn add(&mut self, key: &[u8], value: &[u8]) -> Result<Option<Group>, TaskFailure> {
+    pub fn add(&mut self, key: &[u8], value: &[u8]) -> Result<Option<AggregateGroup>, TaskFailure> {
         if let Some(group) = self.group.as_mut().filter(|group| self.order.same_group(&group.key, key)) {
             group.add(value)?;
             return Ok(None);
         }
-        let mut group = Group { key: key.to_owned(), aggregate: Aggregate::of_key(key, self.rules)? };
+        let mut group = AggregateGroup { key: key.to_owned(), aggregate: Aggregate::of_key(key, self.rules)? };
         group.add(value)?;
         Ok(self.group.replace(group))
     }
 
     /// The last group.
     #[must_use]
-    pub fn finish(self) -> Option<Group> {
+    pub fn finish(self) -> Option<AggregateGroup> {
         self.group
     }
 }
 
-impl Group {
+impl AggregateGroup {
     fn add(&mut self, value: &[u8]) -> Result<(), TaskFailure> {
         let Self { key, aggregate } = self;
         let text = String::from_utf8_lossy(value);
@@ -234,7 +234,7 @@ mod tests {
     const RULES: AggregateRules = AggregateRules { most_unique: None };
 
     /// The last group of records with one key.
-    fn group(key: &str, values: &[&str], rules: AggregateRules) -> Result<Group, String> {
+    fn group(key: &str, values: &[&str], rules: AggregateRules) -> Result<AggregateGroup, String> {
         let mut aggregation = Aggregation::new(&KeyOrder::Bytes, rules);
         for value in values {
             let before = aggregation.add(key.as_bytes(), value.as_bytes()).map_err(|failure| failure.to_string())?;

@@ -2,7 +2,7 @@
 
 use std::io::{BufWriter, Read, Write};
 
-use super::aggregate::{AggregateRules, Aggregation, Group};
+use super::aggregate::{AggregateGroup, AggregateRules, Aggregation};
 use super::failure::TaskFailure;
 use super::field_rule::FieldRule;
 use super::key_order::KeyOrder;
@@ -105,8 +105,9 @@ impl Combiner<'_> {
                 command.stream(&mut feed, &mut take)?;
             }
             Self::Aggregate { order, rules, progress } => {
-                let mut pass_on =
-                    |group: Group| group.combined().iter().try_for_each(|value| out(group.key(), value.as_bytes()));
+                let mut pass_on = |group: AggregateGroup| {
+                    group.combined().iter().try_for_each(|value| out(group.key(), value.as_bytes()))
+                };
                 let mut aggregation = Aggregation::new(order, rules);
                 while records.advance().map_err(unreadable)? {
                     read += 1;

@@ -96,7 +96,7 @@ const TABLE: [(FrameworkCounter, &str, &str, &str); 22] = [
 
 /// All values of an attempt's counters, on their way from its process to the worker's.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct CounterValues {
+pub struct StreamingCounterValues {
     /// In the order of [`FrameworkCounter`].
     framework: Vec<i64>,
     /// Group, name and value of each.
@@ -175,17 +175,17 @@ impl TaskCounters {
 
     /// All of them, for [`Self::set_values`] of another process.
     #[must_use]
-    pub fn values(&self) -> CounterValues {
+    pub fn values(&self) -> StreamingCounterValues {
         let of_command = self.of_command.lock().unwrap_or_else(PoisonError::into_inner);
         let of_command = of_command.iter().map(|((group, name), value)| (group.clone(), name.clone(), *value));
-        CounterValues {
+        StreamingCounterValues {
             framework: self.framework.iter().map(|value| value.load(Ordering::Relaxed)).collect(),
             of_command: of_command.collect(),
         }
     }
 
     /// Replaces all of them; of the command's no more than an attempt may have.
-    pub fn set_values(&self, values: CounterValues) {
+    pub fn set_values(&self, values: StreamingCounterValues) {
         for (counter, value) in self.framework.iter().zip(values.framework) {
             counter.store(value, Ordering::Relaxed);
         }

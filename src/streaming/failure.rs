@@ -12,7 +12,6 @@ use crate::supervisor::shortage::{
 
 use super::command_exit::CommandExit;
 use super::counters::TooManyCounters;
-use super::spill_index::IndexError;
 
 #[derive(Debug, thiserror::Error)]
 pub enum TaskFailure {
@@ -50,8 +49,6 @@ pub enum TaskFailure {
     /// Records between maps and reduces could not be written or read; `Self::in_folder` adds the path.
     #[error("sorted records: {0}")]
     SortedRecords(io::Error),
-    #[error("{}: {source}", path.display())]
-    Index { path: PathBuf, source: IndexError },
     /// Something that the job names cannot be used.
     #[error("{what}: {reason}")]
     Unusable { what: String, reason: String },
@@ -154,12 +151,6 @@ impl TaskFailure {
     /// A shortage where the path of a full disk says so; else itself.
     pub(crate) fn of_full_disk_if(self, is_short: impl FnOnce(&Path) -> bool) -> Self {
         if self.full_disk_at().is_some_and(is_short) { Self::Short(self.to_string()) } else { self }
-    }
-
-    /// Whether the tracker ended the attempt, so that Hadoop expects a cleanup attempt.
-    #[must_use]
-    pub fn is_from_outside(&self) -> bool {
-        matches!(self, TaskFailure::TimedOut { .. } | TaskFailure::Killed)
     }
 }
 

@@ -36,7 +36,7 @@ pub struct BadKeyOption {
 
 /// A range in one key: the first byte, and the byte after the last; the end may be before the start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct KeyPlace {
     pub start: usize,
     /// After the last byte.
     pub end: usize,
@@ -118,7 +118,7 @@ impl KeyFields {
 
     /// The position of a range in a key; `None` when it begins beyond the key's end.
     #[must_use]
-    pub fn place(&self, key: &[u8], range: &KeyRange) -> Option<Place> {
+    pub fn place(&self, key: &[u8], range: &KeyRange) -> Option<KeyPlace> {
         let begin = self.field_start(key, range.begin_field)?;
         // Byte 0 of a field is the byte before it; Hadoop would run out of its array at the key's start.
         let start = (begin + range.begin_byte).saturating_sub(1);
@@ -132,7 +132,7 @@ impl KeyFields {
             }
             _ => key.len(),
         };
-        Some(Place { start, end })
+        Some(KeyPlace { start, end })
     }
 
     fn field_start(&self, key: &[u8], field: usize) -> Option<usize> {
@@ -148,7 +148,7 @@ impl KeyFields {
     }
 }
 
-impl Place {
+impl KeyPlace {
     /// The bytes of the range.
     #[must_use]
     pub fn of(self, key: &[u8]) -> &[u8] {

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use super::key_fields::{KeyFields, KeyRange, Place};
+use super::key_fields::{KeyFields, KeyPlace, KeyRange};
 
 /// How keys are ordered, given without their length prefix.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -99,7 +99,7 @@ impl Digits<'_> {
     }
 }
 
-fn compare_numbers(first: &[u8], a: Place, second: &[u8], b: Place) -> Ordering {
+fn compare_numbers(first: &[u8], a: KeyPlace, second: &[u8], b: KeyPlace) -> Ordering {
     let mut a = Digits { key: first, at: a.start, end: a.end };
     let mut b = Digits { key: second, at: b.start, end: b.end };
     // As Hadoop, the byte at the start counts even when the range is empty.

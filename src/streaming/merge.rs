@@ -38,7 +38,7 @@ pub struct Merge<'a> {
     order: &'a KeyOrder,
     runs: Vec<SegmentReader>,
     /// A heap, the least on top; the top is the current record.
-    heap: Vec<Head>,
+    heap: Vec<RunHead>,
     total_bytes: u64,
     finished_bytes: u64,
     records_of_memory: u64,
@@ -47,7 +47,7 @@ pub struct Merge<'a> {
 
 /// The current record of a run, with the part of its key that decides most comparisons.
 #[derive(Clone, Copy, Debug)]
-struct Head {
+struct RunHead {
     prefix: u64,
     /// Of the key; [`UNKNOWN`] where bytes do not decide.
     key_bytes: usize,
@@ -165,13 +165,13 @@ impl<'a> Merge<'a> {
         ((self.finished_bytes + passed) * 1000).checked_div(self.total_bytes).unwrap_or(1000).min(1000)
     }
 
-    fn head(&self, run: usize) -> Head {
+    fn head(&self, run: usize) -> RunHead {
         match self.order {
             KeyOrder::Bytes => {
                 let key = self.runs[run].key();
-                Head { prefix: prefix(key), key_bytes: key.len(), run }
+                RunHead { prefix: prefix(key), key_bytes: key.len(), run }
             }
-            KeyOrder::Fields(_) => Head { prefix: 0, key_bytes: UNKNOWN, run },
+            KeyOrder::Fields(_) => RunHead { prefix: 0, key_bytes: UNKNOWN, run },
         }
     }
 

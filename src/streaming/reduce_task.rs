@@ -4,7 +4,7 @@ use std::io::Read;
 
 use crate::wire::Phase;
 
-use super::aggregate::{Aggregation, Group};
+use super::aggregate::{AggregateGroup, Aggregation};
 use super::attempt::{AttemptContext, RECORDS_BETWEEN_REPORTS};
 use super::command_stream::{CommandInput, CommandStream, read_records, unreadable, write_record};
 use super::counters::FrameworkCounter;
@@ -24,7 +24,7 @@ use super::text_output::TextOutput;
 const THIRD: u64 = 333;
 
 /// The merged input, counted while it is read.
-struct Input<'a> {
+struct ReduceInput<'a> {
     records: Merge<'a>,
     sort: &'a SortPlan,
     progress: &'a Progress,
@@ -73,7 +73,7 @@ pub fn run(
         progress.check()?;
         progress.enter_phase(Phase::Reduce, "reduce > reduce");
         progress.set_done_thousandths(2 * THIRD);
-        reduce(attempt, Input::new(records, sort, progress))?;
+        reduce(attempt, ReduceInput::new(records, sort, progress))?;
         progress.check()?;
         progress.set_done_thousandths(1000);
         Ok(())
@@ -122,15 +122,16 @@ fn shuffle(
 }
 
 /// Runs the merged input through the reducer, or copies it.
-fn reduce(attempt: &AttemptContext<'_>, mut input: Input<'_>) -> Result<(), TaskFailure> {
+fn reduce(attempt: &AttemptContext<'_>, mut input: ReduceInput<'_>) -> Result<(), TaskFailure> {
     let counters = attempt.progress.counters();
     let mut output = attempt.output()?;
     let mut written = 0;
     match &attempt.plan.reduce {
         Some(SortedStep::Command(plan)) => run_command(attempt, plan, &mut input, &mut output, &mut written)?,
         Some(SortedStep::Aggregate(rules)) => {
-            let mut report =
-                |group: Group| write(attempt, &mut output, &mut written, group.name(), group.report().as_bytes());
+            let mut report = |group: AggregateGroup| {
+                write(attempt, &mut output, &mut written, group.name(), group.report().as_bytes())
+            };
             let mut aggregation = Aggregation::new(&input.sort.order, *rules);
             while input.advance()? {
                 let ended = aggregation.add(input.records.key(), input.records.value())?;
@@ -156,7 +157,7 @@ fn reduce(attempt: &AttemptContext<'_>, mut input: Input<'_>) -> Result<(), Task
 fn run_command(
     attempt: &AttemptContext<'_>,
     plan: &CommandPlan,
-    input: &mut Input<'_>,
+    input: &mut ReduceInput<'_>,
     output: &mut TextOutput,
     written: &mut u64,
 ) -> Result<(), TaskFailure> {
@@ -199,7 +200,7 @@ fn write(
         .map_err(|error| TaskFailure::file("write", &attempt.plan.output.folder.shown_path())(error))
 }
 
-impl<'a> Input<'a> {
+impl<'a> ReduceInput<'a> {
     fn new(records: Merge<'a>, sort: &'a SortPlan, progress: &'a Progress) -> Self {
         Self { records, sort, progress, last_key: Vec::new(), counted: 0, groups: 0, spilled: 0, has_begun: false }
     }

@@ -39,7 +39,7 @@ pub struct SegmentReader<R: Read = File> {
     /// Of `buffer`: what is read and not yet passed.
     at: usize,
     end: usize,
-    record: RecordRange,
+    record: FramedRecord,
     raw_bytes: u64,
     consumed_bytes: u64,
     is_finished: bool,
@@ -47,7 +47,7 @@ pub struct SegmentReader<R: Read = File> {
 
 /// The current record, as offsets in the buffer.
 #[derive(Clone, Copy, Debug, Default)]
-struct RecordRange {
+struct FramedRecord {
     start: usize,
     key: usize,
     key_end: usize,
@@ -128,7 +128,7 @@ impl<R: Read> SegmentReader<R> {
             source: None,
             at: 0,
             end: raw.len(),
-            record: RecordRange::default(),
+            record: FramedRecord::default(),
             raw_bytes: raw.len() as u64,
             consumed_bytes: 0,
             is_finished: false,
@@ -258,7 +258,7 @@ impl<R: Read> Records for SegmentReader<R> {
         let (Some(key), Some(value)) = (text(key_at, value_at), text(value_at, end)) else {
             return Err(bad("a record whose key or value is no text"));
         };
-        self.record = RecordRange { start, key, key_end: value_at, value, end };
+        self.record = FramedRecord { start, key, key_end: value_at, value, end };
         self.at = end;
         self.consumed_bytes += whole as u64;
         Ok(true)

@@ -12,7 +12,7 @@ use super::segment_writer::frame_record;
 
 /// The position of one record in the arena.
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct KeyPlace {
     /// The key's first bytes, the most significant first, filled up with zeros.
     prefix: u64,
     record: u32,
@@ -25,7 +25,7 @@ struct Place {
 #[derive(Debug)]
 pub struct SortBuffer {
     arena: Vec<u8>,
-    partitions: Vec<Vec<Place>>,
+    partitions: Vec<Vec<KeyPlace>>,
     records: usize,
     /// Records of the largest partition.
     largest: usize,
@@ -34,7 +34,7 @@ pub struct SortBuffer {
 #[derive(Debug)]
 pub struct Sorted<'a> {
     arena: &'a [u8],
-    places: &'a [Place],
+    places: &'a [KeyPlace],
     /// Behind the current record.
     next: usize,
 }
@@ -42,7 +42,7 @@ pub struct Sorted<'a> {
 /// The longest arena: places are 32 bits wide. Bytes.
 const LONGEST_ARENA: usize = u32::MAX as usize;
 
-impl Place {
+impl KeyPlace {
     fn key<'a>(&self, arena: &'a [u8]) -> &'a [u8] {
         &arena[self.key as usize..(self.key + self.key_bytes) as usize]
     }
@@ -84,7 +84,7 @@ impl SortBuffer {
     #[must_use]
     pub fn used_bytes(&self) -> u64 {
         // Sorting a partition takes half as many places again.
-        (self.arena.len() + (self.records + self.largest / 2) * size_of::<Place>()) as u64
+        (self.arena.len() + (self.records + self.largest / 2) * size_of::<KeyPlace>()) as u64
     }
 
     #[must_use]
@@ -101,7 +101,7 @@ impl SortBuffer {
         }
         let key_at = frame_record(&mut self.arena, key, value);
         let places = &mut self.partitions[partition as usize];
-        places.push(Place {
+        places.push(KeyPlace {
             prefix: prefix(key),
             record: record as u32,
             record_bytes: (self.arena.len() - record) as u32,
@@ -140,7 +140,7 @@ impl SortBuffer {
 }
 
 /// Sorts by an order that may contradict itself, which the library's own sorts answer with a panic.
-fn merge_sort(places: &mut [Place], is_in_order: &dyn Fn(&Place, &Place) -> bool) {
+fn merge_sort(places: &mut [KeyPlace], is_in_order: &dyn Fn(&KeyPlace, &KeyPlace) -> bool) {
     let mut from = places.to_vec();
     let mut to = places.to_vec();
     let mut width = 1;
@@ -170,7 +170,7 @@ impl Sorted<'_> {
         self.places.len()
     }
 
-    fn at_hand(&self) -> &Place {
+    fn at_hand(&self) -> &KeyPlace {
         &self.places[self.next - 1]
     }
 }

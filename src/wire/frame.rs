@@ -47,11 +47,6 @@ pub fn split_frame(buffer: &[u8], limit_bytes: usize) -> Result<Option<(Frame<'_
     Ok(rest.get(..length_bytes).map(|bytes| (Frame::Bytes(bytes), LENGTH_BYTES + length_bytes)))
 }
 
-/// Appends a ping.
-pub fn encode_ping(out: &mut Vec<u8>) {
-    out.extend_from_slice(&PING.to_be_bytes());
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

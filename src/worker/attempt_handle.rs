@@ -22,7 +22,7 @@ pub struct AttemptHandle {
     is_killed: AtomicBool,
     may_commit: Mutex<bool>,
     changed: Condvar,
-    step: Mutex<Option<Step>>,
+    step: Mutex<Option<FileStep>>,
     /// A step took longer than this.
     timed_out: OnceLock<Duration>,
     /// Between the signals TERM and KILL to its command.
@@ -36,7 +36,7 @@ pub struct AttemptHandle {
 
 /// Work on files, which may hang.
 #[derive(Clone, Copy, Debug)]
-struct Step {
+struct FileStep {
     /// Its start, or its last progress.
     since: Instant,
     limit: Duration,
@@ -109,7 +109,7 @@ impl AttemptHandle {
 
     /// Runs work on files, which may hang: without progress for `limit`, the attempt is stopped. `None`: no limit.
     pub fn with_time_limit<T>(&self, limit: Option<Duration>, work: impl FnOnce() -> T) -> T {
-        *self.step() = limit.map(|limit| Step { since: Instant::now(), limit });
+        *self.step() = limit.map(|limit| FileStep { since: Instant::now(), limit });
         let done = work();
         *self.step() = None;
         done
@@ -143,7 +143,7 @@ impl AttemptHandle {
         self.timed_out.get().copied()
     }
 
-    fn step(&self) -> MutexGuard<'_, Option<Step>> {
+    fn step(&self) -> MutexGuard<'_, Option<FileStep>> {
         self.step.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

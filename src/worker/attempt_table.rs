@@ -17,7 +17,7 @@ const WORKER_ENDED: &str = "the worker was stopped";
 
 /// What the tracker must do, after an action or an event.
 #[derive(Debug)]
-pub enum Command {
+pub enum AttemptCommand {
     Start {
         task: Arc<Task>,
         /// Shared with its thread.
@@ -114,7 +114,7 @@ impl AttemptTable {
     }
 
     /// Applies the actions of an answer, which also acknowledges the ends in its heartbeat.
-    pub fn apply_actions(&mut self, actions: Vec<Action>, wall_ms: i64) -> Vec<Command> {
+    pub fn apply_actions(&mut self, actions: Vec<Action>, wall_ms: i64) -> Vec<AttemptCommand> {
         let mut commands = Vec::new();
         for attempt in std::mem::take(&mut self.reported_ends) {
             if let Some(tracked) = self.attempts.remove(&attempt).filter(|tracked| tracked.has_served_output()) {
@@ -127,11 +127,11 @@ impl AttemptTable {
                 Action::KillTask(attempt) => commands.extend(self.kill(attempt, wall_ms)),
                 Action::KillJob(job) => {
                     self.remove_attempts(|attempt| attempt.task.job == job);
-                    commands.push(Command::ForgetJob(job));
+                    commands.push(AttemptCommand::ForgetJob(job));
                 }
                 Action::ReinitTracker => {
                     self.remove_attempts(|_| true);
-                    commands.push(Command::ForgetAll);
+                    commands.push(AttemptCommand::ForgetAll);
                 }
                 Action::CommitTask(attempt) => {
                     if let Some(tracked) = self.attempts.get(&attempt) {
@@ -155,9 +155,9 @@ impl AttemptTable {
         self.queue.push(attempt);
     }
 
-    fn kill(&mut self, attempt: AttemptId, wall_ms: i64) -> Option<Command> {
+    fn kill(&mut self, attempt: AttemptId, wall_ms: i64) -> Option<AttemptCommand> {
         if self.served.remove(&attempt).is_some() {
-            return Some(Command::ForgetOutput(attempt));
+            return Some(AttemptCommand::ForgetOutput(attempt));
         }
         let tracked = self.attempts.get_mut(&attempt)?;
         tracked.handle.kill();
@@ -180,7 +180,7 @@ impl AttemptTable {
     }
 
     /// Starts waiting attempts while there are slots: an attempt that commits still has its own.
-    fn start_waiting(&mut self, wall_ms: i64, commands: &mut Vec<Command>) {
+    fn start_waiting(&mut self, wall_ms: i64, commands: &mut Vec<AttemptCommand>) {
         let running = |attempts: &BTreeMap<AttemptId, TrackedAttempt>, kind| {
             attempts
                 .values()
@@ -204,7 +204,7 @@ impl AttemptTable {
             }
             free[kind] -= slots;
             tracked.mark_started(wall_ms);
-            commands.push(Command::Start {
+            commands.push(AttemptCommand::Start {
                 task: tracked.task.clone(),
                 handle: tracked.handle.clone(),
                 launch: tracked.launch,
@@ -220,7 +220,7 @@ impl AttemptTable {
         launch: u64,
         event: AttemptEvent,
         wall_ms: i64,
-    ) -> (bool, Vec<Command>) {
+    ) -> (bool, Vec<AttemptCommand>) {
         let mut commands = Vec::new();
         let Some(tracked) = self.attempts.get_mut(&attempt).filter(|tracked| tracked.launch == launch) else {
             return (false, commands);

@@ -103,14 +103,7 @@ pub fn run(
     let (disks, user) = (&settings.local_folders, &settings.user);
     let folders = LocalFolders::acquire(disks, http.port(), &name, user, is_for_users, LOCK_TIMEOUT)?;
     let folders = Arc::new(folders);
-    let local = settings.local_folders.first().cloned().unwrap_or_default();
-    let logs = settings.log_folder.clone().unwrap_or(local).join("userlogs");
-    make_trusted(&logs, FOLDER_MODE).map_err(|error| match error {
-        error @ FsError::Untrusted { .. } => TaskTrackerError::Untrusted(error),
-        error => {
-            TaskTrackerError::Folder { folder: logs.clone(), user: settings.user.clone(), source: into_io_error(error) }
-        }
-    })?;
+    let logs = make_log_folder(&settings)?;
 
     let jobs = Arc::new(LocalizedJobs::new(folders.clone(), settings.configuration.clone(), settings.run_as.clone()));
     let map_completions = Arc::new(MapCompletionPoller::default());
@@ -132,7 +125,7 @@ pub fn run(
     };
     allow_descriptors(2 * WEB_LIMITS.connections + OTHER_DESCRIPTORS);
     let names = ServedNames::new(settings.web_hosts.clone(), keys::WEB_HOSTS.name);
-    let web = WebThread::start(listener, require_served_name(web::router(web_state), names, &[]))?;
+    let web = WorkerWebThread::start(listener, require_served_name(web::router(web_state), names, &[]))?;
     let (registrations, registered) = watch::channel(0);
     let memory_monitor = Arc::<MemoryMonitor>::default();
     let health = Arc::new(NodeHealth::new(settings.min_free_bytes));
@@ -210,6 +203,18 @@ pub fn run(
     Ok(ended?)
 }
 
+fn make_log_folder(settings: &TaskTrackerSettings) -> Result<PathBuf, TaskTrackerError> {
+    let local = settings.local_folders.first().cloned().unwrap_or_default();
+    let logs = settings.log_folder.clone().unwrap_or(local).join("userlogs");
+    match make_trusted(&logs, FOLDER_MODE) {
+        Ok(()) => Ok(logs),
+        Err(error @ FsError::Untrusted { .. }) => Err(TaskTrackerError::Untrusted(error)),
+        Err(error) => {
+            Err(TaskTrackerError::Folder { folder: logs, user: settings.user.clone(), source: into_io_error(error) })
+        }
+    }
+}
+
 /// Removes the folders, as far as the time allows.
 fn remove_within(folders: Arc<LocalFolders>, timeout: Duration) {
     let (done, is_done) = std::sync::mpsc::channel::<()>();
@@ -259,12 +264,12 @@ async fn remove_old_logs(logs: &AttemptLogs, containers: Option<&Arc<ContainerRu
 }
 
 /// The thread that serves HTTP.
-struct WebThread {
+struct WorkerWebThread {
     stop: oneshot::Sender<()>,
     thread: std::thread::JoinHandle<()>,
 }
 
-impl WebThread {
+impl WorkerWebThread {
     fn start(listener: TcpListener, router: Router) -> io::Result<Self> {
         listener.set_nonblocking(true)?;
         let (stop, stopped) = oneshot::channel::<()>();

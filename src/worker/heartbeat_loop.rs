@@ -21,9 +21,9 @@ use crate::wire::{
 };
 
 use super::attempt_runner::AttemptRunner;
-use super::attempt_table::{AttemptEvent, AttemptMessage, AttemptTable, Command};
+use super::attempt_table::{AttemptCommand, AttemptEvent, AttemptMessage, AttemptTable};
 use super::error::HeartbeatError;
-use super::node_health::Offer;
+use super::node_health::WorkOffer;
 use super::settings::TaskTrackerSettings;
 use super::tracked_attempt::AttemptOutcome;
 
@@ -180,7 +180,7 @@ impl HeartbeatLoop {
 
     /// In its first heartbeat the names of killed tasktrackers that it has cleared up after, so that the JobTracker waits for none of
     /// them, unless it is ill; in each, by which secret its beats about containers are known, and what it lacks.
-    fn health_report(&self, offer: &Offer) -> String {
+    fn health_report(&self, offer: &WorkOffer) -> String {
         let replaced = if offer.is_ill { String::new() } else { self.replaced() };
         let digest = self.identity.beat_digest.as_ref().map(|digest| format!("{BEAT_DIGEST}{digest}"));
         // All words of such a first report are names.
@@ -324,10 +324,10 @@ impl HeartbeatLoop {
         self.execute_commands(commands);
     }
 
-    fn execute_commands(&mut self, commands: Vec<Command>) {
+    fn execute_commands(&mut self, commands: Vec<AttemptCommand>) {
         for command in commands {
             match command {
-                Command::Start { task, handle, launch } => {
+                AttemptCommand::Start { task, handle, launch } => {
                     let attempt = task.status.attempt;
                     self.attempts.set_wave(attempt, self.runner.health.wave());
                     if let Err(error) = self.runner.start(task, handle, launch) {
@@ -335,12 +335,12 @@ impl HeartbeatLoop {
                         self.apply_message((attempt, launch, AttemptEvent::Ended(outcome)));
                     }
                 }
-                Command::ForgetOutput(attempt) => remove_in_background(self.runner.jobs.forget_output(attempt)),
-                Command::ForgetJob(job) => {
+                AttemptCommand::ForgetOutput(attempt) => remove_in_background(self.runner.jobs.forget_output(attempt)),
+                AttemptCommand::ForgetJob(job) => {
                     self.runner.map_completions.forget(job);
                     remove_in_background(self.runner.jobs.forget(job));
                 }
-                Command::ForgetAll => {
+                AttemptCommand::ForgetAll => {
                     tracing::warn!(
                         "the JobTracker does not know this tracker: killing all attempts and registering again"
                     );

@@ -10,7 +10,6 @@ use serde::{Deserialize, Serialize};
 use crate::config::{Configuration, keys};
 use crate::fs::{Expected, FileSystems, FileUri, open_below};
 use crate::model::AttemptId;
-use crate::model::JobId;
 use crate::streaming::committer::OutputCommitter;
 use crate::streaming::failure::TaskFailure;
 use crate::streaming::plan::StreamingPlan;
@@ -32,7 +31,6 @@ const SPLITS: &str = "job.split";
 /// A job as its attempts run it.
 #[derive(Debug)]
 pub struct JobDefinition {
-    pub id: JobId,
     pub user: String,
     /// job.xml over the tracker's configuration.
     pub configuration: Configuration,
@@ -102,7 +100,7 @@ impl JobDefinition {
         let plan = StreamingPlan::read(&configuration).map_err(|error| error.to_string());
         let user = task.user.to_string();
         let files = configuration.file_systems(&user);
-        Ok(Self { id, user, files, configuration, secret, source, is_sent, plan, folder })
+        Ok(Self { user, files, configuration, secret, source, is_sent, plan, folder })
     }
 
     /// The plan of its tasks.

@@ -139,17 +139,6 @@ impl JobFileSource {
         self.fetch(&name, &error, &mut take, check_stop)
     }
 
-    /// Copies the file `name` of the job's folder into one of ours.
-    ///
-    /// # Errors
-    /// As [`Self::copy`].
-    pub fn copy_beside(&self, name: &str, to: &Path) -> Result<PathBuf, TaskFailure> {
-        let to = to.join(name);
-        let file = self.folder.join(name).map_err(|error| unusable(error.to_string()))?;
-        self.copy(&file, &to, &|_| Ok(()))?;
-        Ok(to)
-    }
-
     /// The path of a file below the job's folder.
     fn name_of(&self, file: &FileUri) -> Option<String> {
         file.below(&self.folder).filter(|name| !name.is_empty()).map(str::to_owned)

@@ -27,13 +27,13 @@ pub struct LocalizedJobs {
     configuration: Configuration,
     run_as: RunAs,
     system_dir: OnceLock<FileUri>,
-    state: Mutex<State>,
+    state: Mutex<LocalizationState>,
     /// A localization succeeded or failed.
     localized: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct LocalizationState {
     jobs: BTreeMap<JobId, Localization<Arc<LocalizedJob>>>,
     outputs: BTreeMap<AttemptId, (Arc<LocalizedJob>, PathBuf)>,
     /// Numbers the folders: no two localizations share one, not even in sequence.
@@ -56,7 +56,7 @@ impl LocalizedJobs {
         &self.configuration
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, LocalizationState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -125,7 +125,7 @@ impl LocalizedJobs {
     pub fn forget_output(&self, attempt: AttemptId) -> impl Send + use<> {
         self.state().outputs.remove(&attempt).map(|(localized_job, folder)| {
             let root = self.folders.of(&folder).map(Path::to_owned);
-            Leftover { root, folder, _job: localized_job }
+            LeftoverOutput { root, folder, _job: localized_job }
         })
     }
 
@@ -149,13 +149,13 @@ impl LocalizedJobs {
 }
 
 /// Files of an output that is no longer served; removed when dropped.
-struct Leftover {
+struct LeftoverOutput {
     root: Option<PathBuf>,
     folder: PathBuf,
     _job: Arc<LocalizedJob>,
 }
 
-impl Drop for Leftover {
+impl Drop for LeftoverOutput {
     fn drop(&mut self) {
         // Its user may have put links on the way to it. The rest is removed with its job.
         let _ = self.root.as_ref().map(|root| remove_below(root, &self.folder));

@@ -32,7 +32,7 @@ pub struct FreeSpace {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Offer {
+pub struct WorkOffer {
     /// Of what it has, parts in a thousand, at least one.
     pub share_permille: u32,
     pub takes_work: bool,
@@ -152,7 +152,7 @@ impl NodeHealth {
     }
 
     /// What is offered now. What was lowered grows with time.
-    pub fn offer(&self, now: Instant) -> Offer {
+    pub fn offer(&self, now: Instant) -> WorkOffer {
         let mut state = self.state();
         while let Some(grows_at) = state.grows_at.filter(|at| *at <= now) {
             state.share_permille = (state.share_permille + (state.share_permille / 8).max(5)).min(WHOLE_PERMILLE);
@@ -169,7 +169,7 @@ impl NodeHealth {
             .map(|why| format!("it lacks what it needs to run what it offers, and offers less until it can: {why}"));
         let complaints: Vec<&str> =
             [&state.disk, &short, &state.lost_beats].into_iter().flatten().map(String::as_str).collect();
-        Offer {
+        WorkOffer {
             share_permille,
             takes_work: state.disk.is_none() && resumes_at.is_none_or(|at| at <= now),
             is_ill: state.disk.is_some(),
@@ -178,7 +178,7 @@ impl NodeHealth {
     }
 }
 
-impl Offer {
+impl WorkOffer {
     /// So much of an amount, rounded up.
     pub fn of(&self, amount: u32) -> u32 {
         let part = (u64::from(amount) * u64::from(self.share_permille)).div_ceil(u64::from(WHOLE_PERMILLE));
@@ -198,7 +198,7 @@ mod tests {
         let at = |ms| start + Duration::from_millis(ms);
         assert_eq!(
             health.offer(start),
-            Offer { share_permille: 1000, takes_work: true, is_ill: false, complaint: None }
+            WorkOffer { share_permille: 1000, takes_work: true, is_ill: false, complaint: None }
         );
         let wave = health.wave();
         (0..180).for_each(|_| health.on_shortage(wave, NO_THREAD, 110, start));

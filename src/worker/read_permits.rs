@@ -13,8 +13,6 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::model::{ApplicationId, JobId};
 
-/// Threads of the pool.
-pub const READ_THREADS: usize = 256;
 /// A job gets one in this many free threads.
 const FREE_SHARE: usize = 8;
 /// A job hangs when all its reads take this long.

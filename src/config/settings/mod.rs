@@ -142,14 +142,6 @@ impl LoadOptions {
         let has_market = MarketSettings::is_needed(&configuration)? || MarketSettings::has_acl_file(&configuration);
         Ok(of_applications.filter(|_| !has_market).unwrap_or(of_market))
     }
-
-    /// The address of the web server; validates no other value.
-    ///
-    /// # Errors
-    /// As [`Self::configuration`], or the value is not an address.
-    pub fn http_address(&self) -> Result<HostPort, ConfigError> {
-        http_address(&self.configuration()?)
-    }
 }
 
 #[derive(Clone, Debug)]

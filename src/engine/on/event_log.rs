@@ -7,7 +7,7 @@ use crate::engine::state::{Effect, Round};
 use crate::mapreduce::Job;
 use crate::model::{Kind, Now, PerKind};
 use crate::scheduler::fair::allocations::DEFAULT_POOL;
-use crate::scheduler::fair::event_log::{JobLine, JobLineTasks, LogEvent, PoolLine};
+use crate::scheduler::fair::event_log::{DumpedJob, JobLineTasks, LogEvent, PoolLine};
 use crate::scheduler::fair::pool_detail::PoolDetail;
 use crate::scheduler::{AppDetail, GroupDetail, GroupReport};
 
@@ -102,7 +102,7 @@ fn pools_by_name<'a>(groups: impl Iterator<Item = GroupReport<'a>>) -> Vec<(Grou
     pools
 }
 
-fn job_line<'a>(job: &'a Job, pool: &'a str, detail: &AppDetail) -> JobLine<'a> {
+fn job_line<'a>(job: &'a Job, pool: &'a str, detail: &AppDetail) -> DumpedJob<'a> {
     let (total, running) = (job.total(), job.running());
     let tasks = |kind: Kind| {
         let counts = JobLineTasks { total: total[kind], running: running[kind], ..JobLineTasks::default() };
@@ -116,7 +116,7 @@ fn job_line<'a>(job: &'a Job, pool: &'a str, detail: &AppDetail) -> JobLine<'a> 
             _ => counts,
         }
     };
-    JobLine {
+    DumpedJob {
         job: job.id,
         name: &job.spec.name,
         user: &job.spec.user,

@@ -10,7 +10,7 @@ use crate::model::{AttemptId, Kind, Now};
 use crate::scheduler::GroupId;
 use crate::scheduler::fair::event_log::LogEvent;
 use crate::scheduler::fair::pool_claims::{PoolClaim, PoolClaims};
-use crate::scheduler::fair::victims::{Candidate, PoolSlots, PreemptionRound};
+use crate::scheduler::fair::victims::{FairPreemptionRound, PoolSlots, VictimCandidate};
 
 use super::chosen_victims::ChosenVictims;
 
@@ -69,14 +69,14 @@ impl Engine {
             let Some(&pool) = scheduler.home_of(job.app).and_then(|home| index.get(&home)) else { continue };
             for (id, attempt) in job.preemptible_attempts(kind).filter(|(_, attempt)| attempt.reported) {
                 let (start_wall_ms, slots) = (attempt.start_ms, attempt.slots);
-                attempts.push(Candidate { pool, start_wall_ms, slots, attempt: (id, pool) });
+                attempts.push(VictimCandidate { pool, start_wall_ms, slots, attempt: (id, pool) });
             }
         }
         let releasing = claims.pools.iter().filter(|claim| claim.parent.is_none()).map(|claim| {
             let (used, retained) = (scheduler.usage(claim.group)[kind], scheduler.retained(claim.group)[kind]);
             used.saturating_sub(retained)
         });
-        let round = PreemptionRound {
+        let round = FairPreemptionRound {
             wanted: claims.wanted,
             releasing: releasing.fold(0, u32::saturating_add),
             pools: claims.pools.iter().map(pool).collect(),

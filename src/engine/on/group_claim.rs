@@ -6,7 +6,7 @@ use crate::engine::core::PolicyConfig;
 use crate::market::{ContainerUse, Market, QueueUse};
 use crate::model::{Kind, Now, PartsPerMillion, PerKind, PerPool, Pool, QueueName, counted};
 use crate::scheduler::fair::allocations::PoolSettings;
-use crate::scheduler::fair::share::{Claim, Share, fair_shares};
+use crate::scheduler::fair::share::{Share, ShareClaim, fair_shares};
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct GroupUse {
@@ -90,7 +90,7 @@ pub(super) fn due_slots<'a>(
             let mut due: BTreeMap<&str, GroupDue> =
                 pools.iter().map(|(name, ..)| (*name, GroupDue::default())).collect();
             for kind in Kind::ALL {
-                let claims: Vec<Claim> =
+                let claims: Vec<ShareClaim> =
                     pools.iter().map(|(_, settings, of_pool)| claim(settings, of_pool, kind)).collect();
                 let shares = fair_shares(&claims, Share::of_slots(slots[kind]));
                 for ((name, ..), share) in pools.iter().zip(shares) {
@@ -104,9 +104,9 @@ pub(super) fn due_slots<'a>(
 }
 
 /// What a pool asks for. Pools inside it count beside it.
-fn claim(settings: &PoolSettings, of_pool: &GroupUse, kind: Kind) -> Claim {
+fn claim(settings: &PoolSettings, of_pool: &GroupUse, kind: Kind) -> ShareClaim {
     let wanted = of_pool.held[kind].saturating_add(of_pool.pending[kind]);
-    Claim {
+    ShareClaim {
         demand: wanted.min(settings.max[kind].unwrap_or(u32::MAX)),
         min: settings.min[kind],
         weight: settings.weight,

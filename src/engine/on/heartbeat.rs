@@ -22,13 +22,13 @@ const FULL_INTERVAL_MS: i32 = 10_000;
 const UNKNOWN_ATTEMPTS_BESIDE_SLOTS: usize = 100;
 
 /// What becomes of a heartbeat: an answer at once, or its reports are processed.
-enum Admission {
+enum HeartbeatAdmission {
     Answer(HeartbeatAnswer, Wait),
-    Process(Admitted),
+    Process(AdmittedHeartbeat),
 }
 
 /// A tracker whose heartbeat is to be processed.
-struct Admitted {
+struct AdmittedHeartbeat {
     id: TrackerId,
     freshness: ReportFreshness,
     /// Another process under the same name was registered until now.
@@ -37,7 +37,7 @@ struct Admitted {
     has_replaced: bool,
 }
 
-impl Admitted {
+impl AdmittedHeartbeat {
     /// A tracker that takes no other's place.
     fn of(id: TrackerId, freshness: ReportFreshness) -> Self {
         Self { id, freshness, is_successor: false, has_replaced: false }
@@ -70,8 +70,8 @@ impl Engine {
         }
         self.update_host_faults(&request, now);
         match self.admit_tracker(known, &request, sender, now) {
-            Admission::Answer(answer, wait) => (Reply::Heartbeat(answer), wait),
-            Admission::Process(admitted) => self.process_heartbeat(admitted, request, sender, now),
+            HeartbeatAdmission::Answer(answer, wait) => (Reply::Heartbeat(answer), wait),
+            HeartbeatAdmission::Process(admitted) => self.process_heartbeat(admitted, request, sender, now),
         }
     }
 
@@ -82,7 +82,7 @@ impl Engine {
         request: &HeartbeatRequest,
         sender: HeartbeatSender,
         now: Now,
-    ) -> Admission {
+    ) -> HeartbeatAdmission {
         let (not_recovering, maybe_stale) = (ReportFreshness::NotRecovering, ReportFreshness::MaybeStale);
         if request.initial_contact {
             let has_replaced = self.lose_replaced_trackers(request, sender.address, now);
@@ -91,18 +91,23 @@ impl Engine {
             }
             let id = self.register(&request.status);
             let is_successor = known.is_some();
-            return Admission::Process(Admitted { id, freshness: not_recovering, is_successor, has_replaced });
+            return HeartbeatAdmission::Process(AdmittedHeartbeat {
+                id,
+                freshness: not_recovering,
+                is_successor,
+                has_replaced,
+            });
         }
         let Some(id) = known else {
             return match self.accept_foreign_tracker(request, now) {
-                Some(id) => Admission::Process(Admitted::of(id, maybe_stale)),
+                Some(id) => HeartbeatAdmission::Process(AdmittedHeartbeat::of(id, maybe_stale)),
                 // Wait until its loss is durable: a crash that undid the loss would miss the attempts that it forgets
                 // now.
-                None => Admission::Answer(reinit(request.response_id), Wait::All),
+                None => HeartbeatAdmission::Answer(reinit(request.response_id), Wait::All),
             };
         };
         let freshness = match self.recover_tracker(id, request, sender, now) {
-            RecoveryStep::RepeatAnswer(answer) => return Admission::Answer(answer, Wait::Nothing),
+            RecoveryStep::RepeatAnswer(answer) => return HeartbeatAdmission::Answer(answer, Wait::Nothing),
             RecoveryStep::Process(freshness) => freshness,
         };
         if let Some(tracker) = self.trackers.get_mut(id).filter(|tracker| tracker.response_id != request.response_id) {
@@ -111,19 +116,19 @@ impl Engine {
             if matches!(tracker.last_answer, LastAnswer::Encoded(_)) {
                 tracker.answer_waits_for = self.outbox.last_fact();
             }
-            return Admission::Answer(tracker.repeat_answer(), Wait::For(tracker.answer_waits_for));
+            return HeartbeatAdmission::Answer(tracker.repeat_answer(), Wait::For(tracker.answer_waits_for));
         }
-        Admission::Process(Admitted::of(id, freshness))
+        HeartbeatAdmission::Process(AdmittedHeartbeat::of(id, freshness))
     }
 
     fn process_heartbeat(
         &mut self,
-        admitted: Admitted,
+        admitted: AdmittedHeartbeat,
         request: HeartbeatRequest,
         sender: HeartbeatSender,
         now: Now,
     ) -> (Reply, Wait) {
-        let Admitted { id, freshness, is_successor, has_replaced } = admitted;
+        let AdmittedHeartbeat { id, freshness, is_successor, has_replaced } = admitted;
         self.update_status(id, &request, sender, now);
         if let Some(tracker) = self.trackers.get_mut(id).filter(|_| request.initial_contact && !is_successor) {
             tracker.is_introduced = true;

@@ -46,7 +46,7 @@ impl Engine {
             left[kind].saturating_mul(attempts).saturating_add(running[kind])
         };
         let most = PerKind::new(most(Kind::Map), most(Kind::Reduce));
-        let state = Progress { left, running, most, now_us: us(now.wall_ms), map_start_us };
+        let state = OrderProgress { left, running, most, now_us: us(now.wall_ms), map_start_us };
         need(&work, self.order_model(), &state, us(order.deadline_ms))
     }
 
@@ -73,7 +73,7 @@ impl Engine {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Progress {
+struct OrderProgress {
     left: PerKind<u32>,
     /// Slots that it holds.
     running: PerKind<u32>,
@@ -87,12 +87,12 @@ struct Progress {
 /// What a job needs that begins now.
 pub(super) fn need_of_new(work: &JobWork, model: Model, now_us: i64, deadline_us: i64) -> OrderNeed {
     let left = PerKind::new(work.maps, work.reduces);
-    let progress = Progress { left, running: PerKind::default(), most: left, now_us, map_start_us: None };
+    let progress = OrderProgress { left, running: PerKind::default(), most: left, now_us, map_start_us: None };
     need(work, model, &progress, deadline_us)
 }
 
-fn need(work: &JobWork, model: Model, progress: &Progress, deadline_us: i64) -> OrderNeed {
-    let Progress { left, running, .. } = *progress;
+fn need(work: &JobWork, model: Model, progress: &OrderProgress, deadline_us: i64) -> OrderNeed {
+    let OrderProgress { left, running, .. } = *progress;
     let (maps, maps_fit) = maps_needed(work, model, progress, deadline_us);
     let (reduces, reduces_fit) = match (left.map, left.reduce) {
         // They start after the last map.
@@ -105,8 +105,8 @@ fn need(work: &JobWork, model: Model, progress: &Progress, deadline_us: i64) -> 
 
 /// The least maps at a time, and whether they keep the deadline. What runs on so many slots ends with its round; the rest
 /// needs what the model says.
-fn maps_needed(work: &JobWork, model: Model, progress: &Progress, deadline_us: i64) -> (u32, bool) {
-    let Progress { left, running, now_us, map_start_us, .. } = *progress;
+fn maps_needed(work: &JobWork, model: Model, progress: &OrderProgress, deadline_us: i64) -> (u32, bool) {
+    let OrderProgress { left, running, now_us, map_start_us, .. } = *progress;
     let latest_us = model.latest_reduce_start_us(work, deadline_us);
     let round_us = model.map_round_us(work);
     let round_end_us = map_start_us.map_or(now_us, |start_us| start_us.saturating_add_unsigned(round_us)).max(now_us);
@@ -137,8 +137,8 @@ fn maps_needed(work: &JobWork, model: Model, progress: &Progress, deadline_us: i
 }
 
 /// The same of reduces, once all maps are done.
-fn reduces_needed(work: &JobWork, model: Model, progress: &Progress, deadline_us: i64) -> (u32, bool) {
-    let Progress { left, running, now_us, .. } = *progress;
+fn reduces_needed(work: &JobWork, model: Model, progress: &OrderProgress, deadline_us: i64) -> (u32, bool) {
+    let OrderProgress { left, running, now_us, .. } = *progress;
     let waiting = JobWork { maps: 0, ..work.with_reduces_left(left.reduce) };
     let is_in_time = model.earliest_deadline_us(&waiting, now_us, 1) <= Some(deadline_us);
     let least = model.least_reduces(&waiting, now_us, deadline_us).max(running.reduce.min(left.reduce));

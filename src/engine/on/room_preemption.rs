@@ -28,7 +28,7 @@ struct QueueContainers<'a> {
 
 /// All live containers.
 #[derive(Default)]
-struct Containers<'a> {
+struct LiveContainers<'a> {
     by_group: BTreeMap<GroupId, QueueContainers<'a>>,
     ending: Vec<&'a Container>,
 }
@@ -46,7 +46,7 @@ impl Engine {
         if !queues.iter().any(|queue| self.waits_below_quota(queue)) {
             return ChosenVictims::default();
         }
-        let Containers { mut by_group, ending } = self.containers();
+        let LiveContainers { mut by_group, ending } = self.containers();
         self.add_jobs(&mut queues);
         queues.retain(|queue| !queue.jobs.is_empty() || by_group.contains_key(&queue.group));
         let mut nodes = self.room_of_nodes(&ending, now);
@@ -95,8 +95,8 @@ impl Engine {
             || self.cluster.scheduler.group_containers(queue.group).waiting > 0 && has_room()
     }
 
-    fn containers(&self) -> Containers<'_> {
-        let mut all = Containers::default();
+    fn containers(&self) -> LiveContainers<'_> {
+        let mut all = LiveContainers::default();
         let most_ms = self.inspect().preemption_grace_ms();
         // One that its owner ends with a longer grace can still be preempted, which shortens it.
         let is_ending = |one: &&Container| one.kill.as_ref().is_some_and(|kill| kill.grace_ms <= most_ms);

@@ -14,7 +14,7 @@ use super::job_group::{WITHOUT_ACCOUNT, group_name, group_of_application};
 use super::market_queries::sold_slots;
 
 /// Where an unfinished job is after a switch.
-struct Placement<'a> {
+struct JobPlacement<'a> {
     job: &'a Job,
     /// Its queue from then on.
     queue: &'a str,
@@ -26,7 +26,7 @@ impl Engine {
     pub fn plan_switch(&self, wish: &SchedulerWish, now: Now) -> SwitchPlan {
         let begun = self.market_to_begin(wish, now);
         let market = self.market().or(begun.as_ref());
-        let placements: Vec<Placement<'_>> = self.unfinished_jobs().map(|job| place(job, wish, market)).collect();
+        let placements: Vec<JobPlacement<'_>> = self.unfinished_jobs().map(|job| place(job, wish, market)).collect();
         let applications = self.applications.iter().filter_map(|application| {
             let app = self.applications.app(application.id())?;
             Some((app, group_of_application(&wish.policy, market, &application.submitted.queue)))
@@ -38,7 +38,7 @@ impl Engine {
         let beginners = scheduler.would_begin(wish.policy.options(), now, |app| groups.get(&app).copied());
         let beginners: BTreeSet<AppId> = beginners.into_iter().collect();
         let waiting = || placements.iter().filter(|placed| scheduler.is_to_begin(placed.job.app));
-        let ids = |placed: &Placement<'_>| placed.job.id;
+        let ids = |placed: &JobPlacement<'_>| placed.job.id;
         let moved = placements.iter().filter(|placed| placed.queue != placed.job.spec.queue);
         let without_claim = placements.iter().filter(|placed| placed.group == WITHOUT_ACCOUNT);
         SwitchPlan {
@@ -48,7 +48,7 @@ impl Engine {
             groups: self.group_statuses((&wish.policy, market), &wish.queues, &placements, now),
             begins: waiting().filter(|placed| beginners.contains(&placed.job.app)).map(ids).collect(),
             waits: waiting().filter(|placed| !beginners.contains(&placed.job.app)).map(ids).collect(),
-            moves: moved.map(Placement::movement).collect(),
+            moves: moved.map(JobPlacement::movement).collect(),
             without_claim: without_claim.map(ids).collect(),
             at_risk: self.at_risk_under(&wish.policy, now),
             keys: Vec::new(),
@@ -64,8 +64,8 @@ impl Engine {
             group.and_then(|group| self.cluster.scheduler.group_name(group)).map(str::to_owned)
         };
         let jobs: Vec<(&Job, String)> = self.unfinished_jobs().filter_map(|job| Some((job, in_place(job)?))).collect();
-        let placements: Vec<Placement<'_>> =
-            jobs.iter().map(|(job, group)| Placement { job, queue: &job.spec.queue, group }).collect();
+        let placements: Vec<JobPlacement<'_>> =
+            jobs.iter().map(|(job, group)| JobPlacement { job, queue: &job.spec.queue, group }).collect();
         let choice = &self.administration.choice;
         SchedulerStatus {
             scheduler: choice.class.clone(),
@@ -109,7 +109,7 @@ impl Engine {
         &self,
         (policy, market): (&PolicyConfig, Option<&Market>),
         queues: &[QueueConfig],
-        placements: &[Placement<'_>],
+        placements: &[JobPlacement<'_>],
         now: Now,
     ) -> Vec<GroupStatus> {
         let mut uses: BTreeMap<&str, GroupUse> = BTreeMap::new();
@@ -162,7 +162,7 @@ impl Engine {
         &self,
         wish: &SchedulerWish,
         market: Option<&Market>,
-        placements: &[Placement<'_>],
+        placements: &[JobPlacement<'_>],
     ) -> Vec<SwitchRefusal> {
         let mut refusals = Vec::new();
         if let Some(by) = &self.administration.safe_mode {
@@ -195,7 +195,7 @@ impl Engine {
     }
 }
 
-impl Placement<'_> {
+impl JobPlacement<'_> {
     fn movement(&self) -> MovedJob {
         let JobSpec { queue: from, .. } = &*self.job.spec;
         MovedJob { job: self.job.id, from: from.clone(), to: self.queue.to_owned() }
@@ -203,11 +203,11 @@ impl Placement<'_> {
 }
 
 /// A job keeps its queue if the configuration names it, or if the scheduler needs none.
-fn place<'a>(job: &'a Job, wish: &'a SchedulerWish, market: Option<&Market>) -> Placement<'a> {
+fn place<'a>(job: &'a Job, wish: &'a SchedulerWish, market: Option<&Market>) -> JobPlacement<'a> {
     let is_kept = wish.policy.keeps_queue(&job.spec.queue, &wish.queues);
     let target = wish.move_to.as_deref().filter(|_| !is_kept);
     let group = target.unwrap_or_else(|| group_name(&wish.policy, market, &job.spec, job.pool.as_deref()));
-    Placement { job, queue: target.unwrap_or(&job.spec.queue), group }
+    JobPlacement { job, queue: target.unwrap_or(&job.spec.queue), group }
 }
 
 /// Groups that are there without a job.
@@ -245,9 +245,9 @@ fn jobs_by<'a>(jobs: impl Iterator<Item = (&'a str, JobId)>) -> BTreeMap<String,
     by_name
 }
 
-fn warnings(wish: &SchedulerWish, placements: &[Placement<'_>]) -> Vec<String> {
+fn warnings(wish: &SchedulerWish, placements: &[JobPlacement<'_>]) -> Vec<String> {
     let mut warnings = Vec::new();
-    let is_moved = |placed: &Placement<'_>| placed.queue != placed.job.spec.queue;
+    let is_moved = |placed: &JobPlacement<'_>| placed.queue != placed.job.spec.queue;
     if let Some(target) = wish.move_to.as_ref().filter(|_| !placements.iter().any(is_moved)) {
         warnings.push(format!("--move-to {target} moves no job"));
     }

@@ -52,7 +52,7 @@ pub struct ChangedList<T> {
 /// A walk in slices, and what it said last.
 #[derive(Debug, Default)]
 pub struct VolatileWalk {
-    stage: Stage,
+    stage: WalkStage,
     delta: VolatileDelta,
     queues: Vec<QueueSnapshot>,
     balances: Vec<(String, Credits)>,
@@ -72,7 +72,7 @@ struct KnownTracker {
 
 /// What the next slice visits, from where on.
 #[derive(Clone, Debug, Default)]
-enum Stage {
+enum WalkStage {
     #[default]
     Head,
     Queues(usize),
@@ -120,50 +120,54 @@ impl Engine {
     pub fn walk_volatile(&self, walk: &mut VolatileWalk, with_jobs: bool, now: Now) -> Option<VolatileDelta> {
         let delta = &mut walk.delta;
         walk.stage = match std::mem::take(&mut walk.stage) {
-            Stage::Head => {
+            WalkStage::Head => {
                 walk.walks += 1;
                 *delta = VolatileDelta { at: now, head: self.snapshot_head(now), ..VolatileDelta::default() };
                 delta.jobs = with_jobs.then(Vec::new);
-                Stage::Queues(0)
+                WalkStage::Queues(0)
             }
-            Stage::Queues(from) => {
+            WalkStage::Queues(from) => {
                 let found = self.queue_snapshots(from, QUEUES);
                 match delta.queues.extend(&mut walk.queues, found, QUEUES) {
-                    true => Stage::Queues(delta.queues.len),
-                    false => Stage::Balances(0),
+                    true => WalkStage::Queues(delta.queues.len),
+                    false => WalkStage::Balances(0),
                 }
             }
-            Stage::Balances(from) => {
+            WalkStage::Balances(from) => {
                 let found = self.balances(from, QUEUES);
                 match delta.balances.extend(&mut walk.balances, found, QUEUES) {
-                    true => Stage::Balances(delta.balances.len),
-                    false => Stage::Groups(0),
+                    true => WalkStage::Balances(delta.balances.len),
+                    false => WalkStage::Groups(0),
                 }
             }
-            Stage::Groups(from) => {
+            WalkStage::Groups(from) => {
                 let found = self.report_groups(from, QUEUES, now);
                 match delta.groups.extend(&mut walk.groups, found, QUEUES) {
-                    true => Stage::Groups(delta.groups.len),
-                    false if delta.jobs.is_some() => Stage::Jobs(0),
-                    false => Stage::LiveJobs(None),
+                    true => WalkStage::Groups(delta.groups.len),
+                    false if delta.jobs.is_some() => WalkStage::Jobs(0),
+                    false => WalkStage::LiveJobs(None),
                 }
             }
-            Stage::Jobs(from) => {
+            WalkStage::Jobs(from) => {
                 let found = self.report_jobs(from, JOBS.min(JOBS_REPORTED - from), now);
                 let next = from + found.len();
                 delta.jobs.get_or_insert_default().extend(found);
-                if next == from + JOBS && next < JOBS_REPORTED { Stage::Jobs(next) } else { Stage::LiveJobs(None) }
+                if next == from + JOBS && next < JOBS_REPORTED {
+                    WalkStage::Jobs(next)
+                } else {
+                    WalkStage::LiveJobs(None)
+                }
             }
-            Stage::LiveJobs(after) => {
+            WalkStage::LiveJobs(after) => {
                 let found = self.live_jobs_after(after);
                 let last = found.last().map(|(id, _)| *id);
                 match delta.live_jobs.extend(&mut walk.live_jobs, found, JOBS) {
-                    true => Stage::LiveJobs(last),
-                    false => Stage::Trackers(None),
+                    true => WalkStage::LiveJobs(last),
+                    false => WalkStage::Trackers(None),
                 }
             }
-            Stage::Trackers(after) => match self.walk_trackers(walk, after, now) {
-                Some(last) => Stage::Trackers(Some(last)),
+            WalkStage::Trackers(after) => match self.walk_trackers(walk, after, now) {
+                Some(last) => WalkStage::Trackers(Some(last)),
                 None => return Some(self.end_walk(walk)),
             },
         };
@@ -233,7 +237,7 @@ impl Engine {
     }
 
     fn end_walk(&self, walk: &mut VolatileWalk) -> VolatileDelta {
-        walk.stage = Stage::Head;
+        walk.stage = WalkStage::Head;
         let walks = walk.walks;
         let gone = walk.trackers.extract_if(.., |_, known| known.walk != walks).map(|(name, _)| name);
         walk.delta.trackers_gone = gone.collect();

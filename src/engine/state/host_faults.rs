@@ -30,11 +30,11 @@ pub struct ClusterSize {
 
 #[derive(Debug, Default)]
 pub struct HostFaults {
-    hosts: BTreeMap<Arc<str>, Record>,
+    hosts: BTreeMap<Arc<str>, FaultRecord>,
 }
 
 #[derive(Debug, Default)]
-struct Record {
+struct FaultRecord {
     /// Bucket number since 1970 and its faults, oldest first; without empty buckets.
     buckets: VecDeque<(i64, u32)>,
     /// Faults when the host was last put on the graylist; none while it is not graylisted.
@@ -65,7 +65,7 @@ impl Default for FaultConfig {
     }
 }
 
-impl Record {
+impl FaultRecord {
     fn add(&mut self, bucket: i64) {
         match self.buckets.back_mut() {
             // A clock that was set back opens no older bucket.
@@ -219,7 +219,7 @@ mod tests {
             steps in prop::collection::vec(0i64..40, 1..60), window in 1u32..100, bucket in 1u32..30
         ) {
             let config = FaultConfig::new(1, window, bucket, 0);
-            let mut record = Record::default();
+            let mut record = FaultRecord::default();
             let (mut now, mut times) = (0, Vec::new());
             for step in steps {
                 now += step * MINUTE_MS / 2;

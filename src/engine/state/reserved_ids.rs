@@ -24,7 +24,7 @@ pub struct IdOwner {
 /// Job ids that were issued and not yet submitted.
 #[derive(Debug, Default)]
 pub struct ReservedIds {
-    ids: BTreeMap<JobId, Reservation>,
+    ids: BTreeMap<JobId, ReservedId>,
     /// By address, user, connection and age.
     oldest: BTreeMap<(u128, Arc<str>, u64, u64), JobId>,
     origins: Ranking<(), u128>,
@@ -35,7 +35,7 @@ pub struct ReservedIds {
 }
 
 #[derive(Debug)]
-struct Reservation {
+struct ReservedId {
     owner: IdOwner,
     /// Sequence number of the reservation.
     age: u64,
@@ -84,11 +84,11 @@ impl ReservedIds {
         self.origins.add((), *origin);
         self.users.add(*origin, user.clone());
         self.connections.add((*origin, user.clone()), *connection);
-        self.ids.insert(id, Reservation { owner, age });
+        self.ids.insert(id, ReservedId { owner, age });
     }
 
     pub fn release(&mut self, id: JobId) -> bool {
-        let Some(Reservation { owner: IdOwner { user, connection, origin }, age }) = self.ids.remove(&id) else {
+        let Some(ReservedId { owner: IdOwner { user, connection, origin }, age }) = self.ids.remove(&id) else {
             return false;
         };
         self.oldest.remove(&(origin, user.clone(), connection, age));

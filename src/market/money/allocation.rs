@@ -124,8 +124,8 @@ struct Filled {
 
 impl Filled {
     /// What the open parts claim of what is left.
-    fn claims(&self, parts: &[Part], remainder: impl Fn(usize) -> RoundingRemainder) -> Vec<Claim> {
-        let claim = |&index: &usize| Claim::new(&parts[index], self.price, self.left, remainder(index));
+    fn claims(&self, parts: &[Part], remainder: impl Fn(usize) -> RoundingRemainder) -> Vec<QueueClaim> {
+        let claim = |&index: &usize| QueueClaim::new(&parts[index], self.price, self.left, remainder(index));
         self.open.iter().map(claim).collect()
     }
 }
@@ -251,7 +251,7 @@ pub(super) fn uncut_quota(bids: &[Bid], place: usize, kind: Kind, slots: u32) ->
 
 /// What [`round_claims`] gives to one claim, without sorting all; none where more is missing or in excess than one slot
 /// for each, and where one of them could not use a slot more.
-fn rounded_claim(claims: &[Claim], place: usize, slots: u32) -> Option<u32> {
+fn rounded_claim(claims: &[QueueClaim], place: usize, slots: u32) -> Option<u32> {
     if claims.iter().any(|claim| claim.whole >= claim.most) {
         return None;
     }
@@ -264,22 +264,22 @@ fn rounded_claim(claims: &[Claim], place: usize, slots: u32) -> Option<u32> {
 }
 
 /// The slots of one pool that a bid entitles its queue to: `whole` + `part` / (price x NANO), the part within [0, 1).
-struct Claim {
+struct QueueClaim {
     whole: i128,
     part: i128,
     /// The slots that it can use.
     most: i128,
 }
 
-impl Claim {
+impl QueueClaim {
     /// share x slots + remainder.
-    fn new(of: &Part, price: Credits, slots: u32, remainder: RoundingRemainder) -> Claim {
+    fn new(of: &Part, price: Credits, slots: u32, remainder: RoundingRemainder) -> QueueClaim {
         let price = price.units();
         let product = of.rate.units() * i128::from(slots);
         let part = (product % price) * NANO + i128::from(remainder.0) * price;
         let denominator = price * NANO;
         let whole = product / price + part.div_euclid(denominator);
-        Claim { whole, part: part.rem_euclid(denominator), most: of.most.into() }
+        QueueClaim { whole, part: part.rem_euclid(denominator), most: of.most.into() }
     }
 
     /// The rest of the claim after `quota` slots.
@@ -293,7 +293,7 @@ impl Claim {
 /// Rounds claims to whole slots that sum to exactly `slots`: all down, then one more each by largest part, ties to the
 /// first, none beyond what it can use. Old remainders can make the sum of the whole parts too large; then one less each by
 /// smallest part.
-fn round_claims(claims: &[Claim], price: Credits, slots: u32) -> impl Iterator<Item = (u32, RoundingRemainder)> {
+fn round_claims(claims: &[QueueClaim], price: Credits, slots: u32) -> impl Iterator<Item = (u32, RoundingRemainder)> {
     let mut quotas: Vec<i128> = claims.iter().map(|claim| claim.whole.max(0).min(claim.most)).collect();
     let mut order: Vec<usize> = (0..claims.len()).collect();
     // A claim below zero (more was given before than is due) comes after all others.

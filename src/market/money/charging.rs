@@ -70,7 +70,7 @@ impl Market {
             }
             let is_active = bid.is_some();
             if let Some(bid) = bid {
-                bids.push(queue, charge, bid);
+                bids.push(queue, bid);
             }
             // Share and quota follow with the allocation.
             let sold = account.interval().map(|interval| interval.quota).unwrap_or_default();
@@ -118,7 +118,7 @@ impl Market {
             let in_vain = account.in_vain(metered, self.meter.length_ms(), &queue_use, self.had_free_maps);
             let flickers = account.flickers(metered, self.meter.length_ms());
             if let Some(bid) = account.to_bid(balance, &queue_use, in_vain, flickers) {
-                bids.push(queue, charge, bid);
+                bids.push(queue, bid);
             }
         }
         (bids, laid)

@@ -15,9 +15,9 @@ use super::allocation::{Part, divide_slots};
 pub(super) struct Division {
     shares: BTreeMap<u32, QueueShare>,
     /// The next slot of each queue that can use more.
-    next: BTreeSet<Claim>,
+    next: BTreeSet<DivisionClaim>,
     /// The last slot of each queue that has any.
-    last: BTreeSet<Claim>,
+    last: BTreeSet<DivisionClaim>,
     given: u64,
     /// Queues whose share may have changed since it was asked for.
     changed: Vec<u32>,
@@ -32,14 +32,14 @@ struct QueueShare {
 
 /// The claim of a queue to a slot: the n-th counts as n - 1/2 slots, and the least for the rate comes first.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Claim {
+struct DivisionClaim {
     half_slots: u64,
     rate: Credits,
     queue: QueueName,
     place: u32,
 }
 
-impl Ord for Claim {
+impl Ord for DivisionClaim {
     fn cmp(&self, other: &Self) -> Ordering {
         // Twice the slots times any rate is within the range: see the allocation.
         let weight = |of: &Self, by: &Self| i128::from(of.half_slots) * by.rate.units();
@@ -47,23 +47,23 @@ impl Ord for Claim {
     }
 }
 
-impl PartialOrd for Claim {
+impl PartialOrd for DivisionClaim {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
 impl QueueShare {
-    fn claim(&self, place: u32, slot: u32) -> Claim {
+    fn claim(&self, place: u32, slot: u32) -> DivisionClaim {
         let half_slots = 2 * u64::from(slot) + 1;
-        Claim { half_slots, rate: self.part.rate, queue: self.queue.clone(), place }
+        DivisionClaim { half_slots, rate: self.part.rate, queue: self.queue.clone(), place }
     }
 
-    fn next(&self, place: u32) -> Option<Claim> {
+    fn next(&self, place: u32) -> Option<DivisionClaim> {
         (self.slots < self.part.most && self.part.rate > Credits::ZERO).then(|| self.claim(place, self.slots))
     }
 
-    fn last(&self, place: u32) -> Option<Claim> {
+    fn last(&self, place: u32) -> Option<DivisionClaim> {
         self.slots.checked_sub(1).map(|slot| self.claim(place, slot))
     }
 }

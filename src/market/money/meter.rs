@@ -29,7 +29,7 @@ pub struct Meter {
     tick: u64,
     length_ms: u64,
     /// The interval's time at a moment of the monotonic clock.
-    clock: Clock,
+    clock: IntervalClock,
     /// By name; the rest of the meter knows queues by their place.
     places: BTreeMap<QueueName, u32>,
     names: Vec<QueueName>,
@@ -54,7 +54,7 @@ pub struct Meter {
 
 /// The interval's time.
 #[derive(Clone, Copy, Debug, Default)]
-struct Clock {
+struct IntervalClock {
     mono_ms: u64,
     offset_ms: u64,
 }
@@ -84,7 +84,7 @@ impl Meter {
             self.set_held(&metered.changes, metered.offset_ms);
         }
         let proven_ms = stored.last().map_or(0, |metered| metered.offset_ms);
-        self.clock = Clock { mono_ms: now.mono_ms, offset_ms: proven_ms };
+        self.clock = IntervalClock { mono_ms: now.mono_ms, offset_ms: proven_ms };
         // What the rows of jobs and containers say is what is held.
         let held: BTreeMap<HolderKey, PerPool<u32>> =
             holdings.iter().map(|holding| (holding.key(), holding.held)).collect();
@@ -170,7 +170,7 @@ impl Meter {
 
     /// The interval is open since now.
     pub(super) fn open_at(&mut self, now: Now) {
-        self.clock = Clock { mono_ms: now.mono_ms, offset_ms: 0 };
+        self.clock = IntervalClock { mono_ms: now.mono_ms, offset_ms: 0 };
     }
 
     /// How long the interval has been open, ms.

@@ -3,7 +3,6 @@
 use crate::model::{Credits, JobId, Kind, PerKind, PerPool, Pool, QueueName};
 
 use super::allocation::{Bid, NANO, allocate, cut_to_affordable, total, uncut_quota};
-use super::interval::Charge;
 
 /// Looks at bids that the search for the least rates of all orders may take: each takes forty, and a tick must not last.
 const MOST_LOOKS: usize = 5_000;
@@ -12,7 +11,7 @@ const MOST_LOOKS: usize = 5_000;
 #[derive(Debug)]
 pub struct OpenBids<'a> {
     slots: PerPool<u32>,
-    queues: Vec<(&'a QueueName, Charge)>,
+    queues: Vec<&'a QueueName>,
     pub(super) bids: Vec<Bid>,
     /// The order whose rate a queue bids, with the bid of its owner.
     by_order: Vec<Option<(JobId, Credits)>>,
@@ -41,27 +40,17 @@ impl<'a> OpenBids<'a> {
         self.is_in_closed_form = orders.saturating_mul(self.bids.len()) > MOST_LOOKS;
     }
 
-    /// Adds the next queue by name, after its charge for the interval that closes.
-    pub(super) fn push(&mut self, queue: &'a QueueName, charge: Charge, bid: Bid) {
+    /// Adds the next queue by name.
+    pub(super) fn push(&mut self, queue: &'a QueueName, bid: Bid) {
         self.funded_units += funded_units(&bid);
-        self.queues.push((queue, charge));
+        self.queues.push(queue);
         self.bids.push(bid);
         self.by_order.push(None);
     }
 
-    /// The map and reduce slots that are sold.
-    pub fn slots(&self) -> PerKind<u32> {
-        self.slots.slots()
-    }
-
     /// The place of a queue; none if it is idle.
     pub fn place(&self, queue: &str) -> Option<usize> {
-        self.queues.binary_search_by(|(name, _)| name.as_str().cmp(queue)).ok()
-    }
-
-    /// What the queue at a place pays for the interval that closes.
-    pub fn charge(&self, place: usize) -> Charge {
-        self.queues[place].1
+        self.queues.binary_search_by(|name| name.as_str().cmp(queue)).ok()
     }
 
     /// The rate that the queue at a place bids so far.

@@ -92,7 +92,7 @@ pub fn short_host(host: &str) -> &str {
 
 /// The XML of an answer; `host` is shown as given.
 pub fn render(answer: &Answer, host: &str) -> String {
-    let mut xml = Frame::open(host);
+    let mut xml = AnswerFrame::open(host);
     match answer {
         // Answered as JSON.
         Answer::Frame | Answer::Statement(_) | Answer::Permitted(_) | Answer::QueueStatuses(_) => {}
@@ -120,19 +120,19 @@ pub fn render(answer: &Answer, host: &str) -> String {
 
 /// The XML of a refusal that is not a denial.
 pub fn render_error(message: &str, host: &str) -> String {
-    let mut xml = Frame::open(host);
+    let mut xml = AnswerFrame::open(host);
     xml.element(1, "error", message);
     xml.close()
 }
 
 /// A `QueueInfo` document being written. Writing to a string cannot fail.
-struct Frame {
+struct AnswerFrame {
     text: String,
 }
 
-impl Frame {
-    fn open(host: &str) -> Frame {
-        let mut frame = Frame { text: String::from("<QueueInfo>\n") };
+impl AnswerFrame {
+    fn open(host: &str) -> AnswerFrame {
+        let mut frame = AnswerFrame { text: String::from("<QueueInfo>\n") };
         frame.element(1, "host", host);
         frame
     }

@@ -93,27 +93,18 @@ impl Market {
             Operation::Nothing => Ok(Answer::Frame),
             Operation::Price => Ok(Answer::Price(self.price())),
             Operation::Time => Ok(Answer::Time { start_ms: self.guard.start_ms(), now_ms: now.wall_ms }),
-            Operation::Info(queue) => {
-                let own = request.verified.as_ref().map_or("", |signer| &signer.user);
-                self.info(queue.as_ref().map_or(own, QueueName::as_str))
-            }
+            Operation::Info(queue) => self.info(queue.as_ref().map_or(own_name(request), QueueName::as_str)),
             Operation::Infos => {
                 let queues = self.accounts.iter().map(|(queue, account)| self.queue_info(queue, account)).collect();
                 Ok(Answer::Queues { price: self.price(), queues })
             }
             Operation::Statement(Some(queue)) => Ok(Answer::Statement(queue)),
-            Operation::Statement(None) => {
-                let own = request.verified.as_ref().map_or("", |signer| &signer.user);
-                Ok(Answer::Statement(QueueName::new(own).map_err(QueryError::from)?))
-            }
+            Operation::Statement(None) => Ok(Answer::Statement(own_queue(request)?)),
             Operation::QueueStatus(None) if signed_by_admin(request) => {
                 Ok(Answer::Permitted(Operation::QueueStatus(None)))
             }
             Operation::QueueStatus(None) => {
-                let own = request.verified.as_ref().map_or("", |signer| &signer.user);
-                self.on_existing(QueueName::new(own).map_err(QueryError::from)?, |own| {
-                    Operation::QueueStatus(Some(own))
-                })
+                self.on_existing(own_queue(request)?, |own| Operation::QueueStatus(Some(own)))
             }
             Operation::QueueStatus(Some(queue)) => self.on_existing(queue, |queue| Operation::QueueStatus(Some(queue))),
             Operation::Quote { queue, .. } if !self.is_ruling() => {
@@ -246,6 +237,15 @@ impl Market {
 
 fn signer_of(request: &ServletRequest) -> &str {
     request.verified.as_ref().map_or("", |signer| &signer.user)
+}
+
+/// The signer's name, which is that of its own queue; empty without a signature.
+fn own_name(request: &ServletRequest) -> &str {
+    request.verified.as_ref().map_or("", |signer| &signer.user)
+}
+
+fn own_queue(request: &ServletRequest) -> Result<QueueName, MarketError> {
+    Ok(QueueName::new(own_name(request)).map_err(QueryError::from)?)
 }
 
 fn signed_by_admin(request: &ServletRequest) -> bool {

@@ -7,9 +7,6 @@ use super::job_request::JobRequestKind;
 use super::operation_kind::OperationKind;
 use super::query::{ParsedQuery, QueryError, decode, number, set_once};
 
-/// Parses the query string of one address.
-pub type ParseQuery = fn(&str) -> Result<ParsedQuery, QueryError>;
-
 /// The part of a statement that a request selects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StatementPage {
@@ -232,6 +229,7 @@ mod tests {
 
     #[test]
     fn what_was_signed_for_one_address_is_nothing_at_another() {
+        type ParseQuery = fn(&str) -> Result<ParsedQuery, QueryError>;
         let ours: [(&str, ParseQuery); 8] = [
             ("statement=q", ParsedQuery::parse_statement),
             ("queues=q", ParsedQuery::parse_queue_status),

@@ -30,7 +30,7 @@ pub use error::{Denial, ErrorClass, JobDenied, MarketError, OrderError};
 pub use handle_request::{HandledRequest, ServletRequest};
 pub use job_request::{DeadlineWords, JobAnswer, JobRequest, JobRequestError, JobRequestKind};
 pub use job_upload::JobUpload;
-pub use json_queries::{HistoryPage, ParseQuery, Spans, StatementPage};
+pub use json_queries::{HistoryPage, Spans, StatementPage};
 pub use key::{Key, KeyFault};
 pub use operation_kind::OperationKind;
 pub use query::{Operation, ParsedQuery, QueryError};

@@ -6,7 +6,7 @@ use crate::scheduler::hold::{Hold, LocalityEnd};
 use crate::scheduler::view::View;
 use crate::scheduler::{GroupId, Level};
 
-use super::queue_slots::Holding;
+use super::queue_slots::AppHolding;
 use super::{LocalityWait, WaitFactor};
 
 #[derive(Debug)]
@@ -16,7 +16,7 @@ pub(super) struct LiveApp {
     pub(super) user: GroupId,
     pub(super) slots_per_task: PerKind<u32>,
     /// As counted in its queue.
-    pub(super) holding: PerKind<Holding>,
+    pub(super) holding: PerKind<AppHolding>,
     /// Reservations that this heartbeat turned into tasks; they count until it ends.
     pub(super) used_reservations: PerKind<u32>,
     /// Whether its user counts as active because of it.

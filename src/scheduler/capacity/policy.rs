@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 use crate::model::{Kind, Now, PerKind, Pool};
 use crate::scheduler::admission::{AppRefusal, NewApp};
 use crate::scheduler::app::App;
-use crate::scheduler::change::{Asked, Change, Reaction};
+use crate::scheduler::change::{AskedApp, Change, Reaction};
 use crate::scheduler::constraint::JobPlan;
 use crate::scheduler::container::offered_container::OfferedContainer;
 use crate::scheduler::detail::{AppDetail, GroupDetail};
@@ -28,7 +28,7 @@ use crate::scheduler::{AppId, AppSize, AppSpec, GroupId, Level};
 
 use super::live_app::LiveApp;
 use super::live_queue::{LiveQueue, sum};
-use super::queue_slots::Holding;
+use super::queue_slots::AppHolding;
 use super::{
     CapacityConfig, CapacityQueue, JobReport, JobStage, ListedJob, LocalityWait, QueuedJobDetail, SlotVerdict,
 };
@@ -150,7 +150,7 @@ impl Capacity {
         let (queue, user) = (app.queue, app.user);
         let Some(live) = self.queues.get_mut(&queue) else { return };
         for kind in Kind::ALL {
-            live.slots[kind].change_holding(user, before[kind], Holding::default());
+            live.slots[kind].change_holding(user, before[kind], AppHolding::default());
             if was_active[kind] {
                 live.slots[kind].set_active(user, false);
             }
@@ -166,7 +166,7 @@ impl Capacity {
         let Some(queue) = self.queues.get_mut(&app.queue) else { return };
         for kind in Kind::ALL {
             let slots = &mut queue.slots[kind];
-            slots.change_holding(app.user, app.holding[kind], Holding::default());
+            slots.change_holding(app.user, app.holding[kind], AppHolding::default());
             if app.is_active[kind] {
                 slots.set_active(app.user, false);
             }
@@ -231,7 +231,7 @@ impl Capacity {
         }
         let nodes = u32::try_from(app.reserved_nodes[kind].len()).unwrap_or(u32::MAX);
         let reserved = nodes.saturating_add(live.used_reservations[kind]).saturating_mul(live.slots_per_task[kind]);
-        let now = Holding { running_tasks: app.running[kind], slots: app.held[kind].saturating_add(reserved) };
+        let now = AppHolding { running_tasks: app.running[kind], slots: app.held[kind].saturating_add(reserved) };
         let before = std::mem::replace(&mut live.holding[kind], now);
         if before == now {
             return;
@@ -294,7 +294,7 @@ impl Capacity {
         }
     }
 
-    fn count_question(&mut self, asked: &Asked, view: &View<'_>) {
+    fn count_question(&mut self, asked: &AskedApp, view: &View<'_>) {
         let (Some(live), Some(app)) = (self.apps.get_mut(&asked.app), view.app(asked.app)) else { return };
         if asked.kind == Kind::Reduce {
             return;
@@ -431,7 +431,7 @@ impl Policy for Capacity {
 
     /// A queue and its users may hold by containers what their maps and reduces leave of their parts of all slots.
     fn review_container(&self, app: &App, offered: &OfferedContainer, view: &View<'_>) -> Verdict {
-        self.container_verdict(app.spec.id, offered.slots, view)
+        self.container_verdict(app.spec.id, offered.slots(), view)
     }
 
     fn can_use_reservation(&self, app: &App, kind: Kind, heartbeat: &Heartbeat) -> bool {

@@ -12,7 +12,7 @@ use super::{QueueSlotsDetail, SlotShare, SlotUsage, SlotVerdict, UserLimit};
 
 /// What one app holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Holding {
+pub(super) struct AppHolding {
     pub(super) running_tasks: u32,
     /// Slots of these tasks and of nodes reserved for the app.
     pub(super) slots: u32,
@@ -40,7 +40,7 @@ pub(super) struct Released {
 pub(super) struct QueueSlots {
     rule: UserRule,
     share: SlotShare,
-    held: Holding,
+    held: AppHolding,
     /// Users with an app in the queue. Iterated for a report only, which sorts them.
     users: FxHashMap<GroupId, UserSlots>,
     /// The same users by the slots that they hold.
@@ -58,7 +58,7 @@ struct UserSlots {
     name: Arc<str>,
     apps: u32,
     active_apps: u32,
-    held: Holding,
+    held: AppHolding,
 }
 
 /// Apps whose tasks take a number of slots, and what the limits were at the last look.
@@ -74,7 +74,7 @@ impl QueueSlots {
         Self {
             rule,
             share,
-            held: Holding::default(),
+            held: AppHolding::default(),
             users: FxHashMap::default(),
             by_slots: BTreeSet::new(),
             active_users: 0,
@@ -105,7 +105,7 @@ impl QueueSlots {
             name: Arc::clone(name),
             apps: 0,
             active_apps: 0,
-            held: Holding::default(),
+            held: AppHolding::default(),
         });
         entry.apps += 1;
         self.by_slots.insert((entry.held.slots, user));
@@ -129,7 +129,7 @@ impl QueueSlots {
     }
 
     /// An app of a user holds more or less than before.
-    pub(super) fn change_holding(&mut self, user: GroupId, before: Holding, after: Holding) {
+    pub(super) fn change_holding(&mut self, user: GroupId, before: AppHolding, after: AppHolding) {
         let Some(entry) = self.users.get_mut(&user) else { return };
         self.by_slots.remove(&(entry.held.slots, user));
         entry.held.replace(before, after);
@@ -219,8 +219,8 @@ impl QueueSlots {
     }
 }
 
-impl Holding {
-    fn replace(&mut self, before: Holding, after: Holding) {
+impl AppHolding {
+    fn replace(&mut self, before: AppHolding, after: AppHolding) {
         let replaced = |sum: u32, before: u32, after: u32| sum.saturating_sub(before).saturating_add(after);
         self.running_tasks = replaced(self.running_tasks, before.running_tasks, after.running_tasks);
         self.slots = replaced(self.slots, before.slots, after.slots);

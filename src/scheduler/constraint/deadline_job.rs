@@ -19,7 +19,7 @@ pub(super) struct ReducePlan {
 
 /// Where a job stands in its plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
+enum PlanPhase {
     /// No slots are promised for its maps: it was admitted although the test failed, or the test is to come.
     Unplanned,
     /// Its slots are promised from a later moment on.
@@ -35,7 +35,7 @@ pub(super) struct DeadlineJob {
     deadline: AppDeadline,
     arrival_us: i64,
     pub(super) state: DeadlineState,
-    phase: Phase,
+    phase: PlanPhase,
     /// When its maps start.
     start_us: i64,
     /// When its maps have ended, if all is as believed.
@@ -77,7 +77,7 @@ impl DeadlineJob {
             deadline,
             arrival_us,
             state: DeadlineState::AtRisk,
-            phase: Phase::Unplanned,
+            phase: PlanPhase::Unplanned,
             start_us: arrival_us,
             maps_until_us: i64::MAX,
             early_until_us: i64::MIN,
@@ -123,7 +123,7 @@ impl DeadlineJob {
         }
         self.latest_reduce_start_us = plan.latest_reduce_start_us;
         self.reduces_until_us = self.planned_reduce_end_us(model);
-        self.phase = if plan.start_us <= now_us { Phase::Within } else { Phase::Before };
+        self.phase = if plan.start_us <= now_us { PlanPhase::Within } else { PlanPhase::Before };
     }
 
     fn planned_reduce_end_us(&self, model: Model) -> i64 {
@@ -154,7 +154,7 @@ impl DeadlineJob {
 
     /// When its maps start; none: they have, or no slots are promised.
     pub(super) fn planned_start_us(&self) -> Option<i64> {
-        (self.phase == Phase::Before && self.left.map > 0).then_some(self.start_us)
+        (self.phase == PlanPhase::Before && self.left.map > 0).then_some(self.start_us)
     }
 
     /// How late it ends at least, by what is believed of its tasks; none: it may end in time, or is late already.
@@ -168,7 +168,7 @@ impl DeadlineJob {
             work.longest_map_us = work.longest_map_us.min(work.map_us / u64::from(work.maps));
         }
         let begin_us = if self.left.map > self.held.map {
-            if self.phase == Phase::Before { now_us.max(self.start_us) } else { now_us }
+            if self.phase == PlanPhase::Before { now_us.max(self.start_us) } else { now_us }
         } else {
             let first_us = self.running_maps.first_start_us().unwrap_or(now_us);
             // One that takes longer than believed may end now.
@@ -179,7 +179,7 @@ impl DeadlineJob {
 
     /// Whether slots are promised to it by the paper's model, which divides tasks like a fluid.
     pub(super) fn is_admitted_as_fluid(&self, model: Model) -> bool {
-        model == Model::Fluid && self.phase != Phase::Unplanned
+        model == Model::Fluid && self.phase != PlanPhase::Unplanned
     }
 
     /// How it stands for people: no plan keeps the deadline of a job one task of which takes longer.
@@ -196,7 +196,7 @@ impl DeadlineJob {
             due_us: self.deadline.due_us,
             minimum: self.minimum,
             planned_start_us: self.planned_start_us(),
-            is_promise_over: self.phase == Phase::After && self.left.map > 0,
+            is_promise_over: self.phase == PlanPhase::After && self.left.map > 0,
             latest_reduce_start_us: self.latest_reduce_start_us,
         }
     }
@@ -207,7 +207,7 @@ impl DeadlineJob {
 
     /// Whether it may claim slots of a kind up to its minimum now.
     pub(super) fn is_promised(&self, kind: Kind) -> bool {
-        kind == Kind::Reduce || self.phase == Phase::Within
+        kind == Kind::Reduce || self.phase == PlanPhase::Within
     }
 
     /// Whether all its maps are done and its reduces may run.
@@ -231,7 +231,7 @@ impl DeadlineJob {
 
     /// Ends its promise as soon as what is left is done, never later than it was to end: others count on that.
     fn shorten(&mut self, model: Model, now_us: i64) {
-        if self.phase == Phase::Unplanned || self.maps_until_us == i64::MAX {
+        if self.phase == PlanPhase::Unplanned || self.maps_until_us == i64::MAX {
             return;
         }
         let work = self.deadline.work;
@@ -262,8 +262,8 @@ impl DeadlineJob {
     pub(super) fn next_moment_us(&self) -> Option<i64> {
         let has_maps = self.state != DeadlineState::Late && self.left.map > 0;
         match self.phase {
-            Phase::Before if has_maps => Some(self.start_us),
-            Phase::Within if has_maps && self.maps_until_us < i64::MAX => Some(self.maps_until_us),
+            PlanPhase::Before if has_maps => Some(self.start_us),
+            PlanPhase::Within if has_maps && self.maps_until_us < i64::MAX => Some(self.maps_until_us),
             _ => None,
         }
     }
@@ -271,8 +271,8 @@ impl DeadlineJob {
     /// Its moment has come: its maps may start, or its promise is over.
     pub(super) fn enter_next_phase(&mut self) {
         self.phase = match self.phase {
-            Phase::Before => Phase::Within,
-            Phase::Within => Phase::After,
+            PlanPhase::Before => PlanPhase::Within,
+            PlanPhase::Within => PlanPhase::After,
             other => other,
         };
     }
@@ -303,7 +303,7 @@ impl DeadlineJob {
     /// What it may claim; none of a late one.
     pub(super) fn promise(&self) -> Option<Promise> {
         let claim = |kind: Kind| self.held[kind].max(self.minimum[kind].min(self.left[kind]));
-        let is_planned = self.phase != Phase::Unplanned;
+        let is_planned = self.phase != PlanPhase::Unplanned;
         let all_reduces = if is_planned { self.deadline.work.reduces } else { 0 };
         (self.state != DeadlineState::Late).then(|| Promise {
             maps: self.map_claims(claim(Kind::Map)),
@@ -318,13 +318,13 @@ impl DeadlineJob {
         let none = MapClaim::default();
         match self.phase {
             _ if self.left.map == 0 => [MapClaim::lasting(held), none],
-            Phase::Unplanned | Phase::After => [MapClaim::lasting(held), none],
-            Phase::Within => {
+            PlanPhase::Unplanned | PlanPhase::After => [MapClaim::lasting(held), none],
+            PlanPhase::Within => {
                 // What it has beyond its minimum may have begun late.
                 let until_us = if held > self.minimum.map { until_us.max(self.early_until_us) } else { until_us };
                 [MapClaim { slots: claim, from_us: i64::MIN, until_us }, none]
             }
-            Phase::Before => {
+            PlanPhase::Before => {
                 let early_us = if held > 0 { self.early_until_us } else { i64::MIN };
                 let early = MapClaim { slots: held, from_us: i64::MIN, until_us: early_us };
                 if self.left.map <= held {
@@ -337,24 +337,24 @@ impl DeadlineJob {
     }
 
     /// How it stands now. `needs_plan`: whether another plan may help.
-    pub(super) fn standing(&self, model: Model, now_us: i64) -> Standing {
+    pub(super) fn standing(&self, model: Model, now_us: i64) -> TrackedJob {
         let work = self.deadline.work;
         let (state, needs_plan) = match self.phase {
             _ if now_us >= self.deadline.due_us => (DeadlineState::Late, false),
             _ if self.reduce_start_us.is_some() => (self.state, false),
-            Phase::Unplanned => (DeadlineState::AtRisk, true),
+            PlanPhase::Unplanned => (DeadlineState::AtRisk, true),
             phase => {
-                let has_slots = if phase == Phase::After { self.held.map } else { self.minimum.map };
+                let has_slots = if phase == PlanPhase::After { self.held.map } else { self.minimum.map };
                 let is_kept = self.needed_maps(&work, model, now_us).is_some_and(|needed| needed <= has_slots);
                 (if is_kept { DeadlineState::OnTime } else { DeadlineState::AtRisk }, !is_kept && self.left.map > 0)
             }
         };
         // They take longer than believed.
         let are_reduces_long = now_us > self.reduces_until_us && self.reduces_until_us < self.deadline.due_us;
-        Standing { state, needs_plan, are_reduces_long }
+        TrackedJob { state, needs_plan, are_reduces_long }
     }
 
-    pub(super) fn set_standing(&mut self, standing: Standing) {
+    pub(super) fn set_standing(&mut self, standing: TrackedJob) {
         self.state = standing.state;
         if standing.are_reduces_long {
             self.reduces_until_us = self.deadline.due_us;
@@ -363,7 +363,7 @@ impl DeadlineJob {
 
     /// Whether its minimum may grow only, because slots are promised to it.
     pub(super) fn is_within_promise(&self) -> bool {
-        matches!(self.phase, Phase::Before | Phase::Within)
+        matches!(self.phase, PlanPhase::Before | PlanPhase::Within)
     }
 
     /// What is left of it, for a plan that begins now.
@@ -377,7 +377,7 @@ impl DeadlineJob {
 
     /// The least maps at a time that do what is left in time; none: no number does.
     fn needed_maps(&self, work: &JobWork, model: Model, now_us: i64) -> Option<u32> {
-        let now_us = if self.phase == Phase::Before { now_us.max(self.start_us) } else { now_us };
+        let now_us = if self.phase == PlanPhase::Before { now_us.max(self.start_us) } else { now_us };
         let (work_left, start_us) = match model {
             Model::Fluid => (self.fluid_left(work, now_us), now_us),
             // What runs ends with its round.
@@ -401,7 +401,7 @@ impl DeadlineJob {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Standing {
+pub(super) struct TrackedJob {
     pub(super) state: DeadlineState,
     pub(super) needs_plan: bool,
     pub(super) are_reduces_long: bool,

@@ -68,7 +68,7 @@ const BEST_EFFORT: u8 = 3;
 pub(super) const LENT_FOR_US: i64 = 3_600_000_000;
 
 /// What keeps a job from a slot, or does not.
-enum Place {
+enum ListPlace {
     Claim,
     /// It may have one that is promised to no job.
     Beyond,
@@ -108,7 +108,7 @@ impl Constraint {
         SlotSupply { slots, has_workers: totals.slots != PerKind::default() }
     }
 
-    fn place(&self, job: &DeadlineJob, kind: Kind) -> Place {
+    fn place(&self, job: &DeadlineJob, kind: Kind) -> ListPlace {
         let (held, minimum) = (job.held()[kind], job.minimum()[kind]);
         let is_late = job.state == DeadlineState::Late;
         let limit = match self.config.strategy {
@@ -118,10 +118,10 @@ impl Constraint {
             Strategy::Fixed(slots) => slots,
         };
         match () {
-            () if is_late && self.config.on_missed == OnMissed::Continue => Place::Claim,
-            () if held >= limit => Place::Full,
-            () if !is_late && held < minimum && job.is_promised(kind) => Place::Claim,
-            () => Place::Beyond,
+            () if is_late && self.config.on_missed == OnMissed::Continue => ListPlace::Claim,
+            () if held >= limit => ListPlace::Full,
+            () if !is_late && held < minimum && job.is_promised(kind) => ListPlace::Claim,
+            () => ListPlace::Beyond,
         }
     }
 
@@ -131,9 +131,9 @@ impl Constraint {
         if let Some(job) = job.filter(|job| kind == Kind::Reduce && !job.may_reduce()) {
             return Some(Hold::AfterMaps { has_maps: !job.has_ended_maps() });
         }
-        match job.map_or(Place::Beyond, |job| self.place(job, kind)) {
-            Place::Claim => None,
-            Place::Full => {
+        match job.map_or(ListPlace::Beyond, |job| self.place(job, kind)) {
+            ListPlace::Claim => None,
+            ListPlace::Full => {
                 let limit = match (self.config.strategy, job) {
                     (Strategy::Fixed(slots), _) => slots,
                     (_, Some(job)) => job.minimum()[kind],
@@ -141,7 +141,7 @@ impl Constraint {
                 };
                 Some(Hold::DeadlineLimit { kind, limit, held: app.held[kind] })
             }
-            Place::Beyond => {
+            ListPlace::Beyond => {
                 if self.lending(app.spec.id, kind, totals) == Lending::Lent {
                     return None;
                 }
@@ -298,9 +298,9 @@ impl Policy for Constraint {
             return AppKey { class: BEST_EFFORT.saturating_add(submission.class), ..submission };
         };
         let class = match self.place(job, kind) {
-            Place::Claim => CLAIMS,
+            ListPlace::Claim => CLAIMS,
             _ if job.state == DeadlineState::Late => LATE,
-            Place::Beyond | Place::Full => BEYOND_MINIMUM,
+            ListPlace::Beyond | ListPlace::Full => BEYOND_MINIMUM,
         };
         AppKey { class, start_ms: job.due_us(), order: app.spec.order, ..AppKey::default() }
     }
@@ -320,14 +320,14 @@ impl Policy for Constraint {
     fn review(&self, app: &App, kind: Kind, _heartbeat: &Heartbeat, view: &View<'_>) -> Verdict {
         let place = match self.jobs.get(&app.spec.id) {
             // Its reduces wait for its last map.
-            Some(job) if kind == Kind::Reduce && !job.may_reduce() => Place::Full,
+            Some(job) if kind == Kind::Reduce && !job.may_reduce() => ListPlace::Full,
             Some(job) => self.place(job, kind),
-            None => Place::Beyond,
+            None => ListPlace::Beyond,
         };
         match place {
-            Place::Claim => Verdict::Ask(Level::Any),
-            Place::Full => Verdict::ParkApp,
-            Place::Beyond => match self.lending(app.spec.id, kind, view.totals) {
+            ListPlace::Claim => Verdict::Ask(Level::Any),
+            ListPlace::Full => Verdict::ParkApp,
+            ListPlace::Beyond => match self.lending(app.spec.id, kind, view.totals) {
                 Lending::Lent => Verdict::Ask(Level::Any),
                 // Shorter tasks may stand behind it.
                 Lending::TooLong => Verdict::NotOnThisNode,
@@ -342,8 +342,8 @@ impl Policy for Constraint {
         let (supply, now_us) = (self.supply(view.totals).slots, self.now_us());
         let promised =
             PerKind::new(self.ledger.most_maps(now_us, i64::MAX), self.ledger.most_reduces(now_us, i64::MAX));
-        let is_kept = |kind: Kind| supply[kind].saturating_sub(offered.blocks) >= promised[kind];
-        match offered.blocks == 0 || Kind::ALL.into_iter().all(is_kept) {
+        let is_kept = |kind: Kind| supply[kind].saturating_sub(offered.blocks()) >= promised[kind];
+        match offered.blocks() == 0 || Kind::ALL.into_iter().all(is_kept) {
             true => Verdict::Ask(Level::Any),
             false => Verdict::NotOnThisNode,
         }

@@ -8,11 +8,11 @@ const MOST_MOMENTS: usize = 128;
 #[derive(Clone, Debug, Default)]
 pub(super) struct SumsByTime {
     /// In order, none empty.
-    blocks: Vec<Block>,
+    blocks: Vec<ChangeBlock>,
 }
 
 #[derive(Clone, Debug, Default)]
-struct Block {
+struct ChangeBlock {
     /// In order, none zero.
     changes: Vec<(i64, i64)>,
     /// The value before its first change.
@@ -49,7 +49,7 @@ impl SumsByTime {
             return;
         }
         if self.blocks.is_empty() {
-            self.blocks.push(Block::default());
+            self.blocks.push(ChangeBlock::default());
         }
         let index = self.block_of(at_us);
         let block = &mut self.blocks[index];
@@ -64,7 +64,8 @@ impl SumsByTime {
         }
         let mut later = index + 1;
         if block.changes.len() > MOST_MOMENTS {
-            let mut behind = Block { changes: block.changes.split_off(MOST_MOMENTS / 2), ..Block::default() };
+            let mut behind =
+                ChangeBlock { changes: block.changes.split_off(MOST_MOMENTS / 2), ..ChangeBlock::default() };
             block.sum_up();
             // The blocks behind it get the change below.
             behind.base = block.base + block.sum;
@@ -184,7 +185,7 @@ impl SumsByTime {
 
     /// The last block that begins at or before a moment, or the first.
     fn block_of(&self, at_us: i64) -> usize {
-        let begins_by = |block: &Block| block.changes.first().is_none_or(|(first, _)| *first <= at_us);
+        let begins_by = |block: &ChangeBlock| block.changes.first().is_none_or(|(first, _)| *first <= at_us);
         self.blocks.partition_point(begins_by).saturating_sub(1)
     }
 }
@@ -194,7 +195,7 @@ fn lasts(from_us: i64, until_us: i64, during_us: u64) -> bool {
     until_us > from_us && until_us.abs_diff(from_us) >= during_us
 }
 
-impl Block {
+impl ChangeBlock {
     fn sum_up(&mut self) {
         let extremes = (0, i64::MIN, i64::MAX);
         (self.sum, self.peak, self.low) = self.changes.iter().fold(extremes, |(sum, peak, low), (_, change)| {

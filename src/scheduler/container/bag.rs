@@ -10,10 +10,10 @@ use super::{Earmark, RequestType};
 /// What a node has declared, and what containers hold of it. What tasks hold is counted by the node in slots.
 #[derive(Debug)]
 pub(in crate::scheduler) struct Bag {
-    pub(in crate::scheduler) declared: Capability,
+    pub(super) declared: Capability,
     pub(super) held: Amount,
     /// Whether containers may be granted here now.
-    pub(in crate::scheduler) takes_containers: bool,
+    pub(super) takes_containers: bool,
     /// Types that have counted a miss here since its last heartbeat.
     pub(super) missed: BTreeSet<(AppId, RequestType)>,
     /// The head of the order at its last heartbeat, if it waited for room.
@@ -42,6 +42,11 @@ impl Bag {
             reserved: None,
             earmarked: Vec::new(),
         }
+    }
+
+    /// Slots' worth that containers may take of it beyond those of tasks.
+    pub(in crate::scheduler) fn slots_beyond(&self, task_slots: u32, slot: Capability) -> u32 {
+        if self.takes_containers { self.declared.whole_slots(slot).saturating_sub(task_slots) } else { 0 }
     }
 
     /// What is free for containers beside so many slots of tasks.

@@ -39,14 +39,14 @@ pub(super) struct Wishes {
 
 /// Where a node stands.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Site<'a> {
+pub(super) struct NodeSite<'a> {
     pub(super) host: &'a str,
     pub(super) rack: &'a str,
     /// How many names of the rack's path count: the rack's, and those of the groups of racks above it.
     pub(super) groups: usize,
 }
 
-impl<'a> Site<'a> {
+impl<'a> NodeSite<'a> {
     pub(super) fn of(topology: &'a Topology, host: HostId) -> Self {
         let rack = topology.rack_name(topology.rack_of(host));
         Self { host: topology.host_name(host), rack, groups: topology.levels().groups() }
@@ -133,7 +133,7 @@ impl ContainerTable {
     }
 
     /// The row by which a node is wanted and how many it wants: that of its host, else of its rack.
-    pub(super) fn wanted_at<'a>(&self, site: Site<'a>) -> Option<(&'a str, u32)> {
+    pub(super) fn wanted_at<'a>(&self, site: NodeSite<'a>) -> Option<(&'a str, u32)> {
         let rack_row = self.rack_row(site);
         let rows = [(site.host, self.rows.hosts.gate(site.host)), (rack_row, self.rows.racks.gate(rack_row))];
         rows.into_iter().map(|(name, gate)| (name, gate.wanted())).find(|(_, wanted)| *wanted > 0)
@@ -208,13 +208,13 @@ impl ContainerTable {
 
     /// The name of the row that speaks for a node's rack: its own, else that of the nearest group of racks above it that
     /// has one.
-    fn rack_row<'a>(&self, site: Site<'a>) -> &'a str {
+    fn rack_row<'a>(&self, site: NodeSite<'a>) -> &'a str {
         let has_row = |name: &&str| self.rows.racks.gate(*name) != Gate::Open;
         site.paths().find(has_row).unwrap_or(site.rack)
     }
 
     /// What the rows say of a node. `counts_miss`: whether its refusal would be another miss.
-    pub(super) fn verdict(&self, site: Site<'_>, rules: LevelRules, counts_miss: bool) -> SiteVerdict {
+    pub(super) fn verdict(&self, site: NodeSite<'_>, rules: LevelRules, counts_miss: bool) -> SiteVerdict {
         if self.rows.anywhere == 0 {
             return SiteVerdict::Excluded;
         }
@@ -261,7 +261,7 @@ impl ContainerTable {
     }
 
     /// The rows that a grant on a node lowers, beside `*`.
-    pub(super) fn rows_at(&self, site: Site<'_>, level: Level) -> CountedRows {
+    pub(super) fn rows_at(&self, site: NodeSite<'_>, level: Level) -> CountedRows {
         let rack_row = self.rack_row(site);
         let row = |gate: Gate, name: &str| (gate != Gate::Open).then(|| Arc::from(name));
         CountedRows {

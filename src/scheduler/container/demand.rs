@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::model::{Capability, TrackerId};
 
 use super::asked_row::{MAX_COUNT, MAX_HOST_ROWS, MAX_ROWS, MAX_TYPES};
-use super::container_table::{ContainerTable, Site};
+use super::container_table::{ContainerTable, NodeSite};
 use super::{AskError, AskedRow, RequestType, RowName, UnreportedGrant};
 
 #[derive(Debug, Default)]
@@ -112,7 +112,7 @@ impl ContainerDemand {
         true
     }
 
-    pub(super) fn is_blacklisted(&self, site: Site<'_>) -> bool {
+    pub(super) fn is_blacklisted(&self, site: NodeSite<'_>) -> bool {
         self.blacklist.contains(site.host) || site.paths().any(|rack| self.blacklist.contains(rack))
     }
 

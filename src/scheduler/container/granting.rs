@@ -10,11 +10,11 @@ use crate::scheduler::{AppId, SKIP_BUDGET, Scheduler};
 
 use super::ContainerSource;
 use super::demand::ContainerDemand;
-use super::offering::Outcome;
+use super::offering::OfferOutcome;
 
 /// The offers of one node.
 #[derive(Default)]
-struct Walk {
+struct NodeWalk {
     is_heartbeat: bool,
     /// Where the walk of all applications resumes; none: by the order.
     resume: Option<OrderEntry>,
@@ -77,7 +77,7 @@ impl Scheduler {
         // A reserved node is not offered to applications behind the one that it is reserved for.
         let is_reserved = entry.bag.as_ref().is_some_and(|bag| bag.reserved.is_some());
         let resume = entry.resume.container.take().filter(|_| !is_reserved);
-        let mut walk = Walk { is_heartbeat, resume, ..Walk::default() };
+        let mut walk = NodeWalk { is_heartbeat, resume, ..NodeWalk::default() };
         let earmarks = self.earmarks_on(node).len();
         self.walk_order(node, &mut walk, source);
         walk.passed_over.into_iter().for_each(|app| self.enqueue(app, Pool::Container));
@@ -90,7 +90,7 @@ impl Scheduler {
         }
     }
 
-    fn walk_order(&mut self, node: TrackerId, walk: &mut Walk, source: &mut impl ContainerSource) {
+    fn walk_order(&mut self, node: TrackerId, walk: &mut NodeWalk, source: &mut impl ContainerSource) {
         let mut head = None;
         loop {
             self.sort_groups(Pool::Container);
@@ -112,23 +112,23 @@ impl Scheduler {
             let is_head = walk.passed_over.is_empty() && resumed.is_none();
             let outcome = self.offer_container(node, next.app, None, source);
             match outcome {
-                Outcome::Granted(_) => {
+                OfferOutcome::Granted(_) => {
                     walk.granted += 1;
                     walk.parked = 0;
                     walk.placed.remove(&next.app);
                     continue;
                 }
-                Outcome::Limited(verdict) if self.park(next.app, verdict) => {
+                OfferOutcome::Limited(verdict) if self.park(next.app, verdict) => {
                     walk.parked += 1;
                     if verdict == Verdict::ParkApp && self.has_permitted_type(next.app) {
                         walk.parked_here.push(next.app);
                     }
                     continue;
                 }
-                Outcome::Limited(Verdict::Stop) => break,
+                OfferOutcome::Limited(Verdict::Stop) => break,
                 _ => {}
             }
-            if is_head && let Outcome::NoRoom(request) = outcome {
+            if is_head && let OfferOutcome::NoRoom(request) = outcome {
                 head = Some((next.app, request));
                 if walk.is_heartbeat && self.note_starved(node, next.app, request) {
                     break;
@@ -152,7 +152,7 @@ impl Scheduler {
 
     /// Places an application by the slots of what a node would give it: its first type may be of no use there. Whether it
     /// stood by others, and may have another place now.
-    fn place_by_offer(&mut self, node: TrackerId, app: AppId, walk: &mut Walk) -> bool {
+    fn place_by_offer(&mut self, node: TrackerId, app: AppId, walk: &mut NodeWalk) -> bool {
         let Some(slots) = self.slots_of_another_type(node, app) else { return false };
         let of_next = || self.demand(app).map_or(0, ContainerDemand::slots_of_next);
         if walk.placed.get(&app).copied().unwrap_or_else(of_next) == slots {

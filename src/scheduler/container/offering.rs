@@ -5,11 +5,11 @@ use crate::scheduler::verdict::Verdict;
 use crate::scheduler::{AppId, Level, Scheduler};
 
 use super::bag::Amount;
-use super::container_table::{Site, SiteVerdict};
+use super::container_table::{NodeSite, SiteVerdict};
 use super::{ContainerGrant, ContainerSource, RequestType};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Outcome {
+pub(super) enum OfferOutcome {
     Granted(RequestType),
     /// The type may run here, and would fit beside less.
     NoRoom(RequestType),
@@ -22,10 +22,10 @@ pub(super) enum Outcome {
 }
 
 /// What the tables say of a node, before anything is changed.
-enum Choice {
+enum OfferChoice {
     Grant(RequestType, Level),
     Miss(RequestType),
-    Other(Outcome),
+    Other(OfferOutcome),
 }
 
 impl Scheduler {
@@ -38,24 +38,24 @@ impl Scheduler {
         id: AppId,
         served: Option<RequestType>,
         source: &mut impl ContainerSource,
-    ) -> Outcome {
+    ) -> OfferOutcome {
         self.note_wishes(id);
         match self.choose_type(node, id, served) {
-            None => Outcome::Refused,
-            Some(Choice::Other(Outcome::NoRoom(request))) => {
-                self.limit_of(node, id, &request).map_or(Outcome::NoRoom(request), Outcome::Limited)
+            None => OfferOutcome::Refused,
+            Some(OfferChoice::Other(OfferOutcome::NoRoom(request))) => {
+                self.limit_of(node, id, &request).map_or(OfferOutcome::NoRoom(request), OfferOutcome::Limited)
             }
-            Some(Choice::Other(outcome)) => outcome,
-            Some(Choice::Miss(request)) => {
+            Some(OfferChoice::Other(outcome)) => outcome,
+            Some(OfferChoice::Miss(request)) => {
                 if self.bag_mut(node).is_some_and(|bag| bag.missed.insert((id, request)))
                     && let Some(table) = self.demand_mut(id).and_then(|demand| demand.types.get_mut(&request))
                 {
                     table.count_miss();
                 }
-                Outcome::Delayed(request)
+                OfferOutcome::Delayed(request)
             }
-            Some(Choice::Grant(request, level)) => match self.limit_of(node, id, &request) {
-                Some(verdict) => Outcome::Limited(verdict),
+            Some(OfferChoice::Grant(request, level)) => match self.limit_of(node, id, &request) {
+                Some(verdict) => OfferOutcome::Limited(verdict),
                 None => self.grant_container(node, id, request, level, source),
             },
         }
@@ -72,7 +72,7 @@ impl Scheduler {
     /// Whether an offer of a node to an application would come to a grant, as far as its tables and limits say.
     pub(super) fn would_grant(&self, node: TrackerId, id: AppId) -> bool {
         match self.choose_type(node, id, None) {
-            Some(Choice::Grant(request, _)) => self.limit_of(node, id, &request).is_none(),
+            Some(OfferChoice::Grant(request, _)) => self.limit_of(node, id, &request).is_none(),
             _ => false,
         }
     }
@@ -84,7 +84,7 @@ impl Scheduler {
             return None;
         }
         match self.choose_type(node, id, None) {
-            Some(Choice::Grant(request, _)) => Some(request.capability.slots(self.containers.slot)),
+            Some(OfferChoice::Grant(request, _)) => Some(request.capability.slots(self.containers.slot)),
             _ => None,
         }
     }
@@ -94,11 +94,11 @@ impl Scheduler {
         Some(self.review_container(app, node, request)).filter(|verdict| !matches!(verdict, Verdict::Ask(_)))
     }
 
-    fn choose_type(&self, id: TrackerId, app: AppId, served: Option<RequestType>) -> Option<Choice> {
+    fn choose_type(&self, id: TrackerId, app: AppId, served: Option<RequestType>) -> Option<OfferChoice> {
         let Self { apps, nodes, topology, .. } = self;
         let (demand, node) = (apps.get(&app)?.containers.as_ref()?, nodes.get(&id)?);
         let bag = node.bag.as_ref().filter(|bag| bag.takes_containers)?;
-        let site = Site::of(topology, node.host);
+        let site = NodeSite::of(topology, node.host);
         if demand.is_blacklisted(site) {
             return None;
         }
@@ -112,12 +112,12 @@ impl Scheduler {
             let counts_miss = has_room && is_served && !bag.missed.contains(&(app, *request));
             match table.verdict(site, self.level_rules(demand, table), counts_miss) {
                 SiteVerdict::Excluded => {}
-                SiteVerdict::Allowed(level) if has_room => return Some(Choice::Grant(*request, level)),
+                SiteVerdict::Allowed(level) if has_room => return Some(OfferChoice::Grant(*request, level)),
                 SiteVerdict::Allowed(_) if request.capability.fits(bag.declared) => {
-                    return Some(Choice::Other(Outcome::NoRoom(*request)));
+                    return Some(OfferChoice::Other(OfferOutcome::NoRoom(*request)));
                 }
-                SiteVerdict::Delayed if counts_miss => return Some(Choice::Miss(*request)),
-                SiteVerdict::Delayed if has_room => return Some(Choice::Other(Outcome::Delayed(*request))),
+                SiteVerdict::Delayed if counts_miss => return Some(OfferChoice::Miss(*request)),
+                SiteVerdict::Delayed if has_room => return Some(OfferChoice::Other(OfferOutcome::Delayed(*request))),
                 SiteVerdict::Allowed(_) | SiteVerdict::Delayed => return None,
             }
         }
@@ -131,17 +131,17 @@ impl Scheduler {
         request: RequestType,
         level: Level,
         source: &mut impl ContainerSource,
-    ) -> Outcome {
+    ) -> OfferOutcome {
         let Some(host) = self.nodes.get(&node).map(|node| node.host) else {
-            return Outcome::Refused;
+            return OfferOutcome::Refused;
         };
-        let site = Site::of(&self.topology, host);
+        let site = NodeSite::of(&self.topology, host);
         let table = self.demand(app).and_then(|demand| demand.types.get(&request));
-        let Some(counted) = table.map(|table| table.rows_at(site, level)) else { return Outcome::Refused };
+        let Some(counted) = table.map(|table| table.rows_at(site, level)) else { return OfferOutcome::Refused };
         let slots = request.capability.slots(self.containers.slot);
         let grant = ContainerGrant { app, request, node, level, counted, slots };
         if !source.take_container(&grant) {
-            return Outcome::Refused;
+            return OfferOutcome::Refused;
         }
         if let Some(table) = self.demand_mut(app).and_then(|demand| demand.types.get_mut(&request)) {
             table.lower_rows(&grant.counted);
@@ -159,7 +159,7 @@ impl Scheduler {
             self.containers.asked.insert(app);
         }
         self.check_room(node);
-        Outcome::Granted(request)
+        OfferOutcome::Granted(request)
     }
 
     /// Containers never hold more than is free beside the tasks that run.

@@ -7,7 +7,7 @@ use crate::model::{Capability, TrackerId};
 use crate::scheduler::{AppId, GroupId, Scheduler};
 
 use super::bag::Amount;
-use super::container_table::{ContainerTable, Site, SiteVerdict};
+use super::container_table::{ContainerTable, NodeSite, SiteVerdict};
 use super::demand::ContainerDemand;
 use super::{RequestType, RowName};
 
@@ -37,7 +37,7 @@ struct EmptyNodes<'a> {
 }
 
 /// Containers of a type to be placed.
-struct Wanted<'a> {
+struct UnplacedContainers<'a> {
     app: AppId,
     demand: &'a ContainerDemand,
     request: &'a RequestType,
@@ -88,7 +88,7 @@ impl Scheduler {
         }
         let is_restricted = demand.may_exclude_nodes(table);
         // Which application asks makes no difference to an empty node.
-        let wanted = Wanted { app: AppId::FIRST, demand, request, table, is_restricted };
+        let wanted = UnplacedContainers { app: AppId::FIRST, demand, request, table, is_restricted };
         (nodes.place(&wanted, 1) == 0).then_some(Unplaceable::Gates)
     }
 
@@ -96,12 +96,12 @@ impl Scheduler {
         let apps = self.containers.asking.range((group, AppId::FIRST)..=(group, AppId::LAST));
         let demands: Vec<(AppId, &ContainerDemand)> =
             apps.filter_map(|(_, app)| Some((*app, self.demand(*app)?))).collect();
-        let mut wanted: Vec<Wanted<'_>> = demands
+        let mut wanted: Vec<UnplacedContainers<'_>> = demands
             .iter()
             .flat_map(|&(app, demand)| {
                 demand.types.iter().map(move |(request, table)| {
                     let is_restricted = demand.may_exclude_nodes(table);
-                    Wanted { app, demand, request, table, is_restricted }
+                    UnplacedContainers { app, demand, request, table, is_restricted }
                 })
             })
             .filter(|wanted| wanted.grantable() > 0)
@@ -145,7 +145,7 @@ impl Scheduler {
     }
 }
 
-impl Wanted<'_> {
+impl UnplacedContainers<'_> {
     fn grantable(&self) -> u32 {
         self.demand.grantable(self.request, self.table)
     }
@@ -159,7 +159,7 @@ impl<'a> EmptyNodes<'a> {
     }
 
     /// Places what runs of a type and what it could be granted; how many more that is than what runs.
-    fn place_more(&mut self, wanted: &Wanted<'_>) -> u32 {
+    fn place_more(&mut self, wanted: &UnplacedContainers<'_>) -> u32 {
         let (running, grantable) = (wanted.demand.running(wanted.request), wanted.grantable());
         if wanted.is_restricted && !wanted.table.may_leave_rows() {
             // Rows were lowered by what runs.
@@ -169,7 +169,7 @@ impl<'a> EmptyNodes<'a> {
     }
 
     /// Places so many containers of a type; how many found room.
-    fn place(&mut self, wanted: &Wanted<'_>, count: u32) -> u32 {
+    fn place(&mut self, wanted: &UnplacedContainers<'_>, count: u32) -> u32 {
         if !wanted.is_restricted {
             return self.place_anywhere(wanted.request.capability, count, None);
         }
@@ -202,7 +202,7 @@ impl<'a> EmptyNodes<'a> {
     }
 
     /// Places so many on nodes that the rows of a type let it have; how many found room.
-    fn place_on_named(&mut self, wanted: &Wanted<'_>, named: &BTreeSet<TrackerId>, count: u32) -> u32 {
+    fn place_on_named(&mut self, wanted: &UnplacedContainers<'_>, named: &BTreeSet<TrackerId>, count: u32) -> u32 {
         let (scheduler, capability) = (self.scheduler, wanted.request.capability);
         let rules = scheduler.level_rules(wanted.demand, wanted.table);
         let mut left_of_rows: BTreeMap<&str, u32> = BTreeMap::new();
@@ -211,7 +211,7 @@ impl<'a> EmptyNodes<'a> {
             let Some((host, declared)) = scheduler.containers.nodes.place_of(*node).filter(|_| missing > 0) else {
                 continue;
             };
-            let site = Site::of(&scheduler.topology, host);
+            let site = NodeSite::of(&scheduler.topology, host);
             let is_excluded = matches!(wanted.table.verdict(site, rules, true), SiteVerdict::Excluded);
             if is_excluded || wanted.demand.is_blacklisted(site) {
                 continue;
@@ -240,7 +240,7 @@ impl<'a> EmptyNodes<'a> {
     }
 
     /// The nodes that rows and the blacklist name, within the bound for all types.
-    fn named(&mut self, wanted: &Wanted<'_>) -> BTreeSet<TrackerId> {
+    fn named(&mut self, wanted: &UnplacedContainers<'_>) -> BTreeSet<TrackerId> {
         let scheduler = self.scheduler;
         let at = |host: Option<&str>, rack: Option<&str>| {
             let host = host.and_then(|name| scheduler.topology.host(name));

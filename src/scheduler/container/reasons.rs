@@ -6,7 +6,7 @@ use crate::model::{Capability, TrackerId};
 use crate::scheduler::{AppId, Misfit, Scheduler};
 
 use super::RequestType;
-use super::container_table::{ContainerTable, LevelRules, Site, SiteVerdict};
+use super::container_table::{ContainerTable, LevelRules, NodeSite, SiteVerdict};
 use super::demand::ContainerDemand;
 use super::placing::Unplaceable;
 
@@ -81,7 +81,7 @@ impl Scheduler {
     pub fn could_place(&self, id: AppId, request: &RequestType, node: TrackerId) -> bool {
         let (Some(demand), Some(entry)) = (self.demand(id), self.nodes.get(&node)) else { return false };
         let Some(bag) = entry.bag.as_ref().filter(|bag| bag.takes_containers) else { return false };
-        let site = Site::of(&self.topology, entry.host);
+        let site = NodeSite::of(&self.topology, entry.host);
         let is_for_others = bag.reserved.is_some_and(|(app, _)| app != id && self.stands_before(app, id));
         if is_for_others || demand.is_blacklisted(site) || !request.capability.fits(bag.declared) {
             return false;
@@ -134,7 +134,7 @@ impl Scheduler {
         let of_node = |id| {
             let node = self.nodes.get(&id)?;
             let bag = node.bag.as_ref()?;
-            let site = Site::of(&self.topology, node.host);
+            let site = NodeSite::of(&self.topology, node.host);
             if !request.capability.fits(bag.declared) || demand.is_blacklisted(site) {
                 return None;
             }

@@ -5,7 +5,7 @@ use crate::scheduler::verdict::Verdict;
 use crate::scheduler::{AppId, Scheduler};
 
 use super::RequestType;
-use super::container_table::{Site, SiteVerdict};
+use super::container_table::{NodeSite, SiteVerdict};
 
 impl Scheduler {
     /// The application and type that the room of a node is kept for.
@@ -63,7 +63,7 @@ impl Scheduler {
 
     fn can_use(&self, id: TrackerId, app: AppId, request: &RequestType) -> bool {
         let (Some(node), Some(demand)) = (self.nodes.get(&id), self.demand(app)) else { return false };
-        let site = Site::of(&self.topology, node.host);
+        let site = NodeSite::of(&self.topology, node.host);
         let (Some(bag), Some(table)) = (&node.bag, demand.types.get(request)) else { return false };
         let rules = self.level_rules(demand, table);
         self.is_grantable(app, request)

@@ -14,7 +14,7 @@ impl Scheduler {
         let Self { policy, groups, apps, nodes, totals, containers, .. } = self;
         let Some((app, node)) = apps.get(&id).zip(nodes.get(&node)) else { return Verdict::NotOnThisNode };
         let (slots, slot) = (request.capability.slots(containers.slot), containers.slot);
-        let offered = OfferedContainer { slots, blocks: node.blocked_by(request.capability, slot) };
+        let offered = OfferedContainer::new(slots, node.blocked_by(request.capability, slot));
         policy.review_container(app, &offered, &View { groups, totals, apps, nodes })
     }
 
@@ -22,7 +22,7 @@ impl Scheduler {
     pub fn is_container_limited(&self, id: AppId, request: &RequestType) -> bool {
         let Self { policy, groups, apps, nodes, totals, containers, .. } = self;
         let Some(app) = apps.get(&id) else { return false };
-        let offered = OfferedContainer { slots: request.capability.slots(containers.slot), blocks: 0 };
+        let offered = OfferedContainer::new(request.capability.slots(containers.slot), 0);
         let view = View { groups, totals, apps, nodes };
         !matches!(policy.review_container(app, &offered, &view), Verdict::Ask(_))
     }

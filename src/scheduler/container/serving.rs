@@ -3,16 +3,16 @@
 use std::collections::BTreeSet;
 
 use crate::model::{Pool, TrackerId};
-use crate::scheduler::order::{OrderEntry, Standing};
+use crate::scheduler::order::{MemberStanding, OrderEntry};
 use crate::scheduler::{AppId, RackId, SKIP_BUDGET, Scheduler};
 
 use super::container_table::ContainerTable;
 use super::demand::ContainerDemand;
-use super::offering::Outcome;
+use super::offering::OfferOutcome;
 use super::{ContainerSource, RequestType};
 
 /// The offers of nodes to one type of an application.
-struct Search {
+struct NodeSearch {
     app: AppId,
     request: RequestType,
     granted: u32,
@@ -28,11 +28,11 @@ impl Scheduler {
         self.sort_groups(Pool::Container);
         let asking = std::mem::take(&mut self.containers.asked);
         // One that stands nowhere wants nothing, or a limit keeps it from all that it wants.
-        let line: BTreeSet<Standing> = asking.into_iter().filter_map(|app| self.standing_of(app)).collect();
+        let line: BTreeSet<MemberStanding> = asking.into_iter().filter_map(|app| self.standing_of(app)).collect();
         line.into_iter().map(|standing| self.serve_app(standing.app(), source)).sum()
     }
 
-    fn standing_of(&self, id: AppId) -> Option<Standing> {
+    fn standing_of(&self, id: AppId) -> Option<MemberStanding> {
         let app = self.apps.get(&id)?;
         let app_key = app.ordered_by.container?;
         self.orders.container.standing_of(OrderEntry { leaf: app.leaf, app_key, app: id })
@@ -59,7 +59,7 @@ impl Scheduler {
         let requests: Vec<RequestType> = demand.types.keys().copied().collect();
         let mut granted = 0;
         for request in requests {
-            let mut search = Search { app, request, granted: 0, vain: 0, is_over: false };
+            let mut search = NodeSearch { app, request, granted: 0, vain: 0, is_over: false };
             self.serve_hosts(&mut search, source);
             // A node that was too far away says nothing of another one on a host with a row.
             search.is_over = !self.is_grantable(app, &request);
@@ -70,7 +70,7 @@ impl Scheduler {
         granted
     }
 
-    fn serve_hosts(&mut self, search: &mut Search, source: &mut impl ContainerSource) {
+    fn serve_hosts(&mut self, search: &mut NodeSearch, source: &mut impl ContainerSource) {
         let table = self.demand(search.app).and_then(|demand| demand.types.get(&search.request));
         let hosts = table.into_iter().flat_map(ContainerTable::wanted_hosts);
         let hosts = hosts.filter_map(|host| self.topology.host(&host));
@@ -80,7 +80,7 @@ impl Scheduler {
         nodes.into_iter().for_each(|node| self.serve_on(node, search, source));
     }
 
-    fn serve_racks(&mut self, search: &mut Search, source: &mut impl ContainerSource) {
+    fn serve_racks(&mut self, search: &mut NodeSearch, source: &mut impl ContainerSource) {
         let table = self.demand(search.app).and_then(|demand| demand.types.get(&search.request));
         let racks = table.into_iter().flat_map(ContainerTable::wanted_racks);
         let racks = racks.filter_map(|rack| self.topology.rack(&rack));
@@ -97,7 +97,7 @@ impl Scheduler {
         }
     }
 
-    fn serve_any(&mut self, search: &mut Search, source: &mut impl ContainerSource) {
+    fn serve_any(&mut self, search: &mut NodeSearch, source: &mut impl ContainerSource) {
         let table = self.demand(search.app).and_then(|demand| demand.types.get(&search.request));
         search.is_over |= table.is_none_or(|table| !table.may_leave_rows());
         let mut from = TrackerId::NONE;
@@ -111,8 +111,8 @@ impl Scheduler {
 
     /// Offers a node to an application until it gets nothing more there. A node of which it would get something is offered to
     /// all in their order first, unless it stands before them: others may wait whose room has come free since.
-    fn serve_on(&mut self, node: TrackerId, search: &mut Search, source: &mut impl ContainerSource) {
-        let Search { app, request, granted: before, .. } = *search;
+    fn serve_on(&mut self, node: TrackerId, search: &mut NodeSearch, source: &mut impl ContainerSource) {
+        let NodeSearch { app, request, granted: before, .. } = *search;
         let is_reserved = self.reservation_on(node).is_some_and(|(other, _)| other != app);
         let mut is_offered_to_all = false;
         while !is_reserved && self.is_grantable(app, &request) {
@@ -122,13 +122,13 @@ impl Scheduler {
                 continue;
             }
             match self.offer_container(node, app, Some(request), source) {
-                Outcome::Granted(_) => search.granted += 1,
-                Outcome::Delayed(delayed) if delayed == request => {
+                OfferOutcome::Granted(_) => search.granted += 1,
+                OfferOutcome::Delayed(delayed) if delayed == request => {
                     search.is_over = true;
                     return;
                 }
                 // Where an earlier type is limited, another node may have this one.
-                Outcome::Limited(_) if self.is_container_limited(app, &request) => {
+                OfferOutcome::Limited(_) if self.is_container_limited(app, &request) => {
                     search.is_over = true;
                     return;
                 }

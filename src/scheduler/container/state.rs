@@ -12,7 +12,7 @@ use super::node_index::NodeIndex;
 #[derive(Debug)]
 pub(in crate::scheduler) struct ContainerState {
     pub(super) nodes: NodeIndex,
-    pub(in crate::scheduler) slot: Capability,
+    pub(super) slot: Capability,
     pub(super) locality_delay: u32,
     /// Nodes with more room than before.
     pub(super) freed: BTreeSet<TrackerId>,
@@ -23,7 +23,7 @@ pub(in crate::scheduler) struct ContainerState {
     /// The node whose heartbeat this is, from its offer to containers on, after its tasks, until all has been granted.
     pub(super) beating: Option<TrackerId>,
     /// Whether something was woken since it was offered.
-    pub(in crate::scheduler) has_woken: bool,
+    pub(super) has_woken: bool,
     /// Applications with rows, by the groups that count them.
     pub(super) asking: BTreeSet<(GroupId, AppId)>,
     /// Slots of containers that groups want, as far as they have been worked out since their rows, or nodes, changed.
@@ -49,6 +49,10 @@ pub struct WaitingHousekeeping {
 }
 
 impl ContainerState {
+    pub(in crate::scheduler) fn note_woken(&mut self) {
+        self.has_woken = true;
+    }
+
     /// The rows of a group have changed: what it wants is worked out again.
     pub(super) fn forget_want(&mut self, group: GroupId) {
         self.wants.remove(&group);

@@ -56,13 +56,13 @@ pub enum LogEvent<'a> {
     },
     /// A dump of all jobs and pools begins.
     BeginDump,
-    Job(JobLine<'a>),
+    Job(DumpedJob<'a>),
     Pool(PoolLine<'a>),
     EndDump,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct JobLine<'a> {
+pub struct DumpedJob<'a> {
     pub job: JobId,
     pub name: &'a str,
     pub user: &'a str,
@@ -98,21 +98,26 @@ impl fmt::Display for LogEvent<'_> {
             Self::JobAdded(job) => write!(f, "JOB_ADDED\t{job}"),
             Self::JobRemoved(job) => write!(f, "JOB_REMOVED\t{job}"),
             Self::JobUpdated(job) => write!(f, "JOB_UPDATED\t{job}"),
-            Self::Heartbeat { tracker } => write!(f, "HEARTBEAT\t{}", Field(tracker)),
+            Self::Heartbeat { tracker } => write!(f, "HEARTBEAT\t{}", LineField(tracker)),
             Self::RunnableTasks { runnable, running } => {
                 write!(f, "RUNNABLE_TASKS\t{}\t{}\t{}\t{}", runnable.map, running.map, runnable.reduce, running.reduce)
             }
-            Self::Info(text) => write!(f, "INFO\t{}", Field(text)),
+            Self::Info(text) => write!(f, "INFO\t{}", LineField(text)),
             Self::Assign { tracker, kind, job, attempt } => {
-                write!(f, "ASSIGN\t{}\t{}\t{job}\t{attempt}", Field(tracker), kind_name(*kind))
+                write!(f, "ASSIGN\t{}\t{}\t{job}\t{attempt}", LineField(tracker), kind_name(*kind))
             }
             Self::AllowedLocality(job, level) => write!(f, "ALLOWED_LOC_LEVEL\t{job}\t{}", level_name(*level)),
             Self::AssignedLocality(job, level) => write!(f, "ASSIGNED_LOC_LEVEL\t{job}\t{}", level_name(*level)),
             Self::PreemptVars { pool, kind, since_min_ms, since_half_share_ms } => {
-                write!(f, "PREEMPT_VARS\t{}\t{}\t{since_min_ms}\t{since_half_share_ms}", Field(pool), kind_name(*kind))
+                write!(
+                    f,
+                    "PREEMPT_VARS\t{}\t{}\t{since_min_ms}\t{since_half_share_ms}",
+                    LineField(pool),
+                    kind_name(*kind)
+                )
             }
             Self::ShouldPreempt { kind, count } => write!(f, "SHOULD_PREEMPT\t{}\t{count}", kind_name(*kind)),
-            Self::Preempt { attempt, tracker } => write!(f, "PREEMPT\t{attempt}\t{}", Field(tracker)),
+            Self::Preempt { attempt, tracker } => write!(f, "PREEMPT\t{attempt}\t{}", LineField(tracker)),
             Self::BeginDump => f.write_str("BEGIN_DUMP"),
             Self::Job(line) => line.fmt(f),
             Self::Pool(line) => line.fmt(f),
@@ -121,10 +126,10 @@ impl fmt::Display for LogEvent<'_> {
     }
 }
 
-impl fmt::Display for JobLine<'_> {
+impl fmt::Display for DumpedJob<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { job, name, user, priority, pool, tasks } = self;
-        write!(f, "JOB\t{job}\t{}\t{}\t{}\t{}", Field(name), Field(user), priority.name(), Field(pool))?;
+        write!(f, "JOB\t{job}\t{}\t{}\t{}\t{}", LineField(name), LineField(user), priority.name(), LineField(pool))?;
         for JobLineTasks { total, running, demand, share, weight } in [tasks.map, tasks.reduce] {
             write!(f, "\t{total}\t{running}\t{demand}\t{share}\t{weight}")?;
         }
@@ -135,15 +140,15 @@ impl fmt::Display for JobLine<'_> {
 impl fmt::Display for PoolLine<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { name, weight, jobs, min, running } = self;
-        write!(f, "POOL\t{}\t{weight}\t{jobs}", Field(name))?;
+        write!(f, "POOL\t{}\t{weight}\t{jobs}", LineField(name))?;
         write!(f, "\t{}\t{}\t{}\t{}", min.map, running.map, min.reduce, running.reduce)
     }
 }
 
 /// A text of a user, with blanks for what would end the field or the line.
-struct Field<'a>(&'a str);
+struct LineField<'a>(&'a str);
 
-impl fmt::Display for Field<'_> {
+impl fmt::Display for LineField<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.chars().try_for_each(|c| fmt::Write::write_char(f, if c.is_control() { ' ' } else { c }))
     }
@@ -175,7 +180,7 @@ mod tests {
         let tracker = "tracker_a:b";
         let tasks =
             JobLineTasks { total: 9, running: 2, demand: 5, share: Share(2_666_666), weight: PartsPerMillion::ONE };
-        let line = JobLine {
+        let line = DumpedJob {
             job,
             name: "word\tcount\n",
             user: "u",

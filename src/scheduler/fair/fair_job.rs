@@ -22,7 +22,7 @@ pub(super) struct FairJob {
     pub(super) place: AppKey,
     /// Whether it is set up and its end is not reached.
     pub(super) is_running: bool,
-    pub(super) stage: JobStage,
+    pub(super) stage: FairJobStage,
     /// As of the last update.
     pub(super) standing: JobStanding,
     /// Used in the order by deficit alone.
@@ -33,7 +33,7 @@ pub(super) struct FairJob {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum JobStage {
+pub(super) enum FairJobStage {
     Live,
     /// Its end is decided, its cleanup is still to run. 1.2.1 counts it until then, with all tasks that did not finish.
     Ending {
@@ -48,7 +48,7 @@ impl FairJob {
             user: app.spec.user.clone(),
             place: submission_key(&app.spec),
             is_running: app.size != AppSize::default(),
-            stage: JobStage::Live,
+            stage: FairJobStage::Live,
             standing: JobStanding::default(),
             deficit: PerKind::default(),
             wait: LocalityWait::default(),

@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 
 use crate::model::{Kind, Now, PerKind, PerPool, Pool};
 use crate::scheduler::app::App;
-use crate::scheduler::change::{Asked, Change, Reaction};
+use crate::scheduler::change::{AskedApp, Change, Reaction};
 use crate::scheduler::container::offered_container::OfferedContainer;
 use crate::scheduler::detail::{AppDetail, GroupDetail};
 use crate::scheduler::fifo::submission_key;
@@ -33,7 +33,7 @@ use super::options::{FairOptions, JobOrdering};
 use super::pool_claims::PoolClaims;
 use super::pool_detail::PooledJobDetail;
 use super::pools::Pools;
-use super::rank::Standing;
+use super::rank::RankStanding;
 use super::running_limits::RunningLimit;
 
 #[derive(Debug)]
@@ -129,7 +129,7 @@ impl Fair {
         self.heartbeat.in_use = in_use;
     }
 
-    fn on_map_asked(&mut self, asked: &Asked) {
+    fn on_map_asked(&mut self, asked: &AskedApp) {
         match asked.granted {
             Some(task) => {
                 self.heartbeat.note_launch(asked.app);
@@ -186,14 +186,14 @@ impl Fair {
             return submission;
         }
         let weight = self.options.weights.weight(1, app.spec.priority, 0);
-        let rank = Standing { running: beside(app.running, app.held), weight, ..Standing::default() }.rank();
+        let rank = RankStanding { running: beside(app.running, app.held), weight, ..RankStanding::default() }.rank();
         AppKey { class: rank.class as u8, ratio: rank.ratio, ..submission }
     }
 
     /// How a pool stands for containers: by all that it holds to its weight. Minimums are of maps and reduces.
-    fn container_standing(&self, pool: usize, group: &Group) -> Standing {
+    fn container_standing(&self, pool: usize, group: &Group) -> RankStanding {
         let weight = self.pools.nodes()[pool].settings.weight;
-        Standing { running: beside(group.running, group.held), weight, ..Standing::default() }
+        RankStanding { running: beside(group.running, group.held), weight, ..RankStanding::default() }
     }
 
     fn allowed_level(&self, app: &App, job: &FairJob, now_ms: u64) -> Level {
@@ -230,7 +230,7 @@ impl Policy for Fair {
             return submission;
         }
         let standing =
-            Standing { running: app.running[kind], weight: job.standing.weight[kind], ..Standing::default() };
+            RankStanding { running: app.running[kind], weight: job.standing.weight[kind], ..RankStanding::default() };
         let rank = standing.rank();
         AppKey { class: rank.class as u8, ratio: rank.ratio, ..submission }
     }

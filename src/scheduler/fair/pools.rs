@@ -13,7 +13,7 @@ use super::allocations::{Allocations, PoolSettings};
 use super::leftovers::Leftovers;
 use super::pool_detail::{PoolDetail, StarvedTimes};
 use super::pool_tree::{PoolNode, with_ancestors};
-use super::rank::Standing;
+use super::rank::RankStanding;
 use super::starvation::{Entitlement, StarvationClocks, StarvationTimeouts, WantedSlots};
 use super::update::PoolStanding;
 
@@ -189,10 +189,10 @@ impl Pools {
     }
 
     /// The place of a pool with so many running tasks.
-    pub(super) fn standing(&self, pool: usize, kind: Kind, running: u32) -> Standing {
+    pub(super) fn standing(&self, pool: usize, kind: Kind, running: u32) -> RankStanding {
         let settings = &self.nodes[pool].settings;
         let demand = self.pools[pool].standing.demand[kind];
-        Standing { running, demand, min: settings.min[kind], weight: settings.weight }
+        RankStanding { running, demand, min: settings.min[kind], weight: settings.weight }
     }
 
     /// Demand and share of a pool at the last update.

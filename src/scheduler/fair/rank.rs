@@ -10,7 +10,7 @@ use crate::scheduler::key::Ratio;
 
 /// What the place of a pool or job depends on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Standing {
+pub(super) struct RankStanding {
     pub(super) running: u32,
     /// Demand at the last update.
     pub(super) demand: u32,
@@ -38,7 +38,7 @@ pub(super) enum RankClass {
     Excess,
 }
 
-impl Standing {
+impl RankStanding {
     pub(super) fn rank(&self) -> Rank {
         let least = self.min.min(self.demand);
         let rank = |class, whole| Rank { class, ratio: Ratio::new(self.running.into(), whole) };
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     fn rank(running: u32, demand: u32, min: u32, weight_millionths: u64) -> Rank {
-        Standing { running, demand, min, weight: PartsPerMillion(weight_millionths) }.rank()
+        RankStanding { running, demand, min, weight: PartsPerMillion(weight_millionths) }.rank()
     }
 
     const ONE: u64 = 1_000_000;

@@ -10,7 +10,7 @@ use crate::scheduler::view::View;
 use crate::scheduler::{AppId, AppSize};
 
 use super::deficit_update::{JobDeficit, divide_by_deficit};
-use super::fair_job::{FairJob, JobStage};
+use super::fair_job::{FairJob, FairJobStage};
 use super::options::JobOrdering;
 use super::policy::Fair;
 use super::update::{JobFacts, Update};
@@ -126,11 +126,11 @@ impl Fair {
         let Some(job) = self.jobs.get_mut(&id) else { return };
         let was_running = std::mem::replace(&mut job.is_running, size != AppSize::default());
         match job.stage {
-            JobStage::Ending { .. } => job.stage = JobStage::Ending { unfinished: size.unfinished },
-            JobStage::Live if job.is_running && !was_running && !self.options.is_compatible => {
+            FairJobStage::Ending { .. } => job.stage = FairJobStage::Ending { unfinished: size.unfinished },
+            FairJobStage::Live if job.is_running && !was_running && !self.options.is_compatible => {
                 self.start_job(id, view, reaction);
             }
-            JobStage::Live => {}
+            FairJobStage::Live => {}
         }
     }
 
@@ -147,7 +147,9 @@ impl Fair {
     /// Removes a job whose end is decided; in compatible mode it stays counted until its cleanup is done.
     pub(super) fn remove_job(&mut self, id: AppId) {
         match self.jobs.get_mut(&id) {
-            Some(job) if self.options.is_compatible => job.stage = JobStage::Ending { unfinished: PerKind::default() },
+            Some(job) if self.options.is_compatible => {
+                job.stage = FairJobStage::Ending { unfinished: PerKind::default() }
+            }
             _ => self.forget_job(id),
         }
     }
@@ -179,9 +181,9 @@ impl FairJob {
     fn facts(&self, app: Option<&App>, now: Now) -> JobFacts<'_> {
         let is_stuck = app.is_some_and(|app| app.is_stuck);
         let could_use = |kind: Kind| match self.stage {
-            JobStage::Ending { unfinished } => unfinished[kind],
-            JobStage::Live if is_stuck => 0,
-            JobStage::Live => app.map_or(0, |app| {
+            FairJobStage::Ending { unfinished } => unfinished[kind],
+            FairJobStage::Live if is_stuck => 0,
+            FairJobStage::Live => app.map_or(0, |app| {
                 let waiting = if app.is_paused { 0 } else { app.tables[kind].waiting() };
                 app.running[kind].saturating_add(waiting)
             }),

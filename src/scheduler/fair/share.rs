@@ -11,7 +11,7 @@ use crate::model::PartsPerMillion;
 
 /// What a pool or a job asks for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Claim {
+pub struct ShareClaim {
     /// Slots that it could use.
     pub demand: u32,
     /// Slots that it gets first, up to its demand; all minimums together may exceed what there is.
@@ -40,7 +40,7 @@ struct Turn {
 
 /// Divides `total` among claims: for the smallest ratio `r` at which the sum reaches the total, or all demands, each
 /// gets `min(max(weight * r, min), demand)`. O(n log n).
-pub fn fair_shares(claims: &[Claim], total: Share) -> Vec<Share> {
+pub fn fair_shares(claims: &[ShareClaim], total: Share) -> Vec<Share> {
     let demands: u128 = claims.iter().map(|claim| claim.demand_millionths()).sum();
     let target = u128::from(total.0).min(demands);
     // Slots of claims that do not grow at the ratio in hand, and the weight of those that do.
@@ -68,7 +68,7 @@ pub fn fair_shares(claims: &[Claim], total: Share) -> Vec<Share> {
     claims.iter().map(|claim| claim.share_at(ratio)).collect()
 }
 
-fn turns(claims: &[Claim]) -> Vec<Turn> {
+fn turns(claims: &[ShareClaim]) -> Vec<Turn> {
     let mut turns = Vec::with_capacity(claims.len() * 2);
     for (index, claim) in claims.iter().enumerate().filter(|(_, claim)| claim.weight.0 > 0 && claim.demand > claim.min)
     {
@@ -81,7 +81,7 @@ fn turns(claims: &[Claim]) -> Vec<Turn> {
     turns
 }
 
-impl Claim {
+impl ShareClaim {
     fn demand_millionths(&self) -> u128 {
         u128::from(Share::of_slots(self.demand).0)
     }

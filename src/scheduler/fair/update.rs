@@ -8,7 +8,7 @@ use crate::model::{Kind, PartsPerMillion, PerKind};
 use super::allocations::{Allocations, SchedulingMode};
 use super::pool_tree::PoolNode;
 use super::running_limits::{RunningLimit, RunningLimits};
-use super::share::{Claim, Share, fair_shares};
+use super::share::{Share, ShareClaim, fair_shares};
 use super::weight::WeightRule;
 
 /// What the update reads of a job.
@@ -112,9 +112,9 @@ impl Update {
     fn divide(&mut self, kind: Kind, pools: &[PoolNode], siblings: &[usize], total: Share) {
         let claim = |&pool: &usize| {
             let settings = &pools[pool].settings;
-            Claim { demand: self.pools[pool].demand[kind], min: settings.min[kind], weight: settings.weight }
+            ShareClaim { demand: self.pools[pool].demand[kind], min: settings.min[kind], weight: settings.weight }
         };
-        let claims: Vec<Claim> = siblings.iter().map(claim).collect();
+        let claims: Vec<ShareClaim> = siblings.iter().map(claim).collect();
         for (&pool, share) in siblings.iter().zip(fair_shares(&claims, total)) {
             self.pools[pool].share[kind] = share;
         }
@@ -123,9 +123,9 @@ impl Update {
     fn divide_among_jobs(&mut self, kind: Kind, members: &[usize], total: Share) {
         let claim = |&job: &usize| {
             let JobStanding { demand, weight, .. } = self.jobs[job];
-            Claim { demand: demand[kind], min: 0, weight: weight[kind] }
+            ShareClaim { demand: demand[kind], min: 0, weight: weight[kind] }
         };
-        let claims: Vec<Claim> = members.iter().map(claim).collect();
+        let claims: Vec<ShareClaim> = members.iter().map(claim).collect();
         for (&job, share) in members.iter().zip(fair_shares(&claims, total)) {
             self.jobs[job].share[kind] = share;
         }

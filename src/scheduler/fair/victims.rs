@@ -9,14 +9,14 @@ use super::share::Share;
 
 /// One round for one kind of slot. `A` names an attempt and breaks ties, the highest first.
 #[derive(Clone, Debug, Default)]
-pub struct PreemptionRound<A> {
+pub struct FairPreemptionRound<A> {
     /// Slots that all starving pools want.
     pub wanted: u32,
     /// Slots that are being released by attempts whose end is ordered.
     pub releasing: u32,
     pub pools: Vec<PoolSlots>,
     /// Running attempts of which a tracker has reported something.
-    pub attempts: Vec<Candidate<A>>,
+    pub attempts: Vec<VictimCandidate<A>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub struct PoolSlots {
 
 /// An attempt that may die.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Candidate<A> {
+pub struct VictimCandidate<A> {
     /// Index of its pool.
     pub pool: usize,
     /// When it started, by its tracker's clock, ms.
@@ -39,7 +39,7 @@ pub struct Candidate<A> {
     pub attempt: A,
 }
 
-impl<A: Copy + Ord> PreemptionRound<A> {
+impl<A: Copy + Ord> FairPreemptionRound<A> {
     /// The attempts to kill, newest first; only of pools that hold more than their fair share when it is their turn, as
     /// do all that contain them.
     pub fn select_victims(mut self) -> Vec<A> {
@@ -85,10 +85,10 @@ mod tests {
     }
 
     /// Attempts (pool, start), named in this order from 0.
-    fn round(wanted: u32, pools: &[PoolSlots], attempts: &[(usize, i64)]) -> PreemptionRound<usize> {
-        let candidate = |(attempt, &(pool, start_wall_ms))| Candidate { pool, start_wall_ms, slots: 1, attempt };
+    fn round(wanted: u32, pools: &[PoolSlots], attempts: &[(usize, i64)]) -> FairPreemptionRound<usize> {
+        let candidate = |(attempt, &(pool, start_wall_ms))| VictimCandidate { pool, start_wall_ms, slots: 1, attempt };
         let attempts = attempts.iter().enumerate().map(candidate).collect();
-        PreemptionRound { wanted, releasing: 0, pools: pools.to_vec(), attempts }
+        FairPreemptionRound { wanted, releasing: 0, pools: pools.to_vec(), attempts }
     }
 
     #[test]
@@ -122,7 +122,7 @@ mod tests {
     #[test]
     fn slots_on_their_way_count_as_given() {
         let all = round(2, &[pool(3, 0)], &[(0, 1), (0, 2), (0, 3)]);
-        let victims = |releasing| PreemptionRound { releasing, ..all.clone() }.select_victims();
+        let victims = |releasing| FairPreemptionRound { releasing, ..all.clone() }.select_victims();
         assert_eq!([0, 1, 2, 3].map(victims), [vec![2, 1], vec![2], vec![], vec![]]);
     }
 

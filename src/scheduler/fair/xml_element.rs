@@ -24,7 +24,7 @@ pub(super) struct Element {
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {reason}")]
-pub struct XmlError {
+pub struct XmlElementError {
     /// Line, from 1.
     pub line: u32,
     pub reason: String,
@@ -40,7 +40,7 @@ pub(super) fn excerpt(text: &str) -> String {
 
 impl Element {
     /// Parses a document and returns its root. A DOCTYPE with declarations and unknown entities are refused.
-    pub(super) fn parse(text: &str) -> Result<Self, XmlError> {
+    pub(super) fn parse(text: &str) -> Result<Self, XmlElementError> {
         let mut reader = Reader::from_str(text);
         let mut open: Vec<Element> = Vec::new();
         let mut root = None;
@@ -49,13 +49,13 @@ impl Element {
             let at = usize::try_from(reader.buffer_position()).unwrap_or(usize::MAX);
             line = line.saturating_add(count_newlines(text, counted_to, at));
             counted_to = at;
-            let error = |reason: String| XmlError { line, reason };
+            let error = |reason: String| XmlElementError { line, reason };
             let event = reader.read_event().map_err(|error| {
                 let at = usize::try_from(reader.error_position()).unwrap_or(usize::MAX);
                 let line = count_newlines(text, 0, at).saturating_add(1);
                 let is_other_end = matches!(&error, Error::IllFormed(IllFormedError::MismatchedEndTag { .. }));
                 let opened = if is_other_end { opened(open.last()) } else { String::new() };
-                XmlError { line, reason: excerpt(&error.to_string()) + &opened }
+                XmlElementError { line, reason: excerpt(&error.to_string()) + &opened }
             })?;
             match event {
                 Event::Start(start) if root.is_none() && open.len() < MAX_DEPTH => {
@@ -92,8 +92,8 @@ impl Element {
         }
     }
 
-    fn open(start: &BytesStart<'_>, line: u32) -> Result<Self, XmlError> {
-        let error = |reason: String| XmlError { line, reason: excerpt(&reason) };
+    fn open(start: &BytesStart<'_>, line: u32) -> Result<Self, XmlElementError> {
+        let error = |reason: String| XmlElementError { line, reason: excerpt(&reason) };
         let attribute = start.try_get_attribute("name").map_err(|reason| error(reason.to_string()))?;
         let name = attribute.map(|name| name.normalized_value(XmlVersion::Implicit1_0).map(|name| name.into_owned()));
         let name = name.transpose().map_err(|reason| error(reason.to_string()))?;

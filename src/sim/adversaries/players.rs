@@ -8,7 +8,7 @@ use crate::sim::bidders::Draft;
 use crate::sim::containers::{ApplicationKind, SimApplication};
 use crate::sim::cuts::Part;
 use crate::sim::event_queue::SimEvent;
-use crate::sim::laws::{Change, Violation};
+use crate::sim::laws::{MoneyChange, Violation};
 use crate::sim::random::Random;
 use crate::sim::world::World;
 
@@ -70,7 +70,7 @@ impl World<'_> {
         if before.is_none_or(|before| before == rate) {
             return Ok(());
         }
-        let change = Change::Spending(name.clone(), rate);
+        let change = MoneyChange::Spending(name.clone(), rate);
         self.ask(&name, Draft::new(format!("setSpending={rate}&queue={name}"), change))
     }
 

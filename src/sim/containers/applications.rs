@@ -13,9 +13,9 @@ use crate::sim::random::Random;
 use crate::sim::world::World;
 
 use super::chosen_calls;
-use super::sim_application::{ApplicationKind, Phase, SentCall, SimApplication, digest_of};
+use super::sim_application::{ApplicationKind, ApplicationPhase, SentCall, SimApplication, digest_of};
 
-type Answered = Result<ApplicationAnswer, ApplicationRefusal>;
+type AnsweredCall = Result<ApplicationAnswer, ApplicationRefusal>;
 
 /// A pause that never ends by itself.
 const NO_MORE: u64 = u64::MAX;
@@ -168,7 +168,7 @@ impl World<'_> {
         if self.daemon.is_down() {
             return Ok(500 + application.random.below(1_000));
         }
-        if let Phase::Submitting(submission) = &application.phase {
+        if let ApplicationPhase::Submitting(submission) = &application.phase {
             let submission = submission.clone();
             return self.submit_application(application, *submission).map(|ends| if ends { NO_MORE } else { pause_ms });
         }
@@ -216,7 +216,7 @@ impl World<'_> {
         match answered {
             Ok(ApplicationAnswer::Submitted { application: id, .. }) if id == application.id => {
                 if self.is_sent(step.wait_for) {
-                    application.phase = Phase::Submitted;
+                    application.phase = ApplicationPhase::Submitted;
                 }
                 Ok(false)
             }
@@ -276,7 +276,7 @@ impl World<'_> {
     fn receive_answer(
         &mut self,
         application: &mut SimApplication,
-        answered: Answered,
+        answered: AnsweredCall,
         step: &Step,
     ) -> Result<u64, Violation> {
         let pause_ms = 1 + application.random.below(400);
@@ -487,7 +487,7 @@ impl World<'_> {
         application: &SimApplication,
         question: ApplicationQuestion,
         intent: ApplicationIntent,
-    ) -> Result<(Answered, Step), Violation> {
+    ) -> Result<(AnsweredCall, Step), Violation> {
         let user = self.plan.users[application.user].name.clone();
         self.ask_as(&user, question, intent)
     }
@@ -497,7 +497,7 @@ impl World<'_> {
         user: &str,
         question: ApplicationQuestion,
         intent: ApplicationIntent,
-    ) -> Result<(Answered, Step), Violation> {
+    ) -> Result<(AnsweredCall, Step), Violation> {
         let caller = ApplicationCaller::User { caller: Caller::named(user), is_administrator: false, signed: None };
         self.request(ApplicationRequest::Asked { caller, question: Box::new(question) }, intent)
     }
@@ -506,7 +506,7 @@ impl World<'_> {
         &mut self,
         request: ApplicationRequest,
         intent: ApplicationIntent,
-    ) -> Result<(Answered, Step), Violation> {
+    ) -> Result<(AnsweredCall, Step), Violation> {
         self.checker.expect_of_applications(intent);
         let mut step = self.step(Event::Application(Box::new(request)), &Intent::Other)?;
         let reply = std::mem::replace(&mut step.reply, Reply::Done);

@@ -6,7 +6,7 @@ use crate::api::BeatAnswer;
 use crate::engine::{BeatRefusal, BeatReply, Effect, Event, Reply, Step, WorkerBeatEvent};
 use crate::model::FactNumber;
 use crate::sim::cuts::Part;
-use crate::sim::daemon_run::DelayedAnswer;
+use crate::sim::daemon_run::LateAnswer;
 use crate::sim::event_queue::SimEvent;
 use crate::sim::laws::{Intent, Law, Violation};
 use crate::sim::tracker::SimTracker;
@@ -165,7 +165,7 @@ impl World<'_> {
             BeatReply::Answer(answer) if self.is_sent(step.wait_for) => self.obey_beat(tracker, worker, &answer),
             BeatReply::Answer(answer) => {
                 worker.held_until_ms = None;
-                worker.delayed_answer = Some(DelayedAnswer { wait_for: step.wait_for, answer });
+                worker.delayed_answer = Some(LateAnswer { wait_for: step.wait_for, answer });
                 Ok(self.until_sent_ms())
             }
             // An ill tracker does not say what its worker's secret is.

@@ -3,7 +3,7 @@
 use crate::api::applications::ContainerState;
 use crate::engine::{ApplicationChange, Fact, Step};
 use crate::model::{Capability, Kind, PerKind};
-use crate::sim::laws::{Law, NodeRoom, Violation};
+use crate::sim::laws::{Law, OfferedNode, Violation};
 use crate::sim::tracker::SimTracker;
 use crate::sim::world::World;
 
@@ -80,7 +80,7 @@ impl World<'_> {
         let free = self.free_beside(declared, held, busy);
         let (name, host) = (&*tracker.fake.name, &*tracker.fake.host);
         let free_slots = (slots.map + slots.reduce).saturating_sub(busy);
-        let node = NodeRoom { tracker: name, host, declared, free, free_slots };
+        let node = OfferedNode { tracker: name, host, declared, free, free_slots };
         self.checker.containers_use_room(node, &self.plan, &self.engine)
     }
 

@@ -24,7 +24,7 @@ pub(in crate::sim) enum ApplicationKind {
 
 /// How far the submission of an application is.
 #[derive(Clone, Debug)]
-pub(in crate::sim) enum Phase {
+pub(in crate::sim) enum ApplicationPhase {
     /// Its submission has no answer that arrived.
     Submitting(Box<Submission>),
     Submitted,
@@ -49,7 +49,7 @@ pub(in crate::sim) struct SimApplication {
     pub(in crate::sim) user: usize,
     pub(in crate::sim) id: ApplicationId,
     pub(in crate::sim) kind: ApplicationKind,
-    pub(in crate::sim) phase: Phase,
+    pub(in crate::sim) phase: ApplicationPhase,
     pub(in crate::sim) random: Random,
     /// When it acts next, by the world's clock, ms; earlier events are void.
     pub(in crate::sim) due_mono_ms: u64,
@@ -87,7 +87,7 @@ impl SimApplication {
             id,
             kind,
             expiry_ms: submission.expiry_ms,
-            phase: Phase::Submitting(Box::new(submission)),
+            phase: ApplicationPhase::Submitting(Box::new(submission)),
             random,
             due_mono_ms: 0,
             attempt: 0,

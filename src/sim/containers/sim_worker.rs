@@ -5,7 +5,7 @@ use crate::fake_tracker::FakeWorker;
 use crate::model::{Capability, ContainerExit, ContainerId};
 use crate::sim::attempt::FaultModel;
 use crate::sim::cuts::Part;
-use crate::sim::daemon_run::DelayedAnswer;
+use crate::sim::daemon_run::LateAnswer;
 use crate::sim::random::{Random, mixed};
 
 use super::program::Program;
@@ -34,7 +34,7 @@ pub(in crate::sim) struct SimWorker {
     /// When the beat that the daemon holds must be answered; none: it holds none.
     pub(in crate::sim) held_until_ms: Option<u64>,
     /// The answer to its last beat, which waits for the store.
-    pub(in crate::sim) delayed_answer: Option<DelayedAnswer<BeatAnswer>>,
+    pub(in crate::sim) delayed_answer: Option<LateAnswer<BeatAnswer>>,
     /// It has no connection, or knows of a daemon that is gone.
     pub(in crate::sim) must_connect: bool,
     /// The run of the daemon that it is connected to.

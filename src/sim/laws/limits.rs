@@ -13,7 +13,7 @@ use crate::scheduler::fair::heartbeat_plan::HeartbeatLoad;
 use super::heartbeat_outcome::HeartbeatOutcome;
 
 /// The live jobs under a policy, for one kind of slot.
-pub(super) struct Limits<'a> {
+pub(super) struct LimitedJobs<'a> {
     inspection: Inspection<'a>,
     policy: &'a PolicyConfig,
     kind: Kind,
@@ -22,7 +22,7 @@ pub(super) struct Limits<'a> {
     admitted: BTreeSet<JobId>,
 }
 
-impl<'a> Limits<'a> {
+impl<'a> LimitedJobs<'a> {
     pub(super) fn new(engine: &'a Engine, policy: &'a PolicyConfig, kind: Kind, has_applications: bool) -> Self {
         let inspection = engine.inspect();
         let cluster_slots = inspection.scheduler().totals().slots[kind];

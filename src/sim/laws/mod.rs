@@ -27,7 +27,7 @@ mod work;
 use std::collections::{BTreeMap, BTreeSet};
 
 use attempts::AttemptModel;
-pub(super) use containers::{ApplicationIntent, NodeRoom};
+pub(super) use containers::{ApplicationIntent, OfferedNode};
 use containers::{ContainerBooks, ContainerRound};
 use digest::Digest;
 use holdings::{Holdings, Moment};
@@ -42,7 +42,7 @@ use super::adversaries::Scheme;
 use super::plan::{Plan, tick_interval_ms};
 pub(super) use heartbeat_outcome::HeartbeatOutcome;
 pub use law::{Law, Violation};
-pub(super) use money::{Change, Intent};
+pub(super) use money::{Intent, MoneyChange};
 use preemption::PreemptionChecker;
 use share::ShareChecker;
 use slot_time::SlotTime;
@@ -192,7 +192,7 @@ impl LawChecker {
     /// Checks that containers which wait use the room of a node at its heartbeat.
     pub(super) fn containers_use_room(
         &self,
-        node: NodeRoom<'_>,
+        node: OfferedNode<'_>,
         plan: &Plan,
         engine: &Engine,
     ) -> Result<(), Violation> {

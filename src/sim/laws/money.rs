@@ -32,7 +32,7 @@ pub(in crate::sim) enum Intent {
         user: String,
         is_administrator: bool,
         /// The change if it is granted.
-        change: Change,
+        change: MoneyChange,
     },
     /// Anything else: no money moves.
     Other,
@@ -40,7 +40,7 @@ pub(in crate::sim) enum Intent {
 
 /// The change that a request asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::sim) enum Change {
+pub(in crate::sim) enum MoneyChange {
     /// Nothing, or nothing that may be granted.
     Nothing,
     /// A queue's bid.
@@ -159,7 +159,7 @@ impl Auditor {
             MarketFact::AccountRemoved { queue } => self.close(queue.as_str(), holdings, intent),
             MarketFact::AllowanceSet { queue, allowance } => self.set_allowance(queue.as_str(), allowance, intent, now),
             MarketFact::AllowanceEnded { queue } => {
-                self.allow(intent, &Change::Allowance(queue.as_str().to_owned(), None))?;
+                self.allow(intent, &MoneyChange::Allowance(queue.as_str().to_owned(), None))?;
                 self.allowances.end(queue.as_str()).ok_or_else(|| format!("{queue} has no allowance that ends"))
             }
             MarketFact::OrderSet { queue, order } => self.set_order(queue.as_str(), *order, intent, now),
@@ -173,7 +173,7 @@ impl Auditor {
     fn set_allowance(&mut self, queue: &str, stored: &Allowance, intent: &Intent, now: Now) -> Result<(), String> {
         let Allowance { credits, every_s, cap, by, .. } = stored.clone();
         let terms = AllowanceTerms { credits, every_s, cap };
-        let change = Change::Allowance(queue.to_owned(), Some(terms.clone()));
+        let change = MoneyChange::Allowance(queue.to_owned(), Some(terms.clone()));
         let balance = self.accounts.get(queue).map(|account| account.balance);
         let Some(balance) = balance else { return Err(format!("{queue} is unknown and has {stored:?}")) };
         match intent {
@@ -189,7 +189,7 @@ impl Auditor {
     }
 
     fn set_order(&mut self, queue: &str, order: Order, intent: &Intent, now: Now) -> Result<(), String> {
-        self.allow_order(queue, intent, &Change::Order(order.job))?;
+        self.allow_order(queue, intent, &MoneyChange::Order(order.job))?;
         let rate = self.accounts.get(queue).map(|account| account.rate);
         if order.deadline_ms <= now.wall_ms || rate.is_none_or(|rate| order.max_rate < rate) {
             return Err(format!("{order:?} stands for {queue}, which bids {rate:?}"));
@@ -201,14 +201,14 @@ impl Auditor {
     fn end_order(&mut self, job: JobId, end: OrderEnd, intent: &Intent, now: Now) -> Result<(), String> {
         let Some((queue, order)) = self.orders.remove(&job) else { return Err(format!("no order for {job} ends")) };
         match end {
-            OrderEnd::Unbid => self.allow_order(&queue, intent, &Change::Unorder(job)),
+            OrderEnd::Unbid => self.allow_order(&queue, intent, &MoneyChange::Unorder(job)),
             OrderEnd::Passed if order.deadline_ms > now.wall_ms => Err(format!("{order:?} ends before its deadline")),
             OrderEnd::Passed | OrderEnd::JobOver => Ok(()),
         }
     }
 
     /// Checks that the owner of a queue, or an administrator, asks for the change.
-    fn allow_order(&self, queue: &str, intent: &Intent, change: &Change) -> Result<(), String> {
+    fn allow_order(&self, queue: &str, intent: &Intent, change: &MoneyChange) -> Result<(), String> {
         let refuse = || Err(format!("{change:?} of {queue} comes of {intent:?}"));
         let Intent::Request { user, is_administrator, change: asked } = intent else { return refuse() };
         let is_signed = self.used_stamp.as_ref() == Some(&(Consumer::Servlet, user.clone()));
@@ -395,28 +395,28 @@ impl Auditor {
             }
             (LedgerAccount::Issued, LedgerAccount::Queue(_), Reason::Endowment) if *intent == Intent::Start => Ok(()),
             (LedgerAccount::Issued, LedgerAccount::Queue(queue), Reason::TopUp) => {
-                self.allow(intent, &Change::Budget(queue.as_str().to_owned(), entry.amount))
+                self.allow(intent, &MoneyChange::Budget(queue.as_str().to_owned(), entry.amount))
             }
             (LedgerAccount::Queue(queue), LedgerAccount::Issued, Reason::TopUp) => {
-                self.allow(intent, &Change::Budget(queue.as_str().to_owned(), Credits::from_units(-units)))
+                self.allow(intent, &MoneyChange::Budget(queue.as_str().to_owned(), Credits::from_units(-units)))
             }
             (LedgerAccount::Issued, LedgerAccount::Queue(_), Reason::Allowance) if *intent == Intent::Timer => Ok(()),
             (LedgerAccount::Queue(from), LedgerAccount::Queue(to), Reason::Transfer) => {
                 let (from, to) = (from.as_str().to_owned(), to.as_str().to_owned());
-                self.allow(intent, &Change::Transfer(from, to, entry.amount))
+                self.allow(intent, &MoneyChange::Transfer(from, to, entry.amount))
             }
             (LedgerAccount::Queue(queue), LedgerAccount::Issued, Reason::Closing) => {
-                self.allow(intent, &Change::Close(queue.as_str().to_owned()))
+                self.allow(intent, &MoneyChange::Close(queue.as_str().to_owned()))
             }
             _ => Err(format!("nothing explains {entry:?}")),
         }
     }
 
     /// Checks that the request of this step asks for the change, by an authorized user with an unused signature.
-    fn allow(&self, intent: &Intent, change: &Change) -> Result<(), String> {
+    fn allow(&self, intent: &Intent, change: &MoneyChange) -> Result<(), String> {
         let refuse = || Err(format!("{change:?} comes of {intent:?}"));
         let Intent::Request { user, is_administrator, change: asked } = intent else { return refuse() };
-        let is_own = matches!(change, Change::Spending(queue, _) if queue == user);
+        let is_own = matches!(change, MoneyChange::Spending(queue, _) if queue == user);
         let is_signed = self.used_stamp.as_ref() == Some(&(Consumer::Servlet, user.clone()));
         if asked == change && (*is_administrator || is_own) && is_signed { Ok(()) } else { refuse() }
     }
@@ -425,8 +425,10 @@ impl Auditor {
         match self.accounts.get(queue) {
             // Its endowment is an earlier row.
             _ if *intent == Intent::Start => {}
-            None => self.allow(intent, &Change::Open(queue.to_owned()))?,
-            Some(account) if account.rate != rate => self.allow(intent, &Change::Spending(queue.to_owned(), rate))?,
+            None => self.allow(intent, &MoneyChange::Open(queue.to_owned()))?,
+            Some(account) if account.rate != rate => {
+                self.allow(intent, &MoneyChange::Spending(queue.to_owned(), rate))?
+            }
             Some(_) => {}
         }
         let account = self.accounts.entry(queue.to_owned()).or_default();
@@ -438,7 +440,7 @@ impl Auditor {
     }
 
     fn close(&mut self, queue: &str, holdings: &Holdings<'_>, intent: &Intent) -> Result<(), String> {
-        self.allow(intent, &Change::Close(queue.to_owned()))?;
+        self.allow(intent, &MoneyChange::Close(queue.to_owned()))?;
         let account = self.accounts.remove(queue).unwrap_or_default();
         // Without one nothing ends.
         let _ = self.allowances.end(queue);

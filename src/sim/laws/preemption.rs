@@ -14,7 +14,7 @@ use super::law::Law;
 
 /// An attempt that a round could have chosen.
 #[derive(Clone, Debug)]
-struct Candidate {
+struct AttemptCandidate {
     queue: String,
     id: AttemptId,
     job_start_ms: i64,
@@ -38,7 +38,7 @@ pub(super) struct PreemptionChecker {
     interval_ms: u64,
     next_mono_ms: u64,
     /// The attempts that the current round could choose; none when none is due.
-    candidates: Option<Vec<Candidate>>,
+    candidates: Option<Vec<AttemptCandidate>>,
     /// Registered trackers before it.
     registered: usize,
     /// Whether containers run or are wanted: then attempts may leave for them, and stay where they would leave too little.
@@ -86,7 +86,7 @@ impl PreemptionChecker {
         let jobs = inspection.live_jobs().values().flatten().filter_map(|id| inspection.jobs().get(*id));
         let candidates = |job: &Job| {
             let of = |kind: Kind| {
-                job.preemptible_attempts(kind).map(|(id, attempt)| Candidate {
+                job.preemptible_attempts(kind).map(|(id, attempt)| AttemptCandidate {
                     queue: job.spec.queue.clone(),
                     id,
                     job_start_ms: job.submit_ms,
@@ -138,9 +138,9 @@ impl PreemptionChecker {
         };
         let queue_usage: BTreeMap<String, QueueUsage> = inspection.live_jobs().keys().filter_map(usage).collect();
         let (at_work, shares_room) = (std::mem::take(&mut self.at_work), self.shares_room);
-        let round = Round { engine, at_work, queue_usage, is_order_known, shares_room };
+        let round = RoundCheck { engine, at_work, queue_usage, is_order_known, shares_room };
         for kind in Kind::ALL {
-            let of_kind: Vec<&Candidate> = candidates.iter().filter(|one| one.id.task.kind == kind).collect();
+            let of_kind: Vec<&AttemptCandidate> = candidates.iter().filter(|one| one.id.task.kind == kind).collect();
             round.check(kind, &of_kind)?;
         }
         Ok(candidates.iter().any(|candidate| candidate.is_chosen))
@@ -182,7 +182,7 @@ impl PreemptionChecker {
     }
 }
 
-struct Round<'a> {
+struct RoundCheck<'a> {
     engine: &'a Engine,
     at_work: BTreeMap<TrackerId, PerKind<u32>>,
     queue_usage: BTreeMap<String, QueueUsage>,
@@ -190,10 +190,10 @@ struct Round<'a> {
     shares_room: bool,
 }
 
-impl Round<'_> {
-    fn check(&self, kind: Kind, candidates: &[&Candidate]) -> Result<(), (Law, String)> {
+impl RoundCheck<'_> {
+    fn check(&self, kind: Kind, candidates: &[&AttemptCandidate]) -> Result<(), (Law, String)> {
         let inspection = self.engine.inspect();
-        let chosen: Vec<&Candidate> = candidates.iter().copied().filter(|one| one.is_chosen).collect();
+        let chosen: Vec<&AttemptCandidate> = candidates.iter().copied().filter(|one| one.is_chosen).collect();
         for victim in &chosen {
             let usage = self.queue_usage.get(&victim.queue);
             if usage.is_none_or(|usage| usage.retained[kind] < usage.quota[kind]) {
@@ -245,7 +245,7 @@ impl Round<'_> {
             return Err((Law::Preemption, text));
         }
         let missing = need(&|job| !job.is_constrained(kind));
-        let may_lose = |one: &Candidate| {
+        let may_lose = |one: &AttemptCandidate| {
             let usage = self.queue_usage.get(&one.queue);
             usage.is_some_and(|usage| usage.retained[kind] >= usage.quota[kind].saturating_add(one.slots))
         };
@@ -266,9 +266,9 @@ impl Round<'_> {
     fn check_order(
         &self,
         kind: Kind,
-        candidates: &[&Candidate],
-        chosen: &[&Candidate],
-        equal: impl Fn(&Candidate, &Candidate) -> bool,
+        candidates: &[&AttemptCandidate],
+        chosen: &[&AttemptCandidate],
+        equal: impl Fn(&AttemptCandidate, &AttemptCandidate) -> bool,
     ) -> Result<(), (Law, String)> {
         let mut latest: BTreeMap<&str, (i64, AppId)> = BTreeMap::new();
         for one in candidates {
@@ -282,9 +282,9 @@ impl Round<'_> {
             .filter(|(_, usage)| usage.retained[kind] > usage.quota[kind])
             .map(|(queue, _)| queue.as_str())
             .collect();
-        let age = |one: &Candidate| (one.launch_mono_ms, one.job_start_ms, one.app, one.id);
+        let age = |one: &AttemptCandidate| (one.launch_mono_ms, one.job_start_ms, one.app, one.id);
         for victim in chosen.iter().filter(|_| self.is_order_known) {
-            let before = |other: &&&Candidate| {
+            let before = |other: &&&AttemptCandidate| {
                 let goes_first = match other.queue == victim.queue {
                     true => age(other) > age(victim),
                     false => {
@@ -307,7 +307,7 @@ impl Round<'_> {
 }
 
 /// Whether it could still be chosen: nothing later in the same step ended it.
-fn is_live(jobs: &crate::mapreduce::Jobs, one: &Candidate) -> bool {
+fn is_live(jobs: &crate::mapreduce::Jobs, one: &AttemptCandidate) -> bool {
     let Some(job) = jobs.get(one.id.task.job) else { return false };
     job.preemptible_attempts(one.id.task.kind).any(|(id, _)| id == one.id)
 }

@@ -22,7 +22,7 @@ const MOST_FREE_MS: u64 = 1_000;
 
 /// An attempt that sets up or cleans up: whose slots it takes, and since when, by the time that the daemon was up.
 #[derive(Clone, Debug)]
-struct Housekeeping {
+struct HousekeepingSlot {
     attempt: AttemptId,
     tracker: Arc<str>,
     slots: u32,
@@ -57,7 +57,7 @@ struct Sums {
 
 /// A preempted container that is not complete: it is charged within the quota or not, as its queue paid when it was granted.
 #[derive(Clone, Debug)]
-struct Grace {
+struct GracePeriod {
     queue: String,
     holder: (u64, SlotHolder),
     slots: u32,
@@ -75,7 +75,7 @@ struct Elapsed {
     /// Since the tick, while the daemon was up, ms.
     offset_ms: u64,
     sums: BTreeMap<String, Sums>,
-    graces: BTreeMap<ContainerId, Grace>,
+    graces: BTreeMap<ContainerId, GracePeriod>,
     grace_sums: GraceSums,
     /// Slot-milliseconds of setups and cleanups.
     housekeeping: u128,
@@ -98,7 +98,7 @@ pub(super) struct SlotTime {
     proven: Elapsed,
     /// When setups and cleanups began to be charged in the open interval.
     aged: Vec<Elapsed>,
-    housekeeping: Vec<Housekeeping>,
+    housekeeping: Vec<HousekeepingSlot>,
     /// Jobs that are over, and attempts that have ended with them: these take their slots until a second fact frees them.
     over: BTreeSet<JobId>,
     ended_with_job: BTreeSet<AttemptId>,
@@ -154,7 +154,7 @@ impl SlotTime {
             moment.to_mut().take_container(&grace.queue, grace.holder, grace.slots);
         }
         while self.up_ms < until_up_ms {
-            let begin_ms = |one: &Housekeeping| one.since_up_ms + FREE_HOUSEKEEPING_MS;
+            let begin_ms = |one: &HousekeepingSlot| one.since_up_ms + FREE_HOUSEKEEPING_MS;
             let next_ms = self.housekeeping.iter().map(begin_ms).filter(|at_ms| *at_ms > self.up_ms).min();
             let until_ms = next_ms.unwrap_or(u64::MAX).min(until_up_ms);
             let mut with = moment.clone();
@@ -228,7 +228,7 @@ impl SlotTime {
             Fact::Job(JobFact::AttemptLaunched { attempt, role, tracker, slots, .. }) if *role != AttemptRole::Work => {
                 let (attempt, slots, tracker) = (*attempt, *slots, tracker.clone());
                 let (since_up_ms, is_old) = (self.up_ms, false);
-                self.housekeeping.push(Housekeeping { attempt, tracker, slots, since_up_ms, is_old });
+                self.housekeeping.push(HousekeepingSlot { attempt, tracker, slots, since_up_ms, is_old });
             }
             Fact::Applications(changes) => changes.iter().for_each(|change| self.follow_container(change)),
             Fact::Job(JobFact::Ended { job, .. }) => drop(self.over.insert(*job)),
@@ -285,7 +285,7 @@ impl SlotTime {
         let is_in_grace = container.end.is_none() && container.kill.as_ref().is_some_and(|kill| kill.is_preemption);
         let slots = container.request.capability.slots(self.slot);
         let (queue, holder) = (queue.clone(), (*order, SlotHolder::Application(id.application)));
-        let grace = Grace { queue, holder, slots, rate, left_ms: self.length_ms };
+        let grace = GracePeriod { queue, holder, slots, rate, left_ms: self.length_ms };
         for elapsed in [&mut self.elapsed, &mut self.proven] {
             if !is_in_grace {
                 elapsed.graces.remove(&id);
@@ -340,7 +340,7 @@ impl SlotTime {
         MOST_FREE_MS.min(self.length_ms / 10)
     }
 
-    fn end_housekeeping(&mut self, is_meant: impl Fn(&Housekeeping) -> bool) {
+    fn end_housekeeping(&mut self, is_meant: impl Fn(&HousekeepingSlot) -> bool) {
         self.housekeeping.retain(|one| !is_meant(one));
     }
 
@@ -375,7 +375,7 @@ impl SlotTime {
 
     /// Jobs with setups or cleanups that count as maps by now, or may since their age is not known here.
     pub(super) fn jobs_with_housekeeping(&self) -> BTreeSet<JobId> {
-        let counts = |one: &&Housekeeping| one.is_old || one.since_up_ms + FREE_HOUSEKEEPING_MS <= self.up_ms;
+        let counts = |one: &&HousekeepingSlot| one.is_old || one.since_up_ms + FREE_HOUSEKEEPING_MS <= self.up_ms;
         self.housekeeping.iter().filter(counts).map(|one| one.attempt.task.job).collect()
     }
 

@@ -24,7 +24,7 @@ struct Machine {
 
 /// What was sold to a queue, and whether it made use of it.
 #[derive(Clone, Debug, Default)]
-struct Sale {
+struct UsedSale {
     quota: PerPool<u32>,
     /// Maps and reduces that it held, or containers in their place.
     has_held: PerKind<bool>,
@@ -42,7 +42,7 @@ pub(super) struct WantChecker {
     machines: BTreeMap<String, Machine>,
     /// What could be used before the step.
     before: Wants,
-    sales: BTreeMap<String, Sale>,
+    sales: BTreeMap<String, UsedSale>,
     /// Trackers whose heartbeats in the open interval left slots of a kind free.
     offered: PerKind<BTreeSet<String>>,
 }
@@ -170,7 +170,7 @@ impl WantChecker {
                     return Err(text);
                 }
             }
-            sales.insert(queue.to_owned(), Sale { quota, in_vain, ..Sale::default() });
+            sales.insert(queue.to_owned(), UsedSale { quota, in_vain, ..UsedSale::default() });
         }
         self.sales = sales;
         self.offered = PerKind::default();

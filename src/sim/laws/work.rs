@@ -10,7 +10,7 @@ use crate::scheduler::SKIP_BUDGET;
 use crate::wire::worker_name;
 
 use super::heartbeat_outcome::HeartbeatOutcome;
-use super::limits::Limits;
+use super::limits::LimitedJobs;
 
 /// Checks the slots that heartbeats leave free.
 ///
@@ -50,7 +50,7 @@ impl WorkChecker {
     pub(super) fn limits_hold(&self, facts: &[Fact], engine: &Engine) -> Result<(), String> {
         let jobs = engine.inspect().jobs();
         for (kind, job) in launched(facts) {
-            let limits = Limits::new(engine, &self.policy, kind, self.has_applications);
+            let limits = LimitedJobs::new(engine, &self.policy, kind, self.has_applications);
             if let Some(text) = jobs.get(job).and_then(|job| limits.exceeded(job)) {
                 return Err(format!("{job} gets a {kind:?} slot: {text}"));
             }
@@ -118,7 +118,7 @@ impl WorkChecker {
         kind: Kind,
         facts: &[Fact],
         engine: &Engine,
-    ) -> Option<WaitingWork> {
+    ) -> Option<UnservedJob> {
         let inspection = engine.inspect();
         if outcome.free[kind] == 0 || self.policy.is_compatible() {
             return None;
@@ -139,7 +139,7 @@ impl WorkChecker {
             .or_else(|| first(&housekeeping.task_cleanup[kind], &|job| !job.avoids(kind, tracker, nodes)))
             .or_else(|| first(&housekeeping.setup, &|job| job.can_set_up_on(kind, tracker, nodes)));
         if let Some(job) = housekeeping_job {
-            return Some(WaitingWork { job, is_housekeeping: true });
+            return Some(UnservedJob { job, is_housekeeping: true });
         }
         if !waits || live_jobs(inspection) >= SKIP_BUDGET as usize {
             return None;
@@ -151,15 +151,15 @@ impl WorkChecker {
             return None;
         }
         let fits = |job: &Job| job.slots_per_task(kind) <= outcome.free[kind];
-        let limits = Limits::new(engine, &self.policy, kind, self.has_applications);
+        let limits = LimitedJobs::new(engine, &self.policy, kind, self.has_applications);
         let could_use =
             |job: &Job| fits(job) && can_use(job, kind, tracker, inspection) && limits.permit(job, &outcome);
-        live.find_map(|ids| first(ids, &could_use)).map(|job| WaitingWork { job, is_housekeeping: false })
+        live.find_map(|ids| first(ids, &could_use)).map(|job| UnservedJob { job, is_housekeeping: false })
     }
 }
 
 /// A job that could use a slot, for a task or for housekeeping.
-struct WaitingWork {
+struct UnservedJob {
     job: JobId,
     is_housekeeping: bool,
 }

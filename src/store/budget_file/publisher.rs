@@ -24,14 +24,14 @@ const RETRY_PAUSE_MAX: Duration = Duration::from_secs(30);
 /// only logs errors: prefer [`BudgetPublisher::close`].
 #[derive(Debug)]
 pub struct BudgetPublisher {
-    orders: mpsc::Sender<Order>,
-    shared: Arc<Shared>,
+    orders: mpsc::Sender<PublisherOrder>,
+    shared: Arc<SharedPublisher>,
     thread: Option<JoinHandle<Result<(), BudgetBackEndError>>>,
 }
 
 /// A request to the thread.
 #[derive(Debug)]
-enum Order {
+enum PublisherOrder {
     /// Publish all accounts.
     Publish {
         accounts: Vec<BudgetLine>,
@@ -46,14 +46,14 @@ enum Order {
 }
 
 #[derive(Debug, Default)]
-struct Shared {
+struct SharedPublisher {
     is_closing: Arc<AtomicBool>,
     trouble: Mutex<Option<String>>,
 }
 
 /// Shows other threads whether budgets are published.
 #[derive(Clone, Debug)]
-pub struct BudgetStatus(Arc<Shared>);
+pub struct BudgetStatus(Arc<SharedPublisher>);
 
 impl BudgetStatus {
     /// The error of the last try, while it is being retried.
@@ -79,7 +79,7 @@ impl BudgetPublisher {
         precedence: Precedence,
     ) -> Result<(Self, BudgetAtStart), BudgetBackEndError> {
         let file = BudgetFile::at(path, store.folder());
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(SharedPublisher::default());
         let mut images =
             FileBackEnd::new(file, store.meta_writer(), loaded.budget_file.clone(), Arc::clone(&shared.is_closing));
         let found = match precedence {
@@ -104,7 +104,10 @@ impl BudgetPublisher {
         Ok((Self::start(back_end, Arc::default())?, found))
     }
 
-    fn start(mut back_end: impl BudgetBackEnd + 'static, shared: Arc<Shared>) -> Result<Self, BudgetBackEndError> {
+    fn start(
+        mut back_end: impl BudgetBackEnd + 'static,
+        shared: Arc<SharedPublisher>,
+    ) -> Result<Self, BudgetBackEndError> {
         let (orders, inbox) = mpsc::channel();
         let theirs = Arc::clone(&shared);
         let thread = std::thread::Builder::new().name("budget-file".to_owned());
@@ -116,7 +119,7 @@ impl BudgetPublisher {
     /// Publishes all accounts after a tick, soon. Never waits; of several waiting calls the newest is published.
     pub fn publish(&self, accounts: Vec<BudgetLine>, tick: u64) {
         // A thread that ended has logged why.
-        let _ = self.orders.send(Order::Publish { accounts, tick });
+        let _ = self.orders.send(PublisherOrder::Publish { accounts, tick });
     }
 
     /// The status, for other threads.
@@ -136,7 +139,7 @@ impl BudgetPublisher {
     fn shut(&mut self, shown: Option<FactNumber>) -> Result<(), BudgetBackEndError> {
         let Some(thread) = self.thread.take() else { return Ok(()) };
         self.shared.is_closing.store(true, Ordering::Relaxed);
-        let _ = self.orders.send(Order::Close { shown });
+        let _ = self.orders.send(PublisherOrder::Close { shown });
         thread.join().unwrap_or_else(|_| {
             Err(BudgetBackEndError::Store { path: PathBuf::new(), reason: "its thread has panicked".to_owned() })
         })
@@ -151,14 +154,14 @@ impl Drop for BudgetPublisher {
     }
 }
 
-/// Publishes until [`Order::Close`].
+/// Publishes until [`PublisherOrder::Close`].
 ///
 /// # Errors
 /// The last accounts could not be published.
 fn publish_all(
     back_end: &mut dyn BudgetBackEnd,
-    orders: &Receiver<Order>,
-    shared: &Shared,
+    orders: &Receiver<PublisherOrder>,
+    shared: &SharedPublisher,
 ) -> Result<(), BudgetBackEndError> {
     let mut waiting: Option<(Vec<BudgetLine>, u64)> = None;
     let mut pause = RETRY_PAUSE_MIN;
@@ -172,8 +175,8 @@ fn publish_all(
         is_open = !matches!(first, Err(RecvTimeoutError::Disconnected));
         for order in first.into_iter().chain(orders.try_iter()) {
             match order {
-                Order::Publish { accounts, tick } => waiting = Some((accounts, tick)),
-                Order::Close { shown } => {
+                PublisherOrder::Publish { accounts, tick } => waiting = Some((accounts, tick)),
+                PublisherOrder::Close { shown } => {
                     is_open = false;
                     at_close = shown;
                 }

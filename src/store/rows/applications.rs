@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 
 use rusqlite::{ToSql, Transaction, params};
 
-use crate::api::applications::ContainerState;
+use crate::api::applications::{ContainerState, Placement};
 use crate::engine::{
-    ApplicationChange, Container, ContainerCost, RequestType, Standing, SubmittedApplication, UNUSED_ID_MS,
+    ApplicationChange, Container, ContainerCost, ItemTrouble, RequestType, Standing, SubmittedApplication, TypeLaunch,
+    UNUSED_ID_MS,
 };
 use crate::market::MarketFact;
 use crate::model::{ApplicationId, ContainerExit, FactNumber};
@@ -100,14 +101,7 @@ fn record_change(
     let execute = |sql: &str, values: &[&dyn ToSql]| transaction.prepare_cached(sql)?.execute(values).map(drop);
     match change {
         ApplicationChange::IdGiven { application, user, until_ms } => {
-            // The time at which it was given.
-            let now_ms = until_ms.saturating_sub_unsigned(UNUSED_ID_MS);
-            execute("DELETE FROM application_id WHERE until_ms <= ?1", params![now_ms])?;
-            set_meta(transaction, APPLICATION_START_MS, application.start_ms.cast_signed())?;
-            execute(
-                "INSERT OR REPLACE INTO application_id (application, user, until_ms) VALUES (?1, ?2, ?3)",
-                params![application.to_string(), user, until_ms],
-            )
+            give_id(transaction, *application, user, *until_ms)
         }
         ApplicationChange::Submitted { submitted, standing } => {
             execute("DELETE FROM application_id WHERE application = ?1", params![submitted.id.to_string()])?;
@@ -133,22 +127,7 @@ fn record_change(
             params![application.to_string(), name, context.cast_signed()],
         ),
         ApplicationChange::RowSet { application, request, place, count, relaxes } => {
-            let [priority, request_id, memory_mb, vcores] = type_columns(*request);
-            execute(
-                "INSERT OR REPLACE INTO application_request
-                     (application, priority, request_id, memory_mb, vcores, place, containers, relaxes)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
-                params![
-                    application.to_string(),
-                    priority,
-                    request_id,
-                    memory_mb,
-                    vcores,
-                    String::from(place.clone()),
-                    count,
-                    relaxes
-                ],
-            )
+            set_row(transaction, (*application, *request), place, *count, *relaxes)
         }
         ApplicationChange::TypeDropped { application, request } => {
             for table in ["application_request", "application_launch"] {
@@ -157,18 +136,8 @@ fn record_change(
             }
             Ok(())
         }
-        ApplicationChange::LaunchSet { application, request, launch: None } => {
-            let sql = format!("DELETE FROM application_launch {OF_TYPE}");
-            of_type(transaction, &sql, *application, *request)
-        }
-        ApplicationChange::LaunchSet { application, request, launch: Some(launch) } => {
-            let [priority, request_id, memory_mb, vcores] = type_columns(*request);
-            execute(
-                "INSERT OR REPLACE INTO application_launch
-                     (application, priority, request_id, memory_mb, vcores, launch, taken)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, 0)",
-                params![application.to_string(), priority, request_id, memory_mb, vcores, json(&**launch)?],
-            )
+        ApplicationChange::LaunchSet { application, request, launch } => {
+            set_launch(transaction, *application, *request, launch.as_deref())
         }
         ApplicationChange::ItemsTaken { application, request, taken } => {
             let [priority, request_id, memory_mb, vcores] = type_columns(*request);
@@ -182,30 +151,16 @@ fn record_change(
             )
         }
         ApplicationChange::ItemTroubled { application, request, item, trouble } => {
-            let [priority, request_id, memory_mb, vcores] = type_columns(*request);
-            let application = application.to_string();
-            match trouble {
-                Some(trouble) => execute(
-                    "INSERT OR REPLACE INTO application_item
-                         (application, priority, request_id, memory_mb, vcores, item, trouble)
-                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-                    params![application, priority, request_id, memory_mb, vcores, item, json(trouble)?],
-                ),
-                None => execute(
-                    "DELETE FROM application_item WHERE application = ?1 AND priority = ?2 AND request_id = ?3
-                         AND memory_mb = ?4 AND vcores = ?5 AND item = ?6",
-                    params![application, priority, request_id, memory_mb, vcores, item],
-                ),
-            }
+            set_trouble(transaction, (*application, *request), *item, trouble.as_ref())
         }
-        ApplicationChange::Blacklisted { application, name, is_on: true } => execute(
-            "INSERT OR REPLACE INTO application_blacklist (application, name) VALUES (?1, ?2)",
-            params![application.to_string(), name],
-        ),
-        ApplicationChange::Blacklisted { application, name, is_on: false } => execute(
-            "DELETE FROM application_blacklist WHERE application = ?1 AND name = ?2",
-            params![application.to_string(), name],
-        ),
+        ApplicationChange::Blacklisted { application, name, is_on } => {
+            let sql = if *is_on {
+                "INSERT OR REPLACE INTO application_blacklist (application, name) VALUES (?1, ?2)"
+            } else {
+                "DELETE FROM application_blacklist WHERE application = ?1 AND name = ?2"
+            };
+            execute(sql, params![application.to_string(), name])
+        }
         ApplicationChange::Container(container) => set_container(transaction, container),
         ApplicationChange::Answered { application, attempt, response_id, answer, containers, statuses } => {
             let id = application.to_string();
@@ -219,38 +174,15 @@ fn record_change(
                 params![id, &**answer, response_id.cast_signed()],
             )?;
             name_in(transaction, &id, containers, *attempt, *response_id)?;
-            let mut update = transaction.prepare_cached(
-                "UPDATE container SET status_attempt = ?3, status_response = ?4 WHERE application = ?1 AND number = ?2",
-            )?;
-            statuses.iter().try_for_each(|number| {
-                update.execute(params![id, number.cast_signed(), attempt, response_id.cast_signed()]).map(drop)
-            })
+            set_statuses_in(transaction, &id, statuses, Some((*attempt, *response_id)))
         }
         ApplicationChange::Listed { application, attempt, containers, statuses } => {
             let id = application.to_string();
             execute("UPDATE application SET answer = NULL WHERE application = ?1", params![id])?;
             name_in(transaction, &id, containers, *attempt, 0)?;
-            let mut unnamed = transaction.prepare_cached(
-                "UPDATE container SET status_attempt = NULL, status_response = NULL
-                 WHERE application = ?1 AND number = ?2",
-            )?;
-            statuses.iter().try_for_each(|number| unnamed.execute(params![id, number.cast_signed()]).map(drop))
+            set_statuses_in(transaction, &id, statuses, None)
         }
-        ApplicationChange::Charged { application, cost: ContainerCost { tick, slot_ms, sampled_slots, cost } } => {
-            execute(
-                "INSERT OR REPLACE INTO application_cost
-                 (application, tick, container_slots, container_slot_ms, cost, cost_units)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-                params![
-                    application.to_string(),
-                    tick.cast_signed(),
-                    sampled_slots.cast_signed(),
-                    slot_ms.cast_signed(),
-                    cost.to_string(),
-                    cost.units().to_string(),
-                ],
-            )
-        }
+        ApplicationChange::Charged { application, cost } => charge(transaction, *application, cost),
         ApplicationChange::Stamped(stamp) => {
             super::market::record(transaction, missed_updates, fact, &MarketFact::Stamp(stamp.clone()))
         }
@@ -258,6 +190,119 @@ fn record_change(
             super::market::record(transaction, missed_updates, fact, &MarketFact::StampsForgotten(forgotten.clone()))
         }
     }
+}
+
+fn give_id(
+    transaction: &Transaction<'_>,
+    application: ApplicationId,
+    user: &str,
+    until_ms: i64,
+) -> rusqlite::Result<()> {
+    // The time at which it was given.
+    let now_ms = until_ms.saturating_sub_unsigned(UNUSED_ID_MS);
+    transaction.prepare_cached("DELETE FROM application_id WHERE until_ms <= ?1")?.execute(params![now_ms])?;
+    set_meta(transaction, APPLICATION_START_MS, application.start_ms.cast_signed())?;
+    transaction
+        .prepare_cached("INSERT OR REPLACE INTO application_id (application, user, until_ms) VALUES (?1, ?2, ?3)")?
+        .execute(params![application.to_string(), user, until_ms])
+        .map(drop)
+}
+
+fn set_row(
+    transaction: &Transaction<'_>,
+    (application, request): (ApplicationId, RequestType),
+    place: &Placement,
+    count: u32,
+    relaxes: bool,
+) -> rusqlite::Result<()> {
+    let [priority, request_id, memory_mb, vcores] = type_columns(request);
+    let place = String::from(place.clone());
+    transaction
+        .prepare_cached(
+            "INSERT OR REPLACE INTO application_request
+                 (application, priority, request_id, memory_mb, vcores, place, containers, relaxes)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+        )?
+        .execute(params![application.to_string(), priority, request_id, memory_mb, vcores, place, count, relaxes])
+        .map(drop)
+}
+
+fn set_launch(
+    transaction: &Transaction<'_>,
+    application: ApplicationId,
+    request: RequestType,
+    launch: Option<&TypeLaunch>,
+) -> rusqlite::Result<()> {
+    let Some(launch) = launch else {
+        return of_type(transaction, &format!("DELETE FROM application_launch {OF_TYPE}"), application, request);
+    };
+    let [priority, request_id, memory_mb, vcores] = type_columns(request);
+    transaction
+        .prepare_cached(
+            "INSERT OR REPLACE INTO application_launch
+                 (application, priority, request_id, memory_mb, vcores, launch, taken)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, 0)",
+        )?
+        .execute(params![application.to_string(), priority, request_id, memory_mb, vcores, json(launch)?])
+        .map(drop)
+}
+
+fn set_trouble(
+    transaction: &Transaction<'_>,
+    (application, request): (ApplicationId, RequestType),
+    item: u32,
+    trouble: Option<&ItemTrouble>,
+) -> rusqlite::Result<()> {
+    let [priority, request_id, memory_mb, vcores] = type_columns(request);
+    let application = application.to_string();
+    let Some(trouble) = trouble else {
+        let sql = format!("DELETE FROM application_item {OF_TYPE} AND item = ?6");
+        let values = params![application, priority, request_id, memory_mb, vcores, item];
+        return transaction.prepare_cached(&sql)?.execute(values).map(drop);
+    };
+    transaction
+        .prepare_cached(
+            "INSERT OR REPLACE INTO application_item
+                 (application, priority, request_id, memory_mb, vcores, item, trouble)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+        )?
+        .execute(params![application, priority, request_id, memory_mb, vcores, item, json(trouble)?])
+        .map(drop)
+}
+
+/// Sets which answer has the statuses of complete containers: an attempt's, by its response id; none: none yet.
+fn set_statuses_in(
+    transaction: &Transaction<'_>,
+    application: &str,
+    containers: &[u64],
+    answer: Option<(u32, u64)>,
+) -> rusqlite::Result<()> {
+    let (attempt, response_id) = answer.map(|(attempt, response_id)| (attempt, response_id.cast_signed())).unzip();
+    let mut update = transaction.prepare_cached(
+        "UPDATE container SET status_attempt = ?3, status_response = ?4 WHERE application = ?1 AND number = ?2",
+    )?;
+    containers.iter().try_for_each(|number| {
+        update.execute(params![application, number.cast_signed(), attempt, response_id]).map(drop)
+    })
+}
+
+fn charge(transaction: &Transaction<'_>, application: ApplicationId, charged: &ContainerCost) -> rusqlite::Result<()> {
+    let ContainerCost { tick, slot_ms, sampled_slots, cost } = charged;
+    transaction
+        .prepare_cached(
+            "INSERT OR REPLACE INTO application_cost
+                 (application, tick, container_slots, container_slot_ms, cost, cost_units)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        )?
+        .execute(params![
+            application.to_string(),
+            tick.cast_signed(),
+            sampled_slots.cast_signed(),
+            slot_ms.cast_signed(),
+            cost.to_string(),
+            cost.units().to_string(),
+        ])
+        .map(drop)
 }
 
 const OF_TYPE: &str = "WHERE application = ?1 AND priority = ?2 AND request_id = ?3 AND memory_mb = ?4 AND vcores = ?5";
@@ -352,7 +397,6 @@ fn type_columns(request: RequestType) -> [i64; 4] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::applications::Placement;
     use crate::model::Capability;
 
     #[test]

@@ -33,18 +33,15 @@ pub(super) fn record(
         ),
         JobFact::Ended { job, state, finish_ms, failure_info, counters } => {
             super::history::ended(transaction, *job)?;
+            let (job, state, counters) =
+                (job.to_string(), enum_text::run_state(*state), names.text(transaction, counters)?);
             change(
-            // The secret of a finished job is not needed.
-            "UPDATE job SET state = ?2, outcome = ?2, finish_ms = ?3, failure_info = ?4, counters = ?5, token_file = NULL
-             WHERE job = ?1",
-            params![
-                job.to_string(),
-                enum_text::run_state(*state),
-                finish_ms,
-                failure_info,
-                names.text(transaction, counters)?
-            ],
-        )
+                // The secret of a finished job is not needed.
+                "UPDATE job SET state = ?2, outcome = ?2, finish_ms = ?3, failure_info = ?4, counters = ?5,
+                     token_file = NULL
+                 WHERE job = ?1",
+                params![job, state, finish_ms, failure_info, counters],
+            )
         }
         JobFact::Priority { job, priority } => change(
             "UPDATE job SET priority = ?2 WHERE job = ?1",
@@ -67,25 +64,20 @@ pub(super) fn record(
         JobFact::AttemptLaunched { attempt, role: AttemptRole::TaskCleanup, tracker, response_id, at_ms, .. } => {
             change(
                 "UPDATE attempt SET cleanup_tracker = ?2, cleanup_response_id = ?3, cleanup_launch_ms = ?4
-             WHERE attempt = ?1",
+                 WHERE attempt = ?1",
                 params![attempt.to_string(), tracker, response_id, at_ms],
             )
         }
-        JobFact::AttemptLaunched { attempt, role, tracker, response_id, slots, at_ms } => execute(
-            transaction,
-            "INSERT INTO attempt (attempt, job, role, tracker, response_id, launch_ms, slots, state)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 'RUNNING')",
-            params![
-                attempt.to_string(),
-                attempt.task.job.to_string(),
-                enum_text::role(*role),
-                tracker,
-                response_id,
-                at_ms,
-                slots
-            ],
-        )
-        .map(drop),
+        JobFact::AttemptLaunched { attempt, role, tracker, response_id, slots, at_ms } => {
+            let (id, job, role) = (attempt.to_string(), attempt.task.job.to_string(), enum_text::role(*role));
+            execute(
+                transaction,
+                "INSERT INTO attempt (attempt, job, role, tracker, response_id, launch_ms, slots, state)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 'RUNNING')",
+                params![id, job, role, tracker, response_id, at_ms, slots],
+            )
+            .map(drop)
+        }
         JobFact::AttemptEnded(ended) => end_attempt(transaction, names, missed_updates, number, ended),
         // Failed fetches of reduces are not kept: they are counted from zero after a restart.
         JobFact::AttemptReported { attempt, diagnostics, .. } => {

@@ -32,27 +32,14 @@ pub(super) fn record(
             let remove = "DELETE FROM account WHERE queue = ?1";
             update_row(transaction, missed_updates, number, remove, params![queue.as_str()])?;
             // A new queue of that name must not find the old one's interval.
-            execute("DELETE FROM allocation WHERE queue = ?1", params![queue.as_str()])?;
-            execute("DELETE FROM allowance WHERE queue = ?1", params![queue.as_str()])?;
-            execute("DELETE FROM market_order WHERE queue = ?1", params![queue.as_str()])
+            ["allocation", "allowance", "market_order"].iter().try_for_each(|table| {
+                let sql = format!("DELETE FROM {table} WHERE queue = ?1");
+                transaction.prepare_cached(&sql)?.execute(params![queue.as_str()]).map(drop)
+            })
         }
         MarketFact::OrderSet { queue, order } => {
             record_order_change(transaction, number, queue, order.job, Some(order))?;
-            let Order { job, deadline_ms, max_rate, max_cost } = order;
-            execute(
-                "INSERT OR REPLACE INTO market_order
-                     (job, queue, deadline_ms, max_rate, max_rate_units, max_cost, max_cost_units)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-                params![
-                    job.to_string(),
-                    queue.as_str(),
-                    deadline_ms,
-                    max_rate.to_string(),
-                    units(*max_rate),
-                    max_cost.map(|cost| cost.to_string()),
-                    max_cost.map(units)
-                ],
-            )
+            set_order(transaction, queue, order)
         }
         MarketFact::OrderEnded { queue, job, end } => {
             if *end == OrderEnd::Unbid {
@@ -67,34 +54,55 @@ pub(super) fn record(
             update_row(transaction, missed_updates, number, end, params![queue.as_str()])
         }
         MarketFact::Ledger(entry) => record_ledger_entry(transaction, entry),
-        MarketFact::Stamp(stamp) => execute(
-            "INSERT OR REPLACE INTO used_signature (consumer, user, key_id, timestamp_ms, text_id, uses)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-            params![
-                consumer(stamp.consumer),
-                stamp.user,
-                format!("{:016x}", stamp.key_id.0),
-                stamp.timestamp_ms,
-                format!("{:016x}", stamp.text.0),
-                stamp.uses
-            ],
-        ),
-        MarketFact::StampsForgotten(ForgottenStamps { consumer: of, user, key_id, up_to_ms }) => {
-            let values = params![consumer(*of), user, format!("{:016x}", key_id.0), up_to_ms];
+        MarketFact::Stamp(stamp) => {
+            let (key_id, text_id) = (format!("{:016x}", stamp.key_id.0), format!("{:016x}", stamp.text.0));
             execute(
-                "INSERT INTO forgotten_signature (consumer, user, key_id, up_to_ms) VALUES (?1, ?2, ?3, ?4)
-                 ON CONFLICT (consumer, user, key_id) DO UPDATE SET up_to_ms = max(up_to_ms, excluded.up_to_ms)",
-                values,
-            )?;
-            execute(
-                "DELETE FROM used_signature
-                 WHERE consumer = ?1 AND user = ?2 AND key_id = ?3 AND timestamp_ms <= ?4",
-                values,
+                "INSERT OR REPLACE INTO used_signature (consumer, user, key_id, timestamp_ms, text_id, uses)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+                params![consumer(stamp.consumer), stamp.user, key_id, stamp.timestamp_ms, text_id, stamp.uses],
             )
         }
+        MarketFact::StampsForgotten(forgotten) => forget_stamps(transaction, forgotten),
         MarketFact::Tick(tick) => record_tick(transaction, missed_updates, number, tick),
         MarketFact::Metered(metered) => record_metered(transaction, number, metered),
     }
+}
+
+fn set_order(transaction: &Transaction<'_>, queue: &QueueName, order: &Order) -> rusqlite::Result<()> {
+    let Order { job, deadline_ms, max_rate, max_cost } = order;
+    transaction
+        .prepare_cached(
+            "INSERT OR REPLACE INTO market_order
+                 (job, queue, deadline_ms, max_rate, max_rate_units, max_cost, max_cost_units)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+        )?
+        .execute(params![
+            job.to_string(),
+            queue.as_str(),
+            deadline_ms,
+            max_rate.to_string(),
+            units(*max_rate),
+            max_cost.map(|cost| cost.to_string()),
+            max_cost.map(units)
+        ])
+        .map(drop)
+}
+
+fn forget_stamps(transaction: &Transaction<'_>, forgotten: &ForgottenStamps) -> rusqlite::Result<()> {
+    let ForgottenStamps { consumer: of, user, key_id, up_to_ms } = forgotten;
+    let values = params![consumer(*of), user, format!("{:016x}", key_id.0), up_to_ms];
+    transaction
+        .prepare_cached(
+            "INSERT INTO forgotten_signature (consumer, user, key_id, up_to_ms) VALUES (?1, ?2, ?3, ?4)
+             ON CONFLICT (consumer, user, key_id) DO UPDATE SET up_to_ms = max(up_to_ms, excluded.up_to_ms)",
+        )?
+        .execute(values)?;
+    transaction
+        .prepare_cached(
+            "DELETE FROM used_signature WHERE consumer = ?1 AND user = ?2 AND key_id = ?3 AND timestamp_ms <= ?4",
+        )?
+        .execute(values)
+        .map(drop)
 }
 
 /// Records a bid that differs from the one before.

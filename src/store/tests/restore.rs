@@ -114,7 +114,7 @@ fn what_cannot_be_restored_changes_nothing() {
     Connection::open(&foreign).unwrap().execute_batch("CREATE TABLE songs (name)").unwrap();
     refused(&foreign, "is a database of another program");
     let before_names = names();
-    let held = Folder::lock(folder.path()).unwrap();
+    let held = StateFolder::lock(folder.path()).unwrap();
     refused(&file, "only one JobTracker may run on a state folder");
     drop(held);
     assert_eq!((jobs(&path), names()), (before, before_names));

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::model::AttemptId;
 use crate::wire::Phase;
 
-use super::super::counters::CounterValues;
+use super::super::counters::StreamingCounterValues;
 use super::{Progress, locked};
 
 /// All that the worker reports of an attempt.
@@ -16,7 +16,7 @@ pub struct ProgressReport {
     phase: Phase,
     status: String,
     done_thousandths: u64,
-    counters: CounterValues,
+    counters: StreamingCounterValues,
     /// Since the report before.
     failed_fetches: Vec<AttemptId>,
 }

@@ -40,11 +40,11 @@ pub struct CopyRules<'a> {
 pub struct CopiedOutputs<'a> {
     rules: CopyRules<'a>,
     progress: &'a Progress,
-    state: Mutex<State>,
+    state: Mutex<BufferState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct BufferState {
     memory: Vec<Vec<u8>>,
     /// Of `memory`, and reserved for running fetches.
     used_bytes: u64,
@@ -83,7 +83,7 @@ impl<'a> CopiedOutputs<'a> {
         Self { rules, progress, state: Mutex::default() }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, BufferState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -170,7 +170,7 @@ impl<'a> CopiedOutputs<'a> {
         }
     }
 
-    fn merge_memory(&self, state: &mut State) -> Result<(), TaskFailure> {
+    fn merge_memory(&self, state: &mut BufferState) -> Result<(), TaskFailure> {
         if state.memory.is_empty() {
             return Ok(());
         }

@@ -20,9 +20,9 @@ pub struct FetchOrder {
 #[derive(Debug, Default)]
 pub struct HostQueues {
     /// By name; hosts without orders stay.
-    hosts: BTreeMap<Arc<str>, Host>,
+    hosts: BTreeMap<Arc<str>, FetchHost>,
     /// By map: where its orders wait. More than one only after a map has run again.
-    places: BTreeMap<i32, Vec<Place>>,
+    places: BTreeMap<i32, Vec<FetchPlace>>,
     ready: BTreeSet<Arc<str>>,
     /// Hosts to fetch from at a later time, ms.
     waiting: BTreeSet<(u64, Arc<str>)>,
@@ -31,7 +31,7 @@ pub struct HostQueues {
 }
 
 #[derive(Debug, Default)]
-struct Host {
+struct FetchHost {
     /// The least number is next: new orders get greater numbers than all others, retries smaller ones.
     orders: BTreeMap<i64, FetchOrder>,
     is_busy: bool,
@@ -40,7 +40,7 @@ struct Host {
 
 /// An order by the number that it has in the queue of its host.
 #[derive(Debug)]
-struct Place {
+struct FetchPlace {
     attempt: AttemptId,
     host: Arc<str>,
     number: i64,
@@ -122,21 +122,21 @@ impl HostQueues {
             return known.clone();
         }
         let name: Arc<str> = name.into();
-        self.hosts.insert(name.clone(), Host::default());
+        self.hosts.insert(name.clone(), FetchHost::default());
         name
     }
 
     fn insert(&mut self, name: &Arc<str>, order: FetchOrder, number: impl Fn(&BTreeMap<i64, FetchOrder>) -> i64) {
         let Some(host) = self.hosts.get_mut(name) else { return };
         let number = number(&host.orders);
-        let place = Place { attempt: order.attempt, host: name.clone(), number };
+        let place = FetchPlace { attempt: order.attempt, host: name.clone(), number };
         self.places.entry(order.attempt.task.number).or_default().push(place);
         host.orders.insert(number, order);
         self.list(name);
     }
 
-    fn remove(&mut self, map: i32, is_removed: impl Fn(&Place) -> bool) {
-        let (removed, kept): (Vec<Place>, Vec<Place>) =
+    fn remove(&mut self, map: i32, is_removed: impl Fn(&FetchPlace) -> bool) {
+        let (removed, kept): (Vec<FetchPlace>, Vec<FetchPlace>) =
             self.places.remove(&map).unwrap_or_default().into_iter().partition(is_removed);
         if !kept.is_empty() {
             self.places.insert(map, kept);
@@ -162,7 +162,7 @@ impl HostQueues {
 
     /// Makes a host available, if it has orders and no fetch from it runs.
     fn list(&mut self, name: &Arc<str>) {
-        let is_open = |host: &&Host| !host.is_busy && !host.orders.is_empty();
+        let is_open = |host: &&FetchHost| !host.is_busy && !host.orders.is_empty();
         if let Some(host) = self.hosts.get(name).filter(is_open)
             && !self.ready.contains(name)
         {

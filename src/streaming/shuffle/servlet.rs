@@ -100,13 +100,13 @@ impl FileRange {
 /// # Errors
 /// The refusal.
 pub fn verified_job(request: &ServletRequest<'_>, outputs: &dyn ServedOutputs) -> Result<JobId, Box<ServletAnswer>> {
-    Verified::of(request, outputs).map(|verified| verified.job)
+    VerifiedRequest::of(request, outputs).map(|verified| verified.job)
 }
 
 /// Answers a request. Reads the index, not the output: the sender of the body reports a failed read ([`unreadable`]).
 #[must_use]
 pub fn answer(request: &ServletRequest<'_>, outputs: &dyn ServedOutputs) -> ServletAnswer {
-    match Verified::of(request, outputs) {
+    match VerifiedRequest::of(request, outputs) {
         Ok(verified) => {
             let mut answer = find(&verified, outputs);
             answer.headers.push(("ReplyHash", verified.reply_hash));
@@ -117,14 +117,14 @@ pub fn answer(request: &ServletRequest<'_>, outputs: &dyn ServedOutputs) -> Serv
 }
 
 /// A request with a valid signature.
-struct Verified {
+struct VerifiedRequest {
     job: JobId,
     map: String,
     reduce: String,
     reply_hash: String,
 }
 
-impl Verified {
+impl VerifiedRequest {
     fn of(request: &ServletRequest<'_>, outputs: &dyn ServedOutputs) -> Result<Self, Box<ServletAnswer>> {
         let query = request.path_and_query.split_once('?').map_or("", |(_, query)| query);
         let parameter = |name: &str| {
@@ -153,8 +153,8 @@ fn shortened(text: &str) -> String {
     text.chars().take(MAX_REPEATED_CHARS).collect()
 }
 
-fn find(verified: &Verified, outputs: &dyn ServedOutputs) -> ServletAnswer {
-    let Verified { job, map, reduce, .. } = verified;
+fn find(verified: &VerifiedRequest, outputs: &dyn ServedOutputs) -> ServletAnswer {
+    let VerifiedRequest { job, map, reduce, .. } = verified;
     let attempt: Option<AttemptId> = map.parse().ok();
     let attempt = attempt.filter(|attempt| attempt.task.job == *job);
     let Some((attempt, folder)) = attempt.and_then(|attempt| Some((attempt, outputs.output_folder(attempt)?))) else {

@@ -14,11 +14,6 @@ pub struct Method {
 }
 
 impl Method {
-    /// The declared classes of its parameters, in order.
-    pub fn parameter_classes(&self) -> impl Iterator<Item = &'static str> {
-        self.classes.iter().copied().flatten().copied()
-    }
-
     /// How many parameters it has.
     pub const fn parameter_count(&self) -> usize {
         let mut count = 0;

@@ -59,7 +59,7 @@ pub struct ResourceCache {
     limit_bytes: u64,
 }
 
-struct Kept {
+struct CachedFile {
     used: (i64, i64),
     bytes: u64,
     name: OsString,
@@ -130,7 +130,7 @@ impl ResourceCache {
             let Some(stat) = self.folder.stat_of(&name)? else { continue };
             let (used, bytes) =
                 ((stat.st_mtime, stat.st_mtime_nsec.cast_signed()), stat.st_size.max(0).cast_unsigned());
-            kept.push(Kept { used, bytes, name });
+            kept.push(CachedFile { used, bytes, name });
         }
         kept.sort_by_key(|file| file.used);
         let (mut bytes, mut files) = (kept.iter().map(|file| file.bytes).sum::<u64>(), kept.len());

@@ -50,7 +50,7 @@ struct Stop {
 }
 
 /// A container whose process runs.
-struct Running<'a> {
+struct RunningContainer<'a> {
     order: &'a ContainerOrder,
     control: &'a ContainerControl,
     looks: &'a ProcessLooks,
@@ -92,7 +92,7 @@ impl ContainerRun<'_> {
         prepared: Prepared,
         logs: [File; 2],
         time_limit_at: Option<Instant>,
-    ) -> Result<Running<'_>, LaunchFault> {
+    ) -> Result<RunningContainer<'_>, LaunchFault> {
         if self.control.wish().is_some() {
             return Err(LaunchFault::Stopped);
         }
@@ -110,7 +110,7 @@ impl ContainerRun<'_> {
         let command = started.map_err(|error| LaunchFault::of_start(program, &spec.program, &spec.folder, error))?;
         let now = Instant::now();
         let look_pause = FIRST_LOOK.min(self.order.memory_interval);
-        Ok(Running {
+        Ok(RunningContainer {
             order: self.order,
             control: self.control,
             looks: self.looks,
@@ -201,7 +201,7 @@ pub fn over_memory(used_bytes: u64, limit_bytes: u64) -> (ContainerExit, String)
     (ContainerExit::KILLED_EXCEEDED_MEMORY, format!("used {used} MB of memory, more than its {limit} MB"))
 }
 
-impl Running<'_> {
+impl RunningContainer<'_> {
     fn run_to_end(mut self) -> ContainerEnd {
         while !self.step() {}
         self.command.end_if_unsupervised();

@@ -29,7 +29,7 @@ use super::super::job_definition::{
 };
 use super::super::tracked_attempt::AttemptOutcome;
 use super::identity::Identity;
-use super::message::{AttemptOrder, FromAttempt, SharedChannel, ToAttempt, decode_task};
+use super::message::{FromAttempt, ProcessOrder, SharedChannel, ToAttempt, decode_task};
 
 /// Between two reports of progress, and two looks for a step that hangs.
 const REPORT_INTERVAL: Duration = Duration::from_millis(200);
@@ -39,7 +39,7 @@ const SILENT_REPORTS: u32 = 25;
 /// What the threads of the process share.
 struct AttemptProcess {
     attempt: AttemptId,
-    order: AttemptOrder,
+    order: ProcessOrder,
     channel: Arc<SharedChannel>,
     handle: AttemptHandle,
     feed: Arc<MapCompletionFeed>,
@@ -77,7 +77,7 @@ fn run(channel: &Arc<SharedChannel>) -> Result<AttemptOutcome, TaskFailure> {
     let identity: Identity = channel.channel.receive(None).map_err(of_worker)?;
     // Before anything else.
     identity.take().map_err(|error| unusable("the attempt", error))?;
-    let order: AttemptOrder = channel.channel.receive(None).map_err(of_worker)?;
+    let order: ProcessOrder = channel.channel.receive(None).map_err(of_worker)?;
     let log = match order.has_log {
         true => channel.channel.receive_descriptors(1).map_err(of_worker)?.pop(),
         false => None,

@@ -19,7 +19,7 @@ use super::super::job_definition::JobFiles;
 
 /// What an attempt is, and what it runs with: the second message to its process, after the identity. With a log, its descriptor follows.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct AttemptOrder {
+pub(super) struct ProcessOrder {
     /// As launched by the JobTracker, in bytes of the wire.
     pub(super) task: Vec<u8>,
     /// The cluster's configuration.

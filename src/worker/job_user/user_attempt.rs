@@ -25,7 +25,7 @@ use super::super::localized_job::LocalizedJob;
 use super::super::tracked_attempt::AttemptOutcome;
 use super::ATTEMPT_COMMAND;
 use super::identity::Identity;
-use super::message::{AttemptOrder, FromAttempt, ToAttempt, encode_task};
+use super::message::{FromAttempt, ProcessOrder, ToAttempt, encode_task};
 use super::user_process::{UserProcess, UserProcessSpec};
 
 /// Between two checks for what has no descriptor.
@@ -48,7 +48,7 @@ pub(in super::super) struct UserAttempt<'a> {
 }
 
 /// A conversation with the process.
-struct Conversation<'a> {
+struct AttemptConversation<'a> {
     attempt: &'a UserAttempt<'a>,
     process: &'a UserProcess,
     progress: &'a Progress,
@@ -104,7 +104,7 @@ impl UserAttempt<'_> {
         let _ = process.channel.send(&Identity::of(self.user, self.runner.jobs.run_as().may_gain()));
         let _ = process.channel.send(&self.order(folder, log.is_some()));
         let _ = log.map(|log| process.channel.channel.send_descriptors(&[log.as_fd()]));
-        let conversation = Conversation {
+        let conversation = AttemptConversation {
             attempt: self,
             process: &process,
             progress,
@@ -127,12 +127,12 @@ impl UserAttempt<'_> {
         }
     }
 
-    fn order(&self, folder: Option<&Path>, has_log: bool) -> AttemptOrder {
+    fn order(&self, folder: Option<&Path>, has_log: bool) -> ProcessOrder {
         // A job may name any variable of it: as in a login, there are none of root's.
         let of_worker = self.runner.environment.iter().filter(|(name, _)| is_passed_on(name));
         let mut environment: BTreeMap<_, _> = of_worker.map(|(name, value)| (name.clone(), value.clone())).collect();
         environment.insert("HOME".to_owned(), self.user.home.clone());
-        AttemptOrder {
+        ProcessOrder {
             task: encode_task(self.task),
             configuration: self.runner.jobs.configuration().clone(),
             environment,
@@ -146,7 +146,7 @@ impl UserAttempt<'_> {
     }
 }
 
-impl Conversation<'_> {
+impl AttemptConversation<'_> {
     /// Serves the process until its attempt has ended; `None`: it is gone or does not answer.
     fn serve(mut self) -> Result<Option<AttemptOutcome>, TaskFailure> {
         loop {

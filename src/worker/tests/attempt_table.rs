@@ -53,9 +53,9 @@ fn table() -> AttemptTable {
     AttemptTable::new(PerKind::new(1, 1))
 }
 
-fn started(commands: &[Command]) -> Vec<(AttemptId, u64)> {
-    let start = |deed: &Command| match deed {
-        Command::Start { task, launch, .. } => Some((task.status.attempt, *launch)),
+fn started(commands: &[AttemptCommand]) -> Vec<(AttemptId, u64)> {
+    let start = |deed: &AttemptCommand| match deed {
+        AttemptCommand::Start { task, launch, .. } => Some((task.status.attempt, *launch)),
         _ => None,
     };
     commands.iter().filter_map(start).collect()
@@ -84,7 +84,7 @@ fn an_end_is_told_until_it_is_heard() {
     assert_eq!(states(&mut table), []);
     // Its output stays until the JobTracker drops it.
     let commands = table.apply_actions(vec![Action::KillTask(attempt)], 6);
-    assert!(matches!(commands[..], [Command::ForgetOutput(forgotten)] if forgotten == attempt));
+    assert!(matches!(commands[..], [AttemptCommand::ForgetOutput(forgotten)] if forgotten == attempt));
 }
 
 #[test]
@@ -161,7 +161,7 @@ fn who_registers_anew_knows_nothing_of_before() {
     let mut table = table();
     let (attempt, launched) = started(&table.apply_actions(vec![launch(0)], 1))[0];
     let commands = table.apply_actions(vec![Action::ReinitTracker], 2);
-    assert!(matches!(commands[..], [Command::ForgetAll]));
+    assert!(matches!(commands[..], [AttemptCommand::ForgetAll]));
     assert_eq!(states(&mut table), []);
     // The thread of before ends while the same attempt is here again.
     let (_, again) = started(&table.apply_actions(vec![launch(0)], 3))[0];

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use super::*;
 use crate::scheduler::GroupId;
-use crate::scheduler::capacity::queue_slots::{Holding, QueueSlots, Released, UserRule};
+use crate::scheduler::capacity::queue_slots::{AppHolding, QueueSlots, Released, UserRule};
 use crate::scheduler::capacity::{SlotShare, SlotVerdict};
 
 const ALICE: GroupId = GroupId::ROOT.next();
 const BOB: GroupId = ALICE.next();
 
-fn slots(slots: u32) -> Holding {
-    Holding { running_tasks: slots, slots }
+fn slots(slots: u32) -> AppHolding {
+    AppHolding { running_tasks: slots, slots }
 }
 
 /// A queue of four slots, half of it for each of two users who have an app of one-slot tasks.
@@ -96,7 +96,7 @@ fn tasks_of_several_slots_have_a_limit_of_their_own() {
 #[test]
 fn users_without_apps_are_gone_from_the_report() {
     let mut queue = queue(None);
-    queue.change_holding(ALICE, slots(0), Holding { running_tasks: 1, slots: 3 });
+    queue.change_holding(ALICE, slots(0), AppHolding { running_tasks: 1, slots: 3 });
     let usage = queue.usage();
     assert_eq!((usage.running_tasks, usage.occupied), (1, 3));
     assert_eq!(usage.by_user.into_iter().collect::<Vec<_>>(), [(Arc::from("alice"), 3), (Arc::from("bob"), 0)]);

@@ -8,9 +8,12 @@ const ONE: u64 = 1_000_000;
 
 /// Shares, with one decimal, of claims (demand, minimum, weight in tenths).
 fn shares(claims: &[(u32, u32, u64)], slots: u32) -> Vec<String> {
-    let claim =
-        |&(demand, min, tenths): &(u32, u32, u64)| Claim { demand, min, weight: PartsPerMillion(tenths * ONE / 10) };
-    let claims: Vec<Claim> = claims.iter().map(claim).collect();
+    let claim = |&(demand, min, tenths): &(u32, u32, u64)| ShareClaim {
+        demand,
+        min,
+        weight: PartsPerMillion(tenths * ONE / 10),
+    };
+    let claims: Vec<ShareClaim> = claims.iter().map(claim).collect();
     fair_shares(&claims, Share::of_slots(slots)).into_iter().map(Share::to_tenths).collect()
 }
 
@@ -47,14 +50,14 @@ fn weights_divide_what_minimums_leave() {
 
 #[test]
 fn fewer_slots_than_claims_are_divided_too() {
-    let claims = [10, 5, 3, 2].map(|demand| Claim { demand, min: 0, weight: PartsPerMillion::ONE });
+    let claims = [10, 5, 3, 2].map(|demand| ShareClaim { demand, min: 0, weight: PartsPerMillion::ONE });
     assert_eq!(fair_shares(&claims, Share::of_slots(1)), [Share(250_000); 4]);
 }
 
 #[test]
 fn large_numbers_are_exact() {
     let demands = [100_000_000, 50_000_000, 30_000_000, 20_000_000];
-    let claims = demands.map(|demand| Claim { demand, min: 0, weight: PartsPerMillion::ONE });
+    let claims = demands.map(|demand| ShareClaim { demand, min: 0, weight: PartsPerMillion::ONE });
     assert_eq!(fair_shares(&claims, Share::of_slots(40_000_000)), [Share::of_slots(10_000_000); 4]);
 }
 
@@ -93,8 +96,8 @@ fn parts_of_a_share() {
 }
 
 /// The original's search with 64 halvings in place of 25.
-fn searched(claims: &[Claim], total: f64) -> Vec<f64> {
-    let share = |claim: &Claim, ratio: f64| {
+fn searched(claims: &[ShareClaim], total: f64) -> Vec<f64> {
+    let share = |claim: &ShareClaim, ratio: f64| {
         let weight = claim.weight.0 as f64 / 1e6;
         (weight * ratio).max(claim.min.into()).min(claim.demand.into())
     };
@@ -117,8 +120,8 @@ proptest! {
         claims in prop::collection::vec((0_u32..200, 0_u32..40, 1_u64..5_000_000), 0..12),
         total in 0_u64..400_000_000,
     ) {
-        let claim = |(demand, min, weight)| Claim { demand, min, weight: PartsPerMillion(weight) };
-        let claims: Vec<Claim> = claims.into_iter().map(claim).collect();
+        let claim = |(demand, min, weight)| ShareClaim { demand, min, weight: PartsPerMillion(weight) };
+        let claims: Vec<ShareClaim> = claims.into_iter().map(claim).collect();
         let exact = fair_shares(&claims, Share(total));
         for (exact, searched) in exact.iter().zip(searched(&claims, total as f64 / 1e6)) {
             prop_assert!((exact.0 as f64 / 1e6 - searched).abs() < 1e-5, "{exact} {searched}");

@@ -6,18 +6,19 @@ use std::cmp::Reverse;
 use proptest::prelude::*;
 
 use crate::scheduler::fair::share::Share;
-use crate::scheduler::fair::victims::{Candidate, PoolSlots, PreemptionRound};
+use crate::scheduler::fair::victims::{FairPreemptionRound, PoolSlots, VictimCandidate};
 
 const POOLS: usize = 6;
 
 /// Attempts (pool, start, slots), named in this order from 0, in pools at the top and one level below.
-fn round() -> impl Strategy<Value = PreemptionRound<usize>> {
+fn round() -> impl Strategy<Value = FairPreemptionRound<usize>> {
     let pool = (0u64..12_000_000, any::<prop::sample::Index>(), any::<bool>());
     let attempt = (0..POOLS, 0i64..20, prop_oneof![4 => Just(1u32), 1 => 2u32..4]);
     let (pools, attempts) = (prop::collection::vec(pool, POOLS), prop::collection::vec(attempt, 0..40));
     (pools, attempts, 0u32..20, 0u32..5, 0u32..4).prop_map(|(pools, attempts, wanted, releasing, unlisted)| {
-        let candidate = |(attempt, (pool, start_wall_ms, slots))| Candidate { pool, start_wall_ms, slots, attempt };
-        let attempts: Vec<Candidate<usize>> = attempts.into_iter().enumerate().map(candidate).collect();
+        let candidate =
+            |(attempt, (pool, start_wall_ms, slots))| VictimCandidate { pool, start_wall_ms, slots, attempt };
+        let attempts: Vec<VictimCandidate<usize>> = attempts.into_iter().enumerate().map(candidate).collect();
         let parent = |number: usize, place: &prop::sample::Index| (number >= POOLS / 2).then(|| place.index(POOLS / 2));
         let pool = |(number, (share, place, is_inner)): (usize, &(u64, prop::sample::Index, bool))| PoolSlots {
             // Some attempts are not listed: no tracker has reported them yet.
@@ -35,17 +36,17 @@ fn round() -> impl Strategy<Value = PreemptionRound<usize>> {
                 pools[parent].retained += retained;
             }
         }
-        PreemptionRound { wanted, releasing, pools, attempts }
+        FairPreemptionRound { wanted, releasing, pools, attempts }
     })
 }
 
 /// A pool and the one that contains it.
-fn path(round: &PreemptionRound<usize>, pool: usize) -> impl Iterator<Item = usize> {
+fn path(round: &FairPreemptionRound<usize>, pool: usize) -> impl Iterator<Item = usize> {
     std::iter::once(pool).chain(round.pools[pool].parent)
 }
 
 /// Whether a pool and those that contain it hold more than their shares, once these attempts are gone.
-fn is_above_share(round: &PreemptionRound<usize>, pool: usize, gone: &[usize]) -> bool {
+fn is_above_share(round: &FairPreemptionRound<usize>, pool: usize, gone: &[usize]) -> bool {
     let lost = |pool: usize| -> u32 {
         let attempts = gone.iter().map(|&attempt| &round.attempts[attempt]);
         attempts
@@ -59,7 +60,7 @@ fn is_above_share(round: &PreemptionRound<usize>, pool: usize, gone: &[usize]) -
     })
 }
 
-fn check(round: &PreemptionRound<usize>, victims: &[usize]) {
+fn check(round: &FairPreemptionRound<usize>, victims: &[usize]) {
     let age = |attempt: usize| (round.attempts[attempt].start_wall_ms, attempt);
     assert!(victims.is_sorted_by(|one, next| age(*one) > age(*next)), "{victims:?} are not newest first");
     let slots = |victims: &[usize]| victims.iter().map(|&victim| round.attempts[victim].slots).sum::<u32>();

@@ -7,8 +7,8 @@ use crate::scheduler::{AppId, GroupId};
 use crate::sim::laws::law::Law;
 
 use super::request_book::Site;
-use super::victims::{Candidate, ContainerRound, quota_of};
-use super::{ContainerBooks, Judged, NodeRoom, RequestType, refuse};
+use super::victims::{ContainerCandidate, ContainerRound, quota_of};
+use super::{ContainerBooks, Judged, OfferedNode, RequestType, refuse};
 
 /// Rounds may leave applications of a queue out that come after so many others.
 const CONSIDERED: usize = 16;
@@ -19,8 +19,8 @@ impl ContainerBooks {
     pub(super) fn check_guarantee<'a>(
         &self,
         node: TrackerId,
-        victims: &[&Candidate],
-        staying: impl Iterator<Item = &'a Candidate>,
+        victims: &[&ContainerCandidate],
+        staying: impl Iterator<Item = &'a ContainerCandidate>,
         round: &ContainerRound,
         engine: &Engine,
     ) -> Judged {
@@ -45,7 +45,7 @@ impl ContainerBooks {
             let of_slots = scheduler.cores_of_slots_alone(node).into();
             let free =
                 Capability::new(memory_mb, narrow((vcores + u64::from(one.room.vcores)).saturating_sub(of_slots)));
-            let room = NodeRoom { tracker: &info.name, host: site.host, declared: free, free, free_slots: 0 };
+            let room = OfferedNode { tracker: &info.name, host: site.host, declared: free, free, free_slots: 0 };
             let short = self.applications.iter().find_map(|(id, book)| {
                 let (app, request) = (inspection.app_of(*id)?, book.waits_for(site, room)?);
                 let has_grant = self.granted.iter().any(|container| container.id.application == *id);

@@ -8,7 +8,7 @@ use super::{ApplicationBook, ContainerBook, ContainerBooks};
 
 /// A node at the end of its heartbeat.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::sim) struct NodeRoom<'a> {
+pub(in crate::sim) struct OfferedNode<'a> {
     pub(in crate::sim) tracker: &'a str,
     pub(in crate::sim) host: &'a str,
     pub(in crate::sim) declared: Capability,
@@ -23,7 +23,7 @@ impl ContainerBooks {
     /// (`is_constrained`), what would take room from free ones.
     pub(in crate::sim::laws) fn uses_room(
         &self,
-        node: NodeRoom<'_>,
+        node: OfferedNode<'_>,
         most_of_one: u32,
         is_constrained: bool,
         engine: &Engine,
@@ -64,7 +64,7 @@ impl ContainerBooks {
 
 impl ApplicationBook {
     /// The type that could be granted on a node at once, as far as rows and room say.
-    pub(super) fn waits_for(&self, site: Site<'_>, node: NodeRoom<'_>) -> Option<&RequestType> {
+    pub(super) fn waits_for(&self, site: Site<'_>, node: OfferedNode<'_>) -> Option<&RequestType> {
         if !self.may_get_more() || self.blacklist.contains(site.host) || self.blacklist.contains(site.rack) {
             return None;
         }

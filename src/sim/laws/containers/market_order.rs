@@ -7,7 +7,7 @@ use crate::engine::{Engine, RequestType};
 use crate::model::Capability;
 
 use super::request_book::Site;
-use super::{ApplicationBook, Container, ContainerBook, ContainerBooks, NodeRoom};
+use super::{ApplicationBook, Container, ContainerBook, ContainerBooks, OfferedNode};
 
 impl ContainerBooks {
     /// Checks the last grant of each queue in a step; after it the queue holds what it holds at the end.
@@ -79,7 +79,7 @@ impl ContainerBooks {
         let live = book.containers.values().filter(|container: &&ContainerBook| container.is_live()).count();
         let site = Site { host: &instead.node.host, rack: &instead.node.rack };
         let free: Capability = instead.request.capability;
-        let node = NodeRoom { tracker: &instead.node.tracker, host: site.host, declared: free, free, free_slots: 0 };
+        let node = OfferedNode { tracker: &instead.node.tracker, host: site.host, declared: free, free, free_slots: 0 };
         (live < most_of_one as usize).then(|| book.waits_for(site, node)).flatten()
     }
 }

@@ -22,7 +22,7 @@ use crate::model::{ApplicationId, Capability, ContainerExit, ContainerId, Tracke
 
 use super::law::Law;
 use container_book::ContainerBook;
-pub(in crate::sim) use idle_room::NodeRoom;
+pub(in crate::sim) use idle_room::OfferedNode;
 use item_book::ItemBook;
 use kept_room::KeptRoom;
 use request_book::{RequestBook, Site, Unnamed};

@@ -13,7 +13,7 @@ use super::{ContainerBook, ContainerBooks, Judged, refuse};
 
 /// A container that a round could take.
 #[derive(Clone, Debug)]
-pub(super) struct Candidate {
+pub(super) struct ContainerCandidate {
     id: ContainerId,
     pub(super) queue: Arc<str>,
     granted_ms: i64,
@@ -27,7 +27,7 @@ pub(super) struct Candidate {
 #[derive(Clone, Debug)]
 pub(crate) struct ContainerRound {
     /// In the order of their grants.
-    candidates: Vec<Candidate>,
+    candidates: Vec<ContainerCandidate>,
     pub(super) at_work: BTreeSet<TrackerId>,
     /// Containers of which it was ordered before that they end.
     ending: Vec<(TrackerId, Capability)>,
@@ -47,7 +47,7 @@ impl ContainerBooks {
                     ending.push((node, room));
                     continue;
                 }
-                candidates.push(Candidate {
+                candidates.push(ContainerCandidate {
                     id: ContainerId { application: *application, attempt: 0, number: *number },
                     queue: Arc::clone(&book.submitted.queue),
                     granted_ms: container.granted_ms,
@@ -70,12 +70,12 @@ impl ContainerBooks {
 
     /// Checks a round that lost no node and ended no attempt in the same step.
     pub(crate) fn after_round(&self, round: &ContainerRound, engine: &Engine) -> Judged {
-        let is_chosen = |one: &Candidate| {
+        let is_chosen = |one: &ContainerCandidate| {
             let is_same = |id: &&ContainerId| (id.application, id.number) == (one.id.application, one.id.number);
             self.preempted.iter().any(|id| is_same(&id))
         };
         let over = over_quota(&round.candidates, engine);
-        let is_over = |one: &Candidate| over.contains(&(one.id.application, one.id.number));
+        let is_over = |one: &ContainerCandidate| over.contains(&(one.id.application, one.id.number));
         if self.preempted.len() != round.candidates.iter().filter(|one| is_chosen(one)).count() {
             return refuse(Law::Preemption, format!("of {:?} some were not there to be preempted", self.preempted));
         }
@@ -89,7 +89,7 @@ impl ContainerBooks {
                 let text = format!("{victim:?} is preempted, and its queue's quota covers it");
                 return refuse(Law::Preemption, text);
             }
-            let goes_first = |other: &&Candidate| {
+            let goes_first = |other: &&ContainerCandidate| {
                 let is_newer = (other.granted_ms, other.id.application, other.id.number)
                     > (victim.granted_ms, victim.id.application, victim.id.number);
                 let is_before = match other.is_unlaunched == victim.is_unlaunched {
@@ -106,7 +106,7 @@ impl ContainerBooks {
         let nodes: BTreeSet<TrackerId> = round.candidates.iter().map(|one| one.node).collect();
         for node in nodes.into_iter().filter(|node| self.is_as_the_round_left_it(*node, engine)) {
             let here = || round.candidates.iter().filter(move |one| one.node == node);
-            let victims: Vec<&Candidate> = here().filter(|one| is_chosen(one)).collect();
+            let victims: Vec<&ContainerCandidate> = here().filter(|one| is_chosen(one)).collect();
             self.check_need(node, round, &victims, engine)?;
             let staying = here().filter(|one| is_over(one) && !is_chosen(one));
             self.check_guarantee(node, &victims, staying, round, engine)?;
@@ -126,13 +126,13 @@ impl ContainerBooks {
         &self,
         node: TrackerId,
         round: &ContainerRound,
-        victims: &[&Candidate],
+        victims: &[&ContainerCandidate],
         engine: &Engine,
     ) -> Option<(u64, u64)> {
         let free = engine.inspect().scheduler().incoming_room(node)?;
         let ending = round.ending.iter().filter(|(at, _)| *at == node).map(|(_, room)| *room);
         // What its worker never had has left already.
-        let still_lives = |one: &&&Candidate| {
+        let still_lives = |one: &&&ContainerCandidate| {
             let book = self.applications.get(&one.id.application);
             book.and_then(|book| book.containers.get(&one.id.number)).is_some_and(ContainerBook::is_live)
         };
@@ -146,7 +146,13 @@ impl ContainerBooks {
     }
 
     /// What leaves a node is enough for all that its room was found for, and all of it is needed.
-    fn check_need(&self, node: TrackerId, round: &ContainerRound, victims: &[&Candidate], engine: &Engine) -> Judged {
+    fn check_need(
+        &self,
+        node: TrackerId,
+        round: &ContainerRound,
+        victims: &[&ContainerCandidate],
+        engine: &Engine,
+    ) -> Judged {
         if victims.is_empty() {
             return Ok(());
         }
@@ -168,7 +174,7 @@ impl ContainerBooks {
         // Setups that were placed on free slots are earmarked nowhere.
         let setups = self.slot.times(engine.inspect().housekeeping().setup.len() as u32);
         needed = (needed.0 + u64::from(setups.memory_mb), needed.1 + u64::from(setups.vcores));
-        let is_needless = |one: &&&Candidate| {
+        let is_needless = |one: &&&ContainerCandidate| {
             needed.0 + u64::from(one.room.memory_mb) <= memory_mb && needed.1 + u64::from(one.room.vcores) <= vcores
         };
         match victims.iter().find(is_needless) {
@@ -188,7 +194,7 @@ pub(super) fn quota_of(group: GroupId, engine: &Engine) -> u32 {
 }
 
 /// Those that the quotas of their queues do not cover, in the order of their grants.
-fn over_quota(candidates: &[Candidate], engine: &Engine) -> BTreeSet<(crate::model::ApplicationId, u64)> {
+fn over_quota(candidates: &[ContainerCandidate], engine: &Engine) -> BTreeSet<(crate::model::ApplicationId, u64)> {
     let mut covered = std::collections::BTreeMap::<&str, u32>::new();
     let mut over = BTreeSet::new();
     for one in candidates {

@@ -19,7 +19,6 @@ const DAEMON_SOCKET_TIMEOUT: Duration = Duration::from_secs(2);
 const DAEMON_SOCKET_TIMEOUT_PER_NODE: Duration = Duration::from_millis(500);
 const DAEMON_READ_ROUNDS: u32 = 1;
 
-/// The keys of the client of HDFS.
 const CLIENT_KEYS: &[&Key] = &[
     &keys::REPLICATION,
     &keys::BLOCK_SIZE,

@@ -11,7 +11,6 @@ pub enum JobConfError {
     TooLong { bytes: u64, limit_bytes: u64 },
     #[error("job.xml: {0}")]
     NotConfiguration(XmlError),
-    /// One of its values cannot be used.
     #[error(transparent)]
     Value(ConfigError),
     /// A text in it exceeds its limit.

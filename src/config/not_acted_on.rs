@@ -24,7 +24,6 @@ pub struct NotActedOn {
     pub instead: String,
 }
 
-/// Variables of `hadoop-env.sh` that Java daemons use.
 const VARIABLES: &[Entry] = &[
     ("HADOOP_OPTS", "there is no Java: give keys with -D"),
     ("HADOOP_JOBTRACKER_OPTS", "there is no Java: give keys with -D"),

@@ -21,7 +21,6 @@ const WRITABLE_BY_OTHERS: u32 = 0o022;
 /// Permission bits of a file that others than its owner and group may read.
 const READABLE_BY_OTHERS: u32 = 0o004;
 
-/// How much an open door gives away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
     /// Information, or a missing second line of defence.

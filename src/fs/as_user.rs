@@ -9,7 +9,6 @@ use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UserRights {
     pub uid: u32,
-    /// The number of the user's first group.
     pub gid: u32,
     /// The numbers of all groups of the user.
     pub groups: Vec<u32>,

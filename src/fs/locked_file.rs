@@ -12,7 +12,6 @@ use super::FsError;
 /// Another editor holds the lock for a moment only.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 const MAX_BYTES: u64 = 64 << 20;
-/// Mode of a file that is created.
 const PRIVATE: u32 = 0o600;
 
 /// The file, locked against other editors that use this until it is dropped.

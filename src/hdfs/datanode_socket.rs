@@ -13,7 +13,6 @@ use super::options::HdfsOptions;
 use super::receive_buffer::ReceiveBuffer;
 use super::rpc_connection::Reads;
 
-/// Why one DataNode could not be used.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum NodeFault {
     #[error("cannot connect: {0}")]

@@ -27,7 +27,6 @@ pub enum BeyondListBound {
     Time(Duration),
 }
 
-/// What a listing has read so far.
 #[derive(Debug)]
 pub(crate) struct ListCount {
     left: ListBound,

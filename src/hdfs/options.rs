@@ -77,7 +77,6 @@ pub struct RetryStep {
     pub pause: Duration,
 }
 
-/// A key whose value cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{key} = {value:?}: expected {expected}")]
 pub struct HdfsOptionError {

@@ -23,7 +23,6 @@ pub struct HdfsStatus {
     pub group: String,
 }
 
-/// Where a block of a file lies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockLocation {
     /// Offset of the block in the file, bytes.
@@ -35,7 +34,6 @@ pub struct BlockLocation {
     pub is_corrupt: bool,
 }
 
-/// Where a replica of a block lies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReplicaPlace {
     /// Its host, as locality goes by it.

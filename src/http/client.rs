@@ -28,7 +28,6 @@ pub struct IncomingAnswer {
 /// Reads and writes while it is polled; its end shows in the answer, or in the absence of one.
 struct RunningConnection(Option<Pin<Box<dyn Future<Output = hyper::Result<()>> + Send>>>);
 
-/// Why an answer is missing or incomplete.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
     /// The connection broke, or the answer is not HTTP.

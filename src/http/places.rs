@@ -55,7 +55,6 @@ pub(super) struct Places {
     changed: Notify,
 }
 
-/// A connection's place; given up when dropped.
 #[derive(Debug)]
 pub(super) struct ConnectionPlace {
     places: Arc<Places>,
@@ -67,7 +66,6 @@ pub(super) struct ConnectionPlace {
 pub(super) struct Entry {
     pub(super) place: ConnectionPlace,
     pub(super) peer: Peer,
-    /// Done when the connection may be read.
     pub(super) begin: oneshot::Receiver<()>,
     /// Done when it is to close.
     pub(super) close: oneshot::Receiver<()>,
@@ -391,7 +389,6 @@ mod tests {
         assert!(!enter(&places, 2).is_kept);
     }
 
-    /// What a future has to say now.
     fn futures_now<T>(future: std::pin::Pin<&mut impl Future<Output = T>>) -> Option<T> {
         let mut context = std::task::Context::from_waker(std::task::Waker::noop());
         match future.poll(&mut context) {

@@ -22,7 +22,6 @@ pub(super) struct TimedStream {
     patience: Duration,
     /// Runs from when a write had to wait.
     deadline: Option<Pin<Box<Sleep>>>,
-    /// Bytes that the peer has taken since.
     taken_bytes: usize,
     /// Hears when all is written.
     in_hand: Arc<InHand>,

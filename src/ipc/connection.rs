@@ -548,7 +548,6 @@ impl Connection {
         (waiting, self.since_ms.get())
     }
 
-    /// Whether the client disconnected or was dropped.
     pub(super) fn is_broken(&self) -> bool {
         self.broken.get()
     }

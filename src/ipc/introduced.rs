@@ -7,7 +7,6 @@ use std::sync::Arc;
 /// The user, protocol and address of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Introduced {
-    /// The user that its calls act for.
     pub user: Arc<str>,
     /// The calling user, if it is another.
     pub real_user: Option<Arc<str>>,

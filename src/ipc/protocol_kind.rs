@@ -2,7 +2,6 @@
 
 use crate::wire::protocol::Protocol;
 
-/// The protocol that a connection header names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ProtocolKind {
     Served(Protocol),

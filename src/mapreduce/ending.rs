@@ -145,7 +145,6 @@ impl Job {
         self.output.add(split.length_bytes, attempt.output_bytes);
     }
 
-    /// A finished map has lost its output.
     fn on_output_lost(&mut self, key: TaskKey, position: usize, context: &mut JobContext<'_>) {
         let (kind, id) = (key.kind(), self.task_id(key));
         let task = self.task_mut(key);
@@ -232,7 +231,6 @@ impl Job {
         }
     }
 
-    /// A completion event in the wire type.
     pub(super) fn event(&self, index: usize) -> Option<crate::wire::TaskCompletionEvent> {
         let event = self.events.get(index)?;
         let task = self.task_id(event.key);

@@ -47,7 +47,6 @@ impl AcceptedJob {
     }
 }
 
-/// How an attempt ended or became unclean.
 #[derive(Clone, Debug)]
 pub struct EndedAttempt {
     pub attempt: AttemptId,
@@ -71,7 +70,6 @@ pub struct EndedAttempt {
 #[derive(Clone, Debug)]
 pub enum JobFact {
     Accepted(Box<AcceptedJob>),
-    /// A job went from PREP to RUNNING.
     Running {
         job: JobId,
         /// When, epoch ms.
@@ -100,7 +98,6 @@ pub enum JobFact {
         job: JobId,
         priority: Priority,
     },
-    /// A job was moved to another pool.
     PoolSet {
         job: JobId,
         pool: Arc<str>,
@@ -116,7 +113,6 @@ pub enum JobFact {
         job: JobId,
         estimate: JobEstimate,
     },
-    /// An attempt was launched on a tracker.
     AttemptLaunched {
         attempt: AttemptId,
         role: AttemptRole,

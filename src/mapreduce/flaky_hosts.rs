@@ -12,7 +12,6 @@ use crate::scheduler::HostId;
 use super::NodeRegistry;
 use super::node_registry::EligibleHosts;
 
-/// Failures of one job's attempts by host.
 #[derive(Debug)]
 pub(super) struct FlakyHosts {
     failures: BTreeMap<HostId, u32>,

@@ -81,7 +81,6 @@ pub struct Job {
     pub(super) straggler_watch_ms: i64,
     /// When it ended, epoch ms; 0 = not.
     pub finish_ms: i64,
-    /// Its priority, which may have been changed.
     pub priority: Priority,
     /// The pool it was moved to.
     pub pool: Option<Arc<str>>,
@@ -123,7 +122,6 @@ pub struct Job {
     /// Attempts whose task-cleanup waits for a slot.
     pub(super) task_cleanups: PerKind<VecDeque<(TaskKey, i32)>>,
     pub(super) fetch_failures: FetchFailures,
-    /// Failures of its attempts, host by host.
     pub(super) flaky_hosts: FlakyHosts,
     pub(super) output: OutputEstimate,
     pub(super) task_costs: TaskCosts,
@@ -416,7 +414,6 @@ impl Job {
         }
     }
 
-    /// A task waits again, after `failures` failures.
     pub(super) fn requeue(&mut self, kind: Kind, number: u32, failures: u32) {
         self.waiting[kind].requeue(number, failures);
     }

@@ -84,7 +84,6 @@ impl Job {
         self.queue_task_cleanups();
     }
 
-    /// The keys of all tasks that exist.
     pub(super) fn all_task_keys(&self) -> impl Iterator<Item = TaskKey> + use<> {
         let tasks = |kind: Kind| u32::try_from(self.work[kind].len()).unwrap_or(u32::MAX);
         let total = PerKind::new(tasks(Kind::Map), tasks(Kind::Reduce));
@@ -158,7 +157,6 @@ impl Job {
         }
     }
 
-    /// Counts the slots that its attempts hold.
     fn hold_slots(&mut self, scheduler: &mut Scheduler) {
         for key in self.all_task_keys() {
             let (app, kind) = (self.app, key.kind());

@@ -26,7 +26,6 @@ impl Stragglers {
         self.is_slot_requested
     }
 
-    /// Returns whether a slot was requested before.
     pub(super) fn set_slot_requested(&mut self, requested: bool) -> bool {
         std::mem::replace(&mut self.is_slot_requested, requested)
     }

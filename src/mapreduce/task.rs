@@ -40,7 +40,6 @@ pub struct Task {
     pub finish_ms: i64,
     /// Index of its success in the job's list of events.
     pub success_event: Option<usize>,
-    /// Hosts on which it failed, without repetition.
     pub failed_hosts: Vec<HostId>,
     /// Records to skip, as found by its failed attempts.
     pub(super) failed_ranges: Option<Box<FailedRanges>>,
@@ -129,7 +128,6 @@ impl Task {
         matches!(self.state, TaskState::Complete(_) | TaskState::Failed | TaskState::Killed)
     }
 
-    /// Whether an attempt is active or unclean.
     pub fn has_live_attempt(&self) -> bool {
         self.attempts.iter().any(|attempt| attempt.is_active() || attempt.is_unclean())
     }

@@ -49,7 +49,6 @@ impl Capability {
         (self.memory_mb / slot.memory_mb.max(1)).min(self.vcores / slot.vcores.max(1))
     }
 
-    /// How many of this fit into another.
     #[must_use]
     pub fn times_in(self, room: Self) -> u32 {
         let times = |all: u32, one: u32| all.checked_div(one).unwrap_or(u32::MAX);

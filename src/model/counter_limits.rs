@@ -1,6 +1,5 @@
 //! Limits on the number of a job's counters and the length of their names.
 
-/// Limits of the counters of one job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CounterLimits {
     /// Most counters (`mapreduce.job.counters.limit`, `mapreduce.job.counters.max`).

@@ -83,7 +83,6 @@ impl<'a> HttpUrl<'a> {
         Ok(Self { authority, host_header, rest })
     }
 
-    /// The host, an IPv6 address without brackets.
     #[must_use]
     pub fn host(&self) -> &'a str {
         self.authority.host

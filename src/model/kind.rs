@@ -14,7 +14,6 @@ impl Kind {
     pub const ALL: [Kind; 2] = [Kind::Map, Kind::Reduce];
 }
 
-/// One value for each kind of slot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 pub struct PerKind<T> {
     pub map: T,

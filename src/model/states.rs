@@ -27,7 +27,6 @@ pub enum Priority {
     VeryLow,
 }
 
-/// The state of an attempt (1.2.1 `TaskStatus.State`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 pub enum AttemptState {
     /// Its process runs.

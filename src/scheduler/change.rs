@@ -32,12 +32,10 @@ pub(super) enum Change {
     Fit(AppId),
     /// The deadline of an app was set or cleared.
     Deadline(AppId),
-    /// The waiting tasks of an app changed.
     Demand {
         app: AppId,
         pool: Pool,
     },
-    /// The slots that an app holds changed.
     Usage {
         app: AppId,
         pool: Pool,

@@ -66,7 +66,6 @@ pub(super) struct GroupSums {
 }
 
 impl Group {
-    /// Whether it is found by its name.
     pub(super) fn is_listed(&self) -> bool {
         self.unlisted.is_none()
     }

@@ -9,7 +9,6 @@ use super::key::{AppKey, FirstApp, GroupKey};
 use super::state::KeyedGroups;
 use super::{AppId, GroupId, Scheduler};
 
-/// A position in the order of grants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueuePosition {
     /// Groups with demand that are served first.

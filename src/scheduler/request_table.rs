@@ -21,7 +21,6 @@ pub(super) struct RequestTable<H, R> {
     pub(super) anywhere: u32,
 }
 
-/// Rows of one level.
 #[derive(Debug)]
 pub(super) struct LevelRows<K> {
     // Sorted wherever it is iterated.

@@ -63,7 +63,6 @@ pub struct WaitingWork {
     pub is_setup: bool,
 }
 
-/// A queue that is over a quota.
 #[derive(Clone, Debug)]
 pub struct OverQueue<V> {
     /// Slots that it holds beyond its quotas.
@@ -94,7 +93,6 @@ pub struct Holder<V> {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RoundOutcome<V> {
-    /// What is preempted, in order of selection.
     pub victims: Vec<V>,
     /// What was found for what waits on nodes whose memory and cores are shared.
     pub earmarks: Vec<(TrackerId, Earmark)>,

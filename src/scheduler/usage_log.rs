@@ -20,7 +20,6 @@ impl Scheduler {
         }
     }
 
-    /// Whether any change waits to be taken.
     pub fn has_usage_changes(&self) -> bool {
         self.usage_log.as_ref().is_some_and(|log| !log.is_empty())
     }

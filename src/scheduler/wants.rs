@@ -140,7 +140,6 @@ impl Scheduler {
         }
     }
 
-    /// Whether an app holds slots or containers.
     pub fn holds_anything(&self, id: AppId) -> bool {
         self.apps.get(&id).is_some_and(|app| app.running != PerPool::default())
     }

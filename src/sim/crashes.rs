@@ -27,7 +27,6 @@ impl World<'_> {
         Now { mono_ms: self.now.mono_ms.wrapping_add(self.daemon.clock_offset_ms), wall_ms: self.now.wall_ms }
     }
 
-    /// Whether this run has crashes at all.
     pub(super) fn has_crashes(&self) -> bool {
         self.plan.crash_pause_ms.is_some() && self.options.cuts.has(Part::Crashes)
     }

@@ -17,7 +17,6 @@ pub(super) struct DaemonRun {
     pub(super) state: ProcessState,
     /// When it started, by the world's clock, ms.
     pub(super) start_mono_ms: u64,
-    /// The last fact recorded in the journal.
     pub(super) recorded: FactNumber,
     /// The facts after it.
     pub(super) unrecorded: Vec<Fact>,
@@ -48,7 +47,6 @@ pub(super) struct PendingCrash {
     pub(super) durable: FactNumber,
     /// The law checker at that fact.
     pub(super) checker: LawChecker,
-    /// Whether no answer is sent any more.
     pub(super) drops_answers: bool,
     pub(super) until_mono_ms: u64,
     /// If set, more facts become durable then, without answers, and the daemon crashes after so long, ms.

@@ -20,7 +20,6 @@ pub(super) enum SimEvent {
     ClockStep,
     StoreStall,
     EarlyTimer,
-    /// A crash of the JobTracker is planned.
     Crash,
     /// The next step of that crash.
     CrashStep,

@@ -70,7 +70,6 @@ impl World<'_> {
     }
 }
 
-/// The attempt that a fact declares lost.
 fn claimed_loss(fact: &Fact) -> Option<&EndedAttempt> {
     let Fact::Job(JobFact::AttemptEnded(ended)) = fact else { return None };
     let cause = ended.diagnostics.lines().last()?;

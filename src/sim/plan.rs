@@ -146,7 +146,6 @@ impl Plan {
         self.engine.policy.preemption_interval_ms().filter(|_| rules_always)
     }
 
-    /// The budget file of the first start.
     pub fn budget_lines(&self) -> Vec<BudgetLine> {
         let line = |user: &UserPlan| {
             let (budget, queue) = (user.budget?, QueueName::new(&user.name).ok()?);

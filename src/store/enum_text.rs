@@ -96,7 +96,6 @@ pub(super) fn parse_kill_request(text: &str) -> Option<KillRequest> {
     parse(&[KillRequest::Kill, KillRequest::Fail, KillRequest::Preempt], kill_request, text)
 }
 
-/// The role in a row of `attempt`.
 pub(super) fn parse_role(text: &str) -> Option<AttemptRole> {
     parse(&[AttemptRole::JobSetup, AttemptRole::JobCleanup, AttemptRole::Work], role, text)
 }

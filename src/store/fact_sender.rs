@@ -87,7 +87,6 @@ impl FactSender {
         self.receiver.waiting_facts()
     }
 
-    /// Whether the backlog is within its limit.
     pub fn pressure(&self) -> Pressure {
         if self.waiting_facts() > self.limit_facts { Pressure::High } else { Pressure::Normal }
     }

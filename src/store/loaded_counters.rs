@@ -10,7 +10,6 @@ use crate::wire::{Counter, CounterGroup, Counters, Text};
 use super::error::StoreError;
 use super::loader::Loader;
 
-/// A row of `counter_name`.
 struct NameRow {
     group: String,
     group_display: String,

@@ -64,7 +64,6 @@ pub struct LoadedState {
     pub budget_file: BudgetFileHashes,
 }
 
-/// Recorded hashes of the budget file's contents.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BudgetFileHashes {
     /// Of a content whose write, or whose take-over, had begun.

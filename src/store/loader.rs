@@ -17,7 +17,6 @@ pub(super) struct Loader<'a> {
 }
 
 impl<'a> Loader<'a> {
-    /// A reader of the database at `path`.
     pub(super) fn new(database: &'a Connection, path: &'a Path) -> Self {
         Self { database, path }
     }

@@ -17,7 +17,6 @@ use super::retention::jobs_complete_since_ms;
 use super::rows::attempts_of;
 use super::statement::LedgerReader;
 
-/// Most jobs and applications of one answer.
 const MOST_ROWS: usize = 10_000;
 
 /// A job or an application.

@@ -35,7 +35,6 @@ struct Candidate {
     finish_ms: i64,
 }
 
-/// Counts the finished jobs in the database.
 pub(super) fn count_finished(database: &Connection) -> rusqlite::Result<u64> {
     let sql = "SELECT count(*) FROM job WHERE finish_ms IS NOT NULL";
     database.prepare_cached(sql)?.query_row([], |row| row.get::<_, i64>(0)).map(i64::cast_unsigned)

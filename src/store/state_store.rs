@@ -127,7 +127,6 @@ impl Store {
         FinishedJobReader::new(&self.path)
     }
 
-    /// A reader of applications that are over.
     pub fn stored_applications(&self) -> StoredApplicationReader {
         StoredApplicationReader::new(&self.path)
     }
@@ -142,7 +141,6 @@ impl Store {
         self.follower.take().inspect(FactFollower::begin)
     }
 
-    /// Loads the state again, on any thread.
     pub fn state_reader(&self) -> StateReader {
         self.reader.clone()
     }

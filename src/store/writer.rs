@@ -45,7 +45,6 @@ pub(super) struct FactWriter {
     pub(super) held_migration: Option<Migration>,
 }
 
-/// A failed commit and its next try.
 struct WriteFailure {
     retry_at: Instant,
     pause: Duration,

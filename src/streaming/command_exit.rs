@@ -17,7 +17,6 @@ const LONGEST_LINE: usize = 300;
 pub struct CommandExit {
     /// The status, 128 + n for signal n.
     pub code: i32,
-    /// Program and arguments, as they were given.
     pub command: String,
     /// A map's part of its input.
     pub input: Option<String>,

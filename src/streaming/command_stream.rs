@@ -17,7 +17,6 @@ pub const INPUT_BUFFER_BYTES: usize = 128 << 10;
 pub type CommandInput<'a> = BufWriter<&'a mut dyn Write>;
 /// Writes all of the standard input; runs beside [`Take`].
 pub type Feed<'a> = &'a mut (dyn FnMut(&mut CommandInput<'_>) -> Result<(), TaskFailure> + Send);
-/// Reads the standard output to its end.
 pub type Take<'a> = &'a mut dyn FnMut(&mut dyn Read) -> Result<(), TaskFailure>;
 
 /// A command that may run any number of times.

@@ -109,7 +109,6 @@ impl OutputCommitter {
         Ok(folder)
     }
 
-    /// Whether an attempt has something to commit.
     pub fn needs_commit(&self, attempt: AttemptId) -> Result<bool, TaskFailure> {
         Ok(self.files.kind_of(&self.attempt_folder(attempt)?)?.is_some())
     }

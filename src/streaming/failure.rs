@@ -23,11 +23,7 @@ pub enum TaskFailure {
     Start { program: String, source: io::Error },
     /// The command is a script that cannot be started.
     #[error("{START_FAILURE}{program:?}: {fault}")]
-    Script {
-        program: String,
-        /// What is wrong with its first line.
-        fault: ScriptFault,
-    },
+    Script { program: String, fault: ScriptFault },
     /// A pipe or file of the command failed.
     #[error("a file or pipe of the command failed: {0}")]
     Pipe(io::Error),
@@ -37,7 +33,6 @@ pub enum TaskFailure {
     /// The tracker killed it.
     #[error("killed on request")]
     Killed,
-    /// It has more counters than Hadoop allows.
     #[error(transparent)]
     TooManyCounters(#[from] TooManyCounters),
     /// Its processes took too much memory.

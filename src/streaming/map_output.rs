@@ -31,7 +31,6 @@ const RECORDS_BETWEEN_COUNTER_UPDATES: u64 = 1 << 12;
 pub struct OutputRules<'a> {
     /// The job's way from maps to reduces.
     pub sort: &'a SortPlan,
-    /// The combiner, if the job has one.
     pub combiner: Option<Combiner<'a>>,
     /// A folder of the attempt's own, which exists.
     pub folder: &'a Path,

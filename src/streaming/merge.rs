@@ -60,7 +60,6 @@ const UNKNOWN: usize = usize::MAX;
 /// Keys up to this length are known from their prefix.
 const PREFIX_BYTES: usize = 8;
 
-/// Parameters of a merge in several steps.
 #[derive(Clone, Copy, Debug)]
 pub struct MergeRules<'a> {
     pub order: &'a KeyOrder,

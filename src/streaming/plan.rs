@@ -115,7 +115,6 @@ pub struct ShufflePlan {
 pub struct ProcessPlan {
     /// Whether a status other than 0 fails the attempt.
     pub non_zero_exit_is_failure: bool,
-    /// What reports on standard error begin with.
     pub reporter_prefix: String,
     /// Longest time without activity.
     pub time_limit: Option<Duration>,
@@ -132,7 +131,6 @@ pub struct ProcessPlan {
     pub reduce_memory_bytes: Option<u64>,
 }
 
-/// Where output goes and in what form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutputPlan {
     /// The job's output folder.

@@ -15,7 +15,6 @@ use super::map_completion_poller::MapCompletionPoller;
 use super::memory_monitor::MemoryMonitor;
 use super::node_health::NodeHealth;
 
-/// What the threads of all attempts share.
 #[derive(Debug)]
 pub struct AttemptRunner {
     pub jobs: Arc<LocalizedJobs>,

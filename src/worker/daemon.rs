@@ -63,7 +63,6 @@ const WEB_LIMITS: WebLimits = WebLimits {
 };
 /// The few threads of blocking work beside the web stay: where no other can be started, work waits for them; without any, the runtime would panic.
 const BLOCKING_KEPT: Duration = Duration::from_secs(365 * 24 * 3600);
-/// Interval between two removals of old logs.
 const LOG_ROUND: Duration = Duration::from_secs(3600);
 
 #[derive(Clone, Debug)]

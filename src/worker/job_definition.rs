@@ -28,7 +28,6 @@ pub(super) const TOKEN_FILE: &str = "jobToken";
 /// The splits of the job's maps, in its staging folder and where the JobTracker had to send them.
 const SPLITS: &str = "job.split";
 
-/// A job as its attempts run it.
 #[derive(Debug)]
 pub struct JobDefinition {
     pub user: String,

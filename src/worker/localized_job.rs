@@ -46,7 +46,6 @@ pub enum JobOwner {
     User(LoginUser),
 }
 
-/// What all attempts of a job share.
 #[derive(Debug)]
 pub struct LocalizedJob {
     pub id: JobId,

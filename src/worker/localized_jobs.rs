@@ -19,7 +19,6 @@ use super::local_folders::LocalFolders;
 use super::localized_job::{CHECK_INTERVAL, Localization, LocalizedJob};
 use super::run_as::RunAs;
 
-/// All jobs with files on this machine.
 #[derive(Debug)]
 pub struct LocalizedJobs {
     /// The jobs' folders are in them.

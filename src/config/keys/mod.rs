@@ -47,7 +47,6 @@ pub struct Key {
     pub meaning: &'static str,
 }
 
-/// The type and range of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ValueKind {
     Text,
@@ -158,7 +157,6 @@ impl ValueKind {
     }
 }
 
-/// The text after "expected" in an error.
 impl fmt::Display for ValueKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -37,7 +37,6 @@ impl Settings {
 }
 
 impl Errors {
-    /// The value, or none with its error.
     fn collect<T>(&mut self, result: Result<T, ConfigError>) -> Option<T> {
         result
             .map_err(|error| {

@@ -20,7 +20,6 @@ pub struct FairSettings {
     pub pool_name_property: String,
     /// Whether jobs may name pools that are not declared.
     pub allows_undeclared_pools: bool,
-    /// Whether one heartbeat is given several tasks.
     pub assigns_multiple: bool,
     /// Most tasks of each kind in one heartbeat; none: all free slots.
     pub max_assigned: PerKind<Option<u32>>,
@@ -35,7 +34,6 @@ pub struct FairSettings {
     /// Time that it then waits for a slot in a rack with its data, ms; none: by the heartbeat interval.
     pub locality_delay_rack_ms: Option<u64>,
     pub preemption: FairPreemption,
-    /// Time between two rounds of preemption, ms.
     pub preemption_interval_ms: u64,
     /// Time between two updates of demands and shares, ms.
     pub update_interval_ms: u64,

@@ -46,7 +46,6 @@ impl HttpLimits {
     }
 }
 
-/// Limits of job files over HTTP, bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UploadLimits {
     /// Maximum size of the files of one job.

@@ -18,7 +18,6 @@ pub struct MarketSettings {
     /// Back-end for budgets outside of the state database.
     pub budget_store: BudgetStoreKind,
     pub budget_file: PathBuf,
-    /// The file of users, roles and keys.
     pub acl_file: PathBuf,
     /// Maximum difference between a request's timestamp and the server's clock, ms.
     pub signature_window_ms: u64,

@@ -160,7 +160,6 @@ pub struct Settings {
     /// Whether pages change jobs.
     pub has_private_actions: bool,
     pub directories: Directories,
-    /// All file systems, as the daemon's user.
     pub files: FileSystems,
     pub history: HistorySettings,
     pub scheduler: SchedulerKind,
@@ -192,7 +191,6 @@ pub struct Settings {
     pub state_finished_jobs: u64,
     /// Maximum age of finished jobs in the state database, in whole days; 0: no limit.
     pub state_finished_job_days: u32,
-    /// Whether unfinished jobs continue after a restart.
     pub restart_recover: bool,
     /// Time after a start for which kills by disconnected clients are not executed, ms; 0: off
     /// (`jobtracker.restart.hold-client-kills-ms`).

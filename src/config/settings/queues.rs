@@ -12,7 +12,6 @@ pub enum QueueState {
     Stopped,
 }
 
-/// One queue that the conf folder names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QueueSettings {
     pub name: String,

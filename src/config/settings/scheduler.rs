@@ -22,7 +22,6 @@ pub const FIFO_CLASS: &str = "org.apache.hadoop.mapred.JobQueueTaskScheduler";
 pub const CAPACITY_CLASS: &str = "org.apache.hadoop.mapred.CapacityTaskScheduler";
 pub const FAIR_CLASS: &str = "org.apache.hadoop.mapred.FairScheduler";
 pub const CONSTRAINT_CLASS: &str = "org.apache.hadoop.mapred.ConstraintScheduler";
-/// Class name of the Dynamic Priority Scheduler.
 pub const DYNAMIC_CLASS: &str = "org.apache.hadoop.mapred.DynamicPriorityScheduler";
 
 /// Class name of the scheduler that enforces shares under the Dynamic Priority Scheduler.
@@ -66,7 +65,6 @@ impl std::str::FromStr for SchedulerName {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SchedulerKind {
-    /// Jobs by priority, then by submission time.
     Fifo(FifoSettings),
     Capacity(CapacitySettings),
     Fair(FairSchedulerSettings),

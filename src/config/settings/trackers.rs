@@ -48,7 +48,6 @@ pub enum AdmittedTrackers {
     Listed,
 }
 
-/// Admission, topology, faults and slots of trackers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TrackerSettings {
     pub admitted: AdmittedTrackers,

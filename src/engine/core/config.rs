@@ -139,7 +139,6 @@ pub struct FairConfig {
     pub event_log: Option<EventLogConfig>,
 }
 
-/// The event log of the Fair scheduler.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EventLogConfig {
     /// Its directory (`mapred.fairscheduler.eventlog.location`).
@@ -161,7 +160,6 @@ impl PolicyConfig {
         matches!(self, PolicyConfig::Fair(_))
     }
 
-    /// The policy as the scheduler knows it.
     pub fn options(&self) -> PolicyOptions {
         match self {
             PolicyConfig::Fifo(options) => PolicyOptions::Fifo(*options),

@@ -69,7 +69,6 @@ impl Engine {
         self.outbox.take_facts()
     }
 
-    /// The names of registered and expected trackers.
     pub fn tracker_names(&self) -> impl Iterator<Item = &Arc<str>> {
         self.trackers.names()
     }

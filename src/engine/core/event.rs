@@ -64,7 +64,6 @@ pub enum Event {
     },
     /// This run is about to end: what is held up to now is recorded, so that the next run charges it.
     RunEnds,
-    /// The rack of a host is resolved.
     RackResolved {
         host: Arc<str>,
         /// Its rack, for example `/default-rack`.
@@ -195,7 +194,6 @@ pub enum Event {
     /// An administrator drains a worker, or ends that. Answered by [`Reply::Market`](crate::engine::Reply::Market), or refused.
     DrainWorker {
         worker: String,
-        /// Whether it is drained from now on.
         is_on: bool,
         caller: Caller,
     },
@@ -203,7 +201,6 @@ pub enum Event {
     /// [`Reply::Done`](crate::engine::Reply::Done), or refused.
     Pause {
         target: PauseTarget,
-        /// Whether it starts nothing from now on.
         is_on: bool,
         caller: Caller,
     },

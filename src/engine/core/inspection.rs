@@ -74,7 +74,6 @@ impl<'a> Inspection<'a> {
         self.engine.trackers.iter().map(|tracker| tracker.id)
     }
 
-    /// Trackers that accept tasks, with their slots.
     pub fn trackers_at_work(self, now: Now) -> impl Iterator<Item = (TrackerId, PerKind<u32>)> + 'a {
         let at_work = self.engine.trackers.iter().filter(move |tracker| self.engine.can_take_work(tracker, now));
         at_work.map(|tracker| (tracker.id, tracker.slots))

@@ -27,7 +27,6 @@ pub struct Step {
     pub first_fact: FactNumber,
 }
 
-/// The fact that a reply waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {
     Nothing,
@@ -59,7 +58,6 @@ pub enum Reply {
     Refused(Refusal),
     /// What became of a wish for a scheduler.
     Switch(SwitchReply),
-    /// The answer of a request about applications.
     Application(Result<Box<ApplicationAnswer>, ApplicationRefusal>),
     Beat(BeatReply),
 }

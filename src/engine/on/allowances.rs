@@ -15,7 +15,6 @@ impl Engine {
         }
     }
 
-    /// Pays the allowances whose periods have passed.
     pub(super) fn pay_allowances_when_due(&mut self, now: Now) {
         let Some(market) = &mut self.market else { return };
         let paid = market.accounts.pay_allowances(now);

@@ -15,7 +15,6 @@ use super::logged_grants::LoggedGrants;
 /// Most jobs that are checked for a setup or cleanup on one tracker.
 const MAX_CANDIDATES: usize = 100;
 
-/// What a heartbeat assigns to its tracker.
 #[derive(Default)]
 pub(super) struct Assignment {
     pub(super) launches: Vec<(AppId, Launch)>,
@@ -24,7 +23,6 @@ pub(super) struct Assignment {
 }
 
 impl Engine {
-    /// Fills the free slots of a tracker.
     pub(super) fn assign_tasks(&mut self, id: TrackerId, now: Now) -> Assignment {
         let Some(tracker) = self.trackers.get(id) else { return Assignment::default() };
         let (mut free, name) = (tracker.free(), tracker.name.clone());

@@ -17,7 +17,6 @@ pub(super) struct GroupUse {
     /// Slots that its jobs hold.
     pub(super) held: PerKind<u32>,
     pub(super) containers: ContainerUse,
-    /// Tasks that are neither done nor running.
     pub(super) pending: PerKind<u32>,
 }
 

@@ -19,7 +19,6 @@ use super::queries::ReportKind;
 /// A partial answer: the encoded value, appended to the caller's buffer.
 #[derive(Debug)]
 pub enum LongRead {
-    /// Reports on the tasks of a job.
     Reports(Box<ReportsRead>),
     Jobs(Box<JobsRead>),
     /// The cluster with the names of its trackers.
@@ -34,7 +33,6 @@ pub struct Slice {
     pub progress: ReadProgress,
 }
 
-/// Whether and how a long read continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadProgress {
     /// There is more. The slices so far may be sent.

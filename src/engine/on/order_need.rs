@@ -84,7 +84,6 @@ struct OrderProgress {
     map_start_us: Option<i64>,
 }
 
-/// What a job needs that begins now.
 pub(super) fn need_of_new(work: &JobWork, model: Model, now_us: i64, deadline_us: i64) -> OrderNeed {
     let left = PerKind::new(work.maps, work.reduces);
     let progress = OrderProgress { left, running: PerKind::default(), most: left, now_us, map_start_us: None };

@@ -14,7 +14,6 @@ use super::order_need::OrderNeed;
 /// Orders that could cost too much are left out one by one so often, then all at once.
 const ROUNDS_ONE_BY_ONE: u32 = 4;
 
-/// An order with what its job needs.
 pub(super) struct OpenOrder {
     pub(super) order: Order,
     /// Its job's place among those of its queue: submission time, epoch ms, and app.
@@ -140,7 +139,6 @@ fn most_cost_units(open: &OpenOrder, found: &FoundRate, bids: &OpenBids<'_>, pla
     own_rate.units() * own + added.max(0) * sold
 }
 
-/// What a queue bids for its orders.
 struct FoundRate {
     rate: Credits,
     quota: PerKind<u32>,

@@ -22,7 +22,6 @@ use crate::wire::CompletionStatus;
 use super::foreign_jobtracker::NOT_RECOVERED;
 use super::restore_applications::RestoredApplications;
 
-/// State of earlier runs from the store.
 #[derive(Debug, Default)]
 pub struct Restored {
     pub last_fact: FactNumber,
@@ -41,7 +40,6 @@ pub struct Restored {
     pub applications: RestoredApplications,
     /// Jobs that are over and whose owners are still to be notified.
     pub end_notifications: Vec<(JobId, EndNotification)>,
-    /// Jobs and the trackers' knowledge of them.
     pub jobs: RestoredJobs,
     /// State of other JobTrackers that used the system directory meanwhile.
     pub foreign_state: ForeignState,
@@ -50,7 +48,6 @@ pub struct Restored {
     pub is_copy: bool,
 }
 
-/// Jobs and the trackers' knowledge of them.
 #[derive(Debug, Default)]
 pub struct RestoredJobs {
     /// Unfinished jobs, in the order of their acceptance.

@@ -7,7 +7,6 @@ use crate::engine::state::{ApplicationChange, RestoredApplication};
 use crate::market::{Consumer, MarketFact};
 use crate::model::{ApplicationId, Now};
 
-/// Applications of earlier runs from the store.
 #[derive(Debug, Default)]
 pub struct RestoredApplications {
     /// All that are not over or have live containers, and the newest of the others.

@@ -26,7 +26,6 @@ struct QueueContainers<'a> {
     applications: Vec<&'a Application>,
 }
 
-/// All live containers.
 #[derive(Default)]
 struct LiveContainers<'a> {
     by_group: BTreeMap<GroupId, QueueContainers<'a>>,

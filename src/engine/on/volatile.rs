@@ -27,7 +27,6 @@ pub struct VolatileDelta {
     /// All that is no list. Its lists are empty, and its report leaves out all jobs that are not over.
     pub head: ClusterSnapshot,
     pub queues: ChangedList<QueueSnapshot>,
-    /// Queues of the market with their balances.
     pub balances: ChangedList<(String, Credits)>,
     pub groups: ChangedList<ReportedGroup>,
     /// The newest jobs that are not over, as the policy has them; none: they were not asked for.

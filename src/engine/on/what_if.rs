@@ -7,7 +7,6 @@ use crate::scheduler::constraint::{
     DeadlineSpec, InputVolume, JobClass, JobEstimate, JobWork, Model, Overrun, TimedWork, WhatIf,
 };
 
-/// A job that might be submitted now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeadlineQuestion {
     /// Its deadline and what it states of its costs.

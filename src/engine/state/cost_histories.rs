@@ -55,7 +55,6 @@ impl CostHistories {
         Some(class)
     }
 
-    /// Sets what is known of a class.
     fn set(&mut self, costs: ClassCosts) {
         let class = costs.class.clone();
         self.by_last_end.insert((costs.last_end_ms, class.clone()));

@@ -40,9 +40,7 @@ pub struct DelegationToken {
 
 #[derive(Clone, Debug)]
 pub enum DelegationChange {
-    /// A key signs tokens from now on.
     KeyMade(DelegationKey),
-    /// No token needs this key any more.
     KeyForgotten(i32),
     Issued(DelegationToken),
     Renewed {

@@ -11,7 +11,6 @@ use crate::mapreduce::Job;
 use crate::market::{LaidCharge, Meter, SlotHolder, Tick};
 use crate::model::{Credits, JobId, PerKind};
 
-/// The cost of a job so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JobCost {
     pub job: JobId,
@@ -52,7 +51,6 @@ impl JobCosts {
         }
     }
 
-    /// Restores an unfinished job with its cost.
     pub fn reopen(&mut self, job: &Job, cost: Option<JobCost>) {
         self.open(job);
         if let Some((known, cost)) = self.costs.get_mut(&job.id).zip(cost) {

@@ -47,7 +47,6 @@ impl LiveJobs {
         }
     }
 
-    /// Records that a job has left PREP.
     pub fn mark_running(&mut self, id: JobId) {
         self.running.insert(id);
     }

@@ -40,7 +40,6 @@ impl Outbox {
         self.last_fact
     }
 
-    /// The number that the next fact gets.
     pub fn next_fact(&self) -> FactNumber {
         FactNumber(self.last_fact.0 + 1)
     }
@@ -49,7 +48,6 @@ impl Outbox {
         self.effects.push(effect);
     }
 
-    /// Appends a line for the operator's log.
     pub fn log_line(&mut self, level: LogLevel, text: String) {
         self.request(Effect::Log { level, text });
     }
@@ -62,7 +60,6 @@ impl Outbox {
         }
     }
 
-    /// Appends an entry to the audit log.
     pub fn audit(&mut self, entry: AuditEntry) {
         self.request(Effect::Audit(entry));
     }

@@ -11,7 +11,6 @@ use crate::model::{JobId, Violations, lower};
 
 pub const MAX_RESERVED_IDS: usize = 20_000;
 
-/// The owner of a reserved job id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IdOwner {
     /// Short user name: only this user may submit under the id.

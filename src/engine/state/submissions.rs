@@ -50,7 +50,6 @@ impl Submissions {
         Some(id)
     }
 
-    /// Reserves an id of an earlier run.
     pub fn reserve_old_id(&mut self, id: JobId, owner: IdOwner) {
         self.make_room_for_id();
         self.reserved_ids.reserve(id, owner);
@@ -105,7 +104,6 @@ impl Submissions {
         self.last_order
     }
 
-    /// Releases the id of an accepted job.
     pub fn release_id(&mut self, id: JobId) {
         self.reserved_ids.release(id);
     }

@@ -34,14 +34,12 @@ pub struct Tracker {
     pub connection: u64,
     /// Where `connection` comes from; none before the first heartbeat since a restart.
     pub address: Option<IpAddr>,
-    /// Time of its first heartbeat on `connection`.
     pub connected_mono_ms: u64,
     /// It registered on `connection` under a name that was free.
     pub is_introduced: bool,
     /// It has run something, or said so.
     pub has_run: bool,
     pub last_seen_mono_ms: u64,
-    /// The response id of the last answer.
     pub response_id: i16,
     pub last_answer: LastAnswer,
     /// The store has an answer with launches for it.

@@ -41,7 +41,6 @@ impl PipelinedClient {
         Ok(id)
     }
 
-    /// How many calls wait for their answers.
     #[must_use]
     pub fn unanswered(&self) -> usize {
         self.unanswered.len()

@@ -55,7 +55,6 @@ pub enum MarketFact {
     Metered(Metered),
 }
 
-/// A change of the set of queues.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum QueueChange {
     Added(QueueName),

@@ -66,9 +66,7 @@ pub struct LedgerEntry {
     pub wall_ms: i64,
     /// For charges the tick that ended the interval, else the last tick before; 0 is before the first.
     pub tick: u64,
-    /// The account that credits were taken from.
     pub debit: LedgerAccount,
-    /// The account that they were added to.
     pub credit: LedgerAccount,
     /// How much; above zero.
     pub amount: Credits,

@@ -20,7 +20,6 @@ impl Market {
         self.orders.iter().map(|(queue, orders)| (queue, orders.values()))
     }
 
-    /// The orders of a queue, by job.
     pub fn orders_of(&self, queue: &str) -> impl Iterator<Item = &Order> {
         self.orders.get(queue).into_iter().flat_map(|orders| orders.values())
     }

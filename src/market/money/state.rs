@@ -83,7 +83,6 @@ impl Market {
         facts
     }
 
-    /// The names of all queues, in order.
     pub fn queues(&self) -> impl Iterator<Item = &QueueName> {
         self.accounts.keys()
     }
@@ -151,7 +150,6 @@ impl Market {
         self.meter = Meter::default();
     }
 
-    /// The price published at the last tick.
     pub fn price(&self) -> Credits {
         self.price
     }

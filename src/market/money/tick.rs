@@ -96,7 +96,6 @@ pub struct Tick {
     pub laid: Vec<LaidCharge>,
 }
 
-/// What a tick changes for one queue.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QueueTick {
     pub queue: QueueName,

@@ -23,7 +23,6 @@ pub enum Role {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AclEntry {
     pub role: Role,
-    /// The secret that the user signs with.
     pub key: Key,
 }
 

@@ -46,7 +46,6 @@ pub enum Answer {
         /// Slots that its tasks hold.
         used: u64,
     },
-    /// A queue that was paused or resumed.
     QueuePaused {
         queue: String,
         is_paused: bool,

@@ -84,7 +84,6 @@ pub enum MarketError {
     BalanceTooLarge { queue: QueueName, balance: Credits, amount: Credits },
 }
 
-/// Why an order cannot stand, or end.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OrderError {
     /// No such job, or no job of the signer.

@@ -150,7 +150,6 @@ impl StatementPage {
 }
 
 impl HistoryPage {
-    /// Largest number of spans in one answer.
     pub const MOST_POINTS: u32 = 1_000;
     const POINTS: u32 = 100;
     const DAY_MS: i64 = 86_400_000;

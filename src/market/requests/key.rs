@@ -8,7 +8,6 @@ use crate::market::money::KeyId;
 
 use super::acl_line::{BYTE_ORDER_MARK, three_fields};
 
-/// The secret that a user signs with.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Key(Box<str>);
 

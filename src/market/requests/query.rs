@@ -199,7 +199,6 @@ pub enum QueryError {
     /// Nothing, or less than nothing, to be moved.
     #[error("{parameter}: {amount} is not above 0")]
     NotPositive { parameter: &'static str, amount: Credits },
-    /// A transfer from a queue to itself.
     #[error("from and to are both {0}, expected two queues")]
     SameQueue(QueueName),
     /// A note with so many characters.
@@ -378,7 +377,6 @@ impl ParsedQuery {
 }
 
 impl ParsedQuery {
-    /// The job that an order is for.
     pub fn job(&self) -> Result<JobId, QueryError> {
         let refused = || QueryError::JobId {
             parameter: self.kind.parameter(),

@@ -10,7 +10,6 @@ pub enum ReportKind {
     Jobs,
 }
 
-/// What a report is asked to show.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReportRequest {
     /// A row for each of what.

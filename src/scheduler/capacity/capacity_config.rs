@@ -193,7 +193,6 @@ impl CapacityQueue {
         self.supports_priority
     }
 
-    /// Its limits on jobs and active tasks.
     pub fn job_limits(&self) -> &JobLimits {
         &self.job_limits
     }

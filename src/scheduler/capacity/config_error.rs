@@ -79,7 +79,6 @@ pub enum CapacityConfigError {
 }
 
 impl CapacityConfigError {
-    /// The queue at fault, if one is.
     pub fn queue(&self) -> Option<&str> {
         match self {
             Self::NamedTwice { queue }

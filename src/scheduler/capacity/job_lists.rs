@@ -207,7 +207,6 @@ impl JobLists {
         self.users.get(user).map_or(StageCounts::default(), |user| user.counts)
     }
 
-    /// Users with a job in any stage.
     pub fn users(&self) -> u64 {
         self.users.len() as u64
     }

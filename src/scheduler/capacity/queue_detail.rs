@@ -16,7 +16,6 @@ pub struct QueueDetail {
     pub active_tasks: u64,
 }
 
-/// Slots of one kind in a queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QueueSlotsDetail {
     /// The queue's slots in the cluster as it is now.

@@ -10,7 +10,6 @@ use crate::scheduler::GroupId;
 
 use super::{QueueSlotsDetail, SlotShare, SlotUsage, SlotVerdict, UserLimit};
 
-/// What one app holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct AppHolding {
     pub(super) running_tasks: u32,

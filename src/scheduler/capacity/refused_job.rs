@@ -2,7 +2,6 @@
 
 use super::StageCounts;
 
-/// A job beyond a limit (1.2.1 `CapacitySchedulerQueue.checkJobSubmissionLimits`).
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RefusedJob {
     /// It could never be initialised.

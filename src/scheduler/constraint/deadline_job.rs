@@ -17,7 +17,6 @@ pub(super) struct ReducePlan {
     pub(super) is_kept: bool,
 }
 
-/// Where a job stands in its plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum PlanPhase {
     /// No slots are promised for its maps: it was admitted although the test failed, or the test is to come.

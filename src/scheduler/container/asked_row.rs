@@ -9,9 +9,7 @@ use super::{CountedRows, RequestType, RowName};
 pub const MAX_TYPES: usize = 100;
 /// Most rows of an application, all types together.
 pub const MAX_ROWS: usize = 20_000;
-/// Most host rows of a request type.
 pub const MAX_HOST_ROWS: usize = 10_000;
-/// Most containers that a row may want.
 pub const MAX_COUNT: u32 = i32::MAX.unsigned_abs();
 
 /// A row as it is from now on: it replaces the one of the same type and name.
@@ -48,10 +46,8 @@ pub enum AskError {
         /// What it wants.
         count: u32,
     },
-    /// The application would have more than [`MAX_TYPES`].
     #[error("{0} request types, more than {MAX_TYPES}")]
     TooManyTypes(usize),
-    /// The application would have more than [`MAX_ROWS`].
     #[error("{0} rows in all, more than {MAX_ROWS}")]
     TooManyRows(usize),
     /// A type would have more than [`MAX_HOST_ROWS`].

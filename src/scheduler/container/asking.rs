@@ -10,7 +10,6 @@ use crate::scheduler::{AppId, GroupId, Scheduler};
 use super::demand::ContainerDemand;
 use super::{AskError, AskedRow, CountedRows, RequestType, UnreportedGrant};
 
-/// Containers of a group or an application.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ContainerUsage {
     /// Containers held, from grant to end.

@@ -12,7 +12,6 @@ use super::{Earmark, RequestType};
 pub(in crate::scheduler) struct Bag {
     pub(super) declared: Capability,
     pub(super) held: Amount,
-    /// Whether containers may be granted here now.
     pub(super) takes_containers: bool,
     /// Types that have counted a miss here since its last heartbeat.
     pub(super) missed: BTreeSet<(AppId, RequestType)>,

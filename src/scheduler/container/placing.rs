@@ -36,7 +36,6 @@ struct EmptyNodes<'a> {
     looks: u32,
 }
 
-/// Containers of a type to be placed.
 struct UnplacedContainers<'a> {
     app: AppId,
     demand: &'a ContainerDemand,

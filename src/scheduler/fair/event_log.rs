@@ -25,7 +25,6 @@ pub enum LogEvent<'a> {
     },
     /// A remark.
     Info(&'a str),
-    /// A task was given to a tracker.
     Assign {
         tracker: &'a str,
         kind: Kind,
@@ -71,7 +70,6 @@ pub struct DumpedJob<'a> {
     pub tasks: PerKind<JobLineTasks>,
 }
 
-/// Tasks of a job in a dump.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct JobLineTasks {
     pub total: u32,

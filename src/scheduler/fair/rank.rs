@@ -27,7 +27,6 @@ pub(super) struct Rank {
     pub(super) ratio: Ratio,
 }
 
-/// Classes of the order, first served first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum RankClass {
     /// Below its minimum, or its demand where that is less; by the part of it that runs.

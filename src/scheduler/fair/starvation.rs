@@ -3,7 +3,6 @@
 
 use super::share::Share;
 
-/// Slots of a pool, of one kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Entitlement {
     pub running: u32,

@@ -24,7 +24,6 @@ pub struct PoolSlots {
     /// Its running tasks, without those whose end is ordered.
     pub retained: u32,
     pub share: Share,
-    /// Index of the pool that contains it.
     pub parent: Option<usize>,
 }
 

@@ -7,7 +7,6 @@ const LOG_BITS: u32 = 32;
 /// Factors by priority, from `VERY_HIGH` to `VERY_LOW`, in quarters.
 const PRIORITY_QUARTERS: [u64; 5] = [16, 8, 4, 2, 1];
 
-/// What the weights of jobs depend on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WeightRule {
     /// Whether larger jobs weigh more (`mapred.fairscheduler.sizebasedweight`).

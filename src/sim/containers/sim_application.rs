@@ -30,7 +30,6 @@ pub(in crate::sim) enum ApplicationPhase {
     Submitted,
 }
 
-/// A call that has no answer yet.
 #[derive(Clone, Debug)]
 pub(in crate::sim) struct SentCall {
     pub(in crate::sim) call: AllocateCall,

@@ -59,7 +59,6 @@ pub(in crate::sim) enum MoneyChange {
     Unorder(JobId),
 }
 
-/// A queue's account according to the facts.
 #[derive(Clone, Copy, Debug, Default)]
 struct AccountModel {
     balance: Credits,

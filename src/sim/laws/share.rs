@@ -27,7 +27,6 @@ struct Sold {
 
 const PARTS: i128 = 1_000_000;
 
-/// Checks the steady bidder of a run.
 #[derive(Clone, Debug)]
 pub(super) struct ShareChecker {
     queue: String,

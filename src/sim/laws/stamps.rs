@@ -8,7 +8,6 @@ use crate::model::Now;
 /// How often each signature of a key was used, by timestamp and text.
 type UsedSignatures = BTreeMap<(i64, SignedTextId), u32>;
 
-/// The signatures that facts say were used.
 #[derive(Clone, Debug, Default)]
 pub(super) struct StampBooks {
     used: BTreeMap<(Consumer, String, u64), UsedSignatures>,

@@ -547,7 +547,6 @@ impl Play<'_> {
         self.ask(&operation);
     }
 
-    /// Adds a queue that the market lacks.
     fn open_queue(&mut self, queue: &QueueName) {
         if self.engine.market().is_some_and(|market| market.account(queue.as_str()).is_none()) {
             self.ask(&format!("addQueue={queue}"));

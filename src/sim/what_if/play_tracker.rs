@@ -6,7 +6,6 @@ use crate::wire::{HeartbeatRequest, Phase, RecordRange, ReduceProgress, TaskStat
 
 use super::recording::{RecordedTracker, TaskTimes};
 
-/// What a tracker knows of an attempt.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PlayedAttempt {
     pub(super) job: usize,

@@ -13,7 +13,6 @@ pub struct Recording {
     /// Jobs that were submitted then and are over.
     pub jobs: Vec<RecordedJob>,
     pub trackers: Vec<RecordedTracker>,
-    /// The market; none where there was none.
     pub market: Option<RecordedMarket>,
     /// When the play begins, epoch ms.
     pub start_ms: i64,
@@ -42,7 +41,6 @@ pub struct RecordedJob {
     pub times: JobTimes,
 }
 
-/// What the tasks of a job took.
 #[derive(Clone, Debug, Default)]
 pub struct JobTimes {
     /// Of each task by its number; none where it never succeeded.

@@ -36,7 +36,6 @@ pub struct CopyRules<'a> {
     pub folder: &'a Path,
 }
 
-/// What has been fetched for one reduce.
 pub struct CopiedOutputs<'a> {
     rules: CopyRules<'a>,
     progress: &'a Progress,

@@ -20,7 +20,6 @@ pub struct MapCompletionFeed {
     changed: Condvar,
 }
 
-/// What the threads of one reduce share.
 struct CopyPhase<'a> {
     reduce: u32,
     fetcher: &'a dyn FetchMapOutput,

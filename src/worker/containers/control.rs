@@ -9,7 +9,6 @@ use rustix::event::{EventfdFlags, eventfd};
 use crate::api::ContainerKill;
 use crate::model::ContainerExit;
 
-/// How and why a container is killed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KillWish {
     /// The status that it ends with, unless its process has ended by itself.

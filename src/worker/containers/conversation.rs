@@ -20,7 +20,6 @@ pub struct BeatIdentity {
     pub declared: DeclaredBag,
 }
 
-/// A beat that waits for its answer.
 #[derive(Debug)]
 struct SentBeat {
     number: u64,

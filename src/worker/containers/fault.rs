@@ -7,7 +7,6 @@ use crate::fs::{FileUriError, FsError, script_fault};
 use crate::model::ContainerExit;
 use crate::supervisor::shortage::{has_shortage, is_of_disk, is_shortage_at_start};
 
-/// Why a local resource cannot be had.
 #[derive(Debug, thiserror::Error)]
 pub enum ResourceFault {
     /// Its address is none of a file.

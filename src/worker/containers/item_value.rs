@@ -44,7 +44,6 @@ impl LineFinder {
         Self { wanted, number: 1, line: Vec::new(), is_open: false }
     }
 
-    /// Takes the next piece of the content.
     pub fn take(&mut self, piece: &[u8]) {
         for part in piece.split_inclusive(|byte| *byte == b'\n') {
             let (text, ends) = part.strip_suffix(b"\n").map_or((part, false), |text| (text, true));

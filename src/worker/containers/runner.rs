@@ -37,7 +37,6 @@ const MAX_DIAGNOSTICS_BYTES: usize = 4 << 10;
 /// A look at all processes serves for all containers that are measured so soon after it.
 const MEASURED_TOGETHER: Duration = Duration::from_millis(500);
 
-/// What the threads of all containers share.
 #[derive(Debug)]
 pub struct ContainerRunner {
     pub folders: OwnFolders,
@@ -112,7 +111,6 @@ impl ContainerRunner {
         }
     }
 
-    /// Removes the logs whose time is over.
     pub fn remove_old_logs(&self) {
         let live: BTreeSet<String> = self.live().iter().map(ContainerId::to_string).collect();
         self.logs.remove_old(&|name| live.contains(name));

@@ -36,7 +36,6 @@ const REPORT_INTERVAL: Duration = Duration::from_millis(200);
 /// Reports in which nothing has changed between two signs of life.
 const SILENT_REPORTS: u32 = 25;
 
-/// What the threads of the process share.
 struct AttemptProcess {
     attempt: AttemptId,
     order: ProcessOrder,

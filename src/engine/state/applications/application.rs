@@ -32,7 +32,6 @@ pub struct Application {
     pub blacklist: BTreeSet<String>,
     /// Containers by number: all that live, and some that are complete.
     pub containers: BTreeMap<u64, Container>,
-    /// The last answer as it was sent.
     pub last_answer: Option<Arc<[u8]>>,
     pub cost: ContainerCost,
     /// What follows from the containers.

@@ -55,7 +55,6 @@ pub enum ApplicationChange {
         place: Placement,
         /// Containers that are wanted there.
         count: u32,
-        /// Whether they may come from farther away.
         relaxes: bool,
     },
     /// A type has no rows any more.
@@ -102,7 +101,6 @@ pub enum ApplicationChange {
         answer: Arc<[u8]>,
         /// Numbers of containers that it names.
         containers: Vec<u64>,
-        /// Numbers of containers whose status it has.
         statuses: Vec<u64>,
     },
     /// Containers were named by the answer of `register`, and statuses that were not acknowledged come again.
@@ -110,7 +108,6 @@ pub enum ApplicationChange {
         application: ApplicationId,
         /// The attempt that registered.
         attempt: u32,
-        /// Numbers of containers that the answer names.
         containers: Vec<u64>,
         /// Numbers of containers whose status no answer has from now on.
         statuses: Vec<u64>,
@@ -118,7 +115,6 @@ pub enum ApplicationChange {
     /// A tick has charged for its containers.
     Charged {
         application: ApplicationId,
-        /// What they have cost from now on.
         cost: ContainerCost,
     },
     Stamped(Stamp),

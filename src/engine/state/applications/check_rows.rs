@@ -21,7 +21,6 @@ pub(super) struct CheckedRow {
     pub(super) place: Placement,
     pub(super) count: u32,
     pub(super) relaxes: bool,
-    /// What starts its containers, with the items.
     pub(super) launch: Option<(TypeLaunch, Items)>,
 }
 

@@ -161,7 +161,6 @@ impl Container {
         self.end.as_ref().map_or(ContainerExit::INVALID, |end| end.exit)
     }
 
-    /// Whether it failed by its own fault.
     #[must_use]
     pub fn has_failed(&self) -> bool {
         self.end.as_ref().is_some_and(|end| end.exit.is_own_fault())

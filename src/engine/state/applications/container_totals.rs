@@ -10,7 +10,6 @@ use super::container::Container;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ContainerTotals {
     pub complete: u64,
-    /// Those that failed by their own fault.
     pub failed: u64,
     pub preempted: u64,
     /// Memory times the time from grant to end, MB x ms.

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-/// What a container or an attempt uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MeasuredUse {
     /// Resident memory, MB.

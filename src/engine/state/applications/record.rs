@@ -19,7 +19,6 @@ pub struct SubmittedApplication {
     pub queue: Arc<str>,
     /// Its place among applications and jobs.
     pub priority: Priority,
-    /// SHA-256 of the body that submitted it.
     pub digest: [u8; 32],
     /// What it signs with; stored beside the rest.
     #[serde(skip, default = "unread_secret")]

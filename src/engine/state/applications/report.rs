@@ -31,7 +31,6 @@ pub struct WantedContainers<'a> {
     pub after: u64,
 }
 
-/// What a report has beyond its application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReportTerms {
     /// One slot's worth.

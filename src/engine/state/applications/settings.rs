@@ -33,10 +33,8 @@ pub struct ContainerSettings {
 
 pub const MAX_APPLICATIONS: usize = 100_000;
 pub const MAX_APPLICATIONS_OF_USER: usize = 10_000;
-/// Most types of requests of an application.
 pub const MAX_TYPES: usize = 100;
 pub const MAX_ROWS: usize = 20_000;
-/// Most rows for hosts of one type.
 pub const MAX_HOST_ROWS: usize = 10_000;
 pub const MAX_ROWS_OF_CALL: usize = 20_000;
 /// Most hosts and racks on the blacklist of an application.

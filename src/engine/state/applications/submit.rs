@@ -23,7 +23,6 @@ pub struct NewApplication<'a> {
     pub queue: Arc<str>,
     /// SHA-256 of the body.
     pub digest: [u8; 32],
-    /// Its secret, unless it is there already.
     pub secret: ApplicationSecret,
     /// Its number in the order of submissions.
     pub order: u64,

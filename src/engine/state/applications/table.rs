@@ -355,7 +355,6 @@ impl Applications {
         self.of_app.insert(app, application);
     }
 
-    /// What an application is in the scheduler.
     pub fn app(&self, application: ApplicationId) -> Option<AppId> {
         self.apps.get(&application).copied()
     }

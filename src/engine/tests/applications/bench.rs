@@ -387,7 +387,6 @@ pub fn submit_as(bench: &mut Bench, user: &str, change: impl FnOnce(&mut Submiss
     id
 }
 
-/// Submits an unattended application of a user.
 pub fn run_as(bench: &mut Bench, user: &str, rows: Vec<AskRow>) -> ApplicationId {
     submit_as(bench, user, |submission| {
         submission.specs.insert("s".to_owned(), context("true"));

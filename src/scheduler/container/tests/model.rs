@@ -143,7 +143,6 @@ impl Model {
         firsts.into_iter().min_by(|one, other| comes_before(one, other)).map(|(_, app)| app)
     }
 
-    /// Slots of the containers of a queue.
     pub fn held(&self, queue: usize, queues: usize) -> u32 {
         let all = self.nodes.iter().flat_map(|node| &node.containers);
         all.filter(|(app, _)| app % queues == queue).map(|(_, request)| request.capability.slots(SLOT)).sum()
@@ -164,7 +163,6 @@ impl Model {
         }
     }
 
-    /// All rows, as the scheduler lists them.
     pub fn rows(&self, app: usize) -> Vec<AskedRow> {
         let mut rows: Vec<AskedRow> = self.apps[app].types.values().flat_map(|of_type| of_type.rows.clone()).collect();
         rows.sort_by_key(|row| (row.request, row.name.clone()));

@@ -85,7 +85,6 @@ pub(super) struct Cluster {
     pub(super) now: Now,
 }
 
-/// What a job to submit is like.
 #[derive(Clone, Debug)]
 pub(super) struct Submission {
     pub(super) group: usize,

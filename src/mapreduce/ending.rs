@@ -73,14 +73,7 @@ impl Job {
         }
         let failed = task.attempts[position].state == AttemptState::Failed;
         if failed {
-            task.failures += 1;
-            let number = task.attempts[position].number;
-            if let (Some(longest), Some(ranges)) = (longest_skip, &mut task.failed_ranges) {
-                ranges.record_failure(number, longest);
-            }
-            if let Some(host) = host.filter(|host| !task.failed_hosts.contains(host)) {
-                task.failed_hosts.push(host);
-            }
+            task.count_failure(position, longest_skip, host);
         }
         let too_often = match failed {
             true => task.has_failed_too_often(max_attempts),
@@ -108,16 +101,22 @@ impl Job {
         self.add_event(key, position, status, context);
         match key {
             TaskKey::Work(_, number) if waits && !over => self.requeue_task(kind, number, failures, context),
-            TaskKey::Work(..) if given_up => self.give_up_task(key, kind, context),
-            TaskKey::Setup(_) if given_up => {
+            _ if given_up => self.on_task_given_up(key, context),
+            _ => {}
+        }
+    }
+
+    fn on_task_given_up(&mut self, key: TaskKey, context: &mut JobContext<'_>) {
+        match key {
+            TaskKey::Work(kind, _) => self.give_up_task(key, kind, context),
+            TaskKey::Setup(_) => {
                 let reason = format!("JobSetup Task Failure, Task: {}", self.task_id(key));
                 self.decide_end(JobOutcome::Failed, reason, context);
             }
-            TaskKey::Cleanup(_) if given_up => {
+            TaskKey::Cleanup(_) => {
                 self.failure_info = format!("JobCleanup Task Failure, Task: {}", self.task_id(key));
                 self.finish_job(JobOutcome::Failed, context);
             }
-            _ => {}
         }
     }
 

@@ -32,6 +32,13 @@ pub struct ReportResult {
     pub unfetchable: Vec<AttemptId>,
 }
 
+impl ReportResult {
+    /// Of an attempt that the tracker should not have.
+    fn of_stray(state: AttemptState) -> Self {
+        Self { order: is_live(state).then_some(AttemptOrder::Kill), ..Self::default() }
+    }
+}
+
 impl Job {
     /// Applies a report from `tracker` on one of the job's attempts.
     pub fn apply_report(
@@ -43,10 +50,7 @@ impl Job {
     ) -> ReportResult {
         let number = report.attempt.number;
         let Some(position) = self.task(key).position(number) else {
-            return ReportResult {
-                order: is_live(report.state).then_some(AttemptOrder::Kill),
-                ..ReportResult::default()
-            };
+            return ReportResult::of_stray(report.state);
         };
         self.limit_diagnostics(&mut report);
         if self.is_over() {
@@ -63,10 +67,7 @@ impl Job {
         };
         let attempt = &mut task.attempts[position];
         if attempt.tracker != tracker && attempt.cleanup_tracker != Some(tracker) {
-            return ReportResult {
-                order: is_live(report.state).then_some(AttemptOrder::Kill),
-                ..ReportResult::default()
-            };
+            return ReportResult::of_stray(report.state);
         }
         let cleaning = attempt.cleanup_tracker == Some(tracker);
         attempt.reported = true;
@@ -312,10 +313,7 @@ impl Job {
         let finish_ms = self.finish_ms;
         let attempt = &mut self.task_mut(key).attempts[position];
         if attempt.tracker != tracker && attempt.cleanup_tracker != Some(tracker) {
-            return ReportResult {
-                order: is_live(report.state).then_some(AttemptOrder::Kill),
-                ..ReportResult::default()
-            };
+            return ReportResult::of_stray(report.state);
         }
         attempt.reported = true;
         let started = report.state != AttemptState::Unassigned && !std::mem::replace(&mut attempt.started, true);

@@ -90,6 +90,18 @@ impl Task {
         }
     }
 
+    /// Counts the FAILED attempt at `position`, with its host, and the records that a skipping task may lose.
+    pub(super) fn count_failure(&mut self, position: usize, longest_skip: Option<u64>, host: Option<HostId>) {
+        self.failures += 1;
+        let number = self.attempts[position].number;
+        if let (Some(longest), Some(ranges)) = (longest_skip, &mut self.failed_ranges) {
+            ranges.record_failure(number, longest);
+        }
+        if let Some(host) = host.filter(|host| !self.failed_hosts.contains(host)) {
+            self.failed_hosts.push(host);
+        }
+    }
+
     /// Changes the state: the only place that does so, beside a restart. `id` is the task's own.
     #[track_caller]
     pub(super) fn enter_state(&mut self, next: TaskState, id: TaskId, violations: &mut Violations) {

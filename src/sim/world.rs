@@ -17,7 +17,7 @@ use super::daemon_run::DaemonRun;
 use super::event_queue::{EventQueue, SimEvent};
 use super::journal::Journal;
 use super::laws::{Intent, Law, LawChecker, Tally, Violation};
-use super::plan::Plan;
+use super::plan::{Plan, TrackerPlan, UserPlan};
 use super::random::Random;
 use super::run_options::RunOptions;
 use super::tracker::SimTracker;
@@ -103,40 +103,13 @@ impl<'a> World<'a> {
         let mut engine = Engine::new(plan.engine.clone(), Restored::default(), now);
         engine.seed_budgets(plan.budget_lines(), now);
         let stream = |actor: u64| Random::stream(options.seed, actor);
-        let cuts = &options.cuts;
-        let has = |part| cuts.has(part);
-        let trackers = plan.trackers.iter().enumerate().map(|(place, tracker)| {
-            let random = stream(TRACKER_STREAM + place as u64);
-            // The first one has slots of both kinds: without it no job might end.
-            let worker = plan.containers.as_ref().and_then(|containers| {
-                let random = stream(WORKER_STREAM + place as u64);
-                Some(SimWorker::new(containers.bags[place]?, containers.settings.slot, random, place as u64))
-            });
-            (place == 0 || has(Part::Tracker(place))).then(|| SimTracker {
-                worker,
-                free_disk_bytes: plan.free_disk_bytes,
-                ..SimTracker::new(tracker, random, place as u64)
-            })
-        });
-        let user = |(place, user): (usize, &super::plan::UserPlan)| {
-            has(Part::User(place)).then(|| User {
-                name: user.name.clone(),
-                client: stream(CLIENT_STREAM + place as u64),
-                bidder: stream(BIDDER_STREAM + place as u64),
-                player: stream(adversaries::STREAM + place as u64),
-                jobs: Vec::new(),
-                sent: Vec::new(),
-                job_signature: None,
-            })
-        };
-        let users = plan.users.iter().enumerate().map(user).collect();
         Self {
             options,
             checker: LawChecker::new(&plan, options.events),
             now,
             event_queue: EventQueue::default(),
-            trackers: trackers.collect(),
-            users,
+            trackers: trackers(&plan, options),
+            users: users(&plan, options),
             acl: acl(&plan),
             submissions: BTreeMap::new(),
             last_submission: 0,
@@ -402,6 +375,39 @@ impl<'a> World<'a> {
     fn progress(&self) -> (usize, usize, u64) {
         (self.checker.live_jobs(), self.engine.inspect().pending_kill_jobs(), self.checker.work_done())
     }
+}
+
+fn trackers(plan: &Plan, options: &RunOptions) -> Vec<Option<SimTracker>> {
+    let stream = |actor: u64| Random::stream(options.seed, actor);
+    let tracker = |(place, tracker): (usize, &TrackerPlan)| {
+        let worker = plan.containers.as_ref().and_then(|containers| {
+            let random = stream(WORKER_STREAM + place as u64);
+            Some(SimWorker::new(containers.bags[place]?, containers.settings.slot, random, place as u64))
+        });
+        // The first one has slots of both kinds: without it no job might end.
+        (place == 0 || options.cuts.has(Part::Tracker(place))).then(|| SimTracker {
+            worker,
+            free_disk_bytes: plan.free_disk_bytes,
+            ..SimTracker::new(tracker, stream(TRACKER_STREAM + place as u64), place as u64)
+        })
+    };
+    plan.trackers.iter().enumerate().map(tracker).collect()
+}
+
+fn users(plan: &Plan, options: &RunOptions) -> Vec<Option<User>> {
+    let user = |(place, user): (usize, &UserPlan)| {
+        let stream = |actors: u64| Random::stream(options.seed, actors + place as u64);
+        options.cuts.has(Part::User(place)).then(|| User {
+            name: user.name.clone(),
+            client: stream(CLIENT_STREAM),
+            bidder: stream(BIDDER_STREAM),
+            player: stream(adversaries::STREAM),
+            jobs: Vec::new(),
+            sent: Vec::new(),
+            job_signature: None,
+        })
+    };
+    plan.users.iter().enumerate().map(user).collect()
 }
 
 /// Who may sign: the users and one administrator.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::engine::core::{Engine, HeartbeatAnswer, Reply, Wait};
 use crate::engine::state::{Fact, HeartbeatSender, LastAnswer, LogLevel, ReportFreshness, Tracker};
-use crate::mapreduce::{AttemptOrder, Job, Launch};
+use crate::mapreduce::{AttemptOrder, Job, Launch, ReportResult};
 use crate::model::{AttemptId, AttemptState, FactNumber, JobId, Kind, Now, PerKind, PerPool, TrackerId};
 use crate::scheduler::AppId;
 use crate::wire::{Action, HeartbeatRequest, HeartbeatResponse, TaskStatus};
@@ -245,23 +245,7 @@ impl Engine {
             {
                 tracker.task_windows.count_success(now.mono_ms);
             }
-            orders.must_be_durable |= reported.must_be_durable;
-            if reported.started {
-                self.launching.remove(attempt);
-            }
-            match reported.order {
-                Some(AttemptOrder::Kill) => orders.kill_tasks.push(attempt),
-                Some(AttemptOrder::Commit) => orders.commits.push(attempt),
-                None => {}
-            }
-            if reported.has_left_node
-                && let Some(tracker) = self.trackers.get_mut(id)
-            {
-                tracker.attempts.remove(&attempt);
-            }
-            for map in reported.unfetchable {
-                self.fail_attempt(map, "Too many fetch-failures", now);
-            }
+            self.carry_out_report(id, attempt, reported, &mut orders, now);
         }
         if let Some(line) = self.trackers.get(id).and_then(|tracker| unknown_attempts.log_text(&tracker.name)) {
             self.outbox.log_line(LogLevel::Warning, line);
@@ -271,6 +255,34 @@ impl Engine {
             self.refresh_orders(id, job, &mut orders, now);
         }
         orders
+    }
+
+    /// Carries out what a report on an attempt has led to.
+    fn carry_out_report(
+        &mut self,
+        id: TrackerId,
+        attempt: AttemptId,
+        reported: ReportResult,
+        orders: &mut Orders,
+        now: Now,
+    ) {
+        orders.must_be_durable |= reported.must_be_durable;
+        if reported.started {
+            self.launching.remove(attempt);
+        }
+        match reported.order {
+            Some(AttemptOrder::Kill) => orders.kill_tasks.push(attempt),
+            Some(AttemptOrder::Commit) => orders.commits.push(attempt),
+            None => {}
+        }
+        if reported.has_left_node
+            && let Some(tracker) = self.trackers.get_mut(id)
+        {
+            tracker.attempts.remove(&attempt);
+        }
+        for map in reported.unfetchable {
+            self.fail_attempt(map, "Too many fetch-failures", now);
+        }
     }
 
     /// Recomputes the orders for a job that began to end during this heartbeat: earlier ones are out of date.

@@ -115,15 +115,7 @@ impl Engine {
             self.jobs.insert_live(job);
             self.renew_deadline(id);
         }
-        for held in held_attempts {
-            let id = self.trackers.id_of(&held.tracker);
-            if let Some(tracker) = id.and_then(|id| self.trackers.get_mut(id)) {
-                tracker.attempts.insert(held.attempt);
-                if held.is_live {
-                    self.launching.insert(held.attempt, now.mono_ms);
-                }
-            }
-        }
+        self.expect_attempts(held_attempts, now);
         self.restore_finished(finished, pending_kill_jobs, costs);
         if counts != (0, 0) {
             let text = format!(
@@ -143,6 +135,19 @@ impl Engine {
         }
         for id in unrecovered {
             self.kill_unrecovered(id, now);
+        }
+    }
+
+    /// Notes on their trackers the attempts that may still be there.
+    fn expect_attempts(&mut self, held_attempts: Vec<HeldAttempt>, now: Now) {
+        for held in held_attempts {
+            let id = self.trackers.id_of(&held.tracker);
+            if let Some(tracker) = id.and_then(|id| self.trackers.get_mut(id)) {
+                tracker.attempts.insert(held.attempt);
+                if held.is_live {
+                    self.launching.insert(held.attempt, now.mono_ms);
+                }
+            }
         }
     }
 

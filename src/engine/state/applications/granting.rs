@@ -30,16 +30,9 @@ impl Applications {
             return None;
         }
         let table = asking.tables.get(&request).filter(|table| table.outstanding() > 0)?;
-        let rack_row = grant.counted.rack.as_deref();
-        let above = rack_path(&worker.rack).position(|path| Some(path) == rack_row);
-        let above = above.and_then(|above| u8::try_from(above).ok()).unwrap_or(0);
-        let lowered = LoweredRows { host: grant.counted.host.is_some(), rack: rack_row.is_some(), above };
+        let lowered = rows_lowered_by(grant, &worker.rack);
         let rows = table.lowered(lowered, &worker.host, &worker.rack);
-        let (locality, row) = match grant.row_name() {
-            RowName::Host(host) => (Locality::NodeLocal, Placement::Host(host.to_string())),
-            RowName::Rack(rack) => (Locality::RackLocal, Placement::Rack(rack.to_string())),
-            RowName::Any => (Locality::OffSwitch, Placement::Any),
-        };
+        let (locality, row) = row_of(grant);
         let id = application.container(asking.standing.attempt, asking.counts.last_number + 1);
         let node = ContainerNode {
             tracker: Arc::clone(&tracker),
@@ -108,6 +101,23 @@ impl Applications {
         let held = ItemTrouble { standing: ItemStanding::Held, ..trouble };
         self.change(ApplicationChange::ItemTroubled { application, request, item, trouble: Some(held) });
         Some(Launched { context, item: Some(item), item_attempt: attempts_with_next(&trouble), at_ms })
+    }
+}
+
+/// The rows that a grant lowers on a node in a rack.
+fn rows_lowered_by(grant: &ContainerGrant, rack: &str) -> LoweredRows {
+    let rack_row = grant.counted.rack.as_deref();
+    let above = rack_path(rack).position(|path| Some(path) == rack_row);
+    let above = above.and_then(|above| u8::try_from(above).ok()).unwrap_or(0);
+    LoweredRows { host: grant.counted.host.is_some(), rack: rack_row.is_some(), above }
+}
+
+/// The row that gave the level of a grant.
+fn row_of(grant: &ContainerGrant) -> (Locality, Placement) {
+    match grant.row_name() {
+        RowName::Host(host) => (Locality::NodeLocal, Placement::Host(host.to_string())),
+        RowName::Rack(rack) => (Locality::RackLocal, Placement::Rack(rack.to_string())),
+        RowName::Any => (Locality::OffSwitch, Placement::Any),
     }
 }
 

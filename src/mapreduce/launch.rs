@@ -9,7 +9,7 @@ use crate::wire::{CleanupOutcome, Phase, RecordRange, ReduceProgress, SplitIndex
 
 use super::flaky_hosts::FlakyHosts;
 use super::job::{Job, TaskKey};
-use super::job_state::{JobOutcome, JobState};
+use super::job_state::JobOutcome;
 use super::node_registry::EligibleHosts;
 use super::{Attempt, AttemptRole, JobContext, JobFact, NodeRegistry, Task, TaskState};
 

@@ -110,6 +110,11 @@ impl Credits {
         self.0.checked_sub(other.0).map(Credits)
     }
 
+    /// The amount `count` times, or `None` when that leaves the range of `i128`.
+    pub fn checked_mul(self, count: u64) -> Option<Credits> {
+        self.0.checked_mul(i128::from(count)).map(Credits)
+    }
+
     /// The amount with exactly 20 decimals, as it stands in a budget file.
     pub fn to_file_string(self) -> String {
         let (sign, whole, fraction) = self.parts();
@@ -273,6 +278,7 @@ mod tests {
         assert_eq!(credits("16777216").checked_add(credits("1")), Some(credits("16777217")));
         let charged = (0..1000).fold(credits("1000000"), |left, _| left.checked_sub(credits("0.01")).unwrap());
         assert_eq!(charged, credits("999990"));
+        assert_eq!(credits("0.1").checked_mul(10), Some(credits("1")));
         assert_eq!(Credits::from_units(i128::MAX).checked_add(Credits::from_units(1)), None);
     }
 

@@ -32,6 +32,10 @@ pub struct AttemptLogs {
 }
 
 impl AttemptLogs {
+    pub fn folder_of(&self, attempt: AttemptId) -> PathBuf {
+        self.folder.join(path_of(attempt))
+    }
+
     /// Creates the folder of an attempt's logs if it is missing, for our own user only.
     ///
     /// # Errors

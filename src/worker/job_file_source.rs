@@ -2,7 +2,7 @@
 //! see it.
 
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use hyper::header::{CONNECTION, HOST};

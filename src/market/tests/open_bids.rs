@@ -5,12 +5,12 @@ use proptest::prelude::*;
 use super::super::allocation::{Bid, RoundingRemainder, uncut_quota};
 use super::super::container_use::ContainerUse;
 use super::OpenBids;
-use crate::market::{Charge, QueueUse};
+use crate::market::QueueUse;
 use crate::model::{Credits, JobId, Kind, PerKind, PerPool, QueueName};
 
 fn open<'a>(queues: &'a [QueueName], bids: &[Bid], slots: PerPool<u32>) -> OpenBids<'a> {
     let mut open = OpenBids::new(slots);
-    queues.iter().zip(bids).for_each(|(queue, bid)| open.push(queue, Charge::default(), *bid));
+    queues.iter().zip(bids).for_each(|(queue, bid)| open.push(queue, *bid));
     open
 }
 

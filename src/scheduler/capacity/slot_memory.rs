@@ -18,4 +18,9 @@ impl SlotMemory {
     pub fn slots_per_task(&self, kind: Kind, task_mb: u64) -> u32 {
         u32::try_from(task_mb.div_ceil(self.slot_mb[kind])).unwrap_or(u32::MAX).max(1)
     }
+
+    /// Whether a node with `slots` slots, `used` of them in use or granted in this heartbeat, has memory for a task.
+    pub fn has_room(&self, kind: Kind, task_mb: u64, slots: u32, used: u32) -> bool {
+        task_mb <= self.slot_mb[kind].saturating_mul(u64::from(slots.saturating_sub(used)))
+    }
 }

@@ -52,6 +52,45 @@ impl ProcessStat {
     }
 }
 
+/// A thread of this process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ThreadStat {
+    pub(crate) id: i32,
+    pub(crate) name: String,
+    /// `R`: it runs or could; `S`: it sleeps; as in proc(5).
+    pub(crate) state: char,
+    /// Processor time since its start, user and system.
+    pub(crate) cpu_ms: u64,
+}
+
+// === impl ThreadStat ===
+
+impl ThreadStat {
+    /// All of them, by number; none where the system has no `/proc`.
+    pub(crate) fn all() -> Vec<Self> {
+        let ticks_per_second = rustix::param::clock_ticks_per_second();
+        let folders = fs::read_dir("/proc/self/task").into_iter().flatten();
+        let stats = folders.filter_map(|thread| fs::read_to_string(thread.ok()?.path().join("stat")).ok());
+        let mut threads: Vec<Self> = stats.filter_map(|stat| Self::parse(&stat, ticks_per_second)).collect();
+        threads.sort_by_key(|thread| thread.id);
+        threads
+    }
+
+    fn parse(stat: &str, ticks_per_second: u64) -> Option<Self> {
+        let (begin, from_third) = stat.rsplit_once(')')?;
+        let (id, name) = begin.split_once(" (")?;
+        let fields: Vec<&str> = from_third.split_ascii_whitespace().collect();
+        let field = |number: usize| -> Option<u64> { fields.get(number - 3)?.parse().ok() };
+        let ticks = field(14)?.checked_add(field(15)?)?;
+        Some(Self {
+            id: id.parse().ok()?,
+            name: name.to_owned(),
+            state: fields.first()?.chars().next()?,
+            cpu_ms: ticks.checked_mul(1000)?.checked_div(ticks_per_second)?,
+        })
+    }
+}
+
 /// Whether this process ignores a signal, as `nohup` has it ignore SIGHUP; `false` where the system has no `/proc`.
 pub(crate) fn ignores_signal(number: i32) -> bool {
     fs::read_to_string("/proc/self/status").is_ok_and(|status| is_ignored(&status, number))
@@ -68,6 +107,14 @@ fn is_ignored(status: &str, number: i32) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_thread_is_read_whatever_its_name() {
+        let stat = "42 (a) b (c) S 7 42 42 0 -1 4194560 900 0 3 0 250 51 4 1 20 0 9 0 1234";
+        let thread = ThreadStat { id: 42, name: "a) b (c".into(), state: 'S', cpu_ms: 3_010 };
+        assert_eq!(ThreadStat::parse(stat, 100), Some(thread));
+        assert!(ThreadStat::all().iter().any(|thread| thread.id == std::process::id() as i32));
+    }
 
     #[test]
     fn fields_are_counted_behind_the_name() {

@@ -9,6 +9,7 @@
 
 pub mod access_lists;
 pub mod allocation_file;
+pub mod blanked;
 pub mod capacity_file;
 pub mod conf_folder;
 pub mod configuration;

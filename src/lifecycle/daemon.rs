@@ -118,7 +118,7 @@ impl Daemon {
         let notifier = Rc::new(Notifier::new(Targets::new(&settings.end_notification_targets)));
         let application_waits = Rc::<ApplicationWaits>::default();
         let (history_writer, user_copies) = HistoryWriter::new(owner.clone(), settings, resolver.clone());
-        let handle = handle.with_history_counts(history_writer.counts());
+        let handle = handle.with_histories(history_writer.counts(), history_writer.content());
         let effect_handler = EffectHandler {
             owner: owner.clone(),
             dispatcher: dispatcher.clone(),

@@ -23,6 +23,7 @@ mod session;
 mod session_loop;
 mod signals;
 mod start;
+mod stock_settings;
 mod web_thread;
 
 pub use crate::server::retiring_path;

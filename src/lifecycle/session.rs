@@ -28,7 +28,7 @@ use crate::store::{
     BudgetPublisher, BudgetStatus, FaultPoint, Precedence, Retention, StateReader, Store, StoreError, StoreOptions,
 };
 use crate::views::{ReadModel, follow};
-use crate::web::{JobForms, ServedNames, ServedPorts, StockSettings};
+use crate::web::{JobForms, ServedNames, ServedPorts};
 
 use super::acl_watch::AclWatch;
 use super::build_engine::{StartState, build_engine, job_page_prefix};
@@ -40,6 +40,7 @@ use super::reload::Reload;
 use super::ruling_scheduler::RulingScheduler;
 use super::scheduler_control::SchedulerControl;
 use super::serve_error::ServeError;
+use super::stock_settings::stock_settings;
 use super::web_thread::{WebOptions, WebThread};
 
 /// What is known once the daemon serves.
@@ -194,8 +195,7 @@ impl DaemonProcess<'_> {
             (true, true) => JobForms::ForNone,
         };
         let ports = ServedPorts { rpc: Some(rpc_address), http: Some(http_address) };
-        let stock =
-            StockSettings { host: settings.rpc_address.host.clone(), are_acls_on: settings.queues.acls_enabled };
+        let stock = stock_settings(settings);
         let options = WebOptions {
             limits: http_limits,
             names,

@@ -7,9 +7,11 @@ use tracing::level_filters::LevelFilter;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::fmt::{MakeWriter, format, layer};
 use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::reload;
 use tracing_subscriber::util::SubscriberInitExt;
 
 use super::journal::{WithPriority, is_stderr_journal};
+use super::levels::keep;
 use super::lines::escaped_fields;
 
 /// Names the levels, as `info,jobtracker=debug`.
@@ -40,7 +42,11 @@ where
 {
     let events = WithPriority { inner: format().with_ansi(has_colours), is_on: is_journal };
     let lines = layer().event_format(events).fmt_fields(escaped_fields()).with_ansi(has_colours).with_writer(writer);
-    let _ = tracing_subscriber::registry().with(lines).with(levels(std::env::var(LEVELS).ok().as_deref())).try_init();
+    let levels = levels(std::env::var(LEVELS).ok().as_deref());
+    let (filter, handle) = reload::Layer::new(levels.clone());
+    if tracing_subscriber::registry().with(lines).with(filter).try_init().is_ok() {
+        keep(levels, move |changed| handle.reload(changed).is_ok());
+    }
 }
 
 /// A text that is not a list of levels counts as none.

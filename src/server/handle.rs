@@ -22,7 +22,7 @@ use crate::market::{
 };
 use crate::model::{ApplicationId, AttemptId, Credits, JobId, LOG_TICKET_MS, QueueName};
 use crate::store::{BudgetStatus, Durable, FinishedJobReader, LedgerReader, StoreError};
-use crate::views::{JobView, LookAt, Shown, ViewsReader};
+use crate::views::{JobView, LookAt, Shown, Views, ViewsReader};
 use crate::web::{
     ApplicationReply, ClusterPart, FileRefusal, Health, JobChange, JobFile, JobFileRequest, LedgerUnreadable,
     MarketPresence, MarketReply, NewUpload, NewsWait, OwnerGone, ReadRefusal, SignedRead, UploadSink,
@@ -38,7 +38,7 @@ use super::broken_invariants::BrokenInvariants;
 use super::dispatch::Dispatcher;
 use super::fair_pool::StuckThreads;
 use super::health_text::HealthText;
-use super::history::HistoryCounts;
+use super::history::{HistoryContent, HistoryCounts};
 use super::job_files_of_web::{JobFilesOfWeb, no_job_files, refused_upload};
 use super::job_requests::{change_job, check_view_logs, explain, job_request};
 use super::ledger_reads::Ledger;
@@ -73,6 +73,7 @@ pub struct OwnerHandle {
     awaited_files: AwaitedFiles,
     broken_invariants: BrokenInvariants,
     histories: HistoryCounts,
+    history_content: Option<HistoryContent>,
     refused_senders: Option<RefusedSenders>,
     pub(super) job_sources: JobSources,
     job_files: Option<JobFilesOfWeb>,
@@ -142,6 +143,7 @@ impl OwnerHandle {
             awaited_files: AwaitedFiles::default(),
             broken_invariants: BrokenInvariants::default(),
             histories: HistoryCounts::default(),
+            history_content: None,
             refused_senders: None,
             job_sources: JobSources::default(),
             job_files: None,
@@ -197,10 +199,19 @@ impl OwnerHandle {
         Self { broken_invariants, ..self }
     }
 
-    /// Adds the counts of histories, for metrics.
+    /// Adds the counts of histories, for metrics, and what their files say, for pages.
     #[must_use]
-    pub fn with_history_counts(self, histories: HistoryCounts) -> Self {
-        Self { histories, ..self }
+    pub(crate) fn with_histories(self, histories: HistoryCounts, content: HistoryContent) -> Self {
+        Self { histories, history_content: Some(content), ..self }
+    }
+
+    pub(super) fn history_content(&self) -> Option<HistoryContent> {
+        self.history_content.clone()
+    }
+
+    /// What facts have made, as it was published last.
+    pub(super) fn shown_views(&self) -> Option<Views> {
+        self.views.as_ref().map(ViewsReader::views)
     }
 
     /// Adds the senders that are refused, for health.

@@ -40,6 +40,7 @@ mod ledger_reads;
 mod owner;
 mod page_loops;
 mod paged_reads;
+mod past_of_web;
 mod quarantine;
 mod rack_resolver;
 mod scheduler_files;

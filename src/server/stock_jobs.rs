@@ -226,6 +226,24 @@ impl<'a> JobSource<'a> {
         StockGraph { tasks: total, per_group, groups }
     }
 
+    /// Its maps and reduces.
+    pub(super) fn total(&self) -> PerKind<u32> {
+        self.head().total()
+    }
+
+    /// The attempts of a task that have ended.
+    pub(super) fn ended_attempts(&self, key: TaskKey) -> Vec<StockAttempt> {
+        let job = self.tasks();
+        if !job.has_begun() {
+            return Vec::new();
+        }
+        let has_ended = |attempt: &&Attempt| {
+            matches!(attempt.state, AttemptState::Succeeded | AttemptState::Failed | AttemptState::Killed)
+        };
+        let ended = job.task(key).attempts.iter().filter(has_ended);
+        ended.map(|attempt| self.attempt(job.task_id(key), attempt)).collect()
+    }
+
     /// A part of a page of tasks. `skipped`: tasks of the list before the page that were passed over; `from`: where the walk
     /// continues, none at its end.
     pub(super) fn tasks_part(&self, walk: TaskWalk) -> (StockTasks, Option<TaskWalk>) {

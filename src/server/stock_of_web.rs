@@ -6,8 +6,8 @@ use crate::engine::Caller;
 use crate::model::{JobId, PastSearch, TaskId};
 use crate::store::PastJob;
 use crate::web::{
-    FailureFilter, MOST_FAILURES, OwnerGone, StockAttempts, StockCounterGroup, StockFailures, StockJob, StockOwner,
-    StockPastJob, StockPastJobs, StockRead, StockTasks, TaskFilter, TaskList,
+    FailureFilter, MOST_FAILURES, OwnerGone, StockAttempts, StockCounterGroup, StockFailures, StockHistoryPlace,
+    StockJob, StockOwner, StockPast, StockPastJob, StockPastJobs, StockRead, StockTasks, TaskFilter, TaskList,
 };
 
 use super::handle::OwnerHandle;
@@ -108,6 +108,22 @@ impl OwnerHandle {
 }
 
 impl StockOwner for OwnerHandle {
+    async fn stock_past(&self, job: JobId, viewer: Option<Caller>) -> StockRead<StockPast> {
+        self.read_past_job(job, viewer).await
+    }
+
+    async fn stock_history_place(&self, job: JobId, viewer: Option<Caller>) -> StockRead<StockHistoryPlace> {
+        self.find_history(job, viewer).await
+    }
+
+    async fn stock_history_file(&self, job: JobId, viewer: Option<Caller>) -> StockRead<Vec<u8>> {
+        self.read_history(job, viewer).await
+    }
+
+    async fn stock_conf(&self, job: JobId, viewer: Option<Caller>) -> StockRead<Vec<(String, String)>> {
+        self.read_job_conf(job, viewer).await
+    }
+
     async fn stock_past_jobs(&self, search: PastSearch, first: u64, count: u64) -> Result<StockPastJobs, OwnerGone> {
         let Some(reader) = self.job_sources.reader() else { return Ok(StockPastJobs::default()) };
         let _permit = self.job_sources.permit().await;

@@ -93,6 +93,23 @@ impl FinishedJobReader {
     }
 }
 
+// === impl FinishedJobReader: configurations ===
+
+impl FinishedJobReader {
+    /// The job.xml of a job, over or not; none: the job is unknown, it had none or one of more than `max_bytes`, or its history
+    /// is written. Blocks on the disk.
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub fn job_xml(&self, id: JobId, max_bytes: u64) -> Result<Option<Vec<u8>>, StoreError> {
+        let database = self.open()?;
+        let loader = Loader::new(&database, self.path());
+        let sql = "SELECT job_xml FROM job_history WHERE job = ?1";
+        let found = loader.rows_with(sql, [id.to_string()], |row| row.get::<_, Option<Vec<u8>>>(0))?;
+        Ok(found.into_iter().next().flatten().and_then(|deflated| inflated(&deflated, max_bytes)))
+    }
+}
+
 /// The content; none if it is longer than `max_bytes` or damaged.
 fn inflated(deflated: &[u8], max_bytes: u64) -> Option<Vec<u8>> {
     let mut content = Vec::new();

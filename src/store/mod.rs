@@ -81,7 +81,7 @@ pub use loaded_state::{BudgetFileHashes, LoadedState};
 pub(crate) use loaded_state::{finished_after, loaded_after};
 pub use missed_updates::MissedUpdates;
 pub use options::{Retention, StoreOptions};
-pub use past_jobs::{PastJob, PastJobs};
+pub use past_jobs::{PastJob, PastJobs, PastPlace};
 pub use recording::{RecordedSpan, read_recording};
 pub use restore::{LostState, RestoreSummary, restore};
 pub use split_encoding::{SplitBlobError, decode_splits, encode_splits};

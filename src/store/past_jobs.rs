@@ -23,6 +23,15 @@ pub struct PastJob {
     pub history_path: Option<String>,
 }
 
+/// When a job ran, and where its history is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PastPlace {
+    /// When its setup had succeeded, epoch ms; none: it never did.
+    pub running_ms: Option<i64>,
+    /// As [`PastJob::history_path`].
+    pub history_path: Option<String>,
+}
+
 /// A part of a list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PastJobs {
@@ -69,16 +78,16 @@ impl FinishedJobReader {
         Ok(PastJobs { jobs, total: u64::try_from(total).unwrap_or(0) })
     }
 
-    /// URI of the history file of a job; none: it is not written, or the job is unknown. Blocks on the disk.
+    /// When a job ran and where its history is; none of an unknown job. Blocks on the disk.
     ///
     /// # Errors
     /// The database cannot be read.
-    pub fn history_path(&self, job: JobId) -> Result<Option<String>, StoreError> {
+    pub fn past_place(&self, job: JobId) -> Result<Option<PastPlace>, StoreError> {
         let database = self.open()?;
         let loader = Loader::new(&database, self.path());
-        let sql = "SELECT path FROM job_history WHERE job = ?1";
-        let found = loader.rows_with(sql, [job.to_string()], |row| row.get::<_, Option<String>>(0))?;
-        Ok(found.into_iter().next().flatten())
+        let sql = "SELECT running_ms, path FROM job LEFT JOIN job_history USING (job) WHERE job = ?1";
+        let read = |row: &rusqlite::Row<'_>| Ok(PastPlace { running_ms: row.get(0)?, history_path: row.get(1)? });
+        Ok(loader.rows_with(sql, [job.to_string()], read)?.into_iter().next())
     }
 }
 
@@ -139,7 +148,10 @@ mod tests {
         assert_eq!(found(PastSearch { submitted_ms: Some((100, 200)), ..PastSearch::default() }, 0, 9), (1, vec![1]));
         let all = reader.past_jobs(&PastSearch::default(), 0, 9).unwrap().jobs;
         assert_eq!((all[1].history_path.as_deref(), &*all[1].name), (Some("file:/done/x"), "sort all"));
-        assert_eq!(reader.history_path(all[1].id).unwrap().as_deref(), Some("file:/done/x"));
-        assert_eq!(reader.history_path(all[0].id).unwrap(), None);
+        let place =
+            |history_path: Option<&str>| PastPlace { running_ms: None, history_path: history_path.map(str::to_owned) };
+        assert_eq!(reader.past_place(all[1].id).unwrap(), Some(place(Some("file:/done/x"))));
+        assert_eq!(reader.past_place(all[0].id).unwrap(), Some(place(None)));
+        assert_eq!(reader.past_place("job_1_0009".parse().unwrap()).unwrap(), None);
     }
 }

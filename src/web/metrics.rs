@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::{HeaderMap, Response, StatusCode};
+use axum::http::{HeaderMap, Response, StatusCode, Uri};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, text};
 use prometheus_client::registry::Registry;
@@ -17,6 +17,7 @@ use crate::process_stat::ProcessStat;
 
 use super::cluster_view::ClusterView;
 use super::container_metrics::write_containers;
+use super::form_body::form_fields;
 use super::metric_writer::{MetricWriter, kind_name};
 use super::metrics_format::MetricsFormat;
 use super::owner::{Health, MarketPresence, Owner};
@@ -24,10 +25,22 @@ use super::pool_metrics::write_pools;
 use super::response;
 use super::response::fresh;
 use super::state::WebState;
+use super::stock::{check_instrumentation, metrics_as_json};
 use super::worker_health::WorkerHealth;
 
 /// Answers one scrape.
-pub(super) async fn metrics<O: Owner>(State(state): State<Arc<WebState<O>>>, headers: HeaderMap) -> Response<Body> {
+pub(super) async fn metrics<O: Owner>(
+    State(state): State<Arc<WebState<O>>>,
+    uri: Uri,
+    headers: HeaderMap,
+) -> Response<Body> {
+    if let Err(refusal) = check_instrumentation(&state) {
+        return *refusal;
+    }
+    let fields = form_fields(uri.query().unwrap_or_default().as_bytes()).unwrap_or_default();
+    if fields.get("format").is_some_and(|format| format == "json") {
+        return as_json(&state).await;
+    }
     let format = MetricsFormat::accepted_by(&headers);
     let view = match ClusterView::of(&state).await {
         Ok(view) => view,
@@ -41,6 +54,17 @@ pub(super) async fn metrics<O: Owner>(State(state): State<Arc<WebState<O>>>, hea
     match scrape.encode() {
         Ok(body) => view.aged(fresh(StatusCode::OK, format.content_type(), format.of_open_metrics(body))),
         Err(error) => response::text(StatusCode::INTERNAL_SERVER_ERROR, error),
+    }
+}
+
+/// The same numbers in the shape of older collectors. Jobs are in it, which only the report has.
+async fn as_json<O: Owner>(state: &WebState<O>) -> Response<Body> {
+    match ClusterView::with_jobs(state).await {
+        Ok(view) => {
+            let body = metrics_as_json(&view.overview, &state.host);
+            view.aged(fresh(StatusCode::OK, response::JSON, body))
+        }
+        Err(why) => response::text(StatusCode::SERVICE_UNAVAILABLE, why),
     }
 }
 

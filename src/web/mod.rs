@@ -76,9 +76,10 @@ pub use owner::{
 pub use signed_read::{ReadRefusal, SignedRead};
 pub use state::{ServedPorts, WebState};
 pub use stock::{
-    FailureFilter, GRAPH_GROUPS, MOST_FAILURES, StockAcls, StockAttempt, StockAttempts, StockCounter,
-    StockCounterGroup, StockFailures, StockGraph, StockJob, StockOwner, StockPastJob, StockPastJobs, StockPlace,
-    StockRead, StockSettings, StockTally, StockTask, StockTasks, TASKS_PER_PAGE, TaskFilter, TaskList,
+    ConfProperty, FailureFilter, GRAPH_GROUPS, MOST_FAILURES, PastAttempt, PastKind, StockAcls, StockAttempt,
+    StockAttempts, StockCounter, StockCounterGroup, StockFailures, StockGraph, StockHistoryPlace, StockJob, StockOwner,
+    StockPast, StockPastJob, StockPastJobs, StockPlace, StockRead, StockSettings, StockTally, StockTask, StockTasks,
+    TASKS_PER_PAGE, TaskFilter, TaskList,
 };
 
 /// Answered when all connections are in use.

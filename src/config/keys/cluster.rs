@@ -114,6 +114,8 @@ keys! {
         "Users and groups that may kill and reorder the queue's jobs, in the same form.";
     PRIVATE_ACTIONS = "webinterface.private.actions", Flag, Some("false"),
         "Whether the pages of schedulers change jobs: pool and priority, or the deadline. Never while `mapred.acls.enabled` is true: a request to a page names no user.";
+    INSTRUMENTATION_ADMINS = "hadoop.security.instrumentation.requires.admin", Flag, Some("false"),
+        "Whether `/conf`, `/jmx`, `/metrics` and `/stacks` are for administrators: a request to them names no user, so it is refused then.";
     ACLS_ENABLED = "mapred.acls.enabled" ["mapreduce.cluster.acls.enabled"], Flag, Some("false"),
         "Whether access lists of queues and jobs are enforced. Also read by the built-in tasktracker: it shows logs only for tickets of the JobTracker then.";
     ADMINISTRATORS = "mapreduce.cluster.administrators", Text, None,

@@ -61,7 +61,6 @@ pub const OF_JOBTRACKER: &[Entry] = &[
         "mapred.job.tracker.jobhistory.lru.cache.size",
         "no history files are read: `jobtracker job` and /scheduler show what state.db keeps",
     ),
-    ("hadoop.security.instrumentation.requires.admin", "there are no /conf, /jmx, /stacks, /logs and /logLevel"),
     ("hadoop.security.token.service.use_ip", "there is no Kerberos: no token chooses a service"),
     ("hadoop.security.use-weak-http-crypto", "there is no Kerberos"),
     ("hadoop.kerberos.kinit.command", "there is no Kerberos"),

@@ -159,6 +159,8 @@ pub struct Settings {
     pub http: HttpLimits,
     /// Whether pages change jobs.
     pub has_private_actions: bool,
+    /// Whether pages with numbers and the configuration are for administrators.
+    pub are_numbers_for_administrators: bool,
     pub directories: Directories,
     pub files: FileSystems,
     pub history: HistorySettings,
@@ -271,6 +273,7 @@ impl Settings {
             state_finished_jobs: configuration.number(&keys::STATE_FINISHED_JOBS)?,
             state_finished_job_days: configuration.number(&keys::STATE_FINISHED_JOB_DAYS)?,
             has_private_actions: configuration.flag(&keys::PRIVATE_ACTIONS)?,
+            are_numbers_for_administrators: configuration.flag(&keys::INSTRUMENTATION_ADMINS)?,
             restart_recover: configuration.flag(&keys::RESTART_RECOVER)?,
             hold_client_kills_ms: configuration.number(&keys::HOLD_CLIENT_KILLS)?,
             end_notification_targets: configuration.list(&keys::END_NOTIFICATION_TARGETS)?,

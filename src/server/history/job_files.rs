@@ -78,6 +78,25 @@ impl<'a> JobFiles<'a> {
         Self { places, stored, racks, values }
     }
 
+    /// The lines of the history file.
+    ///
+    /// # Errors
+    /// None that a text in memory has.
+    pub(super) fn lines(&self) -> io::Result<Vec<u8>> {
+        let mut lines = Vec::new();
+        write_history(&self.facts(), &mut lines)?;
+        Ok(lines)
+    }
+
+    fn facts(&self) -> HistoryFacts<'_> {
+        HistoryFacts {
+            stored: self.stored,
+            values: &self.values,
+            racks: self.racks,
+            are_acls_enabled: self.places.are_acls_enabled,
+        }
+    }
+
     /// URI of the history file in the done folder.
     fn path(&self) -> String {
         format!("{}/{}", self.done_path().join("/"), self.file_name())
@@ -150,12 +169,7 @@ impl<'a> JobFiles<'a> {
         folder: &FileUri,
         block_bytes: Option<u64>,
     ) -> Result<(), HistoryFileError> {
-        let facts = HistoryFacts {
-            stored: self.stored,
-            values: &self.values,
-            racks: self.racks,
-            are_acls_enabled: self.places.are_acls_enabled,
-        };
+        let facts = self.facts();
         files.write(folder, &self.file_name(), block_bytes, &mut |file| {
             write_history(&facts, &mut TornWriter { file, has_begun: false })
         })

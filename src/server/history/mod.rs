@@ -6,6 +6,7 @@
 //! content follow from what is stored, so there is one file however often it is written.
 
 mod aging;
+mod content;
 mod copy_gate;
 mod counter_text;
 mod dues;
@@ -35,6 +36,7 @@ use crate::store::{FaultPoint, FinishedJobReader};
 use super::owner::Owner;
 use super::rack_resolver::RackResolver;
 
+pub(crate) use content::HistoryContent;
 pub use dues::HistoryCounts;
 pub(in crate::server) use lines::host_of_tracker;
 pub(in crate::server) use names::log_file;
@@ -96,6 +98,11 @@ impl HistoryWriter {
     pub(crate) fn read_by(&mut self, reader: FinishedJobReader) {
         // A second one would read the same database.
         let _ = self.reader.set(reader);
+    }
+
+    /// What pages show of its files.
+    pub(crate) fn content(&self) -> HistoryContent {
+        HistoryContent { places: self.places.clone() }
     }
 
     /// Its counts.

@@ -12,6 +12,29 @@ use super::answer;
 use super::owner::StockRead;
 use super::request::Refused;
 
+/// What 1.2.1 says where only administrators may look, and nobody is named.
+const NO_USER: &str = "Unauthenticated users are not authorized to access this page.";
+
+/// Numbers and configuration: for all, or for administrators.
+///
+/// # Errors
+/// 401 where they are for administrators: a request names no user.
+pub fn check_instrumentation<O: Owner>(state: &WebState<O>) -> Result<(), Refused> {
+    refuse_if(state.stock.are_numbers_for_administrators)
+}
+
+/// The log: for all, or for administrators.
+///
+/// # Errors
+/// As [`check_instrumentation`].
+pub(super) fn check_administrators<O: Owner>(state: &WebState<O>) -> Result<(), Refused> {
+    refuse_if(state.stock.is_authorization_on)
+}
+
+fn refuse_if(is_for_administrators: bool) -> Result<(), Refused> {
+    if is_for_administrators { Err(Box::new(text(StatusCode::UNAUTHORIZED, NO_USER))) } else { Ok(()) }
+}
+
 /// The viewer of a job's page; none while access lists are off: then all may see it.
 ///
 /// # Errors

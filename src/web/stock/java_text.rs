@@ -23,6 +23,19 @@ pub(super) fn day_and_time(epoch_ms: i64) -> String {
     in_zone(epoch_ms, "%-d-%b-%Y %H:%M:%S")
 }
 
+/// A time as pages of history print it, `22/11 03:50:34`; empty for 0.
+pub(super) fn short_day_and_time(epoch_ms: i64) -> String {
+    if epoch_ms == 0 { String::new() } else { in_zone(epoch_ms, "%-d/%m %H:%M:%S") }
+}
+
+/// The same with the span since another one, where that is known.
+pub(super) fn short_with_span(epoch_ms: i64, since_ms: i64) -> String {
+    match (epoch_ms, since_ms) {
+        (0, _) | (_, 0) => short_day_and_time(epoch_ms),
+        _ => format!("{} ({})", short_day_and_time(epoch_ms), span(epoch_ms.saturating_sub(since_ms))),
+    }
+}
+
 fn in_zone(epoch_ms: i64, format: &str) -> String {
     let time = Timestamp::from_millisecond(epoch_ms).unwrap_or(Timestamp::UNIX_EPOCH);
     time.to_zoned(TimeZone::system()).strftime(format).to_string()

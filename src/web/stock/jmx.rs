@@ -12,6 +12,7 @@ use super::super::cluster_view::ClusterView;
 use super::super::owner::{MarketPresence, Owner};
 use super::super::response::{fresh, text};
 use super::super::state::WebState;
+use super::access::check_instrumentation;
 use super::jmx_beans::{Bean, beans};
 use super::jmx_pattern::Pattern;
 use super::request::{Asked, Refused};
@@ -29,6 +30,7 @@ pub(super) async fn jmx<O: Owner>(State(state): State<Arc<WebState<O>>>, request
 
 async fn answered<O: Owner>(state: &WebState<O>, request: Request) -> Result<Refused, Refused> {
     let asked = Asked::of(request).await?;
+    check_instrumentation(state)?;
     let Some(pattern) = Pattern::parse(asked.get("qry").unwrap_or("*:*")) else {
         return Ok(Box::new(fresh(StatusCode::BAD_REQUEST, JSON, "")));
     };

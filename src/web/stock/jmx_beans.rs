@@ -109,6 +109,11 @@ fn slots(all: PerKind<u32>, used: PerKind<u32>) -> Value {
     })
 }
 
+/// The numbers of the bean of the JobTracker, without its tags.
+pub(super) fn numbers_of_jobtracker(overview: &ClusterSnapshot) -> serde_json::Map<String, Value> {
+    metrics(overview, "").attributes.into_iter().filter(|(name, _)| !name.starts_with("tag.")).collect()
+}
+
 fn metrics(overview: &ClusterSnapshot, machine: &str) -> Bean {
     let summary = Summary::of(overview);
     let without = |is: fn(&&TrackerSnapshot) -> bool| {

@@ -5,6 +5,7 @@ mod access;
 mod answer;
 mod changes;
 mod cluster;
+mod conf;
 mod confirm;
 mod data;
 mod graph;
@@ -17,13 +18,20 @@ mod jobfailures;
 mod jobtasks;
 mod jobtracker;
 mod lists;
+mod log_level;
+mod metrics_json;
 mod own_log;
 mod owner;
+mod past_analysis;
+mod past_data;
+mod past_files;
+mod past_job;
 mod past_jobs;
 mod process;
 mod request;
 mod rows;
 mod settings;
+mod stacks;
 mod statics;
 mod taskdetails;
 mod taskgraph;
@@ -45,7 +53,11 @@ pub use data::{
     StockTask, StockTasks, TASKS_PER_PAGE, TaskFilter, TaskList,
 };
 pub use owner::{StockOwner, StockRead};
-pub use settings::StockSettings;
+pub use past_data::{PastAttempt, PastKind, StockHistoryPlace, StockPast};
+pub use settings::{ConfProperty, StockSettings};
+
+pub(super) use access::check_instrumentation;
+pub(super) use metrics_json::metrics_as_json;
 
 /// The addresses. They are exact, as in 1.2.1.
 pub(super) fn routes<O: Owner>() -> Router<Arc<WebState<O>>> {
@@ -63,6 +75,20 @@ pub(super) fn routes<O: Owner>() -> Router<Arc<WebState<O>>> {
         .route("/jobhistory.jsp", get(past_jobs::jobhistory))
         .route("/jobhistoryhome.jsp", any(past_jobs::jobhistoryhome::<O>))
         .route("/logs/", any(own_log::logs::<O>))
+        .route("/jobdetailshistory.jsp", any(past_job::jobdetailshistory::<O>))
+        .route("/jobtaskshistory.jsp", any(past_job::jobtaskshistory::<O>))
+        .route("/taskdetailshistory.jsp", any(past_job::taskdetailshistory::<O>))
+        .route("/taskstatshistory.jsp", any(past_job::taskstatshistory::<O>))
+        .route("/jobconf_history.jsp", any(past_job::jobconf_history::<O>))
+        .route("/analysejobhistory.jsp", any(past_analysis::analysejobhistory::<O>))
+        .route("/loadhistory.jsp", any(past_files::loadhistory::<O>))
+        .route("/legacyjobhistory.jsp", get(past_files::legacyjobhistory))
+        .route("/gethistory.jsp", any(past_files::gethistory::<O>))
+        .route("/historyfile", any(past_files::historyfile::<O>))
+        .route("/jobconf.jsp", any(conf::jobconf::<O>))
+        .route("/conf", any(conf::conf::<O>))
+        .route("/stacks", any(stacks::stacks::<O>))
+        .route("/logLevel", any(log_level::log_level::<O>))
         .route("/jmx", any(jmx::jmx::<O>))
         .route("/taskgraph", any(taskgraph::taskgraph::<O>))
         .route("/static/hadoop.css", get(statics::style))

@@ -11,7 +11,7 @@ use crate::log::end_of_log;
 use super::super::owner::Owner;
 use super::super::response::{TEXT, fresh, text};
 use super::super::state::WebState;
-use super::access::viewer;
+use super::access::check_administrators;
 use super::request::{Asked, Refused};
 
 /// As much of the log as is shown, bytes.
@@ -29,8 +29,7 @@ pub(super) async fn logs<O: Owner>(State(state): State<Arc<WebState<O>>>, reques
 
 async fn answered<O: Owner>(state: &WebState<O>, request: Request) -> Result<Refused, Refused> {
     Asked::of(request).await?;
-    // Where jobs have lists, the log is for nobody who is not named.
-    viewer(state)?;
+    check_administrators(state)?;
     let end = tokio::task::spawn_blocking(|| end_of_log(SHOWN_BYTES)).await.ok().flatten();
     Ok(Box::new(match end {
         Some(end) => fresh(StatusCode::OK, TEXT, end),

@@ -8,6 +8,7 @@ use super::data::{
     FailureFilter, StockAttempts, StockCounterGroup, StockFailures, StockJob, StockPastJobs, StockTasks, TaskFilter,
     TaskList,
 };
+use super::past_data::{StockHistoryPlace, StockPast};
 
 /// What a read of a job answers: none for an unknown one.
 pub type StockRead<T> = Result<Result<Option<T>, Refusal>, OwnerGone>;
@@ -57,6 +58,39 @@ pub trait StockOwner: Send + Sync + 'static {
         _count: u64,
     ) -> impl Future<Output = Result<StockPastJobs, OwnerGone>> + Send {
         std::future::ready(Ok(StockPastJobs::default()))
+    }
+
+    /// A job that is over, with its attempts; none: it is not over, or the database has lost it. Does not use the owner thread
+    /// unless there is a viewer.
+    fn stock_past(&self, _job: JobId, _viewer: Option<Caller>) -> impl Future<Output = StockRead<StockPast>> + Send {
+        std::future::ready(Ok(Ok(None)))
+    }
+
+    /// Where the history of a job is.
+    fn stock_history_place(
+        &self,
+        _job: JobId,
+        _viewer: Option<Caller>,
+    ) -> impl Future<Output = StockRead<StockHistoryPlace>> + Send {
+        std::future::ready(Ok(Ok(None)))
+    }
+
+    /// The lines of the history of a job.
+    fn stock_history_file(
+        &self,
+        _job: JobId,
+        _viewer: Option<Caller>,
+    ) -> impl Future<Output = StockRead<Vec<u8>>> + Send {
+        std::future::ready(Ok(Ok(None)))
+    }
+
+    /// The configuration of a job, by name, secrets blanked.
+    fn stock_conf(
+        &self,
+        _job: JobId,
+        _viewer: Option<Caller>,
+    ) -> impl Future<Output = StockRead<Vec<(String, String)>>> + Send {
+        std::future::ready(Ok(Ok(None)))
     }
 
     /// The failures of a job.

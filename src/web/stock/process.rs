@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::process_stat::ProcessStat;
+use crate::process_stat::{ProcessStat, ThreadStat};
 
 /// The memory of this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,17 +35,11 @@ pub(super) struct Process {
 
 impl Process {
     pub(super) fn now() -> Self {
-        let states: Vec<String> = fs::read_dir("/proc/self/task")
-            .into_iter()
-            .flatten()
-            .filter_map(|task| fs::read_to_string(task.ok()?.path().join("stat")).ok())
-            .collect();
-        // The name of a thread ends with the last bracket; its state follows.
-        let is_running = |stat: &&String| stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('R'));
+        let threads = ThreadStat::all();
         Process {
             memory: Memory::now(),
-            threads: states.len() as u64,
-            running_threads: states.iter().filter(is_running).count() as u64,
+            threads: threads.len() as u64,
+            running_threads: threads.iter().filter(|thread| thread.state == 'R').count() as u64,
         }
     }
 }

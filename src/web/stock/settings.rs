@@ -1,5 +1,9 @@
 //! What the configuration says of these pages.
 
+use std::sync::Arc;
+
+use serde::Serialize;
+
 /// What the configuration says of these pages.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StockSettings {
@@ -7,4 +11,21 @@ pub struct StockSettings {
     pub host: String,
     /// Whether access lists of jobs are enforced (`mapred.acls.enabled`).
     pub are_acls_on: bool,
+    /// Whether the log is for administrators (`hadoop.security.authorization`).
+    pub is_authorization_on: bool,
+    /// Whether numbers and configuration are for administrators (`hadoop.security.instrumentation.requires.admin`).
+    pub are_numbers_for_administrators: bool,
+    /// The configuration in force, by name, secrets blanked.
+    pub conf: Arc<[ConfProperty]>,
+}
+
+/// A value of the configuration, as 1.2.1 writes it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ConfProperty {
+    pub key: String,
+    pub value: String,
+    pub is_final: bool,
+    /// Where it comes from.
+    pub resource: String,
 }

@@ -2,8 +2,10 @@
 //! differences that `tokens.rs` lists.
 
 mod collectors;
+mod conf;
 mod hostile;
 mod jmx;
+mod past;
 mod recorded;
 mod stage;
 mod tokens;

@@ -19,7 +19,7 @@ const PIPE_FAILED: &str = "java.lang.RuntimeException: PipeMapRed.waitOutputThre
 
 /// The tokens, one a line, with the daemon's time zone as that of the recording.
 #[track_caller]
-fn assert_same(theirs: &str, ours: &str) {
+pub(super) fn assert_same(theirs: &str, ours: &str) {
     let zone = super::super::java_text::date(at(50, 0));
     let zone = zone.split(' ').nth(4).unwrap_or_default().to_owned();
     assert_eq!(zone, "UTC", "these tests need TZ=UTC, as the recording had it");
@@ -84,7 +84,7 @@ fn long_running() -> StockJob {
     }
 }
 
-fn word_count_2() -> StockJob {
+pub(super) fn word_count_2() -> StockJob {
     StockJob {
         submit_ms: at(52, 53),
         finish_ms: Some(at(52, 53)),
@@ -97,7 +97,7 @@ fn word_count_2() -> StockJob {
 }
 
 /// In the middle of the recorded run.
-fn middle() -> Recorded {
+pub(super) fn middle() -> Recorded {
     let jobs = vec![word_count_1(), fails(), long_running()];
     Recorded {
         overview: ClusterSnapshot {

@@ -24,9 +24,9 @@ use crate::web::owner::{
 };
 use crate::web::state::{ServedPorts, WebState};
 use crate::web::stock::{
-    FailureFilter, StockAttempt, StockAttempts, StockCounter, StockCounterGroup, StockFailures, StockJob, StockOwner,
-    StockPastJobs, StockPlace, StockRead, StockSettings, StockTally, StockTask, StockTasks, TASKS_PER_PAGE, TaskFilter,
-    TaskList,
+    FailureFilter, StockAttempt, StockAttempts, StockCounter, StockCounterGroup, StockFailures, StockHistoryPlace,
+    StockJob, StockOwner, StockPast, StockPastJobs, StockPlace, StockRead, StockSettings, StockTally, StockTask,
+    StockTasks, TASKS_PER_PAGE, TaskFilter, TaskList,
 };
 
 /// 22 November 2026, 03:50:00 UTC.
@@ -50,6 +50,10 @@ pub(super) struct Recorded {
     pub(super) changes: Arc<std::sync::Mutex<Vec<(JobId, JobChange)>>>,
     pub(super) refuses: bool,
     pub(super) past: StockPastJobs,
+    pub(super) past_job: Option<StockPast>,
+    pub(super) history: Option<Vec<u8>>,
+    pub(super) conf: Option<Vec<(String, String)>>,
+    pub(super) settings: StockSettings,
     /// What was asked of jobs that are over.
     pub(super) searched: Arc<std::sync::Mutex<Vec<(PastSearch, u64, u64)>>>,
 }
@@ -92,7 +96,7 @@ impl Recorded {
             host: "master".to_owned(),
             shows_money: true,
             job_forms,
-            stock: StockSettings { host: "localhost".to_owned(), are_acls_on },
+            stock: StockSettings { host: "localhost".to_owned(), are_acls_on, ..self.settings.clone() },
             job_page_prefix: String::new(),
             container_slot: crate::model::Capability::new(1_024, 1),
             streams: crate::web::EventStreams::default(),
@@ -231,6 +235,27 @@ pub(super) fn attempt(id: &str, state: AttemptState, (host, port): (&str, u16), 
 impl ApplicationOwner for Recorded {}
 
 impl StockOwner for Recorded {
+    async fn stock_past(&self, job: JobId, _: Option<Caller>) -> StockRead<StockPast> {
+        Ok(self.allowed().map(|()| self.past_job.clone().filter(|past| past.job.id == job)))
+    }
+
+    async fn stock_history_place(&self, job: JobId, _: Option<Caller>) -> StockRead<StockHistoryPlace> {
+        let past = self.past_job.as_ref().filter(|past| past.job.id == job);
+        let over = past.map(|past| StockHistoryPlace::Over { log_file: past.log_file.clone() });
+        let is_known = self.jobs.iter().any(|known| known.id == job);
+        Ok(self.allowed().map(|()| over.or(is_known.then_some(StockHistoryPlace::NotOver))))
+    }
+
+    async fn stock_history_file(&self, job: JobId, _: Option<Caller>) -> StockRead<Vec<u8>> {
+        let is_known = self.past_job.as_ref().is_some_and(|past| past.job.id == job);
+        Ok(self.allowed().map(|()| self.history.clone().filter(|_| is_known)))
+    }
+
+    async fn stock_conf(&self, job: JobId, _: Option<Caller>) -> StockRead<Vec<(String, String)>> {
+        let is_known = self.jobs.iter().any(|known| known.id == job);
+        Ok(self.allowed().map(|()| self.conf.clone().filter(|_| is_known)))
+    }
+
     async fn stock_past_jobs(&self, search: PastSearch, first: u64, count: u64) -> Result<StockPastJobs, OwnerGone> {
         self.searched.lock().unwrap().push((search, first, count));
         Ok(self.past.clone())

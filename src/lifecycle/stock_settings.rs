@@ -1,0 +1,67 @@
+//! What the pages of Hadoop's addresses take from the configuration.
+
+use std::collections::BTreeMap;
+
+use crate::config::blanked::shown_value;
+use crate::config::{Configuration, Origin, Settings, keys};
+use crate::web::{ConfProperty, StockSettings};
+
+/// The settings of these pages.
+pub(super) fn stock_settings(settings: &Settings) -> StockSettings {
+    StockSettings {
+        host: settings.rpc_address.host.clone(),
+        are_acls_on: settings.queues.acls_enabled,
+        is_authorization_on: settings.service_policy.is_some(),
+        are_numbers_for_administrators: settings.are_numbers_for_administrators,
+        conf: conf_properties(&settings.configuration).into(),
+    }
+}
+
+/// The configuration in force, by name: what is written, and the defaults of what is not.
+fn conf_properties(configuration: &Configuration) -> Vec<ConfProperty> {
+    let mut all = BTreeMap::new();
+    for key in keys::all().filter(|key| !key.name.contains('<')) {
+        if let Some(default) = key.default {
+            all.insert(key.name.to_owned(), (default.to_owned(), "default".to_owned()));
+        }
+    }
+    let mut values: BTreeMap<&str, String> = configuration.expanded_values().collect();
+    for (name, written, origin) in configuration.written() {
+        let value = values.remove(name).unwrap_or_else(|| written.to_owned());
+        all.insert(name.to_owned(), (value, resource(origin)));
+    }
+    let properties = all.into_iter().map(|(key, (value, resource))| {
+        let value = shown_value(&key, &value).to_owned();
+        ConfProperty { is_final: configuration.is_final(&key), key, value, resource }
+    });
+    properties.collect()
+}
+
+/// Where a value comes from, as 1.2.1 names it: the name of a file.
+fn resource(origin: &Origin) -> String {
+    match origin {
+        Origin::Default | Origin::Standalone => "default".to_owned(),
+        Origin::File { file, .. } => file.rsplit('/').next().unwrap_or_default().to_owned(),
+        Origin::CommandLine => "command line".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_stands_over_defaults_and_secrets_are_blanked() {
+        let mut configuration = Configuration::new(BTreeMap::new());
+        let file = b"<configuration><property><name>mapred.acls.enabled</name><value>true</value><final>true</final>\
+                     </property><property><name>a.secret</name><value>tiger</value></property></configuration>";
+        configuration.add_file("/etc/hadoop/mapred-site.xml", file).unwrap();
+        let all = conf_properties(&configuration);
+        let found = |key: &str| all.iter().find(|property| property.key == key).unwrap().clone();
+        let ConfProperty { value, is_final, resource, .. } = found("mapred.acls.enabled");
+        assert_eq!((&*value, is_final, &*resource), ("true", true, "mapred-site.xml"));
+        assert_eq!(found("a.secret").value, "<redacted>");
+        assert_eq!((&*found("mapred.job.tracker").resource, found("mapred.job.tracker").is_final), ("default", false));
+        assert!(all.is_sorted_by(|left, right| left.key < right.key));
+    }
+}

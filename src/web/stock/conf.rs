@@ -1,0 +1,112 @@
+//! `/conf`: the configuration in force, values that are secret left out. `/jobconf.jsp`: that of a job.
+
+use std::sync::Arc;
+
+use askama::Template;
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::{Response, StatusCode};
+use serde::Serialize;
+
+use crate::model::JobId;
+
+use super::super::owner::Owner;
+use super::super::response::{JSON, XML, fresh, text};
+use super::super::state::WebState;
+use super::access::{check_instrumentation, found, viewer};
+use super::answer;
+use super::request::{Asked, Refused};
+use super::rows::new_job_page;
+use super::settings::ConfProperty;
+
+/// Answers `/conf`.
+pub(super) async fn conf<O: Owner>(State(state): State<Arc<WebState<O>>>, request: Request) -> Response<Body> {
+    match configuration(&state, request).await {
+        Ok(response) | Err(response) => *response,
+    }
+}
+
+/// Answers `/jobconf.jsp`.
+pub(super) async fn jobconf<O: Owner>(State(state): State<Arc<WebState<O>>>, request: Request) -> Response<Body> {
+    match of_job(&state, request).await {
+        Ok(response) | Err(response) => *response,
+    }
+}
+
+async fn configuration<O: Owner>(state: &WebState<O>, request: Request) -> Result<Refused, Refused> {
+    let asked = Asked::of(request).await?;
+    check_instrumentation(state)?;
+    let conf = &state.stock.conf;
+    let (kind, body) = match asked.get("format").unwrap_or("xml") {
+        "xml" => (XML, xml(conf)),
+        "json" => (JSON, super::super::response::json(&Properties { properties: conf })),
+        other => {
+            let other: String = other.chars().take(120).collect();
+            return Err(Box::new(text(StatusCode::BAD_REQUEST, format_args!("Bad format: {other}"))));
+        }
+    };
+    Ok(Box::new(fresh(StatusCode::OK, kind, body)))
+}
+
+/// As 1.2.1 `Configuration.dumpConfiguration`.
+#[derive(Serialize)]
+struct Properties<'a> {
+    properties: &'a [ConfProperty],
+}
+
+/// As 1.2.1 `Configuration.writeXml`.
+fn xml(conf: &[ConfProperty]) -> String {
+    let mut xml = "<?xml version=\"1.0\" encoding=\"UTF-8\" standalone=\"no\"?><configuration>\n".to_owned();
+    for ConfProperty { key, value, resource, .. } in conf {
+        // No comment may have two dashes.
+        let resource = resource.replace("--", "- -");
+        let (key, value) = (escaped(key), escaped(value));
+        xml.push_str(&format!(
+            "<property><!--Loaded from {resource}--><name>{key}</name><value>{value}</value></property>\n"
+        ));
+    }
+    xml.push_str("</configuration>");
+    xml
+}
+
+/// A text as XML has it; what XML 1.0 cannot say is left out.
+fn escaped(text: &str) -> String {
+    let mut xml = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '&' => xml.push_str("&amp;"),
+            '<' => xml.push_str("&lt;"),
+            '>' => xml.push_str("&gt;"),
+            '\t' | '\n' | '\r' | ' '..='\u{fffd}' | '\u{10000}'.. => xml.push(character),
+            _ => {}
+        }
+    }
+    xml
+}
+
+async fn of_job<O: Owner>(state: &WebState<O>, request: Request) -> Result<Refused, Refused> {
+    let asked = Asked::of(request).await?;
+    let id: Option<JobId> = asked.parsed("jobid", "the id of a job")?;
+    let Some(id) = id else {
+        return Ok(Box::new(answer::heading(
+            "Job Configuration",
+            "/",
+            "Missing 'jobid' for fetching job configuration!",
+        )));
+    };
+    let conf = found(state.owner.stock_conf(id, viewer(state)?), "", id).await?;
+    let heading = format!("Job Configuration: JobId - {id}");
+    Ok(Box::new(match conf {
+        Some(properties) => answer::page(StatusCode::OK, &Page { new_page: new_job_page(id), heading, properties }),
+        None => answer::heading(&heading, &new_job_page(id), &format!("Job Configuration not available for {id}")),
+    }))
+}
+
+/// The input of the template, which `/jobconf_history.jsp` has too.
+#[derive(Template)]
+#[template(path = "stock/jobconf.html")]
+pub(super) struct Page {
+    pub(super) new_page: String,
+    pub(super) heading: String,
+    pub(super) properties: Vec<(String, String)>,
+}

@@ -1,0 +1,397 @@
+//! The history pages of a job that is over (1.2.1 `jobdetailshistory.jsp` and those that it leads to). The job is known by its id,
+//! which the name of a history file begins with; the file itself is not opened.
+
+use std::borrow::Borrow;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use askama::Template;
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::{Response, StatusCode};
+
+use crate::model::{AttemptId, AttemptState, JobId, TaskId};
+
+use super::super::owner::Owner;
+use super::super::response::text;
+use super::super::state::WebState;
+use super::access::{found, viewer};
+use super::answer;
+use super::conf;
+use super::data::StockCounterGroup;
+use super::java_text::{access_list, grouped, short_day_and_time, short_with_span, time_with_span};
+use super::past_data::{PastAttempt, PastKind, StockPast};
+use super::request::{Asked, Refused};
+use super::rows::{Logs, new_job_page};
+
+/// Answers `/jobdetailshistory.jsp`.
+pub(super) async fn jobdetailshistory<O: Owner>(
+    State(state): State<Arc<WebState<O>>>,
+    request: Request,
+) -> Response<Body> {
+    answer_with(&state, request, |_, past| Ok(answer::page(StatusCode::OK, &Details::new(past)))).await
+}
+
+/// Answers `/jobtaskshistory.jsp`.
+pub(super) async fn jobtaskshistory<O: Owner>(
+    State(state): State<Arc<WebState<O>>>,
+    request: Request,
+) -> Response<Body> {
+    answer_with(&state, request, |asked, past| {
+        let page = Tasks::new(asked, past).ok_or_else(|| {
+            answer::refused(text(
+                StatusCode::BAD_REQUEST,
+                "expected taskType=SETUP, MAP, REDUCE or CLEANUP and status=all, SUCCESS, FAILED or KILLED",
+            ))
+        })?;
+        Ok(answer::page(StatusCode::OK, &page))
+    })
+    .await
+}
+
+/// Answers `/taskdetailshistory.jsp`.
+pub(super) async fn taskdetailshistory<O: Owner>(
+    State(state): State<Arc<WebState<O>>>,
+    request: Request,
+) -> Response<Body> {
+    answer_with(&state, request, |asked, past| {
+        let task: Option<TaskId> = asked.parsed("tipid", "the id of a task")?;
+        let task = task.filter(|task| task.job == past.job.id);
+        let task = task.ok_or_else(|| {
+            answer::refused(text(StatusCode::BAD_REQUEST, "expected tipid=TASK, the id of a task of the job"))
+        })?;
+        Ok(answer::page(StatusCode::OK, &Attempts::new(past, task)))
+    })
+    .await
+}
+
+/// Answers `/taskstatshistory.jsp`.
+pub(super) async fn taskstatshistory<O: Owner>(
+    State(state): State<Arc<WebState<O>>>,
+    request: Request,
+) -> Response<Body> {
+    match counters(&state, request).await {
+        Ok(response) | Err(response) => *response,
+    }
+}
+
+/// Answers `/jobconf_history.jsp`.
+pub(super) async fn jobconf_history<O: Owner>(
+    State(state): State<Arc<WebState<O>>>,
+    request: Request,
+) -> Response<Body> {
+    match configuration(&state, request).await {
+        Ok(response) | Err(response) => *response,
+    }
+}
+
+/// The job that the name of its history file begins with.
+pub(super) fn job_of(log_file: &str) -> Option<JobId> {
+    let name = log_file.rsplit('/').next()?;
+    let end = name.match_indices('_').nth(2).map_or(name.len(), |(end, _)| end);
+    name.get(..end)?.parse().ok()
+}
+
+/// The job of a request.
+///
+/// # Errors
+/// What to answer to a request that names none.
+pub(super) fn named_job(asked: &Asked) -> Result<JobId, Refused> {
+    let Some(log_file) = asked.get("logFile") else {
+        return Err(answer::refused(answer::bold("Hadoop Job History", "/jobhistoryhome.jsp", "Missing job!!!")));
+    };
+    job_of(log_file).ok_or_else(|| {
+        let name: String = log_file.chars().take(120).collect();
+        let expected =
+            format!("logFile: {name:?} is not the name of a history file, which begins with the id of its job");
+        answer::refused(text(StatusCode::BAD_REQUEST, expected))
+    })
+}
+
+/// What is said of a job that is nowhere.
+pub(super) fn lost(id: JobId) -> Refused {
+    let why = format!("{id} is not over, or is known neither to memory nor to the database any more");
+    let words = answer::bold("Hadoop Job History", "/jobhistoryhome.jsp", &why);
+    let (mut parts, body) = words.into_parts();
+    parts.status = StatusCode::NOT_FOUND;
+    Box::new(Response::from_parts(parts, body))
+}
+
+/// The job of a request with its attempts.
+pub(super) async fn past_of<O: Owner>(state: &WebState<O>, asked: &Asked) -> Result<StockPast, Refused> {
+    let id = named_job(asked)?;
+    let past = found(state.owner.stock_past(id, viewer(state)?), "", id).await?;
+    past.ok_or_else(|| lost(id))
+}
+
+async fn answer_with<O: Owner>(
+    state: &WebState<O>,
+    request: Request,
+    make: impl FnOnce(&Asked, &StockPast) -> Result<Response<Body>, Refused>,
+) -> Response<Body> {
+    let answered = async {
+        let asked = Asked::of(request).await?;
+        let past = past_of(state, &asked).await?;
+        make(&asked, &past)
+    };
+    match answered.await {
+        Ok(response) => response,
+        Err(response) => *response,
+    }
+}
+
+async fn counters<O: Owner>(state: &WebState<O>, request: Request) -> Result<Refused, Refused> {
+    let asked = Asked::of(request).await?;
+    let attempt: Option<AttemptId> = asked.parsed("attemptid", "the id of an attempt")?;
+    let Some(id) = attempt else {
+        return Err(answer::refused(text(StatusCode::BAD_REQUEST, "expected attemptid=ATTEMPT")));
+    };
+    let job = id.task.job;
+    let read = state.owner.stock_counters(id.task, Some(id.number), viewer(state)?);
+    let groups = found(read, "", job).await?.ok_or_else(|| lost(job))?;
+    let page = Counters { new_page: new_job_page(job), id, groups };
+    Ok(Box::new(answer::page(StatusCode::OK, &page)))
+}
+
+async fn configuration<O: Owner>(state: &WebState<O>, request: Request) -> Result<Refused, Refused> {
+    let asked = Asked::of(request).await?;
+    let id = named_job(&asked)?;
+    let conf = found(state.owner.stock_conf(id, viewer(state)?), "", id).await?;
+    let properties = conf.ok_or_else(|| lost(id))?;
+    let heading = format!("Job Configuration: JobId - {id}");
+    Ok(Box::new(answer::page(StatusCode::OK, &conf::Page { new_page: new_job_page(id), heading, properties })))
+}
+
+/// The input of the template of a job.
+#[derive(Template)]
+#[template(path = "stock/jobdetailshistory.html")]
+struct Details<'a> {
+    new_page: String,
+    past: &'a StockPast,
+    id: String,
+    acls: Option<[(&'static str, String); 2]>,
+    submitted: String,
+    launched: String,
+    finished: String,
+    status: &'static str,
+    failure: &'a str,
+    rows: Vec<KindRow>,
+    /// Attempts that FAILED and those that were KILLED, by host.
+    bad: Vec<(&'static str, BTreeMap<&'a str, Vec<TaskId>>)>,
+}
+
+struct KindRow {
+    word: &'static str,
+    kind: PastKind,
+    total: usize,
+    succeeded: usize,
+    failed: usize,
+    killed: usize,
+    started: String,
+    finished: String,
+}
+
+// === impl Details ===
+
+impl<'a> Details<'a> {
+    fn new(past: &'a StockPast) -> Self {
+        let job = &past.job;
+        let acls = job.acls.as_ref().map(|acls| {
+            let lists = [("mapreduce.job.acl-view-job", &acls.view), ("mapreduce.job.acl-modify-job", &acls.modify)];
+            lists.map(|(name, list)| (name, access_list(list)))
+        });
+        let bad = [("Failed", AttemptState::Failed), ("Killed", AttemptState::Killed)].map(|(word, state)| {
+            let mut by_host = BTreeMap::<&str, Vec<TaskId>>::new();
+            for attempt in past.attempts.iter().filter(|attempt| attempt.attempt.state == state) {
+                let host = attempt.attempt.tracker.node.rsplit('/').next().unwrap_or_default();
+                let tasks = by_host.entry(host).or_default();
+                if tasks.last() != Some(&attempt.attempt.id.task) {
+                    tasks.push(attempt.attempt.id.task);
+                }
+            }
+            (word, by_host)
+        });
+        Details {
+            new_page: new_job_page(job.id),
+            past,
+            id: job.id.to_string(),
+            acls,
+            submitted: time_with_span(job.submit_ms, 0),
+            launched: time_with_span(past.launch_ms, job.submit_ms),
+            finished: time_with_span(job.finish_ms.unwrap_or(0), past.launch_ms),
+            status: past.status(),
+            failure: if job.failure_info == "NA" { "" } else { &job.failure_info },
+            rows: PastKind::ALL.map(|(word, kind)| KindRow::new(past, word, kind)).into(),
+            bad: bad.into_iter().filter(|(_, by_host)| !by_host.is_empty()).collect(),
+        }
+    }
+}
+
+impl Details<'_> {
+    fn grouped(&self, number: impl Borrow<i64>) -> String {
+        grouped(*number.borrow())
+    }
+}
+
+// === impl KindRow ===
+
+impl KindRow {
+    fn new(past: &StockPast, word: &'static str, kind: PastKind) -> Self {
+        let attempts = || past.attempts.iter().filter(|attempt| attempt.kind == kind).map(|attempt| &attempt.attempt);
+        let count = |state: AttemptState| attempts().filter(|attempt| attempt.state == state).count();
+        let (failed, killed) = (count(AttemptState::Failed), count(AttemptState::Killed));
+        let total = attempts().count();
+        let start_ms = attempts().map(|attempt| attempt.start_ms).filter(|ms| *ms > 0).min().unwrap_or(0);
+        let finish_ms = attempts().map(|attempt| attempt.finish_ms).max().unwrap_or(0);
+        KindRow {
+            word,
+            kind,
+            total,
+            succeeded: total.saturating_sub(failed + killed),
+            failed,
+            killed,
+            started: time_with_span(start_ms, 0),
+            finished: time_with_span(finish_ms, start_ms),
+        }
+    }
+
+    fn counts(&self) -> [(&'static str, usize); 4] {
+        [("all", self.total), ("SUCCESS", self.succeeded), ("FAILED", self.failed), ("KILLED", self.killed)]
+    }
+}
+
+/// The input of the template of a list of attempts by kind and end.
+#[derive(Template)]
+#[template(path = "stock/jobtaskshistory.html")]
+struct Tasks<'a> {
+    new_page: String,
+    past: &'a StockPast,
+    id: JobId,
+    status: &'static str,
+    kind: PastKind,
+    rows: Vec<TaskRow>,
+}
+
+struct TaskRow {
+    task: TaskId,
+    started: String,
+    finished: String,
+    error: String,
+}
+
+// === impl Tasks ===
+
+impl<'a> Tasks<'a> {
+    /// None: the request names no kind or no end.
+    fn new(asked: &Asked, past: &'a StockPast) -> Option<Self> {
+        let kind = PastKind::parse(asked.get("taskType")?)?;
+        let (status, state) = match asked.get("status")? {
+            "all" => ("all", None),
+            "SUCCESS" => ("SUCCESS", Some(AttemptState::Succeeded)),
+            "FAILED" => ("FAILED", Some(AttemptState::Failed)),
+            "KILLED" => ("KILLED", Some(AttemptState::Killed)),
+            _ => return None,
+        };
+        let attempts = past.attempts.iter().filter(|attempt| attempt.kind == kind);
+        let listed = attempts.filter(|attempt| state.is_none_or(|state| attempt.attempt.state == state));
+        let row = |PastAttempt { attempt, .. }: &PastAttempt| TaskRow {
+            task: attempt.id.task,
+            started: short_day_and_time(attempt.start_ms),
+            finished: short_with_span(attempt.finish_ms, attempt.start_ms),
+            error: attempt.diagnostics.join("\n"),
+        };
+        let rows = listed.map(row).collect();
+        Some(Tasks { new_page: new_job_page(past.job.id), past, id: past.job.id, status, kind, rows })
+    }
+}
+
+/// The input of the template of the attempts of a task.
+#[derive(Template)]
+#[template(path = "stock/taskdetailshistory.html")]
+struct Attempts<'a> {
+    new_page: String,
+    past: &'a StockPast,
+    id: JobId,
+    task: TaskId,
+    has_phases: bool,
+    rows: Vec<AttemptRow<'a>>,
+}
+
+struct AttemptRow<'a> {
+    id: AttemptId,
+    started: String,
+    shuffled: String,
+    sorted: String,
+    finished: String,
+    node: &'a str,
+    error: String,
+    logs: Option<Logs>,
+    counters: usize,
+}
+
+// === impl Attempts ===
+
+impl<'a> Attempts<'a> {
+    fn new(past: &'a StockPast, task: TaskId) -> Self {
+        let attempts: Vec<&PastAttempt> =
+            past.attempts.iter().filter(|attempt| attempt.attempt.id.task == task).collect();
+        let row = |PastAttempt { attempt, .. }: &'a PastAttempt| AttemptRow {
+            id: attempt.id,
+            started: short_day_and_time(attempt.start_ms),
+            shuffled: short_with_span(attempt.shuffle_ms, attempt.start_ms),
+            sorted: short_with_span(attempt.sort_ms, attempt.shuffle_ms),
+            finished: short_with_span(attempt.finish_ms, attempt.start_ms),
+            node: &attempt.tracker.node,
+            error: attempt.diagnostics.join("\n"),
+            logs: Logs::of(attempt, &attempt.tracker, false),
+            counters: attempt.counters,
+        };
+        Attempts {
+            new_page: new_job_page(task.job),
+            past,
+            id: task.job,
+            task,
+            has_phases: attempts.first().is_some_and(|attempt| attempt.kind == PastKind::Reduce),
+            rows: attempts.iter().copied().map(row).collect(),
+        }
+    }
+}
+
+/// The input of the template of the counters of an attempt.
+#[derive(Template)]
+#[template(path = "stock/taskstatshistory.html")]
+struct Counters {
+    new_page: String,
+    id: AttemptId,
+    groups: Option<Vec<StockCounterGroup>>,
+}
+
+// === impl Counters ===
+
+impl Counters {
+    fn grouped(&self, number: impl Borrow<i64>) -> String {
+        grouped(*number.borrow())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_job_is_known_by_the_name_of_its_history_file_alone() {
+        let id: JobId = "job_202611220350_0004".parse().unwrap();
+        for named in [
+            "file:/done/job_202611220350_0004_1795319573186_root_word+count",
+            "job_202611220350_0004_1795319573186_root_word%2Bcount%2B%253C2%253E",
+            "hdfs://nn/../../etc/job_202611220350_0004_conf.xml",
+            "job_202611220350_0004",
+        ] {
+            assert_eq!(job_of(named), Some(id), "{named}");
+        }
+        for none in ["", "/etc/passwd", "file:/done/../job_x_1_2", "job_202611220350_0004/..", "job_1", "..%2F..%2Fetc"]
+        {
+            assert_eq!(job_of(none), None, "{none}");
+        }
+    }
+}

@@ -5,9 +5,8 @@ use std::sync::Arc;
 
 use crate::fs::{Expected, FileUri};
 use crate::model::JobId;
-use crate::store::{FinishedJobReader, StoreError};
+use crate::store::FinishedJobReader;
 
-use super::files::HistoryFileError;
 use super::job_files::{JobFiles, Places};
 use super::names::conf_file_name;
 
@@ -20,16 +19,8 @@ pub(crate) struct HistoryContent {
     pub(super) places: Arc<Places>,
 }
 
-/// Why there is nothing to read.
-#[derive(Debug, thiserror::Error)]
-pub(in crate::server) enum HistoryContentError {
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    #[error(transparent)]
-    File(#[from] HistoryFileError),
-    #[error("the lines cannot be made: {0}")]
-    Lines(#[from] std::io::Error),
-}
+/// Why there is nothing to read: of the database, or of a file. It becomes a line of the log.
+pub(in crate::server) type HistoryUnreadable = Box<dyn std::error::Error + Send + Sync>;
 
 // === impl HistoryContent ===
 
@@ -39,7 +30,7 @@ impl HistoryContent {
         &self,
         reader: &FinishedJobReader,
         id: JobId,
-    ) -> Result<Option<Vec<u8>>, HistoryContentError> {
+    ) -> Result<Option<Vec<u8>>, HistoryUnreadable> {
         if let Some(stored) = reader.history(id, self.places.max_conf_bytes)? {
             // The racks of its hosts are asked for when the file is written.
             let racks = BTreeMap::new();
@@ -54,7 +45,7 @@ impl HistoryContent {
         &self,
         reader: &FinishedJobReader,
         id: JobId,
-    ) -> Result<Option<Vec<u8>>, HistoryContentError> {
+    ) -> Result<Option<Vec<u8>>, HistoryUnreadable> {
         if let Some(kept) = reader.job_xml(id, self.places.max_conf_bytes)? {
             return Ok(Some(kept));
         }
@@ -65,11 +56,10 @@ impl HistoryContent {
     }
 
     /// A file that the database names, below the done folder.
-    fn read(&self, path: &str, max_bytes: u64) -> Result<Vec<u8>, HistoryContentError> {
-        let path = FileUri::parse(path).map_err(HistoryFileError::from)?;
+    fn read(&self, path: &str, max_bytes: u64) -> Result<Vec<u8>, HistoryUnreadable> {
+        let path = FileUri::parse(path)?;
         let expected = Expected::file_of_any_owner().at_most(max_bytes);
         let opened = self.places.files.of(&path).open_below(&self.places.settings.done, &path, &expected);
-        let read = opened.and_then(|file| file.read_limited(max_bytes));
-        Ok(read.map_err(HistoryFileError::from)?)
+        Ok(opened.and_then(|file| file.read_limited(max_bytes))?)
     }
 }

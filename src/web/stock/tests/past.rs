@@ -99,6 +99,9 @@ async fn histories_are_found_by_the_id_of_their_job() {
     let file = state.get(&place).await;
     assert_eq!((file.status.as_u16(), &*file.kind), (200, "application/octet-stream; charset=UTF-8"));
     assert_eq!(file.body, "Meta VERSION=\"1\" .\n");
+    // A collector follows this link with its sign as it is.
+    let details = state.get(&format!("/jobdetailshistory.jsp?{ASKED}")).await.body;
+    assert!(details.contains("&taskType=MAP&status=SUCCESS\""));
     let running = state.get("/gethistory.jsp?jobid=job_202611220350_0001").await;
     assert_eq!((running.status.as_u16(), running.body.contains("is still in running")), (400, true));
     assert_eq!(state.get("/gethistory.jsp").await.status.as_u16(), 400);

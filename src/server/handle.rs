@@ -73,7 +73,7 @@ pub struct OwnerHandle {
     awaited_files: AwaitedFiles,
     broken_invariants: BrokenInvariants,
     histories: HistoryCounts,
-    history_content: Option<HistoryContent>,
+    pub(super) history_content: Option<HistoryContent>,
     refused_senders: Option<RefusedSenders>,
     pub(super) job_sources: JobSources,
     job_files: Option<JobFilesOfWeb>,
@@ -203,10 +203,6 @@ impl OwnerHandle {
     #[must_use]
     pub(crate) fn with_histories(self, histories: HistoryCounts, content: HistoryContent) -> Self {
         Self { histories, history_content: Some(content), ..self }
-    }
-
-    pub(super) fn history_content(&self) -> Option<HistoryContent> {
-        self.history_content.clone()
     }
 
     /// What facts have made, as it was published last.

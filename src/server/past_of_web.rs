@@ -88,7 +88,7 @@ impl OwnerHandle {
 
     /// The lines of a job's history.
     pub(super) async fn read_history(&self, id: JobId, viewer: Option<Caller>) -> StockRead<Vec<u8>> {
-        let (Some(reader), Some(content)) = (self.job_sources.reader(), self.history_content()) else {
+        let (Some(reader), Some(content)) = (self.job_sources.reader(), self.history_content.clone()) else {
             return Ok(Ok(None));
         };
         let head = self.past_head(id).await?.map(|(head, _)| Job::from_finished(head, AppId::new(0)));
@@ -101,7 +101,7 @@ impl OwnerHandle {
 
     /// The names and values of a job's job.xml, by name, the secret ones blanked.
     pub(super) async fn read_job_conf(&self, id: JobId, viewer: Option<Caller>) -> StockRead<Vec<(String, String)>> {
-        let (Some(reader), Some(content)) = (self.job_sources.reader(), self.history_content()) else {
+        let (Some(reader), Some(content)) = (self.job_sources.reader(), self.history_content.clone()) else {
             return Ok(Ok(None));
         };
         let head = self.past_head(id).await?.map(|(head, _)| Job::from_finished(head, AppId::new(0)));

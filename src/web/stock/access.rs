@@ -12,7 +12,7 @@ use super::answer;
 use super::owner::StockRead;
 use super::request::Refused;
 
-/// What 1.2.1 says where only administrators may look, and nobody is named.
+/// What 1.2.1 says where only administrators may look, and no user is named.
 const NO_USER: &str = "Unauthenticated users are not authorized to access this page.";
 
 /// Numbers and configuration: for all, or for administrators.

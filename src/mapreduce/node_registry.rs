@@ -41,6 +41,8 @@ pub struct NodeRegistry {
     unhealthy: BTreeSet<TrackerId>,
     /// Whether every host counts for both kinds, whatever slots it has.
     counts_all_hosts: bool,
+    /// What [`Self::in_service`] and [`Self::eligible_hosts`] say has changed since [`Self::take_has_changed`].
+    has_changed: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -85,6 +87,11 @@ impl NodeRegistry {
         self.counts_all_hosts = counts_all_hosts;
     }
 
+    /// Whether trackers, their health or their kinds of slots have changed since the last call.
+    pub fn take_has_changed(&mut self) -> bool {
+        std::mem::take(&mut self.has_changed)
+    }
+
     /// Adds a tracker, with slots of both kinds until [`Self::set_slots`].
     pub fn insert(&mut self, tracker: TrackerId, info: NodeInfo) {
         self.remove(tracker);
@@ -117,6 +124,9 @@ impl NodeRegistry {
         let (host, streaming_only) = (info.host, info.streaming_only);
         let offers = PerKind::new(slots.map > 0, slots.reduce > 0);
         let before = if offers == BOTH { self.offers.remove(&tracker) } else { self.offers.insert(tracker, offers) };
+        if before.unwrap_or(BOTH) == offers {
+            return;
+        }
         self.join_host(host, offers, streaming_only);
         self.leave_host(host, before.unwrap_or(BOTH), streaming_only);
     }
@@ -145,9 +155,9 @@ impl NodeRegistry {
 
     pub fn set_healthy(&mut self, tracker: TrackerId, healthy: bool) {
         if healthy {
-            self.unhealthy.remove(&tracker);
+            self.has_changed |= self.unhealthy.remove(&tracker);
         } else if self.nodes.contains_key(&tracker) {
-            self.unhealthy.insert(tracker);
+            self.has_changed |= self.unhealthy.insert(tracker);
         }
     }
 
@@ -186,6 +196,7 @@ impl NodeRegistry {
     }
 
     fn join_host(&mut self, host: HostId, offers: PerKind<bool>, streaming_only: bool) {
+        self.has_changed = true;
         let count = self.hosts.entry(host).or_default();
         count.trackers += 1;
         for kind in Kind::ALL.into_iter().filter(|kind| offers[*kind]) {
@@ -199,6 +210,7 @@ impl NodeRegistry {
     }
 
     fn leave_host(&mut self, host: HostId, offers: PerKind<bool>, streaming_only: bool) {
+        self.has_changed = true;
         let Some(count) = self.hosts.get_mut(&host) else { return };
         for kind in Kind::ALL.into_iter().filter(|kind| offers[*kind]) {
             count.offering[kind] -= 1;

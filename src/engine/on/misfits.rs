@@ -12,6 +12,18 @@ use crate::wire::worker_name;
 const MOST_LOOKS: usize = 100;
 
 impl Engine {
+    /// Which hosts a job avoids depends on what other trackers there are. O(live jobs) after such a change.
+    pub(super) fn refresh_avoided_hosts(&mut self) {
+        if !self.cluster.nodes.take_has_changed() {
+            return;
+        }
+        for job in self.jobs.live.by_queue().values().flatten().filter_map(|id| self.jobs.get(*id)) {
+            if job.flaky_hosts().next().is_some() {
+                self.cluster.scheduler.set_task_needs(job.app, job.task_needs(&self.cluster.nodes));
+            }
+        }
+    }
+
     /// Why no connected worker can run anything that a job waits for, while nothing of it runs.
     pub(super) fn why_no_worker_can_run(&self, job: &Job) -> Option<PendingReason> {
         let because = self.misfit_of(job.app)?;

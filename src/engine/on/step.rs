@@ -109,6 +109,7 @@ impl Engine {
             Event::Timer { durable } => {
                 // Before the update: what was paid counts in its tick.
                 self.pay_allowances_when_due(now);
+                self.refresh_avoided_hosts();
                 self.update_policy_when_due(now);
                 // After the update: preemption uses the new quotas.
                 self.preempt_when_due(now);

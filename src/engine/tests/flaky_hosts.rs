@@ -83,6 +83,28 @@ fn of_four_hosts_none_is_avoided() {
 }
 
 #[test]
+fn what_a_job_could_use_follows_the_trackers_it_has_to_choose_from() {
+    let mut cluster = five_hosts();
+    let id = cluster.submit(touchy(60, 1)).unwrap();
+    (1..5).for_each(|index| drop(cluster.beat(index, |_| Fate::Succeed)));
+    (0..3).for_each(|_| drop(cluster.beat(0, fail_work)));
+    let want = |cluster: &Cluster| {
+        let scheduler = &cluster.engine.cluster.scheduler;
+        let app = cluster.engine.jobs.get(id).unwrap().app;
+        scheduler.wants().of(scheduler.group_of(app).unwrap()).map
+    };
+    assert_eq!(want(&cluster), 8, "all slots but those of the bad host");
+    cluster.trackers.pop();
+    cluster.pass_ms(500_000);
+    (0..4).for_each(|index| drop(cluster.beat(index, |_| Fate::Hang)));
+    cluster.pass_ms(200_000);
+    // It loses the tracker; the next one finds that none of four is avoided.
+    cluster.timer();
+    cluster.timer();
+    assert_eq!(want(&cluster), 8, "all slots of four hosts");
+}
+
+#[test]
 fn an_unhealthy_tracker_does_not_count_as_one_more_to_choose_from() {
     let mut cluster = five_hosts();
     let mut request = cluster.request(4);

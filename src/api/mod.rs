@@ -12,6 +12,7 @@ mod due_text;
 mod exact_decimal;
 mod explanation;
 mod history;
+mod job_detail;
 mod job_row;
 mod job_tasks;
 mod kind_word;
@@ -35,6 +36,7 @@ pub use due_text::{DueText, InvalidDue, InvalidDuration, largest_units, parse_du
 pub use exact_decimal::{ExactDecimal, ExactDecimalError};
 pub use explanation::{Buyer, Explanation, Holders, LastRound, Preempted, QueueHolds, SufficientRate, TaskCounts};
 pub use history::{PriceHistory, PricePoint, SpendingHistory, SpendingPoint};
+pub use job_detail::{AttemptDetail, JobDetail, LiveAttempt, TaskState};
 pub use job_row::{JobDue, JobRow, JobState, TaskTally, WhyLine, failed_tasks, killed_by};
 pub use job_tasks::{JobTasks, JobTimes, JobTimesList, TaskAttempt, TaskInput};
 pub use log_ticket::LogTicket;

@@ -174,7 +174,8 @@ impl DaemonProcess<'_> {
         let quarantine = Rc::new(Quarantine::open(&settings.directories.state));
         let handle = handle
             .with_ledger(store.ledger().with_container_slot(settings.containers.slot))
-            .with_refused_senders(quarantine.refused_senders());
+            .with_refused_senders(quarantine.refused_senders())
+            .with_acls(settings.queues.acls_enabled);
         let handle = handle.with_finished_jobs(store.finished_jobs()).with_map_inputs(MapInputs::new(settings));
         let handle = handle.with_job_files(daemon.submissions(), upload_rules(settings), http_address.port());
         let containers_on_disk = ContainersOnDisk::new(store.stored_containers(), settings.containers.slot);

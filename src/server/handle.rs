@@ -10,12 +10,13 @@ use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 
 use crate::api::{
-    JobTasks, LogTicket, OrderQuote, PriceHistory, Report, SpendingHistory, Statement, UploadRules, WhatIfAnswer,
-    Workers,
+    JobDetail, JobTasks, LiveAttempt, LogTicket, OrderQuote, PriceHistory, Report, SpendingHistory, Statement,
+    UploadRules, WhatIfAnswer, Workers,
 };
 use crate::clock::wall_ms;
 use crate::engine::{
-    ApplicationRequest, Caller, ClusterSnapshot, Container, DeadlineQuestion, Event, Explained, Refusal, Reply,
+    ApplicationRequest, Caller, ClusterSnapshot, Container, DeadlineQuestion, Event, Explained, JobSnapshot, Refusal,
+    Reply,
 };
 use crate::market::{
     Acl, Answer, HistoryPage, MarketError, OperationKind, ReportRequest, ServletRequest, StatementPage,
@@ -24,8 +25,8 @@ use crate::model::{ApplicationId, AttemptId, Credits, JobId, LOG_TICKET_MS, Queu
 use crate::store::{BudgetStatus, Durable, FinishedJobReader, LedgerReader, StoreError};
 use crate::views::{JobView, LookAt, Shown, Views, ViewsReader};
 use crate::web::{
-    ApplicationReply, ClusterPart, FileRefusal, Health, JobChange, JobFile, JobFileRequest, LedgerUnreadable,
-    MarketPresence, MarketReply, NewUpload, NewsWait, OwnerGone, ReadRefusal, SignedRead, UploadSink,
+    ApplicationReply, ClusterPart, FileRefusal, Health, JobChange, JobFile, JobFileRequest, JobFilter,
+    LedgerUnreadable, MarketPresence, MarketReply, NewUpload, NewsWait, OwnerGone, ReadRefusal, SignedRead, UploadSink,
 };
 
 use super::accounts::Accounts;
@@ -81,6 +82,7 @@ pub struct OwnerHandle {
     pub(super) applications_on_disk: Option<ApplicationsOnDisk>,
     pub(super) waiting_calls: WaitingCalls,
     pub(super) accounts: Arc<Accounts>,
+    are_acls_on: bool,
 }
 
 /// Requests of other threads, for `Requests::answer`.
@@ -151,6 +153,7 @@ impl OwnerHandle {
             applications_on_disk: None,
             waiting_calls: WaitingCalls::default(),
             accounts: Arc::new(Accounts::new()),
+            are_acls_on: false,
         };
         (handle, Requests { requests, serving })
     }
@@ -159,6 +162,20 @@ impl OwnerHandle {
     #[must_use]
     pub fn with_views(self, views: ViewsReader) -> Self {
         Self { views: Some(views), ..self }
+    }
+
+    /// Says whether access lists are on.
+    #[must_use]
+    pub fn with_acls(self, are_acls_on: bool) -> Self {
+        Self { are_acls_on, ..self }
+    }
+
+    pub(super) fn are_acls_on(&self) -> bool {
+        self.are_acls_on
+    }
+
+    pub(super) fn views(&self) -> Option<&ViewsReader> {
+        self.views.as_ref()
     }
 
     /// Adds the ledger, for statements and histories.
@@ -321,6 +338,18 @@ impl crate::web::Owner for OwnerHandle {
         most: usize,
     ) -> Result<Vec<Container>, LedgerUnreadable> {
         self.read_complete(application, after, failed_only, most).await
+    }
+
+    async fn job_detail(&self, job: JobId, viewer: Caller) -> Result<Result<Option<JobDetail>, Refusal>, OwnerGone> {
+        self.read_detail(job, viewer).await
+    }
+
+    async fn jobs(&self, filter: JobFilter, most: usize) -> Result<(Vec<JobSnapshot>, u64), OwnerGone> {
+        self.read_jobs(filter, most).await
+    }
+
+    async fn live_attempts(&self) -> Result<Vec<LiveAttempt>, OwnerGone> {
+        self.read_live_attempts().await
     }
 
     async fn explain(&self, job: JobId, sees_names: bool) -> Result<Option<Box<Explained>>, OwnerGone> {

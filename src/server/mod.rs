@@ -45,6 +45,7 @@ mod quarantine;
 mod rack_resolver;
 mod scheduler_files;
 mod shared_presence;
+mod shown_jobs;
 mod signed_reads;
 mod stock_jobs;
 mod stock_of_web;

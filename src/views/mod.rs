@@ -9,6 +9,7 @@ mod application_view;
 mod attempt_view;
 mod feed;
 mod follower;
+mod job_detail;
 mod job_row;
 mod job_view;
 mod looks;

@@ -45,6 +45,19 @@ pub(super) fn overview(views: &Views, volatile: &Volatile) -> ClusterSnapshot {
     }
 }
 
+/// The newest jobs that are wanted, at most so many, and how many more there are.
+pub(super) fn jobs(
+    views: &Views,
+    volatile: &Volatile,
+    is_wanted: impl Fn(&JobSnapshot) -> bool,
+    most: usize,
+) -> (Vec<JobSnapshot>, u64) {
+    let market = Market { is_there: volatile.head.money.is_some(), is_ruling: volatile.head.price.is_some() };
+    let mut wanted = views.jobs().rev().map(|job| job_snapshot(views, job, market)).filter(is_wanted);
+    let found = wanted.by_ref().take(most).collect();
+    (found, wanted.count() as u64)
+}
+
 fn values<T: Clone>(list: &SharedList<T>) -> Vec<T> {
     list.iter().map(|value| (**value).clone()).collect()
 }

@@ -2,10 +2,10 @@
 
 use std::sync::{Arc, OnceLock};
 
-use crate::engine::ClusterSnapshot;
+use crate::engine::{ClusterSnapshot, JobSnapshot};
 use crate::model::FactNumber;
 
-use super::overview::overview;
+use super::overview::{jobs, overview};
 use super::read_model::Views;
 use super::shown::{Generation, Shown};
 use super::volatile::Volatile;
@@ -63,5 +63,10 @@ impl Published {
             overview: self.overview.get_or_init(|| Arc::new(overview(&self.views, &self.volatile))).clone(),
             generation: Generation { fact: self.views.number(), deltas: self.volatile.deltas },
         })
+    }
+
+    /// The newest jobs that are wanted, at most so many, and how many more there are.
+    pub(super) fn jobs(&self, is_wanted: impl Fn(&JobSnapshot) -> bool, most: usize) -> (Vec<JobSnapshot>, u64) {
+        jobs(&self.views, &self.volatile, is_wanted, most)
     }
 }

@@ -9,6 +9,7 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 
 use crate::clock::Clock;
+use crate::engine::JobSnapshot;
 use crate::model::FactNumber;
 
 use super::looks::Looks;
@@ -56,6 +57,11 @@ impl ViewsReader {
     /// What facts have made, as it was published last.
     pub fn views(&self) -> Views {
         self.published.load().views.clone()
+    }
+
+    /// The newest jobs that are wanted, at most so many, as they were published last, and how many more there are.
+    pub fn jobs(&self, is_wanted: impl Fn(&JobSnapshot) -> bool, most: usize) -> (Vec<JobSnapshot>, u64) {
+        self.published.load().jobs(is_wanted, most)
     }
 
     /// Later overviews show at least this fact.

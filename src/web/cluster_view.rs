@@ -44,7 +44,11 @@ impl ClusterView {
         Self::found(state, overview.ok().and_then(Result::ok))
     }
 
-    fn found<O: Owner>(state: &WebState<O>, overview: Option<Arc<ClusterSnapshot>>) -> Result<Self, String> {
+    /// A snapshot that was found; none: there is none to be had.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub(super) fn found<O: Owner>(state: &WebState<O>, overview: Option<Arc<ClusterSnapshot>>) -> Result<Self, String> {
         let overview = overview.ok_or_else(|| unavailable(state))?;
         let health = state.owner.health();
         let age_ms = health.at_ms.saturating_sub(overview.at_ms);

@@ -31,7 +31,9 @@ mod order_quote;
 mod owner;
 mod owner_gone;
 mod page_query;
+mod pages;
 mod pause_api;
+mod pictures;
 mod pool_metrics;
 mod read_api;
 mod report;
@@ -73,6 +75,7 @@ pub use owner::{
     ClusterPart, HEALTHY, Health, HistoryTotals, JobChange, LedgerUnreadable, MarketPresence, MarketReply, Owner,
     OwnerGone,
 };
+pub use pages::JobFilter;
 pub use signed_read::{ReadRefusal, SignedRead};
 pub use state::{ServedPorts, WebState};
 pub use stock::{

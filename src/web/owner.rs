@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use crate::api::{
-    JobTasks, LogTicket, OrderQuote, PriceHistory, Report, SpendingHistory, Statement, UploadRules, WhatIfAnswer,
-    Workers,
+    JobDetail, JobTasks, LiveAttempt, LogTicket, OrderQuote, PriceHistory, Report, SpendingHistory, Statement,
+    UploadRules, WhatIfAnswer, Workers,
 };
 use crate::engine::{
-    Caller, ClusterSnapshot, Container, DeadlineChange, DeadlineQuestion, Explained, PauseTarget, Refusal,
+    Caller, ClusterSnapshot, Container, DeadlineChange, DeadlineQuestion, Explained, JobSnapshot, PauseTarget, Refusal,
 };
 use crate::market::{Acl, Answer, HistoryPage, MarketError, ReportRequest, ServletRequest, StatementPage};
 use crate::model::{ApplicationId, AttemptId, Credits, JobId, QueueName};
@@ -15,6 +15,7 @@ use crate::views::{JobView, LookAt, Shown};
 
 use super::applications::ApplicationOwner;
 use super::job_files::{FileRefusal, JobFile, JobFileRequest, NewUpload, UploadSink};
+use super::pages::JobFilter;
 use super::signed_read::{ReadRefusal, SignedRead};
 use super::stock::StockOwner;
 
@@ -244,6 +245,44 @@ pub trait Owner: ApplicationOwner + StockOwner + Send + Sync + 'static {
         _failed_only: bool,
         _most: usize,
     ) -> impl Future<Output = Result<Vec<Container>, LedgerUnreadable>> + Send {
+        std::future::ready(Ok(Vec::new()))
+    }
+
+    /// A job down to its attempts; none of an unknown one. Its access lists must let the viewer see it. Does not use the owner
+    /// thread while they are off.
+    ///
+    /// # Errors
+    /// [`OwnerGone`] when no answer will come.
+    fn job_detail(
+        &self,
+        _job: JobId,
+        _viewer: Caller,
+    ) -> impl Future<Output = Result<Result<Option<JobDetail>, Refusal>, OwnerGone>> + Send {
+        std::future::ready(Ok(Ok(None)))
+    }
+
+    /// The newest jobs that pass a filter, at most so many, and how many more there are. Does not use the owner thread.
+    ///
+    /// # Errors
+    /// [`OwnerGone`] when no answer will come.
+    fn jobs(
+        &self,
+        filter: JobFilter,
+        most: usize,
+    ) -> impl Future<Output = Result<(Vec<JobSnapshot>, u64), OwnerGone>> + Send {
+        let overview = self.overview();
+        async move {
+            let overview = overview.await?;
+            let passing = || overview.jobs.iter().filter(|job| filter.passes(job));
+            Ok((passing().take(most).cloned().collect(), passing().skip(most).count() as u64))
+        }
+    }
+
+    /// The attempts that hold slots. Does not use the owner thread.
+    ///
+    /// # Errors
+    /// [`OwnerGone`] when no answer will come.
+    fn live_attempts(&self) -> impl Future<Output = Result<Vec<LiveAttempt>, OwnerGone>> + Send {
         std::future::ready(Ok(Vec::new()))
     }
 

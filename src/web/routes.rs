@@ -6,10 +6,8 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
-use axum::http::{Response, StatusCode, Uri};
+use axum::http::{Response, StatusCode};
 use axum::middleware::{from_fn, map_response};
-use axum::response::IntoResponse;
 use axum::routing::{any, get};
 use tokio::time::timeout;
 
@@ -22,12 +20,9 @@ use super::owner::{HEALTHY, Owner};
 use super::state::WebState;
 use super::worker_health::WorkerHealth;
 use super::{
-    api, applications, deadline_api, job_page, metrics, pause_api, read_api, report, response, scheduler_api,
-    start_page, stock, tasks_api, upload, workers_api,
+    api, applications, deadline_api, metrics, pages, pause_api, read_api, report, response, scheduler_api, stock,
+    tasks_api, upload, workers_api,
 };
-
-/// The style of all pages, part of the binary.
-const STYLE: &str = include_str!("../../static/jobtracker.css");
 
 /// `/readyz` waits this long for what is known of the workers.
 const WORKERS_TIMEOUT: Duration = Duration::from_secs(2);
@@ -39,8 +34,6 @@ const ANY_NAME: &[&str] = &["/healthz"];
 pub(super) fn routes<O: Owner>(state: Arc<WebState<O>>) -> Router {
     let names = state.names.clone();
     let router = Router::new()
-        .route("/", get(start_page::start_page::<O>))
-        .route("/jobs/{id}", get(job_page::job_page::<O>))
         .route("/scheduler", any(scheduler_api::scheduler::<O>))
         .route("/scheduler/deadline", any(deadline_api::deadline::<O>))
         .route("/scheduler/explain", any(scheduler_api::explain::<O>))
@@ -61,23 +54,15 @@ pub(super) fn routes<O: Owner>(state: Arc<WebState<O>>) -> Router {
         .route("/metrics", get(metrics::metrics::<O>))
         .route("/healthz", get(healthz::<O>))
         .route("/readyz", get(readyz::<O>))
-        .route("/static/jobtracker.css", get(style))
+        .merge(pages::routes::<O>())
         .merge(stock::routes::<O>())
         .merge(api::routes(&state))
         .merge(applications::routes(&state))
-        .fallback(unknown_path)
+        .fallback(pages::no_such_page::<O>)
         .with_state(state);
     require_served_name(router, names, ANY_NAME)
         .layer(from_fn(applications::refuse_names_by_problems))
         .layer(map_response(async |answer| response::guarded(answer)))
-}
-
-async fn style() -> impl IntoResponse {
-    ([(CONTENT_TYPE, "text/css; charset=utf-8"), (CACHE_CONTROL, "max-age=300")], STYLE)
-}
-
-async fn unknown_path(uri: Uri) -> Response<Body> {
-    response::text(StatusCode::NOT_FOUND, format_args!("There is nothing at {}", uri.path()))
 }
 
 /// 200 while the owner's thread runs; for supervisors that restart the daemon.

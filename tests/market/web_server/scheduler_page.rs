@@ -177,7 +177,7 @@ async fn reporting(report: &str) -> Stage {
 #[tokio::test]
 async fn start_page_and_metrics_show_pools_from_the_same_snapshot() {
     let stage = reporting(FAIR).await;
-    let page = stage.get("/").await.body;
+    let page = stage.get("/jobtracker.jsp").await.body;
     let row = "<tr><th scope=\"row\">alpha</th><td class=\"number\">3</td><td class=\"number\">0</td><td class=\"number\">9</td><td class=\"number\">0</td><td class=\"number\">2.7</td><td class=\"number\">0.0</td></tr>";
     assert!(page.contains(row) && page.contains("<a href=\"/scheduler\">Scheduler</a>"), "{page}");
     let metrics = stage.get("/metrics").await.body;
@@ -198,7 +198,7 @@ async fn start_page_and_metrics_show_pools_from_the_same_snapshot() {
 #[tokio::test]
 async fn metrics_show_capacities_and_jobs_of_queues() {
     let stage = reporting(CAPACITY).await;
-    let page = stage.get("/").await.body;
+    let page = stage.get("/jobtracker.jsp").await.body;
     assert!(page.contains("<a href=\"/scheduler\">Scheduler</a>") && !page.contains("Pools"), "{page}");
     let metrics = stage.get("/metrics").await.body;
     for line in [

@@ -1,0 +1,68 @@
+//! What pages show of jobs, from the views and from the database: none of it is an event for the owner, but where access lists
+//! are on, the question who may see a job.
+
+use std::sync::Arc;
+
+use tokio::task::spawn_blocking;
+
+use crate::api::{JobDetail, LiveAttempt};
+use crate::engine::{Caller, JobSnapshot, Refusal, TaskCursor};
+use crate::model::JobId;
+use crate::views::JobView;
+use crate::web::{JobFilter, OwnerGone};
+
+use super::handle::OwnerHandle;
+use super::paged_reads::PagedRequest;
+
+/// Most attempts of a job that a page is made of.
+const MOST_ATTEMPTS: usize = 20_000;
+/// Most attempts that hold slots, on a page.
+const MOST_LIVE: usize = 50_000;
+
+// === impl OwnerHandle: jobs on pages ===
+
+impl OwnerHandle {
+    /// A job down to its attempts; none of an unknown one.
+    pub(super) async fn read_detail(
+        &self,
+        job: JobId,
+        viewer: Caller,
+    ) -> Result<Result<Option<JobDetail>, Refusal>, OwnerGone> {
+        let views = self.views().ok_or(OwnerGone)?.views();
+        if self.are_acls_on() {
+            // The end of its attempts: who may see none of them may not see the job.
+            let from = TaskCursor(u64::MAX);
+            let viewer = Some(viewer);
+            let asked = |reply| PagedRequest::Tasks { job, is_running_only: true, viewer, from, reply };
+            match self.request_page(asked).await? {
+                Ok(Some(_)) => {}
+                other => return Ok(other.map(|_| None)),
+            }
+        }
+        let known = views.job(job).cloned();
+        if let Some(known) = known.filter(|known| known.finish_ms().is_none()) {
+            return detail_of(known, false).await.map(|detail| Ok(Some(detail)));
+        }
+        match self.job_sources.finished(job).await {
+            Some(stored) => detail_of(Arc::new(JobView::of_stored(&stored)), true).await.map(|detail| Ok(Some(detail))),
+            None => Ok(Ok(None)),
+        }
+    }
+
+    /// The newest jobs that pass a filter, at most so many, and how many more there are.
+    pub(super) async fn read_jobs(&self, filter: JobFilter, most: usize) -> Result<(Vec<JobSnapshot>, u64), OwnerGone> {
+        let views = self.views().ok_or(OwnerGone)?.clone();
+        let read = spawn_blocking(move || views.jobs(|job| filter.passes(job), most));
+        read.await.map_err(|_| OwnerGone)
+    }
+
+    /// What holds slots now.
+    pub(super) async fn read_live_attempts(&self) -> Result<Vec<LiveAttempt>, OwnerGone> {
+        let views = self.views().ok_or(OwnerGone)?.views();
+        spawn_blocking(move || views.live_attempts(MOST_LIVE)).await.map_err(|_| OwnerGone)
+    }
+}
+
+async fn detail_of(job: Arc<JobView>, is_over: bool) -> Result<JobDetail, OwnerGone> {
+    spawn_blocking(move || job.detail(is_over, MOST_ATTEMPTS)).await.map_err(|_| OwnerGone)
+}

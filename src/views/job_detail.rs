@@ -1,0 +1,259 @@
+//! A job down to its attempts, as pages show it, and the attempts that hold slots now.
+
+use std::sync::Arc;
+
+use crate::api::{AttemptDetail, JobDetail, LiveAttempt, TaskState};
+use crate::mapreduce::{AttemptRole, KillRequest, StoredJob};
+use crate::model::{AttemptState, Kind, PerKind};
+
+use super::attempt_view::AttemptView;
+use super::job_view::JobView;
+use super::read_model::Views;
+
+/// What a job says of its tasks beside their attempts.
+#[derive(Clone, Copy)]
+struct Rules {
+    is_over: bool,
+    max_attempts: u32,
+}
+
+// === impl JobView: details ===
+
+impl JobView {
+    /// One that is over, with its attempts, as it was before its end.
+    pub fn of_stored(stored: &StoredJob) -> Self {
+        Self::unfinished(stored)
+    }
+
+    /// It down to its attempts; `is_over`: nothing of it runs again. Of its attempts at most so many.
+    pub fn detail(&self, is_over: bool, most_attempts: usize) -> JobDetail {
+        let runs = |kind| self.runs(kind, is_over);
+        let mut detail = JobDetail {
+            runs: PerKind::new(runs(Kind::Map), runs(Kind::Reduce)),
+            output: self.spec().output.clone(),
+            ..JobDetail::default()
+        };
+        for succeeded in [false, true] {
+            for kind in Kind::ALL {
+                let wanted = |attempt: &&AttemptView| (attempt.state() == AttemptState::Succeeded) == succeeded;
+                for attempt in self.tasks(kind).iter().filter(wanted) {
+                    if detail.attempts.len() < most_attempts {
+                        detail.attempts.push(self.attempt_detail(kind, attempt));
+                    } else {
+                        detail.attempts_left_out += 1;
+                    }
+                }
+            }
+        }
+        detail
+    }
+
+    /// The states of its tasks of a kind, by their numbers.
+    fn runs(&self, kind: Kind, is_over: bool) -> Vec<(TaskState, u32)> {
+        let spec = self.spec();
+        let max_attempts = if kind == Kind::Map { spec.map_max_attempts } else { spec.reduce_max_attempts };
+        let rules = Rules { is_over, max_attempts };
+        let total = self.total()[kind];
+        let mut runs: Vec<(TaskState, u32)> = Vec::new();
+        let mut add = |state, count: u32| match runs.last_mut() {
+            _ if count == 0 => {}
+            Some((last, length)) if *last == state => *length += count,
+            _ => runs.push((state, count)),
+        };
+        let mut next = 0;
+        let attempts: Vec<&AttemptView> = self.tasks(kind).iter().collect();
+        for of_task in attempts.chunk_by(|one, other| one.task == other.task) {
+            let Some(task) = of_task.first().map(|attempt| attempt.task).filter(|task| *task < total) else { continue };
+            add(TaskState::Waiting, task - next);
+            add(state_of(of_task, rules), 1);
+            next = task + 1;
+        }
+        add(TaskState::Waiting, total.saturating_sub(next));
+        runs
+    }
+
+    fn attempt_detail(&self, kind: Kind, attempt: &AttemptView) -> AttemptDetail {
+        let texts = attempt.texts();
+        let moment = |ms: i64| (ms != 0).then_some(ms);
+        let number = i32::try_from(attempt.task).unwrap_or(i32::MAX);
+        AttemptDetail {
+            attempt: self.id().task(kind, number).attempt(attempt.number()),
+            task: match attempt.role() {
+                AttemptRole::JobSetup => "setup",
+                AttemptRole::JobCleanup => "cleanup",
+                AttemptRole::Work | AttemptRole::TaskCleanup if kind == Kind::Map => "map",
+                AttemptRole::Work | AttemptRole::TaskCleanup => "reduce",
+            },
+            state: attempt.state(),
+            is_preempted: attempt.kill_request() == Some(KillRequest::Preempt),
+            tracker: attempt.tracker().clone(),
+            launch_ms: attempt.launch_ms(),
+            finish_ms: attempt.finish_ms(),
+            shuffle_ms: moment(texts.shuffle_finish_ms),
+            sort_ms: moment(texts.sort_finish_ms),
+            slots: attempt.slots(),
+            diagnostics: texts.diagnostics,
+            status: texts.status,
+        }
+    }
+}
+
+/// How far a task with these attempts is.
+fn state_of(attempts: &[&AttemptView], rules: Rules) -> TaskState {
+    let is_failed =
+        |attempt: &&&AttemptView| matches!(attempt.state(), AttemptState::Failed | AttemptState::FailedUnclean);
+    let failed = attempts.iter().filter(is_failed).count();
+    let last = attempts.last();
+    let is_last_preempted = last.is_some_and(|last| last.kill_request() == Some(KillRequest::Preempt));
+    if attempts.iter().any(|attempt| attempt.state() == AttemptState::Succeeded) {
+        TaskState::Succeeded
+    } else if !rules.is_over && attempts.iter().any(|attempt| attempt.is_live()) {
+        TaskState::Running
+    } else if failed > 0 && (rules.is_over || failed >= rules.max_attempts as usize) {
+        TaskState::Failed
+    } else if is_last_preempted {
+        TaskState::Preempted
+    } else if rules.is_over && last.is_some() {
+        TaskState::Killed
+    } else {
+        TaskState::Waiting
+    }
+}
+
+// === impl Views: what holds slots ===
+
+impl Views {
+    /// The live attempts of all jobs, by job, at most so many.
+    pub fn live_attempts(&self, most: usize) -> Vec<LiveAttempt> {
+        let unfinished = self.jobs().filter(|job| job.finish_ms().is_none());
+        let attempts = unfinished.flat_map(|job| {
+            let (user, queue): (Arc<str>, Arc<str>) =
+                (job.spec().user.as_str().into(), job.spec().queue.as_str().into());
+            Kind::ALL.into_iter().flat_map(move |kind| {
+                let (user, queue) = (user.clone(), queue.clone());
+                let live = job.tasks(kind).iter().filter(|attempt| attempt.is_live());
+                live.map(move |attempt| LiveAttempt {
+                    attempt: job
+                        .id()
+                        .task(kind, i32::try_from(attempt.task).unwrap_or(i32::MAX))
+                        .attempt(attempt.number()),
+                    user: user.clone(),
+                    queue: queue.clone(),
+                    tracker: attempt.tracker().clone(),
+                    launch_ms: attempt.launch_ms(),
+                    slots: attempt.slots(),
+                })
+            })
+        });
+        attempts.take(most).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mapreduce::{AcceptedJob, EndedAttempt, JobEstimate, JobFact, JobSpec};
+    use crate::model::{AttemptId, JobId};
+
+    fn job(maps: u32) -> JobView {
+        let spec = JobSpec { map_max_attempts: 2, ..JobSpec::with_defaults("alice", "q", maps, 1) };
+        JobView::accepted(&AcceptedJob {
+            id: "job_1_0001".parse().unwrap(),
+            spec: Arc::new(spec),
+            splits: Arc::default(),
+            order: 1,
+            submit_ms: 1,
+            token_file: Arc::default(),
+            first_attempt: 0,
+            estimate: JobEstimate::default(),
+            plan: None,
+            job_xml: Arc::default(),
+        })
+    }
+
+    fn id(task: i32, number: i32) -> AttemptId {
+        "job_1_0001".parse::<JobId>().unwrap().task(Kind::Map, task).attempt(number)
+    }
+
+    fn launch(job: &mut JobView, task: i32, number: i32) {
+        job.apply(&JobFact::AttemptLaunched {
+            attempt: id(task, number),
+            role: AttemptRole::Work,
+            tracker: "t".into(),
+            response_id: 1,
+            slots: 1,
+            at_ms: 5,
+        });
+    }
+
+    fn end(job: &mut JobView, task: i32, number: i32, state: AttemptState) {
+        launch(job, task, number);
+        job.apply(&JobFact::AttemptEnded(Box::new(EndedAttempt {
+            attempt: id(task, number),
+            state,
+            start_ms: 6,
+            finish_ms: 9,
+            shuffle_finish_ms: 0,
+            sort_finish_ms: 0,
+            output_bytes: -1,
+            diagnostics: "no such file".to_owned(),
+            state_text: String::new(),
+            counters: None,
+        })));
+    }
+
+    #[test]
+    fn each_task_is_in_one_run_and_its_state_follows_from_its_attempts() {
+        let mut job = job(9);
+        end(&mut job, 1, 0, AttemptState::Failed);
+        end(&mut job, 1, 1, AttemptState::Succeeded);
+        end(&mut job, 2, 0, AttemptState::Succeeded);
+        launch(&mut job, 3, 0);
+        end(&mut job, 4, 0, AttemptState::Failed);
+        end(&mut job, 5, 0, AttemptState::Failed);
+        end(&mut job, 5, 1, AttemptState::Failed);
+        launch(&mut job, 6, 0);
+        job.apply(&JobFact::AttemptKillRequested { attempt: id(6, 0), request: KillRequest::Preempt });
+        end_again(&mut job, 6);
+        // The setup's is no task of the picture.
+        end(&mut job, 10, 0, AttemptState::Succeeded);
+        use TaskState::{Failed, Killed, Preempted, Running, Succeeded, Waiting};
+        let detail = job.detail(false, 100);
+        let expected =
+            [(Waiting, 1), (Succeeded, 2), (Running, 1), (Waiting, 1), (Failed, 1), (Preempted, 1), (Waiting, 2)];
+        assert_eq!(detail.runs.map, expected);
+        assert_eq!(detail.runs.reduce, [(Waiting, 1)]);
+        let over = job.detail(true, 100).runs.map;
+        assert_eq!(over[2..5], [(Killed, 1), (Failed, 2), (Preempted, 1)], "what runs at the end was killed: {over:?}");
+        let first = detail.failures()[0];
+        assert_eq!((first.attempt, &*first.diagnostics, detail.failures().len()), (id(1, 0), "no such file", 4));
+        assert!(detail.attempts.iter().any(|attempt| attempt.is_preempted && attempt.attempt == id(6, 0)));
+    }
+
+    fn end_again(job: &mut JobView, task: i32) {
+        job.apply(&JobFact::AttemptEnded(Box::new(EndedAttempt {
+            attempt: id(task, 0),
+            state: AttemptState::Killed,
+            start_ms: 6,
+            finish_ms: 9,
+            shuffle_finish_ms: 0,
+            sort_finish_ms: 0,
+            output_bytes: -1,
+            diagnostics: String::new(),
+            state_text: String::new(),
+            counters: None,
+        })));
+    }
+
+    #[test]
+    fn of_many_attempts_those_that_did_not_succeed_are_kept() {
+        let mut job = job(9);
+        for task in 0..4 {
+            end(&mut job, task, 0, AttemptState::Succeeded);
+        }
+        end(&mut job, 4, 0, AttemptState::Failed);
+        let detail = job.detail(false, 2);
+        let kept: Vec<_> = detail.attempts.iter().map(|attempt| attempt.attempt.task.number).collect();
+        assert_eq!((kept, detail.attempts_left_out), (vec![4, 0], 3));
+    }
+}

@@ -1,0 +1,177 @@
+//! What a page consists of: sections of lines, numbers, tables, pictures and forms. One template makes all of them HTML, so
+//! that each table has its caption and each picture its words.
+
+use super::super::pictures::Picture;
+use super::piece::{Cell, Foreign, Piece};
+
+/// Largest number of rows of a table. The rest is counted.
+pub(super) const MOST_ROWS: usize = 500;
+
+/// A section: a part of a page that is asked for by its id, too.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Section {
+    pub(super) id: &'static str,
+    pub(super) title: String,
+    pub(super) blocks: Vec<Block>,
+}
+
+/// A block of a section.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Block {
+    /// A line.
+    Line(Cell),
+    /// A line that asks for attention.
+    Complaint(Cell),
+    /// Numbers with their names.
+    Summary(Vec<(&'static str, Cell)>),
+    /// Lines in a list.
+    List(Vec<Cell>),
+    /// Words of a client, whole.
+    Words(Foreign),
+    /// Commands, to copy.
+    Commands(Vec<String>),
+    Table(Table),
+    Picture(Picture),
+    /// A form that asks for the same page in another way.
+    Form(Form),
+}
+
+/// A table; the first cell of a row is its head.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Table {
+    pub(super) caption: String,
+    pub(super) columns: Vec<Column>,
+    pub(super) rows: Vec<Vec<Cell>>,
+    /// Rows that are not shown.
+    pub(super) left_out: u64,
+    /// In place of a table without rows.
+    pub(super) empty: Cell,
+}
+
+/// A column of a table.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Column {
+    pub(super) label: &'static str,
+    pub(super) is_number: bool,
+    /// The address of the same page in the order of this column.
+    pub(super) sort: Option<SortLink>,
+}
+
+/// How a column is in order, and the address that changes it.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct SortLink {
+    pub(super) to: String,
+    /// `ascending`, `descending` or `none`.
+    pub(super) order: &'static str,
+}
+
+/// A form whose fields are parameters of an address.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Form {
+    pub(super) action: String,
+    pub(super) label: &'static str,
+    pub(super) fields: Vec<Field>,
+    pub(super) button: &'static str,
+}
+
+/// A field of a form.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Field {
+    pub(super) name: &'static str,
+    pub(super) label: &'static str,
+    pub(super) value: String,
+    /// What may be chosen; empty: any text.
+    pub(super) choices: &'static [&'static str],
+}
+
+// === impl Section ===
+
+impl Section {
+    pub(super) fn new(id: &'static str, title: impl Into<String>, blocks: Vec<Block>) -> Self {
+        Self { id, title: title.into(), blocks }
+    }
+}
+
+// === impl Block ===
+
+impl Block {
+    /// A line of our words.
+    pub(super) fn line(text: impl Into<String>) -> Self {
+        Self::Line(vec![Piece::text(text)])
+    }
+}
+
+// === impl Table ===
+
+impl Table {
+    pub(super) fn new(caption: impl Into<String>, columns: Vec<Column>, rows: Vec<Vec<Cell>>) -> Self {
+        Self { caption: caption.into(), columns, rows, left_out: 0, empty: vec![Piece::text("There are none.")] }
+    }
+
+    /// The same with words for where it has no rows.
+    pub(super) fn or_empty(self, empty: Cell) -> Self {
+        Self { empty, ..self }
+    }
+
+    /// The same with at most [`MOST_ROWS`] rows.
+    pub(super) fn cut(mut self) -> Self {
+        self.left_out += self.rows.len().saturating_sub(MOST_ROWS) as u64;
+        self.rows.truncate(MOST_ROWS);
+        self
+    }
+
+    /// As lines of CSV. What a spreadsheet would take for a formula gets a `'` before it.
+    pub(super) fn csv(&self) -> String {
+        let mut lines = vec![self.columns.iter().map(|column| csv_cell(column.label)).collect::<Vec<_>>().join(",")];
+        for row in &self.rows {
+            let cells = row.iter().map(|cell| csv_cell(&plain(cell)));
+            lines.push(cells.collect::<Vec<_>>().join(","));
+        }
+        lines.join("\r\n") + "\r\n"
+    }
+}
+
+/// The text of a cell.
+pub(super) fn plain(cell: &[Piece]) -> String {
+    let texts: Vec<String> = cell.iter().map(Piece::plain).collect();
+    texts.join("").trim().to_owned()
+}
+
+fn csv_cell(text: &str) -> String {
+    let guard = if text.starts_with(['=', '+', '-', '@', '\t', '\r']) { "'" } else { "" };
+    match text.contains([',', '"', '\n', '\r', ' ']) {
+        true => format!("\"{guard}{}\"", text.replace('"', "\"\"")),
+        false => format!("{guard}{text}"),
+    }
+}
+
+// === impl Column ===
+
+impl Column {
+    /// A column of texts.
+    pub(super) const fn text(label: &'static str) -> Self {
+        Self { label, is_number: false, sort: None }
+    }
+
+    /// A column of numbers.
+    pub(super) const fn number(label: &'static str) -> Self {
+        Self { label, is_number: true, sort: None }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_spreadsheet_would_run_is_a_text_in_csv() {
+        let row = vec![
+            vec![Piece::foreign("=cmd|' /C calc'!A0")],
+            vec![Piece::number("n", 5)],
+            vec![Piece::foreign("a\"b,\r\nc")],
+        ];
+        let table =
+            Table::new("t", vec![Column::text("Job"), Column::number("Maps done"), Column::text("Name")], vec![row]);
+        assert_eq!(table.csv(), "Job,\"Maps done\",Name\r\n\"'=cmd|' /C calc'!A0\",5,\"a\"\"b,\u{240d} c\"\r\n");
+    }
+}

@@ -1,0 +1,69 @@
+//! What is not shown: a page that says why, and what to try.
+
+use axum::body::Body;
+use axum::http::{Response, StatusCode};
+
+use super::asked::Asked;
+use super::block::{Block, Section};
+use super::page::Page;
+use super::piece::Piece;
+use super::viewer::View;
+
+/// Why there is no such page.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Refused {
+    pub(super) status: StatusCode,
+    pub(super) title: String,
+    pub(super) detail: String,
+    /// Commands and addresses to try.
+    pub(super) try_commands: Vec<String>,
+}
+
+// === impl Refused ===
+
+impl Refused {
+    pub(super) fn unavailable(why: String) -> Self {
+        let title = "The JobTracker does not answer now".to_owned();
+        Self { status: StatusCode::SERVICE_UNAVAILABLE, title, detail: why, try_commands: Vec::new() }
+    }
+
+    /// A thing that is unknown; `what`: its kind, such as "job".
+    pub(super) fn unknown(what: &str, name: &str, try_command: Option<String>) -> Self {
+        Self {
+            status: StatusCode::NOT_FOUND,
+            title: format!("There is no {what} {name}"),
+            detail: "It is not known here, or it is over for so long that it is forgotten.".to_owned(),
+            try_commands: try_command.into_iter().collect(),
+        }
+    }
+
+    /// A page that is not there under the ruling policy.
+    pub(super) fn not_now(title: &str, detail: String) -> Self {
+        Self { status: StatusCode::NOT_FOUND, title: title.to_owned(), detail, try_commands: Vec::new() }
+    }
+
+    /// The page that says so; one line of text where not even a frame can be made.
+    pub(super) fn page(&self) -> Page {
+        let mut blocks = vec![Block::Line(vec![Piece::foreign(&self.detail)])];
+        if !self.try_commands.is_empty() {
+            blocks.push(Block::line("Try:"));
+            blocks.push(Block::Commands(self.try_commands.clone()));
+        }
+        blocks.push(Block::line("Search for a job, an attempt, a queue, a user or a worker with the field above."));
+        Page {
+            status: self.status,
+            title: self.title.clone(),
+            heading: vec![Piece::foreign(&self.title)],
+            sections: vec![Section::new("error", "What happened", blocks)],
+            ..Page::default()
+        }
+    }
+
+    /// The answer that says so.
+    pub(super) fn answer(&self, view: Option<&View>, asked: &Asked) -> Response<Body> {
+        match view {
+            Some(view) if !asked.is_csv => self.page().answer(view, &asked.as_whole()),
+            _ => super::super::response::text(self.status, format_args!("{}: {}", self.title, self.detail)),
+        }
+    }
+}

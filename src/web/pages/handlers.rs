@@ -1,0 +1,261 @@
+//! The handlers of pages: what each reads, and the answer.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::{Path, State};
+use axum::http::header::LOCATION;
+use axum::http::{HeaderValue, Response, StatusCode};
+use tokio::time::timeout;
+
+use crate::api::PriceHistory;
+use crate::engine::JobSnapshot;
+use crate::market::answer::short_host;
+use crate::market::{HistoryPage, ReportKind, ReportRequest};
+use crate::model::RunState;
+
+use super::super::owner::{MarketPresence, Owner};
+use super::super::response::text;
+use super::super::signed_request::HttpRequest;
+use super::super::state::{ANSWER_TIMEOUT, WebState};
+use super::asked::{Asked, takes_html};
+use super::error::Refused;
+use super::job_filter::JobFilter;
+use super::overview::{ENDED_MS, OverviewJobs, overview_page};
+use super::page::Page;
+use super::search::Found;
+use super::viewer::View;
+use super::{health, jobs, market, policy, queues, search, workers};
+
+/// Most jobs that a page is made of.
+const MOST_JOBS: usize = 5_000;
+/// Spans of a price over time.
+const POINTS: u32 = 300;
+
+/// The state that all handlers share.
+type Shared<O> = State<Arc<WebState<O>>>;
+
+/// The answer with a page that is made of the cluster.
+pub(super) async fn shown<O: Owner>(
+    state: &WebState<O>,
+    request: &HttpRequest,
+    make: impl AsyncFnOnce(&View, &mut Asked) -> Result<Page, Refused>,
+) -> Response<Body> {
+    let mut asked = Asked::new(request);
+    match View::of(state).await {
+        Err(refused) => refused.answer(None, &asked),
+        Ok(view) => match make(&view, &mut asked).await {
+            Ok(page) => page.answer(&view, &asked),
+            Err(refused) => refused.answer(Some(&view), &asked),
+        },
+    }
+}
+
+/// The newest jobs that pass a filter, and how many more there are.
+pub(super) async fn jobs_of<O: Owner>(
+    state: &WebState<O>,
+    filter: JobFilter,
+    most: usize,
+) -> Result<(Vec<JobSnapshot>, u64), Refused> {
+    let found = timeout(ANSWER_TIMEOUT, state.owner.jobs(filter, most)).await;
+    found.ok().and_then(Result::ok).ok_or_else(|| Refused::unavailable("the jobs were not read in time".to_owned()))
+}
+
+async fn prices_of<O: Owner>(state: &WebState<O>, since_ms: i64) -> Result<PriceHistory, Refused> {
+    let page = HistoryPage { since_ms: Some(since_ms), points: POINTS };
+    match timeout(ANSWER_TIMEOUT, state.owner.price_history(page)).await {
+        Ok(Ok(prices)) => Ok(prices),
+        Ok(Err(error)) => Err(Refused::unavailable(error.to_string())),
+        Err(_) => Err(Refused::unavailable("the history was not read in time".to_owned())),
+    }
+}
+
+fn live() -> JobFilter {
+    JobFilter { states: vec![RunState::Prep, RunState::Running], ..JobFilter::default() }
+}
+
+pub(super) async fn overview<O: Owner>(State(state): Shared<O>, request: HttpRequest) -> Response<Body> {
+    shown(&state, &request, async |view, _| {
+        let ended = JobFilter { ended_since_ms: Some(view.at_ms() - ENDED_MS), ..JobFilter::default() };
+        let jobs = OverviewJobs {
+            live: jobs_of(&state, live(), MOST_JOBS).await?,
+            ended: jobs_of(&state, ended, MOST_JOBS).await?,
+        };
+        // A picture that is missing is no reason to show nothing.
+        let prices = match view.has_market() {
+            true => prices_of(&state, view.at_ms() - ENDED_MS).await.ok(),
+            false => None,
+        };
+        Ok(overview_page(view, short_host(&state.host), &jobs, prices.as_ref()))
+    })
+    .await
+}
+
+pub(super) async fn jobs<O: Owner>(State(state): Shared<O>, request: HttpRequest) -> Response<Body> {
+    shown(&state, &request, async |view, asked| {
+        let word = asked.clone().take("state").unwrap_or_default();
+        let filter = jobs::job_filter(asked)?;
+        let found = jobs_of(&state, filter.clone(), MOST_JOBS).await?;
+        Ok(jobs::jobs_page(view, asked, &word, &filter, found))
+    })
+    .await
+}
+
+pub(super) async fn history<O: Owner>(State(state): Shared<O>, request: HttpRequest) -> Response<Body> {
+    shown(&state, &request, async |view, asked| {
+        let word = asked.clone().take("state").unwrap_or_else(|| "over".to_owned());
+        let mut filter = jobs::job_filter(asked)?;
+        if filter.states.is_empty() {
+            filter.states = JobFilter::states_of("over").unwrap_or_default();
+        }
+        let found = jobs_of(&state, filter.clone(), MOST_JOBS).await?;
+        Ok(jobs::jobs_page(view, asked, &word, &filter, found))
+    })
+    .await
+}
+
+pub(super) async fn queues<O: Owner>(State(state): Shared<O>, request: HttpRequest) -> Response<Body> {
+    shown(&state, &request, async |view, _| Ok(queues::queues_page(view))).await
+}
+
+pub(super) async fn queue<O: Owner>(
+    State(state): Shared<O>,
+    Path(name): Path<String>,
+    request: HttpRequest,
+) -> Response<Body> {
+    shown(&state, &request, async |view, _| {
+        let filter = JobFilter { queue: Some(name.clone()), ..JobFilter::default() };
+        queues::queue_page(view, &name, jobs_of(&state, filter, MOST_JOBS).await?)
+    })
+    .await
+}
+
+pub(super) async fn market<O: Owner>(State(state): Shared<O>, request: HttpRequest) -> Response<Body> {
+    shown(&state, &request, async |view, asked| {
+        if !view.has_market() {
+            let detail = match state.owner.market_presence() {
+                MarketPresence::Absent => "There is no market; it belongs to the dynamic policy.",
+                _ => "Another policy rules; the market keeps accounts and sells nothing.",
+            };
+            return Err(Refused::not_now("There is no market now", detail.to_owned()));
+        }
+        let since_ms = market::price_since(asked, view.at_ms())?;
+        market::market_page(view, asked, &prices_of(&state, since_ms).await?, since_ms)
+    })
+    .await
+}
+
+pub(super) async fn deadlines<O: Owner>(State(state): Shared<O>, request: HttpRequest) -> Response<Body> {
+    shown(&state, &request, async |view, _| policy::deadlines_page(view)).await
+}
+
+pub(super) async fn policy<O: Owner>(State(state): Shared<O>, request: HttpRequest) -> Response<Body> {
+    shown(&state, &request, async |view, _| Ok(policy::policy_page(view))).await
+}
+
+pub(super) async fn workers<O: Owner>(State(state): Shared<O>, request: HttpRequest) -> Response<Body> {
+    shown(&state, &request, async |view, _| Ok(workers::workers_page(view))).await
+}
+
+pub(super) async fn worker<O: Owner>(
+    State(state): Shared<O>,
+    Path(name): Path<String>,
+    request: HttpRequest,
+) -> Response<Body> {
+    shown(&state, &request, async |view, _| workers::worker_page(view, &name, &live_attempts(&state).await?)).await
+}
+
+pub(super) async fn slots<O: Owner>(State(state): Shared<O>, request: HttpRequest) -> Response<Body> {
+    shown(&state, &request, async |view, asked| workers::slots_page(view, asked, &live_attempts(&state).await?)).await
+}
+
+async fn live_attempts<O: Owner>(state: &WebState<O>) -> Result<Vec<crate::api::LiveAttempt>, Refused> {
+    let live = timeout(ANSWER_TIMEOUT, state.owner.live_attempts()).await;
+    live.ok().and_then(Result::ok).ok_or_else(|| Refused::unavailable("the attempts were not read in time".to_owned()))
+}
+
+pub(super) async fn users<O: Owner>(State(state): Shared<O>, request: HttpRequest) -> Response<Body> {
+    shown(&state, &request, async |_, _| {
+        let (found, more) = jobs_of(&state, JobFilter::default(), MOST_JOBS).await?;
+        Ok(jobs::users_page(&found, more))
+    })
+    .await
+}
+
+pub(super) async fn user<O: Owner>(
+    State(state): Shared<O>,
+    Path(name): Path<String>,
+    request: HttpRequest,
+) -> Response<Body> {
+    shown(&state, &request, async |view, _| {
+        let filter = JobFilter { user: Some(name.clone()), ..JobFilter::default() };
+        jobs::user_page(view, &name, jobs_of(&state, filter, MOST_JOBS).await?)
+    })
+    .await
+}
+
+pub(super) async fn report<O: Owner>(
+    State(state): Shared<O>,
+    Path(kind): Path<String>,
+    request: HttpRequest,
+) -> Response<Body> {
+    shown(&state, &request, async |_, _| {
+        let wanted = match &*kind {
+            "users" => ReportKind::Users,
+            "queues" => ReportKind::Queues,
+            "jobs" => ReportKind::Jobs,
+            other => return Err(Refused::unknown("report of", other, Some("/reports/users".to_owned()))),
+        };
+        if state.owner.market_presence() != MarketPresence::Absent {
+            return Ok(health::private_report_page(&kind));
+        }
+        let request = ReportRequest { kind: wanted, ..ReportRequest::default() };
+        match timeout(ANSWER_TIMEOUT, state.owner.report(request)).await {
+            Ok(Ok(report)) => Ok(health::report_page(&report)),
+            Ok(Err(error)) => Err(Refused::unavailable(error.to_string())),
+            Err(_) => Err(Refused::unavailable("the report was not read in time".to_owned())),
+        }
+    })
+    .await
+}
+
+pub(super) async fn health<O: Owner>(State(state): Shared<O>, request: HttpRequest) -> Response<Body> {
+    shown(&state, &request, async |view, _| Ok(health::health_page(view))).await
+}
+
+pub(super) async fn search<O: Owner>(State(state): Shared<O>, request: HttpRequest) -> Response<Body> {
+    let mut asked = Asked::new(&request);
+    let view = match View::of(&state).await {
+        Ok(view) => view,
+        Err(refused) => return refused.answer(None, &asked),
+    };
+    let wanted = asked.take("q").unwrap_or_default();
+    let jobs = match jobs_of(&state, JobFilter::default(), MOST_JOBS).await {
+        Ok((jobs, _)) => jobs,
+        Err(refused) => return refused.answer(Some(&view), &asked),
+    };
+    match search::search(&view, wanted.trim(), &jobs) {
+        Found::Page(page) => page.answer(&view, &asked),
+        Found::Address(address) => {
+            let mut response = text(StatusCode::SEE_OTHER, &address);
+            if let Ok(location) = HeaderValue::from_str(&address) {
+                response.headers_mut().insert(LOCATION, location);
+            }
+            response
+        }
+    }
+}
+
+/// What is not there: a page for browsers, a line of text for others.
+pub(in crate::web) async fn no_such_page<O: Owner>(State(state): Shared<O>, request: HttpRequest) -> Response<Body> {
+    let line = format!("There is nothing at {}", request.uri.path());
+    if !takes_html(&request.headers) {
+        return text(StatusCode::NOT_FOUND, line);
+    }
+    let asked = Asked::default();
+    let refused = Refused::not_now(&line, "No page has this address.".to_owned());
+    match View::of(&state).await {
+        Ok(view) => refused.answer(Some(&view), &asked),
+        Err(_) => text(StatusCode::NOT_FOUND, line),
+    }
+}

@@ -1,0 +1,142 @@
+//! The handlers of a job's pages: of the job itself, its attempts, a task, an attempt, the timeline.
+
+use std::str::FromStr;
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::{Path, State};
+use axum::http::Response;
+use tokio::time::timeout;
+
+use crate::api::JobDetail;
+use crate::engine::JobSnapshot;
+use crate::model::{AttemptId, JobId, TaskId};
+
+use super::super::owner::Owner;
+use super::super::signed_request::HttpRequest;
+use super::super::state::{ANSWER_TIMEOUT, WebState};
+use super::attempt_rows::{attempt_page, attempts_page, task_page, tasks_page, timeline_page};
+use super::error::Refused;
+use super::handlers::{jobs_of, shown};
+use super::job::{Details, job_page};
+use super::job_filter::JobFilter;
+use super::viewer::View;
+
+/// The newest jobs whose attempts are shown together.
+const JOBS_TOGETHER: usize = 20;
+
+type Shared<O> = State<Arc<WebState<O>>>;
+
+/// An id in a path.
+fn id<I: FromStr>(text: &str, what: &str, like: &str) -> Result<I, Refused> {
+    text.parse().map_err(|_| Refused::unknown(what, text, Some(format!("an id such as {like}"))))
+}
+
+async fn job_of<O: Owner>(state: &WebState<O>, id: JobId) -> Result<JobSnapshot, Refused> {
+    let filter = JobFilter { job: Some(id), ..JobFilter::default() };
+    let (found, _) = jobs_of(state, filter, 1).await?;
+    let unknown = || Refused::unknown("job", &id.to_string(), Some(format!("jobtracker job status {id}")));
+    found.into_iter().next().ok_or_else(unknown)
+}
+
+async fn details_of<O: Owner>(state: &WebState<O>, id: JobId) -> Result<Details, Refused> {
+    match timeout(ANSWER_TIMEOUT, state.owner.job_detail(id, View::caller())).await {
+        Ok(Ok(Ok(Some(detail)))) => Ok(Ok(detail)),
+        Ok(Ok(Ok(None))) => Ok(Err("its attempts are not kept any more".to_owned())),
+        Ok(Ok(Err(refusal))) => Ok(Err(refusal.to_string())),
+        Ok(Err(_)) | Err(_) => Err(Refused::unavailable("the attempts were not read in time".to_owned())),
+    }
+}
+
+/// A job with its details, of which the page is made.
+async fn open<O: Owner>(state: &WebState<O>, id: JobId) -> Result<(JobSnapshot, JobDetail), Refused> {
+    let job = job_of(state, id).await?;
+    match details_of(state, id).await? {
+        Ok(detail) => Ok((job, detail)),
+        Err(why) => Err(Refused {
+            detail: why,
+            ..Refused::unknown(
+                "list of attempts open to this request, of",
+                &id.to_string(),
+                Some(format!("jobtracker job tasks {id}")),
+            )
+        }),
+    }
+}
+
+pub(super) async fn job<O: Owner>(
+    State(state): Shared<O>,
+    Path(text): Path<String>,
+    request: HttpRequest,
+) -> Response<Body> {
+    shown(&state, &request, async |view, _| {
+        let job = job_of(&state, id(&text, "job", "job_202611211200_0001")?).await?;
+        Ok(job_page(view, &job, &details_of(&state, job.id).await?))
+    })
+    .await
+}
+
+pub(super) async fn tasks<O: Owner>(
+    State(state): Shared<O>,
+    Path(text): Path<String>,
+    request: HttpRequest,
+) -> Response<Body> {
+    shown(&state, &request, async |view, asked| {
+        let (job, detail) = open(&state, id(&text, "job", "job_202611211200_0001")?).await?;
+        tasks_page(view, asked, &job, &detail)
+    })
+    .await
+}
+
+pub(super) async fn timeline<O: Owner>(
+    State(state): Shared<O>,
+    Path(text): Path<String>,
+    request: HttpRequest,
+) -> Response<Body> {
+    shown(&state, &request, async |view, asked| {
+        let (job, detail) = open(&state, id(&text, "job", "job_202611211200_0001")?).await?;
+        timeline_page(view, asked, &job, &detail)
+    })
+    .await
+}
+
+pub(super) async fn task<O: Owner>(
+    State(state): Shared<O>,
+    Path(text): Path<String>,
+    request: HttpRequest,
+) -> Response<Body> {
+    shown(&state, &request, async |view, _| {
+        let task: TaskId = id(&text, "task", "task_202611211200_0001_m_000000")?;
+        let (job, detail) = open(&state, task.job).await?;
+        task_page(view, task, &job, &detail)
+    })
+    .await
+}
+
+pub(super) async fn attempt<O: Owner>(
+    State(state): Shared<O>,
+    Path(text): Path<String>,
+    request: HttpRequest,
+) -> Response<Body> {
+    shown(&state, &request, async |view, _| {
+        let attempt: AttemptId = id(&text, "attempt", "attempt_202611211200_0001_m_000000_0")?;
+        let (job, detail) = open(&state, attempt.task.job).await?;
+        attempt_page(view, attempt, &job, &detail)
+    })
+    .await
+}
+
+pub(super) async fn attempts<O: Owner>(State(state): Shared<O>, request: HttpRequest) -> Response<Body> {
+    shown(&state, &request, async |view, asked| {
+        let job = asked.take("job").map(|text| id(&text, "job", "job_202611211200_0001")).transpose()?;
+        let (jobs, _) = jobs_of(&state, JobFilter { job, ..JobFilter::default() }, JOBS_TOGETHER).await?;
+        let mut details = Vec::new();
+        for job in jobs {
+            if let Ok(detail) = details_of(&state, job.id).await? {
+                details.push((job, detail));
+            }
+        }
+        attempts_page(view, asked, &details)
+    })
+    .await
+}

@@ -1,0 +1,280 @@
+//! The market: what does a slot cost, what would my bid give?
+
+use crate::api::PriceHistory;
+use crate::model::Credits;
+
+use super::super::pictures::{Bar, LegendLine, Picture, Rung, SlotRow, StepPoint, bars, ladder, slot_map, steps};
+use super::asked::Asked;
+use super::block::{Block, Field, Form, Section};
+use super::error::Refused;
+use super::page::Page;
+use super::piece::{Cell, Piece, iso_text};
+use super::queue_colours::Colours;
+use super::queues::private_line;
+use super::viewer::View;
+
+/// Ranges of the picture of the price: words, ms.
+const RANGES: [(&str, i64); 4] =
+    [("1 h", 3_600_000), ("1 d", 86_400_000), ("7 d", 604_800_000), ("30 d", 2_592_000_000)];
+/// Units of credit in a credit, as pictures count.
+const CREDIT: f64 = 1e12;
+
+/// Since when the price is shown, epoch ms: what is asked for, else an hour.
+///
+/// # Errors
+/// It is no moment.
+pub(super) fn price_since(asked: &mut Asked, at_ms: i64) -> Result<i64, Refused> {
+    match asked.take("since") {
+        None => Ok(at_ms - RANGES[0].1),
+        Some(text) => {
+            text.parse().map_err(|_| Refused::unknown("moment, in ms since 1970,", &text, Some("/market".to_owned())))
+        }
+    }
+}
+
+/// The price between two moments, epoch ms, as steps.
+pub(super) fn price_picture(prices: &PriceHistory, (since_ms, until_ms): (i64, i64)) -> Block {
+    let shown = prices.points.iter().filter(|point| (since_ms..=until_ms).contains(&point.time_ms));
+    let points: Vec<StepPoint> = shown
+        .map(|point| StepPoint {
+            time_ms: point.time_ms,
+            value: credits(point.price),
+            low: credits(point.low),
+            high: credits(point.high),
+            row: vec![iso_text(point.time_ms), point.price.to_string(), point.low.to_string(), point.high.to_string()],
+        })
+        .collect();
+    let Some(last) = prices.points.iter().rfind(|point| (since_ms..=until_ms).contains(&point.time_ms)) else {
+        return Block::line("No tick of the market is in this span.");
+    };
+    let low = prices.points.iter().map(|point| point.low).min().unwrap_or(last.low);
+    let high = prices.points.iter().map(|point| point.high).max().unwrap_or(last.high);
+    let title = format!("Price: {} to {}, last {}", low.rate_text(), high.rate_text(), last.price.rate_text());
+    Block::Picture(steps("price", "price", title, &points, (since_ms, until_ms), gap_ms(&points, prices.step_ms)))
+}
+
+/// A pause is a gap from so many ms on: several times the usual distance.
+fn gap_ms(points: &[StepPoint], step_ms: u64) -> i64 {
+    let mut distances: Vec<i64> = points
+        .windows(2)
+        .map(|pair| pair.last().map_or(0, |last| last.time_ms) - pair.first().map_or(0, |first| first.time_ms))
+        .collect();
+    distances.sort_unstable();
+    let usual = distances.get(distances.len() / 2).copied().unwrap_or(0);
+    usual.max(i64::try_from(step_ms).unwrap_or(i64::MAX)).saturating_mul(5)
+}
+
+fn credits(amount: Credits) -> f64 {
+    amount.units() as f64 / CREDIT
+}
+
+/// The page.
+///
+/// # Errors
+/// No market rules, or the rate that is asked for is none.
+pub(super) fn market_page(
+    view: &View,
+    asked: &mut Asked,
+    prices: &PriceHistory,
+    since_ms: i64,
+) -> Result<Page, Refused> {
+    let overview = view.overview();
+    let price: Credits = overview.price.as_ref().and_then(|price| price.parse().ok()).unwrap_or(Credits::ZERO);
+    let rate = asked.take("rate");
+    let at_ms = view.at_ms();
+    let mut ranges: Cell = Vec::new();
+    for (words, span_ms) in RANGES {
+        ranges.extend([Piece::link(format!("/market?since={}", at_ms - span_ms), words), Piece::text(" · ")]);
+    }
+    ranges.push(Piece::link("/market?since=0", "all"));
+    let now = vec![
+        Block::Summary(vec![
+            (
+                "Price",
+                vec![
+                    Piece::number("price", price),
+                    Piece::text(
+                        " credits, the sum of the active rates: a queue pays its own rate for each slot over an interval, and its share is its part of the price",
+                    ),
+                ],
+            ),
+            (
+                "Slots",
+                vec![
+                    Piece::number("slots.map", overview.slots.map),
+                    Piece::text(" map, "),
+                    Piece::number("slots.reduce", overview.slots.reduce),
+                    Piece::text(" reduce"),
+                ],
+            ),
+        ]),
+        price_picture(prices, (since_ms.max(first_ms(prices, since_ms)), at_ms)),
+        Block::Line(ranges),
+    ];
+    let mut sections = vec![Section::new("price", "Price", now)];
+    if view.shows_money() {
+        sections.push(Section::new("ladder", "Who has bought what", ladder_blocks(view)));
+    } else {
+        sections.push(Section::new("ladder", "Who has bought what", vec![private_line()]));
+    }
+    sections.push(Section::new("quote", "What would a bid buy?", quote_blocks(view, price, rate.as_deref())?));
+    if let Some(money) = overview.money.as_ref().filter(|_| view.shows_money()) {
+        sections.push(Section::new("ledger", "Ledger", ledger_blocks(money)));
+    }
+    Ok(Page {
+        title: format!("Price {} · market", price.rate_text()),
+        heading: vec![Piece::text("Market")],
+        entry: "/market",
+        sections,
+        refresh_s: 1,
+        ..Page::default()
+    })
+}
+
+fn first_ms(prices: &PriceHistory, since_ms: i64) -> i64 {
+    prices.points.first().map_or(since_ms, |point| if since_ms == 0 { point.time_ms } else { since_ms })
+}
+
+fn ladder_blocks(view: &View) -> Vec<Block> {
+    let overview = view.overview();
+    let colours = Colours::of_queues(overview);
+    let bought = || overview.report.groups.iter().filter_map(|group| Some((group, view.bought(group)?)));
+    let rungs: Vec<Rung> = bought()
+        .map(|(group, bought)| Rung {
+            name: group.name.clone(),
+            class: colours.class(&group.name).to_owned(),
+            slots: u64::from(bought.quota.map) + u64::from(bought.quota.reduce),
+            rate: credits(bought.rate),
+            rate_text: bought.rate.to_string(),
+        })
+        .collect();
+    let capacity = u64::from(overview.slots.map) + u64::from(overview.slots.reduce);
+    let sold: u64 = rungs.iter().map(|rung| rung.slots).sum();
+    let title = match rungs.iter().max_by_key(|rung| rung.slots).filter(|rung| rung.slots > 0) {
+        Some(most) => format!("{sold} of {capacity} slots are bought, {} of them by queue {}", most.slots, most.name),
+        None => "No slot is bought".to_owned(),
+    };
+    let mut blocks =
+        vec![Block::Picture(ladder(title, rungs, capacity)), Block::Picture(shares_picture(view, &colours))];
+    blocks.push(Block::Picture(owner_map(view, &colours)));
+    blocks
+}
+
+fn shares_picture(view: &View, colours: &Colours<'_>) -> Picture {
+    // Whole per milles: a picture shows no more.
+    let permille = |share: &str| share.parse::<f64>().map_or(0, |share| (share * 1_000.0).round() as u64);
+    let all: Vec<Bar> = view
+        .overview()
+        .queues
+        .iter()
+        .filter_map(|queue| {
+            let share = view.share(queue)?;
+            Some(Bar {
+                name: queue.name.clone(),
+                class: colours.class(&queue.name).to_owned(),
+                used: permille(share),
+                right: None,
+                waiting: 0,
+            })
+        })
+        .collect();
+    let largest = all.iter().max_by_key(|bar| bar.used);
+    let title = largest.map_or_else(
+        || "No queue has a share".to_owned(),
+        |bar| format!("Shares in thousandths: queue {} has {}", bar.name, bar.used),
+    );
+    bars("shares", title, &all, "")
+}
+
+/// Each cell a slot in use: by owner, what is above its quota apart.
+fn owner_map(view: &View, colours: &Colours<'_>) -> Picture {
+    let overview = view.overview();
+    let mut rows = Vec::new();
+    for group in &overview.report.groups {
+        let Some(bought) = view.bought(group) else { continue };
+        let held = u64::from(group.held.map) + u64::from(group.held.reduce);
+        let quota = u64::from(bought.quota.map) + u64::from(bought.quota.reduce);
+        if held == 0 {
+            continue;
+        }
+        let class = colours.class(&group.name);
+        let cells =
+            (0..held.min(2_000)).map(|slot| if slot < quota { class.to_owned() } else { format!("{class} above") });
+        rows.push(SlotRow {
+            worker: group.name.clone(),
+            cells: cells.collect(),
+            row: vec![group.name.clone(), held.to_string(), quota.to_string(), held.saturating_sub(quota).to_string()],
+        });
+    }
+    let above: u64 = rows.iter().filter_map(|row| row.row.last()?.parse::<u64>().ok()).sum();
+    let title =
+        format!("{above} slots are held beyond what was bought: they go first when another queue has a right to them");
+    let legend = vec![LegendLine::new("cell q0 above", "beyond what was bought")];
+    Picture { name: "owners", ..slot_map(title, &rows, legend, vec!["Queue", "Held", "Bought", "Beyond"]) }
+}
+
+/// What a rate would buy of a buyer who bids nothing now.
+fn quote_blocks(view: &View, price: Credits, rate: Option<&str>) -> Result<Vec<Block>, Refused> {
+    let form = Block::Form(Form {
+        action: "/market".to_owned(),
+        label: "Quote",
+        fields: vec![Field {
+            name: "rate",
+            label: "Rate, credits an interval",
+            value: rate.unwrap_or_default().to_owned(),
+            choices: &[],
+        }],
+        button: "What would it buy?",
+    });
+    let Some(text) = rate else { return Ok(vec![form]) };
+    let wanted = Credits::parse_exact(text).ok().filter(|rate| rate.units() > 0);
+    let wanted = wanted.ok_or_else(|| Refused::unknown("rate", text, Some("/market?rate=0.5".to_owned())))?;
+    let all = price.checked_add(wanted).unwrap_or(wanted);
+    let share = wanted.units().saturating_mul(1_000_000_000) / all.units().max(1);
+    let slots = view.overview().slots;
+    let about = |slots: u32| i128::from(slots) * share / 1_000_000_000;
+    let summary = vec![
+        (
+            "Share",
+            vec![Piece::shown(
+                "share",
+                format!("0.{share:09}"),
+                format!("{}.{:01} %", share / 10_000_000, share / 1_000_000 % 10),
+            )],
+        ),
+        (
+            "Slots",
+            vec![
+                Piece::number("quota.map", about(slots.map)),
+                Piece::text(" map, "),
+                Piece::number("quota.reduce", about(slots.reduce)),
+                Piece::text(" reduce, or one more of what is left over"),
+            ],
+        ),
+        ("Price then", vec![Piece::number("price", all)]),
+    ];
+    Ok(vec![
+        form,
+        Block::Line(vec![Piece::text(
+            "Of a queue that bids nothing now, if the others stay as they are, from the next tick on:",
+        )]),
+        Block::Summary(summary),
+        Block::line("Exactly, for your own queue, and then for good:"),
+        Block::Commands(vec![
+            format!("jobtracker queue quote QUEUE {wanted}"),
+            format!("jobtracker queue set-spending QUEUE {wanted}"),
+        ]),
+    ])
+}
+
+fn ledger_blocks(money: &crate::engine::MoneySnapshot) -> Vec<Block> {
+    let balances = money.balances.iter().try_fold(Credits::ZERO, |sum, (_, balance)| sum.checked_add(*balance));
+    let left = balances.and_then(|sum| money.issued.checked_sub(money.charged)?.checked_sub(sum));
+    let mut summary = vec![
+        ("Issued", vec![Piece::number("issued", money.issued)]),
+        ("Charged", vec![Piece::number("charged", money.charged)]),
+    ];
+    summary.extend(balances.map(|sum| ("Balances", vec![Piece::number("balances", sum)])));
+    summary.extend(left.map(|left| ("Issued − charged − balances", vec![Piece::number("difference", left)])));
+    vec![Block::Summary(summary)]
+}

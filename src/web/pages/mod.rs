@@ -1,0 +1,67 @@
+//! The pages for people: made of the views of the cluster, whole or in part. No page is an event for the owner.
+
+mod asked;
+mod attempt_rows;
+mod block;
+mod error;
+mod handlers;
+mod health;
+mod job;
+mod job_filter;
+mod job_handlers;
+mod job_rows;
+mod jobs;
+mod market;
+mod overview;
+mod page;
+mod piece;
+mod policy;
+mod queue_colours;
+mod queues;
+mod reasons;
+mod search;
+mod static_files;
+#[cfg(test)]
+mod tests;
+mod viewer;
+mod workers;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::routing::get;
+
+use super::owner::Owner;
+use super::state::WebState;
+
+pub use job_filter::JobFilter;
+
+pub(super) use handlers::no_such_page;
+
+/// The pages. Names in paths are percent-encoded.
+pub(super) fn routes<O: Owner>() -> Router<Arc<WebState<O>>> {
+    Router::new()
+        .route("/", get(handlers::overview::<O>))
+        .route("/jobs", get(handlers::jobs::<O>))
+        .route("/history", get(handlers::history::<O>))
+        .route("/jobs/{job}", get(job_handlers::job::<O>))
+        .route("/jobs/{job}/tasks", get(job_handlers::tasks::<O>))
+        .route("/jobs/{job}/timeline", get(job_handlers::timeline::<O>))
+        .route("/tasks/{task}", get(job_handlers::task::<O>))
+        .route("/attempts", get(job_handlers::attempts::<O>))
+        .route("/attempts/{attempt}", get(job_handlers::attempt::<O>))
+        .route("/queues", get(handlers::queues::<O>))
+        .route("/queues/{queue}", get(handlers::queue::<O>))
+        .route("/market", get(handlers::market::<O>))
+        .route("/deadlines", get(handlers::deadlines::<O>))
+        .route("/workers", get(handlers::workers::<O>))
+        .route("/workers/{worker}", get(handlers::worker::<O>))
+        .route("/slots", get(handlers::slots::<O>))
+        .route("/policy", get(handlers::policy::<O>))
+        .route("/users", get(handlers::users::<O>))
+        .route("/users/{user}", get(handlers::user::<O>))
+        .route("/reports/{kind}", get(handlers::report::<O>))
+        .route("/health", get(handlers::health::<O>))
+        .route("/search", get(handlers::search::<O>))
+        .route("/static/{file}", get(static_files::static_file))
+}

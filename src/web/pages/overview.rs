@@ -1,0 +1,314 @@
+//! The overview: is it well, what is it doing, what does a slot cost?
+
+use crate::api::PriceHistory;
+use crate::engine::JobSnapshot;
+use crate::model::{Kind, RunState};
+
+use super::super::pictures::{Bar, Picture, bars};
+use super::super::time_text::format_duration;
+use super::super::worker_health::WorkerHealth;
+use super::block::{Block, Column, Section, Table};
+use super::job_rows::{job_link, job_table, queue_link, took_ms, user_link};
+use super::market::price_picture;
+use super::page::Page;
+use super::piece::{Cell, Piece, ShownState};
+use super::queue_colours::Colours;
+use super::reasons::reasons;
+use super::viewer::View;
+
+/// Live jobs on the page, and those that wait longest.
+const LIVE: usize = 10;
+const WAITING: usize = 5;
+/// Ends are shown for so long, ms.
+pub(super) const ENDED_MS: i64 = 3_600_000;
+/// Queues on the page; `/queues` has all.
+const QUEUES: usize = 50;
+
+/// What the page is made of beside the cluster.
+#[derive(Clone, Debug, Default)]
+pub(super) struct OverviewJobs {
+    /// Jobs that are not over, newest first, and how many more there are.
+    pub(super) live: (Vec<JobSnapshot>, u64),
+    /// Jobs that ended in the last hour.
+    pub(super) ended: (Vec<JobSnapshot>, u64),
+}
+
+pub(super) fn overview_page(view: &View, host: &str, jobs: &OverviewJobs, prices: Option<&PriceHistory>) -> Page {
+    let overview = view.overview();
+    let complaints = view.complaints();
+    let used = overview.running.map + overview.running.reduce;
+    let slots = overview.slots.map + overview.slots.reduce;
+    let finding = match complaints.len() {
+        0 => format!("{used} of {slots} slots in use"),
+        1 => "1 complaint".to_owned(),
+        count => format!("{count} complaints"),
+    };
+    let mut sections = Vec::new();
+    if !complaints.is_empty() {
+        let mut blocks: Vec<Block> =
+            complaints.iter().map(|text| Block::Complaint(vec![Piece::foreign(text)])).collect();
+        blocks.push(Block::Line(vec![Piece::link("/health", "What to do")]));
+        sections.push(Section::new("complaints", "What is wrong", blocks));
+    }
+    sections.push(Section::new("now", "Now", vec![Block::Summary(summary(view))]));
+    sections.push(Section::new("slots", "Slots by queue", slots_blocks(view)));
+    if let Some(prices) = prices {
+        let blocks = vec![
+            price_picture(prices, (view.at_ms() - ENDED_MS, view.at_ms())),
+            Block::Line(vec![Piece::link("/market", "Market")]),
+        ];
+        sections.push(Section::new("price", "What a slot costs", blocks));
+    }
+    sections.push(Section::new("live", "Live jobs", live_blocks(view, jobs)));
+    sections.push(Section::new("waiting", "Waiting longest", vec![waiting_block(view, &jobs.live.0)]));
+    sections.push(Section::new("ended", "Ended in the last hour", vec![ended_block(view, &jobs.ended)]));
+    Page {
+        title: format!("{finding} · JobTracker on {host}"),
+        heading: vec![Piece::foreign(&format!("JobTracker on {host}"))],
+        entry: "/",
+        sections,
+        refresh_s: 1,
+        ..Page::default()
+    }
+}
+
+fn summary(view: &View) -> Vec<(&'static str, Cell)> {
+    let overview = view.overview();
+    let health = WorkerHealth::of(overview);
+    let mut summary = vec![
+        (
+            "Map slots in use",
+            vec![Piece::part("slots.map", overview.running.map, overview.slots.map, "map slots in use")],
+        ),
+        (
+            "Reduce slots in use",
+            vec![Piece::part("slots.reduce", overview.running.reduce, overview.slots.reduce, "reduce slots in use")],
+        ),
+        (
+            "Waiting tasks",
+            vec![
+                Piece::number("tasks.map.waiting", overview.waiting.map),
+                Piece::text(" maps, "),
+                Piece::number("tasks.reduce.waiting", overview.waiting.reduce),
+                Piece::text(" reduces"),
+            ],
+        ),
+        (
+            "Jobs now",
+            vec![
+                Piece::number("jobs.running", overview.running_jobs),
+                Piece::text(" running, "),
+                Piece::number("jobs.preparing", overview.preparing_jobs),
+                Piece::text(" preparing"),
+            ],
+        ),
+        (
+            "Jobs since the start",
+            vec![
+                Piece::number("jobs.accepted", overview.jobs_accepted),
+                Piece::text(" accepted, "),
+                Piece::number("jobs.succeeded", overview.jobs_ended[0]),
+                Piece::text(" succeeded, "),
+                Piece::number("jobs.failed", overview.jobs_ended[1]),
+                Piece::text(" failed, "),
+                Piece::number("jobs.killed", overview.jobs_ended[2]),
+                Piece::text(" killed"),
+            ],
+        ),
+        (
+            "Workers",
+            vec![
+                Piece::number("workers.healthy", health.healthy),
+                Piece::text(" healthy of "),
+                Piece::number("workers", overview.trackers.len()),
+            ],
+        ),
+        ("Scheduler", vec![Piece::link("/policy", &overview.scheduler)]),
+        (
+            "Up",
+            vec![
+                Piece::shown(
+                    "started_ms",
+                    overview.start_ms,
+                    format_duration(overview.at_ms.saturating_sub(overview.start_ms)),
+                ),
+                Piece::text(" since "),
+                Piece::moment(overview.start_ms),
+            ],
+        ),
+    ];
+    if view.has_market() {
+        let price = overview.price.as_ref().map_or_else(|| Piece::text("–"), |price| Piece::number("price", price));
+        summary.push(("Price", vec![price, Piece::text(" credits, the sum of the active rates")]));
+    }
+    if let Some(containers) = &overview.containers {
+        summary.push((
+            "Containers",
+            vec![
+                Piece::number("containers.waiting", containers.waiting),
+                Piece::text(" waiting, "),
+                Piece::number("containers.held_slots", containers.held_slots),
+                Piece::text(" slots held"),
+            ],
+        ));
+    }
+    summary
+}
+
+fn slots_blocks(view: &View) -> Vec<Block> {
+    let overview = view.overview();
+    let mut blocks = Vec::new();
+    if !overview.queues.is_empty() {
+        blocks.push(Block::Picture(queue_picture(view)));
+    }
+    blocks.push(Block::Table(queue_table(view, QUEUES)));
+    blocks
+}
+
+/// Slots of each queue as bars, with what it has bought or has a right to.
+pub(super) fn queue_picture(view: &View) -> Picture {
+    let overview = view.overview();
+    let colours = Colours::of_queues(overview);
+    let group_of = |name: &str| overview.report.groups.iter().find(|group| group.name == name);
+    let right_of = |name: &str| {
+        let group = group_of(name)?;
+        let sum = |slots: crate::model::PerKind<u32>| u64::from(slots.map) + u64::from(slots.reduce);
+        match (view.bought(group), &group.capacity) {
+            (Some(bought), _) => Some(sum(bought.quota.slots())),
+            (None, Some(capacity)) => Some(sum(capacity.slots)),
+            (None, None) => None,
+        }
+    };
+    let all: Vec<Bar> = overview
+        .queues
+        .iter()
+        .map(|queue| Bar {
+            name: queue.name.clone(),
+            class: colours.class(&queue.name).to_owned(),
+            used: u64::from(queue.running.map) + u64::from(queue.running.reduce),
+            right: right_of(&queue.name),
+            waiting: queue.waiting.map + queue.waiting.reduce,
+        })
+        .collect();
+    let used: u64 = all.iter().map(|bar| bar.used).sum();
+    let title = match all.iter().max_by_key(|bar| bar.used).filter(|bar| bar.used > 0) {
+        Some(most) => format!("{used} slots in use, most of them, {}, by queue {}", most.used, most.name),
+        None => "No slot is in use".to_owned(),
+    };
+    let right = if view.shows_money() { "Bought" } else { "Capacity" };
+    bars("queue_slots", title, &all, right)
+}
+
+/// The queues with slots and tasks, at most so many.
+pub(super) fn queue_table(view: &View, most: usize) -> Table {
+    let overview = view.overview();
+    let mut columns = vec![Column::text("Queue"), Column::number("Maps running"), Column::number("Reduces running")];
+    columns.extend([Column::number("Maps waiting"), Column::number("Reduces waiting")]);
+    if view.shows_money() {
+        columns.extend([
+            Column::number("Share"),
+            Column::number("Rate"),
+            Column::number("Slots bought"),
+            Column::number("Balance"),
+        ]);
+    }
+    let rows = overview.queues.iter().take(most).map(|queue| {
+        let mut name = vec![queue_link(&queue.name)];
+        if let Some(paused) = &queue.paused {
+            name.extend([Piece::text(" "), Piece::foreign(paused)]);
+        }
+        let mut row = vec![
+            name,
+            vec![Piece::number("slots.map", queue.running.map)],
+            vec![Piece::number("slots.reduce", queue.running.reduce)],
+            vec![Piece::number("tasks.map.waiting", queue.waiting.map)],
+            vec![Piece::number("tasks.reduce.waiting", queue.waiting.reduce)],
+        ];
+        if view.shows_money() {
+            let group = overview.report.groups.iter().find(|group| group.name == queue.name);
+            let bought = group.and_then(|group| view.bought(group));
+            let number = |metric, value: Option<String>| {
+                vec![value.map_or_else(|| Piece::text("–"), |value| Piece::number(metric, value))]
+            };
+            row.push(number("share", view.share(queue).map(str::to_owned)));
+            row.push(number("rate", bought.map(|bought| bought.rate.to_string())));
+            row.push(number("quota", bought.map(|bought| (bought.quota.map + bought.quota.reduce).to_string())));
+            row.push(number("budget", view.balance(&queue.name).map(|balance| balance.to_string())));
+        }
+        row
+    });
+    let rows = rows.collect();
+    let mut table = Table::new("Queues with their slots and waiting tasks", columns, rows)
+        .or_empty(vec![Piece::text("There are no queues.")]);
+    table.left_out = overview.queues.len().saturating_sub(most) as u64;
+    table
+}
+
+fn live_blocks(view: &View, jobs: &OverviewJobs) -> Vec<Block> {
+    let (live, more) = &jobs.live;
+    let shown = live.get(..live.len().min(LIVE)).unwrap_or_default();
+    let mut table = job_table("Jobs that are not over, the newest first", shown, view, None);
+    table.left_out = (live.len() - shown.len()) as u64 + more;
+    if live.is_empty() && view.overview().jobs.is_empty() {
+        table.empty = vec![
+            Piece::text("No job has been submitted yet. Submit one: "),
+            Piece::code("jobtracker job submit JOB.toml"),
+        ];
+    } else {
+        table.empty = vec![Piece::text("No job runs or waits.")];
+    }
+    vec![Block::Table(table), Block::Line(vec![Piece::link("/jobs", "All jobs")])]
+}
+
+fn waiting_block(view: &View, live: &[JobSnapshot]) -> Block {
+    let waiting_of = |job: &JobSnapshot| {
+        let not_done =
+            |kind: Kind| job.tasks[kind].saturating_sub(job.finished[kind]).saturating_sub(job.running[kind]);
+        not_done(Kind::Map) + not_done(Kind::Reduce)
+    };
+    let mut waiting: Vec<&JobSnapshot> = live.iter().filter(|job| waiting_of(job) > 0).collect();
+    waiting.sort_by_key(|job| (job.running.map + job.running.reduce > 0, job.submit_ms, job.id));
+    let columns = ["Job", "Name", "User", "Since", "Waiting tasks", "Why"].map(Column::text);
+    let rows = waiting.iter().take(WAITING).map(|job| {
+        let why = reasons(view, job)
+            .into_iter()
+            .next()
+            .unwrap_or_else(|| "Not known: ask jobtracker job explain.".to_owned());
+        vec![
+            vec![job_link(job)],
+            vec![Piece::foreign(&job.name)],
+            vec![user_link(&job.user)],
+            vec![Piece::shown("waited_ms", took_ms(job, view.at_ms()), format_duration(took_ms(job, view.at_ms())))],
+            vec![Piece::number("tasks.waiting", waiting_of(job))],
+            vec![Piece::foreign(&why)],
+        ]
+    });
+    let table = Table::new(
+        "Jobs with waiting tasks: those without a slot first, the oldest first",
+        columns.into(),
+        rows.collect(),
+    );
+    Block::Table(table.or_empty(vec![Piece::text("No task waits.")]))
+}
+
+fn ended_block(view: &View, (ended, more): &(Vec<JobSnapshot>, u64)) -> Block {
+    let mut ended: Vec<&JobSnapshot> = ended.iter().collect();
+    ended.sort_by_key(|job| {
+        (job.state == RunState::Succeeded, job.state == RunState::Killed, job.finish_ms.map(i64::saturating_neg))
+    });
+    let columns = ["Job", "Name", "User", "State", "Ended", "Took", "Why"].map(Column::text);
+    let rows = ended.iter().take(LIVE).map(|job| {
+        vec![
+            vec![job_link(job)],
+            vec![Piece::foreign(&job.name)],
+            vec![user_link(&job.user)],
+            vec![Piece::State(ShownState::of_job(job.state))],
+            vec![Piece::moment(job.finish_ms.unwrap_or(0))],
+            vec![Piece::shown("took_ms", took_ms(job, view.at_ms()), format_duration(took_ms(job, view.at_ms())))],
+            vec![Piece::foreign(&job.failure_info)],
+        ]
+    });
+    let mut table = Table::new("Jobs that ended in the last hour, failures first", columns.into(), rows.collect());
+    table.left_out = ended.len().saturating_sub(LIVE) as u64 + more;
+    Block::Table(table.or_empty(vec![Piece::text("No job has ended in the last hour.")]))
+}

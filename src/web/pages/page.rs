@@ -1,0 +1,165 @@
+//! A page: its frame and its sections, and the answer that carries it, whole, in part or as CSV.
+
+use std::io::Write as _;
+
+use askama::Template;
+use axum::body::Body;
+use axum::http::header::{CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, VARY};
+use axum::http::{HeaderValue, Response, StatusCode};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+
+use super::super::pictures::Mark;
+use super::super::response::{HTML, text};
+use super::asked::Asked;
+use super::block::{Block, Section, Table};
+use super::piece::{Cell, Piece};
+use super::static_files::{FileAddresses, short_hash};
+use super::viewer::View;
+
+/// A page loads its own files and sends its forms to its own server; nothing else.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
+     form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+/// Shorter answers are not worth packing.
+const LEAST_PACKED_BYTES: usize = 1_024;
+
+/// What is particular to a page.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Page {
+    pub(super) status: StatusCode,
+    /// The title of the document: the finding first.
+    pub(super) title: String,
+    /// The heading.
+    pub(super) heading: Cell,
+    /// The entry of the navigation that leads to it.
+    pub(super) entry: &'static str,
+    pub(super) sections: Vec<Section>,
+    /// Seconds between two looks at it; 0: it does not change.
+    pub(super) refresh_s: u32,
+    /// The address of Hadoop's page of the same thing.
+    pub(super) stock: Option<String>,
+}
+
+/// The input of the template of a page.
+#[derive(Template)]
+#[template(path = "pages/page.html")]
+struct WholePage<'a> {
+    page: &'a Page,
+    frame: &'a Frame,
+    files: FileAddresses,
+    csv: Option<String>,
+}
+
+/// The input of the template of some of its sections.
+#[derive(Template)]
+#[template(path = "pages/part.html")]
+struct PartOfPage<'a> {
+    sections: &'a [Section],
+    frame: &'a Frame,
+    is_whole: bool,
+}
+
+/// What all pages have around their content.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Frame {
+    /// Entries of the navigation: address, name.
+    pub(super) entries: Vec<(&'static str, &'static str)>,
+    pub(super) is_well: bool,
+    pub(super) health: String,
+    /// What is shown, as a number that rises.
+    pub(super) generation: String,
+    pub(super) as_of: Cell,
+    /// Why what is shown is old.
+    pub(super) stale: Option<String>,
+    /// Notices above the content.
+    pub(super) notices: Vec<String>,
+    pub(super) version: &'static str,
+}
+
+// === impl Page ===
+
+impl Page {
+    /// The answer to a request for it.
+    pub(super) fn answer(&self, view: &View, asked: &Asked) -> Response<Body> {
+        if asked.is_csv {
+            return self.csv(asked);
+        }
+        let mut frame = view.frame();
+        let unknown: Vec<&str> = asked.unknown().collect();
+        if asked.is_malformed {
+            frame
+                .notices
+                .push("The parameters of this address cannot be read, or one of them is there twice.".to_owned());
+        } else if !unknown.is_empty() {
+            frame.notices.push(format!("This page has no parameter {}.", unknown.join(", ")));
+        }
+        let html = match asked.part.as_deref() {
+            None => {
+                let csv = self.table().map(|_| asked.with("format", "csv"));
+                WholePage { page: self, frame: &frame, files: FileAddresses::get(), csv }.render()
+            }
+            Some("main") => PartOfPage { sections: &self.sections, frame: &frame, is_whole: true }.render(),
+            Some(id) => match self.sections.iter().position(|section| section.id == id) {
+                Some(place) => {
+                    let sections = &self.sections[place..=place];
+                    PartOfPage { sections, frame: &frame, is_whole: false }.render()
+                }
+                None => return text(StatusCode::NOT_FOUND, format_args!("this page has no part {id}")),
+            },
+        };
+        match html {
+            Ok(html) => view.aged(packed(self.status, HTML, html, asked)),
+            Err(error) => text(StatusCode::INTERNAL_SERVER_ERROR, error),
+        }
+    }
+
+    /// The first table with rows.
+    fn table(&self) -> Option<&Table> {
+        let blocks = self.sections.iter().flat_map(|section| &section.blocks);
+        blocks.into_iter().find_map(|block| match block {
+            Block::Table(table) => Some(table),
+            _ => None,
+        })
+    }
+
+    fn csv(&self, asked: &Asked) -> Response<Body> {
+        match self.table() {
+            Some(table) => packed(self.status, "text/csv; charset=utf-8", table.csv(), asked),
+            None => text(StatusCode::NOT_ACCEPTABLE, "this page has no table; expected format=html"),
+        }
+    }
+}
+
+/// An answer with a tag of its content, packed for those who take that; without content where the reader has it.
+fn packed(status: StatusCode, kind: &'static str, content: String, asked: &Asked) -> Response<Body> {
+    let tag = format!("\"{}\"", short_hash(content.as_bytes()));
+    let is_known = status == StatusCode::OK && asked.known_etag.as_deref() == Some(&*tag);
+    let packed =
+        (asked.takes_gzip && !is_known && content.len() >= LEAST_PACKED_BYTES).then(|| gzip(content.as_bytes()));
+    let packed = packed.flatten();
+    let is_packed = packed.is_some();
+    let mut response = Response::new(match packed {
+        _ if is_known => Body::empty(),
+        Some(packed) => Body::from(packed),
+        None => Body::from(content),
+    });
+    *response.status_mut() = if is_known { StatusCode::NOT_MODIFIED } else { status };
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    headers.insert(VARY, HeaderValue::from_static("Accept, Accept-Encoding"));
+    headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
+    if let Ok(tag) = HeaderValue::from_str(&tag) {
+        headers.insert(ETAG, tag);
+    }
+    if is_packed {
+        headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+    }
+    response
+}
+
+fn gzip(content: &[u8]) -> Option<Vec<u8>> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(content).ok()?;
+    encoder.finish().ok()
+}

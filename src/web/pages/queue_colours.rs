@@ -1,0 +1,34 @@
+//! The colour of each queue: by its place among the names, the first six; the rest is hatched.
+
+use std::collections::BTreeMap;
+
+use crate::engine::ClusterSnapshot;
+
+/// The classes of colours.
+const CLASSES: [&str; 6] = ["q0", "q1", "q2", "q3", "q4", "q5"];
+/// The class of all others.
+pub(super) const OTHERS: &str = "others";
+
+/// Classes by name.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Colours<'a>(BTreeMap<&'a str, &'static str>);
+
+// === impl Colours ===
+
+impl<'a> Colours<'a> {
+    /// Of all queues.
+    pub(super) fn of_queues(overview: &'a ClusterSnapshot) -> Self {
+        Self::of(overview.queues.iter().map(|queue| &*queue.name))
+    }
+
+    /// Of these names, in their order.
+    pub(super) fn of(names: impl Iterator<Item = &'a str>) -> Self {
+        let names: std::collections::BTreeSet<&str> = names.collect();
+        Self(names.into_iter().zip(CLASSES).collect())
+    }
+
+    /// The class of a name.
+    pub(super) fn class(&self, name: &str) -> &'static str {
+        self.0.get(name).copied().unwrap_or(OTHERS)
+    }
+}

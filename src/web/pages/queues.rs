@@ -1,0 +1,258 @@
+//! The queues and one of them: who uses what, who waits, how long does the money last?
+
+use crate::api::{PoolShares, QueueCapacity, ReportedGroup};
+use crate::engine::JobSnapshot;
+use crate::model::Kind;
+
+use super::block::{Block, Column, MOST_ROWS, Section, Table};
+use super::error::Refused;
+use super::job_rows::{job_table, queue_link};
+use super::overview::{queue_picture, queue_table};
+use super::page::Page;
+use super::piece::{Cell, Piece};
+use super::viewer::View;
+
+/// All queues, and under the Fair scheduler all pools.
+pub(super) fn queues_page(view: &View) -> Page {
+    let overview = view.overview();
+    let waiting: u64 = overview.queues.iter().map(|queue| queue.waiting.map + queue.waiting.reduce).sum();
+    let mut blocks = Vec::new();
+    if !overview.queues.is_empty() {
+        blocks.push(Block::Picture(queue_picture(view)));
+    }
+    blocks.push(Block::Table(queue_table(view, MOST_ROWS)));
+    if view.has_market() && !view.shows_money() {
+        blocks.push(private_line());
+    }
+    let mut sections = vec![Section::new("queues", "Queues", blocks)];
+    if let Some(table) = pool_table(view) {
+        sections.push(Section::new("pools", "Pools", vec![Block::Table(table)]));
+    }
+    Page {
+        title: format!("{} queues, {waiting} tasks wait", overview.queues.len()),
+        heading: vec![Piece::text("Queues")],
+        entry: "/queues",
+        sections,
+        refresh_s: 1,
+        ..Page::default()
+    }
+}
+
+/// In place of what is private.
+pub(super) fn private_line() -> Block {
+    Block::Line(vec![
+        Piece::text("Shares, rates, balances and costs are private: a signed command shows your own: "),
+        Piece::code("jobtracker queue info"),
+    ])
+}
+
+/// Pools with their shares; none where there are none.
+pub(super) fn pool_table(view: &View) -> Option<Table> {
+    let groups = &view.overview().report.groups;
+    let pools: Vec<_> = groups.iter().filter_map(|group| Some((group, group.pool.as_ref()?))).collect();
+    if pools.is_empty() {
+        return None;
+    }
+    let mut columns = vec![Column::text("Pool"), Column::number("Jobs")];
+    columns.extend(["Maps held", "Maps waiting", "Min maps", "Max maps", "Fair share of maps"].map(Column::number));
+    columns.extend(
+        ["Reduces held", "Reduces waiting", "Min reduces", "Max reduces", "Fair share of reduces"].map(Column::number),
+    );
+    columns.extend([Column::number("Weight"), Column::text("Order")]);
+    let rows = pools.into_iter().map(|(group, pool)| pool_row(group, pool));
+    Some(Table::new("Pools with their shares", columns, rows.collect()).cut())
+}
+
+fn pool_row(group: &ReportedGroup, pool: &PoolShares) -> Vec<Cell> {
+    let mut row = vec![vec![queue_link(&group.name)], vec![Piece::number("jobs", group.jobs)]];
+    for (kind, held, waiting) in
+        [(Kind::Map, "slots.map", "tasks.map.waiting"), (Kind::Reduce, "slots.reduce", "tasks.reduce.waiting")]
+    {
+        row.push(vec![Piece::number(held, group.held[kind])]);
+        row.push(vec![Piece::number(waiting, group.waiting[kind])]);
+        row.push(vec![Piece::number("minimum", pool.minimum[kind])]);
+        row.push(
+            pool.maximum[kind].map_or_else(|| vec![Piece::text("–")], |most| vec![Piece::number("maximum", most)]),
+        );
+        row.push(vec![Piece::shown("fair_share", pool.fair_share[kind], pool.fair_share[kind].to_tenths())]);
+    }
+    row.push(vec![Piece::number("weight", pool.weight)]);
+    row.push(vec![Piece::text(format!("{:?}", pool.mode).to_lowercase())]);
+    row
+}
+
+/// One queue or pool.
+///
+/// # Errors
+/// It is unknown.
+pub(super) fn queue_page(view: &View, name: &str, (jobs, more): (Vec<JobSnapshot>, u64)) -> Result<Page, Refused> {
+    let overview = view.overview();
+    let queue = overview.queues.iter().find(|queue| queue.name == name);
+    let group = overview.report.groups.iter().find(|group| group.name == name);
+    if queue.is_none() && group.is_none() {
+        return Err(Refused::unknown("queue or pool", name, Some("/queues".to_owned())));
+    }
+    let mut summary: Vec<(&'static str, Cell)> = Vec::new();
+    let (mut used, mut waiting) = (0, 0);
+    if let Some(queue) = queue {
+        used = u64::from(queue.running.map) + u64::from(queue.running.reduce);
+        waiting = queue.waiting.map + queue.waiting.reduce;
+        summary.push((
+            "Maps",
+            vec![
+                Piece::number("slots.map", queue.running.map),
+                Piece::text(" running, "),
+                Piece::number("tasks.map.waiting", queue.waiting.map),
+                Piece::text(" waiting"),
+            ],
+        ));
+        summary.push((
+            "Reduces",
+            vec![
+                Piece::number("slots.reduce", queue.running.reduce),
+                Piece::text(" running, "),
+                Piece::number("tasks.reduce.waiting", queue.waiting.reduce),
+                Piece::text(" waiting"),
+            ],
+        ));
+        if let Some(paused) = &queue.paused {
+            summary.push(("Paused", vec![Piece::foreign(paused)]));
+        }
+        summary.extend(view.share(queue).map(|share| ("Share", vec![Piece::number("share", share)])));
+    }
+    summary.extend(
+        view.balance(name).map(|balance| ("Balance", vec![Piece::number("budget", balance), Piece::text(" credits")])),
+    );
+    let mut blocks = Vec::new();
+    if let Some(group) = group {
+        group_numbers(view, group, &mut summary, &mut blocks);
+    }
+    blocks.insert(0, Block::Summary(summary));
+    let mut sections = vec![Section::new("now", "Now", blocks)];
+    if view.has_market() && queue.is_some() {
+        sections.push(Section::new("money", "Money", money_blocks(view, name)));
+    }
+    let mut table = job_table("Jobs of the queue, the newest first", &jobs, view, None);
+    table.left_out = more;
+    sections.push(Section::new("jobs", "Jobs", vec![Block::Table(table.cut())]));
+    Ok(Page {
+        title: format!("{used} slots used, {waiting} tasks wait · queue {name}"),
+        heading: vec![Piece::text("Queue "), Piece::foreign(name)],
+        entry: "/queues",
+        sections,
+        refresh_s: 1,
+        stock: Some(format!("/jobqueue_details.jsp?queueName={}", super::asked::encoded(name))),
+        ..Page::default()
+    })
+}
+
+fn group_numbers(view: &View, group: &ReportedGroup, summary: &mut Vec<(&'static str, Cell)>, blocks: &mut Vec<Block>) {
+    if let Some(bought) = view.bought(group) {
+        let quota = bought.quota;
+        summary.push(("Rate", vec![Piece::number("rate", bought.rate)]));
+        summary.push((
+            "Slots bought",
+            vec![
+                Piece::number("quota.map", quota.map),
+                Piece::text(" map, "),
+                Piece::number("quota.reduce", quota.reduce),
+                Piece::text(" reduce, "),
+                Piece::number("quota.container", quota.container),
+                Piece::text(" container"),
+            ],
+        ));
+    }
+    if let Some(capacity) = &group.capacity {
+        capacity_numbers(capacity, summary, blocks);
+    }
+    if let Some(pool) = &group.pool {
+        let shares = [pool.fair_share.map.to_tenths(), pool.fair_share.reduce.to_tenths()];
+        summary.push((
+            "Fair share",
+            vec![
+                Piece::shown("fair_share.map", pool.fair_share.map, &*shares[0]),
+                Piece::text(" maps, "),
+                Piece::shown("fair_share.reduce", pool.fair_share.reduce, &*shares[1]),
+                Piece::text(" reduces"),
+            ],
+        ));
+        summary.push((
+            "Minimum",
+            vec![
+                Piece::number("minimum.map", pool.minimum.map),
+                Piece::text(" maps, "),
+                Piece::number("minimum.reduce", pool.minimum.reduce),
+                Piece::text(" reduces"),
+            ],
+        ));
+        if let Some(starved) = pool.below_minimum_ms.filter(|since| since.map.max(since.reduce) > 0) {
+            summary.push((
+                "Below its minimum for",
+                vec![Piece::number("below_minimum_ms", starved.map.max(starved.reduce)), Piece::text(" ms")],
+            ));
+        }
+    }
+}
+
+fn capacity_numbers(capacity: &QueueCapacity, summary: &mut Vec<(&'static str, Cell)>, blocks: &mut Vec<Block>) {
+    summary.push((
+        "Capacity",
+        vec![
+            Piece::number("percent", &capacity.percent),
+            Piece::text(" %: "),
+            Piece::number("capacity.map", capacity.slots.map),
+            Piece::text(" map and "),
+            Piece::number("capacity.reduce", capacity.slots.reduce),
+            Piece::text(" reduce slots"),
+        ],
+    ));
+    if let Some(most) = &capacity.maximum_percent {
+        summary.push(("Maximum", vec![Piece::number("maximum_percent", most), Piece::text(" %")]));
+    }
+    summary.push((
+        "Jobs",
+        vec![
+            Piece::number("jobs.running", capacity.running_jobs),
+            Piece::text(" running, "),
+            Piece::number("jobs.initializing", capacity.initializing_jobs),
+            Piece::text(" being set up, "),
+            Piece::number("jobs.waiting", capacity.waiting_jobs),
+            Piece::text(" waiting to begin"),
+        ],
+    ));
+    let columns = vec![Column::text("User"), Column::number("Map slots"), Column::number("Reduce slots")];
+    let rows = capacity.users.iter().map(|user| {
+        vec![
+            vec![super::job_rows::user_link(&user.user)],
+            vec![Piece::number("slots.map", user.occupied.map)],
+            vec![Piece::number("slots.reduce", user.occupied.reduce)],
+        ]
+    });
+    let limit = capacity.user_limit;
+    blocks.push(Block::Line(vec![
+        Piece::text("One user may hold "),
+        Piece::number("user_limit.map", limit.map),
+        Piece::text(" map and "),
+        Piece::number("user_limit.reduce", limit.reduce),
+        Piece::text(" reduce slots now."),
+    ]));
+    blocks.push(Block::Table(
+        Table::new("Users with a job in the queue", columns, rows.collect())
+            .cut()
+            .or_empty(vec![Piece::text("No user has a job in it.")]),
+    ));
+}
+
+fn money_blocks(view: &View, name: &str) -> Vec<Block> {
+    let mut blocks = Vec::new();
+    if !view.shows_money() {
+        blocks.push(private_line());
+    }
+    blocks.push(Block::line("What it was charged, who moved its money, and what a bid would buy, by signed commands:"));
+    blocks.push(Block::Commands(vec![
+        format!("jobtracker queue statement {name}"),
+        format!("jobtracker queue quote {name} RATE"),
+        format!("jobtracker queue set-spending {name} RATE"),
+    ]));
+    blocks
+}

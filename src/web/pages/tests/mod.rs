@@ -1,0 +1,5 @@
+//! Tests of the pages: what they show of a cluster of plain numbers, and that what is private stays so.
+
+mod palette;
+mod shown;
+mod stage;

@@ -1,0 +1,229 @@
+//! What pages show.
+
+use std::collections::BTreeSet;
+
+use axum::http::StatusCode;
+
+use crate::api::{LiveAttempt, PriceHistory, PricePoint};
+use crate::model::{Kind, RunState};
+use crate::web::pages::attempt_rows::{attempt_page, task_page, tasks_page, timeline_page};
+use crate::web::pages::error::Refused;
+use crate::web::pages::job::{job_page, waits_picture};
+use crate::web::pages::job_filter::JobFilter;
+use crate::web::pages::overview::{OverviewJobs, overview_page};
+use crate::web::pages::page::Page;
+use crate::web::pages::search::{Found, search};
+use crate::web::pages::viewer::View;
+use crate::web::pages::{health, jobs, market, policy, queues, workers};
+use crate::web::pictures::Mark;
+
+use super::stage::{NOW_MS, asked, detail, html, job, job_id, private, public, snapshot};
+
+fn prices() -> PriceHistory {
+    let point = |tick, time_ms, price: &str| PricePoint::of(tick, time_ms, price.parse().unwrap());
+    PriceHistory { step_ms: 10_000, points: vec![point(1, NOW_MS - 40_000, "1.25"), point(2, NOW_MS - 20_000, "1.5")] }
+}
+
+fn live() -> Vec<LiveAttempt> {
+    let attempt = |number: i32, queue: &str| LiveAttempt {
+        attempt: job_id(2).task(Kind::Map, number).attempt(0),
+        user: "alice".into(),
+        queue: queue.into(),
+        tracker: "tracker_node1:localhost/127.0.0.1:4711".into(),
+        launch_ms: NOW_MS - 1_000,
+        slots: 1,
+    };
+    vec![attempt(0, "alice"), attempt(1, "<bob>")]
+}
+
+/// Every page of a view, with its address.
+fn pages(view: &View) -> Vec<(String, Page)> {
+    let (running, failed) =
+        (job(2, "word count", RunState::Running), job(1, "<script>alert('x')</script>", RunState::Failed));
+    let both = || (vec![running.clone(), failed.clone()], 0);
+    let overview = OverviewJobs { live: (vec![running.clone()], 0), ended: (vec![failed.clone()], 0) };
+    let task = job_id(1).task(Kind::Map, 4);
+    let mut pages = vec![
+        ("/".to_owned(), overview_page(view, "myhost", &overview, Some(&prices()))),
+        ("/jobs".to_owned(), jobs::jobs_page(view, &mut asked("/jobs?sort=name"), "", &JobFilter::default(), both())),
+        ("/users".to_owned(), jobs::users_page(&both().0, 0)),
+        ("/users/alice".to_owned(), jobs::user_page(view, "alice", both()).unwrap()),
+        ("/queues".to_owned(), queues::queues_page(view)),
+        ("/queues/alice".to_owned(), queues::queue_page(view, "alice", both()).unwrap()),
+        (
+            "/market".to_owned(),
+            market::market_page(view, &mut asked("/market?rate=0.5"), &prices(), NOW_MS - 60_000).unwrap(),
+        ),
+        ("/policy".to_owned(), policy::policy_page(view)),
+        ("/workers".to_owned(), workers::workers_page(view)),
+        ("/workers/rack%2Fnode1".to_owned(), workers::worker_page(view, "rack/node1", &live()).unwrap()),
+        ("/slots".to_owned(), workers::slots_page(view, &mut asked("/slots"), &live()).unwrap()),
+        ("/health".to_owned(), health::health_page(view)),
+        ("/reports/users".to_owned(), health::private_report_page("users")),
+        (format!("/tasks/{task}"), task_page(view, task, &failed, &detail()).unwrap()),
+        (format!("/attempts/{}", task.attempt(0)), attempt_page(view, task.attempt(0), &failed, &detail()).unwrap()),
+        ("/x".to_owned(), Refused::unknown("job", "<x>", None).page()),
+    ];
+    for job in [&running, &failed] {
+        pages.push((format!("/jobs/{}", job.id), job_page(view, job, &Ok(detail()))));
+        let address = format!("/jobs/{}/tasks", job.id);
+        let page = tasks_page(view, &mut asked(&address), job, &detail()).unwrap();
+        pages.push((address, page));
+        let address = format!("/jobs/{}/timeline", job.id);
+        let page = timeline_page(view, &mut asked(&address), job, &detail()).unwrap();
+        pages.push((address, page));
+    }
+    pages
+}
+
+#[tokio::test]
+async fn every_page_has_one_heading_landmarks_named_pictures_and_no_markup_of_clients() {
+    let view = public();
+    for (address, page) in pages(&view) {
+        let html = html(&page, &view, &address).await;
+        for part in [
+            "<html lang=\"en\">",
+            "<main id=\"main\"",
+            "href=\"#main\"",
+            "<nav aria-label=\"Pages\">",
+            "data-generation=\"12.3\"",
+            "</html>",
+        ] {
+            assert!(html.contains(part), "{address} lacks {part}: {html}");
+        }
+        assert_eq!(html.matches("<h1").count(), 1, "{address}");
+        assert!(
+            !html.contains("<script>alert") && !html.contains("<bob>") && !html.contains(" style="),
+            "{address}: {html}"
+        );
+        assert_eq!(html.matches("<table").count(), html.matches("<caption>").count(), "{address}");
+        let ids: Vec<&str> = html.split(" id=\"").skip(1).map(|rest| rest.split('"').next().unwrap()).collect();
+        assert_eq!(ids.iter().collect::<BTreeSet<_>>().len(), ids.len(), "{address}: {ids:?}");
+        for rest in html.split("aria-labelledby=\"").skip(1) {
+            let name = rest.split('"').next().unwrap();
+            assert!(ids.contains(&name), "{address}: {name} names nothing");
+        }
+        for tag in ["section", "figure", "table", "details", "svg", "ul", "dl", "p", "bdi", "span"] {
+            let opened = html.matches(&format!("<{tag}>")).count() + html.matches(&format!("<{tag} ")).count();
+            assert_eq!(opened, html.matches(&format!("</{tag}>")).count(), "{address}: {tag}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_private_market_shows_no_share_no_rate_no_balance_and_no_cost_on_any_page() {
+    let (private, public) = (private(), public());
+    let secrets = ["7319", "1.0987", "2.5171", "10.0171", "12.7319", "77 other"];
+    let mut found = BTreeSet::new();
+    for ((address, closed), (_, open)) in pages(&private).into_iter().zip(pages(&public)) {
+        let text = html(&closed, &private, &address).await;
+        let csv = html(&closed, &private, &format!("{address}?format=csv")).await;
+        let shown = html(&open, &public, &address).await;
+        for secret in secrets {
+            assert!(!text.contains(secret) && !csv.contains(secret), "{address} shows {secret}");
+            if shown.contains(secret) {
+                found.insert(secret);
+            }
+        }
+    }
+    assert_eq!(found.len(), secrets.len(), "a public one shows all: {found:?}");
+}
+
+#[tokio::test]
+async fn a_failed_job_begins_with_the_words_of_its_first_failed_attempt() {
+    let view = private();
+    let page = html(&job_page(&view, &job(1, "n", RunState::Failed), &Ok(detail())), &view, "/jobs/x").await;
+    let (words, hadoop) = (page.find("uid 4711 is refused").unwrap(), page.find("JobCleanup Task Failure").unwrap());
+    assert!(words < hadoop && words < page.find("id=\"now\"").unwrap(), "{page}");
+    assert!(
+        page.contains("data-picture=\"grid\"") && page.contains("4 of 10 maps done, 1 running, 4 waiting, 1 failed")
+    );
+    let closed =
+        html(&job_page(&view, &job(1, "n", RunState::Failed), &Err("User  cannot".to_owned())), &view, "/jobs/x").await;
+    assert!(!closed.contains("uid 4711") && closed.contains("Not open to this request"), "{closed}");
+}
+
+#[tokio::test]
+async fn a_waiting_job_says_why_in_the_words_of_explain() {
+    let running = job(2, "n", RunState::Running);
+    let public = public();
+    let page = html(&job_page(&public, &running, &Ok(detail())), &public, "/jobs/x").await;
+    for sentence in [
+        "Its reduces wait until 9 maps are done; 4 are.",
+        "Its queue has bought 2 map slots and holds 3; more come only from what others leave free.",
+        "77 other queues or pools stand before its own in line for map slots.",
+    ] {
+        assert!(page.contains(sentence), "{sentence}: {page}");
+    }
+}
+
+#[test]
+fn where_the_time_went_covers_all_of_it() {
+    let job = job(1, "n", RunState::Running);
+    let picture = waits_picture(&job, &detail(), NOW_MS).unwrap();
+    let spans: Vec<(&str, i64)> = picture.rows.iter().map(|row| (&*row[1], row[3].parse().unwrap())).collect();
+    let all = (NOW_MS - job.submit_ms) / 1_000;
+    assert_eq!(spans[..3], [("waits", 5), ("some run, some wait", 10), ("waits", 5)]);
+    assert_eq!(spans.iter().map(|(_, seconds)| seconds).sum::<i64>(), all);
+    let boxes: Vec<f64> = picture
+        .marks
+        .iter()
+        .filter_map(|mark| match mark {
+            Mark::Box { width, .. } => Some(width.0),
+            _ => None,
+        })
+        .collect();
+    assert!((boxes[1] / boxes[0] - 2.0).abs() < 0.001, "{boxes:?}");
+}
+
+#[tokio::test]
+async fn a_part_is_the_section_of_the_page_and_a_tag_saves_sending_it_again() {
+    let view = public();
+    let page = queues::queues_page(&view);
+    let whole = html(&page, &view, "/queues").await;
+    let part = html(&page, &view, "/queues?part=queues").await;
+    assert!(part.starts_with("<section id=\"queues\"") && whole.contains(part.trim()), "{part}");
+    let answer = page.answer(&view, &asked("/queues?part=queues"));
+    let tag = answer.headers()["etag"].to_str().unwrap().to_owned();
+    let mut again = asked("/queues?part=queues");
+    again.known_etag = Some(tag);
+    assert_eq!(page.answer(&view, &again).status(), StatusCode::NOT_MODIFIED);
+    assert_eq!(page.answer(&view, &asked("/queues?part=x")).status(), StatusCode::NOT_FOUND);
+    let notice = html(&page, &view, "/queues?nonsense=1").await;
+    assert!(notice.contains("This page has no parameter nonsense."), "{notice}");
+}
+
+#[test]
+fn a_quote_is_the_part_of_the_price_that_a_rate_would_be() {
+    let view = private();
+    let quote = |rate| market::market_page(&view, &mut asked(&format!("/market?rate={rate}")), &prices(), 0);
+    let page = format!("{:?}", quote("0.5").unwrap().sections);
+    assert!(page.contains("0.250000000") && page.contains("25.0 %"), "{page}");
+    assert!(page.contains("jobtracker queue set-spending QUEUE 0.5"), "{page}");
+    assert_eq!(quote("-1").unwrap_err().status, StatusCode::NOT_FOUND);
+    assert_eq!(quote("x").unwrap_err().title, "There is no rate x");
+}
+
+#[test]
+fn a_search_leads_to_what_has_the_name() {
+    let view = private();
+    let jobs = snapshot().jobs;
+    let address = |text: &str| match search(&view, text, &jobs) {
+        Found::Address(address) => address,
+        Found::Page(page) => page.title,
+    };
+    assert_eq!(address("job_202611211200_0002"), "/jobs/job_202611211200_0002");
+    assert_eq!(address("attempt_202611211200_0002_m_000001_0"), "/attempts/attempt_202611211200_0002_m_000001_0");
+    assert_eq!(address("task_202611211200_0002_m_000001"), "/tasks/task_202611211200_0002_m_000001");
+    assert_eq!(address("rack/node1"), "/workers/rack%2Fnode1");
+    assert_eq!(address("alice"), "/queues/alice");
+    assert_eq!(address("WORD"), "1 found");
+    assert_eq!(address(""), "0 found");
+}
+
+#[test]
+fn a_page_that_the_policy_has_not_says_so() {
+    let refused = policy::deadlines_page(&private()).unwrap_err();
+    assert_eq!((refused.status, &*refused.title), (StatusCode::NOT_FOUND, "There are no deadlines now"));
+    assert!(refused.detail.contains("dynamic policy rules"), "{}", refused.detail);
+}

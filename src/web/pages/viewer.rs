@@ -1,0 +1,164 @@
+//! What a request may see: the one place that decides of money and of details of jobs. And what all pages show around their
+//! content.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::http::Response;
+use tokio::time::timeout;
+
+use crate::api::{BoughtSlots, PlaceInLine, PolicyName, ReportedGroup, ReportedJob};
+use crate::engine::{Caller, ClusterSnapshot, JobSnapshot, QueueSnapshot};
+use crate::model::{Credits, PerKind};
+use crate::views::LookAt;
+
+use super::super::cluster_view::ClusterView;
+use super::super::owner::{HEALTHY, Health, MarketPresence, Owner};
+use super::super::state::{ANSWER_TIMEOUT, WebState};
+use super::super::time_text::format_duration;
+use super::super::worker_health::WorkerHealth;
+use super::error::Refused;
+use super::page::Frame;
+use super::piece::Piece;
+
+/// The cluster as a request may see it.
+pub(super) struct View {
+    cluster: ClusterView,
+    /// Which publication it is.
+    generation: String,
+    pub(super) health: Health,
+    is_market_ruling: bool,
+    is_market_public: bool,
+}
+
+// === impl View ===
+
+impl View {
+    /// The newest view of the cluster, with the jobs as the policy has them.
+    ///
+    /// # Errors
+    /// A page that says why there is none.
+    pub(super) async fn of<O: Owner>(state: &WebState<O>) -> Result<Self, Refused> {
+        let shown = timeout(ANSWER_TIMEOUT, state.owner.shown(LookAt::Policy)).await.ok().and_then(Result::ok);
+        let generation = shown.as_ref().map(|shown| shown.generation.to_string()).unwrap_or_default();
+        let cluster = ClusterView::found(state, shown.map(|shown| shown.overview)).map_err(Refused::unavailable)?;
+        let is_market_ruling = state.owner.market_presence() == MarketPresence::Ruling;
+        let health = state.owner.health();
+        Ok(Self { cluster, generation, health, is_market_ruling, is_market_public: state.shows_money })
+    }
+
+    #[cfg(test)]
+    pub(super) fn of_snapshot(overview: ClusterSnapshot, is_market_ruling: bool, is_market_public: bool) -> Self {
+        let cluster = ClusterView { overview: Arc::new(overview), old: None };
+        let health = Health { is_alive: true, is_ready: true, text: HEALTHY.to_owned(), ..Health::default() };
+        Self { cluster, generation: "12.3".to_owned(), health, is_market_ruling, is_market_public }
+    }
+
+    pub(super) fn overview(&self) -> &Arc<ClusterSnapshot> {
+        &self.cluster.overview
+    }
+
+    /// The moment of what is shown, epoch ms.
+    pub(super) fn at_ms(&self) -> i64 {
+        self.overview().at_ms
+    }
+
+    /// Whether a market rules.
+    pub(super) fn has_market(&self) -> bool {
+        self.is_market_ruling
+    }
+
+    /// Whether shares, rates, balances and costs are shown.
+    pub(super) fn shows_money(&self) -> bool {
+        self.is_market_ruling && self.is_market_public
+    }
+
+    /// What a queue has bought; none where that is private.
+    pub(super) fn bought<'a>(&self, group: &'a ReportedGroup) -> Option<&'a BoughtSlots> {
+        group.bought.as_ref().filter(|_| self.shows_money())
+    }
+
+    /// A job's places in line: in a market they are the order of the rates.
+    pub(super) fn place(&self, job: &ReportedJob) -> PerKind<Option<PlaceInLine>> {
+        let is_shown = self.overview().report.policy != PolicyName::Dynamic || self.shows_money();
+        if is_shown { job.place } else { PerKind::default() }
+    }
+
+    /// What a job has cost.
+    pub(super) fn cost<'a>(&self, job: &'a JobSnapshot) -> Option<&'a str> {
+        job.cost.as_deref().filter(|_| self.shows_money())
+    }
+
+    /// A queue's share of the market.
+    pub(super) fn share<'a>(&self, queue: &'a QueueSnapshot) -> Option<&'a str> {
+        queue.share.as_deref().filter(|_| self.shows_money())
+    }
+
+    /// A queue's balance.
+    pub(super) fn balance(&self, queue: &str) -> Option<Credits> {
+        let money = self.overview().money.as_ref().filter(|_| self.shows_money())?;
+        money.balances.iter().find(|(name, _)| name == queue).map(|(_, balance)| *balance)
+    }
+
+    /// Who looks at details of jobs: a request names no user.
+    pub(super) fn caller() -> Caller {
+        Caller::named(Arc::from(""))
+    }
+
+    /// What is wrong, the gravest first.
+    pub(super) fn complaints(&self) -> Vec<String> {
+        let not_ready = !(self.health.is_alive && self.health.is_ready);
+        let ready = (not_ready || self.health.text != HEALTHY).then(|| self.health.text.clone());
+        let ready =
+            ready.filter(|text| !text.is_empty() && self.health.complaints().all(|complaint| complaint != text));
+        let workers = WorkerHealth::complaint_of(self.overview());
+        let old = self.old_text();
+        let others = self.health.complaints().map(str::to_owned);
+        old.into_iter().chain(ready).chain(workers).chain(others).collect()
+    }
+
+    fn old_text(&self) -> Option<String> {
+        let (age_s, why) = self.cluster.old.as_ref()?;
+        Some(format!("what is shown is {} old: {why}", format_duration(age_s.saturating_mul(1_000))))
+    }
+
+    /// The same answer with the age of what it shows.
+    pub(super) fn aged(&self, response: Response<Body>) -> Response<Body> {
+        self.cluster.aged(response)
+    }
+
+    /// What is around the content.
+    pub(super) fn frame(&self) -> Frame {
+        let overview = self.overview();
+        let complaints = self.complaints();
+        let is_well = complaints.is_empty();
+        Frame {
+            entries: entries(self.is_market_ruling, overview.report.policy),
+            is_well,
+            health: match complaints.len() {
+                0 => "well".to_owned(),
+                1 => "1 complaint".to_owned(),
+                count => format!("{count} complaints"),
+            },
+            generation: self.generation.clone(),
+            as_of: vec![Piece::moment(overview.at_ms)],
+            stale: self.old_text(),
+            notices: Vec::new(),
+            version: env!("CARGO_PKG_VERSION"),
+        }
+    }
+}
+
+/// The pages of the navigation.
+fn entries(has_market: bool, policy: PolicyName) -> Vec<(&'static str, &'static str)> {
+    let mut entries = vec![("/", "Overview"), ("/jobs", "Jobs"), ("/queues", "Queues")];
+    if has_market {
+        entries.push(("/market", "Market"));
+    }
+    if policy == PolicyName::Constraint {
+        entries.push(("/deadlines", "Deadlines"));
+    }
+    entries.extend([("/workers", "Workers"), ("/slots", "Slots"), ("/policy", "Policy"), ("/users", "Users")]);
+    entries.extend([("/reports/users", "Reports"), ("/health", "Health")]);
+    entries
+}

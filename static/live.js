@@ -1,0 +1,129 @@
+// Keeps a page up to date while it is visible: asks for its sections once in a while, and replaces those that have changed.
+// Nothing of a page needs this file.
+"use strict";
+
+const main = document.getElementById("main");
+const line = document.getElementById("live");
+const pauseMs = Number(main.dataset.refresh || 0) * 1000;
+let tag = null;
+let misses = 0;
+let isPaused = false;
+
+/** A button beside the time that stops and starts the updates. */
+function addPauseButton() {
+  const button = document.createElement("button");
+  button.type = "button";
+  button.textContent = "Pause";
+  button.addEventListener("click", () => {
+    isPaused = !isPaused;
+    button.textContent = isPaused ? "Continue" : "Pause";
+    button.setAttribute("aria-pressed", String(isPaused));
+  });
+  line.before(" ", button, " ");
+}
+
+/** A button that changes between light, dark and what the system says. */
+function addThemeButton() {
+  const themes = ["system", "light", "dark"];
+  const button = document.createElement("button");
+  button.type = "button";
+  const show = (theme) => {
+    document.documentElement.dataset.theme = theme;
+    button.textContent = `Colours: ${theme}`;
+  };
+  let kept = null;
+  try { kept = localStorage.getItem("theme"); } catch { /* without storage the choice lasts as long as the page */ }
+  show(themes.includes(kept) ? kept : "system");
+  button.addEventListener("click", () => {
+    const next = themes[(themes.indexOf(document.documentElement.dataset.theme) + 1) % themes.length];
+    try { localStorage.setItem("theme", next); } catch { /* as above */ }
+    show(next);
+  });
+  line.before(button, " ");
+}
+
+/** Whether the reader's hand is on a section: rows must not move under it. */
+function isInUse(section) {
+  return section.matches(":hover") || section.contains(document.activeElement) || hasSelection(section);
+}
+
+function hasSelection(section) {
+  const selection = document.getSelection();
+  return selection && !selection.isCollapsed && section.contains(selection.anchorNode);
+}
+
+/** Replaces what has changed, and keeps open what was opened and scrolled what was scrolled. */
+function replace(section, fresh) {
+  const opened = [...section.querySelectorAll("details")].map((details) => details.open);
+  const scrolled = [...section.querySelectorAll(".wide")].map((box) => box.scrollLeft);
+  section.replaceChildren(...fresh.childNodes);
+  section.querySelectorAll("details").forEach((details, index) => { details.open = opened[index] || false; });
+  section.querySelectorAll(".wide").forEach((box, index) => { box.scrollLeft = scrolled[index] || 0; });
+}
+
+function update(html) {
+  const fresh = new DOMParser().parseFromString(html, "text/html");
+  const now = fresh.querySelector(".as-of");
+  if (now) {
+    main.dataset.generation = now.dataset.generation;
+    document.querySelector(".status time").replaceWith(now.querySelector("time"));
+  }
+  const sections = [...fresh.querySelectorAll("section")];
+  for (const section of sections) {
+    const shown = document.getElementById(section.id);
+    if (!shown) {
+      main.append(section);
+    } else if (!isInUse(shown) && shown.innerHTML !== section.innerHTML) {
+      replace(shown, section);
+    }
+  }
+  for (const shown of main.querySelectorAll(":scope > section")) {
+    if (!sections.some((section) => section.id === shown.id)) shown.remove();
+  }
+}
+
+function say(text) {
+  if (line.textContent !== text) line.textContent = text;
+  document.body.classList.toggle("stale", text !== "");
+}
+
+async function look() {
+  const address = new URL(location.href);
+  address.searchParams.set("part", "main");
+  const headers = tag ? { "If-None-Match": tag } : {};
+  const answer = await fetch(address, { headers, cache: "no-store", credentials: "same-origin" });
+  if (answer.status === 200) {
+    tag = answer.headers.get("ETag");
+    update(await answer.text());
+  } else if (answer.status !== 304) {
+    throw new Error(String(answer.status));
+  }
+}
+
+async function keepLooking() {
+  for (;;) {
+    await new Promise((resume) => setTimeout(resume, misses > 0 ? 5000 : pauseMs));
+    if (isPaused || document.hidden) continue;
+    try {
+      await look();
+      misses = 0;
+      say("");
+    } catch {
+      misses += 1;
+      if (misses >= 3) say("The JobTracker has not answered for a while: what you see is old.");
+    }
+  }
+}
+
+addThemeButton();
+if (pauseMs > 0) {
+  addPauseButton();
+  keepLooking();
+}
+document.addEventListener("keydown", (event) => {
+  const isTyping = event.target instanceof HTMLElement && event.target.matches("input, select, textarea");
+  if (event.key === "/" && !isTyping && !event.ctrlKey && !event.metaKey && !event.altKey) {
+    event.preventDefault();
+    document.getElementById("q").focus();
+  }
+});

@@ -25,7 +25,7 @@ use super::overview::{ENDED_MS, OverviewJobs, overview_page};
 use super::page::Page;
 use super::search::Found;
 use super::viewer::View;
-use super::{health, jobs, market, policy, queues, search, workers};
+use super::{applications, health, jobs, market, policy, queues, search, workers};
 
 /// Most jobs that a page is made of.
 const MOST_JOBS: usize = 5_000;
@@ -110,6 +110,18 @@ pub(super) async fn history<O: Owner>(State(state): Shared<O>, request: HttpRequ
         }
         let found = jobs_of(&state, filter.clone(), MOST_JOBS).await?;
         Ok(jobs::jobs_page(view, asked, &word, &filter, found))
+    })
+    .await
+}
+
+pub(super) async fn application<O: Owner>(
+    State(state): Shared<O>,
+    Path(text): Path<String>,
+    request: HttpRequest,
+) -> Response<Body> {
+    shown(&state, &request, async |view, _| {
+        let unknown = |_| Refused::unknown("application", &text, Some("jobtracker app list".to_owned()));
+        applications::application_page(view, text.parse().map_err(unknown)?)
     })
     .await
 }

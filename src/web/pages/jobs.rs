@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use crate::engine::JobSnapshot;
 use crate::model::RunState;
 
+use super::applications::{application_table, passes};
 use super::asked::Asked;
 use super::block::{Block, Column, Field, Form, Section, Table};
 use super::error::Refused;
@@ -67,6 +68,8 @@ pub(super) fn jobs_page(
     let count = jobs.len();
     let mut table = job_table("Jobs", &jobs, view, Some((asked, &order)));
     table.left_out = more;
+    let found = view.views().applications().rev().filter(|application| passes(filter, state, application));
+    let applications = application_table("Applications, the newest first", found.map(|found| &**found), view);
     let blocks = vec![filter_form(asked, state, filter), Block::Table(table.cut())];
     Page {
         title: format!("{count} jobs, {live} live, {failed} failed"),
@@ -80,7 +83,10 @@ pub(super) fn jobs_page(
             Piece::text(" failed"),
         ],
         entry: "/jobs",
-        sections: vec![Section::new("jobs", "Jobs", blocks)],
+        sections: vec![
+            Section::new("jobs", "Jobs", blocks),
+            Section::new("applications", "Applications", vec![Block::Table(applications)]),
+        ],
         refresh_s: 2,
         ..Page::default()
     }

@@ -1,5 +1,6 @@
 //! The pages for people: made of the views of the cluster, whole or in part. No page is an event for the owner.
 
+mod applications;
 mod asked;
 mod attempt_rows;
 mod block;
@@ -50,6 +51,7 @@ pub(super) fn routes<O: Owner>() -> Router<Arc<WebState<O>>> {
         .route("/tasks/{task}", get(job_handlers::task::<O>))
         .route("/attempts", get(job_handlers::attempts::<O>))
         .route("/attempts/{attempt}", get(job_handlers::attempt::<O>))
+        .route("/applications/{application}", get(handlers::application::<O>))
         .route("/queues", get(handlers::queues::<O>))
         .route("/queues/{queue}", get(handlers::queue::<O>))
         .route("/market", get(handlers::market::<O>))

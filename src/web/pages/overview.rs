@@ -7,6 +7,7 @@ use crate::model::{Kind, RunState};
 use super::super::pictures::{Bar, Picture, bars};
 use super::super::time_text::format_duration;
 use super::super::worker_health::WorkerHealth;
+use super::applications::application_table;
 use super::block::{Block, Column, Section, Table};
 use super::job_rows::{job_link, job_table, queue_link, took_ms, user_link};
 use super::market::price_picture;
@@ -257,7 +258,18 @@ fn live_blocks(view: &View, jobs: &OverviewJobs) -> Vec<Block> {
     } else {
         table.empty = vec![Piece::text("No job runs or waits.")];
     }
-    vec![Block::Table(table), Block::Line(vec![Piece::link("/jobs", "All jobs")])]
+    let mut blocks = vec![Block::Table(table)];
+    let applications = view.views().applications().rev().filter(|application| !application.standing().state.is_over());
+    let table = application_table(
+        "Applications that are not over, the newest first",
+        applications.take(LIVE).map(|live| &**live),
+        view,
+    );
+    if !table.rows.is_empty() {
+        blocks.push(Block::Table(table));
+    }
+    blocks.push(Block::Line(vec![Piece::link("/jobs", "All jobs and applications")]));
+    blocks
 }
 
 fn waiting_block(view: &View, live: &[JobSnapshot]) -> Block {

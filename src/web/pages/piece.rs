@@ -203,6 +203,11 @@ impl ShownState {
         Self::new(state.word(), state.word(), shape)
     }
 
+    /// The state of what is like a task, by another word.
+    pub(super) const fn of_named_task(state: TaskState, word: &'static str) -> Self {
+        Self { word, ..Self::of_task(state) }
+    }
+
     /// A good or a bad word with the mark of success or failure.
     pub(super) const fn of_health(is_good: bool, word: &'static str) -> Self {
         let like = Self::of_task(if is_good { TaskState::Succeeded } else { TaskState::Failed });

@@ -1,7 +1,7 @@
 //! The search: a job, a task, an attempt, a queue, a user or a worker leads to its page; a part of a name lists.
 
 use crate::engine::JobSnapshot;
-use crate::model::{AttemptId, JobId, TaskId};
+use crate::model::{ApplicationId, AttemptId, JobId, TaskId};
 
 use super::asked::encoded;
 use super::block::{Block, Section};
@@ -25,7 +25,8 @@ fn address_of_id(text: &str) -> Option<String> {
     let job = text.parse::<JobId>().ok().map(|id| format!("/jobs/{id}"));
     let task = || text.parse::<TaskId>().ok().map(|id| format!("/tasks/{id}"));
     let attempt = || text.parse::<AttemptId>().ok().map(|id| format!("/attempts/{id}"));
-    job.or_else(task).or_else(attempt)
+    let application = || text.parse::<ApplicationId>().ok().map(|id| format!("/applications/{id}"));
+    job.or_else(task).or_else(attempt).or_else(application)
 }
 
 pub(super) fn search(view: &View, text: &str, jobs: &[JobSnapshot]) -> Found {

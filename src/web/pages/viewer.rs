@@ -10,7 +10,7 @@ use tokio::time::timeout;
 use crate::api::{BoughtSlots, PlaceInLine, PolicyName, ReportedGroup, ReportedJob};
 use crate::engine::{Caller, ClusterSnapshot, JobSnapshot, QueueSnapshot};
 use crate::model::{Credits, PerKind};
-use crate::views::LookAt;
+use crate::views::{LookAt, Views};
 
 use super::super::cluster_view::ClusterView;
 use super::super::owner::{HEALTHY, Health, MarketPresence, Owner};
@@ -24,8 +24,10 @@ use super::piece::Piece;
 /// The cluster as a request may see it.
 pub(super) struct View {
     cluster: ClusterView,
+    views: Views,
     /// Which publication it is.
     generation: String,
+    are_acls_on: bool,
     pub(super) health: Health,
     is_market_ruling: bool,
     is_market_public: bool,
@@ -40,22 +42,48 @@ impl View {
     /// A page that says why there is none.
     pub(super) async fn of<O: Owner>(state: &WebState<O>) -> Result<Self, Refused> {
         let shown = timeout(ANSWER_TIMEOUT, state.owner.shown(LookAt::Policy)).await.ok().and_then(Result::ok);
-        let generation = shown.as_ref().map(|shown| shown.generation.to_string()).unwrap_or_default();
+        let (views, generation) =
+            shown.as_ref().map(|shown| (shown.views.clone(), shown.generation)).unwrap_or_default();
         let cluster = ClusterView::found(state, shown.map(|shown| shown.overview)).map_err(Refused::unavailable)?;
         let is_market_ruling = state.owner.market_presence() == MarketPresence::Ruling;
-        let health = state.owner.health();
-        Ok(Self { cluster, generation, health, is_market_ruling, is_market_public: state.shows_money })
+        Ok(Self {
+            cluster,
+            views,
+            generation: generation.to_string(),
+            are_acls_on: state.owner.are_acls_on(),
+            health: state.owner.health(),
+            is_market_ruling,
+            is_market_public: state.shows_money,
+        })
     }
 
     #[cfg(test)]
     pub(super) fn of_snapshot(overview: ClusterSnapshot, is_market_ruling: bool, is_market_public: bool) -> Self {
         let cluster = ClusterView { overview: Arc::new(overview), old: None };
         let health = Health { is_alive: true, is_ready: true, text: HEALTHY.to_owned(), ..Health::default() };
-        Self { cluster, generation: "12.3".to_owned(), health, is_market_ruling, is_market_public }
+        Self {
+            cluster,
+            views: Views::default(),
+            generation: "12.3".to_owned(),
+            are_acls_on: false,
+            health,
+            is_market_ruling,
+            is_market_public,
+        }
     }
 
     pub(super) fn overview(&self) -> &Arc<ClusterSnapshot> {
         &self.cluster.overview
+    }
+
+    /// What facts have made.
+    pub(super) fn views(&self) -> &Views {
+        &self.views
+    }
+
+    /// Whether the words and places of what runs are open to requests, which name no user.
+    pub(super) fn shows_details(&self) -> bool {
+        !self.are_acls_on
     }
 
     /// The moment of what is shown, epoch ms.

@@ -167,7 +167,7 @@ mod tests {
 
     #[test]
     fn the_path_put_through_the_scales_is_the_series() {
-        let series = [(1_000, 1.5), (4_000, 3.25), (7_000, 0.5)];
+        let series: [(i64, f64); 3] = [(1_000, 1.5), (4_000, 3.25), (7_000, 0.5)];
         let points = series.map(|(time_ms, value)| point(time_ms, value, value, value + 0.5));
         let picture = steps("price", "price", String::new(), &points, (0, 10_000), 5_000);
         let x = Scale::new(
@@ -181,7 +181,7 @@ mod tests {
         let numbers = path_numbers(line(&picture));
         let (ends, pairs) = (numbers[6], &numbers[..6]);
         for (pair, (time_ms, value)) in pairs.chunks(2).zip(series) {
-            assert!((x.value(pair[0]) - f64::from(time_ms)).abs() < 1.0, "{pair:?}");
+            assert!((x.value(pair[0]) - time_ms as f64).abs() < 1.0, "{pair:?}");
             assert!((y.value(pair[1]) - value).abs() < 0.001, "{pair:?}");
         }
         assert!((x.value(ends) - 10_000.0).abs() < 1.0, "the last value holds until the end");

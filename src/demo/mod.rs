@@ -103,13 +103,14 @@ async fn play_and_check(
     cluster: &mut Cluster,
     screen: &mut Screen,
 ) -> Result<DemoEnd, DemoError> {
+    let serving = cluster.start(scratch).await?;
+    screen.say(&format!("Page:    http://{}/ shows what happens", serving.http));
     let corpus = Corpus::write(&scratch.corpus_folder(), u64::from(options.corpus_mb) * 1_000_000).await?;
     screen.say(&format!("Text:    {corpus}"));
-    let serving = cluster.start(scratch).await?;
     screen.say(&format!(
         "Cluster: a JobTracker and two workers in this process, with {} slots for maps\n         \
-         and {} for reduces; its page is http://{}/",
-        SLOTS.map, SLOTS.reduce, serving.http
+         and {} for reduces",
+        SLOTS.map, SLOTS.reduce
     ));
     let [alice, bob] = BIDDERS;
     screen.say(&format!(

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::api::{AttemptDetail, JobDetail};
+use crate::api::{AttemptDetail, JobDetail, TaskState};
 use crate::engine::JobSnapshot;
 use crate::model::{AttemptId, AttemptState, TaskId};
 
@@ -11,7 +11,6 @@ use super::super::time_text::format_duration;
 use super::asked::Asked;
 use super::block::{Block, Column, Field, Form, Section, Table};
 use super::error::Refused;
-use super::job::attempt_state;
 use super::job_rows::{job_link, worker_link};
 use super::page::Page;
 use super::piece::{Foreign, Piece, ShownState};
@@ -312,4 +311,17 @@ pub(super) fn timeline_page(
         refresh_s: if job.finish_ms.is_some() { 0 } else { 2 },
         ..Page::default()
     })
+}
+
+/// The state of an attempt, as it is shown.
+fn attempt_state(attempt: &AttemptDetail) -> ShownState {
+    let state = match attempt.state {
+        AttemptState::Succeeded => TaskState::Succeeded,
+        AttemptState::Failed | AttemptState::FailedUnclean => TaskState::Failed,
+        AttemptState::Killed | AttemptState::KilledUnclean if attempt.is_preempted => TaskState::Preempted,
+        AttemptState::Killed | AttemptState::KilledUnclean => TaskState::Killed,
+        AttemptState::Unassigned => TaskState::Waiting,
+        AttemptState::Running | AttemptState::CommitPending => TaskState::Running,
+    };
+    ShownState::of_task(state)
 }

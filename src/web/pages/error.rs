@@ -3,11 +3,10 @@
 use axum::body::Body;
 use axum::http::{Response, StatusCode};
 
-use super::asked::Asked;
+use super::super::response::text;
 use super::block::{Block, Section};
 use super::page::Page;
 use super::piece::Piece;
-use super::viewer::View;
 
 /// Why there is no such page.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,7 +41,7 @@ impl Refused {
         Self { status: StatusCode::NOT_FOUND, title: title.to_owned(), detail, try_commands: Vec::new() }
     }
 
-    /// The page that says so; one line of text where not even a frame can be made.
+    /// The page that says so.
     pub(super) fn page(&self) -> Page {
         let mut blocks = vec![Block::Line(vec![Piece::foreign(&self.detail)])];
         if !self.try_commands.is_empty() {
@@ -59,11 +58,8 @@ impl Refused {
         }
     }
 
-    /// The answer that says so.
-    pub(super) fn answer(&self, view: Option<&View>, asked: &Asked) -> Response<Body> {
-        match view {
-            Some(view) if !asked.is_csv => self.page().answer(view, &asked.as_whole()),
-            _ => super::super::response::text(self.status, format_args!("{}: {}", self.title, self.detail)),
-        }
+    /// One line of text that says so.
+    pub(super) fn line(&self) -> Response<Body> {
+        text(self.status, format_args!("{}: {}", self.title, self.detail))
     }
 }

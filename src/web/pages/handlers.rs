@@ -43,10 +43,10 @@ pub(super) async fn shown<O: Owner>(
 ) -> Response<Body> {
     let mut asked = Asked::new(request);
     match View::of(state).await {
-        Err(refused) => refused.answer(None, &asked),
+        Err(refused) => refused.line(),
         Ok(view) => match make(&view, &mut asked).await {
-            Ok(page) => page.answer(&view, &asked),
-            Err(refused) => refused.answer(Some(&view), &asked),
+            Ok(page) => view.answer(&page, &asked),
+            Err(refused) => view.refuse(&refused, &asked),
         },
     }
 }
@@ -239,15 +239,15 @@ pub(super) async fn search<O: Owner>(State(state): Shared<O>, request: HttpReque
     let mut asked = Asked::new(&request);
     let view = match View::of(&state).await {
         Ok(view) => view,
-        Err(refused) => return refused.answer(None, &asked),
+        Err(refused) => return refused.line(),
     };
     let wanted = asked.take("q").unwrap_or_default();
     let jobs = match jobs_of(&state, JobFilter::default(), MOST_JOBS).await {
         Ok((jobs, _)) => jobs,
-        Err(refused) => return refused.answer(Some(&view), &asked),
+        Err(refused) => return view.refuse(&refused, &asked),
     };
     match search::search(&view, wanted.trim(), &jobs) {
-        Found::Page(page) => page.answer(&view, &asked),
+        Found::Page(page) => view.answer(&page, &asked),
         Found::Address(address) => {
             let mut response = text(StatusCode::SEE_OTHER, &address);
             if let Ok(location) = HeaderValue::from_str(&address) {
@@ -267,7 +267,7 @@ pub(in crate::web) async fn no_such_page<O: Owner>(State(state): Shared<O>, requ
     let asked = Asked::default();
     let refused = Refused::not_now(&line, "No page has this address.".to_owned());
     match View::of(&state).await {
-        Ok(view) => refused.answer(Some(&view), &asked),
+        Ok(view) => view.refuse(&refused, &asked),
         Err(_) => text(StatusCode::NOT_FOUND, line),
     }
 }

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::api::{AttemptDetail, JobDetail, TaskState};
+use crate::api::{AttemptDetail, JobDetail};
 use crate::engine::JobSnapshot;
-use crate::model::{AttemptState, Kind, RunState};
+use crate::model::{Kind, RunState};
 
 use super::super::pictures::{LegendLine, Picture, SpanLine, grid, span_lines};
 use super::super::time_text::format_duration;
@@ -337,17 +337,4 @@ fn commands(job: &JobSnapshot, is_over: bool) -> Vec<String> {
         ]);
     }
     commands
-}
-
-/// Whether a state of an attempt is a failure.
-pub(super) fn attempt_state(attempt: &AttemptDetail) -> ShownState {
-    let state = match attempt.state {
-        AttemptState::Succeeded => TaskState::Succeeded,
-        AttemptState::Failed | AttemptState::FailedUnclean => TaskState::Failed,
-        AttemptState::Killed | AttemptState::KilledUnclean if attempt.is_preempted => TaskState::Preempted,
-        AttemptState::Killed | AttemptState::KilledUnclean => TaskState::Killed,
-        AttemptState::Unassigned => TaskState::Waiting,
-        AttemptState::Running | AttemptState::CommitPending => TaskState::Running,
-    };
-    ShownState::of_task(state)
 }

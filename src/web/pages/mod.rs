@@ -5,6 +5,7 @@ mod asked;
 mod attempt_rows;
 mod block;
 mod error;
+mod frame;
 mod handlers;
 mod health;
 mod job;

@@ -13,9 +13,9 @@ use super::super::pictures::Mark;
 use super::super::response::{HTML, text};
 use super::asked::Asked;
 use super::block::{Block, Section, Table};
+use super::frame::Frame;
 use super::piece::{Cell, Piece};
 use super::static_files::{FileAddresses, short_hash};
-use super::viewer::View;
 
 /// A page loads its own files and sends its forms to its own server; nothing else.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
@@ -59,32 +59,14 @@ struct PartOfPage<'a> {
     is_whole: bool,
 }
 
-/// What all pages have around their content.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Frame {
-    /// Entries of the navigation: address, name.
-    pub(super) entries: Vec<(&'static str, &'static str)>,
-    pub(super) is_well: bool,
-    pub(super) health: String,
-    /// What is shown, as a number that rises.
-    pub(super) generation: String,
-    pub(super) as_of: Cell,
-    /// Why what is shown is old.
-    pub(super) stale: Option<String>,
-    /// Notices above the content.
-    pub(super) notices: Vec<String>,
-    pub(super) version: &'static str,
-}
-
 // === impl Page ===
 
 impl Page {
     /// The answer to a request for it.
-    pub(super) fn answer(&self, view: &View, asked: &Asked) -> Response<Body> {
+    pub(super) fn answer(&self, mut frame: Frame, asked: &Asked) -> Response<Body> {
         if asked.is_csv {
             return self.csv(asked);
         }
-        let mut frame = view.frame();
         let unknown: Vec<&str> = asked.unknown().collect();
         if asked.is_malformed {
             frame
@@ -108,7 +90,7 @@ impl Page {
             },
         };
         match html {
-            Ok(html) => view.aged(packed(self.status, HTML, html, asked)),
+            Ok(html) => packed(self.status, HTML, html, asked),
             Err(error) => text(StatusCode::INTERNAL_SERVER_ERROR, error),
         }
     }

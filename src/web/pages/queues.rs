@@ -4,12 +4,13 @@ use crate::api::{PoolShares, QueueCapacity, ReportedGroup};
 use crate::engine::JobSnapshot;
 use crate::model::Kind;
 
+use super::super::pictures::{Bar, Picture, bars};
 use super::block::{Block, Column, MOST_ROWS, Section, Table};
 use super::error::Refused;
 use super::job_rows::{job_table, queue_link};
-use super::overview::{queue_picture, queue_table};
 use super::page::Page;
 use super::piece::{Cell, Piece};
+use super::queue_colours::Colours;
 use super::viewer::View;
 
 /// All queues, and under the Fair scheduler all pools.
@@ -255,4 +256,83 @@ fn money_blocks(view: &View, name: &str) -> Vec<Block> {
         format!("jobtracker queue set-spending {name} RATE"),
     ]));
     blocks
+}
+
+/// Slots of each queue as bars, with what it has bought or has a right to.
+pub(super) fn queue_picture(view: &View) -> Picture {
+    let overview = view.overview();
+    let colours = Colours::of_queues(overview);
+    let group_of = |name: &str| overview.report.groups.iter().find(|group| group.name == name);
+    let right_of = |name: &str| {
+        let group = group_of(name)?;
+        let sum = |slots: crate::model::PerKind<u32>| u64::from(slots.map) + u64::from(slots.reduce);
+        match (view.bought(group), &group.capacity) {
+            (Some(bought), _) => Some(sum(bought.quota.slots())),
+            (None, Some(capacity)) => Some(sum(capacity.slots)),
+            (None, None) => None,
+        }
+    };
+    let all: Vec<Bar> = overview
+        .queues
+        .iter()
+        .map(|queue| Bar {
+            name: queue.name.clone(),
+            class: colours.class(&queue.name).to_owned(),
+            used: u64::from(queue.running.map) + u64::from(queue.running.reduce),
+            right: right_of(&queue.name),
+            waiting: queue.waiting.map + queue.waiting.reduce,
+        })
+        .collect();
+    let used: u64 = all.iter().map(|bar| bar.used).sum();
+    let title = match all.iter().max_by_key(|bar| bar.used).filter(|bar| bar.used > 0) {
+        Some(most) => format!("{used} slots in use, most of them, {}, by queue {}", most.used, most.name),
+        None => "No slot is in use".to_owned(),
+    };
+    let right = if view.shows_money() { "Bought" } else { "Capacity" };
+    bars("queue_slots", title, &all, right)
+}
+
+/// The queues with slots and tasks, at most so many.
+pub(super) fn queue_table(view: &View, most: usize) -> Table {
+    let overview = view.overview();
+    let mut columns = vec![Column::text("Queue"), Column::number("Maps running"), Column::number("Reduces running")];
+    columns.extend([Column::number("Maps waiting"), Column::number("Reduces waiting")]);
+    if view.shows_money() {
+        columns.extend([
+            Column::number("Share"),
+            Column::number("Rate"),
+            Column::number("Slots bought"),
+            Column::number("Balance"),
+        ]);
+    }
+    let rows = overview.queues.iter().take(most).map(|queue| {
+        let mut name = vec![queue_link(&queue.name)];
+        if let Some(paused) = &queue.paused {
+            name.extend([Piece::text(" "), Piece::foreign(paused)]);
+        }
+        let mut row = vec![
+            name,
+            vec![Piece::number("slots.map", queue.running.map)],
+            vec![Piece::number("slots.reduce", queue.running.reduce)],
+            vec![Piece::number("tasks.map.waiting", queue.waiting.map)],
+            vec![Piece::number("tasks.reduce.waiting", queue.waiting.reduce)],
+        ];
+        if view.shows_money() {
+            let group = overview.report.groups.iter().find(|group| group.name == queue.name);
+            let bought = group.and_then(|group| view.bought(group));
+            let number = |metric, value: Option<String>| {
+                vec![value.map_or_else(|| Piece::text("–"), |value| Piece::number(metric, value))]
+            };
+            row.push(number("share", view.share(queue).map(str::to_owned)));
+            row.push(number("rate", bought.map(|bought| bought.rate.to_string())));
+            row.push(number("quota", bought.map(|bought| (bought.quota.map + bought.quota.reduce).to_string())));
+            row.push(number("budget", view.balance(&queue.name).map(|balance| balance.to_string())));
+        }
+        row
+    });
+    let rows = rows.collect();
+    let mut table = Table::new("Queues with their slots and waiting tasks", columns, rows)
+        .or_empty(vec![Piece::text("There are no queues.")]);
+    table.left_out = overview.queues.len().saturating_sub(most) as u64;
+    table
 }

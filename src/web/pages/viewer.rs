@@ -17,8 +17,10 @@ use super::super::owner::{HEALTHY, Health, MarketPresence, Owner};
 use super::super::state::{ANSWER_TIMEOUT, WebState};
 use super::super::time_text::format_duration;
 use super::super::worker_health::WorkerHealth;
+use super::asked::Asked;
 use super::error::Refused;
-use super::page::Frame;
+use super::frame::Frame;
+use super::page::Page;
 use super::piece::Piece;
 
 /// The cluster as a request may see it.
@@ -150,13 +152,21 @@ impl View {
         Some(format!("what is shown is {} old: {why}", format_duration(age_s.saturating_mul(1_000))))
     }
 
-    /// The same answer with the age of what it shows.
-    pub(super) fn aged(&self, response: Response<Body>) -> Response<Body> {
-        self.cluster.aged(response)
+    /// The answer to a request for a page of it, with the age of what it shows.
+    pub(super) fn answer(&self, page: &Page, asked: &Asked) -> Response<Body> {
+        self.cluster.aged(page.answer(self.frame(), asked))
+    }
+
+    /// The answer that says why there is no such page.
+    pub(super) fn refuse(&self, refused: &Refused, asked: &Asked) -> Response<Body> {
+        match asked.is_csv {
+            true => refused.line(),
+            false => self.answer(&refused.page(), &asked.as_whole()),
+        }
     }
 
     /// What is around the content.
-    pub(super) fn frame(&self) -> Frame {
+    fn frame(&self) -> Frame {
         let overview = self.overview();
         let complaints = self.complaints();
         let is_well = complaints.is_empty();

@@ -183,12 +183,12 @@ async fn a_part_is_the_section_of_the_page_and_a_tag_saves_sending_it_again() {
     let whole = html(&page, &view, "/queues").await;
     let part = html(&page, &view, "/queues?part=queues").await;
     assert!(part.starts_with("<section id=\"queues\"") && whole.contains(part.trim()), "{part}");
-    let answer = page.answer(&view, &asked("/queues?part=queues"));
+    let answer = view.answer(&page, &asked("/queues?part=queues"));
     let tag = answer.headers()["etag"].to_str().unwrap().to_owned();
     let mut again = asked("/queues?part=queues");
     again.known_etag = Some(tag);
-    assert_eq!(page.answer(&view, &again).status(), StatusCode::NOT_MODIFIED);
-    assert_eq!(page.answer(&view, &asked("/queues?part=x")).status(), StatusCode::NOT_FOUND);
+    assert_eq!(view.answer(&page, &again).status(), StatusCode::NOT_MODIFIED);
+    assert_eq!(view.answer(&page, &asked("/queues?part=x")).status(), StatusCode::NOT_FOUND);
     let notice = html(&page, &view, "/queues?nonsense=1").await;
     assert!(notice.contains("This page has no parameter nonsense."), "{notice}");
 }

@@ -156,7 +156,7 @@ pub fn asked(address: &str) -> Asked {
 
 /// The body of a page.
 pub async fn html(page: &Page, view: &View, address: &str) -> String {
-    let answer = page.answer(view, &asked(address));
+    let answer = view.answer(page, &asked(address));
     String::from_utf8(to_bytes(answer.into_body(), usize::MAX).await.unwrap().to_vec()).unwrap()
 }
 

@@ -21,6 +21,12 @@ const RUNNING: usize = 20;
 /// Groups of failures on the page.
 const GROUPS: usize = 20;
 
+/// Most spans of time, about.
+const MOST_SPANS: usize = 200;
+
+/// A span of time: class, words, from and to, epoch ms.
+type Span = (String, String, i64, i64);
+
 /// The details of a job, or who keeps them from the request.
 pub(super) type Details = Result<JobDetail, String>;
 
@@ -242,7 +248,7 @@ pub(super) fn waits_picture(job: &JobSnapshot, detail: &JobDetail, at_ms: i64) -
     let (from_ms, to_ms) = (job.submit_ms, job.finish_ms.unwrap_or(at_ms));
     let spans = spans(job, detail, (from_ms, to_ms));
     let longest = spans.iter().max_by_key(|(_, _, from, to)| to - from)?;
-    let seconds = |span: &(String, String, i64, i64)| (span.3 - span.2) / 1_000;
+    let seconds = |span: &Span| (span.3 - span.2) / 1_000;
     let title = format!(
         "{} s in all, the longest span {} s: {}",
         (to_ms - from_ms).max(0) / 1_000,
@@ -266,7 +272,7 @@ pub(super) fn waits_picture(job: &JobSnapshot, detail: &JobDetail, at_ms: i64) -
 }
 
 /// Spans by what runs and what has not been launched.
-fn spans(job: &JobSnapshot, detail: &JobDetail, (from_ms, to_ms): (i64, i64)) -> Vec<(String, String, i64, i64)> {
+fn spans(job: &JobSnapshot, detail: &JobDetail, (from_ms, to_ms): (i64, i64)) -> Vec<Span> {
     let end_of = |attempt: &AttemptDetail| attempt.finish_ms.unwrap_or(to_ms).clamp(from_ms, to_ms.max(from_ms));
     let mut changes = vec![from_ms, to_ms];
     for attempt in &detail.attempts {
@@ -294,7 +300,7 @@ fn spans(job: &JobSnapshot, detail: &JobDetail, (from_ms, to_ms): (i64, i64)) ->
     }
     events.sort_unstable_by_key(|(at_ms, change, _)| (*at_ms, *change));
     let (mut next, mut work, mut housekeeping) = (0, 0, 0);
-    let mut spans: Vec<(String, String, i64, i64)> = Vec::new();
+    let mut spans: Vec<Span> = Vec::new();
     for pair in changes.windows(2) {
         let [begin, end] = *pair else { continue };
         while let Some((_, change, is_work)) = events.get(next).filter(|(at_ms, _, _)| *at_ms <= begin) {
@@ -318,7 +324,21 @@ fn spans(job: &JobSnapshot, detail: &JobDetail, (from_ms, to_ms): (i64, i64)) ->
             _ => spans.push((class.to_owned(), words.to_owned(), begin, end)),
         }
     }
-    spans
+    if spans.len() > MOST_SPANS { without_short(spans) } else { spans }
+}
+
+/// Spans of which those that are too short to be seen count to the one before.
+fn without_short(spans: Vec<Span>) -> Vec<Span> {
+    let all_ms = spans.last().map_or(0, |last| last.3) - spans.first().map_or(0, |first| first.2);
+    let least_ms = all_ms / MOST_SPANS as i64;
+    let mut kept: Vec<Span> = Vec::new();
+    for span in spans {
+        match kept.last_mut() {
+            Some((_, known, _, until)) if *known == span.1 || span.3 - span.2 < least_ms => *until = span.3,
+            _ => kept.push(span),
+        }
+    }
+    kept
 }
 
 fn commands(job: &JobSnapshot, is_over: bool) -> Vec<String> {

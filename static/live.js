@@ -3,7 +3,7 @@
 "use strict";
 
 const main = document.getElementById("main");
-const line = document.getElementById("live");
+const line = document.getElementById("updates");
 const pauseMs = Number(main.dataset.refresh || 0) * 1000;
 let tag = null;
 let misses = 0;

@@ -102,11 +102,7 @@ pub(super) fn application_page(view: &View, id: ApplicationId) -> Result<Page, R
     let is_over = standing.state.is_over();
     let mut sections = Vec::new();
     if !standing.diagnostics.is_empty() && view.shows_details() {
-        sections.push(Section::new(
-            "words",
-            "What it said at its end",
-            vec![Block::Words(Foreign::new(&standing.diagnostics))],
-        ));
+        sections.push(Section::new("words", "What it said at its end", vec![Block::words(&standing.diagnostics)]));
     }
     sections.push(Section::new("now", "Now", vec![Block::Summary(summary(view, application))]));
     let item_blocks: Vec<Block> = application

@@ -13,7 +13,7 @@ use super::block::{Block, Column, Field, Form, Section, Table};
 use super::error::Refused;
 use super::job_rows::{job_link, worker_link};
 use super::page::Page;
-use super::piece::{Foreign, Piece, ShownState};
+use super::piece::{Piece, ShownState};
 use super::viewer::View;
 
 /// States that attempts are filtered by.
@@ -141,7 +141,7 @@ pub(super) fn task_page(view: &View, task: TaskId, job: &JobSnapshot, detail: &J
     let mut blocks = vec![Block::Table(attempt_table("Attempts of the task", attempts.iter().copied(), view.at_ms()))];
     for attempt in attempts.iter().filter(|attempt| !attempt.diagnostics.trim().is_empty()) {
         blocks.push(Block::Line(vec![attempt_link(attempt), Piece::text(" said:")]));
-        blocks.push(Block::Words(Foreign::new(&attempt.diagnostics)));
+        blocks.push(Block::words(&attempt.diagnostics));
     }
     Ok(Page {
         title: format!("{} attempts · {task}", attempts.len()),
@@ -182,7 +182,7 @@ pub(super) fn attempt_page(view: &View, id: AttemptId, job: &JobSnapshot, detail
     for (name, words) in [("Its diagnostics:", &attempt.diagnostics), ("Its last status:", &attempt.status)] {
         if !words.trim().is_empty() {
             blocks.push(Block::line(name));
-            blocks.push(Block::Words(Foreign::new(words)));
+            blocks.push(Block::words(words));
         }
     }
     blocks.push(Block::line("Its logs are on its worker:"));

@@ -2,7 +2,7 @@
 //! that each table has its caption and each picture its words.
 
 use super::super::pictures::Picture;
-use super::piece::{Cell, Foreign, Piece};
+use super::piece::{Cell, Piece, words_of};
 
 /// Largest number of rows of a table. The rest is counted.
 pub(super) const MOST_ROWS: usize = 500;
@@ -27,7 +27,7 @@ pub(super) enum Block {
     /// Lines in a list.
     List(Vec<Cell>),
     /// Words of a client, whole.
-    Words(Foreign),
+    Words(String),
     /// Commands, to copy.
     Commands(Vec<String>),
     Table(Table),
@@ -95,6 +95,11 @@ impl Section {
 // === impl Block ===
 
 impl Block {
+    /// Words of a client, whole.
+    pub(super) fn words(text: &str) -> Self {
+        Self::Words(words_of(text))
+    }
+
     /// A line of our words.
     pub(super) fn line(text: impl Into<String>) -> Self {
         Self::Line(vec![Piece::text(text)])

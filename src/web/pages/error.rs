@@ -43,7 +43,7 @@ impl Refused {
 
     /// The page that says so.
     pub(super) fn page(&self) -> Page {
-        let mut blocks = vec![Block::Line(vec![Piece::foreign(&self.detail)])];
+        let mut blocks = vec![Block::Line(vec![Piece::sentence(&self.detail)])];
         if !self.try_commands.is_empty() {
             blocks.push(Block::line("Try:"));
             blocks.push(Block::Commands(self.try_commands.clone()));

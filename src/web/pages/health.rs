@@ -16,7 +16,7 @@ pub(super) fn health_page(view: &View) -> Page {
     let (overview, health) = (view.overview(), &view.health);
     let complaints = view.complaints();
     let workers = WorkerHealth::of(overview);
-    let mut blocks: Vec<Block> = complaints.iter().map(|text| Block::Complaint(vec![Piece::foreign(text)])).collect();
+    let mut blocks: Vec<Block> = complaints.iter().map(|text| Block::Complaint(vec![Piece::sentence(text)])).collect();
     if complaints.is_empty() {
         blocks.push(Block::Line(vec![
             Piece::State(ShownState::of_health(true, "well")),

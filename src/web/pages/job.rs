@@ -43,7 +43,7 @@ pub(super) fn job_page(view: &View, job: &JobSnapshot, details: &Details) -> Pag
         let why = reasons(view, job);
         let mut blocks = vec![match why.is_empty() {
             true => Block::line("Nothing is known that holds it back."),
-            false => Block::List(why.iter().map(|reason| vec![Piece::foreign(reason)]).collect()),
+            false => Block::List(why.iter().map(|reason| vec![Piece::sentence(reason)]).collect()),
         }];
         blocks.push(Block::Line(vec![
             Piece::text("With numbers of its queue and the rate that would buy more: "),
@@ -57,7 +57,7 @@ pub(super) fn job_page(view: &View, job: &JobSnapshot, details: &Details) -> Pag
             "tasks",
             "Tasks",
             vec![
-                Block::Line(vec![Piece::text("Not open to this request: "), Piece::foreign(why)]),
+                Block::Line(vec![Piece::text("Not open to this request: "), Piece::sentence(why)]),
                 Block::Commands(vec![format!("jobtracker job tasks {}", job.id)]),
             ],
         )),
@@ -87,10 +87,10 @@ fn failure_blocks(job: &JobSnapshot, details: &Details) -> Vec<Block> {
             Piece::foreign(&first.tracker),
             Piece::text(", said:"),
         ]));
-        blocks.push(Block::Words(Foreign::new(words.unwrap_or("nothing"))));
+        blocks.push(Block::words(words.unwrap_or("nothing")));
     }
     if !job.failure_info.is_empty() {
-        blocks.push(Block::Line(vec![Piece::text("Of the job it is recorded: "), Piece::foreign(&job.failure_info)]));
+        blocks.push(Block::Line(vec![Piece::text("Of the job it is recorded: "), Piece::sentence(&job.failure_info)]));
     }
     blocks
 }

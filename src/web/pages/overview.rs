@@ -46,7 +46,7 @@ pub(super) fn overview_page(view: &View, host: &str, jobs: &OverviewJobs, prices
     let mut sections = Vec::new();
     if !complaints.is_empty() {
         let mut blocks: Vec<Block> =
-            complaints.iter().map(|text| Block::Complaint(vec![Piece::foreign(text)])).collect();
+            complaints.iter().map(|text| Block::Complaint(vec![Piece::sentence(text)])).collect();
         blocks.push(Block::Line(vec![Piece::link("/health", "What to do")]));
         sections.push(Section::new("complaints", "What is wrong", blocks));
     }
@@ -212,7 +212,7 @@ fn waiting_block(view: &View, live: &[JobSnapshot]) -> Block {
             vec![user_link(&job.user)],
             vec![Piece::shown("waited_ms", took_ms(job, view.at_ms()), format_duration(took_ms(job, view.at_ms())))],
             vec![Piece::number("tasks.waiting", waiting_of(job))],
-            vec![Piece::foreign(&why)],
+            vec![Piece::sentence(&why)],
         ]
     });
     let table = Table::new(

@@ -12,6 +12,9 @@ const MOST_CHARACTERS: usize = 120;
 /// Largest number of characters of a title.
 const MOST_TITLE_CHARACTERS: usize = 1_000;
 
+/// Largest number of characters of words that are shown whole.
+const MOST_WORDS_CHARACTERS: usize = 4_096;
+
 /// A piece of text.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Piece {
@@ -82,6 +85,11 @@ impl Piece {
     /// A text that a client chose.
     pub(super) fn foreign(text: &str) -> Self {
         Self::Foreign(Foreign::new(text))
+    }
+
+    /// A sentence of ours with texts of clients in it.
+    pub(super) fn sentence(text: &str) -> Self {
+        Self::Foreign(Foreign { shown: words_of(text).replace('\n', " "), whole: None })
     }
 
     /// A command, to copy.
@@ -165,6 +173,15 @@ pub(super) fn without_controls(text: &str) -> String {
         other => other,
     };
     text.chars().map(symbol).collect()
+}
+
+/// The words of a client in their lines, cut where they are very long.
+pub(super) fn words_of(text: &str) -> String {
+    let lines = text.split('\n').map(without_controls).collect::<Vec<_>>().join("\n");
+    match lines.char_indices().nth(MOST_WORDS_CHARACTERS) {
+        None => lines,
+        Some((end, _)) => format!("{}…", lines.get(..end).unwrap_or_default()),
+    }
 }
 
 /// A moment as programs read it, to the millisecond; empty outside the calendar.
@@ -260,6 +277,7 @@ mod tests {
     fn foreign_texts_are_cut_and_their_controls_are_symbols() {
         let Foreign { shown, whole } = Foreign::new("a\u{1b}[0m\u{202e}b\nc");
         assert_eq!((&*shown, whole), ("a\u{241b}[0m\u{fffd}b c", None));
+        assert_eq!(words_of("a\r\nb\u{0}"), "a\u{240d}\nb\u{2400}");
         let long = Foreign::new(&"ä".repeat(121));
         assert_eq!(long.shown, format!("{}…", "ä".repeat(120)));
         assert_eq!(long.whole(), "ä".repeat(121));

@@ -258,7 +258,8 @@ impl StateBar {
         let mut before = 0;
         let hundredths = |count: u64| {
             let exact = u128::from(count) * 10_000 / u128::from(all);
-            format!("{}.{:02}", exact / 100, exact % 100)
+            let text = format!("{}.{:02}", exact / 100, exact % 100);
+            text.trim_end_matches('0').trim_end_matches('.').to_owned()
         };
         let parts = counts.into_iter().map(|(class, count)| {
             let x = hundredths(before);
@@ -289,7 +290,7 @@ mod tests {
         let parts: Vec<_> = bar.parts.iter().map(|part| (part.class, part.count, &*part.x, &*part.width)).collect();
         assert_eq!(
             parts,
-            [("succeeded", 2, "0.00", "25.00"), ("running", 2, "25.00", "25.00"), ("waiting", 4, "50.00", "50.00")]
+            [("succeeded", 2, "0", "25"), ("running", 2, "25", "25"), ("waiting", 4, "50", "50")]
         );
         assert_eq!(bar.label, "2 of 8 tasks done, 2 running, 4 not");
     }

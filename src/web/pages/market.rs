@@ -235,7 +235,7 @@ fn quote_blocks(view: &View, price: Credits, rate: Option<&str>) -> Result<Vec<B
     let about = |slots: u32| i128::from(slots) * share / 1_000_000_000;
     let summary = vec![
         (
-            "Share",
+            "Part of the cluster",
             vec![Piece::shown(
                 "share",
                 format!("0.{share:09}"),

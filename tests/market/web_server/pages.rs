@@ -220,7 +220,7 @@ async fn without_a_market_the_page_has_no_market() {
     let stage = Stage::with(Default::default(), false).await;
     *stage.cluster.overview.lock().unwrap() = Arc::new(overview());
     let without = stage.get("/").await.body;
-    for text in ["data-picture=\"price\"", "Share", "0.333333333"] {
+    for text in ["id=\"price\"", "Share", "0.333333333"] {
         assert!(with.contains(text) && !without.contains(text), "{text}");
     }
 }

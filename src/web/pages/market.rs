@@ -1,6 +1,6 @@
 //! The market: what does a slot cost, what would my bid give?
 
-use crate::api::PriceHistory;
+use crate::api::{PriceHistory, PricePoint};
 use crate::model::Credits;
 
 use super::super::pictures::{Bar, LegendLine, Picture, Rung, SlotRow, StepPoint, bars, ladder, slot_map, steps};
@@ -34,23 +34,25 @@ pub(super) fn price_since(asked: &mut Asked, at_ms: i64) -> Result<i64, Refused>
 
 /// The price between two moments, epoch ms, as steps.
 pub(super) fn price_picture(prices: &PriceHistory, (since_ms, until_ms): (i64, i64)) -> Block {
-    let shown = prices.points.iter().filter(|point| (since_ms..=until_ms).contains(&point.time_ms));
-    let points: Vec<StepPoint> = shown
-        .map(|point| StepPoint {
-            time_ms: point.time_ms,
-            value: credits(point.price),
-            low: credits(point.low),
-            high: credits(point.high),
-            row: vec![iso_text(point.time_ms), point.price.to_string(), point.low.to_string(), point.high.to_string()],
-        })
-        .collect();
-    let Some(last) = prices.points.iter().rfind(|point| (since_ms..=until_ms).contains(&point.time_ms)) else {
+    let is_shown = |point: &&PricePoint| (since_ms..=until_ms).contains(&point.time_ms);
+    let shown: Vec<&PricePoint> = prices.points.iter().filter(is_shown).collect();
+    let (Some(first), Some(last)) = (shown.first(), shown.last()) else {
         return Block::line("No tick of the market is in this span.");
     };
-    let low = prices.points.iter().map(|point| point.low).min().unwrap_or(last.low);
-    let high = prices.points.iter().map(|point| point.high).max().unwrap_or(last.high);
+    let low = shown.iter().map(|point| point.low).min().unwrap_or(last.low);
+    let high = shown.iter().map(|point| point.high).max().unwrap_or(last.high);
     let title = format!("Price: {} to {}, last {}", low.rate_text(), high.rate_text(), last.price.rate_text());
-    Block::Picture(steps("price", "price", title, &points, (since_ms, until_ms), gap_ms(&points, prices.step_ms)))
+    let step = |point: &&PricePoint| StepPoint {
+        time_ms: point.time_ms,
+        value: credits(point.price),
+        low: credits(point.low),
+        high: credits(point.high),
+        row: vec![iso_text(point.time_ms), point.price.to_string(), point.low.to_string(), point.high.to_string()],
+    };
+    let points: Vec<StepPoint> = shown.iter().map(step).collect();
+    // Before the first tick there was no price.
+    let span = (first.time_ms, until_ms);
+    Block::Picture(steps("price", "price", title, &points, span, gap_ms(&points, prices.step_ms)))
 }
 
 /// A pause is a gap from so many ms on: several times the usual distance.
@@ -89,15 +91,7 @@ pub(super) fn market_page(
     ranges.push(Piece::link("/market?since=0", "all"));
     let now = vec![
         Block::Summary(vec![
-            (
-                "Price",
-                vec![
-                    Piece::number("price", price),
-                    Piece::text(
-                        " credits, the sum of the active rates: a queue pays its own rate for each slot over an interval, and its share is its part of the price",
-                    ),
-                ],
-            ),
+            ("Price", vec![Piece::number("price", price), Piece::text(" credits, the sum of the active rates")]),
             (
                 "Slots",
                 vec![
@@ -108,7 +102,7 @@ pub(super) fn market_page(
                 ],
             ),
         ]),
-        price_picture(prices, (since_ms.max(first_ms(prices, since_ms)), at_ms)),
+        price_picture(prices, (since_ms, at_ms)),
         Block::Line(ranges),
     ];
     let mut sections = vec![Section::new("price", "Price", now)];
@@ -129,10 +123,6 @@ pub(super) fn market_page(
         refresh_s: 1,
         ..Page::default()
     })
-}
-
-fn first_ms(prices: &PriceHistory, since_ms: i64) -> i64 {
-    prices.points.first().map_or(since_ms, |point| if since_ms == 0 { point.time_ms } else { since_ms })
 }
 
 fn ladder_blocks(view: &View) -> Vec<Block> {
@@ -178,7 +168,7 @@ fn shares_picture(view: &View, colours: &Colours<'_>) -> Picture {
             })
         })
         .collect();
-    let largest = all.iter().max_by_key(|bar| bar.used);
+    let largest = all.iter().max_by_key(|bar| bar.used).filter(|bar| bar.used > 0);
     let title = largest.map_or_else(
         || "No queue has a share".to_owned(),
         |bar| format!("Shares in thousandths: queue {} has {}", bar.name, bar.used),

@@ -288,10 +288,7 @@ mod tests {
     fn widths_of_a_bar_are_the_counts() {
         let bar = StateBar::of_tasks(PerKind::new(6, 2), PerKind::new(2, 0), PerKind::new(1, 1));
         let parts: Vec<_> = bar.parts.iter().map(|part| (part.class, part.count, &*part.x, &*part.width)).collect();
-        assert_eq!(
-            parts,
-            [("succeeded", 2, "0", "25"), ("running", 2, "25", "25"), ("waiting", 4, "50", "50")]
-        );
+        assert_eq!(parts, [("succeeded", 2, "0", "25"), ("running", 2, "25", "25"), ("waiting", 4, "50", "50")]);
         assert_eq!(bar.label, "2 of 8 tasks done, 2 running, 4 not");
     }
 }

@@ -132,7 +132,7 @@ mod tests {
             .map(|(x, y, width)| (((x - LEFT) / unit).round(), y, (width / unit).round()))
             .collect();
         assert_eq!(drawn, [(0.0, 6.0, 50_000.0), (20_000.0, 15.0, 40_000.0), (50_000.0, 6.0, 50_000.0)]);
-        assert_eq!(picture.rows[1], ["a20000", "w", "succeeded", "Jan 01, 00:00 UTC", "40"]);
+        assert_eq!(picture.rows[1], ["a20000", "w", "succeeded", "Jan 01, 00:00:20 UTC", "40"]);
     }
 
     #[test]

@@ -43,7 +43,9 @@ pub(in crate::web) fn grid(name: &'static str, noun: &str, runs: &[(TaskState, u
         ],
         marks: paths.collect(),
         legend: shown()
-            .map(|(state, count)| LegendLine::new(state.word(), format!("{} {count}", state.word())))
+            .map(|(state, count)| {
+                LegendLine::new(format!("fill {}", state.word()), format!("{} {count}", state.word()))
+            })
             .collect(),
         heads: vec!["State", "Tasks"],
         rows: shown().map(|(state, count)| vec![state.word().to_owned(), count.to_string()]).collect(),

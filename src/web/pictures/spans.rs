@@ -91,6 +91,6 @@ mod tests {
             })
             .collect();
         assert_eq!(widths, [30.0, 10.0]);
-        assert_eq!(picture.rows[1], ["", "waits", "Jan 01, 00:00 UTC", "10"]);
+        assert_eq!(picture.rows[1], ["", "waits", "Jan 01, 00:00:30 UTC", "10"]);
     }
 }

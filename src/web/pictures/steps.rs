@@ -143,7 +143,7 @@ fn axes(x: &Scale, y: &Scale) -> Mark {
 /// A moment of an axis: day and time in UTC.
 pub(super) fn clock_text(epoch_ms: i64) -> String {
     let time = jiff::Timestamp::from_millisecond(epoch_ms);
-    time.map_or_else(|_| String::new(), |time| time.strftime("%b %d, %H:%M UTC").to_string())
+    time.map_or_else(|_| String::new(), |time| time.strftime("%b %d, %H:%M:%S UTC").to_string())
 }
 
 #[cfg(test)]

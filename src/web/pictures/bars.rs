@@ -48,8 +48,8 @@ pub(in crate::web) fn bars(name: &'static str, title: String, bars: &[Bar], righ
         }
     }
     let height = shown().count().max(1) as f64 * ROW + 24.0;
-    for value in [0.0, x.to / 2.0, x.to] {
-        marks.push(Mark::word("x", x.px(value), height - 4.0, value_text(value)));
+    for (class, value) in [("x", 0.0), ("x", x.to / 2.0), ("x end", x.to)] {
+        marks.push(Mark::word(class, x.px(value), height - 4.0, value_text(value)));
     }
     let mut legend = vec![LegendLine::new("used", "used"), LegendLine::new("waits", "waiting")];
     let mut heads = vec!["Name", "Used", "Waiting"];
@@ -80,12 +80,15 @@ pub(in crate::web) fn bars(name: &'static str, title: String, bars: &[Bar], righ
     }
 }
 
-/// A name that fits beside a bar.
+/// A name that fits beside a bar: names of machines differ at their end.
 pub(super) fn short(name: &str) -> String {
-    match name.char_indices().nth(MOST_CHARACTERS) {
-        None => name.to_owned(),
-        Some((end, _)) => format!("{}…", name.get(..end).unwrap_or_default()),
+    let letters: Vec<char> = name.chars().collect();
+    if letters.len() <= MOST_CHARACTERS {
+        return name.to_owned();
     }
+    let half = MOST_CHARACTERS / 2;
+    let (start, end) = (&letters[..half], &letters[letters.len() - half..]);
+    start.iter().chain(['…'].iter()).chain(end).collect()
 }
 
 #[cfg(test)]

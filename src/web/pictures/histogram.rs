@@ -47,8 +47,8 @@ pub(in crate::web) fn histogram(noun: &str, durations_ms: &[i64]) -> Picture {
         let class = if percent == 50 { "median" } else { "quantile" };
         marks.push(Mark::Path { class: class.to_owned(), d: format!("M{place} {TOP}V{BOTTOM}"), series: None });
     }
-    for value in [0.0, largest / 2.0, largest] {
-        marks.push(Mark::word("x", x.px(value), HEIGHT - 10.0, format!("{} s", value_text(value))));
+    for (class, value) in [("x", 0.0), ("x", largest / 2.0), ("x end", largest)] {
+        marks.push(Mark::word(class, x.px(value), HEIGHT - 10.0, format!("{} s", value_text(value))));
     }
     marks.push(Mark::word("y", LEFT - 6.0, TOP + 4.0, value_text(y.to)));
     let median = quantile(&sorted, 50);

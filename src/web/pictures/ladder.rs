@@ -49,8 +49,8 @@ pub(in crate::web) fn ladder(title: String, mut rungs: Vec<Rung>, capacity: u64)
     for value in [0.0, y.to] {
         marks.push(Mark::word("y", LEFT - 6.0, y.px(value) + 4.0, value_text(value)));
     }
-    for value in [0.0, x.to] {
-        marks.push(Mark::word("x", x.px(value), BOTTOM + 20.0, value_text(value)));
+    for (class, value) in [("x", 0.0), ("x end", x.to)] {
+        marks.push(Mark::word(class, x.px(value), BOTTOM + 20.0, value_text(value)));
     }
     Picture {
         name: "ladder",

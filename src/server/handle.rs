@@ -170,6 +170,10 @@ impl OwnerHandle {
         Self { are_acls_on, ..self }
     }
 
+    pub(super) fn are_acls_on(&self) -> bool {
+        self.are_acls_on
+    }
+
     pub(super) fn views(&self) -> Option<&ViewsReader> {
         self.views.as_ref()
     }
@@ -338,10 +342,6 @@ impl crate::web::Owner for OwnerHandle {
 
     async fn job_detail(&self, job: JobId, viewer: Caller) -> Result<Result<Option<JobDetail>, Refusal>, OwnerGone> {
         self.read_detail(job, viewer).await
-    }
-
-    fn are_acls_on(&self) -> bool {
-        self.are_acls_on
     }
 
     async fn jobs(&self, filter: JobFilter, most: usize) -> Result<(Vec<JobSnapshot>, u64), OwnerGone> {

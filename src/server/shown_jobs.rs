@@ -9,7 +9,7 @@ use crate::api::{JobDetail, LiveAttempt};
 use crate::engine::{Caller, JobSnapshot, Refusal, TaskCursor};
 use crate::model::JobId;
 use crate::views::JobView;
-use crate::web::{JobFilter, Owner as _, OwnerGone};
+use crate::web::{JobFilter, OwnerGone};
 
 use super::handle::OwnerHandle;
 use super::paged_reads::PagedRequest;

@@ -5,8 +5,7 @@ use askama::Template;
 use crate::api::{CostUnit, ExactDecimal, JobDeadline, ReportedJob, SchedulerReport, Sourced, TaskCost};
 use crate::model::PerKind;
 
-use super::rows::Rows;
-use super::start_page_rows::cut;
+use super::rows::{Rows, cut};
 use super::time_text::format_time;
 
 /// The input of the template.

@@ -5,8 +5,7 @@ use askama::Template;
 use crate::api::{ExactDecimal, PoolMode, PoolShares, PooledJob, ReportedGroup, ReportedJob, SchedulerReport};
 use crate::model::{Kind, PerKind, Priority};
 
-use super::rows::Rows;
-use super::start_page_rows::cut;
+use super::rows::{Rows, cut};
 use super::time_text::{format_day_and_time, format_time};
 
 /// The pool that stands last.

@@ -261,11 +261,6 @@ pub trait Owner: ApplicationOwner + StockOwner + Send + Sync + 'static {
         std::future::ready(Ok(Ok(None)))
     }
 
-    /// Whether access lists keep viewers from details of jobs. Answers at once.
-    fn are_acls_on(&self) -> bool {
-        false
-    }
-
     /// The newest jobs that pass a filter, at most so many, and how many more there are. Does not use the owner thread.
     ///
     /// # Errors

@@ -1,5 +1,8 @@
 //! The rows of a page's table, cut to a bound.
 
+/// Largest number of characters shown of a text that clients choose, such as a job's name.
+const MAX_TEXT_CHARACTERS: usize = 120;
+
 /// Largest number of rows of a table. The rest is counted.
 const MAX_ROWS: usize = 1000;
 
@@ -22,5 +25,25 @@ impl<R> Rows<R> {
     pub(super) fn of(self, all: u64) -> Self {
         let left_out = usize::try_from(all).unwrap_or(usize::MAX).saturating_sub(self.rows.len());
         Rows { left_out: left_out.max(self.left_out), ..self }
+    }
+}
+
+/// A text cut to the length that tables show.
+pub(super) fn cut(text: &str) -> String {
+    match text.char_indices().nth(MAX_TEXT_CHARACTERS) {
+        None => text.to_owned(),
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_texts_are_cut_between_characters() {
+        assert_eq!(cut("short"), "short");
+        assert_eq!(cut(&"ä".repeat(120)), "ä".repeat(120));
+        assert_eq!(cut(&"ä".repeat(121)), format!("{}…", "ä".repeat(120)));
     }
 }

@@ -52,7 +52,7 @@ impl View {
             cluster,
             views,
             generation: generation.to_string(),
-            are_acls_on: state.owner.are_acls_on(),
+            are_acls_on: state.stock.are_acls_on,
             health: state.owner.health(),
             is_market_ruling,
             is_market_public: state.shows_money,

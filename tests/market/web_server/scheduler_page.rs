@@ -175,11 +175,12 @@ async fn reporting(report: &str) -> Stage {
 }
 
 #[tokio::test]
-async fn start_page_and_metrics_show_pools_from_the_same_snapshot() {
+async fn pages_and_metrics_show_pools_from_the_same_snapshot() {
     let stage = reporting(FAIR).await;
-    let page = stage.get("/jobtracker.jsp").await.body;
-    let row = "<tr><th scope=\"row\">alpha</th><td class=\"number\">3</td><td class=\"number\">0</td><td class=\"number\">9</td><td class=\"number\">0</td><td class=\"number\">2.7</td><td class=\"number\">0.0</td></tr>";
-    assert!(page.contains(row) && page.contains("<a href=\"/scheduler\">Scheduler</a>"), "{page}");
+    let page = stage.get("/queues").await.body;
+    for part in ["href=\"/queues/alpha\"", "data-metric=\"fair_share\" data-value=\"2.666666\">2.7<"] {
+        assert!(page.contains(part), "{part}: {page}");
+    }
     let metrics = stage.get("/metrics").await.body;
     for line in [
         "jobtracker_pool_slots_used{pool=\"alpha\",kind=\"map\"} 3",
@@ -198,8 +199,11 @@ async fn start_page_and_metrics_show_pools_from_the_same_snapshot() {
 #[tokio::test]
 async fn metrics_show_capacities_and_jobs_of_queues() {
     let stage = reporting(CAPACITY).await;
-    let page = stage.get("/jobtracker.jsp").await.body;
-    assert!(page.contains("<a href=\"/scheduler\">Scheduler</a>") && !page.contains("Pools"), "{page}");
+    let page = stage.get("/policy").await.body;
+    assert!(
+        page.contains("href=\"/scheduler\"") && page.contains("data-metric=\"percent\" data-value=\"50.0\""),
+        "{page}"
+    );
     let metrics = stage.get("/metrics").await.body;
     for line in [
         "jobtracker_queue_capacity_slots{queue=\"default\",kind=\"map\"} 2",

@@ -7,7 +7,7 @@ use crate::api::{
     AttemptDetail, BoughtSlots, JobDetail, PendingReason, PlaceInLine, PolicyName, ReportedGroup, ReportedJob,
     SchedulerReport, TaskState,
 };
-use crate::engine::{ClusterSnapshot, JobSnapshot, MoneySnapshot, QueueSnapshot, TrackerSnapshot};
+use crate::engine::{ClusterSnapshot, JobSnapshot, LiveJob, MoneySnapshot, QueueSnapshot, TrackerSnapshot};
 use crate::model::{AttemptState, JobId, Kind, PerKind, PerPool, Priority, RunState};
 
 use super::super::asked::Asked;
@@ -35,6 +35,7 @@ pub fn job(number: i32, name: &str, state: RunState) -> JobSnapshot {
         tasks: PerKind::new(10, 1),
         finished: PerKind::new(4, 0),
         running: PerKind::new(if is_over { 0 } else { 3 }, 0),
+        live: LiveJob::default(),
         cost: Some("12.7319".to_owned()),
         failure_info: if state == RunState::Failed { "JobCleanup Task Failure".to_owned() } else { String::new() },
     }
@@ -56,6 +57,7 @@ fn tracker(host: &str, healthy: bool) -> TrackerSnapshot {
         graylisted: false,
         is_short: false,
         complaints: if healthy { String::new() } else { "ERROR disk <full>".to_owned() },
+        ..TrackerSnapshot::default()
     }
 }
 
@@ -109,6 +111,7 @@ pub fn snapshot() -> ClusterSnapshot {
         waiting: PerKind::new(3, 1),
         paused: None,
         share: Some("0.731900000".to_owned()),
+        ..QueueSnapshot::default()
     };
     ClusterSnapshot {
         scheduler: "Dynamic Priority".to_owned(),

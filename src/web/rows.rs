@@ -20,12 +20,6 @@ impl<R> Rows<R> {
         let rows = all.by_ref().take(MAX_ROWS).map(row).collect();
         Rows { rows, left_out: all.count() }
     }
-
-    /// The same, for a table whose rows were already cut from `all`.
-    pub(super) fn of(self, all: u64) -> Self {
-        let left_out = usize::try_from(all).unwrap_or(usize::MAX).saturating_sub(self.rows.len());
-        Rows { left_out: left_out.max(self.left_out), ..self }
-    }
 }
 
 /// A text cut to the length that tables show.

@@ -53,7 +53,7 @@ pub(super) fn jobs(
     most: usize,
 ) -> (Vec<JobSnapshot>, u64) {
     let market = Market { is_there: volatile.head.money.is_some(), is_ruling: volatile.head.price.is_some() };
-    let mut wanted = views.jobs().rev().map(|job| job_snapshot(views, job, market)).filter(is_wanted);
+    let mut wanted = views.jobs().rev().map(|job| job_snapshot(views, job, market, volatile)).filter(is_wanted);
     let found = wanted.by_ref().take(most).collect();
     (found, wanted.count() as u64)
 }

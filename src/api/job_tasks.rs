@@ -109,8 +109,8 @@ mod tests {
 
     #[test]
     fn diagnostics_are_cut_between_characters_and_absent_where_there_are_none() {
-        assert_eq!(TaskAttempt::shown_diagnostics(""), None);
-        assert_eq!(TaskAttempt::shown_diagnostics("uid 7 is refused").as_deref(), Some("uid 7 is refused"));
-        assert_eq!(TaskAttempt::shown_diagnostics(&"\u{20ac}".repeat(2_000)).unwrap().len(), 4_095);
+        assert_eq!(TaskAttempt::shown_diagnostics(String::new()), None);
+        assert_eq!(TaskAttempt::shown_diagnostics("uid 7 is refused".to_owned()).as_deref(), Some("uid 7 is refused"));
+        assert_eq!(TaskAttempt::shown_diagnostics("\u{20ac}".repeat(2_000)).unwrap().len(), 4_095);
     }
 }

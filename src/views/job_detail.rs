@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::api::{AttemptDetail, JobDetail, LiveAttempt, TaskState};
-use crate::mapreduce::{AttemptRole, KillRequest, StoredJob};
+use crate::mapreduce::{AttemptRole, KillRequest};
 use crate::model::{AttemptState, Kind, PerKind};
 
 use super::attempt_view::AttemptView;
@@ -20,11 +20,6 @@ struct Rules {
 // === impl JobView: details ===
 
 impl JobView {
-    /// One that is over, with its attempts, as it was before its end.
-    pub fn of_stored(stored: &StoredJob) -> Self {
-        Self::unfinished(stored)
-    }
-
     /// It down to its attempts; `is_over`: nothing of it runs again. Of its attempts at most so many.
     pub fn detail(&self, is_over: bool, most_attempts: usize) -> JobDetail {
         let runs = |kind| self.runs(kind, is_over);

@@ -49,7 +49,7 @@ use super::quarantine::RefusedSenders;
 use super::shared_presence::SharedPresence;
 use super::signed_reads::{ReadRequest, answer_read};
 use super::stock_requests::StockRequest;
-use super::submission::{AwaitedFiles, MapInputs, Submissions, Uploads};
+use super::submission::{AwaitedFiles, Submissions, Uploads};
 use super::volatile_source::{FAILING_TIMEOUT, VIEWS_TIMEOUT};
 use super::waiting_calls::WaitingCalls;
 
@@ -68,7 +68,7 @@ pub struct OwnerHandle {
     budget: Option<BudgetStatus>,
     store: watch::Receiver<Durable>,
     serving: Arc<AtomicBool>,
-    views: Option<ViewsReader>,
+    pub(super) views: Option<ViewsReader>,
     ledger: Option<Ledger>,
     stuck_threads: Option<StuckThreads>,
     awaited_files: AwaitedFiles,
@@ -82,7 +82,7 @@ pub struct OwnerHandle {
     pub(super) applications_on_disk: Option<ApplicationsOnDisk>,
     pub(super) waiting_calls: WaitingCalls,
     pub(super) accounts: Arc<Accounts>,
-    are_acls_on: bool,
+    pub(super) are_acls_on: bool,
 }
 
 /// Requests of other threads, for `Requests::answer`.
@@ -164,38 +164,10 @@ impl OwnerHandle {
         Self { views: Some(views), ..self }
     }
 
-    /// Says whether access lists are on.
-    #[must_use]
-    pub fn with_acls(self, are_acls_on: bool) -> Self {
-        Self { are_acls_on, ..self }
-    }
-
-    pub(super) fn are_acls_on(&self) -> bool {
-        self.are_acls_on
-    }
-
-    pub(super) fn views(&self) -> Option<&ViewsReader> {
-        self.views.as_ref()
-    }
-
     /// Adds the ledger, for statements and histories.
     #[must_use]
     pub fn with_ledger(self, ledger: LedgerReader) -> Self {
         Self { ledger: Some(Ledger::new(ledger)), ..self }
-    }
-
-    /// Adds the jobs in the database: those of before a restart, and keys of tickets.
-    #[must_use]
-    pub fn with_finished_jobs(mut self, finished: FinishedJobReader) -> Self {
-        self.job_sources.set_finished(finished);
-        self
-    }
-
-    /// Adds the files of submitted jobs.
-    #[must_use]
-    pub fn with_map_inputs(mut self, inputs: MapInputs) -> Self {
-        self.job_sources.set_inputs(inputs);
-        self
     }
 
     /// Adds the threads for files of jobs, for health.

@@ -8,12 +8,14 @@ use crate::clock::wall_ms;
 use crate::engine::{Caller, Container, Refusal, TaskCursor, TaskPage};
 use crate::mapreduce::{StoredAttempt, StoredJob};
 use crate::model::{ApplicationId, AttemptState, JobId, Kind};
+use crate::store::FinishedJobReader;
 use crate::views::JobView;
 use crate::web::{ClusterPart, LedgerUnreadable, MarketReply, OwnerGone};
 use crate::wire::worker_name;
 
 use super::handle::OwnerHandle;
 use super::paged_reads::PagedRequest;
+use super::submission::MapInputs;
 
 /// Most attempts in an answer, each with a status of up to a kibibyte: what a client may be owed at a time is far more.
 const MOST_ATTEMPTS: usize = 20_000;
@@ -23,6 +25,20 @@ const MOST_WORKERS: usize = 100_000;
 // === impl OwnerHandle: pages ===
 
 impl OwnerHandle {
+    /// Adds the jobs in the database: those of before a restart, and keys of tickets.
+    #[must_use]
+    pub fn with_finished_jobs(mut self, finished: FinishedJobReader) -> Self {
+        self.job_sources.set_finished(finished);
+        self
+    }
+
+    /// Adds the files of submitted jobs.
+    #[must_use]
+    pub fn with_map_inputs(mut self, inputs: MapInputs) -> Self {
+        self.job_sources.set_inputs(inputs);
+        self
+    }
+
     pub(super) async fn read_tasks(
         &self,
         job: JobId,

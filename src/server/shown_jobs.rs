@@ -22,14 +22,21 @@ const MOST_LIVE: usize = 50_000;
 // === impl OwnerHandle: jobs on pages ===
 
 impl OwnerHandle {
+    /// Says whether access lists are on.
+    #[must_use]
+    pub fn with_acls(mut self, are_acls_on: bool) -> Self {
+        self.are_acls_on = are_acls_on;
+        self
+    }
+
     /// A job down to its attempts; none of an unknown one.
     pub(super) async fn read_detail(
         &self,
         job: JobId,
         viewer: Caller,
     ) -> Result<Result<Option<JobDetail>, Refusal>, OwnerGone> {
-        let views = self.views().ok_or(OwnerGone)?.views();
-        if self.are_acls_on() {
+        let views = self.views.as_ref().ok_or(OwnerGone)?.views();
+        if self.are_acls_on {
             // The end of its attempts: who may see none of them may not see the job.
             let from = TaskCursor(u64::MAX);
             let viewer = Some(viewer);
@@ -51,14 +58,14 @@ impl OwnerHandle {
 
     /// The newest jobs that pass a filter, at most so many, and how many more there are.
     pub(super) async fn read_jobs(&self, filter: JobFilter, most: usize) -> Result<(Vec<JobSnapshot>, u64), OwnerGone> {
-        let views = self.views().ok_or(OwnerGone)?.clone();
+        let views = self.views.as_ref().ok_or(OwnerGone)?.clone();
         let read = spawn_blocking(move || views.jobs(|job| filter.passes(job), most));
         read.await.map_err(|_| OwnerGone)
     }
 
     /// What holds slots now.
     pub(super) async fn read_live_attempts(&self) -> Result<Vec<LiveAttempt>, OwnerGone> {
-        let views = self.views().ok_or(OwnerGone)?.views();
+        let views = self.views.as_ref().ok_or(OwnerGone)?.views();
         spawn_blocking(move || views.live_attempts(MOST_LIVE)).await.map_err(|_| OwnerGone)
     }
 }

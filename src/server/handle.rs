@@ -22,7 +22,7 @@ use crate::market::{
     Acl, Answer, HistoryPage, MarketError, OperationKind, ReportRequest, ServletRequest, StatementPage,
 };
 use crate::model::{ApplicationId, AttemptId, Credits, JobId, LOG_TICKET_MS, QueueName};
-use crate::store::{BudgetStatus, Durable, FinishedJobReader, LedgerReader, StoreError};
+use crate::store::{BudgetStatus, Durable, LedgerReader, StoreError};
 use crate::views::{JobView, LookAt, Shown, Views, ViewsReader};
 use crate::web::{
     ApplicationReply, ClusterPart, FileRefusal, Health, JobChange, JobFile, JobFileRequest, JobFilter,

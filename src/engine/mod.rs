@@ -23,8 +23,8 @@ pub use crate::scheduler::constraint::{
 pub use on::{
     ChangedList, ClusterSnapshot, ContainersSnapshot, DeadlineQuestion, Explained, JOBS_SHOWN, JobSnapshot, LiveJob,
     LongRead, MoneySnapshot, QueueSnapshot, ReadProgress, ReportKind, Restored, RestoredApplications, RestoredJobs,
-    SLICE_BYTES, SLICE_ITEMS, SLICE_LOOKS, Slice, TaskCursor, TaskPage, TrackerSnapshot, VolatileDelta, VolatileWalk,
-    WantedJobs, WorkerPage,
+    SLICE_BYTES, SLICE_ITEMS, SLICE_LOOKS, Slice, Stuck, TaskCursor, TaskPage, TrackerSnapshot, VolatileDelta,
+    VolatileWalk, WantedJobs, WorkerPage,
 };
 pub use state::{
     Application, ApplicationChange, ApplicationRefusal, ApplicationTallies, AttemptCounts, AuditEntry, BodyFault,

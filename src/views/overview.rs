@@ -1,12 +1,13 @@
 //! The snapshot that pages and metrics print, from facts and from what the owner said last.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::api::SchedulerReport;
+use crate::api::{SchedulerReport, no_worker_can_run};
 #[cfg(test)]
 use crate::engine::VolatileDelta;
 use crate::engine::{ClusterSnapshot, JOBS_SHOWN, JobSnapshot, MoneySnapshot, TrackerSnapshot};
-use crate::model::{Credits, PerKind, RunState};
+use crate::model::{Credits, JobId, PerKind, RunState};
 
 use super::job_view::JobView;
 use super::read_model::Views;
@@ -23,10 +24,16 @@ pub(super) struct Market {
 pub(super) fn overview(views: &Views, volatile: &Volatile) -> ClusterSnapshot {
     let head = (*volatile.head).clone();
     let market = Market { is_there: head.money.is_some(), is_ruling: head.price.is_some() };
+    let workers = u32::try_from(volatile.trackers.len()).unwrap_or(u32::MAX);
+    let stuck: BTreeMap<JobId, String> = head
+        .stuck
+        .iter()
+        .filter_map(|stuck| Some((stuck.holder.job()?, no_worker_can_run(workers, &stuck.because))))
+        .collect();
     let jobs = views.jobs().rev().take(JOBS_SHOWN);
     let is_running = |job: &&Arc<JobView>| views.shown_end(job).0 == RunState::Running;
     let older_jobs = views.jobs().rev().skip(JOBS_SHOWN).filter(is_running);
-    let shown = |job: &Arc<JobView>| job_snapshot(views, job, market, volatile);
+    let shown = |job: &Arc<JobView>| job_snapshot(views, job, market, volatile, stuck.get(&job.id()));
     let trackers: Vec<_> = volatile.trackers.values().map(|tracker| tracker_snapshot(tracker, volatile)).collect();
     ClusterSnapshot {
         money: head.money.map(|money| MoneySnapshot { balances: values(&volatile.balances), ..money }),
@@ -67,7 +74,13 @@ fn tracker_snapshot(tracker: &ShownTracker, volatile: &Volatile) -> TrackerSnaps
     TrackerSnapshot { silent_ms, ..(*tracker.snapshot).clone() }
 }
 
-fn job_snapshot(views: &Views, job: &JobView, market: Market, volatile: &Volatile) -> JobSnapshot {
+fn job_snapshot(
+    views: &Views,
+    job: &JobView,
+    market: Market,
+    volatile: &Volatile,
+    stuck: Option<&String>,
+) -> JobSnapshot {
     let (spec, counts) = (job.spec(), job.counts());
     let (state, finish_ms) = views.shown_end(job);
     let is_ending = job.ending().is_some() || job.finish_ms().is_some();
@@ -86,9 +99,10 @@ fn job_snapshot(views: &Views, job: &JobView, market: Market, volatile: &Volatil
         finished: PerKind::new(counts.map.finished, counts.reduce.finished),
         running: PerKind::new(counts.map.live_attempts, counts.reduce.live_attempts),
         cost: cost_of(job, market).map(|cost| cost.to_string()),
-        failure_info: match pause {
-            Some(pause) => pause.reason().to_string(),
-            None => job.failure_info().to_owned(),
+        failure_info: match (pause, stuck.filter(|_| !is_ending)) {
+            (Some(pause), _) => pause.reason().to_string(),
+            (None, Some(stuck)) => stuck.clone(),
+            (None, None) => job.failure_info().to_owned(),
         },
     }
 }

@@ -154,6 +154,15 @@ impl Scrape {
         let overview = &self.overview;
         let live = [([("state", "prep")], overview.preparing_jobs), ([("state", "running")], overview.running_jobs)];
         writer.gauges("jobtracker_jobs", "Unfinished jobs", live)?;
+        let all = overview.stuck.len();
+        let jobs = overview.stuck.iter().filter(|stuck| stuck.holder.job().is_some()).count();
+        let applications = overview.containers.map(|_| ([("kind", "application")], all - jobs));
+        let stuck = std::iter::once(([("kind", "job")], jobs)).chain(applications);
+        writer.gauges(
+            "jobtracker_stuck",
+            "What waits and no worker can run, of the newest that is unfinished",
+            stuck,
+        )?;
         writer.counter("jobtracker_jobs_accepted", "Jobs accepted", overview.jobs_accepted)?;
         let ended =
             ["succeeded", "failed", "killed"].map(|state| [("state", state)]).into_iter().zip(overview.jobs_ended);

@@ -1,6 +1,7 @@
-//! What is wrong with the workers as a whole: none is connected, or some are silent.
+//! What is wrong with the workers as a whole: none is connected, some are silent, or none can run a job.
 
 use crate::engine::{ClusterSnapshot, TrackerSnapshot};
+use crate::model::counted;
 
 /// How many workers are in which state of health.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,20 +35,26 @@ impl WorkerHealth {
 
     /// What keeps jobs from running, or slows them down, in a snapshot.
     pub(super) fn complaint_of(overview: &ClusterSnapshot) -> Option<String> {
-        Self::of(overview).complaint().or_else(|| {
-            let is_there = |tracker: &&TrackerSnapshot| !tracker.is_silent && !tracker.is_draining;
-            let ill = overview.trackers.iter().filter(is_there).filter(|tracker| !tracker.healthy || tracker.is_short);
-            let (ill, all) = (ill.collect::<Vec<_>>(), overview.trackers.len());
-            let first = ill.iter().find(|tracker| !tracker.healthy).or(ill.first())?;
-            let how = if first.healthy { "short" } else { "unhealthy" };
-            let why = first.complaints.lines().next().unwrap_or_default();
-            let of_all = match ill.len() {
-                _ if all == 1 => String::new(),
-                1 => format!("1 of {all} workers is not well: "),
-                ill => format!("{ill} of {all} workers are not well: "),
-            };
-            Some(format!("{of_all}{} is {how}: {why}", first.worker))
-        })
+        Self::of(overview)
+            .complaint()
+            .or_else(|| Self::complaint_of_some(overview))
+            .or_else(|| stuck_complaint(overview))
+    }
+
+    /// What is wrong with some workers.
+    fn complaint_of_some(overview: &ClusterSnapshot) -> Option<String> {
+        let is_there = |tracker: &&TrackerSnapshot| !tracker.is_silent && !tracker.is_draining;
+        let ill = overview.trackers.iter().filter(is_there).filter(|tracker| !tracker.healthy || tracker.is_short);
+        let (ill, all) = (ill.collect::<Vec<_>>(), overview.trackers.len());
+        let first = ill.iter().find(|tracker| !tracker.healthy).or(ill.first())?;
+        let how = if first.healthy { "short" } else { "unhealthy" };
+        let why = first.complaints.lines().next().unwrap_or_default();
+        let of_all = match ill.len() {
+            _ if all == 1 => String::new(),
+            1 => format!("1 of {all} workers is not well: "),
+            ill => format!("{ill} of {all} workers are not well: "),
+        };
+        Some(format!("{of_all}{} is {how}: {why}", first.worker))
     }
 
     /// What is wrong with the workers as far as their numbers say.
@@ -65,8 +72,27 @@ impl WorkerHealth {
     }
 }
 
+/// That no worker can run some jobs or applications, with the reason of one.
+fn stuck_complaint(overview: &ClusterSnapshot) -> Option<String> {
+    let stuck = &overview.stuck;
+    let first = stuck.first()?;
+    let because = first.because.lines().next().unwrap_or_default();
+    let jobs = stuck.iter().filter(|stuck| stuck.holder.job().is_some()).count();
+    let what = match (jobs, stuck.len() - jobs) {
+        (1, 0) | (0, 1) => return Some(format!("no worker can run {}: {because}", first.holder)),
+        (jobs, 0) => format!("{jobs} jobs"),
+        (0, applications) => format!("{applications} applications"),
+        (jobs, applications) => format!("{} and {}", counted(jobs, "job"), counted(applications, "application")),
+    };
+    Some(format!("no worker can run {what}, {} among them: {because}", first.holder))
+}
+
 #[cfg(test)]
 mod tests {
+    use crate::engine::Stuck;
+    use crate::market::SlotHolder;
+    use crate::model::{ApplicationId, JobId};
+
     use super::*;
 
     #[test]
@@ -82,5 +108,19 @@ mod tests {
         assert_eq!(draining.complaint(), None);
         let all = WorkerHealth { healthy: 0, ..draining }.complaint();
         assert_eq!(all.unwrap(), "all workers are draining: no task starts");
+    }
+
+    #[test]
+    fn what_no_worker_can_run_is_counted_and_one_is_named() {
+        let stuck = |holder| Stuck { holder, because: "it needs Java\nforged".to_owned() };
+        let job = |number| stuck(SlotHolder::Job(format!("job_202611211200_{number:04}").parse::<JobId>().unwrap()));
+        let application = stuck(SlotHolder::Application(ApplicationId::new(1_700_000_000_000, 1)));
+        let said = |stuck: Vec<Stuck>| stuck_complaint(&ClusterSnapshot { stuck, ..ClusterSnapshot::default() });
+        assert_eq!(said(Vec::new()), None);
+        assert_eq!(said(vec![job(2)]).unwrap(), "no worker can run job_202611211200_0002: it needs Java");
+        let both = said(vec![job(2), job(1)]).unwrap();
+        assert_eq!(both, "no worker can run 2 jobs, job_202611211200_0002 among them: it needs Java");
+        let mixed = said(vec![job(1), application]).unwrap();
+        assert_eq!(mixed, "no worker can run 1 job and 1 application, job_202611211200_0001 among them: it needs Java");
     }
 }

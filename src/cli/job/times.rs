@@ -93,6 +93,25 @@ mod tests {
     use super::*;
     use crate::client::job::view::JobState;
 
+    /// What jobs have cost stays in the list while another scheduler rules, and is no column where nothing was charged.
+    #[test]
+    fn costs_are_a_column_where_there_are_any() {
+        let job = JobLine::example();
+        let listed = |is_market_ruling, cost: Option<&str>| {
+            let times = JobTimes { job: job.job, submit_ms: 1, finish_ms: None, cost: cost.map(str::to_owned) };
+            Times::known(JobTimesList { at_ms: 9, is_market_ruling, jobs: vec![times] })
+        };
+        for (is_market_ruling, cost, has_costs) in
+            [(true, None, true), (false, Some("1.5"), true), (false, None, false)]
+        {
+            let times = listed(is_market_ruling, cost);
+            assert_eq!(times.has_costs, has_costs, "{is_market_ruling} {cost:?}");
+            let timed = times.timed(&job);
+            assert_eq!(timed.cost.as_deref(), cost);
+            assert_eq!(timed.cost_error.is_some(), is_market_ruling && cost.is_none());
+        }
+    }
+
     #[test]
     fn what_is_not_known_is_null_with_the_reason() {
         let job = JobLine::example();

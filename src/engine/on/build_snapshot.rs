@@ -7,10 +7,10 @@ use crate::model::{Credits, Kind, Now, PerKind, QueueName, RunState};
 use crate::wire::worker_name;
 
 use super::snapshot::{
-    ClusterSnapshot, ContainersSnapshot, JobSnapshot, LiveJob, MoneySnapshot, QueueSnapshot, TrackerSnapshot,
+    ClusterSnapshot, ContainersSnapshot, JOBS_SHOWN, JobSnapshot, LiveJob, MoneySnapshot, QueueSnapshot,
+    TrackerSnapshot,
 };
 
-pub const JOBS_SHOWN: usize = 500;
 /// What a policy says of a job of which it says nothing.
 const NO_INFO: &str = "NA";
 
@@ -28,6 +28,7 @@ impl Engine {
             older_jobs: older.map(|job| self.job_snapshot(job)).collect(),
             attempts: ClusterSnapshot::attempts_on(&trackers),
             trackers,
+            stuck: self.stuck(0, usize::MAX).0,
             ..head
         };
         debug_assert_eq!(
@@ -83,6 +84,7 @@ impl Engine {
             jobs: Vec::new(),
             older_jobs: Vec::new(),
             trackers: Vec::new(),
+            stuck: Vec::new(),
         }
     }
 
@@ -224,10 +226,11 @@ impl Engine {
             finished: job.finished(),
             running: job.running(),
             cost: self.cost_of(job).map(|cost| cost.cost.to_string()),
-            failure_info: match self.why_paused(job).filter(|_| !job.is_over_or_ending()) {
-                Some(paused) => paused.to_string(),
-                None => job.failure_info().to_owned(),
-            },
+            failure_info: match job.is_over_or_ending() {
+                true => None,
+                false => self.why_paused(job).map(|why| why.to_string()).or_else(|| self.cannot_run(job.app)),
+            }
+            .unwrap_or_else(|| job.failure_info().to_owned()),
         }
     }
 }

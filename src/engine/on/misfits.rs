@@ -4,9 +4,12 @@ use crate::api::{PendingReason, no_worker_can_run};
 use crate::engine::core::Engine;
 use crate::engine::state::Tracker;
 use crate::mapreduce::Job;
+use crate::market::SlotHolder;
 use crate::model::{Capability, Kind, counted};
 use crate::scheduler::{AppId, GroupId, Misfit};
 use crate::wire::worker_name;
+
+use super::snapshot::{JOBS_SHOWN, Stuck};
 
 /// Jobs and applications of a queue that are looked at for a reason.
 const MOST_LOOKS: usize = 100;
@@ -40,6 +43,29 @@ impl Engine {
         let apps = self.cluster.scheduler.waiting_apps(group, MOST_LOOKS);
         let misfits: Option<Vec<String>> = apps.into_iter().map(|app| self.misfit_of(app)).collect();
         misfits?.into_iter().next()
+    }
+
+    /// Looks at so many of the newest unfinished jobs and applications, from one on: those that no connected worker can run while
+    /// nothing of them runs, and whether there were so many.
+    pub(super) fn stuck(&self, from: usize, count: usize) -> (Vec<Stuck>, bool) {
+        if self.cluster.nodes.in_service() == 0 && self.illness_of_all().is_none() {
+            return (Vec::new(), false);
+        }
+        let jobs = self.jobs.iter().rev().filter(|job| !job.is_over_or_ending()).take(JOBS_SHOWN);
+        let jobs = jobs.map(|job| (SlotHolder::Job(job.id), job.app, self.why_paused(job).is_some()));
+        let applications = self.applications.iter().rev().filter(|application| !application.is_over());
+        let applications = applications.take(JOBS_SHOWN).filter_map(|application| {
+            let is_paused = self.why_queue_is_paused(&application.submitted.queue).is_some();
+            let app = self.applications.app(application.id())?;
+            Some((SlotHolder::Application(application.id()), app, is_paused))
+        });
+        let (mut looks, mut stuck) = (0, Vec::new());
+        for (holder, app, is_paused) in jobs.chain(applications).skip(from).take(count) {
+            looks += 1;
+            let because = if is_paused { None } else { self.misfit_of(app) };
+            stuck.extend(because.map(|because| Stuck { holder, because }));
+        }
+        (stuck, looks == count)
     }
 
     /// What is wrong with the only worker, or with the first one, where none is well.

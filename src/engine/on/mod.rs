@@ -86,14 +86,14 @@ mod what_if;
 mod worker_beats;
 mod worker_page;
 
-pub use build_snapshot::JOBS_SHOWN;
 pub use explained::Explained;
 pub use long_read::{LongRead, ReadProgress, SLICE_BYTES, SLICE_ITEMS, SLICE_LOOKS, Slice, WantedJobs};
 pub use queries::ReportKind;
 pub use restore::{Restored, RestoredJobs};
 pub use restore_applications::RestoredApplications;
 pub use snapshot::{
-    ClusterSnapshot, ContainersSnapshot, JobSnapshot, LiveJob, MoneySnapshot, QueueSnapshot, TrackerSnapshot,
+    ClusterSnapshot, ContainersSnapshot, JOBS_SHOWN, JobSnapshot, LiveJob, MoneySnapshot, QueueSnapshot, Stuck,
+    TrackerSnapshot,
 };
 pub use task_page::{TaskCursor, TaskPage};
 pub use volatile::{ChangedList, VolatileDelta, VolatileWalk};

@@ -2,7 +2,11 @@
 
 use crate::api::SchedulerReport;
 use crate::engine::state::{ApplicationTallies, AttemptCounts, MeasuredUse, ReportedCounts, WindowCounts};
+use crate::market::SlotHolder;
 use crate::model::{Credits, JobId, Kind, PerKind, Priority, RunState};
+
+/// Most jobs in a snapshot.
+pub const JOBS_SHOWN: usize = 500;
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ClusterSnapshot {
@@ -58,6 +62,17 @@ pub struct ClusterSnapshot {
     pub older_jobs: Vec<JobSnapshot>,
     /// All trackers, by name.
     pub trackers: Vec<TrackerSnapshot>,
+    /// Of the newest 500 unfinished jobs, and then applications, those that hold nothing and that no tracker can run; newest first.
+    pub stuck: Vec<Stuck>,
+}
+
+/// What waits and no connected tracker can run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stuck {
+    /// The job or application.
+    pub holder: SlotHolder,
+    /// Why.
+    pub because: String,
 }
 
 /// Accounts of a market, whether it rules or not.
@@ -124,9 +139,9 @@ pub struct JobSnapshot {
     pub running: PerKind<u32>,
     /// What is no fact.
     pub live: LiveJob,
-    /// Cost up to the last tick, as exact decimal; none unless a market rules.
+    /// Cost up to the last tick, as exact decimal; none unless a market rules or it has cost something.
     pub cost: Option<String>,
-    /// Why it failed; empty unless it failed.
+    /// Why it failed, is held, or can run on no tracker; else empty.
     pub failure_info: String,
 }
 

@@ -15,7 +15,7 @@ use super::snapshot::{ClusterSnapshot, LiveJob, QueueSnapshot, TrackerSnapshot};
 const TRACKERS: usize = 500;
 /// Queues, balances or groups in a slice.
 const QUEUES: usize = 200;
-/// Jobs in a slice.
+/// Jobs, or applications, in a slice.
 const JOBS: usize = 50;
 
 /// What is no fact, as far as it has changed.
@@ -24,7 +24,7 @@ pub struct VolatileDelta {
     pub at: Now,
     /// All facts up to this one are in it: it must not be shown before that is durable.
     pub wait_for: FactNumber,
-    /// All that is no list. Its lists are empty, and its report leaves out all jobs that are not over.
+    /// All that is no list, and what is stuck. Its other lists are empty, and its report leaves out all jobs that are not over.
     pub head: ClusterSnapshot,
     pub queues: ChangedList<QueueSnapshot>,
     pub balances: ChangedList<(String, Credits)>,
@@ -77,6 +77,7 @@ enum WalkStage {
     Queues(usize),
     Balances(usize),
     Groups(usize),
+    Stuck(usize),
     Jobs(usize),
     LiveJobs(Option<JobId>),
     Trackers(Option<Arc<str>>),
@@ -143,8 +144,16 @@ impl Engine {
                 let found = self.report_groups(from, QUEUES, now);
                 match delta.groups.extend(&mut walk.groups, found, QUEUES) {
                     true => WalkStage::Groups(delta.groups.len),
-                    false if delta.jobs.is_some() => WalkStage::Jobs(0),
-                    false => WalkStage::LiveJobs(None),
+                    false => WalkStage::Stuck(0),
+                }
+            }
+            WalkStage::Stuck(from) => {
+                let (stuck, has_more) = self.stuck(from, JOBS);
+                delta.head.stuck.extend(stuck);
+                match (has_more, &delta.jobs) {
+                    (true, _) => WalkStage::Stuck(from + JOBS),
+                    (false, Some(_)) => WalkStage::Jobs(0),
+                    (false, None) => WalkStage::LiveJobs(None),
                 }
             }
             WalkStage::Jobs(from) => {

@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use crate::engine::{Caller, Event, Fact, PauseTarget, PolicyConfig, VolatileDelta, VolatileWalk};
+use crate::mapreduce::JobSpec;
 use crate::model::{FactNumber, PerKind, RunState};
 use crate::store::{FactBatch, LoadedState, loaded_after};
 use crate::views::{ReadModel, Views, overview_after};
@@ -29,7 +30,8 @@ pub fn assert_as_shown(cluster: &Cluster, views: &Views) {
         if !matches!(shown.state, RunState::Failed | RunState::Killed) {
             assert_eq!(PerKind::new(counts.map.finished, counts.reduce.finished), shown.finished, "{}", shown.id);
         }
-        assert_eq!((job.failure_info(), job.priority()), (&*shown.failure_info, shown.priority), "{}", shown.id);
+        let failure_info = cluster.engine.jobs.get(shown.id).unwrap().failure_info();
+        assert_eq!((job.failure_info(), job.priority()), (failure_info, shown.priority), "{}", shown.id);
         assert_eq!((&job.spec().queue, job.submit_ms()), (&shown.queue, shown.submit_ms), "{}", shown.id);
     }
     assert!(views.jobs().count() >= cluster.engine.jobs.all().len());
@@ -119,6 +121,38 @@ fn pages_show_what_the_engine_would() {
         deltas.push(walked(&cluster, &mut walk));
         assert_overview(&cluster, &deltas);
     }
+}
+
+/// A job that no worker can run says so on the pages until a worker comes that can, unless it is held or ends.
+#[test]
+fn pages_say_what_no_worker_can_run() {
+    let mut cluster = Cluster::new(fifo());
+    cluster.add_tracker("h0", 2, 1);
+    cluster.trackers[0].name = "tracker_h0:streaming_only/127.0.0.1:50060".to_owned();
+    cluster.beat(0, half);
+    let java = |maps| JobSpec { only_stock: Some("it needs Java".to_owned()), ..spec("alice", "default", maps, 0) };
+    let [first, second] = [1, 2].map(|maps| cluster.submit(java(maps)).unwrap());
+    cluster.beat(0, half);
+    let (mut walk, mut deltas) = (VolatileWalk::default(), Vec::new());
+    let mut shown = |cluster: &Cluster| {
+        deltas.push(walked(cluster, &mut walk));
+        assert_overview(cluster, &deltas);
+        let snapshot = cluster.engine.build_snapshot(cluster.now).value;
+        let texts =
+            [second, first].map(|id| snapshot.jobs.iter().find(|job| job.id == id).unwrap().failure_info.clone());
+        (snapshot.stuck.iter().map(|stuck| stuck.holder.job().unwrap()).collect::<Vec<_>>(), texts)
+    };
+    let sentence = "the only connected worker cannot run it: it needs Java".to_owned();
+    assert_eq!(shown(&cluster), (vec![second, first], [sentence.clone(), sentence.clone()]));
+    let pause = |is_on| Event::Pause { target: PauseTarget::Job(first), is_on, caller: Caller::named("alice") };
+    cluster.step(pause(true));
+    let (stuck, [of_second, of_first]) = shown(&cluster);
+    assert_eq!((stuck, of_second), (vec![second], sentence));
+    assert!(of_first.starts_with("held by alice since "), "{of_first}");
+    cluster.step(pause(false));
+    let stock = cluster.add_tracker("stock", 2, 1);
+    cluster.beat(stock, half);
+    assert_eq!(shown(&cluster), (Vec::new(), [String::new(), String::new()]));
 }
 
 #[test]

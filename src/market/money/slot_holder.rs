@@ -1,5 +1,7 @@
 //! What holds slots that a queue pays for: a job or an application.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 use crate::model::{ApplicationId, JobId};
@@ -18,6 +20,15 @@ impl SlotHolder {
         match self {
             SlotHolder::Job(job) => Some(job),
             SlotHolder::Application(_) => None,
+        }
+    }
+}
+
+impl fmt::Display for SlotHolder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SlotHolder::Job(job) => job.fmt(f),
+            SlotHolder::Application(application) => application.fmt(f),
         }
     }
 }

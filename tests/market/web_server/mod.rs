@@ -11,3 +11,4 @@ mod scheduler_page;
 mod stage;
 mod statement;
 mod tasks;
+mod waiting;

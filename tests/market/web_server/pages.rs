@@ -13,7 +13,7 @@ use jobtracker::engine::{
 use jobtracker::model::{PerKind, Priority, RunState};
 use jobtracker::web::Health;
 
-fn job(number: i32, name: &str, state: RunState) -> JobSnapshot {
+pub fn job(number: i32, name: &str, state: RunState) -> JobSnapshot {
     JobSnapshot {
         id: format!("job_202611211200_{number:04}").parse().unwrap(),
         name: name.to_owned(),
@@ -32,7 +32,7 @@ fn job(number: i32, name: &str, state: RunState) -> JobSnapshot {
     }
 }
 
-fn tracker(host: &str, healthy: bool) -> TrackerSnapshot {
+pub fn tracker(host: &str, healthy: bool) -> TrackerSnapshot {
     TrackerSnapshot {
         name: format!("tracker_{host}:localhost/127.0.0.1:4711"),
         worker: format!("tracker_{host}:localhost/127.0.0.1:4711"),
@@ -90,7 +90,7 @@ pub fn overview() -> ClusterSnapshot {
     }
 }
 
-async fn stage(overview: ClusterSnapshot) -> Stage {
+pub async fn stage(overview: ClusterSnapshot) -> Stage {
     let stage = Stage::public().await;
     *stage.cluster.overview.lock().unwrap() = Arc::new(overview);
     stage
@@ -290,6 +290,9 @@ async fn metrics_are_open_metrics_where_asked_for() {
     # TYPE jobtracker_jobs gauge
     jobtracker_jobs{state="prep"} 0
     jobtracker_jobs{state="running"} 1
+    # HELP jobtracker_stuck What waits and no worker can run, of the newest that is unfinished
+    # TYPE jobtracker_stuck gauge
+    jobtracker_stuck{kind="job"} 0
     # HELP jobtracker_jobs_accepted Jobs accepted
     # TYPE jobtracker_jobs_accepted counter
     jobtracker_jobs_accepted_total 7
@@ -361,6 +364,7 @@ async fn applications_and_containers_have_metrics_of_few_labels() {
     let lines: Vec<&str> = shown.lines().filter(|line| !line.starts_with('#')).collect();
     let lines = lines.into_iter().filter(|line| line.contains("container") || line.contains("application"));
     insta::assert_snapshot!(lines.collect::<Vec<_>>().join("\n"), @r#"
+    jobtracker_stuck{kind="application"} 0
     jobtracker_applications{state="accepted"} 1
     jobtracker_applications{state="running"} 2
     jobtracker_applications_submitted_total 9

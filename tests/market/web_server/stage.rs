@@ -249,6 +249,11 @@ impl Stage {
         Stage::showing(listener, WebLimits::default(), MarketPresence::Ruling, true, JobForms::Off)
     }
 
+    /// The same, whatever becomes of the market.
+    pub fn public_of(listener: TcpListener, presence: MarketPresence) -> Stage {
+        Stage::showing(listener, WebLimits::default(), presence, true, JobForms::Off)
+    }
+
     pub async fn of(presence: MarketPresence) -> Stage {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         Stage::showing(listener, WebLimits::default(), presence, false, JobForms::Off)

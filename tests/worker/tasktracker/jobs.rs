@@ -103,11 +103,13 @@ fn a_job_that_no_worker_can_run_says_so_while_it_is_followed() {
     let of_class = ["--partitioner", "com.example.IntHashPartitioner"];
     let of_format = ["-D", "mapred.output.format.class=org.apache.hadoop.mapred.SequenceFileOutputFormat"];
     let of_form = ["-D", "stream.map.output=typedbytes"];
+    let of_combiner = ["-D", "mapred.combiner.class=org.apache.hadoop.mapred.lib.LongSumReducer"];
     for (output, input, more, reason) in [
         ("o1", "in/a", of_class, "com.example.IntHashPartitioner"),
         ("o2", "in/a", of_format, "SequenceFileOutputFormat"),
         ("o3", "in/a", of_form, "TypedBytesOutputReader"),
         ("o4", "in/c.bz2", ["--reduces", "1"], "of compressed files only gzip and zlib are read"),
+        ("o5", "in/a", of_combiner, "LongSumReducer"),
     ] {
         let submit = ["submit", "--input", input, "--output", output, "--mapper", "cat", "--reducer", "cat"];
         let words = [&submit[..], &more, &["--jobtracker", &rpc, "--user", "alice"]].concat();
@@ -133,6 +135,14 @@ async fn assert_says_so(cluster: &Cluster, words: &[&str], reason: &str) {
     let job = before[0].split_whitespace().next().unwrap();
     let list = said(job_command(&folder, &["list", "--jobtracker", &rpc])).await.done();
     assert!(list.contains("REASON") && list.contains(SENTENCE), "{list}");
+    // Who looks after a cluster sees it too, once the pages are made again.
+    let serving = cluster.serving.as_ref().unwrap();
+    let page = |address: &str| serving.get(address, "").body;
+    let is_said = || page("/readyz").contains(&format!("ok, but no worker can run {job}: "));
+    assert!(std::iter::repeat_with(is_said).take(10_000).any(|is_said| is_said), "{}", page("/readyz"));
+    let start = page("/");
+    assert!(start.contains(SENTENCE) && start.contains(&format!("no worker can run {job}")), "{start}");
+    assert!(page("/metrics").contains("jobtracker_stuck{kind=\"job\"} 1\n"));
     said(job_command(&folder, &["kill", job, "--jobtracker", &rpc, "--user", "alice"])).await.done();
     assert_eq!(following.wait().await.unwrap().code(), Some(1));
 }

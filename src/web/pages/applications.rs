@@ -62,7 +62,7 @@ pub(super) fn application_table<'a>(
     let mut columns: Vec<Column> = ["Application", "Name", "User", "Queue", "State"].map(Column::text).into();
     columns.extend(["Containers running", "Wanted", "Complete", "Failed"].map(Column::number));
     columns.extend([Column::text("Submitted"), Column::text("Took")]);
-    if view.shows_money() {
+    if view.shows_costs() {
         columns.push(Column::number("Cost"));
     }
     let rows = applications.map(|application| {
@@ -81,7 +81,7 @@ pub(super) fn application_table<'a>(
             vec![Piece::moment(submitted.submitted_ms)],
             vec![Piece::shown("took_ms", took_ms, format_duration(took_ms))],
         ];
-        if view.shows_money() {
+        if view.shows_costs() {
             row.push(vec![Piece::number("cost", application.cost().cost)]);
         }
         row
@@ -182,7 +182,7 @@ fn summary(view: &View, application: &ApplicationView) -> Vec<(&'static str, Cel
     if totals.preempted > 0 {
         summary.push(("Preempted", vec![Piece::number("containers.preempted", totals.preempted)]));
     }
-    if view.shows_money() {
+    if view.shows_costs() {
         summary.push(("Cost so far", vec![Piece::number("cost", application.cost().cost), Piece::text(" credits")]));
     }
     summary

@@ -43,7 +43,7 @@ pub(super) fn job_table(caption: &str, jobs: &[JobSnapshot], view: &View, order:
     let mut columns: Vec<Column> = ["Job", "Name", "User", "Queue", "State", "Progress"].map(Column::text).into();
     columns.extend([Column::number("Maps done"), Column::number("Reduces done"), Column::number("Running")]);
     columns.extend([Column::text("Submitted"), Column::text("Took")]);
-    if view.shows_money() {
+    if view.shows_costs() {
         columns.push(Column::number("Cost"));
     }
     if let Some((asked, order)) = order {
@@ -84,7 +84,7 @@ fn job_row(job: &JobSnapshot, view: &View) -> Vec<Cell> {
         vec![Piece::moment(job.submit_ms)],
         vec![Piece::shown("took_ms", took_ms(job, view.at_ms()), format_duration(took_ms(job, view.at_ms())))],
     ];
-    if view.shows_money() {
+    if view.shows_costs() {
         row.push(match &job.cost {
             Some(cost) => vec![Piece::number("cost", cost)],
             None => vec![Piece::text("–")],

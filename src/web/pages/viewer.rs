@@ -31,7 +31,7 @@ pub(super) struct View {
     generation: String,
     are_acls_on: bool,
     pub(super) health: Health,
-    is_market_ruling: bool,
+    market: MarketPresence,
     is_market_public: bool,
 }
 
@@ -47,14 +47,14 @@ impl View {
         let (views, generation) =
             shown.as_ref().map(|shown| (shown.views.clone(), shown.generation)).unwrap_or_default();
         let cluster = ClusterView::found(state, shown.map(|shown| shown.overview)).map_err(Refused::unavailable)?;
-        let is_market_ruling = state.owner.market_presence() == MarketPresence::Ruling;
+        let market = state.owner.market_presence();
         Ok(Self {
             cluster,
             views,
             generation: generation.to_string(),
             are_acls_on: state.stock.are_acls_on,
             health: state.owner.health(),
-            is_market_ruling,
+            market,
             is_market_public: state.shows_money,
         })
     }
@@ -62,6 +62,7 @@ impl View {
     #[cfg(test)]
     pub(super) fn of_snapshot(overview: ClusterSnapshot, is_market_ruling: bool, is_market_public: bool) -> Self {
         let cluster = ClusterView { overview: Arc::new(overview), old: None };
+        let market = if is_market_ruling { MarketPresence::Ruling } else { MarketPresence::Absent };
         let health = Health { is_alive: true, is_ready: true, text: HEALTHY.to_owned(), ..Health::default() };
         Self {
             cluster,
@@ -69,7 +70,7 @@ impl View {
             generation: "12.3".to_owned(),
             are_acls_on: false,
             health,
-            is_market_ruling,
+            market,
             is_market_public,
         }
     }
@@ -95,12 +96,17 @@ impl View {
 
     /// Whether a market rules.
     pub(super) fn has_market(&self) -> bool {
-        self.is_market_ruling
+        self.market == MarketPresence::Ruling
     }
 
-    /// Whether shares, rates, balances and costs are shown.
+    /// Whether shares, rates and balances are shown.
     pub(super) fn shows_money(&self) -> bool {
-        self.is_market_ruling && self.is_market_public
+        self.has_market() && self.is_market_public
+    }
+
+    /// Whether costs are shown, which stay while another scheduler rules.
+    pub(super) fn shows_costs(&self) -> bool {
+        self.market != MarketPresence::Absent && self.is_market_public
     }
 
     /// What a queue has bought; none where that is private.
@@ -116,7 +122,7 @@ impl View {
 
     /// What a job has cost.
     pub(super) fn cost<'a>(&self, job: &'a JobSnapshot) -> Option<&'a str> {
-        job.cost.as_deref().filter(|_| self.shows_money())
+        job.cost.as_deref().filter(|_| self.shows_costs())
     }
 
     /// A queue's share of the market.
@@ -171,7 +177,7 @@ impl View {
         let complaints = self.complaints();
         let is_well = complaints.is_empty();
         Frame {
-            entries: entries(self.is_market_ruling, overview.report.policy),
+            entries: entries(self.has_market(), overview.report.policy),
             is_well,
             health: match complaints.len() {
                 0 => "well".to_owned(),

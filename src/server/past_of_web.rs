@@ -66,7 +66,7 @@ impl OwnerHandle {
             let place = logged(id, reader.past_place(id)).flatten()?;
             let past = past_of(&source, place);
             let JobSource::Stored { head, .. } = source else { return None };
-            Some((past, head))
+            Some((past, *head))
         };
         let Some((past, head)) = self.read_past(read).await? else { return Ok(Ok(None)) };
         Ok(self.check_viewer(id, viewer, Some(head)).await?.map(|()| Some(past)))

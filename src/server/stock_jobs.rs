@@ -25,7 +25,7 @@ pub(super) enum JobSource<'a> {
     /// In memory.
     Live { engine: &'a Engine, job: &'a Job },
     /// In the database: its end, its tasks, and the trackers of its attempts.
-    Stored { head: Job, tasks: Job, places: Vec<(AttemptId, StockPlace)>, are_acls_on: bool },
+    Stored { head: Box<Job>, tasks: Box<Job>, places: Vec<(AttemptId, StockPlace)>, are_acls_on: bool },
 }
 
 /// What a step found.
@@ -52,8 +52,8 @@ impl<'a> JobSource<'a> {
         };
         let places = places_of(&stored);
         // No scheduler knows it.
-        let head = Job::from_finished(head, AppId::new(0));
-        Some(JobSource::Stored { head, tasks: Job::from_stored(stored), places, are_acls_on })
+        let head = Box::new(Job::from_finished(head, AppId::new(0)));
+        Some(JobSource::Stored { head, tasks: Box::new(Job::from_stored(stored)), places, are_acls_on })
     }
 
     fn head(&self) -> &Job {

@@ -54,7 +54,7 @@ impl OwnerHandle {
         // Who may see a job that memory knows was asked above.
         if !is_known && let Some(viewer) = viewer.filter(|_| are_acls_on) {
             let (reply, answer) = oneshot::channel();
-            self.request_stock(StockRequest::of_forgotten(head, viewer, reply)).await?;
+            self.request_stock(StockRequest::of_forgotten(*head, viewer, reply)).await?;
             if let Err(refusal) = answer.await.map_err(|_| OwnerGone)? {
                 return Ok(Err(refusal));
             }

@@ -24,12 +24,7 @@ pub(super) struct Market {
 pub(super) fn overview(views: &Views, volatile: &Volatile) -> ClusterSnapshot {
     let head = (*volatile.head).clone();
     let market = Market { is_there: head.money.is_some(), is_ruling: head.price.is_some() };
-    let workers = u32::try_from(volatile.trackers.len()).unwrap_or(u32::MAX);
-    let stuck: BTreeMap<JobId, String> = head
-        .stuck
-        .iter()
-        .filter_map(|stuck| Some((stuck.holder.job()?, no_worker_can_run(workers, &stuck.because))))
-        .collect();
+    let stuck = stuck_jobs(volatile);
     let jobs = views.jobs().rev().take(JOBS_SHOWN);
     let is_running = |job: &&Arc<JobView>| views.shown_end(job).0 == RunState::Running;
     let older_jobs = views.jobs().rev().skip(JOBS_SHOWN).filter(is_running);
@@ -60,9 +55,18 @@ pub(super) fn jobs(
     most: usize,
 ) -> (Vec<JobSnapshot>, u64) {
     let market = Market { is_there: volatile.head.money.is_some(), is_ruling: volatile.head.price.is_some() };
-    let mut wanted = views.jobs().rev().map(|job| job_snapshot(views, job, market, volatile)).filter(is_wanted);
+    let stuck = stuck_jobs(volatile);
+    let shown = |job: &Arc<JobView>| job_snapshot(views, job, market, volatile, stuck.get(&job.id()));
+    let mut wanted = views.jobs().rev().map(shown).filter(is_wanted);
     let found = wanted.by_ref().take(most).collect();
     (found, wanted.count() as u64)
+}
+
+/// Why no worker can run jobs, as a sentence.
+fn stuck_jobs(volatile: &Volatile) -> BTreeMap<JobId, String> {
+    let workers = u32::try_from(volatile.trackers.len()).unwrap_or(u32::MAX);
+    let sentence = |because: &str| no_worker_can_run(workers, because);
+    volatile.head.stuck.iter().filter_map(|stuck| Some((stuck.holder.job()?, sentence(&stuck.because)))).collect()
 }
 
 fn values<T: Clone>(list: &SharedList<T>) -> Vec<T> {

@@ -70,7 +70,7 @@ pub(super) fn orders<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryParameters
         };
         (Place(key, order.job.to_string()), row)
     });
-    Ok(listing.page(rows, |row| lasting(row)))
+    Ok(listing.page(rows, lasting))
 }
 
 /// Answers `/market/prices`.

@@ -48,7 +48,7 @@ pub(super) fn users<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryParameters)
         };
         (Place(key, user.to_owned()), row)
     });
-    Ok(listing.page(rows, |row| lasting(row)))
+    Ok(listing.page(rows, lasting))
 }
 
 /// Answers `/users/{user}`.

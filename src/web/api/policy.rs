@@ -73,7 +73,7 @@ pub(super) fn deadlines<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryParamet
         };
         Some((Place(key, job.job.to_string()), row(job, deadline)))
     });
-    Ok(listing.page(rows, |row| lasting(row)))
+    Ok(listing.page(rows, lasting))
 }
 
 fn row<'a>(job: &'a ReportedJob, deadline: &JobDeadline) -> DeadlineRow<'a> {

@@ -121,7 +121,7 @@ pub(super) async fn statement<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryP
     let rows = &statement.rows[skipped..];
     let first = rows.first().filter(|_| skipped > 0 || statement.has_earlier);
     let next = first.and_then(|row| i64::try_from(row.number).ok());
-    Ok(listing.part(rows.iter().map(|row| lasting(row)).collect(), next))
+    Ok(listing.part(rows.iter().map(lasting).collect(), next))
 }
 
 /// Answers `/queues/{queue}/spending`.

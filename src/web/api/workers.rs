@@ -55,7 +55,7 @@ pub(super) fn workers<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryParameter
         let id = worker.tracker.clone().unwrap_or_else(|| worker.worker.clone());
         (Place(Key::Text(key), id), worker)
     });
-    Ok(listing.page(rows, |worker| lasting(worker)))
+    Ok(listing.page(rows, lasting))
 }
 
 /// Answers `/workers/{worker}`: by its name, or by that of its tracker.
@@ -93,7 +93,7 @@ pub(super) fn racks<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryParameters)
         rack.containers += worker.containers;
     }
     let rows = racks.into_iter().map(|(name, rack)| (Place(Key::Text(name), String::new()), rack));
-    Ok(listing.page(rows, |rack| lasting(rack)))
+    Ok(listing.page(rows, lasting))
 }
 
 /// All workers: the members of `jobtracker workers list`, but for when a connection began.

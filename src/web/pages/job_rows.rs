@@ -31,7 +31,7 @@ pub(super) fn sort_jobs(jobs: &mut [JobSnapshot], asked: &mut Asked) -> String {
     let wanted = asked.take("sort").unwrap_or_else(|| USUAL.to_owned());
     let (name, is_down) = wanted.strip_prefix('-').map_or((&*wanted, false), |name| (name, true));
     let Some((name, _, compare)) = ORDERS.iter().find(|(known, _, _)| *known == name) else {
-        jobs.sort_by(|one, other| other.submit_ms.cmp(&one.submit_ms));
+        jobs.sort_by_key(|job| std::cmp::Reverse(job.submit_ms));
         return USUAL.to_owned();
     };
     jobs.sort_by(|one, other| if is_down { compare(other, one) } else { compare(one, other) });

@@ -24,7 +24,7 @@ async fn description(stage: &Stage) -> Value {
 }
 
 /// The parameters of an operation, with those that it shares.
-fn parameters<'a>(description: &'a Value, address: Address) -> Vec<&'a Value> {
+fn parameters(description: &Value, address: Address) -> Vec<&Value> {
     let all = description["paths"][address.template()]["get"]["parameters"].as_array().unwrap();
     let resolved = all.iter().map(|parameter| match parameter["$ref"].as_str() {
         Some(pointer) => description.pointer(pointer.trim_start_matches('#')).unwrap(),

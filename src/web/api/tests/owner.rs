@@ -33,7 +33,7 @@ impl Owner for Handle {
     async fn ended_job(&self, job: JobId) -> Result<Option<Arc<JobView>>, OwnerGone> {
         // As it was before its end: one of its maps was done.
         let mut model = ReadModel::load(&LoadedState::default(), 9);
-        let number = i32::try_from(job.number).unwrap();
+        let number = job.number;
         let facts =
             vec![accepted(number, "gone"), launched(number, 0), attempt_ended(number, 0, AttemptState::Succeeded, "")];
         model.apply(&FactBatch { first: FactNumber(1), facts }).unwrap();

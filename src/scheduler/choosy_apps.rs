@@ -29,6 +29,11 @@ impl ChoosyApps {
         self.by_node.iter().copied().chain(by_room).chain(self.stuck.iter().copied()).collect()
     }
 
+    /// Those that no node could run when that was last worked out.
+    pub(super) fn stuck(&self) -> &BTreeSet<AppId> {
+        &self.stuck
+    }
+
     /// Those that cannot use some node, if the least room that a node reports is this, bytes.
     pub(super) fn confined(&self, least_room_bytes: u64) -> impl Iterator<Item = &AppId> {
         let from = least_room_bytes.checked_add(1).map(|from| (from, AppId::FIRST));

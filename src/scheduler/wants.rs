@@ -125,14 +125,16 @@ impl Scheduler {
     /// Works out which apps no node could run, at most once a second: limits on begun work do not count them. O(apps that
     /// may not run everywhere, and those that ask for containers).
     pub(super) fn refresh_fits_when_due(&mut self, now: Now) {
-        if now.mono_ms < self.fits_due_mono_ms || !self.policy.limits_begun_apps() {
+        let is_asked_for = self.policy.limits_begun_apps();
+        // After another policy ruled that asked, none is stuck for one that does not.
+        if now.mono_ms < self.fits_due_mono_ms || !is_asked_for && self.choosy.stuck().is_empty() {
             return;
         }
         self.fits_due_mono_ms = now.mono_ms.saturating_add(FITS_INTERVAL_MS);
         let mut apps = self.choosy.all();
         apps.extend(self.containers.asking().map(|(_, id)| *id));
         for id in apps {
-            let is_stuck = !self.holds_anything(id) && self.misfit(id).is_some();
+            let is_stuck = is_asked_for && !self.holds_anything(id) && self.misfit(id).is_some();
             let Some(app) = self.apps.get_mut(&id).filter(|app| app.is_stuck != is_stuck) else { continue };
             app.is_stuck = is_stuck;
             self.choosy.set_stuck(id, is_stuck);

@@ -259,7 +259,7 @@ pub(super) async fn search<O: Owner>(State(state): Shared<O>, request: HttpReque
 }
 
 /// What is not there: a page for browsers, a line of text for others.
-pub(in crate::web) async fn no_such_page<O: Owner>(State(state): Shared<O>, request: HttpRequest) -> Response<Body> {
+pub(crate) async fn no_such_page<O: Owner>(State(state): Shared<O>, request: HttpRequest) -> Response<Body> {
     let line = format!("There is nothing at {}", request.uri.path());
     if !takes_html(&request.headers) {
         return text(StatusCode::NOT_FOUND, line);

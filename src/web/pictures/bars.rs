@@ -14,18 +14,18 @@ const MOST_CHARACTERS: usize = 16;
 
 /// A bar.
 #[derive(Clone, Debug, PartialEq)]
-pub(in crate::web) struct Bar {
-    pub(in crate::web) name: String,
+pub(crate) struct Bar {
+    pub(crate) name: String,
     /// The class of its colour.
-    pub(in crate::web) class: String,
-    pub(in crate::web) used: u64,
+    pub(crate) class: String,
+    pub(crate) used: u64,
     /// What it has a right to; none: that is not shown.
-    pub(in crate::web) right: Option<u64>,
-    pub(in crate::web) waiting: u64,
+    pub(crate) right: Option<u64>,
+    pub(crate) waiting: u64,
 }
 
 /// The bars, by name.
-pub(in crate::web) fn bars(name: &'static str, title: String, bars: &[Bar], right: &'static str) -> Picture {
+pub(crate) fn bars(name: &'static str, title: String, bars: &[Bar], right: &'static str) -> Picture {
     let shown = || bars.iter().take(MOST_BARS);
     let largest = shown().map(|bar| (bar.used + bar.waiting).max(bar.right.unwrap_or(0))).max().unwrap_or(0);
     let x = Scale::new((0.0, round_up(largest as f64)), (LEFT, RIGHT));

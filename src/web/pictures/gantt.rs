@@ -6,7 +6,7 @@ use super::scale::{Scale, value_text};
 use super::steps::clock_text;
 
 /// Most bars: the longest are kept.
-pub(in crate::web) const MOST_BARS: usize = 1_000;
+pub(crate) const MOST_BARS: usize = 1_000;
 const WIDTH: f64 = 600.0;
 const LANE: f64 = 9.0;
 const LEFT: f64 = 130.0;
@@ -15,19 +15,19 @@ const TOP: f64 = 6.0;
 
 /// A bar.
 #[derive(Clone, Debug, PartialEq)]
-pub(in crate::web) struct GanttBar {
+pub(crate) struct GanttBar {
     /// The worker: lanes of one stand together.
-    pub(in crate::web) worker: String,
+    pub(crate) worker: String,
     /// What it is.
-    pub(in crate::web) name: String,
+    pub(crate) name: String,
     /// The class of its state.
-    pub(in crate::web) class: &'static str,
-    pub(in crate::web) from_ms: i64,
-    pub(in crate::web) to_ms: i64,
+    pub(crate) class: &'static str,
+    pub(crate) from_ms: i64,
+    pub(crate) to_ms: i64,
 }
 
 /// The bars between two moments, epoch ms. Those that are shorter than the longest 1,000 are counted, not drawn.
-pub(in crate::web) fn gantt(title: String, mut bars: Vec<GanttBar>, (from_ms, to_ms): (i64, i64)) -> Picture {
+pub(crate) fn gantt(title: String, mut bars: Vec<GanttBar>, (from_ms, to_ms): (i64, i64)) -> Picture {
     bars.sort_by_key(|bar| (bar.from_ms - bar.to_ms, bar.from_ms));
     let left_out = bars.split_off(bars.len().min(MOST_BARS));
     bars.sort_by(|one, other| (&one.worker, one.from_ms, &one.name).cmp(&(&other.worker, other.from_ms, &other.name)));

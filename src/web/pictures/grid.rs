@@ -7,7 +7,7 @@ use crate::api::TaskState;
 use super::picture::{LegendLine, Mark, Picture, Px};
 
 /// Most cells.
-pub(in crate::web) const MOST_CELLS: u32 = 2_500;
+pub(crate) const MOST_CELLS: u32 = 2_500;
 /// Cells in a row.
 const ROW: u32 = 50;
 /// The side of a cell, and of it with the gap.
@@ -17,7 +17,7 @@ const STEP: u32 = 11;
 /// The grid of the tasks of one kind; `noun`: what they are, in the plural. `runs`: their states by number.
 ///
 /// A cell of several tasks has the state that asks for most attention: failed, preempted, killed, running, waiting, succeeded.
-pub(in crate::web) fn grid(name: &'static str, noun: &str, runs: &[(TaskState, u32)]) -> Picture {
+pub(crate) fn grid(name: &'static str, noun: &str, runs: &[(TaskState, u32)]) -> Picture {
     let total: u32 = runs.iter().map(|(_, length)| length).sum();
     let per_cell = total.div_ceil(MOST_CELLS).max(1);
     let cells = cells(runs, per_cell);

@@ -14,7 +14,7 @@ const BINS: usize = 20;
 const QUANTILES: [usize; 5] = [5, 25, 50, 75, 95];
 
 /// The histogram of durations, ms; `noun`: of what, in the plural.
-pub(in crate::web) fn histogram(noun: &str, durations_ms: &[i64]) -> Picture {
+pub(crate) fn histogram(noun: &str, durations_ms: &[i64]) -> Picture {
     let mut sorted: Vec<f64> = durations_ms.iter().map(|ms| (*ms).max(0) as f64 / 1_000.0).collect();
     sorted.sort_by(f64::total_cmp);
     let largest = round_up(sorted.last().copied().unwrap_or(0.0));

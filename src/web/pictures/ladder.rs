@@ -12,18 +12,18 @@ const BOTTOM: f64 = 188.0;
 
 /// A buyer.
 #[derive(Clone, Debug, PartialEq)]
-pub(in crate::web) struct Rung {
-    pub(in crate::web) name: String,
-    pub(in crate::web) class: String,
+pub(crate) struct Rung {
+    pub(crate) name: String,
+    pub(crate) class: String,
     /// Slots that it has bought.
-    pub(in crate::web) slots: u64,
-    pub(in crate::web) rate: f64,
+    pub(crate) slots: u64,
+    pub(crate) rate: f64,
     /// The rate as it is written.
-    pub(in crate::web) rate_text: String,
+    pub(crate) rate_text: String,
 }
 
 /// The ladder of buyers, with a line at all slots of the cluster.
-pub(in crate::web) fn ladder(title: String, mut rungs: Vec<Rung>, capacity: u64) -> Picture {
+pub(crate) fn ladder(title: String, mut rungs: Vec<Rung>, capacity: u64) -> Picture {
     rungs.sort_by(|one, other| other.rate.total_cmp(&one.rate).then_with(|| one.name.cmp(&other.name)));
     let bought: u64 = rungs.iter().map(|rung| rung.slots).sum();
     let dearest = rungs.iter().map(|rung| rung.rate).fold(0.0, f64::max);

@@ -4,26 +4,26 @@ use std::fmt;
 
 /// A picture.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(in crate::web) struct Picture {
+pub(crate) struct Picture {
     /// What it is, as `data-picture`.
-    pub(in crate::web) name: &'static str,
+    pub(crate) name: &'static str,
     /// What is to be seen, in words.
-    pub(in crate::web) title: String,
+    pub(crate) title: String,
     /// Its size in units of its marks.
-    pub(in crate::web) width: Px,
-    pub(in crate::web) height: Px,
+    pub(crate) width: Px,
+    pub(crate) height: Px,
     /// Attributes of the svg: `x0` is `data-x0`.
-    pub(in crate::web) data: Vec<(&'static str, String)>,
-    pub(in crate::web) marks: Vec<Mark>,
-    pub(in crate::web) legend: Vec<LegendLine>,
+    pub(crate) data: Vec<(&'static str, String)>,
+    pub(crate) marks: Vec<Mark>,
+    pub(crate) legend: Vec<LegendLine>,
     /// The heads of its table, and the rows.
-    pub(in crate::web) heads: Vec<&'static str>,
-    pub(in crate::web) rows: Vec<Vec<String>>,
+    pub(crate) heads: Vec<&'static str>,
+    pub(crate) rows: Vec<Vec<String>>,
 }
 
 /// A mark.
 #[derive(Clone, Debug, PartialEq)]
-pub(in crate::web) enum Mark {
+pub(crate) enum Mark {
     /// A path of a class; a line of a series has its name.
     Path { class: String, d: String, series: Option<&'static str> },
     /// A box, which may say what it is.
@@ -34,14 +34,14 @@ pub(in crate::web) enum Mark {
 
 /// What a class of marks means.
 #[derive(Clone, Debug, PartialEq)]
-pub(in crate::web) struct LegendLine {
-    pub(in crate::web) class: String,
-    pub(in crate::web) text: String,
+pub(crate) struct LegendLine {
+    pub(crate) class: String,
+    pub(crate) text: String,
 }
 
 /// A length in units of a picture, to a hundredth.
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
-pub(in crate::web) struct Px(pub(in crate::web) f64);
+pub(crate) struct Px(pub(crate) f64);
 
 // === impl Px ===
 
@@ -56,7 +56,7 @@ impl fmt::Display for Px {
 // === impl LegendLine ===
 
 impl LegendLine {
-    pub(in crate::web) fn new(class: impl Into<String>, text: impl Into<String>) -> Self {
+    pub(crate) fn new(class: impl Into<String>, text: impl Into<String>) -> Self {
         Self { class: class.into(), text: text.into() }
     }
 }
@@ -65,13 +65,13 @@ impl LegendLine {
 
 impl Mark {
     /// A box that says nothing itself.
-    pub(in crate::web) fn block(class: impl Into<String>, (x, y): (f64, f64), (width, height): (f64, f64)) -> Self {
+    pub(crate) fn block(class: impl Into<String>, (x, y): (f64, f64), (width, height): (f64, f64)) -> Self {
         let words = String::new();
         Self::Box { class: class.into(), x: Px(x), y: Px(y), width: Px(width), height: Px(height), words }
     }
 
     /// A word.
-    pub(in crate::web) fn word(class: &'static str, x: f64, y: f64, text: impl Into<String>) -> Self {
+    pub(crate) fn word(class: &'static str, x: f64, y: f64, text: impl Into<String>) -> Self {
         Self::Word { class, x: Px(x), y: Px(y), text: text.into() }
     }
 }

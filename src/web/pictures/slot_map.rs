@@ -16,16 +16,16 @@ const MOST_LINES: usize = 200;
 
 /// A worker's slots.
 #[derive(Clone, Debug, PartialEq)]
-pub(in crate::web) struct SlotRow {
-    pub(in crate::web) worker: String,
+pub(crate) struct SlotRow {
+    pub(crate) worker: String,
     /// For each slot the class of its holder, and `free` for none.
-    pub(in crate::web) cells: Vec<String>,
+    pub(crate) cells: Vec<String>,
     /// The row of the table.
-    pub(in crate::web) row: Vec<String>,
+    pub(crate) row: Vec<String>,
 }
 
 /// The map of rows; the words of each class stand in the legend.
-pub(in crate::web) fn slot_map(
+pub(crate) fn slot_map(
     title: String,
     rows: &[SlotRow],
     legend: Vec<LegendLine>,

@@ -11,15 +11,15 @@ const RIGHT: f64 = 592.0;
 
 /// A line with its spans: class, words, from and to, epoch ms.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(in crate::web) struct SpanLine {
-    pub(in crate::web) name: String,
-    pub(in crate::web) spans: Vec<(String, String, i64, i64)>,
+pub(crate) struct SpanLine {
+    pub(crate) name: String,
+    pub(crate) spans: Vec<(String, String, i64, i64)>,
     /// Moments with a class.
-    pub(in crate::web) marks: Vec<(&'static str, i64)>,
+    pub(crate) marks: Vec<(&'static str, i64)>,
 }
 
 /// The lines between two moments, epoch ms.
-pub(in crate::web) fn span_lines(
+pub(crate) fn span_lines(
     name: &'static str,
     title: String,
     lines: &[SpanLine],

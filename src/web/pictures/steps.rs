@@ -15,18 +15,18 @@ const BOTTOM: f64 = 188.0;
 
 /// A value from a moment on.
 #[derive(Clone, Debug, PartialEq)]
-pub(in crate::web) struct StepPoint {
+pub(crate) struct StepPoint {
     /// Epoch ms.
-    pub(in crate::web) time_ms: i64,
-    pub(in crate::web) value: f64,
-    pub(in crate::web) low: f64,
-    pub(in crate::web) high: f64,
+    pub(crate) time_ms: i64,
+    pub(crate) value: f64,
+    pub(crate) low: f64,
+    pub(crate) high: f64,
     /// The row of the table.
-    pub(in crate::web) row: Vec<String>,
+    pub(crate) row: Vec<String>,
 }
 
 /// The steps of points between two moments, epoch ms; `series`: what they are. A pause of more than `gap_ms` breaks the line.
-pub(in crate::web) fn steps(
+pub(crate) fn steps(
     name: &'static str,
     series: &'static str,
     title: String,

@@ -36,9 +36,7 @@ async fn pages_and_health_say_what_no_worker_can_run() {
     assert_eq!(stage.get("/readyz").await.body, format!("ok, but {line}\n"));
     assert!(stage.get("/status").await.body.contains("ok, but no worker can run job_202611211200_0002"));
     let page = stage.get("/").await.body;
-    for text in ["no worker can run job_202611211200_0002", "the only connected worker cannot run it"] {
-        assert!(page.contains(text), "{text} in {page}");
-    }
+    assert!(page.contains("no worker can run job_202611211200_0002"), "{page}");
     let page = stage.get("/jobs/job_202611211200_0002").await.body;
     assert!(page.contains("the only connected worker cannot run it: mapred.mapper.class"), "{page}");
     assert!(stage.get("/metrics").await.body.contains("\njobtracker_stuck{kind=\"job\"} 1\n"));
@@ -68,6 +66,6 @@ async fn what_is_old_says_so() {
     let (page, status) = shown(false, 65_000).await;
     for answer in [page, status] {
         assert_eq!(answer.status_line, "HTTP/1.1 503 Service Unavailable");
-        assert_eq!(answer.body, "the state store cannot write\n");
+        assert!(answer.body.ends_with("the state store cannot write\n"), "{}", answer.body);
     }
 }

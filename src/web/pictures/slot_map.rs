@@ -25,12 +25,7 @@ pub(crate) struct SlotRow {
 }
 
 /// The map of rows; the words of each class stand in the legend.
-pub(crate) fn slot_map(
-    title: String,
-    rows: &[SlotRow],
-    legend: Vec<LegendLine>,
-    heads: Vec<&'static str>,
-) -> Picture {
+pub(crate) fn slot_map(title: String, rows: &[SlotRow], legend: Vec<LegendLine>, heads: Vec<&'static str>) -> Picture {
     let (mut paths, mut marks): (BTreeMap<&str, (String, usize)>, Vec<Mark>) = (BTreeMap::new(), Vec::new());
     let mut line = 0;
     for row in rows {

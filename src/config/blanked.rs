@@ -4,7 +4,7 @@
 pub const REDACTED: &str = "<redacted>";
 
 /// Parts of the names of keys whose values are secret.
-const SECRET_PARTS: [&str; 4] = ["password", "secret", "credential", "token"];
+const SECRET_PARTS: [&str; 5] = ["password", "secret", "credential", "token", "signature"];
 /// The end of such a name.
 const SECRET_END: &str = ".key";
 
@@ -27,6 +27,7 @@ mod tests {
             "my.credential.file",
             "mapred.job.token.file",
             "com.example.api.key",
+            "mapred.job.signature",
         ];
         for name in secret {
             assert_eq!((shown_value(name, "x"), shown_value(name, "")), (REDACTED, ""), "{name}");

@@ -11,7 +11,7 @@ use super::job_files::{JobFiles, Places};
 use super::names::conf_file_name;
 
 /// Longest history that a page reads, bytes.
-const MOST_BYTES: u64 = 256 << 20;
+const MOST_BYTES: u64 = 64 << 20;
 
 /// Reads the files of jobs in the done folder, or what they will be made of.
 #[derive(Clone, Debug)]

@@ -8,7 +8,7 @@ use axum::http::{Response, StatusCode};
 
 use crate::log::end_of_log;
 
-use super::super::owner::Owner;
+use super::super::owner::{MarketPresence, Owner};
 use super::super::response::{TEXT, fresh, text};
 use super::super::state::WebState;
 use super::access::check_administrators;
@@ -20,6 +20,9 @@ const SHOWN_BYTES: u64 = 1 << 20;
 const NO_FILE: &str =
     "the log of this daemon is no file that it may read; where systemd runs it, use `journalctl -u jobtracker`";
 
+/// Said where the log may name amounts and rates that are private.
+const PRIVATE: &str = "the log names what is private in this market; read it on this machine, or set jobtracker.market.visibility = public";
+
 /// Answers `/logs/`.
 pub(super) async fn logs<O: Owner>(State(state): State<Arc<WebState<O>>>, request: Request) -> Response<Body> {
     match answered(&state, request).await {
@@ -30,6 +33,9 @@ pub(super) async fn logs<O: Owner>(State(state): State<Arc<WebState<O>>>, reques
 async fn answered<O: Owner>(state: &WebState<O>, request: Request) -> Result<Refused, Refused> {
     Asked::of(request).await?;
     check_administrators(state)?;
+    if state.owner.market_presence() != MarketPresence::Absent && !state.shows_money {
+        return Err(Box::new(text(StatusCode::FORBIDDEN, PRIVATE)));
+    }
     let end = tokio::task::spawn_blocking(|| end_of_log(SHOWN_BYTES)).await.ok().flatten();
     Ok(Box::new(match end {
         Some(end) => fresh(StatusCode::OK, TEXT, end),

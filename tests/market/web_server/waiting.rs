@@ -69,3 +69,14 @@ async fn what_is_old_says_so() {
         assert!(answer.body.ends_with("the state store cannot write\n"), "{}", answer.body);
     }
 }
+
+/// The daemon's log names amounts: it is no page where these are private.
+#[tokio::test]
+async fn the_log_is_kept_where_amounts_are_private() {
+    let status = async |stage: Stage| stage.get("/logs/").await.status_line;
+    assert_eq!(status(Stage::of(MarketPresence::Ruling).await).await, "HTTP/1.1 403 Forbidden");
+    assert_eq!(status(Stage::of(MarketPresence::Idle).await).await, "HTTP/1.1 403 Forbidden");
+    // It is no file here.
+    assert_eq!(status(Stage::of(MarketPresence::Absent).await).await, "HTTP/1.1 404 Not Found");
+    assert_eq!(status(Stage::public().await).await, "HTTP/1.1 404 Not Found");
+}

@@ -140,8 +140,8 @@ async fn assert_says_so(cluster: &Cluster, words: &[&str], reason: &str) {
     let page = |address: &str| serving.get(address, "").body;
     let is_said = || page("/readyz").contains(&format!("ok, but no worker can run {job}: "));
     assert!(std::iter::repeat_with(is_said).take(10_000).any(|is_said| is_said), "{}", page("/readyz"));
-    let start = page("/");
-    assert!(start.contains(SENTENCE) && start.contains(&format!("no worker can run {job}")), "{start}");
+    let (start, of_job) = (page("/"), page(&format!("/jobs/{job}")));
+    assert!(start.contains(&format!("no worker can run {job}")) && of_job.contains(SENTENCE), "{start}\n{of_job}");
     assert!(page("/metrics").contains("jobtracker_stuck{kind=\"job\"} 1\n"));
     said(job_command(&folder, &["kill", job, "--jobtracker", &rpc, "--user", "alice"])).await.done();
     assert_eq!(following.wait().await.unwrap().code(), Some(1));

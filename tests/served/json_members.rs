@@ -104,7 +104,7 @@ fn differences(command: &str, members: &BTreeMap<String, Member>, json: &Value) 
 }
 
 /// A daemon with a worker.
-struct Cluster {
+pub struct Cluster {
     place: DaemonFolders,
     serving: ChildDaemon,
     worker: Child,
@@ -120,7 +120,7 @@ impl Drop for Cluster {
 // === impl Cluster ===
 
 impl Cluster {
-    fn start() -> Self {
+    pub fn start() -> Self {
         let mut place = DaemonFolders::new("alice 100 1\nbob 7.5 0.25\n");
         place.set_mode("etc/hadoop.acl", 0o600);
         for name in ["alice", "root"] {
@@ -146,8 +146,13 @@ impl Cluster {
         Self { place, serving, worker }
     }
 
+    /// The address of its web server.
+    pub fn http(&self) -> String {
+        self.serving.http.to_string()
+    }
+
     /// Runs a command; the words HTTP, RPC, STATE, ACL and DIR stand for this cluster's. Exit codes of jobs that failed pass.
-    fn run(&self, words: &str, as_user: &str) -> Value {
+    pub fn run(&self, words: &str, as_user: &str) -> Value {
         let place = |name: &str| self.place.path(name).display().to_string();
         let words = words
             .replace("HTTP", &self.serving.http.to_string())

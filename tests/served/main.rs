@@ -20,6 +20,7 @@ mod full_disk;
 mod history;
 mod hostile_files;
 mod idle_market;
+mod json_api;
 mod json_members;
 mod namenode;
 mod old_layouts;

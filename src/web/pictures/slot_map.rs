@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use super::bars::short;
 use super::picture::{LegendLine, Mark, Picture, Px};
 
-const LEFT: f64 = 130.0;
+const LEFT: f64 = 168.0;
 const STEP: f64 = 14.0;
 const SIDE: f64 = 12.0;
 /// Cells in a line; a worker with more has several lines.

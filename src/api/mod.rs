@@ -6,6 +6,7 @@
 
 mod allowance_status;
 pub mod applications;
+mod csv;
 mod daemon_status;
 mod deadline;
 mod due_text;
@@ -30,6 +31,7 @@ mod worker_beat;
 mod workers;
 
 pub use allowance_status::AllowanceStatus;
+pub use csv::{csv_cell, quoted_csv_cell, without_formula};
 pub use daemon_status::{DaemonStatus, WorkerCounts};
 pub use deadline::{CostSource, CostUnit, JobDeadline, Sourced, TaskCost, WhatIfAnswer};
 pub use due_text::{DueText, InvalidDue, InvalidDuration, largest_units, parse_duration_ms, passed_text, span_text};

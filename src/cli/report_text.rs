@@ -3,7 +3,7 @@
 use comfy_table::CellAlignment;
 use serde_json::{Map, Value};
 
-use crate::api::{Report, ReportRow, WorkRow};
+use crate::api::{Report, ReportRow, WorkRow, csv_cell};
 use crate::market::ReportKind;
 use crate::model::Credits;
 
@@ -233,14 +233,7 @@ fn render_csv(report: &Report, shown: &[Column], is_first: bool) -> String {
 
 /// A line of comma-separated values.
 pub(super) fn comma_separated(cells: impl Iterator<Item = String>) -> String {
-    cells.map(|cell| quoted(&cell)).collect::<Vec<_>>().join(",") + "\n"
-}
-
-fn quoted(cell: &str) -> String {
-    match cell.contains(['"', ',', '\n', '\r']) {
-        true => format!("\"{}\"", cell.replace('"', "\"\"")),
-        false => cell.to_owned(),
-    }
+    cells.map(|cell| csv_cell(&cell)).collect::<Vec<_>>().join(",") + "\n"
 }
 
 /// A list of objects, one a line.

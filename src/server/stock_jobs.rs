@@ -13,7 +13,7 @@ use crate::web::{
     StockFailures, StockGraph, StockJob, StockPlace, StockTally, StockTask, StockTasks, TASKS_PER_PAGE, TaskFilter,
     TaskList,
 };
-use crate::wire::{Counters, TipStatus};
+use crate::wire::{Counter, CounterGroup, Counters, TipStatus};
 
 use super::history::host_of_tracker;
 
@@ -96,27 +96,14 @@ impl<'a> JobSource<'a> {
         };
         let of_kind =
             PerKind::new(self.tasks().counters_of_kind(Kind::Map), self.tasks().counters_of_kind(Kind::Reduce));
-        let sum = |kind: Kind, group: &str, name: &str| {
-            let group = of_kind[kind].groups.iter().find(|known| *known.name == *group);
-            let counter = group.and_then(|group| group.counters.iter().find(|known| *known.name == *name));
-            counter.map_or(0, |counter| counter.value)
+        let sum = |kind: Kind, group: &CounterGroup, counter: &Counter| {
+            let group = of_kind[kind].groups.iter().find(|known| known.name == group.name);
+            let found = group.and_then(|group| group.counters.iter().find(|known| known.name == counter.name));
+            found.map_or(0, |counter| counter.value)
         };
-        let groups = totals.groups.iter().map(|group| StockCounterGroup {
-            name: group.display_name.0.clone(),
-            counters: group
-                .counters
-                .iter()
-                .map(|counter| StockCounter {
-                    name: counter.display_name.as_ref().unwrap_or(&counter.name).0.clone(),
-                    of_kind: PerKind::new(
-                        sum(Kind::Map, &group.name, &counter.name),
-                        sum(Kind::Reduce, &group.name, &counter.name),
-                    ),
-                    total: counter.value,
-                })
-                .collect(),
-        });
-        groups.collect()
+        counter_groups(&totals, |group, counter| {
+            PerKind::new(sum(Kind::Map, group, counter), sum(Kind::Reduce, group, counter))
+        })
     }
 
     fn flaky(&self) -> Vec<(String, u32)> {
@@ -322,7 +309,7 @@ impl<'a> JobSource<'a> {
                 attempt.counters.as_ref().map(|counters| counters.to_counters()).unwrap_or_default()
             }
         };
-        Some(counter_groups(&counters))
+        Some(counter_groups(&counters, |_, _| PerKind::default()))
     }
 
     /// A part of the failures of a job, from a task on, and where the next part begins.
@@ -427,7 +414,10 @@ fn split_nodes(job: &Job, number: u32) -> Vec<String> {
     nodes.into_iter().map(|(rack, host)| format!("{rack}/{host}")).collect()
 }
 
-fn counter_groups(counters: &Counters) -> Vec<StockCounterGroup> {
+fn counter_groups(
+    counters: &Counters,
+    of_kind: impl Fn(&CounterGroup, &Counter) -> PerKind<i64>,
+) -> Vec<StockCounterGroup> {
     let groups = counters.groups.iter().map(|group| StockCounterGroup {
         name: group.display_name.0.clone(),
         counters: group
@@ -435,7 +425,7 @@ fn counter_groups(counters: &Counters) -> Vec<StockCounterGroup> {
             .iter()
             .map(|counter| StockCounter {
                 name: counter.display_name.as_ref().unwrap_or(&counter.name).0.clone(),
-                of_kind: PerKind::default(),
+                of_kind: of_kind(group, counter),
                 total: counter.value,
             })
             .collect(),

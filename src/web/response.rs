@@ -1,12 +1,15 @@
 //! Responses: content types and headers.
 
 use std::fmt::Display;
+use std::io::Write as _;
 
 use axum::body::Body;
 use axum::http::header::{
     ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::{HeaderValue, Response, StatusCode};
+use flate2::Compression;
+use flate2::write::GzEncoder;
 
 /// The content type of `/scheduler`, as the original sends it.
 pub(super) const XML: &str = "text/xml; charset=utf-8";
@@ -20,6 +23,19 @@ pub(super) const TEXT: &str = "text/plain; charset=utf-8";
 /// A page without forms needs its style and nothing else, so the policy forbids everything else, framing included.
 const POLICY: &str =
     "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+/// Shorter content is sent as it is, bytes.
+const LEAST_GZIPPED_BYTES: usize = 1 << 10;
+
+/// A content for readers that take gzip; none: it is sent as it is.
+pub(super) fn gzipped(content: &[u8]) -> Option<Vec<u8>> {
+    if content.len() < LEAST_GZIPPED_BYTES {
+        return None;
+    }
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(content).ok()?;
+    encoder.finish().ok()
+}
 
 /// A response that must not be cached.
 pub(super) fn fresh(status: StatusCode, content_type: &'static str, body: impl Into<Body>) -> Response<Body> {

@@ -1,4 +1,4 @@
-//! Who asks, and what is shown then: the API asks here alone.
+//! Who asks, and what is shown then: the API, the pages and the log ask here alone.
 //!
 //! Without a proof of who asks, all are strangers. Money is for them only where the market's visibility is public; the parts of
 //! jobs and applications only while access lists are off.
@@ -17,6 +17,11 @@ impl Viewer {
     /// Somebody who has proved nothing.
     pub(super) fn stranger<O: Owner>(state: &WebState<O>) -> Self {
         Self { sees_money: state.shows_money, sees_parts: !state.stock.are_acls_on }
+    }
+
+    #[cfg(test)]
+    pub(super) const fn of(sees_money: bool, sees_parts: bool) -> Self {
+        Self { sees_money, sees_parts }
     }
 
     /// Whether rates, shares, budgets and costs are shown.

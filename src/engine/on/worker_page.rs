@@ -38,7 +38,7 @@ impl Engine {
         if page.next.is_none() {
             let connected: BTreeSet<&str> = self.trackers.names().map(|tracker| worker_name(tracker)).collect();
             let drains = self.trackers.drains.iter();
-            page.workers.extend(drains.filter(|drain| !connected.contains(&*drain.worker)).map(absent));
+            page.workers.extend(drains.filter(|drain| !connected.contains(&*drain.worker)).map(Drain::absent_worker));
         }
         Read { value: page, wait_for: self.outbox.last_fact() }
     }
@@ -102,25 +102,5 @@ impl Engine {
             last_seen_ms: time_of(tracker.last_seen_mono_ms),
             complaints: complaints.join("\n"),
         }
-    }
-}
-
-fn absent(drain: &Drain) -> WorkerStatus {
-    WorkerStatus {
-        worker: drain.worker.to_string(),
-        state: WorkerState::Absent,
-        is_draining: true,
-        drained_by: Some(drain.user.to_string()),
-        drained_since_ms: Some(drain.since_ms),
-        tracker: None,
-        host: None,
-        rack: None,
-        http: None,
-        slots: PerKind::default(),
-        used: PerKind::default(),
-        containers: 0,
-        since_ms: None,
-        last_seen_ms: None,
-        complaints: String::new(),
     }
 }

@@ -3,6 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::api::{WorkerState, WorkerStatus};
+use crate::model::PerKind;
+
 /// A worker that gets no new tasks until it is resumed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Drain {
@@ -11,6 +14,29 @@ pub struct Drain {
     pub user: Arc<str>,
     /// Since when, epoch ms.
     pub since_ms: i64,
+}
+
+impl Drain {
+    /// The worker, while it is not connected.
+    pub fn absent_worker(&self) -> WorkerStatus {
+        WorkerStatus {
+            worker: self.worker.to_string(),
+            state: WorkerState::Absent,
+            is_draining: true,
+            drained_by: Some(self.user.to_string()),
+            drained_since_ms: Some(self.since_ms),
+            tracker: None,
+            host: None,
+            rack: None,
+            http: None,
+            slots: PerKind::default(),
+            used: PerKind::default(),
+            containers: 0,
+            since_ms: None,
+            last_seen_ms: None,
+            complaints: String::new(),
+        }
+    }
 }
 
 /// All drained workers, connected or not.

@@ -1,14 +1,10 @@
 //! Answers: JSON or CSV, with what lets a reader ask again for nothing.
 
-use std::io::Write as _;
-
 use axum::body::Body;
 use axum::http::header::{
     ACCEPT, ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, ETAG, IF_NONE_MATCH, LINK, VARY,
 };
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
-use flate2::Compression;
-use flate2::write::GzEncoder;
 use serde::Serialize;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
@@ -17,12 +13,10 @@ use crate::model::hex;
 use crate::views::Shown;
 
 use super::super::applications::{Problem, ProblemName, QueryParameters};
-use super::super::response::JSON;
+use super::super::response::{JSON, gzipped};
 use super::csv::csv;
 
 const CSV: &str = "text/csv; charset=utf-8";
-/// Bodies below this many bytes are sent as they are.
-const LEAST_GZIPPED_BYTES: usize = 1 << 10;
 /// Bytes of the hash in an entity tag.
 const TAG_BYTES: usize = 16;
 
@@ -204,7 +198,7 @@ fn text_of(found: Found, form: Form) -> String {
 }
 
 fn full(text: String, form: Form) -> Response<Body> {
-    let gzipped = (form.is_gzipped && text.len() >= LEAST_GZIPPED_BYTES).then(|| gzip(&text)).flatten();
+    let gzipped = form.is_gzipped.then(|| gzipped(text.as_bytes())).flatten();
     let is_gzipped = gzipped.is_some();
     let mut response = Response::new(gzipped.map_or_else(|| Body::from(text), Body::from));
     let headers = response.headers_mut();
@@ -213,12 +207,6 @@ fn full(text: String, form: Form) -> Response<Body> {
         headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
     }
     response
-}
-
-fn gzip(text: &str) -> Option<Vec<u8>> {
-    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
-    encoder.write_all(text.as_bytes()).ok()?;
-    encoder.finish().ok()
 }
 
 /// Whether a list of entity tags has this one.

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use crate::api::{csv_cell, without_formula};
+
 /// The rows of a list, with a line of names.
 pub(super) fn csv(rows: &[Value]) -> String {
     let cells: Vec<BTreeMap<String, String>> = rows.iter().map(cells_of).collect();
@@ -34,22 +36,13 @@ fn add(cells: &mut BTreeMap<String, String>, name: String, value: &Value) {
             }
         }
         Value::Null => {}
-        Value::String(text) => drop(cells.insert(name, harmless(text))),
+        Value::String(text) => drop(cells.insert(name, without_formula(text))),
         other => drop(cells.insert(name, other.to_string())),
     }
 }
 
-/// A text that no spreadsheet takes for a formula.
-fn harmless(text: &str) -> String {
-    if text.starts_with(['=', '+', '-', '@', '\t', '\r']) { format!("'{text}") } else { text.to_owned() }
-}
-
 fn line<'a>(cells: impl Iterator<Item = &'a str>) -> String {
-    let quoted = cells.map(|cell| match cell.contains([',', '"', '\n', '\r']) {
-        true => format!("\"{}\"", cell.replace('"', "\"\"")),
-        false => cell.to_owned(),
-    });
-    quoted.collect::<Vec<_>>().join(",") + "\r\n"
+    cells.map(csv_cell).collect::<Vec<_>>().join(",") + "\r\n"
 }
 
 #[cfg(test)]

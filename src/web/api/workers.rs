@@ -126,7 +126,7 @@ fn all_workers(shown: &Shown) -> Vec<WorkerStatus> {
     };
     let connected: Vec<&str> = shown.overview.trackers.iter().map(|tracker| tracker.worker.as_str()).collect();
     let absent = drains.values().filter(|drain| !connected.contains(&&*drain.worker));
-    shown.overview.trackers.iter().map(status).chain(absent.map(|drain| absent_worker(drain))).collect()
+    shown.overview.trackers.iter().map(status).chain(absent.map(|drain| drain.absent_worker())).collect()
 }
 
 fn state_of(tracker: &TrackerSnapshot) -> WorkerState {
@@ -137,25 +137,5 @@ fn state_of(tracker: &TrackerSnapshot) -> WorkerState {
         _ if tracker.graylisted => WorkerState::Graylisted,
         _ if tracker.is_short => WorkerState::Short,
         _ => WorkerState::Ok,
-    }
-}
-
-fn absent_worker(drain: &Drain) -> WorkerStatus {
-    WorkerStatus {
-        worker: drain.worker.to_string(),
-        state: WorkerState::Absent,
-        is_draining: true,
-        drained_by: Some(drain.user.to_string()),
-        drained_since_ms: Some(drain.since_ms),
-        tracker: None,
-        host: None,
-        rack: None,
-        http: None,
-        slots: PerKind::default(),
-        used: PerKind::default(),
-        containers: 0,
-        since_ms: None,
-        last_seen_ms: None,
-        complaints: String::new(),
     }
 }

@@ -1,6 +1,8 @@
 //! What a page consists of: sections of lines, numbers, tables, pictures and forms. One template makes all of them HTML, so
 //! that each table has its caption and each picture its words.
 
+use crate::api::{csv_cell, quoted_csv_cell, without_formula};
+
 use super::super::pictures::Picture;
 use super::piece::{Cell, Piece, words_of};
 
@@ -127,9 +129,10 @@ impl Table {
 
     /// As lines of CSV. What a spreadsheet would take for a formula gets a `'` before it.
     pub(super) fn csv(&self) -> String {
-        let mut lines = vec![self.columns.iter().map(|column| csv_cell(column.label)).collect::<Vec<_>>().join(",")];
+        let mut lines =
+            vec![self.columns.iter().map(|column| harmless_cell(column.label)).collect::<Vec<_>>().join(",")];
         for row in &self.rows {
-            let cells = row.iter().map(|cell| csv_cell(&plain(cell)));
+            let cells = row.iter().map(|cell| harmless_cell(&plain(cell)));
             lines.push(cells.collect::<Vec<_>>().join(","));
         }
         lines.join("\r\n") + "\r\n"
@@ -142,12 +145,9 @@ pub(super) fn plain(cell: &[Piece]) -> String {
     texts.join("").trim().to_owned()
 }
 
-fn csv_cell(text: &str) -> String {
-    let guard = if text.starts_with(['=', '+', '-', '@', '\t', '\r']) { "'" } else { "" };
-    match text.contains([',', '"', '\n', '\r', ' ']) {
-        true => format!("\"{guard}{}\"", text.replace('"', "\"\"")),
-        false => format!("{guard}{text}"),
-    }
+fn harmless_cell(text: &str) -> String {
+    let text = without_formula(text);
+    if text.contains(' ') { quoted_csv_cell(&text) } else { csv_cell(&text) }
 }
 
 // === impl Column ===

@@ -1,16 +1,12 @@
 //! A page: its frame and its sections, and the answer that carries it, whole, in part or as CSV.
 
-use std::io::Write as _;
-
 use askama::Template;
 use axum::body::Body;
 use axum::http::header::{CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, VARY};
 use axum::http::{HeaderValue, Response, StatusCode};
-use flate2::Compression;
-use flate2::write::GzEncoder;
 
 use super::super::pictures::Mark;
-use super::super::response::{HTML, text};
+use super::super::response::{HTML, gzipped, text};
 use super::asked::Asked;
 use super::block::{Block, Section, Table};
 use super::frame::Frame;
@@ -20,8 +16,6 @@ use super::static_files::{FileAddresses, short_hash};
 /// A page loads its own files and sends its forms to its own server; nothing else.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
      form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
-/// Shorter answers are not worth packing.
-const LEAST_PACKED_BYTES: usize = 1_024;
 
 /// What is particular to a page.
 #[derive(Clone, Debug, Default)]
@@ -116,9 +110,7 @@ impl Page {
 fn packed(status: StatusCode, kind: &'static str, content: String, asked: &Asked) -> Response<Body> {
     let tag = format!("\"{}\"", short_hash(content.as_bytes()));
     let is_known = status == StatusCode::OK && asked.known_etag.as_deref() == Some(&*tag);
-    let packed =
-        (asked.takes_gzip && !is_known && content.len() >= LEAST_PACKED_BYTES).then(|| gzip(content.as_bytes()));
-    let packed = packed.flatten();
+    let packed = (asked.takes_gzip && !is_known).then(|| gzipped(content.as_bytes())).flatten();
     let is_packed = packed.is_some();
     let mut response = Response::new(match packed {
         _ if is_known => Body::empty(),
@@ -138,10 +130,4 @@ fn packed(status: StatusCode, kind: &'static str, content: String, asked: &Asked
         headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
     }
     response
-}
-
-fn gzip(content: &[u8]) -> Option<Vec<u8>> {
-    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
-    encoder.write_all(content).ok()?;
-    encoder.finish().ok()
 }

@@ -9,6 +9,8 @@ use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::http::{HeaderValue, Response, StatusCode};
 use sha2::{Digest as _, Sha256};
 
+use crate::model::hex;
+
 use super::super::response::text;
 
 /// A file.
@@ -83,6 +85,5 @@ pub(super) async fn static_file(Path(name): Path<String>) -> Response<Body> {
 
 /// A hash of a content in a few characters.
 pub(super) fn short_hash(content: &[u8]) -> String {
-    let digest = Sha256::digest(content);
-    digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+    hex(&Sha256::digest(content)[..8])
 }

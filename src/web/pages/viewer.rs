@@ -1,5 +1,4 @@
-//! What a request may see: the one place that decides of money and of details of jobs. And what all pages show around their
-//! content.
+//! The cluster as a request may see it, by who asks, and what all pages show around their content.
 
 use std::sync::Arc;
 
@@ -16,6 +15,7 @@ use super::super::cluster_view::ClusterView;
 use super::super::owner::{HEALTHY, Health, MarketPresence, Owner};
 use super::super::state::{ANSWER_TIMEOUT, WebState};
 use super::super::time_text::format_duration;
+use super::super::viewer::Viewer;
 use super::super::worker_health::WorkerHealth;
 use super::asked::Asked;
 use super::error::Refused;
@@ -29,10 +29,9 @@ pub(super) struct View {
     views: Views,
     /// Which publication it is.
     generation: String,
-    are_acls_on: bool,
     pub(super) health: Health,
     market: MarketPresence,
-    is_market_public: bool,
+    viewer: Viewer,
 }
 
 // === impl View ===
@@ -52,10 +51,9 @@ impl View {
             cluster,
             views,
             generation: generation.to_string(),
-            are_acls_on: state.stock.are_acls_on,
             health: state.owner.health(),
             market,
-            is_market_public: state.shows_money,
+            viewer: Viewer::stranger(state),
         })
     }
 
@@ -68,10 +66,9 @@ impl View {
             cluster,
             views: Views::default(),
             generation: "12.3".to_owned(),
-            are_acls_on: false,
             health,
             market,
-            is_market_public,
+            viewer: Viewer::of(is_market_public, true),
         }
     }
 
@@ -86,7 +83,7 @@ impl View {
 
     /// Whether the words and places of what runs are open to requests, which name no user.
     pub(super) fn shows_details(&self) -> bool {
-        !self.are_acls_on
+        self.viewer.sees_parts()
     }
 
     /// The moment of what is shown, epoch ms.
@@ -101,12 +98,12 @@ impl View {
 
     /// Whether shares, rates and balances are shown.
     pub(super) fn shows_money(&self) -> bool {
-        self.has_market() && self.is_market_public
+        self.has_market() && self.viewer.sees_money()
     }
 
     /// Whether costs are shown, which stay while another scheduler rules.
     pub(super) fn shows_costs(&self) -> bool {
-        self.market != MarketPresence::Absent && self.is_market_public
+        self.market != MarketPresence::Absent && self.viewer.sees_money()
     }
 
     /// What a queue has bought; none where that is private.

@@ -11,6 +11,7 @@ use crate::log::end_of_log;
 use super::super::owner::{MarketPresence, Owner};
 use super::super::response::{TEXT, fresh, text};
 use super::super::state::WebState;
+use super::super::viewer::Viewer;
 use super::access::check_administrators;
 use super::request::{Asked, Refused};
 
@@ -33,7 +34,7 @@ pub(super) async fn logs<O: Owner>(State(state): State<Arc<WebState<O>>>, reques
 async fn answered<O: Owner>(state: &WebState<O>, request: Request) -> Result<Refused, Refused> {
     Asked::of(request).await?;
     check_administrators(state)?;
-    if state.owner.market_presence() != MarketPresence::Absent && !state.shows_money {
+    if state.owner.market_presence() != MarketPresence::Absent && !Viewer::stranger(state).sees_money() {
         return Err(Box::new(text(StatusCode::FORBIDDEN, PRIVATE)));
     }
     let end = tokio::task::spawn_blocking(|| end_of_log(SHOWN_BYTES)).await.ok().flatten();

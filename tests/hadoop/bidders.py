@@ -4,8 +4,9 @@
   bidders.py watch SERVER USER KEY STATE_DB TICKS     appends what `infos` says at each tick to the file TICKS, until it is ended
   bidders.py bid SERVER USER KEY RATE CHANGES         signed setSpending of the user's own queue; appends when to the file CHANGES
   bidders.py used TICKS QUEUE                         prints slots used and tasks pending of the queue at the last tick
-  bidders.py judge SERVER USER KEY STATE_DB TICKS CHANGES BUDGET_FILE
-                                                      prints the table, then what is wrong; ends with 1 when anything is
+  bidders.py judge SERVER USER KEY STATE_DB TICKS CHANGES BUDGET_FILE HISTORIES
+                                                      prints the table, then what is wrong; ends with 1 when anything is; when attempts
+                                                      ran is read from the job histories in the folder HISTORIES
 
 USER of `watch` and `judge` is an administrator.
 """
@@ -14,6 +15,7 @@ import http.client
 import importlib.util
 import json
 import os
+import re
 import sqlite3
 import sys
 import time
@@ -25,8 +27,10 @@ getcontext().prec = 60
 CLIENT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../etc/client/scheduler.py")
 LOOK_EVERY_S = 0.05
 BILLIONTH = Decimal("0.000000001")
-# From the end of an attempt until the JobTracker has heard of it, and from its launch until the tracker has.
+# From the end of an attempt until the JobTracker has heard of it, and from its launch until the tracker has begun it.
 HEARTBEAT_MS = 4000
+IS_HISTORY = re.compile(r"job_\d+_\d+_(?!conf\.xml)[^.]*$")
+MEMBER = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
 # The clocks of the tick's row and of its meter are read apart.
 SLACK_MS = 20
 
@@ -153,13 +157,29 @@ def bids_at(queue, wall_ms, first, changes):
     return bids
 
 
+def attempts_of(histories):
+    """What ran of maps and reduces by the histories of jobs in a folder: (queue, whether a map, begin, end) in milliseconds."""
+    return [attempt for folder, _, names in os.walk(histories) for name in names if IS_HISTORY.match(name) for attempt in attempts_in(os.path.join(folder, name))]
+
+
+def attempts_in(history):
+    queue, lines = None, {}
+    with open(history, encoding="utf-8") as file:
+        for line in file:
+            members = {key: re.sub(r"\\(.)", r"\1", value) for key, value in MEMBER.findall(line)}
+            queue = members.get("JOB_QUEUE", queue)
+            if line.startswith(("MapAttempt ", "ReduceAttempt ")) and members["TASK_TYPE"] in ("MAP", "REDUCE"):
+                lines.setdefault(members["TASK_ATTEMPT_ID"], {}).update(members)
+    return [(queue, line["TASK_TYPE"] == "MAP", int(line["START_TIME"]), int(line["FINISH_TIME"])) for line in lines.values() if line.get("START_TIME", "0") != "0"]
+
+
 def held_between(attempts, queue, from_ms, until_ms, is_map, quota, interval_ms):
     """The least and the most slot-milliseconds within a quota that attempts may have held between two ticks."""
     until_ms = min(until_ms, from_ms + interval_ms)
     own = [row for row in attempts if row[0] == queue and row[1] == is_map]
-    # The JobTracker learns of an end at a heartbeat; an attempt that was killed may have no end of its own.
-    surely = [(launch_ms, finish_ms) for _, _, state, launch_ms, finish_ms in own if state == "SUCCEEDED"]
-    perhaps = [(launch_ms, finish_ms + HEARTBEAT_MS if finish_ms else until_ms) for _, _, _, launch_ms, finish_ms in own]
+    # A tracker begins what the JobTracker has launched, and the JobTracker learns of an end at a heartbeat.
+    surely = [(begin_ms, end_ms) for _, _, begin_ms, end_ms in own]
+    perhaps = [(begin_ms - HEARTBEAT_MS, end_ms + HEARTBEAT_MS) for _, _, begin_ms, end_ms in own]
 
     def held(spans):
         edges = sorted({from_ms, until_ms, *(edge for span in spans for edge in span if from_ms < edge < until_ms)})
@@ -235,17 +255,12 @@ def judge(ticks, statements, start, changes, attempts, costs):
     return wrong, charges
 
 
-def judge_run(server, user, key, state_db, ticks, changes, budget_file):
+def judge_run(server, user, key, state_db, ticks, changes, budget_file, histories):
     ticks, changes = read_lines(ticks), read_lines(changes)
     with open(budget_file, encoding="utf-8") as file:
         start = {queue: (Decimal(budget), Decimal(rate)) for queue, budget, rate in map(str.split, file)}
     statements = {name: json.loads(ask(server, user, key, f"statement={name}", "/scheduler/statement")) for name in start}
-    attempts = select(
-        state_db,
-        "SELECT job.queue, attempt.attempt LIKE '%\\_m\\_%' ESCAPE '\\', attempt.state, attempt.launch_ms, attempt.finish_ms "
-        "FROM attempt JOIN job USING (job) WHERE role = 'work'",
-    )
-    attempts = [(queue, bool(is_map), *rest) for queue, is_map, *rest in attempts]
+    attempts = attempts_of(histories)
     costs = {}
     for queue, cost in select(state_db, "SELECT queue, cost FROM job_cost JOIN job USING (job)"):
         costs[queue] = costs.get(queue, 0) + Decimal(cost)

@@ -5,6 +5,7 @@ import copy
 import importlib.util
 import os
 import sys
+import tempfile
 import unittest
 from decimal import Decimal
 
@@ -37,7 +38,7 @@ def run():
         },
         "start": {"alice": (Decimal(10), Decimal("0.3")), "bob": (Decimal("0.5"), Decimal("0.6"))},
         "changes": [{"queue": "alice", "rate": "0.7", "asked_ms": 13000, "answered_ms": 13010}],
-        "attempts": [("alice", True, "SUCCEEDED", 10000, 20000), ("alice", True, "SUCCEEDED", 10000, 13000)],
+        "attempts": [("alice", True, 10000, 20000), ("alice", True, 10000, 13000)],
         "costs": {"alice": Decimal("1.05")},
     }
 
@@ -79,6 +80,24 @@ class Judge(unittest.TestCase):
                 breakage(broken)
                 self.assertIn(text, "\n".join(bidders.judge(**broken)[0]))
 
+    def test_attempts_of_a_history(self):
+        with tempfile.TemporaryDirectory() as folder:
+            with open(os.path.join(folder, "job_202611270714_0001_1_alice_sleep"), "w", encoding="utf-8") as file:
+                file.write(HISTORY)
+            with open(os.path.join(folder, "job_202611270714_0001_conf.xml"), "w", encoding="utf-8") as file:
+                file.write("<configuration/>")
+            self.assertEqual(bidders.attempts_of(folder), [("a.lice", True, 10000, 20000), ("a.lice", False, 15000, 21000)])
+
+
+HISTORY = r"""Meta VERSION="1" .
+Job JOBID="job_202611270714_0001" JOBNAME="say \"a\"" USER="alice" JOB_QUEUE="a\.lice" .
+MapAttempt TASK_TYPE="SETUP" TASKID="t" TASK_ATTEMPT_ID="s" START_TIME="9000" .
+MapAttempt TASK_TYPE="SETUP" TASKID="t" TASK_ATTEMPT_ID="s" TASK_STATUS="SUCCESS" FINISH_TIME="9500" .
+MapAttempt TASK_TYPE="MAP" TASKID="t" TASK_ATTEMPT_ID="m" START_TIME="10000" .
+MapAttempt TASK_TYPE="MAP" TASKID="t" TASK_ATTEMPT_ID="m" TASK_STATUS="KILLED" FINISH_TIME="20000" .
+ReduceAttempt TASK_TYPE="REDUCE" TASKID="t" TASK_ATTEMPT_ID="r" START_TIME="15000" .
+ReduceAttempt TASK_TYPE="REDUCE" TASKID="t" TASK_ATTEMPT_ID="r" TASK_STATUS="SUCCESS" SHUFFLE_FINISHED="16000" FINISH_TIME="21000" .
+"""
 
 if __name__ == "__main__":
     unittest.main()

@@ -59,32 +59,32 @@ fn play_many(policy: PolicyChoice, first: u64, events: u64) {
 
 #[test]
 fn containers_break_no_law_first_in_first_out() {
-    play_many(FIFO, 2_000, 40_000);
+    play_many(FIFO, 2_000, 20_000);
 }
 
 #[test]
 fn containers_break_no_law_under_queues_with_capacities() {
-    play_many(CAPACITY, 2_000, 40_000);
+    play_many(CAPACITY, 2_000, 20_000);
 }
 
 #[test]
 fn containers_break_no_law_under_pools_with_fair_shares() {
-    play_many(FAIR, 2_000, 40_000);
+    play_many(FAIR, 2_000, 20_000);
 }
 
 #[test]
 fn containers_break_no_law_beside_deadlines() {
-    play_many(CONSTRAINT, 2_000, 40_000);
+    play_many(CONSTRAINT, 2_000, 20_000);
 }
 
 #[test]
 fn containers_break_no_law_while_schedulers_take_over_from_each_other() {
-    play_many(MIXED, 2_000, 40_000);
+    play_many(MIXED, 2_000, 20_000);
 }
 
 #[test]
 fn containers_break_no_law_under_the_market() {
-    play_many(DYNAMIC, 2_000, 40_000);
+    play_many(DYNAMIC, 2_000, 20_000);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Limits the log lines that one caller may cause: lines beyond it are counted, and reported in one line.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
@@ -14,6 +14,8 @@ const MAX_ADDRESSES: usize = 10_000;
 #[derive(Debug, Default)]
 pub(crate) struct LogRate {
     callers: RefCell<BTreeMap<Option<IpAddr>, LineAllowance>>,
+    /// When full allowances may be looked for again: none fills sooner.
+    sweep_at_ms: Cell<u64>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,10 +49,13 @@ impl LogRate {
         let mut callers = self.callers.borrow_mut();
         let mut key = Some(caller);
         if !callers.contains_key(&key) && callers.len() >= MAX_ADDRESSES {
-            callers.retain(|_, allowance| {
-                allowance.refill(now_ms);
-                allowance.lines < BURST_LINES || allowance.suppressed > 0
-            });
+            if now_ms >= self.sweep_at_ms.get() {
+                self.sweep_at_ms.set(now_ms.saturating_add(LINE_EVERY_MS));
+                callers.retain(|_, allowance| {
+                    allowance.refill(now_ms);
+                    allowance.lines < BURST_LINES || allowance.suppressed > 0
+                });
+            }
             if callers.len() >= MAX_ADDRESSES {
                 key = None;
             }

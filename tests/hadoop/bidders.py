@@ -158,8 +158,12 @@ def bids_at(queue, wall_ms, first, changes):
 
 
 def attempts_of(histories):
-    """What ran of maps and reduces by the histories of jobs in a folder: (queue, whether a map, begin, end) in milliseconds."""
-    return [attempt for folder, _, names in os.walk(histories) for name in names if IS_HISTORY.match(name) for attempt in attempts_in(os.path.join(folder, name))]
+    """What ran of maps and reduces by the histories of jobs in a folder: (queue, whether a map, state, begin, end) in milliseconds."""
+    attempts = []
+    for folder, _, names in os.walk(histories):
+        for name in filter(IS_HISTORY.match, names):
+            attempts += attempts_in(os.path.join(folder, name))
+    return attempts
 
 
 def attempts_in(history):
@@ -170,16 +174,21 @@ def attempts_in(history):
             queue = members.get("JOB_QUEUE", queue)
             if line.startswith(("MapAttempt ", "ReduceAttempt ")) and members["TASK_TYPE"] in ("MAP", "REDUCE"):
                 lines.setdefault(members["TASK_ATTEMPT_ID"], {}).update(members)
-    return [(queue, line["TASK_TYPE"] == "MAP", int(line["START_TIME"]), int(line["FINISH_TIME"])) for line in lines.values() if line.get("START_TIME", "0") != "0"]
+    return [
+        (queue, line["TASK_TYPE"] == "MAP", line["TASK_STATUS"], int(line["START_TIME"]), int(line["FINISH_TIME"]))
+        for line in lines.values()
+        if line.get("START_TIME", "0") != "0"
+    ]
 
 
 def held_between(attempts, queue, from_ms, until_ms, is_map, quota, interval_ms):
     """The least and the most slot-milliseconds within a quota that attempts may have held between two ticks."""
     until_ms = min(until_ms, from_ms + interval_ms)
     own = [row for row in attempts if row[0] == queue and row[1] == is_map]
-    # A tracker begins what the JobTracker has launched, and the JobTracker learns of an end at a heartbeat.
-    surely = [(begin_ms, end_ms) for _, _, begin_ms, end_ms in own]
-    perhaps = [(begin_ms - HEARTBEAT_MS, end_ms + HEARTBEAT_MS) for _, _, begin_ms, end_ms in own]
+    # A tracker begins what the JobTracker has launched, and the JobTracker learns of an end at a heartbeat. What is killed leaves its slot
+    # before its task-cleanup ends, which is when the history has its end.
+    surely = [(begin_ms, end_ms) for _, _, state, begin_ms, end_ms in own if state == "SUCCESS"]
+    perhaps = [(begin_ms - HEARTBEAT_MS, end_ms + HEARTBEAT_MS) for _, _, _, begin_ms, end_ms in own]
 
     def held(spans):
         edges = sorted({from_ms, until_ms, *(edge for span in spans for edge in span if from_ms < edge < until_ms)})

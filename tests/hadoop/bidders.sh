@@ -126,7 +126,7 @@ PYTHON
 
 echo
 bidders judge "127.0.0.1:$HTTP_PORT" root "$(market_key root)" "$CLUSTER/state/state.db" "$TICKS" "$CHANGES" "$CLUSTER/budget-at-start" \
-    "$CLUSTER/history/done" >"$CLUSTER/verdict" || true
+    "$CLUSTER/state/history/done" >"$CLUSTER/verdict" || true
 cat "$CLUSTER/verdict"
 echo
 check "every charge is right to the last digit" grep -q ' judged, 0 wrong$' "$CLUSTER/verdict"

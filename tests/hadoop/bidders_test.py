@@ -38,7 +38,7 @@ def run():
         },
         "start": {"alice": (Decimal(10), Decimal("0.3")), "bob": (Decimal("0.5"), Decimal("0.6"))},
         "changes": [{"queue": "alice", "rate": "0.7", "asked_ms": 13000, "answered_ms": 13010}],
-        "attempts": [("alice", True, 10000, 20000), ("alice", True, 10000, 13000)],
+        "attempts": [("alice", True, "SUCCESS", 10000, 20000), ("alice", True, "SUCCESS", 10000, 13000)],
         "costs": {"alice": Decimal("1.05")},
     }
 
@@ -86,7 +86,7 @@ class Judge(unittest.TestCase):
                 file.write(HISTORY)
             with open(os.path.join(folder, "job_202611270714_0001_conf.xml"), "w", encoding="utf-8") as file:
                 file.write("<configuration/>")
-            self.assertEqual(bidders.attempts_of(folder), [("a.lice", True, 10000, 20000), ("a.lice", False, 15000, 21000)])
+            self.assertEqual(bidders.attempts_of(folder), [("a.lice", True, "KILLED", 10000, 20000), ("a.lice", False, "SUCCESS", 15000, 21000)])
 
 
 HISTORY = r"""Meta VERSION="1" .

@@ -100,7 +100,7 @@ fn play(stays: &[Stay]) -> (Cluster, Vec<JobId>, BTreeSet<AttemptId>) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
 
     #[test]
     fn jobs_end_and_no_attempt_is_given_twice(stays in stays()) {

@@ -84,7 +84,7 @@ fn play(operations: &[Operation]) -> (Vec<RunState>, String) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
 
     #[test]
     fn every_job_ends_and_nothing_leaks(operations in operations()) {

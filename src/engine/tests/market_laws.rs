@@ -336,7 +336,7 @@ fn play(operations: &[Operation], kill_interval_ms: Option<u64>) -> String {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 32, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 16, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn credits_are_conserved_and_every_bought_interval_is_paid(operations in operations()) {

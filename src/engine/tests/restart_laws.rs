@@ -128,7 +128,7 @@ fn launched(cluster: &Cluster) -> BTreeSet<AttemptId> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 80, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
 
     #[test]
     fn every_job_ends_and_nothing_leaks(operations in operations(true)) {

@@ -34,7 +34,7 @@ impl Job {
                     self.counter_sums[kind].add(&counters);
                 }
                 self.add_task_cost(key, position);
-                self.request_reduces_when_due(context);
+                self.refresh_reduce_requests(context);
                 self.apply_map_output(key, position, context);
                 self.fail_on_counter_limit(context);
             }
@@ -161,6 +161,7 @@ impl Job {
             if let Some(counters) = counters {
                 self.counter_sums[kind].subtract(&counters);
             }
+            self.refresh_reduce_requests(context);
         }
         if let Some(index) = event {
             if let Some(event) = self.events.get_mut(index) {
@@ -173,8 +174,9 @@ impl Job {
     fn requeue_task(&mut self, kind: Kind, number: u32, failures: u32, context: &mut JobContext<'_>) {
         let place = self.preferred_hosts_of(TaskKey::Work(kind, number));
         self.requeue(kind, number, failures);
-        // A reduce with an earlier attempt was requested before, so reduces are requested.
-        context.scheduler.request_slots(self.app, kind, &place, 1);
+        if kind == Kind::Map || self.reduces_requested {
+            context.scheduler.request_slots(self.app, kind, &place, 1);
+        }
     }
 
     /// A task is given up: the job fails, unless it tolerates that many failures.
@@ -189,7 +191,7 @@ impl Job {
             let reason = too_many_failures_text(kind, self.failed[kind], self.task_id(key));
             self.decide_end(JobOutcome::Failed, reason, context);
         } else {
-            self.request_reduces_when_due(context);
+            self.refresh_reduce_requests(context);
         }
     }
 

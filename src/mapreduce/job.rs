@@ -112,7 +112,7 @@ pub struct Job {
     pub(super) cleanup: PerKind<Task>,
     /// Tasks without a running attempt, once the setup has succeeded.
     pub(super) waiting: PerKind<PendingTasks>,
-    /// Whether reduces have been requested: enough maps are done.
+    /// Whether its waiting reduces are requested: enough maps are done.
     pub(super) reduces_requested: bool,
     /// Preferred hosts of each map; equal lists are shared.
     pub(super) preferred_hosts: Vec<Arc<[HostId]>>,
@@ -467,7 +467,7 @@ impl Job {
         for place in &self.preferred_hosts {
             context.scheduler.request_slots(self.app, Kind::Map, place, 1);
         }
-        self.request_reduces_when_due(context);
+        self.refresh_reduce_requests(context);
         self.schedule_straggler_check(context);
     }
 
@@ -485,15 +485,17 @@ impl Job {
         self.finished.map + self.failed.map >= slowstart_maps(&self.spec)
     }
 
-    /// Requests the reduces once enough maps are done.
-    pub(super) fn request_reduces_when_due(&mut self, context: &mut JobContext<'_>) {
-        if self.reduces_requested || self.state != JobState::Running || !self.are_reduces_due() {
+    /// Requests the reduces once enough maps are done, and withdraws them where too few are since maps lost their output.
+    pub(super) fn refresh_reduce_requests(&mut self, context: &mut JobContext<'_>) {
+        if self.state != JobState::Running || self.reduces_requested == self.are_reduces_due() {
             return;
         }
-        self.reduces_requested = true;
+        self.reduces_requested = !self.reduces_requested;
         let waiting = u32::try_from(self.waiting.reduce.len()).unwrap_or(u32::MAX);
-        if waiting > 0 {
+        if self.reduces_requested {
             context.scheduler.request_slots(self.app, Kind::Reduce, &[], waiting);
+        } else {
+            context.scheduler.withdraw_request(self.app, Kind::Reduce, &[], waiting);
         }
     }
 

@@ -202,7 +202,6 @@ impl Job {
     /// Replays the ends of attempts in order.
     fn replay_events(&mut self, events: &[StoredEvent]) {
         let is_running = self.state == JobState::Running;
-        self.reduces_requested = is_running && self.are_reduces_due();
         for (index, event) in events.iter().enumerate() {
             let Some(key) = self.key_of(event.attempt.task) else { continue };
             let number = event.attempt.number;
@@ -222,8 +221,8 @@ impl Job {
                     self.replay_failure(key, position, event.status == CompletionStatus::TipFailed);
                 }
             }
-            self.reduces_requested |= is_running && self.are_reduces_due();
         }
+        self.reduces_requested = is_running && self.are_reduces_due();
         let sums = &mut self.counter_sums;
         for kind in Kind::ALL {
             for task in &self.work[kind] {

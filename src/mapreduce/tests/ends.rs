@@ -129,12 +129,17 @@ fn what_ends_after_its_job_was_killed_says_that_the_task_is_given_up() {
 }
 
 #[test]
-fn a_slow_start_above_all_maps_is_all_maps() {
+fn reduces_wait_for_so_many_maps_whose_output_is_there_and_at_most_for_all() {
     let mut stage = Stage::changed(1, 1, |spec| spec.slowstart_millionths = 3_000_000);
     let tracker = stage.add_tracker("h1");
     assert_eq!(stage.waiting().reduce, 0);
     let map = stage.launch(Kind::Map, 0, tracker);
     stage.report(tracker, map, AttemptState::Succeeded);
+    assert_eq!(stage.waiting().reduce, 1);
+    stage.report(tracker, map, AttemptState::Failed);
+    assert_eq!(stage.waiting().reduce, 0, "its output is lost");
+    let again = stage.launch(Kind::Map, 0, tracker);
+    stage.report(tracker, again, AttemptState::Succeeded);
     assert_eq!(stage.waiting().reduce, 1);
 }
 

@@ -67,8 +67,19 @@ impl RunningPrograms {
         timeout: Duration,
         max_bytes: usize,
     ) -> Result<ProgramOutput, ProgramError> {
+        self.run_with_input(command, Stdio::null(), timeout, max_bytes)
+    }
+
+    /// The same with a standard input: a file, so that a program that does not read it blocks nothing.
+    pub(crate) fn run_with_input(
+        &self,
+        command: &mut Command,
+        input: Stdio,
+        timeout: Duration,
+        max_bytes: usize,
+    ) -> Result<ProgramOutput, ProgramError> {
         let deadline = now() + timeout;
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+        command.stdin(input).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
         let mut child = self.spawn(command)?;
         let outcome = read_outputs(&mut child, deadline, max_bytes).and_then(|(stdout, stderr)| {
             let status = self.await_exit(&mut child, deadline)?;

@@ -7,7 +7,8 @@
 # whose workers are killed, too, and at every passing of each fault point, and for three minutes (SOAK_MINUTES) under everything at once,
 # an array and a job on workers that may have far fewer processes, descriptors or disk than they offer,
 # one that is upgraded ten times under stock clients, the pages about applications pasted, alone and beside a stock TaskTracker, an array
-# beside HyperQueue, jobs and containers of two users with their bills, three bidders on stock TaskTrackers, ten thousand connections and
+# beside HyperQueue, jobs and containers of two users with their bills, three bidders on stock TaskTrackers, budgets in a PostgreSQL
+# that is killed, cut off and read-only, ten thousand connections and
 # other overload, attacks of real size, the dependencies' licences and known holes, ten million mutated frames, a Debian package in a clean
 # root and under a systemd, three machines by docs/install.md, half a minute (FUZZ_SECONDS) of each fuzz target, a hundred million simulated
 # events (SIMULATED_EVENTS), and, only where FIGURES is set, for half an hour, what both JobTrackers, workers and HDFS clients take on one
@@ -104,6 +105,11 @@ killed_arrays() {
 # Every passing of every point, not each point once as the short tier does.
 crash_points() {
     env -u JOBTRACKER_PROGRAM CRASH_POINTS=all cargo test --quiet --profile sim --test crash_points
+}
+
+# Budgets in PostgreSQL: either side killed, stopped, read-only, slow, cut off.
+budgets_in_postgres() {
+    cargo test --quiet --profile sim --test served budgets_in_postgres -- --ignored --nocapture --test-threads 1
 }
 
 # What production runs dies at nobody's word.
@@ -308,6 +314,7 @@ step "jobs and containers of two users under each scheduler, and their bills" te
 loud_step "the pages about applications, arrays of a thousand" tests/pages.py "$quick" --whole
 loud_step "containers beside a stock TaskTracker" tests/hadoop/applications.sh --whole
 step "three bidders on stock TaskTrackers" tests/hadoop/bidders.sh
+step "budgets in PostgreSQL while either side is killed" budgets_in_postgres
 step "a crash at every passing of each fault point" crash_points
 step "no fault point in a release build" no_fault_points
 step "overload" whole_overload

@@ -21,7 +21,7 @@ for file in etc/conf/*; do
     sed -e 's|/etc/hadoop|/etc/jobtracker|g' -e 's|<value>/var/lib/jobtracker</value>|<value>/var/lib/jobtracker/state</value>|' \
         "$file" >"$made/examples/conf/${file##*/}"
 done
-cp etc/*.sample etc/client/*.py "$made/examples"
+cp etc/*.sample etc/client/*.py etc/postgres/*.sql etc/budget-stores/*.sh "$made/examples"
 cp etc/systemd/*.conf etc/prometheus/* etc/grafana/* "$made/examples" 2>/dev/null || true
 cargo deb --quiet --no-build --no-strip --profile "$profile" --output "$made/" >&2
 ls "$PWD/$made"/*.deb

@@ -36,10 +36,28 @@ pub struct DaemonStatus {
     /// Age of what is shown of the cluster, s; none unless no newer can be had.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub old_s: Option<i64>,
+    /// The image of the budgets; none: there is no market.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budgets: Option<BudgetImageStatus>,
     /// Whether jobs can be submitted and run.
     pub is_ready: bool,
     /// `ok`, or what is wrong: the line of `/readyz`.
     pub health: String,
+}
+
+/// How far the image of the budgets is behind the ledger.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BudgetImageStatus {
+    /// A file, a program or a database.
+    pub place: String,
+    /// The tick that this process has published last; none: it has not published yet.
+    pub tick: Option<u64>,
+    /// Ticks that are not published.
+    pub lag_ticks: u64,
+    /// Since when, s.
+    pub lag_s: u64,
+    /// Why the last try failed; none: it did not.
+    pub error: Option<String>,
 }
 
 /// Numbers of workers; the sum of all but `short` is the number of all.

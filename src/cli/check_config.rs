@@ -12,7 +12,7 @@ use crate::config::settings::SchedulerKind;
 use crate::config::{
     ConfigError, Configuration, LoadOptions, Settings, contradictions, keys, not_acted_on, open_doors,
 };
-use crate::lifecycle::{FileFindings, ServeError, check_market_files, check_start};
+use crate::lifecycle::{FileFindings, ServeError, check_market_files, check_start, check_start_connected};
 use crate::worker::{TaskTrackerError, TaskTrackerSettings, check_tracker};
 
 use super::market_text::json;
@@ -31,6 +31,9 @@ pub struct CheckConfigArguments {
     /// Check the configuration of `tasktracker` instead of `serve`
     #[arg(long)]
     pub tasktracker: bool,
+    /// Connect to the database of budgets, or run its program, and check what it has
+    #[arg(long, conflicts_with = "tasktracker")]
+    pub connect: bool,
     /// Leave out values that are defaults, as without this option
     #[arg(long, hide = true, conflicts_with = "all")]
     pub changed: bool,
@@ -76,7 +79,8 @@ pub struct Report {
 pub fn run(arguments: &CheckConfigArguments) -> Report {
     let daemon = if arguments.tasktracker { Daemon::TaskTracker } else { Daemon::JobTracker };
     let options = arguments.configuration.load_options();
-    let findings = check_config(&options, daemon, MACHINE);
+    let of_jobtracker = if arguments.connect { check_start_connected } else { check_start };
+    let findings = check_config(&options, daemon, Looks { of_jobtracker, ..MACHINE });
     let text = if arguments.json { json(&findings) } else { findings.text(arguments.all) };
     Report { text, is_good: findings.is_good }
 }
@@ -152,7 +156,7 @@ impl Daemon {
                     }
                     Err(_) => {
                         if let Some((acl_file, budget_file)) = named_files(configuration) {
-                            files = check_market_files(&acl_file, &budget_file);
+                            files = check_market_files(&acl_file, Some(&budget_file));
                         }
                         loaded_warnings(configuration, options.conf_dir.as_deref())
                     }
@@ -257,8 +261,8 @@ fn values(configuration: &Configuration, daemon: Daemon) -> Vec<ShownSection> {
         let settings = daemon.keys(section).filter_map(|key| configuration.checked(key).ok().flatten());
         let settings = settings.filter(|setting| !of_jobs || setting.origin != Origin::Default);
         let values = settings.map(|setting| ShownValue {
+            value: if setting.name == keys::BUDGET_STORE_URL.name { setting.shown } else { setting.value },
             name: setting.name,
-            value: setting.value,
             is_default: matches!(setting.origin, Origin::Default | Origin::Standalone),
             origin: setting.origin.to_string(),
         });

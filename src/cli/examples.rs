@@ -37,6 +37,13 @@ pub(super) const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
             ("jobtracker status --server master:50030 --json", "from elsewhere, for a script"),
         ],
     ),
+    (
+        "jobtracker store init",
+        &[
+            ("jobtracker store init --conf /etc/jobtracker", ""),
+            ("jobtracker store init --sql", "for a database administrator"),
+        ],
+    ),
     ("jobtracker reload", &[("jobtracker reload --conf /etc/jobtracker", "after an edit of its files")]),
     ("jobtracker stop", &[("jobtracker stop --conf /etc/jobtracker", "")]),
     (

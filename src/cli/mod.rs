@@ -41,6 +41,7 @@ mod staging_line;
 mod statement_text;
 pub mod status;
 pub mod stop;
+pub mod store;
 pub mod tasktracker;
 mod terminal;
 mod time_text;
@@ -109,6 +110,9 @@ enum Command {
     /// Add, remove and re-key the users that may sign, in the ACL file
     #[command(subcommand)]
     User(user::UserCommand),
+    /// Make the tables of a database of budgets
+    #[command(subcommand)]
+    Store(store::StoreCommand),
     /// Sign a query for /scheduler, or a job
     Sign(sign_command::SignArguments),
     /// Show and change queues, their budgets and bids
@@ -241,6 +245,10 @@ pub fn main() -> ExitCode {
             Err(error) => Err((error.exit_code(), error.to_string())),
         },
         Command::User(command) => match user::run(&command, crate::clock::wall_ms()) {
+            Ok(text) => print(&text),
+            Err(error) => Err((error.exit_code(), error.to_string())),
+        },
+        Command::Store(command) => match store::run(&command) {
             Ok(text) => print(&text),
             Err(error) => Err((error.exit_code(), error.to_string())),
         },

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use crate::config::keys::hadoop_defaults::is_hadoop_default;
-use crate::config::settings::{AdmittedTrackers, JobChangeSettings, SchedulerKind};
+use crate::config::settings::{AdmittedTrackers, BudgetStoreKind, JobChangeSettings, MarketSettings, SchedulerKind};
 use crate::config::{Configuration, LoadOptions, Settings, not_acted_on};
 use crate::lifecycle::{Precedence, Predecessor, ServeError, ServeOptions, Serving, as_others_name, check_files};
 
@@ -144,6 +144,15 @@ fn trackers_line(settings: &Settings) -> String {
     }
 }
 
+/// Where the image of the budgets is.
+fn budgets_place(market: &MarketSettings) -> String {
+    match &market.budget_store {
+        BudgetStoreKind::File => market.budget_file.display().to_string(),
+        BudgetStoreKind::Command(words) => format!("a store behind {}", words.join(" ")),
+        BudgetStoreKind::Postgres(postgres) => postgres.url.clone(),
+    }
+}
+
 /// The callers that can reach an address.
 pub(super) fn reach(address: std::net::SocketAddr) -> &'static str {
     if address.ip().to_canonical().is_loopback() {
@@ -178,7 +187,7 @@ fn start_lines(settings: &Settings, serving: &Serving) -> Vec<String> {
         (SchedulerKind::Dynamic(_), Some(market)) => format!(
             "jobs may be submitted, signed, by the users in {}, and changed by {others}; budgets in {}",
             market.acl_file.display(),
-            market.budget_file.display()
+            budgets_place(market)
         ),
         (_, Some(market)) if settings.job_changes.are_signed => format!(
             "jobs may be submitted, signed, by the users in {}, and changed by {others}; the market does not rule",

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::api::DaemonStatus;
+use crate::api::{BudgetImageStatus, DaemonStatus};
 use crate::client::daemon_status::{StatusError, daemon_status};
 use crate::model::counted;
 
@@ -83,6 +83,21 @@ fn slots_text(used: u32, slots: u32, waiting: u64) -> String {
     format!("{used} {of} in use, {} {wait}", counted(waiting, "task"))
 }
 
+fn budgets_text(budgets: &BudgetImageStatus) -> String {
+    let BudgetImageStatus { place, tick, lag_ticks, lag_s, error } = budgets;
+    let shown = match (tick, lag_ticks) {
+        (None, 0) => "nothing has changed since the start".to_owned(),
+        (Some(tick), 0) => format!("up to date, tick {tick}"),
+        (_, behind) => format!(
+            "{} behind, for {:#}",
+            counted(*behind, "tick"),
+            jiff::SignedDuration::from_secs(lag_s.cast_signed())
+        ),
+    };
+    let why = error.as_ref().map(|error| format!(": {error}")).unwrap_or_default();
+    format!("{place}: {shown}{why}")
+}
+
 fn text(status: &DaemonStatus) -> String {
     let DaemonStatus { workers, slots, running_tasks, waiting_tasks, .. } = status;
     let unknown = || "unknown".to_owned();
@@ -111,6 +126,9 @@ fn text(status: &DaemonStatus) -> String {
     line("jobs", format!("{} running, {} being set up", status.running_jobs, status.preparing_jobs));
     if let Some(old_s) = status.old_s {
         line("shown", format!("as it was {:#} ago", jiff::SignedDuration::from_secs(old_s)));
+    }
+    if let Some(budgets) = &status.budgets {
+        line("budgets", budgets_text(budgets));
     }
     line("health", status.health.clone());
     text

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::error::{ConfigError, NamedValue, Origin, Warning, excerpt};
 use super::keys::Key;
+use super::shown_url::without_password;
 use super::unread_keys::{unread_by_jobs, unread_key_beside};
 use super::{keys, xml};
 
@@ -307,7 +308,7 @@ impl Configuration {
             let value = if self.is_of_job { excerpt(raw) } else { raw.to_owned() };
             return Err(ConfigError::EndlessExpansion { key: name.to_owned(), origin: origin.clone(), value });
         };
-        let shown = if self.is_of_job { excerpt(raw) } else { value.clone() };
+        let shown = if self.is_of_job { excerpt(raw) } else { without_password(&value) };
         Ok(Setting { name: name.to_owned(), value, shown, origin: origin.clone(), writer: None })
     }
 

@@ -28,6 +28,7 @@ pub mod not_acted_on;
 pub mod open_doors;
 pub mod service_policy;
 pub mod settings;
+mod shown_url;
 pub mod typed;
 pub mod unread_keys;
 mod web_hosts;

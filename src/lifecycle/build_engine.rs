@@ -7,18 +7,15 @@ use std::sync::Arc;
 
 use crate::clock::Clock;
 use crate::config::Settings;
-use crate::config::settings::{BudgetStoreKind, MarketSettings, SchedulerKind};
-use crate::engine::{AuditEntry, Engine, ForeignState, UNKNOWN_USER};
-use crate::market::BudgetLine;
-use crate::server::{SystemDirAtStart, engine_config, no_minute, write_audit_line};
+use crate::config::settings::{MarketSettings, SchedulerKind};
+use crate::engine::{Engine, ForeignState};
+use crate::server::{SystemDirAtStart, engine_config, no_minute};
 use crate::store::{BudgetAtStart, BudgetPublisher, LoadedState, Precedence, Store};
 
+use super::budget_image::{log_imported, log_rounded, open_budget_image};
 use super::ports::as_others_name;
 use super::ruling_scheduler::RulingScheduler;
 use super::serve_error::ServeError;
-
-/// Changes of an edited budget file that are logged one by one.
-const LOGGED_QUEUES: usize = 50;
 
 /// What a start has loaded.
 pub(super) struct StartState {
@@ -43,13 +40,7 @@ pub(super) fn build_engine(
     let now = clock.now();
     let budget = match settings.market.as_ref().filter(|market| has_budgets(settings, market, &opened)) {
         None => None,
-        Some(market) => {
-            let path = &market.budget_file;
-            let image = match market.budget_store {
-                BudgetStoreKind::File => BudgetPublisher::open(store, &opened, path, precedence)?,
-            };
-            Some((path, image))
-        }
+        Some(market) => Some(open_budget_image(market, precedence, store, &opened)?),
     };
     let used = opened.identifiers.iter().copied().chain(system_dir.identifiers()).collect();
     let mut config = engine_config(settings, &used, now.wall_ms, job_page_prefix(settings, http))?;
@@ -64,18 +55,19 @@ pub(super) fn build_engine(
     restored.foreign_state = predecessors;
     restored.jobs.handed_over = handed_over;
     let mut engine = Engine::new(config, restored, now);
-    let image = budget.map(|(path, (image, found))| {
+    let image = budget.map(|(image, found)| {
+        let place = image.watch().place().to_owned();
         match found {
             // Unchanged; it becomes an image at the next change.
             BudgetAtStart::Initial(lines) => {
-                log_rounded(path, &lines);
+                log_rounded(&place, &lines);
                 engine.seed_budgets(lines, now);
                 return image;
             }
             // Written at the first tick, when the ledger includes it.
             BudgetAtStart::Edited(lines) => {
-                log_rounded(path, &lines);
-                log_imported(path, &engine.apply_budget_file(lines, now));
+                log_rounded(&place, &lines);
+                log_imported(&place, &engine.apply_budget_file(lines, now));
                 return image;
             }
             BudgetAtStart::Unchanged => {}
@@ -92,57 +84,13 @@ pub(super) fn build_engine(
 /// Whether the market has its budgets, or must have them. One that does not rule waits for them without accounts.
 fn has_budgets(settings: &Settings, market: &MarketSettings, opened: &LoadedState) -> bool {
     let is_ruling = matches!(settings.scheduler, SchedulerKind::Dynamic(_));
-    let has_budgets = is_ruling || !opened.first_start || market.budget_file.exists();
+    let is_there = market.image_file().is_none_or(Path::exists);
+    let has_budgets = is_ruling || !opened.first_start || is_there;
     if !has_budgets {
         let path = market.budget_file.display();
         tracing::info!("the market has no accounts: there is no budget file {path}; the next start reads it");
     }
     has_budgets
-}
-
-/// Logs what an edited budget file has changed; all of it is in the ledger.
-fn log_imported(path: &Path, changes: &[String]) {
-    let path = path.display();
-    tracing::warn!(
-        "{path}: the budget file was edited; {} queues differ and are updated, recorded as adjustments",
-        changes.len()
-    );
-    for change in changes {
-        let entry = AuditEntry::new("edit-budget-file", UNKNOWN_USER).with("file", &path).with("change", change);
-        write_audit_line(&entry.to_string());
-    }
-    log_queues(path, changes);
-}
-
-/// Logs which amounts have more decimals than are stored, such as those of the original.
-fn log_rounded(path: &Path, lines: &[BudgetLine]) {
-    let changes = lines.iter().filter(|line| line.is_budget_rounded || line.is_rate_rounded).map(|line| {
-        let BudgetLine { queue, budget, rate, .. } = line;
-        match (line.is_budget_rounded, line.is_rate_rounded) {
-            (true, true) => {
-                format!("queue {queue}: rounded to budget {budget}, recorded as an adjustment, and rate {rate}")
-            }
-            (true, false) => format!("queue {queue}: rounded to budget {budget}, recorded as an adjustment"),
-            (false, _) => format!("queue {queue}: rounded to rate {rate}"),
-        }
-    });
-    let changes: Vec<String> = changes.collect();
-    if changes.is_empty() {
-        return;
-    }
-    let path = path.display();
-    tracing::warn!("{path}: rounded the amounts of {} queues to 12 decimals", changes.len());
-    log_queues(path, &changes);
-}
-
-/// Logs one line per queue, up to a limit.
-fn log_queues(path: std::path::Display<'_>, changes: &[String]) {
-    for line in changes.iter().take(LOGGED_QUEUES) {
-        tracing::warn!("{path}: {line}");
-    }
-    if let Some(more) = changes.len().checked_sub(LOGGED_QUEUES).filter(|more| *more > 0) {
-        tracing::warn!("{path}: and {more} more");
-    }
 }
 
 /// URL of a job's page, without the id. A server on all addresses is named by its host, as 1.2.1 `JobTracker` does.

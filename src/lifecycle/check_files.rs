@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::Access;
 
+use crate::config::settings::{BudgetStoreKind, MarketSettings};
 use crate::config::{ConfigError, NamedValue, keys};
 use crate::fs::access_of_others;
 use crate::market::{Acl, BudgetLine, Role};
 use crate::server::{AclFileError, read_all_users, retiring_path};
-use crate::store::{BudgetBackEndError, read_all_budgets};
+use crate::store::{BudgetBackEnd as _, BudgetBackEndError, CommandBackEnd, PostgresBackEnd, read_all_budgets};
 
 use super::serve_error::ServeError;
 
@@ -113,9 +114,11 @@ const LEAST_KEY_BYTES: usize = 4;
 const SHOWN_NAMES: usize = 5;
 
 /// Looks at the ACL file and the budget file, and changes nothing. A missing file is named where the settings are read.
-pub fn check_market_files(acl_file: &Path, budget_file: &Path) -> FileFindings {
+/// Without a budget file, another back-end has the budgets.
+pub fn check_market_files(acl_file: &Path, budget_file: Option<&Path>) -> FileFindings {
     let mut findings = FileFindings::default();
     let users = findings.check_acl(acl_file, keys::ACL_FILE.name);
+    let Some(budget_file) = budget_file else { return findings };
     let queues = findings.check_budgets(budget_file);
     if let (Some(users), Some(queues)) = (users, queues) {
         findings.warnings.extend(users_without_queue(&users, &queues, budget_file));
@@ -136,6 +139,27 @@ impl FileFindings {
             ServeError::Budget(BudgetBackEndError::File { .. }) => !is_named(keys::BUDGET_FILE.name),
             _ => true,
         });
+    }
+
+    /// Looks into the store of budgets, where it is not a file: whether it can be read, and whose accounts it has.
+    pub fn check_store(&mut self, market: &MarketSettings) {
+        let (place, found) = match &market.budget_store {
+            BudgetStoreKind::File => return,
+            BudgetStoreKind::Command(words) => {
+                let mut program = CommandBackEnd::new(words.clone());
+                (program.place(), program.load())
+            }
+            BudgetStoreKind::Postgres(postgres) => (postgres.url.clone(), PostgresBackEnd::look(postgres.clone())),
+        };
+        match (found, read_all_users(&market.acl_file, keys::ACL_FILE.name)) {
+            (Err(error), _) => self.errors.push(ServeError::Budget(error)),
+            (Ok(queues), Ok((users, errors))) if errors.is_empty() => {
+                self.warnings.extend(users_without_queue(&users, &queues, Path::new(&place)));
+                self.warnings.extend(queues_without_user(&users, &queues, &market.acl_file));
+            }
+            // The ACL file's errors are known.
+            (Ok(_), _) => {}
+        }
     }
 
     /// Looks at a file of keys that is not the market's.
@@ -255,7 +279,7 @@ mod tests {
         for file in [&acl_file, &budget_file] {
             std::fs::set_permissions(file, Permissions::from_mode(0o640)).unwrap();
         }
-        let found = check_market_files(&acl_file, &budget_file);
+        let found = check_market_files(&acl_file, Some(&budget_file));
         assert_eq!(std::fs::read_to_string(budget_file).unwrap(), budgets, "a look changes nothing");
         let place = format!("{}/", folder.path().display());
         let without_place = |text: String| text.replace(&place, "");
@@ -289,7 +313,7 @@ mod tests {
             std::fs::write(file, text).unwrap();
             std::fs::set_permissions(file, Permissions::from_mode(0o646)).unwrap();
         }
-        let found = check_market_files(&acl_file, &budget_file);
+        let found = check_market_files(&acl_file, Some(&budget_file));
         let warnings =
             found.warnings.iter().map(|warning| warning.to_string().replace(&files[0].display().to_string(), "ACL"));
         let warnings: Vec<String> =

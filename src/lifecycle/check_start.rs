@@ -8,11 +8,11 @@ use std::path::Path;
 use rustix::fs::Access;
 
 use crate::accounts::{unknown_groups, unknown_users};
-use crate::config::settings::{ApplicationKeys, SchedulerKind};
+use crate::config::settings::{ApplicationKeys, BudgetStoreKind, SchedulerKind};
 use crate::config::{Configuration, NamedValue, Settings, access_lists, keys};
 use crate::fs::{FileUri, FsError, NameNodeAddress, Privacy, TrustedFolder, check_trusted_folder, script_fault};
 use crate::server::host_lists;
-use crate::store::{BudgetBackEndError, database_in};
+use crate::store::{BudgetBackEndError, PostgresBackEnd, database_in};
 
 use super::check_files::{FileFindings, FileWarning, check_market_files, names_of};
 use super::check_hosts::check_hosts;
@@ -29,15 +29,27 @@ pub fn check_start(settings: &Settings) -> FileFindings {
     findings.warnings.extend(folder_warnings(settings));
     findings.errors.extend(host_lists(&settings.trackers).err().map(ServeError::Hosts));
     findings.errors.extend(missing_budgets(settings));
+    if let Some(BudgetStoreKind::Postgres(postgres)) = settings.market.as_ref().map(|market| &market.budget_store) {
+        findings.errors.extend(PostgresBackEnd::check_settings(postgres).into_iter().map(ServeError::Budget));
+    }
     let addresses = [(&keys::RPC_ADDRESS, &settings.rpc_address), (&keys::HTTP_ADDRESS, &settings.http_address)];
     findings.errors.extend(addresses.into_iter().filter_map(|(key, address)| check_address(key.name, address).err()));
+    findings
+}
+
+/// The same, and what a start would find in a database of budgets or print by its program.
+pub fn check_start_connected(settings: &Settings) -> FileFindings {
+    let mut findings = check_start(settings);
+    if let Some(market) = settings.market.as_ref().filter(|_| findings.errors.is_empty()) {
+        findings.check_store(market);
+    }
     findings
 }
 
 /// What is found in files, of which a start and a reload log the warnings.
 pub fn check_files(settings: &Settings) -> FileFindings {
     let mut findings = match &settings.market {
-        Some(market) => check_market_files(&market.acl_file, &market.budget_file),
+        Some(market) => check_market_files(&market.acl_file, market.image_file()),
         None => FileFindings::default(),
     };
     if let ApplicationKeys::File(path) = settings.application_keys()
@@ -134,7 +146,7 @@ fn script_warning(settings: &Settings) -> Option<FileWarning> {
 fn missing_budgets(settings: &Settings) -> Option<ServeError> {
     let market = settings.market.as_ref().filter(|_| matches!(settings.scheduler, SchedulerKind::Dynamic(_)))?;
     let is_first = !database_in(&settings.directories.state).exists();
-    let path = market.budget_file.clone();
+    let path = market.image_file()?.to_owned();
     (is_first && !path.exists()).then_some(ServeError::Budget(BudgetBackEndError::Missing { path }))
 }
 

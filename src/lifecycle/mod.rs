@@ -4,6 +4,7 @@
 //! Exactly one process owns the state store. A session lasts from opening it to closing it.
 
 mod acl_watch;
+mod budget_image;
 mod build_engine;
 mod check_files;
 mod check_hosts;
@@ -29,7 +30,7 @@ mod web_thread;
 pub use crate::server::retiring_path;
 pub use crate::store::Precedence;
 pub use check_files::{FileFindings, FileWarning, Names, check_market_files};
-pub use check_start::{check_files, check_start};
+pub use check_start::{check_files, check_start, check_start_connected};
 pub use daemon::{Daemon, DaemonParts, RunError};
 pub use handover::{
     ControlError, Predecessor, SchedulerAnswer, SchedulerRequest, StopAnswer, UpgradeOutcome, request_scheduler,

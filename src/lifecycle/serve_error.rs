@@ -111,9 +111,8 @@ impl ServeError {
                 | BudgetBackEndError::Line(_)
                 | BudgetBackEndError::Unreadable { .. } => true,
                 BudgetBackEndError::File { source, .. } => is_permanent(source),
-                BudgetBackEndError::Store { .. }
-                | BudgetBackEndError::BackEnd { .. }
-                | BudgetBackEndError::Thread(_) => false,
+                BudgetBackEndError::BackEnd { is_permanent, .. } => *is_permanent,
+                BudgetBackEndError::Store { .. } | BudgetBackEndError::Thread(_) => false,
             },
             Self::Scheduler(_) | Self::NameNode { .. } => true,
             Self::Folder { source, .. } => source.is_permanent(),
@@ -196,6 +195,10 @@ mod tests {
             let source = rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(code), None);
             StoreError::Database { action: "open", path: path(), source }
         };
+        let back_end = |is_permanent| {
+            let (place, reason) = ("a database".to_owned(), "no table".to_owned());
+            BudgetBackEndError::BackEnd { action: "load", place, reason, is_permanent }
+        };
         let wrong_owner = || FsError::WrongOwner { path: path(), owner: 7, expected: vec![0] };
         let mut table: Vec<(ServeError, bool)> = vec![
             (schema(SchemaFound::Version(9)).into(), true),
@@ -214,6 +217,8 @@ mod tests {
             (BudgetBackEndError::Missing { path: path() }.into(), true),
             (BudgetBackEndError::Unreadable { path: path(), reason: "not UTF-8" }.into(), true),
             (BudgetBackEndError::Thread(os(Errno::AGAIN)).into(), false),
+            (back_end(true).into(), true),
+            (back_end(false).into(), false),
             (AclFileError::NotText(path()).into(), true),
             (AclFileError::File { source: wrong_owner(), key: "k" }.into(), true),
             (AclFileError::Thread(os(Errno::AGAIN)).into(), false),

@@ -22,7 +22,7 @@ use crate::fs::FileRights;
 use crate::ipc::{InheritedConnection, InheritedTracker, RpcLimits};
 use crate::server::{
     AclFile, AllocationWatch, ApplicationUsers, ApplicationsOnDisk, ContainersOnDisk, HdfsMonitor, Leftovers,
-    MapInputs, Owner, OwnerHandle, Quarantine, SystemDirAtStart,
+    MapInputs, Owner, OwnerHandle, Quarantine, SystemDirAtStart, take_over_top_ups,
 };
 use crate::store::{
     BudgetPublisher, BudgetStatus, FaultPoint, Precedence, Retention, StateReader, Store, StoreError, StoreOptions,
@@ -151,6 +151,8 @@ impl DaemonProcess<'_> {
         let found = StartState { opened, predecessors, system_dir, handed_over };
         let (budget_image, engine, clock) = build_engine(&ruling, precedence, &store, found, http_address)?;
         FaultPoint::EngineMade.pass();
+        let mut budget_image = budget_image;
+        let found_top_ups = budget_image.as_mut().and_then(BudgetPublisher::found_top_ups);
         let budget_image = budget_image.map(Rc::new);
         let parts = DaemonParts {
             settings,
@@ -220,6 +222,10 @@ impl DaemonProcess<'_> {
         };
         let daemon = match AllocationWatch::new(settings, owner.clone()) {
             Some(watch) => daemon.with_background_task(watch.run()),
+            None => daemon,
+        };
+        let daemon = match found_top_ups {
+            Some(found) => daemon.with_background_task(take_over_top_ups(owner.clone(), found)),
             None => daemon,
         };
         let daemon = daemon.with_background_task(async move { quarantine.forget_released().await });
@@ -475,7 +481,7 @@ impl HandoverPreparation<'_> {
     /// everything is as before.
     async fn prepare(&self, request: &UpgradeRequest) -> Result<(Successor, u64), String> {
         // The same error might keep the successor from starting.
-        if let Some(trouble) = self.budget.as_ref().and_then(BudgetStatus::last_error) {
+        if let Some(trouble) = self.budget.as_ref().and_then(BudgetStatus::hindrance) {
             return Err(format!("repair the budget file first: {trouble}"));
         }
         // A pause would time out while the store is behind.

@@ -18,7 +18,8 @@ pub use money::{
     LaidCharge, LedgerAccount, LedgerEntry, LedgerTotals, MAX_ORDERS_OF_QUEUE, MAX_QUEUES, MOST_MISSED_PERIODS,
     MOST_NOTE_CHARACTERS, Market, MarketConfig, MarketFact, Meter, Metered, MeteredUse, OpenBids, Order, OrderEnd,
     PaidAllowances, Part, Published, QueueChange, QueueTick, QueueUse, Quote, Reason, ReplayGuard, ReplayRefusal,
-    RoundingRemainder, Share, Signature, SignedTextId, SlotHolder, Stamp, Tick, budget_file, divide_slots,
+    RoundingRemainder, Share, Signature, SignedTextId, SlotHolder, Stamp, TakenTopUp, Tick, TopUp, TopUpAnswer,
+    budget_file, divide_slots,
 };
 pub use requests::{
     Acl, AclEditError, AclEntry, AclError, AclProblem, AclText, Answer, DeadlineWords, Denial, ErrorClass,

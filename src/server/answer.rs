@@ -22,6 +22,7 @@ pub(super) fn answer_of(reply: Reply) -> Answer {
         | Reply::Market(_)
         | Reply::Application(_)
         | Reply::Beat(_)
+        | Reply::TopUps(_)
         | Reply::Switch(_) => {
             return Answer::Error(RemoteError::io("the JobTracker produced a reply of the wrong kind"));
         }

@@ -471,6 +471,7 @@ impl crate::web::Owner for OwnerHandle {
             acl_error,
             unwritable: complaint_of(&store),
             at_ms: wall_ms(),
+            budgets: self.budget.as_ref().map(BudgetStatus::read),
             budget_error,
             store_error,
             rowless_updates: missed_updates.updates,

@@ -52,6 +52,7 @@ mod stock_of_web;
 mod stock_requests;
 mod submission;
 mod switch_waiter;
+mod top_ups;
 mod volatile_source;
 mod waiting_calls;
 
@@ -84,3 +85,4 @@ pub use shared_presence::{SharedPresence, presence_of};
 pub(crate) use submission::{DirectoryError, SystemDirAtStart, make_directories};
 pub use submission::{JobFileSender, Leftovers, MapInputs, SubmissionError, SubmissionRequest, Submissions, Uploads};
 pub use switch_waiter::SwitchWaiter;
+pub(crate) use top_ups::take_over_top_ups;

@@ -1,11 +1,11 @@
 //! Reads the files of a scheduler that is not the configured one, and makes a wish of them.
 
 use crate::api::SetKey;
-use crate::config::settings::{LoadOptions, MarketSettings, scheduler_keys};
+use crate::config::settings::{BudgetStoreKind, LoadOptions, MarketSettings, scheduler_keys};
 use crate::config::{Settings, keys};
 use crate::engine::SchedulerWish;
 use crate::market::BudgetLine;
-use crate::store::read_budgets;
+use crate::store::{BudgetBackEnd as _, CommandBackEnd, PostgresBackEnd, read_budgets};
 
 use super::acl_file::AclFile;
 use super::engine_config::{policy, queue_configs};
@@ -59,5 +59,10 @@ pub(crate) fn read_wish(
 fn read_market_files(market: &MarketSettings) -> Result<Vec<BudgetLine>, String> {
     let no_market = |error: String| format!("there is no market yet, and none can begin: {error}");
     AclFile::open(market.acl_file.clone()).map_err(|error| no_market(error.to_string()))?;
-    read_budgets(&market.budget_file).map_err(|error| no_market(error.to_string()))
+    let budgets = match &market.budget_store {
+        BudgetStoreKind::File => read_budgets(&market.budget_file),
+        BudgetStoreKind::Command(words) => CommandBackEnd::new(words.clone()).load(),
+        BudgetStoreKind::Postgres(postgres) => PostgresBackEnd::look(postgres.clone()),
+    };
+    budgets.map_err(|error| no_market(error.to_string()))
 }

@@ -16,7 +16,7 @@ use super::loader::units_column;
 use super::schema::{meta, set_meta};
 
 /// Key in `meta` of the number up to which the ledger is compacted.
-const FOLDED_THROUGH: &str = "ledger_folded_through";
+pub(super) const FOLDED_THROUGH: &str = "ledger_folded_through";
 
 const DAY_MS: i64 = 86_400_000;
 

@@ -6,7 +6,7 @@ use rusqlite::Row;
 
 use crate::market::{
     Allowance, Charge, Consumer, ForgottenStamps, Interval, KeyId, LedgerAccount, LedgerEntry, LedgerTotals,
-    MarketFact, Metered, Order, QueueTick, Reason, SignedTextId, Stamp, Tick,
+    MarketFact, Metered, Order, QueueTick, Reason, SignedTextId, Stamp, TakenTopUp, Tick,
 };
 use crate::model::{Credits, JobId, PerPool, QueueName};
 
@@ -41,8 +41,23 @@ pub(super) fn load(loader: &Loader<'_>) -> Result<Vec<MarketFact>, StoreError> {
     for row in loader.rows(&sql, LedgerRow::read)? {
         facts.push(MarketFact::Ledger(row.entry(loader)?));
     }
+    facts.extend(load_taken_top_ups(loader)?);
     facts.extend(load_signatures(loader)?);
     Ok(facts)
+}
+
+/// Every top-up that was ever taken over from a database of budgets.
+fn load_taken_top_ups(loader: &Loader<'_>) -> Result<Vec<MarketFact>, StoreError> {
+    let sql = "SELECT reference, queue, amount_units, ledger FROM taken_top_up";
+    type Columns = (String, String, String, i64);
+    let read =
+        |row: &Row<'_>| -> rusqlite::Result<Columns> { Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)) };
+    let typed = |(reference, queue, amount, ledger): Columns| {
+        let queue: QueueName = loader.parse("taken_top_up.queue", queue, "a queue's name")?;
+        let amount = units(loader, "taken_top_up.amount_units", amount)?;
+        Ok(MarketFact::TopUpTaken(TakenTopUp { reference, queue, amount, ledger: ledger.cast_unsigned() }))
+    };
+    loader.rows(sql, read)?.into_iter().map(typed).collect()
 }
 
 /// What is forgotten of used signatures, and those that are kept.

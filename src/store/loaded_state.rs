@@ -18,7 +18,7 @@ use super::loaded_jobs::LoadedJobs;
 use super::loader::Loader;
 use super::options::StoreOptions;
 use super::schema::{
-    BUDGET_FILE_CONFIRMED, BUDGET_FILE_PENDING, BUDGET_FILE_SHOWN, COPIED, LAST_FACT, SCHEDULER_CHOICE,
+    BUDGET_FILE_CONFIRMED, BUDGET_FILE_PENDING, BUDGET_FILE_SHOWN, COPIED, LAST_FACT, SCHEDULER_CHOICE, STATE_NAME,
 };
 use super::{
     loaded_applications, loaded_costs, loaded_delegation, loaded_drains, loaded_end_notifications, loaded_jobs,
@@ -62,6 +62,8 @@ pub struct LoadedState {
     pub is_copy: bool,
     /// Hashes of the budget file as this program wrote it.
     pub budget_file: BudgetFileHashes,
+    /// The name that back-ends of budgets know this database by, once it has one.
+    pub name: Option<String>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -142,6 +144,7 @@ pub(super) fn load(database: &Connection, path: &Path, options: &StoreOptions) -
         market: loaded_market::load(&loader)?,
         looked_for: known(&loader, &options.look_for)?,
         is_copy: loader.meta::<i64>(COPIED)?.is_some(),
+        name: loader.meta(STATE_NAME)?,
         budget_file: BudgetFileHashes {
             pending: loader.meta(BUDGET_FILE_PENDING)?,
             confirmed: loader.meta(BUDGET_FILE_CONFIRMED)?,

@@ -6,7 +6,9 @@
 
 mod application_retention;
 mod backup;
+mod budget_command;
 mod budget_file;
+mod budget_postgres;
 mod counter_names;
 mod database;
 mod durable;
@@ -61,10 +63,12 @@ mod tick_pruning;
 mod writer;
 
 pub use backup::{BackupSummary, backup};
+pub use budget_command::CommandBackEnd;
 pub use budget_file::{
-    BudgetAtStart, BudgetBackEnd, BudgetBackEndError, BudgetPublisher, BudgetStatus, Precedence, read_all_budgets,
-    read_budgets,
+    BudgetAtStart, BudgetBackEnd, BudgetBackEndError, BudgetLag, BudgetPublisher, BudgetStatus, FoundTopUps,
+    Interrupter, Precedence, read_all_budgets, read_budgets,
 };
+pub use budget_postgres::{INITIALISE_SQL, Initialised, PostgresBackEnd, initialise};
 pub use database::check_schema;
 pub use durable::{Durable, Health, StoreStats};
 pub use error::{SchemaFound, StoreError};

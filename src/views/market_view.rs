@@ -50,6 +50,7 @@ impl MarketView {
             | MarketFact::StampsForgotten(_)
             | MarketFact::AllowanceSet { .. }
             | MarketFact::AllowanceEnded { .. }
+            | MarketFact::TopUpTaken(_)
             | MarketFact::Metered(_) => {}
         }
     }

@@ -48,6 +48,7 @@ pub(super) fn status_of(view: &ClusterView, health: Health, ports: ServedPorts) 
         running_jobs: overview.running_jobs,
         preparing_jobs: overview.preparing_jobs,
         old_s: view.old.as_ref().map(|(age_s, _)| *age_s),
+        budgets: health.budgets.clone(),
         is_ready,
         health: complaint.map_or(health.text, |complaint| format!("{HEALTHY}, but {complaint}")),
     }

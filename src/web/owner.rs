@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use crate::api::{
-    JobDetail, JobTasks, LiveAttempt, LogTicket, OrderQuote, PriceHistory, Report, SpendingHistory, Statement,
-    UploadRules, WhatIfAnswer, Workers,
+    BudgetImageStatus, JobDetail, JobTasks, LiveAttempt, LogTicket, OrderQuote, PriceHistory, Report, SpendingHistory,
+    Statement, UploadRules, WhatIfAnswer, Workers,
 };
 use crate::engine::{
     Caller, ClusterSnapshot, Container, DeadlineChange, DeadlineQuestion, Explained, JobSnapshot, PauseTarget, Refusal,
@@ -373,8 +373,10 @@ pub struct Health {
     pub at_ms: i64,
     /// Why the store cannot write at present: what needs it waits.
     pub unwritable: Option<String>,
-    /// Why the budget file cannot be updated at present.
+    /// Why the image of the budgets cannot be updated at present.
     pub budget_error: Option<String>,
+    /// How far that image is behind.
+    pub budgets: Option<BudgetImageStatus>,
     /// What the store accepted and cannot restore after a restart.
     pub store_error: Option<String>,
     /// Senders that are refused because they stopped the daemon by a bug.

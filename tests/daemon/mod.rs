@@ -7,6 +7,7 @@ pub mod child;
 pub mod clients;
 pub mod gated_store;
 pub mod in_process;
+pub mod postgres;
 pub mod process_usage;
 pub mod scripted_tracker;
 pub mod signer;

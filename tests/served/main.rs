@@ -10,6 +10,7 @@
 
 mod applications;
 mod budget_file;
+mod budgets_in_postgres;
 #[path = "../daemon/mod.rs"]
 mod daemon;
 #[path = "../fake_hdfs/mod.rs"]

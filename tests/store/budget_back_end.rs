@@ -45,6 +45,10 @@ impl TableStore {
 }
 
 impl BudgetBackEnd for TableStore {
+    fn place(&self) -> String {
+        "table budgets".to_owned()
+    }
+
     fn load(&mut self) -> Result<Vec<BudgetLine>, BudgetBackEndError> {
         self.with(|table| table.loads += 1);
         let text: String =
@@ -70,6 +74,7 @@ impl BudgetBackEnd for TableStore {
                     action: "publish",
                     place: "table budgets".to_owned(),
                     reason,
+                    is_permanent: false,
                 });
             }
         }

@@ -9,7 +9,11 @@
 #![allow(clippy::disallowed_methods, reason = "a test that waits for an idle moment gives up some time")]
 
 mod budget_back_end;
+mod budget_command;
 mod budget_file;
+mod budget_laws;
+mod budget_postgres;
+mod budget_stores;
 mod facts;
 #[path = "../daemon/gated_store.rs"]
 mod gated_store;
@@ -17,7 +21,13 @@ mod jobs;
 mod kill;
 mod ledger;
 mod market;
+#[allow(dead_code, reason = "a part is used here")]
+#[path = "../daemon/postgres.rs"]
+mod postgres;
 mod retention;
+#[allow(dead_code, reason = "a part is used here")]
+#[path = "../daemon/skip.rs"]
+mod skip;
 mod stage;
 mod what_if;
 mod writer;

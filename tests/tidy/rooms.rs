@@ -33,7 +33,22 @@ pub const MAY_NAME: &[(&str, &[&str])] = &[
         "config",
         &["fs", "hdfs", "model", "scheduler::capacity", "scheduler::constraint", "scheduler::fair", "wire::limits"],
     ),
-    ("store", &["api", "engine", "fs", "mapreduce", "market", "model", "sim::Journal", "sim::what_if", "wire"]),
+    (
+        "store",
+        &[
+            "api",
+            "config::settings",
+            "engine",
+            "fs",
+            "mapreduce",
+            "market",
+            "model",
+            "program",
+            "sim::Journal",
+            "sim::what_if",
+            "wire",
+        ],
+    ),
     ("views", &["api", "clock", "engine", "mapreduce", "market", "model", "store"]),
     ("web", &["api", "engine", "http", "log", "market", "model", "process_stat", "socket_owner", "views"]),
     (

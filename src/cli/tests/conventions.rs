@@ -19,6 +19,7 @@ const OF_THIS_MACHINE: &[&str] = &[
     "serve",
     "simulate",
     "stop",
+    "store init",
     "tasktracker",
     "upgrade",
     "user add",

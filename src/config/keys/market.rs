@@ -1,7 +1,7 @@
 //! Keys of the Dynamic Priority Scheduler (its document, "Configuration") and additions to them.
 
 use super::Unit::{Count, Seconds};
-use super::ValueKind::{Class, LocalPath, Number, OneOf};
+use super::ValueKind::{Class, LocalPath, Number, OneOf, Text};
 use super::keys;
 
 /// Keeps seconds, converted to milliseconds, far from overflow.
@@ -16,7 +16,13 @@ keys! {
     BUDGET_FILE = "mapred.dynamic-scheduler.budget-file", LocalPath, Some("/etc/hadoop.budget"),
         "Lines of queue, budget, spending rate. Imported at the first start with a market; afterwards an image of the state database.";
     BUDGET_STORE = "mapred.dynamic-scheduler.store", Class, Some("org.apache.hadoop.mapred.FileAllocationStore"),
-        "Back-end that budgets are imported from at the first start with a market and published to afterwards. Only the budget file is available.";
+        "Back-end that budgets are imported from at the first start with a market and published to afterwards: `file` (the class name of the default says the same), `postgres` or `command`.";
+    BUDGET_STORE_URL = "mapred.dynamic-scheduler.store.url", Text, None,
+        "Of the store `postgres`: its database, such as `postgres://jobtracker@db.example.com/accounting?sslmode=verify-full&sslrootcert=system`. `sslmode` and `sslrootcert` are libpq's. A password is refused here.";
+    BUDGET_STORE_PASSWORD_FILE = "mapred.dynamic-scheduler.store.password-file", LocalPath, None,
+        "Of the store `postgres`: a file with the password in its first line, which no other user may read. It is read at each connection.";
+    BUDGET_STORE_COMMAND = "mapred.dynamic-scheduler.store.command", Text, None,
+        "Of the store `command`: the absolute path of a program and its first arguments, divided by blanks. It is run with the further arguments `load` or `publish TICK`.";
     ENFORCING_SCHEDULER = "mapred.dynamic-scheduler.scheduler", Class, Some("org.apache.hadoop.mapred.PriorityScheduler"),
         "Scheduler that assigns slots by the shares of the market. Only this one is available.";
     ACL_FILE = "mapred.priority-scheduler.acl-file", LocalPath, Some("/etc/hadoop.acl"),

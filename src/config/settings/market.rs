@@ -1,16 +1,15 @@
 //! The market: its files, its signatures and who sees its money.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::config::configuration::Configuration;
 use crate::config::error::ConfigError;
 use crate::config::keys;
 use crate::config::keys::Key;
 
+use super::budget_store::BudgetStoreKind;
 use super::scheduler::DYNAMIC_CLASS;
 use super::{JobChangeSettings, SchedulerKind};
-
-const FILE_STORE_CLASS: &str = "org.apache.hadoop.mapred.FileAllocationStore";
 
 /// Settings of the market, which rules under the Dynamic Priority Scheduler and keeps accounts under every other one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,12 +26,6 @@ pub struct MarketSettings {
     pub job_signature_uses: u32,
     /// Whether unsigned requests see shares of queues and costs of jobs.
     pub is_public: bool,
-}
-
-/// Back-end that budgets are imported from at the first start and published to afterwards.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BudgetStoreKind {
-    File,
 }
 
 impl MarketSettings {
@@ -64,6 +57,12 @@ impl MarketSettings {
         path.is_some_and(|path| path.try_exists().unwrap_or(true))
     }
 
+    /// The budget file, where it is the image of the budgets.
+    #[must_use]
+    pub fn image_file(&self) -> Option<&Path> {
+        matches!(self.budget_store, BudgetStoreKind::File).then_some(&*self.budget_file)
+    }
+
     fn from_configuration(configuration: &Configuration) -> Result<Self, ConfigError> {
         // The key table limits the seconds, so this cannot overflow.
         let milliseconds = |key: &Key| configuration.number::<u64>(key).map(|seconds| seconds.saturating_mul(1000));
@@ -76,15 +75,5 @@ impl MarketSettings {
             job_signature_uses: configuration.number(&keys::JOB_SIGNATURE_USES)?,
             is_public: configuration.required(&keys::MARKET_VISIBILITY)?.value.trim() == "public",
         })
-    }
-}
-
-impl BudgetStoreKind {
-    fn from_configuration(configuration: &Configuration) -> Result<Self, ConfigError> {
-        let class = configuration.required(&keys::BUDGET_STORE)?;
-        match class.value.trim() {
-            FILE_STORE_CLASS => Ok(BudgetStoreKind::File),
-            _ => Err(class.bad_value(format!("{FILE_STORE_CLASS}, the budget file, the only available one"))),
-        }
     }
 }

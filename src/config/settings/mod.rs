@@ -2,6 +2,7 @@
 
 mod advertised_build;
 mod all_errors;
+mod budget_store;
 mod client_addresses;
 mod constraint;
 mod containers;
@@ -23,13 +24,14 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+pub use budget_store::{BudgetStoreKind, PostgresSettings, SslMode};
 pub use client_addresses::ClientAddresses;
 pub use containers::{ApplicationKeys, ContainerSettings};
 pub use directories::Directories;
 pub use history::HistorySettings;
 pub use job_changes::JobChangeSettings;
 pub use limits::{HttpLimits, JobLimits, MemorySettings, RpcSettings, UploadLimits};
-pub use market::{BudgetStoreKind, MarketSettings};
+pub use market::MarketSettings;
 pub use proxy_users::{NameList, ProxyUser, ProxyUsers};
 pub use queues::{QueueSettings, QueueState, Queues};
 pub use scheduler::{

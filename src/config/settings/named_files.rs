@@ -64,7 +64,7 @@ pub(super) fn files_of_market(
         false => "a readable file with a line `USER ROLE KEY` for each user, such as `root admin SECRET`",
     };
     // After the first start the state database has the money, and a missing image is written again.
-    let budget_file = Some(market.budget_file.as_path()).filter(|file| file.exists());
+    let budget_file = market.image_file().filter(|file| file.exists());
     let checks = [
         check_readable(configuration, &keys::ACL_FILE, Some(&market.acl_file), users),
         check_readable(configuration, &keys::BUDGET_FILE, budget_file, "a readable file of queues and budgets"),
@@ -77,13 +77,15 @@ fn warn_of_budget_file(
     scheduler: &SchedulerKind,
     market: Option<&MarketSettings>,
 ) -> Result<Vec<Warning>, ConfigError> {
-    let Some(market) = market.filter(|market| !market.budget_file.exists()) else { return Ok(Vec::new()) };
+    let Some(file) = market.and_then(MarketSettings::image_file).filter(|file| !file.exists()) else {
+        return Ok(Vec::new());
+    };
     // A market that does not rule may begin without accounts.
     if !matches!(scheduler, SchedulerKind::Dynamic(_)) {
         return Ok(Vec::new());
     }
     let origin = configuration.required(&keys::BUDGET_FILE)?.origin;
-    Ok(vec![Warning::NoBudgetFile { file: market.budget_file.clone(), origin }])
+    Ok(vec![Warning::NoBudgetFile { file: file.to_owned(), origin }])
 }
 
 fn check_readable(

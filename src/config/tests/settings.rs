@@ -196,7 +196,7 @@ fn parts_of_the_market_go_by_their_classes() {
         &[&dynamic, "mapred.dynamic-scheduler.scheduler=org.apache.hadoop.mapred.FairScheduler"],
     ]);
     insta::assert_snapshot!(text, @r#"
-    -D: mapred.dynamic-scheduler.store = "com.example.JdbcAllocationStore": expected org.apache.hadoop.mapred.FileAllocationStore, the budget file, the only available one
+    -D: mapred.dynamic-scheduler.store = "com.example.JdbcAllocationStore": expected `file` (or org.apache.hadoop.mapred.FileAllocationStore), `postgres` or `command`
     -D: mapred.dynamic-scheduler.scheduler = "org.apache.hadoop.mapred.FairScheduler": expected org.apache.hadoop.mapred.PriorityScheduler, the only available one
     "#);
     let named = [

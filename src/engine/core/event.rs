@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::engine::state::{Caller, ForeignJob, IdOwner, InheritedTrackerConnection, PauseTarget};
 use crate::mapreduce::{JobSpec, SplitTable};
-use crate::market::{JobSignature, ServletRequest};
+use crate::market::{JobSignature, ServletRequest, TopUp};
 use crate::model::{AttemptId, FactNumber, JobId};
 use crate::scheduler::constraint::DeadlineChange;
 use crate::scheduler::fair::allocations::Allocations;
@@ -171,6 +171,11 @@ pub enum Event {
         job: JobId,
         /// The caller, by its own word.
         caller: Caller,
+    },
+    /// These top-ups were made outside, in a database of budgets. Answered by
+    /// [`Reply::TopUps`](crate::engine::Reply::TopUps).
+    TopUpsFound {
+        top_ups: Vec<TopUp>,
     },
     /// The allocation file of the Fair scheduler was edited. Ignored under another policy.
     AllocationsRead {

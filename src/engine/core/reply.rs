@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::api::SwitchPlan;
 use crate::engine::state::{ApplicationRefusal, Effect, Fact, Refusal};
-use crate::market::{Answer, MarketError};
+use crate::market::{Answer, MarketError, TopUpAnswer};
 use crate::model::{FactNumber, JobId};
 use crate::wire::{Decode, HeartbeatResponse, JobStatus, Reader, Token, WireError};
 
@@ -60,6 +60,8 @@ pub enum Reply {
     Switch(SwitchReply),
     Application(Result<Box<ApplicationAnswer>, ApplicationRefusal>),
     Beat(BeatReply),
+    /// What became of top-ups that were found.
+    TopUps(Vec<TopUpAnswer>),
 }
 
 /// What became of a wish for a scheduler.

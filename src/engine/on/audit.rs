@@ -104,7 +104,10 @@ impl Engine {
                 (AuditEntry::new("reload-allocations", UNKNOWN_USER), Done::Always)
             }
             // The switch itself is entered where it happens: it may wait for the market's next tick.
-            Event::SchedulerWished(_) | Event::WishWithdrawn | Event::AllocationsRead { .. } => return None,
+            Event::SchedulerWished(_)
+            | Event::WishWithdrawn
+            | Event::TopUpsFound { .. }
+            | Event::AllocationsRead { .. } => return None,
             // What machines report, and what follows from what was entered before.
             Event::Heartbeat { .. }
             | Event::ConnectionClosed { .. }

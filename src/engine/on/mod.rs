@@ -76,6 +76,7 @@ mod submission;
 mod switch_deadlines;
 mod switch_plan;
 mod task_page;
+mod top_ups;
 mod tracker_connections;
 mod tracker_error;
 mod tracker_loss;

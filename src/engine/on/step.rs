@@ -90,6 +90,7 @@ impl Engine {
             Event::SetPool { id, pool, caller } => self.set_pool(id, &pool, &caller, now),
             Event::UnsignedChange { verb, job, caller } => refuse_unsigned(verb, job, &caller),
             Event::AllocationsRead { allocations } => self.on_allocations_read(allocations, now),
+            Event::TopUpsFound { top_ups } => self.on_top_ups_found(&top_ups, now),
             Event::FileSystemWatched { is_away } => self.on_file_system_watched(is_away),
             Event::Delegation(request) => self.on_delegation_request(*request, now),
             Event::SetSafeMode { on, caller } => self.set_safe_mode(on, &caller),

@@ -148,6 +148,7 @@ impl Auditor {
                 | MarketFact::OrderEnded { .. }
                 | MarketFact::AllowanceSet { .. }
                 | MarketFact::AllowanceEnded { .. }
+                | MarketFact::TopUpTaken(_)
                 | MarketFact::Metered(_) => {}
             }
         }

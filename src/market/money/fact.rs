@@ -10,6 +10,7 @@ use super::metered::Metered;
 use super::order::{Order, OrderEnd};
 use super::replay::{ForgottenStamps, Stamp};
 use super::tick::Tick;
+use super::top_up::TakenTopUp;
 
 /// One durable change. The facts of one event are stored together; otherwise a restart could find half a movement.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,6 +50,8 @@ pub enum MarketFact {
     AllowanceEnded {
         queue: QueueName,
     },
+    /// The ledger has a top-up that was made outside: its reference moves no money again.
+    TopUpTaken(TakenTopUp),
     /// A tick: its charges and the intervals that replace the earlier ones.
     Tick(Box<Tick>),
     /// What jobs and applications hold has changed: a restart takes over what the open interval has summed.

@@ -29,6 +29,7 @@ mod slot_holder;
 mod state;
 mod suspension;
 mod tick;
+mod top_up;
 
 pub use account::{Account, Published};
 pub use allocation::{Part, RoundingRemainder, divide_slots};
@@ -59,3 +60,4 @@ pub use share::Share;
 pub use slot_holder::SlotHolder;
 pub use state::Market;
 pub use tick::{QueueTick, QueueUse, Tick};
+pub use top_up::{TakenTopUp, TopUp, TopUpAnswer};

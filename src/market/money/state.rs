@@ -18,6 +18,7 @@ use super::order::Order;
 use super::replay::{MarketConfig, ReplayGuard, ReplayRefusal, Signature};
 use super::slot_holder::SlotHolder;
 use super::tick::{QueueTick, Tick};
+use super::top_up::TakenTopUp;
 
 /// Accounts, the ledger's sums, the open intervals and the replay guard.
 #[derive(Clone, Debug)]
@@ -30,6 +31,8 @@ pub struct Market {
     /// By queue; each queue exists.
     pub(super) allowances: BTreeMap<QueueName, Allowance>,
     pub(in crate::market) allowance_clock: AllowanceClock,
+    /// By reference.
+    taken_top_ups: BTreeMap<String, TakenTopUp>,
     ledger: LedgerTotals,
     tick: u64,
     price: Credits,
@@ -50,6 +53,7 @@ impl Market {
             orders: BTreeMap::new(),
             allowances: BTreeMap::new(),
             allowance_clock: AllowanceClock::default(),
+            taken_top_ups: BTreeMap::new(),
             ledger: LedgerTotals::default(),
             tick: 0,
             price: Credits::ZERO,
@@ -171,6 +175,11 @@ impl Market {
         self.accounts.iter().map(line).collect()
     }
 
+    /// The top-up of a reference, if the ledger has it.
+    pub fn taken_top_up(&self, reference: &str) -> Option<&TakenTopUp> {
+        self.taken_top_ups.get(reference)
+    }
+
     /// Applies a fact: the only way to change this state, also from stored facts. Of those the latest accounts, the
     /// last tick, the ledger entries after it and the stamps suffice, in this order.
     pub fn apply(&mut self, fact: &MarketFact) {
@@ -197,6 +206,9 @@ impl Market {
             MarketFact::Ledger(entry) => self.ledger.count(entry, &mut self.violations),
             MarketFact::Stamp(stamp) => self.guard.apply(stamp),
             MarketFact::StampsForgotten(forgotten) => self.guard.forget(forgotten),
+            MarketFact::TopUpTaken(taken) => {
+                self.taken_top_ups.insert(taken.reference.clone(), taken.clone());
+            }
             MarketFact::Tick(tick) => self.apply_tick(tick),
             MarketFact::Metered(metered) => self.meter.apply(metered),
         }

@@ -1,7 +1,7 @@
 //! Refusals of the market.
 
 use crate::api::passed_text;
-use crate::market::money::ReplayRefusal;
+use crate::market::money::{MOST_NOTE_CHARACTERS, ReplayRefusal, TakenTopUp};
 use crate::model::{Credits, JobId, QueueName};
 
 use super::job_request::JobRequestError;
@@ -51,6 +51,15 @@ pub enum MarketError {
     /// The number of queues is at its limit.
     #[error("there are {0} queues, the limit")]
     TooManyQueues(usize),
+    /// A top-up that was made outside has the reference of another one.
+    #[error("the reference {} was taken over for queue {} and {}, as ledger entry {}", .0.reference, .0.queue, .0.amount, .0.ledger)]
+    ReferenceUsed(Box<TakenTopUp>),
+    #[error(
+        "expected a reference, a note and an author without control characters, together at most {MOST_NOTE_CHARACTERS} characters"
+    )]
+    BadReference,
+    #[error("expected an amount other than 0")]
+    NoAmount,
     #[error("queue {queue} has {balance}, less than the {amount} to be taken out")]
     Overdrawn {
         queue: QueueName,
@@ -170,9 +179,11 @@ impl MarketError {
     pub fn class(&self) -> ErrorClass {
         match self {
             MarketError::Denied { .. } => ErrorClass::Denied,
-            MarketError::Query(_) | MarketError::Overdrawn { .. } | MarketError::BalanceTooLarge { .. } => {
-                ErrorClass::BadRequest
-            }
+            MarketError::Query(_)
+            | MarketError::Overdrawn { .. }
+            | MarketError::BalanceTooLarge { .. }
+            | MarketError::BadReference
+            | MarketError::NoAmount => ErrorClass::BadRequest,
             MarketError::UnknownQueue(_)
             | MarketError::UnknownWorker(_)
             | MarketError::NoAllowance(_)
@@ -187,6 +198,7 @@ impl MarketError {
             | MarketError::QueueBusy(_)
             | MarketError::QueueOwes(_)
             | MarketError::TooManyQueues(_)
+            | MarketError::ReferenceUsed(_)
             | MarketError::TooManyDrains(_)
             | MarketError::Committed { .. }
             | MarketError::NotRuling => ErrorClass::Conflict,

@@ -20,6 +20,7 @@ mod report_request;
 mod retiring;
 pub mod signature;
 mod submission;
+mod take_top_ups;
 mod upload_query;
 
 pub use acl::{Acl, AclEntry, Role};

@@ -27,18 +27,32 @@ impl Market {
         now: Now,
         facts: &mut Vec<MarketFact>,
     ) -> Result<Answer, MarketError> {
+        self.move_from_outside(&queue, amount, Reason::TopUp, author, now, facts)?;
+        self.live_answer(&queue)
+    }
+
+    /// Adds money to a queue or, below 0, takes it out.
+    pub(super) fn move_from_outside(
+        &mut self,
+        queue: &QueueName,
+        amount: Credits,
+        reason: Reason,
+        author: &Author<'_>,
+        now: Now,
+        facts: &mut Vec<MarketFact>,
+    ) -> Result<(), MarketError> {
         let own = LedgerAccount::Queue(queue.clone());
         let (debit, credit, moved, after) = match amount >= Credits::ZERO {
-            true => (LedgerAccount::Issued, own, amount, self.with(&queue, amount)?),
+            true => (LedgerAccount::Issued, own, amount, self.with(queue, amount)?),
             false => {
                 let taken = Credits::from_units(-amount.units());
-                (own, LedgerAccount::Issued, taken, self.without(&queue, taken)?)
+                (own, LedgerAccount::Issued, taken, self.without(queue, taken)?)
             }
         };
         let Author { by, note } = *author;
-        self.record_movement(Movement { debit, credit, amount: moved, reason: Reason::TopUp, by, note }, now, facts);
-        self.record(account(&queue, after), facts);
-        self.live_answer(&queue)
+        self.record_movement(Movement { debit, credit, amount: moved, reason, by, note }, now, facts);
+        self.record(account(queue, after), facts);
+        Ok(())
     }
 
     /// Moves credits from one queue to another. Takes no more than a negative `addBudget` would.

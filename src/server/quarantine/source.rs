@@ -114,6 +114,7 @@ impl StepSource {
             Event::Application(request) => self.application_request(request),
             Event::WorkerBeat(beat) => self.worker_beat(beat),
             Event::AllocationsRead { .. } => self.own("allocation file read"),
+            Event::TopUpsFound { .. } => self.own("top-ups found"),
             Event::FileSystemWatched { .. } => self.own("file system watched"),
             Event::Timer { .. } => self.own("timer"),
             Event::ConnectionClosed { .. } => self.own("connection closed"),

@@ -164,7 +164,8 @@ impl Auditor {
             MarketFact::OrderSet { queue, order } => self.set_order(queue.as_str(), *order, intent, now),
             MarketFact::OrderEnded { job, end, .. } => self.end_order(*job, *end, intent, now),
             MarketFact::Tick(tick) => self.tick(tick, holdings, intent, now),
-            MarketFact::Metered(_) => Ok(()),
+            // No database of budgets is simulated.
+            MarketFact::Metered(_) | MarketFact::TopUpTaken(_) => Ok(()),
         }
     }
 

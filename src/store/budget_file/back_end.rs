@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::market::{BudgetFileError, BudgetLine};
+use crate::market::{BudgetFileError, BudgetLine, TopUp, TopUpAnswer};
 use crate::model::FactNumber;
 
 /// A place outside of `state.db` that budgets are loaded from once and published to from then on.
@@ -11,11 +11,22 @@ use crate::model::FactNumber;
 /// [`publish`](Self::publish) follows the facts, for people and other programs. All calls come from one thread, never
 /// the owner's, so they may block.
 pub trait BudgetBackEnd: std::fmt::Debug + Send {
+    /// What log lines and errors call it: a path, a program, a database. Without a password.
+    fn place(&self) -> String;
+
     /// Loads the initial budgets. Called once, at the very first start.
     ///
     /// # Errors
     /// No budgets, or invalid ones: the start is refused, nothing is credited.
     fn load(&mut self) -> Result<Vec<BudgetLine>, BudgetBackEndError>;
+
+    /// Begins at a later start. The first publication follows.
+    ///
+    /// # Errors
+    /// Another process publishes there: the start is refused.
+    fn resume(&mut self) -> Result<(), BudgetBackEndError> {
+        Ok(())
+    }
 
     /// Publishes all accounts, as they are after a tick (at a stop: after all facts).
     ///
@@ -26,6 +37,23 @@ pub trait BudgetBackEnd: std::fmt::Debug + Send {
     /// Not published, or perhaps in part; logged, and retried after a pause.
     fn publish(&mut self, accounts: &[BudgetLine], tick: u64) -> Result<(), BudgetBackEndError>;
 
+    /// Top-ups that others made there and that have no answer yet, the oldest first and perhaps not all. None: there
+    /// is no inbox.
+    ///
+    /// # Errors
+    /// They cannot be read; asked again after a pause.
+    fn find_top_ups(&mut self) -> Result<Option<Vec<TopUp>>, BudgetBackEndError> {
+        Ok(None)
+    }
+
+    /// Answers top-ups, once the ledger has them durably. What is not answered is found again.
+    ///
+    /// # Errors
+    /// Not answered, or perhaps in part.
+    fn answer_top_ups(&mut self, _answers: &[TopUpAnswer]) -> Result<(), BudgetBackEndError> {
+        Ok(())
+    }
+
     /// Records that the daemon stopped cleanly, with everything up to this fact published.
     ///
     /// # Errors
@@ -33,7 +61,16 @@ pub trait BudgetBackEnd: std::fmt::Debug + Send {
     fn stopped(&mut self, _shown: FactNumber) -> Result<(), BudgetBackEndError> {
         Ok(())
     }
+
+    /// Ends a call that is in progress, from another thread, at a stop that cannot wait; no call follows. None: calls
+    /// are short.
+    fn interrupter(&self) -> Option<Interrupter> {
+        None
+    }
 }
+
+/// See [`BudgetBackEnd::interrupter`].
+pub type Interrupter = Box<dyn Fn() + Send + Sync>;
 
 /// What a start found where the budget file should be.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,6 +114,8 @@ pub enum BudgetBackEndError {
         /// Where: a database, a table.
         place: String,
         reason: String,
+        /// Another try fails alike until a person acts.
+        is_permanent: bool,
     },
     /// The publishing thread cannot be started.
     #[error("cannot start the thread that publishes budgets: {0}")]

@@ -37,6 +37,10 @@ pub(super) struct FileBackEnd {
 }
 
 impl BudgetBackEnd for FileBackEnd {
+    fn place(&self) -> String {
+        self.file.path().display().to_string()
+    }
+
     fn load(&mut self) -> Result<Vec<BudgetLine>, BudgetBackEndError> {
         self.load_initial()
     }

@@ -1,24 +1,35 @@
 //! Publishes budgets from its own thread, which retries the newest accounts until the back-end accepts them.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use crate::market::BudgetLine;
+use tokio::sync::mpsc as mpsc_async;
+
+use crate::api::BudgetImageStatus;
+use crate::market::{BudgetLine, TopUp, TopUpAnswer};
 use crate::model::FactNumber;
 use crate::store::loaded_state::LoadedState;
 use crate::store::state_store::Store;
 
-use super::back_end::{BudgetAtStart, BudgetBackEnd, BudgetBackEndError};
+use super::back_end::{BudgetAtStart, BudgetBackEnd, BudgetBackEndError, Interrupter};
 use super::file::BudgetFile;
 use super::file_back_end::{FileBackEnd, Precedence};
 
 /// The first pause before a failed publication is retried; doubles at each failure.
 const RETRY_PAUSE_MIN: Duration = Duration::from_millis(200);
 const RETRY_PAUSE_MAX: Duration = Duration::from_secs(30);
+/// Time between two looks for top-ups.
+const TOP_UP_PAUSE: Duration = Duration::from_secs(2);
+const TOP_UP_RETRY_PAUSE_MAX: Duration = Duration::from_secs(10);
+/// Time between two looks whether the owner has answered.
+const ANSWER_PAUSE: Duration = Duration::from_millis(50);
+/// How long a stop waits for a call of the back-end before it is interrupted.
+const STOP_PATIENCE: Duration = Duration::from_secs(3);
 
 /// Publishes budgets from its own thread: to the budget file or another back-end. Dropping it writes what waits and
 /// only logs errors: prefer [`BudgetPublisher::close`].
@@ -26,7 +37,22 @@ const RETRY_PAUSE_MAX: Duration = Duration::from_secs(30);
 pub struct BudgetPublisher {
     orders: mpsc::Sender<PublisherOrder>,
     shared: Arc<SharedPublisher>,
-    thread: Option<JoinHandle<Result<(), BudgetBackEndError>>>,
+    thread: Option<PublisherThread>,
+    found_top_ups: Option<mpsc_async::UnboundedReceiver<FoundTopUps>>,
+}
+
+struct PublisherThread {
+    handle: JoinHandle<Result<(), BudgetBackEndError>>,
+    /// Disconnected once the thread has ended.
+    ended: Receiver<()>,
+    interrupter: Option<Interrupter>,
+}
+
+/// Top-ups for the owner, who says what became of them.
+#[derive(Debug)]
+pub struct FoundTopUps {
+    pub top_ups: Vec<TopUp>,
+    pub answers: mpsc::Sender<Vec<TopUpAnswer>>,
 }
 
 /// A request to the thread.
@@ -47,8 +73,34 @@ enum PublisherOrder {
 
 #[derive(Debug, Default)]
 struct SharedPublisher {
+    place: String,
+    is_file: bool,
     is_closing: Arc<AtomicBool>,
-    trouble: Mutex<Option<String>>,
+    progress: Mutex<PublisherProgress>,
+}
+
+#[derive(Debug, Default)]
+struct PublisherProgress {
+    trouble: Option<String>,
+    top_up_trouble: Option<String>,
+    /// The tick published last by this process.
+    shown: Option<u64>,
+    waiting: Option<WaitingTicks>,
+}
+
+/// The ticks that are to be published, and since when one is.
+#[derive(Clone, Copy, Debug)]
+struct WaitingTicks {
+    oldest: u64,
+    newest: u64,
+    since: Instant,
+}
+
+/// How far the image is behind the ledger.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BudgetLag {
+    pub ticks: u64,
+    pub seconds: u64,
 }
 
 /// Shows other threads whether budgets are published.
@@ -58,7 +110,81 @@ pub struct BudgetStatus(Arc<SharedPublisher>);
 impl BudgetStatus {
     /// The error of the last try, while it is being retried.
     pub fn last_error(&self) -> Option<String> {
-        self.0.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        let progress = self.0.progress();
+        progress.trouble.as_ref().or(progress.top_up_trouble.as_ref()).cloned()
+    }
+
+    /// Why a start would refuse the image now; a database may be out.
+    pub fn hindrance(&self) -> Option<String> {
+        self.0.is_file.then(|| self.last_error()).flatten()
+    }
+
+    /// What log lines and errors call the back-end.
+    pub fn place(&self) -> &str {
+        &self.0.place
+    }
+
+    /// The tick that this process has published last.
+    pub fn shown_tick(&self) -> Option<u64> {
+        self.0.progress().shown
+    }
+
+    /// All of it.
+    pub fn read(&self) -> BudgetImageStatus {
+        let BudgetLag { ticks, seconds } = self.lag();
+        BudgetImageStatus {
+            place: self.place().to_owned(),
+            tick: self.shown_tick(),
+            lag_ticks: ticks,
+            lag_s: seconds,
+            error: self.last_error(),
+        }
+    }
+
+    /// How far the image is behind.
+    pub fn lag(&self) -> BudgetLag {
+        let Some(WaitingTicks { oldest, newest, since }) = self.0.progress().waiting else {
+            return BudgetLag::default();
+        };
+        let ticks = newest.saturating_sub(oldest).saturating_add(1);
+        BudgetLag { ticks, seconds: now().saturating_duration_since(since).as_secs() }
+    }
+}
+
+impl SharedPublisher {
+    fn at(place: String) -> Self {
+        Self { place, ..Self::default() }
+    }
+
+    fn progress(&self) -> MutexGuard<'_, PublisherProgress> {
+        // No panic leaves it half changed.
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn note_waiting(&self, tick: u64) {
+        let mut progress = self.progress();
+        progress.waiting = match progress.waiting {
+            Some(waiting) => Some(WaitingTicks { newest: tick, ..waiting }),
+            None => Some(WaitingTicks { oldest: tick, newest: tick, since: now() }),
+        };
+    }
+
+    fn note_result(&self, tick: u64, trouble: Option<String>) {
+        let mut progress = self.progress();
+        if trouble.is_none() {
+            progress.shown = progress.shown.max(Some(tick));
+            progress.waiting = progress.waiting.filter(|waiting| waiting.newest > tick);
+            if let Some(waiting) = &mut progress.waiting {
+                (waiting.oldest, waiting.since) = (tick.saturating_add(1), now());
+            }
+        }
+        progress.trouble = trouble;
+    }
+}
+
+impl fmt::Debug for PublisherThread {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PublisherThread").finish_non_exhaustive()
     }
 }
 
@@ -79,7 +205,8 @@ impl BudgetPublisher {
         precedence: Precedence,
     ) -> Result<(Self, BudgetAtStart), BudgetBackEndError> {
         let file = BudgetFile::at(path, store.folder());
-        let shared = Arc::new(SharedPublisher::default());
+        let shared = SharedPublisher::at(path.display().to_string());
+        let shared = Arc::new(SharedPublisher { is_file: true, ..shared });
         let mut images =
             FileBackEnd::new(file, store.meta_writer(), loaded.budget_file.clone(), Arc::clone(&shared.is_closing));
         let found = match precedence {
@@ -87,39 +214,68 @@ impl BudgetPublisher {
             Precedence::File => images.take_over_file()?,
             Precedence::Ledger => images.check_at_start()?,
         };
-        Ok((Self::start(images, shared)?, found))
+        Self::start(images, shared, |_| Ok(found))
     }
 
-    /// The same with another back-end. It is never read again after the first start, so there are no edits to take
-    /// over.
+    /// The same with another back-end. Its budgets are not read again after the first start, so there are no edits to
+    /// take over.
     ///
     /// # Errors
-    /// At first start those of [`BudgetBackEnd::load`].
+    /// At first start those of [`BudgetBackEnd::load`], later those of [`BudgetBackEnd::resume`].
     pub fn with_back_end(
-        mut back_end: impl BudgetBackEnd + 'static,
+        back_end: impl BudgetBackEnd + 'static,
         loaded: &LoadedState,
     ) -> Result<(Self, BudgetAtStart), BudgetBackEndError> {
-        let found =
-            if loaded.first_start { BudgetAtStart::Initial(back_end.load()?) } else { BudgetAtStart::Unchanged };
-        Ok((Self::start(back_end, Arc::default())?, found))
+        let is_first = loaded.first_start;
+        let shared = Arc::new(SharedPublisher::at(back_end.place()));
+        Self::start(back_end, shared, move |back_end| match is_first {
+            true => back_end.load().map(BudgetAtStart::Initial),
+            false => back_end.resume().map(|()| BudgetAtStart::Unchanged),
+        })
     }
 
-    fn start(
-        mut back_end: impl BudgetBackEnd + 'static,
+    /// Begins and works on a thread of its own: callers may be in an async runtime, where a back-end could not block.
+    fn start<B: BudgetBackEnd + 'static>(
+        mut back_end: B,
         shared: Arc<SharedPublisher>,
-    ) -> Result<Self, BudgetBackEndError> {
+        begin: impl FnOnce(&mut B) -> Result<BudgetAtStart, BudgetBackEndError> + Send + 'static,
+    ) -> Result<(Self, BudgetAtStart), BudgetBackEndError> {
         let (orders, inbox) = mpsc::channel();
         let theirs = Arc::clone(&shared);
-        let thread = std::thread::Builder::new().name("budget-file".to_owned());
-        let thread = thread.spawn(move || publish_all(&mut back_end, &inbox, &theirs));
-        let thread = thread.map_err(BudgetBackEndError::Thread)?;
-        Ok(Self { orders, shared, thread: Some(thread) })
+        let interrupter = back_end.interrupter();
+        let (alive, ended) = mpsc::channel();
+        let (begun, at_start) = mpsc::channel();
+        let (found, found_top_ups) = mpsc_async::unbounded_channel();
+        let thread = std::thread::Builder::new().name("budget-image".to_owned());
+        let thread = thread.spawn(move || {
+            let _alive = alive;
+            let at_start = begin(&mut back_end);
+            let is_refused = at_start.is_err();
+            if is_refused {
+                drop(back_end);
+                // The caller waits for it.
+                let _ = begun.send(at_start);
+                return Ok(());
+            }
+            let _ = begun.send(at_start);
+            publish_all(&mut back_end, &inbox, &theirs, found)
+        });
+        let handle = thread.map_err(BudgetBackEndError::Thread)?;
+        let at_start = at_start.recv().unwrap_or_else(|_| Err(panicked(&shared.place)))?;
+        let thread = Some(PublisherThread { handle, ended, interrupter });
+        Ok((Self { orders, shared, thread, found_top_ups: Some(found_top_ups) }, at_start))
     }
 
     /// Publishes all accounts after a tick, soon. Never waits; of several waiting calls the newest is published.
     pub fn publish(&self, accounts: Vec<BudgetLine>, tick: u64) {
+        self.shared.note_waiting(tick);
         // A thread that ended has logged why.
         let _ = self.orders.send(PublisherOrder::Publish { accounts, tick });
+    }
+
+    /// The top-ups that others make, for the owner; once.
+    pub fn found_top_ups(&mut self) -> Option<mpsc_async::UnboundedReceiver<FoundTopUps>> {
+        self.found_top_ups.take()
     }
 
     /// The status, for other threads.
@@ -137,13 +293,18 @@ impl BudgetPublisher {
     }
 
     fn shut(&mut self, shown: Option<FactNumber>) -> Result<(), BudgetBackEndError> {
-        let Some(thread) = self.thread.take() else { return Ok(()) };
+        let Some(PublisherThread { handle, ended, interrupter }) = self.thread.take() else { return Ok(()) };
         self.shared.is_closing.store(true, Ordering::Relaxed);
         let _ = self.orders.send(PublisherOrder::Close { shown });
-        thread.join().unwrap_or_else(|_| {
-            Err(BudgetBackEndError::Store { path: PathBuf::new(), reason: "its thread has panicked".to_owned() })
-        })
+        if let (Some(interrupt), Err(RecvTimeoutError::Timeout)) = (interrupter, ended.recv_timeout(STOP_PATIENCE)) {
+            interrupt();
+        }
+        handle.join().unwrap_or_else(|_| Err(panicked(&self.shared.place)))
     }
+}
+
+fn panicked(place: &str) -> BudgetBackEndError {
+    BudgetBackEndError::Store { path: PathBuf::from(place), reason: "its thread has panicked".to_owned() }
 }
 
 impl Drop for BudgetPublisher {
@@ -154,7 +315,30 @@ impl Drop for BudgetPublisher {
     }
 }
 
-/// Publishes until [`PublisherOrder::Close`].
+/// The work of the thread.
+struct Work<'a> {
+    back_end: &'a mut dyn BudgetBackEnd,
+    shared: &'a SharedPublisher,
+    /// The newest accounts that are not published.
+    waiting: Option<(Vec<BudgetLine>, u64)>,
+    pause: Duration,
+    retry_due: Instant,
+    inbox: TopUpInbox,
+}
+
+/// What the thread knows of top-ups that others make.
+struct TopUpInbox {
+    found: mpsc_async::UnboundedSender<FoundTopUps>,
+    /// The answers of the owner to those that were found last.
+    answers: Option<Receiver<Vec<TopUpAnswer>>>,
+    /// Answers that the back-end is still to get.
+    unwritten: Vec<TopUpAnswer>,
+    /// When to look again; none: there is no inbox.
+    due: Option<Instant>,
+    pause: Duration,
+}
+
+/// Works until [`PublisherOrder::Close`].
 ///
 /// # Errors
 /// The last accounts could not be published.
@@ -162,44 +346,128 @@ fn publish_all(
     back_end: &mut dyn BudgetBackEnd,
     orders: &Receiver<PublisherOrder>,
     shared: &SharedPublisher,
+    found: mpsc_async::UnboundedSender<FoundTopUps>,
 ) -> Result<(), BudgetBackEndError> {
-    let mut waiting: Option<(Vec<BudgetLine>, u64)> = None;
-    let mut pause = RETRY_PAUSE_MIN;
-    let mut is_open = true;
-    let mut at_close = None;
-    while is_open {
-        let first = match waiting {
+    let inbox = TopUpInbox { found, answers: None, unwritten: Vec::new(), due: Some(now()), pause: TOP_UP_PAUSE };
+    let mut work = Work { back_end, shared, waiting: None, pause: RETRY_PAUSE_MIN, retry_due: now(), inbox };
+    loop {
+        let first = match work.next_due() {
             None => orders.recv().map_err(|_| RecvTimeoutError::Disconnected),
-            Some(_) => orders.recv_timeout(pause),
+            Some(due) => orders.recv_timeout(due.saturating_duration_since(now())),
         };
-        is_open = !matches!(first, Err(RecvTimeoutError::Disconnected));
+        let mut is_open = !matches!(first, Err(RecvTimeoutError::Disconnected));
+        let mut at_close = None;
         for order in first.into_iter().chain(orders.try_iter()) {
             match order {
-                PublisherOrder::Publish { accounts, tick } => waiting = Some((accounts, tick)),
+                PublisherOrder::Publish { accounts, tick } => work.wait_for(accounts, tick),
                 PublisherOrder::Close { shown } => {
                     is_open = false;
                     at_close = shown;
                 }
             }
         }
-        let Some((accounts, tick)) = &waiting else { continue };
-        let published = back_end.publish(accounts, *tick);
-        let trouble = published.as_ref().err().map(ToString::to_string);
-        shared.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&trouble);
-        match trouble {
-            None => {
-                waiting = None;
-                pause = RETRY_PAUSE_MIN;
+        if !is_open {
+            work.publish()?;
+            return at_close.map_or(Ok(()), |shown| work.back_end.stopped(shown));
+        }
+        if work.retry_due <= now()
+            && let Err(error) = work.publish()
+        {
+            tracing::warn!("{error}; retrying");
+        }
+        work.look_for_top_ups();
+    }
+}
+
+impl Work<'_> {
+    /// Accounts to be published: at once, whatever failed before.
+    fn wait_for(&mut self, accounts: Vec<BudgetLine>, tick: u64) {
+        self.retry_due = now();
+        self.waiting = Some((accounts, tick));
+    }
+
+    fn next_due(&self) -> Option<Instant> {
+        let retry = self.waiting.as_ref().map(|_| self.retry_due);
+        let answers = self.inbox.answers.as_ref().map(|_| now() + ANSWER_PAUSE);
+        [retry, answers, self.inbox.due].into_iter().flatten().min()
+    }
+
+    fn publish(&mut self) -> Result<(), BudgetBackEndError> {
+        let Some((accounts, tick)) = &self.waiting else { return Ok(()) };
+        // An earlier tick shows nothing that is new.
+        let is_shown = self.shared.progress().shown.is_some_and(|shown| *tick < shown);
+        let published = if is_shown { Ok(()) } else { self.back_end.publish(accounts, *tick) };
+        self.shared.note_result(*tick, published.as_ref().err().map(ToString::to_string));
+        match published {
+            Ok(()) => {
+                self.waiting = None;
+                self.pause = RETRY_PAUSE_MIN;
             }
-            Some(_) if !is_open => return published,
-            Some(trouble) => {
-                tracing::warn!("{trouble}; retrying");
-                pause = (pause * 2).min(RETRY_PAUSE_MAX);
+            Err(_) => {
+                self.retry_due = now() + self.pause;
+                self.pause = (self.pause * 2).min(RETRY_PAUSE_MAX);
             }
         }
+        published
     }
-    match at_close {
-        None => Ok(()),
-        Some(shown) => back_end.stopped(shown),
+
+    /// Writes the answers of the owner, then looks for more.
+    fn look_for_top_ups(&mut self) {
+        match self.inbox.answers.as_ref().map(Receiver::try_recv) {
+            Some(Err(TryRecvError::Empty)) => return,
+            Some(Ok(answers)) => {
+                self.inbox.unwritten = answers;
+                self.inbox.answers = None;
+                self.inbox.due = Some(now());
+            }
+            Some(Err(TryRecvError::Disconnected)) => self.inbox.answers = None,
+            None => {}
+        }
+        if self.inbox.due.is_none_or(|due| due > now()) {
+            return;
+        }
+        let looked = self.exchange_top_ups();
+        self.inbox.pause = match looked {
+            Ok(()) => TOP_UP_PAUSE,
+            Err(_) => (self.inbox.pause * 2).min(TOP_UP_RETRY_PAUSE_MAX),
+        };
+        self.inbox.due = self.inbox.due.map(|_| now() + self.inbox.pause);
+        if looked.is_ok() && self.inbox.due.is_some() {
+            // It answers again.
+            self.retry_due = now();
+        }
+        let trouble = looked.err().map(|error| error.to_string());
+        let mut progress = self.shared.progress();
+        if let Some(trouble) = &trouble
+            && progress.top_up_trouble.is_none()
+        {
+            tracing::warn!("{trouble}; retrying");
+        }
+        progress.top_up_trouble = trouble;
     }
+
+    fn exchange_top_ups(&mut self) -> Result<(), BudgetBackEndError> {
+        if !self.inbox.unwritten.is_empty() {
+            self.back_end.answer_top_ups(&self.inbox.unwritten)?;
+            self.inbox.unwritten.clear();
+        }
+        let Some(top_ups) = self.back_end.find_top_ups()? else {
+            self.inbox.due = None;
+            return Ok(());
+        };
+        if top_ups.is_empty() {
+            return Ok(());
+        }
+        let (sender, answers) = mpsc::channel();
+        // Without an owner they are found again.
+        if self.inbox.found.send(FoundTopUps { top_ups, answers: sender }).is_ok() {
+            self.inbox.answers = Some(answers);
+        }
+        Ok(())
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "how long an image is behind is about the clock of the machine")]
+fn now() -> Instant {
+    Instant::now()
 }

@@ -5,7 +5,7 @@ use rusqlite::{Transaction, params};
 use crate::engine::JobCost;
 use crate::market::{
     Allowance, Consumer, ForgottenStamps, LedgerAccount, LedgerEntry, MarketFact, Metered, Order, OrderEnd, QueueTick,
-    Reason, Tick,
+    Reason, TakenTopUp, Tick,
 };
 use crate::model::{Credits, FactNumber, JobId, QueueName};
 use crate::store::json_text::json;
@@ -52,6 +52,13 @@ pub(super) fn record(
         MarketFact::AllowanceEnded { queue } => {
             let end = "DELETE FROM allowance WHERE queue = ?1";
             update_row(transaction, missed_updates, number, end, params![queue.as_str()])
+        }
+        MarketFact::TopUpTaken(taken) => {
+            let TakenTopUp { reference, queue, amount, ledger } = taken;
+            execute(
+                "INSERT INTO taken_top_up (reference, queue, amount, amount_units, ledger) VALUES (?1, ?2, ?3, ?4, ?5)",
+                params![reference, queue.as_str(), amount.to_string(), units(*amount), ledger.cast_signed()],
+            )
         }
         MarketFact::Ledger(entry) => record_ledger_entry(transaction, entry),
         MarketFact::Stamp(stamp) => {

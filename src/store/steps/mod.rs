@@ -24,6 +24,7 @@ const STEPS: &[Step] = &[
     when_jobs_changed::add,
     |database| database.execute_batch(include_str!("pauses.sql")),
     |database| database.execute_batch(include_str!("end_notifications.sql")),
+    |database| database.execute_batch(include_str!("taken_top_ups.sql")),
 ];
 
 /// The version after all steps, in the database's `user_version`.

@@ -1,0 +1,93 @@
+//! `jobtracker store`: the database of budgets.
+
+use crate::config::settings::{BudgetStoreKind, PostgresSettings};
+use crate::config::{ConfigError, keys};
+use crate::lifecycle::ServeError;
+use crate::store::{INITIALISE_SQL, Initialised, initialise};
+
+use super::exit_code::WRONG_USAGE;
+use super::serve::ConfigurationArguments;
+
+/// Subcommands of `store`.
+#[derive(Clone, Debug, clap::Subcommand)]
+pub enum StoreCommand {
+    /// Make the tables of budgets in the PostgreSQL database of the configuration, unless they are there
+    Init(InitArguments),
+}
+
+/// Options of `store init`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct InitArguments {
+    /// The configuration.
+    #[command(flatten)]
+    configuration: ConfigurationArguments,
+    /// Print the SQL that makes the tables, and connect to nothing
+    #[arg(long)]
+    sql: bool,
+    /// Take the tables from the state database that they belong to: the next JobTracker that starts fills them
+    #[arg(long, conflicts_with = "sql")]
+    take_over: bool,
+}
+
+/// Why there are no tables.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreFailure {
+    /// The configuration.
+    #[error("{0}")]
+    Config(#[from] ConfigError),
+    /// Another kind of store.
+    #[error("{} is not `postgres`: there are no tables to make", keys::BUDGET_STORE.name)]
+    NoDatabase,
+    /// The database.
+    #[error("{0}")]
+    Database(ServeError),
+}
+
+// === impl StoreFailure ===
+
+impl StoreFailure {
+    /// The exit code: 2 for what only a person can mend, 4 if the database is not reached.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::Database(error) if !error.is_permanent() => 4,
+            _ => WRONG_USAGE,
+        }
+    }
+}
+
+/// Makes the tables; returns the text to print.
+///
+/// # Errors
+/// [`StoreFailure`]
+pub fn run(command: &StoreCommand) -> Result<String, StoreFailure> {
+    let StoreCommand::Init(arguments) = command;
+    if arguments.sql {
+        return Ok(INITIALISE_SQL.to_owned());
+    }
+    let done = initialise(&database(arguments)?, arguments.take_over);
+    Ok(text(&done.map_err(|error| StoreFailure::Database(error.into()))?))
+}
+
+fn database(arguments: &InitArguments) -> Result<PostgresSettings, StoreFailure> {
+    let configuration = arguments.configuration.load_options().configuration()?;
+    match BudgetStoreKind::from_configuration(&configuration)? {
+        BudgetStoreKind::Postgres(postgres) => Ok(postgres),
+        BudgetStoreKind::File | BudgetStoreKind::Command(_) => Err(StoreFailure::NoDatabase),
+    }
+}
+
+fn text(done: &Initialised) -> String {
+    let Initialised { place, was_there, taken_from } = done;
+    let made = match was_there {
+        true => format!("{place}: the tables of schema jobtracker are there\n"),
+        false => format!(
+            "{place}: made the tables account, movement, top_up and publication and the view spent_by_month in schema jobtracker\n"
+        ),
+    };
+    match taken_from {
+        Some(state) => {
+            format!("{made}they belonged to the state database {state}; the next JobTracker that starts fills them\n")
+        }
+        None => made,
+    }
+}

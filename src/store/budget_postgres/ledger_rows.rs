@@ -1,0 +1,119 @@
+//! The movements of accounts in the ledger of `state.db`, in order of their numbers.
+
+use rusqlite::{Connection, OptionalExtension, Row};
+
+use crate::model::Credits;
+use crate::store::ledger_compaction::FOLDED_THROUGH;
+use crate::store::loader::units_column;
+use crate::store::schema::meta;
+use crate::store::statement::LedgerReader;
+
+use super::error::PostgresError;
+
+/// Ledger entries of one transaction of the database.
+pub(super) const BATCH_ENTRIES: usize = 20_000;
+
+/// What the ledger has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct LedgerEnds {
+    /// The number of the last entry.
+    pub(super) last: i64,
+    /// Entries up to this one are daily sums.
+    pub(super) compacted: i64,
+}
+
+/// Movements, column by column, and the number of the last entry among them.
+#[derive(Debug, Default)]
+pub(super) struct Movements {
+    pub(super) last: i64,
+    pub(super) ledger: Vec<i64>,
+    pub(super) account: Vec<String>,
+    pub(super) wall_ms: Vec<i64>,
+    pub(super) reason: Vec<String>,
+    /// Above 0 where the account got it.
+    pub(super) amount: Vec<String>,
+    pub(super) made_by: Vec<String>,
+    pub(super) note: Vec<String>,
+}
+
+/// One entry as it is stored.
+struct Entry {
+    number: i64,
+    wall_ms: i64,
+    reason: String,
+    debit: String,
+    credit: String,
+    amount: Credits,
+    made_by: String,
+    note: String,
+}
+
+pub(super) fn ends(ledger: &LedgerReader) -> Result<LedgerEnds, PostgresError> {
+    let read = |database: &mut Connection| {
+        let last = "SELECT number FROM ledger ORDER BY number DESC LIMIT 1";
+        let last = database.query_row(last, [], |row| row.get(0)).optional()?.unwrap_or(0);
+        Ok(LedgerEnds { last, compacted: meta(database, FOLDED_THROUGH)?.unwrap_or(0) })
+    };
+    ledger.read(read).map_err(|error| PostgresError::Ledger(error.to_string()))
+}
+
+/// The next movements after an entry, and what the ledger had at that moment.
+pub(super) fn movements_after(ledger: &LedgerReader, number: i64) -> Result<(LedgerEnds, Movements), PostgresError> {
+    let read = |database: &mut Connection| {
+        // Compaction must not move entries between two reads.
+        let moment = database.transaction()?;
+        let compacted = meta(&moment, FOLDED_THROUGH)?.unwrap_or(0);
+        let mut movements = Movements { last: number, ..Movements::default() };
+        let sql =
+            "SELECT number, wall_ms, reason, debit, credit, amount_units, coalesce(made_by, ''), coalesce(note, '')
+                   FROM ledger WHERE number > ?1 ORDER BY number LIMIT ?2";
+        let mut select = moment.prepare(sql)?;
+        let mut rows = select.query([number, BATCH_ENTRIES as i64])?;
+        while let Some(row) = rows.next()? {
+            movements.add(Entry::read(row)?);
+        }
+        Ok((LedgerEnds { last: movements.last, compacted }, movements))
+    };
+    ledger.read(read).map_err(|error| PostgresError::Ledger(error.to_string()))
+}
+
+// === impl Movements ===
+
+impl Movements {
+    pub(super) fn is_empty(&self) -> bool {
+        self.ledger.is_empty()
+    }
+
+    /// A transfer moves the money of two accounts.
+    fn add(&mut self, entry: Entry) {
+        self.last = entry.number;
+        let taken = Credits::from_units(-entry.amount.units());
+        for (account, amount) in [(&entry.debit, taken), (&entry.credit, entry.amount)] {
+            let Some(account) = account.strip_prefix("queue:") else { continue };
+            self.ledger.push(entry.number);
+            self.account.push(account.to_owned());
+            self.wall_ms.push(entry.wall_ms);
+            self.reason.push(entry.reason.clone());
+            self.amount.push(amount.to_string());
+            self.made_by.push(entry.made_by.clone());
+            self.note.push(entry.note.clone());
+        }
+    }
+}
+
+// === impl Entry ===
+
+impl Entry {
+    fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+        Ok(Self {
+            number: row.get(0)?,
+            wall_ms: row.get(1)?,
+            reason: row.get(2)?,
+            debit: row.get(3)?,
+            credit: row.get(4)?,
+            amount: units_column(row, 5)?,
+            made_by: row.get(6)?,
+            note: row.get(7)?,
+        })
+    }
+}

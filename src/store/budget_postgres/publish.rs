@@ -1,0 +1,201 @@
+//! What is read from the tables, and what is written to them.
+
+use tokio_postgres::{Client, Transaction};
+
+use crate::market::{BudgetLine, budget_file};
+use crate::store::statement::LedgerReader;
+
+use super::error::PostgresError;
+use super::ledger_rows::{LedgerEnds, Movements, ends, movements_after};
+
+/// The layout of the tables that this program knows: what `etc/postgres/jobtracker.sql` makes.
+const LAYOUT: i32 = 1;
+/// All accounts, of one transaction.
+const ACCOUNTS: &str = "INSERT INTO jobtracker.account AS old (name, budget, bid, tick)
+    SELECT name, budget::numeric(40, 12), bid::numeric(40, 12), $4
+    FROM unnest($1::text[], $2::text[], $3::text[]) AS new (name, budget, bid)
+    ON CONFLICT (name) DO UPDATE SET budget = excluded.budget, bid = excluded.bid, tick = excluded.tick
+    WHERE (old.budget, old.bid) IS DISTINCT FROM (excluded.budget, excluded.bid)";
+const CLOSED_ACCOUNTS: &str = "DELETE FROM jobtracker.account AS old
+    WHERE NOT EXISTS (SELECT 1 FROM unnest($1::text[]) AS new (name) WHERE new.name = old.name)";
+/// Charges are summed by account and UTC day: one row each, whatever the length of an interval.
+const MOVEMENTS: &str =
+    "INSERT INTO jobtracker.movement AS old (ledger, account, day, at, reason, amount, made_by, note)
+    SELECT ledger, account, day, max(at), reason, sum(amount), max(made_by), max(note)
+    FROM (
+        SELECT CASE reason WHEN 'charge' THEN 0 ELSE ledger END AS ledger, account, reason, made_by, note,
+            amount::numeric(40, 12) AS amount, to_timestamp(wall_ms / 1000.0) AS at,
+            (to_timestamp(wall_ms / 1000.0) AT TIME ZONE 'UTC')::date AS day
+        FROM unnest($1::bigint[], $2::text[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::text[])
+            AS new (ledger, account, wall_ms, reason, amount, made_by, note)
+    ) AS new
+    GROUP BY ledger, account, day, reason
+    ON CONFLICT (account, day, reason, ledger)
+    DO UPDATE SET amount = old.amount + excluded.amount, at = greatest(old.at, excluded.at)";
+
+/// A ledger that was set back may lack top-ups that were taken; it answers those that it has as before.
+const REOPEN_TOP_UPS: &str = "UPDATE jobtracker.top_up SET state = 'waiting', answer = '', answered_at = NULL
+    WHERE state = 'taken'";
+
+/// A state database as the tables know it.
+#[derive(Clone, Debug)]
+pub(super) struct Publisher<'a> {
+    /// Names the state database.
+    pub(super) state: &'a str,
+    /// None: there are no movements to publish.
+    pub(super) ledger: Option<&'a LedgerReader>,
+    /// The state was restored from a copy: an earlier tick is newer than what the tables have.
+    pub(super) is_restored: bool,
+}
+
+/// What the tables show.
+struct Shown {
+    state: Option<String>,
+    tick: i64,
+    ledger: i64,
+    compacted: i64,
+}
+
+/// Rights that the daemon's role lacks.
+const MISSING_RIGHTS: &str = "SELECT coalesce(string_agg(held.privilege || ' on jobtracker.' || tables.name, ', '), '')
+    FROM (VALUES ('account'), ('movement'), ('top_up'), ('publication')) AS tables (name),
+        (VALUES ('SELECT'), ('INSERT'), ('UPDATE'), ('DELETE')) AS held (privilege)
+    WHERE NOT has_table_privilege('jobtracker.' || tables.name, held.privilege)";
+
+/// The accounts that the tables have, as a first start reads them; an error if they could not be written.
+pub(super) async fn load(client: &Client, place: &str) -> Result<Vec<BudgetLine>, PostgresError> {
+    check_layout(client).await?;
+    let missing: String = client.query_one(MISSING_RIGHTS, &[]).await?.try_get(0)?;
+    if !missing.is_empty() {
+        return Err(PostgresError::Rights(missing));
+    }
+    let writes = "SELECT pg_is_in_recovery() OR current_setting('default_transaction_read_only')::boolean";
+    if client.query_one(writes, &[]).await?.try_get(0)? {
+        return Err(PostgresError::ReadOnly);
+    }
+    let sql = "SELECT name, budget::text, bid::text FROM jobtracker.account ORDER BY name";
+    let mut text = String::new();
+    for row in client.query(sql, &[]).await? {
+        let [name, budget, bid] = [row.try_get::<_, &str>(0)?, row.try_get(1)?, row.try_get(2)?];
+        // A line of the file has no blanks within a field; the error quotes the name.
+        text.push_str(&format!("{} {budget} {bid}\n", name.replace(char::is_whitespace, " ")));
+    }
+    Ok(budget_file::parse(&text, &format!("{place}, jobtracker.account"))?)
+}
+
+/// Checks that the tables are those that this program knows.
+pub(super) async fn check_layout(client: &Client) -> Result<(), PostgresError> {
+    let found: i32 = client.query_one("SELECT layout FROM jobtracker.publication", &[]).await?.try_get(0)?;
+    match found == LAYOUT {
+        true => Ok(()),
+        false => Err(PostgresError::Layout { found, expected: LAYOUT }),
+    }
+}
+
+// === impl Publisher ===
+
+impl Publisher<'_> {
+    /// Gives the tables to this state database at its first start: nothing of it is published yet.
+    pub(super) async fn claim(&self, client: &Client) -> Result<(), PostgresError> {
+        let claim = "WITH gone AS (DELETE FROM jobtracker.movement)
+            UPDATE jobtracker.publication SET state = $1, tick = 0, ledger = 0, compacted = 0";
+        client.execute(claim, &[&self.state]).await?;
+        Ok(())
+    }
+
+    /// Publishes the accounts of a tick and the movements up to now. An earlier tick changes nothing.
+    pub(super) async fn publish(
+        &self,
+        client: &mut Client,
+        accounts: &[BudgetLine],
+        tick: u64,
+    ) -> Result<(), PostgresError> {
+        let tick = tick.cast_signed();
+        let ends = self.ledger.map(ends).transpose()?;
+        // A restored ledger has other entries under the numbers that are shown.
+        let mut is_from_the_first = self.is_restored;
+        while !self.publish_movements(client, ends, tick, is_from_the_first).await? {
+            is_from_the_first = false;
+        }
+        let transaction = client.transaction().await?;
+        let shown = self.shown(&transaction).await?;
+        if shown.tick > tick && !self.is_restored {
+            return Ok(());
+        }
+        if self.is_restored {
+            transaction.execute(REOPEN_TOP_UPS, &[]).await?;
+        }
+        let names: Vec<&str> = accounts.iter().map(|account| account.queue.as_str()).collect();
+        let budgets: Vec<String> = accounts.iter().map(|account| account.budget.to_string()).collect();
+        let bids: Vec<String> = accounts.iter().map(|account| account.rate.to_string()).collect();
+        transaction.execute(ACCOUNTS, &[&names, &budgets, &bids, &tick]).await?;
+        transaction.execute(CLOSED_ACCOUNTS, &[&names]).await?;
+        let mark = "UPDATE jobtracker.publication SET state = $1, tick = $2, published_at = now()";
+        transaction.execute(mark, &[&self.state, &tick]).await?;
+        Ok(transaction.commit().await?)
+    }
+
+    /// Publishes a batch of movements with the mark of their last. Returns whether it was the last batch.
+    async fn publish_movements(
+        &self,
+        client: &mut Client,
+        before: Option<LedgerEnds>,
+        tick: i64,
+        is_from_the_first: bool,
+    ) -> Result<bool, PostgresError> {
+        let (Some(ledger), Some(before)) = (self.ledger, before) else { return Ok(true) };
+        let transaction = client.transaction().await?;
+        let shown = self.shown(&transaction).await?;
+        if shown.tick > tick && !self.is_restored && shown.ledger <= before.last {
+            return Ok(true);
+        }
+        let (ends, mut movements) = movements_after(ledger, shown.ledger)?;
+        // The ledger lost entries that are shown, or the next ones are in daily sums with entries that are shown.
+        let is_behind = shown.ledger > before.last;
+        let is_mixed = shown.ledger > 0 && shown.ledger < ends.compacted && shown.compacted != ends.compacted;
+        let mut compacted = shown.compacted;
+        if is_behind {
+            transaction.execute(REOPEN_TOP_UPS, &[]).await?;
+        }
+        if is_from_the_first || is_behind || is_mixed || shown.ledger == 0 {
+            transaction.execute("DELETE FROM jobtracker.movement", &[]).await?;
+            let (from_the_first, all) = movements_after(ledger, 0)?;
+            compacted = from_the_first.compacted;
+            movements = all;
+        }
+        add(&transaction, &movements).await?;
+        // Every tick is newer than those of entries that are lost.
+        let tick = if is_behind { 0 } else { shown.tick };
+        let mark = "UPDATE jobtracker.publication SET state = $1, ledger = $2, compacted = $3, tick = $4";
+        transaction.execute(mark, &[&self.state, &movements.last, &compacted, &tick]).await?;
+        transaction.commit().await?;
+        Ok(movements.is_empty() || movements.last >= before.last)
+    }
+
+    /// What the tables show, locked until the transaction ends; an error if it is another state's.
+    async fn shown(&self, transaction: &Transaction<'_>) -> Result<Shown, PostgresError> {
+        let sql = "SELECT state, tick, ledger, compacted FROM jobtracker.publication FOR UPDATE";
+        let row = transaction.query_one(sql, &[]).await?;
+        let shown = Shown {
+            state: row.try_get(0)?,
+            tick: row.try_get(1)?,
+            ledger: row.try_get(2)?,
+            compacted: row.try_get(3)?,
+        };
+        match shown.state {
+            Some(theirs) if theirs != self.state => {
+                Err(PostgresError::OtherState { theirs, ours: self.state.to_owned() })
+            }
+            _ => Ok(shown),
+        }
+    }
+}
+
+async fn add(transaction: &Transaction<'_>, movements: &Movements) -> Result<(), PostgresError> {
+    if movements.is_empty() {
+        return Ok(());
+    }
+    let Movements { ledger, account, wall_ms, reason, amount, made_by, note, .. } = movements;
+    transaction.execute(MOVEMENTS, &[ledger, account, wall_ms, reason, amount, made_by, note]).await?;
+    Ok(())
+}

@@ -1,0 +1,51 @@
+//! The inbox of top-ups: rows that others insert, each answered once.
+
+use tokio_postgres::Client;
+
+use crate::market::{TopUp, TopUpAnswer};
+use crate::model::Credits;
+
+use super::error::PostgresError;
+
+/// Rows that are taken over together.
+pub(super) const BATCH_ROWS: i64 = 1_000;
+const WAITING: &str = "SELECT reference, account, amount::text, note, made_by FROM jobtracker.top_up
+    WHERE state = 'waiting' ORDER BY made_at, reference LIMIT $1";
+const ANSWER: &str = "UPDATE jobtracker.top_up AS row SET state = new.state, answer = new.answer, answered_at = now()
+    FROM unnest($1::text[], $2::text[], $3::text[]) AS new (reference, state, answer)
+    WHERE row.reference = new.reference AND row.state = 'waiting'";
+
+/// The oldest rows without an answer. One with an amount that is none is answered at once.
+pub(super) async fn find(client: &Client) -> Result<Vec<TopUp>, PostgresError> {
+    let (mut found, mut refused) = (Vec::new(), Vec::new());
+    for row in client.query(WAITING, &[&BATCH_ROWS]).await? {
+        let text = |column: usize| row.try_get::<_, &str>(column).map(str::to_owned);
+        let (reference, amount) = (text(0)?, text(2)?);
+        match Credits::parse_exact(&amount) {
+            Ok(amount) => {
+                let (queue, note, made_by) = (text(1)?, text(3)?, text(4)?);
+                found.push(TopUp { reference, queue, amount, made_by, note });
+            }
+            Err(error) => refused.push(TopUpAnswer { reference, outcome: Err(format!("amount: {error}")) }),
+        }
+    }
+    if !refused.is_empty() {
+        answer(client, &refused).await?;
+    }
+    Ok(found)
+}
+
+pub(super) async fn answer(client: &Client, answers: &[TopUpAnswer]) -> Result<(), PostgresError> {
+    let (mut references, mut states, mut texts) = (Vec::new(), Vec::new(), Vec::new());
+    for TopUpAnswer { reference, outcome } in answers {
+        references.push(reference);
+        let (state, text) = match outcome {
+            Ok(taken) => ("taken", format!("{} to {}, ledger entry {}", taken.amount, taken.queue, taken.ledger)),
+            Err(reason) => ("refused", reason.clone()),
+        };
+        states.push(state);
+        texts.push(text);
+    }
+    client.execute(ANSWER, &[&references, &states, &texts]).await?;
+    Ok(())
+}

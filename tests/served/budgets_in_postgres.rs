@@ -149,6 +149,15 @@ fn a_new_user_tops_up_by_sql_and_reads_the_statement_and_a_months_report() {
     assert!(!log.contains("s3cret"), "{log}");
 }
 
+/// Ends what runs beside, also where a test fails.
+struct Ends<'a>(&'a AtomicBool);
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// Bids and adds money until the daemon is gone or told to stop.
 fn bid(http: &ChildDaemon, is_over: &AtomicBool, moves: &AtomicU64) {
     while !is_over.load(Ordering::Relaxed) {
@@ -174,8 +183,8 @@ fn under_bids(serving: &ChildDaemon, moves: &AtomicU64, done: impl FnOnce()) {
         while moves.load(Ordering::Relaxed) < before + 20 && !bidding.is_finished() {
             std::thread::yield_now();
         }
+        let _end = Ends(&is_over);
         done();
-        is_over.store(true, Ordering::Relaxed);
     });
 }
 
@@ -242,10 +251,14 @@ fn top_ups_by_sql_while_the_daemon_is_killed_twenty_times_are_applied_once_each(
     let place = Place::new(server, "('alice', 1000, 0.5)");
     let (is_over, inserted) = (AtomicBool::new(false), AtomicU32::new(0));
     let known = |place: &Place| -> u32 {
+        if !place.folders.path("state/state.db").exists() {
+            return 0;
+        }
         let sql = "SELECT count(*) FROM taken_top_up";
         place.folders.database().query_row(sql, [], |row| row.get(0)).unwrap_or(0)
     };
     std::thread::scope(|scope| {
+        let _end = Ends(&is_over);
         scope.spawn(|| {
             while !is_over.load(Ordering::Relaxed) {
                 let number = inserted.fetch_add(1, Ordering::Relaxed);
@@ -263,7 +276,6 @@ fn top_ups_by_sql_while_the_daemon_is_killed_twenty_times_are_applied_once_each(
             }
             serving.kill();
         }
-        is_over.store(true, Ordering::Relaxed);
     });
     let serving = place.folders.start();
     place.wait_for_answers();
@@ -360,14 +372,16 @@ fn a_proxy_that_cuts_anywhere_and_a_database_that_answers_late_cost_no_money_and
             place.query(sql);
         });
         release.recv().unwrap();
-        let begun = std::time::Instant::now();
-        let mut moves = 0;
+        let (mut moves, mut slowest) = (0, std::time::Duration::ZERO);
         while !serving.get("/readyz", "").body.contains("cannot publish the budgets in database") {
+            let begun = std::time::Instant::now();
             serving.top_up("alice", "1");
+            slowest = slowest.max(begun.elapsed());
             moves += 1;
         }
-        println!("{moves} top-ups in {:?} while the table was locked", begun.elapsed());
-        assert!(moves > 100, "{moves}");
+        println!("{moves} top-ups over HTTP while the table was locked, the slowest in {slowest:?}");
+        // A publication waits 20 s for the lock.
+        assert!(moves > 5 && slowest.as_secs() < 10, "{moves} {slowest:?}");
     });
     serving.top_up("alice", "1");
     place.wait_until_equal();

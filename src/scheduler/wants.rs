@@ -97,7 +97,7 @@ impl Scheduler {
                 let of_app = self.confined(app, kind);
                 let is_counted = |asked: AppSlots| asked.slots == asked.counted;
                 let is_plain = of_app.usable >= usable[kind] && is_counted(of_app.now) && is_counted(of_app.later);
-                if !is_plain && of_app.now.max(of_app.later).slots > 0 {
+                if !is_plain && of_app.now.counted.max(of_app.later.counted) > 0 {
                     // A group and the groups above it, each by its own id.
                     for group in self.groups.path(app.home) {
                         confined.entry(group).or_default()[kind].push(of_app);
@@ -203,7 +203,8 @@ impl Scheduler {
         let is_blocked = kind == Kind::Reduce
             && app.wanted_later(Kind::Map) > 0
             && self.task_nodes.usable(&app.needs, Kind::Map, app.slots_per_task(Kind::Map)) == 0;
-        let later = if is_blocked { now } else { of(app.wanted_later(kind).into()) };
+        let all = of(app.wanted_later(kind).into());
+        let later = if is_blocked { AppSlots { slots: now.slots, ..all } } else { all };
         Confined { usable, now, later }
     }
 }

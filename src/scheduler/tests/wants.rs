@@ -101,6 +101,23 @@ fn jobs_that_need_a_stock_node_want_what_such_nodes_have() {
 }
 
 #[test]
+fn reduces_whose_maps_run_nowhere_are_no_want_later() {
+    let mut stage = Stage::new();
+    stage.scheduler.set_slots(stage.nodes[0], PerKind::default());
+    let app = AppId::new(1);
+    stage.scheduler.add_app(AppSpec::plain(app, stage.queue)).unwrap();
+    stage.scheduler.set_pending(app, PerKind::new(2, 1));
+    assert_eq!(stage.later(), (2, 1));
+    stage.scheduler.set_task_needs(app, stock());
+    assert_eq!((stage.want(), stage.later()), ((0, 0), (0, 0)));
+    stage.scheduler.set_awaits_setup(app, false);
+    assert_eq!(stage.later(), (0, 0), "its setup is done");
+    stage.nodes[1..].iter().for_each(|node| stage.scheduler.set_disk_room(*node, Some(10)));
+    stage.scheduler.set_task_needs(app, room(11));
+    assert_eq!(stage.later(), (0, 0), "its reduces alone could run");
+}
+
+#[test]
 fn maps_that_fit_no_disk_are_no_want() {
     let mut stage = Stage::new();
     let app = stage.add_job(1, 400, 1, room(1_000));

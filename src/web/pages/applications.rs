@@ -34,7 +34,7 @@ fn shown_state(state: ApplicationState) -> ShownState {
 
 /// Whether an application passes the filter of a list of jobs; `word`: the state that is asked for.
 pub(super) fn passes(filter: &JobFilter, word: &str, application: &ApplicationView) -> bool {
-    let (submitted, state) = (application.submitted(), application.standing().state);
+    let (submitted, state) = (application.submitted(), application.standing().outcome());
     let is = |wanted: &Option<String>, value: &str| wanted.as_ref().is_none_or(|wanted| wanted == value);
     let is_state = match word {
         "" => true,
@@ -73,7 +73,7 @@ pub(super) fn application_table<'a>(
             vec![Piece::foreign(&submitted.name)],
             vec![user_link(&submitted.user)],
             vec![queue_link(&submitted.queue)],
-            vec![Piece::State(shown_state(standing.state))],
+            vec![Piece::State(shown_state(standing.outcome()))],
             vec![Piece::number("containers.running", application.live_count())],
             vec![Piece::number("containers.wanted", application.wanted())],
             vec![Piece::number("containers.complete", totals.complete)],
@@ -131,7 +131,7 @@ pub(super) fn application_page(view: &View, id: ApplicationId) -> Result<Page, R
         commands.push(format!("jobtracker app kill {id}"));
     }
     sections.push(Section::new("commands", "Commands", vec![Block::Commands(commands)]));
-    let state = shown_state(standing.state);
+    let state = shown_state(standing.outcome());
     Ok(Page {
         title: format!("{} · {} · {id}", state.word, Foreign::new(&submitted.name).shown),
         heading: vec![Piece::foreign(&submitted.name), Piece::text(" "), Piece::State(state)],
@@ -148,7 +148,7 @@ fn summary(view: &View, application: &ApplicationView) -> Vec<(&'static str, Cel
     let took_ms = standing.finished_ms.unwrap_or(view.at_ms()).saturating_sub(submitted.submitted_ms).max(0);
     let mut summary = vec![
         ("Application", vec![Piece::code(application.id().to_string())]),
-        ("State", vec![Piece::State(shown_state(standing.state))]),
+        ("State", vec![Piece::State(shown_state(standing.outcome()))]),
         (
             "Containers",
             vec![

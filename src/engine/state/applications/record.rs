@@ -151,4 +151,14 @@ impl Standing {
             totals: None,
         }
     }
+
+    /// Its state; of one that has finished, what its program says came of it.
+    #[must_use]
+    pub fn outcome(&self) -> ApplicationState {
+        match (self.state, self.final_status) {
+            (ApplicationState::Finished, Some(FinalStatus::Failed)) => ApplicationState::Failed,
+            (ApplicationState::Finished, Some(FinalStatus::Killed)) => ApplicationState::Killed,
+            (state, _) => state,
+        }
+    }
 }

@@ -91,7 +91,7 @@ impl Applications {
         }
         self.container_counts.count_whole(&application, self.settings.slot, &mut self.violations);
         self.live_bytes.add(&application.submitted.user, application.live_bytes());
-        self.tallies.count_state(None, application.standing.state);
+        self.tallies.count_state(None, application.standing.outcome());
         for container in application.live() {
             self.tallies.count_container(None, container);
         }

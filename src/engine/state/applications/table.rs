@@ -188,11 +188,11 @@ impl Applications {
         match change {
             ApplicationChange::Submitted { standing, .. } => {
                 self.tallies.submitted += 1;
-                self.tallies.count_state(None, standing.state);
+                self.tallies.count_state(None, standing.outcome());
             }
             ApplicationChange::Stands { application, standing } => {
-                let before = self.all.get(application).map(|before| before.standing.state);
-                self.tallies.count_state(before, standing.state);
+                let before = self.all.get(application).map(|before| before.standing.outcome());
+                self.tallies.count_state(before, standing.outcome());
             }
             ApplicationChange::Container(container) => {
                 let of_application = self.all.get(&container.id.application);

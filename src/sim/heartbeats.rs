@@ -91,6 +91,7 @@ impl World<'_> {
         let request = tracker.request(self.now.mono_ms, self.now.wall_ms);
         let may_wait = self.may_hold_back() || matches!(fault, TrackerFault::LostAnswer { .. });
         let kept = may_wait.then(|| request.clone());
+        let killed = tracker.count_killed(&request);
         let busy = PerKind::new(tracker.fake.busy(Kind::Map), tracker.fake.busy(Kind::Reduce));
         let takes_work = request.accept_new_tasks && request.status.health.healthy;
         let is_well = request.status.health.healthy && !tracker.refuses_work;
@@ -121,7 +122,7 @@ impl World<'_> {
                 false => PerKind::default(),
             };
             self.checker.after_heartbeat(
-                HeartbeatOutcome { tracker: &tracker.fake.name, slots: tracker.fake.slots, free },
+                HeartbeatOutcome { tracker: &tracker.fake.name, slots: tracker.fake.slots, free, killed },
                 &step,
                 &self.engine,
                 self.daemon_now(),

@@ -1,10 +1,12 @@
 //! A simulated TaskTracker with the protocol of a stock one: it reports, applies answers, and repeats an unanswered
 //! heartbeat.
 
+use std::collections::BTreeMap;
+
 use crate::engine::HeartbeatAnswer;
 use crate::fake_tracker::{FakeTracker, Role};
-use crate::model::AttemptId;
-use crate::wire::{HeartbeatRequest, ResourceStatus};
+use crate::model::{AttemptId, AttemptState, PerKind};
+use crate::wire::{HeartbeatRequest, ResourceStatus, TaskStatus};
 
 use super::attempt::{self, AttemptPlan, FaultModel};
 use super::containers::SimWorker;
@@ -34,6 +36,8 @@ pub(super) struct SimTracker {
     pub(super) free_disk_bytes: Option<i64>,
     /// Its containers; none: it is a stock tracker.
     pub(super) worker: Option<SimWorker>,
+    /// Attempts that it ran by its last report, with their slots, without task-cleanups.
+    pub(super) at_work: BTreeMap<AttemptId, u32>,
 }
 
 /// Longest pause between heartbeats that a tracker follows, ms.
@@ -54,6 +58,7 @@ impl SimTracker {
             refuses_work: false,
             free_disk_bytes: None,
             worker: None,
+            at_work: BTreeMap::new(),
         }
     }
 
@@ -61,6 +66,7 @@ impl SimTracker {
     pub(super) fn restart(&mut self, connection: u64) {
         self.connection = connection;
         self.delayed_answer = None;
+        self.at_work.clear();
         self.fake.restart();
         if let Some(worker) = &mut self.worker {
             worker.restart();
@@ -89,6 +95,28 @@ impl SimTracker {
             None => "".into(),
         };
         request
+    }
+
+    /// Slots of a stock tracker in which attempts were at work by its last report and have neither ended by themselves nor are
+    /// at work by this one.
+    pub(super) fn count_killed(&mut self, request: &HeartbeatRequest) -> PerKind<u32> {
+        let works = |report: &&TaskStatus| {
+            matches!(report.state, AttemptState::Unassigned | AttemptState::Running | AttemptState::CommitPending)
+        };
+        let reports = &request.status.tasks;
+        let at_work = reports.iter().filter(works).map(|report| (report.attempt, report.num_slots.unsigned_abs()));
+        let before = std::mem::replace(&mut self.at_work, at_work.collect());
+        let mut killed = PerKind::default();
+        if self.worker.is_some() || request.initial_contact {
+            return killed;
+        }
+        for (attempt, slots) in before {
+            let report = reports.iter().find(|report| report.attempt == attempt);
+            if report.is_none_or(|report| matches!(report.state, AttemptState::Killed | AttemptState::KilledUnclean)) {
+                killed[attempt.task.kind] += slots;
+            }
+        }
+        killed
     }
 
     /// Applies an answer and returns its launches without task-cleanups; the error names what no JobTracker may answer.

@@ -25,7 +25,7 @@ pub(super) struct Assignment {
 impl Engine {
     pub(super) fn assign_tasks(&mut self, id: TrackerId, now: Now) -> Assignment {
         let Some(tracker) = self.trackers.get(id) else { return Assignment::default() };
-        let (mut free, name) = (tracker.free(), tracker.name.clone());
+        let (mut free, name) = (tracker.offered(), tracker.name.clone());
         let LaunchRules { is_housekeeping_alone, offers_full_nodes, .. } = self.cluster.scheduler.launch_rules();
         let mut launches = Vec::new();
         'kinds: for kind in Kind::ALL {

@@ -32,6 +32,7 @@ mod job_control;
 mod job_group;
 mod job_requests;
 mod job_words;
+mod killed_slots;
 mod learned_costs;
 mod live_queue;
 mod logged_grants;

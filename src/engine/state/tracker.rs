@@ -1,7 +1,7 @@
 //! The state of a registered tracker.
 
 use core::net::IpAddr;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::model::{AttemptId, FactNumber, JobId, Kind, Now, PerKind, TrackerId};
@@ -21,6 +21,10 @@ pub struct Tracker {
     pub reported_slots: PerKind<u32>,
     /// Slots in use by its last report.
     pub busy: PerKind<u32>,
+    /// Attempts that a stock tracker ran by its last report, with their slots, without task-cleanups.
+    pub at_work: BTreeMap<AttemptId, u32>,
+    /// Slots that are free by its last report and whose attempts were killed since the one before.
+    pub killed_slots: PerKind<u32>,
     pub healthy: bool,
     /// An administrator drains it: it gets no new tasks.
     pub is_drained: bool,
@@ -139,6 +143,8 @@ impl Tracker {
             slots: PerKind::default(),
             reported_slots: PerKind::default(),
             busy: PerKind::default(),
+            at_work: BTreeMap::new(),
+            killed_slots: PerKind::default(),
             healthy: true,
             is_drained: false,
             refuses_work: false,
@@ -170,6 +176,12 @@ impl Tracker {
     /// Free slots by its last report.
     pub fn free(&self) -> PerKind<u32> {
         PerKind::new(self.slots.map.saturating_sub(self.busy.map), self.slots.reduce.saturating_sub(self.busy.reduce))
+    }
+
+    /// Free slots that it may get tasks for now: not those in which a killed attempt may still end.
+    pub fn offered(&self) -> PerKind<u32> {
+        let (free, killed) = (self.free(), self.killed_slots);
+        PerKind::new(free.map.saturating_sub(killed.map), free.reduce.saturating_sub(killed.reduce))
     }
 
     pub fn is_sure(&self, expiry_ms: u64, now: Now) -> bool {

@@ -74,6 +74,26 @@ fn a_map_that_half_of_the_reduces_cannot_fetch_is_made_again() {
     assert_eq!(statuses(&cluster, id, id.task(Kind::Map, 0).attempt(1)), [S::Succeeded]);
 }
 
+/// A tracker that serves nothing more, while its heartbeats arrive: all its maps run again long before it would count as lost.
+#[test]
+fn maps_of_a_tracker_from_which_no_reduce_can_fetch_are_all_made_again() {
+    let (mut cluster, id) = reducing(3, 4);
+    let maps = [0, 1].map(|map| id.task(Kind::Map, map).attempt(0));
+    let since_ms = cluster.now.mono_ms;
+    for reduce in 0..3 {
+        let mut request = cluster.request(REDUCES);
+        request.status.tasks[reduce].reduce.as_mut().unwrap().failed_fetches = maps.to_vec();
+        cluster.send(REDUCES, request);
+    }
+    use CompletionStatus as S;
+    assert_eq!(maps.map(|map| statuses(&cluster, id, map)), [[S::Obsolete, S::Failed], [S::Obsolete, S::Failed]]);
+    cluster.add_tracker("h2", 2, 0);
+    assert_eq!(cluster.run(id, |_| Fate::Succeed), RunState::Succeeded);
+    let again = [0, 1].map(|map| statuses(&cluster, id, id.task(Kind::Map, map).attempt(1)));
+    assert_eq!(again, [[S::Succeeded], [S::Succeeded]]);
+    assert!(cluster.now.mono_ms - since_ms < cluster.config.tracker_expiry_ms);
+}
+
 #[test]
 fn the_failure_counts_against_the_limit_and_the_tracker_may_drop_the_output() {
     let (mut cluster, id) = reducing(1, 1);

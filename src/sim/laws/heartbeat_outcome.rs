@@ -1,6 +1,6 @@
 //! What a heartbeat left of a tracker's slots.
 
-use crate::model::PerKind;
+use crate::model::{Kind, PerKind};
 
 #[derive(Clone, Copy, Debug)]
 pub(in crate::sim) struct HeartbeatOutcome<'a> {
@@ -8,4 +8,20 @@ pub(in crate::sim) struct HeartbeatOutcome<'a> {
     pub(in crate::sim) slots: PerKind<u32>,
     /// Slots that stay free although the tracker would have taken work.
     pub(in crate::sim) free: PerKind<u32>,
+    /// Slots of a stock tracker whose attempts were killed since its last report: they may be left free once.
+    pub(in crate::sim) killed: PerKind<u32>,
+}
+
+impl HeartbeatOutcome<'_> {
+    /// The same without the slots that may be left free; an error if one of them got a task.
+    pub(super) fn without_killed(self, has_launched: PerKind<bool>) -> Result<Self, String> {
+        let Self { tracker, free, killed, .. } = self;
+        if let Some(kind) = Kind::ALL.into_iter().find(|&kind| has_launched[kind] && free[kind] < killed[kind]) {
+            return Err(format!(
+                "{tracker} gets a {kind:?} task in a slot whose attempt it has just reported as killed"
+            ));
+        }
+        let left = |kind: Kind| free[kind].saturating_sub(killed[kind]);
+        Ok(Self { free: PerKind::new(left(Kind::Map), left(Kind::Reduce)), ..self })
+    }
 }

@@ -36,7 +36,7 @@ use money::Auditor;
 use crate::engine::{Effect, Engine, Fact, PolicyConfig, SchedulerChoice, Step};
 use crate::mapreduce::JobFact;
 use crate::market::MarketFact;
-use crate::model::{ApplicationId, AttemptId, ContainerId, FactNumber, JobId, Now, PerKind, PerPool};
+use crate::model::{ApplicationId, AttemptId, ContainerId, FactNumber, JobId, Kind, Now, PerKind, PerPool};
 
 use super::adversaries::Scheme;
 use super::plan::{Plan, tick_interval_ms};
@@ -344,6 +344,12 @@ impl LawChecker {
         engine: &Engine,
         now: Now,
     ) -> Result<(), Violation> {
+        let mut outcome = outcome;
+        if !self.work.policy().is_compatible() {
+            let has_launched = |of: Kind| work::launched(&step.facts).any(|(kind, _)| kind == of);
+            let has_launched = PerKind::new(has_launched(Kind::Map), has_launched(Kind::Reduce));
+            outcome = outcome.without_killed(has_launched).map_err(|text| self.violation(Law::Order, text))?;
+        }
         if let Some(wants) = &mut self.wants {
             wants.note_heartbeat(outcome);
         }

@@ -165,7 +165,7 @@ struct UnservedJob {
 }
 
 /// Kinds and jobs of the tasks that a heartbeat gave.
-fn launched(facts: &[Fact]) -> impl Iterator<Item = (Kind, JobId)> {
+pub(super) fn launched(facts: &[Fact]) -> impl Iterator<Item = (Kind, JobId)> {
     facts.iter().filter_map(|fact| match fact {
         Fact::Job(JobFact::AttemptLaunched { attempt, role: AttemptRole::Work, .. }) => {
             Some((attempt.task.kind, attempt.task.job))

@@ -107,11 +107,6 @@ impl<K: Hash + Eq + Ord + Clone> LevelRows<K> {
         }
     }
 
-    /// Whether any row is a closed gate.
-    pub(super) fn has_closed(&self) -> bool {
-        self.closed > 0
-    }
-
     /// How many rows want something.
     pub(super) fn wanted(&self) -> usize {
         self.counts.len() - self.closed

@@ -126,17 +126,16 @@ impl ContainerTable {
         !self.is_any_fixed
     }
 
-    /// Whether its rows may keep it from a node for good.
+    /// Whether its rows may keep it from a node for good, now or once grants have closed the gates that are strict.
     pub(super) fn may_exclude_nodes(&self, has_strict_gates: bool) -> bool {
-        let has_closed = self.rows.hosts.has_closed() || self.rows.racks.has_closed();
-        self.is_any_fixed || !self.fixed.is_empty() || has_strict_gates && has_closed
+        self.is_any_fixed || !self.fixed.is_empty() || has_strict_gates && self.named_rows() > 0
     }
 
-    /// The row by which a node is wanted and how many it wants: that of its host, else of its rack.
-    pub(super) fn wanted_at<'a>(&self, site: NodeSite<'a>) -> Option<(&'a str, u32)> {
+    /// The rows by which a node is wanted and how many they want: that of its host, then that of its rack.
+    pub(super) fn gates_at<'a>(&self, site: NodeSite<'a>) -> impl Iterator<Item = (&'a str, u32)> {
         let rack_row = self.rack_row(site);
         let rows = [(site.host, self.rows.hosts.gate(site.host)), (rack_row, self.rows.racks.gate(rack_row))];
-        rows.into_iter().map(|(name, gate)| (name, gate.wanted())).find(|(_, wanted)| *wanted > 0)
+        rows.into_iter().map(|(name, gate)| (name, gate.wanted())).filter(|(_, wanted)| *wanted > 0)
     }
 
     /// All rows with their counts, by name.

@@ -160,8 +160,12 @@ impl<'a> EmptyNodes<'a> {
     /// Places what runs of a type and what it could be granted; how many more that is than what runs.
     fn place_more(&mut self, wanted: &UnplacedContainers<'_>) -> u32 {
         let (running, grantable) = (wanted.demand.running(wanted.request), wanted.grantable());
+        // Rows were lowered by what runs.
         if wanted.is_restricted && !wanted.table.may_leave_rows() {
-            // Rows were lowered by what runs.
+            return self.place(wanted, grantable);
+        }
+        if wanted.is_restricted && wanted.demand.has_strict_gates {
+            self.place_anywhere(wanted.request.capability, running, None);
             return self.place(wanted, grantable);
         }
         self.place(wanted, running.saturating_add(grantable)).saturating_sub(running)
@@ -215,15 +219,20 @@ impl<'a> EmptyNodes<'a> {
             if is_excluded || wanted.demand.is_blacklisted(site) {
                 continue;
             }
-            let row = wanted.table.wanted_at(site).filter(|_| !wanted.table.may_leave_rows());
-            let of_row = row.map(|(name, wants)| left_of_rows.entry(name).or_insert(wants));
-            let most = of_row.as_ref().map_or(missing, |left| missing.min(**left));
+            // A strict gate closes with its last container.
+            let most_rows = match (wanted.demand.has_strict_gates, wanted.table.may_leave_rows()) {
+                (true, _) => 2,
+                (false, may_leave) => usize::from(!may_leave),
+            };
+            let rows: Vec<(&str, u32)> = wanted.table.gates_at(site).take(most_rows).collect();
+            let left = |(name, wants): &(&str, u32)| left_of_rows.get(name).copied().unwrap_or(*wants);
+            let most = rows.iter().map(left).fold(missing, u32::min);
             let there = self.on_named.get(node).copied().unwrap_or_default();
             let fitting = capability.times_in(there.left_of(declared));
             let placed = self.take(declared, capability, most.min(fitting));
             (0..placed).for_each(|_| self.on_named.entry(*node).or_default().take(capability));
-            if let Some(left) = of_row {
-                *left -= placed;
+            for (name, wants) in rows {
+                *left_of_rows.entry(name).or_insert(wants) -= placed;
             }
             missing -= placed;
         }

@@ -196,8 +196,8 @@ pub(super) trait Policy: fmt::Debug + Send {
         LaunchRules::default()
     }
 
-    /// Whether it limits how many apps have begun, without those that no node could run.
-    fn limits_begun_apps(&self) -> bool {
+    /// Whether it limits how many apps have begun, or promises them slots, without those that no node could run.
+    fn leaves_out_stuck_apps(&self) -> bool {
         false
     }
 

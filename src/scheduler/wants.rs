@@ -125,7 +125,7 @@ impl Scheduler {
     /// Works out which apps no node could run, at most once a second: limits on begun work do not count them. O(apps that
     /// may not run everywhere, and those that ask for containers).
     pub(super) fn refresh_fits_when_due(&mut self, now: Now) {
-        let is_asked_for = self.policy.limits_begun_apps();
+        let is_asked_for = self.policy.leaves_out_stuck_apps();
         // After another policy ruled that asked, none is stuck for one that does not.
         if now.mono_ms < self.fits_due_mono_ms || !is_asked_for && self.choosy.stuck().is_empty() {
             return;

@@ -42,9 +42,8 @@ impl Engine {
         let timed = TimedWork { work, arrival_us, now_us: arrival_us, deadline_us: deadline.due_us(now.wall_ms) };
         let WhatIf { assessment, earliest } = self.cluster.scheduler.what_if(&timed)?;
         let plan = assessment.verdict.as_ref().ok();
-        let overrun = plan
-            .filter(|_| *are_maps_known)
-            .and_then(|plan| Overrun::of(&work, config.model, plan.start_us, timed.deadline_us));
+        let overrun =
+            plan.filter(|_| *are_maps_known).and_then(|plan| Overrun::of_plan(&work, config, plan, timed.deadline_us));
         Some(WhatIfAnswer {
             schedulable: assessment.verdict.is_ok(),
             reason: assessment.verdict.err().map(|rejection| rejection.to_string()),

@@ -6,7 +6,8 @@ use crate::api::PendingReason;
 use crate::engine::{Caller, Effect, Event, FairConfig, PauseTarget, PolicyConfig, Refusal, Reply};
 use crate::fake_tracker::Role;
 use crate::market::{Answer, MarketError};
-use crate::model::{JobId, RunState};
+use crate::model::{Decimal, JobId, RunState};
+use crate::scheduler::capacity::{CapacityConfig, WrittenConfig, WrittenQueue};
 use crate::scheduler::fair::allocation_file::AllocationFile;
 
 use super::cluster::{Cluster, FakeTask, Fate, dynamic, fifo, spec};
@@ -156,7 +157,20 @@ fn a_held_job_takes_no_place_among_running_jobs_and_is_killed_like_any_other() {
     let file = "<allocations><pool name='alice'><maxRunningJobs>1</maxRunningJobs></pool></allocations>";
     let PolicyConfig::Fair(config) = fair() else { panic!() };
     let allocations = Arc::new(AllocationFile::parse(file).unwrap().allocations);
-    let mut cluster = cluster(PolicyConfig::Fair(FairConfig { allocations, ..config }));
+    let queues = vec![WrittenQueue::with_defaults("default", Some(Decimal::whole(100)))];
+    let written = WrittenConfig { queues, maximum_system_jobs: 1, ..WrittenConfig::default() };
+    let capacity = Arc::new(CapacityConfig::new(&written).unwrap());
+    let policies = [
+        PolicyConfig::Fair(FairConfig { allocations, ..config }),
+        PolicyConfig::Capacity { config: capacity, is_compatible: false },
+    ];
+    for policy in policies {
+        check_places(cluster(policy));
+    }
+}
+
+/// Under a policy that lets one job begin.
+fn check_places(mut cluster: Cluster) {
     let [first, second] = [(); 2].map(|()| submit(&mut cluster, 6, 0));
     rounds(&mut cluster, 4, hang);
     assert_eq!((cluster.state(first), cluster.state(second)), (RunState::Running, RunState::Prep));

@@ -24,7 +24,7 @@ pub struct ListedJob {
     pub stage: JobStage,
     /// Whether no node could run it: it takes no place among those that have begun.
     pub is_stuck: bool,
-    /// Whether it is paused: it takes no such place either, and begins once it is resumed.
+    /// Whether it is paused and nothing of it runs: it takes no such place either, and begins once it is resumed.
     pub is_paused: bool,
 }
 
@@ -42,7 +42,7 @@ pub struct JobLists {
     candidates: BTreeSet<JobRank>,
     /// Waiting jobs by tasks: a job too large for the queue now holds up the jobs behind it.
     sizes: BTreeSet<(u64, JobRank)>,
-    /// Maps and reduces of initialising and running jobs that are not paused.
+    /// Maps and reduces of initialising and running jobs that are neither stuck nor paused.
     active_tasks: u64,
     /// Initialising and running jobs that are stuck or paused.
     stuck: u64,
@@ -56,7 +56,7 @@ impl ListedJob {
 
     /// Its tasks as limits on begun work count them: others need not wait for what is held back.
     fn active_tasks(&self) -> u64 {
-        if self.is_paused { 0 } else { self.tasks }
+        if self.takes_a_place() { self.tasks } else { 0 }
     }
 }
 
@@ -211,7 +211,7 @@ impl JobLists {
         self.users.len() as u64
     }
 
-    /// Maps and reduces of initialising and running jobs.
+    /// Maps and reduces of initialising and running jobs that take a place.
     pub fn active_tasks(&self) -> u64 {
         self.active_tasks
     }
@@ -246,11 +246,11 @@ impl JobLists {
         let limits = &self.limits;
         Some(if self.places_taken() >= limits.initialized {
             apps(group(), limits.initialized, self.places_taken())
-        } else if !is_within(self.active_tasks, job.tasks, limits.active_tasks) {
+        } else if !is_within(self.active_tasks, job.active_tasks(), limits.active_tasks) {
             tasks(group(), limits.active_tasks, self.active_tasks)
         } else if user.places_taken() >= limits.initialized_per_user {
             apps(LimitOwner::User, limits.initialized_per_user, user.places_taken())
-        } else if !is_within(user.active_tasks, job.tasks, limits.active_tasks_per_user) {
+        } else if !is_within(user.active_tasks, job.active_tasks(), limits.active_tasks_per_user) {
             tasks(LimitOwner::User, limits.active_tasks_per_user, user.active_tasks)
         } else {
             Hold::BeginsLater
@@ -273,8 +273,8 @@ impl JobLists {
         *user.counts.count_mut(job.stage) += 1;
         if job.stage == JobStage::Waiting {
             if !job.is_paused {
-                user.waiting.insert(job.rank, job.tasks);
-                self.sizes.insert((job.tasks, job.rank));
+                user.waiting.insert(job.rank, job.active_tasks());
+                self.sizes.insert((job.active_tasks(), job.rank));
             }
         } else {
             user.active_tasks = user.active_tasks.saturating_add(job.active_tasks());
@@ -292,7 +292,7 @@ impl JobLists {
         *count = count.saturating_sub(1);
         if job.stage == JobStage::Waiting {
             user.waiting.remove(&job.rank);
-            self.sizes.remove(&(job.tasks, job.rank));
+            self.sizes.remove(&(job.active_tasks(), job.rank));
         } else {
             user.active_tasks = user.active_tasks.saturating_sub(job.active_tasks());
             self.active_tasks = self.active_tasks.saturating_sub(job.active_tasks());

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::model::{Kind, Now, PerKind, Pool};
+use crate::model::{Kind, Now, PerKind, PerPool, Pool};
 use crate::scheduler::admission::{AppRefusal, NewApp};
 use crate::scheduler::app::App;
 use crate::scheduler::change::{AskedApp, Change, Reaction};
@@ -112,7 +112,7 @@ impl Capacity {
             rank,
             stage: JobStage::Waiting,
             is_stuck: app.is_stuck,
-            is_paused: app.is_paused,
+            is_paused: has_paused(app),
         };
         live.jobs.add_job(job);
         for kind in Kind::ALL {
@@ -201,11 +201,11 @@ impl Capacity {
         }
     }
 
-    /// One that no node could run, or that is paused, takes no place among the jobs that have begun.
+    /// One that no node could run, or that is paused and runs nothing, takes no place among the jobs that have begun.
     fn count_fit(&mut self, id: AppId, view: &View<'_>) {
         let Some(app) = view.app(id) else { return };
         if let Some(queue) = self.queues.get_mut(&app.spec.group) {
-            queue.jobs.set_stuck(id, app.is_stuck, app.is_paused);
+            queue.jobs.set_stuck(id, app.is_stuck, has_paused(app));
             self.may_begin.insert(app.spec.group);
         }
     }
@@ -454,6 +454,9 @@ impl Policy for Capacity {
                 if let Some(kind) = pool.kind() {
                     self.count_holding(app, kind, view, reaction);
                 }
+                if view.app(app).is_some_and(|app| app.is_paused) {
+                    self.count_fit(app, view);
+                }
                 self.release_containers(app, view, reaction);
             }
             Change::Reserved { app, kind } => self.count_holding(app, kind, view, reaction),
@@ -485,7 +488,7 @@ impl Policy for Capacity {
         self.count_slots(view, reaction);
     }
 
-    fn limits_begun_apps(&self) -> bool {
+    fn leaves_out_stuck_apps(&self) -> bool {
         !self.is_compatible
     }
 
@@ -576,6 +579,11 @@ fn has_pending_tasks(app: &App, kind: Kind) -> bool {
         true => app.pending[kind] > 0 && app.size.unfinished[kind] > 0,
         false => app.waiting(kind.into()) > 0,
     }
+}
+
+/// Whether an app is paused and nothing of it runs.
+fn has_paused(app: &App) -> bool {
+    app.is_paused && app.running == PerPool::default()
 }
 
 fn reserved_nodes(app: &App, kind: Kind) -> u32 {

@@ -8,11 +8,11 @@ use super::{JobLimits, JobRank, StageCounts};
 #[derive(Debug, Default)]
 pub(super) struct UserJobs {
     pub(super) counts: StageCounts,
-    /// Maps and reduces of initialising and running jobs.
+    /// Maps and reduces of initialising and running jobs that are neither stuck nor paused.
     pub(super) active_tasks: u64,
     /// Initialising and running jobs that are stuck or paused.
     pub(super) stuck: u64,
-    /// Waiting jobs with their tasks, without paused ones.
+    /// Waiting jobs with the tasks that limits will count, without paused ones.
     pub(super) waiting: BTreeMap<JobRank, u64>,
     /// The user's entry among the queue's candidates.
     pub(super) candidate: Option<JobRank>,

@@ -35,6 +35,17 @@ pub enum Strategy {
     Fixed(u32),
 }
 
+impl Strategy {
+    /// The most tasks of a kind that a job with this minimum runs at a time; none: as many as are free.
+    pub fn most(self, minimum: u32) -> Option<u32> {
+        match self {
+            Self::Minimum => Some(minimum),
+            Self::All => None,
+            Self::Fixed(slots) => Some(slots),
+        }
+    }
+}
+
 /// What becomes of a job that misses its deadline (`mapred.constraint-scheduler.on-missed`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnMissed {

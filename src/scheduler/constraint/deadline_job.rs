@@ -2,9 +2,11 @@
 
 use crate::model::{Kind, PerKind};
 
+use super::overrun::TaskRounds;
 use super::running_maps::RunningMaps;
 use super::{
-    AdmissionSlots, AppDeadline, DeadlineDetail, DeadlineState, JobPlan, JobWork, MapClaim, Model, Overrun, Promise,
+    AdmissionSlots, AppDeadline, ConstraintConfig, DeadlineDetail, DeadlineState, JobPlan, JobWork, MapClaim, Model,
+    Overrun, Promise,
 };
 
 /// How the reduces of a job whose maps are done run.
@@ -56,6 +58,8 @@ pub(super) struct DeadlineJob {
     /// Of these, what counts as held by the promised.
     pub(super) counted_held: PerKind<u32>,
     running_maps: RunningMaps,
+    /// Whether no node could run it: it is promised nothing.
+    pub(super) is_stuck: bool,
     /// When its phase ends, as it was noted last.
     pub(super) noted_moment_us: Option<i64>,
 }
@@ -88,6 +92,7 @@ impl DeadlineJob {
             held: PerKind::default(),
             counted_held: PerKind::default(),
             running_maps: RunningMaps::default(),
+            is_stuck: false,
             noted_moment_us: None,
         };
         if let Some(plan) = deadline.plan {
@@ -156,24 +161,41 @@ impl DeadlineJob {
         (self.phase == PlanPhase::Before && self.left.map > 0).then_some(self.start_us)
     }
 
-    /// How late it ends at least, by what is believed of its tasks; none: it may end in time, or is late already.
-    pub(super) fn overrun(&self, model: Model, now_us: i64) -> Option<Overrun> {
-        if self.state == DeadlineState::Late || self.left.map == 0 {
+    /// How late it ends at least, by what is believed of its tasks; none: it may end in time, or is late already. Where slots are
+    /// promised by the fluid model, its tasks are counted one by one beside it, on the most slots that it may have.
+    pub(super) fn overrun(&self, config: &ConstraintConfig, now_us: i64) -> Option<Overrun> {
+        let (model, due_us) = (config.model, self.deadline.due_us);
+        if self.state == DeadlineState::Late {
             return None;
+        }
+        let counts_rounds = self.is_admitted_as_fluid(model);
+        let rounds = |kind: Kind, begin_us: i64, first_end_us: i64| {
+            let (left, running) = (self.left[kind], self.held[kind].min(self.left[kind]));
+            let at_a_time = config.strategy.most(self.minimum[kind])?.max(self.held[kind]);
+            let rounds = TaskRounds { begin_us, first_end_us, running, waiting: left - running, at_a_time };
+            (counts_rounds && rounds.waiting > 0).then_some(rounds)
+        };
+        if self.left.map == 0 {
+            // When those began that run is not known.
+            let reduces = rounds(Kind::Reduce, now_us, now_us).filter(|_| self.may_reduce())?;
+            return Overrun::of_reduces(&self.deadline.work, model, reduces, due_us);
         }
         let mut work = self.deadline.work;
         if self.left.map < work.maps {
             // Which of them are left is not known.
             work.longest_map_us = work.longest_map_us.min(work.map_us / u64::from(work.maps));
         }
-        let begin_us = if self.left.map > self.held.map {
-            if self.phase == PlanPhase::Before { now_us.max(self.start_us) } else { now_us }
-        } else {
-            let first_us = self.running_maps.first_start_us().unwrap_or(now_us);
-            // One that takes longer than believed may end now.
-            first_us.max(now_us.saturating_sub_unsigned(model.map_round_us(&work)))
-        };
-        Overrun::of(&work, model, begin_us, self.deadline.due_us)
+        let round_us = model.map_round_us(&work);
+        let next_us = if self.phase == PlanPhase::Before { now_us.max(self.start_us) } else { now_us };
+        let first_us = self.running_maps.first_start_us().unwrap_or(now_us);
+        // One that takes longer than believed may end now.
+        let first_us = first_us.max(now_us.saturating_sub_unsigned(round_us));
+        let begin_us = if self.left.map > self.held.map { next_us } else { first_us };
+        Overrun::of(&work, model, begin_us, due_us).or_else(|| {
+            let first_end_us = first_us.saturating_add_unsigned(round_us).max(next_us);
+            let maps = rounds(Kind::Map, next_us, first_end_us)?;
+            Overrun::of_maps(&work, model, maps, due_us)
+        })
     }
 
     /// Whether slots are promised to it by the paper's model, which divides tasks like a fluid.
@@ -181,17 +203,17 @@ impl DeadlineJob {
         model == Model::Fluid && self.phase != PlanPhase::Unplanned
     }
 
-    /// How it stands for people: no plan keeps the deadline of a job one task of which takes longer.
-    pub(super) fn shown_state(&self, model: Model, now_us: i64) -> DeadlineState {
+    /// How it stands for people: at risk too where whole tasks take longer than the plan says.
+    pub(super) fn shown_state(&self, config: &ConstraintConfig, now_us: i64) -> DeadlineState {
         match self.state {
-            DeadlineState::OnTime if self.overrun(model, now_us).is_some() => DeadlineState::AtRisk,
+            DeadlineState::OnTime if self.overrun(config, now_us).is_some() => DeadlineState::AtRisk,
             state => state,
         }
     }
 
-    pub(super) fn detail(&self, model: Model, now_us: i64) -> DeadlineDetail {
+    pub(super) fn detail(&self, config: &ConstraintConfig, now_us: i64) -> DeadlineDetail {
         DeadlineDetail {
-            state: self.shown_state(model, now_us),
+            state: self.shown_state(config, now_us),
             due_us: self.deadline.due_us,
             minimum: self.minimum,
             planned_start_us: self.planned_start_us(),
@@ -301,7 +323,8 @@ impl DeadlineJob {
 
     /// What it may claim; none of a late one.
     pub(super) fn promise(&self) -> Option<Promise> {
-        let claim = |kind: Kind| self.held[kind].max(self.minimum[kind].min(self.left[kind]));
+        let minimum = if self.is_stuck { PerKind::default() } else { self.minimum };
+        let claim = |kind: Kind| self.held[kind].max(minimum[kind].min(self.left[kind]));
         let is_planned = self.phase != PlanPhase::Unplanned;
         let all_reduces = if is_planned { self.deadline.work.reduces } else { 0 };
         (self.state != DeadlineState::Late).then(|| Promise {
@@ -341,7 +364,7 @@ impl DeadlineJob {
         let (state, needs_plan) = match self.phase {
             _ if now_us >= self.deadline.due_us => (DeadlineState::Late, false),
             _ if self.reduce_start_us.is_some() => (self.state, false),
-            PlanPhase::Unplanned => (DeadlineState::AtRisk, true),
+            PlanPhase::Unplanned => (DeadlineState::AtRisk, !self.is_stuck),
             phase => {
                 let has_slots = if phase == PlanPhase::After { self.held.map } else { self.minimum.map };
                 let is_kept = self.needed_maps(&work, model, now_us).is_some_and(|needed| needed <= has_slots);

@@ -111,12 +111,7 @@ impl Constraint {
     fn place(&self, job: &DeadlineJob, kind: Kind) -> ListPlace {
         let (held, minimum) = (job.held()[kind], job.minimum()[kind]);
         let is_late = job.state == DeadlineState::Late;
-        let limit = match self.config.strategy {
-            _ if is_late => u32::MAX,
-            Strategy::Minimum => minimum,
-            Strategy::All => u32::MAX,
-            Strategy::Fixed(slots) => slots,
-        };
+        let limit = self.config.strategy.most(minimum).filter(|_| !is_late).unwrap_or(u32::MAX);
         match () {
             () if is_late && self.config.on_missed == OnMissed::Continue => ListPlace::Claim,
             () if held >= limit => ListPlace::Full,
@@ -157,14 +152,19 @@ impl Constraint {
     fn set_deadline(&mut self, app: &App, reaction: &mut Reaction<'_>) {
         let id = app.spec.id;
         let before = self.forget(id);
-        if let Some(deadline) = app.deadline.filter(|_| !app.draining && !app.is_paused) {
+        if let Some(mut deadline) = app.deadline.filter(|_| !app.draining && !app.is_paused) {
+            // What no node could run is promised nothing; once one could, it is planned again beside what others were promised.
+            if app.is_stuck || before.as_ref().is_some_and(|before| before.is_stuck) {
+                deadline.plan = None;
+            }
             let (model, slots, arrival_us) = (self.config.model, self.config.slots, us(app.spec.start_ms));
             let now_us = self.now_us().max(arrival_us);
             let mut job = DeadlineJob::new(deadline, arrival_us, model, slots, now_us);
             Kind::ALL.into_iter().for_each(|kind| job.set_held(kind, app.held[kind], model, now_us));
-            if let Some(before) = before.filter(|before| before.has_plan_of(&job)) {
+            if let Some(before) = before.filter(|before| !app.is_stuck && before.has_plan_of(&job)) {
                 job.inherit(before);
             }
+            job.is_stuck = app.is_stuck;
             if app.is_running() {
                 job.set_left(app.size.left, model, now_us);
             }
@@ -287,6 +287,10 @@ impl Policy for Constraint {
         self.check_changed(app, name, deadline, now, view)
     }
 
+    fn leaves_out_stuck_apps(&self) -> bool {
+        true
+    }
+
     fn leaf_of(&self, _app: &AppSpec) -> Leaf {
         Leaf::Root
     }
@@ -351,7 +355,7 @@ impl Policy for Constraint {
 
     fn on_change(&mut self, change: &Change, view: &View<'_>, reaction: &mut Reaction<'_>) {
         match *change {
-            // What is paused is promised nothing.
+            // What is paused, or what no node could run, is promised nothing.
             Change::AppAdded(id) | Change::Deadline(id) | Change::Fit(id) => {
                 if let Some(app) = view.app(id) {
                     self.set_deadline(app, reaction);
@@ -408,8 +412,7 @@ impl Policy for Constraint {
     }
 
     fn app_detail(&self, app: &App) -> AppDetail {
-        let detail =
-            |job: &DeadlineJob| AppDetail::Due(job.detail(self.config.model, self.now_us().max(job.arrival_us())));
+        let detail = |job: &DeadlineJob| AppDetail::Due(job.detail(&self.config, self.now_us().max(job.arrival_us())));
         self.jobs.get(&app.spec.id).map_or(AppDetail::Plain, detail)
     }
 

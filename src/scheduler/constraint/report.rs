@@ -17,14 +17,14 @@ impl Constraint {
         let minimum = job.minimum();
         let start = job.planned_start_us().map(|start_us| format!(" from {}", TimeOfDay(start_us)));
         let model = self.config.model;
-        let overrun = job.overrun(model, now_us).map(|overrun| match job.is_admitted_as_fluid(model) {
+        let overrun = job.overrun(&self.config, now_us).map(|overrun| match job.is_admitted_as_fluid(model) {
             true => format!(" Admitted by the fluid model, but {overrun}."),
             false => format!(" But {overrun}."),
         });
         format!(
             "Deadline {} s (left {left} s, {}). Maps {}/{} minimum{}. Reduces {}/{} minimum. Reduce start limit {} s.{}",
             since_arrival(job.due_us()),
-            job.shown_state(model, now_us),
+            job.shown_state(&self.config, now_us),
             app.running[Kind::Map],
             minimum.map,
             start.unwrap_or_default(),

@@ -358,7 +358,7 @@ impl Policy for Fair {
         }
     }
 
-    fn limits_begun_apps(&self) -> bool {
+    fn leaves_out_stuck_apps(&self) -> bool {
         !self.options.is_compatible
     }
 

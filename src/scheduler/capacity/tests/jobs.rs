@@ -131,10 +131,10 @@ fn a_full_queue_begins_none_and_one_that_ends_makes_room() {
     assert_eq!(counts(&jobs), [1, 2, 0]);
 }
 
-/// Jobs that no node could run take no place of those that have begun; tasks and accepted jobs count them still.
+/// Jobs that no node could run take no place of those that have begun, nor their tasks; accepted jobs count them still.
 #[test]
 fn jobs_that_no_node_could_run_take_no_place() {
-    let limits = JobLimits { initialized: 2, initialized_per_user: 1, active_tasks: 10, accepted: 5, ..ROOMY };
+    let limits = JobLimits { initialized: 2, initialized_per_user: 1, active_tasks: 6, accepted: 5, ..ROOMY };
     let mut jobs = JobLists::new(limits);
     for (number, user) in [(1, "u1"), (2, "u1"), (3, "u2"), (4, "u3")] {
         submit(&mut jobs, number, user, 3).unwrap();
@@ -145,14 +145,20 @@ fn jobs_that_no_node_could_run_take_no_place() {
     assert_eq!(begin(&mut jobs), [2], "the user's limit and that of the queue");
     assert_eq!(begin(&mut jobs), [0; 0]);
     jobs.set_stuck(AppId::new(3), true, false);
-    assert_eq!(begin(&mut jobs), [0; 0], "its tasks count");
+    assert_eq!(begin(&mut jobs), [4], "nor do its tasks count");
     end(&mut jobs, 3);
-    assert_eq!(begin(&mut jobs), [4]);
     jobs.set_stuck(AppId::new(1), false, false);
     submit(&mut jobs, 5, "u4", 1).unwrap();
     submit(&mut jobs, 6, "u4", 1).unwrap();
     assert_eq!((begin(&mut jobs), counts(&jobs)), (vec![], [2, 2, 1]));
     assert!(submit(&mut jobs, 7, "u5", 1).is_err(), "accepted jobs are counted");
+    let mut jobs = JobLists::new(JobLimits { active_tasks: 10, ..ROOMY });
+    for (number, tasks) in [(1, 8), (2, 5), (3, 2)] {
+        submit(&mut jobs, number, "u1", tasks).unwrap();
+    }
+    assert_eq!(begin(&mut jobs), [1]);
+    jobs.set_stuck(AppId::new(2), true, false);
+    assert_eq!(begin(&mut jobs), [2, 3], "nor is a waiting one too large for the queue");
 }
 
 #[test]

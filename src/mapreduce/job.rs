@@ -558,6 +558,7 @@ impl Job {
             let waits = !self.is_over_or_ending() && !self.task_cleanups[kind].is_empty();
             set_member(&mut housekeeping.task_cleanup[kind], self.id, waits);
         }
+        self.list_if_flaky(housekeeping);
     }
 
     /// Whether an attempt of `task` may run on a host: never where the task failed, unless it failed on every host with
@@ -580,7 +581,7 @@ fn tasks(count: u32) -> Vec<Task> {
     (0..count).map(|_| Task::new()).collect()
 }
 
-fn set_member(set: &mut BTreeSet<JobId>, job: JobId, member: bool) {
+pub(super) fn set_member(set: &mut BTreeSet<JobId>, job: JobId, member: bool) {
     if member {
         set.insert(job);
     } else {

@@ -22,7 +22,7 @@ pub struct JobContext<'a> {
     pub now: Now,
 }
 
-/// Jobs with a setup, cleanup or task-cleanup attempt to launch, or with a straggler check; those attempts are launched
+/// Jobs with a setup, cleanup or task-cleanup attempt to launch, with a straggler check, or with flaky hosts; those attempts are launched
 /// before any that the scheduler grants, in order of job id (1.2.1 `JobTracker.getSetupAndCleanupTasks`).
 #[derive(Debug, Default)]
 pub struct HousekeepingQueue {
@@ -34,4 +34,7 @@ pub struct HousekeepingQueue {
     pub setup: BTreeSet<JobId>,
     /// Straggler checks due, by ms of the monotonic clock.
     pub straggler_checks: BTreeSet<(u64, JobId)>,
+    /// Jobs that are not over and have hosts on which too many of their attempts failed: which of these they avoid depends on
+    /// what other trackers there are.
+    pub flaky: BTreeSet<JobId>,
 }

@@ -3,9 +3,9 @@
 use crate::model::{Kind, TrackerId};
 use crate::scheduler::{HostId, TaskNeeds};
 
-use super::job::slowstart_maps;
+use super::job::{set_member, slowstart_maps};
 use super::node_registry::EligibleHosts;
-use super::{Job, NodeRegistry};
+use super::{HousekeepingQueue, Job, NodeRegistry};
 
 /// Whether and why not a slot of a tracker helps a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,8 +24,14 @@ pub enum NodeUse {
 
 impl Job {
     /// Counts an attempt that FAILED on a host, or a tracker there that was lost with attempts of the job.
-    pub fn record_host_failure(&mut self, host: HostId, nodes: &NodeRegistry) {
+    pub fn record_host_failure(&mut self, host: HostId, nodes: &NodeRegistry, housekeeping: &mut HousekeepingQueue) {
         self.flaky_hosts.add(host, nodes.in_service());
+        self.list_if_flaky(housekeeping);
+    }
+
+    /// Lists it as a job with flaky hosts, or no more.
+    pub(super) fn list_if_flaky(&self, housekeeping: &mut HousekeepingQueue) {
+        set_member(&mut housekeeping.flaky, self.id, !self.is_over() && self.flaky_hosts().next().is_some());
     }
 
     /// Counts the same from before a restart.

@@ -1,11 +1,13 @@
 //! Builds the snapshot for pages and metrics.
 
+use crate::api::SchedulerReport;
 use crate::engine::core::{Engine, PolicyConfig, QueueConfig, Read};
 use crate::engine::state::Tracker;
 use crate::mapreduce::Job;
 use crate::model::{Credits, Kind, Now, PerKind, QueueName, RunState};
 use crate::wire::worker_name;
 
+use super::report_scheduler::JOBS_REPORTED;
 use super::snapshot::{
     ClusterSnapshot, ContainersSnapshot, JOBS_SHOWN, JobSnapshot, LiveJob, MoneySnapshot, QueueSnapshot,
     TrackerSnapshot,
@@ -19,16 +21,22 @@ impl Engine {
     pub fn build_snapshot(&self, now: Now) -> Read<ClusterSnapshot> {
         let head = self.snapshot_head(now);
         let trackers: Vec<_> = self.trackers.iter().map(|tracker| self.tracker_snapshot(tracker, now)).collect();
+        let found = self.look_at_jobs(0, JOBS_REPORTED, true, now);
         let older = self.jobs.iter().rev().skip(JOBS_SHOWN).filter(|job| job.reported_state() == RunState::Running);
         let value = ClusterSnapshot {
             money: head.money.map(|money| MoneySnapshot { balances: self.balances(0, usize::MAX), ..money }),
-            report: self.report_scheduler(now),
+            report: SchedulerReport {
+                groups: self.report_groups(0, usize::MAX, now),
+                jobs_left_out: head.report.jobs_left_out.saturating_sub(found.reported.len() as u64),
+                jobs: found.reported,
+                ..head.report
+            },
             queues: self.queue_snapshots(0, usize::MAX),
             jobs: self.jobs.iter().rev().take(JOBS_SHOWN).map(|job| self.job_snapshot(job)).collect(),
             older_jobs: older.map(|job| self.job_snapshot(job)).collect(),
             attempts: ClusterSnapshot::attempts_on(&trackers),
             trackers,
-            stuck: self.stuck(0, usize::MAX).0,
+            stuck: found.stuck.into_iter().chain(self.stuck_applications(0, usize::MAX).0).collect(),
             ..head
         };
         debug_assert_eq!(

@@ -45,7 +45,7 @@ impl Engine {
 const MOST_TRACKERS: usize = 256;
 
 /// Where slots are free at one moment.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct FreeSlots {
     with_map: Vec<TrackerId>,
 }

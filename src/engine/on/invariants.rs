@@ -3,10 +3,11 @@
 //! Where a count, a balance or a state changes, that place checks the change, in every build. What needs a walk over all
 //! jobs, trackers or accounts is checked here, in builds with debug assertions, once in a while.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::engine::core::Engine;
-use crate::model::{Kind, PerKind, TrackerId, Violations};
+use crate::mapreduce::Job;
+use crate::model::{JobId, Kind, PerKind, TrackerId, Violations};
 
 /// Steps between two walks over the whole state.
 const STEPS_BETWEEN_WALKS: u32 = 64;
@@ -39,11 +40,20 @@ impl Engine {
             market.accounts.check_accounts(&mut violations);
         }
         self.check_usage(&mut violations);
+        self.check_flaky(&mut violations);
         self.jobs.check_live(&mut violations);
         self.applications.check_container_counts(&mut violations);
         self.applications.check_live_bytes(&mut violations);
         self.trackers.check_busy_slots(&mut violations);
         self.outbox.violations = violations;
+    }
+
+    /// What is listed of jobs with flaky hosts is what a walk over all jobs finds.
+    fn check_flaky(&self, violations: &mut Violations) {
+        let is_flaky = |job: &&Job| !job.is_over() && job.flaky_hosts().next().is_some();
+        let found: BTreeSet<JobId> = self.jobs.iter().filter(is_flaky).map(|job| job.id).collect();
+        let listed = &self.cluster.housekeeping.flaky;
+        violations.check(found == *listed, || format!("jobs with flaky hosts: {found:?}, listed are {listed:?}"));
     }
 
     /// The scheduler counts for each app and each tracker what the attempts of jobs hold.

@@ -15,22 +15,23 @@ use super::snapshot::{JOBS_SHOWN, Stuck};
 const MOST_LOOKS: usize = 100;
 
 impl Engine {
-    /// Which hosts a job avoids depends on what other trackers there are. O(live jobs) after such a change.
+    /// Which hosts a job avoids depends on what other trackers there are. O(jobs with flaky hosts) after such a change.
     pub(super) fn refresh_avoided_hosts(&mut self) {
         if !self.cluster.nodes.take_has_changed() {
             return;
         }
-        for job in self.jobs.live.by_queue().values().flatten().filter_map(|id| self.jobs.get(*id)) {
-            if job.flaky_hosts().next().is_some() {
-                self.cluster.scheduler.set_task_needs(job.app, job.task_needs(&self.cluster.nodes));
-            }
+        for job in self.cluster.housekeeping.flaky.iter().filter_map(|id| self.jobs.get(*id)) {
+            self.cluster.scheduler.set_task_needs(job.app, job.task_needs(&self.cluster.nodes));
         }
     }
 
     /// Why no connected worker can run anything that a job waits for, while nothing of it runs.
     pub(super) fn why_no_worker_can_run(&self, job: &Job) -> Option<PendingReason> {
-        let because = self.misfit_of(job.app)?;
-        Some(PendingReason::NoWorkerCanRun { workers: self.worker_count(), because })
+        self.misfit_of(job.app).map(|because| self.no_worker_can_run(because))
+    }
+
+    pub(super) fn no_worker_can_run(&self, because: String) -> PendingReason {
+        PendingReason::NoWorkerCanRun { workers: self.worker_count(), because }
     }
 
     /// The same of a job or an application, as a sentence.
@@ -45,27 +46,39 @@ impl Engine {
         misfits?.into_iter().next()
     }
 
-    /// Looks at so many of the newest unfinished jobs and applications, from one on: those that no connected worker can run while
-    /// nothing of them runs, and whether there were so many.
-    pub(super) fn stuck(&self, from: usize, count: usize) -> (Vec<Stuck>, bool) {
-        if self.cluster.nodes.in_service() == 0 && self.illness_of_all().is_none() {
+    /// So many unfinished jobs, the newest first, from one on; each with why no connected worker can run it, if it holds nothing
+    /// and is not paused.
+    pub(super) fn jobs_with_misfits(&self, from: usize, count: usize) -> impl Iterator<Item = (&Job, Option<String>)> {
+        let has_workers = self.has_workers_or_ill_ones();
+        let jobs = self.jobs.iter().rev().filter(|job| !job.is_over()).skip(from).take(count);
+        jobs.map(move |job| {
+            let may_start = has_workers && !job.is_over_or_ending() && self.why_paused(job).is_none();
+            (job, if may_start { self.misfit_of(job.app) } else { None })
+        })
+    }
+
+    /// Looks at so many of the newest unfinished applications, from one on: those that no connected worker can run while nothing of
+    /// them runs, and whether there were so many.
+    pub(super) fn stuck_applications(&self, from: usize, count: usize) -> (Vec<Stuck>, bool) {
+        if !self.has_workers_or_ill_ones() {
             return (Vec::new(), false);
         }
-        let jobs = self.jobs.iter().rev().filter(|job| !job.is_over_or_ending()).take(JOBS_SHOWN);
-        let jobs = jobs.map(|job| (SlotHolder::Job(job.id), job.app, self.why_paused(job).is_some()));
         let applications = self.applications.iter().rev().filter(|application| !application.is_over());
         let applications = applications.take(JOBS_SHOWN).filter_map(|application| {
             let is_paused = self.why_queue_is_paused(&application.submitted.queue).is_some();
-            let app = self.applications.app(application.id())?;
-            Some((SlotHolder::Application(application.id()), app, is_paused))
+            Some((application.id(), self.applications.app(application.id())?, is_paused))
         });
         let (mut looks, mut stuck) = (0, Vec::new());
-        for (holder, app, is_paused) in jobs.chain(applications).skip(from).take(count) {
+        for (id, app, is_paused) in applications.skip(from).take(count) {
             looks += 1;
             let because = if is_paused { None } else { self.misfit_of(app) };
-            stuck.extend(because.map(|because| Stuck { holder, because }));
+            stuck.extend(because.map(|because| Stuck { holder: SlotHolder::Application(id), because }));
         }
         (stuck, looks == count)
+    }
+
+    fn has_workers_or_ill_ones(&self) -> bool {
+        self.cluster.nodes.in_service() > 0 || self.illness_of_all().is_some()
     }
 
     /// What is wrong with the only worker, or with the first one, where none is well.

@@ -6,6 +6,7 @@ use crate::api::{
 };
 use crate::engine::core::{Engine, PolicyConfig};
 use crate::mapreduce::Job;
+use crate::market::SlotHolder;
 use crate::model::{Kind, Now, PartsPerMillion, PerKind};
 use crate::scheduler::capacity::{JobLimits, JobStage, QueueDetail, QueueSlotsDetail, QueuedJobDetail, SlotUsage};
 use crate::scheduler::fair::allocations::{PoolSettings, SchedulingMode};
@@ -15,16 +16,21 @@ use crate::scheduler::{AppDetail, GroupDetail, GroupReport, PlacesInLine, QueueP
 
 use super::held_back::FreeSlots;
 use super::job_words::state_word;
+use super::snapshot::{JOBS_SHOWN, Stuck};
 
 pub(super) const JOBS_REPORTED: usize = 1_000;
 
-impl Engine {
-    pub(super) fn report_scheduler(&self, now: Now) -> SchedulerReport {
-        let head = self.report_head(now);
-        let (groups, jobs) = (self.report_groups(0, usize::MAX, now), self.report_jobs(0, JOBS_REPORTED, now));
-        SchedulerReport { groups, jobs_left_out: head.jobs_left_out.saturating_sub(jobs.len() as u64), jobs, ..head }
-    }
+/// What a look at unfinished jobs has found.
+#[derive(Debug, Default)]
+pub(super) struct JobsLook {
+    pub(super) jobs: usize,
+    /// Those that hold nothing and that no connected worker can run.
+    pub(super) stuck: Vec<Stuck>,
+    /// As the policy has them.
+    pub(super) reported: Vec<ReportedJob>,
+}
 
+impl Engine {
     /// A report without groups and jobs: it leaves all unfinished ones out.
     pub(super) fn report_head(&self, now: Now) -> SchedulerReport {
         SchedulerReport {
@@ -52,13 +58,23 @@ impl Engine {
         groups.map(|group| self.report_group(group)).collect()
     }
 
-    /// So many unfinished jobs, the newest first, from one on.
-    pub(super) fn report_jobs(&self, from: usize, count: usize, now: Now) -> Vec<ReportedJob> {
+    /// Looks at so many unfinished jobs, the newest first, from one on: those that no connected worker can run, as far as they are
+    /// among the newest, all of them as the policy has them where `with_jobs`, and how many there were.
+    pub(super) fn look_at_jobs(&self, from: usize, count: usize, with_jobs: bool, now: Now) -> JobsLook {
         let scheduler = &self.cluster.scheduler;
         let mut places = PerKind::new(scheduler.places_in_line(Kind::Map), scheduler.places_in_line(Kind::Reduce));
-        let free = self.free_slots(now);
-        let unfinished = self.jobs.iter().rev().filter(|job| !job.is_over()).skip(from).take(count);
-        unfinished.map(|job| self.report_job(job, &mut places, &free, now)).collect()
+        let free = if with_jobs { self.free_slots(now) } else { FreeSlots::default() };
+        let mut look = JobsLook::default();
+        for (job, because) in self.jobs_with_misfits(from, count) {
+            if let Some(because) = because.as_ref().filter(|_| from + look.jobs < JOBS_SHOWN) {
+                look.stuck.push(Stuck { holder: SlotHolder::Job(job.id), because: because.clone() });
+            }
+            look.jobs += 1;
+            if with_jobs {
+                look.reported.push(self.report_job(job, because, &mut places, &free, now));
+            }
+        }
+        look
     }
 
     fn report_group(&self, group: GroupReport<'_>) -> ReportedGroup {
@@ -77,7 +93,14 @@ impl Engine {
         ReportedGroup { name, parent, jobs: apps, running, held, waiting, capacity, pool, bought }
     }
 
-    fn report_job(&self, job: &Job, places: &mut PerKind<PlacesInLine<'_>>, free: &FreeSlots, now: Now) -> ReportedJob {
+    fn report_job(
+        &self,
+        job: &Job,
+        because: Option<String>,
+        places: &mut PerKind<PlacesInLine<'_>>,
+        free: &FreeSlots,
+        now: Now,
+    ) -> ReportedJob {
         let scheduler = &self.cluster.scheduler;
         let group = scheduler.group_of(job.app).and_then(|group| scheduler.group_name(group));
         let place = PerKind::new(
@@ -111,8 +134,8 @@ impl Engine {
             held: scheduler.app_usage(job.app),
             waiting: scheduler.app_waiting(job.app),
             place: PerKind::new(place.map.map(place_in_line), place.reduce.map(place_in_line)),
-            held_back_by: match self.why_no_worker_can_run(job) {
-                Some(reason) => vec![reason],
+            held_back_by: match because {
+                Some(because) => vec![self.no_worker_can_run(because)],
                 None => self.held_back_by(job, free, now),
             },
             capacity,

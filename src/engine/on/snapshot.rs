@@ -62,7 +62,7 @@ pub struct ClusterSnapshot {
     pub older_jobs: Vec<JobSnapshot>,
     /// All trackers, by name.
     pub trackers: Vec<TrackerSnapshot>,
-    /// Of the newest 500 unfinished jobs, and then applications, those that hold nothing and that no tracker can run; newest first.
+    /// Of the newest 500 unfinished jobs, and then of so many applications, those that hold nothing and that no tracker can run; newest first.
     pub stuck: Vec<Stuck>,
 }
 

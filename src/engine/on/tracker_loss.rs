@@ -107,7 +107,7 @@ impl Engine {
         let Some(host) = self.cluster.nodes.get(tracker.id).map(|info| info.host) else { return };
         for id in affected {
             if let Some(job) = self.jobs.get_mut(*id).filter(|job| !job.is_over()) {
-                job.record_host_failure(host, &self.cluster.nodes);
+                job.record_host_failure(host, &self.cluster.nodes, &mut self.cluster.housekeeping);
             }
         }
     }

@@ -9,7 +9,7 @@ use crate::engine::state::Tracker;
 use crate::model::{Credits, FactNumber, JobId, Now};
 
 use super::report_scheduler::JOBS_REPORTED;
-use super::snapshot::{ClusterSnapshot, LiveJob, QueueSnapshot, TrackerSnapshot};
+use super::snapshot::{ClusterSnapshot, JOBS_SHOWN, LiveJob, QueueSnapshot, TrackerSnapshot};
 
 /// Trackers in a slice: a heartbeat waits for one slice at most, which takes less than half a millisecond.
 const TRACKERS: usize = 500;
@@ -77,8 +77,8 @@ enum WalkStage {
     Queues(usize),
     Balances(usize),
     Groups(usize),
-    Stuck(usize),
     Jobs(usize),
+    Applications(usize),
     LiveJobs(Option<JobId>),
     Trackers(Option<Arc<str>>),
 }
@@ -144,27 +144,23 @@ impl Engine {
                 let found = self.report_groups(from, QUEUES, now);
                 match delta.groups.extend(&mut walk.groups, found, QUEUES) {
                     true => WalkStage::Groups(delta.groups.len),
-                    false => WalkStage::Stuck(0),
-                }
-            }
-            WalkStage::Stuck(from) => {
-                let (stuck, has_more) = self.stuck(from, JOBS);
-                delta.head.stuck.extend(stuck);
-                match (has_more, &delta.jobs) {
-                    (true, _) => WalkStage::Stuck(from + JOBS),
-                    (false, Some(_)) => WalkStage::Jobs(0),
-                    (false, None) => WalkStage::LiveJobs(None),
+                    false => WalkStage::Jobs(0),
                 }
             }
             WalkStage::Jobs(from) => {
-                let found = self.report_jobs(from, JOBS.min(JOBS_REPORTED - from), now);
-                let next = from + found.len();
-                delta.jobs.get_or_insert_default().extend(found);
-                if next == from + JOBS && next < JOBS_REPORTED {
-                    WalkStage::Jobs(next)
-                } else {
-                    WalkStage::LiveJobs(None)
+                let most = if delta.jobs.is_some() { JOBS_REPORTED } else { JOBS_SHOWN };
+                let found = self.look_at_jobs(from, JOBS.min(most - from), delta.jobs.is_some(), now);
+                delta.head.stuck.extend(found.stuck);
+                if let Some(jobs) = &mut delta.jobs {
+                    jobs.extend(found.reported);
                 }
+                let next = from + found.jobs;
+                if found.jobs == JOBS && next < most { WalkStage::Jobs(next) } else { WalkStage::Applications(0) }
+            }
+            WalkStage::Applications(from) => {
+                let (stuck, has_more) = self.stuck_applications(from, JOBS);
+                delta.head.stuck.extend(stuck);
+                if has_more { WalkStage::Applications(from + JOBS) } else { WalkStage::LiveJobs(None) }
             }
             WalkStage::LiveJobs(after) => {
                 let found = self.live_jobs_after(after);

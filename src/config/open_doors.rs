@@ -214,7 +214,10 @@ impl Values<'_> {
             let door = self.door(&keys::TRACKERS_ADMIT, severity, exposure, "set jobtracker.trackers.admit = listed");
             return door.into_iter().filter(|_| !is_listed).collect();
         }
-        let exposure = "every machine can register as a tracker, receive tasks with their tokens, and cause charges";
+        let exposure = match self.has_market() {
+            true => "every machine can register as a tracker, receive tasks with their tokens, and cause charges",
+            false => "every machine can register as a tracker and receive tasks with their tokens",
+        };
         let remedy = "set mapred.hosts to a file of host names and jobtracker.trackers.admit = listed";
         self.unset_door(&keys::HOSTS, severity, exposure, remedy).into_iter().collect()
     }

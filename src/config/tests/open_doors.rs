@@ -95,6 +95,16 @@ fn without_a_market_any_caller_weighs_more_on_the_network() {
 }
 
 #[test]
+fn nothing_is_charged_without_a_market() {
+    let said = |scheduler: &[&str]| {
+        let mut arguments = vec!["mapred.job.tracker=master:1"];
+        arguments.extend(scheduler);
+        lines(of_jobtracker, &arguments).contains("charges")
+    };
+    assert!(said(&[]) && !said(&["mapred.jobtracker.taskScheduler=org.apache.hadoop.mapred.JobQueueTaskScheduler"]));
+}
+
+#[test]
 fn the_worst_door_comes_first() {
     let found = doors(of_jobtracker, &["hadoop.tmp.dir=/tmp/x", "mapreduce.cluster.administrators=*"]);
     let severities: Vec<_> = found.iter().map(|door| door.severity).collect();

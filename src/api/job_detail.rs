@@ -10,7 +10,7 @@ use crate::model::{AttemptId, AttemptState, JobId, PerKind};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskState {
-    /// No attempt of it runs, and it is not done; of a job that is over: it never ran.
+    /// No attempt of it runs, and it is not done.
     Waiting,
     /// An attempt of it runs.
     Running,
@@ -18,7 +18,7 @@ pub enum TaskState {
     Succeeded,
     /// It was given up after its failures.
     Failed,
-    /// Its last attempt was killed, and it does not run again.
+    /// It was stopped with its job, and does not run again.
     Killed,
     /// It waits again since its last attempt was preempted.
     Preempted,

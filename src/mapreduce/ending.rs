@@ -9,7 +9,7 @@ use crate::wire::{CompletionStatus, WString};
 use super::fetch_failures::FetchFailures;
 use super::job::{Job, JobEvent, TaskKey};
 use super::job_state::{Ending, JobOutcome, JobState};
-use super::{Attempt, JobContext, JobFact, Task, TaskState};
+use super::{Attempt, JobContext, JobFact, TaskState};
 
 impl Job {
     /// An attempt has succeeded: its task is done.
@@ -77,7 +77,7 @@ impl Job {
         }
         let too_often = match failed {
             true => task.has_failed_too_often(max_attempts),
-            false => task.attempts.len() >= Task::MAX_ATTEMPTS,
+            false => task.was_tried_too_often(),
         };
         let given_up = too_often && !task.is_over();
         let failures = task.failures;
@@ -96,7 +96,7 @@ impl Job {
             _ => CompletionStatus::Killed,
         };
         if let (true, Some(host)) = (failed, host) {
-            self.record_host_failure(host, context.nodes);
+            self.record_host_failure(host, context.nodes, context.housekeeping);
         }
         self.add_event(key, position, status, context);
         match key {

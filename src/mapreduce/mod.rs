@@ -65,5 +65,5 @@ pub use report::{AttemptOrder, ReportResult};
 pub use restore::{TrackerLocation, TrackerLocations};
 pub use split_table::{Split, SplitHost, SplitTable, SplitTableBuilder};
 pub use stored::{FinishedJob, StoredAttempt, StoredEvent, StoredJob};
-pub use task::{Task, TaskState};
+pub use task::{Task, TaskState, TriedAttempt, has_failed_too_often};
 pub use task_tally::{BadEnds, TaskTally};

@@ -1,6 +1,6 @@
 //! One logical task of a job (1.2.1 `TaskInProgress`).
 
-use crate::model::{AttemptState, TaskId, Violations, is_start_failure};
+use crate::model::{AttemptState, TaskId, Violations, is_start_failure, is_worker_shortage};
 use crate::scheduler::HostId;
 
 use super::failed_ranges::FailedRanges;
@@ -49,6 +49,43 @@ pub struct Task {
     pub(super) is_counted_running: bool,
     /// Its part of the job's sum over running tasks.
     pub(super) counted: Option<CounterValues>,
+}
+
+/// What decides whether the task of an attempt is tried again.
+pub trait TriedAttempt {
+    fn state(&self) -> AttemptState;
+    /// Its diagnostics, the first of several texts at least.
+    fn first_text(&self) -> &str;
+}
+
+/// Whether a task with these attempts has failed too often to be tried again, of which so many FAILED. A command that cannot be
+/// started will not get better: it is tried once more, perhaps on another host, however many attempts the job allows.
+pub fn has_failed_too_often<A: TriedAttempt>(attempts: &[A], failures: u32, max_attempts: u32) -> bool {
+    failures >= max_attempts
+        || was_tried_too_often(attempts)
+        || failures >= MAX_START_FAILURES
+            && count_ends(attempts, AttemptState::Failed, is_start_failure) >= MAX_START_FAILURES as usize
+}
+
+/// Whether so many attempts have ended, in whatever way, that the task is given up. Those that a worker could not run for want of
+/// something do not count: after each the worker pauses for longer, and what it lacks is no fault of the task.
+fn was_tried_too_often<A: TriedAttempt>(attempts: &[A]) -> bool {
+    let counted = || attempts.len() - count_ends(attempts, AttemptState::Killed, is_worker_shortage);
+    attempts.len() >= Task::MAX_ATTEMPTS && counted() >= Task::MAX_ATTEMPTS
+}
+
+fn count_ends<A: TriedAttempt>(attempts: &[A], state: AttemptState, is_so: fn(&str) -> bool) -> usize {
+    attempts.iter().filter(|attempt| attempt.state() == state && is_so(attempt.first_text())).count()
+}
+
+impl TriedAttempt for Attempt {
+    fn state(&self) -> AttemptState {
+        self.state
+    }
+
+    fn first_text(&self) -> &str {
+        self.diagnostics.texts().next().unwrap_or_default()
+    }
 }
 
 impl TaskState {
@@ -123,16 +160,14 @@ impl Task {
         matches!(self.state, TaskState::Complete(_))
     }
 
-    /// Whether it has failed too often to be tried again. A command that cannot be started will not get better: it is tried
-    /// once more, perhaps on another host, however many attempts the job allows.
+    /// Whether it has failed too often to be tried again.
     pub fn has_failed_too_often(&self, max_attempts: u32) -> bool {
-        let cannot_start = |attempt: &&Attempt| {
-            attempt.state == AttemptState::Failed && attempt.diagnostics.texts().next().is_some_and(is_start_failure)
-        };
-        self.failures >= max_attempts
-            || self.attempts.len() >= Self::MAX_ATTEMPTS
-            || self.failures >= MAX_START_FAILURES
-                && self.attempts.iter().filter(cannot_start).count() >= MAX_START_FAILURES as usize
+        has_failed_too_often(&self.attempts, self.failures, max_attempts)
+    }
+
+    /// Whether it was killed too often to be tried again.
+    pub(super) fn was_tried_too_often(&self) -> bool {
+        was_tried_too_often(&self.attempts)
     }
 
     /// Whether it is done or given up.

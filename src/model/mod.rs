@@ -33,6 +33,7 @@ mod start_failure;
 mod states;
 mod tracker_id;
 mod violations;
+mod worker_shortage;
 
 pub use application_id::{ApplicationId, ContainerId};
 pub use application_secret::ApplicationSecret;
@@ -68,3 +69,4 @@ pub use start_failure::{START_FAILURE, is_start_failure};
 pub use states::{AttemptState, Priority, RunState};
 pub use tracker_id::TrackerId;
 pub use violations::{BrokenInvariant, Violations};
+pub use worker_shortage::{WORKER_SHORTAGE, is_worker_shortage};

@@ -141,6 +141,11 @@ impl AttemptView {
         self.texts.as_deref().cloned().unwrap_or_default()
     }
 
+    /// Its diagnostics so far, cut.
+    pub(super) fn diagnostics(&self) -> &str {
+        self.texts.as_deref().map_or("", |texts| &texts.diagnostics)
+    }
+
     /// The index of its task among those of its kind: the cleanup's follows the last, then the setup's.
     pub fn task(&self) -> u32 {
         self.task

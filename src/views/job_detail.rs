@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::api::{AttemptDetail, JobDetail, LiveAttempt, TaskState};
+use crate::api::{AttemptDetail, JobDetail, LiveAttempt};
 use crate::mapreduce::{AttemptRole, KillRequest};
 use crate::model::{AttemptState, Kind, PerKind};
 
@@ -10,19 +10,12 @@ use super::attempt_view::AttemptView;
 use super::job_view::JobView;
 use super::read_model::Views;
 
-/// What a job says of its tasks beside their attempts.
-#[derive(Clone, Copy)]
-struct Rules {
-    is_over: bool,
-    max_attempts: u32,
-}
-
 // === impl JobView: details ===
 
 impl JobView {
     /// It down to its attempts; `is_over`: nothing of it runs again. Of its attempts at most so many.
     pub fn detail(&self, is_over: bool, most_attempts: usize) -> JobDetail {
-        let runs = |kind| self.runs(kind, is_over);
+        let runs = |kind| self.task_runs(kind, is_over);
         let mut detail = JobDetail {
             runs: PerKind::new(runs(Kind::Map), runs(Kind::Reduce)),
             output: self.spec().output.clone(),
@@ -41,30 +34,6 @@ impl JobView {
             }
         }
         detail
-    }
-
-    /// The states of its tasks of a kind, by their numbers.
-    fn runs(&self, kind: Kind, is_over: bool) -> Vec<(TaskState, u32)> {
-        let spec = self.spec();
-        let max_attempts = if kind == Kind::Map { spec.map_max_attempts } else { spec.reduce_max_attempts };
-        let rules = Rules { is_over, max_attempts };
-        let total = self.total()[kind];
-        let mut runs: Vec<(TaskState, u32)> = Vec::new();
-        let mut add = |state, count: u32| match runs.last_mut() {
-            _ if count == 0 => {}
-            Some((last, length)) if *last == state => *length += count,
-            _ => runs.push((state, count)),
-        };
-        let mut next = 0;
-        let attempts: Vec<&AttemptView> = self.tasks(kind).iter().collect();
-        for of_task in attempts.chunk_by(|one, other| one.task == other.task) {
-            let Some(task) = of_task.first().map(|attempt| attempt.task).filter(|task| *task < total) else { continue };
-            add(TaskState::Waiting, task - next);
-            add(state_of(of_task, rules), 1);
-            next = task + 1;
-        }
-        add(TaskState::Waiting, total.saturating_sub(next));
-        runs
     }
 
     fn attempt_detail(&self, kind: Kind, attempt: &AttemptView) -> AttemptDetail {
@@ -90,28 +59,6 @@ impl JobView {
             diagnostics: texts.diagnostics,
             status: texts.status,
         }
-    }
-}
-
-/// How far a task with these attempts is.
-fn state_of(attempts: &[&AttemptView], rules: Rules) -> TaskState {
-    let is_failed =
-        |attempt: &&&AttemptView| matches!(attempt.state(), AttemptState::Failed | AttemptState::FailedUnclean);
-    let failed = attempts.iter().filter(is_failed).count();
-    let last = attempts.last();
-    let is_last_preempted = last.is_some_and(|last| last.kill_request() == Some(KillRequest::Preempt));
-    if attempts.iter().any(|attempt| attempt.state() == AttemptState::Succeeded) {
-        TaskState::Succeeded
-    } else if !rules.is_over && attempts.iter().any(|attempt| attempt.is_live()) {
-        TaskState::Running
-    } else if failed > 0 && (rules.is_over || failed >= rules.max_attempts as usize) {
-        TaskState::Failed
-    } else if is_last_preempted {
-        TaskState::Preempted
-    } else if rules.is_over && last.is_some() {
-        TaskState::Killed
-    } else {
-        TaskState::Waiting
     }
 }
 
@@ -212,14 +159,19 @@ mod tests {
         end_again(&mut job, 6);
         // The setup's is no task of the picture.
         end(&mut job, 10, 0, AttemptState::Succeeded);
-        use TaskState::{Failed, Killed, Preempted, Running, Succeeded, Waiting};
+        use crate::api::TaskState::{Failed, Killed, Preempted, Running, Succeeded, Waiting};
         let detail = job.detail(false, 100);
         let expected =
             [(Waiting, 1), (Succeeded, 2), (Running, 1), (Waiting, 1), (Failed, 1), (Preempted, 1), (Waiting, 2)];
         assert_eq!(detail.runs.map, expected);
         assert_eq!(detail.runs.reduce, [(Waiting, 1)]);
-        let over = job.detail(true, 100).runs.map;
-        assert_eq!(over[2..5], [(Killed, 1), (Failed, 2), (Preempted, 1)], "what runs at the end was killed: {over:?}");
+        let over = job.detail(true, 100).runs;
+        assert_eq!(
+            over.map,
+            [(Killed, 1), (Succeeded, 2), (Killed, 2), (Failed, 1), (Killed, 3)],
+            "what is neither done nor given up was stopped with the job, after a failure below the limit too"
+        );
+        assert_eq!(over.reduce, [(Killed, 1)]);
         let first = detail.failures()[0];
         assert_eq!((first.attempt, &*first.diagnostics, detail.failures().len()), (id(1, 0), "no such file", 4));
         assert!(detail.attempts.iter().any(|attempt| attempt.is_preempted && attempt.attempt == id(6, 0)));

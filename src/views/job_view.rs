@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::engine::JobCost;
 use crate::mapreduce::{
     AcceptedJob, AttemptRole, ChangedDeadline, Ending, FinishedJob, JobEstimate, JobFact, JobOutcome, JobSpec,
-    StoredJob,
+    StoredJob, has_failed_too_often,
 };
 use crate::model::{AttemptId, AttemptState, JobId, Kind, PerKind, Priority, RunState};
 
@@ -318,7 +318,8 @@ fn counts_of(attempts: &[AttemptView], most_failures: u32) -> TaskCounts {
         finished: is_finished.into(),
         running: (!is_finished && live_attempts > 0).into(),
         live_attempts,
-        failed: (!is_finished && live_attempts == 0 && failures >= most_failures.max(1)).into(),
+        failed: (!is_finished && live_attempts == 0 && has_failed_too_often(attempts, failures, most_failures.max(1)))
+            .into(),
     }
 }
 

@@ -21,6 +21,7 @@ mod reader;
 mod shared_map;
 mod shown;
 mod task_list;
+mod task_states;
 #[cfg(test)]
 mod tests;
 mod volatile;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::model::{AttemptId, AttemptState, Kind};
+use crate::model::{AttemptId, AttemptState, Kind, WORKER_SHORTAGE};
 use crate::streaming::failure::TaskFailure;
 use crate::wire::{Phase, ReduceProgress, ReportedCounters, Task, TaskStatus};
 
@@ -140,7 +140,8 @@ impl TrackedAttempt {
                 (AttemptState::Succeeded, String::new())
             }
             AttemptOutcome::Failed(text) => (AttemptState::Failed, text),
-            AttemptOutcome::Killed(text) | AttemptOutcome::Short(text) => (AttemptState::Killed, text),
+            AttemptOutcome::Killed(text) => (AttemptState::Killed, text),
+            AttemptOutcome::Short(text) => (AttemptState::Killed, format!("{WORKER_SHORTAGE}{text}")),
         };
         self.state = match state {
             // A task-cleanup attempt keeps the state of the attempt that it cleans up after.

@@ -1,7 +1,7 @@
 //! Bounds that only the job itself enforces.
 
 use crate::mapreduce::{Attempt, Diagnostics, JobFact, Task, TaskState};
-use crate::model::{AttemptState, Kind, RunState, START_FAILURE};
+use crate::model::{AttemptState, Kind, RunState, START_FAILURE, WORKER_SHORTAGE};
 use crate::wire::limits::{JOB_DIAGNOSTICS_BYTES, SHORT_DIAGNOSTICS_BYTES};
 
 use super::stage::Stage;
@@ -19,6 +19,23 @@ fn a_task_that_is_killed_without_end_is_given_up() {
     assert_eq!(stage.job.task(key).state, TaskState::Failed);
     let is_failing = |fact: &JobFact| matches!(fact, JobFact::Ending { outcome: RunState::Failed, .. });
     assert!(stage.facts.iter().any(is_failing));
+}
+
+/// What its worker lacks is no fault of a task: only kills of other kinds are counted, also where they are read from the store.
+#[test]
+fn kills_for_want_of_something_on_the_worker_give_no_task_up() {
+    let mut stage = Stage::running(1, 0);
+    let tracker = stage.add_tracker("h1");
+    let key = stage.job.key_of(stage.job.id.task(Kind::Map, 0)).unwrap();
+    let kill = |stage: &mut Stage, why: &str| {
+        let attempt = stage.launch(Kind::Map, 0, tracker);
+        stage.report_with(tracker, attempt, AttemptState::Killed, |report| report.diagnostics = why.into());
+    };
+    (0..Task::MAX_ATTEMPTS + 5).for_each(|_| kill(&mut stage, &format!("{WORKER_SHORTAGE}cannot start a thread")));
+    (1..Task::MAX_ATTEMPTS).for_each(|_| kill(&mut stage, "killed on request"));
+    assert_eq!((stage.job.task(key).state, stage.job.ending().is_none()), (TaskState::Waiting, true));
+    kill(&mut stage, "killed on request");
+    assert_eq!(stage.job.task(key).state, TaskState::Failed);
 }
 
 #[test]

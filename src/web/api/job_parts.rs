@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::api::TaskAttempt;
+use crate::api::{TaskAttempt, TaskState};
 use crate::engine::{ClusterSnapshot, TrackerSnapshot};
 use crate::model::{AttemptState, Kind, PerKind};
 use crate::views::{AttemptView, JobView};
@@ -16,7 +16,7 @@ use super::answer::{Found, lasting};
 use super::ask::Ask;
 use super::known::{ended_job, known_job};
 use super::listing::Listing;
-use super::task_state::{TaskState, kind_word, most_failures, task_states};
+use super::task_state::{STATES, kind_word, place_of};
 
 /// States of attempts, in Hadoop's spelling.
 const ATTEMPT_STATES: [&str; 8] =
@@ -147,9 +147,8 @@ fn tracker_of<'a>(overview: &'a ClusterSnapshot, name: &str) -> Option<&'a Track
 /// Answers `/jobs/{job}/tasks`: maps, then reduces, each by number.
 pub(super) async fn tasks<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryParameters) -> Result<Found, Problem> {
     let listing = Listing::in_order(&mut parameters, ask.uri);
-    let states = TaskState::ALL.map(TaskState::name);
-    let expected = format!("one of {}", states.join(", "));
-    let wanted = parameters.parsed_all("state", &expected, |text| states.into_iter().find(|state| *state == text));
+    let expected = format!("one of {}", STATES.join(", "));
+    let wanted = parameters.parsed_all("state", &expected, |text| STATES.into_iter().find(|state| *state == text));
     let kinds = [Kind::Map, Kind::Reduce];
     let kind =
         parameters.parsed("kind", "map or reduce", |text| kinds.into_iter().find(|kind| kind_word(*kind) == text));
@@ -160,14 +159,14 @@ pub(super) async fn tasks<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryParam
     let rows = (first.max(0)..total.map + total.reduce).filter_map(|place| {
         let (of, number) = if place < total.map { (Kind::Map, place) } else { (Kind::Reduce, place - total.map) };
         let task = u32::try_from(number).ok().filter(|_| kind.is_none_or(|kind| kind == of))?;
-        let state = TaskState::of(job.tasks(of).of(task), most_failures(&job, of), is_over);
-        (wanted.is_empty() || wanted.contains(&state.name())).then_some((place, (of, task, state)))
+        let state = STATES[place_of(job.task_state(of, task, is_over))];
+        (wanted.is_empty() || wanted.contains(&state)).then_some((place, (of, task, state)))
     });
     let overview = &ask.shown.overview;
-    Ok(listing.page_in_order(rows, |(of, task, state)| lasting(&task_row(&job, *of, *task, *state, overview))))
+    Ok(listing.page_in_order(rows, |(of, task, state)| lasting(&task_row(&job, *of, *task, state, overview))))
 }
 
-fn task_row(job: &JobView, kind: Kind, task: u32, state: TaskState, overview: &ClusterSnapshot) -> TaskRow {
+fn task_row(job: &JobView, kind: Kind, task: u32, state: &'static str, overview: &ClusterSnapshot) -> TaskRow {
     let attempts = job.tasks(kind).of(task);
     let succeeded = attempts.iter().find(|attempt| attempt.state() == AttemptState::Succeeded);
     let shown = succeeded.or(attempts.last());
@@ -175,7 +174,7 @@ fn task_row(job: &JobView, kind: Kind, task: u32, state: TaskState, overview: &C
     TaskRow {
         task: job.id().task(kind, number).to_string(),
         kind: kind_word(kind),
-        state: state.name(),
+        state,
         attempts: attempts.len(),
         worker: shown.and_then(|attempt| tracker_of(overview, attempt.tracker())).map(|tracker| tracker.worker.clone()),
         started_ms: attempts.first().map(AttemptView::launch_ms),
@@ -190,7 +189,7 @@ pub(super) async fn grid<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryParame
     parameters.end()?;
     let (job, is_over) = with_attempts(ask).await?;
     let total = job.total();
-    let make = move || Kind::ALL.map(|kind| grid_of(kind, &task_states(&job, kind, is_over), cells));
+    let make = move || Kind::ALL.map(|kind| grid_of(kind, &job.task_runs(kind, is_over), cells));
     let grids = match total.map.saturating_add(total.reduce) {
         ..=FEW_TASKS => make(),
         _ => {
@@ -201,22 +200,28 @@ pub(super) async fn grid<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryParame
     Ok(Found::one(&serde_json::json!({ "grids": grids })))
 }
 
-fn grid_of(kind: Kind, tasks: &[TaskState], cells: u32) -> Grid {
-    let states = TaskState::ALL.map(TaskState::name);
-    let total = u32::try_from(tasks.len()).unwrap_or(u32::MAX);
-    let place = |state: &TaskState| TaskState::ALL.iter().position(|known| known == state).unwrap_or_default();
+/// `tasks`: lengths of runs of one state.
+fn grid_of(kind: Kind, tasks: &[(TaskState, u32)], cells: u32) -> Grid {
+    let total: u32 = tasks.iter().map(|(_, length)| length).sum();
+    let runs = tasks.iter().map(|(state, length)| (place_of(*state), *length));
+    let kind = kind_word(kind);
     if cells == 0 {
-        let runs = tasks.chunk_by(|one, other| one == other);
-        let runs = runs.filter_map(|run| Some((place(run.first()?), u32::try_from(run.len()).unwrap_or(u32::MAX))));
-        return Grid { kind: kind_word(kind), total, per_cell: 1, states, cells: Vec::new(), runs: runs.collect() };
+        let mut joined: Vec<(usize, u32)> = Vec::new();
+        for (place, length) in runs {
+            match joined.last_mut() {
+                Some((last, sum)) if *last == place => *sum += length,
+                _ => joined.push((place, length)),
+            }
+        }
+        return Grid { kind, total, per_cell: 1, states: STATES, cells: Vec::new(), runs: joined };
     }
     let per_cell = total.div_ceil(cells).max(1);
-    let cells = tasks.chunks(per_cell as usize).map(|cell| {
-        let mut counts = [0; 5];
-        cell.iter().for_each(|state| counts[place(state)] += 1);
-        counts
-    });
-    Grid { kind: kind_word(kind), total, per_cell, states, cells: cells.collect(), runs: Vec::new() }
+    let mut cells = vec![[0; STATES.len()]; total.div_ceil(per_cell) as usize];
+    let tasks = runs.flat_map(|(place, length)| std::iter::repeat_n(place, length as usize));
+    for (task, place) in tasks.enumerate() {
+        cells[task / per_cell as usize][place] += 1;
+    }
+    Grid { kind, total, per_cell, states: STATES, cells, runs: Vec::new() }
 }
 
 #[cfg(test)]
@@ -225,8 +230,8 @@ mod tests {
 
     #[test]
     fn a_grid_is_as_large_as_it_is_asked_for_and_counts_every_task() {
-        let mut tasks = vec![TaskState::Succeeded; 7];
-        tasks.extend([TaskState::Running, TaskState::Failed, TaskState::Pending, TaskState::Pending]);
+        use TaskState::{Failed, Preempted, Running, Succeeded, Waiting};
+        let tasks = [(Succeeded, 7), (Running, 1), (Failed, 1), (Waiting, 1), (Preempted, 1)];
         let grid = grid_of(Kind::Map, &tasks, 4);
         assert_eq!((grid.total, grid.per_cell), (11, 3));
         assert_eq!(grid.cells, [[0, 0, 3, 0, 0], [0, 0, 3, 0, 0], [0, 1, 1, 1, 0], [2, 0, 0, 0, 0]]);

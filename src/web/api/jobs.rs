@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::api::{JobState, TaskTally};
+use crate::api::{JobState, TaskState, TaskTally};
 use crate::model::{Kind, PerKind};
 use crate::views::{ApplicationView, JobView};
 
@@ -13,7 +13,6 @@ use super::ask::Ask;
 use super::known::{ended_job, known_job};
 use super::listing::Listing;
 use super::rows::{application_row, job_row, of_kind, reported_jobs};
-use super::task_state::{TaskState, task_states};
 use super::work::{SORTS, STATES, WorkFilter, work_of, work_of_application};
 
 /// A row of the list.
@@ -69,11 +68,11 @@ pub(super) async fn job<O: Owner>(ask: &Ask<'_, O>, parameters: QueryParameters)
 /// The tasks of a job that failed or was killed.
 fn tally_of_ended(job: &JobView, kind: Kind) -> TaskTally {
     let mut tally = TaskTally { total: job.total()[kind], ..TaskTally::default() };
-    for state in task_states(job, kind, true) {
+    for (state, tasks) in job.task_runs(kind, true) {
         match state {
-            TaskState::Succeeded => tally.finished += 1,
-            TaskState::Failed => tally.failed += 1,
-            TaskState::Pending | TaskState::Running | TaskState::Killed => tally.stopped += 1,
+            TaskState::Succeeded => tally.finished += tasks,
+            TaskState::Failed => tally.failed += tasks,
+            _ => tally.stopped += tasks,
         }
     }
     tally

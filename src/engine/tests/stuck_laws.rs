@@ -59,6 +59,7 @@ fn job(submission: Submission) -> JobSpec {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
     #[test]
     fn jobs_that_no_node_can_run_take_no_place(submissions in submissions(), most in 1..3_u8) {
         for policy in policies(most) {
@@ -76,7 +77,15 @@ proptest! {
                     Err(refusal) => prop_assert!(matches!(submission, Submission::Stuck), "{}: {}", name, refusal),
                 }
             }
-            (0..80).for_each(|_| pass(&mut cluster));
+            for _ in 0..400 {
+                let is_over = |(id, submission): &(JobId, Submission)| {
+                    matches!(submission, Submission::Stuck) || cluster.state(*id) == RunState::Succeeded
+                };
+                if jobs.iter().all(is_over) {
+                    break;
+                }
+                pass(&mut cluster);
+            }
             for (id, submission) in jobs {
                 let wanted = match submission {
                     Submission::Stuck => RunState::Prep,

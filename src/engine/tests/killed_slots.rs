@@ -1,13 +1,12 @@
 //! A stock tracker gets nothing in the slot of an attempt that it has just reported as killed: its JVM may still end.
 
-use crate::engine::{Caller, Event};
+use crate::engine::{Caller, Event, PolicyConfig};
 use crate::fake_tracker::Role;
-use crate::model::{AttemptId, JobId};
+use crate::model::{AttemptId, JobId, Kind};
 use crate::scheduler::FifoOptions;
 use crate::wire::{Action, HeartbeatResponse};
 
 use super::cluster::{Cluster, FakeTask, Fate, fifo, spec};
-use crate::engine::PolicyConfig;
 
 const ALICE: &str = "alice";
 
@@ -54,26 +53,30 @@ fn the_slot_of_a_killed_attempt_stays_free_for_one_answer() {
     assert_eq!(launched(&cluster.beat(0, hang).0), 1);
 }
 
+/// Attempts of a job that is not known: their tracker is ordered to drop it, and reports them no more.
 #[test]
-fn so_do_those_of_a_killed_job_which_its_tracker_reports_no_more() {
-    let (mut cluster, first) = busy(fifo(), None);
-    cluster.step(Event::KillJob { id: first, caller: Caller::named(ALICE) });
-    let mut launches = Vec::new();
-    for _ in 0..6 {
-        let before = working(&cluster).len();
-        let answer = cluster.beat(0, hang).0;
-        launches.push((before, launched(&answer)));
-    }
-    let freed = launches.windows(2).position(|pair| pair[1].0 < pair[0].0).unwrap();
-    assert_eq!(launches[freed + 1].1, 0, "{launches:?}");
-    assert!(launches[freed + 2].1 > 0, "{launches:?}");
+fn so_do_those_of_a_dropped_job_which_its_tracker_reports_no_more() {
+    let mut cluster = Cluster::new(fifo());
+    cluster.add_tracker("h0", 2, 0);
+    cluster.beat(0, hang);
+    cluster.submit(spec(ALICE, "default", 6, 0)).unwrap();
+    let dropped: JobId = "job_202611210913_0099".parse().unwrap();
+    cluster.give_elsewhere(0, [0, 1].map(|map| dropped.task(Kind::Map, map).attempt(0)));
+    let (answer, _) = cluster.beat(0, hang);
+    assert_eq!((launched(&answer), working(&cluster).len()), (0, 0), "it has dropped them: {answer:?}");
+    assert_eq!(launched(&cluster.beat(0, hang).0), 0, "their JVMs may still end");
+    assert!(launched(&cluster.beat(0, hang).0) > 0);
 }
 
 #[test]
 fn what_ended_by_itself_makes_room_at_once() {
     let (mut cluster, _) = busy(fifo(), None);
-    assert_eq!(launched(&cluster.beat(0, |_| Fate::Succeed).0), 2);
-    assert_eq!(launched(&cluster.beat(0, |_| Fate::Fail).0), 2);
+    let first = working(&cluster);
+    for fate in [Fate::Fail, Fate::Succeed, Fate::Succeed, Fate::Succeed] {
+        cluster.beat(0, |_| fate);
+        assert_eq!(working(&cluster).len(), 2, "{fate:?}");
+    }
+    assert!(working(&cluster).iter().all(|id| !first.contains(id)));
 }
 
 #[test]

@@ -133,7 +133,7 @@ impl Engine {
         if let Some(tracker) = self.trackers.get_mut(id).filter(|_| request.initial_contact && !is_successor) {
             tracker.is_introduced = true;
         }
-        self.count_killed_slots(id, &request.status.tasks);
+        self.count_killed_slots(id, &request.status.tasks, self.unknown_attempts_allowed(id));
         self.acknowledge_kill_jobs(id);
         // Its free slots are unknown before its first fresh report.
         let is_known = freshness != ReportFreshness::MaybeStale;
@@ -171,7 +171,7 @@ impl Engine {
     }
 
     /// Most unknown attempts that are processed in one heartbeat of a tracker.
-    pub(super) fn unknown_attempts_allowed(&self, id: TrackerId) -> usize {
+    fn unknown_attempts_allowed(&self, id: TrackerId) -> usize {
         let slots = self.trackers.get(id).map(|tracker| tracker.slots).unwrap_or_default();
         2 * (slots.map as usize + slots.reduce as usize) + UNKNOWN_ATTEMPTS_BESIDE_SLOTS
     }

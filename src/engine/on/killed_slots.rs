@@ -14,13 +14,13 @@ use super::registration::holds_slot;
 
 impl Engine {
     /// Counts the slots of attempts that a stock tracker had at its last report and that were killed since, whether it
-    /// reports them so or, after a KILL_JOB, no more. Nothing is left out where the original's grants are to be given.
-    pub(super) fn count_killed_slots(&mut self, id: TrackerId, reports: &[TaskStatus]) {
+    /// reports them so or, after a KILL_JOB, no more; of so many attempts at most. Nothing is left out where the original's
+    /// grants are to be given.
+    pub(super) fn count_killed_slots(&mut self, id: TrackerId, reports: &[TaskStatus], most: usize) {
         let is_builtin = self.cluster.nodes.get(id).is_some_and(|info| info.streaming_only);
         if is_builtin || self.config.policy.is_compatible() {
             return;
         }
-        let most = self.unknown_attempts_allowed(id);
         let Some(tracker) = self.trackers.get_mut(id) else { return };
         let mut killed = std::mem::take(&mut tracker.at_work);
         let mut at_work: BTreeMap<AttemptId, u32> = BTreeMap::new();

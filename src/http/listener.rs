@@ -18,14 +18,15 @@ use hyper::server::conn::http1;
 use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tracing::{debug, warn};
 
 use super::WebLimits;
-use super::connection_ends::ConnectionEnds;
+use super::connection_ends::{ConnectionEnds, LocalCaller};
 use super::fair_budget::{FairBudget, Held};
 use super::in_hand::{AnswerBody, InHand, RequestPlace};
 use super::limits::MIN_HEADER_BYTES;
@@ -42,14 +43,75 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// A connection that has just come has its request on the way: at the end it is waited for so long.
 const FIRST_REQUEST_PATIENCE: Duration = Duration::from_millis(500);
 
+/// Where connections come from.
+#[derive(Debug)]
+pub struct Listeners {
+    port: TcpListener,
+    /// A Unix socket, whose callers the kernel names.
+    socket: Option<UnixListener>,
+}
+
+impl From<TcpListener> for Listeners {
+    fn from(port: TcpListener) -> Self {
+        Self { port, socket: None }
+    }
+}
+
+impl Listeners {
+    #[must_use]
+    pub fn with_socket(self, socket: Option<UnixListener>) -> Self {
+        Self { socket, ..self }
+    }
+
+    async fn accept(&self) -> io::Result<(Stream, Peer, Caller)> {
+        let local = async {
+            match &self.socket {
+                Some(socket) => socket.accept().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            accepted = self.port.accept() => {
+                let (stream, address) = accepted?;
+                // Answers are small and whole; waiting to fill a segment only delays them.
+                let _ = stream.set_nodelay(true);
+                let peer = stream.local_addr().map_or_else(|_| Peer::from(address.ip()), |own| Peer::of(own, address));
+                let local = self.socket.is_some().then_some(LocalCaller::Unknown);
+                let caller = Caller { ends: ends_of(&stream), local };
+                Ok((Stream::Tcp(stream), peer, caller))
+            }
+            accepted = local => {
+                let (stream, _) = accepted?;
+                let uid = stream.peer_cred()?.uid();
+                let caller = Caller { ends: None, local: Some(LocalCaller::Known(uid)) };
+                Ok((Stream::Unix(stream), Peer::of_user(uid), caller))
+            }
+        }
+    }
+}
+
+enum Stream {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
+/// What is known of who is at the other end.
+#[derive(Clone, Copy)]
+struct Caller {
+    /// None once the client has reset the connection, and of a Unix socket.
+    ends: Option<ConnectionEnds>,
+    local: Option<LocalCaller>,
+}
+
 /// Serves until `shutdown`, within the limits on connections of [`WebLimits`]: idle connections give way, those with a request in hand
 /// never do. While all are busy nothing more is accepted.
 pub async fn accept_until(
-    listener: TcpListener,
+    listeners: impl Into<Listeners>,
     router: Router,
     limits: WebLimits,
     shutdown: impl Future<Output = ()>,
 ) {
+    let listeners = listeners.into();
     let places = Places::new(limits.connections, limits.connections_of_peer(), limits.connections_kept());
     let unsent = FairBudget::new(UNSENT_BYTES.0, UNSENT_BYTES.1);
     let (stop, stopped) = watch::channel(false);
@@ -63,12 +125,19 @@ pub async fn accept_until(
                     warn!(%error, "an HTTP connection broke down");
                 }
             }
-            accepted = accept(&listener, &places) => match accepted {
-                Ok((_, None)) => debug!("an HTTP connection was closed: too many of its address have requests in hand"),
-                Ok((stream, Some(entry))) => {
+            accepted = accept(&listeners, &places) => match accepted {
+                Ok((_, _, None)) => debug!("an HTTP connection was closed: too many of its address have requests in hand"),
+                Ok((stream, caller, Some(entry))) => {
                     let router = router.clone();
-                    let unsent = unsent.begin(entry.peer, "");
-                    connections.spawn(serve_connection(stream, entry, router, limits, (unsent, stopped.clone())));
+                    let signals = (unsent.begin(entry.peer, ""), stopped.clone());
+                    match stream {
+                        Stream::Tcp(stream) => {
+                            connections.spawn(serve_connection(stream, (entry, caller), router, limits, signals));
+                        }
+                        Stream::Unix(stream) => {
+                            connections.spawn(serve_connection(stream, (entry, caller), router, limits, signals));
+                        }
+                    }
                 }
                 Err(error) => {
                     debug!(%error, "cannot accept an HTTP connection");
@@ -77,7 +146,7 @@ pub async fn accept_until(
             }
         }
     }
-    drop(listener);
+    drop(listeners);
     // Fails only when no connection is left.
     let _ = stop.send(true);
     let drained = timeout(limits.drain, async { while connections.join_next().await.is_some() {} }).await;
@@ -87,11 +156,10 @@ pub async fn accept_until(
 }
 
 /// Waits for room first, so that a connection over the limit stays in the listen backlog.
-async fn accept(listener: &TcpListener, places: &Arc<Places>) -> io::Result<(TcpStream, Option<Entry>)> {
+async fn accept(listeners: &Listeners, places: &Arc<Places>) -> io::Result<(Stream, Caller, Option<Entry>)> {
     places.wait_for_room().await;
-    let (stream, address) = listener.accept().await?;
-    let peer = stream.local_addr().map_or_else(|_| Peer::from(address.ip()), |own| Peer::of(own, address));
-    Ok((stream, places.enter(peer)))
+    let (stream, peer, caller) = listeners.accept().await?;
+    Ok((stream, caller, places.enter(peer)))
 }
 
 /// For what comes on a connection beyond all places.
@@ -111,8 +179,8 @@ fn ends_of(stream: &TcpStream) -> Option<ConnectionEnds> {
 }
 
 async fn serve_connection(
-    stream: TcpStream,
-    entry: Entry,
+    stream: impl AsyncRead + AsyncWrite + Unpin,
+    (entry, caller): (Entry, Caller),
     router: Router,
     limits: WebLimits,
     ((unsent, mut is_cut), mut stopped): ((Held, oneshot::Receiver<()>), watch::Receiver<bool>),
@@ -124,16 +192,16 @@ async fn serve_connection(
         _ = &mut close => return,
         _ = stopped.wait_for(|stopped| *stopped) => return,
     }
-    // Answers are small and whole; waiting to fill a segment only delays them.
-    let _ = stream.set_nodelay(true);
     let header_bytes = limits.header_bytes.max(MIN_HEADER_BYTES);
     let in_hand = Arc::new(InHand::new(place, unsent));
     let router = TowerToHyperService::new(router);
-    let ends = ends_of(&stream);
     let service = service_fn(|mut request: Request<Incoming>| {
         in_hand.begin();
-        if let Some(ends) = ends {
+        if let Some(ends) = caller.ends {
             request.extensions_mut().insert(ends);
+        }
+        if let Some(local) = caller.local {
+            request.extensions_mut().insert(local);
         }
         request.extensions_mut().insert(RequestPlace(in_hand.clone()));
         request.extensions_mut().insert(peer);

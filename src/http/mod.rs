@@ -13,10 +13,10 @@ mod served_names;
 mod timed_stream;
 
 pub use client::{ClientError, IncomingAnswer, send_request};
-pub use connection_ends::ConnectionEnds;
+pub use connection_ends::{ConnectionEnds, LocalCaller};
 pub use fair_budget::{FairBudget, Held, OverBudget};
 pub use in_hand::{RequestPlace, RequestWait, cut_short};
 pub use limits::WebLimits;
-pub use listener::accept_until;
+pub use listener::{Listeners, accept_until};
 pub use peer::Peer;
 pub use served_names::{NameRefused, ServedNames, require_served_name};

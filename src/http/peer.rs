@@ -21,6 +21,11 @@ impl Peer {
         }
     }
 
+    /// Of a user of this machine.
+    pub(super) fn of_user(uid: u32) -> Self {
+        Self { address: Ipv4Addr::LOCALHOST.into(), uid: Some(uid) }
+    }
+
     /// Whether a process of this machine behind it is root's or of this process's user; of another machine that is not known.
     pub fn may_be_root(&self) -> bool {
         let is_ours = |uid: u32| uid == 0 || uid == rustix::process::geteuid().as_raw();

@@ -7,7 +7,6 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
 use tokio::time::{Sleep, sleep};
 
 use super::in_hand::InHand;
@@ -15,10 +14,10 @@ use super::in_hand::InHand;
 /// A peer is slow that takes less than this in the time it has.
 const PROGRESS_BYTES: usize = 16 << 10;
 
-/// A TCP stream that fails a write when the peer takes less than [`PROGRESS_BYTES`] of it in `patience`, or the rest.
+/// A stream that fails a write when the peer takes less than [`PROGRESS_BYTES`] of it in `patience`, or the rest.
 #[derive(Debug)]
-pub(super) struct TimedStream {
-    stream: TcpStream,
+pub(super) struct TimedStream<S> {
+    stream: S,
     patience: Duration,
     /// Runs from when a write had to wait.
     deadline: Option<Pin<Box<Sleep>>>,
@@ -27,8 +26,8 @@ pub(super) struct TimedStream {
     in_hand: Arc<InHand>,
 }
 
-impl TimedStream {
-    pub(super) fn new(stream: TcpStream, patience: Duration, in_hand: Arc<InHand>) -> Self {
+impl<S> TimedStream<S> {
+    pub(super) fn new(stream: S, patience: Duration, in_hand: Arc<InHand>) -> Self {
         TimedStream { stream, patience, deadline: None, taken_bytes: 0, in_hand }
     }
 
@@ -55,7 +54,7 @@ impl TimedStream {
     }
 }
 
-impl AsyncRead for TimedStream {
+impl<S: AsyncRead + Unpin> AsyncRead for TimedStream<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -65,7 +64,7 @@ impl AsyncRead for TimedStream {
     }
 }
 
-impl AsyncWrite for TimedStream {
+impl<S: AsyncWrite + Unpin> AsyncWrite for TimedStream<S> {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write(context, bytes);
         self.timed(context, written)

@@ -207,6 +207,7 @@ impl DaemonProcess<'_> {
             stock,
             job_page_prefix: job_page_prefix(settings, http_address),
             container_slot: settings.containers.slot,
+            socket: settings.web_socket.clone(),
             ports,
         };
         let web = Web::new(http, handle, options);

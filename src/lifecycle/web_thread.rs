@@ -2,18 +2,23 @@
 
 use std::io;
 use std::net::TcpListener;
+use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use rustix::fs::FileType;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use crate::config::host_name;
 use crate::config::settings::HttpLimits;
+use crate::fs::{FsError, Privacy, open_trusted_folder};
 use crate::model::Capability;
 use crate::server::OwnerHandle;
-use crate::web::{EventStreams, JobForms, ServedNames, ServedPorts, StockSettings, WebLimits, WebState};
+use crate::web::{EventStreams, JobForms, Listeners, ServedNames, ServedPorts, StockSettings, WebLimits, WebState};
 
 /// Minimum header buffer of the HTTP library, bytes.
 const MIN_HEADER_BYTES: usize = 8_192;
@@ -39,6 +44,8 @@ pub(super) struct WebOptions {
     pub(super) job_page_prefix: String,
     /// One slot's worth of a container.
     pub(super) container_slot: Capability,
+    /// A Unix socket to listen on, too.
+    pub(super) socket: Option<PathBuf>,
     /// Where the daemon listens.
     pub(super) ports: ServedPorts,
 }
@@ -58,6 +65,7 @@ impl WebThread {
     /// Serves HTTP on `listener`.
     pub(super) fn start(listener: TcpListener, owner: OwnerHandle, options: &WebOptions) -> io::Result<Self> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let socket = options.socket.as_deref().map(open_socket).transpose()?;
         let limits = WebLimits {
             connections: options.limits.max_connections,
             header_bytes: options.limits.max_header_bytes.max(MIN_HEADER_BYTES),
@@ -83,13 +91,14 @@ impl WebThread {
         let serve = move || {
             let _ending = ending;
             runtime.block_on(async {
-                match tokio::net::TcpListener::from_std(listener) {
-                    Ok(listener) => {
+                let socket = socket.map(tokio::net::UnixListener::from_std).transpose();
+                match tokio::net::TcpListener::from_std(listener).and_then(|listener| Ok((listener, socket?))) {
+                    Ok((listener, socket)) => {
                         let shutdown = async {
                             // A dropped sender stops it too.
                             let _ = stopped.await;
                         };
-                        crate::web::serve(listener, state, shutdown).await;
+                        crate::web::serve(Listeners::from(listener).with_socket(socket), state, shutdown).await;
                     }
                     Err(error) => tracing::error!("cannot start the web server: {error}"),
                 }
@@ -118,4 +127,33 @@ impl WebThread {
             tracing::error!("the web server's thread has panicked");
         }
     }
+}
+
+/// Who may connect: every user of the machine.
+const SOCKET_MODE: u32 = 0o666;
+/// Of its folder, if it is made.
+const SOCKET_FOLDER_MODE: u32 = 0o755;
+
+/// Listens on a Unix socket; removes one that an earlier process has left over.
+fn open_socket(path: &Path) -> io::Result<UnixListener> {
+    let named = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
+    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+        return Err(named(io::ErrorKind::InvalidInput.into()));
+    };
+    let refused = |error: FsError| named(io::Error::other(error));
+    let folder = open_trusted_folder(parent, SOCKET_FOLDER_MODE, Privacy::Private).map_err(refused)?.folder;
+    if folder
+        .stat_of(name)
+        .map_err(refused)?
+        .is_some_and(|stat| FileType::from_raw_mode(stat.st_mode) != FileType::Socket)
+    {
+        return Err(named(io::Error::other("it is there and is no socket; expected a name that is free")));
+    }
+    folder.remove(name).map_err(refused)?;
+    // Names of sockets have a short limit.
+    let here = Path::new("/proc/self/fd").join(folder.as_fd().as_raw_fd().to_string()).join(name);
+    let listener = UnixListener::bind(here).map_err(named)?;
+    listener.set_nonblocking(true)?;
+    folder.set_mode_of_entry(name, SOCKET_MODE).map_err(refused)?;
+    Ok(listener)
 }

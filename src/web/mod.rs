@@ -22,10 +22,12 @@ mod form_body;
 mod job_changes;
 mod job_files;
 mod job_forms;
+mod local_names;
 mod log_ticket;
 mod metric_writer;
 mod metrics;
 mod metrics_format;
+mod negotiation;
 mod order_quote;
 mod owner;
 mod owner_gone;
@@ -61,9 +63,7 @@ mod tests;
 
 use std::sync::Arc;
 
-use tokio::net::TcpListener;
-
-pub use crate::http::{ServedNames, WebLimits};
+pub use crate::http::{Listeners, ServedNames, WebLimits};
 pub use api::EventStreams;
 pub use applications::{ApplicationAccess, ApplicationOwner, ApplicationReply, NewsWait};
 pub use job_files::{FileRefusal, JobFile, JobFileRequest, NewUpload, PieceBody, UploadPiece, UploadSink};
@@ -85,9 +85,13 @@ pub use stock::{
 /// Answered when all connections are in use.
 const KEPT_PATHS: &[&str] = &["/healthz", "/readyz"];
 
-/// Serves HTTP on `listener` until `shutdown` completes and the open requests are answered, or [`WebLimits::drain`] has
+/// Serves HTTP on `listeners` until `shutdown` completes and the open requests are answered, or [`WebLimits::drain`] has
 /// passed.
-pub async fn serve<O: Owner>(listener: TcpListener, state: WebState<O>, shutdown: impl Future<Output = ()> + Send) {
+pub async fn serve<O: Owner>(
+    listeners: impl Into<Listeners>,
+    state: WebState<O>,
+    shutdown: impl Future<Output = ()> + Send,
+) {
     let limits = WebLimits { kept_paths: KEPT_PATHS, ..state.limits };
     let streams = state.streams.clone();
     let shutdown = async {
@@ -95,5 +99,5 @@ pub async fn serve<O: Owner>(listener: TcpListener, state: WebState<O>, shutdown
         // Their connections would be waited for.
         streams.close();
     };
-    crate::http::accept_until(listener, routes::routes(Arc::new(state)), limits, shutdown).await;
+    crate::http::accept_until(listeners, routes::routes(Arc::new(state)), limits, shutdown).await;
 }

@@ -5,7 +5,8 @@ use std::io::Write as _;
 
 use axum::body::Body;
 use axum::http::header::{
-    ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
+    ALLOW, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY,
+    X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::{HeaderValue, Response, StatusCode};
 use flate2::Compression;
@@ -27,8 +28,18 @@ const POLICY: &str =
 /// Shorter content is sent as it is, bytes.
 const LEAST_GZIPPED_BYTES: usize = 1 << 10;
 
-/// A content for readers that take gzip; none: it is sent as it is.
-pub(super) fn gzipped(content: &[u8]) -> Option<Vec<u8>> {
+/// A response with this content, packed for readers that take gzip.
+pub(super) fn packed(content: String, takes_gzip: bool) -> Response<Body> {
+    let Some(gzipped) = takes_gzip.then(|| gzipped(content.as_bytes())).flatten() else {
+        return Response::new(content.into());
+    };
+    let mut response = Response::new(gzipped.into());
+    response.headers_mut().insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+    response
+}
+
+/// None: it is sent as it is.
+fn gzipped(content: &[u8]) -> Option<Vec<u8>> {
     if content.len() < LEAST_GZIPPED_BYTES {
         return None;
     }

@@ -7,7 +7,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{Response, StatusCode};
-use axum::middleware::{from_fn, map_response};
+use axum::middleware::{from_fn, from_fn_with_state, map_response};
 use axum::routing::{any, get};
 use tokio::time::timeout;
 
@@ -20,8 +20,8 @@ use super::owner::{HEALTHY, Owner};
 use super::state::WebState;
 use super::worker_health::WorkerHealth;
 use super::{
-    api, applications, deadline_api, metrics, pages, pause_api, read_api, report, response, scheduler_api, stock,
-    tasks_api, upload, workers_api,
+    api, applications, deadline_api, local_names, metrics, pages, pause_api, read_api, report, response, scheduler_api,
+    stock, tasks_api, upload, workers_api,
 };
 
 /// `/readyz` waits this long for what is known of the workers.
@@ -57,6 +57,7 @@ pub(super) fn routes<O: Owner>(state: Arc<WebState<O>>) -> Router {
         .merge(pages::routes::<O>())
         .merge(stock::routes::<O>())
         .merge(api::routes(&state))
+        .layer(from_fn_with_state(state.clone(), local_names::check_names::<O>))
         .merge(applications::routes(&state))
         .fallback(pages::no_such_page::<O>)
         .with_state(state);

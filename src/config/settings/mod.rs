@@ -157,6 +157,8 @@ pub struct Settings {
     pub http_address: HostPort,
     /// Host names that the web server answers to, besides addresses; `None`: every name.
     pub web_hosts: Option<BTreeSet<String>>,
+    /// Where the web server listens beside its port.
+    pub web_socket: Option<PathBuf>,
     pub rpc: RpcSettings,
     pub http: HttpLimits,
     /// Whether pages change jobs.
@@ -249,6 +251,7 @@ impl Settings {
             rpc_address,
             http_address: http_address(&configuration)?,
             web_hosts: web_host_names(&configuration)?,
+            web_socket: configuration.local_path(&keys::WEB_SOCKET)?,
             rpc: RpcSettings::from_configuration(&configuration)?,
             http: HttpLimits::from_configuration(&configuration)?,
             directories: Directories::from_configuration(&configuration)?,

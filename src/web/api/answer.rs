@@ -1,9 +1,7 @@
 //! Answers: JSON or CSV, with what lets a reader ask again for nothing.
 
 use axum::body::Body;
-use axum::http::header::{
-    ACCEPT, ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, ETAG, IF_NONE_MATCH, LINK, VARY,
-};
+use axum::http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE, ETAG, LINK, VARY};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 use serde::Serialize;
 use serde_json::Value;
@@ -13,7 +11,8 @@ use crate::model::hex;
 use crate::views::Shown;
 
 use super::super::applications::{Problem, ProblemName, QueryParameters};
-use super::super::response::{JSON, gzipped};
+use super::super::negotiation::{KnownTags, offered, takes_gzip};
+use super::super::response::{JSON, packed};
 use super::csv::csv;
 
 const CSV: &str = "text/csv; charset=utf-8";
@@ -98,12 +97,11 @@ impl Form {
         let is_pretty =
             parameters.parsed("pretty", "no value, or true", |text| matches!(text, "" | "true").then_some(()));
         let accepts_csv = is_list && !accepts(headers, "application/json", "application/*") && accepts_any_csv(headers);
-        let encodings = headers.get(ACCEPT_ENCODING).and_then(|value| value.to_str().ok()).unwrap_or_default();
         Self {
             is_csv: format.map_or(accepts_csv, |format| *format == "csv"),
             is_pretty: is_pretty.is_some(),
             is_chosen: format.is_some(),
-            is_gzipped: offered(encodings).any(|encoding| encoding.eq_ignore_ascii_case("gzip")),
+            is_gzipped: takes_gzip(headers),
         }
     }
 
@@ -136,17 +134,6 @@ fn accepts(headers: &HeaderMap, name: &str, range: &str) -> bool {
     offered(accepted).any(|kind| kind.eq_ignore_ascii_case(name) || kind.eq_ignore_ascii_case(range))
 }
 
-/// The values of a header with weights, but for those with weight 0.
-fn offered(header: &str) -> impl Iterator<Item = &str> {
-    header.split(',').filter_map(|entry| {
-        let mut parts = entry.split(';').map(str::trim);
-        let name = parts.next()?;
-        let is_refused =
-            parts.any(|part| part.strip_prefix("q=").is_some_and(|weight| weight.trim_matches(['0', '.']).is_empty()));
-        (!is_refused).then_some(name)
-    })
-}
-
 /// The answer; 304 if the reader has it already.
 pub(super) fn respond(found: Found, form: Form, headers: &HeaderMap, shown: &Shown) -> Response<Body> {
     let next = match &found {
@@ -155,7 +142,7 @@ pub(super) fn respond(found: Found, form: Form, headers: &HeaderMap, shown: &Sho
     };
     let text = text_of(found, form);
     let tag = format!("W/\"{}\"", hex(&Sha256::digest(&text)[..TAG_BYTES]));
-    let is_known = headers.get_all(IF_NONE_MATCH).iter().any(|known| knows(known, &tag));
+    let is_known = KnownTags::of(headers).contain(&tag);
     let mut response = match is_known {
         true => Response::new(Body::empty()),
         false => full(text, form),
@@ -198,20 +185,7 @@ fn text_of(found: Found, form: Form) -> String {
 }
 
 fn full(text: String, form: Form) -> Response<Body> {
-    let gzipped = form.is_gzipped.then(|| gzipped(text.as_bytes())).flatten();
-    let is_gzipped = gzipped.is_some();
-    let mut response = Response::new(gzipped.map_or_else(|| Body::from(text), Body::from));
-    let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static(if form.is_csv { CSV } else { JSON }));
-    if is_gzipped {
-        headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
-    }
+    let mut response = packed(text, form.is_gzipped);
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(if form.is_csv { CSV } else { JSON }));
     response
-}
-
-/// Whether a list of entity tags has this one.
-fn knows(list: &HeaderValue, tag: &str) -> bool {
-    let strong = |tag: &str| tag.trim().trim_start_matches("W/").to_owned();
-    let list = list.to_str().unwrap_or_default();
-    list.split(',').any(|known| known.trim() == "*" || strong(known) == strong(tag))
 }

@@ -7,9 +7,10 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method};
 
 use crate::engine::{ApplicationCaller, Caller};
-use crate::http::ConnectionEnds;
+use crate::http::{ConnectionEnds, LocalCaller};
 use crate::socket_owner::uid_of_socket;
 
+use super::super::local_names::{NOT_BY_TCP, NameRight};
 use super::super::same_site::{THROUGH_PROXY, came_through_proxy, is_from_own_page};
 use super::body_bytes::check_content_type;
 use super::owner::ApplicationOwner;
@@ -22,8 +23,6 @@ use super::verified::{SignedBody, Verified};
 const REQUESTED_BY: &str = "x-requested-by";
 /// Longest name of a user, bytes.
 const MAX_USER_BYTES: usize = 256;
-/// The user id that may name every user.
-const ROOT: u32 = 0;
 
 /// The user of this machine who is named and whose socket the request comes from.
 ///
@@ -35,13 +34,18 @@ pub(super) async fn loopback_caller<O: ApplicationOwner>(
     parameters: &mut QueryParameters,
 ) -> Result<Verified, Problem> {
     let refuse = |detail: &str| Problem::new(ProblemName::SignatureRefused, detail);
+    let local = head.extensions.get::<LocalCaller>().copied();
     let ends = head.extensions.get::<ConnectionEnds>().copied();
     let ends = ends.filter(|ends| ends.peer.ip().to_canonical().is_loopback() && is_loopback_name(head));
-    let Some(ends) = ends else {
-        return Err(refuse(
-            "there is no key file, so requests are taken only from a loopback address and for a loopback host name",
-        ));
-    };
+    match (local, ends) {
+        (Some(LocalCaller::Unknown), _) => return Err(refuse(NOT_BY_TCP)),
+        (None, None) => {
+            return Err(refuse(
+                "there is no key file, so requests are taken only from a loopback address and for a loopback host name",
+            ));
+        }
+        (Some(LocalCaller::Known(_)), _) | (None, Some(_)) => {}
+    }
     if came_through_proxy(&head.headers) {
         return Err(Problem::new(ProblemName::Forbidden, THROUGH_PROXY));
     }
@@ -55,18 +59,23 @@ pub(super) async fn loopback_caller<O: ApplicationOwner>(
     }
     let user = parameters.take("user.name").filter(|user| !user.is_empty() && user.len() <= MAX_USER_BYTES);
     let user = user.ok_or_else(|| refuse("user.name is missing; expected who asks"))?;
-    let uid = tokio::task::spawn_blocking(move || uid_of_socket(ends.peer, ends.local)).await.ok().flatten();
+    let uid = match (local, ends) {
+        (Some(LocalCaller::Known(uid)), _) => Some(uid),
+        (_, Some(ends)) => {
+            tokio::task::spawn_blocking(move || uid_of_socket(ends.peer, ends.local)).await.ok().flatten()
+        }
+        (_, None) => None,
+    };
     let uid = uid.ok_or_else(|| refuse("the socket that the request comes from is closed, or not on this machine"))?;
-    let may_name_all = uid == ROOT || uid == rustix::process::geteuid().as_raw();
-    let is_own_name = owner.is_uid_of(&user, uid).await;
-    if !is_own_name && !may_name_all {
+    let right = NameRight::of(owner, &user, uid).await;
+    if !right.is_granted() {
         let detail =
             format!("user.name={user} is not the user with the uid {uid}, whose socket the request comes from");
         return Err(Problem::new(ProblemName::Forbidden, detail));
     }
     let caller = ApplicationCaller::User {
         caller: Caller::named(user),
-        is_administrator: is_own_name && may_name_all,
+        is_administrator: right.is_own_name && right.may_name_all,
         signed: None,
     };
     Ok(Verified { caller, body: SignedBody::Unsigned })

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use axum::http::header::{ACCEPT, ACCEPT_ENCODING, IF_NONE_MATCH};
+use axum::http::header::ACCEPT;
 use axum::http::{HeaderMap, Uri};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::super::form_body::form_fields;
+use super::super::negotiation::{KnownTags, takes_gzip};
 use super::super::signed_request::HttpRequest;
 
 /// What stands for itself in a parameter or a part of a path.
@@ -28,7 +29,7 @@ pub(super) struct Asked {
     /// Whether the parameters cannot be read, or one is there twice.
     pub(super) is_malformed: bool,
     pub(super) takes_gzip: bool,
-    pub(super) known_etag: Option<String>,
+    pub(super) known_tags: KnownTags,
 }
 
 // === impl Asked ===
@@ -50,8 +51,8 @@ impl Asked {
             part: left.remove("part"),
             is_csv: format.as_deref() == Some("csv") || (format.is_none() && accepts("text/csv")),
             is_malformed,
-            takes_gzip: header(headers, &ACCEPT_ENCODING).split(',').any(|coding| coding.trim().starts_with("gzip")),
-            known_etag: headers.get(IF_NONE_MATCH).and_then(|tag| tag.to_str().ok()).map(str::to_owned),
+            takes_gzip: takes_gzip(headers),
+            known_tags: KnownTags::of(headers),
             read: BTreeMap::new(),
             left,
         }
@@ -59,7 +60,7 @@ impl Asked {
 
     /// The same for a whole page.
     pub(super) fn as_whole(&self) -> Self {
-        Self { part: None, known_etag: None, ..self.clone() }
+        Self { part: None, known_tags: KnownTags::default(), ..self.clone() }
     }
 
     /// A parameter; none if it is missing or empty.

@@ -2,11 +2,11 @@
 
 use askama::Template;
 use axum::body::Body;
-use axum::http::header::{CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, VARY};
+use axum::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, VARY};
 use axum::http::{HeaderValue, Response, StatusCode};
 
 use super::super::pictures::Mark;
-use super::super::response::{HTML, gzipped, text};
+use super::super::response::{HTML, packed, text};
 use super::asked::Asked;
 use super::block::{Block, Section, Table};
 use super::frame::Frame;
@@ -84,7 +84,7 @@ impl Page {
             },
         };
         match html {
-            Ok(html) => packed(self.status, HTML, html, asked),
+            Ok(html) => tagged(self.status, HTML, html, asked),
             Err(error) => text(StatusCode::INTERNAL_SERVER_ERROR, error),
         }
     }
@@ -100,23 +100,17 @@ impl Page {
 
     fn csv(&self, asked: &Asked) -> Response<Body> {
         match self.table() {
-            Some(table) => packed(self.status, "text/csv; charset=utf-8", table.csv(), asked),
+            Some(table) => tagged(self.status, "text/csv; charset=utf-8", table.csv(), asked),
             None => text(StatusCode::NOT_ACCEPTABLE, "this page has no table; expected format=html"),
         }
     }
 }
 
 /// An answer with a tag of its content, packed for those who take that; without content where the reader has it.
-fn packed(status: StatusCode, kind: &'static str, content: String, asked: &Asked) -> Response<Body> {
+fn tagged(status: StatusCode, kind: &'static str, content: String, asked: &Asked) -> Response<Body> {
     let tag = format!("\"{}\"", short_hash(content.as_bytes()));
-    let is_known = status == StatusCode::OK && asked.known_etag.as_deref() == Some(&*tag);
-    let packed = (asked.takes_gzip && !is_known).then(|| gzipped(content.as_bytes())).flatten();
-    let is_packed = packed.is_some();
-    let mut response = Response::new(match packed {
-        _ if is_known => Body::empty(),
-        Some(packed) => Body::from(packed),
-        None => Body::from(content),
-    });
+    let is_known = status == StatusCode::OK && asked.known_tags.contain(&tag);
+    let mut response = if is_known { Response::new(Body::empty()) } else { packed(content, asked.takes_gzip) };
     *response.status_mut() = if is_known { StatusCode::NOT_MODIFIED } else { status };
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
@@ -125,9 +119,6 @@ fn packed(status: StatusCode, kind: &'static str, content: String, asked: &Asked
     headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
     if let Ok(tag) = HeaderValue::from_str(&tag) {
         headers.insert(ETAG, tag);
-    }
-    if is_packed {
-        headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
     }
     response
 }

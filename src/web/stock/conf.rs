@@ -12,6 +12,7 @@ use crate::model::JobId;
 
 use super::super::owner::Owner;
 use super::super::response::{JSON, XML, fresh, text};
+use super::super::rows::cut;
 use super::super::state::WebState;
 use super::access::{check_instrumentation, found, viewer};
 use super::answer;
@@ -41,8 +42,7 @@ async fn configuration<O: Owner>(state: &WebState<O>, request: Request) -> Resul
         "xml" => (XML, xml(conf)),
         "json" => (JSON, super::super::response::json(&Properties { properties: conf })),
         other => {
-            let other: String = other.chars().take(120).collect();
-            return Err(Box::new(text(StatusCode::BAD_REQUEST, format_args!("Bad format: {other}"))));
+            return Err(Box::new(text(StatusCode::BAD_REQUEST, format_args!("Bad format: {}", cut(other)))));
         }
     };
     Ok(Box::new(fresh(StatusCode::OK, kind, body)))

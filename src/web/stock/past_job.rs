@@ -14,6 +14,7 @@ use crate::model::{AttemptId, AttemptState, JobId, TaskId};
 
 use super::super::owner::Owner;
 use super::super::response::text;
+use super::super::rows::cut;
 use super::super::state::WebState;
 use super::access::{found, viewer};
 use super::answer;
@@ -101,7 +102,7 @@ pub(super) fn named_job(asked: &Asked) -> Result<JobId, Refused> {
         return Err(answer::refused(answer::bold("Hadoop Job History", "/jobhistoryhome.jsp", "Missing job!!!")));
     };
     job_of(log_file).ok_or_else(|| {
-        let name: String = log_file.chars().take(120).collect();
+        let name = cut(log_file);
         let expected =
             format!("logFile: {name:?} is not the name of a history file, which begins with the id of its job");
         answer::refused(text(StatusCode::BAD_REQUEST, expected))

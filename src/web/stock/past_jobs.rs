@@ -15,6 +15,7 @@ use crate::model::PastSearch;
 
 use super::super::owner::Owner;
 use super::super::response::text;
+use super::super::rows::cut;
 use super::super::state::{ANSWER_TIMEOUT, WebState};
 use super::answer;
 use super::changes::go_back;
@@ -66,7 +67,7 @@ async fn answered<O: Owner>(state: &WebState<O>, request: Request) -> Result<Ref
 }
 
 fn wrong_date(search: &str) -> Response<Body> {
-    let search: String = search.chars().take(120).collect();
+    let search = cut(search);
     text(StatusCode::BAD_REQUEST, format_args!("search: {search:?}: expected [user][:words][;MM/DD/YYYY]"))
 }
 

@@ -7,6 +7,7 @@ use axum::http::{HeaderMap, Method, Response, StatusCode, Uri};
 
 use super::super::form_body::read_form;
 use super::super::response::{text, with_allow};
+use super::super::rows::cut;
 use super::super::signed_request::HttpRequest;
 
 /// The methods that are accepted.
@@ -78,10 +79,8 @@ impl Asked {
     /// 400 for one that is malformed.
     pub(super) fn parsed<T: std::str::FromStr>(&self, name: &str, expected: &str) -> Result<Option<T>, Refused> {
         let Some(value) = self.get(name) else { return Ok(None) };
-        let malformed = |_| {
-            let value: String = value.chars().take(120).collect();
-            Box::new(text(StatusCode::BAD_REQUEST, format_args!("{name}: {value:?} is not {expected}")))
-        };
+        let malformed =
+            |_| Box::new(text(StatusCode::BAD_REQUEST, format_args!("{name}: {:?} is not {expected}", cut(value))));
         value.parse().map(Some).map_err(malformed)
     }
 }

@@ -13,6 +13,7 @@ use crate::model::{AttemptId, AttemptState, JobId, Kind, TaskId};
 use super::super::job_forms::JobForms;
 use super::super::owner::{JobChange, Owner};
 use super::super::response::text;
+use super::super::rows::cut;
 use super::super::state::WebState;
 use super::access::{found, viewer};
 use super::answer;
@@ -60,7 +61,7 @@ impl Named {
             }
             (None, None) => (None, "TipID", ""),
         };
-        let given: String = given.chars().take(120).collect();
+        let given = cut(given);
         parsed.ok_or_else(|| {
             answer::refused(match is_json {
                 true => answer::json_error(StatusCode::NOT_FOUND, 4101, format!("{kind} {given} Invalid")),

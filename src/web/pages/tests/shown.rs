@@ -6,6 +6,7 @@ use axum::http::StatusCode;
 
 use crate::api::{LiveAttempt, PriceHistory, PricePoint};
 use crate::model::{Kind, RunState};
+use crate::web::pages::asked::Asked;
 use crate::web::pages::attempt_rows::{attempt_page, task_page, tasks_page, timeline_page};
 use crate::web::pages::error::Refused;
 use crate::web::pages::job::{job_page, waits_picture};
@@ -185,8 +186,9 @@ async fn a_part_is_the_section_of_the_page_and_a_tag_saves_sending_it_again() {
     assert!(part.starts_with("<section id=\"queues\"") && whole.contains(part.trim()), "{part}");
     let answer = view.answer(&page, &asked("/queues?part=queues"));
     let tag = answer.headers()["etag"].to_str().unwrap().to_owned();
-    let mut again = asked("/queues?part=queues");
-    again.known_etag = Some(tag);
+    let known = format!("\"another\", W/{tag}").parse().unwrap();
+    let uri = "/queues?part=queues".parse().unwrap();
+    let again = Asked::of(&uri, &[(axum::http::header::IF_NONE_MATCH, known)].into_iter().collect());
     assert_eq!(view.answer(&page, &again).status(), StatusCode::NOT_MODIFIED);
     assert_eq!(view.answer(&page, &asked("/queues?part=x")).status(), StatusCode::NOT_FOUND);
     let notice = html(&page, &view, "/queues?nonsense=1").await;

@@ -59,6 +59,12 @@ impl TaskAttempt {
     /// Most bytes of its diagnostics.
     pub const DIAGNOSTICS_BYTES: usize = 4 << 10;
 
+    /// About as many bytes as it has in an answer.
+    pub fn shown_bytes(&self) -> usize {
+        let http = self.http.as_ref().map_or(0, String::len);
+        256 + http + self.status.len() + self.diagnostics.as_ref().map_or(0, String::len)
+    }
+
     /// Diagnostics as they are shown: cut, and none if there are none.
     pub fn shown_diagnostics(mut text: String) -> Option<String> {
         text.truncate(text.floor_char_boundary(Self::DIAGNOSTICS_BYTES));
@@ -90,6 +96,9 @@ pub struct JobTimes {
     /// Its cost up to the last tick; none unless a market rules and the caller may see it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<String>,
+    /// How often its owner was called in vain at its end, and why; none: it was reached, or no URL is called.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end_notification: Option<String>,
 }
 
 /// The newest jobs.

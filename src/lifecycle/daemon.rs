@@ -112,10 +112,10 @@ impl Daemon {
         let budget = budget_image.as_ref().map(|image| image.watch());
         let (handle, requests) = OwnerHandle::new(store, market_presence.clone(), acl, budget);
         let broken_invariants = BrokenInvariants::default();
-        let handle =
-            handle.with_stuck_threads(submissions.stuck()).with_awaited_files(submissions.awaited_files().clone());
+        let handle = handle.with_health_of_files(submissions.stuck(), submissions.awaited_files().clone());
         let handle = handle.with_broken_invariants(broken_invariants.clone());
         let notifier = Rc::new(Notifier::new(Targets::new(&settings.end_notification_targets)));
+        let handle = handle.with_failed_notifications(notifier.failed());
         let application_waits = Rc::<ApplicationWaits>::default();
         let (history_writer, user_copies) = HistoryWriter::new(owner.clone(), settings, resolver.clone());
         let handle = handle.with_histories(history_writer.counts(), history_writer.content());

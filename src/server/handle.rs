@@ -37,6 +37,7 @@ use super::application_waits::ApplicationWaits;
 use super::applications_on_disk::ApplicationsOnDisk;
 use super::broken_invariants::BrokenInvariants;
 use super::dispatch::Dispatcher;
+use super::end_notification::FailedNotifications;
 use super::fair_pool::StuckThreads;
 use super::health_text::HealthText;
 use super::history::{HistoryContent, HistoryCounts};
@@ -83,6 +84,7 @@ pub struct OwnerHandle {
     pub(super) waiting_calls: WaitingCalls,
     pub(super) accounts: Arc<Accounts>,
     pub(super) are_acls_on: bool,
+    pub(super) failed_notifications: FailedNotifications,
 }
 
 /// Requests of other threads, for `Requests::answer`.
@@ -154,6 +156,7 @@ impl OwnerHandle {
             waiting_calls: WaitingCalls::default(),
             accounts: Arc::new(Accounts::new()),
             are_acls_on: false,
+            failed_notifications: FailedNotifications::default(),
         };
         (handle, Requests { requests, serving })
     }
@@ -170,16 +173,10 @@ impl OwnerHandle {
         Self { ledger: Some(Ledger::new(ledger)), ..self }
     }
 
-    /// Adds the threads for files of jobs, for health.
+    /// Adds the threads for files of jobs, and whether these can be reached, for health.
     #[must_use]
-    pub fn with_stuck_threads(self, stuck_threads: StuckThreads) -> Self {
-        Self { stuck_threads: Some(stuck_threads), ..self }
-    }
-
-    /// Whether the files of jobs can be reached.
-    #[must_use]
-    pub fn with_awaited_files(self, awaited_files: AwaitedFiles) -> Self {
-        Self { awaited_files, ..self }
+    pub fn with_health_of_files(self, stuck_threads: StuckThreads, awaited_files: AwaitedFiles) -> Self {
+        Self { stuck_threads: Some(stuck_threads), awaited_files, ..self }
     }
 
     /// Adds the broken invariants, for health.
@@ -423,6 +420,10 @@ impl crate::web::Owner for OwnerHandle {
         let checked = checked.map_err(|gone| FileRefusal::new(StatusCode::SERVICE_UNAVAILABLE, gone))?;
         checked.map_err(refused_upload)?;
         uploads.begin(upload)
+    }
+
+    fn failed_notification(&self, job: JobId) -> Option<String> {
+        self.failed_notifications.of(job)
     }
 
     fn upload_rules(&self) -> UploadRules {

@@ -19,6 +19,8 @@ use super::submission::MapInputs;
 
 /// Most attempts in an answer, each with a status of up to a kibibyte: what a client may be owed at a time is far more.
 const MOST_ATTEMPTS: usize = 20_000;
+/// An answer ends with the attempt that reaches this size, bytes.
+const MOST_BYTES: usize = 1 << 20;
 /// Most workers in an answer.
 const MOST_WORKERS: usize = 100_000;
 
@@ -48,6 +50,7 @@ impl OwnerHandle {
     ) -> Result<Result<Option<JobTasks>, Refusal>, OwnerGone> {
         let mut from = TaskCursor(first);
         let mut attempts: Vec<(TaskAttempt, Option<i64>)> = Vec::new();
+        let mut bytes = 0;
         let last = loop {
             let viewer = viewer.clone();
             let asked = self.request_page(|reply| PagedRequest::Tasks { job, is_running_only, viewer, from, reply });
@@ -55,8 +58,9 @@ impl OwnerHandle {
                 Ok(Some(page)) => page,
                 other => return Ok(other.map(|_| None)),
             };
+            bytes += page.attempts.iter().map(|(attempt, _)| attempt.shown_bytes()).sum::<usize>();
             attempts.append(&mut page.attempts);
-            match page.next.filter(|_| attempts.len() < MOST_ATTEMPTS) {
+            match page.next.filter(|_| attempts.len() < MOST_ATTEMPTS && bytes < MOST_BYTES) {
                 Some(next) => from = next,
                 None => break page,
             }
@@ -66,7 +70,7 @@ impl OwnerHandle {
         let attempts = if is_in_store_alone {
             let stored = self.job_sources.finished(job).await.filter(|_| !is_running_only);
             let attempts;
-            (attempts, next) = stored.map(|stored| stored_attempts(&stored, first, MOST_ATTEMPTS)).unwrap_or_default();
+            (attempts, next) = stored.map(|stored| stored_attempts(&stored, TaskCursor(first))).unwrap_or_default();
             attempts
         } else {
             let inputs = self.job_sources.inputs.as_ref().filter(|_| !is_over);
@@ -121,7 +125,7 @@ impl OwnerHandle {
 }
 
 /// The attempts of a job of before a restart from the `first` on, and which one follows.
-fn stored_attempts(stored: &StoredJob, first: u64, most: usize) -> (Vec<TaskAttempt>, Option<u64>) {
+fn stored_attempts(stored: &StoredJob, first: TaskCursor) -> (Vec<TaskAttempt>, Option<u64>) {
     let spec = &stored.accepted.spec;
     let word = |number: i32, count: u32, work: &str| match i64::from(number) - i64::from(count) {
         ..0 => work.to_owned(),
@@ -148,8 +152,15 @@ fn stored_attempts(stored: &StoredJob, first: u64, most: usize) -> (Vec<TaskAtte
             diagnostics: TaskAttempt::shown_diagnostics(attempt.diagnostics.clone()),
         }
     };
-    let from = usize::try_from(first).unwrap_or(usize::MAX).min(stored.attempts.len());
-    let until = from.saturating_add(most).min(stored.attempts.len());
-    let next = (until < stored.attempts.len()).then_some(until as u64);
-    (stored.attempts[from..until].iter().map(line).collect(), next)
+    let (mut attempts, mut bytes) = (Vec::new(), 0);
+    let from = usize::try_from(first.position()).unwrap_or(usize::MAX);
+    for (at, attempt) in stored.attempts.iter().enumerate().skip(from) {
+        if attempts.len() >= MOST_ATTEMPTS || bytes >= MOST_BYTES {
+            return (attempts, Some(TaskCursor::behind(at as u64).0));
+        }
+        let attempt = line(attempt);
+        bytes += attempt.shown_bytes();
+        attempts.push(attempt);
+    }
+    (attempts, None)
 }

@@ -11,6 +11,7 @@ use crate::model::JobId;
 use crate::views::JobView;
 use crate::web::{JobFilter, OwnerGone};
 
+use super::end_notification::FailedNotifications;
 use super::handle::OwnerHandle;
 use super::paged_reads::PagedRequest;
 
@@ -26,6 +27,13 @@ impl OwnerHandle {
     #[must_use]
     pub fn with_acls(mut self, are_acls_on: bool) -> Self {
         self.are_acls_on = are_acls_on;
+        self
+    }
+
+    /// Adds why owners of jobs were called in vain at their ends.
+    #[must_use]
+    pub(crate) fn with_failed_notifications(mut self, failed: FailedNotifications) -> Self {
+        self.failed_notifications = failed;
         self
     }
 

@@ -182,6 +182,11 @@ pub trait Owner: ApplicationOwner + StockOwner + Send + Sync + 'static {
         std::future::ready(Err(FileRefusal::absent()))
     }
 
+    /// How often the owner of a job was called in vain at its end, and why; none: it was reached, or no URL is called.
+    fn failed_notification(&self, _job: JobId) -> Option<String> {
+        None
+    }
+
     /// How files are handed over. Answers at once.
     fn upload_rules(&self) -> UploadRules {
         UploadRules::default()

@@ -113,7 +113,11 @@ pub(super) async fn job_times<O: Owner>(State(state): State<Arc<WebState<O>>>, r
         Ok(view) => view,
         Err(why) => return json_refusal(StatusCode::SERVICE_UNAVAILABLE, &why),
     };
-    view.aged(fresh(StatusCode::OK, JSON, json(&times_of(&view.overview, &costs, is_market_ruling))))
+    let mut times = times_of(&view.overview, &costs, is_market_ruling);
+    for of_job in &mut times.jobs {
+        of_job.end_notification = state.owner.failed_notification(of_job.job);
+    }
+    view.aged(fresh(StatusCode::OK, JSON, json(&times)))
 }
 
 /// Whose jobs' costs are shown.
@@ -154,6 +158,7 @@ fn times_of(overview: &ClusterSnapshot, costs: &Costs, is_market_ruling: bool) -
             submit_ms: job.submit_ms,
             finish_ms: job.finish_ms,
             cost: job.cost.clone().filter(|_| sees_cost),
+            end_notification: None,
         }
     });
     JobTimesList { at_ms: overview.at_ms, is_market_ruling, jobs: jobs.collect() }

@@ -123,7 +123,14 @@ mod tests {
             url: "http://h:50030/jobdetails.jsp?jobid=job_202611211200_0001".into(),
             ..JobLine::example()
         };
-        let timed = |job| TimedJob { job, finish_ms: None, elapsed_ms: Some(83_000), cost: None, cost_error: None };
+        let timed = |job| TimedJob {
+            job,
+            finish_ms: None,
+            elapsed_ms: Some(83_000),
+            cost: None,
+            cost_error: None,
+            end_notification: None,
+        };
         insta::assert_snapshot!(render_list(&[timed(&job)], false, Form::Table), @r"
         JOB                    STATE    USER   QUEUE  PRIORITY  STARTED               ELAPSED  NAME        MAPS  REDUCES
         job_202611211200_0001  RUNNING  alice  alice  NORMAL    2023-11-14T22:13:20Z  1m 23s   word count   66%       0%

@@ -91,12 +91,12 @@ fn render_job(
     reason: Option<&str>,
     form: Form,
 ) -> String {
-    let TimedJob { job, finish_ms, elapsed_ms, .. } = timed;
+    let TimedJob { job, finish_ms, elapsed_ms, end_notification, .. } = timed;
     if form == Form::Json {
         let mut object = serde_json::json!({
             "job": job.job, "name": job.name, "user": job.user, "queue": job.queue, "state": job.state,
             "priority": job.priority, "started_ms": job.started_ms, "finish_ms": finish_ms, "elapsed_ms": elapsed_ms, "failure": job.failure, "killed_by": job.killed_by, "url": job.url,
-            "held": job.held, "cannot_run": job.cannot_run, "deadline": job.deadline, "tasks": { "map": map, "reduce": reduce },
+            "held": job.held, "cannot_run": job.cannot_run, "deadline": job.deadline, "end_notification": end_notification, "tasks": { "map": map, "reduce": reduce },
         });
         add_cost(&mut object, cost);
         return json(&object);
@@ -124,6 +124,9 @@ fn render_job(
             Some(late) => writeln!(text, "  deadline {}, {late}", due.split(" (").next().unwrap_or_default()),
             None => writeln!(text, "  deadline {due}, {state}: {}", with_shown_times(plan)),
         };
+    }
+    if let Some(why) = end_notification {
+        let _ = writeln!(text, "  notified {why}");
     }
     if let Some(cost) = render_cost_line(cost) {
         let _ = writeln!(text, "  cost     {cost}");
@@ -157,6 +160,7 @@ mod tests {
             elapsed_ms: Some(65_000),
             cost: None,
             cost_error: None,
+            end_notification: Some("not yet: 2 calls failed, the last one: the server answered 500".to_owned()),
         };
         let text = render_job(
             &timed,
@@ -174,6 +178,7 @@ mod tests {
           reduces  0 of 1 done, 0 running, 1 waiting
           started  2023-11-14T22:13:20Z, ended 2023-11-14T22:14:25Z, 1m 5s
           deadline DUE, ON_TIME: Maps 6/6 minimum. Reduces 0/6 minimum. Reduce start limit 331.9 s.
+          notified not yet: 2 calls failed, the last one: the server answered 500
           cost     0.75 up to the last tick
           why      # of failed Map Tasks exceeded allowed limit
         "#);

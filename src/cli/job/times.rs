@@ -42,6 +42,9 @@ pub(super) struct TimedJob<'a> {
     pub(super) cost: Option<String>,
     /// Why the cost is not known.
     pub(super) cost_error: Option<String>,
+    /// How often its owner was called in vain at its end, and why.
+    #[serde(skip)]
+    pub(super) end_notification: Option<String>,
 }
 
 // === impl Times ===
@@ -84,7 +87,8 @@ impl Times {
             None => self.error.clone().or_else(|| self.is_market_ruling.then(hidden)),
         };
         let elapsed_ms = end_ms.map(|end_ms| end_ms.saturating_sub(job.started_ms).max(0));
-        TimedJob { job, finish_ms, elapsed_ms, cost, cost_error }
+        let end_notification = times.and_then(|times| times.end_notification.clone());
+        TimedJob { job, finish_ms, elapsed_ms, cost, cost_error, end_notification }
     }
 }
 
@@ -98,7 +102,13 @@ mod tests {
     fn costs_are_a_column_where_there_are_any() {
         let job = JobLine::example();
         let listed = |is_market_ruling, cost: Option<&str>| {
-            let times = JobTimes { job: job.job, submit_ms: 1, finish_ms: None, cost: cost.map(str::to_owned) };
+            let times = JobTimes {
+                job: job.job,
+                submit_ms: 1,
+                finish_ms: None,
+                cost: cost.map(str::to_owned),
+                end_notification: None,
+            };
             Times::known(JobTimesList { at_ms: 9, is_market_ruling, jobs: vec![times] })
         };
         for (is_market_ruling, cost, has_costs) in
@@ -118,7 +128,13 @@ mod tests {
         let ended = JobLine { state: JobState::Succeeded, ..job.clone() };
         let start_ms = job.started_ms;
         let times = |finish_ms, cost: Option<&str>| {
-            let times = JobTimes { job: job.job, submit_ms: start_ms, finish_ms, cost: cost.map(str::to_owned) };
+            let times = JobTimes {
+                job: job.job,
+                submit_ms: start_ms,
+                finish_ms,
+                cost: cost.map(str::to_owned),
+                end_notification: None,
+            };
             Times::known(JobTimesList { at_ms: start_ms + 9, is_market_ruling: true, jobs: vec![times] })
         };
         let of = |times: &Times, job: &JobLine| {

@@ -9,11 +9,14 @@ use crate::model::{FactNumber, JobId, Kind};
 use crate::wire::worker_name;
 
 use super::job_words::state_word;
-use super::long_read::{SLICE_ITEMS, SLICE_LOOKS};
+use super::long_read::{SLICE_BYTES, SLICE_ITEMS, SLICE_LOOKS};
 
-/// Where the next page begins: setup, maps, reduces, cleanup, counted through.
+/// Where the next page begins: setup, maps, reduces, cleanup, counted through; and how many attempts of that task were shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TaskCursor(pub u64);
+
+/// Bits of a cursor that count attempts of a task. Cursors grow, and are whole in the numbers of JSON.
+const SHOWN_BITS: u32 = 20;
 
 /// A page of the attempts of a job.
 #[derive(Clone, Debug, PartialEq)]
@@ -73,17 +76,24 @@ impl Engine {
         from: TaskCursor,
         attempts: &mut Vec<(TaskAttempt, Option<i64>)>,
     ) -> Option<TaskCursor> {
-        let mut position = from.0;
+        let (mut position, mut shown) = (from.position(), from.shown());
+        let mut bytes = 0;
         for _ in 0..SLICE_LOOKS {
             let key = key_at(job, position)?;
-            position += 1;
-            let shown = job.task(key).attempts.iter().filter(|attempt| !(is_running_only && attempt.state.is_over()));
-            attempts.extend(shown.map(|attempt| (self.task_attempt(job, key, attempt), split_offset(job, key))));
-            if attempts.len() >= SLICE_ITEMS as usize {
-                break;
+            for attempt in job.task(key).attempts.iter().skip(shown) {
+                if attempts.len() >= SLICE_ITEMS as usize || bytes >= SLICE_BYTES {
+                    return Some(TaskCursor::new(position, shown));
+                }
+                shown += 1;
+                if !(is_running_only && attempt.state.is_over()) {
+                    let row = self.task_attempt(job, key, attempt);
+                    bytes += row.shown_bytes();
+                    attempts.push((row, split_offset(job, key)));
+                }
             }
+            (position, shown) = (position + 1, 0);
         }
-        key_at(job, position).map(|_| TaskCursor(position))
+        key_at(job, position).map(|_| TaskCursor::new(position, shown))
     }
 
     fn task_attempt(&self, job: &Job, key: TaskKey, attempt: &Attempt) -> TaskAttempt {
@@ -101,6 +111,25 @@ impl Engine {
             status: attempt.state_text.clone(),
             diagnostics: TaskAttempt::shown_diagnostics(attempt.diagnostics.joined()),
         }
+    }
+}
+
+impl TaskCursor {
+    const fn new(position: u64, shown: usize) -> Self {
+        Self(position << SHOWN_BITS | shown as u64)
+    }
+
+    /// Behind so many tasks, or so many attempts of a job that only the store has.
+    pub const fn behind(count: u64) -> Self {
+        Self::new(count, 0)
+    }
+
+    pub const fn position(self) -> u64 {
+        self.0 >> SHOWN_BITS
+    }
+
+    const fn shown(self) -> usize {
+        (self.0 & ((1 << SHOWN_BITS) - 1)) as usize
     }
 }
 

@@ -1,11 +1,12 @@
 //! The attempts of a job, a page at a time.
 
 use crate::api::TaskAttempt;
-use crate::engine::{Caller, EngineConfig, QueueConfig, Refusal, SLICE_ITEMS, TaskCursor, TaskPage};
+use crate::engine::{Caller, EngineConfig, QueueConfig, Refusal, SLICE_BYTES, SLICE_ITEMS, TaskCursor, TaskPage};
 use crate::fake_tracker::Role;
+use crate::mapreduce::{Attempt, JobSpec};
 use crate::model::JobId;
 
-use super::cluster::{Cluster, FakeTask, Fate, config, fifo, spec};
+use super::cluster::{Cluster, FakeTask, Fate, advance, config, fifo, spec};
 
 fn hang(task: &FakeTask) -> Fate {
     if task.role == Role::Work { Fate::Hang } else { Fate::Succeed }
@@ -77,6 +78,36 @@ fn many_tasks_come_in_pages() {
     ids.dedup();
     assert_eq!(ids.len(), 150);
     assert_eq!(pages, 4, "64, 64, 22 and what remains of 6000 tasks, 4096 at a time");
+}
+
+/// Attempts of one task too, however often it was tried and whatever its worker said.
+#[test]
+fn a_page_has_a_bound_in_bytes() {
+    let mut cluster = Cluster::new(fifo());
+    cluster.add_tracker("h0", 1, 1);
+    let wanted = JobSpec { map_max_attempts: 1_000, ..spec("u", "default", 1, 0) };
+    let job = cluster.submit(wanted).unwrap();
+    let long = "x".repeat(Attempt::MAX_STATE_TEXT_BYTES);
+    for _ in 0..400 {
+        for task in &mut cluster.trackers[0].attempts {
+            advance(task, if task.role == Role::Work { Fate::Fail } else { Fate::Succeed });
+        }
+        let mut request = cluster.request(0);
+        request.status.tasks.iter_mut().for_each(|report| report.state_text = long.as_str().into());
+        cluster.send(0, request);
+    }
+    let (mut pages, mut next, mut ids) = (0, Some(TaskCursor::default()), Vec::new());
+    while let Some(from) = next {
+        let page = page(&cluster, job, false, from);
+        let bytes: usize = page.attempts.iter().map(|(attempt, _)| attempt.shown_bytes()).sum();
+        assert!(bytes < SLICE_BYTES + 8 * 1024, "{bytes} bytes");
+        assert!(page.next.is_none_or(|next| next.0 > from.0), "clients ask for what comes later");
+        ids.extend(page.attempts.iter().map(|(attempt, _)| attempt.attempt));
+        (pages, next) = (pages + 1, page.next);
+    }
+    let count = ids.len();
+    ids.dedup();
+    assert!(pages > 2 && count > 100 && ids.len() == count, "{pages} pages of {count} attempts");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Notifies owners of jobs of the end, at the URL that the job names (1.2.1 `JobEndNotifier`). Unlike there, one slow server
 //! does not delay the others, and what is pending at a stop is called again by the next run.
 
+mod failed;
 mod targets;
 
 use std::cell::RefCell;
@@ -18,14 +19,15 @@ use tokio::sync::Semaphore;
 
 use crate::config::excerpt;
 use crate::http::{ClientError, send_request};
-use crate::model::{EndNotification, HttpUrl, HttpUrlError, JobId};
+use crate::model::{EndNotification, HttpUrl, HttpUrlError, JobId, counted};
 
 use super::fair_pool::FairShares;
 
+pub use failed::FailedNotifications;
 pub use targets::Targets;
 
-/// Concurrent calls, and those to one host.
-const CONCURRENT_CALLS: (usize, usize) = (16, 4);
+/// Concurrent calls, those for one user, and those to one host: a host that users share has room beside the slow calls of one.
+const CONCURRENT_CALLS: (usize, usize, usize) = (16, 4, 8);
 /// Concurrent name lookups. Each occupies a thread until the system's resolver times out.
 const LOOKUPS: usize = 8;
 /// Pending notifications, and those of one user; further ones are dropped.
@@ -47,10 +49,19 @@ const NOT_IN_URLS: &AsciiSet =
 pub(crate) struct Notifier {
     targets: Targets,
     permits: FairShares,
+    hosts: FairShares,
+    failed: FailedNotifications,
     lookups: Arc<Semaphore>,
     /// By user.
     waiting: RefCell<BTreeMap<Arc<str>, usize>>,
     least_interval_ms: u64,
+}
+
+/// The job that has ended, and its user.
+#[derive(Clone, Debug)]
+struct EndedJob {
+    job: JobId,
+    user: Arc<str>,
 }
 
 /// A URL that may be called.
@@ -68,8 +79,8 @@ enum CallError {
     NotAUrl(#[from] HttpUrlError),
     #[error("invalid URL: {0}")]
     NotSent(#[from] hyper::http::Error),
-    #[error("host {0:?} is not listed in jobtracker.end-notification.targets")]
-    NotATarget(String),
+    #[error("its host is not listed in jobtracker.end-notification.targets")]
+    NotATarget,
     #[error("{0}")]
     Io(#[from] std::io::Error),
     #[error("{0}")]
@@ -85,7 +96,7 @@ enum CallError {
 impl CallError {
     /// Whether a retry may succeed.
     fn is_retryable(&self) -> bool {
-        !matches!(self, Self::NotAUrl(_) | Self::NotSent(_) | Self::NotATarget(_))
+        !matches!(self, Self::NotAUrl(_) | Self::NotSent(_) | Self::NotATarget)
     }
 }
 
@@ -97,10 +108,17 @@ impl Notifier {
         Self {
             targets,
             permits: FairShares::new(CONCURRENT_CALLS.0, CONCURRENT_CALLS.1),
+            hosts: FairShares::new(CONCURRENT_CALLS.0, CONCURRENT_CALLS.2),
+            failed: FailedNotifications::default(),
             lookups: Arc::new(Semaphore::new(LOOKUPS)),
             waiting: RefCell::default(),
             least_interval_ms: INTERVALS_MS.0,
         }
+    }
+
+    /// What has failed so far, readable on any thread.
+    pub(crate) fn failed(&self) -> FailedNotifications {
+        self.failed.clone()
     }
 
     /// Notifies soon, with retries, for a job of `user`; done once that has succeeded or is given up.
@@ -111,16 +129,19 @@ impl Notifier {
         notification: EndNotification,
     ) -> impl Future<Output = ()> {
         let is_taken = self.enter(job, &user);
+        let ended = EndedJob { job, user };
         async move {
             if !is_taken {
+                self.failed.note(job, "never: too many others were pending".to_owned());
                 return;
             }
-            if let Err((error, calls)) = self.deliver(&notification).await {
+            if let Err((error, calls)) = self.deliver(ended.clone(), &notification).await {
                 let url = without_secrets(&notification.url);
+                self.failed.note(job, format!("never: given up after {}: {error}", counted(calls, "call")));
                 tracing::warn!("end notification of {job} to {url} failed after {calls} calls: {error}");
             }
             let mut waiting = self.waiting.borrow_mut();
-            if let Some(of_user) = waiting.get_mut(&user) {
+            if let Some(of_user) = waiting.get_mut(&ended.user) {
                 *of_user -= 1;
             }
             waiting.retain(|_, of_user| *of_user > 0);
@@ -147,17 +168,21 @@ impl Notifier {
     }
 
     /// Returns the error of the last call, and the number of calls.
-    async fn deliver(&self, notification: &EndNotification) -> Result<(), (CallError, u32)> {
+    async fn deliver(&self, ended: EndedJob, notification: &EndNotification) -> Result<(), (CallError, u32)> {
         let target = self.target(&notification.url).map_err(|error| (error, 0))?;
         let max_calls = notification.retries.saturating_add(1).min(MAX_CALLS);
         let interval_ms = notification.retry_interval_ms.clamp(self.least_interval_ms, INTERVALS_MS.1);
         for calls in 1.. {
-            let Err(error) = self.call(&target, notification.timeout_ms.min(MAX_TIMEOUT_MS)).await else { break };
+            let timeout_ms = notification.timeout_ms.min(MAX_TIMEOUT_MS);
+            let Err(error) = self.call(&ended.user, &target, timeout_ms).await else { break };
             if !error.is_retryable() || calls >= max_calls {
                 return Err((error, calls));
             }
+            let said = format!("not yet: {} failed, the last one: {error}", counted(calls, "call"));
+            self.failed.note(ended.job, said);
             tokio::time::sleep(Duration::from_millis(interval_ms)).await;
         }
+        self.failed.forget(ended.job);
         Ok(())
     }
 
@@ -166,15 +191,16 @@ impl Notifier {
         let url = HttpUrl::parse(&escaped)?;
         let (host, port) = (url.host().to_owned(), url.port());
         if !self.targets.contain(&host, port) {
-            return Err(CallError::NotATarget(excerpt(&host)));
+            return Err(CallError::NotATarget);
         }
         Ok(Target { host, port, host_header: url.host_header().to_owned(), path: url.path_and_query() })
     }
 
-    /// One GET, within the limits per host. Any status of success counts; a redirect does not.
-    async fn call(&self, target: &Target, timeout_ms: u64) -> Result<(), CallError> {
+    /// One GET, within the limits per user and host. Any status of success counts; a redirect does not.
+    async fn call(&self, user: &Arc<str>, target: &Target, timeout_ms: u64) -> Result<(), CallError> {
+        let _of_user = self.permits.acquire(user).await;
         let key = format!("{}:{}", target.host.to_ascii_lowercase(), target.port).into();
-        let _permit = self.permits.acquire(&key).await;
+        let _of_host = self.hosts.acquire(&key).await;
         let status = tokio::time::timeout(Duration::from_millis(timeout_ms), self.get(target)).await;
         match status.map_err(|_| CallError::TooSlow(timeout_ms))?? {
             status if status.is_success() => Ok(()),
@@ -251,6 +277,10 @@ mod tests {
         Notifier { least_interval_ms: 1, ..Notifier::new(Targets::new(&["*".to_owned()])) }
     }
 
+    fn ended(user: &str) -> EndedJob {
+        EndedJob { job: JOB.parse().unwrap(), user: user.into() }
+    }
+
     const JOB: &str = "job_202611210913_0001";
     const GOOD: &str = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
     const BAD: &str = "HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n";
@@ -261,7 +291,7 @@ mod tests {
         let url = notification(format!("http://{address}/end?job={JOB}&by=a b"), 2);
         let notifier = notifier();
         // A closed connection is an answer too.
-        let (asked, result) = tokio::join!(serve(&listener, &[BAD, "", GOOD]), notifier.deliver(&url));
+        let (asked, result) = tokio::join!(serve(&listener, &[BAD, "", GOOD]), notifier.deliver(ended("alice"), &url));
         assert!(result.is_ok());
         assert_eq!(asked.len(), 3);
         let first = asked[0].to_lowercase();
@@ -286,7 +316,7 @@ mod tests {
         let (listener, address) = listener().await;
         let notifier = notifier();
         let url = notification(format!("http://{address}"), 1);
-        let (asked, result) = tokio::join!(serve(&listener, &[BAD, BAD]), notifier.deliver(&url));
+        let (asked, result) = tokio::join!(serve(&listener, &[BAD, BAD]), notifier.deliver(ended("alice"), &url));
         assert!(matches!(result, Err((CallError::Status(_), 2))));
         assert!(asked.iter().all(|asked| asked.starts_with("GET / HTTP/1.1\r\n")));
     }
@@ -300,7 +330,10 @@ mod tests {
         for url in others.into_iter().chain(ports) {
             // With an interval too long for a test to wait.
             let never = EndNotification { retry_interval_ms: u64::MAX >> 20, ..notification(url.to_owned(), 3) };
-            assert!(matches!(notifier.deliver(&never).await, Err((error, 0)) if !error.is_retryable()), "{url}");
+            assert!(
+                matches!(notifier.deliver(ended("alice"), &never).await, Err((error, 0)) if !error.is_retryable()),
+                "{url}"
+            );
         }
     }
 
@@ -309,7 +342,7 @@ mod tests {
         let (_listener, address) = listener().await;
         let notifier = notifier();
         let target = notifier.target(&format!("http://{address}/")).unwrap_or_else(|error| panic!("{error}"));
-        let error = notifier.call(&target, 5_000).await.unwrap_err();
+        let error = notifier.call(&"alice".into(), &target, 5_000).await.unwrap_err();
         assert_eq!(error.to_string(), "no answer within 5000 ms");
     }
 
@@ -319,7 +352,7 @@ mod tests {
         let greedy =
             EndNotification { retry_interval_ms: 0, ..notification(format!("http://{address}"), i32::MAX as u32) };
         let notifier = notifier();
-        let (asked, result) = tokio::join!(serve(&listener, &[BAD; 10]), notifier.deliver(&greedy));
+        let (asked, result) = tokio::join!(serve(&listener, &[BAD; 10]), notifier.deliver(ended("alice"), &greedy));
         assert!(matches!(result, Err((CallError::Status(_), 10))), "{result:?}");
         assert_eq!(asked.len(), 10);
         assert_eq!(Notifier::new(Targets::new(&[])).least_interval_ms, 1_000);
@@ -329,7 +362,8 @@ mod tests {
     async fn hosts_that_are_not_listed_are_not_called() {
         let (listener, address) = listener().await;
         let notifier = Notifier::new(Targets::new(&["oozie.example.com".to_owned(), "127.0.0.1:1".to_owned()]));
-        let (error, calls) = notifier.deliver(&notification(format!("http://{address}/"), 3)).await.unwrap_err();
+        let (error, calls) =
+            notifier.deliver(ended("alice"), &notification(format!("http://{address}/"), 3)).await.unwrap_err();
         assert_eq!(calls, 0);
         assert!(error.to_string().contains("jobtracker.end-notification.targets"), "{error}");
         let connected = tokio::time::timeout(Duration::from_millis(50), listener.accept()).await;
@@ -355,12 +389,58 @@ mod tests {
                     }
                     let _ = stream.write_all(answer.as_bytes()).await;
                 },
-                notifier.deliver(&url)
+                notifier.deliver(ended("alice"), &url)
             );
             assert!(result.is_err(), "{result:?}");
         }
         let connected = tokio::time::timeout(Duration::from_millis(50), elsewhere.accept()).await;
         assert!(connected.is_err());
+    }
+
+    #[tokio::test]
+    async fn slow_targets_of_one_user_keep_no_other_waiting() {
+        tokio::task::LocalSet::new()
+            .run_until(async {
+                let notifier = Rc::new(notifier());
+                let mut silent = Vec::new();
+                for _ in 0..CONCURRENT_CALLS.0 {
+                    let (listener, address) = listener().await;
+                    let never = EndNotification { timeout_ms: 60_000, ..notification(format!("http://{address}/"), 0) };
+                    tokio::task::spawn_local(notifier.clone().notify(JOB.parse().unwrap(), "mallory".into(), never));
+                    silent.push(listener);
+                }
+                // The first ones are under way.
+                let _held = silent[0].accept().await.unwrap();
+                let (listener, address) = listener().await;
+                let (alice, url) = (ended("alice"), notification(format!("http://{address}"), 0));
+                let (asked, result) = tokio::join!(serve(&listener, &[GOOD]), notifier.deliver(alice, &url));
+                assert!(result.is_ok() && asked.len() == 1, "{result:?}");
+            })
+            .await;
+    }
+
+    #[tokio::test]
+    async fn what_fails_is_known_until_a_call_succeeds() {
+        let (listener, address) = listener().await;
+        let notifier = Rc::new(notifier());
+        let (job, user): (JobId, Arc<str>) = (JOB.parse().unwrap(), "alice".into());
+        let again = notification(format!("http://{address}"), 1);
+        let notified = notifier.clone().notify(job, user.clone(), again.clone());
+        tokio::join!(serve(&listener, &[BAD, BAD]), notified);
+        let said = "never: given up after 2 calls: the server answered 500 Internal Server Error";
+        assert_eq!(notifier.failed().of(job).as_deref(), Some(said));
+        let mut seen = None;
+        let answers = async {
+            serve(&listener, &[BAD]).await;
+            let (stream, _) = listener.accept().await.unwrap();
+            seen = notifier.failed().of(job);
+            drop(stream);
+            serve(&listener, &[GOOD]).await;
+        };
+        let again = EndNotification { retries: 2, ..again };
+        tokio::join!(answers, notifier.clone().notify(job, user, again));
+        let said = "not yet: 1 call failed, the last one: the server answered 500 Internal Server Error";
+        assert_eq!((seen.as_deref(), notifier.failed().of(job)), (Some(said), None));
     }
 
     #[tokio::test]

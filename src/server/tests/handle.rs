@@ -11,7 +11,8 @@ fn health_reports_stuck_threads() {
     let (_store, durable) = watch::channel(durable);
     let (handle, requests) = OwnerHandle::new(durable, SharedPresence::new(MarketPresence::Absent), None, None);
     requests.serving().set(true);
-    let health = |stuck| handle.clone().with_stuck_threads(StuckThreads::of(stuck, 16)).health();
+    let health =
+        |stuck| handle.clone().with_health_of_files(StuckThreads::of(stuck, 16), AwaitedFiles::default()).health();
     assert!(health(0).is_ready && health(0).text == "ok");
     let some = health(3);
     assert!(some.is_ready && some.text.contains("3 of 16 threads"), "{some:?}");

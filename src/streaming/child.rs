@@ -133,7 +133,7 @@ impl<'a, P: AsFd> PipeEnd<'a, P> {
                 Err(error) => return Err(error.into()),
             };
             if !waited[1].revents().is_empty() {
-                return Err(io::Error::other("the attempt is stopped"));
+                return Err(stopped());
             }
             if !waited[0].revents().is_empty() {
                 return Ok(true);
@@ -152,6 +152,10 @@ impl<'a, P: AsFd> PipeEnd<'a, P> {
 impl<P: AsFd + Read> Read for PipeEnd<'_, P> {
     fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
         loop {
+            // One that always has more to read is never waited for.
+            if self.progress.is_stopped() {
+                return Err(stopped());
+            }
             match self.pipe.read(room) {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
                     if !self.wait(PollFlags::IN)? {
@@ -187,6 +191,10 @@ impl<P: AsFd + Write> Write for PipeEnd<'_, P> {
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
+}
+
+fn stopped() -> io::Error {
+    io::Error::other("the attempt is stopped")
 }
 
 impl CommandStream for ChildCommand<'_> {

@@ -52,7 +52,7 @@ pub fn read_records(
     rule: &FieldRule,
     mut record: impl FnMut(&[u8], &[u8]) -> Result<(), TaskFailure>,
 ) -> Result<(), TaskFailure> {
-    let mut lines = LineReader::new(output);
+    let mut lines = LineReader::of_command(output);
     while lines.advance().map_err(TaskFailure::Pipe)?.is_some() {
         let (key, value) = rule.split(lines.text());
         record(key, value)?;

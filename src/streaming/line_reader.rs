@@ -5,8 +5,10 @@ use std::ops::Range;
 
 /// Read at once, bytes.
 const BUFFER_BYTES: usize = 128 << 10;
-/// The longest line that is taken, as a `Text` may not be longer. Bytes.
+/// The longest line that is taken of a file, as a `Text` may not be longer. Bytes.
 const LONGEST_LINE_BYTES: usize = i32::MAX as usize - 16;
+/// The longest line that is taken of a command, which may write one without end. Bytes.
+const LONGEST_OUTPUT_LINE_BYTES: usize = 128 << 20;
 
 #[derive(Debug)]
 pub struct LineReader<R> {
@@ -18,11 +20,26 @@ pub struct LineReader<R> {
     end: usize,
     /// A line that is longer is cut, if there is such a length.
     cut_at_bytes: Option<usize>,
+    /// A line that is longer is an error.
+    most_bytes: usize,
 }
 
 impl<R: Read> LineReader<R> {
     pub fn new(source: R) -> Self {
-        Self { source, buffer: Vec::new(), text: 0..0, at: 0, end: 0, cut_at_bytes: None }
+        Self {
+            source,
+            buffer: Vec::new(),
+            text: 0..0,
+            at: 0,
+            end: 0,
+            cut_at_bytes: None,
+            most_bytes: LONGEST_LINE_BYTES,
+        }
+    }
+
+    /// Records that a command writes.
+    pub fn of_command(source: R) -> Self {
+        Self { most_bytes: LONGEST_OUTPUT_LINE_BYTES, ..Self::new(source) }
     }
 
     /// Lines of an untrusted source: longer ones come in pieces of about `at_bytes`.
@@ -43,7 +60,7 @@ impl<R: Read> LineReader<R> {
     /// Advances to the next line and returns its length with its terminator; `None` at the end. A last line needs no terminator.
     ///
     /// # Errors
-    /// Those of reading; a line over 2 GB.
+    /// Those of reading; a line over 2 GB, of a command over 128 MiB.
     #[inline]
     pub fn advance(&mut self) -> io::Result<Option<usize>> {
         let mut searched = 0;
@@ -70,8 +87,9 @@ impl<R: Read> LineReader<R> {
             if self.cut_at_bytes.is_some_and(|most| searched >= most) {
                 return Ok(Some(self.pass(searched, searched)));
             }
-            if searched > LONGEST_LINE_BYTES {
-                return Err(io::Error::new(ErrorKind::InvalidData, "a line of more than 2 GB"));
+            if searched > self.most_bytes {
+                let why = format!("a line of more than {} MiB", self.most_bytes.div_ceil(1 << 20));
+                return Err(io::Error::new(ErrorKind::InvalidData, why));
             }
             if !self.fill()? {
                 let length = self.end - self.at;

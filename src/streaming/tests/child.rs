@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use crate::streaming::command_stream::read_records;
+use crate::streaming::field_rule::FieldRule;
 use crate::wire::Phase;
 
 use super::*;
@@ -166,6 +168,40 @@ fn a_kill_reaches_a_command_that_reads_nothing() {
         let (result, _) = run_with("sleep 1000", &vec![0; 8 << 20], RULES, &progress, None);
         assert!(matches!(result, Err(TaskFailure::Killed)));
     });
+}
+
+/// A line without end, which is read without any pause: nothing asks between two records.
+#[test]
+fn a_kill_reaches_a_command_that_writes_a_line_without_end() {
+    let progress = progress(None);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            progress.sleep(Duration::from_millis(100));
+            progress.kill();
+        });
+        let script = "exec tr '\\0' x </dev/zero";
+        let (result, output) = run_with(script, b"", RULES, &progress, None);
+        assert!(matches!(result, Err(TaskFailure::Killed)), "{} bytes", output.len());
+    });
+}
+
+#[test]
+fn a_line_without_end_fails_within_bounds_and_ends_its_command() {
+    let progress = progress(None);
+    let command = ChildCommand {
+        program: "/bin/sh".into(),
+        line: &["sh", "-c", "exec tr '\\0' x </dev/zero"].map(str::to_owned),
+        folder: "/".into(),
+        environment: &[("PATH".to_owned(), "/usr/bin:/bin".to_owned())],
+        supervisor: None,
+        rules: RULES,
+        progress: &progress,
+        log: None,
+    };
+    let rule = FieldRule { separator: b"\t".to_vec(), key_fields: 1 };
+    let mut take = |stdout: &mut dyn Read| read_records(stdout, &rule, |_, _| Ok(()));
+    let failure = command.stream(&mut |_| Ok(()), &mut take).unwrap_err();
+    assert!(failure.to_string().contains("a line of more than 128 MiB"), "{failure}");
 }
 
 #[test]

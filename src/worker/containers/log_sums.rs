@@ -10,7 +10,7 @@ pub const APPLICATION_BYTES: u64 = 128 << 20;
 /// Most bytes of the logs of one user.
 pub const USER_BYTES: u64 = 256 << 20;
 
-/// The logs of containers that have ended since the worker began.
+/// The logs of containers that have ended.
 #[derive(Debug, Default)]
 pub struct LogSums {
     of_users: BTreeMap<Arc<str>, UserLogs>,
@@ -25,15 +25,18 @@ struct UserLogs {
 }
 
 impl LogSums {
+    /// A container of the user has ended before the worker began, later than those that were noted so far.
+    pub fn note(&mut self, user: &str, id: ContainerId, bytes: u64) {
+        self.of_users.entry(user.into()).or_default().push(id, bytes);
+    }
+
     /// A container of the user has ended, with so many bytes in its logs. Returns those whose logs are to go; the newest never is.
     pub fn add(&mut self, user: &str, id: ContainerId, bytes: u64) -> Vec<ContainerId> {
         if bytes == 0 {
             return Vec::new();
         }
         let logs = self.of_users.entry(user.into()).or_default();
-        logs.bytes += bytes;
-        *logs.of_applications.entry(id.application).or_default() += bytes;
-        logs.ended.push_back((id, bytes));
+        logs.push(id, bytes);
         let mut gone = Vec::new();
         while logs.of_applications.get(&id.application).is_some_and(|bytes| *bytes > APPLICATION_BYTES)
             && let Some(oldest) = logs.take_oldest(id, |other| other.application == id.application)
@@ -53,9 +56,7 @@ impl LogSums {
         self.of_users.retain(|_, logs| {
             let ended = std::mem::take(logs);
             for (id, bytes) in ended.ended.into_iter().filter(|(id, _)| is_there(*id)) {
-                logs.bytes += bytes;
-                *logs.of_applications.entry(id.application).or_default() += bytes;
-                logs.ended.push_back((id, bytes));
+                logs.push(id, bytes);
             }
             !logs.ended.is_empty()
         });
@@ -63,6 +64,12 @@ impl LogSums {
 }
 
 impl UserLogs {
+    fn push(&mut self, id: ContainerId, bytes: u64) {
+        self.bytes += bytes;
+        *self.of_applications.entry(id.application).or_default() += bytes;
+        self.ended.push_back((id, bytes));
+    }
+
     fn take_oldest(&mut self, newest: ContainerId, is_meant: impl Fn(ContainerId) -> bool) -> Option<ContainerId> {
         let at = self.ended.iter().position(|(id, _)| *id != newest && is_meant(*id))?;
         let (id, bytes) = self.ended.remove(at)?;
@@ -91,6 +98,8 @@ mod tests {
         assert_eq!(sums.add("bob", id(3, 1), 120 * MB), [], "another user's");
         assert_eq!(sums.add("alice", id(4, 1), 120 * MB), [id(1, 2)]);
         assert_eq!(sums.add("alice", id(4, 2), 300 * MB), [id(4, 1), id(1, 3), id(2, 1)], "but for the newest");
+        sums.note("bob", id(3, 2), 5 * MB);
+        assert_eq!(sums.add("bob", id(3, 3), 8 * MB), [id(3, 1)], "with those of before");
         sums.retain(|other| other != id(4, 2));
         assert_eq!(sums.of_users.keys().map(|user| &**user).collect::<Vec<_>>(), ["bob"]);
     }

@@ -3,19 +3,25 @@
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io;
+use std::io::{self, Read, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use rustix::process::geteuid;
+
 use crate::clock::wall_ms;
-use crate::fs::{FolderHandle, FsError, ListBound};
+use crate::fs::{Expected, FolderHandle, FsError, ListBound};
 use crate::model::{ApplicationId, ContainerId, LogKey};
 use crate::streaming::private_files::FOLDER_MODE;
+use crate::wire::limits::USER_NAME_BYTES;
 
 use super::super::attempt_logs::{APPLICATION_PREFIX, AttemptLogs, log_file, open_log_part};
 use super::super::log_tickets::{GivenTicket, LogsDenied, keep_key_in, key_in};
+use super::log_sums::LogSums;
 
 pub const CONTAINER_LOGS: [&str; 2] = ["stdout", "stderr"];
+/// Among the logs of an application: whose it is.
+const USER_FILE: &str = "user";
 
 #[derive(Clone, Debug)]
 pub struct ContainerLogs {
@@ -27,16 +33,21 @@ impl ContainerLogs {
         Self { logs }
     }
 
-    /// Makes the empty logs of a container, and keeps the key of its application's tickets.
+    /// Makes the empty logs of a container, and keeps whose its application is and the key of its tickets.
     ///
     /// # Errors
     /// [`FsError`]: a link in the place of a folder or file, or a system error.
-    pub fn create(&self, id: ContainerId, key: Option<&LogKey>) -> Result<[File; 2], FsError> {
+    pub fn create(&self, id: ContainerId, user: &str, key: Option<&LogKey>) -> Result<[File; 2], FsError> {
         let name = id.application.to_string();
         let of_application = FolderHandle::open(&self.logs.folder)?.make_folder(OsStr::new(&name), FOLDER_MODE)?;
         // Written once, since a request may read it at any time.
         if let Some(key) = key.filter(|key| key_in(&self.logs.folder, &name).ok().flatten().as_ref() != Some(*key)) {
             keep_key_in(&of_application, key)?;
+        }
+        if of_application.stat_of(OsStr::new(USER_FILE))?.is_none_or(|kept| kept.st_size == 0) {
+            let mut file = log_file(&of_application, USER_FILE)?;
+            // Without it they are in no sum after a restart of the worker.
+            let _ = file.write_all(user.as_bytes());
         }
         let folder = of_application.make_folder(OsStr::new(&id.to_string()), FOLDER_MODE)?;
         let [stdout, stderr] = CONTAINER_LOGS;
@@ -63,6 +74,26 @@ impl ContainerLogs {
         let key = key_in(&self.logs.folder, &application.to_string()).ok().flatten();
         let key = key.ok_or_else(|| LogsDenied::NoKey(application.to_string()))?;
         Ok(key.check_container(id, expires_ms, ticket, now_ms)?)
+    }
+
+    /// How much the logs take that containers have left here before.
+    pub fn sums(&self) -> LogSums {
+        let mut ended = Vec::new();
+        let Ok(logs) = FolderHandle::open(&self.logs.folder) else { return LogSums::default() };
+        for name in logs.names(ListBound::OWN).unwrap_or_default() {
+            let is_applications = name.to_string_lossy().starts_with(APPLICATION_PREFIX);
+            let Some(folder) = is_applications.then(|| logs.folder(Path::new(&name)).ok()).flatten() else { continue };
+            let Some(user) = user_in(&folder) else { continue };
+            let containers = folder.names(ListBound::OWN).unwrap_or_default().into_iter();
+            ended.extend(containers.filter_map(|name| {
+                let id: ContainerId = name.to_str()?.parse().ok()?;
+                Some((folder.stat_of(&name).ok()??.st_mtime, id, user.clone()))
+            }));
+        }
+        ended.sort_unstable();
+        let mut sums = LogSums::default();
+        ended.iter().for_each(|(_, id, user)| sums.note(user, *id, self.bytes_of(*id)));
+        sums
     }
 
     pub fn bytes_of(&self, id: ContainerId) -> u64 {
@@ -109,6 +140,14 @@ impl ContainerLogs {
     }
 }
 
+/// Whose an application is that has run here.
+fn user_in(of_application: &FolderHandle) -> Option<String> {
+    let expected = Expected::file_of([geteuid().as_raw()]).with_one_link().at_most(USER_NAME_BYTES as u64);
+    let mut user = String::new();
+    of_application.file(Path::new(USER_FILE), &expected).ok()?.file.read_to_string(&mut user).ok()?;
+    Some(user).filter(|user| !user.is_empty())
+}
+
 fn path_of(id: ContainerId) -> PathBuf {
     Path::new(&id.application.to_string()).join(id.to_string())
 }
@@ -116,7 +155,6 @@ fn path_of(id: ContainerId) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use std::fs;
-    use std::io::Write;
     use std::time::Duration;
 
     use super::*;
@@ -139,7 +177,7 @@ mod tests {
         let check =
             |given: &GivenTicket, now_ms| logs.check_ticket(id, given, now_ms).map_err(|error| error.to_string());
         assert!(check(&given(id, &key), 10).unwrap_err().contains("the key of application_5_0001 is not here"));
-        let [mut stdout, _stderr] = logs.create(id, Some(&key)).unwrap();
+        let [mut stdout, _stderr] = logs.create(id, "alice", Some(&key)).unwrap();
         stdout.write_all(b"hello").unwrap();
         assert_eq!(check(&given(id, &key), 10), Ok(()));
         assert!(check(&given(id, &key), 11).unwrap_err().contains("was valid until 10"));
@@ -154,7 +192,7 @@ mod tests {
         let scratch = tempfile::tempdir().unwrap();
         let logs = logs(scratch.path());
         let ids = [1, 2, 3].map(|number| ApplicationId::new(5, 1).container(1, number));
-        ids.iter().for_each(|id| drop(logs.create(*id, Some(&LogKey::of_token(b"secret"))).unwrap()));
+        ids.iter().for_each(|id| drop(logs.create(*id, "alice", Some(&LogKey::of_token(b"secret"))).unwrap()));
         let path = |id: ContainerId| scratch.path().join(path_of(id));
         let old = fs::FileTimes::new().set_modified(std::time::UNIX_EPOCH + Duration::from_secs(1_000));
         let age = |path: &Path| File::open(path).unwrap().set_times(old).unwrap();

@@ -150,7 +150,7 @@ impl ContainerRunner {
         let disk = self.folders.next_disk();
         let made = self.folders.make(disk, id, user.as_ref()).and_then(|folder| {
             let shared_files = if has_files { self.caches.folder_of(disk, user.as_ref())? } else { None };
-            let logs = self.logs.create(id, LogKey::from_hex(&launch.log_key).as_ref())?;
+            let logs = self.logs.create(id, &launch.user, LogKey::from_hex(&launch.log_key).as_ref())?;
             Ok((folder, shared_files, logs))
         });
         let (folder, shared_files, logs) = match made {

@@ -72,9 +72,9 @@ impl StartedContainers {
         let beat_digest = hex(Sha256::digest(secret.as_bytes()).as_slice());
         let incarnation = incarnation.iter().fold(0_u64, |number, byte| number << 8 | u64::from(*byte));
         let (events, received) = mpsc::unbounded_channel();
+        let logs = ContainerLogs::new(surroundings.logs.clone());
         let runner = Arc::new(ContainerRunner {
             folders: OwnFolders::new(surroundings.folders.clone()),
-            logs: ContainerLogs::new(surroundings.logs.clone()),
             environment: surroundings.environment.clone(),
             configuration: settings.configuration.clone(),
             keepers: surroundings.supervisor.clone().map(|program| Arc::new(Keepers::new(program))),
@@ -86,7 +86,8 @@ impl StartedContainers {
             groups: limits.groups.clone(),
             caches: ResourceCaches::new(of_containers.shared_file_bytes),
             looks: ProcessLooks::default(),
-            log_sums: Mutex::default(),
+            log_sums: Mutex::new(logs.sums()),
+            logs,
             live: Mutex::new(BTreeSet::new()),
             events,
         });

@@ -71,13 +71,18 @@ async fn follow(
                 () = sleep(LOG_PAUSE), if printer.is_running() => drop(printer.print_news().await?),
                 () = sleep_until(explain_at.unwrap_or_else(Instant::now)), if explain_at.is_some() => {
                     explain_at = None;
-                    if printer.known().is_none() {
+                    if !printer.is_running() {
                         print_error(&waiting_line(application, known.as_ref()));
                     }
                 }
             }
         };
+        let before = (printer.known(), printer.is_running());
         look(client, application, printer).await?;
+        if (printer.known(), printer.is_running()) != before {
+            // One that others have ended may be followed by another wait.
+            explain_at = Some(Instant::now() + WAITING_TIME);
+        }
         if is_finished(&report) {
             return Ok(match signal {
                 Some(number) => INTERRUPTED_BASE.saturating_add(number),

@@ -29,15 +29,20 @@ pub fn skip_without_disks(test: &str) -> bool {
 
 /// A command that runs what is added to it, with a disk of so many MB in the place of a folder.
 pub fn command_on(folder: &Path, megabytes: u32) -> Command {
+    command_on_disk(folder, &format!("size={megabytes}m"))
+}
+
+/// The same with a disk that has these options of tmpfs.
+pub fn command_on_disk(folder: &Path, options: &str) -> Command {
     const SCRIPT: &str = r#"
-        folder=$1 megabytes=$2
+        folder=$1 options=$2
         shift 2
         cp -a "$folder" "$folder.seed"
-        mount -t tmpfs -o size=${megabytes}m,mode=755 tmpfs "$folder"
+        mount -t tmpfs -o $options,mode=755 tmpfs "$folder"
         cp -a "$folder.seed/." "$folder"
         exec "$@""#;
     let mut command = Command::new("unshare");
-    command.args(namespaces()).args(["sh", "-ec", SCRIPT, "sh"]).arg(folder).arg(megabytes.to_string());
+    command.args(namespaces()).args(["sh", "-ec", SCRIPT, "sh"]).arg(folder).arg(options);
     command
 }
 

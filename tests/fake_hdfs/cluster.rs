@@ -143,6 +143,8 @@ pub struct State {
     /// How often the NameNode was stopped.
     pub stops: u32,
     pub page: usize,
+    /// Every listing has another page.
+    pub lists_without_end: bool,
     pub connections: u32,
     pub acknowledged_reads: u32,
     pub heartbeats: u32,

@@ -1,11 +1,18 @@
 //! Applications of strangers that keep memory, places or names from others.
 
-use std::net::TcpStream;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::net::UnixStream;
 
 use serde_json::{Value, json};
 
-use crate::attacker::{connect_from, stage_job, try_submit};
+use crate::attacker::{as_another_user, connect_from, stage_job, try_submit};
+use crate::cluster::Cluster;
+use crate::daemon::answered::Answered;
+use crate::daemon::child::{DaemonFolders, try_get};
 use crate::daemon::signer::{Signer, exchange};
+use crate::daemon::skip::skip_without_root;
 use crate::stage::{Stage, place, run, size};
 use crate::verdict::Attack;
 use crate::victims::{VictimOptions, read_page, small_job};
@@ -108,6 +115,54 @@ fn halves_of_large_bodies() {
     attack.close();
 }
 
+/// Posts without a signature, in a user's name and with further headers.
+fn post(http: SocketAddr, path: &str, user: &str, headers: &str, body: &str) -> Answered {
+    let head = format!(
+        "POST /ws/v1/cluster{path}?user.name={user} HTTP/1.1\r\nHost: {http}\r\nConnection: close\r\nX-Requested-By: test\r\n\
+         {headers}Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    exchange(http, &head)
+}
+
+/// Where root starts both programs and says nothing of users, what another user of the machine asks for runs as that user.
+#[test]
+fn commands_of_another_user_of_this_machine() {
+    if skip_without_root("commands_of_another_user_of_this_machine") {
+        return;
+    }
+    let place = DaemonFolders::new("");
+    // Users of this machine are known by their connections then.
+    std::fs::remove_file(place.acl()).unwrap();
+    let mut cluster = Cluster::at(place, &[], 0);
+    let made = cluster.folder().join("made");
+    std::fs::create_dir(&made).unwrap();
+    for (path, mode) in [(cluster.place.path("."), 0o755), (cluster.folder(), 0o755), (made.clone(), 0o777)] {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    }
+    // The default, and no word about who runs commands.
+    cluster.add_worker(&["jobtracker.worker.min-uid=1000"]);
+    let http = cluster.serving.as_ref().unwrap().http;
+    let id = as_another_user(|| {
+        let id = post(http, "/apps/new-application", "nobody", "", "");
+        let id: Value = serde_json::from_str(&id.body).unwrap_or_else(|_| panic!("{id:?}"));
+        let id = id["application-id"].as_str().unwrap().to_owned();
+        let mut body = waiting(&id, &specs(1, 1));
+        body["specs"]["s0"]["command"] = json!(["touch", made.join("here").display().to_string()]);
+        body["ask"][0]["launch"]["items"] = json!("1");
+        let sent = post(http, "/apps", "nobody", "", &body.to_string());
+        assert_eq!(sent.status, 202, "{sent:?}");
+        id
+    });
+    // By root, who may ask for all.
+    let report = || try_get(http, &format!("/ws/v1/cluster/apps/{id}?user.name=nobody"), "").unwrap();
+    let mut ends = (0..100_000)
+        .map(|_| report())
+        .filter(|report| !["ACCEPTED", "RUNNING"].iter().any(|state| report.body.contains(state)));
+    let end = ends.next().unwrap();
+    assert_eq!(made.join("here").metadata().map(|about| about.uid()).ok(), Some(65_534), "{end:?}");
+}
+
 /// Behind a proxy the kernel knows whose the proxy is, not who asks: an unsigned name counts for nothing there.
 #[test]
 fn names_through_a_proxy() {
@@ -116,19 +171,54 @@ fn names_through_a_proxy() {
     std::fs::remove_file(place.acl()).unwrap();
     let stage = Stage::around(place);
     let http = stage.serving.http;
-    let ask = |headers: &str| {
-        let target = "/ws/v1/cluster/apps/new-application?user.name=root";
-        let head = format!(
-            "POST {target} HTTP/1.1\r\nHost: {http}\r\nConnection: close\r\nX-Requested-By: test\r\n{headers}\
-             Content-Type: application/json\r\nContent-Length: 0\r\n\r\n"
-        );
-        exchange(http, &head).status
-    };
+    let ask = |headers: &str| post(http, "/apps/new-application", "root", headers, "").status;
     assert_eq!(ask(""), 200);
     for name in ["Forwarded", "Via", "X-Real-IP", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto"] {
         let status = ask(&format!("{name}: 10.0.0.1\r\n"));
         assert!((400..500).contains(&status), "{name}: {status}");
     }
+}
+
+/// Where a Unix socket is served, the kernel says who asks there, and names over TCP are nobody's: a proxy of this machine's names no user.
+#[test]
+fn names_beside_a_unix_socket() {
+    let mut place = place(&["mapred.jobtracker.taskScheduler=org.apache.hadoop.mapred.JobQueueTaskScheduler"]);
+    std::fs::remove_file(place.acl()).unwrap();
+    let socket = place.path("run/web");
+    place.overrides.push(format!("jobtracker.web.socket={}", socket.display()));
+    std::fs::set_permissions(place.path("."), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let stage = Stage::around(place);
+    let http = stage.serving.http;
+    let targets = ["/ws/v1/cluster/apps/new-application?", "/scheduler/pause?pauseQueue=default&"];
+    let request = |target: &str, user: &str| {
+        format!(
+            "POST {target}user.name={user} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nX-Requested-By: test\r\n\
+             Content-Type: application/json\r\nContent-Length: 0\r\n\r\n"
+        )
+    };
+    let by_socket = |target: &str, user: &str| {
+        let mut stream = UnixStream::connect(&socket).unwrap();
+        stream.write_all(request(target, user).as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer.split(' ').nth(1).unwrap().to_owned()
+    };
+    for target in targets {
+        for user in ["root", "nobody"] {
+            let status = exchange(http, &request(target, user)).status;
+            assert!([401, 403].contains(&status), "{user} over TCP: {target}: {status}");
+        }
+        assert_eq!(by_socket(target, "root"), "200", "{target}");
+    }
+    if skip_without_root("names_beside_a_unix_socket, as another user") {
+        return;
+    }
+    as_another_user(|| {
+        assert_eq!(by_socket(targets[0], "nobody"), "200");
+        for target in targets {
+            assert_eq!(by_socket(target, "root"), "403", "{target}");
+        }
+    });
 }
 
 /// A link of another site's changes nothing: browsers follow it with the rights of who reads.

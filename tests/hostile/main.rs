@@ -35,6 +35,7 @@ mod applications;
 mod attacker;
 mod conversations;
 mod impostors;
+mod large_answers;
 mod long_texts;
 mod made_up_hosts;
 mod notifications;

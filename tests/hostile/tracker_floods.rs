@@ -119,18 +119,48 @@ fn slots_that_nobody_has() {
     let mut attack =
         Attack::on(Stage::market(&[]), "made-up slots", &VictimOptions { is_signed: true, ..VictimOptions::default() });
     let count = size(400, 43_100);
-    let (before, after) = attack.strike(|stage| {
+    let (before, after, with_newcomer) = attack.strike(|stage| {
         run(async {
             let before = map_slots(stage).await;
             let mut trackers = Vec::new();
             call_once(stage, count, i32::MAX, &mut trackers).await;
             call_once(stage, count, 0, &mut trackers).await;
-            (before, map_slots(stage).await)
+            let after = map_slots(stage).await;
+            // An operator adds a machine beside them.
+            let mut client = connect(stage.rpc, Protocol::InterTracker, "mapred").await.unwrap();
+            let mut newcomer = SteadyTracker::new(9_000, SLOTS, Ending::Soon);
+            let answer = beat(&mut client, newcomer.heartbeat()).await;
+            if let Ok(answer) = answer {
+                newcomer.obey(&answer);
+            }
+            (before, after, map_slots(stage).await)
         })
     });
     attack.must(before == after, || format!("{after} map slots instead of {before}"));
+    attack.must(with_newcomer == after + 2, || format!("{with_newcomer} map slots with a new tracker's two"));
     let taken = run(crate::attacker::has_honest_job_done(attack.stage.rpc, true));
     attack.must(taken.is_ok(), || format!("an honest job: {taken:?}"));
+    attack.close();
+}
+
+/// Names cost a caller nothing, so those who ask for tokens under many lose their own.
+#[test]
+fn tokens_of_made_up_names() {
+    let mut attack = Attack::on(Stage::fifo(&[]), "tokens of made-up names", &VictimOptions::default());
+    let count = size(50, 10_100);
+    let honest = attack.strike(|stage| {
+        run(async {
+            let token = || JobSubmissionCall::GetDelegationToken { renewer: Some("mapred".into()) };
+            for number in 0..count {
+                let name = if number % 2 == 0 { "greedy-a".to_owned() } else { format!("made-up-{number}") };
+                let mut client = connect(stage.rpc, Protocol::JobSubmission, &name).await.unwrap();
+                let _ = ask(&mut client, token()).await;
+            }
+            let mut client = connect(stage.rpc, Protocol::JobSubmission, "alice").await.unwrap();
+            ask(&mut client, token()).await
+        })
+    });
+    attack.must(matches!(honest, Ok(Value::Token(Some(_)))), || format!("an honest user's token: {honest:?}"));
     attack.close();
 }
 

@@ -92,6 +92,9 @@ fn a_full_disk_under_the_database_holds_answers_back_and_loses_nothing() {
             let shown = on.serving.get(page, "");
             assert_eq!(shown.status, 200, "{page}: {}", shown.body);
         }
+        // And how old that is, as soon as it is old.
+        let old = (0..1_000_000).map(|_| on.serving.get("/", "")).find(|page| page.header("age").is_some()).unwrap();
+        assert!(old.body.contains("is shown is") && old.body.contains("old"), "{}", old.body);
         // A command that waits says why.
         let mut waits = Command::new(env!("CARGO_BIN_EXE_jobtracker"));
         let server = on.serving.http.to_string();

@@ -1,11 +1,15 @@
 //! Histories of finished jobs over failures and kills of the daemon, and jobs that memory no longer has.
 
 use std::fs;
+use std::io::Write;
 use std::net::{SocketAddr, TcpListener};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use crate::daemon::child::{ChildDaemon, DaemonFolders};
+use crate::daemon::scripted_tracker::ScriptedTracker;
+use crate::daemon::signer::exchange;
+use crate::fake_hdfs::cluster::Cluster;
 use crate::operate::BUDGETS;
 
 use jobtracker::ipc::client::IpcClient;
@@ -18,15 +22,15 @@ use jobtracker::wire::protocol::{Call, JobSubmissionCall, Protocol, Value};
 const USER: &str = "root";
 
 /// A client of a daemon under FIFO with a fixed RPC port.
-struct Stage {
-    place: DaemonFolders,
+pub(crate) struct Stage {
+    pub(crate) place: DaemonFolders,
     rpc: SocketAddr,
 }
 
 // === impl Stage ===
 
 impl Stage {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         // Free, most likely, also for further starts.
         let rpc = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let mut place = DaemonFolders::new(BUDGETS);
@@ -47,8 +51,23 @@ impl Stage {
         })
     }
 
+    /// A tracker registers.
+    pub(crate) fn register_tracker(&self) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let mut client = IpcClient::connect(self.rpc, Protocol::InterTracker, "mapred").await.unwrap();
+            client.call(&ScriptedTracker::new().heartbeat()).await.unwrap();
+        });
+    }
+
     /// A job that is over at once: it is killed before anything of it was launched.
-    fn killed_job(&self, properties: &[(&str, &str)]) -> JobId {
+    pub(crate) fn killed_job(&self, properties: &[(&str, &str)]) -> JobId {
+        let id = self.job(properties);
+        assert_eq!(self.ask(JobSubmissionCall::KillJob { job: Some(id) }), Value::Void);
+        id
+    }
+
+    pub(crate) fn job(&self, properties: &[(&str, &str)]) -> JobId {
         let Value::JobId(id) = self.ask(JobSubmissionCall::GetNewJobId) else { panic!("no job id") };
         let Value::String(Some(staging)) = self.ask(JobSubmissionCall::GetStagingAreaDir) else { panic!("no staging") };
         let directory = format!("{staging}/{id}");
@@ -65,7 +84,6 @@ impl Stage {
         let (directory, credentials) = (Some(directory), Some(Credentials::default()));
         let submitted = self.ask(JobSubmissionCall::SubmitJob { job: Some(id), directory, credentials });
         assert!(matches!(submitted, Value::JobStatus(Some(_))), "{submitted:?}");
-        assert_eq!(self.ask(JobSubmissionCall::KillJob { job: Some(id) }), Value::Void);
         id
     }
 
@@ -169,6 +187,24 @@ fn a_job_is_a_line_at_its_submission_and_one_at_its_end() {
 }
 
 #[test]
+fn holds_and_releases_of_jobs_are_in_the_audit_log() {
+    let stage = Stage::new();
+    let serving = stage.place.start();
+    let job = stage.job(&[]);
+    for (parameter, verb) in [("holdJob", "hold"), ("releaseJob", "release")] {
+        let body = format!("{parameter}={job}&user.name={USER}");
+        let request = format!(
+            "POST /scheduler/pause?{body} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\nX-Requested-By: test\r\n\
+             Content-Type: application/json\r\nContent-Length: 0\r\n\r\n",
+            serving.http
+        );
+        let answered = exchange(serving.http, &request);
+        assert_eq!(answered.status, 200, "{answered:?}");
+        serving.log.wait_for(&format!("jobtracker::audit: {verb} user={USER} "));
+    }
+}
+
+#[test]
 fn a_daemon_that_cannot_act_as_users_says_once_whose_copies_it_writes() {
     let place = DaemonFolders::of_nobody(BUDGETS);
     let log = place.start().kill();
@@ -263,6 +299,47 @@ fn the_namenode_of_a_job_holds_nobody_elses_history_up() {
     stage.place.wait_for_histories(7);
     assert!(silent.accept().is_err(), "what was given up is given up for good");
     assert!(!again.kill().contains("cannot write the copy"));
+}
+
+/// A NameNode of an attacker's lists and answers without end, also to the next start.
+#[test]
+fn namenodes_without_end_fill_no_memory_and_hold_nobody_up() {
+    let lists = Cluster::stock(&[]);
+    lists.state.change(|state| state.lists_without_end = true);
+    let sends = TcpListener::bind("127.0.0.1:0").unwrap();
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let addresses = [&sends, &silent].map(|listener| listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for mut stream in sends.incoming().map_while(Result::ok) {
+            std::thread::spawn(move || while stream.write_all(&[0; 64 << 10]).is_ok() {});
+        }
+    });
+    let mut stage = Stage::new();
+    let [sends, quiet] = addresses.map(|address| format!("hdfs://{address}/out"));
+    let namenodes = [lists.uri(), format!("hdfs://{}", addresses[0]), format!("hdfs://{}", addresses[1])];
+    stage
+        .place
+        .overrides
+        .push(format!("jobtracker.history.copy.namenodes={}", namenodes.join(",").replace("hdfs://", "")));
+    let serving = stage.place.start();
+    let quiet_bytes = serving.resident_bytes();
+    let watch = |serving: &ChildDaemon, histories: i32| {
+        stage.place.wait_for_histories(histories);
+        let grown = serving.resident_bytes().saturating_sub(quiet_bytes) >> 20;
+        assert!(grown < 96, "{grown} MiB more");
+    };
+    let outputs = [&format!("{}/out", lists.uri()), &sends];
+    let mut jobs: Vec<_> = outputs.iter().map(|output| stage.killed_job(&[("mapred.output.dir", output)])).collect();
+    jobs.extend((0..12).map(|_| stage.killed_job(&[("mapred.output.dir", &quiet)])));
+    let honest = stage.killed_job(&[]);
+    assert_eq!(stage.end(honest), RunState::Killed);
+    assert!(jobs.iter().all(|job| stage.end(*job) == RunState::Killed));
+    watch(&serving, 15);
+    serving.kill();
+    let again = stage.place.start();
+    let honest = stage.killed_job(&[]);
+    assert_eq!(stage.end(honest), RunState::Killed);
+    watch(&again, 16);
 }
 
 #[test]

@@ -10,7 +10,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 
 use crate::daemon::child::{ChildDaemon, DaemonFolders, TIMEOUT, built_program};
-use crate::daemon::small_disk::command_on;
+use crate::daemon::small_disk::{command_on, command_on_disk};
 use crate::program::{Said, job_command};
 
 const MAPPER: &str = r#"
@@ -61,7 +61,8 @@ impl Cluster {
         Self::under("DynamicPriorityScheduler", DaemonFolders::new(budgets), overrides, 0)
     }
 
-    fn at(place: DaemonFolders, overrides: &[&str], workers: usize) -> Self {
+    /// One in this place.
+    pub fn at(place: DaemonFolders, overrides: &[&str], workers: usize) -> Self {
         Self::under("JobQueueTaskScheduler", place, overrides, workers)
     }
 
@@ -109,10 +110,15 @@ impl Cluster {
 
     /// One whose local folder is a disk of so many MB; gives back the folder as it is seen from here.
     pub fn add_worker_on_small_disk(&mut self, megabytes: u32, defines: &[&str]) -> PathBuf {
+        self.add_worker_on_disk(&format!("size={megabytes}m"), defines)
+    }
+
+    /// The same of a disk with these options of tmpfs.
+    pub fn add_worker_on_disk(&mut self, options: &str, defines: &[&str]) -> PathBuf {
         let local = self.folder().join("small");
         std::fs::create_dir(&local).unwrap();
         let define = format!("mapred.local.dir={}", local.display());
-        let mut command = command_on(&local, megabytes);
+        let mut command = command_on_disk(&local, options);
         command.arg(built_program());
         self.start_worker(command, &[], &[&[define.as_str()], defines].concat());
         let root = format!("/proc/{}/root", self.workers.last().unwrap().child.id());
@@ -136,7 +142,8 @@ impl Cluster {
         let scratch = format!("hadoop.tmp.dir={}", self.folder().display());
         let rpc = format!("mapred.job.tracker={}", self.rpc);
         command.args(["tasktracker", "-D", &scratch, "-D", &rpc, "-D", "mapred.task.tracker.http.address=127.0.0.1:0"]);
-        if !arguments.contains(&"--conf") {
+        let says_who_runs = |define: &&str| define.starts_with("jobtracker.worker.min-uid=");
+        if !arguments.contains(&"--conf") && !defines.iter().any(says_who_runs) {
             // The users of these tests are of no machine.
             command.args(["-D", "jobtracker.worker.run-as=self"]);
         }

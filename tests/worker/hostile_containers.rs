@@ -133,6 +133,31 @@ fn floods_of_output_fill_their_own_logs_only_and_hinder_nobody() {
     }
 }
 
+/// The logs of one application have a sum, which a restart of the worker does not forget: the oldest go.
+#[test]
+fn logs_of_many_containers_have_a_sum_that_outlives_the_worker() {
+    let room = ["jobtracker.tasktracker.memory.mb=8192", "jobtracker.containers.log.limit.kb=65536"];
+    let mut cluster = Cluster::new(0);
+    cluster.add_worker(&room);
+    let http = cluster.serving.as_ref().unwrap().http;
+    let mut master = Master::register(&mut Signer::new("alice", "alicekey"), http, json!({}));
+    let folder = cluster.folder().join("mapred/local/userlogs").join(&master.id);
+    for number in 0..4 {
+        if number == 3 {
+            cluster.kill_worker(0);
+            cluster.add_worker(&room);
+        }
+        want(&mut master, 1);
+        master.await_granted(number + 1);
+        let launch = launch(&master, number, &shell("head -c 60000000 /dev/zero"));
+        master.call(json!({"launch": [launch]}));
+        master.await_completed(number + 1);
+    }
+    let is_kept = |number: usize| folder.join(container_of(&master.granted[number])).exists();
+    assert!(master.completed.iter().all(|(_, exit)| *exit == 0), "{:?}", master.completed);
+    assert_eq!([0, 1, 2, 3].map(is_kept), [false, false, true, true]);
+}
+
 #[test]
 fn many_processes_that_leave_their_session_and_their_parent_end_with_their_container() {
     let mut cluster = Cluster::new(0);

@@ -1,20 +1,36 @@
 //! `jobtracker run` and `jobtracker app` beside a daemon and a worker on this machine.
 
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::process::Stdio;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
+use serde_json::json;
 
+use crate::applications::Master;
 use crate::cluster::Cluster;
+use crate::daemon::signer::Signer;
 use crate::program::{Said, said};
 
 impl Cluster {
     /// `jobtracker` with these words and alice's key, in the cluster's folder.
     fn command(&self, words: &[&str]) -> tokio::process::Command {
-        let http = self.serving.as_ref().unwrap().http.to_string();
+        self.command_at(&self.serving.as_ref().unwrap().http.to_string(), words)
+    }
+
+    /// The same for who reads what it says while it runs.
+    pub fn std_command(&self, words: &[&str]) -> std::process::Command {
+        self.command(words).into_std()
+    }
+
+    /// The same of another address of the server.
+    fn command_at(&self, http: &str, words: &[&str]) -> tokio::process::Command {
         let mut command = tokio::process::Command::new(crate::daemon::child::built_program());
         // `--server` has to stand before `--`.
         command.arg(words[0]).args(if words[0] == "app" { &words[1..2] } else { &[][..] });
-        command.args(["--server", &http, "--as", "alice"]).args(&words[if words[0] == "app" { 2 } else { 1 }..]);
+        command.args(["--server", http, "--as", "alice"]).args(&words[if words[0] == "app" { 2 } else { 1 }..]);
         command.current_dir(self.folder()).env("HOME", self.folder());
         command.env("HADOOP_KEY", "alicekey");
         for name in ["HADOOP_HOME", "HADOOP_CONF_DIR"] {
@@ -61,6 +77,59 @@ fn items_run_once_each_and_the_failed_ones_are_listed() {
     let greeted = cluster.says(&["run", "--each-line", "names", "--stdout", "hello.{}", "--", "echo", "hello", "{}"]);
     assert_eq!(greeted.code, 0, "{}", greeted.stderr);
     assert_eq!(std::fs::read_to_string(cluster.folder().join("hello.bob")).unwrap(), "hello bob\n");
+}
+
+/// What a program says of its end is text of a stranger's to an administrator.
+#[test]
+fn words_of_a_program_forge_no_lines_of_a_status() {
+    let cluster = Cluster::new(0);
+    let http = cluster.serving.as_ref().unwrap().http;
+    let mut master = Master::register(&mut Signer::new("alice", "alicekey"), http, json!({}));
+    let diagnostics = "gone\nstate       RUNNING\r\n\u{2028}user        root\n\u{1b}[2Kcost        0.0";
+    let end = json!({"attempt": 1, "final-status": "FAILED", "diagnostics": diagnostics});
+    master.signer.done(http, "POST", &format!("/apps/{}/unregister", master.id), Some(&end));
+    let said = cluster.says(&["app", "status", &master.id]).done();
+    assert!(said.contains("gone") && !said.contains('\u{1b}'), "{said}");
+    // They stand below their own label, to the right of all labels.
+    let theirs =
+        said.split(['\n', '\r']).filter(|line| ["RUNNING", "root", "0.0"].iter().any(|word| line.ends_with(word)));
+    assert!(theirs.clone().count() == 3 && theirs.clone().all(|line| line.starts_with("       ")), "{said}");
+}
+
+/// A port before a server that cuts a connection off once nothing has come on it for so long, and how many it has cut.
+fn cutting_proxy(server: SocketAddr, idle: Duration) -> (SocketAddr, Arc<AtomicUsize>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let (here, cut) = (listener.local_addr().unwrap(), Arc::new(AtomicUsize::new(0)));
+    let counted = cut.clone();
+    std::thread::spawn(move || {
+        for near in listener.incoming().map_while(Result::ok) {
+            let far = TcpStream::connect(server).unwrap();
+            let (mut asks, mut serves) = (near.try_clone().unwrap(), far.try_clone().unwrap());
+            std::thread::spawn(move || std::io::copy(&mut asks, &mut serves));
+            let counted = counted.clone();
+            std::thread::spawn(move || {
+                far.set_read_timeout(Some(idle)).unwrap();
+                let ended = std::io::copy(&mut &far, &mut &near);
+                counted.fetch_add(usize::from(ended.is_err()), Ordering::Relaxed);
+                for end in [near, far] {
+                    let _ = end.shutdown(Shutdown::Both);
+                }
+            });
+        }
+    });
+    (here, cut)
+}
+
+/// Load balancers cut off what is silent for long, as a wait for the end of an application is.
+#[test]
+fn waits_outlive_a_proxy_that_cuts_silent_connections_off() {
+    let cluster = Cluster::new(1);
+    let (proxy, cut) = cutting_proxy(cluster.serving.as_ref().unwrap().http, Duration::from_millis(400));
+    let words = ["run", "--array", "1-2", "--", "sleep", "1.5"];
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let ran = runtime.block_on(async { said(cluster.command_at(&proxy.to_string(), &words)).await });
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    assert!(cut.load(Ordering::Relaxed) > 0, "nothing was cut");
 }
 
 #[test]

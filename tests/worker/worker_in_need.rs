@@ -1,10 +1,12 @@
 //! Workers that have less than they offer: what they cannot start is run again, and nothing fails for it.
 
-use std::process::Command;
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
 
 use crate::cluster::Cluster;
 use crate::daemon::child::built_program;
 use crate::daemon::small_disk::skip_without_disks;
+use crate::program::job_command;
 
 const MUCH: [&str; 2] = ["jobtracker.tasktracker.vcores=200", "jobtracker.tasktracker.memory.mb=204800"];
 
@@ -80,4 +82,40 @@ fn output_that_fills_the_workers_disk_is_said_to_be_lost_and_is_no_success() {
     assert!((0..10_000).any(|_| serving.get("/readyz", "").body.contains(reason)));
     assert!(serving.get("/status", "").body.contains(reason));
     assert!(serving.get("/metrics", "").body.contains("jobtracker_trackers{health=\"unhealthy\"} 1"));
+    // Who submits or waits is shown the disk, too.
+    let job = cluster.submit(&["--input", "in/a", "--output", "out", "--mapper", "cat", "--reducer", "NONE"]);
+    assert!(cluster.job(&["status", &job]).done().contains(reason));
+    let rpc = cluster.rpc.to_string();
+    let waits = job_command(&cluster.folder(), &["wait", &job, "--jobtracker", &rpc, "--user", "alice"]);
+    for command in [waits.into_std(), cluster.std_command(&["run", "--", "echo", "after"])] {
+        said_before_its_end(command, reason);
+    }
+}
+
+/// Waits until a command that does not end has said these words, and kills it.
+fn said_before_its_end(mut command: Command, expected: &str) {
+    let mut running = command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    let mut lines = BufReader::new(running.stderr.take().unwrap()).lines().map_while(Result::ok);
+    let found = lines.any(|line| line.contains(expected));
+    running.kill().unwrap();
+    running.wait().unwrap();
+    assert!(found, "{command:?} did not say {expected:?}");
+}
+
+#[test]
+fn a_worker_without_inodes_takes_no_work_until_it_has_some() {
+    if skip_without_disks("a_worker_without_inodes_takes_no_work_until_it_has_some") {
+        return;
+    }
+    let mut cluster = Cluster::new(0);
+    let disk = cluster.add_worker_on_disk("size=64m,nr_inodes=400", &[]);
+    assert_eq!(cluster.says(&["run", "--", "echo", "before"]).code, 0);
+    let folder = disk.join("of-others");
+    std::fs::create_dir(&folder).unwrap();
+    while std::fs::write(folder.join(folder.read_dir().unwrap().count().to_string()), "").is_ok() {}
+    said_before_its_end(cluster.std_command(&["run", "--", "echo", "after"]), "inodes free");
+    let serving = cluster.serving.as_ref().unwrap();
+    assert!(serving.get("/readyz", "").body.contains("inodes free"));
+    std::fs::remove_dir_all(&folder).unwrap();
+    assert_eq!(cluster.says(&["run", "--", "echo", "after"]).done(), "after\n");
 }

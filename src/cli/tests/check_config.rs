@@ -1,6 +1,7 @@
 //! What `check-config` prints of good and of bad folders.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use crate::config::settings::test_options as options;
@@ -277,6 +278,32 @@ fn each_folder_with_a_mistake_is_named_with_its_place_and_what_was_expected() {
         assert!(!findings.iter().any(is_about_the_shape), "{folder}: {findings:#?}");
         assert!(report.text.contains("mapred.job.tracker = 127.0.0.1:8021"), "{folder}: its values are read");
     }
+}
+
+/// Files that an editor of another system has written, in a folder without write permission.
+#[test]
+fn line_ends_and_modes_of_a_folder_change_nothing() {
+    let sample = Path::new(env!("CARGO_MANIFEST_DIR")).join("etc/conf");
+    let report_of = |folder: &Path| {
+        let report = check_config(&options(Some(folder), &[]), Daemon::JobTracker);
+        (report.is_good, report.text.replace(&folder.display().to_string(), "CONF"))
+    };
+    let copies: Vec<(bool, String)> = ["\n", "\r\n"]
+        .map(|line_end| {
+            let copy = tempfile::tempdir().unwrap();
+            for entry in fs::read_dir(&sample).unwrap().map(Result::unwrap) {
+                let text = fs::read_to_string(entry.path()).unwrap().replace('\n', line_end);
+                fs::write(copy.path().join(entry.file_name()), text).unwrap();
+            }
+            let mode = |mode| fs::set_permissions(copy.path(), fs::Permissions::from_mode(mode)).unwrap();
+            mode(0o555);
+            let report = report_of(copy.path());
+            mode(0o755);
+            report
+        })
+        .into();
+    assert!(copies[0].1.contains("mapred.job.tracker = "), "{}", copies[0].1);
+    assert_eq!(copies[0], copies[1]);
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::process::{Command, Stdio};
 
 use crate::daemon::child::{DaemonFolders, built_program};
 use crate::daemon::small_disk::{OnSmallDisk, skip_without_disks};
+use crate::history::Stage;
 use crate::upgrade::stage::{ask_for_upgrade, place, script};
 
 use super::BUDGETS;
@@ -69,6 +70,40 @@ fn each_mistake_in_a_file_is_named_with_its_place_and_changes_nothing() {
         assert_eq!(said(&place, &["show"]), before, "{content}");
     }
     assert_eq!(serving.stop().0, 0);
+}
+
+/// What a play of a policy takes in, a switch to it takes in as well, and the other way round, from every policy.
+#[test]
+fn a_switch_permits_what_a_play_of_that_policy_plays() {
+    let stage = Stage::new();
+    let (conf, serving) = start_with_conf(&stage.place, &[]);
+    fs::write(conf.join("capacity-scheduler.xml"), capacity_file(&[("default.capacity", "100")])).unwrap();
+    // Without a tracker of that time nothing could be played.
+    stage.register_tracker();
+    stage.killed_job(&[]);
+    stage.job(&[]);
+    stage.place.wait_for_histories(1);
+    let policies = ["fifo", "capacity", "fair", "constraint", "dynamic"];
+    for from in policies {
+        let (switched, said) = run(&stage.place, &["scheduler", "use", from]);
+        assert_eq!(switched, 0, "{from}: {said}");
+        for to in policies {
+            let (switch, why_no_switch) = run(&stage.place, &["scheduler", "plan", to]);
+            let (play, why_no_play) = run(&stage.place, &["what-if", "--policy", to]);
+            assert_eq!(switch == 0, play == 0, "{from} to {to}: {why_no_switch}{why_no_play}");
+        }
+    }
+    assert_eq!(serving.stop().0, 0);
+}
+
+/// A command with the configuration of a place; its exit code and what it said.
+fn run(place: &DaemonFolders, words: &[&str]) -> (i32, String) {
+    let arguments = place.arguments();
+    let mut command = Command::new(built_program());
+    command.args(words).args(&arguments[1..]).arg("--conf").arg(place.path("conf"));
+    let output = command.output().unwrap();
+    let said = [output.stdout, output.stderr].concat();
+    (output.status.code().unwrap_or(-1), String::from_utf8_lossy(&said).into_owned())
 }
 
 #[test]

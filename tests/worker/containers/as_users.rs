@@ -15,6 +15,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use sha2::{Digest, Sha256};
 
 use crate::daemon::child::built_program;
+use crate::daemon::process_usage::resident_bytes;
 use crate::job_user::users::{TestUser, Users, give};
 
 use super::fake_jobtracker::FakeJobTracker;
@@ -219,4 +220,36 @@ fn containers_share_files_with_those_of_their_own_user_alone() {
     let (end, _) = with(5, alice, &of_alice, "chmod u+w data && echo evil >data");
     assert_eq!(end.exit, ContainerExit::SUCCESS, "{}", end.diagnostics);
     assert!(with(6, alice, &of_alice, look).1.starts_with("of alice\n"));
+}
+
+/// Names without end in a user's own folder of files cost that user the files, and neither others theirs nor the worker its memory.
+#[test]
+fn a_folder_of_files_that_its_user_fills_costs_nobody_else() {
+    let Some(stage) = Stage::of_test("a_folder_of_files_that_its_user_fills_costs_nobody_else") else { return };
+    let users = stage.users.clone();
+    let (alice, bob) = (&users.alice, &users.bob);
+    let look = |number, user: &TestUser, file: &LocalResource| {
+        let mut launch = launch(number, user, "cat data; stat -c %i data");
+        launch.context.local_resources.insert("data".to_owned(), file.clone());
+        let id = launch.id;
+        stage.jobtracker.launch(launch);
+        let end = stage.jobtracker.end_of(id);
+        assert_eq!(end.exit, ContainerExit::SUCCESS, "{}", end.diagnostics);
+        stage.log(id, "stdout")
+    };
+    let (of_alice, of_bob) = (stage.file_of(alice, "of alice\n"), stage.file_of(bob, "of bob\n"));
+    let (first, _) = (look(1, bob, &of_bob), look(2, alice, &of_alice));
+    let mut find = std::process::Command::new("find");
+    find.arg(stage.place.path()).args(["-path", &format!("*/container-files/{}", alice.uid)]);
+    let found = String::from_utf8(find.output().unwrap().stdout).unwrap();
+    let folder = Path::new(found.trim());
+    for number in 0..30_000 {
+        std::fs::File::create(folder.join(number.to_string())).unwrap();
+    }
+    let quiet = resident_bytes(stage.worker.id());
+    let other = stage.file_of(alice, "another of alice\n");
+    assert!(look(3, alice, &other).starts_with("another of alice\n"));
+    assert_eq!(look(4, bob, &of_bob), first, "bob's is the same file");
+    let grown = resident_bytes(stage.worker.id()).saturating_sub(quiet) >> 20;
+    assert!(grown < 20, "{grown} MiB more in the worker");
 }

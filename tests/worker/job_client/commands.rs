@@ -223,6 +223,27 @@ fn a_job_is_killed_reordered_and_left() {
     });
 }
 
+/// Where stock TaskTrackers are in sight, who submits a job that they cannot run is told so, once.
+#[test]
+fn a_job_for_built_in_workers_alone_is_warned_of_where_stock_ones_may_be() {
+    with_daemon(DaemonOptions::default(), |rig| async move {
+        rig.gate.open();
+        let folder = rig.folder.path();
+        let mut arguments = submission(&rig);
+        arguments.push("--detach".to_owned());
+        let warning = "warning: stock TaskTrackers cannot run this job, built-in workers can";
+        let plain = job(folder, &words(&arguments)).await;
+        assert!(!plain.stderr.contains(warning), "{}", plain.stderr);
+        plain.done();
+        let mut with_hadoop = job_command(folder, &words(&arguments));
+        // A Hadoop without Streaming.
+        with_hadoop.env("HADOOP_HOME", folder);
+        let warned = said(with_hadoop).await;
+        assert_eq!(warned.stderr.matches(warning).count(), 1, "{}", warned.stderr);
+        warned.done();
+    });
+}
+
 #[test]
 fn mistakes_have_their_codes_and_leave_nothing_behind() {
     with_daemon(DaemonOptions::default(), |rig| async move {

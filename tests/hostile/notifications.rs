@@ -9,7 +9,7 @@ use crate::attacker::{ask, connect, stage_job, try_submit};
 use crate::stage::{Stage, run, size};
 use crate::staging::JobFiles;
 use crate::verdict::Attack;
-use crate::victims::{VictimOptions, small_job};
+use crate::victims::{VictimOptions, read_page, small_job};
 
 use jobtracker::wire::protocol::{JobSubmissionCall, Protocol};
 
@@ -51,5 +51,8 @@ fn calls_at_the_end_of_a_job_without_end() {
     let lines =
         attack.stage.serving.log.text().lines().filter(|line| line.contains("notif") || line.contains(&url)).count();
     attack.must(lines <= 11, || format!("{lines} lines of log"));
+    // Its user is shown it.
+    let times = read_page(attack.stage.serving.http, "/scheduler/jobs?jobs").unwrap_or_default();
+    attack.must(times.contains(r#""end_notification":"n"#), || format!("no word of it: {times}"));
     attack.close();
 }

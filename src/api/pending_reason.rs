@@ -429,9 +429,7 @@ impl fmt::Display for PendingReason {
                 budget.amount_text(),
                 bid.rate_text()
             ),
-            PendingReason::NotBoughtYet => {
-                formatter.write_str("its queue has bought nothing yet: what it bids counts from the next tick on")
-            }
+            PendingReason::NotBoughtYet => formatter.write_str(NOT_BOUGHT_YET),
             PendingReason::QuotaFull { kind, quota, held } => write!(
                 formatter,
                 "its queue has bought {} and holds {held}; more come only from what others leave free",
@@ -497,6 +495,10 @@ pub fn says_paused(text: &str) -> bool {
 
 /// Where there is one worker.
 const ONLY_WORKER: &str = "the only connected worker cannot run it: ";
+
+/// Why a queue that bids has bought nothing: whatever it bids, it buys at a tick only, and what it wants then.
+pub const NOT_BOUGHT_YET: &str =
+    "its queue has bought nothing yet: it bid or wanted nothing at the last tick, and buys at the next one";
 
 /// The one sentence about work that no connected worker can run, in every answer.
 pub fn no_worker_can_run(workers: u32, because: &str) -> String {

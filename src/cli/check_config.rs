@@ -91,6 +91,11 @@ pub fn check_config(options: &LoadOptions, daemon: Daemon, looks: Looks) -> Find
     let (configuration, _) = options.configuration_with_errors();
     let Loaded { mut warnings, errors, mut files, of_tracker } = daemon.load(options, &configuration, looks);
     files.leave_out_named(&errors);
+    let is_partial = errors.iter().any(ConfigError::is_of_file)
+        || warnings.iter().any(|warning| matches!(warning, Warning::NoMapredSite { .. }));
+    let are_queues_unknown =
+        is_partial && !configuration.written().any(|(name, ..)| keys::QUEUE_NAMES.is_spelled(name));
+    warnings.retain(|warning| !(are_queues_unknown && warning.is_of_unlisted_queue()));
     let lacks_budgets = files.errors.iter().any(ServeError::is_of_missing_budgets);
     warnings.retain(|warning| !lacks_budgets || !matches!(warning, Warning::NoBudgetFile { .. }));
     let mut warnings: Vec<String> = warnings.iter().map(ToString::to_string).collect();

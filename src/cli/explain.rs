@@ -5,6 +5,7 @@ use crate::client::market::MarketClientError;
 
 use super::explain_text::render_explanation;
 use super::market_command::{MarketArguments, MarketCommandError, wait_for};
+use super::pasted::pasted;
 
 /// Options of `explain`.
 #[derive(Clone, Debug, clap::Args)]
@@ -22,6 +23,10 @@ pub struct JobArguments {
 /// [`MarketCommandError`]
 pub fn explain(arguments: &JobArguments) -> Result<String, MarketCommandError> {
     let JobArguments { job, market } = arguments;
+    if job.starts_with("application_") {
+        let command = pasted(&format!("jobtracker app status {job}"));
+        return Err(MarketCommandError::Configuration(format!("{job} is an application, no job; see `{command}`")));
+    }
     Ok(render_explanation(&wait_for(explanation(job, market))?, market.form()))
 }
 

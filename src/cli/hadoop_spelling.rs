@@ -88,6 +88,20 @@ const OF_COMMANDS: &[(&str, &str, &str)] = &[
     ("queue", "-showacls", "queue list"),
 ];
 
+/// Words that people write for an option or a command, and ours.
+const MEANT: &[(&str, &str)] = &[
+    ("-numReducers", "-numReduceTasks"),
+    ("-numReduces", "-numReduceTasks"),
+    ("-numMapTasks", "-D mapred.map.tasks=N, which only suggests a number"),
+    ("-numMappers", "-D mapred.map.tasks=N, which only suggests a number"),
+    ("--comparator", "-D mapred.output.key.comparator.class=CLASS"),
+    ("-comparator", "-D mapred.output.key.comparator.class=CLASS"),
+    ("--priority", "-D mapred.job.priority=PRIORITY"),
+    ("-priority", "-D mapred.job.priority=PRIORITY"),
+    ("--reducers", "--reduces N"),
+    ("--maps", "-D mapred.map.tasks=N, which only suggests a number"),
+];
+
 const INPUT_FORMAT: &str = "mapred.input.format.class";
 const IDENTITY: &str = "org.apache.hadoop.mapred.lib.IdentityReducer";
 
@@ -102,6 +116,9 @@ pub(super) fn in_our_spelling(words: Vec<OsString>) -> Result<Vec<OsString>, Str
         let (start, options) = words.split_at(3);
         let translated = Translation::of(options)?;
         return Ok(start.iter().cloned().chain(translated).collect());
+    }
+    if (command, second) == ("job", "resume") {
+        return Err("job resume: there is no such command; did you mean `jobtracker job release JOB`?".to_owned());
     }
     match OF_COMMANDS.iter().find(|(of, theirs, _)| (*of, *theirs) == (command, second)) {
         Some((_, _, ours)) => Err(format!("{command} {second} is Hadoop's spelling; expected `jobtracker {ours}`")),
@@ -219,8 +236,12 @@ impl Translation {
     }
 }
 
-/// The error of a word that is almost one of Hadoop's options.
+/// The error of a word that is almost one of Hadoop's options, or stands for another.
 fn misspelt(word: &str) -> Option<String> {
+    let name = word.split('=').next().unwrap_or(word);
+    if let Some((_, meant)) = MEANT.iter().find(|(other, _)| *other == name) {
+        return Some(format!("job submit {name}: there is no such option; did you mean {meant}?"));
+    }
     let is_long = word.len() > 4 && word.starts_with('-') && word[1..].starts_with(|c: char| c.is_ascii_alphabetic());
     let near = |theirs: &&str| edit_distance(&word.to_ascii_lowercase(), &theirs.to_ascii_lowercase(), 1).is_some();
     let meant =
@@ -308,6 +329,15 @@ mod tests {
             refused("job submit -numReduceTask 2"),
             "job submit -numReduceTask: there is no such option; did you mean -numReduceTasks?"
         );
+        assert_eq!(
+            refused("job submit -numReducers 2"),
+            "job submit -numReducers: there is no such option; did you mean -numReduceTasks?"
+        );
+        assert_eq!(
+            refused("job submit --comparator=x"),
+            "job submit --comparator: there is no such option; did you mean -D mapred.output.key.comparator.class=CLASS?"
+        );
+        assert!(refused("job resume job_1").contains("jobtracker job release"));
         assert_eq!(refused("job submit -mapper"), "job submit -mapper: expected a value after it");
         for fine in ["job list", "job", "status", "queue list", "job logs -x"] {
             assert_eq!(ours(fine), Ok(fine.to_owned()));

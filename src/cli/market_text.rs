@@ -11,7 +11,8 @@ use crate::client::market::{MarketAnswer, QueueLine, QuoteLine};
 use crate::model::{PerPool, Pool};
 
 use super::period::format_period;
-use super::time_text::format_time;
+use super::queue::cannot_pay;
+use super::time_text::{format_time, nearest_second_ms};
 
 /// Output form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -161,7 +162,11 @@ pub(super) fn order_text(order: &OrderStatus) -> String {
     let cost = max_cost.map(|cost| format!(", cost at most {cost}")).unwrap_or_default();
     let sufficient =
         sufficient_rate.map(|rate| format!("; a rate of {} would do", rate.rate_text())).unwrap_or_default();
-    format!("done by {}, rate at most {max_rate}{cost}, {}{sufficient}", format_time(*deadline_ms), state.name())
+    format!(
+        "done by {}, rate at most {max_rate}{cost}, {}{sufficient}",
+        format_time(nearest_second_ms(*deadline_ms)),
+        state.name()
+    )
 }
 
 /// A queue after a change; its bid applies from the next tick on.
@@ -208,6 +213,9 @@ pub(super) fn render_quote(quote: &QuoteLine, form: Form) -> String {
     ];
     for (what, value) in lines.into_iter().flatten() {
         text += &format!("  {what:<16}  {value}\n");
+    }
+    if let Some(why) = cannot_pay(queue, rate, budget) {
+        text += &format!("{why}\n");
     }
     text
 }

@@ -16,6 +16,8 @@ static GIVEN: OnceLock<Given> = OnceLock::new();
 /// What was given, as it would be written again.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Given {
+    /// The conf folder.
+    conf: String,
     /// Where the JobTracker is.
     place: String,
     /// Who signs: a name and a file, never a key.
@@ -31,6 +33,11 @@ pub(super) fn keep_options(matches: &ArgMatches) {
 /// A command with the options that lead it to the same JobTracker as the same user.
 pub(super) fn pasted(command: &str) -> String {
     GIVEN.get().cloned().unwrap_or_default().added_to(command, None)
+}
+
+/// The start of a worker, which needs no signer, and finds the JobTracker by `--conf`.
+pub(super) fn pasted_place(command: &str) -> String {
+    GIVEN.get().cloned().unwrap_or_default().worker(command)
 }
 
 /// The same, at this place unless options name one.
@@ -70,7 +77,12 @@ impl Given {
                 place += &format!(" {option} {}", quoted(value.trim()));
             }
         }
-        Self { place, signer: words([("--as", text("signed_as")), ("--key-file", path("key_file")), ("", None)]) }
+        let conf = words([("--conf", path("conf")), ("", None), ("", None)]);
+        Self { conf, place, signer: words([("--as", text("signed_as")), ("--key-file", path("key_file")), ("", None)]) }
+    }
+
+    fn worker(&self, command: &str) -> String {
+        format!("{command}{}", self.conf)
     }
 
     fn added_to(&self, command: &str, default_place: Option<&str>) -> String {
@@ -104,6 +116,10 @@ mod tests {
         assert_eq!(of(&format!("{follow} --conf etc --user dan")), format!("{kill} --conf etc --as dan"));
         let submit = "job submit --input a --output b --mapper cat --reducer NONE -D mapred.job.tracker=m:9001";
         assert_eq!(of(submit), format!("{kill} --jobtracker m:9001"));
+        assert_eq!(
+            given("status --conf etc --as dan").worker("jobtracker tasktracker"),
+            "jobtracker tasktracker --conf etc"
+        );
         assert_eq!(given("status --server web:1").added_to(kill, None), format!("{kill} --server web:1"));
     }
 }

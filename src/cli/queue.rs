@@ -3,6 +3,7 @@
 use crate::api::MovementReason;
 use crate::client::market::{MarketAnswer, MarketClientError, PauseOf, QueueLine};
 use crate::client::signed_query::escaped;
+use crate::model::Credits;
 
 use super::market_command::{MarketArguments, MarketCommandError, wait_for};
 use super::market_text::{
@@ -11,6 +12,7 @@ use super::market_text::{
 use super::period::parse_period_s;
 use super::since::parse_time_ms;
 use super::statement_text::{render_csv, render_statement};
+use super::terminal::print_error;
 
 /// Subcommands of `queue`.
 #[derive(Clone, Debug, clap::Subcommand)]
@@ -184,7 +186,12 @@ pub fn run(command: &QueueCommand) -> Result<String, MarketCommandError> {
             })
         }
         QueueCommand::SetSpending { queue, rate, market } => {
-            change(market, format!("setSpending={}&queue={}", escaped(rate), escaped(queue)), queue)
+            let query = format!("setSpending={}&queue={}", escaped(rate), escaped(queue));
+            let line = only(request(market, query)?, queue);
+            if let Some(why) = cannot_pay(queue, rate, &line.budget) {
+                print_error(&format!("jobtracker: warning: {why}"));
+            }
+            Ok(render_queue(&line, market.form()))
         }
         QueueCommand::AddBudget { queue, amount, note, market } => {
             let query = format!("addBudget={}&queue={}{}", escaped(amount), escaped(queue), noted(note.as_deref()));
@@ -250,6 +257,14 @@ fn pause(market: &MarketArguments, queue: &str, is_on: bool) -> Result<String, M
     })
 }
 
+/// That a budget does not pay one slot at a rate, in credits; none where it does.
+pub(super) fn cannot_pay(queue: &str, rate: &str, budget: &str) -> Option<String> {
+    let (needed, has) = (Credits::parse_exact(rate).ok()?, Credits::parse_exact(budget).ok()?);
+    (needed > has).then(|| {
+        format!("queue {queue} cannot pay one slot for one interval at {rate}: it has {budget}, and gets no slots")
+    })
+}
+
 fn noted(note: Option<&str>) -> String {
     note.map(|note| format!("&note={}", escaped(note))).unwrap_or_default()
 }
@@ -307,4 +322,20 @@ fn only(answer: MarketAnswer, asked: &str) -> QueueLine {
         asked.clone_into(&mut line.queue);
     }
     line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bid_that_buys_no_slot_is_said() {
+        assert_eq!(
+            cannot_pay("alice", "1000", "98.0").as_deref(),
+            Some("queue alice cannot pay one slot for one interval at 1000: it has 98.0, and gets no slots")
+        );
+        for (rate, budget) in [("98", "98.0"), ("0", "0"), ("1", ""), ("x", "1")] {
+            assert_eq!(cannot_pay("alice", rate, budget), None, "{rate} of {budget}");
+        }
+    }
 }

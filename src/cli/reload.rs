@@ -48,6 +48,15 @@ impl ReloadFailure {
     }
 }
 
+/// What was read, what it changed, and what is suspicious in it.
+fn text(summary: &str, changes: &[String], warnings: &[String]) -> String {
+    let unchanged = ["no queue, no setting of the scheduler and no host list has changed".to_owned()];
+    let changes = if changes.is_empty() { &unchanged } else { changes };
+    let warnings = warnings.iter().map(|warning| format!("warning: {warning}\n"));
+    let changes = changes.iter().map(|change| format!("{change}\n"));
+    format!("{summary}\n{}{}", changes.collect::<String>(), warnings.collect::<String>())
+}
+
 /// Reloads; returns the text to print.
 ///
 /// # Errors
@@ -55,17 +64,27 @@ impl ReloadFailure {
 pub fn run(arguments: &ReloadArguments) -> Result<String, ReloadFailure> {
     let state_dir = arguments.configuration.load_options().state_dir()?;
     match request_scheduler(&state_dir, SchedulerRequest::Reload, |_| {})? {
-        SchedulerAnswer::Reloaded { summary, changes } if arguments.json => {
-            Ok(json(&serde_json::json!({ "summary": summary, "changes": changes })))
+        SchedulerAnswer::Reloaded { summary, changes, warnings } if arguments.json => {
+            Ok(json(&serde_json::json!({ "summary": summary, "changes": changes, "warnings": warnings })))
         }
-        SchedulerAnswer::Reloaded { summary, changes } if changes.is_empty() => {
-            Ok(format!("{summary}\nno queue and no host list has changed\n"))
-        }
-        SchedulerAnswer::Reloaded { summary, changes } => {
-            let changes: String = changes.iter().map(|change| format!("{change}\n")).collect();
-            Ok(format!("{summary}\n{changes}"))
-        }
+        SchedulerAnswer::Reloaded { summary, changes, warnings } => Ok(text(&summary, &changes, &warnings)),
         SchedulerAnswer::Refused { why } => Err(ReloadFailure::Refused(why)),
         _ => Err(ReloadFailure::Unexpected),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_reload_warns_of_is_printed_below_what_it_changed() {
+        let warnings = ["mapred-site.xml:3: nothing reads mapred.queue.name".to_owned()];
+        assert_eq!(
+            text("reloaded conf", &[], &warnings),
+            "reloaded conf\nno queue, no setting of the scheduler and no host list has changed\n\
+             warning: mapred-site.xml:3: nothing reads mapred.queue.name\n"
+        );
+        assert_eq!(text("reloaded conf", &["queue a is new".to_owned()], &[]), "reloaded conf\nqueue a is new\n");
     }
 }

@@ -89,10 +89,10 @@ pub fn report(arguments: &ReportArguments) -> Result<(), MarketCommandError> {
     let signer = market.signer_or_why_not()?;
     let mut is_first = true;
     loop {
-        let mut part = ask(&client, &request, &signer)?;
+        let mut part = ask(&market, &client, &request, &signer)?;
         if is_answer {
             part = with_all_rows(part, |after| {
-                ask(&client, &ReportRequest { after: Some(after), ..request.clone() }, &signer)
+                ask(&market, &client, &ReportRequest { after: Some(after), ..request.clone() }, &signer)
             })?;
             return Ok(print(&render_answer(&part))?);
         }
@@ -122,6 +122,7 @@ fn with_all_rows(
 }
 
 fn ask(
+    market: &MarketArguments,
     client: &MarketClient,
     request: &ReportRequest,
     signer: &Result<Signer, SignerError>,
@@ -131,7 +132,7 @@ fn ask(
         (Err(MarketClientError::Denied { .. }), Err(no_signer)) => {
             Err(MarketCommandError::Configuration(no_signer.to_string()))
         }
-        (answer, _) => Ok(answer?),
+        (answer, _) => answer.map_err(|error| market.signed_error(error)),
     }
 }
 
@@ -145,10 +146,18 @@ impl ReportArguments {
             ReportOf::Queues => ReportKind::Queues,
             ReportOf::Jobs => ReportKind::Jobs,
         };
+        let since_ms = since.as_deref().map(|text| parse_time_of("--since", text)).transpose()?;
+        let until_ms = until.as_deref().map(|text| parse_time_of("--until", text)).transpose()?;
+        if let (Some(from), Some(to), Some(since), Some(until)) = (since_ms, until_ms, since, until)
+            && from >= to
+        {
+            let text = format!("--since {since} is not before --until {until}");
+            return Err(MarketCommandError::Configuration(text));
+        }
         Ok(ReportRequest {
             kind,
-            since_ms: since.as_deref().map(|text| parse_time_of("--since", text)).transpose()?,
-            until_ms: until.as_deref().map(|text| parse_time_of("--until", text)).transpose()?,
+            since_ms,
+            until_ms,
             filter: ReportFilter { user: user.name().map(str::to_owned), queue: queue.clone(), state: state.clone() },
             by_month: by.is_some(),
             ..ReportRequest::default()

@@ -9,6 +9,7 @@ use crate::model::counted;
 use super::exit_code::WRONG_USAGE;
 use super::market_command::MarketArguments;
 use super::market_text::json;
+use super::pasted::pasted_place;
 use super::place::{Found, PlaceError};
 
 /// Exit code of a daemon that serves and cannot run jobs.
@@ -34,7 +35,7 @@ pub enum StatusFailure {
     #[error("{0}")]
     Place(#[from] PlaceError),
     /// The daemon.
-    #[error("{source}{note}; start one: jobtracker serve")]
+    #[error("{source}{note}; start one: {}", pasted_place("jobtracker serve"))]
     Daemon {
         /// Why there is no status.
         source: StatusError,
@@ -130,7 +131,9 @@ fn text(status: &DaemonStatus) -> String {
     if let Some(budgets) = &status.budgets {
         line("budgets", budgets_text(budgets));
     }
-    line("health", status.health.clone());
+    // The server does not know this conf folder.
+    let worker = "jobtracker tasktracker";
+    line("health", status.health.replace(worker, &pasted_place(worker)));
     text
 }
 

@@ -83,14 +83,19 @@ pub(super) fn format_due(due_ms: i64, left_ms: i64) -> String {
 
 fn due_in(due_ms: i64, left_ms: i64, zone: &TimeZone) -> String {
     let local = |ms: i64| Timestamp::from_millisecond(ms).map(|time| time.to_zoned(zone.clone())).ok();
-    // The nearest second: what is left is known to a tenth.
-    let due_ms = due_ms.saturating_add(500).div_euclid(1_000).saturating_mul(1_000);
+    // What is left is known to a tenth.
+    let due_ms = nearest_second_ms(due_ms);
     let (Some(due), Some(now)) = (local(due_ms), local(due_ms.saturating_sub(left_ms))) else { return "-".to_owned() };
     let date = if due.date() == now.date() { "" } else { "%Y-%m-%d " };
     let seconds = if due.second() == 0 { "" } else { ":%S" };
     let left = span_text(left_ms.unsigned_abs() / 1_000);
     let left = if left_ms < 0 { format!("{left} ago") } else { format!("in {left}") };
     format!("{} ({left})", due.strftime(&format!("{date}%H:%M{seconds} %Z")))
+}
+
+/// A deadline as every answer shows it: to the nearest second.
+pub(super) fn nearest_second_ms(due_ms: i64) -> i64 {
+    due_ms.saturating_add(500).div_euclid(1_000).saturating_mul(1_000)
 }
 
 /// A date, or a date with a time, epoch ms; local unless it says otherwise.

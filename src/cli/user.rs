@@ -147,7 +147,7 @@ pub fn run(command: &UserCommand, now_ms: i64) -> Result<String, UserFailure> {
                     "jobtracker: warning: {path} has no administrator now; expected one line `USER admin KEY`"
                 ));
             }
-            (UserChange::new(name, role, edit.path(), None, None), format!("removed {role} {name}"), file)
+            (UserChange::new(name, role, edit.path(), None, None), removed(role, name), file)
         }
         UserCommand::Key { name, keep_old, key, file } => {
             let edit = Edit::open(&file.path()?)?;
@@ -165,6 +165,16 @@ pub fn run(command: &UserCommand, now_ms: i64) -> Result<String, UserFailure> {
         }
     };
     Ok(if file.json { super::market_text::json(&change) } else { change.text(&said) })
+}
+
+/// That a user is gone from the file, and what is not.
+fn removed(role: Role, name: &str) -> String {
+    match role {
+        Role::User => format!(
+            "removed {role} {name}; a queue {name} stays with the money in it until `jobtracker queue remove {name}`"
+        ),
+        Role::Admin => format!("removed {role} {name}"),
+    }
 }
 
 /// 7d, or what other durations look like; ms.

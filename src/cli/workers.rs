@@ -11,6 +11,7 @@ use crate::model::counted;
 
 use super::market_command::{MarketArguments, MarketCommandError, wait_for};
 use super::market_text::{Form, columns, format_duration, json, lines};
+use super::pasted::pasted_place;
 use super::terminal::print_error;
 use super::time_text::format_time;
 
@@ -122,7 +123,7 @@ fn used_text(used: u32, slots: u32) -> String {
 
 fn render(workers: &Workers) -> String {
     if workers.workers.is_empty() {
-        return "no worker is connected; start one: jobtracker tasktracker\n".to_owned();
+        return format!("no worker is connected; start one: {}\n", pasted_place("jobtracker tasktracker"));
     }
     // What no worker has is left out.
     let has_containers = workers.workers.iter().any(|status| status.containers > 0);

@@ -27,6 +27,13 @@ const SLOWEST_BYTES_PER_S: u64 = 100_000;
 /// Header of requests that change something.
 const REQUESTED_BY: &str = "x-requested-by";
 
+/// In the error of a server that answers nothing, as at another port than that of the web.
+const CLOSED: &str = "connection closed before message completed";
+
+fn hint_of(error: &ClientError) -> &'static str {
+    if error.to_string().contains(CLOSED) { "; is it the RPC port? expected the web port" } else { "" }
+}
+
 /// An answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct HttpAnswer {
@@ -44,7 +51,7 @@ pub enum HttpError {
     #[error("{0}")]
     Request(#[from] hyper::http::Error),
     /// The answer is missing, incomplete or too long.
-    #[error("{0}")]
+    #[error("{0}{hint}", hint = hint_of(.0))]
     Answer(#[from] ClientError),
     /// The request timed out.
     #[error("no answer within {} s", TIMEOUT.as_secs())]

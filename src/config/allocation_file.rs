@@ -36,7 +36,7 @@ fn parse_allocation_file(file: &Arc<str>, bytes: &[u8]) -> Result<(Allocations, 
     let text = decode(bytes).map_err(|error| ConfigError::NotConfiguration { file: Arc::clone(file), error })?;
     let parsed = AllocationFile::parse(&text)
         .map_err(|error| ConfigError::AllocationFile { file: Arc::clone(file), error: Box::new(error) })?;
-    let warnings = parsed.warnings.into_iter().map(|warning| Warning::Ignored {
+    let warnings = parsed.warnings.into_iter().map(|warning| Warning::Questionable {
         origin: Origin::File { file: Arc::clone(file), line: warning.line },
         remark: warning.text,
     });
@@ -56,6 +56,6 @@ mod tests {
         assert!(parse(b"<allocations/>").is_ok());
         assert_eq!(parse(b"<allocations>\n\xff").unwrap_err(), "fair.xml:2: column 1: not UTF-8 text");
         let wrong_root = parse(b"<configuration/>").unwrap_err();
-        assert!(wrong_root.starts_with("fair.xml: line 1: Bad fair scheduler config file"), "{wrong_root}");
+        assert!(wrong_root.starts_with("fair.xml:1: Bad fair scheduler config file"), "{wrong_root}");
     }
 }

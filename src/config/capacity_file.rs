@@ -10,7 +10,7 @@ use crate::scheduler::capacity::{CapacityConfig, CapacityConfigError, WrittenCon
 
 use super::conf_folder::read_optional;
 use super::configuration::{Configuration, Setting};
-use super::error::{ConfigError, Warning};
+use super::error::{ConfigError, NO_SUCH_QUEUE, Warning};
 use super::keys;
 use super::keys::Key;
 use super::unread_keys::unread_key;
@@ -264,7 +264,7 @@ impl FileValues<'_> {
             let Some(key) = keys::CAPACITY.iter().find(|key| key.is_spelled(name)) else {
                 // The others are named already, with the nearest key.
                 let is_unnamed = unread_key(name).is_none();
-                let unread = || Warning::NothingReads { key: name.to_owned(), origin: origin.clone(), similar: None };
+                let unread = || Warning::NothingReads { key: name.to_owned(), origin: origin.clone(), meant: None };
                 found.extend(is_unnamed.then(unread));
                 continue;
             };
@@ -273,7 +273,7 @@ impl FileValues<'_> {
                 Some(queue) if *key == keys::QUEUE_GUARANTEED_CAPACITY => {
                     found.extend(self.guaranteed_capacity(name, queue));
                 }
-                None => found.push(ignored(format!("{name}: no such queue in mapred.queue.names"))),
+                None => found.push(ignored(format!("{name}: {NO_SUCH_QUEUE}"))),
                 Some(_) => {}
             }
         }

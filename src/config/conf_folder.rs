@@ -82,6 +82,10 @@ fn warn_of_other_lines(configuration: &mut Configuration, folder: &Path) {
         let inside = inside.into_iter().find(|folder| has_site(folder));
         configuration.add_warning(Warning::NoSiteFiles { folder: folder.to_owned(), inside });
     }
+    let is_of_mapreduce = |name: &str| name == "mapred-site.xml" || name == HADOOP_SITE;
+    if has_site(folder) && !SITE_FILES.iter().any(|name| is_of_mapreduce(name) && has(folder, name)) {
+        configuration.add_warning(Warning::NoMapredSite { folder: folder.to_owned() });
+    }
     for (file, meant) in misnamed_files(folder) {
         configuration.add_warning(Warning::MisnamedFile { file: folder.join(file), meant });
     }

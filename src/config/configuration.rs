@@ -105,7 +105,8 @@ impl Configuration {
         let document =
             xml::parse(bytes).map_err(|error| ConfigError::NotConfiguration { file: Arc::clone(&file), error })?;
         for (line, remark) in document.remarks {
-            self.warnings.push(Warning::Ignored { origin: Origin::File { file: Arc::clone(&file), line }, remark });
+            self.warnings
+                .push(Warning::Questionable { origin: Origin::File { file: Arc::clone(&file), line }, remark });
         }
         for property in document.properties {
             let origin = Origin::File { file: Arc::clone(&file), line: property.line };
@@ -389,8 +390,8 @@ impl Configuration {
     /// Warnings about keys that nothing reads.
     fn unread(&self) -> impl Iterator<Item = Warning> {
         self.entries.iter().filter_map(|(name, entry)| {
-            let similar = unread_key_beside(name, |key| self.entries.contains_key(key))?.similar;
-            Some(Warning::NothingReads { key: name.clone(), origin: entry.origin.clone(), similar })
+            let unread = unread_key_beside(name, |key| self.entries.contains_key(key))?;
+            Some(Warning::NothingReads { key: name.clone(), origin: entry.origin.clone(), meant: unread.question() })
         })
     }
 

@@ -5,10 +5,10 @@ use crate::model::nearest;
 
 use super::access_lists;
 use super::configuration::{Configuration, Setting};
-use super::error::Warning;
+use super::error::{NO_SUCH_QUEUE, Warning};
 use super::host_port::HostPort;
 use super::keys;
-use super::keys::Key;
+use super::keys::{Key, ValueKind};
 use super::settings::scheduler::{CAPACITY_CLASS, DYNAMIC_CLASS, FAIR_CLASS, FIFO_CLASS};
 
 /// Contradictions in a JobTracker's values; under FIFO a market may exist without ruling. Invalid values are ignored
@@ -20,8 +20,10 @@ pub fn of_jobtracker(configuration: &Configuration, has_market: bool) -> Vec<War
     found.extend(values.hosts());
     found.extend(values.short_times(OF_JOBTRACKER));
     found.extend(values.web_hosts());
+    found.extend(values.strategy());
     found.extend(values.memory());
     found.extend(values.scheduler(has_market));
+    found.extend(lists_cut_elsewhere(configuration, |key| *key != keys::QUEUE_NAMES));
     found.extend(of_queues(configuration));
     found.extend(of_proxy_users(configuration));
     found.extend(access_lists::warnings(configuration));
@@ -33,13 +35,14 @@ pub fn of_jobtracker(configuration: &Configuration, has_market: bool) -> Vec<War
 pub fn of_queues(configuration: &Configuration) -> Vec<Warning> {
     let queues = configuration.list(&keys::QUEUE_NAMES).unwrap_or_default();
     let are_lists_on = configuration.flag(&keys::ACLS_ENABLED).unwrap_or_default();
+    let cut_elsewhere = lists_cut_elsewhere(configuration, |key| *key == keys::QUEUE_NAMES);
     let found = configuration.written().filter_map(|(name, value, origin)| {
         let (key, queue) = OF_QUEUES.iter().find_map(|key| Some((*key, key.queue_in(name)?)))?;
         let is_list = *key != keys::QUEUE_STATE;
         let remark = if !queues.iter().any(|listed| listed == queue) {
             let similar = nearest(queue, queues.iter().map(String::as_str));
             let hint = similar.map(|listed| format!("; did you mean {}?", key.for_queue(listed))).unwrap_or_default();
-            format!("has no effect: no such queue in mapred.queue.names ({}){hint}", some_of(&queues))
+            format!("has no effect: {NO_SUCH_QUEUE} ({}){hint}", some_of(&queues))
         } else if is_list && !are_lists_on && !is_any_or_blank(value) {
             format!("has no effect while {} is not true", keys::ACLS_ENABLED.name)
         } else {
@@ -48,7 +51,24 @@ pub fn of_queues(configuration: &Configuration) -> Vec<Warning> {
         let (key, value, origin) = (name.to_owned(), value.to_owned(), origin.clone());
         Some(Warning::Contradiction { key, value, origin, remark })
     });
-    found.collect()
+    cut_elsewhere.into_iter().chain(found).collect()
+}
+
+/// Lists whose entries something else than commas was meant to separate, of the keys that are chosen.
+fn lists_cut_elsewhere(configuration: &Configuration, is_chosen: impl Fn(&Key) -> bool) -> Vec<Warning> {
+    let remark_on = |key: &Key| {
+        let Setting { name, value, origin, .. } = configuration.checked(key).ok().flatten()?;
+        let is_cut = |entry: &&str| match key.kind {
+            ValueKind::List => entry.contains([';', ' ', '\t', '\n']),
+            // A path may have blanks.
+            ValueKind::LocalPaths => entry.contains([';', '\n']) || entry.starts_with('/') && entry.contains(":/"),
+            _ => false,
+        };
+        let entry = value.split(',').map(str::trim).find(is_cut)?.to_owned();
+        let remark = format!("has {entry:?} as one entry: separate entries by commas");
+        Some(Warning::Contradiction { key: name, value, origin, remark })
+    };
+    keys::all().filter(|key| !key.is_pattern() && is_chosen(key)).filter_map(remark_on).collect()
 }
 
 /// Users that may act for others by one of two lists, of which both are needed.
@@ -90,6 +110,7 @@ pub fn of_tasktracker(configuration: &Configuration) -> Vec<Warning> {
     let mut found: Vec<_> = values.slots().into_iter().collect();
     found.extend(values.reach());
     found.extend(values.scratch_in_state());
+    found.extend(lists_cut_elsewhere(configuration, |key| *key == keys::LOCAL_DIR));
     found.extend(values.short_times(OF_TASKTRACKER));
     found
 }
@@ -190,6 +211,22 @@ impl ComparedValues<'_> {
             &keys::WEB_HOSTS,
             format!("admits no request for {bad:?}: expected host names, without http:// and port"),
         )
+    }
+
+    /// Values that only another value puts in force.
+    fn strategy(&self) -> Vec<Warning> {
+        let governed = [
+            (&keys::CONSTRAINT_FIXED, &keys::CONSTRAINT_STRATEGY, "fixed"),
+            (&keys::CONSTRAINT_MIN_SAMPLES, &keys::CONSTRAINT_HISTORY, "true"),
+            (&keys::CONSTRAINT_ALPHA, &keys::CONSTRAINT_HISTORY, "true"),
+        ];
+        let found =
+            governed.into_iter().filter(|(key, ..)| self.is_written(key)).filter_map(|(key, governor, needed)| {
+                let is_in_force = self.setting(governor)?.value.trim() == needed;
+                self.remark(key, format!("has no effect while {} is not {needed}", governor.name))
+                    .filter(|_| !is_in_force)
+            });
+        found.collect()
     }
 
     fn hosts(&self) -> Option<Warning> {

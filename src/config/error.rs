@@ -12,6 +12,9 @@ use crate::scheduler::fair::allocation_file::AllocationFileError;
 use super::xml::XmlError;
 pub use crate::wire::limits::excerpt;
 
+/// In each warning about what is set for a queue that is not listed.
+pub(super) const NO_SUCH_QUEUE: &str = "no such queue in mapred.queue.names";
+
 /// Where a value comes from.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Origin {
@@ -145,7 +148,7 @@ pub enum ConfigError {
     },
     #[error("{file}: no such file; mapred.fairscheduler.allocation.file expected an allocation file")]
     NoAllocationFile { file: Arc<str> },
-    #[error("{file}: {error}")]
+    #[error("{file}:{line}: {problem}", line = error.line, problem = error.problem)]
     AllocationFile { file: Arc<str>, error: Box<AllocationFileError> },
     /// An argument of `-D` is not `key=value`.
     #[error("-D {argument:?}: expected key=value")]
@@ -206,6 +209,8 @@ pub enum Warning {
     },
     /// Something in a file has no meaning.
     Ignored { origin: Origin, remark: String },
+    /// Something in a file is questionable.
+    Questionable { origin: Origin, remark: String },
     /// The deprecated `hadoop-site.xml` exists.
     HadoopSite { file: Arc<str> },
     /// A conf folder without any file that is read.
@@ -214,6 +219,8 @@ pub enum Warning {
         /// A folder in it that has some.
         inside: Option<PathBuf>,
     },
+    /// A conf folder with other files, but without the one of MapReduce.
+    NoMapredSite { folder: PathBuf },
     /// A file with almost the name of one that is read.
     MisnamedFile {
         file: PathBuf,
@@ -254,9 +261,20 @@ pub enum Warning {
     NothingReads {
         key: String,
         origin: Origin,
-        /// A known key with a similar name.
-        similar: Option<String>,
+        /// Asks for a known key with a similar name.
+        meant: Option<String>,
     },
+}
+
+impl Warning {
+    /// Whether it is about a queue that is not listed.
+    #[must_use]
+    pub fn is_of_unlisted_queue(&self) -> bool {
+        match self {
+            Self::Contradiction { remark, .. } | Self::Ignored { remark, .. } => remark.contains(NO_SUCH_QUEUE),
+            _ => false,
+        }
+    }
 }
 
 impl fmt::Display for Warning {
@@ -273,6 +291,7 @@ impl fmt::Display for Warning {
                 write!(f, "{origin}: {key}: nothing sets {variable}; the text keeps it as it is written")
             }
             Warning::Ignored { origin, remark } => write!(f, "{origin}: {remark}; ignored"),
+            Warning::Questionable { origin, remark } => write!(f, "{origin}: {remark}"),
             Warning::HadoopSite { file } => {
                 write!(f, "{file}: this file is deprecated; use core-site.xml, mapred-site.xml and hdfs-site.xml")
             }
@@ -283,6 +302,9 @@ impl fmt::Display for Warning {
                     folder.display()
                 )?;
                 inside.as_ref().map_or(Ok(()), |inside| write!(f, "; did you mean {}?", inside.display()))
+            }
+            Warning::NoMapredSite { folder } => {
+                write!(f, "{}: has no mapred-site.xml: every value of MapReduce is a default", folder.display())
             }
             Warning::MisnamedFile { file, meant } => {
                 let folder = file.parent().unwrap_or(&**file).display();
@@ -310,16 +332,17 @@ impl fmt::Display for Warning {
             }
             Warning::StateUnderTemporary { folder, origin } => write!(
                 f,
-                "{origin}: the state database is in {}, where the system may delete it; set jobtracker.state.dir",
-                folder.display()
+                "{origin}: the state database is in {}, where the system may delete it; set jobtracker.state.dir to a folder outside {}",
+                folder.display(),
+                if folder.starts_with("/var/tmp") { "/var/tmp" } else { "/tmp" }
             ),
             Warning::NoBudgetFile { file, origin } => {
                 write!(f, "{origin}: the budget file {} does not exist; the first start requires it", file.display())
             }
             Warning::Contradiction { key, value, origin, remark } => write!(f, "{origin}: {key} = {value:?} {remark}"),
-            Warning::NothingReads { key, origin, similar } => {
+            Warning::NothingReads { key, origin, meant } => {
                 write!(f, "{origin}: nothing reads {key}")?;
-                similar.as_ref().map_or(Ok(()), |name| write!(f, "; did you mean {name}?"))
+                meant.as_ref().map_or(Ok(()), |question| write!(f, "; {question}"))
             }
         }
     }

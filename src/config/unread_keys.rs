@@ -5,7 +5,7 @@ use crate::wire::limits::excerpt;
 
 use super::keys;
 use super::keys::Key;
-use super::keys::hadoop_defaults::is_hadoop_key;
+use super::keys::hadoop_defaults::{is_hadoop_key, stock_defaults};
 use super::keys::unused::is_listed;
 
 /// How names begin of which this JobTracker defines the keys: every other one is a mistake. Of a scheduler's prefix the first
@@ -26,7 +26,9 @@ const OWN_PREFIXES: [&str; 12] = [
 ];
 
 /// Keys of 1.2.1 whose names are close to known keys, but which are no mistakes.
-const LEGITIMATE: [&str; 2] = ["mapred.queue.name", "mapred.task.maxpmem"];
+const LEGITIMATE: [&str; 1] = ["mapred.task.maxpmem"];
+/// The same in a job, which may name its pool so; in a conf folder the list of queues is meant.
+const LEGITIMATE_IN_JOBS: &str = "mapred.queue.name";
 
 /// Names that keys have in other lines of Hadoop, or in conf folders that people copy, which 1.2.1 reads as little, and their names here.
 const OF_OTHER_LINES: &[(&str, &str)] = &[
@@ -37,6 +39,7 @@ const OF_OTHER_LINES: &[(&str, &str)] = &[
     ("mapred.reduce.tasks.maximum", "mapred.tasktracker.reduce.tasks.maximum"),
     ("mapreduce.tasktracker.tasks.sleeptimebeforesigkill", "mapred.tasktracker.tasks.sleeptime-before-sigkill"),
     ("mapreduce.tasktracker.cache.local.size", "local.cache.size"),
+    ("mapreduce.acls.enabled", "mapred.acls.enabled"),
     ("mapreduce.map.java.opts", "mapred.child.java.opts"),
     ("mapreduce.reduce.java.opts", "mapred.reduce.child.java.opts"),
     ("mapreduce.map.env", "mapred.map.child.env"),
@@ -79,8 +82,19 @@ const MOST_SAID_OF_JOB: usize = 5;
 /// A key that nothing reads and that is probably a mistake.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnreadKey {
-    /// The nearest known key.
+    /// The nearest known key; of equally near ones one that is not set already.
     pub similar: Option<String>,
+    /// Whether that one is set already.
+    pub is_set: bool,
+}
+
+impl UnreadKey {
+    /// Asks for the key that was meant; none where no known one is near.
+    #[must_use]
+    pub fn question(&self) -> Option<String> {
+        let beside = if self.is_set { ", which is set already" } else { "" };
+        self.similar.as_ref().map(|similar| format!("did you mean {similar}{beside}?"))
+    }
 }
 
 /// Judges the name of a key, in a configuration file, by `-D`, or of a job's property: none if the program reads it, says
@@ -90,14 +104,14 @@ pub fn unread_key(name: &str) -> Option<UnreadKey> {
     unread_key_beside(name, |_| false)
 }
 
-/// The same of a name beside others: a key that is set already is not the one that was meant.
+/// The same of a name beside others: of equally near keys one that is not set already is meant.
 #[must_use]
 pub fn unread_key_beside(name: &str, is_set: impl Fn(&str) -> bool) -> Option<UnreadKey> {
     if keys::all().any(|key| key.is_spelled(name)) || is_listed(name) || LEGITIMATE.contains(&name) {
         return None;
     }
     if let Some((_, ours)) = OF_OTHER_LINES.iter().find(|(other, _)| *other == name) {
-        return Some(UnreadKey { similar: Some((*ours).to_owned()) });
+        return Some(UnreadKey { similar: Some((*ours).to_owned()), is_set: is_set(ours) });
     }
     let own = OWN_PREFIXES.iter().find(|prefix| name.starts_with(**prefix));
     let similar = |most: usize| {
@@ -105,22 +119,45 @@ pub fn unread_key_beside(name: &str, is_set: impl Fn(&str) -> bool) -> Option<Un
             .filter(|name| name.len() <= LONGEST_NAME && !is_hadoop_key(name))
             .and_then(|name| nearest_key(name, most, &is_set))
     };
+    let unread = |similar: Option<String>| {
+        let is_set = similar.as_deref().is_some_and(&is_set);
+        UnreadKey { similar, is_set }
+    };
     match own {
         Some(prefix) => {
             let after = &name[prefix.len()..];
             let rest = if prefix.ends_with('.') { after } else { after.split_once('.').map_or("", |(_, rest)| rest) };
-            Some(UnreadKey { similar: similar((rest.len() / 2).max(MOST_EDITS_OF_OWN)) })
+            Some(unread(similar((rest.len() / 2).max(MOST_EDITS_OF_OWN))))
         }
-        None => similar(MOST_EDITS).map(|similar| UnreadKey { similar: Some(similar) }),
+        None => similar(MOST_EDITS).map(|similar| unread(Some(similar))),
     }
+}
+
+/// The same of a job's own property.
+#[must_use]
+pub fn unread_key_of_job(name: &str, is_set: impl Fn(&str) -> bool) -> Option<UnreadKey> {
+    let unread = unread_key_beside(name, &is_set).or_else(|| like_one_of_hadoop(name, is_set));
+    unread.filter(|_| name != LEGITIMATE_IN_JOBS)
+}
+
+/// A name that is close to a key of Hadoop's which clients and tasks read, and no table has.
+fn like_one_of_hadoop(name: &str, is_set: impl Fn(&str) -> bool) -> Option<UnreadKey> {
+    let is_unknown = name.len() <= LONGEST_NAME
+        && !is_hadoop_key(name)
+        && !is_listed(name)
+        && !LEGITIMATE.contains(&name)
+        && !keys::all().any(|key| key.is_spelled(name));
+    let near = |key: &'static str| Some((edit_distance(name, key, MOST_EDITS)?, key));
+    let (_, similar) = stock_defaults().filter(|_| is_unknown).filter_map(|(key, _)| near(key)).min()?;
+    Some(UnreadKey { similar: Some(similar.to_owned()), is_set: is_set(similar) })
 }
 
 /// Names that a job sets, so many at most, that nothing reads, with what was meant; none: nothing to say.
 #[must_use]
 pub fn unread_by_jobs<'a>(names: impl Iterator<Item = &'a str>, is_set: impl Fn(&str) -> bool) -> Option<String> {
     let remark = |name: &str| {
-        let similar = unread_key_beside(name, &is_set)?.similar;
-        let hint = similar.map(|similar| format!(" (did you mean {similar}?)")).unwrap_or_default();
+        let question = unread_key_of_job(name, &is_set)?.question();
+        let hint = question.map(|question| format!(" ({question})")).unwrap_or_default();
         Some(format!("{}{hint}", excerpt(name)))
     };
     let mut unread = names.take(MOST_NAMES_OF_JOB).filter_map(remark);
@@ -132,10 +169,10 @@ pub fn unread_by_jobs<'a>(names: impl Iterator<Item = &'a str>, is_set: impl Fn(
 
 /// The known key with the most similar name, at most `most` edits away; another scheduler's key of the same name counts as near.
 fn nearest_key(name: &str, most: usize, is_set: &dyn Fn(&str) -> bool) -> Option<String> {
-    let mut best: Option<(usize, String)> = None;
+    let mut best: Option<(usize, bool, String)> = None;
     let candidates = keys::all().flat_map(Key::spellings).flat_map(|spelling| in_place_of(spelling, name));
-    for candidate in candidates.filter(|candidate| !is_set(candidate)) {
-        let within = best.as_ref().map_or(most, |(edits, _)| *edits);
+    for candidate in candidates {
+        let within = best.as_ref().map_or(most, |(edits, ..)| *edits);
         let of_another = match (of_scheduler(name), of_scheduler(&candidate)) {
             (Some(rest), Some(known)) => edit_distance(rest, known, 1).map(|edits| edits + 1),
             _ => None,
@@ -143,10 +180,10 @@ fn nearest_key(name: &str, most: usize, is_set: &dyn Fn(&str) -> bool) -> Option
         let of_short = is_abbreviation(name, &candidate).then_some(1);
         let edits = [edit_distance(name, &candidate, within), of_another, of_short].into_iter().flatten().min();
         if let Some(edits) = edits.filter(|edits| *edits <= most) {
-            best = [best, Some((edits, candidate))].into_iter().flatten().min();
+            best = [best, Some((edits, is_set(&candidate), candidate))].into_iter().flatten().min();
         }
     }
-    best.map(|(_, key)| key)
+    best.map(|(.., key)| key)
 }
 
 /// Whether each word of one is that of the other, or begins it: `max-capacity` for `maximum-capacity`.
@@ -224,13 +261,24 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_is_set_already_is_not_suggested() {
+    fn a_misspelt_key_beside_the_right_one_is_named_with_it() {
+        let question =
+            |name: &str, set: &str| unread_key_beside(name, |key| set == key).and_then(|unread| unread.question());
         let name = "mapred.capacity-scheduler.queue.prod.capacit";
-        let suggested =
-            |set: &[&str]| unread_key_beside(name, |key| set.contains(&key)).and_then(|unread| unread.similar);
         let nearest = "mapred.capacity-scheduler.queue.prod.capacity";
-        assert_eq!(suggested(&[]).as_deref(), Some(nearest));
-        assert_ne!(suggested(&[nearest]).as_deref(), Some(nearest));
+        assert_eq!(question(name, "").unwrap(), format!("did you mean {nearest}?"));
+        for (name, set) in [
+            (name, nearest),
+            ("mapred.hosts.exclud", "mapred.hosts.exclude"),
+            ("mapred.queue.name", "mapred.queue.names"),
+            ("mapred.acl.enabled", "mapred.acls.enabled"),
+            ("mapred.job.trackr", "mapred.job.tracker"),
+            ("mapred.dynamic-scheduler.alloc-intervall", "mapred.dynamic-scheduler.alloc-interval"),
+        ] {
+            let expected = format!("did you mean {set}, which is set already?");
+            assert_eq!(question(name, set), Some(expected), "{name}");
+        }
+        assert_eq!(unread_key_of_job("mapred.queue.name", |_| false), None, "a pool may be named so");
     }
 
     #[test]
@@ -245,7 +293,6 @@ mod tests {
     fn keys_that_are_read_listed_or_of_other_programs_are_not_named() {
         for name in [
             "mapred.queue.a.acl-submit-job",
-            "mapred.queue.name",
             "mapred.job.tracker.handler.count",
             "mapred.capacity-scheduler.default-reclaim-time-limit",
             "mapred.job.name.of.mine",

@@ -112,6 +112,8 @@ struct Pending {
     value: Option<String>,
     is_final: bool,
     line: u32,
+    /// What is remarked once its name is known, as predicates of the property.
+    faults: Vec<String>,
 }
 
 struct ElementWalk<'a> {
@@ -186,22 +188,28 @@ impl ElementWalk<'_> {
                 return Err(error_at(self.text, at, format!("<{shown}> after the end of <configuration>")));
             }
             TextPlace::Configuration if name == "property" => {
-                self.place = TextPlace::Property(Pending { name: None, value: None, is_final: false, line });
+                self.place =
+                    TextPlace::Property(Pending { name: None, value: None, is_final: false, line, faults: Vec::new() });
                 false
             }
             TextPlace::Configuration => {
                 self.place = TextPlace::Skipped(None, 1);
                 true
             }
-            TextPlace::Property(pending) => {
+            TextPlace::Property(mut pending) => {
                 self.place = match name {
                     "name" => TextPlace::Field(pending, PropertyField::Name, None),
                     "value" => TextPlace::Field(pending, PropertyField::Value, None),
                     "final" => TextPlace::Field(pending, PropertyField::Final, None),
-                    _ => TextPlace::Skipped(Some(pending), 1),
+                    // Documentation and the origin (newer versions write `<source>`) are ignored without a remark.
+                    "description" | "source" => TextPlace::Skipped(Some(pending), 1),
+                    _ => {
+                        let expected = "<name>, <value>, <final> or <description>";
+                        pending.faults.push(format!("has <{shown}>, which has no meaning here; expected {expected}"));
+                        TextPlace::Skipped(Some(pending), 1)
+                    }
                 };
-                // Documentation and the origin (newer versions write `<source>`) are ignored without a remark.
-                matches!(self.place, TextPlace::Skipped(..)) && !matches!(name, "description" | "source")
+                false
             }
             TextPlace::Field(..) => {
                 let opened = self.last_opened();
@@ -213,7 +221,7 @@ impl ElementWalk<'_> {
             }
         };
         if unknown {
-            self.remark(line, format!("<{shown}> has no meaning here"));
+            self.remark(line, format!("<{shown}> has no meaning here; ignored"));
         }
         Ok(())
     }
@@ -227,10 +235,14 @@ impl ElementWalk<'_> {
             TextPlace::Prolog | TextPlace::Configuration | TextPlace::Epilog => TextPlace::Epilog,
             TextPlace::Property(pending) => {
                 if let Some(name) = pending.name {
-                    let Pending { value, is_final, line, .. } = pending;
+                    let Pending { value, is_final, line, faults, .. } = pending;
+                    let sets_nothing = if value.is_none() { "; the property sets nothing" } else { "" };
+                    for fault in faults {
+                        self.remark(line, format!("{} {fault}{sets_nothing}", excerpt(&name)));
+                    }
                     self.document.properties.push(Property { name, value, is_final, line });
                 } else {
-                    self.remark(pending.line, "<property> without <name>".to_owned());
+                    self.remark(pending.line, "<property> without <name>; ignored".to_owned());
                 }
                 TextPlace::Configuration
             }
@@ -238,8 +250,23 @@ impl ElementWalk<'_> {
                 match (field, text) {
                     (_, None) => {}
                     (PropertyField::Name, Some(text)) => pending.name = Some(text.trim().to_owned()),
-                    (PropertyField::Value, Some(text)) => pending.value = Some(text),
-                    (PropertyField::Final, Some(text)) => pending.is_final = text.trim() == "true",
+                    (PropertyField::Value, Some(text)) => {
+                        if let Some(first) = pending.value.replace(text) {
+                            pending.faults.push(format!(
+                                "has two values, of which the first, {:?}, does not count",
+                                excerpt(&first)
+                            ));
+                        }
+                    }
+                    (PropertyField::Final, Some(text)) => {
+                        pending.is_final = text.trim() == "true";
+                        if !matches!(text.trim(), "true" | "false") {
+                            let text = excerpt(text.trim());
+                            pending
+                                .faults
+                                .push(format!("has {text:?} as <final>, expected true or false: it is not final"));
+                        }
+                    }
                 }
                 TextPlace::Property(pending)
             }

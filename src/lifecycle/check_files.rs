@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::Access;
 
+use crate::config::error::Warning;
 use crate::config::settings::{BudgetStoreKind, MarketSettings};
 use crate::config::{ConfigError, NamedValue, keys};
 use crate::fs::access_of_others;
@@ -94,6 +95,9 @@ pub enum FileWarning {
     /// A folder of the daemon.
     #[error("{0}")]
     Folder(String),
+    /// A remark on the files of the scheduler that rules.
+    #[error("{0}")]
+    Configuration(Warning),
     /// Queues into which no user can submit.
     #[error("{file} has no user for the queues {queues}", file = .file.display())]
     QueuesWithoutUser {
@@ -160,6 +164,22 @@ impl FileFindings {
             // The ACL file's errors are known.
             (Ok(_), _) => {}
         }
+    }
+
+    /// After the first start a budget file with wrong lines is set aside, and keeps nothing from starting.
+    pub(super) fn forgive_budget_lines(&mut self) {
+        let is_line = |error: &ServeError| matches!(error, ServeError::Budget(BudgetBackEndError::Line(_)));
+        let (lines, errors) = std::mem::take(&mut self.errors).into_iter().partition(is_line);
+        self.errors = errors;
+        let said =
+            |error: ServeError| format!("{error}; a start sets the file aside, and balances stay as in state.db");
+        self.warnings.extend(Vec::into_iter(lines).map(said).map(FileWarning::Folder));
+    }
+
+    /// Adds what is found elsewhere.
+    pub(super) fn extend(&mut self, other: Self) {
+        self.errors.extend(other.errors);
+        self.warnings.extend(other.warnings);
     }
 
     /// Looks at a file of keys that is not the market's.
@@ -302,6 +322,20 @@ mod tests {
             ]
         );
         assert_eq!(warnings, [""; 0], "wrong lines are compared with nothing");
+    }
+
+    #[test]
+    fn wrong_lines_of_a_budget_file_are_no_errors_after_the_first_start() {
+        let folder = tempfile::tempdir().unwrap();
+        let (acl_file, budget_file) = (folder.path().join("acl"), folder.path().join("budget"));
+        std::fs::write(&acl_file, "root admin key1\n").unwrap();
+        std::fs::write(&budget_file, "payroll 50,0 2\n").unwrap();
+        let mut found = check_market_files(&acl_file, &budget_file);
+        assert_eq!(found.errors.len(), 1);
+        found.forgive_budget_lines();
+        assert!(found.errors.is_empty());
+        let said = found.warnings.last().unwrap().to_string();
+        assert!(said.ends_with("; a start sets the file aside, and balances stay as in state.db"), "{said}");
     }
 
     #[test]

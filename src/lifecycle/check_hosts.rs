@@ -33,6 +33,11 @@ pub(super) fn check_hosts(included: Option<&Path>, excluded: Option<&Path>) -> V
     found
 }
 
+/// Whether a file that can be read names no host.
+pub(super) fn is_empty(path: &Path) -> bool {
+    path.exists() && words(path).is_empty()
+}
+
 /// The words of a file with their lines.
 fn words(path: &Path) -> Vec<(u32, String)> {
     let bytes = open_named_by_conf(path).and_then(|file| file.read_limited(MAX_BYTES)).unwrap_or_default();
@@ -50,7 +55,7 @@ fn fault(word: &str) -> Option<String> {
     if word.starts_with('#') {
         return Some(format!("{read}: there are no comments in this file"));
     }
-    if word.contains(',') {
+    if word.contains([',', ';']) {
         return Some(format!("{read}: put blanks or line ends between names"));
     }
     if word.contains("://") || word.contains('/') {
@@ -75,8 +80,10 @@ mod tests {
             std::fs::write(&path, text).unwrap();
             path
         };
-        let included =
-            file("in", "node1,node2\n10.0.0.0/24\n*\nhttp://node3/\nnode4:50060 node5\n# all\n10.0.0.7 ::1\n");
+        let included = file(
+            "in",
+            "node1,node2\nlocalhost;node1\n10.0.0.0/24\n*\nhttp://node3/\nnode4:50060 node5\n# all\n10.0.0.7 ::1\n",
+        );
         let excluded = file("out", "node6\nnode5\n");
         let place = format!("{}/", folder.path().display());
         let texts = |found: Vec<FileWarning>| -> Vec<String> {
@@ -84,12 +91,13 @@ mod tests {
         };
         insta::assert_snapshot!(texts(check_hosts(Some(&included), Some(&excluded))).join("\n"), @r##"
         in:1: "node1,node2" is read as the name of one host: put blanks or line ends between names
-        in:2: "10.0.0.0/24" is read as the name of one host: expected the name of a host, no URL and no network
-        in:3: "*" is read as the name of one host: expected the name of a host, no pattern; without a file in mapred.hosts every host is admitted
-        in:4: "http://node3/" is read as the name of one host: expected the name of a host, no URL and no network
-        in:5: "node4:50060" is read as the name of one host: expected the name of a host, without a port
-        in:6: "#" is read as the name of one host: there are no comments in this file
-        out:2: node5 is also at line 5 of in: it is excluded
+        in:2: "localhost;node1" is read as the name of one host: put blanks or line ends between names
+        in:3: "10.0.0.0/24" is read as the name of one host: expected the name of a host, no URL and no network
+        in:4: "*" is read as the name of one host: expected the name of a host, no pattern; without a file in mapred.hosts every host is admitted
+        in:5: "http://node3/" is read as the name of one host: expected the name of a host, no URL and no network
+        in:6: "node4:50060" is read as the name of one host: expected the name of a host, without a port
+        in:7: "#" is read as the name of one host: there are no comments in this file
+        out:2: node5 is also at line 6 of in: it is excluded
         "##);
         let good = file("good", "node1 node2\n10.0.0.7\nfe80::1\n");
         assert_eq!(texts(check_hosts(Some(&good), None)), [""; 0]);

@@ -8,14 +8,15 @@ use std::path::Path;
 use rustix::fs::Access;
 
 use crate::accounts::{unknown_groups, unknown_users};
-use crate::config::settings::{ApplicationKeys, BudgetStoreKind, SchedulerKind};
+use crate::config::error::Origin;
+use crate::config::settings::{AdmittedTrackers, ApplicationKeys, BudgetStoreKind, SchedulerKind, reread};
 use crate::config::{Configuration, NamedValue, Settings, access_lists, keys};
 use crate::fs::{FileUri, FsError, NameNodeAddress, Privacy, TrustedFolder, check_trusted_folder, script_fault};
 use crate::server::host_lists;
-use crate::store::{BudgetBackEndError, PostgresBackEnd, database_in};
+use crate::store::{BudgetBackEndError, PostgresBackEnd, database_in, read_scheduler_choice};
 
 use super::check_files::{FileFindings, FileWarning, check_market_files, names_of};
-use super::check_hosts::check_hosts;
+use super::check_hosts::{check_hosts, is_empty};
 use super::ports::check_address;
 use super::serve_error::ServeError;
 
@@ -25,6 +26,9 @@ const OTHERS: u32 = 0o077;
 /// All that is found.
 pub fn check_start(settings: &Settings) -> FileFindings {
     let mut findings = check_files(settings);
+    if database_in(&settings.directories.state).exists() {
+        findings.forgive_budget_lines();
+    }
     findings.errors.extend(folder_errors(settings));
     findings.warnings.extend(folder_warnings(settings));
     findings.errors.extend(host_lists(&settings.trackers).err().map(ServeError::Hosts));
@@ -33,7 +37,33 @@ pub fn check_start(settings: &Settings) -> FileFindings {
         findings.errors.extend(PostgresBackEnd::check_settings(postgres).into_iter().map(ServeError::Budget));
     }
     let addresses = [(&keys::RPC_ADDRESS, &settings.rpc_address), (&keys::HTTP_ADDRESS, &settings.http_address)];
-    findings.errors.extend(addresses.into_iter().filter_map(|(key, address)| check_address(key.name, address).err()));
+    findings.errors.extend(addresses.into_iter().filter_map(|(key, address)| {
+        let source = Box::new(check_address(key.name, address).err()?);
+        let origin = culprit(&settings.configuration, key).map_or(Origin::Default, |culprit| culprit.origin);
+        Some(ServeError::Placed { origin, source })
+    }));
+    findings.extend(ruling_scheduler(settings));
+    findings
+}
+
+/// That another scheduler rules than the configuration names, and what a start finds in its files.
+fn ruling_scheduler(settings: &Settings) -> FileFindings {
+    let mut findings = FileFindings::default();
+    let database = database_in(&settings.directories.state);
+    // Without a database that can be read there is no choice that is known here; the start says why.
+    let choice = if database.exists() { read_scheduler_choice(&database).ok().flatten() } else { None };
+    let configured = settings.scheduler.class_name();
+    let choice = choice.filter(|choice| choice.class != configured && choice.outlasts(configured));
+    let Some((choice, culprit)) = choice.zip(culprit(&settings.configuration, &keys::TASK_SCHEDULER)) else {
+        return findings;
+    };
+    let by = choice.by.as_deref().unwrap_or("an operator");
+    let remark = format!("does not rule: {by} chose {} by `jobtracker scheduler use`", choice.class);
+    findings.warnings.push(FileWarning::Value { culprit: Box::new(culprit), remark });
+    match reread::queues_and_scheduler(&settings.sources, &choice.class) {
+        Ok((_, warnings)) => findings.warnings.extend(warnings.into_iter().map(FileWarning::Configuration)),
+        Err(error) => findings.errors.push(error.into()),
+    }
     findings
 }
 
@@ -59,6 +89,7 @@ pub fn check_files(settings: &Settings) -> FileFindings {
     }
     let trackers = &settings.trackers;
     findings.warnings.extend(check_hosts(trackers.hosts_file.as_deref(), trackers.hosts_exclude_file.as_deref()));
+    findings.warnings.extend(empty_hosts(settings));
     findings.warnings.extend(script_warning(settings));
     findings.warnings.extend(unknown_names(&settings.configuration));
     findings
@@ -110,7 +141,8 @@ fn folder_warnings(settings: &Settings) -> Vec<FileWarning> {
     let found = folders(settings).into_iter().filter_map(|(_, found)| found.ok().flatten());
     let mut warnings: Vec<FileWarning> = found.flat_map(|found| found.warnings).map(FileWarning::Folder).collect();
     let state = &settings.directories.state;
-    let mode = std::fs::metadata(state).map_or(0, |metadata| metadata.mode());
+    // What is no folder is an error.
+    let mode = std::fs::metadata(state).ok().filter(std::fs::Metadata::is_dir).map_or(0, |metadata| metadata.mode());
     if mode & OTHERS != 0 {
         let text = format!("{} is open to others (mode {:o}): set mode 700", state.display(), mode & 0o777);
         warnings.push(FileWarning::Folder(text));
@@ -129,6 +161,18 @@ fn folder_warnings(settings: &Settings) -> Vec<FileWarning> {
     // Below a state folder that is unusable the history is, too.
     warnings.extend(unusable.filter(|_| folder_errors(settings).is_empty()));
     warnings
+}
+
+/// A list of hosts that admits none, or, in Hadoop's way, all.
+fn empty_hosts(settings: &Settings) -> Option<FileWarning> {
+    let path = settings.trackers.hosts_file.as_deref().filter(|path| is_empty(path))?;
+    let remark = match settings.trackers.admitted {
+        AdmittedTrackers::Listed => "names no host: every worker is refused",
+        AdmittedTrackers::All => "names no host: every worker is admitted, as without a file",
+    };
+    let culprit =
+        culprit(&settings.configuration, &keys::HOSTS).filter(|culprit| Path::new(culprit.value.trim()) == path)?;
+    Some(FileWarning::Value { culprit: Box::new(culprit), remark: remark.to_owned() })
 }
 
 /// Racks that will not be known.
@@ -190,6 +234,9 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     use crate::config::LoadOptions;
+    use crate::config::settings::FAIR_CLASS;
+    use crate::engine::SchedulerChoice;
+    use crate::store::{Store, StoreOptions};
 
     use super::*;
 
@@ -211,6 +258,61 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o700)).unwrap();
         folder
+    }
+
+    #[test]
+    fn a_scheduler_that_rules_by_choice_is_named_and_its_files_are_looked_at() {
+        let folder = scratch();
+        let conf = folder.path().join("conf");
+        std::fs::create_dir(&conf).unwrap();
+        std::fs::write(
+            conf.join("fair-scheduler.xml"),
+            "<allocations><pool name='p'><minMap>1</minMap></pool></allocations>",
+        )
+        .unwrap();
+        std::fs::write(conf.join("mapred-site.xml"), "<configuration/>").unwrap();
+        let state = folder.path().join("state").display().to_string();
+        let overrides = [
+            format!("hadoop.tmp.dir={}", folder.path().join("tmp").display()),
+            format!("jobtracker.state.dir={state}"),
+            "mapred.job.tracker=127.0.0.1:0".to_owned(),
+            "mapred.job.tracker.http.address=127.0.0.1:0".to_owned(),
+        ];
+        let options = LoadOptions { overrides: overrides.to_vec(), ..LoadOptions::of_process(Some(conf), Vec::new()) };
+        let (settings, _) = Settings::load(&options).unwrap();
+        let (store, _) = Store::open(StoreOptions::new(&state)).unwrap();
+        store.close().unwrap();
+        let database = rusqlite::Connection::open(database_in(Path::new(&state))).unwrap();
+        let choice = SchedulerChoice {
+            class: FAIR_CLASS.to_owned(),
+            since_ms: 1,
+            by: Some("root".to_owned()),
+            configured: settings.scheduler.class_name().to_owned(),
+        };
+        let choose = "INSERT OR REPLACE INTO meta (key, value) VALUES ('scheduler_choice', ?1)";
+        database.execute(choose, [serde_json::to_string(&choice).unwrap()]).unwrap();
+        let said: Vec<String> = ruling_scheduler(&settings).warnings.iter().map(ToString::to_string).collect();
+        assert!(
+            said[0].ends_with(&format!("does not rule: root chose {FAIR_CLASS} by `jobtracker scheduler use`")),
+            "{said:?}"
+        );
+        assert!(said.iter().any(|text| text.contains("minMap of pool p (did you mean <minMaps>?)")), "{said:?}");
+    }
+
+    #[test]
+    fn a_list_of_hosts_that_names_none_is_named() {
+        let folder = scratch();
+        let hosts = folder.path().join("hosts");
+        std::fs::write(&hosts, "\n").unwrap();
+        let path = |name: &str| folder.path().join(name).display().to_string();
+        let overrides = [format!("hadoop.tmp.dir={}", path("tmp")), format!("mapred.hosts={}", path("hosts"))];
+        let (_, warnings) = found(folder.path(), &overrides);
+        let said = "-D: mapred.hosts = \"FOLDER/hosts\" names no host: every worker is admitted, as without a file";
+        assert!(warnings.iter().any(|warning| warning == said), "{warnings:?}");
+        let (_, warnings) =
+            found(folder.path(), &[&overrides[..], &["jobtracker.trackers.admit=listed".to_owned()]].concat());
+        let said = "-D: mapred.hosts = \"FOLDER/hosts\" names no host: every worker is refused";
+        assert!(warnings.iter().any(|warning| warning == said), "{warnings:?}");
     }
 
     #[test]

@@ -11,9 +11,10 @@ use tokio::signal::unix::Signal;
 
 use crate::config::service_policy::ServicePolicy;
 use crate::config::settings::{LoadOptions, ProxyUsers, reread};
-use crate::config::{Configuration, Settings};
+use crate::config::{Configuration, Settings, keys};
 use crate::engine::{Event, HostLists, PolicyConfig, QueueConfig, Refusal, Reply};
 use crate::model::counted;
+use crate::scheduler::fair::allocations::Allocations;
 use crate::server::{AclFile, Dispatcher, Owner, host_lists, queue_configs, reread_policy, scheduler_class};
 
 use super::check_start::check_files;
@@ -44,6 +45,21 @@ struct ReloadedFiles {
     service_policy: Option<ServicePolicy>,
     /// Keys that have changed and require a restart, each with its place.
     waiting: Vec<String>,
+    /// What is suspicious in the files.
+    warnings: Vec<String>,
+    /// Where the queues are listed, and what they are.
+    listed: String,
+}
+
+/// What a reload did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Reloaded {
+    /// What was read.
+    pub(super) summary: String,
+    /// What is other than before, a line each.
+    pub(super) changes: Vec<String>,
+    /// What is suspicious in what was read, a line each.
+    pub(super) warnings: Vec<String>,
 }
 
 // === impl Reload ===
@@ -67,19 +83,22 @@ impl Reload {
         }
     }
 
-    /// Reloads at the request of an operator: what has changed, a line each, and a summary.
+    /// Reloads at the request of an operator.
     ///
     /// # Errors
     /// Why nothing was reloaded.
-    pub(super) async fn reload_by(&self, user: &str) -> Result<(Vec<String>, String), String> {
+    pub(super) async fn reload_by(&self, user: &str) -> Result<Reloaded, String> {
         self.reload_for("reload", Some(user)).await
     }
 
-    async fn reload_for(&self, request: &str, by: Option<&str>) -> Result<(Vec<String>, String), String> {
+    async fn reload_for(&self, request: &str, by: Option<&str>) -> Result<Reloaded, String> {
         self.service.reloading();
         let reloaded = self.reload(by).await;
         match &reloaded {
-            Ok((changes, summary)) => {
+            Ok(Reloaded { changes, summary, warnings }) => {
+                for warning in warnings {
+                    tracing::warn!("{warning}");
+                }
                 let changes = changes.iter().map(|change| format!("; {change}")).collect::<String>();
                 tracing::info!("{request}: {summary}{changes}");
                 self.service.ready(&format!("{summary}{changes}"));
@@ -93,7 +112,7 @@ impl Reload {
         reloaded
     }
 
-    async fn reload(&self, by: Option<&str>) -> Result<(Vec<String>, String), String> {
+    async fn reload(&self, by: Option<&str>) -> Result<Reloaded, String> {
         let (sources, running, acl) = (self.sources.clone(), self.running.clone(), self.acl.clone());
         let class = self.owner.with_engine(|engine| scheduler_class(engine.policy()));
         let read = move || read(&sources, class, &running, acl.as_deref());
@@ -112,24 +131,83 @@ impl Reload {
             let (queues, hosts) = engine.queues_and_hosts();
             changes_of(queues, &found.queues)
                 .into_iter()
+                .chain(found.policy.iter().flat_map(|policy| changes_of_policy(engine.policy(), policy)))
                 .chain(changes_of_hosts(hosts, &found.hosts))
                 .collect::<Vec<_>>()
         });
         if !found.waiting.is_empty() {
             changes.push(format!("changed, but require a restart: {}", found.waiting.join(", ")));
+            if found.waiting.iter().any(|key| keys::TASK_SCHEDULER.spellings().any(|name| key.starts_with(name))) {
+                changes.push("`jobtracker scheduler use NAME` has another scheduler rule without a restart".to_owned());
+            }
         }
-        let ReloadedFiles { queues, policy, hosts, believed_hosts, proxy_users, service_policy, .. } = found;
+        let unlisted = found.unlisted();
+        let ReloadedFiles { queues, policy, hosts, believed_hosts, proxy_users, service_policy, warnings, .. } = found;
         match self.owner.step(Event::ConfigurationRead { queues, policy, hosts, by: by.map(Arc::from) }).0 {
-            Reply::Refused(Refusal::IllegalArgument(text)) => Err(text),
+            Reply::Refused(Refusal::IllegalArgument(text)) => Err(format!("{text} ({unlisted})")),
             Reply::Refused(refusal) => Err(format!("{refusal:?}")),
             _ => {
                 self.dispatcher.forget_groups();
                 self.dispatcher.apply_host_list();
                 self.dispatcher.believed_hosts().set(&believed_hosts);
                 self.dispatcher.set_connection_policy(proxy_users, service_policy);
-                Ok((changes, summary))
+                Ok(Reloaded { summary, changes, warnings })
             }
         }
+    }
+}
+
+// === impl ReloadedFiles ===
+
+impl ReloadedFiles {
+    /// Where a queue would be listed that is missing, and what to do.
+    fn unlisted(&self) -> String {
+        let misspelt = self.warnings.iter().find(|warning| warning.contains("did you mean mapred.queue.names"));
+        let misspelt = misspelt.map(|warning| format!("; {warning}")).unwrap_or_default();
+        format!("{}: list it there, or restart the daemon to end it{misspelt}", self.listed)
+    }
+}
+
+/// Which queues or pools have other settings, where the policy has such.
+fn changes_of_policy(before: &PolicyConfig, after: &PolicyConfig) -> Vec<String> {
+    match (before, after) {
+        (PolicyConfig::Capacity { config: before, .. }, PolicyConfig::Capacity { config: after, .. }) => {
+            // New queues are named already.
+            let changed =
+                after.queues().iter().filter(|queue| before.queue(queue.name()).is_some_and(|before| before != *queue));
+            changed.map(|queue| format!("queue {} has another capacity or other limits", queue.name())).collect()
+        }
+        (PolicyConfig::Fair(before), PolicyConfig::Fair(after)) => {
+            let (before, after) = (&before.allocations, &after.allocations);
+            let mut changes = Vec::new();
+            for (name, pool) in &after.pools {
+                match before.pools.get(name) {
+                    None => changes.push(format!("pool {name} is declared")),
+                    Some(old) if (&old.parent, old.settings) != (&pool.parent, pool.settings) => {
+                        changes.push(format!("pool {name} has other settings"));
+                    }
+                    Some(_) => {}
+                }
+            }
+            let gone = before.pools.keys().filter(|name| !after.pools.contains_key(*name));
+            changes.extend(gone.map(|name| format!("pool {name} is not declared any more")));
+            let defaults = |of: &Allocations| {
+                (
+                    of.undeclared,
+                    of.default_user_max_running_jobs,
+                    of.fair_share_timeout_ms,
+                    of.user_max_running_jobs.clone(),
+                )
+            };
+            if defaults(before) != defaults(after) {
+                changes.push("the limits of users, or the defaults of pools, changed".to_owned());
+            }
+            changes
+        }
+        (PolicyConfig::Constraint(before), PolicyConfig::Constraint(after)) if before != after => {
+            vec!["the settings of the constraint scheduler changed".to_owned()]
+        }
+        _ => Vec::new(),
     }
 }
 
@@ -180,25 +258,106 @@ fn read(
 ) -> Result<ReloadedFiles, String> {
     // Everything is checked: an error that a restart would meet is reported now.
     let (settings, warnings) = Settings::load(sources).map_err(|error| error.to_string())?;
-    for warning in warnings {
-        tracing::warn!("{warning}");
-    }
-    for warning in check_files(&settings).warnings {
-        tracing::warn!("{warning}");
-    }
+    let mut warnings: Vec<String> = warnings.iter().map(ToString::to_string).collect();
+    warnings.extend(check_files(&settings).warnings.iter().map(ToString::to_string));
     let hosts = host_lists(&settings.trackers).map_err(|error| error.to_string())?;
     let signers = acl.map(AclFile::reload).transpose()?;
     let waiting = reread::changes_needing_restart(running, &settings.configuration, class);
-    let (read, _warnings) = reread::queues_and_scheduler(sources, class).map_err(|error| error.to_string())?;
+    let (read, of_scheduler) = reread::queues_and_scheduler(sources, class).map_err(|error| error.to_string())?;
+    // Another scheduler may rule than the configuration names.
+    for warning in of_scheduler.iter().map(ToString::to_string) {
+        if !warnings.contains(&warning) {
+            warnings.push(warning);
+        }
+    }
+    let listed = settings.configuration.setting(&keys::QUEUE_NAMES).ok().flatten();
+    let listed = listed.map_or_else(String::new, |setting| setting.culprit().to_string());
     let believed_hosts = settings.job_changes.hosts;
     let (proxy_users, service_policy) = (settings.proxy_users, settings.service_policy);
     let (queues, policy) = (queue_configs(&read.queues), reread_policy(&read));
-    Ok(ReloadedFiles { queues, policy, hosts, signers, believed_hosts, proxy_users, service_policy, waiting })
+    Ok(ReloadedFiles {
+        queues,
+        policy,
+        hosts,
+        signers,
+        believed_hosts,
+        proxy_users,
+        service_policy,
+        waiting,
+        warnings,
+        listed,
+    })
 }
 
 #[cfg(test)]
 mod tests {
+    use crate::config::settings::FIFO_CLASS;
+
     use super::*;
+
+    /// What a reload under a chosen scheduler, whatever the folder names, finds in these files.
+    fn read_files(class: &'static str, files: &[(&str, &str)]) -> ReloadedFiles {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, text) in files {
+            std::fs::write(folder.path().join(name), text).unwrap();
+        }
+        let overrides = ["mapred.job.tracker=m:1", "hadoop.tmp.dir=/data"];
+        let sources = crate::config::settings::test_options(Some(folder.path()), &overrides);
+        let mut found = read(&sources, class, &Configuration::default(), None).unwrap();
+        let place = format!("{}/", folder.path().display());
+        found.warnings.iter_mut().for_each(|warning| *warning = warning.replace(&place, ""));
+        found.listed = found.listed.replace(&place, "");
+        found
+    }
+
+    #[test]
+    fn the_files_of_the_scheduler_that_rules_are_looked_at_and_what_they_change_is_named() {
+        use crate::config::settings::{CAPACITY_CLASS, FAIR_CLASS};
+        let pools = |pool: &str| {
+            read_files(FAIR_CLASS, &[("fair-scheduler.xml", &format!("<allocations>{pool}</allocations>"))])
+        };
+        let before = pools("<pool name='research'><minMaps>3</minMaps></pool>");
+        assert_eq!(before.warnings, [""; 0]);
+        let after = pools("<pool name='research'><minMap>3</minMap></pool><pool name='b'/>");
+        assert_eq!(
+            after.warnings,
+            [
+                "fair-scheduler.xml:1: Bad element in allocations file: minMap of pool research (did you mean <minMaps>?); ignored"
+            ]
+        );
+        let changes = |before: ReloadedFiles, after: ReloadedFiles| {
+            changes_of_policy(&before.policy.unwrap(), &after.policy.unwrap())
+        };
+        assert_eq!(changes(before, after), ["pool b is declared", "pool research has other settings"]);
+        let capacity = |percent: &str| {
+            let key = "mapred.capacity-scheduler.queue.default.maximum-capacity";
+            let property = format!("<property><name>{key}</name><value>{percent}</value></property>");
+            let whole =
+                "<property><name>mapred.capacity-scheduler.queue.default.capacity</name><value>100</value></property>";
+            let text = format!("<configuration>{whole}{property}</configuration>");
+            read_files(CAPACITY_CLASS, &[("capacity-scheduler.xml", &text)])
+        };
+        assert_eq!(changes(capacity("100"), capacity("100")), [""; 0]);
+        assert_eq!(changes(capacity("100"), capacity("-1")), ["queue default has another capacity or other limits"]);
+    }
+
+    #[test]
+    fn a_queue_that_is_not_listed_any_more_is_refused_with_the_place_of_the_list() {
+        let site = |key: &str| {
+            let property = format!("<property><name>{key}</name><value>default,research</value></property>");
+            let text = format!("<configuration>\n{property}</configuration>");
+            read_files(FIFO_CLASS, &[("mapred-site.xml", &text)]).unlisted()
+        };
+        assert_eq!(
+            site("mapred.queue.names"),
+            "mapred-site.xml:2: mapred.queue.names = \"default,research\": list it there, or restart the daemon to end it"
+        );
+        assert_eq!(
+            site("mapred.queue.nmaes"),
+            "default: mapred.queue.names = \"default\": list it there, or restart the daemon to end it; \
+             mapred-site.xml:2: nothing reads mapred.queue.nmaes; did you mean mapred.queue.names?"
+        );
+    }
 
     #[test]
     fn what_a_reload_changes_is_named() {

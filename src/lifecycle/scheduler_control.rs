@@ -13,7 +13,7 @@ use crate::store::{FaultPoint, Health};
 
 use super::handover::{SchedulerAnswer, SchedulerCall, SchedulerRequest, name_of};
 use super::market_opening::MarketOpening;
-use super::reload::Reload;
+use super::reload::{Reload, Reloaded};
 
 /// Answers requests of operators while a session serves.
 #[derive(Clone)]
@@ -53,7 +53,11 @@ impl SchedulerControl {
             SchedulerRequest::Show => Ok(self.show().await),
             SchedulerRequest::Reload => {
                 let reloaded = self.reload.reload_by(&user).await;
-                reloaded.map(|(changes, summary)| SchedulerAnswer::Reloaded { summary, changes })
+                reloaded.map(|Reloaded { summary, changes, warnings }| SchedulerAnswer::Reloaded {
+                    summary,
+                    changes,
+                    warnings,
+                })
             }
             SchedulerRequest::Plan { class, move_to } => {
                 self.read(class, user, move_to).await.map(|read| SchedulerAnswer::Plan(self.plan(&read)))

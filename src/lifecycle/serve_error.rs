@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 
+use crate::config::error::Origin;
 use crate::config::{ConfigError, HostPort, NamedValue};
 use crate::fs::{FsError, is_permanent};
 use crate::server::{AclFileError, DirectoryError, HostsError};
@@ -21,6 +22,14 @@ pub enum ServeError {
         address: HostPort,
         /// The system's error.
         source: std::io::Error,
+    },
+    /// The same with its place.
+    #[error("{origin}: {source}")]
+    Placed {
+        /// Where the value is set.
+        origin: Origin,
+        /// What is wrong with it.
+        source: Box<Self>,
     },
     /// A folder of the daemon cannot be used.
     #[error("{culprit}: {source}; set {key} to a folder that this user may write to", key = .culprit.key)]
@@ -114,6 +123,7 @@ impl ServeError {
                 BudgetBackEndError::BackEnd { is_permanent, .. } => *is_permanent,
                 BudgetBackEndError::Store { .. } | BudgetBackEndError::Thread(_) => false,
             },
+            Self::Placed { source, .. } => source.is_permanent(),
             Self::Scheduler(_) | Self::NameNode { .. } => true,
             Self::Folder { source, .. } => source.is_permanent(),
             Self::Acl(error) => match error {

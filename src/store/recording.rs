@@ -43,6 +43,14 @@ pub fn read_recording(database: &Path, span: RecordedSpan) -> Result<(Recording,
     Ok((load(&loader, span)?, scheduler_choice(&loader)?))
 }
 
+/// Reads the last choice of a scheduler alone, also while a daemon writes.
+///
+/// # Errors
+/// As [`read_recording`].
+pub fn read_scheduler_choice(database: &Path) -> Result<Option<SchedulerChoice>, StoreError> {
+    scheduler_choice(&Loader::new(&open_for_reading(database)?, database))
+}
+
 pub(super) fn load(loader: &Loader<'_>, span: RecordedSpan) -> Result<Recording, StoreError> {
     let bounds = params![span.since_ms, span.until_ms];
     let rows = loader.rows_with(RecordedRow::SELECT, bounds, RecordedRow::read)?;

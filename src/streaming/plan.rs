@@ -31,6 +31,14 @@ pub enum UnsupportedJob {
         class: String,
         expected: &'static str,
     },
+    /// A class without its package, which no TaskTracker finds.
+    #[error("{key} is {class:?}, which lacks its package: expected {expected}")]
+    NoPackage {
+        key: &'static str,
+        class: String,
+        /// The class with its package.
+        expected: &'static str,
+    },
     /// Something that only Java does.
     #[error("{key} = {value:?}: {why}: a stock TaskTracker runs it")]
     Option { key: &'static str, value: String, why: &'static str },
@@ -272,15 +280,17 @@ impl JobReader<'_> {
         &self,
         key: &Key,
         default: &'static str,
-        known: &[&str],
+        known: &[&'static str],
         expected: &'static str,
     ) -> Result<String, UnsupportedJob> {
         let class = self.class(key)?;
         let class = if class.is_empty() { default.to_owned() } else { class };
         if known.contains(&class.as_str()) {
-            Ok(class)
-        } else {
-            Err(UnsupportedJob::Class { key: key.name, class, expected })
+            return Ok(class);
+        }
+        match known.iter().find(|full| full.rsplit_once('.').is_some_and(|(_, short)| short == class)) {
+            Some(expected) => Err(UnsupportedJob::NoPackage { key: key.name, class, expected }),
+            None => Err(UnsupportedJob::Class { key: key.name, class, expected }),
         }
     }
 

@@ -8,7 +8,7 @@ use crate::config::keys;
 use crate::config::keys::Key;
 use crate::fs::{FsError, Privacy, check_trusted_folder};
 
-use super::containers::MachineRoom;
+use super::containers::{ContainerSettings, MachineRoom};
 use super::error::TaskTrackerError;
 use super::settings::TaskTrackerSettings;
 
@@ -17,6 +17,8 @@ use super::settings::TaskTrackerSettings;
 pub fn check_tracker(settings: &TaskTrackerSettings) -> (Vec<TaskTrackerError>, Vec<String>) {
     let mut errors: Vec<TaskTrackerError> = folder_error(settings).into_iter().collect();
     errors.extend(address_error(settings));
+    let lack = settings.containers.as_ref().and_then(ContainerSettings::lack_of_groups);
+    errors.extend(lack.map(|why| TaskTrackerError::NoControlGroup(why.to_string())));
     (errors, machine_warnings(settings))
 }
 

@@ -177,7 +177,7 @@ pub enum WaitingReason {
     NoBid,
     /// Its queue cannot pay.
     NotFunded,
-    /// Its queue's bid counts from the next tick on.
+    /// Its queue bid or wanted nothing at the last tick: it buys at the next one.
     NotBoughtYet,
     /// Jobs and applications before it come first.
     EarlierJobs,

@@ -82,7 +82,25 @@ pub(super) async fn logs(arguments: &LogsArguments) -> Result<String, AppCommand
         // Beside the logs, which may be piped on.
         failures.lines().for_each(print_error);
     }
+    if let ([one], Form::Table) = (&written[..], market.form())
+        && let Some(note) = emptiness(one, name)
+    {
+        print_error(&note);
+    }
     Ok(render_logs(&written, name, market.form()))
+}
+
+/// That a container which has ended wrote nothing here, and why, or where else it may have.
+fn emptiness(Written { container, log }: &Written, name: LogName) -> Option<String> {
+    let has_ended = container.state == ContainerState::Complete;
+    log.as_ref().ok().filter(|log| log.is_empty() && has_ended && container.exit_status.0 != 0)?;
+    let id = container.container_id;
+    let why = container.diagnostics.lines().next().map(|line| format!(": {}", one_line(line))).unwrap_or_default();
+    let other = match name {
+        LogName::Stdout => "; its standard error output: --stderr",
+        LogName::Stderr => "",
+    };
+    Some(format!("{id} wrote nothing to its {} and ended with {}{why}{other}", name.name(), container.exit_status.0))
 }
 
 /// The containers that the options mean.
@@ -236,6 +254,9 @@ mod tests {
           the program "./x" cannot be started: No such file
         --- container_1700000000000_0001_00_000002 item 7 on h1:50060 exit 1
         "#);
+        let said = emptiness(&silent[0], LogName::Stdout).unwrap();
+        assert!(said.ends_with("cannot be started: No such file; its standard error output: --stderr"), "{said}");
+        assert_eq!(emptiness(&logs[0], LogName::Stdout), None);
         assert!(render_logs(&[], LogName::Stdout, Form::Table).starts_with("no container has failed"));
     }
 }

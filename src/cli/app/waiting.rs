@@ -1,5 +1,6 @@
 //! Why containers wait, in words.
 
+use crate::api::NOT_BOUGHT_YET;
 use crate::api::applications::{WaitingReason, WaitingRequest};
 
 /// Why a request waits, and what it asks for.
@@ -14,7 +15,7 @@ pub(crate) fn waiting_text(waiting: &WaitingRequest) -> String {
         WaitingReason::BelowQuota => "queues that hold less than they have bought come first",
         WaitingReason::NoBid => "its queue bids nothing",
         WaitingReason::NotFunded => "its queue cannot pay",
-        WaitingReason::NotBoughtYet => "its queue's bid counts from the next tick on",
+        WaitingReason::NotBoughtYet => NOT_BOUGHT_YET,
         WaitingReason::EarlierJobs => "jobs and applications before it come first",
         WaitingReason::MaxRunning => "as many run as it allows at a time",
         WaitingReason::NoCall => {

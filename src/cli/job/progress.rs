@@ -6,6 +6,7 @@ use std::time::Duration;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tokio::time::Instant;
 
+use crate::cli::pasted::pasted_place;
 use crate::cli::terminal::{print, print_error, visible};
 use crate::client::job::view::{JobState, TaskTally};
 use crate::client::job::watch::{JobProgress, JobUpdate};
@@ -28,7 +29,9 @@ enum ProgressForm {
 }
 
 /// Said once while no worker is connected and nothing of the job runs.
-pub(super) const NO_WORKER: &str = "no worker is connected; the job waits for one: start `jobtracker tasktracker`";
+pub(super) fn no_worker() -> String {
+    format!("no worker is connected; the job waits for one: start `{}`", pasted_place("jobtracker tasktracker"))
+}
 
 // === impl Progress ===
 
@@ -53,7 +56,7 @@ impl Progress {
                 self.print(&format!("{reason}; the job continues, waiting for the JobTracker"))
             }
             JobUpdate::Reconnected => self.print("the JobTracker answers again"),
-            JobUpdate::NoWorker => self.print(NO_WORKER),
+            JobUpdate::NoWorker => self.print(&no_worker()),
             JobUpdate::CannotRun(why) | JobUpdate::Waits(why) => self.print(&why),
         }
     }

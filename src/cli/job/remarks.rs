@@ -1,16 +1,57 @@
 //! What is probably a mistake in a submission, but may be meant.
 
-use crate::config::unread_keys::unread_key;
+use crate::config::keys;
+use crate::config::keys::Key;
+use crate::config::unread_keys::unread_key_of_job;
 
 /// Properties, `key=value`, that nothing reads: below the prefixes of this JobTracker, or close to a known key.
 pub(super) fn mistyped_properties(properties: &[String]) -> Vec<String> {
     let remark = |property: &String| {
         let name = property.split_once('=').map_or(property.as_str(), |(name, _)| name).trim();
-        let hint = unread_key(name)?.similar.map(|similar| format!("; did you mean {similar}?"));
+        let hint = unread_key_of_job(name, |_| false)?.question().map(|question| format!("; {question}"));
         Some(format!("-D {name}: nothing reads this key{}", hint.unwrap_or_default()))
     };
     properties.iter().filter_map(remark).collect()
 }
+
+/// Values that a job accepts and that do not what they look like; `value_of`: the job's own values, those of its options too.
+pub(super) fn idle_values<'a>(properties: &[String], value_of: impl Fn(&str) -> Option<&'a str>) -> Vec<String> {
+    let given = properties.iter().filter_map(|property| property.split_once('='));
+    let found = given.filter_map(|(name, value)| {
+        let name = name.trim();
+        let (_, _, effect) = LEAST.iter().find(|(key, least, _)| {
+            key.is_spelled(name) && value.trim().parse::<i64>().is_ok_and(|number| number < *least)
+        })?;
+        Some(format!("-D {name}={}: {effect}", value.trim()))
+    });
+    let idle = WITHOUT_CLASS.iter().filter_map(|(options, class, needed)| {
+        value_of(options.name).filter(|text| !text.trim().is_empty())?;
+        let is_idle = value_of(class.name).is_none_or(|class| class.trim().is_empty());
+        let name = options.name;
+        is_idle.then(|| format!("{name} has no effect while {} is not {needed}", class.name))
+    });
+    found.chain(idle).collect()
+}
+
+/// A key, the least value that means what it says, and what a smaller one means.
+const LEAST: &[(&Key, i64, &str)] = &[
+    (&keys::TASK_TIMEOUT, 0, "counts as 0: an attempt that reports nothing is never killed"),
+    (&keys::MAP_MAX_ATTEMPTS, 1, "counts as 1: a map that fails once fails the job"),
+    (&keys::REDUCE_MAX_ATTEMPTS, 1, "counts as 1: a reduce that fails once fails the job"),
+    (&keys::MAP_KEY_FIELDS, 1, "counts as 1: the key is the first field"),
+    (&keys::REDUCE_KEY_FIELDS, 1, "counts as 1: the key is the first field"),
+    (&keys::JOB_MAP_MEMORY, 0, "counts as not set; expected MB from 0"),
+    (&keys::JOB_REDUCE_MEMORY, 0, "counts as not set; expected MB from 0"),
+];
+/// Options of a class, the key of the class, and the class.
+const WITHOUT_CLASS: &[(&Key, &Key, &str)] = &[
+    (&keys::COMPARATOR_OPTIONS, &keys::KEY_COMPARATOR_CLASS, "org.apache.hadoop.mapred.lib.KeyFieldBasedComparator"),
+    (
+        &keys::PARTITIONER_OPTIONS,
+        &keys::PARTITIONER_CLASS,
+        "org.apache.hadoop.mapred.lib.KeyFieldBasedPartitioner (--partitioner keyfield)",
+    ),
+];
 
 /// A job without input files.
 pub(super) fn no_input(files: usize) -> Option<&'static str> {
@@ -39,5 +80,34 @@ mod tests {
             assert!(of(fine).is_empty(), "{fine}: {:?}", of(fine));
         }
         assert!(no_input(0).is_some() && no_input(1).is_none());
+        assert_eq!(
+            of("mapred.min.split.sise=5"),
+            ["-D mapred.min.split.sise: nothing reads this key; did you mean mapred.min.split.size?"]
+        );
+    }
+
+    #[test]
+    fn values_that_do_not_what_they_look_like_are_remarked() {
+        let of = |name: &'static str, value: &'static str| {
+            let given = [format!("{name}={value}")];
+            idle_values(&given, |asked| (asked == name).then_some(value)).join("; ")
+        };
+        let options = "mapred.text.key.comparator.options";
+        let key = "mapred.output.key.comparator.class";
+        let class = "org.apache.hadoop.mapred.lib.KeyFieldBasedComparator";
+        assert_eq!(of(options, "-k2n"), format!("{options} has no effect while {key} is not {class}"));
+        let given = [format!("{options}=-k2n")];
+        assert_eq!(idle_values(&given, |name| Some(if name == key { class } else { "-k2n" })), [""; 0]);
+        for (name, value, effect) in [
+            ("mapred.task.timeout", "-5", "counts as 0: an attempt that reports nothing is never killed"),
+            ("mapred.map.max.attempts", "0", "counts as 1: a map that fails once fails the job"),
+            ("stream.num.map.output.key.fields", "0", "counts as 1: the key is the first field"),
+            ("mapred.job.map.memory.mb", "-5", "counts as not set; expected MB from 0"),
+        ] {
+            assert_eq!(of(name, value), format!("-D {name}={value}: {effect}"));
+        }
+        for (name, value) in [("mapred.task.timeout", "0"), ("mapred.map.max.attempts", "1"), ("x", "-1")] {
+            assert_eq!(of(name, value), "", "{name}");
+        }
     }
 }

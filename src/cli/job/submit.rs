@@ -27,8 +27,8 @@ use super::dry_run::dry_run;
 use super::error::{JobCommandError, Outcome};
 use super::failures::Failures;
 use super::follow::{End, exit_code_of, follow_to_end, print_detached};
-use super::progress::Progress;
-use super::remarks::{mistyped_properties, no_input};
+use super::progress::{Progress, no_worker};
+use super::remarks::{idle_values, mistyped_properties, no_input};
 use super::submission_record::SubmissionRecord;
 use super::submit_arguments::SubmitArguments;
 
@@ -43,7 +43,17 @@ pub(super) fn check_commands(job: &StreamingJob) -> Result<(), JobCommandError> 
         let text = format!("{option} {command}: the quote {quote} is not closed; expected a second one");
         return Err(JobCommandError::Argument(text));
     }
+    if let Some(command) = job.misspelt_aggregate() {
+        let text = format!(
+            "--reducer {command}: there is no such file here; did you mean aggregate? A program of workers: --reducer 'env {command}'"
+        );
+        return Err(JobCommandError::Argument(text));
+    }
     let Some((option, class)) = job.java_class() else { return Ok(()) };
+    if class.ends_with(".IdentityMapper") {
+        let text = format!("{option} {class}: a command passes records on as they are: {option} cat");
+        return Err(JobCommandError::Argument(text));
+    }
     let instead = match option {
         "--reducer" => ", NONE, aggregate or org.apache.hadoop.mapred.lib.IdentityReducer",
         "--combiner" => "; -D mapred.combiner.class=CLASS is for stock TaskTrackers",
@@ -118,7 +128,8 @@ pub(super) async fn submit(arguments: &SubmitArguments) -> Outcome {
             quoted(&file)
         ));
     }
-    for remark in mistyped_properties(&arguments.properties()) {
+    let given = arguments.properties();
+    for remark in mistyped_properties(&given).into_iter().chain(idle_values(&given, |name| prepared.property(name))) {
         print_error(&format!("jobtracker: warning: {remark}"));
     }
     // Without either there are no stock TaskTrackers in sight.
@@ -165,10 +176,14 @@ pub(super) async fn submit(arguments: &SubmitArguments) -> Outcome {
     if arguments.detach {
         let line = connection.jobtracker.job(submitted.job).await?;
         let costs = arguments.connection.costs(&line)?;
-        // Unsigned jobs are of no market.
-        if submitted.is_signed
-            && let Some(why) = costs.why_unpaid(submitted.job).await
-        {
+        let why = match line.why_it_waits() {
+            Some(why) => Some(why.clone()),
+            None if connection.jobtracker.worker_count().await? == 0 => Some(no_worker()),
+            // Unsigned jobs are of no market.
+            None if submitted.is_signed => costs.why_unpaid(submitted.job).await,
+            None => None,
+        };
+        if let Some(why) = why {
             print_error(&format!("jobtracker: warning: {}: {why}", submitted.job));
         }
         let text = match form {

@@ -7,8 +7,8 @@ use crate::api::applications::ItemRules;
 use crate::cli::app::AppCommandError;
 use crate::cli::market_command::MarketArguments;
 use crate::cli::period::parse_period_s;
-use crate::cli::values::{queue_name, whole_number};
-use crate::client::applications::{LocalFile, RunSubmission, WorkItems, count_items};
+use crate::cli::values::{queue_name, whole_number, whole_number_to};
+use crate::client::applications::{LocalFile, RunSubmission, WorkItems, count_items, items_fault};
 use crate::model::{BroughtResource, Capability, LaunchContext, LocalResource, OutputPlace};
 
 /// Digits of its SHA-256 in the name of a file of lines from elsewhere: other runs in this directory have other files.
@@ -72,13 +72,13 @@ pub struct RunArguments {
     pub(super) detach: bool,
     /// Run once for each item, such as 1-1000 or 3,5,10-100:10; {} in the command, --env, --cwd, --stdout and --stderr
     /// stands for the item
-    #[arg(long, value_name = "ITEMS")]
+    #[arg(long, value_name = "ITEMS", allow_hyphen_values = true)]
     array: Option<String>,
     /// Run once for each line of a file, with --array only for the lines of these numbers; {} stands for the line
     #[arg(long, value_name = "FILE")]
     each_line: Option<PathBuf>,
     /// Run an item up to N times until it ends with 0
-    #[arg(long, value_name = "N", requires = "items", value_parser = whole_number::<1>)]
+    #[arg(long, value_name = "N", requires = "items", value_parser = whole_number_to::<1, 100>)]
     max_attempts: Option<u32>,
     /// Run at most N items at a time
     #[arg(long, value_name = "N", requires = "items", value_parser = whole_number::<1>)]
@@ -190,8 +190,7 @@ fn own_environment() -> BTreeMap<String, String> {
 
 /// How many items are written.
 fn count_of(items: &str) -> Result<u64, AppCommandError> {
-    let refused =
-        || AppCommandError::Argument(format!("--array {items:?}: expected items such as 1-1000 or 3,5,10-100:10"));
+    let refused = || AppCommandError::Argument(format!("--array {items:?}: {}", items_fault(items)));
     count_items(items).ok_or_else(refused)
 }
 
@@ -386,7 +385,9 @@ mod tests {
         std::fs::write(folder.path().join("a"), "").unwrap();
         std::fs::write(folder.path().join("lines"), "x\ny\n").unwrap();
         for (words, expected) in [
-            ("--array 5-1 -- true", "--array \"5-1\": expected items"),
+            ("--array 5-1 -- true", "--array \"5-1\": \"5-1\" goes backwards: expected 1-5"),
+            ("--array -3-5 -- true", "--array \"-3-5\": \"-3-5\" begins with -: items begin at 0"),
+            ("--array 1-2 --max-attempts 0 -- true", "expected a whole number from 1 to 100"),
             ("--each-line empty -- true", "--each-line"),
             ("--each-line absent -- true", "--each-line: cannot read"),
             ("--file absent -- true", "--file: cannot read"),

@@ -350,3 +350,22 @@ fn warnings_about_the_file_of_a_scheduler_are_printed_beside_errors() {
         assert_eq!(warned, 1, "{text}");
     }
 }
+
+/// What a file that is missing or cannot be read may set is no finding.
+#[test]
+fn queues_that_are_not_known_here_cause_no_warnings_about_their_names() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+    let list = "<property><name>mapred.queue.research.acl-submit-job</name><value>ann</value></property>";
+    write("mapred-queue-acls.xml", &format!("<configuration>{list}</configuration>"));
+    write("core-site.xml", "<configuration/>");
+    let texts = || check_config(&options(Some(folder.path()), &[]), Daemon::JobTracker).text;
+    let missing = texts();
+    assert!(missing.contains("has no mapred-site.xml: every value of MapReduce is a default"), "{missing}");
+    assert!(!missing.contains("no such queue"), "{missing}");
+    write("mapred-site.xml", "<configuration><property>");
+    let broken = texts();
+    assert!(broken.contains("mapred-site.xml:1: column") && !broken.contains("no such queue"), "{broken}");
+    write("mapred-site.xml", "<configuration/>");
+    assert!(texts().contains("no such queue in mapred.queue.names (default)"), "{}", texts());
+}

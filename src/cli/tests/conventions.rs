@@ -154,6 +154,46 @@ fn every_help_has_examples_that_the_command_accepts_and_ends_with_the_manual() {
     }
 }
 
+/// Texts of pages, answers and documents that name a command of a group, such as `jobtracker job status`.
+#[test]
+fn every_command_that_a_text_names_is_one() {
+    fn texts(folder: &std::path::Path, found: &mut Vec<(String, String)>) {
+        for entry in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+            let is_text = |end: &str| entry.extension().is_some_and(|found| found == end);
+            if entry.is_dir() {
+                texts(&entry, found);
+            } else if ["rs", "md", "html", "js", "py", "json", "toml", "yml"].into_iter().any(is_text) {
+                found.push((entry.display().to_string(), std::fs::read_to_string(&entry).unwrap()));
+            }
+        }
+    }
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut found = vec![("README.md".to_owned(), std::fs::read_to_string(root.join("README.md")).unwrap())];
+    for folder in ["src", "docs", "templates", "static", "etc", "python"] {
+        texts(&root.join(folder), &mut found);
+    }
+    let command = command();
+    let groups: Vec<&Command> = command.get_subcommands().filter(|group| group.has_subcommands()).collect();
+    let (mut named, mut wrong) = (0, Vec::new());
+    for (file, text) in &found {
+        for group in &groups {
+            let start = format!("jobtracker {} ", group.get_name());
+            for (at, _) in text.match_indices(&start) {
+                let rest = &text[at + start.len()..];
+                let end = rest.find(|c: char| !c.is_ascii_lowercase() && c != '-').unwrap_or(rest.len());
+                let word = &rest[..end];
+                let is_known = word.is_empty() || word.starts_with('-') || word == "help";
+                named += 1;
+                if !is_known && group.find_subcommand(word).is_none() {
+                    wrong.push(format!("{file}: {start}{word}"));
+                }
+            }
+        }
+    }
+    assert!(named > 200, "{named} are found");
+    assert_eq!(wrong, [""; 0]);
+}
+
 /// As a shell reads it: words, with single quotes, up to where the output goes.
 fn words_of(line: &str) -> Vec<String> {
     let mut words = vec![String::new()];

@@ -93,9 +93,19 @@ fn an_old_key_is_kept_for_as_long_as_asked_and_ends_otherwise() {
         read(&retiring).ends_with(&format!("1970\nbob {} k2\n", NOW_MS + 3_600_000)),
         "all old keys of alice ended"
     );
-    user(&acl, "remove bob").unwrap();
+    let answer = user(&acl, "remove bob").unwrap();
+    assert!(answer.starts_with("removed user bob; a queue bob stays with the money in it until"), "{answer}");
     assert!(!retiring.exists());
     assert_eq!(user(&acl, "key bob").unwrap_err().exit_code(), 2);
+}
+
+#[test]
+fn an_amount_that_is_none_is_refused_before_a_queue_is_added() {
+    for words in ["add dave --budget 1,5", "add dave --rate x", "add dave --budget -1"] {
+        let refused = Line::try_parse_from(["user"].into_iter().chain(words.split_whitespace())).err().unwrap();
+        let said = refused.to_string();
+        assert!(said.starts_with("error: invalid value '"), "{said}");
+    }
 }
 
 #[test]

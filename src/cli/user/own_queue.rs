@@ -1,10 +1,13 @@
 //! `jobtracker user add --budget …`: the new user's queue, its money and its bid, in one go.
 
+use percent_encoding::percent_decode_str;
+
 use crate::cli::market_command::{MarketCommandError, wait_for};
 use crate::cli::place::PlaceArguments;
 use crate::cli::queue::allowance_query;
 use crate::cli::serve::ConfigurationArguments;
 use crate::cli::signer::SignerArguments;
+use crate::cli::values::credits;
 use crate::client::market::{MarketClient, MarketClientError, Signer};
 use crate::client::signed_query::escaped;
 use crate::market::Role;
@@ -16,10 +19,10 @@ use super::failure::UserFailure;
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct OwnQueueArguments {
     /// Add the user's queue at the running JobTracker, with these credits
-    #[arg(long, value_name = "CREDITS")]
+    #[arg(long, value_name = "CREDITS", value_parser = credits)]
     budget: Option<String>,
     /// Add the user's queue with this bid: credits for one slot over one interval
-    #[arg(long, value_name = "RATE")]
+    #[arg(long, value_name = "RATE", value_parser = credits)]
     rate: Option<String>,
     /// Add the user's queue with an allowance: CREDITS every PERIOD, perhaps with cap CREDITS
     #[arg(long, value_name = "CREDITS every PERIOD", num_args = 3..=5)]
@@ -61,7 +64,8 @@ pub(super) fn add_queue(
             Err(MarketCommandError::Client(MarketClientError::Refused(text)))
                 if query.starts_with("addQueue=") && text.ends_with("exists already") => {}
             Err(source) => {
-                let (name, query, source) = (name.to_owned(), query.clone(), Box::new(source));
+                let query = percent_decode_str(query).decode_utf8_lossy().into_owned();
+                let (name, source) = (name.to_owned(), Box::new(source));
                 return Err(UserFailure::Queue { name, by: signer.user, query, source });
             }
             Ok(_) => {}

@@ -8,6 +8,27 @@ pub fn count_items(text: &str) -> Option<u64> {
     text.split(',').map(count_part).sum()
 }
 
+/// What is wrong with the first part that is none.
+pub fn items_fault(text: &str) -> String {
+    let part = text.split(',').find(|part| count_part(part).is_none()).unwrap_or(text);
+    let (range, step) = part.split_once(':').map_or((part, None), |(range, step)| (range, Some(step)));
+    let is_number = |text: &&str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let mut numbers = range.split('-').chain(step).filter(is_number);
+    if range.starts_with('-') {
+        return format!("{part:?} begins with -: items begin at 0");
+    }
+    if let Some(large) = numbers.find(|text| number(text).is_none()) {
+        return format!("{large} is above the largest item, {}", i32::MAX);
+    }
+    if step.and_then(number) == Some(0) {
+        return format!("{part:?} has the step 0: expected 1 or more");
+    }
+    match range.split_once('-').map(|(first, last)| (number(first), number(last))) {
+        Some((Some(first), Some(last))) if first > last => format!("{part:?} goes backwards: expected {last}-{first}"),
+        _ => "expected items such as 1-1000 or 3,5,10-100:10".to_owned(),
+    }
+}
+
 /// Those that are not `done`, ascending, runs of neighbours as one part; `None`: not written so, or more than `most`.
 pub fn items_without(text: &str, done: &BTreeSet<u32>, most: u64) -> Option<String> {
     count_items(text).filter(|count| *count <= most)?;
@@ -52,6 +73,21 @@ fn number(text: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_wrong_with_items_is_said() {
+        for (text, fault) in [
+            ("5-1", "\"5-1\" goes backwards: expected 1-5"),
+            ("1,10-1", "\"10-1\" goes backwards: expected 1-10"),
+            ("1-10:0", "\"1-10:0\" has the step 0: expected 1 or more"),
+            ("1-99999999999", "99999999999 is above the largest item, 2147483647"),
+            ("-3-5", "\"-3-5\" begins with -: items begin at 0"),
+            ("a", "expected items such as 1-1000 or 3,5,10-100:10"),
+            ("1-", "expected items such as 1-1000 or 3,5,10-100:10"),
+        ] {
+            assert_eq!((count_items(text), items_fault(text).as_str()), (None, fault), "{text}");
+        }
+    }
 
     #[test]
     fn what_is_not_done_is_written_as_array_takes_it() {

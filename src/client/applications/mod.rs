@@ -21,7 +21,7 @@ mod watch;
 pub use container_log::{ContainerLog, LogName};
 pub use error::ApplicationClientError;
 pub use exchange::ApplicationClient;
-pub use items::{count_items, items_without};
+pub use items::{count_items, items_fault, items_without};
 pub use local_file::LocalFile;
 pub use problem::{Fault, FaultPlace, Problem};
 pub use questions::{ApplicationQuery, ContainerQuery, KillOutcome};

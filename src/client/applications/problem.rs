@@ -5,6 +5,8 @@ use std::fmt;
 use hyper::StatusCode;
 use serde::Deserialize;
 
+use crate::client::job::with_key_of_list;
+
 /// Why the server refuses a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Problem {
@@ -73,7 +75,7 @@ impl Problem {
             Ok(SentProblem { kind, title, detail, errors, server_time_ms }) if !kind.is_empty() => Self {
                 status: status.as_u16(),
                 name: kind.rsplit('/').next().unwrap_or_default().to_owned(),
-                detail: if detail.is_empty() { title } else { detail },
+                detail: if detail.is_empty() { title } else { with_key_of_list(detail) },
                 faults: errors.into_iter().map(Fault::from).collect(),
                 server_time_ms,
             },

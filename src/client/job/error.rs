@@ -149,7 +149,7 @@ impl JobClientError {
         let is =
             |class: &str| exception.class.ends_with(class) || exception.message.starts_with(&exception_name(class));
         let text = first_words(&exception.message).to_owned();
-        let text = if text.is_empty() { exception.class.clone() } else { text };
+        let text = if text.is_empty() { exception.class.clone() } else { with_key_of_list(text) };
         if is("JobTrackerNotYetInitializedException") {
             unreachable(text)
         } else if is("AccessControlException") || is("AuthorizationException") {
@@ -188,6 +188,15 @@ fn first_words(message: &str) -> &str {
     line
 }
 
+/// A denial by a queue's access list names the key of the list in place of Hadoop's command, which this program has not.
+#[must_use]
+pub fn with_key_of_list(text: String) -> String {
+    let Some((denial, _)) = text.split_once("Please run \"hadoop queue -showacls\"") else { return text };
+    let denial = denial.trim_end().trim_end_matches('.');
+    let queue = denial.rsplit(" on queue ").next().unwrap_or_default();
+    format!("{denial}: mapred.queue.{queue}.acl-submit-job, in the JobTracker's mapred-queue-acls.xml, names who may")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -206,6 +215,12 @@ mod tests {
         assert!(matches!(&text, JobClientError::Refused(text) if text == "Queue \"x\" does not exist"), "{text:?}");
         let denied = error_of("org.apache.hadoop.security.AccessControlException", "ACCESS DENIED: queue \"a\"");
         assert!(matches!(&denied, JobClientError::Denied(text) if text == "ACCESS DENIED: queue \"a\""), "{denied:?}");
+        let text = "User rolf cannot perform operation SUBMIT_JOB on queue research.\n Please run \"hadoop queue -showacls\" command to find";
+        assert_eq!(
+            with_key_of_list(text.to_owned()),
+            "User rolf cannot perform operation SUBMIT_JOB on queue research: mapred.queue.research.acl-submit-job, in the \
+             JobTracker's mapred-queue-acls.xml, names who may"
+        );
         let waits = error_of("org.apache.hadoop.mapred.JobTrackerNotYetInitializedException", "");
         assert!(waits.is_unreachable(), "{waits:?}");
         assert!(JobClientError::of(IpcError::Closed, "h:1").is_unreachable());

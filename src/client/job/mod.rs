@@ -33,5 +33,5 @@ pub mod watch;
 
 pub use crate::model::Kind;
 pub use crate::model::{AttemptId, JobId};
-pub use error::JobClientError;
+pub use error::{JobClientError, with_key_of_list};
 pub use jobtracker::JobTrackerClient;

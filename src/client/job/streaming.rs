@@ -9,6 +9,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use crate::config::keys;
 use crate::config::keys::Key;
 use crate::fs::{FileUri, ScriptFault, script_fault};
+use crate::model::edit_distance;
 use crate::streaming::command_line::unclosed_quote;
 
 /// Processing of the map output.
@@ -92,12 +93,16 @@ const FORM: &AsciiSet = &NON_ALPHANUMERIC.remove(b'.').remove(b'-').remove(b'*')
 /// Maximum length of a name made from a command, characters.
 const LONGEST_NAME: usize = 60;
 
-/// A word of a command that only a shell would act on: no shell runs commands of streaming jobs, which get it as an
-/// argument. Words behind a quote are left to whichever program gets them.
+/// A word of a command that only a shell would act on, or replace: no shell runs commands of streaming jobs, which get it as
+/// an argument. Words behind a quote are left to whichever program gets them.
 pub fn shell_word(command: &str) -> Option<&str> {
     const SHELL_WORDS: [&str; 8] = ["|", "||", "&", "&&", ";", "<", ">", ">>"];
     let unquoted = command.split(['\'', '"']).next().unwrap_or_default();
-    unquoted.split_whitespace().find(|word| SHELL_WORDS.contains(word))
+    let is_replaced = |word: &str| {
+        let mut names = word.match_indices('$').filter_map(|(at, _)| word[at + 1..].chars().next());
+        names.any(|first| first.is_ascii_alphabetic() || matches!(first, '_' | '{' | '(')) || word.contains('`')
+    };
+    unquoted.split_whitespace().find(|word| SHELL_WORDS.contains(word) || is_replaced(word))
 }
 
 // === impl ShippedFile ===
@@ -328,6 +333,15 @@ impl StreamingJob {
         self.commands().map(|(option, command)| (option, command.trim())).find(|(_, command)| {
             is_java_class(command) && self.shipped_program(command).is_none() && !Path::new(command).exists()
         })
+    }
+
+    /// A reducer of one word that is almost `aggregate`, and no program here.
+    pub fn misspelt_aggregate(&self) -> Option<&str> {
+        const MOST_EDITS: usize = 2;
+        let Reducer::Command(command) = &self.reducer else { return None };
+        let is_near = edit_distance(&command.to_ascii_lowercase(), "aggregate", MOST_EDITS).is_some();
+        let is_here = self.shipped_program(command).is_some() || Path::new(command).exists();
+        (is_near && !is_here).then_some(command)
     }
 
     /// Files that its commands name and that are here, but are not shipped with it: each with the option of its command. What is

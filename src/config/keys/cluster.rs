@@ -33,7 +33,7 @@ keys! {
         "Local scratch directories.";
     TASK_SCHEDULER = "mapred.jobtracker.taskScheduler" ["mapreduce.jobtracker.taskscheduler"], Class,
         Some("org.apache.hadoop.mapred.JobQueueTaskScheduler"),
-        "Class name of the scheduler: `org.apache.hadoop.mapred.JobQueueTaskScheduler` (FIFO) or `org.apache.hadoop.mapred.DynamicPriorityScheduler`.";
+        "Class name of the scheduler in `org.apache.hadoop.mapred.`: `JobQueueTaskScheduler` (FIFO), `CapacityTaskScheduler`, `FairScheduler`, `ConstraintScheduler` or `DynamicPriorityScheduler`. A choice by `jobtracker scheduler use` outlasts it until another class stands here.";
     CAPACITY_PAD = "mapred.jobtracker.taskalloc.capacitypad" ["mapreduce.jobtracker.taskscheduler.taskalloc.capacitypad"],
         Ratio(1_000_000), Some("0.01"), "FIFO, compatible mode: share of the slots kept free for failures and speculation.";
     HEARTBEATS_IN_SECOND = "mapred.heartbeats.in.second" ["mapreduce.jobtracker.heartbeats.in.second"], Number(Count, ANY, INT), None,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::config::allocation_file::read_allocation_file;
 use crate::config::capacity_file::{read_capacity_file, warnings_of_capacity_file};
 use crate::config::configuration::Configuration;
-use crate::config::error::{ConfigError, Warning, excerpt};
+use crate::config::error::{ConfigError, Origin, Warning, excerpt};
 use crate::config::keys;
 use crate::config::keys::Key;
 use crate::model::PartsPerMillion;
@@ -162,7 +162,11 @@ impl SchedulerKind {
             }
             FAIR_CLASS => {
                 let settings = Box::new(FairSettings::from_configuration(configuration)?);
-                let (allocations, warnings) = read_allocation_file(&settings, conf_dir)?;
+                let read = read_allocation_file(&settings, conf_dir);
+                let (allocations, warnings) = read.map_err(|error| match error {
+                    ConfigError::NoAllocationFile { file } => no_allocation_file(configuration, &file),
+                    error => error,
+                })?;
                 let (allocations, is_compatible) = (Arc::new(allocations), is_compatible()?);
                 let settings = FairSchedulerSettings { settings, allocations, is_compatible };
                 (SchedulerKind::Fair(settings), warnings)
@@ -187,6 +191,14 @@ impl SchedulerKind {
             SchedulerKind::Dynamic(_) => DYNAMIC_CLASS,
         }
     }
+}
+
+/// With the place that names the file.
+fn no_allocation_file(configuration: &Configuration, file: &str) -> ConfigError {
+    let key = &keys::FAIR_ALLOCATION_FILE;
+    let origin = configuration.setting(key).ok().flatten().map_or(Origin::Default, |setting| setting.origin);
+    let (value, reason) = (file.to_owned(), "no such file".to_owned());
+    ConfigError::NamedFile { key: key.name, origin, value, reason, expected: "an allocation file" }
 }
 
 fn names(queues: &Queues) -> Vec<String> {

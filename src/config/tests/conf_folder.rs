@@ -102,6 +102,8 @@ fn folders_of_other_lines_of_hadoop_and_of_other_programs_are_named() {
     write("conf/core-site.xml", "<configuration/>");
     let above = warnings(folder.path());
     write("core-site.xml", "<configuration/>");
+    assert_eq!(warnings(folder.path()), "CONF: has no mapred-site.xml: every value of MapReduce is a default");
+    write("mapred-site.xml", "<configuration/>");
     assert_eq!(warnings(folder.path()), "");
     write("mapred-queues.xml", "<queues/>");
     let of_0_21 = warnings(folder.path());

@@ -31,6 +31,9 @@ fn contradictions_of_a_jobtracker_are_named() {
         &["mapred.dynamic-scheduler.alloc-interval=5"],
         &[MARKET, "jobtracker.fifo.compatible=true"],
         &[MARKET, "mapred.priority-scheduler.kill-interval=30"],
+        &["mapred.constraint-scheduler.strategy.fixed=3", "mapred.constraint-scheduler.history.alpha=0.5", "mapred.constraint-scheduler.history.enabled=false"],
+        &["mapred.local.dir=/tmp/a;/tmp/b", "jobtracker.web.hosts=a b"],
+        &["mapred.local.dir=/tmp/a:/tmp/b"],
     ]), @r#"
     -D: mapred.local.dir = "/a,/s/local" is inside jobtracker.state.dir, which must contain only the JobTracker's state
     -D: jobtracker.state.dir = "/sys/state" is inside mapred.system.dir, which a Java JobTracker deletes at its start
@@ -46,13 +49,23 @@ fn contradictions_of_a_jobtracker_are_named() {
     -D: mapred.dynamic-scheduler.alloc-interval = "5" is read only if mapred.jobtracker.taskScheduler is org.apache.hadoop.mapred.DynamicPriorityScheduler, or if the file of mapred.priority-scheduler.acl-file is there
     -D: jobtracker.fifo.compatible = "true" is read only if mapred.jobtracker.taskScheduler is org.apache.hadoop.mapred.JobQueueTaskScheduler
     -D: mapred.priority-scheduler.kill-interval = "30" is not a multiple of mapred.dynamic-scheduler.alloc-interval (20): rounds of preemption do not follow the ticks
+    -D: mapred.constraint-scheduler.strategy.fixed = "3" has no effect while mapred.constraint-scheduler.strategy is not fixed
+    -D: mapred.constraint-scheduler.history.alpha = "0.5" has no effect while mapred.constraint-scheduler.history.enabled is not true
+    -D: mapred.local.dir = "/tmp/a;/tmp/b" has "/tmp/a;/tmp/b" as one entry: separate entries by commas
+    -D: jobtracker.web.hosts = "a b" has "a b" as one entry: separate entries by commas
+    -D: mapred.local.dir = "/tmp/a:/tmp/b" has "/tmp/a:/tmp/b" as one entry: separate entries by commas
     "#);
 }
 
 #[test]
 fn consistent_values_cause_no_warnings() {
-    let silent: [&[&str]; 7] = [
+    let silent: [&[&str]; 8] = [
         &[],
+        &[
+            "mapred.local.dir=/my disk/a, /b",
+            "mapred.constraint-scheduler.strategy=fixed",
+            "mapred.constraint-scheduler.strategy.fixed=3",
+        ],
         &["mapred.tasktracker.expiry.interval=30000", "mapred.task.timeout=0", "jobtracker.web.hosts=proxy,[::1]"],
         &["jobtracker.state.dir=/s", "mapred.system.dir=/system", "mapred.local.dir=/state/local"],
         &["mapred.job.tracker=h:0", "mapred.job.tracker.http.address=h:0"],
@@ -99,10 +112,14 @@ fn access_lists_and_states_that_apply_to_no_queue_are_named() {
         &[queues, "mapred.acls.enabled=true", "mapred.queue.my_queue.acl-submit-job=alice"],
         &[queues, "mapred.queue.my_groups.state=STOPPED"],
         &[queues, "mapred.queue.default.acl-administer-jobs=ops"],
+        &["mapred.queue.names=default;research;payroll"],
+        &["mapred.queue.names=default research, payroll"],
     ]), @r#"
     -D: mapred.queue.my_queue.acl-submit-job = "alice" has no effect: no such queue in mapred.queue.names (my_group, default)
     -D: mapred.queue.my_groups.state = "STOPPED" has no effect: no such queue in mapred.queue.names (my_group, default); did you mean mapred.queue.my_group.state?
     -D: mapred.queue.default.acl-administer-jobs = "ops" has no effect while mapred.acls.enabled is not true
+    -D: mapred.queue.names = "default;research;payroll" has "default;research;payroll" as one entry: separate entries by commas
+    -D: mapred.queue.names = "default research, payroll" has "default research" as one entry: separate entries by commas
     "#);
     let silent: [&[&str]; 3] = [
         &[queues, "mapred.acls.enabled=true", "mapred.queue.my_group.acl-submit-job=alice"],

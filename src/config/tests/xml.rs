@@ -43,15 +43,20 @@ fn empty_values_are_not_set_but_blanks_are() {
 #[test]
 fn remarks_on_ignored_elements() {
     let text = "<configuration>\n<propertie><name>a</name></propertie>\n<property><value>1</value></property>\n\
-        <property><nam>x</nam><name>b</name><value>2</value></property></configuration>";
+        <property><nam>x</nam><name>b</name><value>2</value></property>\n\
+        <property><name>c</name><val>3</val></property>\n\
+        <property><name>d</name><value>4</value><value>5</value><final>yes</final></property></configuration>";
     let document = parse(text.as_bytes()).unwrap();
     let remarks: Vec<String> = document.remarks.iter().map(|(line, remark)| format!("{line}: {remark}")).collect();
     insta::assert_snapshot!(remarks.join("\n"), @"
-    2: <propertie> has no meaning here
-    3: <property> without <name>
-    4: <nam> has no meaning here
+    2: <propertie> has no meaning here; ignored
+    3: <property> without <name>; ignored
+    4: b has <nam>, which has no meaning here; expected <name>, <value>, <final> or <description>
+    5: c has <val>, which has no meaning here; expected <name>, <value>, <final> or <description>; the property sets nothing
+    6: d has two values, of which the first, \"4\", does not count
+    6: d has \"yes\" as <final>, expected true or false: it is not final
     ");
-    assert_eq!(document.properties.len(), 1);
+    assert_eq!(document.properties.len(), 3);
 }
 
 /// 1.2.1 `Configuration.loadResource` calls itself for them.

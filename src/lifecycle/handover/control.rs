@@ -88,6 +88,9 @@ pub enum SchedulerAnswer {
         summary: String,
         /// What is other than before, a line each.
         changes: Vec<String>,
+        /// What is suspicious in what was read, a line each; none of a daemon of an earlier version.
+        #[serde(default)]
+        warnings: Vec<String>,
     },
     /// Why nothing was done, where there is no plan.
     Refused {

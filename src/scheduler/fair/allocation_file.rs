@@ -177,7 +177,7 @@ impl FileFields {
         }
         if let Some(first) = self.pools.get(&name).map(|pool| pool.line) {
             let text = format!("Pool {} is listed again, first at line {first}", excerpt(&name));
-            self.warn(element.line, format!("{text}: it has the fields of both, the later ones where they differ"));
+            self.warn(element.line, format!("{text}: the fields of both count, the later ones where they differ"));
         }
         let new = PoolFields { parent: parent.clone(), line: element.line, ..PoolFields::default() };
         let pool = self.pools.entry(name.clone()).or_insert(new);
@@ -217,11 +217,13 @@ impl FileFields {
     fn warn_of_unknown(&mut self, element: &Element, owner: &str, known: &[&'static str]) {
         let elsewhere = || FILE_ELEMENTS.into_iter().find(|tag| *tag == element.tag);
         let hint = match (nearest(&element.tag, known.iter().copied()), elsewhere()) {
+            _ if element.tag == "queue" => " (expected <pool>)".to_owned(),
             (Some(tag), _) => format!(" (did you mean <{tag}>?)"),
             (None, Some(tag)) => format!(" (<{tag}> stands in <allocations> itself)"),
-            (None, None) => String::new(),
+            (None, None) => format!(" (expected <{}>)", known.join(">, <")),
         };
-        self.warn(element.line, format!("Bad element in allocations file: {}{owner}{hint}", excerpt(&element.tag)));
+        let tag = excerpt(&element.tag);
+        self.warn(element.line, format!("Bad element in allocations file: {tag}{owner}{hint}; ignored"));
     }
 
     fn warn(&mut self, line: u32, text: String) {
@@ -246,7 +248,9 @@ impl FileFields {
                     let name = excerpt(&name);
                     self.warn(
                         pool.line,
-                        format!("Pool {name} has max {kind_name} {max} less than min {kind_name} {min}"),
+                        format!(
+                            "Pool {name} has max {kind_name} {max} less than min {kind_name} {min}: the max counts"
+                        ),
                     );
                 }
             }
@@ -285,8 +289,10 @@ impl FileFields {
                 min[kind] = pool.min[kind].unwrap_or(0).max(children[kind]);
                 if let Some(own) = pool.min[kind].filter(|own| *own < children[kind]) {
                     let sum = children[kind];
-                    let text =
-                        format!("Pool {} has min {kind_name} {own} less than its pools together, {sum}", excerpt(name));
+                    let text = format!(
+                        "Pool {} has min {kind_name} {own} less than its pools together, {sum}, which counts",
+                        excerpt(name)
+                    );
                     warnings.push((pool.line, text));
                 }
             }

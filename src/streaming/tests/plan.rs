@@ -110,6 +110,7 @@ fn what_only_java_does_is_named() {
         reason(&[("mapred.skip.map.max.skip.records", "5")]),
         reason(&[("mapred.compress.map.output", "true"), ("mapred.map.output.compression.codec", "a.Snappy")]),
         reason(&[("mapred.output.value.groupfn.class", "a.B")]),
+        reason(&[("mapred.output.key.comparator.class", "KeyFieldBasedComparator")]),
         reason(&[
             ("mapred.output.key.comparator.class", FIELD_COMPARATOR),
             ("mapred.text.key.comparator.options", "-kx"),
@@ -129,6 +130,7 @@ fn what_only_java_does_is_named() {
     mapred.skip.map.max.skip.records = "5": bad records are not skipped: a stock TaskTracker runs it
     mapred.map.output.compression.codec is "a.Snappy"; a built-in tasktracker knows DefaultCodec and GzipCodec: a stock TaskTracker runs it
     mapred.output.value.groupfn.class is "a.B"; a built-in tasktracker knows groups of keys that are equal in the order: a stock TaskTracker runs it
+    mapred.output.key.comparator.class is "KeyFieldBasedComparator", which lacks its package: expected org.apache.hadoop.mapred.lib.KeyFieldBasedComparator
     mapred.text.key.comparator.options: "-kx": expected -kF[.C][nr][,F[.C][nr]]
     -D: io.sort.mb = "many": expected a whole number of MB from 1 to 2047
     mapred.output.dir: "s3://n/x": unknown file system "s3"; expected a file: or hdfs: URI or an absolute path

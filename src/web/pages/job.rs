@@ -47,7 +47,7 @@ pub(super) fn job_page(view: &View, job: &JobSnapshot, details: &Details) -> Pag
         }];
         blocks.push(Block::Line(vec![
             Piece::text("With numbers of its queue and the rate that would buy more: "),
-            Piece::code(format!("jobtracker job explain {}", job.id)),
+            Piece::code(format!("jobtracker explain {}", job.id)),
         ]));
         sections.push(Section::new("why", "Why it has no more slots", blocks));
     }
@@ -350,7 +350,7 @@ fn commands(job: &JobSnapshot, is_over: bool) -> Vec<String> {
     ];
     if !is_over {
         commands.extend([
-            format!("jobtracker job explain {id}"),
+            format!("jobtracker explain {id}"),
             format!("jobtracker job priority {id} HIGH"),
             format!("jobtracker job hold {id}"),
             format!("jobtracker job kill {id}"),

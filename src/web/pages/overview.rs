@@ -202,10 +202,8 @@ fn waiting_block(view: &View, live: &[JobSnapshot]) -> Block {
     waiting.sort_by_key(|job| (job.running.map + job.running.reduce > 0, job.submit_ms, job.id));
     let columns = ["Job", "Name", "User", "Since", "Waiting tasks", "Why"].map(Column::text);
     let rows = waiting.iter().take(WAITING).map(|job| {
-        let why = reasons(view, job)
-            .into_iter()
-            .next()
-            .unwrap_or_else(|| "Not known: ask jobtracker job explain.".to_owned());
+        let why =
+            reasons(view, job).into_iter().next().unwrap_or_else(|| "Not known: ask jobtracker explain.".to_owned());
         vec![
             vec![job_link(job)],
             vec![Piece::foreign(&job.name)],

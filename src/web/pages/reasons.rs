@@ -1,4 +1,4 @@
-//! Why a job has no more slots, in sentences: the words of `jobtracker job explain`, as far as they follow from what the policy
+//! Why a job has no more slots, in sentences: the words of `jobtracker explain`, as far as they follow from what the policy
 //! reports of all jobs.
 
 use crate::api::{PendingReason, ReportedGroup, ReportedJob, says_paused};

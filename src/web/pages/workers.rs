@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::api::LiveAttempt;
 use crate::engine::TrackerSnapshot;
-use crate::model::Kind;
+use crate::model::{Kind, counted};
 
 use super::super::pictures::{LegendLine, SlotRow, slot_map};
 use super::super::time_text::format_duration;
@@ -73,7 +73,11 @@ pub(super) fn workers_page(view: &View) -> Page {
         ("cell unwell", "not well"),
     ];
     let legend = legend.map(|(class, words)| LegendLine::new(class, words)).into();
-    let title = format!("{} workers in {} racks, {unwell} not well", overview.trackers.len(), racks.len());
+    let title = format!(
+        "{} in {}, {unwell} not well",
+        counted(overview.trackers.len(), "worker"),
+        counted(racks.len(), "rack")
+    );
     let map = slot_map(title.clone(), &rows, legend, vec!["Rack", "Workers", "Not well", "Slots in use", "Slots"]);
     let mut blocks = Vec::new();
     if !rows.is_empty() {

@@ -98,16 +98,7 @@ impl ControlGroups {
     /// # Errors
     /// [`NoGroups`]; the process is then where it was, if the system lets it return.
     pub fn take_over(mount: &Path, memberships: &str) -> Result<Self, NoGroups> {
-        let folder = folder_of(mount, memberships)?;
-        let controllers = fs::read_to_string(folder.join("cgroup.controllers")).map_err(|_| NoGroups::NoVersionTwo)?;
-        if !folder.join("cgroup.events").exists() {
-            return Err(NoGroups::Root);
-        }
-        let missing = CONTROLLERS.into_iter().find(|name| !controllers.split_whitespace().any(|there| there == *name));
-        if let Some(controller) = missing {
-            return Err(NoGroups::NoController { folder, controller });
-        }
-        let groups = Self { folder };
+        let groups = Self::find(mount, memberships)?;
         make_folder(&groups.folder.join(OWN_LEAF))?;
         write(&groups.own_procs(), "0")?;
         let wanted: String = CONTROLLERS.iter().map(|name| format!("+{name} ")).collect();
@@ -119,6 +110,27 @@ impl ControlGroups {
         }
         groups.remove_left();
         Ok(groups)
+    }
+
+    /// The group of this process, where a take-over may succeed; changes nothing.
+    ///
+    /// # Errors
+    /// [`NoGroups`]
+    pub fn find(mount: &Path, memberships: &str) -> Result<Self, NoGroups> {
+        let folder = folder_of(mount, memberships)?;
+        let controllers = fs::read_to_string(folder.join("cgroup.controllers")).map_err(|_| NoGroups::NoVersionTwo)?;
+        if !folder.join("cgroup.events").exists() {
+            return Err(NoGroups::Root);
+        }
+        let missing = CONTROLLERS.into_iter().find(|name| !controllers.split_whitespace().any(|there| there == *name));
+        if let Some(controller) = missing {
+            return Err(NoGroups::NoController { folder, controller });
+        }
+        let path = folder.join("cgroup.subtree_control");
+        match rustix::fs::access(&path, rustix::fs::Access::WRITE_OK) {
+            Ok(()) => Ok(Self { folder }),
+            Err(error) => Err(NoGroups::NotDelegated { path, source: error.into() }),
+        }
     }
 
     fn own_procs(&self) -> PathBuf {
@@ -233,7 +245,11 @@ mod tests {
     #[test]
     fn what_is_missing_is_named() {
         let refused = |controllers: &str, memberships: &str| {
-            ControlGroups::take_over(delegated(controllers).path(), memberships).unwrap_err().to_string()
+            let machine = delegated(controllers);
+            let looked = ControlGroups::find(machine.path(), memberships).unwrap_err().to_string();
+            let refused = ControlGroups::take_over(machine.path(), memberships).unwrap_err().to_string();
+            assert_eq!(looked, refused, "a look finds what a start would");
+            refused
         };
         assert!(refused("cpu pids", MEMBERSHIPS).contains("no controller memory"));
         assert!(refused("cpu memory pids", "4:memory:/x\n").contains("no control group of version 2"));

@@ -69,6 +69,12 @@ impl ContainerSettings {
         })
     }
 
+    /// Why control groups that are required cannot be had; changes nothing.
+    pub(in crate::worker) fn lack_of_groups(&self) -> Option<NoGroups> {
+        let found = || ControlGroups::find(MOUNT.as_ref(), &memberships_of_process());
+        if self.groups == GroupChoice::Require { found().err() } else { None }
+    }
+
     /// Takes over the control group of this process, if there is one for it.
     ///
     /// # Errors

@@ -189,6 +189,18 @@ fn names_of_java_classes_are_no_commands() {
 }
 
 #[test]
+fn a_reducer_that_is_almost_aggregate_is_no_command() {
+    let of = |reducer: &str| {
+        StreamingJob { reducer: Reducer::parse(reducer), ..job() }.misspelt_aggregate().map(str::to_owned)
+    };
+    assert_eq!(of("agregate").as_deref(), Some("agregate"));
+    assert_eq!(of("Aggregat").as_deref(), Some("Aggregat"));
+    for fine in ["aggregate", "cat", "agregate -x", "./agregate", "NONE"] {
+        assert_eq!(of(fine), None, "{fine}");
+    }
+}
+
+#[test]
 fn commas_in_paths_part_nothing() {
     let ours = set(&StreamingJob { inputs: vec![uri("/a,b"), uri("/c")], ..job() });
     assert_eq!(ours["mapred.input.dir"], "file:/a\\,b,file:/c");
@@ -198,7 +210,18 @@ fn commas_in_paths_part_nothing() {
 fn words_that_a_shell_would_act_on_are_found_outside_of_quotes() {
     assert_eq!(shell_word("grep x | sort"), Some("|"));
     assert_eq!(shell_word("tr a b > out"), Some(">"));
-    for good in ["sh -c 'grep x | sort'", "grep a|b", "awk \"{ print > $1 }\"", ""] {
+    assert_eq!(shell_word("echo $HOME"), Some("$HOME"));
+    assert_eq!(shell_word("cat ${DATA}/x"), Some("${DATA}/x"));
+    assert_eq!(shell_word("grep `date`"), Some("`date`"));
+    for good in [
+        "grep a$",
+        "cut -f $1",
+        "sh -c 'echo $HOME'",
+        "sh -c 'grep x | sort'",
+        "grep a|b",
+        "awk \"{ print > $1 }\"",
+        "",
+    ] {
         assert_eq!(shell_word(good), None, "{good}");
     }
 }

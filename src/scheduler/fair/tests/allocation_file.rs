@@ -168,14 +168,17 @@ fn a_bad_value_names_line_element_owner_value_and_what_was_expected() {
 
 #[test]
 fn questionable_parts_are_warnings() {
-    assert_eq!(warnings("\n<queue name='a'/>"), ["line 4: Bad element in allocations file: queue"]);
+    assert_eq!(
+        warnings("\n<queue name='a'/>"),
+        ["line 4: Bad element in allocations file: queue (expected <pool>); ignored"]
+    );
     let inverted = "<pool name='a'><minMaps>2</minMaps><maxMaps>1</maxMaps><minReduces>3</minReduces>\
                     <maxReduces>2</maxReduces></pool>";
     assert_eq!(
         warnings(inverted),
         [
-            "line 3: Pool a has max maps 1 less than min maps 2",
-            "line 3: Pool a has max reduces 2 less than min reduces 3"
+            "line 3: Pool a has max maps 1 less than min maps 2: the max counts",
+            "line 3: Pool a has max reduces 2 less than min reduces 3: the max counts"
         ]
     );
     let settings = parse(inverted).allocations.settings("a");
@@ -203,8 +206,8 @@ fn a_pool_in_a_pool_has_a_full_name_and_its_parent_at_least_its_minimum() {
     assert_eq!(
         warnings(file),
         [
-            "line 5: Pool a.c has min maps 3 less than its pools together, 5",
-            "line 3: Pool a has min maps 1 less than its pools together, 7"
+            "line 5: Pool a.c has min maps 3 less than its pools together, 5, which counts",
+            "line 3: Pool a has min maps 1 less than its pools together, 7, which counts"
         ]
     );
 }
@@ -228,13 +231,13 @@ fn an_unknown_element_is_named_with_its_pool_or_user_and_the_nearest_name() {
     assert_eq!(
         warnings(file),
         [
-            "line 4: Bad element in allocations file: maxRunningJob of pool prod (did you mean <maxRunningJobs>?)",
-            "line 5: Bad element in allocations file: aclSubmitApps of pool prod",
-            "line 5: Bad element in allocations file: MaxMaps of pool prod.nightly (did you mean <maxMaps>?)",
-            "line 6: Bad element in allocations file: maxRuningJobs of user alice (did you mean <maxRunningJobs>?)",
-            "line 6: Bad element in allocations file: weight of user alice",
-            "line 7: Bad element in allocations file: userMaxJobDefault (did you mean <userMaxJobsDefault>?)",
-            "line 7: Bad element in allocations file: userMaxJobsDefault of pool b (<userMaxJobsDefault> stands in <allocations> itself)",
+            "line 4: Bad element in allocations file: maxRunningJob of pool prod (did you mean <maxRunningJobs>?); ignored",
+            "line 5: Bad element in allocations file: aclSubmitApps of pool prod (expected <pool>, <minMaps>, <minReduces>, <maxMaps>, <maxReduces>, <maxRunningJobs>, <weight>, <minSharePreemptionTimeout>, <schedulingMode>); ignored",
+            "line 5: Bad element in allocations file: MaxMaps of pool prod.nightly (did you mean <maxMaps>?); ignored",
+            "line 6: Bad element in allocations file: maxRuningJobs of user alice (did you mean <maxRunningJobs>?); ignored",
+            "line 6: Bad element in allocations file: weight of user alice (expected <maxRunningJobs>); ignored",
+            "line 7: Bad element in allocations file: userMaxJobDefault (did you mean <userMaxJobsDefault>?); ignored",
+            "line 7: Bad element in allocations file: userMaxJobsDefault of pool b (<userMaxJobsDefault> stands in <allocations> itself); ignored",
         ]
     );
     let pool = parse(file).allocations.settings("prod").max_running_jobs;

@@ -96,6 +96,9 @@ pub fn report(arguments: &ReportArguments) -> Result<(), MarketCommandError> {
             })?;
             return Ok(print(&render_answer(&part))?);
         }
+        if let Some(note) = nothing_shown(&part, &request.filter, signer.as_ref().ok(), is_first) {
+            print_error(&note);
+        }
         print(&render_part(&part, &shown, form, is_first))?;
         is_first = false;
         match part.next {
@@ -106,6 +109,17 @@ pub fn report(arguments: &ReportArguments) -> Result<(), MarketCommandError> {
             }
         }
     }
+}
+
+/// That nothing of another user is shown, as to all but administrators.
+fn nothing_shown(part: &Report, filter: &ReportFilter, signer: Option<&Signer>, is_first: bool) -> Option<String> {
+    let (user, signer) = (filter.user.as_deref()?, signer?);
+    (is_first && part.rows.is_empty() && user != signer.user).then(|| {
+        format!(
+            "jobtracker: nothing of {user} is shown to {}: only an administrator sees what others used",
+            signer.user
+        )
+    })
 }
 
 /// The answer with the rows of all that follow.
@@ -166,5 +180,27 @@ impl ReportArguments {
 
     fn market(&self) -> MarketArguments {
         self.market.of_filter(&self.user)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_report_of_another_user_is_no_report_of_nothing() {
+        let part = |rows: &str| -> Report {
+            serde_json::from_str(&format!(r#"{{"report": "users", "rows": [{rows}]}}"#)).unwrap()
+        };
+        let filter = ReportFilter { user: Some("bob".to_owned()), ..ReportFilter::default() };
+        let alice = Signer { user: "alice".to_owned(), key: crate::market::Key::new("k") };
+        assert_eq!(
+            nothing_shown(&part(""), &filter, Some(&alice), true).as_deref(),
+            Some("jobtracker: nothing of bob is shown to alice: only an administrator sees what others used")
+        );
+        let bob = Signer { user: "bob".to_owned(), ..alice.clone() };
+        assert_eq!(nothing_shown(&part(""), &filter, Some(&bob), true), None);
+        assert_eq!(nothing_shown(&part(""), &filter, Some(&alice), false), None, "the rows came before");
+        assert_eq!(nothing_shown(&part(""), &ReportFilter::default(), Some(&alice), true), None);
     }
 }

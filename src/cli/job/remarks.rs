@@ -30,8 +30,22 @@ pub(super) fn idle_values<'a>(properties: &[String], value_of: impl Fn(&str) -> 
         let name = options.name;
         is_idle.then(|| format!("{name} has no effect while {} is not {needed}", class.name))
     });
-    found.chain(idle).collect()
+    // Where a conf folder says that the cluster has no limits, the scheduler looks at no memory.
+    let unlimited = OF_MEMORY.iter().filter_map(|(key, cluster)| {
+        let is_set = |key: &Key, least: i64| value_of(key.name)?.trim().parse::<i64>().ok().filter(|mb| *mb >= least);
+        is_set(key, 0)?;
+        let is_off = value_of(cluster.name)?.trim().parse::<i64>().is_ok_and(|mb| mb < 0);
+        let is_given = properties
+            .iter()
+            .any(|property| property.split('=').next().is_some_and(|name| key.is_spelled(name.trim())));
+        (is_off && is_given).then(|| format!("-D {} has no effect while {} is not set", key.name, cluster.name))
+    });
+    found.chain(idle).chain(unlimited).collect()
 }
+
+/// What a job's task needs, and what a slot of the cluster has.
+const OF_MEMORY: [(&Key, &Key); 2] =
+    [(&keys::JOB_MAP_MEMORY, &keys::MAP_SLOT_MEMORY), (&keys::JOB_REDUCE_MEMORY, &keys::REDUCE_SLOT_MEMORY)];
 
 /// A key, the least value that means what it says, and what a smaller one means.
 const LEAST: &[(&Key, i64, &str)] = &[
@@ -106,6 +120,18 @@ mod tests {
         ] {
             assert_eq!(of(name, value), format!("-D {name}={value}: {effect}"));
         }
+        let given = ["mapreduce.map.memory.mb=999999".to_owned()];
+        let of_cluster = |slot: &'static str| {
+            let value_of = |name: &str| match name {
+                "mapred.job.map.memory.mb" => Some("999999"),
+                "mapred.cluster.map.memory.mb" => Some(slot),
+                _ => None,
+            };
+            idle_values(&given, value_of)
+        };
+        let said = "-D mapred.job.map.memory.mb has no effect while mapred.cluster.map.memory.mb is not set";
+        assert_eq!(of_cluster("-1"), [said]);
+        assert_eq!(of_cluster("1024"), [""; 0]);
         for (name, value) in [("mapred.task.timeout", "0"), ("mapred.map.max.attempts", "1"), ("x", "-1")] {
             assert_eq!(of(name, value), "", "{name}");
         }

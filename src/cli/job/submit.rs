@@ -150,7 +150,11 @@ pub(super) async fn submit(arguments: &SubmitArguments) -> Outcome {
                     return Err(due.map_or_else(|| JobClientError::Refused(text).into(), |due| passed(&due)));
                 }
                 Err(error) => {
-                    let error = with_missing_queue(error, &queue, &mut connection.jobtracker).await;
+                    // A signature is of its user's queue, whatever queues there are.
+                    let error = match is_signed_by_hand(arguments) {
+                        true => error,
+                        false => with_missing_queue(error, &queue, &mut connection.jobtracker).await,
+                    };
                     return Err(with_signer(error, signing.as_ref(), arguments).into());
                 }
             }
@@ -263,6 +267,11 @@ async fn with_missing_queue(error: JobClientError, queue: &str, jobtracker: &mut
     }
 }
 
+fn is_signed_by_hand(arguments: &SubmitArguments) -> bool {
+    let sets_signature = |property: &String| property.split_once('=').is_some_and(|(name, _)| name.trim() == SIGNATURE);
+    arguments.properties().iter().any(sets_signature)
+}
+
 /// A denial by the market says how the job was signed.
 fn with_signer(error: JobClientError, signing: Option<&SigningOptions>, arguments: &SubmitArguments) -> JobClientError {
     let JobClientError::Denied(text) = error else { return error };
@@ -270,10 +279,8 @@ fn with_signer(error: JobClientError, signing: Option<&SigningOptions>, argument
     if !text.contains("ACCESS DENIED") || text.contains("the user is unknown") {
         return JobClientError::Denied(text);
     }
-    let sets_signature = |property: &String| property.split_once('=').is_some_and(|(name, _)| name.trim() == SIGNATURE);
-    let is_signed_by_hand = arguments.properties().iter().any(sets_signature);
     JobClientError::Denied(match (signing, arguments.connection.market.signer.key_source()) {
-        _ if is_signed_by_hand => format!("{text}; signed by -D {SIGNATURE}"),
+        _ if is_signed_by_hand(arguments) => format!("{text}; signed by -D {SIGNATURE}"),
         (Some(signing), Ok(source)) => format!("{text}; signed as {} with the key in {source}", signing.signer.user),
         _ => format!(
             "the job was not signed: no key in --key-file, $HADOOP_KEY or ~/{KEY_FILE}; the JobTracker says: {text}"

@@ -38,6 +38,13 @@ pub(super) fn excerpt(text: &str) -> String {
     }
 }
 
+/// The message of the parser library, cut where it repeats long names of the file.
+fn excerpt_of_error(error: &Error) -> String {
+    const LONGEST_CHARACTERS: usize = 160;
+    let text = error.to_string();
+    if text.chars().count() > LONGEST_CHARACTERS { excerpt(&text) } else { text }
+}
+
 impl Element {
     /// Parses a document and returns its root. A DOCTYPE with declarations and unknown entities are refused.
     pub(super) fn parse(text: &str) -> Result<Self, XmlElementError> {
@@ -55,7 +62,7 @@ impl Element {
                 let line = count_newlines(text, 0, at).saturating_add(1);
                 let is_other_end = matches!(&error, Error::IllFormed(IllFormedError::MismatchedEndTag { .. }));
                 let opened = if is_other_end { opened(open.last()) } else { String::new() };
-                XmlElementError { line, reason: excerpt(&error.to_string()) + &opened }
+                XmlElementError { line, reason: excerpt_of_error(&error) + &opened }
             })?;
             match event {
                 Event::Start(start) if root.is_none() && open.len() < MAX_DEPTH => {

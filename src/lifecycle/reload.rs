@@ -298,7 +298,7 @@ mod tests {
     /// What a reload under a chosen scheduler, whatever the folder names, finds in these files.
     fn read_files(class: &'static str, files: &[(&str, &str)]) -> ReloadedFiles {
         let folder = tempfile::tempdir().unwrap();
-        for (name, text) in files {
+        for (name, text) in [&[("mapred-site.xml", "<configuration/>")], files].concat() {
             std::fs::write(folder.path().join(name), text).unwrap();
         }
         let overrides = ["mapred.job.tracker=m:1", "hadoop.tmp.dir=/data"];

@@ -81,17 +81,23 @@ fn names_keys_that_nothing_reads() {
 fn keys_with_a_name_close_to_a_known_key_are_reported() {
     let folder = tempfile::tempdir().unwrap();
     let property = |name| format!("<property><name>{name}</name><value>1</value></property>\n");
-    let typos = ["mapred.reduce.task", "mapred.tasktracker.map.task.maximum", "stream.non.zero.exit.is.failiure"];
-    let hadoops = ["mapred.task.maxpmem", "mapred.queue.name", "mapred.child.java.opt.of.somebody", "dfs.block.size"];
+    let typos = [
+        "mapred.queue.name",
+        "mapred.reduce.task",
+        "mapred.tasktracker.map.task.maximum",
+        "stream.non.zero.exit.is.failiure",
+    ];
+    let hadoops = ["mapred.task.maxpmem", "mapred.child.java.opt.of.somebody", "dfs.block.size"];
     let text: String = typos.into_iter().chain(hadoops).map(property).collect();
     fs::write(folder.path().join("mapred-site.xml"), format!("<configuration>\n{text}</configuration>")).unwrap();
     let options = options(Some(folder.path()), &["mapred.job.tracker=m:1", "hadoop.tmp.dir=/data"]);
     let report = check_config(&options, Daemon::TaskTracker);
     let warnings: Vec<&str> = report.text.lines().filter(|line| line.starts_with("warning")).collect();
     insta::assert_snapshot!(warnings.join("\n").replace(&folder.path().display().to_string(), "CONF"), @"
-    warning: CONF/mapred-site.xml:2: nothing reads mapred.reduce.task; did you mean mapred.reduce.tasks?
-    warning: CONF/mapred-site.xml:3: nothing reads mapred.tasktracker.map.task.maximum; did you mean mapred.tasktracker.map.tasks.maximum?
-    warning: CONF/mapred-site.xml:4: nothing reads stream.non.zero.exit.is.failiure; did you mean stream.non.zero.exit.is.failure?
+    warning: CONF/mapred-site.xml:2: nothing reads mapred.queue.name; did you mean mapred.queue.names?
+    warning: CONF/mapred-site.xml:3: nothing reads mapred.reduce.task; did you mean mapred.reduce.tasks?
+    warning: CONF/mapred-site.xml:4: nothing reads mapred.tasktracker.map.task.maximum; did you mean mapred.tasktracker.map.tasks.maximum?
+    warning: CONF/mapred-site.xml:5: nothing reads stream.non.zero.exit.is.failiure; did you mean stream.non.zero.exit.is.failure?
     ");
 }
 

@@ -101,7 +101,7 @@ fn an_old_key_is_kept_for_as_long_as_asked_and_ends_otherwise() {
 
 #[test]
 fn an_amount_that_is_none_is_refused_before_a_queue_is_added() {
-    for words in ["add dave --budget 1,5", "add dave --rate x", "add dave --budget -1"] {
+    for words in ["add dave --budget 1,5", "add dave --rate x", "add dave --budget=-1"] {
         let refused = Line::try_parse_from(["user"].into_iter().chain(words.split_whitespace())).err().unwrap();
         let said = refused.to_string();
         assert!(said.starts_with("error: invalid value '"), "{said}");

@@ -206,7 +206,7 @@ fn keys_of_unknown_queues_and_unknown_keys_are_warned_about() {
     assert_eq!(
         found,
         [
-            "capacity-scheduler.xml:4: nothing reads mapred.capacity-scheduler.queue.q.capcity",
+            "capacity-scheduler.xml:4: nothing reads mapred.capacity-scheduler.queue.q.capcity; did you mean mapred.capacity-scheduler.queue.q.capacity, which is set already?",
             "capacity-scheduler.xml:3: mapred.capacity-scheduler.queue.other.capacity: no such queue in mapred.queue.names; ignored",
         ]
     );

@@ -38,7 +38,7 @@ fn the_caller_may_give_the_standalone_scratch_folder() {
 #[test]
 fn a_conf_folder_brings_hadoops_defaults() {
     let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("core-site.xml"), "<configuration/>").unwrap();
+    std::fs::write(folder.path().join("mapred-site.xml"), "<configuration/>").unwrap();
     let (settings, warnings) =
         Settings::load(&options(Some(folder.path()), &["mapred.job.tracker=master:9001"])).unwrap();
     assert_eq!(settings.http_address.to_string(), "0.0.0.0:50030");
@@ -50,7 +50,7 @@ fn a_conf_folder_brings_hadoops_defaults() {
     assert!(matches!(settings.scheduler, SchedulerKind::Fifo(_)));
     assert_eq!(settings.build_version, "1.2.1 from 1503152 by mattf source checksum 6923c86528809c4e7e6f493b6b413a9a");
     let warnings: Vec<String> = warnings.iter().map(ToString::to_string).collect();
-    insta::assert_snapshot!(warnings.join("\n"), @"default: the state database is in /tmp/hadoop-h1/mapred/jobtracker-state, where the system may delete it; set jobtracker.state.dir");
+    insta::assert_snapshot!(warnings.join("\n"), @"default: the state database is in /tmp/hadoop-h1/mapred/jobtracker-state, where the system may delete it; set jobtracker.state.dir to a folder outside /tmp");
 }
 
 #[test]

@@ -129,7 +129,7 @@ pub(super) async fn spending<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryPa
     let since_ms = parameters.whole("since", 0..=i64::MAX.unsigned_abs());
     let points = points(&mut parameters);
     parameters.end()?;
-    let queue = queue_with_money(ask, "jobtracker queue history QUEUE")?;
+    let queue = queue_with_money(ask, "jobtracker queue info QUEUE")?;
     let read = ask.web.owner.spending_history(queue.clone(), HistoryPage { since_ms, points });
     let spending = found(timeout(ANSWER_TIMEOUT, read).await)?.ok_or_else(|| no_such_queue(queue.as_str()))?;
     Ok(Found::one(&spending))

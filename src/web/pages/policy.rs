@@ -283,7 +283,7 @@ pub(super) fn deadlines_page(view: &View) -> Result<Page, Refused> {
         Piece::text("Would a job be in time? "),
         Piece::link("/scheduler", "Ask"),
         Piece::text(", or "),
-        Piece::code("jobtracker job what-if"),
+        Piece::code("jobtracker what-if"),
     ]));
     Ok(Page {
         title: format!("{title} · deadlines"),

@@ -330,7 +330,7 @@ mod tests {
         let (acl_file, budget_file) = (folder.path().join("acl"), folder.path().join("budget"));
         std::fs::write(&acl_file, "root admin key1\n").unwrap();
         std::fs::write(&budget_file, "payroll 50,0 2\n").unwrap();
-        let mut found = check_market_files(&acl_file, &budget_file);
+        let mut found = check_market_files(&acl_file, Some(&budget_file));
         assert_eq!(found.errors.len(), 1);
         found.forgive_budget_lines();
         assert!(found.errors.is_empty());

@@ -8,10 +8,9 @@ use serde::Serialize;
 
 use crate::api::{AllowanceStatus, OrderStatus, QueueStatus, largest_units};
 use crate::client::market::{MarketAnswer, QueueLine, QuoteLine};
-use crate::model::{PerPool, Pool};
+use crate::model::{Credits, PerPool, Pool};
 
 use super::period::format_period;
-use super::queue::cannot_pay;
 use super::time_text::{format_time, nearest_second_ms};
 
 /// Output form.
@@ -220,6 +219,14 @@ pub(super) fn render_quote(quote: &QuoteLine, form: Form) -> String {
     text
 }
 
+/// That a budget does not pay one slot at a rate, in credits; none where it does.
+pub(super) fn cannot_pay(queue: &str, rate: &str, budget: &str) -> Option<String> {
+    let (needed, has) = (Credits::parse_exact(rate).ok()?, Credits::parse_exact(budget).ok()?);
+    (needed > has).then(|| {
+        format!("queue {queue} cannot pay one slot for one interval at {rate}: it has {budget}, and gets no slots")
+    })
+}
+
 /// Confirmation of a removed queue.
 pub(super) fn render_removed(queue: &str, taken_out: Option<String>, form: Form) -> String {
     match (form, taken_out) {
@@ -419,6 +426,17 @@ mod tests {
           "present_use_lasts_s": null
         }
         "#);
+    }
+
+    #[test]
+    fn a_bid_that_buys_no_slot_is_said() {
+        assert_eq!(
+            cannot_pay("alice", "1000", "98.0").as_deref(),
+            Some("queue alice cannot pay one slot for one interval at 1000: it has 98.0, and gets no slots")
+        );
+        for (rate, budget) in [("98", "98.0"), ("0", "0"), ("1", ""), ("x", "1")] {
+            assert_eq!(cannot_pay("alice", rate, budget), None, "{rate} of {budget}");
+        }
     }
 
     #[test]

@@ -3,11 +3,10 @@
 use crate::api::MovementReason;
 use crate::client::market::{MarketAnswer, MarketClientError, PauseOf, QueueLine};
 use crate::client::signed_query::escaped;
-use crate::model::Credits;
 
 use super::market_command::{MarketArguments, MarketCommandError, wait_for};
 use super::market_text::{
-    Form, QueueRow, json, render_changed, render_queue, render_queues, render_quote, render_removed,
+    Form, QueueRow, cannot_pay, json, render_changed, render_queue, render_queues, render_quote, render_removed,
 };
 use super::period::parse_period_s;
 use super::since::parse_time_ms;
@@ -257,14 +256,6 @@ fn pause(market: &MarketArguments, queue: &str, is_on: bool) -> Result<String, M
     })
 }
 
-/// That a budget does not pay one slot at a rate, in credits; none where it does.
-pub(super) fn cannot_pay(queue: &str, rate: &str, budget: &str) -> Option<String> {
-    let (needed, has) = (Credits::parse_exact(rate).ok()?, Credits::parse_exact(budget).ok()?);
-    (needed > has).then(|| {
-        format!("queue {queue} cannot pay one slot for one interval at {rate}: it has {budget}, and gets no slots")
-    })
-}
-
 fn noted(note: Option<&str>) -> String {
     note.map(|note| format!("&note={}", escaped(note))).unwrap_or_default()
 }
@@ -322,20 +313,4 @@ fn only(answer: MarketAnswer, asked: &str) -> QueueLine {
         asked.clone_into(&mut line.queue);
     }
     line
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_bid_that_buys_no_slot_is_said() {
-        assert_eq!(
-            cannot_pay("alice", "1000", "98.0").as_deref(),
-            Some("queue alice cannot pay one slot for one interval at 1000: it has 98.0, and gets no slots")
-        );
-        for (rate, budget) in [("98", "98.0"), ("0", "0"), ("1", ""), ("x", "1")] {
-            assert_eq!(cannot_pay("alice", rate, budget), None, "{rate} of {budget}");
-        }
-    }
 }

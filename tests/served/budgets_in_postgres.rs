@@ -336,6 +336,7 @@ impl CuttingProxy {
     }
 }
 
+#[expect(clippy::disallowed_methods, reason = "it measures whether money waits for a database")]
 #[test]
 #[ignore = "a minute: tests/full.sh"]
 fn a_proxy_that_cuts_anywhere_and_a_database_that_answers_late_cost_no_money_and_no_time_of_it() {

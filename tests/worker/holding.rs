@@ -173,6 +173,7 @@ fn a_phantom_of_maps_that_fit_no_disk_keeps_nothing() {
 }
 
 /// Asks, holds and gives back in the same call in which it asks again: what it held is paid for, and others get their turn.
+#[expect(clippy::disallowed_methods, reason = "what is held costs by the time for which it is")]
 #[test]
 fn a_hoarder_that_gives_back_and_asks_again_pays_for_what_it_held() {
     let (cluster, http) = stage("bob 100000 50\nalice 100000 1\n", 0);

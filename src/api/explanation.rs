@@ -141,9 +141,21 @@ pub struct Preempted {
     /// heartbeats.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_risk: Option<u32>,
+    /// What a round now would preempt for its queue; absent: nothing, or it was not computed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub for_queue: Option<PreemptedFor>,
     /// The last round that preempted any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last: Option<LastRound>,
+}
+
+/// What a round would preempt of others while a job's queue is below its quota.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PreemptedFor {
+    /// Slots that the queue has bought, waits for and does not hold.
+    pub short: u32,
+    /// Attempts and containers of all other jobs and applications that the round would preempt, for whichever queues.
+    pub victims: u32,
 }
 
 /// A round of preemption.

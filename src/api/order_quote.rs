@@ -23,7 +23,26 @@ pub struct OrderQuote {
     pub sufficient_rate: Option<Credits>,
     /// What the tasks would cost at these rates for the time that they take.
     pub cost: Credits,
+    /// What the queue has to pay it with, after the charge for the current interval; absent: an older server does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<Credits>,
     /// When the job would be done, each task waiting as long as one may, epoch ms; absent: never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end_ms: Option<i64>,
+}
+
+impl OrderQuote {
+    /// The quote of an order whose job may cost that much: one that costs more stops before its job is done.
+    #[must_use]
+    pub fn within(self, max_cost: Option<Credits>) -> Self {
+        let state = self.state.at_cost(self.cost, max_cost, self.budget);
+        let end_ms = self.end_ms.filter(|_| !self.is_beyond(max_cost));
+        Self { state, end_ms, ..self }
+    }
+
+    /// Whether it costs more than the job may, or than the queue can pay.
+    #[must_use]
+    pub fn is_beyond(&self, max_cost: Option<Credits>) -> bool {
+        [max_cost, self.budget].into_iter().flatten().any(|most| self.cost > most)
+    }
 }

@@ -21,6 +21,9 @@ pub struct OrderStatus {
     /// The rate that would have done then, where its own highest one would not; absent: no rate, or it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sufficient_rate: Option<Credits>,
+    /// What the job would cost in all, where that is more than `max_cost`, or than its queue can pay; absent: it is not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Credits>,
 }
 
 /// How an order stands.
@@ -31,9 +34,9 @@ pub enum OrderState {
     New,
     /// It buys what the job needs.
     OnTime,
-    /// No rate that it may bid buys what the job needs.
+    /// No rate that it may bid buys what the job needs, or its queue cannot pay for it.
     AtRisk,
-    /// The interval could cost more than the job may: it does not count.
+    /// The job costs more than it may: an interval that could exceed that is not bought.
     Spent,
 }
 
@@ -47,6 +50,16 @@ impl OrderState {
             Self::OnTime => "ON_TIME",
             Self::AtRisk => "AT_RISK",
             Self::Spent => "SPENT",
+        }
+    }
+
+    /// How an order stands whose job still costs so much.
+    #[must_use]
+    pub fn at_cost(self, cost: Credits, max_cost: Option<Credits>, budget: Option<Credits>) -> Self {
+        match self {
+            Self::OnTime if budget.is_some_and(|budget| cost > budget) => Self::AtRisk,
+            Self::OnTime if max_cost.is_some_and(|most| cost > most) => Self::Spent,
+            state => state,
         }
     }
 }

@@ -302,6 +302,14 @@ pub enum NearLevel {
 
 // === impl PendingReason ===
 
+impl PendingReason {
+    /// Whether what waits counts in no price and buys nothing, whatever its queue bids.
+    #[must_use]
+    pub fn is_out_of_the_market(&self) -> bool {
+        matches!(self, Self::NoWorkerCanRun { .. } | Self::Held { .. } | Self::QueuePaused { .. })
+    }
+}
+
 impl fmt::Display for PendingReason {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::api::{Buyer, Explanation, Holders, Preempted};
+use crate::api::{Buyer, Explanation, Holders, PendingReason, Preempted, PreemptedFor};
 use crate::model::{OrderClass, counted};
 
 use super::market_text::{Form, columns, json, lines, order_text};
@@ -113,11 +113,17 @@ fn render_buyer(explanation: &Explanation, buyer: &Buyer) -> String {
         }
         text += "\n";
     }
-    let waits = explanation.tasks.map.pending > 0 || explanation.tasks.reduce.pending > 0;
+    let why = &explanation.why;
+    let waits = (explanation.tasks.map.pending > 0 || explanation.tasks.reduce.pending > 0)
+        && !why.iter().any(PendingReason::is_out_of_the_market);
+    let is_unfunded = why.iter().any(|why| matches!(why, PendingReason::NotFunded { .. }));
     let _ = match moving {
         Some(moving) => {
             let (least, quota) = (moving.rate.rate_text(), moving.quota);
             let buys = match moving.rate <= *bid {
+                true if is_unfunded => {
+                    format!("its budget does not pay its bid of {}; a rate of {least} would buy", bid.rate_text())
+                }
                 true => format!("its bid of {} buys more than it holds; a rate of {least} would do", bid.rate_text()),
                 false => format!("a rate of {least} would buy more than it holds"),
             };
@@ -137,13 +143,20 @@ fn render_buyer(explanation: &Explanation, buyer: &Buyer) -> String {
 }
 
 fn render_preemption(preempted: &Preempted) -> String {
-    let Preempted { interval_ms, so_far, at_risk, last } = preempted;
-    let mut text = format!("preemption: {} preempted so far", counted(*so_far, "attempt"));
+    let Preempted { interval_ms, so_far, at_risk, for_queue, last } = preempted;
+    let mut text = format!("preemption: {} of this job preempted so far", counted(*so_far, "attempt"));
     let _ = match at_risk {
         None => writeln!(text, " (one round every {interval_ms} ms)"),
-        Some(0) => writeln!(text, "; a round now would preempt none"),
-        Some(at_risk) => writeln!(text, "; a round now would preempt {at_risk} (one every {interval_ms} ms)"),
+        Some(0) => writeln!(text, "; a round now would preempt none of it"),
+        Some(at_risk) => writeln!(text, "; a round now would preempt {at_risk} of it (one every {interval_ms} ms)"),
     };
+    if let Some(PreemptedFor { short, victims }) = for_queue {
+        let _ = writeln!(
+            text,
+            "  its queue waits for {} that it has bought: a round now would preempt {victims} of other work (one every {interval_ms} ms)",
+            counted(*short, "slot")
+        );
+    }
     if let Some(last) = last {
         let _ = writeln!(
             text,
@@ -237,7 +250,7 @@ mod tests {
           reduce slots: 0 bought, 0 held
           a rate of 0.75 would buy more than it holds: 2 map and 0 reduce slots at the next tick (share 0.230769230, price 3.25)
 
-        preemption: 3 attempts preempted so far; a round now would preempt 1 (one every 20000 ms)
+        preemption: 3 attempts of this job preempted so far; a round now would preempt 1 of it (one every 20000 ms)
           last at 2026-11-18T11:06:40Z: 2 attempts, for 1 queue that had bought 4 more slots than it held
             queue alice: 4
         "#);

@@ -6,7 +6,7 @@ use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
 use serde::Serialize;
 
-use crate::api::{AllowanceStatus, OrderStatus, QueueStatus, largest_units};
+use crate::api::{AllowanceStatus, OrderState, OrderStatus, QueueStatus, largest_units};
 use crate::client::market::{MarketAnswer, QueueLine, QuoteLine};
 use crate::model::{Credits, PerPool, Pool};
 
@@ -157,15 +157,20 @@ fn allowance_text(allowance: &AllowanceStatus) -> String {
 
 /// What an order bids and how it stands.
 pub(super) fn order_text(order: &OrderStatus) -> String {
-    let OrderStatus { deadline_ms, max_rate, max_cost, state, sufficient_rate, .. } = order;
-    let cost = max_cost.map(|cost| format!(", cost at most {cost}")).unwrap_or_default();
+    let OrderStatus { deadline_ms, max_rate, max_cost, state, sufficient_rate, cost, .. } = order;
+    let most = max_cost.map(|cost| format!(", cost at most {cost}")).unwrap_or_default();
     let sufficient =
         sufficient_rate.map(|rate| format!("; a rate of {} would do", rate.rate_text())).unwrap_or_default();
-    format!(
-        "done by {}, rate at most {max_rate}{cost}, {}{sufficient}",
-        format_time(nearest_second_ms(*deadline_ms)),
-        state.name()
-    )
+    let beyond = cost.map_or_else(String::new, |cost| match max_cost.filter(|most| cost > *most) {
+        Some(_) => format!("; its job would cost {cost}"),
+        None => format!("; its job would cost {cost}, more than the queue can pay"),
+    });
+    let hopeless = match state {
+        OrderState::AtRisk if sufficient_rate.is_none() && cost.is_none() => "; no rate would do",
+        _ => "",
+    };
+    let (due, state) = (format_time(nearest_second_ms(*deadline_ms)), state.name());
+    format!("done by {due}, rate at most {max_rate}{most}, {state}{sufficient}{beyond}{hopeless}")
 }
 
 /// A queue after a change; its bid applies from the next tick on.

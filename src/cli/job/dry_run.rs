@@ -29,7 +29,7 @@ pub(super) async fn dry_run(
     if let Some((max_rate, signer)) = deadline.max_rate.zip(signer) {
         match market.order_quote(max_rate, &fields, signer).await {
             Ok(quote) => {
-                let quote = within(quote, deadline.max_cost);
+                let quote = quote.within(deadline.max_cost);
                 return Ok((render_quote(&quote, max_rate, deadline.max_cost, form), ExitCode::SUCCESS));
             }
             // Another scheduler may rule.
@@ -53,20 +53,11 @@ pub(super) async fn dry_run(
     }
 }
 
-/// A quote as the order stands with what it may cost: one that costs more stops before its job is done.
-fn within(quote: OrderQuote, max_cost: Option<Credits>) -> OrderQuote {
-    if max_cost.is_none_or(|most| quote.cost <= most) {
-        return quote;
-    }
-    let state = if quote.state == OrderState::OnTime { OrderState::Spent } else { quote.state };
-    OrderQuote { state, end_ms: None, ..quote }
-}
-
 fn render_quote(quote: &OrderQuote, max_rate: Credits, max_cost: Option<Credits>, form: Form) -> String {
     if form == Form::Json {
         return json(quote);
     }
-    let OrderQuote { deadline_ms, state, needed, bought, rate, sufficient_rate, cost, end_ms } = quote;
+    let OrderQuote { deadline_ms, state, needed, bought, rate, sufficient_rate, cost, budget, end_ms } = quote;
     let due = format_due(*deadline_ms, deadline_ms.saturating_sub(crate::clock::wall_ms()));
     let verdict = match state {
         OrderState::OnTime => "would keep",
@@ -78,9 +69,10 @@ fn render_quote(quote: &OrderQuote, max_rate: Credits, max_cost: Option<Credits>
         Some(most) => format!(", of at most {most}"),
         None => String::new(),
     };
+    let unpaid = budget.filter(|budget| cost > budget);
     let end = match end_ms {
         Some(end_ms) => format!("{} at the latest", format_time(*end_ms)),
-        None if max_cost.is_some_and(|most| *cost > most) => "not with this order".to_owned(),
+        None if quote.is_beyond(max_cost) => "not with this order".to_owned(),
         None => "never".to_owned(),
     };
     let mut text = format!("the order {verdict} the deadline of {due}\n\n");
@@ -91,10 +83,13 @@ fn render_quote(quote: &OrderQuote, max_rate: Credits, max_cost: Option<Credits>
     text += &format!("end     {end}\n");
     match sufficient_rate {
         Some(sufficient) => text += &format!("\nA rate of {sufficient} would do.\n"),
-        None if *state == OrderState::AtRisk => {
+        None if unpaid.is_none() && *state == OrderState::AtRisk => {
             text += "\nNo rate would do: it is too late, or the cluster too small.\n"
         }
         None => {}
+    }
+    if let Some(budget) = unpaid {
+        text += &format!("\nThe budget of {budget} cannot pay that cost.\n");
     }
     text
 }
@@ -159,6 +154,7 @@ mod tests {
             rate: "2.0".parse().unwrap(),
             sufficient_rate: None,
             cost: "201.6".parse().unwrap(),
+            budget: Some("250".parse().unwrap()),
             end_ms: Some(1_699_999_999_000),
         }
     }
@@ -167,7 +163,7 @@ mod tests {
     fn an_order_that_its_cost_stops_says_so_everywhere() {
         let text = |state, most: Option<&str>, form| {
             let most = most.map(|most| most.parse().unwrap());
-            render_quote(&within(quote(state), most), "3.0".parse().unwrap(), most, form)
+            render_quote(&quote(state).within(most), "3.0".parse().unwrap(), most, form)
         };
         let stopped = text(OrderState::OnTime, Some("20"), Form::Table);
         for part in [
@@ -184,6 +180,11 @@ mod tests {
         assert!(late.contains("would not keep") && late.contains("more than the 20.0"), "{late}");
         let kept = text(OrderState::OnTime, Some("300"), Form::Table);
         assert!(kept.contains("would keep") && kept.contains("201.6, of at most 300.0\n"), "{kept}");
+        let poor = OrderQuote { budget: Some("78.6".parse().unwrap()), ..quote(OrderState::OnTime) }.within(None);
+        let poor = render_quote(&poor, "3.0".parse().unwrap(), None, Form::Table);
+        for part in ["would not keep", "end     not with this order\n", "\nThe budget of 78.6 cannot pay that cost.\n"] {
+            assert!(poor.contains(part) && !poor.contains("No rate"), "{part}: {poor}");
+        }
     }
 
     #[test]

@@ -31,7 +31,7 @@ impl Engine {
             return invalid(format!("{id} has ended"));
         }
         let PolicyConfig::Constraint(config) = &self.config.policy else {
-            return invalid("deadlines are kept under the constraint scheduler only".to_owned());
+            return invalid(self.why_no_deadline_is_kept(job));
         };
         let estimate = self.estimate_now(&config.history, job);
         let changed = match change {
@@ -49,6 +49,19 @@ impl Engine {
         self.record_job_facts();
         self.tick_policy(now);
         Ok(())
+    }
+
+    fn why_no_deadline_is_kept(&self, job: &Job) -> String {
+        let id = job.id;
+        match self.order_status(job) {
+            Some(_) => format!(
+                "an order of the market keeps the deadline of {id}: send a signed request, bid={id}&deadline=MS&maxRate=RATE, to change it, or unbid={id} to withdraw it"
+            ),
+            None if self.ruling_market().is_some() => format!(
+                "deadlines are kept under the constraint scheduler only: under the market an order buys one, by the signed request bid={id}&deadline=MS&maxRate=RATE"
+            ),
+            None => "deadlines are kept under the constraint scheduler only".to_owned(),
+        }
     }
 
     /// A new deadline with what the cluster promises to keep it.

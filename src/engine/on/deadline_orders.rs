@@ -11,7 +11,7 @@ impl Engine {
     pub(super) fn perform_order(&mut self, answer: Answer, now: Now) -> Result<Answer, MarketError> {
         match answer {
             Answer::Permitted(Operation::Bid { queue, order }) => {
-                self.place_order(&queue, order, now.wall_ms)?;
+                self.place_order(&queue, order, now)?;
                 Ok(self.answer_orders(&queue))
             }
             Answer::Permitted(Operation::Unbid { queue, job }) => {
@@ -25,10 +25,10 @@ impl Engine {
     }
 
     /// Places the order that a job was submitted with, where the market rules. The job is new: it has cost nothing.
-    pub(super) fn place_order_of(&mut self, id: JobId, wall_ms: i64) {
+    pub(super) fn place_order_of(&mut self, id: JobId, now: Now) {
         let job = self.jobs.get(id).filter(|_| self.ruling_market().is_some());
         let Some((queue, order)) = job.and_then(|job| submitted_order(id, &job.spec, job.submit_ms)) else { return };
-        if let Err(error) = self.place_order(&queue, order, wall_ms) {
+        if let Err(error) = self.place_order(&queue, order, now) {
             self.outbox.log_line(LogLevel::Warning, format!("{id} has no order: {error}"));
         }
     }
@@ -40,7 +40,7 @@ impl Engine {
         checked.map_err(|error| Refusal::Invalid(format!("Job {id} rejected by the market: {error}")))
     }
 
-    fn place_order(&mut self, queue: &QueueName, order: Order, wall_ms: i64) -> Result<(), OrderError> {
+    fn place_order(&mut self, queue: &QueueName, order: Order, now: Now) -> Result<(), OrderError> {
         let id = order.job;
         let job = self.jobs.get(id).ok_or(OrderError::UnknownJob(id))?;
         if job.is_over() {
@@ -49,16 +49,18 @@ impl Engine {
         if job.spec.payer() != Some(queue.as_str()) {
             return Err(OrderError::NotPaid(id));
         }
-        self.check_terms(queue, &order, wall_ms)?;
+        self.check_terms(queue, &order, now.wall_ms)?;
         let spent = self.cost_of(job).map_or(Credits::ZERO, |cost| cost.cost);
         if let Some(max_cost) = order.max_cost.filter(|max_cost| *max_cost < spent) {
             return Err(OrderError::MaxCostBelowSpent { job: id, max_cost, spent });
         }
         let estimate = self.estimate_now(&self.deadline_config().history, job);
         self.set_estimate(id, estimate);
+        let foreseen = self.foresee(queue, &order, now);
         if let Some(market) = &mut self.market {
             let fact = market.accounts.set_order(queue.clone(), order);
             market.standings.remove(&id);
+            market.standings.extend(foreseen.map(|standing| (id, standing)));
             self.outbox.record(Fact::Market(fact));
         }
         self.renew_deadline(id);

@@ -1,12 +1,16 @@
 //! Builds the explanation of a job's slots from the code that assigns them: the order of waiting jobs, the market's
 //! allocation, the job's check of a tracker, a round of preemption. Read-only.
 
+use std::sync::Arc;
+
 use crate::api::applications::UnlaunchedHold;
-use crate::api::{Buyer, Explanation, Holders, LastRound, PendingReason, Preempted, QueueHolds, TaskCounts};
+use crate::api::{
+    Buyer, Explanation, Holders, LastRound, PendingReason, Preempted, PreemptedFor, QueueHolds, TaskCounts,
+};
 use crate::engine::core::{Engine, Read};
 use crate::mapreduce::{Job, JobState, NodeUse};
 use crate::market::{Bidding, Interval};
-use crate::model::{JobId, Kind, Now, PerKind, QueueName};
+use crate::model::{AttemptId, JobId, Kind, Now, PerKind, QueueName};
 use crate::scheduler::{Allocation, GroupId, QueuePosition};
 
 use super::explained::Explained;
@@ -38,6 +42,12 @@ impl Case<'_> {
     fn may_lose(&self) -> bool {
         let Some(Allocation { quota, rate_units }) = self.bought else { return false };
         Kind::ALL.into_iter().any(|kind| rate_units == 0 || self.held[kind] > quota[kind])
+    }
+
+    /// Whether its queue holds fewer slots of a kind than its quota.
+    fn may_gain(&self) -> bool {
+        let Some(Allocation { quota, rate_units }) = self.bought else { return false };
+        Kind::ALL.into_iter().any(|kind| rate_units > 0 && self.held[kind] < quota[kind])
     }
 }
 
@@ -85,7 +95,9 @@ impl Engine {
         };
         let waits =
             |kind: &Kind| if job.state() == JobState::Running { job.runnable(*kind) } else { job.pending()[*kind] };
-        let kinds = Kind::ALL.into_iter().filter(|kind| waits(kind) > 0).collect();
+        // What no worker can run, or is held, buys nothing at any rate.
+        let is_out = explanation.why.iter().any(PendingReason::is_out_of_the_market);
+        let kinds = Kind::ALL.into_iter().filter(|kind| !is_out && waits(kind) > 0).collect();
         Explained { explanation, bidding: bidding.map(|bidding| (bidding, kinds)) }
     }
 
@@ -300,14 +312,23 @@ impl Engine {
         let interval_ms = self.config.policy.preemption_interval_ms()?;
         let id = case.job.id;
         let running = self.cluster.scheduler.totals().running;
-        let at_risk = if self.is_in_safe_mode() || !case.may_lose() {
-            Some(0)
+        let is_in_safe_mode = self.is_in_safe_mode();
+        let concerns_it = !is_in_safe_mode && (case.may_lose() || case.may_gain());
+        let round = if !concerns_it {
+            None
         } else if running.map.saturating_add(running.reduce).saturating_add(running.container) > RUNNING_IN_A_ROUND {
             None
         } else {
-            let victims = self.choose_victims(case.now).victims;
-            Some(narrow(victims.iter().filter(|(attempt, _)| attempt.task.job == id).count()))
+            Some(self.choose_victims(case.now))
         };
+        let is_own = |(attempt, _): &&(AttemptId, Arc<str>)| attempt.task.job == id;
+        let own = round.as_ref().map(|round| narrow(round.victims.iter().filter(is_own).count()));
+        let at_risk = if is_in_safe_mode || !case.may_lose() { Some(0) } else { own };
+        let for_queue = round.and_then(|round| {
+            let short = *round.short.get(self.cluster.scheduler.group_name(case.group?)?)?;
+            let victims = narrow(round.victims.len() + round.containers.len()) - own.unwrap_or(0);
+            (victims > 0).then_some(PreemptedFor { short, victims })
+        });
         let last = self.rounds.preemptions.last_of(id);
         let so_far = last.map_or(0, |last| last.so_far);
         let last = last.map(|last| LastRound {
@@ -320,7 +341,7 @@ impl Engine {
                 false => Vec::new(),
             },
         });
-        Some(Preempted { interval_ms, so_far, at_risk, last })
+        Some(Preempted { interval_ms, so_far, at_risk, for_queue, last })
     }
 }
 

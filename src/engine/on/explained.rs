@@ -2,7 +2,7 @@
 
 use crate::api::{Explanation, SufficientRate};
 use crate::market::{Bidding, Quote};
-use crate::model::Kind;
+use crate::model::{Kind, PerKind};
 
 /// An explanation without [`SufficientRate`], which takes too long for the owner thread.
 #[derive(Clone, Debug)]
@@ -17,7 +17,9 @@ impl Explained {
     pub fn finish(self) -> Explanation {
         let Explained { mut explanation, bidding } = self;
         if let (Some(buyer), Some((bidding, kinds))) = (&mut explanation.market, bidding) {
-            buyer.moving = bidding.least_rate_for_more(buyer.held, &kinds).map(SufficientRate::from);
+            // A bid that its balance does not pay buys nothing, not even what is held.
+            let held = if bidding.is_funded(buyer.bid) { buyer.held } else { PerKind::default() };
+            buyer.moving = bidding.least_rate_for_more(held, &kinds).map(SufficientRate::from);
         }
         explanation
     }

@@ -121,7 +121,7 @@ impl Engine {
         };
         let is_signed = self.ruling_market().is_some();
         Arc::make_mut(&mut accepted.spec).is_signed = Some(is_signed);
-        let entered = self.check_foreign_job(&accepted).and_then(|()| self.enter_job(Box::new(accepted)));
+        let entered = self.check_foreign_job(&accepted).and_then(|()| self.enter_job(Box::new(accepted), now));
         match entered {
             Ok(status) => {
                 self.count_unknown_attempts(id);

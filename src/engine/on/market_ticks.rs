@@ -143,7 +143,7 @@ impl Engine {
         let (usage, groups) = queue_usage(market, &self.cluster.scheduler, &self.applications);
         let (costs, standings) = (&market.costs, &mut market.standings);
         let tick = market.accounts.tick_with_orders(&usage, slots, interval_ms, now, |bids, laid| {
-            *standings = raise_bids(&orders, bids, costs, laid, now.wall_ms);
+            *standings = raise_bids(&orders, bids, &OrderCharges { costs, laid, interval_ms }, now.wall_ms);
         });
         let is_charged = tick.charges().next().is_some();
         // Both are sorted by name, and the market returns only queues of `usage`.

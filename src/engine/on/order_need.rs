@@ -19,6 +19,34 @@ pub(super) struct OrderNeed {
     pub(super) most: PerKind<u32>,
 }
 
+/// Slot-time that a job takes as it states it, microseconds.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct OrderWork {
+    all_us: PerKind<u64>,
+    /// That of the tasks that are not done.
+    left_us: PerKind<u64>,
+}
+
+impl OrderWork {
+    pub(super) fn of(all: &JobWork, left: &JobWork) -> Self {
+        // Each reduce holds its slot while it copies.
+        let sum = |work: &JobWork| {
+            let copies_us = work.copy_us.saturating_mul(work.reduces.into());
+            PerKind::new(work.map_us, work.reduce_us.saturating_add(copies_us))
+        };
+        Self { all_us: sum(all), left_us: sum(left) }
+    }
+
+    /// What is left after so many slot-milliseconds: of tasks that run no more than they have not run yet.
+    pub(super) fn left_us(&self, used_ms: PerKind<u64>) -> PerKind<u64> {
+        let left = |kind: Kind| {
+            let used_us = used_ms[kind].saturating_mul(1_000);
+            self.all_us[kind].saturating_sub(used_us).min(self.left_us[kind])
+        };
+        PerKind::new(left(Kind::Map), left(Kind::Reduce))
+    }
+}
+
 impl Engine {
     /// The settings of deadlines, also while another scheduler rules.
     pub(super) fn deadline_config(&self) -> ConstraintConfig {
@@ -31,12 +59,7 @@ impl Engine {
     /// What a job needs to be done by the deadline of its order.
     pub(super) fn order_need(&self, job: &Job, order: &Order, now: Now) -> OrderNeed {
         let work = self.ordered_work(job, order);
-        let (total, finished, running) = (job.total(), job.finished(), job.running());
-        let left = match job.has_begun() {
-            true => Kind::ALL.map(|kind| total[kind].saturating_sub(finished[kind])),
-            false => [job.spec.maps, job.spec.reduces],
-        };
-        let left = PerKind::new(left[0], left[1]);
+        let (left, running) = (tasks_left(job), job.running());
         let us = |ms: i64| ms.saturating_mul(1_000);
         let age_ms = job.newest_launch_mono_ms(Kind::Map).map(|mono_ms| now.mono_ms.saturating_sub(mono_ms));
         let map_start_us = age_ms.map(|age_ms| us(now.wall_ms.saturating_sub_unsigned(age_ms)));
@@ -48,6 +71,13 @@ impl Engine {
         let most = PerKind::new(most(Kind::Map), most(Kind::Reduce));
         let state = OrderProgress { left, running, most, now_us: us(now.wall_ms), map_start_us };
         need(&work, self.order_model(), &state, us(order.deadline_ms))
+    }
+
+    /// What is left of a job, and all of it.
+    pub(super) fn order_work(&self, job: &Job, order: &Order) -> (JobWork, OrderWork) {
+        let (all, left) = (self.ordered_work(job, order), tasks_left(job));
+        let rest = all.with_maps_left(left.map).with_reduces_left(left.reduce);
+        (rest, OrderWork::of(&all, &rest))
     }
 
     /// How orders count tasks: whole, each with its wait.
@@ -70,6 +100,16 @@ impl Engine {
         let believed = job.estimate.costs(&config.default_costs);
         app_deadline(stated, &job.spec, &job.splits, job.submit_ms, &believed).work
     }
+}
+
+/// Its tasks that are not done.
+fn tasks_left(job: &Job) -> PerKind<u32> {
+    if !job.has_begun() {
+        return PerKind::new(job.spec.maps, job.spec.reduces);
+    }
+    let (total, finished) = (job.total(), job.finished());
+    let left = |kind: Kind| total[kind].saturating_sub(finished[kind]);
+    PerKind::new(left(Kind::Map), left(Kind::Reduce))
 }
 
 #[derive(Clone, Copy, Debug)]

@@ -2,14 +2,15 @@
 
 use crate::api::{OrderQuote, OrderState};
 use crate::engine::core::Engine;
+use crate::engine::state::OrderStanding;
 use crate::market::{ContainerUse, MarketError, Order, QueueUse};
 use crate::model::{Credits, JobId, Kind, Now, PerKind, QueueName};
 use crate::scheduler::AppId;
 use crate::scheduler::constraint::{JobWork, Model};
 
 use super::market_queries::{queue_usage, sold_slots};
-use super::order_need::{OrderNeed, need_of_new};
-use super::order_rates::{OpenOrder, QueueOrders, raise_bids};
+use super::order_need::{OrderNeed, OrderWork, need_of_new};
+use super::order_rates::{OpenOrder, OrderCharges, QueueOrders, raise_bids, slot_cost_units};
 use super::what_if::DeadlineQuestion;
 
 /// The place of a job that is not there: behind all that are.
@@ -21,6 +22,8 @@ struct Bought {
     rate: Credits,
     state: OrderState,
     sufficient_rate: Option<Credits>,
+    /// What its queue has to pay with.
+    balance: Credits,
 }
 
 impl Engine {
@@ -47,13 +50,40 @@ impl Engine {
         self.check_terms(queue, &order, now.wall_ms)?;
         let (work, model) = (self.asked_work(question), self.order_model());
         let need = need_of_new(&work, model, now_us, deadline_us);
-        let maps_end_us = maps_end_us(&work, model, now_us, need.slots.map).unwrap_or(deadline_us);
-        let least_reduces = model.least_reduces(&JobWork { maps: 0, ..work }, maps_end_us, deadline_us);
+        let open = OpenOrder { order, place: LAST, need, work: OrderWork::of(&work, &work) };
+        Ok(self.quote_open(queue, open, &work, now))
+    }
+
+    /// How an order stands before the next tick, by what it would buy for what is left of its job; none: as a new one.
+    pub(super) fn foresee(&self, queue: &QueueName, order: &Order, now: Now) -> Option<OrderStanding> {
+        self.ruling_market()?;
+        let (job, open) = (self.jobs.get(order.job)?, self.open_order(order, now)?);
+        let (left, _) = self.order_work(job, order);
+        let spent = self.cost_of(job).map_or(Credits::ZERO, |cost| cost.cost);
+        let less = |most: Credits| Credits::from_units((most.units() - spent.units()).max(0));
+        let max_cost = order.max_cost.map(less);
+        // Whether the whole cost is within it, not that of the next interval, decides.
+        let open = OpenOrder { order: Order { max_cost: None, ..open.order }, ..open };
+        let quote = self.quote_open(queue, open, &left, now).within(max_cost);
+        let is_beyond = quote.is_beyond(max_cost);
+        let OrderQuote { state, sufficient_rate, cost, .. } = quote;
+        let in_all = (spent.units() + cost.units()).min(Credits::MAX.units());
+        let cost = is_beyond.then(|| Credits::from_units(in_all));
+        (state != OrderState::OnTime).then_some(OrderStanding { state, at_ms: now.wall_ms, sufficient_rate, cost })
+    }
+
+    /// What an open order buys for the work that is left.
+    fn quote_open(&self, queue: &QueueName, open: OpenOrder, work: &JobWork, now: Now) -> OrderQuote {
+        let (model, now_us) = (self.order_model(), now.wall_ms.saturating_mul(1_000));
+        let (need, deadline_ms) = (open.need, open.order.deadline_ms);
+        let deadline_us = deadline_ms.saturating_mul(1_000);
+        let maps_end_us = maps_end_us(work, model, now_us, need.slots.map).unwrap_or(deadline_us);
+        let least_reduces = model.least_reduces(&JobWork { maps: 0, ..*work }, maps_end_us, deadline_us);
         let needed = PerKind::new(need.slots.map, least_reduces);
         let buy = |kind: Kind| {
             let mut slots = PerKind::default();
             slots[kind] = needed[kind];
-            self.buy(queue, OpenOrder { order, place: LAST, need: OrderNeed { slots, ..need } }, kind, now)
+            self.buy(queue, OpenOrder { need: OrderNeed { slots, ..need }, ..open }, kind, now)
         };
         let phases = PerKind::new(buy(Kind::Map), buy(Kind::Reduce));
         let bought = PerKind::new(phases.map.slots, phases.reduce.slots);
@@ -63,8 +93,9 @@ impl Engine {
         // Each reduce holds its slot while it copies.
         let reduce_us = work.reduce_us.saturating_add(work.copy_us.saturating_mul(work.reduces.into()));
         let costs = [(phases.map.rate, work.map_us), (phases.reduce.rate, reduce_us)];
-        let cost_units = costs.map(|(rate, slots_us)| self.cost_units(rate, slots_us)).iter().sum::<i128>();
-        Ok(OrderQuote {
+        let interval_ms = self.alloc_interval_ms();
+        let cost_units = costs.map(|(rate, slot_us)| slot_cost_units(rate, slot_us, interval_ms)).iter().sum::<i128>();
+        let quote = OrderQuote {
             deadline_ms,
             state: if short.is_empty() { OrderState::OnTime } else { OrderState::AtRisk },
             needed,
@@ -72,16 +103,19 @@ impl Engine {
             rate: phases.map.rate.max(phases.reduce.rate),
             sufficient_rate: sufficient_rate.and_then(|rates| rates.into_iter().max()),
             cost: Credits::from_units(cost_units.min(Credits::MAX.units())),
-            end_ms: end_us(&work, model, now_us, bought).map(|end_us| -(-end_us).div_euclid(1_000)),
-        })
+            budget: Some(phases.map.balance),
+            end_ms: end_us(work, model, now_us, bought).map(|end_us| -(-end_us).div_euclid(1_000)),
+        };
+        quote.within(None)
     }
 
     /// What one more order buys at the next tick for the tasks of one kind.
     fn buy(&self, queue: &QueueName, open: OpenOrder, kind: Kind, now: Now) -> Bought {
-        let nothing = Bought { slots: 0, rate: Credits::ZERO, state: OrderState::AtRisk, sufficient_rate: None };
-        let Some(market) = &self.market else { return nothing };
-        let (job, needed) = (open.order.job, open.need.slots[kind]);
+        let Some(market) = &self.market else { return Bought::nothing(Credits::ZERO) };
+        let (job, needed, is_feasible) = (open.order.job, open.need.slots[kind], open.need.is_feasible);
         let mut orders = self.open_orders(now);
+        // One that stands already is not bought twice.
+        orders.iter_mut().for_each(|queue| queue.remove(job));
         let earlier = QueueOrders::add(&mut orders, queue, open)[kind];
         let (mut usage, _) = queue_usage(market, &self.cluster.scheduler, &self.applications);
         match usage.binary_search_by(|queue_use| queue_use.queue.cmp(queue)) {
@@ -93,19 +127,24 @@ impl Engine {
                 usage.insert(place, QueueUse { queue: queue.clone(), running, pending: 1, containers, want, later });
             }
         }
+        let interval_ms = self.alloc_interval_ms();
         let (mut bids, laid) = market.accounts.open_bids(&usage, sold_slots(&self.cluster.scheduler));
-        let standings = raise_bids(&orders, &mut bids, &market.costs, &laid, now.wall_ms);
-        let (Some(place), Some(standing)) = (bids.place(queue.as_str()), standings.get(&job)) else { return nothing };
+        let charges = OrderCharges { costs: &market.costs, laid: &laid, interval_ms };
+        let standings = raise_bids(&orders, &mut bids, &charges, now.wall_ms);
+        let Some(place) = bids.place(queue.as_str()) else { return Bought::nothing(Credits::ZERO) };
+        let balance = bids.balance(place);
+        let Some(standing) = standings.get(&job) else { return Bought::nothing(balance) };
         let rate = bids.rate(place);
         let slots = bids.quota(place, rate)[kind].saturating_sub(earlier).min(needed);
-        Bought { slots, rate, state: standing.state, sufficient_rate: standing.sufficient_rate }
+        let is_short = slots < needed || !is_feasible;
+        let state = if is_short { OrderState::AtRisk } else { OrderState::OnTime };
+        Bought { slots, rate, state, sufficient_rate: standing.sufficient_rate, balance }
     }
+}
 
-    /// What one slot costs for so long at a rate, rounded up, units.
-    fn cost_units(&self, rate: Credits, slot_us: u64) -> i128 {
-        let interval_us = i128::from(self.alloc_interval_ms().max(1)) * 1_000;
-        let product = rate.units().checked_mul(slot_us.into());
-        product.map_or(Credits::MAX.units(), |product| (product + interval_us - 1) / interval_us)
+impl Bought {
+    fn nothing(balance: Credits) -> Self {
+        Self { slots: 0, rate: Credits::ZERO, state: OrderState::AtRisk, sufficient_rate: None, balance }
     }
 }
 

@@ -49,7 +49,16 @@ impl Engine {
         let remark = match (overrun, standing.sufficient_rate) {
             (Some(overrun), _) => format!(" But {overrun}, at any rate."),
             (None, Some(rate)) => format!(" A rate of {rate} would do."),
-            (None, None) => String::new(),
+            (None, None) => match standing.cost {
+                Some(cost) if order.max_cost.is_some_and(|most| cost > most) => {
+                    format!(" But the job would cost {cost}.")
+                }
+                Some(cost) => format!(" But the job would cost {cost}, more than its queue can pay."),
+                None if state == OrderState::AtRisk => {
+                    " No rate would do: it is too late, or the cluster too small.".to_owned()
+                }
+                None => String::new(),
+            },
         };
         Some(format!(
             "Deadline {} s (left {} s, {}). Order: rate at most {}{cost}.{remark}",
@@ -72,6 +81,6 @@ impl Engine {
 
 fn status(market: &MarketState, order: &Order) -> OrderStatus {
     let Order { job, deadline_ms, max_rate, max_cost } = *order;
-    let OrderStanding { state, sufficient_rate, .. } = market.standings.get(&job).copied().unwrap_or_default();
-    OrderStatus { job, deadline_ms, max_rate, max_cost, state, sufficient_rate }
+    let OrderStanding { state, sufficient_rate, cost, .. } = market.standings.get(&job).copied().unwrap_or_default();
+    OrderStatus { job, deadline_ms, max_rate, max_cost, state, sufficient_rate, cost }
 }

@@ -63,7 +63,7 @@ impl Engine {
             Event::JobIdsInherited { ids } => self.on_job_ids_inherited(ids),
             Event::SubmissionRequested { id, caller } => self.on_submission_requested(id, &caller),
             Event::SubmissionRead(read) => self.on_submission_read(*read, now),
-            Event::SystemDirWritten { id } => self.on_system_dir_written(id),
+            Event::SystemDirWritten { id } => self.on_system_dir_written(id, now),
             Event::SubmissionAbandoned { id } => {
                 self.submissions.remove(id);
                 (Reply::Done, Wait::Nothing)

@@ -286,7 +286,7 @@ impl Engine {
         self.cluster.scheduler.check_new_app(&app).map_err(|error| Refusal::Invalid(error.to_string()))
     }
 
-    pub(super) fn on_system_dir_written(&mut self, id: JobId) -> (Reply, Wait) {
+    pub(super) fn on_system_dir_written(&mut self, id: JobId, now: Now) -> (Reply, Wait) {
         let Some(PendingSubmission::Writing(mut accepted, real_user)) = self.submissions.remove(id) else {
             return refuse(Refusal::Invalid(format!("{id} is not being submitted")));
         };
@@ -295,7 +295,7 @@ impl Engine {
         let checked = self.check_policy(id, &accepted.spec, deadline);
         let entered = checked.and_then(|plan| {
             accepted.plan = plan;
-            self.enter_job(accepted)
+            self.enter_job(accepted, now)
         });
         match entered {
             Ok(status) => {
@@ -311,7 +311,7 @@ impl Engine {
     }
 
     /// Accepts a valid job, as the last in the order of submissions.
-    pub(super) fn enter_job(&mut self, mut accepted: Box<AcceptedJob>) -> Result<JobStatus, Refusal> {
+    pub(super) fn enter_job(&mut self, mut accepted: Box<AcceptedJob>, now: Now) -> Result<JobStatus, Refusal> {
         let id = accepted.id;
         let group = self.group_of_submission(&accepted.spec)?;
         accepted.order = self.submissions.next_order();
@@ -329,7 +329,7 @@ impl Engine {
         self.hold_delegation_tokens(id, &accepted.token_file);
         self.outbox.job_facts.push(JobFact::Accepted(accepted));
         self.record_job_facts();
-        self.place_order_of(id, submit_ms);
+        self.place_order_of(id, Now { wall_ms: submit_ms, ..now });
         Ok(status)
     }
 }

@@ -82,9 +82,9 @@ impl JobCosts {
         self.costs.get(&job.id)
     }
 
-    /// The cost of a job in units, if it has any.
-    pub fn units_of(&self, job: JobId) -> i128 {
-        self.costs.get(&job).map_or(0, |cost| cost.cost.units())
+    /// What a job has cost, units, and what it has held for that, slot-milliseconds.
+    pub fn used_by(&self, job: JobId) -> (i128, PerKind<u64>) {
+        self.costs.get(&job).map_or_else(Default::default, |cost| (cost.cost.units(), cost.slot_ms))
     }
 
     /// Adds what a tick has laid on jobs. Returns the charged ones.

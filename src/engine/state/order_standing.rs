@@ -11,10 +11,12 @@ pub struct OrderStanding {
     pub at_ms: i64,
     /// The rate that would have done where its own highest one did not.
     pub sufficient_rate: Option<Credits>,
+    /// What its job would cost in all, where that is more than it may, or than its queue can pay.
+    pub cost: Option<Credits>,
 }
 
 impl Default for OrderStanding {
     fn default() -> Self {
-        Self { state: OrderState::New, at_ms: 0, sufficient_rate: None }
+        Self { state: OrderState::New, at_ms: 0, sufficient_rate: None, cost: None }
     }
 }

@@ -194,6 +194,9 @@ impl AnswerFrame {
         if let Some(rate) = order.sufficient_rate {
             self.element(2, "sufficientRate", rate);
         }
+        if let Some(cost) = order.cost {
+            self.element(2, "cost", cost);
+        }
         self.text.push_str("  </order>\n");
     }
 

@@ -29,6 +29,9 @@ pub struct DaemonStatus {
     pub running_tasks: PerKind<u32>,
     /// Tasks that wait for a slot.
     pub waiting_tasks: PerKind<u64>,
+    /// What containers of applications hold and want; none: no container may run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub containers: Option<ContainerCounts>,
     /// Jobs that run.
     pub running_jobs: u64,
     /// Jobs that are being set up.
@@ -43,6 +46,15 @@ pub struct DaemonStatus {
     pub is_ready: bool,
     /// `ok`, or what is wrong: the line of `/readyz`.
     pub health: String,
+}
+
+/// What containers of applications hold and want.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ContainerCounts {
+    /// Slots that live containers stand for.
+    pub held_slots: u64,
+    /// Containers that wait.
+    pub waiting: u64,
 }
 
 /// How far the image of the budgets is behind the ledger.

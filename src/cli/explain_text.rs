@@ -274,6 +274,14 @@ mod tests {
         let least = "  its bid of 2.0 buys more than it holds; a rate of 0.0715 would do: 2 map and 0 reduce slots";
         assert!(text.contains(least) && !text.contains("0.0714"), "{text}");
         assert!(render_explanation(&explanation, Form::Json).contains("\"0.071428571429\""));
+        explanation.why = vec![PendingReason::NotFunded { budget: "1".parse().unwrap(), bid: "2".parse().unwrap() }];
+        explanation.preemption.as_mut().unwrap().for_queue = Some(PreemptedFor { short: 3, victims: 2 });
+        let text = render_explanation(&explanation, Form::Table);
+        assert!(text.contains("  its budget does not pay its bid of 2.0; a rate of 0.0715 would buy: 2 map"), "{text}");
+        assert!(
+            text.contains("waits for 3 slots that it has bought: a round now would preempt 2 of other work"),
+            "{text}"
+        );
     }
 
     #[test]
@@ -282,6 +290,10 @@ mod tests {
         let stuck = Explanation { market, preemption: None, ..explanation() };
         let text = render_explanation(&stuck, Form::Table);
         assert!(text.ends_with("  no affordable rate would buy more than it holds\n"), "{text}");
+        let because = "a comparator of Java".to_owned();
+        let nowhere = Explanation { why: vec![PendingReason::NoWorkerCanRun { workers: 1, because }], ..stuck.clone() };
+        let text = render_explanation(&nowhere, Form::Table);
+        assert!(!text.contains("would buy") && !text.contains("affordable"), "{text}");
         let fifo = Explanation { market: None, cost: None, ..stuck };
         insta::assert_snapshot!(render_explanation(&fifo, Form::Table), @r#"
         job_202611211200_0001 RUNNING: "word count" of bob in queue bob

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::api::{BudgetImageStatus, DaemonStatus};
+use crate::api::{BudgetImageStatus, ContainerCounts, DaemonStatus};
 use crate::client::daemon_status::{StatusError, daemon_status};
 use crate::model::counted;
 
@@ -84,6 +84,12 @@ fn slots_text(used: u32, slots: u32, waiting: u64) -> String {
     format!("{used} {of} in use, {} {wait}", counted(waiting, "task"))
 }
 
+fn containers_text(containers: &ContainerCounts) -> String {
+    let ContainerCounts { held_slots, waiting } = *containers;
+    let (held, wait) = (counted(held_slots, "slot"), if waiting == 1 { "waits" } else { "wait" });
+    format!("{held} held beside those of tasks, {} {wait}", counted(waiting, "container"))
+}
+
 fn budgets_text(budgets: &BudgetImageStatus) -> String {
     let BudgetImageStatus { place, tick, lag_ticks, lag_s, error } = budgets;
     let shown = match (tick, lag_ticks) {
@@ -124,6 +130,9 @@ fn text(status: &DaemonStatus) -> String {
             slots_text(running_tasks.reduce, slots.reduce, waiting_tasks.reduce)
         ),
     );
+    if let Some(containers) = &status.containers {
+        line("containers", containers_text(containers));
+    }
     line("jobs", format!("{} running, {} being set up", status.running_jobs, status.preparing_jobs));
     if let Some(old_s) = status.old_s {
         line("shown", format!("as it was {:#} ago", jiff::SignedDuration::from_secs(old_s)));
@@ -140,6 +149,13 @@ fn text(status: &DaemonStatus) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_containers_hold_and_want_is_one_line() {
+        let text = |held_slots, waiting| containers_text(&ContainerCounts { held_slots, waiting });
+        assert_eq!(text(6, 44), "6 slots held beside those of tasks, 44 containers wait");
+        assert_eq!(text(1, 1), "1 slot held beside those of tasks, 1 container waits");
+    }
 
     #[test]
     fn slots_of_workers_that_have_not_called_yet_are_not_shown_as_none() {

@@ -3,7 +3,7 @@
 use crate::api::applications::{
     ApplicationRow, ApplicationStatus, ContainerRow, ContainerState, Placement, RequestLine,
 };
-use crate::engine::{Container, ItemStanding, Items, RequestType, is_master, shown_id};
+use crate::engine::{Container, ItemStanding, ItemTrouble, Items, RequestType, is_master, shown_id};
 use crate::model::{Capability, Credits};
 
 use super::application_view::{ApplicationView, RequestView};
@@ -44,9 +44,6 @@ impl ApplicationView {
     pub fn status(&self, cost: Option<Credits>, slot: Capability) -> ApplicationStatus {
         let (submitted, standing, totals) = (self.submitted(), self.standing(), self.totals());
         let given = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
-        let failed = self
-            .troubles()
-            .filter(|(_, item, trouble)| trouble.standing == ItemStanding::Failed && *item != WITHOUT_ITEM);
         let asked = self.requests().filter(|(request, _)| !is_master(**request));
         ApplicationStatus {
             row: self.row(cost),
@@ -57,7 +54,8 @@ impl ApplicationView {
             url: standing.tracking_url.clone().filter(|url| !url.is_empty()),
             diagnostics: given(&standing.diagnostics),
             preempted_containers: totals.preempted,
-            failed_items: given(&Items::shown(failed.map(|(_, item, _)| item), MAX_SHOWN_PARTS)),
+            failed_items: given(&Items::shown(self.failed_items(), MAX_SHOWN_PARTS)),
+            items: self.item_counts().filter(|_| !standing.state.is_over()),
             slots: Some(self.live().map(|container| u64::from(container.request.capability.slots(slot))).sum()),
             live_memory_mb: None,
             live_cpu_ms: None,
@@ -70,6 +68,14 @@ impl ApplicationView {
             why: None,
             containers: None,
         }
+    }
+
+    /// Items that failed for good.
+    pub fn failed_items(&self) -> impl Iterator<Item = u32> + use<'_> {
+        let has_failed = |(_, item, trouble): &(RequestType, u32, &ItemTrouble)| {
+            trouble.standing == ItemStanding::Failed && *item != WITHOUT_ITEM
+        };
+        self.troubles().filter(has_failed).map(|(_, item, _)| item)
     }
 
     fn request_lines(&self, request: RequestType, view: &RequestView) -> Vec<RequestLine> {

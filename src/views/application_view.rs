@@ -1,8 +1,9 @@
 //! An application as facts have it.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::api::applications::{ContainerState, Placement};
+use crate::api::applications::{ApplicationState, ContainerState, ItemCounts, Placement};
 use crate::engine::{
     ApplicationChange, Container, ContainerCost, ContainerTotals, ItemStanding, ItemTrouble, Items, RequestRow,
     RequestType, RestoredApplication, Standing, SubmittedApplication, TypeLaunch,
@@ -89,7 +90,7 @@ impl ApplicationView {
                 let row = RequestRow { count: *count, relaxes: *relaxes };
                 self.change_request(*request, |known| known.rows.insert(place.clone(), row));
             }
-            ApplicationChange::TypeDropped { request, .. } => drop(self.requests.remove(request)),
+            ApplicationChange::TypeDropped { request, .. } => self.drop_request(*request),
             ApplicationChange::LaunchSet { request, launch, .. } => {
                 self.change_request(*request, |known| known.set_launch(launch.as_deref()));
             }
@@ -118,6 +119,17 @@ impl ApplicationView {
             | ApplicationChange::IdGiven { .. }
             | ApplicationChange::Stamped(_)
             | ApplicationChange::StampsForgotten(_) => {}
+        }
+    }
+
+    /// What became of its items is still to be seen.
+    fn drop_request(&mut self, request: RequestType) {
+        let kept = self.requests.get(&request).filter(|known| known.items().is_some()).map(|known| {
+            Arc::new(RequestView { rows: SharedMap::default(), launch: known.launch.clone(), taken: known.taken })
+        });
+        match kept {
+            Some(kept) => self.requests.insert(request, kept),
+            None => drop(self.requests.remove(&request)),
         }
     }
 
@@ -233,6 +245,26 @@ impl ApplicationView {
     /// The same of one item.
     pub fn trouble(&self, request: RequestType, item: u32) -> Option<&ItemTrouble> {
         self.troubles.get(&(request, item))
+    }
+
+    /// Whether what ran at its end was cut off: which items that were is not recorded.
+    pub fn may_be_cut(&self) -> bool {
+        matches!(self.standing.state, ApplicationState::Failed | ApplicationState::Killed)
+    }
+
+    /// How many items it has, and how many of them have ended well; none without items, or where that is not recorded.
+    pub fn item_counts(&self) -> Option<ItemCounts> {
+        let mut counts = None;
+        for (request, view) in self.requests.iter().filter(|_| !self.may_be_cut()) {
+            let Some(items) = view.items() else { continue };
+            let live = self.live().filter(|container| container.request == *request);
+            let mut not_done: BTreeSet<u32> = live.filter_map(|container| container.item()).collect();
+            not_done.extend(self.troubles().filter(|(of, ..)| of == request).map(|(_, item, _)| item));
+            let ItemCounts { total, done } = counts.get_or_insert_default();
+            *total += u64::from(items.len());
+            *done += u64::from(view.taken()).saturating_sub(not_done.len() as u64);
+        }
+        counts
     }
 
     /// Items of a type that wait again, in their order.

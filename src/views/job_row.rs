@@ -99,8 +99,8 @@ fn due_of(reported: &ReportedJob) -> Option<JobDue> {
 fn percent_done(job: &JobView, kind: Kind, state: RunState) -> u32 {
     match (state, job.total()[kind]) {
         (RunState::Succeeded, _) => 100,
-        (RunState::Prep, _) => 0,
-        (_, 0) => 100,
+        // As the RPC has it.
+        (RunState::Prep, _) | (_, 0) => 0,
         (_, total) => {
             let percent = u64::from(job.counts()[kind].finished) * 100 / u64::from(total);
             u32::try_from(percent).unwrap_or(100)

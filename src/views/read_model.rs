@@ -243,6 +243,15 @@ impl Views {
         self.applications.values()
     }
 
+    /// Live containers by the names of their trackers. O(live containers).
+    pub fn containers_by_tracker(&self) -> BTreeMap<&str, u64> {
+        let mut containers: BTreeMap<&str, u64> = BTreeMap::new();
+        for container in self.applications().flat_map(|application| application.live()) {
+            *containers.entry(&container.node.tracker).or_default() += 1;
+        }
+        containers
+    }
+
     /// Trackers that are there, by name, with the slots that count.
     pub fn trackers(&self) -> impl Iterator<Item = &Presence> {
         self.trackers.values()

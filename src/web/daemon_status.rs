@@ -6,7 +6,7 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::{Response, StatusCode};
 
-use crate::api::{DaemonStatus, WorkerCounts};
+use crate::api::{ContainerCounts, DaemonStatus, WorkerCounts};
 
 use super::cluster_view::ClusterView;
 use super::owner::{HEALTHY, Health, Owner};
@@ -45,6 +45,9 @@ pub(super) fn status_of(view: &ClusterView, health: Health, ports: ServedPorts) 
         slots: overview.slots,
         running_tasks: overview.running,
         waiting_tasks: overview.waiting,
+        containers: overview
+            .containers
+            .map(|containers| ContainerCounts { held_slots: containers.held_slots, waiting: containers.waiting }),
         running_jobs: overview.running_jobs,
         preparing_jobs: overview.preparing_jobs,
         old_s: view.old.as_ref().map(|(age_s, _)| *age_s),

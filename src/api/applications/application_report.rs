@@ -86,6 +86,9 @@ pub struct ApplicationReport {
     pub completed_containers: u64,
     /// Those that failed by their own fault.
     pub failed_containers: u64,
+    /// How many of its items are done; absent: it has none, or is over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub items: Option<ItemCounts>,
     /// Items that failed for good, as they are written, at most 1,000 parts.
     pub failed_items: String,
     /// Why its requests wait.
@@ -99,6 +102,15 @@ pub struct ApplicationReport {
     /// The same of all others, while its own requests wait.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held_by_others: Option<UnlaunchedHold>,
+}
+
+/// The items of an application.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ItemCounts {
+    /// All of them.
+    pub total: u64,
+    /// Those that have ended well.
+    pub done: u64,
 }
 
 /// Containers that were granted and are not launched.

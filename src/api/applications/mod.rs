@@ -17,7 +17,9 @@ mod node_report;
 mod placement;
 mod states;
 
-pub use application_report::{ApplicationReport, ResourceRequestRow, UnlaunchedHold, WaitingReason, WaitingRequest};
+pub use application_report::{
+    ApplicationReport, ItemCounts, ResourceRequestRow, UnlaunchedHold, WaitingReason, WaitingRequest,
+};
 pub use application_row::ApplicationRow;
 pub use application_status::{ApplicationStatus, HeldUnlaunched, RequestLine, WaitingLine};
 pub use body_memory::{APPLICATION_BYTES, ENTRY_BYTES, ROW_BYTES};

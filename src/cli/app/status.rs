@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 
 use crate::api::applications::{
-    ApplicationReport, ApplicationStatus, ContainerReport, ContainerRow, ReportedFinalStatus, UnlaunchedHold,
+    ApplicationReport, ApplicationStatus, ContainerReport, ContainerRow, ItemCounts, ReportedFinalStatus,
+    UnlaunchedHold,
 };
 use crate::cli::market_command::MarketArguments;
 use crate::cli::market_text::{Form, format_duration, json};
@@ -73,10 +74,13 @@ fn render_status(report: &ApplicationReport, containers: Option<&[ContainerRepor
     );
     for (count, what) in [(report.failed_containers, "failed"), (report.preempted_containers, "preempted")] {
         if count > 0 {
-            let _ = write!(text, ", {count} {what}");
+            let _ = write!(text, ", {count} of them {what}");
         }
     }
     text.push('\n');
+    if let Some(ItemCounts { total, done }) = report.items {
+        let _ = writeln!(text, "  items       {done} of {total} done");
+    }
     if *running_containers > 0 {
         let cores = if report.allocated_vcores == 1 { "core" } else { "cores" };
         let _ = writeln!(text, "  holds       {} MB, {} {cores}", report.allocated_mb, report.allocated_vcores);
@@ -174,11 +178,15 @@ mod tests {
             running_containers: 0,
             diagnostics: "2 items have failed".to_owned(),
             failed_items: "7,19".to_owned(),
+            completed_containers: 8,
+            preempted_containers: 4,
+            items: Some(ItemCounts { total: 24, done: 2 }),
             ..waiting
         };
         insta::assert_snapshot!(render_status(&ended, Some(&[]), Form::Table), @r#"
         application_1700000000000_0001 FINISHED (FAILED): "simulate" of alice in queue default
-          containers  0 running, 2 waiting, 0 complete
+          containers  0 running, 2 waiting, 8 complete, 4 of them preempted
+          items       2 of 24 done
           started     2023-11-14T22:13:20Z, ended 2023-11-14T22:14:50Z, 1m 5s
           cost        1.5
           failed      7,19
@@ -226,6 +234,7 @@ mod tests {
           "final_status": "UNDEFINED",
           "finished_ms": null,
           "held_by_others": null,
+          "items": null,
           "live_cpu_ms": 0,
           "live_memory_mb": 0,
           "memory_mb": 1024,

@@ -182,7 +182,8 @@ mod tests {
         assert!(kept.contains("would keep") && kept.contains("201.6, of at most 300.0\n"), "{kept}");
         let poor = OrderQuote { budget: Some("78.6".parse().unwrap()), ..quote(OrderState::OnTime) }.within(None);
         let poor = render_quote(&poor, "3.0".parse().unwrap(), None, Form::Table);
-        for part in ["would not keep", "end     not with this order\n", "\nThe budget of 78.6 cannot pay that cost.\n"] {
+        for part in ["would not keep", "end     not with this order\n", "\nThe budget of 78.6 cannot pay that cost.\n"]
+        {
             assert!(poor.contains(part) && !poor.contains("No rate"), "{part}: {poor}");
         }
     }

@@ -61,6 +61,15 @@ impl Failures {
         (self.kinds.len() <= MOST_KINDS).then(|| render_failure(attempt, &lines))
     }
 
+    /// How many attempts have failed, as a line; empty: none.
+    pub(super) fn count_text(&self) -> String {
+        match self.kinds.iter().map(|kind| kind.attempts).sum::<u32>() {
+            0 => String::new(),
+            1 => "1 attempt has failed:\n".to_owned(),
+            attempts => format!("{attempts} attempts have failed:\n"),
+        }
+    }
+
     /// What was counted and not shown, a line each; empty if all was shown.
     pub(super) fn render_rest(&self) -> String {
         let (shown, hidden) = self.kinds.split_at(self.kinds.len().min(MOST_KINDS));
@@ -177,7 +186,11 @@ mod tests {
             SyntaxError: expected ':' (bad.py, line 7)
           log: http://worker-1:50060/tasklog?attemptid=attempt_202611211200_0001_m_000000_0&all=true
         "#);
-        assert_eq!(failures.render_rest(), "");
+        assert_eq!(
+            (failures.render_rest(), failures.count_text()),
+            (String::new(), "1 attempt has failed:\n".to_owned())
+        );
+        assert_eq!(Failures::default().count_text(), "");
         for number in 0..8 {
             // The first is a repetition of what was shown.
             assert_eq!(failures.add(&attempt(number, 0), &of_python(number.unsigned_abs())), None);
@@ -186,6 +199,7 @@ mod tests {
             let shown = failures.add(&attempt(number, 1), &[format!("{word}\n\tat a.B.c(B.java:1)\n")]);
             assert_eq!(shown.is_some(), number < 10, "{number}");
         }
+        assert_eq!(failures.count_text(), "13 attempts have failed:\n");
         insta::assert_snapshot!(failures.render_rest(), @r"
         7 more attempts failed the same way as attempt_202611211200_0001_m_000000_0
         3 more attempts failed for 2 other reasons; run: jobtracker job logs job_202611211200_0001 --log stderr

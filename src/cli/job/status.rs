@@ -24,6 +24,9 @@ use super::times::{TimedJob, Times};
 /// Failed attempts that are looked at.
 const MOST_FAILURES: usize = 100;
 
+/// Events of a job that has not failed that are looked at for failed attempts.
+const MOST_EVENTS: u32 = 10_000;
+
 /// Options of `job status`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct StatusArguments {
@@ -58,21 +61,30 @@ async fn by_rpc(id: JobId, connection: &ConnectionArguments) -> Result<String, J
     let reduce = job.tally_at_end(Kind::Reduce, jobtracker.tally(id, Kind::Reduce).await?);
     let cost = connection.costs(&job)?.cost_of(id, &JobCost::None).await;
     let (failures, shown) = match job.state {
-        JobState::Failed => first_failures(&mut jobtracker, id).await?,
+        JobState::Failed => first_failures(&mut jobtracker, id, u32::MAX).await?,
+        // It may be on its way there: what failed is worth a word, and no refusal.
+        JobState::Running | JobState::Killed => {
+            first_failures(&mut jobtracker, id, MOST_EVENTS).await.unwrap_or_default()
+        }
         _ => (Failures::default(), String::new()),
     };
     let reason = failures.reason(&job, &map, &reduce);
+    let shown = if job.state == JobState::Failed { shown } else { failures.count_text() + &shown };
     let form = connection.form();
     let times = Times::of(connection, std::slice::from_ref(&job)).await?;
     let text = render_job(&times.timed(&job), &map, &reduce, &cost, reason.as_deref(), form);
     Ok(if form == Form::Json { text } else { text + &shown })
 }
 
-/// The failures of a failed job, and the text of them.
-async fn first_failures(jobtracker: &mut JobTrackerClient, job: JobId) -> Result<(Failures, String), JobCommandError> {
+/// The failures of a job in its first events, so many at most, and the text of them.
+async fn first_failures(
+    jobtracker: &mut JobTrackerClient,
+    job: JobId,
+    most_events: u32,
+) -> Result<(Failures, String), JobCommandError> {
     let mut failures = Failures::default();
     let mut text = String::new();
-    let events = jobtracker.events(job, 0, u32::MAX).await?;
+    let events = jobtracker.events(job, 0, most_events).await?;
     for event in events.iter().filter(|event| event.has_failed()).take(MOST_FAILURES) {
         let diagnostics = jobtracker.diagnostics(event.attempt).await?;
         if !AttemptLine::was_stopped(&diagnostics) {

@@ -10,7 +10,7 @@ use crate::scheduler::{Allocation, AppId, Scheduler};
 
 use super::job_group::WITHOUT_ACCOUNT;
 use super::market_queries::{queue_usage, sold_slots};
-use super::order_rates::raise_bids;
+use super::order_rates::{OrderCharges, raise_bids};
 
 impl Engine {
     /// Restores the accounts of an earlier run. Unless the market rules now, what it has sold ends here.

@@ -2,7 +2,7 @@
 
 use crate::api::SchedulerReport;
 use crate::engine::state::{ApplicationTallies, AttemptCounts, MeasuredUse, ReportedCounts, WindowCounts};
-use crate::market::SlotHolder;
+use crate::market::{ContainerUse, SlotHolder};
 use crate::model::{Credits, JobId, Kind, PerKind, Priority, RunState};
 
 /// Most jobs in a snapshot.
@@ -109,6 +109,8 @@ pub struct QueueSnapshot {
     pub running: PerKind<u32>,
     /// Tasks that wait for a slot.
     pub waiting: PerKind<u64>,
+    /// What containers of its applications hold and want.
+    pub containers: ContainerUse,
     /// The user who paused it, and the time.
     pub paused: Option<String>,
     /// Share of the market at the last tick, as exact decimal; none unless a market rules.

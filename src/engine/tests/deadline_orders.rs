@@ -7,7 +7,7 @@ use crate::engine::{Caller, Event, Fact};
 use crate::mapreduce::JobSpec;
 use crate::market::{Answer, Interval, MarketFact, OrderEnd, ParsedQuery, answer};
 use crate::model::{Credits, JobId, Kind, OrderTerms, PerPool};
-use crate::scheduler::constraint::{DeadlineSpec, Due, KeySpread, StatedCost};
+use crate::scheduler::constraint::{DeadlineChange, DeadlineSpec, Due, KeySpread, StatedCost};
 
 use super::cluster::{Cluster, Fate, spec};
 use super::market::{credits, market};
@@ -71,7 +71,7 @@ pub(super) fn rate(cluster: &Cluster) -> Credits {
     interval(cluster).share.rate()
 }
 
-fn status(cluster: &mut Cluster) -> Option<OrderStatus> {
+pub(super) fn status(cluster: &mut Cluster) -> Option<OrderStatus> {
     cluster.pass_ms(1);
     let query = format!("queues=alice&user=alice&timestamp={}", cluster.now.wall_ms);
     match cluster.ask(ParsedQuery::parse_queue_status(&query).unwrap(), false) {
@@ -251,6 +251,13 @@ fn a_job_may_bring_its_order_which_is_tested_with_it() {
     let job = submit(&mut cluster, with("100", 65));
     tick(&mut cluster);
     assert_eq!(interval(&cluster).by_order, Some(job));
+    let cleared = Event::SetDeadline { id: job, change: DeadlineChange::Clear, caller: Caller::named("alice") };
+    let refusal = format!("{:?}", cluster.step(cleared).0);
+    assert!(
+        refusal.contains(&format!("an order of the market keeps the deadline of {job}"))
+            && refusal.contains(&format!("unbid={job} to withdraw it")),
+        "{refusal}"
+    );
     let report = cluster.engine.job_status(job).value.unwrap().scheduling_info.0;
     assert!(
         report.starts_with("Deadline 65.0 s (left 64.") && report.ends_with("ON_TIME). Order: rate at most 100.0.")

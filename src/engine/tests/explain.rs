@@ -1,10 +1,12 @@
 //! Why jobs wait: each reason in turn, which queues an answer may name, and the least rate that helps.
 
-use crate::api::{Explanation, PendingReason};
+use crate::api::{Explanation, PendingReason, PreemptedFor};
 use crate::engine::{Caller, Event};
 use crate::fake_tracker::Role;
 use crate::mapreduce::JobSpec;
+
 use crate::model::{JobId, Kind, OrderClass, PerKind};
+use crate::wire::STREAMING_ONLY;
 
 use super::cluster::{Cluster, Fate, fifo, spec};
 use super::market::{credits, market_under};
@@ -199,10 +201,28 @@ fn the_reason_why_a_queue_buys_nothing_is_reported() {
         explain(&cluster, bob, false).why[0],
         PendingReason::NotFunded { budget: credits("100"), bid: credits("100.5") }
     );
-    let class = explain(&cluster, bob, false).market.unwrap().class;
+    let buyer = explain(&cluster, bob, false).market.unwrap();
+    assert!(buyer.moving.is_some_and(|moving| moving.rate < credits("100.5")), "a lower rate buys");
+    let class = buyer.class;
     assert_eq!(class, PerKind::new(Some(OrderClass::Unfunded), None), "no reduce has been asked for");
     cluster.step(Event::SetSafeMode { on: true, caller: Caller::named("mapred") });
     assert_eq!(explain(&cluster, bob, false).why[0], PendingReason::SafeMode);
+}
+
+#[test]
+fn no_rate_is_named_for_what_no_worker_can_run() {
+    let mut cluster = market_under(preempting(None), &[("alice", "1000", "1"), ("bob", "100", "0.5")]);
+    cluster.add_tracker("h0", 6, 2);
+    cluster.trackers[0].name = format!("tracker_h0:{STREAMING_ONLY}/127.0.0.1:50060");
+    live(&mut cluster, 2_000, hang);
+    cluster.pass_ms(1);
+    let signature = cluster.signature("bob");
+    let stock = JobSpec { only_stock: Some("a comparator of Java".to_owned()), ..spec("bob", "bob", 2, 1) };
+    let bob = cluster.submit_signed(stock, signature).unwrap();
+    live(&mut cluster, 2_000, hang);
+    let explained = explain(&cluster, bob, false);
+    assert!(matches!(explained.why[0], PendingReason::NoWorkerCanRun { .. }), "{:?}", explained.why);
+    assert_eq!(explained.market.unwrap().moving, None);
 }
 
 #[test]
@@ -279,9 +299,12 @@ fn hosts_that_a_job_avoids_are_reported() {
 
 #[test]
 fn a_preempted_job_names_the_queues_that_got_its_slots() {
-    let (mut rare, at_risk, _) = contest(Some(60_000));
+    let (mut rare, at_risk, waiting) = contest(Some(60_000));
     live(&mut rare, 2_000, hang);
-    assert_eq!(explain(&rare, at_risk, false).preemption.unwrap().at_risk, Some(3));
+    let preempted = explain(&rare, at_risk, false).preemption.unwrap();
+    assert_eq!((preempted.at_risk, preempted.for_queue), (Some(3), None));
+    let waiting = explain(&rare, waiting, false).preemption.unwrap();
+    assert_eq!((waiting.at_risk, waiting.for_queue), (Some(0), Some(PreemptedFor { short: 3, victims: 3 })));
     let (mut cluster, alice, bob) = contest(Some(2_000));
     let before = explain(&cluster, alice, false).preemption.unwrap();
     assert_eq!((before.so_far, before.last, before.at_risk), (0, None, Some(0)));

@@ -8,7 +8,7 @@ use crate::model::{OrderTerms, PerKind, QueueName};
 use crate::scheduler::constraint::{Due, InputVolume, StatedCost};
 
 use super::cluster::{Cluster, fifo};
-use super::deadline_orders::{interval, rate, slow, submit, tick};
+use super::deadline_orders::{interval, rate, slow, status, submit, tick};
 use super::market::{credits, market, market_under};
 use super::preemption::{hang, live};
 
@@ -57,6 +57,39 @@ fn what_is_quoted_is_what_the_tick_buys() {
         tick(&mut cluster);
         assert_eq!(rate(&cluster), quote.rate, "{seconds}");
         assert!(interval(&cluster).quota.map >= maps);
+    }
+}
+
+/// What is said of an order from its submission on is what a dry run says.
+#[test]
+fn an_order_that_stands_is_as_it_was_quoted() {
+    let at_risk = OrderState::AtRisk;
+    for (maps, seconds, max_rate, max_cost, state, words) in [
+        (16, 65, "100", None, OrderState::OnTime, "Order: rate at most 100.0."),
+        (16, 65, "100", Some("20"), OrderState::Spent, "cost at most 20.0. But the job would cost "),
+        // Two thousand slots over an interval, at 1 or more each.
+        (100, 300, "100", None, at_risk, ", more than its queue can pay."),
+        (16, 45, "1.5", None, at_risk, " would do."),
+        // More maps at a time than the cluster has slots.
+        (40, 22, "3", None, at_risk, " No rate would do: it is too late, or the cluster too small."),
+    ] {
+        let mut cluster = cluster();
+        let mut spec = job(maps, seconds, max_rate);
+        let max_cost = max_cost.map(credits);
+        let quoted = quote(&cluster, &spec).unwrap().within(max_cost);
+        assert_eq!((quoted.state, quoted.budget), (state, Some(credits("1000"))), "{quoted:?}");
+        spec.order = Some(OrderTerms { max_rate: credits(max_rate), max_cost });
+        let id = submit(&mut cluster, spec);
+        let report = |cluster: &Cluster| cluster.engine.job_status(id).value.unwrap().scheduling_info.0;
+        let placed = status(&mut cluster).unwrap();
+        let foreseen = if placed.state == OrderState::New { OrderState::OnTime } else { placed.state };
+        assert_eq!((foreseen, placed.sufficient_rate), (state, quoted.sufficient_rate), "{placed:?}");
+        assert!(report(&cluster).contains(words), "{}", report(&cluster));
+        tick(&mut cluster);
+        let ticked = status(&mut cluster).unwrap();
+        assert_eq!((ticked.state, ticked.cost), (state, placed.cost), "{ticked:?}");
+        assert_eq!(ticked.cost.is_some(), quoted.is_beyond(max_cost), "{ticked:?}");
+        assert!(report(&cluster).contains(words), "{}", report(&cluster));
     }
 }
 

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::api::applications::ApplicationState;
 use crate::engine::{Container, ItemStanding, RequestType};
 use crate::views::ApplicationView;
 
@@ -81,20 +80,21 @@ fn item_row(
 ) -> ItemRow {
     let trouble = application.trouble(request, item);
     let ends = trouble.map_or(0, |trouble| trouble.failures.saturating_add(trouble.faultless));
-    // What ran when the application was ended is not recorded by item.
-    let may_be_cut = matches!(application.standing().state, ApplicationState::Failed | ApplicationState::Killed);
+    let is_over = application.standing().state.is_over();
     let state = match (live, trouble.map(|trouble| trouble.standing)) {
         (_, Some(ItemStanding::Failed)) => "FAILED",
         (Some(_), _) => "RUNNING",
+        (None, Some(ItemStanding::Waits(_) | ItemStanding::Held)) if is_over => "ENDED",
         (None, Some(ItemStanding::Waits(_) | ItemStanding::Held)) => "WAITING",
-        (None, None) if !was_taken => "WAITING",
-        (None, None) if may_be_cut => "ENDED",
+        (None, None) if !was_taken && !is_over => "WAITING",
+        (None, None) if !was_taken => "ENDED",
+        (None, None) if application.may_be_cut() => "ENDED",
         (None, None) => "SUCCEEDED",
     };
     ItemRow {
         item,
         state,
-        attempts: ends + u32::from(live.is_some() || matches!(state, "SUCCEEDED" | "ENDED")),
+        attempts: ends + u32::from(live.is_some() || trouble.is_none() && was_taken),
         exit_status: (state == "SUCCEEDED").then_some(0),
         container: live.map(|container| container.id.to_string()),
     }

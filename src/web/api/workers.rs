@@ -99,10 +99,7 @@ pub(super) fn racks<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryParameters)
 /// All workers: the members of `jobtracker workers list`, but for when a connection began.
 fn all_workers(shown: &Shown) -> Vec<WorkerStatus> {
     let drains: BTreeMap<&str, &Drain> = shown.views.drains().map(|drain| (&*drain.worker, drain)).collect();
-    let mut containers: BTreeMap<&str, u64> = BTreeMap::new();
-    for container in shown.views.applications().flat_map(|application| application.live()) {
-        *containers.entry(&container.node.tracker).or_default() += 1;
-    }
+    let containers = shown.views.containers_by_tracker();
     let at_ms = shown.overview.at_ms;
     let status = |tracker: &TrackerSnapshot| {
         let drain = drains.get(tracker.worker.as_str());

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::api::TaskState;
-use crate::api::applications::ApplicationState;
+use crate::api::applications::{ApplicationState, ItemCounts};
 use crate::engine::{Container, ItemStanding, Items, RequestType};
 use crate::model::ApplicationId;
 use crate::views::{ApplicationView, RequestView};
@@ -53,6 +53,11 @@ pub(super) fn passes(filter: &JobFilter, word: &str, application: &ApplicationVi
         && filter.name.as_ref().is_none_or(has_name)
 }
 
+/// How many items are done, of all.
+fn items_done(ItemCounts { total, done }: ItemCounts) -> [Piece; 3] {
+    [Piece::number("items.done", done), Piece::text(" of "), Piece::number("items", total)]
+}
+
 /// A table of applications, the newest first.
 pub(super) fn application_table<'a>(
     caption: &str,
@@ -60,7 +65,7 @@ pub(super) fn application_table<'a>(
     view: &View,
 ) -> Table {
     let mut columns: Vec<Column> = ["Application", "Name", "User", "Queue", "State"].map(Column::text).into();
-    columns.extend(["Containers running", "Wanted", "Complete", "Failed"].map(Column::number));
+    columns.extend(["Containers running", "Wanted", "Complete", "Failed", "Items done"].map(Column::number));
     columns.extend([Column::text("Submitted"), Column::text("Took")]);
     if view.shows_costs() {
         columns.push(Column::number("Cost"));
@@ -78,6 +83,7 @@ pub(super) fn application_table<'a>(
             vec![Piece::number("containers.wanted", application.wanted())],
             vec![Piece::number("containers.complete", totals.complete)],
             vec![Piece::number("containers.failed", totals.failed)],
+            application.item_counts().map_or_else(Vec::new, |counts| items_done(counts).into()),
             vec![Piece::moment(submitted.submitted_ms)],
             vec![Piece::shown("took_ms", took_ms, format_duration(took_ms))],
         ];
@@ -105,11 +111,7 @@ pub(super) fn application_page(view: &View, id: ApplicationId) -> Result<Page, R
         sections.push(Section::new("words", "What it said at its end", vec![Block::words(&standing.diagnostics)]));
     }
     sections.push(Section::new("now", "Now", vec![Block::Summary(summary(view, application))]));
-    let item_blocks: Vec<Block> = application
-        .requests()
-        .filter_map(|(request, wanted)| Some((request, wanted, wanted.items()?)))
-        .flat_map(|(request, wanted, items)| item_blocks(application, *request, wanted, items))
-        .collect();
+    let item_blocks = item_blocks(application);
     if !item_blocks.is_empty() {
         sections.push(Section::new("items", "Items", item_blocks));
     }
@@ -159,7 +161,9 @@ fn summary(view: &View, application: &ApplicationView) -> Vec<(&'static str, Cel
                 Piece::number("containers.complete", totals.complete),
                 Piece::text(" complete, "),
                 Piece::number("containers.failed", totals.failed),
-                Piece::text(" of them failed"),
+                Piece::text(" of them failed, "),
+                Piece::number("containers.preempted", totals.preempted),
+                Piece::text(" preempted"),
             ],
         ),
         (
@@ -179,8 +183,8 @@ fn summary(view: &View, application: &ApplicationView) -> Vec<(&'static str, Cel
             vec![Piece::shown("took_ms", took_ms, format_duration(took_ms))],
         ),
     ];
-    if totals.preempted > 0 {
-        summary.push(("Preempted", vec![Piece::number("containers.preempted", totals.preempted)]));
+    if let Some(counts) = application.item_counts() {
+        summary.push(("Items done", items_done(counts).into()));
     }
     if view.shows_costs() {
         summary.push(("Cost so far", vec![Piece::number("cost", application.cost().cost), Piece::text(" credits")]));
@@ -188,15 +192,14 @@ fn summary(view: &View, application: &ApplicationView) -> Vec<(&'static str, Cel
     summary
 }
 
-/// The grid of the items of a request, and those that failed, to run them again.
-fn item_blocks(application: &ApplicationView, request: RequestType, wanted: &RequestView, items: &Items) -> Vec<Block> {
-    let runs = item_runs(application, request, wanted, items);
-    let mut blocks = vec![Block::Picture(grid("items", "items", &runs))];
-    let failed: Vec<u32> = application
-        .troubles()
-        .filter(|(of, _, trouble)| *of == request && trouble.standing == ItemStanding::Failed)
-        .map(|(_, item, _)| item)
-        .collect();
+/// The grids of items, and those that failed, to run them again: these are known also where the others are not any more.
+fn item_blocks(application: &ApplicationView) -> Vec<Block> {
+    let with_items = application.requests().filter_map(|(request, wanted)| Some((request, wanted, wanted.items()?)));
+    let grid_of = |(request, wanted, items): (&RequestType, &RequestView, &Items)| {
+        Block::Picture(grid("items", "items", &item_runs(application, *request, wanted, items)))
+    };
+    let mut blocks: Vec<Block> = with_items.map(grid_of).collect();
+    let failed: Vec<u32> = application.failed_items().collect();
     if !failed.is_empty() {
         let parts = Items::shown(failed.iter().copied(), MOST_PARTS);
         blocks.push(Block::Line(vec![
@@ -220,6 +223,7 @@ fn item_runs(
         .filter(|container| container.request == request)
         .filter_map(|container| Some((container.launch?.item?, ())))
         .collect();
+    let is_over = application.standing().state.is_over();
     let mut runs: Vec<(TaskState, u32)> = Vec::new();
     for place in 0..items.len() {
         let item = items.at(place).unwrap_or(place);
@@ -227,11 +231,12 @@ fn item_runs(
         let state = match trouble {
             Some(ItemStanding::Failed) => TaskState::Failed,
             _ if running.contains_key(&item) => TaskState::Running,
+            Some(_) if is_over => TaskState::Killed,
             Some(ItemStanding::Waits(_)) => TaskState::Waiting,
             // What is held and not launched waits for its worker.
             Some(ItemStanding::Held) => TaskState::Running,
-            None if place < wanted.taken() => TaskState::Succeeded,
-            None if application.standing().state.is_over() => TaskState::Killed,
+            None if place < wanted.taken() && !application.may_be_cut() => TaskState::Succeeded,
+            None if is_over => TaskState::Killed,
             None => TaskState::Waiting,
         };
         match runs.last_mut() {

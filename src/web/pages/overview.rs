@@ -39,7 +39,10 @@ pub(super) fn overview_page(view: &View, host: &str, jobs: &OverviewJobs, prices
     let used = overview.running.map + overview.running.reduce;
     let slots = overview.slots.map + overview.slots.reduce;
     let finding = match complaints.len() {
-        0 => format!("{used} of {slots} slots in use"),
+        0 => match overview.containers.map_or(0, |containers| containers.held_slots) {
+            0 => format!("{used} of {slots} slots in use"),
+            held => format!("{used} of {slots} slots in use by tasks, {held} by containers"),
+        },
         1 => "1 complaint".to_owned(),
         count => format!("{count} complaints"),
     };

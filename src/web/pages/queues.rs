@@ -17,6 +17,7 @@ use super::viewer::View;
 pub(super) fn queues_page(view: &View) -> Page {
     let overview = view.overview();
     let waiting: u64 = overview.queues.iter().map(|queue| queue.waiting.map + queue.waiting.reduce).sum();
+    let wanted: u64 = overview.queues.iter().map(|queue| queue.containers.wanted).sum();
     let mut blocks = Vec::new();
     if !overview.queues.is_empty() {
         blocks.push(Block::Picture(queue_picture(view)));
@@ -30,7 +31,10 @@ pub(super) fn queues_page(view: &View) -> Page {
         sections.push(Section::new("pools", "Pools", vec![Block::Table(table)]));
     }
     Page {
-        title: format!("{} queues, {waiting} tasks wait", overview.queues.len()),
+        title: match wanted {
+            0 => format!("{} queues, {waiting} tasks wait", overview.queues.len()),
+            wanted => format!("{} queues, {waiting} tasks and {wanted} containers wait", overview.queues.len()),
+        },
         heading: vec![Piece::text("Queues")],
         entry: "/queues",
         sections,
@@ -116,6 +120,18 @@ pub(super) fn queue_page(view: &View, name: &str, (jobs, more): (Vec<JobSnapshot
                 Piece::text(" waiting"),
             ],
         ));
+        used += u64::from(queue.containers.held);
+        if overview.containers.is_some() {
+            summary.push((
+                "Containers",
+                vec![
+                    Piece::number("containers.held_slots", queue.containers.held),
+                    Piece::text(" slots held, "),
+                    Piece::number("containers.waiting", queue.containers.wanted),
+                    Piece::text(" waiting"),
+                ],
+            ));
+        }
         if let Some(paused) = &queue.paused {
             summary.push(("Paused", vec![Piece::foreign(paused)]));
         }
@@ -137,7 +153,10 @@ pub(super) fn queue_page(view: &View, name: &str, (jobs, more): (Vec<JobSnapshot
     table.left_out = more;
     sections.push(Section::new("jobs", "Jobs", vec![Block::Table(table.cut())]));
     Ok(Page {
-        title: format!("{used} slots used, {waiting} tasks wait · queue {name}"),
+        title: match queue.map_or(0, |queue| queue.containers.wanted) {
+            0 => format!("{used} slots used, {waiting} tasks wait · queue {name}"),
+            wanted => format!("{used} slots used, {waiting} tasks and {wanted} containers wait · queue {name}"),
+        },
         heading: vec![Piece::text("Queue "), Piece::foreign(name)],
         entry: "/queues",
         sections,
@@ -267,7 +286,7 @@ pub(super) fn queue_picture(view: &View) -> Picture {
         let group = group_of(name)?;
         let sum = |slots: crate::model::PerKind<u32>| u64::from(slots.map) + u64::from(slots.reduce);
         match (view.bought(group), &group.capacity) {
-            (Some(bought), _) => Some(sum(bought.quota.slots())),
+            (Some(bought), _) => Some(sum(bought.quota.slots()) + u64::from(bought.quota.container)),
             (None, Some(capacity)) => Some(sum(capacity.slots)),
             (None, None) => None,
         }
@@ -278,9 +297,9 @@ pub(super) fn queue_picture(view: &View) -> Picture {
         .map(|queue| Bar {
             name: queue.name.clone(),
             class: colours.class(&queue.name).to_owned(),
-            used: u64::from(queue.running.map) + u64::from(queue.running.reduce),
+            used: [queue.running.map, queue.running.reduce, queue.containers.held].map(u64::from).iter().sum(),
             right: right_of(&queue.name),
-            waiting: queue.waiting.map + queue.waiting.reduce,
+            waiting: queue.waiting.map + queue.waiting.reduce + queue.containers.wanted,
         })
         .collect();
     let used: u64 = all.iter().map(|bar| bar.used).sum();
@@ -297,6 +316,10 @@ pub(super) fn queue_table(view: &View, most: usize) -> Table {
     let overview = view.overview();
     let mut columns = vec![Column::text("Queue"), Column::number("Maps running"), Column::number("Reduces running")];
     columns.extend([Column::number("Maps waiting"), Column::number("Reduces waiting")]);
+    let has_containers = overview.containers.is_some();
+    if has_containers {
+        columns.extend([Column::number("Slots in containers"), Column::number("Containers waiting")]);
+    }
     if view.shows_money() {
         columns.extend([
             Column::number("Share"),
@@ -317,6 +340,10 @@ pub(super) fn queue_table(view: &View, most: usize) -> Table {
             vec![Piece::number("tasks.map.waiting", queue.waiting.map)],
             vec![Piece::number("tasks.reduce.waiting", queue.waiting.reduce)],
         ];
+        if has_containers {
+            row.push(vec![Piece::number("containers.held_slots", queue.containers.held)]);
+            row.push(vec![Piece::number("containers.waiting", queue.containers.wanted)]);
+        }
         if view.shows_money() {
             let group = overview.report.groups.iter().find(|group| group.name == queue.name);
             let bought = group.and_then(|group| view.bought(group));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::api::LiveAttempt;
 use crate::engine::TrackerSnapshot;
-use crate::model::{Kind, counted};
+use crate::model::{Kind, PerKind, counted};
 
 use super::super::pictures::{LegendLine, SlotRow, slot_map};
 use super::super::time_text::format_duration;
@@ -47,6 +47,8 @@ pub(super) fn workers_page(view: &View) -> Page {
     let overview = view.overview();
     let health = WorkerHealth::of(overview);
     let unwell = overview.trackers.len() - health.healthy;
+    let containers = view.views().containers_by_tracker();
+    let live_on = |tracker: &TrackerSnapshot| containers.get(&*tracker.name).copied().unwrap_or(0);
     let mut racks: BTreeMap<&str, Vec<&TrackerSnapshot>> = BTreeMap::new();
     for tracker in &overview.trackers {
         racks.entry(&tracker.rack).or_default().push(tracker);
@@ -55,13 +57,14 @@ pub(super) fn workers_page(view: &View) -> Page {
         .iter()
         .map(|(rack, trackers)| SlotRow {
             worker: (*rack).to_owned(),
-            cells: trackers.iter().map(|tracker| load_class(tracker)).collect(),
+            cells: trackers.iter().map(|tracker| load_class(tracker, live_on(tracker))).collect(),
             row: vec![
                 (*rack).to_owned(),
                 trackers.len().to_string(),
                 trackers.iter().filter(|tracker| !is_well(tracker)).count().to_string(),
                 trackers.iter().map(|tracker| tracker.running.map + tracker.running.reduce).sum::<u32>().to_string(),
                 trackers.iter().map(|tracker| tracker.slots.map + tracker.slots.reduce).sum::<u32>().to_string(),
+                trackers.iter().map(|tracker| live_on(tracker)).sum::<u64>().to_string(),
             ],
         })
         .collect();
@@ -78,12 +81,13 @@ pub(super) fn workers_page(view: &View) -> Page {
         counted(overview.trackers.len(), "worker"),
         counted(racks.len(), "rack")
     );
-    let map = slot_map(title.clone(), &rows, legend, vec!["Rack", "Workers", "Not well", "Slots in use", "Slots"]);
+    let heads = vec!["Rack", "Workers", "Not well", "Slots in use", "Slots", "Containers"];
+    let map = slot_map(title.clone(), &rows, legend, heads);
     let mut blocks = Vec::new();
     if !rows.is_empty() {
         blocks.push(Block::Picture(super::super::pictures::Picture { name: "racks", ..map }));
     }
-    blocks.push(Block::Table(worker_table(&overview.trackers)));
+    blocks.push(Block::Table(worker_table(view)));
     Page {
         title: format!("{title} · workers"),
         heading: vec![
@@ -103,8 +107,10 @@ fn is_well(tracker: &TrackerSnapshot) -> bool {
     !tracker.is_silent && tracker.healthy && !tracker.is_draining
 }
 
-fn load_class(tracker: &TrackerSnapshot) -> String {
-    let (used, slots) = (tracker.running.map + tracker.running.reduce, tracker.slots.map + tracker.slots.reduce);
+/// Each container counts as a slot in use.
+fn load_class(tracker: &TrackerSnapshot, containers: u64) -> String {
+    let sum = |slots: PerKind<u32>| u64::from(slots.map) + u64::from(slots.reduce);
+    let (used, slots) = (sum(tracker.running) + containers, sum(tracker.slots));
     let load = match used {
         _ if !is_well(tracker) => "unwell",
         0 => "load0",
@@ -115,26 +121,30 @@ fn load_class(tracker: &TrackerSnapshot) -> String {
     load.to_owned()
 }
 
-fn worker_table(trackers: &[TrackerSnapshot]) -> Table {
+fn worker_table(view: &View) -> Table {
+    let (overview, containers) = (view.overview(), view.views().containers_by_tracker());
+    let has_containers = overview.containers.is_some();
     let mut columns = vec![Column::text("Worker"), Column::text("State"), Column::text("Host"), Column::text("Rack")];
-    columns.extend([
-        Column::text("Map slots in use"),
-        Column::text("Reduce slots in use"),
-        Column::text("Last heartbeat"),
-        Column::text("Complaints"),
-    ]);
-    let rows = trackers.iter().map(|tracker| {
+    columns.extend([Column::text("Map slots in use"), Column::text("Reduce slots in use")]);
+    columns.extend(has_containers.then(|| Column::number("Containers")));
+    columns.extend([Column::text("Last heartbeat"), Column::text("Complaints")]);
+    let rows = overview.trackers.iter().map(|tracker| {
         let silent_ms = i64::try_from(tracker.silent_ms).unwrap_or(i64::MAX);
-        vec![
+        let live = containers.get(&*tracker.name).copied().unwrap_or(0);
+        let mut row = vec![
             vec![worker_link(&tracker.worker)],
             states(tracker),
             vec![host_piece(tracker)],
             vec![Piece::foreign(&tracker.rack)],
             vec![Piece::part("slots.map", tracker.running.map, tracker.slots.map, "map slots in use")],
             vec![Piece::part("slots.reduce", tracker.running.reduce, tracker.slots.reduce, "reduce slots in use")],
+        ];
+        row.extend(has_containers.then(|| vec![Piece::number("containers", live)]));
+        row.extend([
             vec![Piece::shown("silent_ms", silent_ms, format!("{} ago", format_duration(silent_ms)))],
             vec![Piece::foreign(&tracker.complaints)],
-        ]
+        ]);
+        row
     });
     let empty = vec![Piece::text("No worker is connected. Start one: "), Piece::code("jobtracker tasktracker")];
     Table::new("Workers with their slots and health", columns, rows.collect()).or_empty(empty).cut()
@@ -174,6 +184,10 @@ pub(super) fn worker_page(view: &View, name: &str, live: &[LiveAttempt]) -> Resu
         ("Rack", vec![Piece::foreign(&tracker.rack)]),
         ("Last heartbeat", vec![Piece::shown("silent_ms", silent_ms, format!("{} ago", format_duration(silent_ms)))]),
     ];
+    if overview.containers.is_some() {
+        let live = view.views().containers_by_tracker().get(&*tracker.name).copied().unwrap_or(0);
+        summary.push(("Containers", vec![Piece::number("containers", live)]));
+    }
     if tracker.name != tracker.worker {
         summary.push(("Tracker", vec![Piece::foreign(&tracker.name)]));
     }

@@ -61,6 +61,7 @@ pub(crate) fn example_application() -> ApplicationReport {
         pending_containers: 2,
         completed_containers: 0,
         failed_containers: 0,
+        items: None,
         failed_items: String::new(),
         why: Vec::new(),
         cannot_run: None,

@@ -5,7 +5,7 @@ use crate::scheduler::RequestType;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use crate::api::applications::{ContainerState, Placement};
+use crate::api::applications::{ContainerState, ItemCounts, Placement};
 use crate::model::{ApplicationId, Capability, LaunchContext};
 
 use super::change::ApplicationChange;
@@ -354,6 +354,22 @@ impl Application {
     pub fn next_turn(&self, request: RequestType) -> u64 {
         let last = self.counts.waiting.get(&request).and_then(|waiting| waiting.last());
         last.map_or(0, |(turn, _)| turn + 1)
+    }
+
+    /// How many items it has, and how many of them have ended well; none without items, or once it is over.
+    pub fn item_counts(&self) -> Option<ItemCounts> {
+        let with_items = |table: &&RequestTable| table.launch.as_ref().is_some_and(|launch| launch.items.is_some());
+        let tables = self.tables.iter().filter(|(_, table)| with_items(table));
+        let mut counts = None;
+        for (request, table) in tables.filter(|_| !self.standing.state.is_over()) {
+            let live = self.live().filter(|container| container.request == *request);
+            let mut not_done: BTreeSet<u32> = live.filter_map(Container::item).collect();
+            not_done.extend(self.troubles.get(request).into_iter().flatten().map(|(item, _)| *item));
+            let ItemCounts { total, done } = counts.get_or_insert_default();
+            *total += u64::from(table.items.len());
+            *done += u64::from(table.taken).saturating_sub(not_done.len() as u64);
+        }
+        counts
     }
 
     /// Items of a type that have failed for good.

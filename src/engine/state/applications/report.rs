@@ -176,6 +176,7 @@ fn build_report(
         pending_containers: application.outstanding(),
         completed_containers: counts.totals.complete,
         failed_containers: counts.totals.failed,
+        items: application.item_counts(),
         failed_items: Items::shown(failed, MAX_SHOWN_PARTS),
         why,
         cannot_run: None,

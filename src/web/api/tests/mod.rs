@@ -12,7 +12,7 @@ use serde_json::json;
 use crate::model::RunState;
 
 use super::super::owner::MarketPresence;
-use stage::{START_MS, Stage, ended, job_id};
+use stage::{START_MS, Stage, application_end, ended, job_id};
 
 #[tokio::test]
 async fn a_job_has_what_the_command_prints_but_for_what_depends_on_the_moment() {
@@ -73,6 +73,7 @@ async fn an_application_has_its_items_and_containers() {
         "state": "ACCEPTED", "final_status": "UNDEFINED", "started_ms": START_MS + 5, "type": "run",
         "unattended": true, "attempt": 0, "progress_percent": 0.0, "running_containers": 1, "pending_containers": 2,
         "completed_containers": 0, "failed_containers": 0, "preempted_containers": 0, "failed_items": "2",
+        "items": { "total": 6, "done": 2 },
         "memory_mb": 1_024, "cores": 1, "slots": 2, "memory_mb_s": 0, "core_s": 0, "requests": [request],
     });
     assert_eq!(of("").await.json(), expected);
@@ -86,6 +87,15 @@ async fn an_application_has_its_items_and_containers() {
     assert_eq!(of("/items?format=csv").await.text(), expected);
     let running = of("/containers?state=RUNNING").await.json();
     assert_eq!((running["items"].as_array().unwrap().len(), &running["items"][0]["item"]), (1, &json!(3)));
+    stage.cluster.apply(application_end());
+    let expected = "attempts,container,exit_status,item,state\r\n\
+                    1,,0,1,SUCCEEDED\r\n\
+                    1,,,2,FAILED\r\n\
+                    1,,0,3,SUCCEEDED\r\n\
+                    1,,0,4,SUCCEEDED\r\n\
+                    0,,,5,ENDED\r\n\
+                    0,,,6,ENDED\r\n";
+    assert_eq!(of("/items?format=csv").await.text(), expected, "what became of each is known after the end");
 }
 
 #[tokio::test]

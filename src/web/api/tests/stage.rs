@@ -7,7 +7,7 @@ use axum::http::Request;
 use hyper::service::Service as _;
 use hyper_util::service::TowerToHyperService;
 
-use crate::api::applications::{ContainerState, ItemRules, Locality, Placement};
+use crate::api::applications::{ApplicationState, ContainerState, ItemRules, Locality, Placement};
 use crate::api::{
     BoughtSlots, CostSource, CostUnit, ExactDecimal, JobDeadline, PendingReason, PolicyName, ReportedGroup,
     ReportedJob, SchedulerReport, Sourced, TaskCost,
@@ -275,6 +275,17 @@ fn application_facts() -> Vec<ApplicationChange> {
             cost: ContainerCost { tick: 3, cost: credits("41.7319"), ..ContainerCost::default() },
         },
     ]
+}
+
+/// Its last container ends well, and it with it.
+pub(super) fn application_end() -> Vec<Fact> {
+    let standing =
+        Standing { state: ApplicationState::Finished, finished_ms: Some(START_MS + 500), ..Standing::new(None) };
+    vec![Fact::Applications(vec![
+        ApplicationChange::Container(Box::new(container(3, ContainerState::Complete))),
+        ApplicationChange::TypeDropped { application: APPLICATION, request: request() },
+        ApplicationChange::Stands { application: APPLICATION, standing: Box::new(standing) },
+    ])]
 }
 
 fn request() -> RequestType {

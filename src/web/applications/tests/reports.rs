@@ -62,6 +62,7 @@ fn application() -> ApplicationReport {
         pending_containers: 3,
         completed_containers: 5,
         failed_containers: 1,
+        items: None,
         failed_items: "4".to_owned(),
         why: vec![WaitingRequest {
             priority: 1,

@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use axum::http::StatusCode;
 
 use crate::api::{LiveAttempt, PriceHistory, PricePoint};
-use crate::model::{Kind, RunState};
+use crate::engine::ContainersSnapshot;
+use crate::market::ContainerUse;
+use crate::model::{Kind, PerKind, RunState};
 use crate::web::pages::asked::Asked;
 use crate::web::pages::attempt_rows::{attempt_page, task_page, tasks_page, timeline_page};
 use crate::web::pages::error::Refused;
@@ -193,6 +195,26 @@ async fn a_part_is_the_section_of_the_page_and_a_tag_saves_sending_it_again() {
     assert_eq!(view.answer(&page, &asked("/queues?part=x")).status(), StatusCode::NOT_FOUND);
     let notice = html(&page, &view, "/queues?nonsense=1").await;
     assert!(notice.contains("This page has no parameter nonsense."), "{notice}");
+}
+
+#[tokio::test]
+async fn what_containers_hold_and_want_is_on_the_pages_of_slots() {
+    let mut overview = snapshot();
+    overview.running = PerKind::default();
+    overview.trackers.truncate(1);
+    overview.containers = Some(ContainersSnapshot { held_slots: 6, waiting: 44, ..ContainersSnapshot::default() });
+    overview.queues.iter_mut().for_each(|queue| queue.containers = ContainerUse { held: 3, wanted: 22 });
+    let view = View::of_snapshot(overview, false, false);
+    let start = overview_page(&view, "myhost", &OverviewJobs::default(), None);
+    assert!(start.title.starts_with("0 of 6 slots in use by tasks, 6 by containers"), "{}", start.title);
+    let queues = queues::queues_page(&view);
+    assert!(queues.title.ends_with("tasks and 44 containers wait"), "{}", queues.title);
+    let alice = queues::queue_page(&view, "alice", (Vec::new(), 0)).unwrap();
+    assert!(alice.title.starts_with("6 slots used, 4 tasks and 22 containers wait"), "{}", alice.title);
+    for (page, column) in [(&queues, "Slots in containers"), (&workers::workers_page(&view), "Containers</th>")] {
+        let html = html(page, &view, page.entry).await;
+        assert!(html.contains(column) && !html.contains("No slot is in use"), "{column}: {html}");
+    }
 }
 
 #[test]

@@ -36,7 +36,9 @@ pub use daemon_status::{BudgetImageStatus, ContainerCounts, DaemonStatus, Worker
 pub use deadline::{CostSource, CostUnit, JobDeadline, Sourced, TaskCost, WhatIfAnswer};
 pub use due_text::{DueText, InvalidDue, InvalidDuration, largest_units, parse_duration_ms, passed_text, span_text};
 pub use exact_decimal::{ExactDecimal, ExactDecimalError};
-pub use explanation::{Buyer, Explanation, Holders, LastRound, Preempted, QueueHolds, SufficientRate, TaskCounts};
+pub use explanation::{
+    Buyer, Explanation, Holders, LastRound, Preempted, PreemptedFor, QueueHolds, SufficientRate, TaskCounts,
+};
 pub use history::{PriceHistory, PricePoint, SpendingHistory, SpendingPoint};
 pub use job_detail::{AttemptDetail, JobDetail, LiveAttempt, TaskState};
 pub use job_row::{JobDue, JobRow, JobState, TaskTally, WhyLine, failed_tasks, killed_by};

@@ -1,6 +1,6 @@
 //! [`ReadModel`] takes facts in; [`Views`] is what it shows: a clone of it stays as it is.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::engine::{ApplicationChange, Drain, Fact, Pause, PauseTarget, Presence, SchedulerChoice};

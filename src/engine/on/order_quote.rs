@@ -78,8 +78,12 @@ impl Engine {
         let (need, deadline_ms) = (open.need, open.order.deadline_ms);
         let deadline_us = deadline_ms.saturating_mul(1_000);
         let maps_end_us = maps_end_us(work, model, now_us, need.slots.map).unwrap_or(deadline_us);
-        let least_reduces = model.least_reduces(&JobWork { maps: 0, ..*work }, maps_end_us, deadline_us);
-        let needed = PerKind::new(need.slots.map, least_reduces);
+        let reduces = match work.maps {
+            // Some of them may run.
+            0 => need.slots.reduce,
+            _ => model.least_reduces(&JobWork { maps: 0, ..*work }, maps_end_us, deadline_us),
+        };
+        let needed = PerKind::new(need.slots.map, reduces);
         let buy = |kind: Kind| {
             let mut slots = PerKind::default();
             slots[kind] = needed[kind];

@@ -191,7 +191,7 @@ fn the_job_of_an_order_comes_first_in_its_queue() {
       <order job="JOB">
         <deadline>DEADLINE</deadline>
         <maxRate>1.0</maxRate>
-        <state>NEW</state>
+        <state>AT_RISK</state>
       </order>
     </QueueInfo>
     "#);

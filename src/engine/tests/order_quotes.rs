@@ -71,7 +71,7 @@ fn an_order_that_stands_is_as_it_was_quoted() {
         (100, 300, "100", None, at_risk, ", more than its queue can pay."),
         (16, 45, "1.5", None, at_risk, " would do."),
         // More maps at a time than the cluster has slots.
-        (40, 22, "3", None, at_risk, " No rate would do: it is too late, or the cluster too small."),
+        (16, 22, "3", None, at_risk, " No rate would do: it is too late, or the cluster too small."),
     ] {
         let mut cluster = cluster();
         let mut spec = job(maps, seconds, max_rate);

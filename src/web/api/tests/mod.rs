@@ -88,13 +88,13 @@ async fn an_application_has_its_items_and_containers() {
     let running = of("/containers?state=RUNNING").await.json();
     assert_eq!((running["items"].as_array().unwrap().len(), &running["items"][0]["item"]), (1, &json!(3)));
     stage.cluster.apply(application_end());
-    let expected = "attempts,container,exit_status,item,state\r\n\
-                    1,,0,1,SUCCEEDED\r\n\
-                    1,,,2,FAILED\r\n\
-                    1,,0,3,SUCCEEDED\r\n\
-                    1,,0,4,SUCCEEDED\r\n\
-                    0,,,5,ENDED\r\n\
-                    0,,,6,ENDED\r\n";
+    let expected = "attempts,exit_status,item,state\r\n\
+                    1,0,1,SUCCEEDED\r\n\
+                    1,,2,FAILED\r\n\
+                    1,0,3,SUCCEEDED\r\n\
+                    1,0,4,SUCCEEDED\r\n\
+                    0,,5,ENDED\r\n\
+                    0,,6,ENDED\r\n";
     assert_eq!(of("/items?format=csv").await.text(), expected, "what became of each is known after the end");
 }
 

@@ -18,10 +18,13 @@ impl Engine {
     /// grants are to be given.
     pub(super) fn count_killed_slots(&mut self, id: TrackerId, reports: &[TaskStatus], most: usize) {
         let is_builtin = self.cluster.nodes.get(id).is_some_and(|info| info.streaming_only);
-        if is_builtin || self.config.policy.is_compatible() {
+        let is_compatible = self.config.policy.is_compatible();
+        let Some(tracker) = self.trackers.get_mut(id) else { return };
+        if is_builtin || is_compatible {
+            // Another policy may have ruled at its last report.
+            (tracker.at_work, tracker.killed_slots) = Default::default();
             return;
         }
-        let Some(tracker) = self.trackers.get_mut(id) else { return };
         let mut killed = std::mem::take(&mut tracker.at_work);
         let mut at_work: BTreeMap<AttemptId, u32> = BTreeMap::new();
         for report in reports {

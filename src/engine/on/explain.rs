@@ -314,13 +314,8 @@ impl Engine {
         let running = self.cluster.scheduler.totals().running;
         let is_in_safe_mode = self.is_in_safe_mode();
         let concerns_it = !is_in_safe_mode && (case.may_lose() || case.may_gain());
-        let round = if !concerns_it {
-            None
-        } else if running.map.saturating_add(running.reduce).saturating_add(running.container) > RUNNING_IN_A_ROUND {
-            None
-        } else {
-            Some(self.choose_victims(case.now))
-        };
+        let in_all = running.map.saturating_add(running.reduce).saturating_add(running.container);
+        let round = (concerns_it && in_all <= RUNNING_IN_A_ROUND).then(|| self.choose_victims(case.now));
         let is_own = |(attempt, _): &&(AttemptId, Arc<str>)| attempt.task.job == id;
         let own = round.as_ref().map(|round| narrow(round.victims.iter().filter(is_own).count()));
         let at_risk = if is_in_safe_mode || !case.may_lose() { Some(0) } else { own };

@@ -14,7 +14,6 @@ use crate::config::settings::{LoadOptions, ProxyUsers, reread};
 use crate::config::{Configuration, Settings, keys};
 use crate::engine::{Event, HostLists, PolicyConfig, QueueConfig, Refusal, Reply};
 use crate::model::counted;
-use crate::scheduler::fair::allocations::Allocations;
 use crate::server::{AclFile, Dispatcher, Owner, host_lists, queue_configs, reread_policy, scheduler_class};
 
 use super::check_start::check_files;
@@ -191,15 +190,15 @@ fn changes_of_policy(before: &PolicyConfig, after: &PolicyConfig) -> Vec<String>
             }
             let gone = before.pools.keys().filter(|name| !after.pools.contains_key(*name));
             changes.extend(gone.map(|name| format!("pool {name} is not declared any more")));
-            let defaults = |of: &Allocations| {
+            let [old, new] = [before, after].map(|of| {
                 (
                     of.undeclared,
                     of.default_user_max_running_jobs,
                     of.fair_share_timeout_ms,
                     of.user_max_running_jobs.clone(),
                 )
-            };
-            if defaults(before) != defaults(after) {
+            });
+            if old != new {
                 changes.push("the limits of users, or the defaults of pools, changed".to_owned());
             }
             changes

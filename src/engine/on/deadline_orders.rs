@@ -3,7 +3,7 @@
 use crate::engine::core::Engine;
 use crate::engine::state::{Fact, LogLevel, Refusal};
 use crate::mapreduce::JobSpec;
-use crate::market::{Account, Answer, MAX_ORDERS_OF_QUEUE, MarketError, Operation, Order, OrderEnd, OrderError};
+use crate::market::{Answer, MarketError, Operation, Order, OrderEnd, OrderError};
 use crate::model::{Credits, JobId, Now, OrderTerms, QueueName};
 
 impl Engine {
@@ -65,22 +65,6 @@ impl Engine {
         }
         self.renew_deadline(id);
         Ok(())
-    }
-
-    pub(super) fn check_terms(&self, queue: &QueueName, order: &Order, now_ms: i64) -> Result<(), OrderError> {
-        let Order { deadline_ms, max_rate, .. } = *order;
-        if deadline_ms <= now_ms {
-            return Err(OrderError::Passed { deadline_ms, now_ms });
-        }
-        let Some(market) = self.market() else { return Ok(()) };
-        if market.has_all_orders(queue.as_str(), order.job) {
-            return Err(OrderError::TooManyOrders { queue: queue.clone(), most: MAX_ORDERS_OF_QUEUE });
-        }
-        let bid = market.account(queue.as_str()).map(Account::bid);
-        match bid.filter(|bid| max_rate < *bid) {
-            Some(bid) => Err(OrderError::MaxRateBelowBid { queue: queue.clone(), max_rate, bid }),
-            None => Ok(()),
-        }
     }
 
     /// Ends the order for a job; whether there was one.

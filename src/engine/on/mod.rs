@@ -46,6 +46,7 @@ mod order_need;
 mod order_quote;
 mod order_rates;
 mod order_statuses;
+mod order_terms;
 mod orders;
 mod pauses;
 mod policy_reload;

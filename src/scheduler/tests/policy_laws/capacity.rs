@@ -236,11 +236,13 @@ impl Laws {
             let has_place = |(id, _): &(AppId, _)| !were_stuck.contains(id);
             assert!(jobs().filter(has_place).count() as u64 <= limits.initialized);
             let tasks = |id: AppId| cluster.jobs.tasks.iter().filter(|task| task.app == id).count() as i64;
-            assert!(jobs().map(|(id, _)| tasks(id)).sum::<i64>() <= limits.active_tasks);
+            assert!(jobs().filter(has_place).map(|(id, _)| tasks(id)).sum::<i64>() <= limits.active_tasks);
             for user in jobs().map(|(_, job)| &job.spec.user) {
                 let of_user = || jobs().filter(|(_, job)| job.spec.user == *user);
                 assert!(of_user().filter(has_place).count() as u64 <= limits.initialized_per_user);
-                assert!(of_user().map(|(id, _)| tasks(id)).sum::<i64>() <= limits.active_tasks_per_user);
+                assert!(
+                    of_user().filter(has_place).map(|(id, _)| tasks(id)).sum::<i64>() <= limits.active_tasks_per_user
+                );
             }
         }
     }

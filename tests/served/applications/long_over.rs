@@ -104,7 +104,7 @@ fn an_application_that_memory_has_forgotten_is_read_from_the_disk_also_after_a_r
     let metrics = serving.get("/metrics", "").body;
     for line in [
         "jobtracker_applications_submitted_total 102",
-        "jobtracker_applications_ended_total{state=\"finished\"} 1",
+        "jobtracker_applications_ended_total{state=\"failed\"} 1",
         "jobtracker_applications_ended_total{state=\"killed\"} 101",
         "jobtracker_applications{state=\"accepted\"} 0",
         "jobtracker_containers_granted_total 3",

@@ -108,7 +108,7 @@ fn every_change_of_a_day_has_its_author() {
             "allowance \"1 daily\" is not none, or CREDITS every",
         ),
         ("root", &["queue", "allowance", "bob", "none"], 2, "queue bob has no allowance"),
-        ("root", &["report", "users", "--since", "2026-01-02", "--until", "2026-01-01"], 2, "is before since"),
+        ("root", &["report", "users", "--since", "2026-01-02", "--until", "2026-01-01"], 2, "is not before --until"),
     ] {
         let (found, error) = refused(&place, &serving, user, arguments);
         assert!(found == code && error.contains(words), "{arguments:?}: {found} {error}");

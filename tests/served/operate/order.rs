@@ -69,7 +69,10 @@ fn a_dry_run_shows_what_the_order_would_buy_and_submits_nothing() {
     );
     let late = ["--map-time", "10s", "--deadline", "5s", "--max-rate", "5", "--dry-run"];
     let (code, text, _) = submit(&place, &serving, "alice", &late);
-    assert!(code == 0 && text.starts_with("the order would not keep") && text.contains("The budget of 100.0 cannot pay"), "{text}");
+    assert!(
+        code == 0 && text.starts_with("the order would not keep") && text.contains("The budget of 100.0 cannot pay"),
+        "{text}"
+    );
     let low = [&TERMS[..5], &["0.5", "--dry-run"]].concat();
     let (code, _, why) = submit(&place, &serving, "alice", &low);
     assert!(code == 2 && why.contains("0.5"), "{why}");

@@ -92,6 +92,8 @@ impl World<'_> {
         let may_wait = self.may_hold_back() || matches!(fault, TrackerFault::LostAnswer { .. });
         let kept = may_wait.then(|| request.clone());
         let killed = tracker.count_killed(&request);
+        let has_repeated = std::mem::replace(&mut tracker.has_repeated, repeats);
+        let knows_killed = !repeats && !has_repeated;
         let busy = PerKind::new(tracker.fake.busy(Kind::Map), tracker.fake.busy(Kind::Reduce));
         let takes_work = request.accept_new_tasks && request.status.health.healthy;
         let is_well = request.status.health.healthy && !tracker.refuses_work;
@@ -122,7 +124,7 @@ impl World<'_> {
                 false => PerKind::default(),
             };
             self.checker.after_heartbeat(
-                HeartbeatOutcome { tracker: &tracker.fake.name, slots: tracker.fake.slots, free, killed },
+                HeartbeatOutcome { tracker: &tracker.fake.name, slots: tracker.fake.slots, free, killed, knows_killed },
                 &step,
                 &self.engine,
                 self.daemon_now(),

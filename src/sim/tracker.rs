@@ -38,6 +38,8 @@ pub(super) struct SimTracker {
     pub(super) worker: Option<SimWorker>,
     /// Attempts that it ran by its last report, with their slots, without task-cleanups.
     pub(super) at_work: BTreeMap<AttemptId, u32>,
+    /// Its last report may not have been taken in: it said what one before had said, or was the first to a restarted JobTracker.
+    pub(super) has_repeated: bool,
 }
 
 /// Longest pause between heartbeats that a tracker follows, ms.
@@ -59,6 +61,7 @@ impl SimTracker {
             free_disk_bytes: None,
             worker: None,
             at_work: BTreeMap::new(),
+            has_repeated: false,
         }
     }
 

@@ -10,13 +10,16 @@ pub(in crate::sim) struct HeartbeatOutcome<'a> {
     pub(in crate::sim) free: PerKind<u32>,
     /// Slots of a stock tracker whose attempts were killed since its last report: they may be left free once.
     pub(in crate::sim) killed: PerKind<u32>,
+    /// Whether the JobTracker has its last report, so that it must leave them free.
+    pub(in crate::sim) knows_killed: bool,
 }
 
 impl HeartbeatOutcome<'_> {
     /// The same without the slots that may be left free; an error if one of them got a task.
     pub(super) fn without_killed(self, has_launched: PerKind<bool>) -> Result<Self, String> {
-        let Self { tracker, free, killed, .. } = self;
-        if let Some(kind) = Kind::ALL.into_iter().find(|&kind| has_launched[kind] && free[kind] < killed[kind]) {
+        let Self { tracker, free, killed, knows_killed, .. } = self;
+        let is_taken = |kind: &Kind| has_launched[*kind] && free[*kind] < killed[*kind];
+        if let Some(kind) = Kind::ALL.into_iter().find(is_taken).filter(|_| knows_killed) {
             return Err(format!(
                 "{tracker} gets a {kind:?} task in a slot whose attempt it has just reported as killed"
             ));

@@ -159,10 +159,11 @@ impl WantChecker {
                 return Err(format!("{queue} is sold {quota:?} and could use {most:?} at most"));
             }
             let before = self.sales.remove(queue).unwrap_or_default();
-            // Containers are offered with what maps and reduces leave.
+            // Containers are offered with what maps and reduces leave, and one may be larger than each free room.
+            let has_containers = before.quota.container > 0 || most.container > 0;
             let mut in_vain = PerKind::default();
             for kind in Kind::ALL {
-                let was_offered = before.quota[kind] > 0 && offered[kind] && before.quota.container == 0;
+                let was_offered = before.quota[kind] > 0 && offered[kind] && !has_containers;
                 let is_in_vain = was_offered && !before.has_held[kind] && !before.has_asked;
                 in_vain[kind] = if is_in_vain { before.in_vain[kind] + 1 } else { 0 };
                 if in_vain[kind] >= 2 && quota[kind] > 0 && quota.container == 0 {

@@ -18,6 +18,8 @@ pub struct ApplicationView {
     submitted: Arc<SubmittedApplication>,
     standing: Arc<Standing>,
     requests: SharedMap<RequestType, Arc<RequestView>>,
+    /// Types with items that are wanted no more: what became of the items is still to be seen. Not in `state.db`.
+    dropped: SharedMap<RequestType, Arc<RequestView>>,
     troubles: SharedMap<(RequestType, u32), ItemTrouble>,
     live: SharedMap<u64, Arc<Container>>,
     live_sums: LiveSums,
@@ -56,6 +58,7 @@ impl ApplicationView {
             submitted,
             standing: Arc::new(standing.clone()),
             requests: SharedMap::default(),
+            dropped: SharedMap::default(),
             troubles: SharedMap::default(),
             live: SharedMap::default(),
             live_sums: LiveSums::default(),
@@ -122,19 +125,17 @@ impl ApplicationView {
         }
     }
 
-    /// What became of its items is still to be seen.
     fn drop_request(&mut self, request: RequestType) {
-        let kept = self.requests.get(&request).filter(|known| known.items().is_some()).map(|known| {
-            Arc::new(RequestView { rows: SharedMap::default(), launch: known.launch.clone(), taken: known.taken })
-        });
-        match kept {
-            Some(kept) => self.requests.insert(request, kept),
-            None => drop(self.requests.remove(&request)),
+        if let Some(known) = self.requests.get(&request).filter(|known| known.items().is_some()) {
+            let without_rows = RequestView { rows: SharedMap::default(), ..(**known).clone() };
+            self.dropped.insert(request, Arc::new(without_rows));
         }
+        self.requests.remove(&request);
     }
 
     fn change_request(&mut self, request: RequestType, change: impl FnOnce(&mut RequestView)) {
         if self.requests.get(&request).is_none() {
+            self.dropped.remove(&request);
             self.requests.insert(request, Arc::default());
         }
         if let Some(known) = self.requests.get_mut(&request) {
@@ -227,9 +228,14 @@ impl ApplicationView {
         &self.cost
     }
 
-    /// What it wants, by type.
+    /// What it wants, by type, and then what it wants no more and has items.
     pub fn requests(&self) -> impl Iterator<Item = (&RequestType, &RequestView)> {
-        self.requests.iter().map(|(request, view)| (request, &**view))
+        self.requests.iter().chain(self.dropped.iter()).map(|(request, view)| (request, &**view))
+    }
+
+    #[cfg(test)]
+    pub(super) fn as_loaded(&self) -> Self {
+        Self { dropped: SharedMap::default(), ..self.clone() }
     }
 
     /// Containers that it still wants, of all types.
@@ -255,7 +261,7 @@ impl ApplicationView {
     /// How many items it has, and how many of them have ended well; none without items, or where that is not recorded.
     pub fn item_counts(&self) -> Option<ItemCounts> {
         let mut counts = None;
-        for (request, view) in self.requests.iter().filter(|_| !self.may_be_cut()) {
+        for (request, view) in self.requests().filter(|_| !self.may_be_cut()) {
             let Some(items) = view.items() else { continue };
             let live = self.live().filter(|container| container.request == *request);
             let mut not_done: BTreeSet<u32> = live.filter_map(|container| container.item()).collect();

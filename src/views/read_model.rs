@@ -298,7 +298,14 @@ impl Views {
     #[cfg(test)]
     pub(crate) fn as_loaded(&self) -> Self {
         let jobs = self.jobs.iter().map(|(id, job)| (*id, Arc::new(job.as_loaded()))).collect();
-        Self { jobs, withheld_ends: SharedMap::default(), delta_due: FactNumber::default(), ..self.clone() }
+        let applications = self.applications.iter().map(|(id, view)| (*id, Arc::new(view.as_loaded()))).collect();
+        Self {
+            jobs,
+            applications,
+            withheld_ends: SharedMap::default(),
+            delta_due: FactNumber::default(),
+            ..self.clone()
+        }
     }
 
     fn change_job(&mut self, id: JobId, change: impl FnOnce(&mut JobView)) {

@@ -169,8 +169,10 @@ def judge_rows(user, statement, before):
 
 def judge_quotas(user, charges, seen, times):
     """No charge is for more than was bought for its interval, as the live status showed within it."""
-    looked_at, beyond = set(), []
+    looked_at, beyond, paid_before = set(), [], set()
     for row in charges:
+        # What a preempted container holds in its grace costs what its queue paid when it was granted.
+        is_grace = not (row["map_slot_ms"] or row["reduce_slot_ms"]) and Decimal(row["rate"]) in paid_before
         # From the tick before.
         began_s, ended_s = times[row["tick"] - 1] + MARGIN_S, times[row["tick"]] - MARGIN_S
         for before, queues, after in seen:
@@ -179,11 +181,14 @@ def judge_quotas(user, charges, seen, times):
             looked_at.add(row["tick"])
             queue = next(queue for queue in queues["queues"] if queue["queue"] == user)
             quota, rate = queue["quota"], Decimal(queue["rate"])
+            if is_grace and Decimal(row["rate"]) != rate:
+                continue
             over = any(row[f"{kind}_slot_ms"] > quota[kind] * row["interval_ms"] for kind in ("map", "reduce"))
             # Containers beyond the quota count what others have bought and do not hold.
             bought = sum(sum(other["quota"].values()) for other in queues["queues"])
             if over or Decimal(row["rate"]) != rate or -Decimal(row["amount"]) > rate * bought:
                 beyond.append((row, queue))
+        paid_before.add(Decimal(row["rate"]))
     good = 2 * len(looked_at) >= len(charges) and not beyond
     text = f"{len(looked_at)} of {len(charges)} intervals looked at{f', {beyond[:3]}' if beyond else ''}"
     verdict(f"bill of {user}: no charge is above rate times what was bought", good, text)

@@ -112,6 +112,8 @@ pub(super) struct SlotTime {
     slot: Capability,
     /// Queues with setups or cleanups of unknown age.
     unsure: BTreeSet<String>,
+    /// Queues whose accounts were removed while another scheduler ruled: nothing pays for what is left of them.
+    removed: BTreeSet<String>,
 }
 
 impl SlotTime {
@@ -133,6 +135,7 @@ impl SlotTime {
             soon_ended: BTreeMap::new(),
             slot,
             unsure: BTreeSet::new(),
+            removed: BTreeSet::new(),
         }
     }
 
@@ -242,6 +245,8 @@ impl SlotTime {
             Fact::KillJobAcknowledged { job, tracker } => {
                 self.end_housekeeping(|one| one.attempt.task.job == *job && one.tracker == *tracker);
             }
+            Fact::Market(MarketFact::AccountRemoved { queue }) => drop(self.removed.insert(queue.as_str().to_owned())),
+            Fact::Market(MarketFact::Account { queue, .. }) => drop(self.removed.remove(queue.as_str())),
             Fact::Market(MarketFact::Metered(metered)) => {
                 metered.changes.iter().try_for_each(|change| self.give_back(change))?;
                 let aged = self.aged.iter().find(|aged| aged.offset_ms == metered.offset_ms);
@@ -433,7 +438,8 @@ impl SlotTime {
         let mut due: BTreeMap<SlotHolder, i128> = BTreeMap::new();
         let (empty, unsold) = (Sums::default(), Sale::default());
         let with_graces = self.elapsed.grace_sums.keys().map(|(queue, _)| queue);
-        let queues: BTreeSet<&String> = self.sales.keys().chain(with_graces).collect();
+        let queues = self.sales.keys().chain(with_graces).filter(|queue| !self.removed.contains(*queue));
+        let queues: BTreeSet<&String> = queues.collect();
         for queue in queues {
             let sale = self.sales.get(queue).unwrap_or(&unsold);
             let sums = self.elapsed.sums.get(queue).unwrap_or(&empty);

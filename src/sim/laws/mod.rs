@@ -505,8 +505,10 @@ impl LawChecker {
             judged = match wants.after_tick(&tick, &holdings, &housekeeping, engine) {
                 Err(text) => Err((Law::Wants, text)),
                 Ok(wants) => {
-                    let share = self.share.as_mut();
-                    let shared = share.map_or(Ok(()), |share| share.after_tick(&tick, held, &wants));
+                    let shared = self.share.as_mut().map_or(Ok(()), |share| {
+                        let maps = WantChecker::maps_for_all(share.queue(), &holdings, engine);
+                        share.after_tick(&tick, held, &wants, maps)
+                    });
                     shared.map_err(|text| (Law::Share, text))
                 }
             };

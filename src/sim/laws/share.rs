@@ -74,8 +74,14 @@ impl ShareChecker {
         }
     }
 
-    /// Closes an interval and opens the next.
-    pub(super) fn after_tick(&mut self, tick: &Tick, closed: (u128, u128), wants: &Wants) -> Result<(), String> {
+    /// Closes an interval and opens the next, in which it has so many maps that any tracker could run.
+    pub(super) fn after_tick(
+        &mut self,
+        tick: &Tick,
+        closed: (u128, u128),
+        wants: &Wants,
+        maps: u64,
+    ) -> Result<(), String> {
         if let Some(mut sold) = self.open.take() {
             (sold.held_ms, sold.housekeeping_ms) = closed;
             self.window.push_back(sold);
@@ -100,7 +106,7 @@ impl ShareChecker {
                 own = (rate > Credits::ZERO && is_rich).then_some((rate, interval.quota.map));
             }
         }
-        match own {
+        match own.filter(|_| maps >= self.slots) {
             Some((rate, quota)) => {
                 let due_parts = rate.units() / 1_000 * i128::from(self.slots) * PARTS / (rates / 1_000).max(1);
                 self.open = Some(Sold { quota, due_parts, ..Sold::default() });

@@ -183,6 +183,18 @@ impl WantChecker {
         self.sales.clear();
     }
 
+    /// Maps of a queue that run, or wait and could run on every tracker.
+    pub(super) fn maps_for_all(queue: &str, holdings: &Holdings<'_>, engine: &Engine) -> u64 {
+        let inspection = engine.inspect();
+        let jobs = holdings.attempts.live().filter(|id| holdings.attempts.account_of(*id) == Some(queue));
+        let maps = jobs.filter_map(|id| inspection.jobs().get(id)).map(|job| {
+            let runs_anywhere = inspection.trackers().all(|tracker| could_run(job, Kind::Map, tracker, engine));
+            let waiting = if runs_anywhere { inspection.scheduler().app_waiting(job.app).map } else { 0 };
+            u64::from(inspection.scheduler().app_held(job.app).map) + u64::from(waiting)
+        });
+        maps.sum()
+    }
+
     fn wants(&self, holdings: &Holdings<'_>, engine: &Engine) -> Wants {
         let inspection = engine.inspect();
         let topology = inspection.scheduler().topology();

@@ -16,8 +16,8 @@ As a module:
 There is a method for each operation of http://SERVER/api/v1/openapi.json, which says what each takes and answers. Lists are
 walked to their ends. An answer that has not changed since it was read last is not sent again.
 
-Server: from --server, else the file /etc/hadoop_server, else 127.0.0.1:50030. Exit codes: 0 success, 2 wrong usage or
-refused, 3 denied, 4 the server cannot be reached or does not answer.
+Server: from --server, else $JOBTRACKER_SERVER, else the file /etc/hadoop_server, else 127.0.0.1:50030. Exit codes: 0 success,
+2 wrong usage or refused, 3 denied, 4 the server cannot be reached or does not answer.
 """
 
 import argparse
@@ -25,6 +25,7 @@ import gzip
 import http.client
 import inspect
 import json
+import os
 import sys
 import urllib.parse
 from collections import OrderedDict
@@ -266,6 +267,9 @@ def _operations():
 
 
 def _server():
+    named = os.environ.get("JOBTRACKER_SERVER")
+    if named:
+        return named.removeprefix("http://").rstrip("/")
     try:
         with open(SERVER_FILE, encoding="utf-8") as file:
             return file.read().strip() or SERVER

@@ -47,8 +47,8 @@ pub use log_ticket::LogTicket;
 pub use order_quote::OrderQuote;
 pub use order_status::{OrderState, OrderStatus};
 pub use pending_reason::{
-    LimitCount, LimitHolder, NOT_BOUGHT_YET, NearLevel, PendingReason, no_worker_can_run, says_no_worker_can_run,
-    says_paused,
+    LimitCount, LimitHolder, NOT_BOUGHT_YET, NearLevel, PendingReason, may_not_begin, no_worker_can_run,
+    says_may_not_begin, says_no_worker_can_run, says_paused,
 };
 pub use queue_status::{QueueStatus, QueueStatuses};
 pub use report::{Report, ReportRow, ReportSubject, WorkRow};

@@ -501,6 +501,19 @@ pub fn says_paused(text: &str) -> bool {
     text.starts_with("held by ") || (text.starts_with("queue ") && text.contains(" is paused by "))
 }
 
+/// How the sentence on a job begins that a limit keeps from beginning.
+const MAY_NOT_BEGIN: &str = "may not begin yet: ";
+
+/// That a limit keeps a job from beginning, for lists.
+pub fn may_not_begin(limit: &PendingReason) -> String {
+    format!("{MAY_NOT_BEGIN}{limit}")
+}
+
+/// Whether a text is that sentence.
+pub fn says_may_not_begin(text: &str) -> bool {
+    text.starts_with(MAY_NOT_BEGIN)
+}
+
 /// Where there is one worker.
 const ONLY_WORKER: &str = "the only connected worker cannot run it: ";
 

@@ -52,7 +52,7 @@ fn head(explanation: &Explanation) -> String {
         let _ = writeln!(text, "  {what:<8} {finished} of {total} done, {running} running, {pending} waiting");
     }
     if let Some(cost) = cost {
-        let _ = writeln!(text, "  cost     {} up to the last tick", cost.amount_text());
+        let _ = writeln!(text, "  cost     {cost} up to the last tick");
     }
     if let Some(order) = order {
         let _ = writeln!(text, "  order    {}", order_text(order));

@@ -87,6 +87,10 @@ fn warn_of_other_lines(configuration: &mut Configuration, folder: &Path) {
         configuration.add_warning(Warning::NoMapredSite { folder: folder.to_owned() });
     }
     for (file, meant) in misnamed_files(folder) {
+        // A value may name it: an allocation file or a list of hosts has any name.
+        if configuration.written().any(|(_, value, _)| value.trim().rsplit('/').next() == Some(&*file)) {
+            continue;
+        }
         configuration.add_warning(Warning::MisnamedFile { file: folder.join(file), meant });
     }
     if has(folder, QUEUES_FILE) {

@@ -213,7 +213,9 @@ impl ElementWalk<'_> {
             }
             TextPlace::Field(..) => {
                 let opened = self.last_opened();
-                return Err(error_at(self.text, at, format!("<{shown}> where only text may stand{opened}")));
+                // As `<%= … %>` of cookbooks and Puppet modules.
+                let why = if shown.starts_with('%') { "; this is a template: let its program fill it in" } else { "" };
+                return Err(error_at(self.text, at, format!("<{shown}> where only text may stand{opened}{why}")));
             }
             TextPlace::Skipped(pending, depth) => {
                 self.place = TextPlace::Skipped(pending, depth.saturating_add(1));

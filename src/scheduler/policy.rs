@@ -270,6 +270,11 @@ pub(super) trait Policy: fmt::Debug + Send {
         AppDetail::Plain
     }
 
+    /// The limit that keeps an app from beginning. Costs the same however many apps there are.
+    fn begin_hold(&self, _app: &App) -> Option<Hold> {
+        None
+    }
+
     /// What holds an app back at this moment, the most important first. Changes nothing.
     fn holds(&self, _app: &App, _view: &View<'_>, _now: Now) -> Vec<Hold> {
         Vec::new()

@@ -69,6 +69,11 @@ impl Scheduler {
         self.apps.get(&id).map_or(AppDetail::Plain, |app| self.policy.app_detail(app))
     }
 
+    /// The limit that keeps an app from beginning.
+    pub fn begin_hold(&self, id: AppId) -> Option<Hold> {
+        self.policy.begin_hold(self.apps.get(&id)?)
+    }
+
     /// What holds an app back at this moment, the most important first.
     pub fn holds(&self, id: AppId, now: Now) -> Vec<Hold> {
         let Self { policy, groups, apps, nodes, totals, .. } = self;

@@ -49,6 +49,6 @@ pub use task_status::{Phase, RecordRange, ReduceProgress, TaskStatus};
 pub use token::{Credentials, Token};
 pub use tracker::{
     BEAT_DIGEST, HealthStatus, LACKS, REPLACES, ResourceStatus, SIGNED_OFF, STREAMING_ONLY, TaskTrackerStatus,
-    runs_streaming_only, worker_name,
+    given_worker_name, runs_streaming_only, worker_name,
 };
 pub use writer::{Encode, Writer};

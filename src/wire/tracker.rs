@@ -131,7 +131,13 @@ pub fn runs_streaming_only(tracker: &str) -> bool {
 /// name of its tracker. 1.2.1 reads no more of that than the host before the colon.
 #[must_use]
 pub fn worker_name(tracker: &str) -> &str {
-    given_name(tracker).filter(|name| !name.is_empty()).unwrap_or(tracker)
+    given_worker_name(tracker).unwrap_or(tracker)
+}
+
+/// The name that the worker of a tracker was given (`--name`), if it was given one.
+#[must_use]
+pub fn given_worker_name(tracker: &str) -> Option<&str> {
+    given_name(tracker).filter(|name| !name.is_empty())
 }
 
 /// The name that a built-in worker was given; empty if none was.

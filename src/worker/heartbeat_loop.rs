@@ -241,6 +241,7 @@ impl HeartbeatLoop {
             self.has_unanswered = true;
             let answer = self.call(&call).await;
             self.has_unanswered = false;
+            self.runner.health.on_heartbeat(matches!(answer, Ok(Value::Heartbeat(_))), Instant::now());
             match answer {
                 Ok(Value::Heartbeat(response)) => {
                     if pause > FIRST_RETRY_PAUSE {

@@ -16,6 +16,9 @@ const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const MAX_PAUSE: Duration = Duration::from_secs(60);
 /// Time without a shortage before what is offered grows.
 const GROWTH_INTERVAL: Duration = Duration::from_secs(5);
+/// For so long heartbeats have been answered and beats about containers have not before these are lost: while the JobTracker is
+/// away, or starts, neither is anything wrong with the worker.
+const LOST_AFTER: Duration = Duration::from_secs(30);
 /// Free room that a disk must have, whatever `mapred.local.dir.minspacestart` says: for the logs of what is taken.
 const LEAST_FREE_BYTES: u64 = 512 << 10;
 /// Free inodes that a disk must have.
@@ -61,7 +64,10 @@ struct State {
     /// Something has started since the last pause.
     has_started: bool,
     disk: Option<String>,
-    lost_beats: Option<String>,
+    /// Since when beats about containers do not reach the JobTracker, and why.
+    lost_beats: Option<(Instant, String)>,
+    /// Since when all heartbeats have been answered; none: the last one has not.
+    answered_since: Option<Instant>,
 }
 
 impl NodeHealth {
@@ -77,6 +83,7 @@ impl NodeHealth {
             has_started: true,
             disk: None,
             lost_beats: None,
+            answered_since: None,
         };
         Self { min_free_bytes, state: Mutex::new(state) }
     }
@@ -146,9 +153,15 @@ impl NodeHealth {
         state.disk = why;
     }
 
-    /// Beats about containers do not reach the JobTracker for this reason; none: they do.
-    pub fn set_lost_beats(&self, why: Option<String>) {
-        self.state().lost_beats = why;
+    /// Beats about containers have not reached the JobTracker since this time, for this reason; none: they do.
+    pub fn set_lost_beats(&self, lost: Option<(Instant, String)>) {
+        self.state().lost_beats = lost;
+    }
+
+    /// A heartbeat was answered, or could not be sent.
+    pub fn on_heartbeat(&self, is_answered: bool, now: Instant) {
+        let mut state = self.state();
+        state.answered_since = is_answered.then(|| state.answered_since.unwrap_or(now));
     }
 
     /// What is offered now. What was lowered grows with time.
@@ -167,8 +180,10 @@ impl NodeHealth {
             .shortage
             .as_ref()
             .map(|why| format!("it lacks what it needs to run what it offers, and offers less until it can: {why}"));
-        let complaints: Vec<&str> =
-            [&state.disk, &short, &state.lost_beats].into_iter().flatten().map(String::as_str).collect();
+        let lost = state.lost_beats.as_ref().zip(state.answered_since);
+        let lost = lost.filter(|((since, _), answered)| now >= *since.max(answered) + LOST_AFTER);
+        let lost = lost.map(|((_, why), _)| format!("its beats about containers do not reach the JobTracker: {why}"));
+        let complaints: Vec<&str> = [&state.disk, &short, &lost].into_iter().flatten().map(String::as_str).collect();
         WorkOffer {
             share_permille,
             takes_work: state.disk.is_none() && resumes_at.is_none_or(|at| at <= now),
@@ -233,6 +248,27 @@ mod tests {
         }
         assert_eq!(pauses, [100, 200, 400, 800, 1600, 3200, 6400, 12_800, 25_600, 51_200, 60_000, 60_000, 100, 200]);
         assert!(health.offer(now).share_permille >= 1);
+    }
+
+    /// While the JobTracker restarts, heartbeats and beats stay unanswered alike, whichever is answered first afterwards.
+    #[test]
+    fn beats_are_lost_only_while_heartbeats_are_answered() {
+        let (health, start) = (NodeHealth::new(0), Instant::now());
+        let at = |s: u64| start + Duration::from_secs(s);
+        let complaint = |s| health.offer(at(s)).complaint;
+        health.on_heartbeat(true, at(0));
+        health.set_lost_beats(Some((at(1), "connection refused".to_owned())));
+        assert_eq!(complaint(30), None);
+        health.on_heartbeat(false, at(30));
+        assert_eq!(complaint(60), None, "the JobTracker is away");
+        health.on_heartbeat(true, at(70));
+        health.set_lost_beats(Some((at(1), "no TaskTracker of that name is registered".to_owned())));
+        health.on_heartbeat(true, at(99));
+        assert_eq!(complaint(99), None);
+        let why = "its beats about containers do not reach the JobTracker: no TaskTracker of that name is registered";
+        assert_eq!(complaint(100).as_deref(), Some(why));
+        health.set_lost_beats(None);
+        assert_eq!(complaint(100), None);
     }
 
     #[test]

@@ -23,11 +23,12 @@ const OF_COMMANDS: [&str; 11] = [
     "core_s",
 ];
 
-/// Runs the Python client; its answer, and its exit code.
+/// Runs the Python client, which finds the server as commands do; its answer, and its exit code.
 fn client(cluster: &Cluster, arguments: &[&str]) -> (i32, Vec<Value>) {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/etc/client/jobtracker_api.py");
     let server = cluster.http();
-    let output = Command::new("python3").args(["-B", script, "--server", &server]).args(arguments).output().unwrap();
+    let mut command = Command::new("python3");
+    let output = command.args(["-B", script]).args(arguments).env("JOBTRACKER_SERVER", &server).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     let answers = serde_json::Deserializer::from_str(&text).into_iter::<Value>();
     (output.status.code().unwrap(), answers.map(Result::unwrap).collect())

@@ -41,6 +41,7 @@ fn commands_about(id: &str, attempt: AttemptId) -> Vec<Vec<String>> {
     let lines = [
         format!("job status {id}"),
         format!("job tasks {id}"),
+        format!("job events {id}"),
         format!("job counters {id}"),
         format!("job logs {attempt}"),
         format!("job priority {id} HIGH"),

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::{ApplicationId, Credits};
 
-use super::application_report::ApplicationReport;
+use super::application_report::{ApplicationReport, ItemCounts};
 use super::states::{ApplicationState, ReportedFinalStatus};
 
 /// A line of the list.
@@ -36,6 +36,8 @@ pub struct ApplicationRow {
     pub completed_containers: u64,
     /// Those that failed by their own fault.
     pub failed_containers: u64,
+    /// How many of its items are done; null: it has none, or is over.
+    pub items: Option<ItemCounts>,
     /// Memory that its live containers hold, MB.
     pub memory_mb: u64,
     /// Cores that they hold.
@@ -60,6 +62,7 @@ impl From<&ApplicationReport> for ApplicationRow {
             pending_containers: report.pending_containers,
             completed_containers: report.completed_containers,
             failed_containers: report.failed_containers,
+            items: report.items,
             memory_mb: report.allocated_mb,
             cores: report.allocated_vcores,
             cost: report.cost,

@@ -2,9 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::application_report::{
-    ApplicationReport, ItemCounts, ResourceRequestRow, UnlaunchedHold, WaitingReason, WaitingRequest,
-};
+use super::application_report::{ApplicationReport, ResourceRequestRow, UnlaunchedHold, WaitingReason, WaitingRequest};
 use super::application_row::ApplicationRow;
 use super::container_row::ContainerRow;
 use super::placement::Placement;
@@ -31,8 +29,6 @@ pub struct ApplicationStatus {
     pub preempted_containers: u64,
     /// Items that failed for good, at most 1,000 parts.
     pub failed_items: Option<String>,
-    /// How many of its items are done; null: it has none, or is over.
-    pub items: Option<ItemCounts>,
     /// Slots that its live containers stand for.
     pub slots: Option<u64>,
     /// Memory that its live containers use now, MB.
@@ -117,7 +113,6 @@ impl From<&ApplicationReport> for ApplicationStatus {
             diagnostics: given(&report.diagnostics),
             preempted_containers: report.preempted_containers,
             failed_items: given(&report.failed_items),
-            items: report.items,
             slots: Some(report.slots),
             live_memory_mb: Some(report.live_memory_mb),
             live_cpu_ms: Some(report.live_cpu_ms),

@@ -2,7 +2,7 @@
 
 use clap::ValueEnum;
 
-use crate::api::applications::{ApplicationReport, ApplicationRow, ApplicationState, ReportedFinalStatus};
+use crate::api::applications::{ApplicationReport, ApplicationRow, ApplicationState, ItemCounts, ReportedFinalStatus};
 use crate::cli::market_command::MarketArguments;
 use crate::cli::market_text::{Form, columns, format_duration, json, lines, one_line};
 use crate::cli::time_text::format_time;
@@ -86,11 +86,13 @@ fn render_list(applications: &[ApplicationReport], form: Form) -> String {
     }
     // What no application has is left out.
     let has_ended = rows.iter().any(|row| row.finished_ms.is_some());
+    let has_items = rows.iter().any(|row| row.items.is_some());
     let has_costs = rows.iter().any(|row| row.cost.is_some());
     let shown = [
         (true, &["application", "state", "user", "queue", "started"][..]),
         (has_ended, &["result"]),
         (true, &["elapsed", "name", "running", "waiting", "complete", "failed"]),
+        (has_items, &["items done"]),
         (has_costs, &["cost"]),
     ];
     let names: Vec<&str> =
@@ -117,6 +119,7 @@ fn render_list(applications: &[ApplicationReport], form: Form) -> String {
                 row.completed_containers.to_string(),
                 row.failed_containers.to_string(),
             ],
+            vec![row.items.map_or_else(|| "-".to_owned(), |ItemCounts { total, done }| format!("{done}/{total}"))],
             vec![row.cost.map_or_else(|| "-".to_owned(), |cost| cost.to_string())],
         ];
         table.add_row(shown.iter().zip(cells).filter(|((is_shown, _), _)| *is_shown).flat_map(|(_, cells)| cells));
@@ -143,6 +146,17 @@ mod tests {
             cost: Some("1.5".parse().unwrap()),
             ..running.clone()
         };
+        // Containers that are complete may have been taken from it: items say how far it is.
+        let array = ApplicationReport {
+            completed_containers: 4,
+            items: Some(ItemCounts { total: 24, done: 0 }),
+            ..running.clone()
+        };
+        insta::assert_snapshot!(render_list(&[array, running.clone()], Form::Table), @r"
+        APPLICATION                     STATE     USER   QUEUE    STARTED               ELAPSED  NAME      RUNNING  WAITING  COMPLETE  FAILED  ITEMS DONE
+        application_1700000000000_0001  ACCEPTED  alice  default  2023-11-14T22:13:20Z  1m 5s    simulate        1        2         4       0        0/24
+        application_1700000000000_0001  ACCEPTED  alice  default  2023-11-14T22:13:20Z  1m 5s    simulate        1        2         0       0           -
+        ");
         insta::assert_snapshot!(render_list(&[running, ended.clone()], Form::Table), @r"
         APPLICATION                     STATE     USER   QUEUE    STARTED               RESULT  ELAPSED  NAME      RUNNING  WAITING  COMPLETE  FAILED  COST
         application_1700000000000_0001  ACCEPTED  alice  default  2023-11-14T22:13:20Z  -       1m 5s    simulate        1        2         0       0     -
@@ -164,6 +178,7 @@ mod tests {
             "pending_containers": 2,
             "completed_containers": 0,
             "failed_containers": 0,
+            "items": null,
             "memory_mb": 1024,
             "cores": 1,
             "cost": "1.5"

@@ -114,7 +114,8 @@ fn render_status(report: &ApplicationReport, containers: Option<&[ContainerRepor
     if let Some(why) = report.cannot_run.as_ref().filter(|_| !report.state.is_over()) {
         let _ = writeln!(text, "  waits       {why}");
     }
-    for waiting in report.why.iter().filter(|_| !report.state.is_over()) {
+    // What no worker can run, or is paused, waits for nothing else.
+    for waiting in report.why.iter().filter(|_| !report.state.is_over() && report.cannot_run.is_none()) {
         let _ = writeln!(text, "  waits       {}", waiting_text(waiting));
     }
     if let Some(UnlaunchedHold { applications, containers, slots, until }) = report.held_by_others {
@@ -171,6 +172,11 @@ mod tests {
         CONTAINER                               STATE    NODE      STARTED               RAN  EXIT  WHY
         container_1700000000000_0001_00_000001  RUNNING  h1:50060  2023-11-14T22:13:20Z  -    -
         "#);
+        let ill = "none of the 1 connected workers can run it: w1: its disks have less free room";
+        let nowhere = ApplicationReport { cannot_run: Some(ill.to_owned()), ..waiting.clone() };
+        let text = render_status(&nowhere, None, Form::Table);
+        let waits: Vec<&str> = text.lines().filter(|line| line.contains("  waits  ")).collect();
+        assert_eq!(waits, [format!("  waits       {ill}")]);
         let ended = ApplicationReport {
             state: ApplicationState::Finished,
             final_status: ReportedFinalStatus::Failed,

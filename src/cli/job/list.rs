@@ -140,6 +140,10 @@ mod tests {
         let plan = "Maps 0/6 minimum from 09:30:00 UTC. Reduces 0/6 minimum. Reduce start limit 331.9 s.".to_owned();
         let planned = JobLine { deadline: Some(DeadlineLine { plan, ..DeadlineLine::example() }), ..job.clone() };
         let held = JobLine { held: Some("held by alice since 2026-11-21T09:13:20Z".to_owned()), ..job.clone() };
+        let limited = "may not begin yet: pool a may have 1 job begun at once, and 1 has begun";
+        let waits = JobLine { may_not_begin: Some(limited.to_owned()), ..job.clone() };
+        let text = render_list(&[timed(&waits)], false, Form::Table);
+        assert!(text.contains("REASON") && text.trim_end().ends_with(limited), "{text}");
         let text = render_list(&[timed(&planned), timed(&held)], false, Form::Table);
         let rows: Vec<&str> = text.lines().collect();
         assert!(rows[0].ends_with("STARTS        REASON") && rows[1].contains("09:30:00 UTC"), "{text}");

@@ -108,7 +108,7 @@ fn render_job(
         let mut object = serde_json::json!({
             "job": job.job, "name": job.name, "user": job.user, "queue": job.queue, "state": job.state,
             "priority": job.priority, "started_ms": job.started_ms, "finish_ms": finish_ms, "elapsed_ms": elapsed_ms, "failure": job.failure, "killed_by": job.killed_by, "url": job.url,
-            "held": job.held, "cannot_run": job.cannot_run, "deadline": job.deadline, "end_notification": end_notification, "tasks": { "map": map, "reduce": reduce },
+            "held": job.held, "cannot_run": job.cannot_run, "may_not_begin": job.may_not_begin, "deadline": job.deadline, "end_notification": end_notification, "tasks": { "map": map, "reduce": reduce },
         });
         add_cost(&mut object, cost);
         return json(&object);

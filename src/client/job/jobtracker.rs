@@ -243,7 +243,7 @@ impl JobTrackerClient {
             let left = u64::from(count) - lines.len() as u64;
             let max = i32::try_from(left).unwrap_or(i32::MAX).min(EVENTS_AT_A_TIME);
             let call = Ask::GetTaskCompletionEvents { job: Some(job), from: next, max };
-            let Value::CompletionEvents(events) = self.call(call).await? else {
+            let Value::CompletionEvents(events) = self.read(call).await? else {
                 return Err(JobClientError::Answer("getTaskCompletionEvents"));
             };
             let is_last = events.len() < max as usize;

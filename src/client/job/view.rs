@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::api::{killed_by, says_no_worker_can_run, says_paused};
+use crate::api::{killed_by, says_may_not_begin, says_no_worker_can_run, says_paused};
 
 use crate::model::{AttemptId, JobId, Kind, RunState, TaskId};
 use crate::wire::{CompletionStatus, Counters, JobProfile, JobStatus, TaskCompletionEvent, TaskReport, TipStatus};
@@ -47,6 +47,9 @@ pub struct JobLine {
     /// That no connected worker can run anything that it waits for, and why.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cannot_run: Option<String>,
+    /// That a limit of its queue, pool or user keeps it from beginning, and which.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub may_not_begin: Option<String>,
     /// Its deadline, while a scheduler rules that keeps it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deadline: Option<DeadlineLine>,
@@ -120,6 +123,7 @@ impl JobLine {
                 .and_then(|status| killed_by(status.id, &status.failure_info)),
             held: Some(status.scheduling_info.to_string()).filter(|text| says_paused(text)),
             cannot_run: Some(status.scheduling_info.to_string()).filter(|text| says_no_worker_can_run(text)),
+            may_not_begin: Some(status.scheduling_info.to_string()).filter(|text| says_may_not_begin(text)),
             deadline: DeadlineLine::parse(&status.scheduling_info.to_string()),
             url: text(|profile| &profile.url),
         }
@@ -129,7 +133,7 @@ impl JobLine {
 impl JobLine {
     /// Why nothing of it starts, where the JobTracker says so.
     pub fn why_it_waits(&self) -> Option<&String> {
-        self.held.as_ref().or(self.cannot_run.as_ref())
+        self.held.as_ref().or(self.cannot_run.as_ref()).or(self.may_not_begin.as_ref())
     }
 
     /// How late it ended, if it had a deadline and missed it.
@@ -269,6 +273,7 @@ impl JobLine {
             held: None,
             ending: None,
             cannot_run: None,
+            may_not_begin: None,
             deadline: None,
             url: String::new(),
         }

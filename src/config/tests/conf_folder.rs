@@ -91,6 +91,12 @@ fn a_file_with_almost_the_name_of_one_that_is_read_is_named() {
         fs::write(folder.path().join(name), "<configuration/>").unwrap();
     }
     assert_eq!(warnings(folder.path()), "");
+    // Something reads a file that a value names.
+    fs::write(folder.path().join("fairscheduler.xml"), "<allocations/>").unwrap();
+    assert!(warnings(folder.path()).contains("is it fair-scheduler.xml?"));
+    let named = site("mapred.fairscheduler.allocation.file", "/etc/hadoop/conf/fairscheduler.xml");
+    fs::write(folder.path().join("mapred-site.xml"), named).unwrap();
+    assert_eq!(warnings(folder.path()), "");
 }
 
 #[test]

@@ -124,7 +124,7 @@ fn a_file_that_is_half_written_is_never_read_as_a_whole_one() {
 #[test]
 fn errors_have_place_and_reason() {
     let property = |value: &str| format!("<configuration>\n<property><name>a</name>{value}</property></configuration>");
-    let cases: [Vec<u8>; 20] = [
+    let cases: [Vec<u8>; 21] = [
         b"".to_vec(),
         b"just text".to_vec(),
         b"<html><body/></html>".to_vec(),
@@ -141,6 +141,7 @@ fn errors_have_place_and_reason() {
         property("<value>&#xZZ;</value>").into_bytes(),
         property("<value>a & b</value>").into_bytes(),
         property("<value><b>1</b></value>").into_bytes(),
+        property("<value><%= @host %></value>").into_bytes(),
         property("<value>1</valu>").into_bytes(),
         property("<value>1").into_bytes(),
         b"<configuration><property <name>".to_vec(),
@@ -163,6 +164,7 @@ fn errors_have_place_and_reason() {
     line 2, column 32: invalid character reference: invalid digit found in string
     line 2, column 34: ill-formed document: entity or character reference not closed: `;` not found before end of input
     line 2, column 32: <b> where only text may stand; <value> was opened at line 2
+    line 2, column 32: <%=> where only text may stand; <value> was opened at line 2; this is a template: let its program fill it in
     line 2, column 33: ill-formed document: expected `</value>`, but `</valu>` was found; <value> was opened at line 2
     line 2, column 33: ill-formed document: expected `</value>`, but `</property>` was found; <value> was opened at line 2
     line 1, column 32: the file ends inside an element; <property> was opened at line 1; it is cut off, or still being written

@@ -195,7 +195,9 @@ impl Engine {
             // administrators have no other rights here.
             PolicyConfig::Dynamic { .. } if *name != *caller.user => {
                 let user = &caller.user;
-                return Err(ApplicationRefusal::Forbidden(format!("queue {name:?} is not the queue of user {user}")));
+                return Err(ApplicationRefusal::Forbidden(format!(
+                    "queue {name:?} is not the queue of user {user}, whose applications run in queue \"{user}\" alone"
+                )));
             }
             PolicyConfig::Dynamic { .. } if self.market().is_none_or(|market| market.account(name).is_none()) => {
                 return Err(wrong(format!("there is no queue {name:?}")));

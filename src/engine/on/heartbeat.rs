@@ -91,6 +91,9 @@ impl Engine {
             }
             let id = self.register(&request.status);
             let is_successor = known.is_some();
+            if !is_successor {
+                self.warn_of_namesake(id, now);
+            }
             return HeartbeatAdmission::Process(AdmittedHeartbeat {
                 id,
                 freshness: not_recovering,

@@ -1,6 +1,6 @@
 //! What the policy holds a job back by, as a reason for people and programs.
 
-use crate::api::{LimitCount, LimitHolder, NearLevel, PendingReason};
+use crate::api::{LimitCount, LimitHolder, NearLevel, PendingReason, may_not_begin};
 use crate::engine::core::Engine;
 use crate::engine::state::Tracker;
 use crate::mapreduce::Job;
@@ -18,6 +18,18 @@ impl Engine {
             _ => true,
         });
         holds.map(|hold| reason(hold, group, now)).collect()
+    }
+
+    /// The limit by which the ruling policy keeps a job from beginning, as a sentence. Costs the same however many jobs there are.
+    pub(super) fn why_it_may_not_begin(&self, job: &Job) -> Option<String> {
+        if job.is_over_or_ending() || self.cluster.scheduler.holds_anything(job.app) {
+            return None;
+        }
+        let group = if self.config.policy.has_pools() { LimitHolder::Pool } else { LimitHolder::Queue };
+        match self.cluster.scheduler.begin_hold(job.app)? {
+            hold @ Hold::BeginLimit { .. } => Some(may_not_begin(&reason(hold, group, Now::default()))),
+            _ => None,
+        }
     }
 
     /// Trackers with a free map slot now.

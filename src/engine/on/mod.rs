@@ -41,6 +41,7 @@ mod market_queries;
 mod market_ticks;
 mod misfits;
 mod missed_deadlines;
+mod namesakes;
 mod node_reports;
 mod order_need;
 mod order_quote;

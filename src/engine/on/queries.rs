@@ -40,10 +40,12 @@ impl Engine {
     /// The status of a job, with what the policy says about it.
     pub(super) fn status_of(&self, job: &Job) -> JobStatus {
         let mut status = job.status(self.config.acls_enabled);
-        let cannot_run = || if self.config.policy.is_compatible() { None } else { self.cannot_run(job.app) };
+        let is_compatible = self.config.policy.is_compatible();
+        let cannot_run = || if is_compatible { None } else { self.cannot_run(job.app) };
+        let may_not_begin = || if is_compatible { None } else { self.why_it_may_not_begin(job) };
         let report = self.cluster.scheduler.app_report(job.app);
         let paused = (!job.is_over_or_ending()).then(|| self.why_paused(job)).flatten().map(|why| why.to_string());
-        let live = paused.or_else(cannot_run).or(report).or_else(|| self.report_order(job));
+        let live = paused.or_else(cannot_run).or_else(may_not_begin).or(report).or_else(|| self.report_order(job));
         if let Some(report) = live.or_else(|| job.report_late_end()) {
             status.scheduling_info = Text(report);
         }

@@ -77,7 +77,13 @@ impl Engine {
         } else {
             WorkerState::Ok
         };
-        let complaints = [Some(tracker.complaint.as_str()), graylisted.as_deref()];
+        let namesake = self.live_namesake(tracker.id, now).map(|other| {
+            format!(
+                "a worker on host {} has this name, too, and is drained with it: give each a --name of its own",
+                other.host
+            )
+        });
+        let complaints = [Some(tracker.complaint.as_str()), graylisted.as_deref(), namesake.as_deref()];
         let complaints: Vec<&str> = complaints.into_iter().flatten().filter(|why| !why.is_empty()).collect();
         // Times of the monotonic clock, as times of day.
         let time_of = |mono_ms: u64| {

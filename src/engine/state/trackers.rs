@@ -6,6 +6,7 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::model::{Kind, Now, PerKind, TrackerId, Violations, lower, raise};
+use crate::wire::given_worker_name;
 
 use super::drains::Drains;
 use super::fresh_trackers::FreshTrackers;
@@ -26,6 +27,8 @@ pub struct Trackers {
     /// The same, for whatever visits all trackers.
     sorted: BTreeMap<Arc<str>, TrackerId>,
     busy_slots: PerKind<u64>,
+    /// Those with each name that workers were given; never iterated.
+    by_given_name: FxHashMap<Box<str>, BTreeSet<TrackerId>>,
     /// Those that have never run anything.
     pub fresh: FreshTrackers,
     // Open connections on which heartbeats came; never iterated.
@@ -50,6 +53,9 @@ impl Trackers {
 
     /// Adds a tracker under a name that is free.
     pub fn insert(&mut self, tracker: Tracker) {
+        if let Some(given) = given_worker_name(&tracker.name) {
+            self.by_given_name.entry(given.into()).or_default().insert(tracker.id);
+        }
         self.ids.insert(tracker.name.clone(), tracker.id);
         self.sorted.insert(tracker.name.clone(), tracker.id);
         self.by_id.insert(tracker.id, tracker);
@@ -62,7 +68,24 @@ impl Trackers {
         self.fresh.remove(id);
         self.ids.remove(&tracker.name);
         self.sorted.remove(&tracker.name);
+        if let Some(given) = given_worker_name(&tracker.name)
+            && let Some(ids) = self.by_given_name.get_mut(given)
+        {
+            ids.remove(&id);
+            if ids.is_empty() {
+                self.by_given_name.remove(given);
+            }
+        }
         Some(tracker)
+    }
+
+    /// Other connected trackers whose workers were given the same name.
+    pub fn namesakes(&self, id: TrackerId) -> impl Iterator<Item = &Tracker> {
+        let given = self.get(id).and_then(|tracker| given_worker_name(&tracker.name));
+        let ids = given.and_then(|given| self.by_given_name.get(given)).into_iter().flatten();
+        ids.filter(move |other| **other != id)
+            .filter_map(|other| self.get(*other))
+            .filter(|other| self.is_connected(other))
     }
 
     pub fn id_of(&self, name: &str) -> Option<TrackerId> {

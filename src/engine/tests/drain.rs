@@ -1,7 +1,7 @@
 //! Drained workers: no new task, everything else as before.
 
 use crate::api::{PendingReason, WorkerState, WorkerStatus};
-use crate::engine::{Caller, Event, Refusal, Reply};
+use crate::engine::{Caller, Effect, Event, Refusal, Reply};
 use crate::fake_tracker::Role;
 use crate::market::{Answer, MarketError};
 use crate::model::{JobId, PerKind, RunState};
@@ -126,6 +126,37 @@ fn a_worker_with_a_name_is_known_by_it_whatever_its_port() {
     beat_all(&mut cluster, 4, hang);
     assert_eq!(cluster.trackers[1].attempts.len(), 0);
     assert_eq!(cluster.state(job), RunState::Running);
+}
+
+#[test]
+fn two_live_workers_of_one_name_are_named() {
+    let mut cluster = Cluster::new(fifo());
+    for (index, name) in ["w", "w", "x"].into_iter().enumerate() {
+        cluster.add_tracker(&format!("h{index}"), 1, 1);
+        cluster.trackers[index].name = format!("tracker_h{index}:streaming_only.{name}/127.0.0.1:5006{index}");
+    }
+    beat_all(&mut cluster, 2, hang);
+    let lines = cluster.effects.iter().filter_map(|effect| match effect {
+        Effect::Log { text, .. } if text.starts_with("two workers") => Some(text.clone()),
+        _ => None,
+    });
+    let [first, second] = [0, 1].map(|index| cluster.trackers[index].name.clone());
+    let expected = format!(
+        "two workers are called w: {first} and now {second}; `jobtracker workers drain` and `resume` mean both: give \
+         each a --name of its own"
+    );
+    assert_eq!(lines.collect::<Vec<_>>(), [expected]);
+    let complaints = |cluster: &Cluster| -> Vec<String> {
+        let page = cluster.engine.worker_page(None, cluster.now).value.workers;
+        page.into_iter().map(|worker| worker.complaints).collect()
+    };
+    let of_both = complaints(&cluster);
+    assert!(of_both[0].starts_with("a worker on host h1 has this name, too"), "{of_both:?}");
+    assert!(of_both[1].starts_with("a worker on host h0 has this name, too") && of_both[2].is_empty(), "{of_both:?}");
+    // One whose connection is gone is none.
+    let connection = cluster.trackers[0].connection;
+    cluster.step(Event::ConnectionClosed { connection });
+    assert_eq!(complaints(&cluster)[1], "");
 }
 
 #[test]

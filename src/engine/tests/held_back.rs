@@ -37,6 +37,11 @@ fn fair_explains_limits_on_running_jobs_and_a_maximum() {
     it waits until the scheduler lets it begin
     its user may have 0 jobs begun at once, and 0 have begun
     ");
+    // Lists say it, too, unless something of the job runs.
+    let listed = |job| cluster.engine.job_status(job).value.unwrap().scheduling_info.0;
+    assert_eq!(listed(jobs[1]), "may not begin yet: pool alice may have 1 job begun at once, and 1 has begun");
+    assert_eq!(listed(jobs[2]), "may not begin yet: its user may have 0 jobs begun at once, and 0 have begun");
+    assert!(!listed(jobs[0]).contains("begin"), "{}", listed(jobs[0]));
 }
 
 #[test]

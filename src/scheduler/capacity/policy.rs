@@ -554,12 +554,17 @@ impl Policy for Capacity {
         AppDetail::Queued(QueuedJobDetail { stage, slots_per_task, reserved_slots })
     }
 
+    fn begin_hold(&self, app: &App) -> Option<Hold> {
+        let queue = self.queues.get(&app.spec.group)?;
+        queue.jobs.hold_of(app.spec.id, queue.settings().name())
+    }
+
     fn holds(&self, app: &App, view: &View<'_>, _now: Now) -> Vec<Hold> {
         let id = app.spec.id;
         let (Some(live), Some(queue)) = (self.apps.get(&id), self.queues.get(&app.spec.group)) else {
             return Vec::new();
         };
-        let mut holds: Vec<Hold> = queue.jobs.hold_of(id, queue.settings().name()).into_iter().collect();
+        let mut holds: Vec<Hold> = self.begin_hold(app).into_iter().collect();
         let limits = PerKind::new(queue.slot_limit(live, Kind::Map), queue.slot_limit(live, Kind::Reduce));
         for kind in Kind::ALL.into_iter().filter(|&kind| app.tables[kind].waiting() > 0) {
             holds.extend(limits[kind].clone());

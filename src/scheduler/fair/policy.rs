@@ -402,16 +402,21 @@ impl Policy for Fair {
         })
     }
 
-    fn holds(&self, app: &App, view: &View<'_>, now: Now) -> Vec<Hold> {
-        let Some(job) = self.jobs.get(&app.spec.id) else { return Vec::new() };
-        let (of, limit) = match job.standing.refused_by {
-            Some(RunningLimit::OfUser { limit }) => (LimitOwner::User, limit),
-            Some(RunningLimit::OfPool { pool, limit }) => (LimitOwner::Group(self.pools.name(pool).to_owned()), limit),
-            None if job.is_running => return self.slot_holds(app, job, view, now),
-            None => return Vec::new(),
+    fn begin_hold(&self, app: &App) -> Option<Hold> {
+        let (of, limit) = match self.jobs.get(&app.spec.id)?.standing.refused_by? {
+            RunningLimit::OfUser { limit } => (LimitOwner::User, limit),
+            RunningLimit::OfPool { pool, limit } => (LimitOwner::Group(self.pools.name(pool).to_owned()), limit),
         };
         let (limit, counts) = (u64::from(limit), LimitUnit::Apps);
-        vec![Hold::BeginLimit { of, counts, limit, used: limit }]
+        Some(Hold::BeginLimit { of, counts, limit, used: limit })
+    }
+
+    fn holds(&self, app: &App, view: &View<'_>, now: Now) -> Vec<Hold> {
+        if let Some(hold) = self.begin_hold(app) {
+            return vec![hold];
+        }
+        let running = self.jobs.get(&app.spec.id).filter(|job| job.is_running);
+        running.map_or_else(Vec::new, |job| self.slot_holds(app, job, view, now))
     }
 
     /// 1.2.1 sends one setup or cleanup alone, and lets a task wait for a host without slots of its kind.

@@ -5,7 +5,8 @@ use std::rc::Rc;
 use rustix::process::geteuid;
 
 use crate::engine::{
-    DELEGATION_KEY_BYTES, DelegationCall, DelegationRequest, Engine, Event, LongRead, Refusal, ReportKind, WantedJobs,
+    Caller, DELEGATION_KEY_BYTES, DelegationCall, DelegationRequest, Engine, Event, LongRead, Refusal, ReportKind,
+    WantedJobs,
 };
 use crate::ipc::{Answer, PendingCall, RemoteError};
 use crate::model::{JobId, Kind};
@@ -106,7 +107,7 @@ impl Dispatcher {
             Ask::GetReduceTaskReports { job } => self.task_reports(job, ReportKind::Work(Kind::Reduce), pending),
             Ask::GetCleanupTaskReports { job } => self.task_reports(job, ReportKind::Cleanup, pending),
             Ask::GetSetupTaskReports { job } => self.task_reports(job, ReportKind::Setup, pending),
-            Ask::GetTaskCompletionEvents { job, from, max } => self.completion_events(job, from, max, pending),
+            Ask::GetTaskCompletionEvents { job, from, max } => self.events_for_client(job, from, max, pending),
             Ask::GetTaskDiagnostics { attempt } => match attempt {
                 Some(id) => self.as_caller(Some(id.task.job), pending, move |this, caller, pending| {
                     let ask = move |engine: &Engine| {
@@ -237,7 +238,36 @@ impl Dispatcher {
         self.answer_value(pending, value);
     }
 
-    /// A range of a job's completion events. Trackers and clients call it.
+    /// A range of a job's completion events, which name its attempts and where they ran: who may not see its tasks is refused.
+    /// 1.2.1 shows them to everybody.
+    fn events_for_client(self: &Rc<Self>, job: Option<JobId>, from: i32, max: i32, pending: PendingCall) {
+        let Some(id) = job.filter(|_| self.acls_enabled) else {
+            return self.completion_events(job, from, max, pending);
+        };
+        self.with_forgotten(id, pending, move |this, forgotten, pending| {
+            let spec = forgotten.as_ref().map(|job| job.spec.clone());
+            let answer = move |this: &Rc<Self>, caller: Caller, pending: PendingCall| {
+                let checked = this.owner.with_engine(|engine| match &forgotten {
+                    Some(job) => engine.check_view_details_of(job, &caller),
+                    None => engine.check_view_details(id, &caller),
+                });
+                match checked {
+                    Ok(()) => this.completion_events(Some(id), from, max, pending),
+                    Err(refusal) => {
+                        // Clients that follow their jobs ask every second: only refusals are worth a line.
+                        this.audit_view("VIEW_JOB_DETAILS", id, &pending, true);
+                        this.refuse(pending, refusal.into());
+                    }
+                }
+            };
+            match spec {
+                Some(spec) => this.as_caller_of(&spec, pending, answer),
+                None => this.as_caller(Some(id), pending, answer),
+            }
+        });
+    }
+
+    /// A range of a job's completion events, for trackers and for clients that may see them.
     pub(super) fn completion_events(self: &Rc<Self>, job: Option<JobId>, from: i32, max: i32, pending: PendingCall) {
         let range = usize::try_from(from).ok().zip(usize::try_from(max.min(MAX_EVENTS)).ok());
         match job.zip(range) {

@@ -112,7 +112,7 @@ pub(super) fn application_page(view: &View, id: ApplicationId) -> Result<Page, R
     }
     sections.push(Section::new("now", "Now", vec![Block::Summary(summary(view, application))]));
     let item_blocks = item_blocks(application);
-    if !item_blocks.is_empty() {
+    if !item_blocks.is_empty() && view.shows_details() {
         sections.push(Section::new("items", "Items", item_blocks));
     }
     if view.shows_details() {

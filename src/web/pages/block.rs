@@ -9,6 +9,19 @@ use super::piece::{Cell, Piece, words_of};
 /// Largest number of rows of a table. The rest is counted.
 pub(super) const MOST_ROWS: usize = 500;
 
+/// Columns whose numbers stand in CSV in another unit than on the page, which their heads there name.
+const HEADS_IN_CSV: [(&str, &str); 9] = [
+    ("Took", "Took, ms"),
+    ("Since", "Waited, ms"),
+    ("Held for", "Held for, ms"),
+    ("Runs for", "Runs for, ms"),
+    ("Left", "Left, ms"),
+    ("Last heartbeat", "Last heartbeat before, ms"),
+    ("Map slot hours", "Map slot seconds"),
+    ("Reduce slot hours", "Reduce slot seconds"),
+    ("Container slot hours", "Container slot seconds"),
+];
+
 /// A section: a part of a page that is asked for by its id, too.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Section {
@@ -130,7 +143,7 @@ impl Table {
     /// As lines of CSV. What a spreadsheet would take for a formula gets a `'` before it.
     pub(super) fn csv(&self) -> String {
         let mut lines =
-            vec![self.columns.iter().map(|column| harmless_cell(column.label)).collect::<Vec<_>>().join(",")];
+            vec![self.columns.iter().map(|column| harmless_cell(column.head_in_csv())).collect::<Vec<_>>().join(",")];
         for row in &self.rows {
             let cells = row.iter().map(|cell| harmless_cell(&plain(cell)));
             lines.push(cells.collect::<Vec<_>>().join(","));
@@ -162,6 +175,11 @@ impl Column {
     pub(super) const fn number(label: &'static str) -> Self {
         Self { label, is_number: true, sort: None }
     }
+
+    /// Its head in CSV.
+    pub(super) fn head_in_csv(&self) -> &'static str {
+        HEADS_IN_CSV.iter().find(|(label, _)| *label == self.label).map_or(self.label, |(_, head)| head)
+    }
 }
 
 #[cfg(test)]
@@ -176,7 +194,10 @@ mod tests {
             vec![Piece::foreign("a\"b,\r\nc")],
         ];
         let table =
-            Table::new("t", vec![Column::text("Job"), Column::number("Maps done"), Column::text("Name")], vec![row]);
-        assert_eq!(table.csv(), "Job,\"Maps done\",Name\r\n\"'=cmd|' /C calc'!A0\",5,\"a\"\"b,\u{240d} c\"\r\n");
+            Table::new("t", vec![Column::text("Job"), Column::number("Maps done"), Column::text("Took")], vec![row]);
+        assert_eq!(
+            table.csv(),
+            "Job,\"Maps done\",\"Took, ms\"\r\n\"'=cmd|' /C calc'!A0\",5,\"a\"\"b,\u{240d} c\"\r\n"
+        );
     }
 }

@@ -72,6 +72,12 @@ impl View {
         }
     }
 
+    /// The same where access lists are on.
+    #[cfg(test)]
+    pub(super) fn without_parts(self) -> Self {
+        Self { viewer: Viewer::of(self.viewer.sees_money(), false), ..self }
+    }
+
     pub(super) fn overview(&self) -> &Arc<ClusterSnapshot> {
         &self.cluster.overview
     }

@@ -194,7 +194,7 @@ pub(super) fn worker_page(view: &View, name: &str, live: &[LiveAttempt]) -> Resu
     let mut blocks = vec![Block::Summary(summary)];
     blocks.extend(tracker.complaints.lines().map(|line| Block::Complaint(vec![Piece::foreign(line)])));
     let own: Vec<&LiveAttempt> = live.iter().filter(|attempt| *attempt.tracker == *tracker.name).collect();
-    let table = live_table("Attempts that hold its slots", &own, view.at_ms());
+    let attempts = live_block("Attempts that hold its slots", &own, view);
     let commands = vec![
         format!("jobtracker workers drain {}", tracker.worker),
         format!("jobtracker workers resume {}", tracker.worker),
@@ -205,12 +205,20 @@ pub(super) fn worker_page(view: &View, name: &str, live: &[LiveAttempt]) -> Resu
         entry: "/workers",
         sections: vec![
             Section::new("now", "Now", blocks),
-            Section::new("attempts", "What runs on it", vec![Block::Table(table)]),
+            Section::new("attempts", "What runs on it", vec![attempts]),
             Section::new("commands", "Commands", vec![Block::Commands(commands)]),
         ],
         refresh_s: 1,
         ..Page::default()
     })
+}
+
+/// Attempts are parts of their jobs: where access lists are on, a request that names no user sees none.
+fn live_block(caption: &str, live: &[&LiveAttempt], view: &View) -> Block {
+    match view.shows_details() {
+        true => Block::Table(live_table(caption, live, view.at_ms())),
+        false => Block::line("Access lists are on: which attempts run is not open to this request."),
+    }
 }
 
 fn live_table(caption: &str, live: &[&LiveAttempt], at_ms: i64) -> Table {
@@ -314,7 +322,7 @@ pub(super) fn slots_page(view: &View, asked: &mut Asked, live: &[LiveAttempt]) -
         newest.sort_by_key(|attempt| (attempt.launch_ms, attempt.attempt));
         newest
     };
-    blocks.push(Block::Table(live_table("What holds slots, the oldest first", &newest, view.at_ms())));
+    blocks.push(live_block("What holds slots, the oldest first", &newest, view));
     Ok(Page {
         title,
         heading: vec![Piece::text("Slots")],

@@ -37,8 +37,6 @@ const MAX_PAUSE: Duration = Duration::from_secs(3);
 const UNKNOWN_PAUSE: Duration = Duration::from_secs(60);
 /// Without any answer for so long a connection is given up: the daemon holds a beat for 10 s.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
-/// Without an answer for so long the beats are lost, and the heartbeats say so.
-const LOST_AFTER: Duration = Duration::from_secs(30);
 /// Between two looks at the free room on the disks.
 const HEALTH_INTERVAL: Duration = Duration::from_secs(5);
 /// Between two measurements of what containers and attempts use.
@@ -105,10 +103,8 @@ impl ContainerService {
                     }
                     let until = Instant::now() + pause;
                     pause = (pause * 2).min(MAX_PAUSE);
-                    if failed_since.get_or_insert_with(Instant::now).elapsed() >= LOST_AFTER {
-                        let why = format!("its beats about containers do not reach the JobTracker: {error}");
-                        self.health.set_lost_beats(Some(why));
-                    }
+                    let since = *failed_since.get_or_insert_with(Instant::now);
+                    self.health.set_lost_beats(Some((since, error.to_string())));
                     until
                 }
             };

@@ -10,11 +10,13 @@ use crate::market::ContainerUse;
 use crate::model::{Kind, PerKind, RunState};
 use crate::web::pages::asked::Asked;
 use crate::web::pages::attempt_rows::{attempt_page, task_page, tasks_page, timeline_page};
+use crate::web::pages::block::Block;
 use crate::web::pages::error::Refused;
 use crate::web::pages::job::{job_page, waits_picture};
 use crate::web::pages::job_filter::JobFilter;
 use crate::web::pages::overview::{OverviewJobs, overview_page};
 use crate::web::pages::page::Page;
+use crate::web::pages::piece::Piece;
 use crate::web::pages::search::{Found, search};
 use crate::web::pages::viewer::View;
 use crate::web::pages::{health, jobs, market, policy, queues, workers};
@@ -111,6 +113,57 @@ async fn every_page_has_one_heading_landmarks_named_pictures_and_no_markup_of_cl
             assert_eq!(opened, html.matches(&format!("</{tag}>")).count(), "{address}: {tag}");
         }
     }
+}
+
+#[tokio::test]
+async fn where_access_lists_are_on_no_page_names_what_runs() {
+    let pages_of = |view: &View| {
+        [
+            ("/workers/x", workers::worker_page(view, "rack/node1", &live()).unwrap()),
+            ("/slots", workers::slots_page(view, &mut asked("/slots"), &live()).unwrap()),
+        ]
+    };
+    let (open, closed) = (public(), public().without_parts());
+    for ((address, shown), (_, hidden)) in pages_of(&open).into_iter().zip(pages_of(&closed)) {
+        let (shown, hidden) = (html(&shown, &open, address).await, html(&hidden, &closed, address).await);
+        let id = job_id(2).to_string().replace("job_", "");
+        assert!(shown.contains(&id) && !hidden.contains(&id), "{address}: {hidden}");
+        assert!(hidden.contains("not open to this request"), "{address}: {hidden}");
+    }
+}
+
+/// In CSV a number stands as it is, whatever form it has on the page.
+#[test]
+fn heads_of_csv_name_the_units_of_its_numbers() {
+    let report = serde_json::from_value(serde_json::json!({
+        "report": "users",
+        "rows": [{
+            "user": "alice", "jobs": 1, "map_slot_seconds": 3600, "reduce_slot_seconds": 7200, "waited_s": 5,
+            "failed": 0, "charged": "0",
+        }],
+    }));
+    let report = report.unwrap();
+    let mut pages = pages(&public());
+    pages.push(("/reports/users".to_owned(), health::report_page(&report)));
+    let mut named = BTreeSet::new();
+    for (address, page) in &pages {
+        let tables = page.sections.iter().flat_map(|section| &section.blocks).filter_map(|block| match block {
+            Block::Table(table) => Some(table),
+            _ => None,
+        });
+        for (column, cell) in tables.flat_map(|table| table.rows.iter().flat_map(|row| table.columns.iter().zip(row))) {
+            let head = column.head_in_csv();
+            for metric in cell.iter().filter_map(|piece| match piece {
+                Piece::Number { metric, .. } => Some(*metric),
+                _ => None,
+            }) {
+                assert_eq!(metric.ends_with("_ms"), head.ends_with(", ms"), "{address}: {head}: {metric}");
+                assert_eq!(metric.ends_with("_seconds"), head.ends_with(" seconds"), "{address}: {head}: {metric}");
+                named.extend(metric.ends_with("_ms").then_some(head));
+            }
+        }
+    }
+    assert!(named.len() >= 4, "{named:?}");
 }
 
 #[tokio::test]

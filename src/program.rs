@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::io::{ErrorKind, Read};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,10 +10,12 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 
 /// Poll interval for the exit of a program that has closed its outputs.
 const PAUSE: Duration = Duration::from_millis(2);
+/// How long an output may stay open after the end of the program.
+const LAST_WORDS: Duration = Duration::from_secs(2);
 /// Bytes per read.
 const READ_BYTES: usize = 16 << 10;
 
@@ -34,6 +36,9 @@ pub enum ProgramError {
     /// Timeout; its process group was killed.
     #[error("has not answered within {} s and was killed", .0.as_secs())]
     TooSlow(Duration),
+    /// It ended, and a process that it started kept an output; its process group was killed.
+    #[error("ended, but a process that it started kept its output open and was killed: redirect its output")]
+    LeftOpen,
     /// Too much output; its process group was killed.
     #[error("printed more than {0} bytes and was killed")]
     TooLong(usize),
@@ -94,6 +99,7 @@ impl RunningPrograms {
             match failure {
                 RunFailure::Io(error) => ProgramError::Io(error),
                 RunFailure::TooSlow => ProgramError::TooSlow(timeout),
+                RunFailure::LeftOpen => ProgramError::LeftOpen,
                 RunFailure::TooLong => ProgramError::TooLong(max_bytes),
             }
         })
@@ -158,6 +164,7 @@ fn forget(groups: &mut Option<BTreeSet<i32>>, child: &Child) {
 enum RunFailure {
     Io(std::io::Error),
     TooSlow,
+    LeftOpen,
     TooLong,
 }
 
@@ -167,23 +174,58 @@ impl From<std::io::Error> for RunFailure {
     }
 }
 
-/// Reads both outputs until the program closes them.
+/// Reads both outputs until the program closes them, and those that it started.
 fn read_outputs(child: &mut Child, deadline: Instant, max_bytes: usize) -> Result<(Vec<u8>, Vec<u8>), RunFailure> {
     let (mut stdout, mut stderr) = (Output::of(child.stdout.take())?, Output::of(child.stderr.take())?);
+    let mut life = Life::of(child, deadline);
     loop {
         let mut open: Vec<PollFd<'_>> = stdout.poll().into_iter().chain(stderr.poll()).collect();
         if open.is_empty() {
             return Ok((stdout.bytes, stderr.bytes));
         }
-        let left = deadline.checked_duration_since(now()).ok_or(RunFailure::TooSlow)?;
+        let Some(left) = life.due.checked_duration_since(now()) else { return Err(life.failure()) };
         let timeout = Timespec::try_from(left).map_err(|_| RunFailure::TooSlow)?;
+        open.extend(life.poll());
         match poll(&mut open, Some(&timeout)) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(RunFailure::Io(error.into())),
         }
+        let has_ended = open.last().is_some_and(|last| !last.revents().is_empty());
         drop(open);
+        life.note(has_ended);
         stdout.read(max_bytes)?;
         stderr.read(max_bytes)?;
+    }
+}
+
+/// Until when the outputs of a program are read.
+struct Life {
+    due: Instant,
+    /// None: it has ended, or the system does not say.
+    running: Option<OwnedFd>,
+    has_ended: bool,
+}
+
+impl Life {
+    fn of(child: &Child, deadline: Instant) -> Self {
+        let running = pidfd_open(Pid::from_child(child), PidfdFlags::empty()).ok();
+        Self { due: deadline, running, has_ended: false }
+    }
+
+    /// Becomes readable at its end.
+    fn poll(&self) -> Option<PollFd<'_>> {
+        self.running.as_ref().map(|running| PollFd::new(running, PollFlags::IN))
+    }
+
+    fn note(&mut self, is_readable: bool) {
+        if is_readable && self.running.take().is_some() {
+            self.has_ended = true;
+            self.due = self.due.min(now() + LAST_WORDS);
+        }
+    }
+
+    fn failure(&self) -> RunFailure {
+        if self.has_ended { RunFailure::LeftOpen } else { RunFailure::TooSlow }
     }
 }
 
@@ -271,6 +313,21 @@ mod tests {
         // It prints nothing more, and does not exit either.
         let error = shell("exec >&- 2>&-; exec sleep 1000", Duration::from_millis(300)).unwrap_err();
         assert!(matches!(error, ProgramError::TooSlow(_)), "{error}");
+    }
+
+    #[test]
+    fn an_output_that_is_left_open_is_waited_for_a_moment_and_what_holds_it_is_killed() {
+        let folder = tempfile::tempdir().unwrap();
+        let fifo = folder.path().join("alive");
+        assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+        let script = format!("echo done; (exec 3> {}; exec sleep 1000) & exit 0", fifo.display());
+        let reader = std::thread::spawn(move || std::fs::read(fifo).unwrap());
+        let error = shell(&script, LONG).unwrap_err();
+        assert!(matches!(error, ProgramError::LeftOpen), "{error}");
+        assert_eq!(reader.join().unwrap(), b"");
+        // One that closes it soon loses nothing.
+        let ran = shell("{ echo early; echo late; } & exit 0", LONG).unwrap();
+        assert_eq!(ran.stdout, b"early\nlate\n");
     }
 
     #[test]

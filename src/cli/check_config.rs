@@ -116,6 +116,7 @@ pub fn check_config(options: &LoadOptions, daemon: Daemon, looks: Looks) -> Find
         runs_as: daemon.runs_as(options, &configuration),
         staging: daemon.staging(options),
         containers: daemon.containers(options),
+        store: files.store,
         warnings,
         not_acted_on: daemon.not_acted_on(&configuration, options.conf_dir.as_deref()),
         exposure: errors.is_empty().then(|| Grade::of(&doors).to_string()),

@@ -147,7 +147,7 @@ fn trackers_line(settings: &Settings) -> String {
 /// Where the image of the budgets is.
 fn budgets_place(market: &MarketSettings) -> String {
     match &market.budget_store {
-        BudgetStoreKind::File => market.budget_file.display().to_string(),
+        BudgetStoreKind::File(path) => path.display().to_string(),
         BudgetStoreKind::Command(words) => format!("a store behind {}", words.join(" ")),
         BudgetStoreKind::Postgres(postgres) => postgres.url.clone(),
     }

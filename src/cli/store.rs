@@ -72,14 +72,14 @@ fn database(arguments: &InitArguments) -> Result<PostgresSettings, StoreFailure>
     let configuration = arguments.configuration.load_options().configuration()?;
     match BudgetStoreKind::from_configuration(&configuration)? {
         BudgetStoreKind::Postgres(postgres) => Ok(postgres),
-        BudgetStoreKind::File | BudgetStoreKind::Command(_) => Err(StoreFailure::NoDatabase),
+        BudgetStoreKind::File(_) | BudgetStoreKind::Command(_) => Err(StoreFailure::NoDatabase),
     }
 }
 
 fn text(done: &Initialised) -> String {
     let Initialised { place, was_there, taken_from } = done;
     let made = match was_there {
-        true => format!("{place}: the tables of schema jobtracker are there\n"),
+        true => format!("{place}: the tables of schema jobtracker are there, and its role may write them\n"),
         false => format!(
             "{place}: made the tables account, movement, top_up and publication and the view spent_by_month in schema jobtracker\n"
         ),

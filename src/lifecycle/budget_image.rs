@@ -24,7 +24,7 @@ pub(super) fn open_budget_image(
         );
     }
     match &market.budget_store {
-        BudgetStoreKind::File => BudgetPublisher::open(store, opened, &market.budget_file, precedence),
+        BudgetStoreKind::File(path) => BudgetPublisher::open(store, opened, path, precedence),
         BudgetStoreKind::Command(words) => BudgetPublisher::with_back_end(CommandBackEnd::new(words.clone()), opened),
         BudgetStoreKind::Postgres(postgres) => {
             BudgetPublisher::with_back_end(PostgresBackEnd::of_state(postgres.clone(), store, opened)?, opened)

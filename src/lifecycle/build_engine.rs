@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
-use std::path::Path;
 use std::sync::Arc;
 
 use crate::clock::Clock;
@@ -84,13 +83,14 @@ pub(super) fn build_engine(
 /// Whether the market has its budgets, or must have them. One that does not rule waits for them without accounts.
 fn has_budgets(settings: &Settings, market: &MarketSettings, opened: &LoadedState) -> bool {
     let is_ruling = matches!(settings.scheduler, SchedulerKind::Dynamic(_));
-    let is_there = market.image_file().is_none_or(Path::exists);
-    let has_budgets = is_ruling || !opened.first_start || is_there;
-    if !has_budgets {
-        let path = market.budget_file.display();
-        tracing::info!("the market has no accounts: there is no budget file {path}; the next start reads it");
+    match market.image_file().filter(|path| !path.exists()) {
+        Some(path) if !is_ruling && opened.first_start => {
+            let path = path.display();
+            tracing::info!("the market has no accounts: there is no budget file {path}; the next start reads it");
+            false
+        }
+        _ => true,
     }
-    has_budgets
 }
 
 /// URL of a job's page, without the id. A server on all addresses is named by its host, as 1.2.1 `JobTracker` does.

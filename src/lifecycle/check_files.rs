@@ -11,6 +11,7 @@ use crate::config::settings::{BudgetStoreKind, MarketSettings};
 use crate::config::{ConfigError, NamedValue, keys};
 use crate::fs::access_of_others;
 use crate::market::{Acl, BudgetLine, Role};
+use crate::model::counted;
 use crate::server::{AclFileError, read_all_users, retiring_path};
 use crate::store::{BudgetBackEnd as _, BudgetBackEndError, CommandBackEnd, PostgresBackEnd, read_all_budgets};
 
@@ -23,6 +24,8 @@ pub struct FileFindings {
     pub errors: Vec<ServeError>,
     /// What a start accepts.
     pub warnings: Vec<FileWarning>,
+    /// What has the image of the budgets, where it was reached.
+    pub store: Option<String>,
 }
 
 /// What is suspicious about files that a start accepts.
@@ -148,13 +151,18 @@ impl FileFindings {
     /// Looks into the store of budgets, where it is not a file: whether it can be read, and whose accounts it has.
     pub fn check_store(&mut self, market: &MarketSettings) {
         let (place, found) = match &market.budget_store {
-            BudgetStoreKind::File => return,
+            BudgetStoreKind::File(path) => {
+                self.store = Some(format!("{}: a file; there is nothing to connect to", path.display()));
+                return;
+            }
             BudgetStoreKind::Command(words) => {
                 let mut program = CommandBackEnd::new(words.clone());
                 (program.place(), program.load())
             }
             BudgetStoreKind::Postgres(postgres) => (postgres.url.clone(), PostgresBackEnd::look(postgres.clone())),
         };
+        self.store =
+            found.as_ref().ok().map(|queues| format!("{place}: reached; {}", counted(queues.len(), "account")));
         match (found, read_all_users(&market.acl_file, keys::ACL_FILE.name)) {
             (Err(error), _) => self.errors.push(ServeError::Budget(error)),
             (Ok(queues), Ok((users, errors))) if errors.is_empty() => {
@@ -180,6 +188,7 @@ impl FileFindings {
     pub(super) fn extend(&mut self, other: Self) {
         self.errors.extend(other.errors);
         self.warnings.extend(other.warnings);
+        self.store = self.store.take().or(other.store);
     }
 
     /// Looks at a file of keys that is not the market's.

@@ -60,7 +60,7 @@ fn read_market_files(market: &MarketSettings) -> Result<Vec<BudgetLine>, String>
     let no_market = |error: String| format!("there is no market yet, and none can begin: {error}");
     AclFile::open(market.acl_file.clone()).map_err(|error| no_market(error.to_string()))?;
     let budgets = match &market.budget_store {
-        BudgetStoreKind::File => read_budgets(&market.budget_file),
+        BudgetStoreKind::File(path) => read_budgets(path),
         BudgetStoreKind::Command(words) => CommandBackEnd::new(words.clone()).load(),
         BudgetStoreKind::Postgres(postgres) => PostgresBackEnd::look(postgres.clone()),
     };

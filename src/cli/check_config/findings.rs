@@ -28,6 +28,8 @@ pub struct Findings {
     pub staging: Option<String>,
     /// Whose applications get containers; none for a tasktracker, and where the daemon would not start.
     pub containers: Option<String>,
+    /// What has the image of the budgets, where `--connect` reached it.
+    pub store: Option<String>,
     /// What others may do.
     pub open_doors: Vec<String>,
     /// Summary of the open doors, A to D, and why; none where the daemon would not start.
@@ -116,6 +118,9 @@ impl Findings {
         }
         if let Some(containers) = &self.containers {
             line(&mut text, format_args!("{containers}"));
+        }
+        if let Some(store) = &self.store {
+            line(&mut text, format_args!("budgets in {store}"));
         }
         self.add_values(&mut text, with_defaults);
         text

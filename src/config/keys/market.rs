@@ -15,7 +15,7 @@ keys! {
         "Time between two rounds of preemption, in which queues above their quotas lose attempts to queues below theirs. 0: no preemption.";
     BUDGET_FILE = "mapred.dynamic-scheduler.budget-file", LocalPath, Some("/etc/hadoop.budget"),
         "Lines of queue, budget, spending rate. Imported at the first start with a market; afterwards an image of the state database.";
-    BUDGET_STORE = "mapred.dynamic-scheduler.store", Class, Some("org.apache.hadoop.mapred.FileAllocationStore"),
+    BUDGET_STORE = "mapred.dynamic-scheduler.store", Text, Some("org.apache.hadoop.mapred.FileAllocationStore"),
         "Back-end that budgets are imported from at the first start with a market and published to afterwards: `file` (the class name of the default says the same), `postgres` or `command`.";
     BUDGET_STORE_URL = "mapred.dynamic-scheduler.store.url", Text, None,
         "Of the store `postgres`: its database, such as `postgres://jobtracker@db.example.com/accounting?sslmode=verify-full&sslrootcert=system`. `sslmode` and `sslrootcert` are libpq's. A password is refused here.";

@@ -19,7 +19,7 @@ const SCHEMES: [&str; 2] = ["postgres://", "postgresql://"];
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BudgetStoreKind {
     /// `mapred.dynamic-scheduler.budget-file`.
-    File,
+    File(PathBuf),
     /// A program and its first arguments.
     Command(Vec<String>),
     Postgres(PostgresSettings),
@@ -86,7 +86,7 @@ impl BudgetStoreKind {
                 keys::BUDGET_STORE.name,
                 named.value.trim()
             ))),
-            (FILE | FILE_STORE_CLASS, None) => Ok(Self::File),
+            (FILE | FILE_STORE_CLASS, None) => configuration.required_local_path(&keys::BUDGET_FILE).map(Self::File),
             (POSTGRES, None) => PostgresSettings::from_configuration(configuration).map(Self::Postgres),
             _ => Err(named.bad_value(format!("`{FILE}` (or {FILE_STORE_CLASS}), `{POSTGRES}` or `{COMMAND}`"))),
         }

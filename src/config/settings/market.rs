@@ -16,7 +16,6 @@ use super::{JobChangeSettings, SchedulerKind};
 pub struct MarketSettings {
     /// Back-end for budgets outside of the state database.
     pub budget_store: BudgetStoreKind,
-    pub budget_file: PathBuf,
     pub acl_file: PathBuf,
     /// Maximum difference between a request's timestamp and the server's clock, ms.
     pub signature_window_ms: u64,
@@ -60,7 +59,10 @@ impl MarketSettings {
     /// The budget file, where it is the image of the budgets.
     #[must_use]
     pub fn image_file(&self) -> Option<&Path> {
-        matches!(self.budget_store, BudgetStoreKind::File).then_some(&*self.budget_file)
+        match &self.budget_store {
+            BudgetStoreKind::File(path) => Some(path),
+            BudgetStoreKind::Command(_) | BudgetStoreKind::Postgres(_) => None,
+        }
     }
 
     fn from_configuration(configuration: &Configuration) -> Result<Self, ConfigError> {
@@ -68,7 +70,6 @@ impl MarketSettings {
         let milliseconds = |key: &Key| configuration.number::<u64>(key).map(|seconds| seconds.saturating_mul(1000));
         Ok(MarketSettings {
             budget_store: BudgetStoreKind::from_configuration(configuration)?,
-            budget_file: configuration.required_local_path(&keys::BUDGET_FILE)?,
             acl_file: configuration.required_local_path(&keys::ACL_FILE)?,
             signature_window_ms: milliseconds(&keys::SIGNATURE_WINDOW)?,
             job_signature_window_ms: milliseconds(&keys::JOB_SIGNATURE_WINDOW)?,

@@ -134,8 +134,7 @@ fn the_market_has_its_documented_defaults() {
     let expected = DynamicSettings { alloc_interval_ms: 20_000, kill_interval_ms: None };
     assert_eq!(settings.scheduler, SchedulerKind::Dynamic(expected));
     let expected = MarketSettings {
-        budget_store: BudgetStoreKind::File,
-        budget_file: budget.clone(),
+        budget_store: BudgetStoreKind::File(budget.clone()),
         acl_file: acl,
         signature_window_ms: 300_000,
         job_signature_window_ms: 300_000,
@@ -206,7 +205,7 @@ fn parts_of_the_market_go_by_their_classes() {
     ];
     let configuration = options(None, &named).configuration().unwrap();
     let (settings, _) = Settings::from_configuration(configuration, None).unwrap();
-    assert_eq!(settings.market.map(|market| market.budget_store), Some(BudgetStoreKind::File));
+    assert!(matches!(settings.market.map(|market| market.budget_store), Some(BudgetStoreKind::File(_))));
 }
 
 #[test]

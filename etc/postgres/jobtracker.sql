@@ -46,9 +46,11 @@ CREATE TABLE jobtracker.top_up (
     state text NOT NULL DEFAULT 'waiting',
     answer text NOT NULL DEFAULT '',
     answered_at timestamptz,
-    CONSTRAINT top_up_reference_is_1_to_100_characters
-        CHECK (char_length(reference) BETWEEN 1 AND 100 AND reference !~ '[[:cntrl:]]'),
+    -- Visible ASCII: no two references look alike.
+    CONSTRAINT top_up_reference_is_1_to_100_characters_without_blanks CHECK (reference ~ '^[!-~]{1,100}$'),
+    CONSTRAINT top_up_account_is_a_name CHECK (account ~ '^[A-Za-z0-9._@-]{1,255}$'),
     CONSTRAINT top_up_note_is_at_most_150_characters CHECK (char_length(note) <= 150 AND note !~ '[[:cntrl:]]'),
+    CONSTRAINT top_up_made_by_is_a_role CHECK (octet_length(made_by) BETWEEN 1 AND 63 AND made_by !~ '[[:cntrl:]]'),
     CONSTRAINT top_up_amount_is_within_10_12
         CHECK (amount >= -1000000000000 AND amount <= 1000000000000 AND amount <> 0),
     CONSTRAINT top_up_state_is_known CHECK (state IN ('waiting', 'taken', 'refused'))

@@ -7,6 +7,7 @@ use crate::model::Credits;
 
 use super::market_text::{Form, columns, json, lines};
 use super::report_text::{comma_separated, format_rfc_3339};
+use super::terminal::visible;
 use super::time_text::format_time;
 
 /// The rows, newest last. In the table, a row with a date as its time is a daily sum.
@@ -105,7 +106,9 @@ fn cells(row: &StatementRow, slots: impl Iterator<Item = String>) -> Vec<String>
         row.movements.to_string(),
         money(row.rate),
     ];
-    let after = [moved, money(row.balance), row.by.clone().unwrap_or_default(), note(row)];
+    // Others write them; a mark of writing direction would turn the row around, in a pager too.
+    let by = visible(row.by.as_deref().unwrap_or_default()).into_owned();
+    let after = [moved, money(row.balance), by, visible(&note(row)).into_owned()];
     before.into_iter().chain(slots).chain(after).collect()
 }
 
@@ -143,6 +146,21 @@ mod tests {
             amount: amount.parse().unwrap(),
             balance: balance.map(|balance| balance.parse().unwrap()),
         }
+    }
+
+    #[test]
+    fn what_others_wrote_turns_no_row_around() {
+        let statement = Statement {
+            rows: vec![StatementRow {
+                by: Some("sql:\u{202e}root".to_owned()),
+                note: Some("inv-1: a\u{2066}b".to_owned()),
+                ..row(1, MovementReason::Adjustment, "5", Some("5"))
+            }],
+            ..statement()
+        };
+        let text = render_statement(&statement, Form::Table);
+        assert!(text.contains(r"sql:\u{202e}root") && text.contains(r"inv-1: a\u{2066}b"), "{text}");
+        assert!(render_csv(&statement).contains("a\u{2066}b"), "a program gets what was written");
     }
 
     fn statement() -> Statement {

@@ -94,6 +94,8 @@ fn budgets_text(budgets: &BudgetImageStatus) -> String {
     let BudgetImageStatus { place, tick, lag_ticks, lag_s, error } = budgets;
     let shown = match (tick, lag_ticks) {
         (None, 0) => "nothing has changed since the start".to_owned(),
+        // Something else than the balances cannot be read or written.
+        (Some(tick), 0) if error.is_some() => format!("balances as of tick {tick}"),
         (Some(tick), 0) => format!("up to date, tick {tick}"),
         (_, behind) => format!(
             "{} behind, for {:#}",
@@ -155,6 +157,17 @@ mod tests {
         let text = |held_slots, waiting| containers_text(&ContainerCounts { held_slots, waiting });
         assert_eq!(text(6, 44), "6 slots held beside those of tasks, 44 containers wait");
         assert_eq!(text(1, 1), "1 slot held beside those of tasks, 1 container waits");
+    }
+
+    #[test]
+    fn budgets_are_not_up_to_date_while_something_fails() {
+        let budgets = |tick, lag_ticks, error: Option<&str>| {
+            let (place, error) = ("database db/x".to_owned(), error.map(str::to_owned));
+            budgets_text(&BudgetImageStatus { place, tick, lag_ticks, lag_s: 65, error })
+        };
+        assert_eq!(budgets(Some(7), 0, None), "database db/x: up to date, tick 7");
+        assert_eq!(budgets(Some(7), 3, Some("no")), "database db/x: 3 ticks behind, for 1m 5s: no");
+        assert_eq!(budgets(Some(7), 0, Some("cannot read")), "database db/x: balances as of tick 7: cannot read");
     }
 
     #[test]

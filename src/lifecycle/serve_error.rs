@@ -92,9 +92,9 @@ pub enum ServeError {
     /// The hand-over from the running daemon failed.
     #[error("takeover failed: {0}")]
     TakeOver(String),
-    /// The disk of the state or of the budget file hangs at the stop.
+    /// The disk of the state, or what has the image of the budgets, hangs at the stop.
     #[error(
-        "the state did not close in time: its disk or that of the budget file hangs; everything acknowledged is durable, \
+        "the state did not close in time: its disk hangs, or what has the image of the budgets; everything acknowledged is durable, \
          and the next start recovers it"
     )]
     CloseTimeout,

@@ -455,10 +455,10 @@ fn close(
     let shown = owner.last_fact();
     drop(owner);
     let close = move || -> Result<(), ServeError> {
-        if let Some(image) = image {
-            image.close(shown)?;
-        }
-        Ok(store.close()?)
+        // An image that is out keeps the state from nothing.
+        let published = image.map_or(Ok(()), |image| image.close(shown));
+        store.close()?;
+        Ok(published?)
     };
     match limit {
         None => close(),

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::engine::{Event, Reply};
-use crate::store::FoundTopUps;
+use crate::store::{FaultPoint, FoundTopUps};
 
 use super::owner::Owner;
 
@@ -17,6 +17,7 @@ pub(crate) async fn take_over_top_ups(owner: Rc<Owner>, mut found: UnboundedRece
         if owner.wait_durable(number).await.is_err() {
             return;
         }
+        FaultPoint::TopUpsTaken.pass();
         // A publisher that is closing finds them again, and the ledger knows them.
         let _: Result<(), _> = answers.send(outcomes);
     }

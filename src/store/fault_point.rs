@@ -199,6 +199,23 @@ fault_points! {
     /// It is synced.
     BudgetFileInPlaceDone = "budget-file.in-place-done",
 
+    /// The tables of a database of budgets belong to the state; no money is credited.
+    TablesClaimed = "tables.claimed",
+    /// A batch of movements is written with its mark, not committed.
+    TablesMovementsWritten = "tables.movements-written",
+    /// It is committed; the accounts are not written.
+    TablesMovementsDone = "tables.movements-done",
+    /// The accounts are written with the mark of their tick, not committed.
+    TablesAccountsWritten = "tables.accounts-written",
+    /// They are committed.
+    TablesAccountsDone = "tables.accounts-done",
+    /// Top-ups are read from a database; the ledger has not taken them over.
+    TopUpsFound = "top-ups.found",
+    /// The ledger has them durably; their rows are not answered.
+    TopUpsTaken = "top-ups.taken",
+    /// Their rows are answered.
+    TopUpsAnswered = "top-ups.answered",
+
     /// No call is served any more; the budget file is written a last time.
     StopBegun = "stop.begun",
     /// It is recorded that the file shows the last fact.

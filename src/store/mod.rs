@@ -65,7 +65,7 @@ mod writer;
 pub use backup::{BackupSummary, backup};
 pub use budget_command::CommandBackEnd;
 pub use budget_file::{
-    BudgetAtStart, BudgetBackEnd, BudgetBackEndError, BudgetLag, BudgetPublisher, BudgetStatus, FoundTopUps,
+    BudgetAtStart, BudgetBackEnd, BudgetBackEndError, BudgetLag, BudgetPublisher, BudgetStatus, CallWatch, FoundTopUps,
     Interrupter, Precedence, read_all_budgets, read_budgets,
 };
 pub use budget_postgres::{INITIALISE_SQL, Initialised, PostgresBackEnd, initialise};

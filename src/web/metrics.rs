@@ -147,16 +147,20 @@ impl Scrape {
         let acl = u32::from(self.health.acl_error.is_none());
         writer.gauge("jobtracker_acl_file_good", "1 while the list in force is the ACL file's content", acl)?;
         let budget = u32::from(self.health.budget_error.is_none());
-        writer.gauge("jobtracker_budget_file_good", "1 while the budget file can be written", budget)?;
+        writer.gauge(
+            "jobtracker_budget_file_good",
+            "1 while the image of the budgets, a file, a database or a program, can be updated",
+            budget,
+        )?;
         let Some(image) = &self.health.budgets else { return Ok(()) };
         writer.gauge(
             "jobtracker_budget_image_lag_ticks",
-            "Ticks that the image of the budgets, a file or a database, is behind the ledger",
+            "Ticks that the image of the budgets is behind the ledger",
             image.lag_ticks,
         )?;
         writer.gauge(
             "jobtracker_budget_image_lag_seconds",
-            "Since when the image of the budgets is behind the ledger",
+            "How long the image of the budgets has been behind the ledger, s",
             image.lag_s,
         )
     }

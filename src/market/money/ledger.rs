@@ -91,7 +91,9 @@ pub(in crate::market) struct Movement<'a> {
     pub(in crate::market) note: &'a str,
 }
 
-/// The note of movements that the budget file brings about.
+/// The note of budgets that a market begins with, wherever they come from.
+pub(in crate::market) const OF_FIRST_BUDGETS: &str = "initial budget";
+/// The note of movements that an edit of the budget file brings about.
 pub(in crate::market) const OF_BUDGET_FILE: &str = "budget file";
 
 /// Totals of the ledger up to an entry.

@@ -42,7 +42,7 @@ pub use interval::{Charge, Interval};
 pub use laid_charge::LaidCharge;
 pub(in crate::market) use ledger::Movement;
 #[cfg(test)]
-pub(in crate::market) use ledger::OF_BUDGET_FILE;
+pub(in crate::market) use ledger::OF_FIRST_BUDGETS;
 pub use ledger::{LedgerAccount, LedgerEntry, LedgerTotals, MOST_NOTE_CHARACTERS, Reason};
 pub use meter::Meter;
 pub use metered::{GivenBack, Grace, GraceStep, HeldChange, Metered, MeteredUse};

@@ -11,7 +11,7 @@ use super::account::Account;
 use super::allowance::{Allowance, AllowanceClock};
 use super::budget_file::{BudgetLine, MAX_QUEUES};
 use super::fact::MarketFact;
-use super::ledger::{LedgerAccount, LedgerEntry, LedgerTotals, Movement, OF_BUDGET_FILE, Reason};
+use super::ledger::{LedgerAccount, LedgerEntry, LedgerTotals, Movement, OF_FIRST_BUDGETS, Reason};
 use super::meter::Meter;
 use super::metered::{GivenBack, GraceStep};
 use super::order::Order;
@@ -79,7 +79,7 @@ impl Market {
                 amount: budget,
                 reason,
                 by: "",
-                note: OF_BUDGET_FILE,
+                note: OF_FIRST_BUDGETS,
             };
             self.record_movement(movement, now, &mut facts);
             self.record(MarketFact::Account { queue, balance: budget, rate }, &mut facts);

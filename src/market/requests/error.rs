@@ -54,10 +54,12 @@ pub enum MarketError {
     /// A top-up that was made outside has the reference of another one.
     #[error("the reference {} was taken over for queue {} and {}, as ledger entry {}", .0.reference, .0.queue, .0.amount, .0.ledger)]
     ReferenceUsed(Box<TakenTopUp>),
-    #[error(
-        "expected a reference, a note and an author without control characters, together at most {MOST_NOTE_CHARACTERS} characters"
-    )]
+    #[error("expected a reference of 1 to 100 visible ASCII characters without blanks")]
     BadReference,
+    #[error(
+        "expected texts without control characters: a reference and a note of at most {MOST_NOTE_CHARACTERS} characters together, and a made_by of at most 63 bytes"
+    )]
+    BadNote,
     #[error("expected an amount other than 0")]
     NoAmount,
     #[error("queue {queue} has {balance}, less than the {amount} to be taken out")]
@@ -183,6 +185,7 @@ impl MarketError {
             | MarketError::Overdrawn { .. }
             | MarketError::BalanceTooLarge { .. }
             | MarketError::BadReference
+            | MarketError::BadNote
             | MarketError::NoAmount => ErrorClass::BadRequest,
             MarketError::UnknownQueue(_)
             | MarketError::UnknownWorker(_)

@@ -10,6 +10,9 @@ use super::move_money::Author;
 
 /// Before the name of who made a top-up, since that is no user of the market.
 const FROM_SQL: &str = "sql:";
+const MOST_REFERENCE_BYTES: usize = 100;
+/// The longest name of a role in a database.
+const MOST_AUTHOR_BYTES: usize = 63;
 
 impl Market {
     /// Takes over a top-up as an adjustment. One that was taken over before is answered as it was then.
@@ -32,9 +35,14 @@ impl Market {
         }
         let note = if note.is_empty() { reference.clone() } else { format!("{reference}: {note}") };
         let by = format!("{FROM_SQL}{made_by}");
-        let is_text = |text: &str| !text.is_empty() && !text.chars().any(char::is_control);
-        if !is_text(&note) || !is_text(&by) || note.chars().count() > MOST_NOTE_CHARACTERS || reference.is_empty() {
+        if !is_reference(reference) {
             return Err(MarketError::BadReference);
+        }
+        if [made_by, &note].iter().any(|text| text.chars().any(char::is_control))
+            || made_by.len() > MOST_AUTHOR_BYTES
+            || note.chars().count() > MOST_NOTE_CHARACTERS
+        {
+            return Err(MarketError::BadNote);
         }
         if *amount == Credits::ZERO {
             return Err(MarketError::NoAmount);
@@ -47,6 +55,11 @@ impl Market {
         self.record(MarketFact::TopUpTaken(taken.clone()), facts);
         Ok(taken)
     }
+}
+
+/// No two references look alike, and the first blank ends one where it stands before a note.
+fn is_reference(text: &str) -> bool {
+    (1..=MOST_REFERENCE_BYTES).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
 #[cfg(test)]
@@ -103,8 +116,14 @@ mod tests {
             (top_up("3", "alice", "-102"), "less than the 102.0 to be taken out"),
             (top_up("4", "alice", "1000000000000"), "exceed 10^12"),
             (top_up("5", "alice", "0"), "an amount other than 0"),
-            (top_up("a\nb", "alice", "1"), "without control characters"),
-            (top_up(&long, "alice", "1"), "without control characters"),
+            (top_up("a\nb", "alice", "1"), "visible ASCII"),
+            (top_up("inv-1 ", "alice", "1"), "visible ASCII"),
+            (top_up("inv\u{2010}1", "alice", "1"), "visible ASCII"),
+            (top_up("a: b", "alice", "1"), "visible ASCII"),
+            (top_up(&long, "alice", "1"), "visible ASCII"),
+            (TopUp { made_by: "x".repeat(64), ..top_up("6", "alice", "1") }, "at most 63 bytes"),
+            (TopUp { note: "x".repeat(257), ..top_up("7", "alice", "1") }, "at most 256 characters"),
+            (TopUp { note: "a\nb".to_owned(), ..top_up("8", "alice", "1") }, "without control characters"),
         ] {
             let (mut facts, before) = (Vec::new(), market.total());
             let error = market.take_top_up(&top_up, NOW, &mut facts).unwrap_err().to_string();

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::market::money::{Movement, OF_BUDGET_FILE};
+use crate::market::money::{Movement, OF_FIRST_BUDGETS};
 
 impl Stage {
     /// Time passes by both clocks; what becomes due is paid.
@@ -203,7 +203,7 @@ fn every_row_says_where_it_came_from() {
     let rows = entries(&stage.facts).into_iter().chain(tick.charges());
     let authors: Vec<_> = rows.map(|entry| (entry.by, entry.note)).collect();
     let expected =
-        [("", OF_BUDGET_FILE), ("", OF_BUDGET_FILE), ("root", "grant"), ("root", ""), ("root", ""), ("", "")];
+        [("", OF_FIRST_BUDGETS), ("", OF_FIRST_BUDGETS), ("root", "grant"), ("root", ""), ("root", ""), ("", "")];
     assert_eq!(authors, expected.map(|(by, note)| (by.to_owned(), note.to_owned())));
     // A movement of nothing is none.
     let (debit, credit) = (LedgerAccount::Issued, LedgerAccount::Queue(name("alice")));

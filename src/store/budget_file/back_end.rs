@@ -1,6 +1,8 @@
 //! The interface of back-ends for budgets: [`BudgetBackEnd`].
 
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use crate::market::{BudgetFileError, BudgetLine, TopUp, TopUpAnswer};
 use crate::model::FactNumber;
@@ -62,6 +64,9 @@ pub trait BudgetBackEnd: std::fmt::Debug + Send {
         Ok(())
     }
 
+    /// Takes what notes each answer of a call that asks more than once.
+    fn watch_calls(&mut self, _calls: CallWatch) {}
+
     /// Ends a call that is in progress, from another thread, at a stop that cannot wait; no call follows. None: calls
     /// are short.
     fn interrupter(&self) -> Option<Interrupter> {
@@ -69,8 +74,46 @@ pub trait BudgetBackEnd: std::fmt::Debug + Send {
     }
 }
 
+/// Since when a call of a back-end has brought no answer.
+#[derive(Clone, Debug, Default)]
+pub struct CallWatch(Arc<Mutex<Option<(&'static str, Instant)>>>);
+
 /// See [`BudgetBackEnd::interrupter`].
 pub type Interrupter = Box<dyn Fn() + Send + Sync>;
+
+// === impl CallWatch ===
+
+impl CallWatch {
+    /// Makes a call.
+    pub(super) fn during<T>(&self, action: &'static str, call: impl FnOnce() -> T) -> T {
+        *self.call() = Some((action, now()));
+        let done = call();
+        *self.call() = None;
+        done
+    }
+
+    /// Something has been answered, and the call continues.
+    pub fn note_answer(&self) {
+        if let Some((_, since)) = &mut *self.call() {
+            *since = now();
+        }
+    }
+
+    /// What is in progress, and for how long there has been no answer.
+    pub(super) fn silence(&self) -> Option<(&'static str, Duration)> {
+        self.call().map(|(action, since)| (action, now().saturating_duration_since(since)))
+    }
+
+    fn call(&self) -> MutexGuard<'_, Option<(&'static str, Instant)>> {
+        // No panic leaves it half changed.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "how long a back-end is silent is about the clock of the machine")]
+pub(super) fn now() -> Instant {
+    Instant::now()
+}
 
 /// What a start found where the budget file should be.
 #[derive(Clone, Debug, PartialEq, Eq)]

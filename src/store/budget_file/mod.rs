@@ -14,7 +14,7 @@ mod in_place;
 mod publisher;
 mod read_budgets;
 
-pub use back_end::{BudgetAtStart, BudgetBackEnd, BudgetBackEndError, Interrupter};
+pub use back_end::{BudgetAtStart, BudgetBackEnd, BudgetBackEndError, CallWatch, Interrupter};
 pub use file_back_end::Precedence;
 pub use publisher::{BudgetLag, BudgetPublisher, BudgetStatus, FoundTopUps};
 pub use read_budgets::{read_all_budgets, read_budgets};

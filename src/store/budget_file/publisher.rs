@@ -16,7 +16,7 @@ use crate::model::FactNumber;
 use crate::store::loaded_state::LoadedState;
 use crate::store::state_store::Store;
 
-use super::back_end::{BudgetAtStart, BudgetBackEnd, BudgetBackEndError, Interrupter};
+use super::back_end::{BudgetAtStart, BudgetBackEnd, BudgetBackEndError, CallWatch, Interrupter, now};
 use super::file::BudgetFile;
 use super::file_back_end::{FileBackEnd, Precedence};
 
@@ -28,6 +28,8 @@ const TOP_UP_PAUSE: Duration = Duration::from_secs(2);
 const TOP_UP_RETRY_PAUSE_MAX: Duration = Duration::from_secs(10);
 /// Time between two looks whether the owner has answered.
 const ANSWER_PAUSE: Duration = Duration::from_millis(50);
+/// After that a call without an answer is a trouble.
+const MOST_SILENCE: Duration = Duration::from_secs(10);
 /// How long a stop waits for a call of the back-end before it is interrupted.
 const STOP_PATIENCE: Duration = Duration::from_secs(3);
 
@@ -76,6 +78,9 @@ struct SharedPublisher {
     place: String,
     is_file: bool,
     is_closing: Arc<AtomicBool>,
+    /// A stop could not wait: no call follows.
+    is_interrupted: AtomicBool,
+    calls: CallWatch,
     progress: Mutex<PublisherProgress>,
 }
 
@@ -108,10 +113,15 @@ pub struct BudgetLag {
 pub struct BudgetStatus(Arc<SharedPublisher>);
 
 impl BudgetStatus {
-    /// The error of the last try, while it is being retried.
+    /// The error of the last try, while it is being retried; or that the first one brings no answer.
     pub fn last_error(&self) -> Option<String> {
         let progress = self.0.progress();
-        progress.trouble.as_ref().or(progress.top_up_trouble.as_ref()).cloned()
+        let trouble = progress.trouble.as_ref().or(progress.top_up_trouble.as_ref()).cloned();
+        drop(progress);
+        trouble.or_else(|| {
+            let (action, silence) = self.0.calls.silence().filter(|(_, silence)| *silence >= MOST_SILENCE)?;
+            Some(self.0.failed(action, format!("no answer since {} s", silence.as_secs())).to_string())
+        })
     }
 
     /// Why a start would refuse the image now; a database may be out.
@@ -159,6 +169,14 @@ impl SharedPublisher {
     fn progress(&self) -> MutexGuard<'_, PublisherProgress> {
         // No panic leaves it half changed.
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn failed(&self, action: &'static str, reason: String) -> BudgetBackEndError {
+        BudgetBackEndError::BackEnd { action, place: self.place.clone(), reason, is_permanent: false }
+    }
+
+    fn is_interrupted(&self) -> bool {
+        self.is_interrupted.load(Ordering::Relaxed)
     }
 
     fn note_waiting(&self, tick: u64) {
@@ -243,6 +261,7 @@ impl BudgetPublisher {
         let (orders, inbox) = mpsc::channel();
         let theirs = Arc::clone(&shared);
         let interrupter = back_end.interrupter();
+        back_end.watch_calls(shared.calls.clone());
         let (alive, ended) = mpsc::channel();
         let (begun, at_start) = mpsc::channel();
         let (found, found_top_ups) = mpsc_async::unbounded_channel();
@@ -297,6 +316,7 @@ impl BudgetPublisher {
         self.shared.is_closing.store(true, Ordering::Relaxed);
         let _ = self.orders.send(PublisherOrder::Close { shown });
         if let (Some(interrupt), Err(RecvTimeoutError::Timeout)) = (interrupter, ended.recv_timeout(STOP_PATIENCE)) {
+            self.shared.is_interrupted.store(true, Ordering::Relaxed);
             interrupt();
         }
         handle.join().unwrap_or_else(|_| Err(panicked(&self.shared.place)))
@@ -373,6 +393,9 @@ fn publish_all(
         if work.retry_due <= now()
             && let Err(error) = work.publish()
         {
+            if shared.is_interrupted() {
+                return Err(error);
+            }
             tracing::warn!("{error}; retrying");
         }
         work.look_for_top_ups();
@@ -396,7 +419,13 @@ impl Work<'_> {
         let Some((accounts, tick)) = &self.waiting else { return Ok(()) };
         // An earlier tick shows nothing that is new.
         let is_shown = self.shared.progress().shown.is_some_and(|shown| *tick < shown);
-        let published = if is_shown { Ok(()) } else { self.back_end.publish(accounts, *tick) };
+        let published = if is_shown {
+            Ok(())
+        } else if self.shared.is_interrupted() {
+            Err(self.shared.failed("publish", "no answer until the JobTracker stopped".to_owned()))
+        } else {
+            self.shared.calls.during("publish", || self.back_end.publish(accounts, *tick))
+        };
         self.shared.note_result(*tick, published.as_ref().err().map(ToString::to_string));
         match published {
             Ok(()) => {
@@ -423,7 +452,7 @@ impl Work<'_> {
             Some(Err(TryRecvError::Disconnected)) => self.inbox.answers = None,
             None => {}
         }
-        if self.inbox.due.is_none_or(|due| due > now()) {
+        if self.shared.is_interrupted() || self.inbox.due.is_none_or(|due| due > now()) {
             return;
         }
         let looked = self.exchange_top_ups();
@@ -440,6 +469,7 @@ impl Work<'_> {
         let mut progress = self.shared.progress();
         if let Some(trouble) = &trouble
             && progress.top_up_trouble.is_none()
+            && !self.shared.is_interrupted()
         {
             tracing::warn!("{trouble}; retrying");
         }
@@ -448,10 +478,12 @@ impl Work<'_> {
 
     fn exchange_top_ups(&mut self) -> Result<(), BudgetBackEndError> {
         if !self.inbox.unwritten.is_empty() {
-            self.back_end.answer_top_ups(&self.inbox.unwritten)?;
+            let unwritten = &self.inbox.unwritten;
+            self.shared.calls.during("answer the top-ups of", || self.back_end.answer_top_ups(unwritten))?;
             self.inbox.unwritten.clear();
         }
-        let Some(top_ups) = self.back_end.find_top_ups()? else {
+        let found = self.shared.calls.during("read the top-ups of", || self.back_end.find_top_ups());
+        let Some(top_ups) = found? else {
             self.inbox.due = None;
             return Ok(());
         };
@@ -465,9 +497,4 @@ impl Work<'_> {
         }
         Ok(())
     }
-}
-
-#[expect(clippy::disallowed_methods, reason = "how long an image is behind is about the clock of the machine")]
-fn now() -> Instant {
-    Instant::now()
 }

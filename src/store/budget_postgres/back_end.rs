@@ -1,7 +1,7 @@
 //! The database as a back-end: a session that is opened when it is needed, on the publisher's thread.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::runtime::Runtime;
 use tokio::sync::Notify;
@@ -9,15 +9,16 @@ use tokio::sync::Notify;
 use crate::config::settings::PostgresSettings;
 use crate::market::{BudgetLine, TopUp, TopUpAnswer};
 use crate::model::hex;
-use crate::store::budget_file::{BudgetBackEnd, BudgetBackEndError, Interrupter};
+use crate::store::budget_file::{BudgetBackEnd, BudgetBackEndError, CallWatch, Interrupter};
 use crate::store::loaded_state::LoadedState;
 use crate::store::schema::STATE_NAME;
 use crate::store::state_store::Store;
 use crate::store::statement::LedgerReader;
 
-use super::connection::{Session, client_config, connect, is_locked, lock, password, place_of};
+use super::connection::{Session, client_config, connect, is_locked, lock, now, password, place_of, servers_of};
 use super::error::PostgresError;
-use super::publish::{Publisher, check_layout, load};
+use super::ledger_rows::ends;
+use super::publish::{Filling, Publisher, check_layout, load};
 use super::tls::Tls;
 use super::top_ups;
 
@@ -25,17 +26,25 @@ use super::top_ups;
 const CALL_TIMEOUT_S: u64 = 60;
 /// How long the first call waits for the lock: the session of a process that was killed ends within this.
 const LOCK_PATIENCE: Duration = Duration::from_secs(10);
+/// Time between two comparisons of the movements that are shown with the ledger: each reads all of both.
+const COMPARISON_PAUSE: Duration = Duration::from_secs(3_600);
 
 /// Publishes to a PostgreSQL database as its only writer.
 #[derive(Debug)]
 pub struct PostgresBackEnd {
     settings: PostgresSettings,
     place: String,
+    servers: String,
+    patience: Duration,
     /// Names the state database.
     state: String,
     ledger: Option<LedgerReader>,
     is_restored: bool,
     has_published: bool,
+    /// The movements of a restored ledger take the place of others, from the first on.
+    is_filled_again: bool,
+    compared_at: Option<Instant>,
+    calls: CallWatch,
     /// Made by the first call: on the thread that calls.
     runtime: Option<Runtime>,
     session: Option<Session>,
@@ -49,18 +58,30 @@ impl PostgresBackEnd {
     /// A URL with a part that is not known, or a system that refuses a runtime.
     pub fn new(settings: PostgresSettings, state: &str) -> Result<Self, BudgetBackEndError> {
         let failed = |error: PostgresError| error.of("reach", "the database");
-        let place = place_of(&client_config(&settings).map_err(failed)?);
+        let config = client_config(&settings).map_err(failed)?;
         Ok(Self {
             settings,
-            place,
+            place: place_of(&config),
+            servers: servers_of(&config),
+            patience: LOCK_PATIENCE,
             state: state.to_owned(),
             ledger: None,
             is_restored: false,
             has_published: false,
+            is_filled_again: false,
+            compared_at: None,
+            calls: CallWatch::default(),
             runtime: None,
             session: None,
             interrupt: Arc::default(),
         })
+    }
+
+    /// The same with another time for which a start waits for the lock.
+    #[must_use]
+    pub fn with_patience(mut self, patience: Duration) -> Self {
+        self.patience = patience;
+        self
     }
 
     /// The back-end of this state database, which is given a name if it has none.
@@ -99,27 +120,28 @@ impl PostgresBackEnd {
     pub fn look(settings: PostgresSettings) -> Result<Vec<BudgetLine>, BudgetBackEndError> {
         let mut back_end = Self::new(settings, "")?;
         let place = back_end.place.clone();
-        back_end.call("read", async |session, _| load(&session.client, &place).await)
+        let read = back_end.call(async |session, _| load(&session.client, &place).await);
+        read.map_err(|error| error.of("read", &place))
     }
 
     /// Does some work in a session, which ends if the work fails.
     fn call<T>(
         &mut self,
-        action: &'static str,
         work: impl AsyncFnOnce(&mut Session, &Publisher<'_>) -> Result<T, PostgresError>,
-    ) -> Result<T, BudgetBackEndError> {
-        let Self { settings, place, state, ledger, is_restored, has_published, runtime, session, interrupt } = self;
+    ) -> Result<T, PostgresError> {
+        let Self { settings, servers, state, ledger, is_restored, has_published, runtime, session, interrupt, .. } =
+            self;
         let is_restored = *is_restored && !*has_published;
         let runtime = match runtime {
             Some(runtime) => runtime,
             None => {
                 let made = tokio::runtime::Builder::new_current_thread().enable_all().build();
-                runtime.insert(made.map_err(|error| PostgresError::Runtime(error).of(action, place))?)
+                runtime.insert(made.map_err(PostgresError::Runtime)?)
             }
         };
         let publisher = Publisher { state, ledger: ledger.as_ref(), is_restored };
         let limit = Duration::from_secs(CALL_TIMEOUT_S);
-        let done = runtime.block_on(async {
+        runtime.block_on(async {
             let work = async {
                 let open = match session {
                     Some(open) if !open.client.is_closed() => open,
@@ -127,10 +149,14 @@ impl PostgresBackEnd {
                 };
                 work(open, &publisher).await
             };
+            let silent = || {
+                let awaited = "the results of statements";
+                Err(PostgresError::Silent { servers: servers.clone(), awaited, limit_s: CALL_TIMEOUT_S })
+            };
             let done = tokio::select! {
                 biased;
                 () = interrupt.notified() => Err(PostgresError::Stopped),
-                done = tokio::time::timeout(limit, work) => done.unwrap_or(Err(PostgresError::Timeout(CALL_TIMEOUT_S))),
+                done = tokio::time::timeout(limit, work) => done.unwrap_or_else(|_| silent()),
             };
             if done.is_err()
                 && let Some(broken) = session.take()
@@ -138,23 +164,51 @@ impl PostgresBackEnd {
                 broken.close().await;
             }
             done
-        });
-        done.map_err(|error| error.of(action, place))
+        })
     }
 
     /// As [`Self::call`], as the only writer.
     fn call_locked<T>(
         &mut self,
-        action: &'static str,
         patience: Duration,
         work: impl AsyncFnOnce(&mut Session, &Publisher<'_>) -> Result<T, PostgresError>,
-    ) -> Result<T, BudgetBackEndError> {
-        self.call(action, async |session, publisher| {
+    ) -> Result<T, PostgresError> {
+        self.call(async |session, publisher| {
             if !is_locked(&session.client).await? {
                 lock(&session.client, patience).await?;
             }
             work(session, publisher).await
         })
+    }
+
+    /// Publishes the movements up to now, batch by batch.
+    fn publish_movements(&mut self, tick: u64) -> Result<(), PostgresError> {
+        let Some(before) = self.ledger.as_ref().map(ends).transpose()? else { return Ok(()) };
+        loop {
+            let filling = self.next_filling();
+            let is_last = self.call_locked(Duration::ZERO, async |session, publisher| {
+                publisher.publish_movements(&mut session.client, before, tick, filling).await
+            })?;
+            match filling {
+                Filling::FromTheFirst => self.is_filled_again = true,
+                Filling::Compared => self.compared_at = Some(now()),
+                Filling::Next => {}
+            }
+            self.calls.note_answer();
+            if is_last {
+                return Ok(());
+            }
+        }
+    }
+
+    fn next_filling(&self) -> Filling {
+        let is_compared = || self.compared_at.is_some_and(|at| now().saturating_duration_since(at) < COMPARISON_PAUSE);
+        // A restored ledger has other entries under the numbers that are shown.
+        match self.is_restored && !self.is_filled_again {
+            true => Filling::FromTheFirst,
+            false if is_compared() => Filling::Next,
+            false => Filling::Compared,
+        }
     }
 }
 
@@ -173,26 +227,25 @@ impl BudgetBackEnd for PostgresBackEnd {
     }
 
     fn load(&mut self) -> Result<Vec<BudgetLine>, BudgetBackEndError> {
-        let place = self.place.clone();
-        self.call_locked("load", LOCK_PATIENCE, async |session, publisher| {
+        let (place, patience) = (self.place.clone(), self.patience);
+        let loaded = self.call_locked(patience, async |session, publisher| {
             let lines = load(&session.client, &place).await?;
             publisher.claim(&session.client).await?;
             Ok(lines)
-        })
+        });
+        loaded.map_err(|error| error.of("load", &place))
     }
 
-    /// Refuses a start beside another writer; whatever else is wrong with the database, money does not wait for it.
+    /// Refuses a start beside another JobTracker; whatever else is wrong with the database, money does not wait for it.
     fn resume(&mut self) -> Result<(), BudgetBackEndError> {
-        let mut is_other = false;
-        let opened = self.call("reach", async |session, _| {
-            let locked = lock(&session.client, LOCK_PATIENCE).await;
-            is_other = matches!(locked, Err(PostgresError::Locked { .. }));
-            locked?;
+        let patience = self.patience;
+        let opened = self.call(async |session, _| {
+            lock(&session.client, patience).await?;
             check_layout(&session.client).await
         });
-        match opened {
-            Err(error) if is_other => Err(error),
-            Err(error) => {
+        match opened.map_err(|error| (matches!(error, PostgresError::Locked { .. }), error.of("reach", &self.place))) {
+            Err((true, error)) => Err(error),
+            Err((false, error)) => {
                 tracing::warn!("{error}; the ledger holds, and the image follows once this is mended");
                 Ok(())
             }
@@ -201,22 +254,29 @@ impl BudgetBackEnd for PostgresBackEnd {
     }
 
     fn publish(&mut self, accounts: &[BudgetLine], tick: u64) -> Result<(), BudgetBackEndError> {
-        self.call_locked("publish", Duration::ZERO, async |session, publisher| {
-            publisher.publish(&mut session.client, accounts, tick).await
-        })?;
+        let published = self.publish_movements(tick).and_then(|()| {
+            self.call_locked(Duration::ZERO, async |session, publisher| {
+                publisher.publish_accounts(&mut session.client, accounts, tick).await
+            })
+        });
+        published.map_err(|error| error.of("publish", &self.place))?;
         self.has_published = true;
         Ok(())
     }
 
     fn find_top_ups(&mut self) -> Result<Option<Vec<TopUp>>, BudgetBackEndError> {
-        self.call_locked("read the top-ups of", Duration::ZERO, async |session, _| top_ups::find(&session.client).await)
-            .map(Some)
+        let found = self.call_locked(Duration::ZERO, async |session, _| top_ups::find(&session.client).await);
+        found.map(Some).map_err(|error| error.of("read the top-ups of", &self.place))
     }
 
     fn answer_top_ups(&mut self, answers: &[TopUpAnswer]) -> Result<(), BudgetBackEndError> {
-        self.call_locked("answer the top-ups of", Duration::ZERO, async |session, _| {
-            top_ups::answer(&session.client, answers).await
-        })
+        let answered =
+            self.call_locked(Duration::ZERO, async |session, _| top_ups::answer(&session.client, answers).await);
+        answered.map_err(|error| error.of("answer the top-ups of", &self.place))
+    }
+
+    fn watch_calls(&mut self, calls: CallWatch) {
+        self.calls = calls;
     }
 
     fn interrupter(&self) -> Option<Interrupter> {
@@ -228,8 +288,11 @@ impl BudgetBackEnd for PostgresBackEnd {
 impl Drop for PostgresBackEnd {
     /// The next process need not wait for the lock.
     fn drop(&mut self) {
-        if let (Some(runtime), Some(session)) = (&self.runtime, self.session.take()) {
+        let Some(runtime) = self.runtime.take() else { return };
+        if let Some(session) = self.session.take() {
             runtime.block_on(session.close());
         }
+        // It may still ask for the address of a server.
+        runtime.shutdown_background();
     }
 }

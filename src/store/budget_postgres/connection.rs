@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use tokio::task::JoinHandle;
 use tokio_postgres::config::{Host, SslMode as ClientSslMode};
+use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, Config, NoTls};
 
 use crate::config::settings::{PostgresSettings, SslMode};
@@ -12,6 +13,7 @@ use crate::fs::{access_of_others, open_named_by_conf};
 use super::error::PostgresError;
 use super::tls::Tls;
 
+/// Unless the URL says otherwise. Twice that may pass until a server has let a client in.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// After that a server that is gone is taken for gone, by either side: idle, then three probes.
 const KEEPALIVE_IDLE: Duration = Duration::from_secs(10);
@@ -26,8 +28,13 @@ const SESSION: &str = "SET statement_timeout = '55s'; SET lock_timeout = '20s';
         WHERE current_setting('server_version_num')::int >= 140000";
 /// The key of the advisory lock: `jobt`, and 1.
 const LOCK: &str = "1785684596, 1";
-const HOLDER: &str = "SELECT activity.application_name, activity.usename::text, activity.client_addr::text,
-        activity.backend_start::timestamptz(0)::text
+/// A session of a JobTracker is named as one, and may write what it publishes: a name alone is anyone's.
+const HOLDER: &str =
+    "SELECT activity.pid, activity.application_name, activity.usename::text, host(activity.client_addr),
+        activity.backend_start::timestamptz(0)::text,
+        (activity.application_name LIKE 'jobtracker process %'
+            OR activity.application_name = current_setting('application_name'))
+        AND has_table_privilege(activity.usesysid, to_regclass('jobtracker.publication'), 'UPDATE')
     FROM pg_locks AS held JOIN pg_stat_activity AS activity USING (pid)
     WHERE held.locktype = 'advisory' AND held.granted AND held.classid = 1785684596 AND held.objid = 1
         AND held.database = (SELECT oid FROM pg_database WHERE datname = current_database()) LIMIT 1";
@@ -71,37 +78,117 @@ pub(super) fn client_config(settings: &PostgresSettings) -> Result<Config, Postg
 
 /// What messages call the database.
 pub(super) fn place_of(config: &Config) -> String {
-    let hosts = config.get_hosts().iter().map(|host| match host {
+    let user = config.get_user().map(|user| format!("{user}@")).unwrap_or_default();
+    let name = config.get_dbname().or(config.get_user()).unwrap_or_default();
+    format!("database {user}{}/{name}", servers_of(config))
+}
+
+/// Host and port of each server.
+pub(super) fn servers_of(config: &Config) -> String {
+    let named = config.get_hosts().iter().map(|host| match host {
         Host::Tcp(name) => name.clone(),
         Host::Unix(path) => path.display().to_string(),
     });
-    let hosts = hosts.collect::<Vec<_>>().join(",");
+    let mut hosts: Vec<String> = named.collect();
+    if hosts.is_empty() {
+        hosts.extend(config.get_hostaddrs().iter().map(ToString::to_string));
+    }
     let ports = config.get_ports().iter().map(u16::to_string).collect::<Vec<_>>().join(",");
     let port = if ports.is_empty() { ports } else { format!(":{ports}") };
-    let user = config.get_user().map(|user| format!("{user}@")).unwrap_or_default();
-    let name = config.get_dbname().or(config.get_user()).unwrap_or_default();
-    format!("database {user}{hosts}{port}/{name}")
+    format!("{}{port}", hosts.join(","))
 }
 
-/// Opens a session; the runtime's other tasks drive it.
+/// The same for each server alone: one that says nothing must not keep the next from being asked.
+fn alone(config: &Config) -> Vec<Config> {
+    let (hosts, addresses, ports) = (config.get_hosts(), config.get_hostaddrs(), config.get_ports());
+    let servers = hosts.len().max(addresses.len());
+    let is_paired = |count: usize| count == 0 || count == servers;
+    if servers < 2
+        || !is_paired(hosts.len())
+        || !is_paired(addresses.len())
+        || (ports.len() > 1 && ports.len() != servers)
+    {
+        return vec![config.clone()];
+    }
+    let one = |server: usize| {
+        let mut one = Config::new();
+        match hosts.get(server) {
+            Some(Host::Tcp(name)) => _ = one.host(name),
+            Some(Host::Unix(path)) => _ = one.host_path(path),
+            None => {}
+        }
+        addresses.get(server).into_iter().for_each(|address| _ = one.hostaddr(*address));
+        ports.get(server).or(ports.first()).into_iter().for_each(|port| _ = one.port(*port));
+        config.get_user().into_iter().for_each(|user| _ = one.user(user));
+        config.get_password().into_iter().for_each(|password| _ = one.password(password));
+        config.get_dbname().into_iter().for_each(|name| _ = one.dbname(name));
+        config.get_options().into_iter().for_each(|options| _ = one.options(options));
+        config.get_application_name().into_iter().for_each(|name| _ = one.application_name(name));
+        config.get_connect_timeout().into_iter().for_each(|timeout| _ = one.connect_timeout(*timeout));
+        config.get_tcp_user_timeout().into_iter().for_each(|timeout| _ = one.tcp_user_timeout(*timeout));
+        config.get_keepalives_interval().into_iter().for_each(|interval| _ = one.keepalives_interval(interval));
+        config.get_keepalives_retries().into_iter().for_each(|retries| _ = one.keepalives_retries(retries));
+        one.keepalives(config.get_keepalives()).keepalives_idle(config.get_keepalives_idle());
+        one.ssl_negotiation(config.get_ssl_negotiation()).channel_binding(config.get_channel_binding());
+        one.target_session_attrs(config.get_target_session_attrs());
+        one.load_balance_hosts(config.get_load_balance_hosts());
+        one
+    };
+    (0..servers).map(one).collect()
+}
+
+/// Opens a session with the first server that gives one; the runtime's other tasks drive it.
 pub(super) async fn connect(settings: &PostgresSettings) -> Result<Session, PostgresError> {
     let mut config = client_config(settings)?;
-    if let Some(password) = password(settings)? {
+    let password = password(settings)?;
+    if let Some(password) = &password {
         config.password(password);
     }
+    let limit = 2 * config.get_connect_timeout().copied().unwrap_or(CONNECT_TIMEOUT);
+    let mut refusal = None;
+    for mut server in alone(&config) {
+        let opened = tokio::time::timeout(limit, open(&mut server, settings)).await.unwrap_or_else(|_| {
+            let awaited = "the login";
+            Err(PostgresError::Silent { servers: servers_of(&server), awaited, limit_s: limit.as_secs() })
+        });
+        match opened {
+            Ok(session) => return Ok(session),
+            Err(error) => refusal = Some(explained(error, settings, password.as_deref())),
+        }
+    }
+    // There is always one.
+    Err(refusal.unwrap_or(PostgresError::Stopped))
+}
+
+/// A refused password that ends as no one types it.
+fn explained(error: PostgresError, settings: &PostgresSettings, password: Option<&[u8]>) -> PostgresError {
+    let is_refused =
+        matches!(&error, PostgresError::Client(error) if error.code() == Some(&SqlState::INVALID_PASSWORD));
+    match &settings.password_file {
+        Some(path)
+            if is_refused && password.is_some_and(|password| password.ends_with(b" ") || password.ends_with(b"\t")) =>
+        {
+            let reason = "the server refuses the password, and its line ends with a blank, which is part of it: remove the blank";
+            PostgresError::PasswordFile { path: path.display().to_string(), reason: reason.to_owned() }
+        }
+        _ => error,
+    }
+}
+
+async fn open(config: &mut Config, settings: &PostgresSettings) -> Result<Session, PostgresError> {
     let is_local =
         !config.get_hosts().is_empty() && config.get_hosts().iter().all(|host| matches!(host, Host::Unix(_)));
     let session = match settings.ssl_mode {
         // libpq, too, has no TLS on Unix sockets.
-        _ if is_local => open_plain(&mut config).await?,
-        SslMode::Disable => open_plain(&mut config).await?,
-        SslMode::Allow => match open_plain(&mut config).await {
+        _ if is_local => open_plain(config).await?,
+        SslMode::Disable => open_plain(config).await?,
+        SslMode::Allow => match open_plain(config).await {
             Ok(session) => session,
-            Err(_) => open_tls(&mut config, settings, ClientSslMode::Require).await?,
+            Err(_) => open_tls(config, settings, ClientSslMode::Require).await?,
         },
-        SslMode::Prefer => open_tls(&mut config, settings, ClientSslMode::Prefer).await?,
+        SslMode::Prefer => open_tls(config, settings, ClientSslMode::Prefer).await?,
         SslMode::Require | SslMode::VerifyCa | SslMode::VerifyFull => {
-            open_tls(&mut config, settings, ClientSslMode::Require).await?
+            open_tls(config, settings, ClientSslMode::Require).await?
         }
     };
     session.client.batch_execute(SESSION).await?;
@@ -149,8 +236,11 @@ pub(super) async fn lock(client: &Client, patience: Duration) -> Result<(), Post
         if row.try_get::<_, bool>(0)? {
             return Ok(());
         }
-        if now() >= due {
-            return Err(PostgresError::Locked { holder: holder(client).await? });
+        // Without a holder it has just ended.
+        if now() >= due
+            && let Some(holder) = holder(client).await?
+        {
+            return Err(holder);
         }
         tokio::time::sleep(LOCK_PAUSE).await;
     }
@@ -163,13 +253,19 @@ pub(super) async fn is_locked(client: &Client) -> Result<bool, PostgresError> {
     Ok(client.query_one(sql, &[]).await?.try_get(0)?)
 }
 
-async fn holder(client: &Client) -> Result<String, PostgresError> {
-    let Some(row) = client.query_opt(HOLDER, &[]).await? else { return Ok("it has just ended".to_owned()) };
-    let text = |column| -> Result<String, PostgresError> {
-        Ok(row.try_get::<_, Option<String>>(column)?.unwrap_or_else(|| "unknown".to_owned()))
+/// Who has the lock, as an error.
+async fn holder(client: &Client) -> Result<Option<PostgresError>, PostgresError> {
+    let Some(row) = client.query_opt(HOLDER, &[]).await? else { return Ok(None) };
+    let text = |column: usize, before: &str| -> Result<String, PostgresError> {
+        let known = row.try_get::<_, Option<String>>(column)?.filter(|text| !text.is_empty());
+        Ok(known.map(|text| format!("{before}{text}")).unwrap_or_default())
     };
-    let address = row.try_get::<_, Option<String>>(2)?.map(|address| format!(" from {address}")).unwrap_or_default();
-    Ok(format!("`{}` as {}{address}, connected since {}", text(0)?, text(1)?, text(3)?))
+    let pid: i32 = row.try_get(0)?;
+    let (name, since) = (text(1, "")?, text(4, ", connected since ")?);
+    let holder = format!("`{name}` as {}{}, session {pid}{since}", text(2, "")?, text(3, " from ")?);
+    // No table, no privilege: no JobTracker either.
+    let is_jobtracker = row.try_get::<_, Option<bool>>(5)?.unwrap_or(false);
+    Ok(Some(if is_jobtracker { PostgresError::Locked { holder } } else { PostgresError::Held { holder, pid } }))
 }
 
 fn own_name() -> String {
@@ -182,6 +278,6 @@ fn own_name() -> String {
 }
 
 #[expect(clippy::disallowed_methods, reason = "a time limit is about the clock of the machine")]
-fn now() -> Instant {
+pub(super) fn now() -> Instant {
     Instant::now()
 }

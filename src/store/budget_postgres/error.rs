@@ -24,6 +24,11 @@ pub(super) enum PostgresError {
         "another JobTracker publishes there: {holder}; two would overwrite each other, so stop one of them or give it another database"
     )]
     Locked { holder: String },
+    /// The lock of the only writer is held, perhaps by no JobTracker.
+    #[error(
+        "the lock by which only one JobTracker publishes is held by {holder}, which need not be a JobTracker; it is published once that session ends, for example by SELECT pg_terminate_backend({pid})"
+    )]
+    Held { holder: String, pid: i32 },
     #[error(
         "its tables have layout {found}, this program knows {expected}: run the jobtracker that made them, or `jobtracker store init` of a newer one"
     )]
@@ -36,9 +41,14 @@ pub(super) enum PostgresError {
     Rights(String),
     #[error("the server accepts no writes: a standby, or made read-only")]
     ReadOnly,
-    #[error("no answer within {0} s")]
-    Timeout(u64),
-    #[error("stopped with the JobTracker")]
+    /// Rows that were to be written and are not there.
+    #[error(
+        "{missing} of {wanted} rows of jobtracker.{table} are not as they were sent: a trigger, a rule or row security of the database drops or alters them; remove it"
+    )]
+    NotWritten { table: &'static str, wanted: i64, missing: i64 },
+    #[error("no answer from {servers} within {limit_s} s: waited for {awaited}")]
+    Silent { servers: String, awaited: &'static str, limit_s: u64 },
+    #[error("no answer until the JobTracker stopped")]
     Stopped,
     #[error("cannot read the ledger: {0}")]
     Ledger(String),
@@ -73,13 +83,15 @@ impl PostgresError {
             | Self::Layout { .. }
             | Self::OtherState { .. }
             | Self::Rights(_)
+            | Self::NotWritten { .. }
             | Self::Row(_) => true,
             Self::Client(error) => {
                 error.code().is_some_and(|code| advice(code).is_some_and(|(_, is_for_a_person)| is_for_a_person))
             }
             Self::Locked { .. }
+            | Self::Held { .. }
             | Self::ReadOnly
-            | Self::Timeout(_)
+            | Self::Silent { .. }
             | Self::Stopped
             | Self::Ledger(_)
             | Self::Unnamed(_)

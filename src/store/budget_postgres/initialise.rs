@@ -1,11 +1,13 @@
 //! `jobtracker store init`: the tables, made once.
 
+use std::time::Duration;
+
 use crate::config::settings::PostgresSettings;
 use crate::store::budget_file::BudgetBackEndError;
 
-use super::connection::{client_config, connect, place_of};
+use super::connection::{client_config, connect, lock, place_of};
 use super::error::PostgresError;
-use super::publish::check_layout;
+use super::publish::check_access;
 
 /// Makes the schema `jobtracker` with its tables.
 pub const INITIALISE_SQL: &str = include_str!("../../../etc/postgres/jobtracker.sql");
@@ -24,7 +26,8 @@ pub struct Initialised {
 /// Makes the tables unless they are there. `takes_over`: the next state database that publishes may have them.
 ///
 /// # Errors
-/// The database cannot be reached, or refuses, or has tables of another layout.
+/// The database cannot be reached, or refuses, or has tables of another layout, or that its role may not write; they are
+/// to be taken over, and another process publishes there.
 pub fn initialise(settings: &PostgresSettings, takes_over: bool) -> Result<Initialised, BudgetBackEndError> {
     let failed = |error: PostgresError| error.of("initialise", "the database");
     let place = place_of(&client_config(settings).map_err(failed)?);
@@ -36,11 +39,13 @@ pub fn initialise(settings: &PostgresSettings, takes_over: bool) -> Result<Initi
         let there = "SELECT to_regclass('jobtracker.publication') IS NOT NULL";
         let was_there: bool = client.query_one(there, &[]).await?.try_get(0)?;
         match was_there {
-            true => check_layout(client).await?,
+            true => check_access(client).await?,
             false => client.batch_execute(INITIALISE_SQL).await?,
         }
         let mut taken_from = None;
         if takes_over {
+            // Who publishes there would take them back at once.
+            lock(client, Duration::ZERO).await?;
             let sql = "SELECT state FROM jobtracker.publication";
             taken_from = client.query_one(sql, &[]).await?.try_get(0)?;
             client

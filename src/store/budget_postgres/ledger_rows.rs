@@ -1,5 +1,7 @@
 //! The movements of accounts in the ledger of `state.db`, in order of their numbers.
 
+use std::collections::BTreeMap;
+
 use rusqlite::{Connection, OptionalExtension, Row};
 
 use crate::model::Credits;
@@ -12,6 +14,9 @@ use super::error::PostgresError;
 
 /// Ledger entries of one transaction of the database.
 pub(super) const BATCH_ENTRIES: usize = 20_000;
+
+/// Before the name of an account that is a queue's.
+const QUEUE: &str = "queue:";
 
 /// What the ledger has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,6 +82,28 @@ pub(super) fn movements_after(ledger: &LedgerReader, number: i64) -> Result<(Led
     ledger.read(read).map_err(|error| PostgresError::Ledger(error.to_string()))
 }
 
+/// Of each account the sum of its movements up to an entry, in units, where it is not 0.
+pub(super) fn sums_through(ledger: &LedgerReader, number: i64) -> Result<BTreeMap<String, i128>, PostgresError> {
+    let read = |database: &mut Connection| {
+        let mut sums: BTreeMap<String, i128> = BTreeMap::new();
+        let mut select = database.prepare("SELECT debit, credit, amount_units FROM ledger WHERE number <= ?1")?;
+        let mut rows = select.query([number])?;
+        while let Some(row) = rows.next()? {
+            let amount = units_column(row, 2)?.units();
+            for (column, amount) in [(0, -amount), (1, amount)] {
+                let Some(account) = row.get_ref(column)?.as_str()?.strip_prefix(QUEUE) else { continue };
+                match sums.get_mut(account) {
+                    Some(sum) => *sum = sum.saturating_add(amount),
+                    None => _ = sums.insert(account.to_owned(), amount),
+                }
+            }
+        }
+        sums.retain(|_, sum| *sum != 0);
+        Ok(sums)
+    };
+    ledger.read(read).map_err(|error| PostgresError::Ledger(error.to_string()))
+}
+
 // === impl Movements ===
 
 impl Movements {
@@ -89,7 +116,7 @@ impl Movements {
         self.last = entry.number;
         let taken = Credits::from_units(-entry.amount.units());
         for (account, amount) in [(&entry.debit, taken), (&entry.credit, entry.amount)] {
-            let Some(account) = account.strip_prefix("queue:") else { continue };
+            let Some(account) = account.strip_prefix(QUEUE) else { continue };
             self.ledger.push(entry.number);
             self.account.push(account.to_owned());
             self.wall_ms.push(entry.wall_ms);

@@ -1,37 +1,58 @@
 //! What is read from the tables, and what is written to them.
 
-use tokio_postgres::{Client, Transaction};
+use std::collections::BTreeMap;
+
+use tokio_postgres::types::ToSql;
+use tokio_postgres::{Client, GenericClient, Transaction};
 
 use crate::market::{BudgetLine, budget_file};
+use crate::model::Credits;
+use crate::store::fault_point::FaultPoint;
 use crate::store::statement::LedgerReader;
 
 use super::error::PostgresError;
-use super::ledger_rows::{LedgerEnds, Movements, ends, movements_after};
+use super::ledger_rows::{LedgerEnds, Movements, movements_after, sums_through};
 
 /// The layout of the tables that this program knows: what `etc/postgres/jobtracker.sql` makes.
 const LAYOUT: i32 = 1;
-/// All accounts, of one transaction.
-const ACCOUNTS: &str = "INSERT INTO jobtracker.account AS old (name, budget, bid, tick)
-    SELECT name, budget::numeric(40, 12), bid::numeric(40, 12), $4
-    FROM unnest($1::text[], $2::text[], $3::text[]) AS new (name, budget, bid)
-    ON CONFLICT (name) DO UPDATE SET budget = excluded.budget, bid = excluded.bid, tick = excluded.tick
-    WHERE (old.budget, old.bid) IS DISTINCT FROM (excluded.budget, excluded.bid)";
-const CLOSED_ACCOUNTS: &str = "DELETE FROM jobtracker.account AS old
-    WHERE NOT EXISTS (SELECT 1 FROM unnest($1::text[]) AS new (name) WHERE new.name = old.name)";
+/// All accounts: those that differ are written, those that are closed deleted. Says how many there were, and how many are as they were sent.
+const ACCOUNTS: &str = "WITH new AS (
+        SELECT name, budget::numeric(40, 12) AS budget, bid::numeric(40, 12) AS bid
+        FROM unnest($1::text[], $2::text[], $3::text[]) AS new (name, budget, bid)
+    ), changed AS (
+        SELECT new.* FROM new LEFT JOIN jobtracker.account AS old USING (name)
+        WHERE (old.budget, old.bid) IS DISTINCT FROM (new.budget, new.bid)
+    ), written AS (
+        INSERT INTO jobtracker.account (name, budget, bid, tick) SELECT name, budget, bid, $4 FROM changed
+        ON CONFLICT (name) DO UPDATE SET budget = excluded.budget, bid = excluded.bid, tick = excluded.tick
+        RETURNING name, budget, bid
+    ), closed AS (
+        SELECT name FROM jobtracker.account AS old WHERE NOT EXISTS (SELECT 1 FROM new WHERE new.name = old.name)
+    ), deleted AS (
+        DELETE FROM jobtracker.account AS old USING closed WHERE old.name = closed.name RETURNING 1
+    )
+    SELECT (SELECT count(*) FROM changed) + (SELECT count(*) FROM closed),
+        (SELECT count(*) FROM written JOIN changed USING (name, budget, bid)) + (SELECT count(*) FROM deleted)";
 /// Charges are summed by account and UTC day: one row each, whatever the length of an interval.
-const MOVEMENTS: &str =
-    "INSERT INTO jobtracker.movement AS old (ledger, account, day, at, reason, amount, made_by, note)
-    SELECT ledger, account, day, max(at), reason, sum(amount), max(made_by), max(note)
-    FROM (
-        SELECT CASE reason WHEN 'charge' THEN 0 ELSE ledger END AS ledger, account, reason, made_by, note,
-            amount::numeric(40, 12) AS amount, to_timestamp(wall_ms / 1000.0) AS at,
-            (to_timestamp(wall_ms / 1000.0) AT TIME ZONE 'UTC')::date AS day
-        FROM unnest($1::bigint[], $2::text[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::text[])
-            AS new (ledger, account, wall_ms, reason, amount, made_by, note)
-    ) AS new
-    GROUP BY ledger, account, day, reason
-    ON CONFLICT (account, day, reason, ledger)
-    DO UPDATE SET amount = old.amount + excluded.amount, at = greatest(old.at, excluded.at)";
+const MOVEMENTS: &str = "WITH new AS (
+        SELECT ledger, account, day, max(at) AS at, reason, sum(amount) AS amount, max(made_by) AS made_by, max(note) AS note
+        FROM (
+            SELECT CASE reason WHEN 'charge' THEN 0 ELSE ledger END AS ledger, account, reason, made_by, note,
+                amount::numeric(40, 12) AS amount, to_timestamp(wall_ms / 1000.0) AS at,
+                (to_timestamp(wall_ms / 1000.0) AT TIME ZONE 'UTC')::date AS day
+            FROM unnest($1::bigint[], $2::text[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::text[])
+                AS new (ledger, account, wall_ms, reason, amount, made_by, note)
+        ) AS new
+        GROUP BY ledger, account, day, reason
+    ), written AS (
+        INSERT INTO jobtracker.movement AS old (ledger, account, day, at, reason, amount, made_by, note)
+        SELECT ledger, account, day, at, reason, amount, made_by, note FROM new
+        ON CONFLICT (account, day, reason, ledger)
+        DO UPDATE SET amount = old.amount + excluded.amount, at = greatest(old.at, excluded.at)
+        RETURNING 1
+    )
+    SELECT (SELECT count(*) FROM new), (SELECT count(*) FROM written)";
+const SUMS: &str = "SELECT account, sum(amount)::text FROM jobtracker.movement GROUP BY account";
 
 /// A ledger that was set back may lack top-ups that were taken; it answers those that it has as before.
 const REOPEN_TOP_UPS: &str = "UPDATE jobtracker.top_up SET state = 'waiting', answer = '', answered_at = NULL
@@ -46,6 +67,17 @@ pub(super) struct Publisher<'a> {
     pub(super) ledger: Option<&'a LedgerReader>,
     /// The state was restored from a copy: an earlier tick is newer than what the tables have.
     pub(super) is_restored: bool,
+}
+
+/// What a batch of movements begins with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Filling {
+    /// The first entry of the ledger; what the table has is deleted.
+    FromTheFirst,
+    /// The entry after the last that is shown, if those that are shown are still there as they were published.
+    Compared,
+    /// The entry after the last that is shown.
+    Next,
 }
 
 /// What the tables show.
@@ -64,15 +96,7 @@ const MISSING_RIGHTS: &str = "SELECT coalesce(string_agg(held.privilege || ' on 
 
 /// The accounts that the tables have, as a first start reads them; an error if they could not be written.
 pub(super) async fn load(client: &Client, place: &str) -> Result<Vec<BudgetLine>, PostgresError> {
-    check_layout(client).await?;
-    let missing: String = client.query_one(MISSING_RIGHTS, &[]).await?.try_get(0)?;
-    if !missing.is_empty() {
-        return Err(PostgresError::Rights(missing));
-    }
-    let writes = "SELECT pg_is_in_recovery() OR current_setting('default_transaction_read_only')::boolean";
-    if client.query_one(writes, &[]).await?.try_get(0)? {
-        return Err(PostgresError::ReadOnly);
-    }
+    check_access(client).await?;
     let sql = "SELECT name, budget::text, bid::text FROM jobtracker.account ORDER BY name";
     let mut text = String::new();
     for row in client.query(sql, &[]).await? {
@@ -81,6 +105,20 @@ pub(super) async fn load(client: &Client, place: &str) -> Result<Vec<BudgetLine>
         text.push_str(&format!("{} {budget} {bid}\n", name.replace(char::is_whitespace, " ")));
     }
     Ok(budget_file::parse(&text, &format!("{place}, jobtracker.account"))?)
+}
+
+/// Checks that the tables are ours to write.
+pub(super) async fn check_access(client: &Client) -> Result<(), PostgresError> {
+    check_layout(client).await?;
+    let missing: String = client.query_one(MISSING_RIGHTS, &[]).await?.try_get(0)?;
+    if !missing.is_empty() {
+        return Err(PostgresError::Rights(missing));
+    }
+    let writes = "SELECT pg_is_in_recovery() OR current_setting('default_transaction_read_only')::boolean";
+    match client.query_one(writes, &[]).await?.try_get(0)? {
+        true => Err(PostgresError::ReadOnly),
+        false => Ok(()),
+    }
 }
 
 /// Checks that the tables are those that this program knows.
@@ -99,24 +137,19 @@ impl Publisher<'_> {
     pub(super) async fn claim(&self, client: &Client) -> Result<(), PostgresError> {
         let claim = "WITH gone AS (DELETE FROM jobtracker.movement)
             UPDATE jobtracker.publication SET state = $1, tick = 0, ledger = 0, compacted = 0";
-        client.execute(claim, &[&self.state]).await?;
+        mark(client, claim, &[&self.state]).await?;
+        FaultPoint::TablesClaimed.pass();
         Ok(())
     }
 
-    /// Publishes the accounts of a tick and the movements up to now. An earlier tick changes nothing.
-    pub(super) async fn publish(
+    /// Publishes the accounts of a tick, after the movements. An earlier tick changes nothing.
+    pub(super) async fn publish_accounts(
         &self,
         client: &mut Client,
         accounts: &[BudgetLine],
         tick: u64,
     ) -> Result<(), PostgresError> {
         let tick = tick.cast_signed();
-        let ends = self.ledger.map(ends).transpose()?;
-        // A restored ledger has other entries under the numbers that are shown.
-        let mut is_from_the_first = self.is_restored;
-        while !self.publish_movements(client, ends, tick, is_from_the_first).await? {
-            is_from_the_first = false;
-        }
         let transaction = client.transaction().await?;
         let shown = self.shown(&transaction).await?;
         if shown.tick > tick && !self.is_restored {
@@ -128,25 +161,27 @@ impl Publisher<'_> {
         let names: Vec<&str> = accounts.iter().map(|account| account.queue.as_str()).collect();
         let budgets: Vec<String> = accounts.iter().map(|account| account.budget.to_string()).collect();
         let bids: Vec<String> = accounts.iter().map(|account| account.rate.to_string()).collect();
-        transaction.execute(ACCOUNTS, &[&names, &budgets, &bids, &tick]).await?;
-        transaction.execute(CLOSED_ACCOUNTS, &[&names]).await?;
-        let mark = "UPDATE jobtracker.publication SET state = $1, tick = $2, published_at = now()";
-        transaction.execute(mark, &[&self.state, &tick]).await?;
-        Ok(transaction.commit().await?)
+        write(&transaction, "account", ACCOUNTS, &[&names, &budgets, &bids, &tick]).await?;
+        let sql = "UPDATE jobtracker.publication SET state = $1, tick = $2, published_at = now()";
+        mark(&transaction, sql, &[&self.state, &tick]).await?;
+        FaultPoint::TablesAccountsWritten.pass();
+        transaction.commit().await?;
+        FaultPoint::TablesAccountsDone.pass();
+        Ok(())
     }
 
     /// Publishes a batch of movements with the mark of their last. Returns whether it was the last batch.
-    async fn publish_movements(
+    pub(super) async fn publish_movements(
         &self,
         client: &mut Client,
-        before: Option<LedgerEnds>,
-        tick: i64,
-        is_from_the_first: bool,
+        before: LedgerEnds,
+        tick: u64,
+        filling: Filling,
     ) -> Result<bool, PostgresError> {
-        let (Some(ledger), Some(before)) = (self.ledger, before) else { return Ok(true) };
+        let Some(ledger) = self.ledger else { return Ok(true) };
         let transaction = client.transaction().await?;
         let shown = self.shown(&transaction).await?;
-        if shown.tick > tick && !self.is_restored && shown.ledger <= before.last {
+        if shown.tick > tick.cast_signed() && !self.is_restored && shown.ledger <= before.last {
             return Ok(true);
         }
         let (ends, mut movements) = movements_after(ledger, shown.ledger)?;
@@ -157,8 +192,11 @@ impl Publisher<'_> {
         if is_behind {
             transaction.execute(REOPEN_TOP_UPS, &[]).await?;
         }
-        if is_from_the_first || is_behind || is_mixed || shown.ledger == 0 {
-            transaction.execute("DELETE FROM jobtracker.movement", &[]).await?;
+        let is_from_the_first = filling == Filling::FromTheFirst || is_behind || is_mixed || shown.ledger == 0;
+        if is_from_the_first
+            || (filling == Filling::Compared && are_changed(&transaction, ledger, shown.ledger).await?)
+        {
+            delete_movements(&transaction).await?;
             let (from_the_first, all) = movements_after(ledger, 0)?;
             compacted = from_the_first.compacted;
             movements = all;
@@ -166,9 +204,11 @@ impl Publisher<'_> {
         add(&transaction, &movements).await?;
         // Every tick is newer than those of entries that are lost.
         let tick = if is_behind { 0 } else { shown.tick };
-        let mark = "UPDATE jobtracker.publication SET state = $1, ledger = $2, compacted = $3, tick = $4";
-        transaction.execute(mark, &[&self.state, &movements.last, &compacted, &tick]).await?;
+        let sql = "UPDATE jobtracker.publication SET state = $1, ledger = $2, compacted = $3, tick = $4";
+        mark(&transaction, sql, &[&self.state, &movements.last, &compacted, &tick]).await?;
+        FaultPoint::TablesMovementsWritten.pass();
         transaction.commit().await?;
+        FaultPoint::TablesMovementsDone.pass();
         Ok(movements.is_empty() || movements.last >= before.last)
     }
 
@@ -191,11 +231,60 @@ impl Publisher<'_> {
     }
 }
 
+/// Whether somebody else deleted or changed movements: they do not add up to what the ledger has up to the same entry.
+async fn are_changed(transaction: &Transaction<'_>, ledger: &LedgerReader, number: i64) -> Result<bool, PostgresError> {
+    let mut shown = BTreeMap::new();
+    for row in transaction.query(SUMS, &[]).await? {
+        // No number where there is NaN.
+        let sum = Credits::parse_exact(row.try_get(1)?).map_or(i128::MAX, Credits::units);
+        shown.insert(row.try_get::<_, String>(0)?, sum);
+    }
+    shown.retain(|_, sum| *sum != 0);
+    let are_changed = shown != sums_through(ledger, number)?;
+    if are_changed {
+        tracing::warn!(
+            "the rows of jobtracker.movement are not those that were published: another role deleted or changed some; all are filled in again from the ledger"
+        );
+    }
+    Ok(are_changed)
+}
+
+async fn delete_movements(transaction: &Transaction<'_>) -> Result<(), PostgresError> {
+    transaction.execute("DELETE FROM jobtracker.movement", &[]).await?;
+    let left: i64 = transaction.query_one("SELECT count(*) FROM jobtracker.movement", &[]).await?.try_get(0)?;
+    match left {
+        0 => Ok(()),
+        left => Err(PostgresError::NotWritten { table: "movement", wanted: left, missing: left }),
+    }
+}
+
 async fn add(transaction: &Transaction<'_>, movements: &Movements) -> Result<(), PostgresError> {
     if movements.is_empty() {
         return Ok(());
     }
     let Movements { ledger, account, wall_ms, reason, amount, made_by, note, .. } = movements;
-    transaction.execute(MOVEMENTS, &[ledger, account, wall_ms, reason, amount, made_by, note]).await?;
-    Ok(())
+    write(transaction, "movement", MOVEMENTS, &[ledger, account, wall_ms, reason, amount, made_by, note]).await
+}
+
+/// Runs a statement that says how many rows there were to write, and how many are written.
+pub(super) async fn write(
+    client: &impl GenericClient,
+    table: &'static str,
+    sql: &str,
+    parameters: &[&(dyn ToSql + Sync)],
+) -> Result<(), PostgresError> {
+    let row = client.query_one(sql, parameters).await?;
+    let (wanted, written): (i64, i64) = (row.try_get(0)?, row.try_get(1)?);
+    match wanted - written {
+        0 => Ok(()),
+        missing => Err(PostgresError::NotWritten { table, wanted, missing }),
+    }
+}
+
+/// Changes the one row of `publication`.
+async fn mark(client: &impl GenericClient, sql: &str, parameters: &[&(dyn ToSql + Sync)]) -> Result<(), PostgresError> {
+    match client.execute(sql, parameters).await? {
+        1 => Ok(()),
+        _ => Err(PostgresError::NotWritten { table: "publication", wanted: 1, missing: 1 }),
+    }
 }

@@ -4,16 +4,27 @@ use tokio_postgres::Client;
 
 use crate::market::{TopUp, TopUpAnswer};
 use crate::model::Credits;
+use crate::store::fault_point::FaultPoint;
 
 use super::error::PostgresError;
+use super::publish::write;
 
 /// Rows that are taken over together.
 pub(super) const BATCH_ROWS: i64 = 1_000;
-const WAITING: &str = "SELECT reference, account, amount::text, note, made_by FROM jobtracker.top_up
+/// Of longer texts the beginning, which is too long still: a table of before may have rows of any length.
+const WAITING: &str =
+    "SELECT reference, left(account, 256), amount::text, left(note, 257), left(made_by, 64) FROM jobtracker.top_up
     WHERE state = 'waiting' ORDER BY made_at, reference LIMIT $1";
-const ANSWER: &str = "UPDATE jobtracker.top_up AS row SET state = new.state, answer = new.answer, answered_at = now()
-    FROM unnest($1::text[], $2::text[], $3::text[]) AS new (reference, state, answer)
-    WHERE row.reference = new.reference AND row.state = 'waiting'";
+/// Says how many of them were waiting, and how many are answered.
+const ANSWER: &str = "WITH new AS (
+        SELECT * FROM unnest($1::text[], $2::text[], $3::text[]) AS new (reference, state, answer)
+    ), written AS (
+        UPDATE jobtracker.top_up AS row SET state = new.state, answer = new.answer, answered_at = now()
+        FROM new WHERE row.reference = new.reference AND row.state = 'waiting'
+        RETURNING 1
+    )
+    SELECT (SELECT count(*) FROM new JOIN jobtracker.top_up AS row USING (reference) WHERE row.state = 'waiting'),
+        (SELECT count(*) FROM written)";
 
 /// The oldest rows without an answer. One with an amount that is none is answered at once.
 pub(super) async fn find(client: &Client) -> Result<Vec<TopUp>, PostgresError> {
@@ -32,6 +43,9 @@ pub(super) async fn find(client: &Client) -> Result<Vec<TopUp>, PostgresError> {
     if !refused.is_empty() {
         answer(client, &refused).await?;
     }
+    if !found.is_empty() {
+        FaultPoint::TopUpsFound.pass();
+    }
     Ok(found)
 }
 
@@ -46,6 +60,7 @@ pub(super) async fn answer(client: &Client, answers: &[TopUpAnswer]) -> Result<(
         states.push(state);
         texts.push(text);
     }
-    client.execute(ANSWER, &[&references, &states, &texts]).await?;
+    write(client, "top_up", ANSWER, &[&references, &states, &texts]).await?;
+    FaultPoint::TopUpsAnswered.pass();
     Ok(())
 }

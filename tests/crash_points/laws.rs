@@ -10,6 +10,7 @@ use crate::bidding::amount::{decimal, file_decimal, units_of};
 use crate::bidding::evidence::Evidence;
 use crate::bidding::{image, money};
 use crate::daemon::child::DaemonFolders;
+use crate::tables;
 
 /// Balance and bid of queues, decimal.
 pub type Accounts<'a> = &'a [(&'a str, &'a str, &'a str)];
@@ -19,6 +20,8 @@ pub struct Laws {
     first: BTreeMap<String, (i128, i128)>,
     /// The file may be torn, or somebody else's; then it is looked at in the end only.
     is_file_ours: bool,
+    /// The image is in the tables of a database, and there is no file.
+    has_tables: bool,
     /// Old ticks are thinned out and old rows summed up, so that not every one of them can be held to account.
     is_aged: bool,
     left: Evidence,
@@ -33,6 +36,7 @@ impl Laws {
         Self {
             first: accounts(first),
             is_file_ours: true,
+            has_tables: false,
             is_aged: false,
             left: Evidence::default(),
             seen: money::Seen::default(),
@@ -41,6 +45,10 @@ impl Laws {
 
     pub fn with_a_foreign_file(self) -> Self {
         Self { is_file_ours: false, ..self }
+    }
+
+    pub fn with_tables(self) -> Self {
+        Self { is_file_ours: false, has_tables: true, ..self }
     }
 
     pub fn with_an_old_ledger(self) -> Self {
@@ -85,7 +93,8 @@ impl Laws {
             .iter()
             .map(|(queue, (balance, bid))| format!("{queue} {} {}\n", file_decimal(*balance), file_decimal(*bid)))
             .collect();
-        assert_eq!(place.read_budget(), lines, "the file shows the ledger");
+        let shown = if self.has_tables { tables::lines(place) } else { place.read_budget() };
+        assert_eq!(shown, lines, "the image shows the ledger");
     }
 }
 

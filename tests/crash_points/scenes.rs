@@ -13,6 +13,7 @@ use crate::histories;
 use crate::laws::{Accounts, Laws, budgets, rows, rows_of};
 use crate::stage::{Cut, Stage};
 use crate::store_stage;
+use crate::tables;
 
 use jobtracker::model::{Kind, RunState};
 use jobtracker::store::encode_splits;
@@ -25,7 +26,7 @@ pub struct Scene {
     pub play: fn(&mut Stage),
 }
 
-pub const SCENES: [Scene; 13] = [
+pub const SCENES: [Scene; 14] = [
     Scene { name: "jobs and money", set: |_| fresh(), play: jobs_and_money },
     Scene { name: "switches", set: |_| fresh(), play: switches },
     Scene { name: "an idle moment", set: |_| idle(), play: an_idle_moment },
@@ -39,18 +40,26 @@ pub const SCENES: [Scene; 13] = [
     Scene { name: "items", set: |_| applications::place(), play: applications::items },
     Scene { name: "a copy of a history", set: |_| fresh(), play: histories::a_copy },
     Scene { name: "masters", set: |_| applications::place(), play: applications::masters },
+    Scene { name: TABLES, set: tables::place, play: tables::publish },
 ];
+
+const TABLES: &str = "budgets in a database";
 
 // === impl Scene ===
 
 impl Scene {
+    /// Whether what it needs is there.
+    pub fn can_be_played(&self, prepared: &Path) -> bool {
+        self.name != TABLES || tables::are_there(prepared)
+    }
+
     /// Whether containers are given in it.
     pub fn has_applications(&self) -> bool {
         ["a program", "items", "masters"].contains(&self.name)
     }
 }
 
-const FIRST: Accounts<'_> = &[("alice", "100", "1"), ("bob", "7.5", "0.25")];
+pub const FIRST: Accounts<'_> = &[("alice", "100", "1"), ("bob", "7.5", "0.25")];
 /// An age at which rows are summed up and ticks grow rare.
 const AGE_MS: i64 = 40 * 86_400_000;
 

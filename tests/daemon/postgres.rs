@@ -1,5 +1,6 @@
 //! A PostgreSQL server of a test's own: on a free port, in a folder of its own, stopped when it is dropped.
 
+use std::ffi::OsString;
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
 use std::os::unix::fs::chown;
@@ -27,6 +28,8 @@ pub struct PostgresServer {
     programs: PathBuf,
     port: u16,
     options: Vec<String>,
+    /// What runs it as its user, if not this process.
+    runner: Vec<OsString>,
     server: Option<Child>,
 }
 
@@ -55,15 +58,30 @@ impl PostgresServer {
         Some(server)
     }
 
-    fn made(programs: PathBuf) -> Self {
+    /// One that has what this one has now, which is stopped.
+    pub fn copy(&self) -> Self {
+        assert!(self.server.is_none());
+        let copy = Self::placed(self.programs.clone());
+        let copied = Command::new("cp").arg("-a").arg(self.data()).arg(copy.data()).status().unwrap();
+        assert!(copied.success());
+        set_mode(&copy.password_file(), 0o600);
+        copy
+    }
+
+    /// Without data.
+    fn placed(programs: PathBuf) -> Self {
         let folder = tempfile::tempdir().unwrap();
         if rustix::process::geteuid().is_root() {
             chown(folder.path(), Some(NOBODY), Some(NOBODY)).unwrap();
         }
-        let password = folder.path().join("password");
-        std::fs::write(&password, format!("{PASSWORD}\n")).unwrap();
+        std::fs::write(folder.path().join("password"), format!("{PASSWORD}\n")).unwrap();
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let server = Self { folder, programs, port, options: Vec::new(), server: None };
+        Self { folder, programs, port, options: Vec::new(), runner: Vec::new(), server: None }
+    }
+
+    fn made(programs: PathBuf) -> Self {
+        let server = Self::placed(programs);
+        let password = server.password_file();
         let mut initdb = server.command("initdb");
         if rustix::process::geteuid().is_root() {
             chown(&password, Some(NOBODY), Some(NOBODY)).unwrap();
@@ -108,7 +126,14 @@ impl PostgresServer {
     /// Starts it, with what [`Self::set_option`] said; as often as a killed one's remains need.
     pub fn start(&mut self) {
         for _ in 0..STARTS {
-            let mut command = self.command("postgres");
+            let mut command = match self.runner.split_first() {
+                Some((program, arguments)) => {
+                    let mut command = Command::new(program);
+                    command.args(arguments).arg(self.programs.join("postgres")).env("LC_ALL", "C");
+                    command
+                }
+                None => self.command("postgres"),
+            };
             command.arg("-D").arg(self.data()).arg("-p").arg(self.port.to_string());
             command.arg("-k").arg(self.folder.path());
             for option in ["listen_addresses=127.0.0.1", "fsync=off", "shared_buffers=16MB", "max_connections=40"] {
@@ -139,6 +164,19 @@ impl PostgresServer {
     /// A setting from the next start on, `name=value`.
     pub fn set_option(&mut self, option: &str) {
         self.options.push(option.to_owned());
+    }
+
+    /// Is run by this command of root's from the next start on.
+    pub fn set_runner(&mut self, command: &Command) {
+        let words = std::iter::once(command.get_program()).chain(command.get_args());
+        self.runner = words.map(OsString::from).collect();
+        let user = format!("--reuid={NOBODY}");
+        self.runner.extend(["setpriv", &user, &format!("--regid={NOBODY}"), "--clear-groups"].map(OsString::from));
+    }
+
+    /// Its process.
+    pub fn process_id(&self) -> u32 {
+        self.server.as_ref().unwrap().id()
     }
 
     /// Serves TLS from now on with this certificate, after a restart.
@@ -189,27 +227,7 @@ impl PostgresServer {
 
     /// Rows of a statement, or of the last of several, as text; NULL is empty.
     pub fn try_query(&self, database: &str, user: &str, sql: &str) -> Result<Vec<Vec<String>>, String> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        runtime.block_on(async {
-            let mut config = tokio_postgres::Config::new();
-            config.host("127.0.0.1").port(self.port).user(user).dbname(database).password(PASSWORD);
-            let text = |error: tokio_postgres::Error| match error.as_db_error() {
-                Some(server) => server.message().to_owned(),
-                None => format!("{error:?}"),
-            };
-            let (client, connection) = config.connect(NoTls).await.map_err(text)?;
-            let driven = tokio::spawn(connection);
-            let found = client.simple_query(sql).await.map_err(text)?;
-            drop(client);
-            let _ = driven.await;
-            let rows = found.into_iter().filter_map(|message| match message {
-                SimpleQueryMessage::Row(row) => {
-                    Some((0..row.len()).map(|column| row.get(column).unwrap_or_default().to_owned()).collect())
-                }
-                _ => None,
-            });
-            Ok(rows.collect())
-        })
+        try_query(self.port, database, user, sql)
     }
 
     /// The same as its owner, of a statement that succeeds.
@@ -250,6 +268,31 @@ impl Drop for PostgresServer {
     fn drop(&mut self) {
         self.stop();
     }
+}
+
+/// Rows of a statement, or of the last of several, as text, by the server of this port; NULL is empty.
+pub fn try_query(port: u16, database: &str, user: &str, sql: &str) -> Result<Vec<Vec<String>>, String> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let mut config = tokio_postgres::Config::new();
+        config.host("127.0.0.1").port(port).user(user).dbname(database).password(PASSWORD);
+        let text = |error: tokio_postgres::Error| match error.as_db_error() {
+            Some(server) => server.message().to_owned(),
+            None => format!("{error:?}"),
+        };
+        let (client, connection) = config.connect(NoTls).await.map_err(text)?;
+        let driven = tokio::spawn(connection);
+        let found = client.simple_query(sql).await.map_err(text)?;
+        drop(client);
+        let _ = driven.await;
+        let rows = found.into_iter().filter_map(|message| match message {
+            SimpleQueryMessage::Row(row) => {
+                Some((0..row.len()).map(|column| row.get(column).unwrap_or_default().to_owned()).collect())
+            }
+            _ => None,
+        });
+        Ok(rows.collect())
+    })
 }
 
 fn set_mode(path: &Path, mode: u32) {

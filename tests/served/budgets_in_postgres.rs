@@ -2,12 +2,16 @@
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
+use crate::charged_jobs::ChargedJobs;
 use crate::daemon::child::{ChildDaemon, DaemonFolders, built_program};
 use crate::daemon::postgres::PostgresServer;
+use crate::daemon::skip::skip_without_root;
+use crate::daemon::small_disk::{OnSmallDisk, command_on, skip_without_disks};
 
 const KILLS: u32 = 20;
 
@@ -21,6 +25,9 @@ struct Place {
 const ACCOUNTS: &str = "SELECT name, trim_scale(budget), trim_scale(bid) FROM jobtracker.account ORDER BY name";
 const UNEQUAL: &str = "SELECT name, budget, sum(amount) FROM jobtracker.account
     LEFT JOIN jobtracker.movement ON account = name GROUP BY name, budget HAVING budget <> coalesce(sum(amount), 0)";
+
+const CHARGES: &str = "SELECT account, trim_scale(-sum(amount)) FROM jobtracker.movement WHERE reason = 'charge'
+    GROUP BY account ORDER BY account";
 
 impl Place {
     /// With the tables made and these accounts in them, by the commands of the manual.
@@ -85,10 +92,26 @@ impl Place {
         found
     }
 
-    /// Waits until the table shows what the ledger has while nothing moves.
+    /// Of each queue what the ledger has charged, and the number of charges.
+    fn charges(&self) -> (Vec<Vec<String>>, i64) {
+        let database = self.folders.database();
+        let sql = "SELECT substr(debit, 7), sum(CAST(amount_units AS INTEGER)), count(*) FROM ledger
+            WHERE reason = 'charge' GROUP BY debit ORDER BY debit";
+        let mut select = database.prepare(sql).unwrap();
+        let rows = select.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).unwrap();
+        let rows: Vec<(String, i64, i64)> = rows.map(Result::unwrap).collect();
+        let count = rows.iter().map(|(.., count)| count).sum();
+        (rows.into_iter().map(|(queue, units, _)| vec![queue, trimmed(&decimal(units))]).collect(), count)
+    }
+
+    /// Waits until the tables show what the ledger has between two ticks: accounts, their movements, charges.
     fn wait_until_equal(&self) {
-        while self.query(ACCOUNTS) != self.ledger() {}
-        assert_eq!(self.query(UNEQUAL), Vec::<Vec<String>>::new());
+        let is_equal = || {
+            self.query(ACCOUNTS) == self.ledger()
+                && self.query(UNEQUAL).is_empty()
+                && self.query(CHARGES) == self.charges().0
+        };
+        while !is_equal() {}
     }
 }
 
@@ -107,6 +130,7 @@ fn a_new_user_tops_up_by_sql_and_reads_the_statement_and_a_months_report() {
     let place = Place::new(server, "('alice', 1000, 0.5), ('bob', 500, 1)");
     let checked = place.run(&["check-config", "--connect"]);
     assert!(checked.contains("mapred.dynamic-scheduler.store.url"), "{checked}");
+    assert!(checked.contains("/accounting: reached; 2 accounts"), "{checked}");
     let serving = place.folders.start();
     place
         .try_insert("('inv-1', 'alice', 250, 'November grant'), ('inv-2', 'carol', 1, ''), ('inv-3', 'bob', -600, '')")
@@ -128,6 +152,9 @@ fn a_new_user_tops_up_by_sql_and_reads_the_statement_and_a_months_report() {
         ("('inv-4', 'alice', 1e30, '')", "numeric field overflow"),
         ("('inv-4', 'alice', 'NaN', '')", "top_up_amount_is_within_10_12"),
         ("('inv-4', 'alice', 'Infinity', '')", "numeric field overflow"),
+        ("('inv-1 ', 'alice', 1, '')", "top_up_reference_is_1_to_100_characters_without_blanks"),
+        ("('inv\u{2010}1', 'alice', 1, '')", "top_up_reference_is_1_to_100_characters_without_blanks"),
+        ("('inv-4', 'alice and more', 1, '')", "top_up_account_is_a_name"),
     ] {
         let error = place.try_insert(values).unwrap_err();
         assert!(error.contains(expected), "{error}");
@@ -196,8 +223,11 @@ fn twenty_kills_under_bids_leave_the_ledger_exact_and_the_table_equal_to_it() {
     let mut place = Place::new(server, "('alice', 1000, 0.5), ('bob', 500, 1)");
     let moves = AtomicU64::new(0);
     let mut serving = place.folders.start();
+    let jobs = ChargedJobs::begin(&serving);
     for kill in 0..KILLS {
         println!("kill {kill}");
+        let charges = place.charges().1;
+        while place.charges().1 == charges {}
         match kill % 4 {
             0 => {
                 let process = serving.process();
@@ -206,6 +236,7 @@ fn twenty_kills_under_bids_leave_the_ledger_exact_and_the_table_equal_to_it() {
                 });
                 serving.kill();
                 serving = place.folders.start();
+                jobs.follow(&serving);
             }
             1 => {
                 under_bids(&serving, &moves, || place.server.kill());
@@ -238,9 +269,9 @@ fn twenty_kills_under_bids_leave_the_ledger_exact_and_the_table_equal_to_it() {
         serving.top_up("bob", "1");
         place.wait_until_equal();
     }
-    println!("{} moves", moves.load(Ordering::Relaxed));
     assert_eq!(serving.stop().0, 0);
     place.wait_until_equal();
+    println!("{} moves, {} charges", moves.load(Ordering::Relaxed), place.charges().1);
 }
 
 #[test]
@@ -296,6 +327,8 @@ fn top_ups_by_sql_while_the_daemon_is_killed_twenty_times_are_applied_once_each(
 /// Passes connections on, each only for so many bytes of the daemon's.
 struct CuttingProxy {
     address: SocketAddr,
+    /// Where it leads to.
+    port: Arc<AtomicU16>,
     budget: Arc<AtomicU64>,
     cuts: Arc<AtomicU32>,
 }
@@ -306,8 +339,11 @@ impl CuttingProxy {
         let address = listener.local_addr().unwrap();
         let (budget, cuts) = (Arc::new(AtomicU64::new(u64::MAX)), Arc::new(AtomicU32::new(0)));
         let (theirs, counted) = (budget.clone(), cuts.clone());
+        let port = Arc::new(AtomicU16::new(port));
+        let leads_to = port.clone();
         std::thread::spawn(move || {
             for client in listener.incoming().map_while(Result::ok) {
+                let port = leads_to.load(Ordering::Relaxed);
                 let Ok(server) = TcpStream::connect(("127.0.0.1", port)) else { continue };
                 let (mut from, mut to) = (client.try_clone().unwrap(), server.try_clone().unwrap());
                 let (budget, counted) = (theirs.clone(), counted.clone());
@@ -332,7 +368,7 @@ impl CuttingProxy {
                 });
             }
         });
-        Self { address, budget, cuts }
+        Self { address, port, budget, cuts }
     }
 }
 
@@ -387,4 +423,83 @@ fn a_proxy_that_cuts_anywhere_and_a_database_that_answers_late_cost_no_money_and
     serving.top_up("alice", "1");
     place.wait_until_equal();
     assert_eq!(serving.stop().0, 0);
+}
+
+#[test]
+#[ignore = "a minute: tests/full.sh"]
+fn a_failover_in_the_middle_of_a_publication_to_a_replica_that_lacks_commits_loses_nothing() {
+    let test = "a_failover_in_the_middle_of_a_publication_to_a_replica_that_lacks_commits_loses_nothing";
+    let Some(server) = PostgresServer::start_or_skip(test) else { return };
+    let proxy = CuttingProxy::to(server.port());
+    let mut place = Place::new(server, "('alice', 1000, 0.5), ('bob', 500, 1)");
+    let url = format!("mapred.dynamic-scheduler.store.url=postgres://postgres@{}/accounting", proxy.address);
+    place.folders.overrides.push(url);
+    let serving = place.folders.start();
+    let _jobs = ChargedJobs::begin(&serving);
+    // The password file is in the folder of the first.
+    let mut former = Vec::new();
+    for (round, budget) in (600..9_000).step_by(1_400).enumerate() {
+        place.server.stop();
+        let mut replica = place.server.copy();
+        place.server.start();
+        replica.start();
+        // Commits that the replica lacks: a top-up that is taken, and charges.
+        let reference = format!("('lost-{round}', 'bob', 2, '')");
+        place.try_insert(&reference).unwrap();
+        place.wait_for_answers();
+        let taken = format!("SELECT answer FROM jobtracker.top_up WHERE reference = 'lost-{round}'");
+        let answer = place.query(&taken);
+        let charges = place.charges().1;
+        while place.charges().1 < charges + 2 {}
+        let before = proxy.cuts.load(Ordering::Relaxed);
+        proxy.budget.store(budget, Ordering::Relaxed);
+        while proxy.cuts.load(Ordering::Relaxed) == before {
+            serving.top_up("alice", "0.5");
+        }
+        place.server.kill();
+        proxy.port.store(replica.port(), Ordering::Relaxed);
+        proxy.budget.store(u64::MAX, Ordering::Relaxed);
+        former.push(std::mem::replace(&mut place.server, replica));
+        place.wait_until_equal();
+        // Accounting finds its row gone, and makes it again.
+        place.try_insert(&reference).unwrap();
+        place.wait_for_answers();
+        assert_eq!(place.query(&taken), answer);
+        place.wait_until_equal();
+    }
+    let taken = "SELECT count(*) FROM taken_top_up";
+    let taken: i64 = place.folders.database().query_row(taken, [], |row| row.get(0)).unwrap();
+    println!("{} failovers, {taken} top-ups by SQL, {} charges", former.len(), place.charges().1);
+    assert_eq!(serving.stop().0, 0);
+    place.wait_until_equal();
+}
+
+#[test]
+#[ignore = "a minute: tests/full.sh"]
+fn a_database_whose_disk_is_full_says_so_and_catches_up_once_there_is_room() {
+    let test = "a_database_whose_disk_is_full_says_so_and_catches_up_once_there_is_room";
+    if skip_without_root(test) || skip_without_disks(test) {
+        return;
+    }
+    let Some(server) = PostgresServer::start_or_skip(test) else { return };
+    let mut place = Place::new(server, "('alice', 1000, 0.5), ('bob', 500, 1)");
+    place.server.stop();
+    let data = place.server.data();
+    place.server.set_runner(&command_on(&data, 120));
+    place.server.start();
+    let root = PathBuf::from(format!("/proc/{}/root", place.server.process_id()));
+    let disk = root.join(data.strip_prefix("/").unwrap());
+    let serving = place.folders.start();
+    serving.top_up("alice", "1");
+    place.wait_until_equal();
+    OnSmallDisk::fill_folder(&disk);
+    // Each is a movement; so many need another page.
+    while !serving.get("/readyz", "").body.contains("make room on the database's disk") {
+        serving.top_up("alice", "0.5");
+    }
+    serving.top_up("bob", "1");
+    OnSmallDisk::make_room_in(&disk);
+    place.wait_until_equal();
+    assert_eq!(serving.stop().0, 0);
+    place.wait_until_equal();
 }

@@ -11,6 +11,7 @@
 mod applications;
 mod budget_file;
 mod budgets_in_postgres;
+mod charged_jobs;
 #[path = "../daemon/mod.rs"]
 mod daemon;
 #[path = "../fake_hdfs/mod.rs"]

@@ -3,13 +3,14 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
 
 use crate::stage::{Scratch, record};
 
 use jobtracker::engine::Fact;
 use jobtracker::market::{BudgetLine, Market, MarketConfig, budget_file};
 use jobtracker::model::{FactNumber, Now};
-use jobtracker::store::{BudgetAtStart, BudgetBackEnd, BudgetBackEndError, BudgetPublisher};
+use jobtracker::store::{BudgetAtStart, BudgetBackEnd, BudgetBackEndError, BudgetPublisher, Interrupter};
 
 /// A table of budgets, as a database would hold it.
 #[derive(Debug, Default)]
@@ -188,4 +189,64 @@ fn one_that_stays_out_does_not_hang_the_stop() {
     image.publish(lines("alice 90 1\n"), 1);
     let error = image.close(FactNumber(0)).unwrap_err().to_string();
     assert!(error.contains("connection reset"), "{error}");
+}
+
+/// One whose calls are answered only when they are interrupted.
+#[derive(Clone, Debug, Default)]
+struct SilentStore(Arc<(Mutex<Silence>, Condvar)>);
+
+#[derive(Debug, Default)]
+struct Silence {
+    calls: u32,
+    is_interrupted: bool,
+}
+
+impl BudgetBackEnd for SilentStore {
+    fn place(&self) -> String {
+        "table budgets".to_owned()
+    }
+
+    fn load(&mut self) -> Result<Vec<BudgetLine>, BudgetBackEndError> {
+        Ok(lines("alice 100 1\n"))
+    }
+
+    fn publish(&mut self, _accounts: &[BudgetLine], _tick: u64) -> Result<(), BudgetBackEndError> {
+        let mut silence = self.0.0.lock().unwrap();
+        silence.calls += 1;
+        self.0.1.notify_all();
+        drop(self.0.1.wait_while(silence, |silence| !silence.is_interrupted).unwrap());
+        let reason = "interrupted".to_owned();
+        Err(BudgetBackEndError::BackEnd { action: "publish", place: self.place(), reason, is_permanent: false })
+    }
+
+    fn interrupter(&self) -> Option<Interrupter> {
+        let store = self.clone();
+        Some(Box::new(move || {
+            store.0.0.lock().unwrap().is_interrupted = true;
+            store.0.1.notify_all();
+        }))
+    }
+}
+
+#[test]
+fn one_that_says_nothing_is_a_trouble_and_is_asked_nothing_more_at_the_stop() {
+    let (scratch, silent) = (Scratch::new(), SilentStore::default());
+    let (_store, loaded) = scratch.open();
+    let (image, _) = BudgetPublisher::with_back_end(silent.clone(), &loaded).unwrap();
+    image.publish(lines("alice 90 1\n"), 1);
+    let calls = silent.0.0.lock().unwrap();
+    drop(silent.0.1.wait_while(calls, |silence| silence.calls == 0).unwrap());
+    assert_eq!(image.watch().last_error(), None, "it has a moment");
+    let error = loop {
+        match image.watch().last_error() {
+            Some(error) => break error,
+            None => std::thread::park_timeout(Duration::from_millis(20)),
+        }
+    };
+    assert!(error.starts_with("cannot publish the budgets in table budgets: no answer since "), "{error}");
+    // What waits when it is interrupted is not tried again, which would take for ever.
+    image.publish(lines("alice 80 1\n"), 2);
+    let error = image.close(FactNumber(0)).unwrap_err().to_string();
+    assert_eq!(error, "cannot publish the budgets in table budgets: interrupted");
+    assert_eq!(silent.0.0.lock().unwrap().calls, 1);
 }

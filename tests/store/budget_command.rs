@@ -32,6 +32,10 @@ fn a_program_that_fails_hangs_floods_or_prints_half_a_line_is_named_with_its_fau
         let error = refusal(program);
         assert!(error.contains("/program") && error.contains(expected), "{error}");
     }
+    let place = CommandPlace::new();
+    place.set_program("#!/bin/sh\nsleep 1000 & echo 'alice 100 1'\n");
+    let error = place.back_end().load().unwrap_err().to_string();
+    assert!(error.contains("it ended, but a process that it started kept its output open and was killed"), "{error}");
     let mut gone = CommandBackEnd::new(vec!["/nonexistent/program".to_owned()]);
     let error = gone.load().unwrap_err().to_string();
     assert!(error.contains("program /nonexistent/program: it cannot be run"), "{error}");

@@ -1,20 +1,25 @@
 //! Budgets in PostgreSQL: one writer, wrong databases, certificates, a ledger that was set back, ten thousand accounts.
 
 use std::fs;
+use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::budget_stores::{BudgetPlace, FilePlace, PostgresPlace, written};
 use crate::postgres::PostgresServer;
-use crate::stage::{Scratch, record};
+use crate::stage::{Scratch, record, tick as play_tick};
 
 use jobtracker::config::settings::{PostgresSettings, SslMode};
 use jobtracker::engine::Fact;
-use jobtracker::market::{BudgetLine, Market, MarketConfig, MarketFact, TopUp, budget_file};
-use jobtracker::model::{Credits, FactNumber, Now};
-use jobtracker::store::{BudgetAtStart, BudgetBackEnd, BudgetPublisher, PostgresBackEnd, Store, initialise};
+use jobtracker::market::{
+    BudgetLine, ContainerUse, Market, MarketConfig, MarketFact, QueueUse, TopUp, TopUpAnswer, budget_file,
+};
+use jobtracker::model::{Credits, FactNumber, Now, PerKind, PerPool};
+use jobtracker::store::{
+    BudgetAtStart, BudgetBackEnd, BudgetBackEndError, BudgetPublisher, LoadedState, PostgresBackEnd, Store, initialise,
+};
 
 const START: Now = Now { mono_ms: 0, wall_ms: 1_764_000_000_000 };
 const END: FactNumber = FactNumber(0);
@@ -35,14 +40,19 @@ impl Stage {
     fn open(scratch: &Scratch, place: &PostgresPlace<'_>) -> (Self, BudgetPublisher) {
         let (store, loaded) = scratch.open();
         let (image, found) = place.open(&store, &loaded).unwrap();
+        let lines = if let BudgetAtStart::Initial(lines) = found { lines } else { Vec::new() };
+        (Self::seeded(store, &loaded, lines), image)
+    }
+
+    fn seeded(store: Store, loaded: &LoadedState, lines: Vec<BudgetLine>) -> Self {
         let mut market = Market::new(MarketConfig::default(), 0);
         loaded.market.iter().for_each(|fact| market.apply(fact));
         let mut stage = Self { store, market, last: loaded.last_fact };
-        if let BudgetAtStart::Initial(lines) = found {
-            let facts = stage.market.seed_budgets(lines, START);
+        let facts = stage.market.seed_budgets(lines, START);
+        if !facts.is_empty() {
             stage.record(facts);
         }
-        (stage, image)
+        stage
     }
 
     fn record(&mut self, facts: Vec<MarketFact>) {
@@ -76,9 +86,14 @@ fn unequal(place: &PostgresPlace<'_>) -> Vec<Vec<String>> {
     )
 }
 
+/// A back-end that waits for no session that is about to end.
+fn back_end(settings: PostgresSettings, state: &str) -> Result<PostgresBackEnd, BudgetBackEndError> {
+    PostgresBackEnd::new(settings, state).map(|back_end| back_end.with_patience(Duration::ZERO))
+}
+
 /// The error of a back-end with these settings, as a first start reads it.
 fn refusal(settings: PostgresSettings) -> String {
-    match PostgresBackEnd::new(settings, "a").and_then(|mut back_end| back_end.load()) {
+    match back_end(settings, "a").and_then(|mut back_end| back_end.load()) {
         Ok(lines) => panic!("{lines:?}"),
         Err(error) => error.to_string(),
     }
@@ -96,7 +111,7 @@ fn a_second_writer_is_refused_and_the_first_goes_on_when_its_session_was_ended()
     assert!(error.contains("another JobTracker publishes there: `jobtracker process "), "{error}");
     assert!(error.contains("as postgres from 127.0.0.1"), "{error}");
     // A later start that finds the lock taken is refused, too.
-    let mut second = PostgresBackEnd::new(server.settings("writers"), "a").unwrap();
+    let mut second = back_end(server.settings("writers"), "a").unwrap();
     assert!(second.resume().unwrap_err().to_string().contains("another JobTracker publishes there"));
     let ended = "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory'";
     assert_eq!(place.query(ended).len(), 1);
@@ -116,6 +131,174 @@ fn a_second_writer_is_refused_and_the_first_goes_on_when_its_session_was_ended()
     image.close(END).unwrap();
     assert_eq!(place.lines(), written("alice 97 1\n"));
     drop(stage);
+}
+
+/// Ends the sessions that have the lock of the only writer.
+fn release(server: &PostgresServer, database: &str) {
+    let ended = "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory'";
+    while server.query(database, ended).is_empty() {
+        std::thread::yield_now();
+    }
+    while !server.query(database, "SELECT 1 FROM pg_locks WHERE locktype = 'advisory'").is_empty() {}
+}
+
+#[test]
+fn a_lock_that_a_stranger_holds_stops_publications_and_no_start() {
+    let test = "a_lock_that_a_stranger_holds_stops_publications_and_no_start";
+    let Some(server) = PostgresServer::start_or_skip(test) else { return };
+    let place = PostgresPlace::new(&server, "held");
+    place.query("CREATE ROLE reader LOGIN PASSWORD 's3cret-of-postgres'");
+    // Whatever name it gives itself, it may not write what a JobTracker publishes; and what may, is not named as one.
+    for (user, name) in [("reader", "jobtracker process 7 on there"), ("postgres", "psql")] {
+        let sql =
+            format!("SET application_name = '{name}'; SELECT pg_advisory_lock(1785684596, 1); SELECT pg_sleep(600)");
+        std::thread::scope(|scope| {
+            scope.spawn(|| server.try_query("held", user, &sql).unwrap_err());
+            while place.query("SELECT 1 FROM pg_locks WHERE locktype = 'advisory'").is_empty() {}
+            let mut back_end = back_end(server.settings("held"), "a").unwrap();
+            let resumed = back_end.resume();
+            let published = back_end.publish(&lines("alice 1 1\n"), 1);
+            // The first start waits: it would give the tables to this state.
+            let loaded = back_end.load();
+            let pid = place.query("SELECT pid FROM pg_locks WHERE locktype = 'advisory'")[0][0].clone();
+            // Else a failure would wait for the session.
+            release(&server, "held");
+            resumed.unwrap();
+            let (published, loaded) = (published.unwrap_err().to_string(), loaded.unwrap_err().to_string());
+            for expected in [
+                format!("is held by `{name}` as {user} from 127.0.0.1, session {pid}, connected since "),
+                "which need not be a JobTracker".to_owned(),
+                format!("SELECT pg_terminate_backend({pid})"),
+            ] {
+                assert!(published.contains(&expected) && loaded.contains(&expected), "{published}\n{loaded}");
+            }
+            back_end.publish(&lines("alice 1 1\n"), 1).unwrap();
+        });
+    }
+}
+
+#[test]
+fn a_server_that_accepts_and_says_nothing_is_named_and_the_next_one_asked() {
+    let test = "a_server_that_accepts_and_says_nothing_is_named_and_the_next_one_asked";
+    let Some(server) = PostgresServer::start_or_skip(test) else { return };
+    let place = PostgresPlace::new(&server, "silent");
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = silent.local_addr().unwrap();
+    let with = |servers: String| {
+        let url = format!("postgres://postgres@{servers}/silent?connect_timeout=1");
+        PostgresSettings { url, ..server.settings("silent") }
+    };
+    let error = refusal(with(address.to_string()));
+    assert!(error.contains(&format!("no answer from {address} within 2 s: waited for the login")), "{error}");
+    // At a later start money does not wait for it.
+    back_end(with(address.to_string()), "a").unwrap().resume().unwrap();
+    let both = with(format!("{address},127.0.0.1:{}", server.port()));
+    back_end(both, "a").unwrap().publish(&lines("alice 1 1\n"), 1).unwrap();
+    assert_eq!(place.lines(), written("alice 1 1\n"));
+}
+
+#[test]
+fn what_a_trigger_drops_or_alters_is_an_error_and_no_publication() {
+    let test = "what_a_trigger_drops_or_alters_is_an_error_and_no_publication";
+    let Some(server) = PostgresServer::start_or_skip(test) else { return };
+    let place = PostgresPlace::new(&server, "triggers");
+    place.put("alice 100 1\nbob 5 1\n");
+    let scratch = Scratch::new();
+    let (store, loaded) = scratch.open();
+    let mut back_end = PostgresBackEnd::of_state(server.settings("triggers"), &store, &loaded).unwrap();
+    let mut stage = Stage::seeded(store, &loaded, back_end.load().unwrap());
+    back_end.publish(&stage.market.budget_lines(), 1).unwrap();
+    place.query(
+        "CREATE FUNCTION drops() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
+         CREATE FUNCTION alters() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN NEW.budget := 0; RETURN NEW; END';
+         INSERT INTO jobtracker.top_up (reference, account, amount) VALUES ('r', 'alice', 1)",
+    );
+    let mut tick = 1;
+    let mut under = |trigger: &str, table: &str, work: &mut dyn FnMut(&mut PostgresBackEnd, u64)| {
+        place.query(&format!("CREATE TRIGGER t BEFORE {trigger}"));
+        tick += 1;
+        work(&mut back_end, tick);
+        place.query(&format!("DROP TRIGGER t ON jobtracker.{table}"));
+    };
+    let is_refused = |done: Result<(), BudgetBackEndError>, table: &str| {
+        let error = done.unwrap_err().to_string();
+        let expected =
+            format!("rows of jobtracker.{table} are not as they were sent: a trigger, a rule or row security");
+        assert!(error.contains(&expected), "{error}");
+    };
+    for (trigger, table, accounts) in [
+        (
+            "INSERT ON jobtracker.account FOR EACH ROW EXECUTE FUNCTION drops()",
+            "account",
+            "alice 100 1\nbob 5 1\ncarol 1 1\n",
+        ),
+        ("UPDATE ON jobtracker.account FOR EACH ROW EXECUTE FUNCTION drops()", "account", "alice 99 1\nbob 5 1\n"),
+        ("UPDATE ON jobtracker.account FOR EACH ROW EXECUTE FUNCTION alters()", "account", "alice 99 1\nbob 5 1\n"),
+        ("DELETE ON jobtracker.account FOR EACH ROW EXECUTE FUNCTION drops()", "account", "alice 100 1\n"),
+        (
+            "UPDATE ON jobtracker.publication FOR EACH ROW EXECUTE FUNCTION drops()",
+            "publication",
+            "alice 100 1\nbob 5 1\n",
+        ),
+    ] {
+        under(trigger, table, &mut |back_end, tick| is_refused(back_end.publish(&lines(accounts), tick), table));
+        assert_eq!(place.lines(), written("alice 100 1\nbob 5 1\n"));
+    }
+    stage.top_up("one", "alice", "10");
+    let accounts = stage.market.budget_lines();
+    under("INSERT ON jobtracker.movement FOR EACH ROW EXECUTE FUNCTION drops()", "movement", &mut |back_end, tick| {
+        is_refused(back_end.publish(&accounts, tick), "movement");
+    });
+    under("UPDATE ON jobtracker.top_up FOR EACH ROW EXECUTE FUNCTION drops()", "top_up", &mut |back_end, _| {
+        let answer = TopUpAnswer { reference: "r".to_owned(), outcome: Err("no".to_owned()) };
+        is_refused(back_end.answer_top_ups(&[answer]), "top_up");
+    });
+    back_end.publish(&accounts, 9).unwrap();
+    assert_eq!(place.lines(), written("alice 110 1\nbob 5 1\n"));
+    assert_eq!(unequal(&place), Vec::<Vec<String>>::new());
+    drop(back_end);
+    // Movements that cannot be deleted would be counted twice.
+    place.query(
+        "CREATE TRIGGER t BEFORE DELETE ON jobtracker.movement FOR EACH ROW EXECUTE FUNCTION drops();
+         UPDATE jobtracker.movement SET amount = amount + 1",
+    );
+    stage.store.close().unwrap();
+    let (store, loaded) = scratch.open();
+    let loaded = LoadedState { is_copy: true, ..loaded };
+    let mut back_end = PostgresBackEnd::of_state(server.settings("triggers"), &store, &loaded).unwrap();
+    is_refused(back_end.publish(&accounts, 10), "movement");
+}
+
+#[test]
+fn movements_that_somebody_deleted_or_changed_come_back_at_the_next_start() {
+    let test = "movements_that_somebody_deleted_or_changed_come_back_at_the_next_start";
+    let Some(server) = PostgresServer::start_or_skip(test) else { return };
+    let place = PostgresPlace::new(&server, "deleted");
+    place.put("alice 100 1\nbob 50 1\n");
+    let scratch = Scratch::new();
+    let (mut stage, mut image) = Stage::open(&scratch, &place);
+    stage.top_up("one", "alice", "10");
+    stage.publish(&image, 1);
+    let movements = "SELECT account, amount, ledger, note FROM jobtracker.movement ORDER BY ledger";
+    let expected = place.query(movements);
+    assert_eq!(expected.len(), 3);
+    for (tick, damage) in [
+        "DELETE FROM jobtracker.movement WHERE note = 'one'",
+        "DELETE FROM jobtracker.movement",
+        "UPDATE jobtracker.movement SET amount = 'NaN' WHERE account = 'bob'",
+        "INSERT INTO jobtracker.movement SELECT 77, 'carol', day, at, reason, 5 FROM jobtracker.movement LIMIT 1",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        place.query(damage);
+        drop(image);
+        stage.store.close().unwrap();
+        (stage, image) = Stage::open(&scratch, &place);
+        stage.publish(&image, 2 + tick as u64);
+        assert_eq!(place.query(movements), expected, "{damage}");
+    }
+    image.close(END).unwrap();
 }
 
 #[test]
@@ -141,9 +324,16 @@ fn a_database_that_is_not_ours_or_that_we_may_not_write_is_refused_by_name() {
     back_end.resume().unwrap();
     let error = back_end.publish(&lines("alice 1 1\n"), 1).unwrap_err().to_string();
     assert!(error.contains("they name theirs, this one is ours") && error.contains("--take-over"), "{error}");
+    // Its session has ended with the refusal; one that has the lock would take the tables back.
+    back_end.resume().unwrap();
+    let error = initialise(&settings(), true).unwrap_err().to_string();
+    assert!(error.contains("another JobTracker publishes there: `jobtracker process "), "{error}");
+    let ended = "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory'";
+    assert_eq!(server.query("wrong", ended).len(), 1);
     let taken = initialise(&settings(), true).unwrap();
     assert_eq!(taken.taken_from.as_deref(), Some("theirs"));
-    back_end.publish(&lines("alice 1 1\n"), 1).unwrap();
+    // It sees at its next call that its session was ended.
+    while back_end.publish(&lines("alice 1 1\n"), 1).is_err() {}
     drop(back_end);
     server.query("wrong", "ALTER TABLE jobtracker.account RENAME COLUMN bid TO rate");
     refused(settings(), "its tables are not those of `jobtracker store init`");
@@ -154,8 +344,10 @@ fn a_database_that_is_not_ours_or_that_we_may_not_write_is_refused_by_name() {
          GRANT SELECT ON ALL TABLES IN SCHEMA jobtracker TO reader",
     );
     let as_reader = PostgresSettings { url: settings().url.replace("postgres@", "reader@"), ..settings() };
-    let error = refusal(as_reader);
-    assert!(error.contains("its role lacks ") && error.contains("INSERT on jobtracker.account"), "{error}");
+    let made = initialise(&as_reader, false).unwrap_err().to_string();
+    for error in [refusal(as_reader), made] {
+        assert!(error.contains("its role lacks ") && error.contains("INSERT on jobtracker.account"), "{error}");
+    }
     server.query("postgres", "ALTER DATABASE wrong SET default_transaction_read_only = on");
     refused(settings(), "the server accepts no writes");
     let nowhere = PostgresSettings { url: settings().url.replace("/wrong", "/nowhere"), ..settings() };
@@ -177,12 +369,13 @@ fn a_password_file_is_private_and_holds_the_password() {
         ("s3cret-of-postgres\n", 0o644, "it is readable for others: run chmod 600"),
         ("\n", 0o600, "its first line is empty; expected the password"),
         ("s3cret-but-wrong\n", 0o600, "the password is that of mapred.dynamic-scheduler.store.password-file"),
+        ("s3cret-of-postgres \nwrong", 0o600, "its line ends with a blank, which is part of it: remove the blank"),
     ] {
         fs::write(&path, content).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
         let error = refusal(settings());
         assert!(error.contains(expected) && !error.contains("s3cret"), "{error}");
-        assert_eq!(PostgresBackEnd::check_settings(&settings()).is_empty(), content.contains("wrong"));
+        assert_eq!(PostgresBackEnd::check_settings(&settings()).is_empty(), content.contains("wrong"), "{content:?}");
     }
     let none = PostgresSettings { password_file: None, ..settings() };
     assert!(refusal(none).contains("password"));
@@ -326,6 +519,7 @@ fn ten_thousand_accounts_are_published_at_once_and_cost_the_owner_what_a_file_do
     }
     assert_eq!(place.query("SELECT count(*) FROM jobtracker.account"), [["10000"]]);
     drop(back_end);
+    publish_charges_of_each_queue(&server, &accounts(1_000));
     // What the owner's thread spends on a tick: it copies the accounts and hands them over, whatever the store.
     let mut market = Market::new(MarketConfig::default(), 0);
     market.seed_budgets(accounts(1), START);
@@ -342,4 +536,35 @@ fn ten_thousand_accounts_are_published_at_once_and_cost_the_owner_what_a_file_do
         println!("a tick of 10,000 queues costs the owner {:?} with {name}", begun.elapsed() / 20);
         image.close(END).unwrap();
     }
+}
+
+/// Each queue is charged at each tick: accounts and movements together.
+fn publish_charges_of_each_queue(server: &PostgresServer, accounts: &[BudgetLine]) {
+    let place = PostgresPlace::new(server, "charged");
+    let scratch = Scratch::new();
+    let (store, loaded) = scratch.open();
+    let mut back_end = PostgresBackEnd::of_state(server.settings("charged"), &store, &loaded).unwrap();
+    let mut stage = Stage::seeded(store, &loaded, accounts.to_vec());
+    let usage: Vec<QueueUse> = accounts
+        .iter()
+        .map(|account| QueueUse {
+            queue: account.queue.clone(),
+            running: PerKind::new(1, 0),
+            pending: 1,
+            containers: ContainerUse::default(),
+            want: QueueUse::wants_all(&ContainerUse::default()),
+            later: PerKind::default(),
+        })
+        .collect();
+    for tick in 1..=4_u64 {
+        let now = Now { mono_ms: tick * 20_000, wall_ms: START.wall_ms + tick.cast_signed() * 20_000 };
+        let facts = play_tick(&mut stage.market, &usage, PerPool::new(10_000, 0, 0), 20_000, now);
+        stage.record(facts);
+        let begun = Instant::now();
+        back_end.publish(&stage.market.budget_lines(), tick).unwrap();
+        println!("tick {tick} of 10,000 charged queues published in {:?}", begun.elapsed());
+    }
+    let charged = "SELECT count(*) FROM jobtracker.movement WHERE reason = 'charge' AND amount < 0";
+    assert_eq!(place.query(charged), [["10000"]]);
+    assert_eq!(unequal(&place), Vec::<Vec<String>>::new());
 }

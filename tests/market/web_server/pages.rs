@@ -283,7 +283,7 @@ async fn metrics_are_open_metrics_where_asked_for() {
     # HELP jobtracker_acl_file_good 1 while the list in force is the ACL file's content
     # TYPE jobtracker_acl_file_good gauge
     jobtracker_acl_file_good 1
-    # HELP jobtracker_budget_file_good 1 while the budget file can be written
+    # HELP jobtracker_budget_file_good 1 while the image of the budgets, a file, a database or a program, can be updated
     # TYPE jobtracker_budget_file_good gauge
     jobtracker_budget_file_good 1
     # HELP jobtracker_jobs Unfinished jobs

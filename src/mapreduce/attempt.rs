@@ -67,6 +67,8 @@ pub struct Attempt {
     /// Why it is preempted, until its tracker is ordered to kill it at the next heartbeat; dropped when the attempt is
     /// done by then.
     pub preemption: Option<Arc<str>>,
+    /// Whether its tracker was ordered to kill it for another queue.
+    pub was_preempted: bool,
     /// Whether the scheduler counts its slots as being released.
     pub(super) is_releasing: bool,
     /// 0 to 1.
@@ -115,6 +117,7 @@ impl Attempt {
             close_sent: false,
             kill_request: None,
             preemption: None,
+            was_preempted: false,
             is_releasing: false,
             progress: 0.0,
             launch_ms: now.wall_ms,

@@ -12,8 +12,8 @@ use super::job::{Job, TaskKey};
 use super::job_state::JobState;
 use super::{Attempt, AttemptRole, JobFact, KillRequest, NodeRegistry, Task};
 
-/// Attempts of a task beyond which it is no longer preempted: the rest of [`Task::MAX_ATTEMPTS`] is for failures.
-const MAX_ATTEMPTS: usize = Task::MAX_ATTEMPTS / 2;
+/// How often a task is preempted at most: the rest of [`Task::MAX_ATTEMPTS`] is for ends that are its own or its owner's.
+const MAX_PREEMPTIONS: usize = Task::MAX_ATTEMPTS / 2;
 
 impl Job {
     /// Preemptible attempts of its maps or reduces in order of launch, with their ids.
@@ -22,7 +22,7 @@ impl Job {
             let key = TaskKey::Work(kind, *number);
             let task = self.task(key);
             let attempt = task.attempts.get(task.position(*attempt)?)?;
-            let may_leave = !attempt.is_releasing && attempt.is_preemptible() && task.attempts.len() < MAX_ATTEMPTS;
+            let may_leave = !attempt.is_releasing && attempt.is_preemptible() && !task.was_preempted_too_often();
             may_leave.then(|| (self.task_id(key).attempt(attempt.number), attempt))
         })
     }
@@ -111,6 +111,13 @@ impl Task {
     }
 }
 
+impl Task {
+    fn was_preempted_too_often(&self) -> bool {
+        let preempted = || self.attempts.iter().filter(|attempt| attempt.was_preempted).count();
+        self.attempts.len() >= MAX_PREEMPTIONS && preempted() >= MAX_PREEMPTIONS
+    }
+}
+
 impl Attempt {
     /// Whether it runs and its end is not decided. One that waits for its commit is as good as done.
     fn is_preemptible(&self) -> bool {
@@ -134,6 +141,7 @@ impl Attempt {
             return false;
         }
         self.kill_request = Some(KillRequest::Preempt);
+        self.was_preempted = true;
         self.diagnostics.add(why);
         facts.push(JobFact::AttemptKillRequested { attempt: id, request: KillRequest::Preempt });
         let diagnostics = self.diagnostics.joined();

@@ -112,6 +112,7 @@ impl Job {
             kill_request: stored
                 .kill_request
                 .filter(|request| is_live || (cleanup_tracker.is_some() && *request != KillRequest::Preempt)),
+            was_preempted: stored.kill_request == Some(KillRequest::Preempt),
             start_ms: stored.start_ms,
             finish_ms: stored.finish_ms,
             shuffle_finish_ms: stored.shuffle_finish_ms,

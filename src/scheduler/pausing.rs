@@ -45,7 +45,7 @@ impl Scheduler {
         );
         let (leaf, group) = (app.leaf, app.spec.group);
         if is_paused {
-            self.note_withdrawn(group, PerKind::default());
+            self.note_left(group, PerKind::default());
         }
         self.look_at_rows_again(id);
         if !is_paused {

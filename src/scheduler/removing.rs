@@ -1,6 +1,6 @@
 //! Removing apps: first their demand, when their end is decided, then what they hold.
 
-use crate::model::{Kind, PerKind, Pool};
+use crate::model::{Kind, PerKind, PerPool, Pool};
 
 use super::change::Change;
 use super::{AppId, AppSize, Scheduler};
@@ -20,16 +20,16 @@ impl Scheduler {
         self.withdraw_rows(id);
         let Some(app) = self.apps.get_mut(&id) else { return };
         let (home, group) = (app.home, app.spec.group);
-        let waiting = Pool::ALL.map(|pool| (pool, app.waiting(pool)));
+        let waiting = PerPool::new(app.waiting(Pool::Map), app.waiting(Pool::Reduce), app.waiting(Pool::Container));
         let wanted = PerKind::new(app.wanted_later(Kind::Map), app.wanted_later(Kind::Reduce));
         app.tables = PerKind::default();
         self.change_app(id, |app| app.draining = true);
-        for (pool, waiting) in waiting {
-            self.count_waiting_down(home, pool, waiting);
+        for pool in Pool::ALL {
+            self.count_waiting_down(home, pool, waiting[pool]);
         }
-        if wanted != PerKind::default() {
+        if wanted != PerKind::default() || waiting.container > 0 {
             // One that is kept is counted until it is let go.
-            self.note_withdrawn(group, if keeps { wanted } else { PerKind::default() });
+            self.note_left(group, if keeps { wanted } else { PerKind::default() });
         }
         if !keeps {
             self.leave_orders(id);

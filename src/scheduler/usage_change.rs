@@ -21,10 +21,10 @@ pub enum UsageChange {
         /// When it was launched, ms of the monotonic clock.
         launch_mono_ms: u64,
     },
-    /// Work that waited in a group waits no more, though nothing was granted to it.
-    Withdrawn {
+    /// A group has given up slots, or waits for less though nothing was granted to it.
+    Left {
         group: GroupId,
-        /// What the group holds and waits for without it.
+        /// What it still holds and waits for.
         left: PerPool<u64>,
     },
 }

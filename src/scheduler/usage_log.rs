@@ -50,17 +50,23 @@ impl Scheduler {
 
     pub(super) fn note_held(&mut self, app: AppId, pool: Pool, slots: i64) {
         self.note_usage(UsageChange::Held { app, pool, slots });
+        if slots < 0
+            && let Some(group) = self.group_of(app)
+        {
+            self.note_left(group, PerKind::default());
+        }
     }
 
-    /// Work of a group that waited was held, killed or asked for no more; `gone` of its tasks are counted still.
-    pub(super) fn note_withdrawn(&mut self, group: GroupId, gone: PerKind<u32>) {
+    /// What runs in a group has ended, or what waited was held, killed or asked for no more; `gone` of its tasks are counted
+    /// still.
+    pub(super) fn note_left(&mut self, group: GroupId, gone: PerKind<u32>) {
         let Some(sums) = self.groups.get(group).filter(|_| self.usage_log.is_some()).map(Group::sums) else { return };
         let of_kind = |kind: Kind| {
             u64::from(sums.held[kind]).saturating_add(sums.pending[kind]).saturating_sub(gone[kind].into())
         };
         let of_containers = u64::from(sums.held.container).saturating_add(sums.waiting.container);
         let left = PerPool::new(of_kind(Kind::Map), of_kind(Kind::Reduce), of_containers);
-        self.note_usage(UsageChange::Withdrawn { group, left });
+        self.note_usage(UsageChange::Left { group, left });
     }
 
     fn note_usage(&mut self, change: UsageChange) {

@@ -70,9 +70,9 @@ impl Engine {
                 UsageChange::HousekeepingBegun { app, launch_mono_ms } => {
                     market.housekeeping.begin(app, launch_mono_ms);
                 }
-                UsageChange::Withdrawn { group, left } => {
+                UsageChange::Left { group, left } => {
                     if let Some(queue) = self.cluster.scheduler.group_name(group) {
-                        market.accounts.note_withdrawn(queue, left);
+                        market.accounts.note_left(queue, left);
                     }
                 }
                 UsageChange::HousekeepingEnded { app, launch_mono_ms } => {

@@ -1,6 +1,6 @@
 //! Bounds that only the job itself enforces.
 
-use crate::mapreduce::{Attempt, Diagnostics, JobFact, Task, TaskState};
+use crate::mapreduce::{Attempt, AttemptOrder, Diagnostics, JobFact, Task, TaskState};
 use crate::model::{AttemptState, Kind, RunState, START_FAILURE, WORKER_SHORTAGE};
 use crate::wire::limits::{JOB_DIAGNOSTICS_BYTES, SHORT_DIAGNOSTICS_BYTES};
 
@@ -19,6 +19,28 @@ fn a_task_that_is_killed_without_end_is_given_up() {
     assert_eq!(stage.job.task(key).state, TaskState::Failed);
     let is_failing = |fact: &JobFact| matches!(fact, JobFact::Ending { outcome: RunState::Failed, .. });
     assert!(stage.facts.iter().any(is_failing));
+}
+
+/// An owner that ends its attempts itself does not keep slots from others by that; after five hundred preemptions a task stays.
+#[test]
+fn only_preemptions_bring_preemptions_to_an_end() {
+    let mut stage = Stage::running(1, 0);
+    let tracker = stage.add_tracker("h1");
+    let may_go = |stage: &Stage| stage.job.preemptible_attempts(Kind::Map).count() == 1;
+    for _ in 0..Task::MAX_ATTEMPTS / 2 - 1 {
+        let attempt = stage.launch(Kind::Map, 0, tracker);
+        stage.report(tracker, attempt, AttemptState::Killed);
+    }
+    for _ in 0..Task::MAX_ATTEMPTS / 2 {
+        let attempt = stage.launch(Kind::Map, 0, tracker);
+        assert!(may_go(&stage));
+        stage.act(|job, context| job.preempt(attempt, &"Preempted".into(), context.scheduler));
+        let reported = stage.report(tracker, attempt, AttemptState::Running);
+        assert!(matches!(reported.order, Some(AttemptOrder::Kill)));
+        stage.report(tracker, attempt, AttemptState::Killed);
+    }
+    stage.launch(Kind::Map, 0, tracker);
+    assert!(!may_go(&stage));
 }
 
 /// What its worker lacks is no fault of a task: only kills of other kinds are counted, also where they are read from the store.

@@ -6,7 +6,7 @@ use super::allocation::{Bid, cost};
 use super::interval::{Charge, Interval, most_slot_ms};
 use super::metered::{MeteredUse, total_ms};
 use super::share::Share;
-use super::tick::QueueUse;
+use super::tick::{MOST_IN_VAIN, QueueUse};
 
 /// The state at the last tick, which `info`, `infos` and `price` show.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,17 +30,18 @@ pub struct Account {
     interval: Option<Interval>,
     /// Intervals before the open one of which it has held next to nothing; kept while none is open.
     in_vain: PerKind<u8>,
-    /// Intervals before the open one in which it withdrew what it had been sold slots for; a restart forgets them.
+    /// Intervals before the open one in which it had too little to run for what it was sold, and held next to nothing of it; a
+    /// restart forgets them.
     flickers: u8,
-    /// Whether it has done so in the open one.
-    has_withdrawn: bool,
+    /// Whether it had too little in the open one.
+    had_too_little: bool,
 }
 
 impl Account {
     pub(super) fn new(balance: Credits, bid: Credits) -> Self {
         let published = Published { budget: balance, ..Published::default() };
         let in_vain = PerKind::default();
-        Account { balance, bid, published, interval: None, in_vain, flickers: 0, has_withdrawn: false }
+        Account { balance, bid, published, interval: None, in_vain, flickers: 0, had_too_little: false }
     }
 
     /// The balance; never below zero.
@@ -128,30 +129,39 @@ impl Account {
         self.interval.map_or(self.in_vain, with)
     }
 
-    /// Intervals, the open one included, in which it withdrew what it had been sold slots for and held next to nothing, since it
-    /// last held more.
-    pub(super) fn flickers(&self, metered: MeteredUse, length_ms: u64) -> u8 {
-        let with = |interval: Interval| {
-            interval.flickers_with(self.flickers, metered.within_ms, length_ms, self.has_withdrawn)
+    /// Intervals, the open one included, in which it had too little to run for what it was sold and held next to nothing of it,
+    /// since it last held more; and the most slots of each pool that it may be sold after them: twice what it has held, until
+    /// that is all it wants.
+    pub(super) fn flickers(&self, metered: MeteredUse, length_ms: u64, want: PerPool<u32>) -> (u8, u32) {
+        let most = (total_ms(metered.within_ms).saturating_mul(2) / length_ms.max(1)).max(1);
+        let most = u32::try_from(most).unwrap_or(u32::MAX);
+        let was_limited = self.flickers >= MOST_IN_VAIN;
+        let wants_more = Pool::ALL.into_iter().any(|pool| want[pool] > most);
+        let is_used = self.interval.and_then(|interval| interval.is_used(metered.within_ms, length_ms));
+        let flickers = match is_used {
+            Some(true) if !(was_limited && wants_more) => 0,
+            Some(false) => self.flickers.saturating_add(self.had_too_little.into()),
+            Some(true) | None => self.flickers,
         };
-        self.interval.map_or(self.flickers, with)
+        (flickers, if flickers < MOST_IN_VAIN { u32::MAX } else { most })
     }
 
-    /// Work that waited waits no more, and this is left of what the queue holds and waits for.
-    pub(super) fn note_withdrawn(&mut self, left: PerPool<u64>) {
-        self.has_withdrawn |= self.interval.is_some_and(|interval| interval.sells_more_than(left));
+    /// Something of the queue has ended or waits no more, and this is left of what it holds and waits for.
+    pub(super) fn note_left(&mut self, left: PerPool<u64>) {
+        self.had_too_little |= self.interval.is_some_and(|interval| interval.sells_more_than(left));
     }
 
-    /// Its bid in the next allocation, with the balance after the charge; none: nothing of it runs, is held or may be sold.
+    /// Its bid in the next allocation, with the balance after the charge and `most` slots of each pool; none: nothing of it runs,
+    /// is held or may be sold.
     pub(super) fn to_bid(
         &self,
         balance: Credits,
         queue_use: &QueueUse,
         in_vain: PerKind<u8>,
-        flickers: u8,
+        most: u32,
     ) -> Option<Bid> {
         let remainder = self.interval.as_ref().map(|interval| interval.remainder).unwrap_or_default();
-        let want = queue_use.want_after(in_vain, flickers);
+        let want = queue_use.want_after(in_vain, most);
         let &QueueUse { running, containers, .. } = queue_use;
         let bid = Bid { balance, rate: self.bid, running, containers, want, remainder };
         queue_use.is_active(want).then_some(bid)
@@ -171,7 +181,7 @@ impl Account {
     ) {
         self.balance = balance;
         self.interval = interval;
-        (self.in_vain, self.flickers, self.has_withdrawn) = (in_vain, flickers, false);
+        (self.in_vain, self.flickers, self.had_too_little) = (in_vain, flickers, false);
         let Interval { share, used, pending, .. } = interval.unwrap_or_default();
         self.published = Published { budget: balance, rate: share.rate(), share, used, pending };
     }

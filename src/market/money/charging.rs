@@ -61,8 +61,9 @@ impl Market {
             let graces = self.lay_charges(queue, account, &charge, graces, now.mono_ms, &mut laid);
             graces.iter().chain([&charge]).for_each(|one| ledger.count_charge(one.amount(), &mut violations));
             let in_vain = account.in_vain(*metered, self.meter.length_ms(), queue_use, self.had_free_maps);
-            let flickers = account.flickers(*metered, self.meter.length_ms());
-            let bid = account.to_bid(balance, queue_use, in_vain, flickers);
+            let want = queue_use.want_after(in_vain, u32::MAX);
+            let (flickers, most) = account.flickers(*metered, self.meter.length_ms(), want);
+            let bid = account.to_bid(balance, queue_use, in_vain, most);
             let is_as_before = (in_vain, flickers) == account.was_in_vain();
             if bid.is_none() && charge == Charge::default() && graces.is_empty() && is_as_before {
                 // Nothing that it waits for could run.
@@ -116,8 +117,9 @@ impl Market {
             let (charge, graces, balance) = self.charges_of(queue, account, metered, AT_END);
             self.lay_charges(queue, account, &charge, graces, AT_END, &mut laid);
             let in_vain = account.in_vain(metered, self.meter.length_ms(), &queue_use, self.had_free_maps);
-            let flickers = account.flickers(metered, self.meter.length_ms());
-            if let Some(bid) = account.to_bid(balance, &queue_use, in_vain, flickers) {
+            let want = queue_use.want_after(in_vain, u32::MAX);
+            let (_, most) = account.flickers(metered, self.meter.length_ms(), want);
+            if let Some(bid) = account.to_bid(balance, &queue_use, in_vain, most) {
                 bids.push(queue, bid);
             }
         }

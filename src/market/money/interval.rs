@@ -63,13 +63,10 @@ impl Interval {
         PerKind::new(with(Kind::Map), with(Kind::Reduce))
     }
 
-    /// The same of intervals in which the queue withdrew work that waited and held less than a tenth of all that was sold.
-    pub(super) fn flickers_with(&self, before: u8, within_ms: PerPool<u64>, length_ms: u64, has_withdrawn: bool) -> u8 {
-        match total(self.quota) {
-            0 => before,
-            sold if total_ms(within_ms) > tenth_ms(sold, length_ms) => 0,
-            _ => before.saturating_add(has_withdrawn.into()),
-        }
+    /// Whether the queue held more than a tenth of all that was sold to it; none: nothing was.
+    pub(super) fn is_used(&self, within_ms: PerPool<u64>, length_ms: u64) -> Option<bool> {
+        let sold = total(self.quota);
+        (sold > 0).then(|| total_ms(within_ms) > tenth_ms(sold, length_ms))
     }
 
     /// Whether less than was sold is left of what a queue holds and waits for.

@@ -114,10 +114,10 @@ impl Market {
         self.had_free_maps = true;
     }
 
-    /// A queue holds and waits for no more than this since it has withdrawn work that waited.
-    pub fn note_withdrawn(&mut self, queue: &str, left: PerPool<u64>) {
+    /// A queue holds and waits for no more than this since something of it has ended or waits no more.
+    pub fn note_left(&mut self, queue: &str, left: PerPool<u64>) {
         if let Some(account) = self.accounts.get_mut(queue) {
-            account.note_withdrawn(left);
+            account.note_left(left);
         }
     }
 

@@ -27,8 +27,8 @@ pub struct QueueUse {
 }
 
 /// After so many intervals in which a queue has held next to nothing of what it was sold, it is sold none that it cannot
-/// use now, and a slot of each pool at most where it has withdrawn what it was sold slots for, until it holds more.
-const MOST_IN_VAIN: u8 = 2;
+/// use now, and few of each pool where it had too little to run for what it was sold: see [`super::Account`].
+pub(super) const MOST_IN_VAIN: u8 = 2;
 
 impl QueueUse {
     /// Nothing.
@@ -49,13 +49,13 @@ impl QueueUse {
         PerPool::new(u32::MAX, u32::MAX, if containers.has_any() { u32::MAX } else { 0 })
     }
 
-    /// What it may be sold after so many intervals in which it held next to nothing of what it was sold, and withdrew work.
-    pub(super) fn want_after(&self, in_vain: PerKind<u8>, flickers: u8) -> PerPool<u32> {
+    /// What it may be sold after so many intervals in which it held next to nothing of what it was sold, at most so many of each
+    /// pool.
+    pub(super) fn want_after(&self, in_vain: PerKind<u8>, most: u32) -> PerPool<u32> {
         let of = |kind: Kind| {
             if in_vain[kind] < MOST_IN_VAIN { self.want[kind].max(self.later[kind]) } else { self.want[kind] }
         };
         let want = PerPool::new(of(Kind::Map), of(Kind::Reduce), self.want.container);
-        let most = if flickers < MOST_IN_VAIN { u32::MAX } else { 1 };
         Pool::ALL.into_iter().fold(want, |mut want, pool| {
             want[pool] = want[pool].min(most);
             want

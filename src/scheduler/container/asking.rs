@@ -51,7 +51,7 @@ impl Scheduler {
         if self.containers_waited_for(id) < waited
             && let Some(group) = self.group_of(id)
         {
-            self.note_withdrawn(group, PerKind::default());
+            self.note_left(group, PerKind::default());
         }
         // What it wants now may be within the limits.
         self.wake_after_release(id, Pool::Container);

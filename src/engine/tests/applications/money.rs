@@ -147,6 +147,25 @@ fn a_prompt_return_is_free_and_hoarding_is_not() {
     assert_eq!((paid(&bench), cost(&bench, program.application)), (credits("0.44"), credits("0.44")));
 }
 
+/// What is asked for just before each tick, and given back as soon as it is granted, is sold for two intervals.
+#[test]
+fn what_is_given_back_after_each_tick_is_sold_no_more() {
+    let mut bench = Bench::under(market(&[("alice", "100", "1")]), &[SIXTEEN]);
+    bench.cluster.pass_ms(1_000);
+    let mut program = bench.register();
+    let mut sold = Vec::new();
+    for _ in 0..5 {
+        bench.cluster.pass_ms(999);
+        let release = ids(&program.call(&mut bench, asking(vec![row(1, 8)])));
+        bench.cluster.pass_ms(1);
+        bench.cluster.timer();
+        let interval = bench.cluster.engine.market().unwrap().account("alice").unwrap().interval().unwrap();
+        sold.push(interval.quota.container);
+        program.call(&mut bench, AllocateCall { release, ..asking(Vec::new()) });
+    }
+    assert_eq!(sold, [8, 8, 1, 1, 1]);
+}
+
 /// Two queues with jobs and applications: every charge is the sum of what its jobs and applications cost, whatever ends
 /// between ticks, over restarts.
 #[test]

@@ -168,15 +168,15 @@ impl World {
         world
     }
 
-    /// Every queue bids something else than before.
+    /// Every queue bids something else than before; each owner asks itself, since nobody may sign so often.
     pub fn change_bids(&mut self, round: usize) {
-        let root = VerifiedUser { user: "root".into(), role: Role::Admin, key_id: KeyId(2) };
         let queues: Vec<QueueName> = self.engine.market().unwrap().queues().cloned().collect();
         for (number, queue) in queues.iter().enumerate() {
             self.now.wall_ms += 1;
             let rate = (number * 31 + round * 17) % 97 + 1;
-            let query = format!("setSpending=0.{rate:02}&queue={queue}&user=root&timestamp={}", self.now.wall_ms);
-            let request = ServletRequest { verified: Some(root.clone()), query: ParsedQuery::parse(&query).unwrap() };
+            let query = format!("setSpending=0.{rate:02}&queue={queue}&user={queue}&timestamp={}", self.now.wall_ms);
+            let owner = VerifiedUser { user: queue.as_str().into(), role: Role::User, key_id: KeyId(number as u64 + 3) };
+            let request = ServletRequest { verified: Some(owner), query: ParsedQuery::parse(&query).unwrap() };
             let Reply::Market(answer) = self.step(Event::Market(Box::new(request))) else { panic!("no answer") };
             answer.unwrap();
         }

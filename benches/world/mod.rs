@@ -175,7 +175,8 @@ impl World {
             self.now.wall_ms += 1;
             let rate = (number * 31 + round * 17) % 97 + 1;
             let query = format!("setSpending=0.{rate:02}&queue={queue}&user={queue}&timestamp={}", self.now.wall_ms);
-            let owner = VerifiedUser { user: queue.as_str().into(), role: Role::User, key_id: KeyId(number as u64 + 3) };
+            let owner =
+                VerifiedUser { user: queue.as_str().into(), role: Role::User, key_id: KeyId(number as u64 + 3) };
             let request = ServletRequest { verified: Some(owner), query: ParsedQuery::parse(&query).unwrap() };
             let Reply::Market(answer) = self.step(Event::Market(Box::new(request))) else { panic!("no answer") };
             answer.unwrap();

@@ -137,8 +137,8 @@ fn every_change_of_a_day_has_its_author() {
     assert_eq!(
         texts(&place, rows),
         [
-            "endowment issued queue:alice 100.0 | budget file",
-            "endowment issued queue:bob 7.5 | budget file",
+            "endowment issued queue:alice 100.0 | initial budget",
+            "endowment issued queue:bob 7.5 | initial budget",
             "top_up issued queue:alice 20.0 | root grant 7, \"ü\"",
             "top_up queue:alice issued 2.5 | root",
             "transfer queue:alice queue:bob 0.000000000001 | root lent",

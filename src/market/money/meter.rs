@@ -471,7 +471,7 @@ impl Meter {
 
     /// Whether a queue has held anything in the open interval in the grace of preempted containers.
     pub(super) fn has_graces(&self, queue: &QueueName) -> bool {
-        self.places.get(queue).is_some_and(|place| self.queues[*place as usize].has_graces)
+        !self.graces.is_empty() && self.places.get(queue).is_some_and(|place| self.queues[*place as usize].has_graces)
     }
 
     /// The queue that pays for what a job or application holds, or has held in the open interval.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use crate::config::ConfigError;
 use crate::model::counted;
-use crate::store::{BackupSummary, LostState, RestoreSummary, StoreError, restore};
+use crate::store::{BackupSummary, LostMovement, LostSetting, LostState, RestoreSummary, StoreError, restore};
 
 use super::exit_code::WRONG_USAGE;
 use super::market_text::json;
@@ -90,16 +90,30 @@ fn lost_text(lost: &LostState) -> String {
         return "nothing is lost\n".to_owned();
     }
     let work = |rows: &[[String; 3]]| rows.iter().map(|[id, user, state]| format!("{id} of {user}, {state}")).collect();
-    let movement = |(at_ms, [reason, queue, amount]): &(i64, [String; 3])| {
-        format!("{} {reason} of {amount}, queue {queue}", format_time(*at_ms))
+    let movement = |movement: &LostMovement| {
+        let LostMovement { time_ms, reason, queue, amount, transfer } = movement;
+        let queues = match transfer {
+            Some([from, to]) => format!("from queue {from} to queue {to}"),
+            None => format!("queue {queue}"),
+        };
+        format!("{} {reason} of {amount}, {queues}", format_time(*time_ms))
     };
-    let parts: [(&str, Vec<String>); 3] = [
-        ("jobs and applications submitted since; the daemon does not know them:", work(&lost.submitted)),
+    let setting = |LostSetting { subject, lost, copy }: &LostSetting| {
+        let shown = |value: &Option<String>| value.clone().unwrap_or_else(|| "none".to_owned());
+        format!("{subject}: {}; in the copy {}", shown(lost), shown(copy))
+    };
+    let parts: [(&str, Vec<String>); 4] = [
+        (
+            "jobs and applications submitted since; jobs whose files are in mapred.system.dir run from the start, the daemon does \
+             not know the rest:",
+            work(&lost.submitted),
+        ),
         (
             "jobs that have ended since; one whose files are gone is over at the start, another one runs again:",
             work(&lost.ended),
         ),
         ("movements of money since; repeat them:", lost.money.iter().map(movement).collect()),
+        ("settings changed since; set them again:", lost.settings.iter().map(setting).collect()),
     ];
     let mut text = String::new();
     for (head, lines) in parts.iter().filter(|(_, lines)| !lines.is_empty()) {
@@ -118,7 +132,14 @@ fn as_json(arguments: &RestoreArguments, restored: &RestoreSummary) -> String {
     let work = |rows: &[[String; 3]]| -> Vec<serde_json::Value> {
         rows.iter().map(|[id, user, state]| serde_json::json!({"id": id, "user": user, "state": state})).collect()
     };
-    let movement = |(time_ms, [reason, queue, amount]): &(i64, [String; 3])| serde_json::json!({"time_ms": time_ms, "reason": reason, "queue": queue, "amount": amount});
+    let movement = |movement: &LostMovement| {
+        let LostMovement { time_ms, reason, queue, amount, transfer } = movement;
+        let side = |side: usize| transfer.as_ref().and_then(|queues| queues.get(side));
+        serde_json::json!({
+            "time_ms": time_ms, "reason": reason, "queue": queue, "amount": amount, "from": side(0), "to": side(1),
+        })
+    };
+    let setting = |LostSetting { subject, lost, copy }: &LostSetting| serde_json::json!({"subject": subject, "lost": lost, "backup": copy});
     let known = lost.as_ref().ok();
     json(&serde_json::json!({
         "database": database, "file": arguments.file, "kept": kept, "last_fact": last_fact.0,
@@ -126,6 +147,7 @@ fn as_json(arguments: &RestoreArguments, restored: &RestoreSummary) -> String {
         "submitted_since": known.map(|lost| work(&lost.submitted)),
         "ended_since": known.map(|lost| work(&lost.ended)),
         "money_since": known.map(|lost| lost.money.iter().map(movement).collect::<Vec<_>>()),
+        "settings_since": known.map(|lost| lost.settings.iter().map(setting).collect::<Vec<_>>()),
         "lost_error": lost.as_ref().err(),
     }))
 }
@@ -137,10 +159,22 @@ mod tests {
     #[test]
     fn what_is_lost_is_listed_by_kind() {
         let row = |row: [&str; 3]| row.map(str::to_owned);
+        let movement = |reason: &str, transfer| LostMovement {
+            time_ms: 1_795_000_000_000,
+            reason: reason.to_owned(),
+            queue: "alice".to_owned(),
+            amount: "5.0".to_owned(),
+            transfer,
+        };
         let lost = LostState {
             submitted: vec![row(["job_7_0002", "alice", "RUNNING"]); 51],
             ended: Vec::new(),
-            money: vec![(1_795_000_000_000, row(["top_up", "alice", "5.0"]))],
+            money: vec![movement("top_up", None), movement("transfer", Some(["bob".to_owned(), "alice".to_owned()]))],
+            settings: vec![LostSetting {
+                subject: "queue dave".to_owned(),
+                lost: Some("there".to_owned()),
+                copy: None,
+            }],
         };
         let text = lost_text(&lost);
         let lines: Vec<&str> = text.lines().collect();
@@ -149,7 +183,13 @@ mod tests {
         assert_eq!(lines[51], "  and 1 more");
         assert_eq!(
             lines[52..],
-            ["lost: 1 movements of money since; repeat them:", "  2026-11-18T11:06:40Z top_up of 5.0, queue alice"]
+            [
+                "lost: 2 movements of money since; repeat them:",
+                "  2026-11-18T11:06:40Z top_up of 5.0, queue alice",
+                "  2026-11-18T11:06:40Z transfer of 5.0, from queue bob to queue alice",
+                "lost: 1 settings changed since; set them again:",
+                "  queue dave: there; in the copy none",
+            ]
         );
         assert_eq!(lost_text(&LostState::default()), "nothing is lost\n");
     }

@@ -76,6 +76,19 @@ pub enum StoreError {
         /// The first damage that SQLite found.
         text: String,
     },
+    /// The database is empty, and was not.
+    #[error(
+        "{} has no bytes, but {} lies beside it: put a backup in its place (jobtracker restore FILE), or remove it to start with \
+         an empty state",
+        path.display(),
+        remains.display()
+    )]
+    Emptied {
+        /// The database.
+        path: PathBuf,
+        /// What it has left.
+        remains: PathBuf,
+    },
     /// The writer thread cannot be started.
     #[error("cannot start the writer thread of the store: {0}")]
     Thread(io::Error),
@@ -109,7 +122,7 @@ impl StoreError {
         match self {
             Self::File { source, .. } => crate::fs::is_permanent(source),
             Self::Folder(error) => error.is_permanent(),
-            Self::OtherSchema { .. } | Self::Value { .. } | Self::Damaged { .. } => true,
+            Self::OtherSchema { .. } | Self::Value { .. } | Self::Damaged { .. } | Self::Emptied { .. } => true,
             Self::Database { source, .. } => matches!(
                 source.sqlite_error_code(),
                 Some(

@@ -46,19 +46,44 @@ impl StateFolder {
     }
 
     /// The path of the database; creates a missing file.
+    ///
+    /// An empty file is a new database only where nothing of another one lies beside it: else it is one that was lost.
     pub(super) fn database(&self) -> Result<PathBuf, StoreError> {
+        let path = database_in(self.folder.path());
+        if is_empty(&path) == Some(true)
+            && let Some(remains) = remains_beside(&path)
+        {
+            return Err(StoreError::Emptied { path, remains });
+        }
         // SQLite gives its log the mode of the database file.
         self.folder.open_own_file(OsStr::new(DATABASE_NAME), FILE_MODE)?;
         FaultPoint::DatabaseMade.pass();
         self.folder.sync()?;
         FaultPoint::DatabaseNamed.pass();
-        Ok(database_in(self.folder.path()))
+        Ok(path)
     }
 }
 
 #[must_use]
 pub fn database_in(state_dir: &Path) -> PathBuf {
     state_dir.join(DATABASE_NAME)
+}
+
+/// Whether a file has no bytes; none: it is not there.
+fn is_empty(path: &Path) -> Option<bool> {
+    Some(std::fs::symlink_metadata(path).ok()?.len() == 0)
+}
+
+/// What a database has left beside itself: its log, copies of before a migration, those that a restore has replaced.
+fn remains_beside(database: &Path) -> Option<PathBuf> {
+    let (copies, log) = (format!("{DATABASE_NAME}."), format!("{DATABASE_NAME}-wal"));
+    let entries = std::fs::read_dir(database.parent()?).ok()?.filter_map(Result::ok);
+    let remains = entries.filter(|entry| {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        (name.starts_with(&copies) || *name == log) && is_empty(&entry.path()) == Some(false)
+    });
+    remains.map(|entry| entry.path()).min()
 }
 
 pub(super) fn sync_folder(dir: &Path) -> io::Result<()> {
@@ -104,6 +129,31 @@ mod tests {
     use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 
     use super::*;
+
+    #[test]
+    fn an_empty_database_beside_what_another_has_left_is_refused() {
+        let scratch = tempfile::tempdir().unwrap();
+        let dir = scratch.path().join("state");
+        let folder = StateFolder::lock(&dir).unwrap();
+        let path = folder.database().unwrap();
+        folder.database().unwrap();
+        for name in ["state.db.replaced-1", "state.db-wal"] {
+            let remains = dir.join(name);
+            fs::write(&remains, "").unwrap();
+            folder.database().unwrap();
+            fs::write(&remains, "x").unwrap();
+            let error = folder.database().unwrap_err();
+            assert!(error.is_permanent());
+            let text = error.to_string();
+            assert!(text.contains("state.db has no bytes") && text.contains(name), "{text}");
+            fs::remove_file(&path).unwrap();
+            folder.database().unwrap();
+            fs::remove_file(&remains).unwrap();
+        }
+        fs::write(&path, "x").unwrap();
+        fs::write(dir.join("state.db.replaced-1"), "x").unwrap();
+        folder.database().unwrap();
+    }
 
     #[test]
     fn a_second_daemon_learns_which_process_holds_the_lock() {

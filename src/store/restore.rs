@@ -3,6 +3,7 @@
 //! Invariants: nothing changes before the copy is checked; at every moment the folder has a whole `state.db`, the one of before
 //! or the copy; no log of the one lies beside the other.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
@@ -33,8 +34,28 @@ pub struct LostState {
     pub submitted: Vec<[String; 3]>,
     /// Jobs that it has as unfinished, and that have ended: id, user, state.
     pub ended: Vec<[String; 3]>,
-    /// Movements of money other than charges: time in epoch ms, reason, queue, amount.
-    pub money: Vec<(i64, [String; 3])>,
+    /// Movements of money other than charges.
+    pub money: Vec<LostMovement>,
+    /// What was set, and is as the copy has it now.
+    pub settings: Vec<LostSetting>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LostMovement {
+    pub time_ms: i64,
+    pub reason: String,
+    pub queue: String,
+    pub amount: String,
+    /// The queues of a transfer: from which, to which.
+    pub transfer: Option<[String; 2]>,
+}
+
+/// A thing that a person has set, with its value in the database of before and in the copy; none: it is not there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LostSetting {
+    pub subject: String,
+    pub lost: Option<String>,
+    pub copy: Option<String>,
 }
 
 /// Replaces the database of a state folder by a copy.
@@ -130,8 +151,72 @@ const APPLIED: &str = "SELECT application, user, state FROM main.application
 const ENDED: &str =
     "SELECT now.job, now.user, now.state FROM main.job AS now JOIN copy.job AS before ON before.job = now.job
      WHERE before.finish_ms IS NULL AND now.finish_ms IS NOT NULL ORDER BY now.accept_order";
-const MONEY: &str = "SELECT wall_ms, reason, coalesce(queue, ''), amount FROM main.ledger
+const MONEY: &str = "SELECT wall_ms, reason, coalesce(queue, ''), amount, debit, credit FROM main.ledger
      WHERE reason <> 'charge' AND number > (SELECT coalesce(max(number), 0) FROM copy.ledger) ORDER BY number";
+
+/// By table: what is set, and to what. Of jobs: those that both databases have, and that are not over.
+const SETTINGS: [(&str, &str); 10] = [
+    ("account", "SELECT 'queue ' || queue, 'there' FROM {db}.account"),
+    ("account", "SELECT 'spending of queue ' || queue, rate FROM {db}.account"),
+    (
+        "allowance",
+        "SELECT 'allowance of queue ' || queue, credits || ' every ' || every_s || ' s' || coalesce(', at most ' || cap, '')
+         FROM {db}.allowance",
+    ),
+    ("pause", "SELECT 'pause of queue ' || name, 'by ' || user FROM {db}.pause WHERE kind = 'queue'"),
+    (
+        "pause",
+        "SELECT 'hold of ' || name, 'by ' || user FROM {db}.pause WHERE kind = 'job' AND name IN (SELECT job FROM both)",
+    ),
+    ("job", "SELECT 'priority of ' || job, priority FROM {db}.job WHERE job IN (SELECT job FROM both)"),
+    ("job", "SELECT 'pool of ' || job, pool FROM {db}.job WHERE pool IS NOT NULL AND job IN (SELECT job FROM both)"),
+    (
+        "market_order",
+        "SELECT 'order for ' || job, 'at most ' || max_rate || ' until ' || strftime('%Y-%m-%dT%H:%M:%SZ', deadline_ms / 1000, 'unixepoch')
+         FROM {db}.market_order WHERE job IN (SELECT job FROM both)",
+    ),
+    ("drained_worker", "SELECT 'drain of worker ' || worker, 'by ' || user FROM {db}.drained_worker"),
+    (
+        "meta",
+        "SELECT 'scheduler of `jobtracker scheduler use`', value ->> '$.class' FROM {db}.meta WHERE key = 'scheduler_choice'",
+    ),
+];
+const BOTH: &str =
+    "CREATE TEMP TABLE both AS SELECT now.job FROM main.job AS now JOIN copy.job AS before ON before.job = now.job
+     WHERE now.finish_ms IS NULL";
+
+/// What is set in the database `name`; a program of before has had fewer tables.
+fn settings_in(connection: &Connection, name: &str) -> rusqlite::Result<BTreeMap<String, String>> {
+    let mut found = BTreeMap::new();
+    for (table, sql) in SETTINGS {
+        if connection.table_exists(Some(name), table)? {
+            let mut select = connection.prepare(&sql.replace("{db}", name))?;
+            for row in select.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))? {
+                let (subject, value) = row?;
+                found.insert(subject, value);
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// What was set in one database and is not in its copy.
+fn lost_settings(connection: &Connection) -> rusqlite::Result<Vec<LostSetting>> {
+    connection.execute(BOTH, [])?;
+    let (mut now, mut before) = (settings_in(connection, "main")?, settings_in(connection, "copy")?);
+    // The spending of a queue that is lost is set with it, that of one that is back comes with it.
+    let is_with_queue = |subject: &str, queues: &BTreeMap<String, String>| {
+        subject.strip_prefix("spending of ").is_some_and(|queue| !queues.contains_key(queue))
+    };
+    let subjects: BTreeSet<String> = now.keys().chain(before.keys()).cloned().collect();
+    let with_queue = |subject: &String| is_with_queue(subject, &before) || is_with_queue(subject, &now);
+    let apart: Vec<String> = subjects.into_iter().filter(|subject| !with_queue(subject)).collect();
+    let settings = apart.into_iter().map(|subject| {
+        let (lost, copy) = (now.remove(&subject), before.remove(&subject));
+        LostSetting { subject, lost, copy }
+    });
+    Ok(settings.filter(|setting| setting.lost != setting.copy).collect())
+}
 
 /// What a database has that its copy lacks. Leaves it without a log.
 fn lost_state(database: &Path, file: &Path) -> rusqlite::Result<LostState> {
@@ -140,13 +225,19 @@ fn lost_state(database: &Path, file: &Path) -> rusqlite::Result<LostState> {
     let rows = |sql: &str| -> rusqlite::Result<Vec<[String; 3]>> {
         connection.prepare(sql)?.query_map([], |row| Ok([row.get(0)?, row.get(1)?, row.get(2)?]))?.collect()
     };
-    let mut lost = LostState { submitted: rows(SUBMITTED)?, ended: rows(ENDED)?, money: Vec::new() };
+    let mut lost = LostState { submitted: rows(SUBMITTED)?, ended: rows(ENDED)?, ..LostState::default() };
     // Programs of before applications have no such tables.
     if connection.table_exists(Some("main"), "application")? && connection.table_exists(Some("copy"), "application")? {
         lost.submitted.extend(rows(APPLIED)?);
     }
-    let movement = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, [row.get(1)?, row.get(2)?, row.get(3)?]));
+    let movement = |row: &rusqlite::Row<'_>| {
+        let (reason, debit, credit): (String, String, String) = (row.get(1)?, row.get(4)?, row.get(5)?);
+        let queue = |side: String| side.strip_prefix("queue:").map(str::to_owned).unwrap_or(side);
+        let transfer = (reason == "transfer").then(|| [queue(debit), queue(credit)]);
+        Ok(LostMovement { time_ms: row.get(0)?, reason, queue: row.get(2)?, amount: row.get(3)?, transfer })
+    };
     lost.money = connection.prepare(MONEY)?.query_map([], movement)?.collect::<rusqlite::Result<_>>()?;
+    lost.settings = lost_settings(&connection)?;
     connection.execute("DETACH copy", [])?;
     connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
     connection.close().map_err(|(_, error)| error)?;

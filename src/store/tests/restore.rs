@@ -51,7 +51,14 @@ fn the_copy_takes_the_place_and_what_it_lacks_is_listed() {
     let expected = LostState {
         submitted: vec![row(["job_7_0002", "alice", "RUNNING"])],
         ended: vec![row(["job_7_0001", "alice", "SUCCEEDED"])],
-        money: vec![(1_795_000_000_000, row(["top_up", "alice", "5.0"]))],
+        money: vec![LostMovement {
+            time_ms: 1_795_000_000_000,
+            reason: "top_up".to_owned(),
+            queue: "alice".to_owned(),
+            amount: "5.0".to_owned(),
+            transfer: None,
+        }],
+        settings: Vec::new(),
     };
     assert_eq!(lost.unwrap(), expected);
     assert_eq!(meta::<i64>(&Connection::open(&database).unwrap(), COPIED).unwrap(), Some(1));
@@ -59,6 +66,58 @@ fn the_copy_takes_the_place_and_what_it_lacks_is_listed() {
     let again = restore(folder.path(), &file).unwrap();
     assert_eq!(again.lost.unwrap(), LostState::default());
     assert_eq!(again.kept.unwrap(), folder.path().join("state.db.replaced-2"));
+}
+
+#[test]
+fn all_that_was_set_since_is_listed() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("copy.db");
+    let path = database_in(folder.path());
+    let database = open_for_writing(&path).unwrap();
+    let change = |sql: &str| database.execute_batch(sql).unwrap();
+    change(
+        r#"INSERT INTO job (job, accept_order, submit_ms, spec, splits, priority, state)
+           VALUES ('job_7_0001', 1, 1, '{"user":"alice","queue":"alice","name":"n"}', x'', 'NORMAL', 'RUNNING');
+           INSERT INTO account VALUES ('alice', '5.0', '5', '1.0', '1'), ('erin', '0.0', '0', '1.0', '1');
+           INSERT INTO pause VALUES ('queue', 'alice', 'root', 1);
+           INSERT INTO drained_worker VALUES ('w1', 'root', 1);"#,
+    );
+    backup(&path, &file).unwrap();
+    change(
+        r#"INSERT INTO account VALUES ('dave', '5.0', '5', '2.0', '2');
+           DELETE FROM account WHERE queue = 'erin';
+           UPDATE account SET rate = '3.0' WHERE queue = 'alice';
+           DELETE FROM pause;
+           INSERT INTO pause VALUES ('queue', 'bob', 'root', 1), ('job', 'job_7_0001', 'alice', 1);
+           DELETE FROM drained_worker;
+           INSERT INTO allowance VALUES ('carol', '5.0', '5', 60, '20.0', '20', 'root', 0, 1);
+           INSERT INTO market_order VALUES ('job_7_0001', 'alice', 1795000000000, '4.0', '4', NULL, NULL);
+           UPDATE job SET priority = 'HIGH', pool = 'p';
+           INSERT OR REPLACE INTO meta (key, value) VALUES ('scheduler_choice', '{"class":"C"}');
+           INSERT INTO ledger (tick, wall_ms, queue, reason, amount, amount_units, debit, credit)
+           VALUES (0, 7, 'bob', 'transfer', '10.0', '10', 'queue:bob', 'queue:alice');"#,
+    );
+    let lost = restore(folder.path(), &file).unwrap().lost.unwrap();
+    let transfers: Vec<_> = lost.money.iter().map(|movement| movement.transfer.clone().unwrap()).collect();
+    assert_eq!(transfers, [["bob".to_owned(), "alice".to_owned()]]);
+    let text = |value: &Option<String>| value.clone().unwrap_or_else(|| "none".to_owned());
+    let settings =
+        lost.settings.iter().map(|LostSetting { subject, lost, copy }| [subject.clone(), text(lost), text(copy)]);
+    let expected = [
+        ["allowance of queue carol", "5.0 every 60 s, at most 20.0", "none"],
+        ["drain of worker w1", "none", "by root"],
+        ["hold of job_7_0001", "by alice", "none"],
+        ["order for job_7_0001", "at most 4.0 until 2026-11-18T11:06:40Z", "none"],
+        ["pause of queue alice", "none", "by root"],
+        ["pause of queue bob", "by root", "none"],
+        ["pool of job_7_0001", "p", "none"],
+        ["priority of job_7_0001", "HIGH", "NORMAL"],
+        ["queue dave", "there", "none"],
+        ["queue erin", "none", "there"],
+        ["scheduler of `jobtracker scheduler use`", "C", "none"],
+        ["spending of queue alice", "3.0", "1.0"],
+    ];
+    assert_eq!(settings.collect::<Vec<_>>(), expected.map(|row| row.map(str::to_owned)));
 }
 
 #[test]

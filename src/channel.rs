@@ -55,6 +55,12 @@ impl Channel {
         Ok(Self(stream))
     }
 
+    /// The process that made the channel, as the kernel says.
+    pub fn maker(&self) -> Option<u32> {
+        let maker = rustix::net::sockopt::socket_peercred(&self.0).ok()?;
+        u32::try_from(maker.pid.as_raw_nonzero().get()).ok()
+    }
+
     /// Sends a message.
     ///
     /// # Errors

@@ -206,11 +206,13 @@ fn start_lines(settings: &Settings, serving: &Serving) -> Vec<String> {
         conf: settings.conf_dir.as_deref(),
         has_market: matches!(settings.scheduler, SchedulerKind::Dynamic(_)),
     };
+    let socket = settings.web_socket.as_ref().map(|path| format!("; and at the Unix socket {}", path.display()));
+    let socket = socket.unwrap_or_default();
     let mut lines = vec![
         format!("jobtracker {}: {conf}", env!("CARGO_PKG_VERSION")),
         format!("RPC on {}, open to {}; user names are not verified", serving.rpc, reach(serving.rpc)),
         trackers_line(settings),
-        format!("web on http://{}/, open to {}", serving.http, reach(serving.http)),
+        format!("web on http://{}/, open to {}{socket}", serving.http, reach(serving.http)),
         format!("scheduler {}; {jobs}", settings.scheduler.class_name()),
         format!("state in {}", serving.state_dir.display()),
         format!(

@@ -13,6 +13,11 @@ use super::host_port::HostPort;
 use super::keys;
 use super::keys::Key;
 
+/// `sun_path` of unix(7) has 108 bytes, the last one 0: no client could name a longer one.
+const MOST_SOCKET_PATH_BYTES: usize = 107;
+/// The socket is opened by the name `/proc/self/fd/NUMBER/NAME`.
+const MOST_SOCKET_NAME_BYTES: usize = 80;
+
 impl Setting {
     /// The error that this value is not `expected`.
     #[must_use]
@@ -166,6 +171,25 @@ impl Configuration {
     pub fn local_path(&self, key: &Key) -> Result<Option<PathBuf>, ConfigError> {
         let Some(setting) = self.checked(key)? else { return Ok(None) };
         local_path(&setting.value).map(Some).ok_or_else(|| setting.bad_value(key.kind.to_string()))
+    }
+
+    /// A path of this machine at which a socket can be opened; `None` if the key is not set.
+    ///
+    /// # Errors
+    /// As [`Self::checked`]; the path is no socket's, or longer than the system takes.
+    pub fn socket_path(&self, key: &Key) -> Result<Option<PathBuf>, ConfigError> {
+        let Some(path) = self.local_path(key)? else { return Ok(None) };
+        let is_short = path.as_os_str().len() <= MOST_SOCKET_PATH_BYTES;
+        match path.file_name().is_some_and(|name| is_short && name.len() <= MOST_SOCKET_NAME_BYTES) {
+            true => Ok(Some(path)),
+            false => {
+                let expected = format!(
+                    "the absolute path of a socket, of at most {MOST_SOCKET_PATH_BYTES} bytes, with at most \
+                     {MOST_SOCKET_NAME_BYTES} after the last slash"
+                );
+                Err(self.required(key)?.bad_value(expected))
+            }
+        }
     }
 
     /// A required path of this machine.

@@ -19,6 +19,7 @@ use super::check_files::{FileFindings, FileWarning, check_market_files, names_of
 use super::check_hosts::{check_hosts, is_empty};
 use super::ports::check_address;
 use super::serve_error::ServeError;
+use super::web_socket::check_web_socket;
 
 /// Permission bits of a state folder that give others something.
 const OTHERS: u32 = 0o077;
@@ -117,7 +118,11 @@ pub(super) fn folder_errors(settings: &Settings) -> Vec<ServeError> {
             errors.push((culprit.clone(), ServeError::NameNode { culprit: Box::new(culprit), host, source }));
         }
     }
-    errors.into_iter().map(|(_, error)| error).collect()
+    let mut errors: Vec<ServeError> = errors.into_iter().map(|(_, error)| error).collect();
+    if let Some(Err(error)) = settings.web_socket.as_deref().map(check_web_socket) {
+        errors.push(ServeError::web_socket(settings, error));
+    }
+    errors
 }
 
 /// The folders of the daemon on this machine, as they are found, each with the value that names it.
@@ -340,6 +345,21 @@ mod tests {
         );
         assert_eq!(found(folder.path(), std::slice::from_ref(&tmp)), (vec![], vec![]));
         assert!(!folder.path().join("tmp").exists(), "a look makes nothing");
+    }
+
+    #[test]
+    fn a_socket_that_a_start_cannot_open_is_named_before_it() {
+        let folder = scratch();
+        let file = folder.path().join("file");
+        std::fs::write(&file, "").unwrap();
+        let tmp = format!("hadoop.tmp.dir={}/tmp", folder.path().display());
+        let (errors, _) = found(folder.path(), &[tmp, format!("jobtracker.web.socket={}", file.display())]);
+        assert_eq!(
+            errors,
+            [
+                "-D: jobtracker.web.socket = \"FOLDER/file\": FOLDER/file is there and is no socket; expected a name that is free"
+            ]
+        );
     }
 
     #[test]

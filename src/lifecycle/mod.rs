@@ -25,6 +25,7 @@ mod session_loop;
 mod signals;
 mod start;
 mod stock_settings;
+mod web_socket;
 mod web_thread;
 
 pub use crate::server::retiring_path;
@@ -42,3 +43,4 @@ pub use serve_error::ServeError;
 pub use session::Serving;
 pub use signals::{StopRequest, worker_stop_signal};
 pub use start::{ServeOptions, serve};
+pub use web_socket::WebSocketError;

@@ -17,6 +17,7 @@ use super::ports::OpenPort;
 use super::serve_error::ServeError;
 use super::service_notifier::ServiceNotifier;
 use super::signals::{OperatorStop, StopRequest, StopSource};
+use super::web_socket::{WebSocket, check_web_socket};
 
 const RPC_KEY: &str = "mapred.job.tracker";
 const HTTP_KEY: &str = "mapred.job.tracker.http.address";
@@ -29,6 +30,8 @@ pub(super) struct DaemonProcess<'a> {
     pub(super) arguments: Vec<OsString>,
     pub(super) stop: StopSource,
     pub(super) ports: Ports,
+    /// Where the web server listens too (`jobtracker.web.socket`), from the first session on.
+    pub(super) web_socket: Option<WebSocket>,
     pub(super) control: Option<Control>,
     /// Connections between two sessions.
     pub(super) connections: Vec<InheritedConnection>,
@@ -61,6 +64,23 @@ impl DaemonProcess<'_> {
     pub(super) fn operator_stop(&self) -> OperatorStop {
         self.stop.of_operator(self.service.is_present())
     }
+
+    /// Opens the web server's socket, unless it is open and in its place.
+    pub(super) fn open_web_socket(&mut self) -> Result<(), ServeError> {
+        let Some(path) = &self.settings.web_socket else { return Ok(()) };
+        if self.web_socket.as_ref().is_some_and(WebSocket::is_in_place) {
+            return Ok(());
+        }
+        match WebSocket::open(path, self.predecessor.as_ref().and_then(Predecessor::process_id)) {
+            Ok(socket) => self.web_socket = Some(socket),
+            // The session before had one; without one, names that come over TCP would be believed.
+            Err(error) if self.web_socket.is_some() => {
+                tracing::error!("no caller reaches the web server at {}: {error}", path.display());
+            }
+            Err(source) => return Err(ServeError::web_socket(self.settings, source)),
+        }
+        Ok(())
+    }
 }
 
 impl<'a> DaemonProcess<'a> {
@@ -83,6 +103,7 @@ impl<'a> DaemonProcess<'a> {
             arguments,
             stop,
             ports,
+            web_socket: None,
             control: None,
             connections: Vec::new(),
             open_ids: Vec::new(),
@@ -122,6 +143,7 @@ impl<'a> DaemonProcess<'a> {
             arguments,
             stop,
             ports,
+            web_socket: None,
             control: control.map_err(failed)?,
             connections,
             open_ids,
@@ -164,6 +186,9 @@ fn check_takeover(settings: &Settings, offer: &Offer) -> Result<(Option<OpenPort
         AclFile::open(market.acl_file.clone())?;
     }
     host_lists(&settings.trackers)?;
+    if let Some(path) = &settings.web_socket {
+        check_web_socket(path).map_err(|source| ServeError::web_socket(settings, source))?;
+    }
     match make_directories(settings) {
         Err(error) if error.is_temporary() => {}
         made => made?,

@@ -3,12 +3,13 @@
 use std::net::SocketAddr;
 
 use crate::config::error::Origin;
-use crate::config::{ConfigError, HostPort, NamedValue};
+use crate::config::{ConfigError, HostPort, NamedValue, Settings, keys};
 use crate::fs::{FsError, is_permanent};
 use crate::server::{AclFileError, DirectoryError, HostsError};
 use crate::store::{BudgetBackEndError, StoreError};
 
 use super::daemon::RunError;
+use super::web_socket::WebSocketError;
 
 /// Each text includes what to do.
 #[derive(Debug, thiserror::Error)]
@@ -38,6 +39,14 @@ pub enum ServeError {
         culprit: Box<NamedValue>,
         /// Why.
         source: FsError,
+    },
+    /// The web server's Unix socket cannot be opened.
+    #[error("{culprit}: {source}")]
+    WebSocket {
+        /// What a person would change.
+        culprit: Box<NamedValue>,
+        /// Why.
+        source: WebSocketError,
     },
     /// The NameNode of system directory or staging root has no address here.
     #[error(
@@ -106,6 +115,14 @@ pub enum ServeError {
 // === impl ServeError ===
 
 impl ServeError {
+    /// That the socket of these settings cannot be opened.
+    pub(super) fn web_socket(settings: &Settings, source: WebSocketError) -> Self {
+        let found = settings.configuration.setting(&keys::WEB_SOCKET).ok().flatten();
+        let unset =
+            || NamedValue { key: keys::WEB_SOCKET.name.to_owned(), origin: Origin::Default, value: String::new() };
+        Self::WebSocket { culprit: Box::new(found.map_or_else(unset, |setting| setting.culprit())), source }
+    }
+
     /// Whether the budget file is missing that the first start needs.
     pub fn is_of_missing_budgets(&self) -> bool {
         matches!(self, Self::Budget(BudgetBackEndError::Missing { .. }))
@@ -126,6 +143,7 @@ impl ServeError {
             Self::Placed { source, .. } => source.is_permanent(),
             Self::Scheduler(_) | Self::NameNode { .. } => true,
             Self::Folder { source, .. } => source.is_permanent(),
+            Self::WebSocket { source, .. } => source.is_permanent(),
             Self::Acl(error) => match error {
                 AclFileError::Line(_) | AclFileError::NotText(_) => true,
                 AclFileError::File { source, .. } => source.is_permanent(),
@@ -153,7 +171,7 @@ fn state_advice(error: &StoreError) -> &'static str {
             "; set jobtracker.state.dir to a folder that this user may write to"
         }
         // These texts include it.
-        StoreError::Locked { .. } | StoreError::OtherSchema { .. } => "",
+        StoreError::Locked { .. } | StoreError::OtherSchema { .. } | StoreError::Emptied { .. } => "",
         _ => " (jobtracker.state.dir)",
     }
 }

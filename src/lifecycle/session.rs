@@ -35,12 +35,14 @@ use super::build_engine::{StartState, build_engine, job_page_prefix};
 use super::daemon::{Calls, Daemon, DaemonExit, DaemonParts};
 use super::handover::{Control, Offer, Successor, UpgradeOutcome, UpgradeRequest};
 use super::market_opening::MarketOpening;
+use super::ports::OpenPort;
 use super::process::{DaemonProcess, Ports, STOPPED_MEANWHILE};
 use super::reload::Reload;
 use super::ruling_scheduler::RulingScheduler;
 use super::scheduler_control::SchedulerControl;
 use super::serve_error::ServeError;
 use super::stock_settings::stock_settings;
+use super::web_socket::WebSocket;
 use super::web_thread::{WebOptions, WebThread};
 
 /// What is known once the daemon serves.
@@ -110,6 +112,7 @@ impl DaemonProcess<'_> {
     ) -> Result<SessionEnd, ServeError> {
         let settings = self.settings;
         let hang_up = signal(SignalKind::hangup()).map_err(|source| ServeError::System { what: "signals", source })?;
+        self.open_web_socket()?;
         let system_dir = SystemDirAtStart::read(settings)?;
         let offer = self.offer();
         let Ports { rpc, http } = &self.ports;
@@ -207,10 +210,9 @@ impl DaemonProcess<'_> {
             stock,
             job_page_prefix: job_page_prefix(settings, http_address),
             container_slot: settings.containers.slot,
-            socket: settings.web_socket.clone(),
             ports,
         };
-        let web = Web::new(http, handle, options);
+        let web = Web::new(http, self.web_socket.as_ref(), handle, options);
         web.start().map_err(refused("a thread for the web server"))?;
         let status = format!("serving RPC on {rpc_address}, web on {http_address}");
         let (dispatcher, service) = (daemon.dispatcher().clone(), self.service.clone());
@@ -514,8 +516,8 @@ impl HandoverPreparation<'_> {
 // === impl Web ===
 
 impl<'a> Web<'a> {
-    fn new(port: &'a super::ports::OpenPort, handle: OwnerHandle, options: WebOptions) -> Self {
-        let start = move || WebThread::start(port.share()?, handle.clone(), &options);
+    fn new(port: &'a OpenPort, socket: Option<&'a WebSocket>, handle: OwnerHandle, options: WebOptions) -> Self {
+        let start = move || WebThread::start(port.share()?, socket, handle.clone(), &options);
         Self { running: RefCell::default(), start: Box::new(start) }
     }
 

@@ -2,23 +2,20 @@
 
 use std::io;
 use std::net::TcpListener;
-use std::os::fd::{AsFd, AsRawFd};
-use std::os::unix::net::UnixListener;
-use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use rustix::fs::FileType;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use crate::config::host_name;
 use crate::config::settings::HttpLimits;
-use crate::fs::{FsError, Privacy, open_trusted_folder};
 use crate::model::Capability;
 use crate::server::OwnerHandle;
 use crate::web::{EventStreams, JobForms, Listeners, ServedNames, ServedPorts, StockSettings, WebLimits, WebState};
+
+use super::web_socket::WebSocket;
 
 /// Minimum header buffer of the HTTP library, bytes.
 const MIN_HEADER_BYTES: usize = 8_192;
@@ -44,8 +41,6 @@ pub(super) struct WebOptions {
     pub(super) job_page_prefix: String,
     /// One slot's worth of a container.
     pub(super) container_slot: Capability,
-    /// A Unix socket to listen on, too.
-    pub(super) socket: Option<PathBuf>,
     /// Where the daemon listens.
     pub(super) ports: ServedPorts,
 }
@@ -62,10 +57,14 @@ pub(super) struct WebThread {
 // === impl WebThread ===
 
 impl WebThread {
-    /// Serves HTTP on `listener`.
-    pub(super) fn start(listener: TcpListener, owner: OwnerHandle, options: &WebOptions) -> io::Result<Self> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let socket = options.socket.as_deref().map(open_socket).transpose()?;
+    /// Serves HTTP on `listener`, and at a socket if there is one.
+    pub(super) fn start(
+        listener: TcpListener,
+        socket: Option<&WebSocket>,
+        owner: OwnerHandle,
+        options: &WebOptions,
+    ) -> io::Result<Self> {
+        let socket = socket.map(WebSocket::share).transpose()?;
         let limits = WebLimits {
             connections: options.limits.max_connections,
             header_bytes: options.limits.max_header_bytes.max(MIN_HEADER_BYTES),
@@ -88,8 +87,15 @@ impl WebThread {
         };
         let (stop, stopped) = oneshot::channel::<()>();
         let (ending, ended) = mpsc::channel::<()>();
+        let (starting, begun) = mpsc::channel::<io::Result<()>>();
         let serve = move || {
             let _ending = ending;
+            // Made and dropped here: a runtime may not be dropped on a thread that runs another one.
+            let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+                Ok(runtime) => runtime,
+                Err(error) => return drop(starting.send(Err(error))),
+            };
+            drop(starting);
             runtime.block_on(async {
                 let socket = socket.map(tokio::net::UnixListener::from_std).transpose();
                 match tokio::net::TcpListener::from_std(listener).and_then(|listener| Ok((listener, socket?))) {
@@ -105,6 +111,10 @@ impl WebThread {
             });
         };
         let thread = std::thread::Builder::new().name("web".to_owned()).spawn(serve)?;
+        // Closed once the runtime stands.
+        if let Ok(failed) = begun.recv() {
+            failed?;
+        }
         Ok(Self { stop: Some(stop), stopped_at: None, ended, thread })
     }
 
@@ -127,33 +137,4 @@ impl WebThread {
             tracing::error!("the web server's thread has panicked");
         }
     }
-}
-
-/// Who may connect: every user of the machine.
-const SOCKET_MODE: u32 = 0o666;
-/// Of its folder, if it is made.
-const SOCKET_FOLDER_MODE: u32 = 0o755;
-
-/// Listens on a Unix socket; removes one that an earlier process has left over.
-fn open_socket(path: &Path) -> io::Result<UnixListener> {
-    let named = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
-    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
-        return Err(named(io::ErrorKind::InvalidInput.into()));
-    };
-    let refused = |error: FsError| named(io::Error::other(error));
-    let folder = open_trusted_folder(parent, SOCKET_FOLDER_MODE, Privacy::Private).map_err(refused)?.folder;
-    if folder
-        .stat_of(name)
-        .map_err(refused)?
-        .is_some_and(|stat| FileType::from_raw_mode(stat.st_mode) != FileType::Socket)
-    {
-        return Err(named(io::Error::other("it is there and is no socket; expected a name that is free")));
-    }
-    folder.remove(name).map_err(refused)?;
-    // Names of sockets have a short limit.
-    let here = Path::new("/proc/self/fd").join(folder.as_fd().as_raw_fd().to_string()).join(name);
-    let listener = UnixListener::bind(here).map_err(named)?;
-    listener.set_nonblocking(true)?;
-    folder.set_mode_of_entry(name, SOCKET_MODE).map_err(refused)?;
-    Ok(listener)
 }

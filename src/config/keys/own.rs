@@ -66,7 +66,7 @@ keys! {
     HTTP_MAX_CONNECTIONS = "jobtracker.http.max-connections", Number(Count, 1, 1_000_000), Some("1000"),
         "Maximum number of open HTTP connections; each address may use a quarter of them.";
     WEB_SOCKET = "jobtracker.web.socket", LocalPath, None,
-        "Unix socket at which the JobTracker's web server answers too, in a folder that only root or the daemon's user can write to. A caller there without a signature is the user of the connecting process, as the kernel says, and `user.name` must name that user (root and the daemon's user may name all). Over TCP, loopback addresses included, unsigned requests that name a user are refused while it is set. RPC is not affected.";
+        "Unix socket at which the JobTracker's web server answers too, in a folder that only root or the daemon's user can write to; at most 107 bytes, of which 80 after the last slash. A socket whose process has ended is replaced; one at which a process listens keeps the daemon from starting. A caller there without a signature is the user of the connecting process, as the kernel says, and `user.name` must name that user (root and the daemon's user may name all). Over TCP, loopback addresses included, unsigned requests that name a user are refused while it is set. RPC is not affected.";
     WEB_HOSTS = "jobtracker.web.hosts", List, None,
         "Additional host names under which the web servers of the JobTracker and of the built-in tasktracker answer. Requests under any name but these, an address, `localhost`, this machine's names and the hosts of the configured addresses are refused with status 421 (DNS rebinding). `*`: every name.";
 }

@@ -251,7 +251,7 @@ impl Settings {
             rpc_address,
             http_address: http_address(&configuration)?,
             web_hosts: web_host_names(&configuration)?,
-            web_socket: configuration.local_path(&keys::WEB_SOCKET)?,
+            web_socket: configuration.socket_path(&keys::WEB_SOCKET)?,
             rpc: RpcSettings::from_configuration(&configuration)?,
             http: HttpLimits::from_configuration(&configuration)?,
             directories: Directories::from_configuration(&configuration)?,

@@ -59,6 +59,11 @@ impl Predecessor {
         &self.offer
     }
 
+    /// Its process, as the kernel says who made the channel.
+    pub(in crate::lifecycle) fn process_id(&self) -> Option<u32> {
+        self.channel.maker()
+    }
+
     /// Reports why this process does not take over.
     pub fn refuse(&self, why: &str) {
         // A predecessor that is gone needs no reason.

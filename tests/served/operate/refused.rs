@@ -1,6 +1,7 @@
 //! What keeps a daemon from starting is reported in one line with the remedy, by exit codes that scripts know.
 
 use std::net::TcpListener;
+use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -48,7 +49,12 @@ fn each_refusal_is_one_line_that_says_how_to_mend_it() {
         set(&[scheduler, budgets, format!("mapred.priority-scheduler.acl-file={acl}")])
     };
     let taken = taken.to_string();
-    let cases: [Case<'_>; 17] = [
+    let live = scratch.path().join("live");
+    let _listener = UnixListener::bind(&live).unwrap();
+    let live = format!("{}", live.display());
+    let long = format!("/run/{}", "s".repeat(81));
+    let socket = |path: &str| one("jobtracker.web.socket", path);
+    let cases: [Case<'_>; 21] = [
         ("port", "serve", 1, one("mapred.job.tracker", &taken), &["in use", "-D mapred.job.tracker=HOST:PORT"]),
         (
             "web port",
@@ -66,6 +72,10 @@ fn each_refusal_is_one_line_that_says_how_to_mend_it() {
             &["/proc/none", "set jobtracker.state.dir to"],
         ),
         ("system", "serve", 2, one("mapred.system.dir", "/proc/none"), &["/proc/none", "set mapred.system.dir to"]),
+        ("socket, a file", "serve", 2, socket(&file), &["jobtracker.web.socket = ", "is there and is no socket"]),
+        ("socket, a folder", "serve", 2, socket("/"), &["expected the absolute path of a socket"]),
+        ("socket, long", "serve", 2, socket(&long), &["at most 107 bytes, with at most 80 after the last slash"]),
+        ("socket, live", "serve", 1, socket(&live), &["listens there: stop it", "-D jobtracker.web.socket=PATH"]),
         (
             "scratch",
             "tasktracker",

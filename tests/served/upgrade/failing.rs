@@ -1,5 +1,9 @@
 //! A new process that fails, wherever it fails, and the old one serves on.
 
+use std::io::{Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixStream;
+
 use crate::daemon::child::{ChildDaemon, DaemonFolders};
 use crate::upgrade::stage::{
     Client, RawClient, ask_for_upgrade, client, fail_to_upgrade, place, script, try_upgrade, unsigned_place, upgrade,
@@ -74,6 +78,36 @@ fn one_that_cannot_go_on_says_why() {
     assert!(!place.path("elsewhere").exists());
     assert_eq!(serving.process_id(), before);
     assert!(!serving.log.text().contains("hand-over failed"), "it never stopped:\n{}", serving.log.text());
+}
+
+/// The old one keeps the web server's Unix socket, whatever has become of its folder, and a new one takes it over.
+#[test]
+fn one_that_cannot_open_the_web_socket_leaves_it_to_the_old_one() {
+    let mut place = place();
+    let (folder, socket) = (place.path("run"), place.path("run/web"));
+    place.overrides.push(format!("jobtracker.web.socket={}", socket.display()));
+    let mut serving = place.start();
+    let open_to = |mode| std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(mode)).unwrap();
+    let answers = || {
+        let mut stream = UnixStream::connect(&socket).unwrap();
+        stream.write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+    };
+    answers();
+    open_to(0o777);
+    fails(&place, &serving, env!("CARGO_BIN_EXE_jobtracker"), "is writable for others (mode 777)");
+    assert!(!serving.log.text().contains("hand-over failed"), "it never stopped:\n{}", serving.log.text());
+    answers();
+    open_to(0o755);
+    let stages = format!("{READY}\n{RESTORED}\nready\nflock \"$LOCK\" true");
+    let dies = script(&place, "dies", &format!("{stages}\nchmod 777 {}\nexit 3", folder.display()));
+    fails(&place, &serving, dies.to_str().unwrap(), "(exit status: 3) before it had the state");
+    answers();
+    open_to(0o755);
+    upgrade(&place, &mut serving, &[]);
+    answers();
 }
 
 /// The store is closed and everything handed over, and then the new process is no more: the old one opens the store

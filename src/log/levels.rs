@@ -10,6 +10,9 @@ use tracing_subscriber::filter::Targets;
 const MOST_TARGET_BYTES: usize = 200;
 const MOST_TARGETS: usize = 100;
 
+/// Who changed what: no other target's level, nor their own, may silence these while the process runs.
+const KEPT_TARGETS: [&str; 2] = ["jobtracker::audit", "jobtracker::hadoop_audit"];
+
 /// The levels of this process; none before its log is started.
 static LEVELS: OnceLock<Levels> = OnceLock::new();
 
@@ -87,12 +90,34 @@ fn changed(present: &Targets, target: &str, LogLevel(level): LogLevel) -> Target
         Some(default) => kept.with_default(default),
         None => kept,
     };
-    kept.with_target(target, level)
+    let changed = kept.with_target(target, level);
+    let writes = |levels: &Targets, kept: &str| levels.would_enable(kept, &Level::INFO);
+    let is_silenced = |kept: &&str| writes(present, kept) && !writes(&changed, kept);
+    let silenced: Vec<&str> = KEPT_TARGETS.into_iter().filter(is_silenced).collect();
+    silenced.into_iter().fold(changed, |levels, kept| levels.with_target(kept, LevelFilter::INFO))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_level_silences_the_audit_log() {
+        let present: Targets = "info,jobtracker::hadoop_audit=off".parse().unwrap();
+        let level = |levels: &Targets, target| LogLevel::of(levels, target).name();
+        // A target is any beginning of a name.
+        for target in ["jobtracker::audit", "jobtracker", "jobtracker::aud", "j"] {
+            for wanted in ["OFF", "FATAL", "ERROR", "WARN"] {
+                let set = changed(&present, target, LogLevel::parse(wanted).unwrap());
+                assert_eq!(level(&set, "jobtracker::audit"), "INFO", "{target} {wanted}");
+                assert_eq!(level(&set, "jobtracker::hadoop_audit"), "OFF", "off by the operator's word");
+            }
+        }
+        let set = changed(&present, "jobtracker", LogLevel::parse("OFF").unwrap());
+        assert_eq!(level(&set, "jobtracker::store"), "OFF");
+        let more = changed(&set, "jobtracker::audit", LogLevel::parse("DEBUG").unwrap());
+        assert_eq!(level(&more, "jobtracker::audit"), "DEBUG");
+    }
 
     #[test]
     fn a_level_holds_for_its_target_and_what_is_within() {

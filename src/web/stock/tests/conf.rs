@@ -1,5 +1,8 @@
 //! Configurations, threads, levels of the log, the log, and numbers as JSON.
 
+use crate::http::LocalCaller;
+use crate::web::job_forms::JobForms;
+use crate::web::owner::MarketPresence;
 use crate::web::stock::{ConfProperty, StockSettings};
 
 use super::recorded::middle;
@@ -64,6 +67,29 @@ async fn threads_are_listed_and_levels_are_shown_to_all() {
     // No connection is known to be local here.
     let set = state.get("/logLevel?log=jobtracker&level=DEBUG").await;
     assert_eq!(set.status.as_u16(), 403);
+}
+
+#[tokio::test]
+async fn levels_are_set_by_who_may_change_the_daemon() {
+    let set = async |uid: Option<u32>, market, are_acls_on| {
+        let caller = uid.map_or(LocalCaller::Unknown, LocalCaller::Known);
+        let state = Recorded { local_caller: Some(caller), market: Some(market), ..state() };
+        let target = "/logLevel?log=jobtracker&level=OFF";
+        state.served("GET", target, "", &[], JobForms::ForAll, are_acls_on).await.status.as_u16()
+    };
+    let (own, stranger) = (rustix::process::geteuid().as_raw(), 4_000_000_123);
+    for (market, are_acls_on, of_stranger) in [
+        (MarketPresence::Absent, false, 200),
+        (MarketPresence::Idle, false, 200),
+        (MarketPresence::Absent, true, 403),
+        (MarketPresence::Signing, false, 403),
+        (MarketPresence::Ruling, false, 403),
+    ] {
+        let found = [Some(own), Some(0), Some(stranger), None].map(|uid| set(uid, market, are_acls_on));
+        let [own, root, stranger, elsewhere] = found;
+        let found = [own.await, root.await, stranger.await, elsewhere.await];
+        assert_eq!(found, [200, 200, of_stranger, 403], "{market:?} {are_acls_on}");
+    }
 }
 
 #[tokio::test]

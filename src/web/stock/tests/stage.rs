@@ -12,7 +12,7 @@ use crate::engine::{
     Caller, ClusterSnapshot, DeadlineQuestion, Explained, JobSnapshot, LiveJob, QueueSnapshot, Refusal, ReportedCounts,
     TrackerSnapshot, WindowCounts,
 };
-use crate::http::{ServedNames, WebLimits};
+use crate::http::{LocalCaller, ServedNames, WebLimits};
 use crate::market::{Acl, HistoryPage, MarketError, ReportRequest, ServletRequest, StatementPage};
 use crate::model::{
     AttemptId, AttemptState, Credits, JobId, Kind, PastSearch, PerKind, Priority, QueueName, RunState, TaskId,
@@ -54,6 +54,9 @@ pub(super) struct Recorded {
     pub(super) history: Option<Vec<u8>>,
     pub(super) conf: Option<Vec<(String, String)>>,
     pub(super) settings: StockSettings,
+    /// Who asks, at the Unix socket.
+    pub(super) local_caller: Option<LocalCaller>,
+    pub(super) market: Option<MarketPresence>,
     /// What was asked of jobs that are over.
     pub(super) searched: Arc<std::sync::Mutex<Vec<(PastSearch, u64, u64)>>>,
 }
@@ -105,6 +108,9 @@ impl Recorded {
         };
         let router = crate::web::routes::routes(Arc::new(state));
         let mut request = Request::builder().method(method).uri(target).header("host", "master");
+        if let Some(caller) = self.local_caller {
+            request = request.extension(caller);
+        }
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
@@ -326,7 +332,7 @@ impl Owner for Recorded {
     }
 
     fn market_presence(&self) -> MarketPresence {
-        MarketPresence::Absent
+        self.market.unwrap_or(MarketPresence::Absent)
     }
 
     async fn statement(&self, _: QueueName, _: StatementPage) -> Result<Option<Statement>, LedgerUnreadable> {

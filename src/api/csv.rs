@@ -1,19 +1,51 @@
-//! Cells of comma-separated values (RFC 4180).
+//! Cells of comma-separated values (RFC 4180). What a spreadsheet would take for a formula gets a `'` before it.
 
 /// A text as a cell, in quotes where it must be.
 pub fn csv_cell(text: &str) -> String {
     match text.contains(['"', ',', '\n', '\r']) {
         true => quoted_csv_cell(text),
-        false => text.to_owned(),
+        false => without_formula(text),
     }
 }
 
 /// A text as a cell in quotes.
 pub fn quoted_csv_cell(text: &str) -> String {
-    format!("\"{}\"", text.replace('"', "\"\""))
+    format!("\"{}\"", without_formula(text).replace('"', "\"\""))
 }
 
-/// A text that no spreadsheet takes for a formula.
-pub fn without_formula(text: &str) -> String {
-    if text.starts_with(['=', '+', '-', '@', '\t', '\r']) { format!("'{text}") } else { text.to_owned() }
+fn without_formula(text: &str) -> String {
+    let is_formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']) && !is_negative_number(text);
+    if is_formula { format!("'{text}") } else { text.to_owned() }
+}
+
+/// An amount of money that was taken is one.
+fn is_negative_number(text: &str) -> bool {
+    let is_digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    text.strip_prefix('-').is_some_and(|number| match number.split_once('.') {
+        Some((whole, part)) => is_digits(whole) && is_digits(part),
+        None => is_digits(number),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_no_formulas_and_numbers_stay() {
+        for (text, cell) in [
+            ("=HYPERLINK(\"http://x\",\"y\")", "\"'=HYPERLINK(\"\"http://x\"\",\"\"y\"\")\""),
+            ("=1", "'=1"),
+            ("+1", "'+1"),
+            ("@a", "'@a"),
+            ("-1+2", "'-1+2"),
+            ("-", "'-"),
+            ("-1.", "'-1."),
+            ("-12.5", "-12.5"),
+            ("-5", "-5"),
+            ("a=b", "a=b"),
+        ] {
+            assert_eq!(csv_cell(text), cell);
+        }
+    }
 }

@@ -31,7 +31,7 @@ mod worker_beat;
 mod workers;
 
 pub use allowance_status::AllowanceStatus;
-pub use csv::{csv_cell, quoted_csv_cell, without_formula};
+pub use csv::{csv_cell, quoted_csv_cell};
 pub use daemon_status::{BudgetImageStatus, ContainerCounts, DaemonStatus, WorkerCounts};
 pub use deadline::{CostSource, CostUnit, JobDeadline, Sourced, TaskCost, WhatIfAnswer};
 pub use due_text::{DueText, InvalidDue, InvalidDuration, largest_units, parse_duration_ms, passed_text, span_text};

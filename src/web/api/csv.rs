@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::api::{csv_cell, without_formula};
+use crate::api::csv_cell;
 
 /// The rows of a list, with a line of names.
 pub(super) fn csv(rows: &[Value]) -> String {
@@ -36,7 +36,7 @@ fn add(cells: &mut BTreeMap<String, String>, name: String, value: &Value) {
             }
         }
         Value::Null => {}
-        Value::String(text) => drop(cells.insert(name, without_formula(text))),
+        Value::String(text) => drop(cells.insert(name, text.clone())),
         other => drop(cells.insert(name, other.to_string())),
     }
 }
@@ -59,7 +59,7 @@ mod tests {
                         '=cmd|' /C calc'!A0,,3,\r\n\
                         \"a \"\"b\"\", c\nd\",-4,,[1]\r\n";
         assert_eq!(csv(&rows), expected);
-        for text in ["+1", "-1", "@a"] {
+        for text in ["+1", "-a", "@a"] {
             assert_eq!(csv(&[serde_json::json!({ "a": text })]), format!("a\r\n'{text}\r\n"));
         }
         assert_eq!(csv(&[]), "\r\n");

@@ -1,7 +1,7 @@
 //! What a page consists of: sections of lines, numbers, tables, pictures and forms. One template makes all of them HTML, so
 //! that each table has its caption and each picture its words.
 
-use crate::api::{csv_cell, quoted_csv_cell, without_formula};
+use crate::api::{csv_cell, quoted_csv_cell};
 
 use super::super::pictures::Picture;
 use super::piece::{Cell, Piece, words_of};
@@ -159,8 +159,7 @@ pub(super) fn plain(cell: &[Piece]) -> String {
 }
 
 fn harmless_cell(text: &str) -> String {
-    let text = without_formula(text);
-    if text.contains(' ') { quoted_csv_cell(&text) } else { csv_cell(&text) }
+    if text.contains(' ') { quoted_csv_cell(text) } else { csv_cell(text) }
 }
 
 // === impl Column ===

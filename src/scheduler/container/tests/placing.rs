@@ -193,7 +193,9 @@ proptest! {
         }
         let group = stage.scheduler.group("q").unwrap();
         let held = stage.scheduler.group_containers(group).held;
-        prop_assert!(!is_plain || held == wanted, "{} held of {}", held, wanted);
+        // Which nodes strict gates of one type would best leave to another is not searched for: the next look wants the rest.
+        let is_right = held == wanted || strict && held > wanted;
+        prop_assert!(!is_plain || is_right, "{} held of {}", held, wanted);
         prop_assert!(want(&mut stage) >= held);
         prop_assert_eq!(stage.scheduler.wants().of(group).container, want(&mut stage));
     }

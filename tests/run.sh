@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs all tests of the short tier: formatting, lints, documentation, unit tests, and the live ones with stock Hadoop, which are skipped
-# loudly where Hadoop cannot run (never when CI=true). Lints run beside the builds. Most tests wait more than they compute, so LANES test
+# loudly where Hadoop cannot run (never when CI=true). Lints run beside the tests. Most tests wait more than they compute, so LANES test
 # binaries (3) run at one time, the live ones from the start. Prints how long each step and each binary took, and at the end a line
 # `N passed, N failed, N skipped`; 1 when any failed.
 set -uo pipefail
@@ -48,9 +48,8 @@ start_binary() {
     start "$1" test_binary "$1" "$2"
 }
 
-# In a folder of their own, since cargo does one thing at a time in each, and one thing at a time leaves a core idle.
 check_code() {
-    local -x CARGO_TARGET_DIR=$target/checks
+    renice --priority 10 "$BASHPID" >/dev/null
     step "lints" cargo clippy --quiet --all-targets -- -D warnings
     RUSTDOCFLAGS="-D warnings" step "documentation" cargo doc --quiet --no-deps
 }
@@ -92,10 +91,12 @@ live_script() {
 }
 
 step "formatting" cargo fmt --check
-start checks check_code
 step "build of the live tests" build_live_tests
 [[ ! -s $scratch/live ]] || start_binary $(<"$scratch/live")
 step "build of the tests" build_tests "$scratch/tests"
+# They take what the tests leave of the machine, and no place of theirs.
+start checks check_code
+lanes=$((lanes + 1))
 [[ ! -s $scratch/tests ]] || run_tests "$scratch/tests"
 step "random jobs" live_script random.sh --jobs 1000
 step "a bidding load that is killed" live_script bidding.sh --kills 5 --first-kills 3

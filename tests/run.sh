@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Runs all tests of the short tier: formatting, lints, documentation, unit tests, and the live ones with stock Hadoop, which are skipped
-# loudly where Hadoop cannot run (never when CI=true). Lints run beside the tests. Most tests wait more than they compute, so LANES test
-# binaries (3) run at one time, the live ones from the start. Prints how long each step and each binary took, and at the end a line
-# `N passed, N failed, N skipped`; 1 when any failed.
+# loudly where Hadoop cannot run (never when CI=true). Most tests wait more than they compute, so LANES test binaries (3) run at one time, the
+# live ones from the start. Prints how long each step and each binary took, and at the end a line `N passed, N failed, N skipped`; 1 when any
+# failed.
 set -uo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
@@ -11,7 +11,7 @@ mkdir -p "$target"
 . tests/steps.sh
 
 lanes=${LANES:-3}
-# Names of what runs in the background, by process; a process leads a group of its own.
+# Names of the test binaries that run, by process; a process leads a group of its own.
 declare -A running=()
 scratch=$(mktemp -d)
 trap end_running EXIT
@@ -30,28 +30,17 @@ build_live_tests() {
     build_tests "$scratch/live" --test live_hadoop && cargo build --bins --example load --example hdfs
 }
 
-# start NAME COMMAND [ARG]...: steps or a test binary, in the background; what it prints and counts is kept until it ends.
-start() {
+# start_binary NAME PROGRAM: in the background; what it prints and counts is kept until it ends.
+start_binary() {
     local out=$scratch/${1//\//-}
     set -m
     (
         passed=0 failed=0 skipped=0 process_of_steps=$BASHPID
-        "${@:2}"
+        test_binary "$1" "$2"
         echo "$passed $failed $skipped" >"$out.counts"
     ) >"$out.out" 2>&1 </dev/null &
     running[$!]=$1
     set +m
-}
-
-# start_binary NAME PROGRAM
-start_binary() {
-    start "$1" test_binary "$1" "$2"
-}
-
-check_code() {
-    renice --priority 10 "$BASHPID" >/dev/null
-    step "lints" cargo clippy --quiet --all-targets -- -D warnings
-    RUSTDOCFLAGS="-D warnings" step "documentation" cargo doc --quiet --no-deps
 }
 
 # Waits until one of them ends, prints its output in one piece and adds its counts.
@@ -93,10 +82,9 @@ live_script() {
 step "formatting" cargo fmt --check
 step "build of the live tests" build_live_tests
 [[ ! -s $scratch/live ]] || start_binary $(<"$scratch/live")
+step "lints" cargo clippy --quiet --all-targets -- -D warnings
+RUSTDOCFLAGS="-D warnings" step "documentation" cargo doc --quiet --no-deps
 step "build of the tests" build_tests "$scratch/tests"
-# They take what the tests leave of the machine, and no place of theirs.
-start checks check_code
-lanes=$((lanes + 1))
 [[ ! -s $scratch/tests ]] || run_tests "$scratch/tests"
 step "random jobs" live_script random.sh --jobs 1000
 step "a bidding load that is killed" live_script bidding.sh --kills 5 --first-kills 3

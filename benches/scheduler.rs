@@ -257,7 +257,8 @@ fn planned_admission(criterion: &mut Criterion) {
     let as_app = |timed: TimedWork| NewApp { name: "job", group, user: "user", tasks: 1, deadline: Some(timed) };
     let (mut planned, mut later) = (0, 0);
     while planned < MOST_APPS {
-        let maps = 1 + draw(2_000) as u32;
+        // All of them take up a third of a week.
+        let maps = 1 + draw(500) as u32;
         let timed = test(maps, draw(600_000_000), (60_000_000 + draw(86_400_000_000)) as i64);
         let Ok(plan) = scheduler.check_new_app(&as_app(timed)) else {
             // The day is full for it: a week is not.

@@ -310,10 +310,14 @@ impl ChildDaemon {
         self.try_ask_address(path, user, operation, self.next_timestamp_ms()).unwrap()
     }
 
+    /// Now, and no moment twice.
     fn next_timestamp_ms(&self) -> i64 {
-        let last = self.timestamp_ms.fetch_max(wall_ms(), Ordering::Relaxed);
-        self.timestamp_ms.fetch_add(1, Ordering::Relaxed);
-        last.max(wall_ms()) + 1
+        let mut next_ms = 0;
+        let _ = self.timestamp_ms.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |last_ms| {
+            next_ms = wall_ms().max(last_ms + 1);
+            Some(next_ms)
+        });
+        next_ms
     }
 
     pub fn ask_at(&self, user: &str, operation: &str, timestamp_ms: i64) -> Answered {

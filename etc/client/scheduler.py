@@ -31,8 +31,8 @@ KEY_FILE = "~/.ssh/hadoop_key"
 SERVER_FILE = "/etc/hadoop_server"
 SERVER = "127.0.0.1:50030"
 TIMEOUT_S = 30
-# Signatures for one query, each a millisecond later
-MOST_SIGNATURES = 20
+# Signatures for one query, each a millisecond later: so many programs of a user may sign the same at one time
+MOST_SIGNATURES = 100
 TIME_TIMEOUT_S = 2
 
 

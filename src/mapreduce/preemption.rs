@@ -109,9 +109,7 @@ impl Task {
             }
         }
     }
-}
 
-impl Task {
     fn was_preempted_too_often(&self) -> bool {
         let preempted = || self.attempts.iter().filter(|attempt| attempt.was_preempted).count();
         self.attempts.len() >= MAX_PREEMPTIONS && preempted() >= MAX_PREEMPTIONS

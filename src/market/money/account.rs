@@ -37,6 +37,18 @@ pub struct Account {
     had_too_little: bool,
 }
 
+/// How an account has used what it was sold, the open interval included, and what it may be sold after that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct PastUse {
+    /// Intervals in which it has held next to nothing of what it was sold though it could have, or could not have used it, since it
+    /// last held more.
+    pub(super) in_vain: PerKind<u8>,
+    /// Intervals in which it had too little to run for what it was sold and held next to nothing of it, since it last held more.
+    pub(super) flickers: u8,
+    /// The most slots of each pool that it may be sold.
+    most: u32,
+}
+
 impl Account {
     pub(super) fn new(balance: Credits, bid: Credits) -> Self {
         let published = Published { budget: balance, ..Published::default() };
@@ -114,25 +126,19 @@ impl Account {
         (self.in_vain, self.flickers)
     }
 
-    /// Intervals, the open one included, in which it has held next to nothing of what it was sold though it could have, or
-    /// could not have used it, since it last held more.
-    pub(super) fn in_vain(
+    /// How it has used what it was sold. One that flickers may be sold twice what it has held, until that is all it wants.
+    pub(super) fn past_use(
         &self,
         metered: MeteredUse,
         length_ms: u64,
         queue_use: &QueueUse,
         had_free_maps: bool,
-    ) -> PerKind<u8> {
+    ) -> PastUse {
         let with = |interval: Interval| {
             interval.in_vain_with(self.in_vain, metered.within_ms, length_ms, queue_use.want, had_free_maps)
         };
-        self.interval.map_or(self.in_vain, with)
-    }
-
-    /// Intervals, the open one included, in which it had too little to run for what it was sold and held next to nothing of it,
-    /// since it last held more; and the most slots of each pool that it may be sold after them: twice what it has held, until
-    /// that is all it wants.
-    pub(super) fn flickers(&self, metered: MeteredUse, length_ms: u64, want: PerPool<u32>) -> (u8, u32) {
+        let in_vain = self.interval.map_or(self.in_vain, with);
+        let want = queue_use.want_after(in_vain, u32::MAX);
         let most = (total_ms(metered.within_ms).saturating_mul(2) / length_ms.max(1)).max(1);
         let most = u32::try_from(most).unwrap_or(u32::MAX);
         let was_limited = self.flickers >= MOST_IN_VAIN;
@@ -143,7 +149,7 @@ impl Account {
             Some(false) => self.flickers.saturating_add(self.had_too_little.into()),
             Some(true) | None => self.flickers,
         };
-        (flickers, if flickers < MOST_IN_VAIN { u32::MAX } else { most })
+        PastUse { in_vain, flickers, most: if flickers < MOST_IN_VAIN { u32::MAX } else { most } }
     }
 
     /// Something of the queue has ended or waits no more, and this is left of what it holds and waits for.
@@ -151,17 +157,10 @@ impl Account {
         self.had_too_little |= self.interval.is_some_and(|interval| interval.sells_more_than(left));
     }
 
-    /// Its bid in the next allocation, with the balance after the charge and `most` slots of each pool; none: nothing of it runs,
-    /// is held or may be sold.
-    pub(super) fn to_bid(
-        &self,
-        balance: Credits,
-        queue_use: &QueueUse,
-        in_vain: PerKind<u8>,
-        most: u32,
-    ) -> Option<Bid> {
+    /// Its bid in the next allocation, with the balance after the charge; none: nothing of it runs, is held or may be sold.
+    pub(super) fn to_bid(&self, balance: Credits, queue_use: &QueueUse, past: PastUse) -> Option<Bid> {
         let remainder = self.interval.as_ref().map(|interval| interval.remainder).unwrap_or_default();
-        let want = queue_use.want_after(in_vain, most);
+        let want = queue_use.want_after(past.in_vain, past.most);
         let &QueueUse { running, containers, .. } = queue_use;
         let bid = Bid { balance, rate: self.bid, running, containers, want, remainder };
         queue_use.is_active(want).then_some(bid)

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use crate::model::{Credits, Now, PerPool, QueueName};
 
-use super::account::Account;
+use super::account::{Account, PastUse};
 use super::allocation::{allocate, total, within};
 use super::interval::{Charge, Interval, most_slot_ms};
 use super::laid_charge::{LaidCharge, add_parts, lay};
@@ -60,10 +60,9 @@ impl Market {
             });
             let graces = self.lay_charges(queue, account, &charge, graces, now.mono_ms, &mut laid);
             graces.iter().chain([&charge]).for_each(|one| ledger.count_charge(one.amount(), &mut violations));
-            let in_vain = account.in_vain(*metered, self.meter.length_ms(), queue_use, self.had_free_maps);
-            let want = queue_use.want_after(in_vain, u32::MAX);
-            let (flickers, most) = account.flickers(*metered, self.meter.length_ms(), want);
-            let bid = account.to_bid(balance, queue_use, in_vain, most);
+            let past = self.past_use(account, *metered, queue_use);
+            let bid = account.to_bid(balance, queue_use, past);
+            let PastUse { in_vain, flickers, .. } = past;
             let is_as_before = (in_vain, flickers) == account.was_in_vain();
             if bid.is_none() && charge == Charge::default() && graces.is_empty() && is_as_before {
                 // Nothing that it waits for could run.
@@ -116,14 +115,16 @@ impl Market {
         for Concerned { queue, account, queue_use, metered } in self.concerned(usage, AT_END) {
             let (charge, graces, balance) = self.charges_of(queue, account, metered, AT_END);
             self.lay_charges(queue, account, &charge, graces, AT_END, &mut laid);
-            let in_vain = account.in_vain(metered, self.meter.length_ms(), &queue_use, self.had_free_maps);
-            let want = queue_use.want_after(in_vain, u32::MAX);
-            let (_, most) = account.flickers(metered, self.meter.length_ms(), want);
-            if let Some(bid) = account.to_bid(balance, &queue_use, in_vain, most) {
+            let past = self.past_use(account, metered, &queue_use);
+            if let Some(bid) = account.to_bid(balance, &queue_use, past) {
                 bids.push(queue, bid);
             }
         }
         (bids, laid)
+    }
+
+    pub(super) fn past_use(&self, account: &Account, metered: MeteredUse, queue_use: &QueueUse) -> PastUse {
+        account.past_use(metered, self.meter.length_ms(), queue_use, self.had_free_maps)
     }
 
     /// What a queue is charged at its rate, and for the graces of preempted containers at those of their grants, lowest first;

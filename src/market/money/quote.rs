@@ -68,13 +68,11 @@ impl Market {
             let Some(account) = self.account(name.as_str()) else { continue };
             let metered = self.meter.use_of(name, AT_END);
             let (.., balance) = self.charges_of(name, account, metered, AT_END);
-            let in_vain = account.in_vain(metered, self.meter.length_ms(), queue_use, self.had_free_maps);
-            let want = queue_use.want_after(in_vain, u32::MAX);
-            let (_, most) = account.flickers(metered, self.meter.length_ms(), want);
-            let mut bid = account.to_bid(balance, queue_use, in_vain, most);
+            let past = self.past_use(account, metered, queue_use);
+            let mut bid = account.to_bid(balance, queue_use, past);
             if name == queue {
                 place = bids.len();
-                bid = bid.or_else(|| account.to_bid(balance, &waiting, in_vain, most));
+                bid = bid.or_else(|| account.to_bid(balance, &waiting, past));
             }
             let Some(bid) = bid else { continue };
             // What other queues' orders will bid is not known yet: most likely what they bid now.

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Runs all tests of the short tier: formatting, lints, documentation, unit tests, and the live ones with stock Hadoop, which are skipped
-# loudly where Hadoop cannot run (never when CI=true). Most tests wait more than they compute, so LANES test binaries (3) run at one time, the
-# live ones from the start. Prints how long each step and each binary took, and at the end a line `N passed, N failed, N skipped`; 1 when any
-# failed.
+# loudly where Hadoop cannot run (never when CI=true). Most tests wait more than they compute, so LANES of them (4) run at one time, the
+# live ones from the start, and the unit tests are built beside the others. Prints how long each step and each binary took, and at the end a
+# line `N passed, N failed, N skipped`; 1 when any failed.
 set -uo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
@@ -10,41 +10,55 @@ target=${CARGO_TARGET_DIR:-target}
 mkdir -p "$target"
 . tests/steps.sh
 
-lanes=${LANES:-3}
-# Names of the test binaries that run, by process; a process leads a group of its own.
+lanes=${LANES:-4}
+# Names of what runs in a lane, by process; a process leads a group of its own.
 declare -A running=()
 scratch=$(mktemp -d)
 trap end_running EXIT
 
-# build_tests LIST [OPTION]...: builds test binaries, writes a line `NAME PROGRAM` for each to LIST.
+# linted COMMAND [ARG]...: cargo with clippy as the compiler. It does both in one pass, where `cargo clippy` takes one of its own. Tests that
+# run beside it come first.
+linted() {
+    CLIPPY_ARGS=-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__ RUSTC_WORKSPACE_WRAPPER=clippy-driver nice cargo "$@"
+}
+
+# build_tests LIST [OPTION]...: builds and lints test binaries, writes a line `NAME PROGRAM` for each to LIST.
 build_tests() {
     local list=$1
     shift
-    cargo test --no-run "$@" 2>&1 | tee "$list.log" || return 1
+    linted test --no-run "$@" 2>&1 | tee "$list.log" || return 1
     sed -nE 's#^ *Executable (unittests )?(.*)\.rs \((.*)\)$#\2 \3#p' "$list.log" | sed -E 's#^((tests|examples)/[^ ]*)/main #\1 #; s#^tests/##' >"$list"
     [[ -s $list ]]
 }
 
 build_live_tests() {
     # With the programs that the tests start, and the load generator; as the tests are built later, so that nothing is built twice.
-    build_tests "$scratch/live" --test live_hadoop && cargo build --bins --example load --example hdfs
+    build_tests "$scratch/live" --test live_hadoop && linted build --bins --example load --example hdfs
 }
 
-# start_binary NAME PROGRAM: in the background; what it prints and counts is kept until it ends.
-start_binary() {
-    local out=$scratch/${1//\//-}
+# The tests of the library are the longest to build, and documentation needs a core too: both beside tests that wait.
+unit_tests() {
+    step "build and lints of the unit tests" build_tests "$scratch/unit" --lib --bins
+    RUSTDOCFLAGS="-D warnings" step "documentation" nice cargo doc --quiet --no-deps
+    [[ ! -s $scratch/unit ]] || test_binaries "$scratch/unit"
+}
+
+# start NAME COMMAND [ARG]...: steps and test binaries in a lane of their own; what they print and count is kept until they end.
+start() {
+    local out=$scratch/${1//\//-} name=$1
+    shift
     set -m
     (
         passed=0 failed=0 skipped=0 process_of_steps=$BASHPID
-        test_binary "$1" "$2"
+        "$@"
         echo "$passed $failed $skipped" >"$out.counts"
     ) >"$out.out" 2>&1 </dev/null &
-    running[$!]=$1
+    running[$!]=$name
     set +m
 }
 
-# Waits until one of them ends, prints its output in one piece and adds its counts.
-finish_binary() {
+# Waits until one lane ends, prints its output in one piece and adds its counts.
+finish() {
     local process='' out counts=(0 1 0)
     wait -n -p process "${!running[@]}"
     out=$scratch/${running[$process]//\//-}
@@ -55,13 +69,21 @@ finish_binary() {
     passed=$((passed + counts[0])) failed=$((failed + counts[1])) skipped=$((skipped + counts[2]))
 }
 
-# The binaries of a list, but the live ones; those that compute most come first, so that others wait beside them.
+# test_binaries LIST: one after the other.
+test_binaries() {
+    local name program
+    while read -r name program; do
+        test_binary "$name" "$program"
+    done <"$1"
+}
+
+# The binaries of a list, but the live ones and benchmarks; those that compute most come first, so that others wait beside them.
 run_tests() {
     local name program
     while read -r name program; do
-        ((${#running[@]} < lanes)) || finish_binary
-        start_binary "$name" "$program"
-    done < <(grep '^simulation ' "$1"; grep -vE '^(simulation|live_hadoop) ' "$1")
+        ((${#running[@]} < lanes)) || finish
+        start "$name" test_binary "$name" "$program"
+    done < <(grep '^simulation ' "$1"; grep -vE '^(simulation |live_hadoop |benches/)' "$1")
 }
 
 end_running() {
@@ -80,16 +102,15 @@ live_script() {
 }
 
 step "formatting" cargo fmt --check
-step "build of the live tests" build_live_tests
-[[ ! -s $scratch/live ]] || start_binary $(<"$scratch/live")
-step "lints" cargo clippy --quiet --all-targets -- -D warnings
-RUSTDOCFLAGS="-D warnings" step "documentation" cargo doc --quiet --no-deps
-step "build of the tests" build_tests "$scratch/tests"
+step "build and lints of the program" build_live_tests
+[[ ! -s $scratch/live ]] || start live_hadoop test_binaries "$scratch/live"
+step "build and lints of the tests" build_tests "$scratch/tests" --test '*' --examples --bench '*'
+start "unit tests" unit_tests
 [[ ! -s $scratch/tests ]] || run_tests "$scratch/tests"
 step "random jobs" live_script random.sh --jobs 1000
 step "a bidding load that is killed" live_script bidding.sh --kills 5 --first-kills 3
 while ((${#running[@]} > 0)); do
-    finish_binary
+    finish
 done
 
 echo "all in $SECONDS s"

@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use crate::config::ConfigError;
 use crate::model::counted;
-use crate::store::{BackupSummary, LostMovement, LostSetting, LostState, RestoreSummary, StoreError, restore};
+use crate::store::{
+    BackupSummary, ComesAgain, LostMovement, LostSetting, LostState, RestoreSummary, StoreError, restore,
+};
 
 use super::exit_code::WRONG_USAGE;
 use super::market_text::json;
@@ -91,18 +93,23 @@ fn lost_text(lost: &LostState) -> String {
     }
     let work = |rows: &[[String; 3]]| rows.iter().map(|[id, user, state]| format!("{id} of {user}, {state}")).collect();
     let movement = |movement: &LostMovement| {
-        let LostMovement { time_ms, reason, queue, amount, transfer } = movement;
+        let LostMovement { time_ms, reason, queue, amount, transfer, made_by, note, comes_again: _ } = movement;
         let queues = match transfer {
             Some([from, to]) => format!("from queue {from} to queue {to}"),
             None => format!("queue {queue}"),
         };
-        format!("{} {reason} of {amount}, {queues}", format_time(*time_ms))
+        let by = if made_by.is_empty() { String::new() } else { format!(", by {made_by}") };
+        let note = if note.is_empty() { String::new() } else { format!(": {note}") };
+        format!("{} {reason} of {amount}, {queues}{by}{note}", format_time(*time_ms))
+    };
+    let money = |comes_again: Option<ComesAgain>| {
+        lost.money.iter().filter(|lost| lost.comes_again == comes_again).map(movement).collect::<Vec<_>>()
     };
     let setting = |LostSetting { subject, lost, copy }: &LostSetting| {
         let shown = |value: &Option<String>| value.clone().unwrap_or_else(|| "none".to_owned());
         format!("{subject}: {}; in the copy {}", shown(lost), shown(copy))
     };
-    let parts: [(&str, Vec<String>); 4] = [
+    let parts: [(&str, Vec<String>); 6] = [
         (
             "jobs and applications submitted since; jobs whose files are in mapred.system.dir run from the start, the daemon does \
              not know the rest:",
@@ -112,7 +119,17 @@ fn lost_text(lost: &LostState) -> String {
             "jobs that have ended since; one whose files are gone is over at the start, another one runs again:",
             work(&lost.ended),
         ),
-        ("movements of money since; repeat them:", lost.money.iter().map(movement).collect()),
+        ("movements of money since, charges left out; repeat them:", money(None)),
+        (
+            "top-ups by SQL since; DO NOT repeat them: they come again by themselves from the database, as long as their rows are \
+             there; into an older one insert rows again, with the same references:",
+            money(Some(ComesAgain::FromSql)),
+        ),
+        (
+            "payments of allowances since; do not repeat them: the next start pays the periods that the copy has not paid, the last \
+             100 of each queue:",
+            money(Some(ComesAgain::AsAllowance)),
+        ),
         ("settings changed since; set them again:", lost.settings.iter().map(setting).collect()),
     ];
     let mut text = String::new();
@@ -133,10 +150,11 @@ fn as_json(arguments: &RestoreArguments, restored: &RestoreSummary) -> String {
         rows.iter().map(|[id, user, state]| serde_json::json!({"id": id, "user": user, "state": state})).collect()
     };
     let movement = |movement: &LostMovement| {
-        let LostMovement { time_ms, reason, queue, amount, transfer } = movement;
+        let LostMovement { time_ms, reason, queue, amount, transfer, made_by, note, comes_again } = movement;
         let side = |side: usize| transfer.as_ref().and_then(|queues| queues.get(side));
         serde_json::json!({
             "time_ms": time_ms, "reason": reason, "queue": queue, "amount": amount, "from": side(0), "to": side(1),
+            "by": made_by, "note": note, "comes_again": comes_again.is_some(),
         })
     };
     let setting = |LostSetting { subject, lost, copy }: &LostSetting| serde_json::json!({"subject": subject, "lost": lost, "backup": copy});
@@ -159,17 +177,29 @@ mod tests {
     #[test]
     fn what_is_lost_is_listed_by_kind() {
         let row = |row: [&str; 3]| row.map(str::to_owned);
-        let movement = |reason: &str, transfer| LostMovement {
+        let movement = |reason: &str, made_by: &str, note: &str| LostMovement {
             time_ms: 1_795_000_000_000,
             reason: reason.to_owned(),
             queue: "alice".to_owned(),
             amount: "5.0".to_owned(),
-            transfer,
+            transfer: (reason == "transfer").then(|| ["bob", "alice"].map(str::to_owned)),
+            made_by: made_by.to_owned(),
+            note: note.to_owned(),
+            comes_again: match reason {
+                "adjustment" => Some(ComesAgain::FromSql),
+                "allowance" => Some(ComesAgain::AsAllowance),
+                _ => None,
+            },
         };
         let lost = LostState {
             submitted: vec![row(["job_7_0002", "alice", "RUNNING"]); 51],
             ended: Vec::new(),
-            money: vec![movement("top_up", None), movement("transfer", Some(["bob".to_owned(), "alice".to_owned()]))],
+            money: vec![
+                movement("top_up", "root", "grant 7"),
+                movement("adjustment", "sql:accounting", "inv-1: grant 8"),
+                movement("transfer", "bob", ""),
+                movement("allowance", "", ""),
+            ],
             settings: vec![LostSetting {
                 subject: "queue dave".to_owned(),
                 lost: Some("there".to_owned()),
@@ -184,9 +214,15 @@ mod tests {
         assert_eq!(
             lines[52..],
             [
-                "lost: 2 movements of money since; repeat them:",
-                "  2026-11-18T11:06:40Z top_up of 5.0, queue alice",
-                "  2026-11-18T11:06:40Z transfer of 5.0, from queue bob to queue alice",
+                "lost: 2 movements of money since, charges left out; repeat them:",
+                "  2026-11-18T11:06:40Z top_up of 5.0, queue alice, by root: grant 7",
+                "  2026-11-18T11:06:40Z transfer of 5.0, from queue bob to queue alice, by bob",
+                "lost: 1 top-ups by SQL since; DO NOT repeat them: they come again by themselves from the database, as long as \
+                 their rows are there; into an older one insert rows again, with the same references:",
+                "  2026-11-18T11:06:40Z adjustment of 5.0, queue alice, by sql:accounting: inv-1: grant 8",
+                "lost: 1 payments of allowances since; do not repeat them: the next start pays the periods that the copy has \
+                 not paid, the last 100 of each queue:",
+                "  2026-11-18T11:06:40Z allowance of 5.0, queue alice",
                 "lost: 1 settings changed since; set them again:",
                 "  queue dave: there; in the copy none",
             ]

@@ -22,7 +22,7 @@ pub use money::{
     budget_file, divide_slots,
 };
 pub use requests::{
-    Acl, AclEditError, AclEntry, AclError, AclProblem, AclText, Answer, DeadlineWords, Denial, ErrorClass,
+    Acl, AclEditError, AclEntry, AclError, AclProblem, AclText, Answer, DeadlineWords, Denial, ErrorClass, FROM_SQL,
     HandledRequest, HistoryPage, JobAnswer, JobDenied, JobRequest, JobRequestError, JobRequestKind, JobSignature,
     JobUpload, Key, KeyFault, MAX_RETIRING_MS, MarketError, Operation, OperationKind, OrderError, ParsedQuery,
     QueryError, QueueInfo, ReportFilter, ReportKind, ReportRequest, RetiringKey, Role, ServletRequest, SignatureError,

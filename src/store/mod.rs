@@ -87,7 +87,7 @@ pub use missed_updates::MissedUpdates;
 pub use options::{Retention, StoreOptions};
 pub use past_jobs::{PastJob, PastJobs, PastPlace};
 pub use recording::{RecordedSpan, read_recording, read_scheduler_choice};
-pub use restore::{LostMovement, LostSetting, LostState, RestoreSummary, restore};
+pub use restore::{ComesAgain, LostMovement, LostSetting, LostState, RestoreSummary, restore};
 pub use split_encoding::{SplitBlobError, decode_splits, encode_splits};
 pub use state_reader::StateReader;
 pub use state_store::Store;

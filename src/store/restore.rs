@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, OpenFlags};
 
+use crate::market::FROM_SQL;
+
 use super::backup::{BackupSummary, checked_contents, keep_aside};
 use super::database::known_version_of;
 use super::error::StoreError;
@@ -45,9 +47,23 @@ pub struct LostMovement {
     pub time_ms: i64,
     pub reason: String,
     pub queue: String,
+    /// Below 0 where the queue lost it.
     pub amount: String,
     /// The queues of a transfer: from which, to which.
     pub transfer: Option<[String; 2]>,
+    /// Who moved it, and what was said about it; perhaps empty.
+    pub made_by: String,
+    pub note: String,
+    pub comes_again: Option<ComesAgain>,
+}
+
+/// Why the next start moves the money again by itself, so that a person who does the same pays twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ComesAgain {
+    /// Its row in a database of budgets is found again.
+    FromSql,
+    /// The allowance is in the copy, and its missed periods are paid.
+    AsAllowance,
 }
 
 /// A thing that a person has set, with its value in the database of before and in the copy; none: it is not there.
@@ -151,8 +167,10 @@ const APPLIED: &str = "SELECT application, user, state FROM main.application
 const ENDED: &str =
     "SELECT now.job, now.user, now.state FROM main.job AS now JOIN copy.job AS before ON before.job = now.job
      WHERE before.finish_ms IS NULL AND now.finish_ms IS NOT NULL ORDER BY now.accept_order";
-const MONEY: &str = "SELECT wall_ms, reason, coalesce(queue, ''), amount, debit, credit FROM main.ledger
-     WHERE reason <> 'charge' AND number > (SELECT coalesce(max(number), 0) FROM copy.ledger) ORDER BY number";
+/// Charges come of what ran, so they are not repeated.
+const MONEY: &str =
+    "SELECT wall_ms, reason, coalesce(queue, ''), amount, debit, credit, coalesce(made_by, ''), coalesce(note, '')
+     FROM main.ledger WHERE reason <> 'charge' AND number > (SELECT coalesce(max(number), 0) FROM copy.ledger) ORDER BY number";
 
 /// By table: what is set, and to what. Of jobs: those that both databases have, and that are not over.
 const SETTINGS: [(&str, &str); 10] = [
@@ -218,6 +236,23 @@ fn lost_settings(connection: &Connection) -> rusqlite::Result<Vec<LostSetting>> 
     Ok(settings.filter(|setting| setting.lost != setting.copy).collect())
 }
 
+/// A row of [`MONEY`], where the copy has these allowances.
+fn lost_movement(row: &rusqlite::Row<'_>, allowances: &BTreeSet<String>) -> rusqlite::Result<LostMovement> {
+    let (reason, debit, credit): (String, String, String) = (row.get(1)?, row.get(4)?, row.get(5)?);
+    let (queue, amount, made_by): (String, String, String) = (row.get(2)?, row.get(3)?, row.get(6)?);
+    let named = |side: &str| side.strip_prefix("queue:").map(str::to_owned);
+    let transfer =
+        (reason == "transfer").then(|| [&debit, &credit].map(|side| named(side).unwrap_or_else(|| side.clone())));
+    let amount = if transfer.is_none() && named(&debit).is_some() { format!("-{amount}") } else { amount };
+    let comes_again = match &*reason {
+        "adjustment" if made_by.starts_with(FROM_SQL) => Some(ComesAgain::FromSql),
+        "allowance" if allowances.contains(&queue) => Some(ComesAgain::AsAllowance),
+        _ => None,
+    };
+    let (time_ms, note) = (row.get(0)?, row.get(7)?);
+    Ok(LostMovement { time_ms, reason, queue, amount, transfer, made_by, note, comes_again })
+}
+
 /// What a database has that its copy lacks. Leaves it without a log.
 fn lost_state(database: &Path, file: &Path) -> rusqlite::Result<LostState> {
     let connection = Connection::open(database)?;
@@ -230,13 +265,18 @@ fn lost_state(database: &Path, file: &Path) -> rusqlite::Result<LostState> {
     if connection.table_exists(Some("main"), "application")? && connection.table_exists(Some("copy"), "application")? {
         lost.submitted.extend(rows(APPLIED)?);
     }
-    let movement = |row: &rusqlite::Row<'_>| {
-        let (reason, debit, credit): (String, String, String) = (row.get(1)?, row.get(4)?, row.get(5)?);
-        let queue = |side: String| side.strip_prefix("queue:").map(str::to_owned).unwrap_or(side);
-        let transfer = (reason == "transfer").then(|| [queue(debit), queue(credit)]);
-        Ok(LostMovement { time_ms: row.get(0)?, reason, queue: row.get(2)?, amount: row.get(3)?, transfer })
+    // Older programs recorded no author, and had no allowances.
+    let money = match connection.column_exists(Some("main"), "ledger", "made_by")? {
+        true => MONEY.to_owned(),
+        false => MONEY.replace("made_by", "''").replace("note", "''"),
     };
-    lost.money = connection.prepare(MONEY)?.query_map([], movement)?.collect::<rusqlite::Result<_>>()?;
+    let mut allowances = BTreeSet::new();
+    if connection.table_exists(Some("copy"), "allowance")? {
+        let mut select = connection.prepare("SELECT queue FROM copy.allowance")?;
+        allowances = select.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<BTreeSet<String>>>()?;
+    }
+    let movement = |row: &rusqlite::Row<'_>| lost_movement(row, &allowances);
+    lost.money = connection.prepare(&money)?.query_map([], movement)?.collect::<rusqlite::Result<_>>()?;
     lost.settings = lost_settings(&connection)?;
     connection.execute("DETACH copy", [])?;
     connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;

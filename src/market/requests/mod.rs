@@ -38,3 +38,4 @@ pub use query::{Operation, ParsedQuery, QueryError};
 pub use report_request::{ReportFilter, ReportKind, ReportRequest};
 pub use retiring::{MAX_RETIRING_MS, RetiringKey};
 pub use signature::{JobSignature, SignatureError, VerifiedUser, job_signature};
+pub use take_top_ups::FROM_SQL;

@@ -57,6 +57,9 @@ fn the_copy_takes_the_place_and_what_it_lacks_is_listed() {
             queue: "alice".to_owned(),
             amount: "5.0".to_owned(),
             transfer: None,
+            made_by: String::new(),
+            note: String::new(),
+            comes_again: None,
         }],
         settings: Vec::new(),
     };
@@ -118,6 +121,45 @@ fn all_that_was_set_since_is_listed() {
         ["spending of queue alice", "3.0", "1.0"],
     ];
     assert_eq!(settings.collect::<Vec<_>>(), expected.map(|row| row.map(str::to_owned)));
+}
+
+#[test]
+fn a_lost_movement_has_its_author_and_whether_it_comes_again_by_itself() {
+    let (folder, file) = folder_with_copy();
+    let allow = |path: &Path, queue: &str| {
+        let sql = format!("INSERT INTO allowance VALUES ('{queue}', '5.0', '5', 60, '20.0', '20', 'root', 0, 1)");
+        Connection::open(path).unwrap().execute_batch(&sql).unwrap();
+    };
+    let path = database_in(folder.path());
+    allow(&path, "alice");
+    allow(&path, "bob");
+    allow(&file, "alice");
+    let move_money = |reason: &str, queue: &str, is_out: bool, by: &str, note: &str| {
+        let (debit, credit) = (format!("queue:{queue}"), "issued".to_owned());
+        let (debit, credit) = if is_out { (debit, credit) } else { (credit, debit) };
+        let sql =
+            "INSERT INTO ledger (tick, wall_ms, queue, reason, amount, amount_units, debit, credit, made_by, note)
+                   VALUES (0, 1795000000000, ?1, ?2, '5.0', '5', ?3, ?4, ?5, ?6)";
+        let row = rusqlite::params![queue, reason, debit, credit, by, note];
+        Connection::open(&path).unwrap().execute(sql, row).unwrap();
+    };
+    move_money("adjustment", "alice", false, "sql:accounting", "inv-1: grant");
+    move_money("adjustment", "alice", true, "", "");
+    move_money("top_up", "alice", true, "root", "sql:accounting");
+    move_money("allowance", "alice", false, "", "");
+    move_money("allowance", "bob", false, "", "");
+    let money = restore(folder.path(), &file).unwrap().lost.unwrap().money;
+    let found = money.iter().skip(1).map(|LostMovement { queue, amount, made_by, note, comes_again, .. }| {
+        (&**queue, &**amount, &**made_by, &**note, *comes_again)
+    });
+    let expected = [
+        ("alice", "5.0", "sql:accounting", "inv-1: grant", Some(ComesAgain::FromSql)),
+        ("alice", "-5.0", "", "", None),
+        ("alice", "-5.0", "root", "sql:accounting", None),
+        ("alice", "5.0", "", "", Some(ComesAgain::AsAllowance)),
+        ("bob", "5.0", "", "", None),
+    ];
+    assert_eq!(found.collect::<Vec<_>>(), expected);
 }
 
 #[test]

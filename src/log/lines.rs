@@ -2,18 +2,50 @@
 
 use std::fmt::{self, Write};
 
-use tracing_subscriber::field::MakeExt;
+use tracing::field::{Field, Visit};
+use tracing_subscriber::field::RecordFields;
 use tracing_subscriber::fmt::FormatFields;
-use tracing_subscriber::fmt::format::{Writer, debug_fn};
+use tracing_subscriber::fmt::format::Writer;
+
+/// What libraries add that write to the `log` crate: places in their source.
+const OF_LIBRARIES: &str = "log.";
 
 /// Formats values as tracing does, with control characters but tabs, line breaks and bidirectional marks escaped, as `\n` or
 /// `\u{202e}`.
-pub(super) fn escaped_fields() -> impl for<'writer> FormatFields<'writer> + Send + Sync + 'static {
-    debug_fn(|writer: &mut Writer<'_>, field, value| match field.name() {
-        "message" => write!(Escaped(writer), "{value:?}"),
-        name => write!(Escaped(writer), "{name}={value:?}"),
-    })
-    .delimited(" ")
+pub(super) struct EscapedFields;
+
+struct EscapedVisitor<'writer> {
+    writer: Writer<'writer>,
+    is_first: bool,
+    done: fmt::Result,
+}
+
+impl<'writer> FormatFields<'writer> for EscapedFields {
+    fn format_fields<R: RecordFields>(&self, writer: Writer<'writer>, fields: R) -> fmt::Result {
+        let mut visitor = EscapedVisitor { writer, is_first: true, done: Ok(()) };
+        fields.record(&mut visitor);
+        visitor.done
+    }
+}
+
+impl EscapedVisitor<'_> {
+    fn write(&mut self, name: &str, value: &dyn fmt::Debug) -> fmt::Result {
+        if !std::mem::replace(&mut self.is_first, false) {
+            self.writer.write_char(' ')?;
+        }
+        match name {
+            "message" => write!(Escaped(&mut self.writer), "{value:?}"),
+            name => write!(Escaped(&mut self.writer), "{name}={value:?}"),
+        }
+    }
+}
+
+impl Visit for EscapedVisitor<'_> {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        if self.done.is_ok() && !field.name().starts_with(OF_LIBRARIES) {
+            self.done = self.write(field.name(), value);
+        }
+    }
 }
 
 /// Writes texts with misleading characters escaped.
@@ -51,7 +83,7 @@ mod tests {
         let lines = Lines::default();
         let writer = lines.clone();
         let subscriber = tracing_subscriber::fmt()
-            .fmt_fields(escaped_fields())
+            .fmt_fields(EscapedFields)
             .with_ansi(false)
             .with_writer(move || writer.clone())
             .finish();
@@ -66,5 +98,21 @@ mod tests {
         let named = r"a\n2026-01-01T00:00:00Z INFO jobtracker: forged\r\u{1b}[2J\u{202e}\u{2028}";
         assert!(text.contains(&format!("{named} registered user={named}")), "{text}");
         assert!(text.contains("größe 大小"), "{text}");
+    }
+
+    #[test]
+    fn places_in_the_source_of_libraries_are_left_out() {
+        let lines = Lines::default();
+        let writer = lines.clone();
+        let subscriber = tracing_subscriber::fmt()
+            .fmt_fields(EscapedFields)
+            .with_ansi(false)
+            .with_writer(move || writer.clone())
+            .finish();
+        tracing::subscriber::with_default(subscriber, || {
+            tracing::info!(log.file = "/registry/connection.rs", queue = "alice", log.line = 7, "a notice");
+        });
+        let text = lines.text();
+        assert!(text.ends_with("a notice queue=\"alice\"\n"), "{text}");
     }
 }

@@ -12,7 +12,7 @@ use tracing_subscriber::util::SubscriberInitExt;
 
 use super::journal::{WithPriority, is_stderr_journal};
 use super::levels::keep;
-use super::lines::escaped_fields;
+use super::lines::EscapedFields;
 
 /// Names the levels, as `info,jobtracker=debug`.
 const LEVELS: &str = "RUST_LOG";
@@ -41,7 +41,7 @@ where
     W: for<'writer> MakeWriter<'writer> + Send + Sync + 'static,
 {
     let events = WithPriority { inner: format().with_ansi(has_colours), is_on: is_journal };
-    let lines = layer().event_format(events).fmt_fields(escaped_fields()).with_ansi(has_colours).with_writer(writer);
+    let lines = layer().event_format(events).fmt_fields(EscapedFields).with_ansi(has_colours).with_writer(writer);
     let levels = levels(std::env::var(LEVELS).ok().as_deref());
     let (filter, handle) = reload::Layer::new(levels.clone());
     if tracing_subscriber::registry().with(lines).with(filter).try_init().is_ok() {

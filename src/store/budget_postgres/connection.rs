@@ -1,11 +1,13 @@
 //! A session with the database: how it is opened, and the lock that makes it the only writer.
 
+use std::future::poll_fn;
 use std::time::{Duration, Instant};
 
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::JoinHandle;
 use tokio_postgres::config::{Host, SslMode as ClientSslMode};
-use tokio_postgres::error::SqlState;
-use tokio_postgres::{Client, Config, NoTls};
+use tokio_postgres::error::{Severity, SqlState};
+use tokio_postgres::{AsyncMessage, Client, Config, Connection, NoTls};
 
 use crate::config::settings::{PostgresSettings, SslMode};
 use crate::fs::{access_of_others, open_named_by_conf};
@@ -197,7 +199,7 @@ async fn open(config: &mut Config, settings: &PostgresSettings) -> Result<Sessio
 
 async fn open_plain(config: &mut Config) -> Result<Session, PostgresError> {
     let (client, connection) = config.ssl_mode(ClientSslMode::Disable).connect(NoTls).await?;
-    Ok(Session { client, connection: tokio::spawn(async move { drop(connection.await) }) })
+    Ok(Session { client, connection: tokio::spawn(drive(connection)) })
 }
 
 async fn open_tls(
@@ -207,7 +209,22 @@ async fn open_tls(
 ) -> Result<Session, PostgresError> {
     let tls = Tls::new(settings.ssl_mode, settings.root_certificates.as_deref())?;
     let (client, connection) = config.ssl_mode(mode).connect(tls).await?;
-    Ok(Session { client, connection: tokio::spawn(async move { drop(connection.await) }) })
+    Ok(Session { client, connection: tokio::spawn(drive(connection)) })
+}
+
+/// Moves the bytes of a session until it ends, and logs what the server says by itself.
+async fn drive<S, T>(mut connection: Connection<S, T>)
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+    T: AsyncRead + AsyncWrite + Unpin,
+{
+    while let Some(Ok(message)) = poll_fn(|context| connection.poll_message(context)).await {
+        if let AsyncMessage::Notice(notice) = message
+            && notice.parsed_severity() == Some(Severity::Warning)
+        {
+            tracing::warn!("the database of budgets warns: {}", notice.message());
+        }
+    }
 }
 
 /// The first line of the password file.

@@ -104,7 +104,7 @@ impl CallWatch {
         self.call().map(|(action, since)| (action, now().saturating_duration_since(since)))
     }
 
-    fn call(&self) -> MutexGuard<'_, Option<(&'static str, Instant)>> {
+    pub(super) fn call(&self) -> MutexGuard<'_, Option<(&'static str, Instant)>> {
         // No panic leaves it half changed.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -11,6 +11,7 @@ mod back_end;
 mod file;
 mod file_back_end;
 mod in_place;
+mod outage;
 mod publisher;
 mod read_budgets;
 

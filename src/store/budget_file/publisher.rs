@@ -19,6 +19,7 @@ use crate::store::state_store::Store;
 use super::back_end::{BudgetAtStart, BudgetBackEnd, BudgetBackEndError, CallWatch, Interrupter, now};
 use super::file::BudgetFile;
 use super::file_back_end::{FileBackEnd, Precedence};
+use super::outage::Outage;
 
 /// The first pause before a failed publication is retried; doubles at each failure.
 const RETRY_PAUSE_MIN: Duration = Duration::from_millis(200);
@@ -30,6 +31,8 @@ const TOP_UP_RETRY_PAUSE_MAX: Duration = Duration::from_secs(10);
 const ANSWER_PAUSE: Duration = Duration::from_millis(50);
 /// After that a call without an answer is a trouble.
 const MOST_SILENCE: Duration = Duration::from_secs(10);
+/// Time between two looks whether a call is silent.
+const SILENCE_PAUSE: Duration = Duration::from_secs(2);
 /// How long a stop waits for a call of the back-end before it is interrupted.
 const STOP_PATIENCE: Duration = Duration::from_secs(3);
 
@@ -91,6 +94,7 @@ struct PublisherProgress {
     /// The tick published last by this process.
     shown: Option<u64>,
     waiting: Option<WaitingTicks>,
+    outage: Outage,
 }
 
 /// The ticks that are to be published, and since when one is.
@@ -118,10 +122,7 @@ impl BudgetStatus {
         let progress = self.0.progress();
         let trouble = progress.trouble.as_ref().or(progress.top_up_trouble.as_ref()).cloned();
         drop(progress);
-        trouble.or_else(|| {
-            let (action, silence) = self.0.calls.silence().filter(|(_, silence)| *silence >= MOST_SILENCE)?;
-            Some(self.0.failed(action, format!("no answer since {} s", silence.as_secs())).to_string())
-        })
+        trouble.or_else(|| self.0.silence().map(|(error, _)| error.to_string()))
     }
 
     /// Why a start would refuse the image now; a database may be out.
@@ -177,6 +178,42 @@ impl SharedPublisher {
 
     fn is_interrupted(&self) -> bool {
         self.is_interrupted.load(Ordering::Relaxed)
+    }
+
+    /// A call that has brought no answer for long, as an error, and since when.
+    fn silence(&self) -> Option<(BudgetBackEndError, Instant)> {
+        let (action, silence) = self.calls.silence().filter(|(_, silence)| *silence >= MOST_SILENCE)?;
+        let error = self.failed(action, format!("no answer since {} s", silence.as_secs()));
+        Some((error, now().checked_sub(silence).unwrap_or_else(now)))
+    }
+
+    /// The calling thread cannot say that it waits.
+    fn log_silence(&self) {
+        if let Some((error, since)) = self.silence()
+            && self.progress().outage.note_failure("no answer", since)
+        {
+            tracing::warn!("{error}; waiting");
+        }
+    }
+
+    /// Logs a failure that will be retried, unless its cause is known from the log.
+    fn log_failure(&self, error: &BudgetBackEndError) {
+        let text = error.to_string();
+        // What was tried does not matter.
+        let cause = if let BudgetBackEndError::BackEnd { reason, .. } = error { reason } else { &text };
+        if self.progress().outage.note_failure(cause, now()) {
+            tracing::warn!("{text}; retrying");
+        }
+    }
+
+    /// Logs that an outage is over, once nothing fails any more.
+    fn log_recovery(&self) {
+        let mut progress = self.progress();
+        let is_good = progress.trouble.is_none() && progress.top_up_trouble.is_none();
+        let Some(outage) = is_good.then(|| progress.outage.end(now())).flatten() else { return };
+        drop(progress);
+        let tenths = outage.subsec_millis() / 100;
+        tracing::info!("the budgets in {} can be updated again after {}.{tenths} s", self.place, outage.as_secs());
     }
 
     fn note_waiting(&self, tick: u64) {
@@ -265,9 +302,20 @@ impl BudgetPublisher {
         let (alive, ended) = mpsc::channel();
         let (begun, at_start) = mpsc::channel();
         let (found, found_top_ups) = mpsc_async::unbounded_channel();
+        let (is_working, watched) = mpsc::channel::<()>();
+        if interrupter.is_some() {
+            let watching = Arc::clone(&shared);
+            let watch = move || {
+                while watched.recv_timeout(SILENCE_PAUSE) == Err(RecvTimeoutError::Timeout) {
+                    watching.log_silence();
+                }
+            };
+            let thread = std::thread::Builder::new().name("budget-watch".to_owned()).spawn(watch);
+            thread.map_err(BudgetBackEndError::Thread)?;
+        }
         let thread = std::thread::Builder::new().name("budget-image".to_owned());
         let thread = thread.spawn(move || {
-            let _alive = alive;
+            let _alive = (alive, is_working);
             let at_start = begin(&mut back_end);
             let is_refused = at_start.is_err();
             if is_refused {
@@ -396,7 +444,7 @@ fn publish_all(
             if shared.is_interrupted() {
                 return Err(error);
             }
-            tracing::warn!("{error}; retrying");
+            shared.log_failure(&error);
         }
         work.look_for_top_ups();
     }
@@ -431,6 +479,7 @@ impl Work<'_> {
             Ok(()) => {
                 self.waiting = None;
                 self.pause = RETRY_PAUSE_MIN;
+                self.shared.log_recovery();
             }
             Err(_) => {
                 self.retry_due = now() + self.pause;
@@ -465,15 +514,12 @@ impl Work<'_> {
             // It answers again.
             self.retry_due = now();
         }
-        let trouble = looked.err().map(|error| error.to_string());
-        let mut progress = self.shared.progress();
-        if let Some(trouble) = &trouble
-            && progress.top_up_trouble.is_none()
-            && !self.shared.is_interrupted()
-        {
-            tracing::warn!("{trouble}; retrying");
+        self.shared.progress().top_up_trouble = looked.as_ref().err().map(ToString::to_string);
+        match looked {
+            Ok(()) => self.shared.log_recovery(),
+            Err(error) if !self.shared.is_interrupted() => self.shared.log_failure(&error),
+            Err(_) => {}
         }
-        progress.top_up_trouble = trouble;
     }
 
     fn exchange_top_ups(&mut self) -> Result<(), BudgetBackEndError> {
@@ -496,5 +542,21 @@ impl Work<'_> {
             self.inbox.answers = Some(answers);
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_that_is_silent_for_long_begins_an_outage() {
+        let shared = SharedPublisher::at("database accounting".to_owned());
+        for (seconds, expected) in [(MOST_SILENCE.as_secs() - 5, None), (MOST_SILENCE.as_secs() + 5, Some(15))] {
+            *shared.calls.call() = now().checked_sub(Duration::from_secs(seconds)).map(|since| ("publish", since));
+            shared.log_silence();
+            let outage = shared.progress().outage.end(now());
+            assert_eq!(outage.map(|outage| outage.as_secs()), expected, "{seconds}");
+        }
     }
 }

@@ -51,8 +51,8 @@ CREATE TABLE jobtracker.top_up (
     CONSTRAINT top_up_account_is_a_name CHECK (account ~ '^[A-Za-z0-9._@-]{1,255}$'),
     CONSTRAINT top_up_note_is_at_most_150_characters CHECK (char_length(note) <= 150 AND note !~ '[[:cntrl:]]'),
     CONSTRAINT top_up_made_by_is_a_role CHECK (octet_length(made_by) BETWEEN 1 AND 63 AND made_by !~ '[[:cntrl:]]'),
-    CONSTRAINT top_up_amount_is_within_10_12
-        CHECK (amount >= -1000000000000 AND amount <= 1000000000000 AND amount <> 0),
+    CONSTRAINT top_up_amount_is_within_10_12 CHECK (amount >= -1000000000000 AND amount <= 1000000000000),
+    CONSTRAINT top_up_amount_is_not_0_at_12_decimals CHECK (amount <> 0),
     CONSTRAINT top_up_state_is_known CHECK (state IN ('waiting', 'taken', 'refused'))
 );
 CREATE INDEX top_up_waiting ON jobtracker.top_up (made_at) WHERE state = 'waiting';

@@ -13,10 +13,15 @@ impl Engine {
         for top_up in top_ups {
             let mut facts = Vec::new();
             let outcome = market.accounts.take_top_up(top_up, now, &mut facts);
-            if !facts.is_empty() {
-                market.budgets_changed = true;
-                let entry = AuditEntry::new("sql-top-up", &*top_up.made_by).with("queue", &top_up.queue);
-                self.outbox.audit(entry.with("amount", top_up.amount).with("reference", &top_up.reference));
+            let entry = AuditEntry::new("sql-top-up", &*top_up.made_by).with("queue", &top_up.queue);
+            let entry = entry.with("amount", top_up.amount).with("reference", &top_up.reference);
+            match &outcome {
+                Err(error) => self.outbox.audit(entry.with("why", error).denied()),
+                Ok(_) if facts.is_empty() => {}
+                Ok(_) => {
+                    market.budgets_changed = true;
+                    self.outbox.audit(entry);
+                }
             }
             for fact in facts {
                 self.outbox.record(Fact::Market(fact));

@@ -11,6 +11,8 @@ use super::publish::write;
 
 /// Rows that are taken over together.
 pub(super) const BATCH_ROWS: i64 = 1_000;
+/// Refused rows of those that are logged one by one.
+const LOGGED_ROWS: usize = 20;
 /// Of longer texts the beginning, which is too long still: a table of before may have rows of any length.
 const WAITING: &str =
     "SELECT reference, left(account, 256), amount::text, left(note, 257), left(made_by, 64) FROM jobtracker.top_up
@@ -49,6 +51,7 @@ pub(super) async fn find(client: &Client) -> Result<Vec<TopUp>, PostgresError> {
     Ok(found)
 }
 
+/// Answers rows, and logs those that are refused: who made them may not look again.
 pub(super) async fn answer(client: &Client, answers: &[TopUpAnswer]) -> Result<(), PostgresError> {
     let (mut references, mut states, mut texts) = (Vec::new(), Vec::new(), Vec::new());
     for TopUpAnswer { reference, outcome } in answers {
@@ -62,5 +65,13 @@ pub(super) async fn answer(client: &Client, answers: &[TopUpAnswer]) -> Result<(
     }
     write(client, "top_up", ANSWER, &[&references, &states, &texts]).await?;
     FaultPoint::TopUpsAnswered.pass();
+    let mut refused = answers.iter().filter_map(|answer| Some((&answer.reference, answer.outcome.as_ref().err()?)));
+    for (reference, reason) in refused.by_ref().take(LOGGED_ROWS) {
+        tracing::warn!("the top-up {reference:.100} by SQL is refused: {reason}");
+    }
+    match refused.count() {
+        0 => {}
+        more => tracing::warn!("and {more} more top-ups by SQL are refused"),
+    }
     Ok(())
 }

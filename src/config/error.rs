@@ -248,7 +248,7 @@ pub enum Warning {
     NotAQueueKey { key: String, origin: Origin },
     /// The state database is in a directory that the system may clear.
     StateUnderTemporary { folder: PathBuf, origin: Origin },
-    /// The budget file does not exist; the first start requires it.
+    /// The budget file does not exist.
     NoBudgetFile { file: PathBuf, origin: Origin },
     Contradiction {
         key: String,
@@ -337,7 +337,8 @@ impl fmt::Display for Warning {
                 if folder.starts_with("/var/tmp") { "/var/tmp" } else { "/tmp" }
             ),
             Warning::NoBudgetFile { file, origin } => {
-                write!(f, "{origin}: the budget file {} does not exist; the first start requires it", file.display())
+                write!(f, "{origin}: the budget file {} does not exist; ", file.display())?;
+                write!(f, "the very first start requires it, a later one writes it from state.db")
             }
             Warning::Contradiction { key, value, origin, remark } => write!(f, "{origin}: {key} = {value:?} {remark}"),
             Warning::NothingReads { key, origin, meant } => {

@@ -23,13 +23,20 @@ pub(super) fn open_budget_image(
             "--take-budget-file has no effect: the budgets are not in a file (mapred.dynamic-scheduler.store)"
         );
     }
-    match &market.budget_store {
-        BudgetStoreKind::File(path) => BudgetPublisher::open(store, opened, path, precedence),
+    let image = match &market.budget_store {
+        BudgetStoreKind::File(path) => return BudgetPublisher::open(store, opened, path, precedence),
         BudgetStoreKind::Command(words) => BudgetPublisher::with_back_end(CommandBackEnd::new(words.clone()), opened),
         BudgetStoreKind::Postgres(postgres) => {
             BudgetPublisher::with_back_end(PostgresBackEnd::of_state(postgres.clone(), store, opened)?, opened)
         }
+    }?;
+    let status = image.0.watch();
+    if opened.budget_file.kept_in.as_deref() != Some(status.place())
+        && let Err(error) = store.note_budgets_in(status.place())
+    {
+        tracing::warn!("a later start from the budget file will not know that it was in {}: {error}", status.place());
     }
+    Ok(image)
 }
 
 /// Logs what an edited budget file has changed; all of it is in the ledger.

@@ -18,7 +18,8 @@ use super::loaded_jobs::LoadedJobs;
 use super::loader::Loader;
 use super::options::StoreOptions;
 use super::schema::{
-    BUDGET_FILE_CONFIRMED, BUDGET_FILE_PENDING, BUDGET_FILE_SHOWN, COPIED, LAST_FACT, SCHEDULER_CHOICE, STATE_NAME,
+    BUDGET_FILE_CONFIRMED, BUDGET_FILE_PENDING, BUDGET_FILE_SHOWN, BUDGETS_KEPT_IN, COPIED, LAST_FACT,
+    SCHEDULER_CHOICE, STATE_NAME,
 };
 use super::{
     loaded_applications, loaded_costs, loaded_delegation, loaded_drains, loaded_end_notifications, loaded_jobs,
@@ -74,6 +75,8 @@ pub struct BudgetFileHashes {
     pub confirmed: Option<String>,
     /// The daemon stopped cleanly, the file showed the whole ledger, and no fact followed.
     pub is_clean: bool,
+    /// Another back-end had the image last, and the file may be older than that.
+    pub kept_in: Option<String>,
 }
 
 impl LoadedState {
@@ -150,6 +153,7 @@ pub(super) fn load(database: &Connection, path: &Path, options: &StoreOptions) -
             confirmed: loader.meta(BUDGET_FILE_CONFIRMED)?,
             // Every later start and change has facts, so an old mark never equals the present number.
             is_clean: loader.meta::<String>(BUDGET_FILE_SHOWN)? == Some(last_fact.to_string()),
+            kept_in: loader.meta::<String>(BUDGETS_KEPT_IN)?.filter(|place| !place.is_empty()),
         },
     })
 }

@@ -36,6 +36,9 @@ pub(super) const BUDGET_FILE_CONFIRMED: &str = "budget_file_confirmed";
 /// Key in `meta` of the last fact that the budget file showed at a clean stop, decimal.
 pub(super) const BUDGET_FILE_SHOWN: &str = "budget_file_shown";
 
+/// Key in `meta` of the place other than the budget file that had the image last; empty once the file has it again.
+pub(super) const BUDGETS_KEPT_IN: &str = "budgets_kept_in";
+
 /// Key in `meta` of the name that back-ends of budgets know this database by, random.
 pub(super) const STATE_NAME: &str = "state_name";
 

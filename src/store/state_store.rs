@@ -22,6 +22,7 @@ use super::loaded_state::{self, LoadedState};
 use super::meta_writer::MetaWriter;
 use super::options::StoreOptions;
 use super::queue::{Message, Queue};
+use super::schema::BUDGETS_KEPT_IN;
 use super::state_reader::StateReader;
 use super::statement::LedgerReader;
 use super::stored_applications::StoredApplicationReader;
@@ -115,6 +116,14 @@ impl Store {
 
     pub(super) fn meta_writer(&self) -> MetaWriter {
         MetaWriter::new(self.sender.clone(), self.fact_sender())
+    }
+
+    /// Remembers that a back-end other than the budget file has the image: a later start from the file says so.
+    ///
+    /// # Errors
+    /// The store cannot write.
+    pub fn note_budgets_in(&self, place: &str) -> Result<(), String> {
+        self.meta_writer().persist(BUDGETS_KEPT_IN, place, || false).map_err(|error| error.to_string())
     }
 
     /// Reads the ledger, on any thread.

@@ -125,6 +125,30 @@ fn an_edit_after_a_crash_is_kept_aside_and_the_ledger_wins() {
 }
 
 #[test]
+fn a_file_that_lay_aside_while_another_store_had_the_budgets_is_not_called_an_edit() {
+    const OLD: &str = "alice 1000000 1\n";
+    let stage = Stage::endowed();
+    let (store, loaded) = stage.scratch.open();
+    assert_eq!(loaded.budget_file.kept_in, None);
+    store.note_budgets_in("database accounting").unwrap();
+    record(&store.fact_sender(), loaded.last_fact, vec![incarnation(1)]);
+    store.close().unwrap();
+    fs::write(&stage.path, OLD).unwrap();
+    let (store, _, image, found) = stage.start();
+    let BudgetAtStart::Overridden(line) = found else { panic!("{found:?}") };
+    assert!(line.contains("the budgets were in database accounting meanwhile"), "{line}");
+    assert!(line.contains("budget.rejected-1") && !line.contains("--take-budget-file"), "{line}");
+    image.publish(lines("alice 90 1\n"), 1);
+    image.close(END).unwrap();
+    store.close().unwrap();
+    assert_eq!(stage.read(".rejected-1"), OLD);
+    // From now on the file has them.
+    let (store, loaded) = stage.scratch.open();
+    assert_eq!(loaded.budget_file.kept_in, None);
+    drop(store);
+}
+
+#[test]
 fn an_edit_after_a_clean_stop_is_taken_over_once() {
     const EDITED: &str = "alice 150 1\nbob 7.5 0.25\n";
     let stage = Stage::endowed();

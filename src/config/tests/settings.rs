@@ -143,7 +143,7 @@ fn the_market_has_its_documented_defaults() {
     };
     assert_eq!(settings.market, Some(expected));
     assert!(matches!(&warnings[..], [Warning::NoBudgetFile { file, .. }] if *file == budget));
-    insta::assert_snapshot!(warnings[0].to_string().replace(&folder.path().display().to_string(), "HERE"), @"-D: the budget file HERE/budget does not exist; the first start requires it");
+    insta::assert_snapshot!(warnings[0].to_string().replace(&folder.path().display().to_string(), "HERE"), @"-D: the budget file HERE/budget does not exist; the very first start requires it, a later one writes it from state.db");
     fs::write(&budget, "").unwrap();
     assert_eq!(Settings::load(&options).unwrap().1, []);
 }

@@ -9,7 +9,7 @@ use crate::model::FactNumber;
 use crate::store::fault_point::FaultPoint;
 use crate::store::loaded_state::BudgetFileHashes;
 use crate::store::meta_writer::{MetaWriteError, MetaWriter};
-use crate::store::schema::{BUDGET_FILE_CONFIRMED, BUDGET_FILE_PENDING, BUDGET_FILE_SHOWN};
+use crate::store::schema::{BUDGET_FILE_CONFIRMED, BUDGET_FILE_PENDING, BUDGET_FILE_SHOWN, BUDGETS_KEPT_IN};
 
 use super::back_end::{BudgetAtStart, BudgetBackEnd, BudgetBackEndError};
 use super::file::{BudgetFile, WriteMethod, hash};
@@ -47,7 +47,13 @@ impl BudgetBackEnd for FileBackEnd {
 
     /// The file has no tick: one thread writes it, in order, and an unchanged content is not written.
     fn publish(&mut self, accounts: &[BudgetLine], _tick: u64) -> Result<(), BudgetBackEndError> {
-        self.write(&budget_file::render(accounts))
+        self.write(&budget_file::render(accounts))?;
+        if self.known.kept_in.is_some() {
+            let is_closing = Arc::clone(&self.is_closing);
+            self.persist(BUDGETS_KEPT_IN, "", move || !is_closing.load(Ordering::Relaxed))?;
+            self.known.kept_in = None;
+        }
+        Ok(())
     }
 
     fn stopped(&mut self, shown: FactNumber) -> Result<(), BudgetBackEndError> {
@@ -186,10 +192,15 @@ impl FileBackEnd {
             }
             Err(error) => error.to_string(),
         };
-        Ok(match self.set_aside_if_foreign(&present)? {
+        Ok(match (self.set_aside_if_foreign(&present)?, &self.known.kept_in) {
             // Its take-over has begun before.
-            None => BudgetAtStart::Unchanged,
-            Some(kept) => BudgetAtStart::Overridden(format!(
+            (None, _) => BudgetAtStart::Unchanged,
+            (Some(kept), Some(place)) => BudgetAtStart::Overridden(format!(
+                "{path}: the budget file is not taken over, since the budgets were in {place} meanwhile: its balances may be old. \
+                 The ledger holds; the file is kept as {}",
+                kept.display()
+            )),
+            (Some(kept), None) => BudgetAtStart::Overridden(format!(
                 "{path}: THE BUDGET FILE IS NOT THE ONE WRITTEN LAST AND IS NOT TAKEN OVER: {why}. The ledger holds; the \
                  file is kept as {}. To use the file instead: stop, put it back, start with --take-budget-file",
                 kept.display()

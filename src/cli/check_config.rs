@@ -80,7 +80,11 @@ pub fn run(arguments: &CheckConfigArguments) -> Report {
     let daemon = if arguments.tasktracker { Daemon::TaskTracker } else { Daemon::JobTracker };
     let options = arguments.configuration.load_options();
     let of_jobtracker = if arguments.connect { check_start_connected } else { check_start };
-    let findings = check_config(&options, daemon, Looks { of_jobtracker, ..MACHINE });
+    let mut findings = check_config(&options, daemon, Looks { of_jobtracker, ..MACHINE });
+    if arguments.connect && !findings.is_good {
+        let not_connected = || "their store: not connected to, because of the errors; correct them, then check again";
+        findings.store.get_or_insert_with(|| not_connected().to_owned());
+    }
     let text = if arguments.json { json(&findings) } else { findings.text(arguments.all) };
     Report { text, is_good: findings.is_good }
 }

@@ -161,8 +161,11 @@ impl FileFindings {
             }
             BudgetStoreKind::Postgres(postgres) => (postgres.url.clone(), PostgresBackEnd::look(postgres.clone())),
         };
-        self.store =
-            found.as_ref().ok().map(|queues| format!("{place}: reached; {}", counted(queues.len(), "account")));
+        let store = match &found {
+            Ok(queues) => format!("reached; {}", counted(queues.len(), "account")),
+            Err(_) => "not as a start needs it; see the error".to_owned(),
+        };
+        self.store = Some(format!("{place}: {store}"));
         match (found, read_all_users(&market.acl_file, keys::ACL_FILE.name)) {
             (Err(error), _) => self.errors.push(ServeError::Budget(error)),
             (Ok(queues), Ok((users, errors))) if errors.is_empty() => {

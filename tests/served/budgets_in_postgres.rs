@@ -127,7 +127,7 @@ fn trimmed(amount: &str) -> String {
 fn a_new_user_tops_up_by_sql_and_reads_the_statement_and_a_months_report() {
     let test = "a_new_user_tops_up_by_sql_and_reads_the_statement_and_a_months_report";
     let Some(server) = PostgresServer::start_or_skip(test) else { return };
-    let place = Place::new(server, "('alice', 1000, 0.5), ('bob', 500, 1)");
+    let mut place = Place::new(server, "('alice', 1000, 0.5), ('bob', 500, 1)");
     let checked = place.run(&["check-config", "--connect"]);
     assert!(checked.contains("mapred.dynamic-scheduler.store.url"), "{checked}");
     assert!(checked.contains("/accounting: reached; 2 accounts"), "{checked}");
@@ -144,6 +144,14 @@ fn a_new_user_tops_up_by_sql_and_reads_the_statement_and_a_months_report() {
             ["inv-3", "refused", "queue bob has 500.0, less than the 600.0 to be taken out", "accounting"],
         ]
     );
+    for line in [
+        "the top-up inv-2 by SQL is refused: there is no queue carol",
+        "the top-up inv-3 by SQL is refused: queue bob has 500.0, less than the 600.0 to be taken out",
+        "audit: sql-top-up user=accounting queue=alice amount=250.0 reference=inv-1",
+        "audit: denied sql-top-up user=accounting queue=carol amount=1.0 reference=inv-2 why=\"there is no queue carol\"",
+    ] {
+        serving.log.wait_for(line);
+    }
     let statement = serving.ask_address("/scheduler/statement", "root", "statement=alice").body;
     assert!(statement.contains("inv-1: November grant") && statement.contains("sql:accounting"), "{statement}");
     // The database itself refuses what can never be taken over.
@@ -151,6 +159,7 @@ fn a_new_user_tops_up_by_sql_and_reads_the_statement_and_a_months_report() {
         ("('inv-1', 'alice', 1, '')", "duplicate key value violates unique constraint"),
         ("('inv-4', 'alice', 1e30, '')", "numeric field overflow"),
         ("('inv-4', 'alice', 'NaN', '')", "top_up_amount_is_within_10_12"),
+        ("('inv-4', 'alice', 0.0000000000001, '')", "top_up_amount_is_not_0_at_12_decimals"),
         ("('inv-4', 'alice', 'Infinity', '')", "numeric field overflow"),
         ("('inv-1 ', 'alice', 1, '')", "top_up_reference_is_1_to_100_characters_without_blanks"),
         ("('inv\u{2010}1', 'alice', 1, '')", "top_up_reference_is_1_to_100_characters_without_blanks"),
@@ -166,6 +175,19 @@ fn a_new_user_tops_up_by_sql_and_reads_the_statement_and_a_months_report() {
     assert!(status.contains(r#""lag_ticks":0"#) && status.contains("/accounting"), "{status}");
     let metrics = serving.get("/metrics", "").body;
     assert!(metrics.contains("jobtracker_budget_image_lag_ticks 0"), "{metrics}");
+    // An outage: each cause once, and its end.
+    place.server.stop();
+    let refused = "Connection refused (os error 111); retrying";
+    serving.top_up("alice", "1");
+    serving.log.wait_for(refused);
+    while !serving.get("/readyz", "").body.contains("cannot publish the budgets in database") {
+        serving.top_up("alice", "1");
+    }
+    place.server.start();
+    place.wait_until_equal();
+    let again = serving.log.wait_for("/accounting can be updated again after ");
+    assert!(again.contains(" INFO ") && again.ends_with(" s"), "{again}");
+    assert_eq!(serving.log.text().matches(refused).count(), 1, "{}", serving.log.text());
     // A second daemon on the same tables.
     let mut second = DaemonFolders::new("");
     second.overrides.extend(place.server.overrides("accounting"));
@@ -173,7 +195,20 @@ fn a_new_user_tops_up_by_sql_and_reads_the_statement_and_a_months_report() {
     assert!(log.contains("another JobTracker publishes there: `jobtracker process "), "{log}");
     let (code, log) = serving.stop();
     assert_eq!(code, 0, "{log}");
-    assert!(!log.contains("s3cret"), "{log}");
+    assert!(!log.contains("s3cret") && !log.contains("log.file"), "{log}");
+}
+
+#[test]
+fn a_check_that_connects_says_so_where_it_did_not() {
+    let check = |define: &[&str]| {
+        let mut command = Command::new(built_program());
+        command.args(["check-config", "--connect"]).env_remove("HADOOP_CONF_DIR");
+        let done = command.args(define.iter().flat_map(|value| ["-D", value])).output().unwrap();
+        assert_eq!(done.status.code(), Some(2));
+        String::from_utf8(done.stdout).unwrap()
+    };
+    let wrong = check(&["mapred.dynamic-scheduler.store=postgres", "mapred.job.tracker=here"]);
+    assert!(wrong.contains("\nbudgets in their store: not connected to, because of the errors"), "{wrong}");
 }
 
 /// Ends what runs beside, also where a test fails.

@@ -1,6 +1,8 @@
 -- The tables of a JobTracker's budgets in a PostgreSQL database (12 or later): what `jobtracker store init` makes.
 -- docs/budgets-in-a-database.md explains them. Amounts are credits, exact to 12 decimals.
 BEGIN;
+-- Checks and the view use the server's own operators, whatever others have planted in "public".
+SET LOCAL search_path = pg_catalog, pg_temp;
 
 CREATE SCHEMA jobtracker;
 COMMENT ON SCHEMA jobtracker IS 'The image of a JobTracker''s ledger, and an inbox of top-ups';

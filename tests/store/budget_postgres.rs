@@ -21,30 +21,30 @@ use jobtracker::store::{
     BudgetAtStart, BudgetBackEnd, BudgetBackEndError, BudgetPublisher, LoadedState, PostgresBackEnd, Store, initialise,
 };
 
-const START: Now = Now { mono_ms: 0, wall_ms: 1_764_000_000_000 };
-const END: FactNumber = FactNumber(0);
+pub const START: Now = Now { mono_ms: 0, wall_ms: 1_764_000_000_000 };
+pub const END: FactNumber = FactNumber(0);
 
-fn lines(text: &str) -> Vec<BudgetLine> {
+pub fn lines(text: &str) -> Vec<BudgetLine> {
     budget_file::parse(text, "budget").unwrap()
 }
 
 /// A market whose facts are in the store.
-struct Stage {
-    store: Store,
-    market: Market,
+pub struct Stage {
+    pub store: Store,
+    pub market: Market,
     last: FactNumber,
 }
 
 impl Stage {
     /// Opens the state, with the market as the facts so far rebuild it.
-    fn open(scratch: &Scratch, place: &PostgresPlace<'_>) -> (Self, BudgetPublisher) {
+    pub fn open(scratch: &Scratch, place: &PostgresPlace<'_>) -> (Self, BudgetPublisher) {
         let (store, loaded) = scratch.open();
         let (image, found) = place.open(&store, &loaded).unwrap();
         let lines = if let BudgetAtStart::Initial(lines) = found { lines } else { Vec::new() };
         (Self::seeded(store, &loaded, lines), image)
     }
 
-    fn seeded(store: Store, loaded: &LoadedState, lines: Vec<BudgetLine>) -> Self {
+    pub fn seeded(store: Store, loaded: &LoadedState, lines: Vec<BudgetLine>) -> Self {
         let mut market = Market::new(MarketConfig::default(), 0);
         loaded.market.iter().for_each(|fact| market.apply(fact));
         let mut stage = Self { store, market, last: loaded.last_fact };
@@ -55,12 +55,12 @@ impl Stage {
         stage
     }
 
-    fn record(&mut self, facts: Vec<MarketFact>) {
+    pub fn record(&mut self, facts: Vec<MarketFact>) {
         let facts = facts.into_iter().map(Fact::Market).collect();
         self.last = record(&self.store.fact_sender(), self.last, facts);
     }
 
-    fn top_up(&mut self, reference: &str, queue: &str, amount: &str) {
+    pub fn top_up(&mut self, reference: &str, queue: &str, amount: &str) {
         let amount = Credits::parse_exact(amount).unwrap();
         let (made_by, note) = ("accounting".to_owned(), String::new());
         let top_up = TopUp { reference: reference.to_owned(), queue: queue.to_owned(), amount, made_by, note };
@@ -69,7 +69,7 @@ impl Stage {
         self.record(facts);
     }
 
-    fn publish(&self, image: &BudgetPublisher, tick: u64) {
+    pub fn publish(&self, image: &BudgetPublisher, tick: u64) {
         image.publish(self.market.budget_lines(), tick);
         while image.watch().lag().ticks > 0 {
             assert_eq!(image.watch().last_error(), None);
@@ -79,7 +79,7 @@ impl Stage {
 }
 
 /// Every account whose movements do not add up to its budget.
-fn unequal(place: &PostgresPlace<'_>) -> Vec<Vec<String>> {
+pub fn unequal(place: &PostgresPlace<'_>) -> Vec<Vec<String>> {
     place.query(
         "SELECT name, budget, sum(amount) FROM jobtracker.account LEFT JOIN jobtracker.movement ON account = name
          GROUP BY name, budget HAVING budget <> coalesce(sum(amount), 0)",
@@ -87,12 +87,12 @@ fn unequal(place: &PostgresPlace<'_>) -> Vec<Vec<String>> {
 }
 
 /// A back-end that waits for no session that is about to end.
-fn back_end(settings: PostgresSettings, state: &str) -> Result<PostgresBackEnd, BudgetBackEndError> {
+pub fn back_end(settings: PostgresSettings, state: &str) -> Result<PostgresBackEnd, BudgetBackEndError> {
     PostgresBackEnd::new(settings, state).map(|back_end| back_end.with_patience(Duration::ZERO))
 }
 
 /// The error of a back-end with these settings, as a first start reads it.
-fn refusal(settings: PostgresSettings) -> String {
+pub fn refusal(settings: PostgresSettings) -> String {
     match back_end(settings, "a").and_then(|mut back_end| back_end.load()) {
         Ok(lines) => panic!("{lines:?}"),
         Err(error) => error.to_string(),

@@ -13,6 +13,7 @@ mod budget_command;
 mod budget_file;
 mod budget_laws;
 mod budget_postgres;
+mod budget_postgres_others;
 mod budget_stores;
 mod facts;
 #[path = "../daemon/gated_store.rs"]

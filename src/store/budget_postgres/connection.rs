@@ -22,8 +22,9 @@ const KEEPALIVE_IDLE: Duration = Duration::from_secs(10);
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(5);
 const KEEPALIVE_RETRIES: u32 = 3;
 const PASSWORD_LIMIT_BYTES: u64 = 4 << 10;
-/// The same for the server; and no statement outlives the time in which its result is awaited.
-const SESSION: &str = "SET statement_timeout = '55s'; SET lock_timeout = '20s';
+/// First, that operators and functions are the server's own: others may have planted theirs in `public`. The same times for
+/// the server; and no statement outlives the time in which its result is awaited.
+const SESSION: &str = "SET search_path = pg_catalog, pg_temp; SET statement_timeout = '55s'; SET lock_timeout = '20s';
     SET idle_in_transaction_session_timeout = '60s'; SET client_min_messages = 'warning';
     SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3;
     SELECT set_config('client_connection_check_interval', '5s', false)

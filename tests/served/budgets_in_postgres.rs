@@ -132,6 +132,8 @@ fn a_new_user_tops_up_by_sql_and_reads_the_statement_and_a_months_report() {
     assert!(checked.contains("mapred.dynamic-scheduler.store.url"), "{checked}");
     assert!(checked.contains("/accounting: reached; 2 accounts"), "{checked}");
     let serving = place.folders.start();
+    let copy = place.folders.path("copy.db").display().to_string();
+    place.run(&["backup", &copy]);
     place
         .try_insert("('inv-1', 'alice', 250, 'November grant'), ('inv-2', 'carol', 1, ''), ('inv-3', 'bob', -600, '')")
         .unwrap();
@@ -196,6 +198,22 @@ fn a_new_user_tops_up_by_sql_and_reads_the_statement_and_a_months_report() {
     let (code, log) = serving.stop();
     assert_eq!(code, 0, "{log}");
     assert!(!log.contains("s3cret") && !log.contains("log.file"), "{log}");
+    // A restore of the state of before: what came by SQL comes again by itself, once.
+    let restored = place.run(&["restore", &copy]);
+    let by_sql = restored.split("top-ups by SQL since; DO NOT repeat them").nth(1).unwrap();
+    assert!(by_sql.contains("queue alice, by sql:accounting: inv-1: November grant\n"), "{restored}");
+    assert!(!by_sql.contains("top_up of 1.0"), "{restored}");
+    let serving = place.folders.start();
+    while place.folders.balance("alice").unwrap() != "1250.0" {}
+    place.wait_until_equal();
+    assert_eq!(serving.stop().0, 0);
+    // A move to the file, where an old one lies.
+    std::fs::write(place.folders.budget(), "alice 1 1\n").unwrap();
+    place.folders.overrides.push("mapred.dynamic-scheduler.store=file".to_owned());
+    let serving = place.folders.start();
+    serving.log.wait_for("the budget file is not taken over, since the budgets were in database postgres@");
+    assert_eq!(serving.stop().0, 0);
+    assert_eq!(place.folders.balance("alice").unwrap(), "1250.0");
 }
 
 #[test]

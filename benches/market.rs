@@ -48,11 +48,17 @@ fn ticks(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("tick");
     group.sample_size(20);
     for queues in QUEUES {
-        let mut world = full_cluster(market(), queues);
-        assert_eq!(world.engine.build_snapshot(world.now).value.running.map as usize, RUNNING);
-        group.bench_function(BenchmarkId::new("same_bids", queues), |bencher| bencher.iter(|| world.tick()));
+        // Each is built only if a benchmark that runs needs it.
+        let mut full = None;
+        let filled_once = || full_cluster(market(), queues);
+        group.bench_function(BenchmarkId::new("same_bids", queues), |bencher| {
+            let world = full.get_or_insert_with(filled_once);
+            assert_eq!(world.engine.build_snapshot(world.now).value.running.map as usize, RUNNING);
+            bencher.iter(|| world.tick());
+        });
         let mut round = 0;
         group.bench_function(BenchmarkId::new("all_bids_changed", queues), |bencher| {
+            let world = full.get_or_insert_with(filled_once);
             bencher.iter_custom(|iterations| {
                 let mut took = Duration::ZERO;
                 for _ in 0..iterations {
@@ -67,6 +73,7 @@ fn ticks(criterion: &mut Criterion) {
         });
         let mut ticks = 0;
         group.bench_function(BenchmarkId::new("with_orders", queues), |bencher| {
+            let world = full.get_or_insert_with(filled_once);
             bencher.iter_custom(|iterations| {
                 let mut took = Duration::ZERO;
                 for _ in 0..iterations {
@@ -82,17 +89,28 @@ fn ticks(criterion: &mut Criterion) {
                 took
             });
         });
-        println!("{} of {queues} queues bid the rate of an order", world.raised_queues());
+        if let Some(world) = full {
+            println!("{} of {queues} queues bid the rate of an order", world.raised_queues());
+        }
         // Every other job runs on stock TaskTrackers only, and there is one that is not.
         let is_choosy = |number: usize, spec: &mut JobSpec| {
             spec.only_stock = number.is_multiple_of(2).then(|| "mapred.mapper.class is \"a.B\"".to_owned());
         };
-        let mut world = filled(World::with_jobs_of(market(), queues, is_choosy));
-        world.add_builtin_tracker();
-        group.bench_function(BenchmarkId::new("with_choosy_jobs", queues), |bencher| bencher.iter(|| world.tick()));
+        let mut choosy = None;
+        group.bench_function(BenchmarkId::new("with_choosy_jobs", queues), |bencher| {
+            let world = choosy.get_or_insert_with(|| {
+                let mut world = filled(World::with_jobs_of(market(), queues, is_choosy));
+                world.add_builtin_tracker();
+                world
+            });
+            bencher.iter(|| world.tick());
+        });
         // With a round of preemption behind each, which finds few to kill: what it kills is told at heartbeats, and none come.
-        let mut world = full_cluster(preempting(Some(1_000)), queues);
-        group.bench_function(BenchmarkId::new("and_preemption", queues), |bencher| bencher.iter(|| world.tick()));
+        let mut preempted = None;
+        group.bench_function(BenchmarkId::new("and_preemption", queues), |bencher| {
+            let world = preempted.get_or_insert_with(|| full_cluster(preempting(Some(1_000)), queues));
+            bencher.iter(|| world.tick());
+        });
     }
     group.finish();
 }

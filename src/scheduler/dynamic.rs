@@ -22,8 +22,15 @@ use super::{AppSpec, GroupId};
 
 #[derive(Debug, Default)]
 pub(super) struct Dynamic {
-    // Looked up, never iterated.
-    allocations: FxHashMap<GroupId, Allocation>,
+    sold: FxHashMap<GroupId, Sold>,
+    /// The number of the last time that allocations were set.
+    round: u64,
+}
+
+#[derive(Debug, Default)]
+struct Sold {
+    allocation: Allocation,
+    round: u64,
 }
 
 /// Jobs with a deadline order.
@@ -93,13 +100,30 @@ impl Policy for Dynamic {
         HeartbeatLimits { limit: free, after_off_switch: None, only_app: None, skip_budget: SKIP_BUDGET }
     }
 
-    fn set_allocations(&mut self, allocations: &[(GroupId, Allocation)]) {
-        self.allocations.clear();
-        self.allocations.extend(allocations.iter().copied());
+    fn set_allocations(&mut self, allocations: &[(GroupId, Allocation)]) -> Vec<GroupId> {
+        self.round += 1;
+        let (mut changed, round) = (Vec::new(), self.round);
+        for &(group, allocation) in allocations {
+            let sold = self.sold.entry(group).or_default();
+            if sold.allocation != allocation {
+                changed.push(group);
+            }
+            *sold = Sold { allocation, round };
+        }
+        if self.sold.len() > allocations.len() {
+            self.sold.retain(|group, sold| {
+                let is_sold = sold.round == round;
+                if !is_sold {
+                    changed.push(*group);
+                }
+                is_sold
+            });
+        }
+        changed
     }
 
     fn allocation(&self, group: GroupId) -> Allocation {
-        self.allocations.get(&group).copied().unwrap_or_default()
+        self.sold.get(&group).map(|sold| sold.allocation).unwrap_or_default()
     }
 
     fn claim(&self, group: GroupId) -> Claim {

@@ -213,8 +213,10 @@ pub(super) trait Policy: fmt::Debug + Send {
         waiting.iter().copied().collect()
     }
 
-    /// Replaces the allocations of the market; groups that are not named have none.
-    fn set_allocations(&mut self, _allocations: &[(GroupId, Allocation)]) {}
+    /// Replaces the allocations of the market; groups that are not named have none. Returns those whose allocation is another.
+    fn set_allocations(&mut self, _allocations: &[(GroupId, Allocation)]) -> Vec<GroupId> {
+        Vec::new()
+    }
 
     fn allocation(&self, _group: GroupId) -> Allocation {
         Allocation::default()

@@ -242,8 +242,15 @@ impl Scheduler {
     /// Sets what each group has bought; a group that is not named has bought nothing. No effect unless the policy is
     /// the market.
     pub fn set_allocations(&mut self, allocations: &[(GroupId, Allocation)]) {
-        self.policy.set_allocations(allocations);
-        self.rekey_groups();
+        let changed = self.policy.set_allocations(allocations);
+        // Sorting all again is cheaper than moving many one by one.
+        if changed.len() > allocations.len() / 8 {
+            self.rekey_groups();
+            return;
+        }
+        for group in changed {
+            Pool::ALL.into_iter().for_each(|pool| self.rekey(group, pool));
+        }
     }
 
     /// All groups, by name.

@@ -7,7 +7,7 @@ use crate::engine::core::Engine;
 use crate::engine::state::{Application, Applications, JobCost, MarketState};
 use crate::mapreduce::Job;
 use crate::market::{Answer, Bidding, Operation, OperationKind, QueueUse, ServletRequest};
-use crate::model::{Credits, Now, PerKind, PerPool, QueueName};
+use crate::model::{Credits, Now, PerKind, PerPool, QueueName, row_at};
 use crate::scheduler::{GroupId, GroupUsage, Scheduler};
 
 impl Engine {
@@ -112,8 +112,8 @@ pub(super) fn queue_usage(
         }
     }
     let of_queue = |queue: &QueueName| {
-        while standings.next_if(|standing| standing.name < queue.as_str()).is_some() {}
-        let GroupUsage { id, held, pending, .. } = standings.next_if(|standing| standing.name == queue.as_str())?;
+        let GroupUsage { id, held, pending, .. } =
+            row_at(&mut standings, |standing| standing.name.cmp(queue.as_str()))?;
         let containers = applications.containers_of_queue(queue.as_str());
         let long_housekeeping = long_housekeeping.get(queue).copied().unwrap_or(0);
         if held == PerKind::default() && pending == 0 && !containers.has_any() && long_housekeeping == 0 {

@@ -12,6 +12,9 @@ use super::job_group::WITHOUT_ACCOUNT;
 use super::market_queries::{queue_usage, sold_slots};
 use super::order_rates::{OrderCharges, raise_bids};
 
+/// Apps that may be known to the market though the meter has forgotten them, beside as many as it knows.
+const MOST_FORGOTTEN_HOLDERS: usize = 1_000;
+
 impl Engine {
     /// Restores the accounts of an earlier run. Unless the market rules now, what it has sold ends here.
     pub(super) fn restore_market(&mut self, restored: &[MarketFact], now: Now) {
@@ -145,7 +148,7 @@ impl Engine {
         let tick = market.accounts.tick_with_orders(&usage, slots, interval_ms, now, |bids, laid| {
             *standings = raise_bids(&orders, bids, &OrderCharges { costs, laid, interval_ms }, now.wall_ms);
         });
-        let is_charged = tick.charges().next().is_some();
+        let is_charged = tick.is_charged();
         // Both are sorted by name, and the market returns only queues of `usage`.
         let mut groups = usage.iter().zip(groups);
         let allocations: Vec<_> = tick
@@ -158,7 +161,10 @@ impl Engine {
         self.cluster.scheduler.set_allocations(&allocations);
         let meter = market.accounts.meter();
         let charged = market.costs.charge(&tick, meter);
-        market.holders.retain(|_, holder| meter.may_charge(*holder));
+        // Not at each tick: that takes a look at all that hold anything.
+        if market.holders.len() > MOST_FORGOTTEN_HOLDERS.saturating_add(meter.known_holders().saturating_mul(2)) {
+            market.holders.retain(|_, holder| meter.may_charge(*holder));
+        }
         self.applications.charge(&tick);
         let number = tick.number;
         self.outbox.record(Fact::Market(tick.into_fact()));

@@ -95,12 +95,15 @@ impl Account {
         if rate <= Credits::ZERO || metered.is_nothing() {
             return (Charge::default(), self.balance);
         }
-        let charge = match whole.amount() <= self.balance {
-            true => whole,
-            false => self.cut_to_balance(whole, metered),
+        let (charge, amount) = match whole.amount() {
+            amount if amount <= self.balance => (whole, amount),
+            _ => {
+                let cut = self.cut_to_balance(whole, metered);
+                (cut, cut.amount())
+            }
         };
         // Never below zero: the charge is cut.
-        (charge, Credits::from_units(self.balance.units() - charge.amount().units()))
+        (charge, Credits::from_units(self.balance.units() - amount.units()))
     }
 
     /// Withdrawals stop at the committed amount, so more than what is beyond the quota is cut only if stored state was

@@ -49,7 +49,7 @@ impl RoundingRemainder {
 
     /// In billionths of a slot.
     pub(super) fn nanos(self) -> i128 {
-        self.0.into()
+        i128::from(self.0).clamp(1 - NANO, NANO - 1)
     }
 }
 
@@ -61,7 +61,7 @@ impl Bid {
 
     /// The slots that it can pay over a whole interval.
     pub(super) fn affordable(&self) -> u32 {
-        u32::try_from(self.balance.units().max(0) / self.rate.units().max(1)).unwrap_or(u32::MAX)
+        u32_at_most(self.balance.units().max(0) / self.rate.units().max(1))
     }
 
     /// The slots of a pool that it may be sold beside others: no more than it wants and can pay, so that one that is poor
@@ -69,6 +69,11 @@ impl Bid {
     pub(super) fn most(&self, pool: Pool) -> u32 {
         self.want[pool].min(self.affordable())
     }
+}
+
+/// A number of slots that is not below zero.
+fn u32_at_most(slots: i128) -> u32 {
+    u32::try_from(slots).unwrap_or(u32::MAX)
 }
 
 /// What the allocation grants to a queue for one interval.
@@ -198,18 +203,23 @@ pub fn allocate(bids: &[Bid], slots: PerPool<u32>) -> (Credits, Vec<Grant>) {
     for &index in &funded {
         grants[index].share = Share::new(bids[index].rate, price);
     }
-    let wanted = |index: usize, pool| if funded.len() > 1 { bids[index].most(pool) } else { bids[index].want[pool] };
+    // Divisions of wide numbers take a good part of a tick, so each is made once.
+    let payable: Vec<i128> =
+        funded.iter().map(|&index| bids[index].balance.units() / bids[index].rate.units()).collect();
+    // One alone keeps nothing from others.
+    let most_payable = |place: usize| if funded.len() > 1 { u32_at_most(payable[place]) } else { u32::MAX };
+    let wanted = |place: usize, pool: Pool| bids[funded[place]].want[pool].min(most_payable(place));
     // Of each, the slots for containers that are still to be found.
     let mut containers = vec![0_u32; funded.len()];
     for pool in [Pool::Container, Pool::Map, Pool::Reduce] {
-        let parts: Vec<Part> = funded
-            .iter()
-            .zip(&containers)
-            .map(|(&index, more)| Part { rate: bids[index].rate, most: wanted(index, pool).saturating_add(*more) })
-            .collect();
+        let part = |(place, more): (usize, &u32)| Part {
+            rate: bids[funded[place]].rate,
+            most: wanted(place, pool).saturating_add(*more),
+        };
+        let parts: Vec<Part> = containers.iter().enumerate().map(part).collect();
         let remainder = |place: usize| bids[funded[place]].remainder[pool];
         for (place, (quota, remainder)) in divide(slots[pool], &parts, remainder).into_iter().enumerate() {
-            let (grant, want) = (&mut grants[funded[place]], wanted(funded[place], pool));
+            let (grant, want) = (&mut grants[funded[place]], wanted(place, pool));
             (grant.quota[pool], grant.remainder[pool]) = (quota, remainder);
             containers[place] = match pool {
                 Pool::Container => want.saturating_sub(quota),
@@ -217,9 +227,8 @@ pub fn allocate(bids: &[Bid], slots: PerPool<u32>) -> (Credits, Vec<Grant>) {
             };
         }
     }
-    for &index in &funded {
-        let Bid { balance, rate, running, .. } = bids[index];
-        grants[index].quota = cut_to_affordable(grants[index].quota, running, balance.units() / rate.units());
+    for (&index, payable) in funded.iter().zip(payable) {
+        grants[index].quota = cut_to_affordable(grants[index].quota, bids[index].running, payable);
     }
     (price, grants)
 }
@@ -257,9 +266,8 @@ fn rounded_claim(claims: &[QueueClaim], place: usize, slots: u32) -> Option<u32>
     }
     let missing = i128::from(slots) - claims.iter().map(|claim| claim.whole.max(0)).sum::<i128>();
     let missing = usize::try_from(missing).ok().filter(|missing| *missing <= claims.len())?;
-    let key = |index: usize| (Reverse((claims[index].whole.min(0), claims[index].part)), index);
-    let own = key(place);
-    let earlier = (0..claims.len()).filter(|index| key(*index) < own).count();
+    let own = rank(claims, place);
+    let earlier = (0..claims.len()).filter(|index| rank(claims, *index) < own).count();
     u32::try_from(claims[place].whole.max(0) + i128::from(earlier < missing)).ok()
 }
 
@@ -276,10 +284,12 @@ impl QueueClaim {
     fn new(of: &Part, price: Credits, slots: u32, remainder: RoundingRemainder) -> QueueClaim {
         let price = price.units();
         let product = of.rate.units() * i128::from(slots);
-        let part = (product % price) * NANO + i128::from(remainder.0) * price;
+        let whole = product / price;
+        let part = (product - whole * price) * NANO + remainder.nanos() * price;
+        // The remainder is within a slot, so the part is less than one beyond [0, 1).
         let denominator = price * NANO;
-        let whole = product / price + part.div_euclid(denominator);
-        QueueClaim { whole, part: part.rem_euclid(denominator), most: of.most.into() }
+        let carried = i128::from(part >= denominator) - i128::from(part < 0);
+        QueueClaim { whole: whole + carried, part: part - carried * denominator, most: of.most.into() }
     }
 
     /// The rest of the claim after `quota` slots.
@@ -290,32 +300,36 @@ impl QueueClaim {
     }
 }
 
+/// The place of a claim among those that get one slot more. One below zero (more was given before than is due) comes after all
+/// others.
+fn rank(claims: &[QueueClaim], index: usize) -> impl Ord + use<> {
+    (Reverse((claims[index].whole.min(0), claims[index].part)), index)
+}
+
 /// Rounds claims to whole slots that sum to exactly `slots`: all down, then one more each by largest part, ties to the
 /// first, none beyond what it can use. Old remainders can make the sum of the whole parts too large; then one less each by
 /// smallest part.
 fn round_claims(claims: &[QueueClaim], price: Credits, slots: u32) -> impl Iterator<Item = (u32, RoundingRemainder)> {
     let mut quotas: Vec<i128> = claims.iter().map(|claim| claim.whole.max(0).min(claim.most)).collect();
-    let mut order: Vec<usize> = (0..claims.len()).collect();
-    // A claim below zero (more was given before than is due) comes after all others.
-    order.sort_by_key(|&index| (Reverse((claims[index].whole.min(0), claims[index].part)), index));
     let mut missing = i128::from(slots) - quotas.iter().sum::<i128>();
-    loop {
-        let before = missing;
-        for &index in &order {
-            if missing > 0 && quotas[index] < claims[index].most {
-                quotas[index] += 1;
-                missing -= 1;
-            }
-        }
-        for &index in order.iter().rev() {
-            if missing < 0 && quotas[index] > 0 {
-                quotas[index] -= 1;
-                missing += 1;
-            }
-        }
-        if missing == before {
+    while missing != 0 {
+        let step = missing.signum();
+        let can_change = |&index: &usize| if step > 0 { quotas[index] < claims[index].most } else { quotas[index] > 0 };
+        let mut changing: Vec<usize> = (0..claims.len()).filter(can_change).collect();
+        if changing.is_empty() {
             break;
         }
+        // As many as are missing, or all of them once, and then again.
+        let count = usize::try_from(missing.abs()).map_or(changing.len(), |missing| missing.min(changing.len()));
+        if count < changing.len() {
+            let rank = |index: usize| rank(claims, index);
+            changing.select_nth_unstable_by(count, |&one, &other| match step {
+                1 => rank(one).cmp(&rank(other)),
+                _ => rank(other).cmp(&rank(one)),
+            });
+        }
+        changing[..count].iter().for_each(|&index| quotas[index] += step);
+        missing -= step * count as i128;
     }
     claims.iter().zip(quotas).map(move |(claim, quota)| {
         // Quotas lie between 0 and slots.

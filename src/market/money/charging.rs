@@ -2,9 +2,10 @@
 //!
 //! Accounts, uses and sums of the meter are walked side by side in the order of names, so a tick looks nothing up.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use crate::model::{Credits, Now, PerPool, QueueName};
+use crate::model::{Credits, Now, PerPool, QueueName, row_at};
 
 use super::account::{Account, PastUse};
 use super::allocation::{allocate, total, within};
@@ -20,8 +21,10 @@ use super::tick::{QueueTick, QueueUse, Tick};
 /// A queue that a tick concerns.
 struct Concerned<'a> {
     queue: &'a QueueName,
+    /// Its place in the meter; none: that does not know it, or it has held nothing that it pays for.
+    place: Option<u32>,
     account: &'a Account,
-    queue_use: QueueUse,
+    queue_use: Cow<'a, QueueUse>,
     metered: MeteredUse,
 }
 
@@ -53,12 +56,12 @@ impl Market {
         let concerned = self.concerned(usage, now.mono_ms);
         let mut queue_ticks = Vec::with_capacity(concerned.len());
         let mut bids = OpenBids::new(slots);
-        for Concerned { queue, account, queue_use, metered } in &concerned {
-            let (charge, graces, balance) = self.charges_of(queue, account, *metered, now.mono_ms);
+        for Concerned { queue, place, account, queue_use, metered } in &concerned {
+            let (charge, graces, balance) = self.charges_of(*place, account, *metered, now.mono_ms);
             violations.check(account.is_whole(&charge, *metered), || {
                 format!("queue {queue} has {}, and has held {metered:?}", account.balance())
             });
-            let graces = self.lay_charges(queue, account, &charge, graces, now.mono_ms, &mut laid);
+            let graces = self.lay_charges(*place, account, &charge, graces, now.mono_ms, &mut laid);
             graces.iter().chain([&charge]).for_each(|one| ledger.count_charge(one.amount(), &mut violations));
             let past = self.past_use(account, *metered, queue_use);
             let bid = account.to_bid(balance, queue_use, past);
@@ -110,11 +113,11 @@ impl Market {
 
     /// The bids that the next tick would find if nothing changed until then, before orders raise any, and what its charges
     /// would be laid on. `usage` is by name.
-    pub fn open_bids(&self, usage: &[QueueUse], slots: PerPool<u32>) -> (OpenBids<'_>, Vec<LaidCharge>) {
+    pub fn open_bids<'a>(&'a self, usage: &'a [QueueUse], slots: PerPool<u32>) -> (OpenBids<'a>, Vec<LaidCharge>) {
         let (mut bids, mut laid) = (OpenBids::new(slots), Vec::new());
-        for Concerned { queue, account, queue_use, metered } in self.concerned(usage, AT_END) {
-            let (charge, graces, balance) = self.charges_of(queue, account, metered, AT_END);
-            self.lay_charges(queue, account, &charge, graces, AT_END, &mut laid);
+        for Concerned { queue, place, account, queue_use, metered } in self.concerned(usage, AT_END) {
+            let (charge, graces, balance) = self.charges_of(place, account, metered, AT_END);
+            self.lay_charges(place, account, &charge, graces, AT_END, &mut laid);
             let past = self.past_use(account, metered, &queue_use);
             if let Some(bid) = account.to_bid(balance, &queue_use, past) {
                 bids.push(queue, bid);
@@ -127,11 +130,11 @@ impl Market {
         account.past_use(metered, self.meter.length_ms(), queue_use, self.had_free_maps)
     }
 
-    /// What a queue is charged at its rate, and for the graces of preempted containers at those of their grants, lowest first;
+    /// What the queue at a place of the meter is charged at its rate, and for the graces of preempted containers at those of their grants, lowest first;
     /// with its balance after all of it.
     pub(super) fn charges_of(
         &self,
-        queue: &QueueName,
+        place: Option<u32>,
         account: &Account,
         metered: MeteredUse,
         mono_ms: u64,
@@ -139,8 +142,8 @@ impl Market {
         let interval_ms = self.meter.length_ms();
         let (charge, mut balance) = account.charge(metered, interval_ms);
         let mut by_rate: BTreeMap<Credits, Vec<(SlotHolder, PerPool<u64>)>> = BTreeMap::new();
-        if self.meter.has_graces(queue) {
-            for (rate, holder, slot_ms) in self.meter.held_in_graces(queue, mono_ms) {
+        if let Some(place) = place.filter(|place| self.meter.has_graces(*place)) {
+            for (rate, holder, slot_ms) in self.meter.held_in_graces(place, mono_ms) {
                 let held = by_rate.entry(rate).or_default();
                 // Containers of one application follow each other.
                 match held.last_mut().filter(|(last, _)| *last == holder) {
@@ -166,7 +169,7 @@ impl Market {
     /// rate on its job, what graces cost on their applications. Returns the charges for these.
     fn lay_charges(
         &self,
-        queue: &QueueName,
+        place: Option<u32>,
         account: &Account,
         charge: &Charge,
         graces: Vec<GraceCharge>,
@@ -174,7 +177,7 @@ impl Market {
         laid: &mut Vec<LaidCharge>,
     ) -> Vec<Charge> {
         let first = laid.len();
-        self.lay_charge(queue, account, charge, mono_ms, laid);
+        self.lay_charge(place, account, charge, mono_ms, laid);
         let lay_grace = |(charge, held): GraceCharge| {
             let mut parts = Vec::new();
             lay(charge.amount(), None, held.into_iter(), &mut parts);
@@ -186,7 +189,7 @@ impl Market {
 
     fn lay_charge(
         &self,
-        queue: &QueueName,
+        place: Option<u32>,
         account: &Account,
         charge: &Charge,
         mono_ms: u64,
@@ -203,27 +206,27 @@ impl Market {
         });
         let alone = ordered.map_or(0, |(_, more)| more.units());
         let of_all = Credits::from_units(amount.units() - alone);
-        lay(of_all, ordered, self.meter.held_by(queue, mono_ms), laid);
+        lay(of_all, ordered, place.into_iter().flat_map(|place| self.meter.held_by(place, mono_ms)), laid);
     }
 
     /// The accounts that slots are used or wanted for, or were held for since the last tick.
-    fn concerned<'a>(&'a self, usage: &[QueueUse], mono_ms: u64) -> Vec<Concerned<'a>> {
+    fn concerned<'a>(&'a self, usage: &'a [QueueUse], mono_ms: u64) -> Vec<Concerned<'a>> {
         let mut usage: Vec<&QueueUse> = usage.iter().collect();
-        if !usage.is_sorted_by(|left, right| left.queue <= right.queue) {
+        if !usage.is_sorted_by(|left, right| left.queue < right.queue) {
             usage.sort_by(|left, right| left.queue.cmp(&right.queue));
+            usage.dedup_by(|left, right| left.queue == right.queue);
         }
-        usage.dedup_by(|left, right| left.queue == right.queue);
         let (mut usage, mut sums) = (usage.into_iter().peekable(), self.meter.uses(mono_ms).peekable());
         let concerned = self.accounts.iter().filter_map(|(queue, account)| {
-            while usage.next_if(|queue_use| queue_use.queue < *queue).is_some() {}
-            while sums.next_if(|(name, _)| *name < queue).is_some() {}
-            let queue_use = usage.next_if(|queue_use| queue_use.queue == *queue);
-            let metered = sums.next_if(|(name, _)| *name == queue).map(|(_, metered)| metered);
+            let queue_use = row_at(&mut usage, |queue_use| queue_use.queue.cmp(queue));
+            let metered =
+                row_at(&mut sums, |(name, ..)| (*name).cmp(queue)).map(|(_, place, metered)| (place, metered));
             if queue_use.is_none() && metered.is_none() {
                 return None;
             }
-            let queue_use = queue_use.cloned().unwrap_or_else(|| QueueUse::idle(queue));
-            Some(Concerned { queue, account, queue_use, metered: metered.unwrap_or_default() })
+            let queue_use = queue_use.map_or_else(|| Cow::Owned(QueueUse::idle(queue)), Cow::Borrowed);
+            let (place, metered) = metered.unzip();
+            Some(Concerned { queue, place, account, queue_use, metered: metered.unwrap_or_default() })
         });
         concerned.collect()
     }

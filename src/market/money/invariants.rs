@@ -3,8 +3,7 @@
 use crate::model::{Credits, PerPool, Pool, Violations};
 
 use super::allocation::cost;
-use super::interval::{Charge, Interval};
-use super::ledger::{LedgerEntry, Reason};
+use super::interval::Interval;
 use super::state::Market;
 use super::tick::{QueueTick, Tick};
 
@@ -31,10 +30,9 @@ impl Market {
 }
 
 impl Tick {
-    /// Each charge is rate times slots and time, and all of it is laid on jobs and applications; the price is the sum of the rates, the quotas fit the slots of the cluster, and
-    /// each queue can pay its own.
+    /// All that is charged is laid on jobs and applications; the price is the sum of the rates, the quotas fit the slots of the
+    /// cluster, and each queue can pay its own.
     pub(super) fn check(&self, slots: PerPool<u32>, violations: &mut Violations) {
-        self.charges().for_each(|entry| check_charge(&entry, violations));
         let charged: i128 =
             self.queue_ticks.iter().flat_map(QueueTick::charges).map(|charge| charge.amount().units()).sum();
         let laid: i128 = self.laid.iter().map(|charge| charge.amount.units()).sum();
@@ -57,15 +55,6 @@ impl Tick {
             });
         }
     }
-}
-
-/// The amount of a charge is its rate times its slots and their time.
-fn check_charge(entry: &LedgerEntry, violations: &mut Violations) {
-    let Reason::Charge { rate, interval_ms, slot_ms } = entry.reason else { return };
-    let amount = Charge { rate, interval_ms, slot_ms }.amount();
-    violations.check(amount == entry.amount, || {
-        format!("entry {} charges {} for {slot_ms:?} ms of slots at {rate}", entry.number, entry.amount)
-    });
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rustc_hash::FxHashMap;
 
-use crate::model::{Credits, JobId, Now, PerPool, Pool, QueueName};
+use crate::model::{Credits, JobId, Now, PerPool, Pool, QueueName, row_at};
 
 use super::allocation::total;
 use super::division::Division;
@@ -131,8 +131,7 @@ impl Meter {
         let mut known = places.iter().peekable();
         for (queue, interval) in sold {
             ordered.extend(interval.by_order);
-            while known.next_if(|(name, _)| *name < queue).is_some() {}
-            match known.next_if(|(name, _)| *name == queue) {
+            match row_at(&mut known, |(name, _)| (*name).cmp(queue)) {
                 Some((_, place)) => queues[*place as usize].sell(interval),
                 None => unknown.push((queue, interval)),
             }
@@ -457,11 +456,18 @@ impl Meter {
         })
     }
 
-    /// The queues that have held anything up to now that they pay for, by name.
-    pub(super) fn uses(&self, mono_ms: u64) -> impl Iterator<Item = (&QueueName, MeteredUse)> {
+    /// The queues that have held anything up to now that they pay for, by name, with their places.
+    pub(super) fn uses(&self, mono_ms: u64) -> impl Iterator<Item = (&QueueName, u32, MeteredUse)> {
         let at_ms = self.offset_ms(mono_ms).min(self.length_ms);
-        let uses = self.places.iter().map(move |(name, place)| (name, self.queues[*place as usize].sums_up_to(at_ms)));
-        uses.filter(|(name, metered)| !metered.is_nothing() || self.has_graces(name))
+        self.places.iter().filter_map(move |(name, place)| {
+            let metered = self.queues[*place as usize].sums_up_to(at_ms);
+            (!metered.is_nothing() || self.has_graces(*place)).then_some((name, *place, metered))
+        })
+    }
+
+    /// The place of a queue that is known.
+    pub(super) fn place_of(&self, queue: &QueueName) -> Option<u32> {
+        self.places.get(queue).copied()
     }
 
     /// Whether a queue will pay for anything that it has held, if it pays now.
@@ -469,15 +475,20 @@ impl Meter {
         !self.use_of(queue, mono_ms).is_nothing()
     }
 
-    /// Whether a queue has held anything in the open interval in the grace of preempted containers.
-    pub(super) fn has_graces(&self, queue: &QueueName) -> bool {
-        !self.graces.is_empty() && self.places.get(queue).is_some_and(|place| self.queues[*place as usize].has_graces)
+    /// Whether the queue at a place has held anything in the open interval in the grace of preempted containers.
+    pub(super) fn has_graces(&self, place: u32) -> bool {
+        !self.graces.is_empty() && self.queues[place as usize].has_graces
     }
 
     /// The queue that pays for what a job or application holds, or has held in the open interval.
     pub fn queue_of(&self, holder: SlotHolder) -> Option<&QueueName> {
         let of_grace = || self.graces_of(holder).next().map(|place| &self.holders[place as usize]);
         self.names.get(self.known(holder).or_else(of_grace)?.queue as usize)
+    }
+
+    /// How many jobs and applications it knows, each grace apart.
+    pub fn known_holders(&self) -> usize {
+        self.holder_places.len()
     }
 
     /// Whether the next tick may charge a job or application: it holds anything, or has in the open interval, or its order
@@ -499,27 +510,26 @@ impl Meter {
         held.map(|holder| (holder.holder, holder.held))
     }
 
-    /// What each job and application of a queue has held up to now, beyond the quota too, but for graces, by the order of
+    /// What each job and application of the queue at a place has held up to now, beyond the quota too, but for graces, by the order of
     /// submissions.
-    pub(super) fn held_by(&self, queue: &QueueName, mono_ms: u64) -> impl Iterator<Item = (SlotHolder, PerPool<u64>)> {
-        let held = self.holders_of(queue, mono_ms).filter(|(holder, _)| holder.grace.is_none());
+    pub(super) fn held_by(&self, place: u32, mono_ms: u64) -> impl Iterator<Item = (SlotHolder, PerPool<u64>)> {
+        let held = self.holders_of(place, mono_ms).filter(|(holder, _)| holder.grace.is_none());
         held.map(|(holder, slot_ms)| (holder.holder, slot_ms))
     }
 
-    /// What was held in the graces of preempted containers of a queue up to now, with the rates of their grants.
+    /// What was held in the graces of preempted containers of the queue at a place up to now, with the rates of their grants.
     pub(super) fn held_in_graces(
         &self,
-        queue: &QueueName,
+        place: u32,
         mono_ms: u64,
     ) -> impl Iterator<Item = (Credits, SlotHolder, PerPool<u64>)> {
-        let held = self.holders_of(queue, mono_ms);
+        let held = self.holders_of(place, mono_ms);
         held.filter_map(|(holder, slot_ms)| Some((holder.grace?.rate, holder.holder, slot_ms)))
     }
 
-    fn holders_of(&self, queue: &QueueName, mono_ms: u64) -> impl Iterator<Item = (&HolderMeter, PerPool<u64>)> {
+    fn holders_of(&self, place: u32, mono_ms: u64) -> impl Iterator<Item = (&HolderMeter, PerPool<u64>)> {
         let at_ms = self.offset_ms(mono_ms).min(self.length_ms);
-        let holders = self.places.get(queue).map(|place| self.queues[*place as usize].holders.as_slice());
-        holders.unwrap_or_default().iter().map(move |place| {
+        self.queues[place as usize].holders.iter().map(move |place| {
             let holder = &self.holders[*place as usize];
             (holder, holder.slot_ms_up_to(at_ms))
         })

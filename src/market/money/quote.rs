@@ -67,7 +67,7 @@ impl Market {
         for (name, queue_use) in uses {
             let Some(account) = self.account(name.as_str()) else { continue };
             let metered = self.meter.use_of(name, AT_END);
-            let (.., balance) = self.charges_of(name, account, metered, AT_END);
+            let (.., balance) = self.charges_of(self.meter.place_of(name), account, metered, AT_END);
             let past = self.past_use(account, metered, queue_use);
             let mut bid = account.to_bid(balance, queue_use, past);
             if name == queue {

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::model::{Credits, JobId, Now, PerPool, QueueName, Violations};
+use crate::model::{Credits, JobId, Now, PerPool, QueueName, Violations, row_at};
 
 use super::account::Account;
 use super::allowance::{Allowance, AllowanceClock};
@@ -140,7 +140,7 @@ impl Market {
     /// Whether a queue will pay for what it has held since the last tick.
     pub fn owes(&self, queue: &QueueName, now: Now) -> bool {
         self.meter.owes(queue, now.mono_ms) && self.account(queue.as_str()).is_some_and(Account::pays)
-            || self.meter.has_graces(queue)
+            || self.meter.place_of(queue).is_some_and(|place| self.meter.has_graces(place))
     }
 
     /// The fact of what is left of graces in the interval that a tick has just opened.
@@ -221,8 +221,7 @@ impl Market {
         self.ledger = tick.ledger;
         let mut queue_ticks = tick.queue_ticks.iter().peekable();
         for (queue, account) in &mut self.accounts {
-            while queue_ticks.next_if(|queue_tick| queue_tick.queue < *queue).is_some() {}
-            match queue_ticks.next_if(|queue_tick| queue_tick.queue == *queue) {
+            match row_at(&mut queue_ticks, |queue_tick| queue_tick.queue.cmp(queue)) {
                 Some(QueueTick { balance, interval, in_vain, flickers, .. }) => {
                     account.open_interval(*balance, *interval, (*in_vain, *flickers));
                 }

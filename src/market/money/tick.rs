@@ -125,23 +125,23 @@ impl QueueTick {
 }
 
 impl Tick {
+    /// Whether any queue pays anything.
+    pub fn is_charged(&self) -> bool {
+        self.queue_ticks.iter().any(|queue_tick| queue_tick.charges().next().is_some())
+    }
+
     /// The ledger entries of this tick: one for each charge above 0.
     pub fn charges(&self) -> impl Iterator<Item = LedgerEntry> {
-        let charged = || {
-            let of_queue = |queue_tick: &QueueTick| {
-                let queue = queue_tick.queue.clone();
-                queue_tick.charges().map(move |charge| (queue.clone(), charge)).collect::<Vec<_>>()
-            };
-            self.queue_ticks.iter().flat_map(of_queue)
-        };
-        let first = self.ledger.rows + 1 - charged().count() as u64;
-        charged().zip(first..).map(|((queue, charge), number)| {
+        let count = self.queue_ticks.iter().flat_map(QueueTick::charges).count() as u64;
+        let of_queue = |queue_tick| QueueTick::charges(queue_tick).map(|charge| (&queue_tick.queue, charge));
+        let numbers = self.ledger.rows + 1 - count..;
+        self.queue_ticks.iter().flat_map(of_queue).zip(numbers).map(|((queue, charge), number)| {
             let Charge { rate, interval_ms, slot_ms } = charge;
             LedgerEntry {
                 number,
                 wall_ms: self.wall_ms,
                 tick: self.number,
-                debit: LedgerAccount::Queue(queue),
+                debit: LedgerAccount::Queue(queue.clone()),
                 credit: LedgerAccount::Revenue,
                 amount: charge.amount(),
                 reason: Reason::Charge { rate, interval_ms, slot_ms },

@@ -135,10 +135,15 @@ fn hold(meter: &mut Meter, index: usize, held: PerPool<u32>, mono_ms: u64) -> Me
     metered
 }
 
+fn held_of(meter: &Meter, queue: usize, mono_ms: u64) -> Vec<(SlotHolder, PerPool<u64>)> {
+    let place = meter.place_of(&name(queue));
+    place.into_iter().flat_map(|place| meter.held_by(place, mono_ms)).collect()
+}
+
 fn check(meter: &Meter, naive: &Naive, mono_ms: u64) -> Result<(), TestCaseError> {
     for queue in 0..QUEUES {
         prop_assert_eq!(meter.use_of(&name(queue), mono_ms), naive.uses[queue], "{}", name(queue));
-        for (of, slot_ms) in meter.held_by(&name(queue), mono_ms) {
+        for (of, slot_ms) in held_of(meter, queue, mono_ms) {
             let index = (0..HOLDERS).find(|index| holder(*index) == of).unwrap();
             prop_assert_eq!(slot_ms, naive.slot_ms[index]);
         }
@@ -254,7 +259,7 @@ fn what_is_given_back_promptly_without_a_launch_is_free_within_bounds() {
         free += give_back(&mut meter, 2, 1_000, 1_001 * (round + 1));
     }
     assert_eq!(free, 4_000);
-    let held: Vec<_> = meter.held_by(&name(0), 9_000).map(|(_, slot_ms)| slot_ms.container).collect();
+    let held: Vec<_> = held_of(&meter, 0, 9_000).into_iter().map(|(_, slot_ms)| slot_ms.container).collect();
     assert_eq!(held[0], slot_ms(&meter, 9_000) + 2 * 800, "beyond the quota it was held too");
 }
 
@@ -270,11 +275,12 @@ fn the_grace_of_a_preempted_container_is_counted_apart_for_an_interval_in_all() 
     let begun = meter.changed(&[], &[], &[step(true)], 400, |_| None).unwrap();
     meter.apply(&begun);
     let in_graces = |meter: &Meter, mono_ms| -> Vec<(i128, u64)> {
-        meter.held_in_graces(&name(0), mono_ms).map(|(rate, _, slot_ms)| (rate.units(), slot_ms.container)).collect()
+        let place = meter.place_of(&name(0)).unwrap();
+        meter.held_in_graces(place, mono_ms).map(|(rate, _, slot_ms)| (rate.units(), slot_ms.container)).collect()
     };
     assert_eq!(in_graces(&meter, 900), [(7, 2 * 500)]);
     assert_eq!(meter.use_of(&name(0), 900).within_ms.container, 4 * 900, "what it has bought is charged as before");
-    let held: Vec<_> = meter.held_by(&name(0), 900).map(|(_, slot_ms)| slot_ms.container).collect();
+    let held: Vec<_> = held_of(&meter, 0, 900).into_iter().map(|(_, slot_ms)| slot_ms.container).collect();
     assert_eq!(held, [6 * 400 + 4 * 500]);
     meter.close(at(1_000));
     open(&mut meter, 2, LENGTH_MS, &sold, 1_000);

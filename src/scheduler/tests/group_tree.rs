@@ -88,8 +88,10 @@ impl Policy for Limited {
         }
     }
 
-    fn set_allocations(&mut self, allocations: &[(GroupId, Allocation)]) {
+    fn set_allocations(&mut self, allocations: &[(GroupId, Allocation)]) -> Vec<GroupId> {
+        let before: Vec<GroupId> = self.bought.keys().copied().collect();
         self.bought = allocations.iter().copied().collect();
+        before.into_iter().chain(self.bought.keys().copied()).collect()
     }
 }
 

@@ -30,6 +30,16 @@ impl Rounds {
     pub fn due_mono_ms(&self) -> u64 {
         self.update.due_mono_ms().min(self.preemption.due_mono_ms())
     }
+
+    /// Lets a round of preemption that is due shortly before a tick wait for it: it takes slots for what that tick sells, and
+    /// not for what the interval has sold that ends.
+    pub fn join_preemption_to_tick(&mut self, now: Now) {
+        let shortly_ms = self.update.interval_ms.min(self.preemption.interval_ms) / 2;
+        let tick_mono_ms = self.update.due_mono_ms;
+        if now.mono_ms >= self.preemption.due_mono_ms && tick_mono_ms.saturating_sub(now.mono_ms) <= shortly_ms {
+            self.preemption.due_mono_ms = tick_mono_ms;
+        }
+    }
 }
 
 impl Default for Round {
@@ -88,6 +98,23 @@ mod tests {
 
     fn at(mono_ms: u64) -> Now {
         Now { mono_ms, wall_ms: 0 }
+    }
+
+    /// Ticks that each come a little late, and a round with every second of them.
+    #[test]
+    fn rounds_of_preemption_come_with_ticks_not_before_them() {
+        let [update, preemption] = [100, 200].map(|interval_ms| Round::every(Some(interval_ms), at(0)));
+        let mut rounds = Rounds { update, preemption, ..Rounds::default() };
+        let mut steps = Vec::new();
+        for mono_ms in (1..2_000).filter(|mono_ms| mono_ms % 3 == 0) {
+            let now = at(mono_ms);
+            let is_tick = rounds.update.begin_spaced_when_due(now);
+            rounds.join_preemption_to_tick(now);
+            let is_round = rounds.preemption.begin_spaced_when_due(now);
+            steps.extend((is_tick || is_round).then_some((is_tick, is_round)));
+        }
+        let expected: Vec<_> = (1..=steps.len()).map(|tick| (true, tick % 2 == 0)).collect();
+        assert_eq!((steps.len(), steps), (19, expected));
     }
 
     #[test]

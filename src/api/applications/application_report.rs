@@ -195,6 +195,8 @@ pub enum WaitingReason {
     EarlierJobs,
     /// As many of the type run as it allows.
     MaxRunning,
+    /// What is free is kept for a larger container that comes first.
+    RoomKept,
     /// Nothing is granted now.
     SafeMode,
     /// Containers of it were taken back because its program did not launch them, and it has not called since.

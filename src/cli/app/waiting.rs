@@ -17,6 +17,7 @@ pub(crate) fn waiting_text(waiting: &WaitingRequest) -> String {
         WaitingReason::NotFunded => "its queue cannot pay",
         WaitingReason::NotBoughtYet => NOT_BOUGHT_YET,
         WaitingReason::EarlierJobs => "jobs and applications before it come first",
+        WaitingReason::RoomKept => "what is free on workers is kept for a larger container that comes first",
         WaitingReason::MaxRunning => "as many run as it allows at a time",
         WaitingReason::NoCall => {
             "its program did not launch what it was granted in time, and has not called since: it gets more once it calls"

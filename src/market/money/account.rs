@@ -30,10 +30,10 @@ pub struct Account {
     interval: Option<Interval>,
     /// Intervals before the open one of which it has held next to nothing; kept while none is open.
     in_vain: PerKind<u8>,
-    /// Intervals before the open one in which it had too little to run for what it was sold, and held next to nothing of it; a
-    /// restart forgets them.
+    /// Intervals before the open one in which it had too little to run for what it was sold, or nothing that fits what stayed
+    /// free, and held next to nothing of it; a restart forgets them.
     flickers: u8,
-    /// Whether it had too little in the open one.
+    /// Whether it had too little in the open one, or room was kept for it in vain.
     had_too_little: bool,
 }
 
@@ -135,10 +135,10 @@ impl Account {
         metered: MeteredUse,
         length_ms: u64,
         queue_use: &QueueUse,
-        had_free_maps: bool,
+        had_free: PerPool<bool>,
     ) -> PastUse {
         let with = |interval: Interval| {
-            interval.in_vain_with(self.in_vain, metered.within_ms, length_ms, queue_use.want, had_free_maps)
+            interval.in_vain_with(self.in_vain, metered.within_ms, length_ms, queue_use.want, had_free)
         };
         let in_vain = self.interval.map_or(self.in_vain, with);
         let want = queue_use.want_after(in_vain, u32::MAX);
@@ -149,7 +149,11 @@ impl Account {
         let is_used = self.interval.and_then(|interval| interval.is_used(metered.within_ms, length_ms));
         let flickers = match is_used {
             Some(true) if !(was_limited && wants_more) => 0,
-            Some(false) => self.flickers.saturating_add(self.had_too_little.into()),
+            Some(false) => {
+                // Room that stayed free is of no use to the containers that it waits for.
+                let could_use_none = had_free.container && queue_use.containers.wanted > 0;
+                self.flickers.saturating_add((self.had_too_little || could_use_none).into())
+            }
             Some(true) | None => self.flickers,
         };
         PastUse { in_vain, flickers, most: if flickers < MOST_IN_VAIN { u32::MAX } else { most } }
@@ -158,6 +162,11 @@ impl Account {
     /// Something of the queue has ended or waits no more, and this is left of what it holds and waits for.
     pub(super) fn note_left(&mut self, left: PerPool<u64>) {
         self.had_too_little |= self.interval.is_some_and(|interval| interval.sells_more_than(left));
+    }
+
+    /// Room was kept for its containers and stayed idle.
+    pub(super) fn note_kept_idle(&mut self) {
+        self.had_too_little = true;
     }
 
     /// Its bid in the next allocation, with the balance after the charge; none: nothing of it runs, is held or may be sold.

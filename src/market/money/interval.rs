@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::{Credits, JobId, Kind, PerKind, PerPool, Pool};
 
-use super::allocation::{RoundingRemainder, total};
+use super::allocation::{RoundingRemainder, total, within};
 use super::metered::{is_default, total_ms};
 use super::share::Share;
 
@@ -52,12 +52,12 @@ impl Interval {
         within_ms: PerPool<u64>,
         length_ms: u64,
         want: PerPool<u32>,
-        had_free_maps: bool,
+        had_free: PerPool<bool>,
     ) -> PerKind<u8> {
         let with = |kind: Kind| match (self.quota[kind], kind) {
             (0, _) => before[kind],
             (sold, _) if within_ms[kind] > tenth_ms(sold.into(), length_ms) => 0,
-            (_, Kind::Map) => before[kind].saturating_add(had_free_maps.into()),
+            (_, Kind::Map) => before[kind].saturating_add(had_free.map.into()),
             (sold, Kind::Reduce) => before[kind].saturating_add((want[kind] < sold).into()),
         };
         PerKind::new(with(Kind::Map), with(Kind::Reduce))
@@ -71,7 +71,10 @@ impl Interval {
 
     /// Whether less than was sold is left of what a queue holds and waits for.
     pub(super) fn sells_more_than(&self, left: PerPool<u64>) -> bool {
-        Pool::ALL.into_iter().any(|pool| left[pool] < self.quota[pool].into())
+        // As slots: containers may use what maps and reduces leave.
+        let narrow = |pool: Pool| u32::try_from(left[pool]).unwrap_or(u32::MAX);
+        let left = PerPool::new(narrow(Pool::Map), narrow(Pool::Reduce), narrow(Pool::Container));
+        total(within(left, self.quota)) < total(self.quota)
     }
 }
 

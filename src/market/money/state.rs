@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::model::{Credits, JobId, Now, PerPool, QueueName, Violations, row_at};
+use crate::model::{Credits, JobId, Now, PerPool, Pool, QueueName, Violations, row_at};
 
 use super::account::Account;
 use super::allowance::{Allowance, AllowanceClock};
@@ -38,8 +38,8 @@ pub struct Market {
     price: Credits,
     pub(super) is_ruling: bool,
     pub(super) meter: Meter,
-    /// Whether map slots stayed free at a heartbeat of the open interval.
-    pub(super) had_free_maps: bool,
+    /// Whether map slots stayed free at a heartbeat of the open interval, and room for containers. Of reduces it is not told.
+    pub(super) had_free: PerPool<bool>,
     pub(super) violations: Violations,
 }
 
@@ -59,7 +59,7 @@ impl Market {
             price: Credits::ZERO,
             is_ruling: true,
             meter: Meter::default(),
-            had_free_maps: false,
+            had_free: PerPool::default(),
             violations: Violations::default(),
         }
     }
@@ -109,9 +109,16 @@ impl Market {
         &self.meter
     }
 
-    /// A heartbeat has left map slots free: a setup that waits could have had one.
-    pub fn note_free_maps(&mut self) {
-        self.had_free_maps = true;
+    /// A heartbeat has left slots of a pool free: a setup that waits could have had one, or a container that fits.
+    pub fn note_free(&mut self, pool: Pool) {
+        self.had_free[pool] = true;
+    }
+
+    /// A heartbeat has left room idle that is kept for a container of this queue.
+    pub fn note_kept_idle(&mut self, queue: &str) {
+        if let Some(account) = self.accounts.get_mut(queue) {
+            account.note_kept_idle();
+        }
     }
 
     /// A queue holds and waits for no more than this since something of it has ended or waits no more.

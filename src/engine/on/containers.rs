@@ -121,7 +121,7 @@ impl Engine {
         }
     }
 
-    /// Tells the market of room that is left after a heartbeat.
+    /// Notes in the market the room that is left after a heartbeat.
     fn note_free_room(&mut self, node: TrackerId) {
         let scheduler = &self.cluster.scheduler;
         let Some(market) = self.market.as_mut().filter(|_| scheduler.has_free_container_slot(node)) else { return };

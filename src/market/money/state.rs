@@ -38,7 +38,7 @@ pub struct Market {
     price: Credits,
     pub(super) is_ruling: bool,
     pub(super) meter: Meter,
-    /// Whether map slots stayed free at a heartbeat of the open interval, and room for containers. Of reduces it is not told.
+    /// Whether map slots stayed free at a heartbeat of the open interval, and room for containers. Nothing is noted of reduces.
     pub(super) had_free: PerPool<bool>,
     pub(super) violations: Violations,
 }

@@ -291,7 +291,7 @@ fn ten_thousand_queues_whose_bids_change_in_every_interval_pay_for_what_they_hel
 }
 
 /// Quotas of a queue that holds one container of many that it waits for, beside one that runs maps and reduces, each after
-/// what `before` tells the market.
+/// what `before` notes.
 fn quotas_of_starved(before: impl Fn(&mut Market)) -> [u32; 4] {
     let mut stage = Stage::new("a 100000 1\nb 100000 1\n");
     [(); 4].map(|()| {

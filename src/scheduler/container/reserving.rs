@@ -9,7 +9,7 @@ use crate::scheduler::{AppId, GroupId, Scheduler};
 use super::RequestType;
 use super::container_table::{NodeSite, SiteVerdict};
 
-/// Intervals of the market for which the room of a node is kept at most: it lies idle, and nobody pays for it.
+/// Intervals of the market for which the room of a node is kept at most: it lies idle, and no queue pays for it.
 const MOST_RESERVED_INTERVALS: u8 = 5;
 
 impl Scheduler {

@@ -168,6 +168,23 @@ mod tests {
     }
 
     #[test]
+    fn too_little_is_left_where_neither_tasks_nor_containers_could_use_all_that_was_sold() {
+        let allocation = Allocation { quota: PerPool::new(4, 2, 3), rate_units: 1 };
+        for (left, expected) in [
+            ((4, 2, 3), false),
+            ((0, 0, 9), false),
+            ((0, 0, 8), true),
+            ((9, 9, 2), true),
+            ((9, 1, 3), true),
+            ((9, 1, 4), false),
+        ] {
+            let (map, reduce, container) = left;
+            assert_eq!(allocation.sells_more_than(PerPool::new(map, reduce, container)), expected, "{left:?}");
+        }
+        assert!(!Allocation::default().sells_more_than(PerPool::default()));
+    }
+
+    #[test]
     fn under_quota_the_smallest_fill_comes_first() {
         let policy = policy(8, 4);
         let key = |group, running| policy.key_with(group, Pool::Map, maps(running), submitted(0, 0));

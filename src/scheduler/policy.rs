@@ -52,6 +52,13 @@ impl Allocation {
     pub fn paid(self) -> PerPool<u32> {
         if self.rate_units > 0 { self.quota } else { PerPool::default() }
     }
+
+    /// Whether it is more than what a queue holds and waits for: containers may use what maps and reduces leave of theirs.
+    pub(super) fn sells_more_than(self, left: PerPool<u64>) -> bool {
+        let narrow = |slots: u64| u32::try_from(slots).unwrap_or(u32::MAX);
+        let tasks = PerKind::new(narrow(left.map), narrow(left.reduce));
+        u64::from(self.quota.left_for_containers(tasks)) > left.container
+    }
 }
 
 /// Where an app is ordered.

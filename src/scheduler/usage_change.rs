@@ -1,6 +1,6 @@
 //! A change of the slots that an app holds.
 
-use crate::model::{PerPool, Pool};
+use crate::model::Pool;
 
 use super::{AppId, GroupId};
 
@@ -21,10 +21,7 @@ pub enum UsageChange {
         /// When it was launched, ms of the monotonic clock.
         launch_mono_ms: u64,
     },
-    /// A group has given up slots, or waits for less though nothing was granted to it.
-    Left {
-        group: GroupId,
-        /// What it still holds and waits for.
-        left: PerPool<u64>,
-    },
+    /// A group has given up slots, or waits for less though nothing was granted to it, and what it still holds and waits for
+    /// is less than it was sold.
+    TooLittleLeft { group: GroupId },
 }

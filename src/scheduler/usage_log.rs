@@ -66,7 +66,9 @@ impl Scheduler {
         };
         let of_containers = u64::from(sums.held.container).saturating_add(sums.waiting.container);
         let left = PerPool::new(of_kind(Kind::Map), of_kind(Kind::Reduce), of_containers);
-        self.note_usage(UsageChange::Left { group, left });
+        if self.policy.allocation(group).sells_more_than(left) {
+            self.note_usage(UsageChange::TooLittleLeft { group });
+        }
     }
 
     fn note_usage(&mut self, change: UsageChange) {

@@ -130,7 +130,7 @@ impl Engine {
             Some((app, _)) => {
                 let group = scheduler.group_of(app);
                 if let Some(queue) = group.and_then(|group| scheduler.group_name(group)) {
-                    market.accounts.note_kept_idle(queue);
+                    market.accounts.note_cannot_use(queue);
                 }
             }
         }

@@ -70,9 +70,9 @@ impl Engine {
                 UsageChange::HousekeepingBegun { app, launch_mono_ms } => {
                     market.housekeeping.begin(app, launch_mono_ms);
                 }
-                UsageChange::Left { group, left } => {
+                UsageChange::TooLittleLeft { group } => {
                     if let Some(queue) = self.cluster.scheduler.group_name(group) {
-                        market.accounts.note_left(queue, left);
+                        market.accounts.note_cannot_use(queue);
                     }
                 }
                 UsageChange::HousekeepingEnded { app, launch_mono_ms } => {

@@ -33,8 +33,8 @@ pub struct Account {
     /// Intervals before the open one in which it had too little to run for what it was sold, or nothing that fits what stayed
     /// free, and held next to nothing of it; a restart forgets them.
     flickers: u8,
-    /// Whether it had too little in the open one, or room was kept for it in vain.
-    had_too_little: bool,
+    /// Whether that showed in the open one.
+    could_not_use: bool,
 }
 
 /// How an account has used what it was sold, the open interval included, and what it may be sold after that.
@@ -53,7 +53,7 @@ impl Account {
     pub(super) fn new(balance: Credits, bid: Credits) -> Self {
         let published = Published { budget: balance, ..Published::default() };
         let in_vain = PerKind::default();
-        Account { balance, bid, published, interval: None, in_vain, flickers: 0, had_too_little: false }
+        Account { balance, bid, published, interval: None, in_vain, flickers: 0, could_not_use: false }
     }
 
     /// The balance; never below zero.
@@ -152,21 +152,16 @@ impl Account {
             Some(false) => {
                 // Room that stayed free is of no use to the containers that it waits for.
                 let could_use_none = had_free.container && queue_use.containers.wanted > 0;
-                self.flickers.saturating_add((self.had_too_little || could_use_none).into())
+                self.flickers.saturating_add((self.could_not_use || could_use_none).into())
             }
             Some(true) | None => self.flickers,
         };
         PastUse { in_vain, flickers, most: if flickers < MOST_IN_VAIN { u32::MAX } else { most } }
     }
 
-    /// Something of the queue has ended or waits no more, and this is left of what it holds and waits for.
-    pub(super) fn note_left(&mut self, left: PerPool<u64>) {
-        self.had_too_little |= self.interval.is_some_and(|interval| interval.sells_more_than(left));
-    }
-
-    /// Room was kept for its containers and stayed idle.
-    pub(super) fn note_kept_idle(&mut self) {
-        self.had_too_little = true;
+    /// See [`Market::note_cannot_use`](super::Market::note_cannot_use).
+    pub(super) fn note_cannot_use(&mut self) {
+        self.could_not_use = true;
     }
 
     /// Its bid in the next allocation, with the balance after the charge; none: nothing of it runs, is held or may be sold.
@@ -192,7 +187,7 @@ impl Account {
     ) {
         self.balance = balance;
         self.interval = interval;
-        (self.in_vain, self.flickers, self.had_too_little) = (in_vain, flickers, false);
+        (self.in_vain, self.flickers, self.could_not_use) = (in_vain, flickers, false);
         let Interval { share, used, pending, .. } = interval.unwrap_or_default();
         self.published = Published { budget: balance, rate: share.rate(), share, used, pending };
     }

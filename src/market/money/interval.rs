@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::{Credits, JobId, Kind, PerKind, PerPool, Pool};
+use crate::model::{Credits, JobId, Kind, PerKind, PerPool};
 
-use super::allocation::{RoundingRemainder, total, within};
+use super::allocation::{RoundingRemainder, total};
 use super::metered::{is_default, total_ms};
 use super::share::Share;
 
@@ -67,14 +67,6 @@ impl Interval {
     pub(super) fn is_used(&self, within_ms: PerPool<u64>, length_ms: u64) -> Option<bool> {
         let sold = total(self.quota);
         (sold > 0).then(|| total_ms(within_ms) > tenth_ms(sold, length_ms))
-    }
-
-    /// Whether less than was sold is left of what a queue holds and waits for.
-    pub(super) fn sells_more_than(&self, left: PerPool<u64>) -> bool {
-        // As slots: containers may use what maps and reduces leave.
-        let narrow = |pool: Pool| u32::try_from(left[pool]).unwrap_or(u32::MAX);
-        let left = PerPool::new(narrow(Pool::Map), narrow(Pool::Reduce), narrow(Pool::Container));
-        total(within(left, self.quota)) < total(self.quota)
     }
 }
 

@@ -114,17 +114,11 @@ impl Market {
         self.had_free[pool] = true;
     }
 
-    /// A heartbeat has left room idle that is kept for a container of this queue.
-    pub fn note_kept_idle(&mut self, queue: &str) {
+    /// A queue cannot use all that it was sold: less is left of what it holds and waits for, or room that a heartbeat has left
+    /// idle is kept for a container of it.
+    pub fn note_cannot_use(&mut self, queue: &str) {
         if let Some(account) = self.accounts.get_mut(queue) {
-            account.note_kept_idle();
-        }
-    }
-
-    /// A queue holds and waits for no more than this since something of it has ended or waits no more.
-    pub fn note_left(&mut self, queue: &str, left: PerPool<u64>) {
-        if let Some(account) = self.accounts.get_mut(queue) {
-            account.note_left(left);
+            account.note_cannot_use();
         }
     }
 

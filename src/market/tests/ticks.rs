@@ -117,17 +117,17 @@ fn a_queue_that_waits_for_slots_that_others_hold_does_not_wait_in_vain() {
 #[test]
 fn a_queue_with_too_little_for_what_it_was_sold_is_sold_twice_what_it_has_held() {
     let mut stage = Stage::new("a 1000 1\nb 1000 1\n");
-    let mut sold = |left: Option<u64>, running: u32| {
-        if let Some(left) = left {
-            stage.market.note_left("b", PerPool::new(left, 9, 0));
+    let mut sold = |had_too_little: bool, running: u32| {
+        if had_too_little {
+            stage.market.note_cannot_use("b");
         }
         tick_of_starter(&mut stage, running, 100).map(|(maps, _)| maps)
     };
-    assert_eq!((sold(None, 0), sold(Some(0), 0)), (Some(4), Some(4)), "once");
-    assert_eq!((sold(Some(400), 0), sold(None, 0)), (Some(4), Some(4)), "as much is left as was sold");
-    assert_eq!((sold(Some(3), 0), sold(Some(0), 0)), (Some(1), Some(1)), "twice and again");
-    assert_eq!((sold(None, 1), sold(Some(0), 2)), (Some(2), Some(4)), "it grows with what it holds");
-    assert_eq!((sold(Some(0), 0), sold(None, 0)), (Some(1), Some(1)), "one that plays on begins again");
+    assert_eq!((sold(false, 0), sold(true, 0)), (Some(4), Some(4)), "once");
+    assert_eq!((sold(false, 0), sold(false, 0)), (Some(4), Some(4)), "as much is left as was sold");
+    assert_eq!((sold(true, 0), sold(true, 0)), (Some(1), Some(1)), "twice and again");
+    assert_eq!((sold(false, 1), sold(true, 2)), (Some(2), Some(4)), "it grows with what it holds");
+    assert_eq!((sold(true, 0), sold(false, 0)), (Some(1), Some(1)), "one that plays on begins again");
 }
 
 #[test]
@@ -304,16 +304,9 @@ fn quotas_of_starved(before: impl Fn(&mut Market)) -> [u32; 4] {
 }
 
 #[test]
-fn containers_that_wait_are_not_too_little_for_slots_of_tasks() {
-    let left = |waiting| move |market: &mut Market| market.note_left("b", PerPool::new(0, 0, waiting));
-    assert_eq!(quotas_of_starved(left(100_000)), [60; 4]);
-    assert_eq!(quotas_of_starved(left(59))[2..], [6, 6], "one less than was sold");
-}
-
-#[test]
 fn a_queue_whose_containers_fit_nowhere_in_what_stays_free_is_sold_twice_what_it_holds() {
     assert_eq!(quotas_of_starved(|market| market.note_free(Pool::Map)), [60; 4]);
     assert_eq!(quotas_of_starved(|market| market.note_free(Pool::Container))[2..], [6, 6]);
-    assert_eq!(quotas_of_starved(|market| market.note_kept_idle("b"))[2..], [6, 6], "room is kept for it");
-    assert_eq!(quotas_of_starved(|market| market.note_kept_idle("a")), [60; 4], "for another");
+    assert_eq!(quotas_of_starved(|market| market.note_cannot_use("b"))[2..], [6, 6], "room is kept for it");
+    assert_eq!(quotas_of_starved(|market| market.note_cannot_use("a")), [60; 4], "for another");
 }

@@ -48,6 +48,7 @@ CREATE TABLE jobtracker.top_up (
     state text NOT NULL DEFAULT 'waiting',
     answer text NOT NULL DEFAULT '',
     answered_at timestamptz,
+    taken_by text,
     -- Visible ASCII: no two references look alike.
     CONSTRAINT top_up_reference_is_1_to_100_characters_without_blanks CHECK (reference ~ '^[!-~]{1,100}$'),
     CONSTRAINT top_up_account_is_a_name CHECK (account ~ '^[A-Za-z0-9._@-]{1,255}$'),
@@ -61,9 +62,11 @@ CREATE INDEX top_up_waiting ON jobtracker.top_up (made_at) WHERE state = 'waitin
 COMMENT ON TABLE jobtracker.top_up IS
     'Insert (reference, account, amount, note); the JobTracker takes each row over once and says so in state and answer';
 
+COMMENT ON COLUMN jobtracker.top_up.taken_by IS 'The state database whose ledger has it';
+
 CREATE TABLE jobtracker.publication (
     only_row boolean PRIMARY KEY DEFAULT true CONSTRAINT publication_is_one_row CHECK (only_row),
-    layout integer NOT NULL DEFAULT 1,
+    layout integer NOT NULL DEFAULT 2,
     state text,
     tick bigint NOT NULL DEFAULT 0,
     ledger bigint NOT NULL DEFAULT 0,

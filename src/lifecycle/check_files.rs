@@ -13,7 +13,9 @@ use crate::fs::access_of_others;
 use crate::market::{Acl, BudgetLine, Role};
 use crate::model::counted;
 use crate::server::{AclFileError, read_all_users, retiring_path};
-use crate::store::{BudgetBackEnd as _, BudgetBackEndError, CommandBackEnd, PostgresBackEnd, read_all_budgets};
+use crate::store::{
+    BudgetBackEnd as _, BudgetBackEndError, CommandBackEnd, PostgresBackEnd, read_all_budgets, read_state_name,
+};
 
 use super::serve_error::ServeError;
 
@@ -148,8 +150,9 @@ impl FileFindings {
         });
     }
 
-    /// Looks into the store of budgets, where it is not a file: whether it can be read, and whose accounts it has.
-    pub fn check_store(&mut self, market: &MarketSettings) {
+    /// Looks into the store of budgets, where it is not a file: whether it can be read, whose accounts it has, and whether it
+    /// belongs to this state database, if there is one.
+    pub fn check_store(&mut self, market: &MarketSettings, state: &Path) {
         let (place, found) = match &market.budget_store {
             BudgetStoreKind::File(path) => {
                 self.store = Some(format!("{}: a file; there is nothing to connect to", path.display()));
@@ -159,7 +162,12 @@ impl FileFindings {
                 let mut program = CommandBackEnd::new(words.clone());
                 (program.place(), program.load())
             }
-            BudgetStoreKind::Postgres(postgres) => (postgres.url.clone(), PostgresBackEnd::look(postgres.clone())),
+            BudgetStoreKind::Postgres(postgres) => {
+                // Without a database that can be read the start says why.
+                let name = if state.exists() { read_state_name(state) } else { Ok(None) };
+                let name = name.ok().map(Option::unwrap_or_default);
+                (postgres.url.clone(), PostgresBackEnd::look(postgres.clone(), name.as_deref()))
+            }
         };
         let store = match &found {
             Ok(queues) => format!("reached; {}", counted(queues.len(), "account")),

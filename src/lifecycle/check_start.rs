@@ -72,7 +72,7 @@ fn ruling_scheduler(settings: &Settings) -> FileFindings {
 pub fn check_start_connected(settings: &Settings) -> FileFindings {
     let mut findings = check_start(settings);
     if let Some(market) = settings.market.as_ref().filter(|_| findings.errors.is_empty()) {
-        findings.check_store(market);
+        findings.check_store(market, &database_in(&settings.directories.state));
     }
     findings
 }

@@ -62,7 +62,7 @@ fn read_market_files(market: &MarketSettings) -> Result<Vec<BudgetLine>, String>
     let budgets = match &market.budget_store {
         BudgetStoreKind::File(path) => read_budgets(path),
         BudgetStoreKind::Command(words) => CommandBackEnd::new(words.clone()).load(),
-        BudgetStoreKind::Postgres(postgres) => PostgresBackEnd::look(postgres.clone()),
+        BudgetStoreKind::Postgres(postgres) => PostgresBackEnd::look(postgres.clone(), None),
     };
     budgets.map_err(|error| no_market(error.to_string()))
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
+use rusqlite::types::Value;
 use rusqlite::{Connection, params};
 
 use crate::engine::{
@@ -18,8 +19,8 @@ use super::loaded_jobs::LoadedJobs;
 use super::loader::Loader;
 use super::options::StoreOptions;
 use super::schema::{
-    BUDGET_FILE_CONFIRMED, BUDGET_FILE_PENDING, BUDGET_FILE_SHOWN, BUDGETS_KEPT_IN, COPIED, LAST_FACT,
-    SCHEDULER_CHOICE, STATE_NAME,
+    BUDGET_FILE_CONFIRMED, BUDGET_FILE_PENDING, BUDGET_FILE_SHOWN, BUDGETS_KEPT_IN, COPIED, COPY_UNPUBLISHED,
+    LAST_FACT, SCHEDULER_CHOICE, STATE_NAME,
 };
 use super::{
     loaded_applications, loaded_costs, loaded_delegation, loaded_drains, loaded_end_notifications, loaded_jobs,
@@ -61,6 +62,8 @@ pub struct LoadedState {
     pub looked_for: BTreeSet<JobId>,
     /// It is a restored copy: it lacks everything since the copy was made.
     pub is_copy: bool,
+    /// The same, until a database of budgets shows it: that one has what came after the copy.
+    pub is_copy_unpublished: bool,
     /// Hashes of the budget file as this program wrote it.
     pub budget_file: BudgetFileHashes,
     /// The name that back-ends of budgets know this database by, once it has one.
@@ -123,6 +126,7 @@ pub(super) fn load(database: &Connection, path: &Path, options: &StoreOptions) -
     let max_order: i64 = loader.value("SELECT coalesce(max(accept_order), 0) FROM job")?;
     let first_start =
         loader.value("SELECT NOT EXISTS (SELECT 1 FROM ledger) AND NOT EXISTS (SELECT 1 FROM account)")?;
+    let is_copy = loader.meta::<i64>(COPIED)?.is_some();
     Ok(LoadedState {
         first_start,
         last_fact: FactNumber(last_fact.cast_unsigned()),
@@ -146,7 +150,8 @@ pub(super) fn load(database: &Connection, path: &Path, options: &StoreOptions) -
         delegation: loaded_delegation::load(&loader)?,
         market: loaded_market::load(&loader)?,
         looked_for: known(&loader, &options.look_for)?,
-        is_copy: loader.meta::<i64>(COPIED)?.is_some(),
+        is_copy,
+        is_copy_unpublished: is_copy || loader.meta::<Value>(COPY_UNPUBLISHED)? == Some(Value::Integer(1)),
         name: loader.meta(STATE_NAME)?,
         budget_file: BudgetFileHashes {
             pending: loader.meta(BUDGET_FILE_PENDING)?,

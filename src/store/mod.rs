@@ -86,7 +86,7 @@ pub(crate) use loaded_state::{finished_after, loaded_after};
 pub use missed_updates::MissedUpdates;
 pub use options::{Retention, StoreOptions};
 pub use past_jobs::{PastJob, PastJobs, PastPlace};
-pub use recording::{RecordedSpan, read_recording, read_scheduler_choice};
+pub use recording::{RecordedSpan, read_recording, read_scheduler_choice, read_state_name};
 pub use restore::{ComesAgain, LostMovement, LostSetting, LostState, RestoreSummary, restore};
 pub use split_encoding::{SplitBlobError, decode_splits, encode_splits};
 pub use state_reader::StateReader;

@@ -18,6 +18,7 @@ use super::loaded_jobs::RecordedRow;
 use super::loaded_state::scheduler_choice;
 use super::loader::Loader;
 use super::recorded_market;
+use super::schema::STATE_NAME;
 
 /// Which jobs are wanted: those submitted from one time to another, epoch ms; the first is included.
 #[derive(Clone, Copy, Debug)]
@@ -49,6 +50,14 @@ pub fn read_recording(database: &Path, span: RecordedSpan) -> Result<(Recording,
 /// As [`read_recording`].
 pub fn read_scheduler_choice(database: &Path) -> Result<Option<SchedulerChoice>, StoreError> {
     scheduler_choice(&Loader::new(&open_for_reading(database)?, database))
+}
+
+/// Reads the name that back-ends of budgets know the database by, once it has one.
+///
+/// # Errors
+/// As [`read_recording`].
+pub fn read_state_name(database: &Path) -> Result<Option<String>, StoreError> {
+    Loader::new(&open_for_reading(database)?, database).meta(STATE_NAME)
 }
 
 pub(super) fn load(loader: &Loader<'_>, span: RecordedSpan) -> Result<Recording, StoreError> {

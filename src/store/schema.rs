@@ -18,6 +18,9 @@ pub(super) const LAST_FACT: &str = "last_fact";
 /// Key in `meta` of a copy of the database, until a daemon starts with it.
 pub(super) const COPIED: &str = "copied";
 
+/// Key in `meta` of a copy, 1, from the first start with it until a database of budgets shows it.
+pub(super) const COPY_UNPUBLISHED: &str = "copy_unpublished";
+
 /// Key in `meta` of the last choice of a scheduler, JSON.
 pub(super) const SCHEDULER_CHOICE: &str = "scheduler_choice";
 

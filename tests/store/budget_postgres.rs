@@ -91,9 +91,10 @@ pub fn back_end(settings: PostgresSettings, state: &str) -> Result<PostgresBackE
     PostgresBackEnd::new(settings, state).map(|back_end| back_end.with_patience(Duration::ZERO))
 }
 
-/// The error of a back-end with these settings, as a first start reads it.
+/// The error of a back-end with these settings, as a first start reads it, once the session of the one before has ended.
 pub fn refusal(settings: PostgresSettings) -> String {
-    match back_end(settings, "a").and_then(|mut back_end| back_end.load()) {
+    let waits = |back_end: PostgresBackEnd| back_end.with_patience(Duration::from_secs(2));
+    match back_end(settings, "a").map(waits).and_then(|mut back_end| back_end.load()) {
         Ok(lines) => panic!("{lines:?}"),
         Err(error) => error.to_string(),
     }
@@ -111,7 +112,8 @@ fn a_second_writer_is_refused_and_the_first_goes_on_when_its_session_was_ended()
     assert!(error.contains("another JobTracker publishes there: `jobtracker process "), "{error}");
     assert!(error.contains("as postgres from 127.0.0.1"), "{error}");
     // A later start that finds the lock taken is refused, too.
-    let mut second = back_end(server.settings("writers"), "a").unwrap();
+    let state = &place.query("SELECT state FROM jobtracker.publication")[0][0];
+    let mut second = back_end(server.settings("writers"), state).unwrap();
     assert!(second.resume().unwrap_err().to_string().contains("another JobTracker publishes there"));
     let ended = "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory'";
     assert_eq!(place.query(ended).len(), 1);
@@ -264,7 +266,7 @@ fn what_a_trigger_drops_or_alters_is_an_error_and_no_publication() {
     );
     stage.store.close().unwrap();
     let (store, loaded) = scratch.open();
-    let loaded = LoadedState { is_copy: true, ..loaded };
+    let loaded = LoadedState { is_copy_unpublished: true, ..loaded };
     let mut back_end = PostgresBackEnd::of_state(server.settings("triggers"), &store, &loaded).unwrap();
     is_refused(back_end.publish(&accounts, 10), "movement");
 }
@@ -317,24 +319,24 @@ fn a_database_that_is_not_ours_or_that_we_may_not_write_is_refused_by_name() {
     initialise(&settings(), false).unwrap();
     assert!(initialise(&settings(), false).unwrap().was_there);
     server.query("wrong", "UPDATE jobtracker.publication SET layout = 7");
-    refused(settings(), "its tables have layout 7, this program knows 1");
+    refused(settings(), "its tables have layout 7, this program knows 2");
     assert!(initialise(&settings(), false).unwrap_err().to_string().contains("layout 7"));
-    server.query("wrong", "UPDATE jobtracker.publication SET layout = 1, state = 'theirs'");
+    server.query("wrong", "UPDATE jobtracker.publication SET layout = 2, state = 'theirs'");
     let mut back_end = PostgresBackEnd::new(settings(), "ours").unwrap();
     back_end.resume().unwrap();
     let error = back_end.publish(&lines("alice 1 1\n"), 1).unwrap_err().to_string();
     assert!(error.contains("they name theirs, this one is ours") && error.contains("--take-over"), "{error}");
-    // Its session has ended with the refusal; one that has the lock would take the tables back.
-    back_end.resume().unwrap();
+    // Its session has ended with the refusal; one of the others that has the lock would take the tables back.
+    let mut theirs = PostgresBackEnd::new(settings(), "theirs").unwrap();
+    theirs.resume().unwrap();
     let error = initialise(&settings(), true).unwrap_err().to_string();
     assert!(error.contains("another JobTracker publishes there: `jobtracker process "), "{error}");
     let ended = "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory'";
     assert_eq!(server.query("wrong", ended).len(), 1);
     let taken = initialise(&settings(), true).unwrap();
     assert_eq!(taken.taken_from.as_deref(), Some("theirs"));
-    // It sees at its next call that its session was ended.
-    while back_end.publish(&lines("alice 1 1\n"), 1).is_err() {}
-    drop(back_end);
+    back_end.publish(&lines("alice 1 1\n"), 1).unwrap();
+    drop((back_end, theirs));
     server.query("wrong", "ALTER TABLE jobtracker.account RENAME COLUMN bid TO rate");
     refused(settings(), "its tables are not those of `jobtracker store init`");
     server.query("wrong", "ALTER TABLE jobtracker.account RENAME COLUMN rate TO bid");
@@ -482,8 +484,10 @@ fn the_movements_of_each_account_add_up_to_its_budget_whatever_is_lost_on_either
     assert_eq!(unequal(&place), Vec::<Vec<String>>::new());
     assert_eq!(place.query(references), [["one"], ["two"], ["three"]]);
     // A top-up that was taken, and that the restored ledger does not have: it is found again.
-    place
-        .query("INSERT INTO jobtracker.top_up (reference, account, amount, state) VALUES ('two', 'alice', 5, 'taken')");
+    place.query(
+        "INSERT INTO jobtracker.top_up (reference, account, amount, state, taken_by)
+         SELECT 'two', 'alice', 5, 'taken', state FROM jobtracker.publication",
+    );
     drop(image);
     stage.store.close().unwrap();
     fs::remove_dir_all(scratch.dir.path().join("state")).unwrap();
@@ -528,6 +532,7 @@ fn ten_thousand_accounts_are_published_at_once_and_cost_the_owner_what_a_file_do
     for (name, store) in [("the file", &file as &dyn BudgetPlace), ("the database", &place)] {
         let scratch = Scratch::new();
         let (state, loaded) = scratch.open();
+        initialise(&server.settings("many"), true).unwrap();
         let (image, _) = store.open(&state, &loaded).unwrap();
         let begun = Instant::now();
         for tick in 1..=20 {

@@ -14,6 +14,7 @@ mod budget_file;
 mod budget_laws;
 mod budget_postgres;
 mod budget_postgres_others;
+mod budget_postgres_states;
 mod budget_stores;
 mod facts;
 #[path = "../daemon/gated_store.rs"]

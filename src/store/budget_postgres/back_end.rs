@@ -11,14 +11,17 @@ use crate::market::{BudgetLine, TopUp, TopUpAnswer};
 use crate::model::hex;
 use crate::store::budget_file::{BudgetBackEnd, BudgetBackEndError, CallWatch, Interrupter};
 use crate::store::loaded_state::LoadedState;
-use crate::store::schema::STATE_NAME;
+use crate::store::meta_writer::MetaWriter;
+use crate::store::schema::{COPY_UNPUBLISHED, STATE_NAME};
 use crate::store::state_store::Store;
 use crate::store::statement::LedgerReader;
 
 use super::connection::{Session, client_config, connect, is_locked, lock, now, password, place_of, servers_of};
 use super::error::PostgresError;
+use super::layout::{Former, check_layout};
 use super::ledger_rows::ends;
-use super::publish::{Filling, Publisher, check_layout, load};
+use super::publish::{Filling, Publisher, load};
+use super::shown::shown;
 use super::tls::Tls;
 use super::top_ups;
 
@@ -39,8 +42,10 @@ pub struct PostgresBackEnd {
     /// Names the state database.
     state: String,
     ledger: Option<LedgerReader>,
-    is_restored: bool,
-    has_published: bool,
+    /// Until the first publication: forgets then that the state was restored from a copy.
+    restored: Option<MetaWriter>,
+    /// What was published last.
+    published: Option<(Vec<BudgetLine>, u64)>,
     /// The movements of a restored ledger take the place of others, from the first on.
     is_filled_again: bool,
     compared_at: Option<Instant>,
@@ -66,8 +71,8 @@ impl PostgresBackEnd {
             patience: LOCK_PATIENCE,
             state: state.to_owned(),
             ledger: None,
-            is_restored: false,
-            has_published: false,
+            restored: None,
+            published: None,
             is_filled_again: false,
             compared_at: None,
             calls: CallWatch::default(),
@@ -99,7 +104,7 @@ impl PostgresBackEnd {
         };
         let mut back_end = Self::new(settings, &name)?;
         back_end.ledger = Some(store.ledger());
-        back_end.is_restored = loaded.is_copy;
+        back_end.restored = loaded.is_copy_unpublished.then(|| store.meta_writer());
         Ok(back_end)
     }
 
@@ -113,14 +118,21 @@ impl PostgresBackEnd {
         checks.into_iter().filter_map(Result::err).map(|error| error.of("reach", "the database")).collect()
     }
 
-    /// Looks at the database as a start would, without its lock: the accounts that it has.
+    /// Looks at the database as a start would, without its lock: the accounts that it has. With the name of the state
+    /// database, empty where it has none yet, also at whose tables they are.
     ///
     /// # Errors
-    /// It cannot be reached or read.
-    pub fn look(settings: PostgresSettings) -> Result<Vec<BudgetLine>, BudgetBackEndError> {
-        let mut back_end = Self::new(settings, "")?;
+    /// It cannot be reached or read, or is another state database's.
+    pub fn look(settings: PostgresSettings, state: Option<&str>) -> Result<Vec<BudgetLine>, BudgetBackEndError> {
+        let mut back_end = Self::new(settings, state.unwrap_or_default())?;
         let place = back_end.place.clone();
-        let read = back_end.call(async |session, _| load(&session.client, &place).await);
+        let read = back_end.call(async |session, publisher| {
+            let lines = load(&session.client, &place, Former::Kept).await?;
+            if state.is_some() {
+                shown(&session.client, publisher.state).await?;
+            }
+            Ok(lines)
+        });
         read.map_err(|error| error.of("read", &place))
     }
 
@@ -129,9 +141,7 @@ impl PostgresBackEnd {
         &mut self,
         work: impl AsyncFnOnce(&mut Session, &Publisher<'_>) -> Result<T, PostgresError>,
     ) -> Result<T, PostgresError> {
-        let Self { settings, servers, state, ledger, is_restored, has_published, runtime, session, interrupt, .. } =
-            self;
-        let is_restored = *is_restored && !*has_published;
+        let Self { settings, servers, state, ledger, restored, runtime, session, interrupt, .. } = self;
         let runtime = match runtime {
             Some(runtime) => runtime,
             None => {
@@ -139,7 +149,7 @@ impl PostgresBackEnd {
                 runtime.insert(made.map_err(PostgresError::Runtime)?)
             }
         };
-        let publisher = Publisher { state, ledger: ledger.as_ref(), is_restored };
+        let publisher = Publisher { state, ledger: ledger.as_ref(), is_restored: restored.is_some() };
         let limit = Duration::from_secs(CALL_TIMEOUT_S);
         runtime.block_on(async {
             let work = async {
@@ -176,18 +186,19 @@ impl PostgresBackEnd {
         self.call(async |session, publisher| {
             if !is_locked(&session.client).await? {
                 lock(&session.client, patience).await?;
+                session.written = None;
             }
             work(session, publisher).await
         })
     }
 
     /// Publishes the movements up to now, batch by batch.
-    fn publish_movements(&mut self, tick: u64) -> Result<(), PostgresError> {
+    fn publish_movements(&mut self) -> Result<(), PostgresError> {
         let Some(before) = self.ledger.as_ref().map(ends).transpose()? else { return Ok(()) };
         loop {
             let filling = self.next_filling();
             let is_last = self.call_locked(Duration::ZERO, async |session, publisher| {
-                publisher.publish_movements(&mut session.client, before, tick, filling).await
+                publisher.publish_movements(session, before, filling).await
             })?;
             match filling {
                 Filling::FromTheFirst => self.is_filled_again = true,
@@ -204,7 +215,7 @@ impl PostgresBackEnd {
     fn next_filling(&self) -> Filling {
         let is_compared = || self.compared_at.is_some_and(|at| now().saturating_duration_since(at) < COMPARISON_PAUSE);
         // A restored ledger has other entries under the numbers that are shown.
-        match self.is_restored && !self.is_filled_again {
+        match self.restored.is_some() && !self.is_filled_again {
             true => Filling::FromTheFirst,
             false if is_compared() => Filling::Next,
             false => Filling::Compared,
@@ -229,8 +240,8 @@ impl BudgetBackEnd for PostgresBackEnd {
     fn load(&mut self) -> Result<Vec<BudgetLine>, BudgetBackEndError> {
         let (place, patience) = (self.place.clone(), self.patience);
         let loaded = self.call_locked(patience, async |session, publisher| {
-            let lines = load(&session.client, &place).await?;
-            publisher.claim(&session.client).await?;
+            let lines = load(&session.client, &place, Former::Changed).await?;
+            publisher.claim(&mut session.client).await?;
             Ok(lines)
         });
         loaded.map_err(|error| error.of("load", &place))
@@ -239,9 +250,10 @@ impl BudgetBackEnd for PostgresBackEnd {
     /// Refuses a start beside another JobTracker; whatever else is wrong with the database, money does not wait for it.
     fn resume(&mut self) -> Result<(), BudgetBackEndError> {
         let patience = self.patience;
-        let opened = self.call(async |session, _| {
+        let opened = self.call(async |session, publisher| {
             lock(&session.client, patience).await?;
-            check_layout(&session.client).await
+            check_layout(&session.client, Former::Changed).await?;
+            shown(&session.client, publisher.state).await.map(drop)
         });
         match opened.map_err(|error| (matches!(error, PostgresError::Locked { .. }), error.of("reach", &self.place))) {
             Err((true, error)) => Err(error),
@@ -254,24 +266,45 @@ impl BudgetBackEnd for PostgresBackEnd {
     }
 
     fn publish(&mut self, accounts: &[BudgetLine], tick: u64) -> Result<(), BudgetBackEndError> {
-        let published = self.publish_movements(tick).and_then(|()| {
+        self.published = None;
+        let published = self.publish_movements().and_then(|()| {
             self.call_locked(Duration::ZERO, async |session, publisher| {
-                publisher.publish_accounts(&mut session.client, accounts, tick).await
+                publisher.publish_accounts(session, accounts, tick).await
             })
         });
         published.map_err(|error| error.of("publish", &self.place))?;
-        self.has_published = true;
+        if let Some(meta) = self.restored.take()
+            && let Err(error) = meta.persist(COPY_UNPUBLISHED, "", || false)
+        {
+            tracing::warn!("the next start compares {} with the restored ledger once more: {error}", self.place);
+        }
+        self.published = Some((accounts.to_vec(), tick));
         Ok(())
     }
 
+    /// Publishes once more what was published last, where the tables do not say that they show it: others changed them,
+    /// or an older backup came back.
     fn find_top_ups(&mut self) -> Result<Option<Vec<TopUp>>, BudgetBackEndError> {
-        let found = self.call_locked(Duration::ZERO, async |session, _| top_ups::find(&session.client).await);
+        let is_as_written = self.call_locked(Duration::ZERO, async |session, publisher| {
+            Ok(session.written == Some(shown(&session.client, publisher.state).await?))
+        });
+        if !is_as_written.map_err(|error| error.of("read the top-ups of", &self.place))?
+            && let Some((accounts, tick)) = self.published.take()
+        {
+            let published = self.publish(&accounts, tick);
+            self.published = Some((accounts, tick));
+            published?;
+        }
+        let found = self.call_locked(Duration::ZERO, async |session, publisher| {
+            top_ups::find(&mut session.client, publisher.state).await
+        });
         found.map(Some).map_err(|error| error.of("read the top-ups of", &self.place))
     }
 
     fn answer_top_ups(&mut self, answers: &[TopUpAnswer]) -> Result<(), BudgetBackEndError> {
-        let answered =
-            self.call_locked(Duration::ZERO, async |session, _| top_ups::answer(&session.client, answers).await);
+        let answered = self.call_locked(Duration::ZERO, async |session, publisher| {
+            top_ups::answer(&mut session.client, publisher.state, answers).await
+        });
         answered.map_err(|error| error.of("answer the top-ups of", &self.place))
     }
 

@@ -13,6 +13,7 @@ use crate::config::settings::{PostgresSettings, SslMode};
 use crate::fs::{access_of_others, open_named_by_conf};
 
 use super::error::PostgresError;
+use super::shown::Shown;
 use super::tls::Tls;
 
 /// Unless the URL says otherwise. Twice that may pass until a server has let a client in.
@@ -49,6 +50,8 @@ const MOST_NAME_BYTES: usize = 63;
 #[derive(Debug)]
 pub(super) struct Session {
     pub(super) client: Client,
+    /// What was written last under the lock; none: others may have written since.
+    pub(super) written: Option<Shown>,
     connection: JoinHandle<()>,
 }
 
@@ -200,7 +203,7 @@ async fn open(config: &mut Config, settings: &PostgresSettings) -> Result<Sessio
 
 async fn open_plain(config: &mut Config) -> Result<Session, PostgresError> {
     let (client, connection) = config.ssl_mode(ClientSslMode::Disable).connect(NoTls).await?;
-    Ok(Session { client, connection: tokio::spawn(drive(connection)) })
+    Ok(Session { client, written: None, connection: tokio::spawn(drive(connection)) })
 }
 
 async fn open_tls(
@@ -210,7 +213,7 @@ async fn open_tls(
 ) -> Result<Session, PostgresError> {
     let tls = Tls::new(settings.ssl_mode, settings.root_certificates.as_deref())?;
     let (client, connection) = config.ssl_mode(mode).connect(tls).await?;
-    Ok(Session { client, connection: tokio::spawn(drive(connection)) })
+    Ok(Session { client, written: None, connection: tokio::spawn(drive(connection)) })
 }
 
 /// Moves the bytes of a session until it ends, and logs what the server says by itself.

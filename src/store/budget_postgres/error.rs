@@ -34,9 +34,17 @@ pub(super) enum PostgresError {
     )]
     Layout { found: i32, expected: i32 },
     #[error(
+        "its tables have layout {found}, of before; their owner must run `jobtracker store init` once, since the daemon's role is not that"
+    )]
+    FormerLayout { found: i32 },
+    #[error(
         "its tables belong to another state database (they name {theirs}, this one is {ours}); if this one replaces it, run `jobtracker store init --take-over`"
     )]
     OtherState { theirs: String, ours: String },
+    #[error(
+        "jobtracker.publication has no row, which `jobtracker store init` puts in: run INSERT INTO jobtracker.publication (layout) VALUES (2)"
+    )]
+    NoPublication,
     #[error("its role lacks {0}: grant them, or let the role own the tables")]
     Rights(String),
     #[error("the server accepts no writes: a standby, or made read-only")]
@@ -81,7 +89,9 @@ impl PostgresError {
             | Self::PasswordFile { .. }
             | Self::RootCertificates { .. }
             | Self::Layout { .. }
+            | Self::FormerLayout { .. }
             | Self::OtherState { .. }
+            | Self::NoPublication
             | Self::Rights(_)
             | Self::NotWritten { .. }
             | Self::Row(_) => true,

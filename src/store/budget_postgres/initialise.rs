@@ -7,7 +7,7 @@ use crate::store::budget_file::BudgetBackEndError;
 
 use super::connection::{client_config, connect, lock, place_of};
 use super::error::PostgresError;
-use super::publish::check_access;
+use super::layout::{Former, check_access};
 
 /// Makes the schema `jobtracker` with its tables.
 pub const INITIALISE_SQL: &str = include_str!("../../../etc/postgres/jobtracker.sql");
@@ -39,7 +39,7 @@ pub fn initialise(settings: &PostgresSettings, takes_over: bool) -> Result<Initi
         let there = "SELECT to_regclass('jobtracker.publication') IS NOT NULL";
         let was_there: bool = client.query_one(there, &[]).await?.try_get(0)?;
         match was_there {
-            true => check_access(client).await?,
+            true => check_access(client, Former::Changed).await?,
             false => client.batch_execute(INITIALISE_SQL).await?,
         }
         let mut taken_from = None;

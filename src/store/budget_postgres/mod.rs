@@ -8,8 +8,10 @@ mod back_end;
 mod connection;
 mod error;
 mod initialise;
+mod layout;
 mod ledger_rows;
 mod publish;
+mod shown;
 mod tls;
 mod top_ups;
 

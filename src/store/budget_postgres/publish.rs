@@ -10,11 +10,12 @@ use crate::model::Credits;
 use crate::store::fault_point::FaultPoint;
 use crate::store::statement::LedgerReader;
 
+use super::connection::Session;
 use super::error::PostgresError;
+use super::layout::{Former, check_access};
 use super::ledger_rows::{LedgerEnds, Movements, movements_after, sums_through};
+use super::shown::{Shown, shown_for_update};
 
-/// The layout of the tables that this program knows: what `etc/postgres/jobtracker.sql` makes.
-const LAYOUT: i32 = 1;
 /// All accounts: those that differ are written, those that are closed deleted. Says how many there were, and how many are as they were sent.
 const ACCOUNTS: &str = "WITH new AS (
         SELECT name, budget::numeric(40, 12) AS budget, bid::numeric(40, 12) AS bid
@@ -54,9 +55,10 @@ const MOVEMENTS: &str = "WITH new AS (
     SELECT (SELECT count(*) FROM new), (SELECT count(*) FROM written)";
 const SUMS: &str = "SELECT account, sum(amount)::text FROM jobtracker.movement GROUP BY account";
 
-/// A ledger that was set back may lack top-ups that were taken; it answers those that it has as before.
-const REOPEN_TOP_UPS: &str = "UPDATE jobtracker.top_up SET state = 'waiting', answer = '', answered_at = NULL
-    WHERE state = 'taken'";
+/// A ledger that was set back may lack top-ups that this state database took; it answers those that it has as before.
+const REOPEN_TOP_UPS: &str = "UPDATE jobtracker.top_up SET state = 'waiting', answer = '', answered_at = NULL,
+        taken_by = NULL
+    WHERE state = 'taken' AND taken_by = $1";
 
 /// A state database as the tables know it.
 #[derive(Clone, Debug)]
@@ -65,7 +67,7 @@ pub(super) struct Publisher<'a> {
     pub(super) state: &'a str,
     /// None: there are no movements to publish.
     pub(super) ledger: Option<&'a LedgerReader>,
-    /// The state was restored from a copy: an earlier tick is newer than what the tables have.
+    /// The state was restored from a copy, and the tables have what came after that.
     pub(super) is_restored: bool,
 }
 
@@ -80,23 +82,9 @@ pub(super) enum Filling {
     Next,
 }
 
-/// What the tables show.
-struct Shown {
-    state: Option<String>,
-    tick: i64,
-    ledger: i64,
-    compacted: i64,
-}
-
-/// Rights that the daemon's role lacks.
-const MISSING_RIGHTS: &str = "SELECT coalesce(string_agg(held.privilege || ' on jobtracker.' || tables.name, ', '), '')
-    FROM (VALUES ('account'), ('movement'), ('top_up'), ('publication')) AS tables (name),
-        (VALUES ('SELECT'), ('INSERT'), ('UPDATE'), ('DELETE')) AS held (privilege)
-    WHERE NOT has_table_privilege('jobtracker.' || tables.name, held.privilege)";
-
 /// The accounts that the tables have, as a first start reads them; an error if they could not be written.
-pub(super) async fn load(client: &Client, place: &str) -> Result<Vec<BudgetLine>, PostgresError> {
-    check_access(client).await?;
+pub(super) async fn load(client: &Client, place: &str, former: Former) -> Result<Vec<BudgetLine>, PostgresError> {
+    check_access(client, former).await?;
     let sql = "SELECT name, budget::text, bid::text FROM jobtracker.account ORDER BY name";
     let mut text = String::new();
     for row in client.query(sql, &[]).await? {
@@ -107,56 +95,35 @@ pub(super) async fn load(client: &Client, place: &str) -> Result<Vec<BudgetLine>
     Ok(budget_file::parse(&text, &format!("{place}, jobtracker.account"))?)
 }
 
-/// Checks that the tables are ours to write.
-pub(super) async fn check_access(client: &Client) -> Result<(), PostgresError> {
-    check_layout(client).await?;
-    let missing: String = client.query_one(MISSING_RIGHTS, &[]).await?.try_get(0)?;
-    if !missing.is_empty() {
-        return Err(PostgresError::Rights(missing));
-    }
-    let writes = "SELECT pg_is_in_recovery() OR current_setting('default_transaction_read_only')::boolean";
-    match client.query_one(writes, &[]).await?.try_get(0)? {
-        true => Err(PostgresError::ReadOnly),
-        false => Ok(()),
-    }
-}
-
-/// Checks that the tables are those that this program knows.
-pub(super) async fn check_layout(client: &Client) -> Result<(), PostgresError> {
-    let found: i32 = client.query_one("SELECT layout FROM jobtracker.publication", &[]).await?.try_get(0)?;
-    match found == LAYOUT {
-        true => Ok(()),
-        false => Err(PostgresError::Layout { found, expected: LAYOUT }),
-    }
-}
-
 // === impl Publisher ===
 
 impl Publisher<'_> {
     /// Gives the tables to this state database at its first start: nothing of it is published yet.
-    pub(super) async fn claim(&self, client: &Client) -> Result<(), PostgresError> {
-        let claim = "WITH gone AS (DELETE FROM jobtracker.movement)
-            UPDATE jobtracker.publication SET state = $1, tick = 0, ledger = 0, compacted = 0";
-        mark(client, claim, &[&self.state]).await?;
+    pub(super) async fn claim(&self, client: &mut Client) -> Result<(), PostgresError> {
+        let transaction = client.transaction().await?;
+        shown_for_update(&transaction, self.state).await?;
+        delete_movements(&transaction).await?;
+        let claim = "UPDATE jobtracker.publication SET state = $1, tick = 0, ledger = 0, compacted = 0";
+        mark(&transaction, claim, &[&self.state]).await?;
+        transaction.commit().await?;
         FaultPoint::TablesClaimed.pass();
         Ok(())
     }
 
-    /// Publishes the accounts of a tick, after the movements. An earlier tick changes nothing.
+    /// Publishes the accounts of a tick, after the movements.
+    ///
+    /// Whatever tick the tables show: who holds the lock is the only one who knows.
     pub(super) async fn publish_accounts(
         &self,
-        client: &mut Client,
+        session: &mut Session,
         accounts: &[BudgetLine],
         tick: u64,
     ) -> Result<(), PostgresError> {
         let tick = tick.cast_signed();
-        let transaction = client.transaction().await?;
-        let shown = self.shown(&transaction).await?;
-        if shown.tick > tick && !self.is_restored {
-            return Ok(());
-        }
+        let transaction = session.client.transaction().await?;
+        let shown = shown_for_update(&transaction, self.state).await?;
         if self.is_restored {
-            transaction.execute(REOPEN_TOP_UPS, &[]).await?;
+            transaction.execute(REOPEN_TOP_UPS, &[&self.state]).await?;
         }
         let names: Vec<&str> = accounts.iter().map(|account| account.queue.as_str()).collect();
         let budgets: Vec<String> = accounts.iter().map(|account| account.budget.to_string()).collect();
@@ -166,6 +133,7 @@ impl Publisher<'_> {
         mark(&transaction, sql, &[&self.state, &tick]).await?;
         FaultPoint::TablesAccountsWritten.pass();
         transaction.commit().await?;
+        session.written = Some(Shown { state: Some(self.state.to_owned()), tick, ..shown });
         FaultPoint::TablesAccountsDone.pass();
         Ok(())
     }
@@ -173,61 +141,38 @@ impl Publisher<'_> {
     /// Publishes a batch of movements with the mark of their last. Returns whether it was the last batch.
     pub(super) async fn publish_movements(
         &self,
-        client: &mut Client,
+        session: &mut Session,
         before: LedgerEnds,
-        tick: u64,
         filling: Filling,
     ) -> Result<bool, PostgresError> {
         let Some(ledger) = self.ledger else { return Ok(true) };
-        let transaction = client.transaction().await?;
-        let shown = self.shown(&transaction).await?;
-        if shown.tick > tick.cast_signed() && !self.is_restored && shown.ledger <= before.last {
-            return Ok(true);
-        }
+        let transaction = session.client.transaction().await?;
+        let shown = shown_for_update(&transaction, self.state).await?;
         let (ends, mut movements) = movements_after(ledger, shown.ledger)?;
         // The ledger lost entries that are shown, or the next ones are in daily sums with entries that are shown.
         let is_behind = shown.ledger > before.last;
         let is_mixed = shown.ledger > 0 && shown.ledger < ends.compacted && shown.compacted != ends.compacted;
         let mut compacted = shown.compacted;
         if is_behind {
-            transaction.execute(REOPEN_TOP_UPS, &[]).await?;
+            transaction.execute(REOPEN_TOP_UPS, &[&self.state]).await?;
         }
-        let is_from_the_first = filling == Filling::FromTheFirst || is_behind || is_mixed || shown.ledger == 0;
-        if is_from_the_first
-            || (filling == Filling::Compared && are_changed(&transaction, ledger, shown.ledger).await?)
-        {
+        let is_from_the_first = filling == Filling::FromTheFirst || is_behind || is_mixed || shown.ledger <= 0;
+        let is_compared = filling == Filling::Compared || session.written.as_ref() != Some(&shown);
+        if is_from_the_first || (is_compared && are_changed(&transaction, ledger, shown.ledger).await?) {
             delete_movements(&transaction).await?;
             let (from_the_first, all) = movements_after(ledger, 0)?;
             compacted = from_the_first.compacted;
             movements = all;
         }
         add(&transaction, &movements).await?;
-        // Every tick is newer than those of entries that are lost.
-        let tick = if is_behind { 0 } else { shown.tick };
-        let sql = "UPDATE jobtracker.publication SET state = $1, ledger = $2, compacted = $3, tick = $4";
-        mark(&transaction, sql, &[&self.state, &movements.last, &compacted, &tick]).await?;
+        let sql = "UPDATE jobtracker.publication SET state = $1, ledger = $2, compacted = $3";
+        mark(&transaction, sql, &[&self.state, &movements.last, &compacted]).await?;
         FaultPoint::TablesMovementsWritten.pass();
         transaction.commit().await?;
+        session.written =
+            Some(Shown { state: Some(self.state.to_owned()), ledger: movements.last, compacted, ..shown });
         FaultPoint::TablesMovementsDone.pass();
         Ok(movements.is_empty() || movements.last >= before.last)
-    }
-
-    /// What the tables show, locked until the transaction ends; an error if it is another state's.
-    async fn shown(&self, transaction: &Transaction<'_>) -> Result<Shown, PostgresError> {
-        let sql = "SELECT state, tick, ledger, compacted FROM jobtracker.publication FOR UPDATE";
-        let row = transaction.query_one(sql, &[]).await?;
-        let shown = Shown {
-            state: row.try_get(0)?,
-            tick: row.try_get(1)?,
-            ledger: row.try_get(2)?,
-            compacted: row.try_get(3)?,
-        };
-        match shown.state {
-            Some(theirs) if theirs != self.state => {
-                Err(PostgresError::OtherState { theirs, ours: self.state.to_owned() })
-            }
-            _ => Ok(shown),
-        }
     }
 }
 

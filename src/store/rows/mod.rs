@@ -21,13 +21,13 @@ use crate::model::FactNumber;
 
 use super::counter_names::CounterNames;
 use super::missed_updates::MissedUpdates;
-use super::schema::COPIED;
+use super::schema::{COPIED, COPY_UNPUBLISHED};
 
 /// Records one fact within a transaction. An update that finds no row is counted in `missed_updates`: stopping the
 /// daemon would cost more than the fact.
 ///
-/// Only deletions may find nothing (except that of an account): of rows that may be gone for another reason (a launch
-/// answer, deleted with its job; an acknowledged kill; attempts and events of a restarted job; the mark of a copy; the
+/// Only deletions may find nothing (except that of an account), and what renames the mark of a copy: of rows that may be gone for another reason (a launch
+/// answer, deleted with its job; an acknowledged kill; attempts and events of a restarted job; the
 /// interval of a queue that never had one). No update may, except that of a written history, whose job may be gone: a job is deleted only once no fact can name it.
 pub(super) fn record(
     transaction: &Transaction<'_>,
@@ -38,8 +38,10 @@ pub(super) fn record(
 ) -> rusqlite::Result<()> {
     match fact {
         Fact::RunStarted { identifier, start_ms } => {
-            // The facts that follow reconcile what a copy does not know.
-            transaction.prepare_cached("DELETE FROM meta WHERE key = ?1")?.execute([COPIED])?;
+            // The facts that follow reconcile what a copy does not know, but for a database of budgets that is out.
+            transaction
+                .prepare_cached("UPDATE OR REPLACE meta SET key = ?2 WHERE key = ?1")?
+                .execute([COPIED, COPY_UNPUBLISHED])?;
             transaction
                 .prepare_cached("INSERT INTO daemon_run (identifier, start_ms) VALUES (?1, ?2)")?
                 .execute(params![identifier.to_string(), start_ms])

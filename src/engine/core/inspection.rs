@@ -28,6 +28,11 @@ impl<'a> Inspection<'a> {
         self.engine.jobs.all()
     }
 
+    /// Whether a timer at this time runs a round of preemption, unless it is in safe mode.
+    pub fn is_preemption_due(self, now: Now) -> bool {
+        self.engine.rounds.is_preemption_due(self.engine.config.policy.is_market(), now)
+    }
+
     /// Demand, usage and allocations.
     pub fn scheduler(self) -> &'a Scheduler {
         &self.engine.cluster.scheduler

@@ -23,13 +23,7 @@ impl Engine {
 
     /// Runs a round of preemption, when one is due.
     pub(super) fn preempt_when_due(&mut self, now: Now) {
-        let is_due = match self.config.policy.is_market() {
-            true => {
-                self.rounds.join_preemption_to_tick(now);
-                self.rounds.preemption.begin_spaced_when_due(now)
-            }
-            false => self.rounds.preemption.begin_when_due(now),
-        };
+        let is_due = self.rounds.begin_preemption_when_due(self.config.policy.is_market(), now);
         // Nothing is killed in safe mode.
         if is_due && !self.is_in_safe_mode() {
             self.preempt(now);

@@ -31,14 +31,30 @@ impl Rounds {
         self.update.due_mono_ms().min(self.preemption.due_mono_ms())
     }
 
-    /// Lets a round of preemption that is due shortly before a tick wait for it: it takes slots for what that tick sells, and
-    /// not for what the interval has sold that ends.
-    pub fn join_preemption_to_tick(&mut self, now: Now) {
-        let shortly_ms = self.update.interval_ms.min(self.preemption.interval_ms) / 2;
-        let tick_mono_ms = self.update.due_mono_ms;
-        if now.mono_ms >= self.preemption.due_mono_ms && tick_mono_ms.saturating_sub(now.mono_ms) <= shortly_ms {
-            self.preemption.due_mono_ms = tick_mono_ms;
+    /// Whether a round of preemption is due at this time; under a market, one that would come shortly before a tick comes with
+    /// it: it takes slots for what that tick sells, not for what the interval has sold that ends.
+    pub fn is_preemption_due(&self, is_market: bool, now: Now) -> bool {
+        now.mono_ms >= self.preemption.due_mono_ms && !(is_market && self.is_tick_near(now))
+    }
+
+    /// The same; it is due again an interval later.
+    pub fn begin_preemption_when_due(&mut self, is_market: bool, now: Now) -> bool {
+        if self.is_preemption_due(is_market, now) {
+            return match is_market {
+                true => self.preemption.begin_spaced_when_due(now),
+                false => self.preemption.begin_when_due(now),
+            };
         }
+        if now.mono_ms >= self.preemption.due_mono_ms {
+            self.preemption.due_mono_ms = self.update.due_mono_ms;
+        }
+        false
+    }
+
+    fn is_tick_near(&self, now: Now) -> bool {
+        let shortly_ms = self.update.interval_ms.min(self.preemption.interval_ms) / 2;
+        let until_tick_ms = self.update.due_mono_ms.saturating_sub(now.mono_ms);
+        (1..=shortly_ms).contains(&until_tick_ms)
     }
 }
 
@@ -109,8 +125,7 @@ mod tests {
         for mono_ms in (1..2_000).filter(|mono_ms| mono_ms % 3 == 0) {
             let now = at(mono_ms);
             let is_tick = rounds.update.begin_spaced_when_due(now);
-            rounds.join_preemption_to_tick(now);
-            let is_round = rounds.preemption.begin_spaced_when_due(now);
+            let is_round = rounds.begin_preemption_when_due(true, now);
             steps.extend((is_tick || is_round).then_some((is_tick, is_round)));
         }
         let expected: Vec<_> = (1..=steps.len()).map(|tick| (true, tick % 2 == 0)).collect();

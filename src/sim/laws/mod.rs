@@ -103,7 +103,7 @@ impl LawChecker {
             share: share_checker(plan, interval_ms),
             ticked: None,
             work: WorkChecker::new(engine.policy.clone()),
-            preemption: plan.kill_interval_ms().map(|ms| PreemptionChecker::new(start.mono_ms, ms)),
+            preemption: plan.kill_interval_ms().map(|_| PreemptionChecker::default()),
             container_round: None,
             was_market: false,
             offered: BTreeMap::new(),
@@ -147,7 +147,8 @@ impl LawChecker {
         self.clock_offset_ms = clock_offset_ms;
         self.work = WorkChecker::new(self.work.policy().clone());
         if let Some(preemption) = &mut self.preemption {
-            preemption.restart(now);
+            // Choices whose kill was not delivered are dropped.
+            *preemption = PreemptionChecker::default();
         }
         let survived = self.attempts.restart(acknowledged, engine);
         survived.map_err(|text| self.violation(Law::End, text))?;

@@ -33,10 +33,8 @@ struct QueueUsage {
 }
 
 /// Checks each round, and the kills that follow.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct PreemptionChecker {
-    interval_ms: u64,
-    next_mono_ms: u64,
     /// The attempts that the current round could choose; none when none is due.
     candidates: Option<Vec<AttemptCandidate>>,
     /// Registered trackers before it.
@@ -50,35 +48,13 @@ pub(super) struct PreemptionChecker {
 }
 
 impl PreemptionChecker {
-    pub(super) fn new(start_mono_ms: u64, interval_ms: u64) -> Self {
-        Self {
-            interval_ms,
-            next_mono_ms: start_mono_ms + interval_ms,
-            candidates: None,
-            registered: 0,
-            shares_room: false,
-            at_work: BTreeMap::new(),
-            marked: BTreeMap::new(),
-        }
-    }
-
-    /// The daemon has restarted: choices whose kill was not delivered are dropped.
-    pub(super) fn restart(&mut self, now: Now) {
-        *self = Self::new(now.mono_ms, self.interval_ms);
-    }
-
     /// Notes the candidates before a round, if one is due.
     pub(super) fn before_round(&mut self, engine: &Engine, now: Now) -> bool {
         self.candidates = None;
-        if now.mono_ms < self.next_mono_ms {
-            return false;
-        }
-        let missed = (now.mono_ms - self.next_mono_ms) / self.interval_ms;
-        self.next_mono_ms += (missed + 1) * self.interval_ms;
-        if engine.is_in_safe_mode() {
-            return false;
-        }
         let inspection = engine.inspect();
+        if engine.is_in_safe_mode() || !inspection.is_preemption_due(now) {
+            return false;
+        }
         let totals = inspection.scheduler().totals();
         self.shares_room = totals.running.container > 0 || totals.waiting.container > 0;
         self.registered = inspection.nodes().len();

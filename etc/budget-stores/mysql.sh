@@ -19,10 +19,16 @@ load)
     ;;
 publish)
     tick=$4
-    # Quotes and backslashes of names are escaped; a later tick stays.
+    # Quotes and backslashes of names are escaped; a later tick stays, but for the first publication of a start: the
+    # JobTracker may be a restored one.
+    first=${5-}
     {
         echo 'START TRANSACTION;'
         echo 'SELECT tick INTO @shown FROM publication FOR UPDATE;'
+        # Without its row this fails.
+        echo 'CREATE TEMPORARY TABLE shown (row_of_publication BIGINT NOT NULL);'
+        echo 'INSERT INTO shown VALUES (@shown);'
+        [ "$first" != first ] || echo 'SET @shown = 0;'
         echo 'CREATE TEMPORARY TABLE new LIKE account;'
         sed -e "s/['\\\\]/\\\\&/g" -e "s/^\\([^ ]*\\) \\([^ ]*\\) \\([^ ]*\\)\$/INSERT INTO new VALUES ('\\1', \\2, \\3);/"
         echo "DELETE FROM account WHERE @shown <= $tick;"
@@ -32,7 +38,7 @@ publish)
     } | client
     ;;
 *)
-    echo "expected load or publish TICK, not $3" >&2
+    echo "expected load or publish TICK [first], not $3" >&2
     exit 2
     ;;
 esac

@@ -18,10 +18,13 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 const MAX_OUTPUT_BYTES: usize = 64 << 20;
 /// All of its environment.
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+/// The word of the first publication of a start.
+const FIRST: &str = "first";
 /// Characters of its error output that are repeated.
 const SHOWN_CHARACTERS: usize = 200;
 
-/// `PROGRAM ARGUMENTS… load` prints lines of the budget file; `PROGRAM ARGUMENTS… publish TICK` reads them.
+/// `PROGRAM ARGUMENTS… load` prints lines of the budget file; `PROGRAM ARGUMENTS… publish TICK` reads them, with `first`
+/// behind it until one of this start has succeeded: the tick may be earlier than that of a state before.
 ///
 /// No shell stands between: it is run as this process's user, in `/`, with no environment but `PATH`, one call at a
 /// time, and is killed with its process group where it takes or prints too much.
@@ -30,12 +33,13 @@ pub struct CommandBackEnd {
     words: Vec<String>,
     programs: Arc<RunningPrograms>,
     timeout: Duration,
+    has_published: bool,
 }
 
 impl CommandBackEnd {
     /// The back-end of a program and its first arguments.
     pub fn new(words: Vec<String>) -> Self {
-        Self { words, programs: Arc::default(), timeout: TIMEOUT }
+        Self { words, programs: Arc::default(), timeout: TIMEOUT, has_published: false }
     }
 
     /// The same with another timeout.
@@ -97,13 +101,22 @@ impl BudgetBackEnd for CommandBackEnd {
         if !text.is_empty() && !text.ends_with('\n') {
             return Err(refused("its last line has no end: it printed half of it"));
         }
-        Ok(budget_file::parse(&text, &self.place())?)
+        let lines = budget_file::parse(&text, &self.place())?;
+        if lines.is_empty() {
+            tracing::warn!("{} printed no budgets at `load`: there is no queue, and no money", self.place());
+        }
+        Ok(lines)
     }
 
     /// The program is given the tick, so that it can leave an earlier one out.
     fn publish(&mut self, accounts: &[BudgetLine], tick: u64) -> Result<(), BudgetBackEndError> {
         let input = self.input(&budget_file::render(accounts))?;
-        self.run("publish", &["publish", &tick.to_string()], input).map(drop)
+        let tick = tick.to_string();
+        let arguments = ["publish", &tick, FIRST];
+        let arguments = if self.has_published { &arguments[..2] } else { &arguments[..] };
+        self.run("publish", arguments, input)?;
+        self.has_published = true;
+        Ok(())
     }
 
     fn interrupter(&self) -> Option<Interrupter> {

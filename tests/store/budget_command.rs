@@ -44,9 +44,13 @@ fn a_program_that_fails_hangs_floods_or_prints_half_a_line_is_named_with_its_fau
 #[test]
 fn it_is_given_the_lines_and_the_tick_and_no_environment() {
     let place = CommandPlace::new();
-    place.set_program("#!/bin/sh\n{ echo \"$2 $3\"; env; pwd; cat; } >\"$1/given\"\n");
+    place.set_program("#!/bin/sh\n{ echo \"$2 $3${4:+ $4}\"; env; pwd; cat; } >\"$1/given\"\n");
     let accounts = budget_file::parse("alice 98 1\nbob 5 0.25\n", "budget").unwrap();
-    place.back_end().publish(&accounts, 17).unwrap();
+    let mut back_end = place.back_end();
+    back_end.publish(&accounts, 17).unwrap();
+    // The first of a start says so.
+    assert!(fs::read_to_string(place.path("given")).unwrap().starts_with("publish 17 first\n"));
+    back_end.publish(&accounts, 17).unwrap();
     let given = fs::read_to_string(place.path("given")).unwrap();
     let mut given: Vec<&str> = given.lines().collect();
     assert_eq!(given.remove(0), "publish 17");
@@ -77,4 +81,14 @@ fn the_example_for_sqlite_loads_publishes_and_leaves_an_earlier_tick_out() {
     back_end.publish(&lines("alice 90.000000000001 1\nbob 2 3\n"), 5).unwrap();
     back_end.publish(&lines("alice 100 1\n"), 4).unwrap();
     assert_eq!(back_end.load().unwrap(), lines("alice 90.000000000001 1\nbob 2 3\n"));
+    // A restored JobTracker, or a new one, counts from an earlier tick.
+    let mut restored = CommandBackEnd::new(words.to_vec());
+    restored.publish(&lines("alice 95 1\n"), 2).unwrap();
+    restored.publish(&lines("alice 94 1\n"), 3).unwrap();
+    assert_eq!(restored.load().unwrap(), lines("alice 94 1\n"));
+    let emptied = Command::new("sqlite3").arg(place.path("budgets.db")).arg("DELETE FROM publication").status();
+    assert!(emptied.unwrap().success());
+    let error = restored.publish(&lines("alice 93 1\n"), 4).unwrap_err().to_string();
+    assert!(error.contains("publication_has_one_row"), "{error}");
+    assert_eq!(restored.load().unwrap(), lines("alice 94 1\n"));
 }

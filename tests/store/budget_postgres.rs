@@ -369,6 +369,7 @@ fn a_password_file_is_private_and_holds_the_password() {
     let settings = || PostgresSettings { password_file: Some(path.clone()), ..server.settings("postgres") };
     for (content, mode, expected) in [
         ("s3cret-of-postgres\n", 0o644, "it is readable for others: run chmod 600"),
+        ("s3cret-of-postgres\n", 0o640, "it is open to its group: run chmod 600"),
         ("\n", 0o600, "its first line is empty; expected the password"),
         ("s3cret-but-wrong\n", 0o600, "the password is that of mapred.dynamic-scheduler.store.password-file"),
         ("s3cret-of-postgres \nwrong", 0o600, "its line ends with a blank, which is part of it: remove the blank"),
@@ -437,7 +438,9 @@ fn certificates_that_are_wrong_expired_or_of_another_name_are_refused_as_libpq_d
     assert_eq!(reaches(&server, of(&server, SslMode::Prefer, None)), "t");
     assert_eq!(reaches(&server, of(&server, SslMode::Disable, None)), "f");
     assert_eq!(reaches(&server, of(&server, SslMode::Allow, None)), "f");
-    for mode in [SslMode::VerifyCa, SslMode::VerifyFull] {
+    assert_eq!(reaches(&server, of(&server, SslMode::Require, Some(&authority))), "t");
+    // Certificates that are named are for use in every mode with TLS.
+    for mode in [SslMode::Prefer, SslMode::Require, SslMode::VerifyCa, SslMode::VerifyFull] {
         let error = refusal(of(&server, mode, Some(&stranger)));
         assert!(error.contains("invalid peer certificate: "), "{error}");
     }
@@ -451,8 +454,10 @@ fn certificates_that_are_wrong_expired_or_of_another_name_are_refused_as_libpq_d
         let error = refusal(of(&server, mode, Some(&authority)));
         assert!(error.contains("expired"), "{error}");
     }
-    let error = refusal(of(&server, SslMode::VerifyFull, Some("/nonexistent/ca.pem")));
-    assert!(error.contains("sslrootcert /nonexistent/ca.pem"), "{error}");
+    for mode in [SslMode::Require, SslMode::VerifyFull] {
+        let error = refusal(of(&server, mode, Some("/nonexistent/ca.pem")));
+        assert!(error.contains("sslrootcert /nonexistent/ca.pem"), "{error}");
+    }
 }
 
 #[test]

@@ -141,6 +141,9 @@ impl PostgresSettings {
                 _ => others.push(parameter),
             }
         }
+        if root_certificates.as_deref() == Some("system") && ssl_mode != SslMode::VerifyFull {
+            return Err("sslmode=verify-full beside sslrootcert=system, whose signers sign for anybody".to_owned());
+        }
         let parameters = if others.is_empty() { String::new() } else { format!("?{}", others.join("&")) };
         Ok((ssl_mode, root_certificates, format!("{before}{parameters}")))
     }
@@ -190,5 +193,12 @@ mod tests {
         assert_eq!(split(url).unwrap(), (SslMode::VerifyFull, Some("/etc/my ca.pem".to_owned()), expected));
         assert_eq!(split("postgres://h/db").unwrap(), (SslMode::Prefer, None, "postgres://h/db".to_owned()));
         assert!(split("postgres://h/db?sslmode=always").unwrap_err().contains("verify-full"));
+        assert!(split("postgres://h/db?sslmode=verify-full&sslrootcert=system").is_ok());
+        // As libpq does.
+        for weak in ["sslmode=require&", "sslmode=verify-ca&", ""] {
+            let url = format!("postgres://h/db?{weak}sslrootcert=system");
+            let error = PostgresSettings::split_tls(&url).unwrap_err();
+            assert!(error.contains("sslmode=verify-full beside sslrootcert=system"), "{error}");
+        }
     }
 }

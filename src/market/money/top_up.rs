@@ -17,14 +17,20 @@ pub struct TopUp {
     pub note: String,
 }
 
-/// A top-up that is in the ledger.
+/// A top-up that is in the ledger, or was refused.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TakenTopUp {
     pub reference: String,
     pub queue: QueueName,
     pub amount: Credits,
-    /// The number of its ledger entry.
+    /// The number of its ledger entry; 0 where it was refused, and never pays.
     pub ledger: u64,
+}
+
+impl TakenTopUp {
+    pub fn is_refused(&self) -> bool {
+        self.ledger == 0
+    }
 }
 
 /// What became of a top-up.

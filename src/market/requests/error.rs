@@ -54,6 +54,9 @@ pub enum MarketError {
     /// A top-up that was made outside has the reference of another one.
     #[error("the reference {} was taken over for queue {} and {}, as ledger entry {}", .0.reference, .0.queue, .0.amount, .0.ledger)]
     ReferenceUsed(Box<TakenTopUp>),
+    /// A top-up that was refused comes again, perhaps from an older backup of its table.
+    #[error("the reference {0} was refused before, and is refused for ever: insert another one")]
+    ReferenceRefused(String),
     #[error("expected a reference of 1 to 100 visible ASCII characters without blanks")]
     BadReference,
     #[error(
@@ -202,6 +205,7 @@ impl MarketError {
             | MarketError::QueueOwes(_)
             | MarketError::TooManyQueues(_)
             | MarketError::ReferenceUsed(_)
+            | MarketError::ReferenceRefused(_)
             | MarketError::TooManyDrains(_)
             | MarketError::Committed { .. }
             | MarketError::NotRuling => ErrorClass::Conflict,

@@ -1,6 +1,7 @@
 //! Takes over top-ups that were made outside.
 //!
-//! Invariant: a reference moves money once, whenever either side dies: it is stored with its ledger entry, and kept.
+//! Invariant: a reference moves money once, whenever either side dies: it is stored with its ledger entry, and kept. One
+//! that was refused for what the market was then is kept, too: another one was made instead.
 
 use crate::market::money::{MOST_NOTE_CHARACTERS, Market, MarketFact, Reason, TakenTopUp, TopUp};
 use crate::model::{Credits, Now, QueueName};
@@ -18,7 +19,7 @@ impl Market {
     /// Takes over a top-up as an adjustment. One that was taken over before is answered as it was then.
     ///
     /// # Errors
-    /// The reference was used for another one; no such queue; an amount that is 0, too large, or more than the queue
+    /// The reference was used for another one, or refused before; no such queue; an amount that is 0, too large, or more than the queue
     /// has; texts that the ledger does not hold.
     pub fn take_top_up(
         &mut self,
@@ -28,6 +29,9 @@ impl Market {
     ) -> Result<TakenTopUp, MarketError> {
         let TopUp { reference, queue, amount, made_by, note } = top_up;
         if let Some(taken) = self.taken_top_up(reference) {
+            if taken.is_refused() {
+                return Err(MarketError::ReferenceRefused(reference.clone()));
+            }
             return match taken.queue.as_str() == queue && taken.amount == *amount {
                 true => Ok(taken.clone()),
                 false => Err(MarketError::ReferenceUsed(Box::new(taken.clone()))),
@@ -49,11 +53,11 @@ impl Market {
         }
         let queue = QueueName::new(queue).map_err(|_| MarketError::UnknownQueue(queue.clone()))?;
         let author = Author { by: &by, note: &note };
-        self.move_from_outside(&queue, *amount, Reason::Adjustment, &author, now, facts)?;
-        let ledger = self.ledger().rows;
+        let moved = self.move_from_outside(&queue, *amount, Reason::Adjustment, &author, now, facts);
+        let ledger = if moved.is_ok() { self.ledger().rows } else { 0 };
         let taken = TakenTopUp { reference: reference.clone(), queue, amount: *amount, ledger };
         self.record(MarketFact::TopUpTaken(taken.clone()), facts);
-        Ok(taken)
+        moved.map(|()| taken)
     }
 }
 
@@ -111,10 +115,7 @@ mod tests {
                 top_up("used", "alice", "2"),
                 "the reference used was taken over for queue alice and 1.0, as ledger entry 2",
             ),
-            (top_up("1", "bob", "1"), "there is no queue bob"),
             (top_up("2", "a b", "1"), "there is no queue a b"),
-            (top_up("3", "alice", "-102"), "less than the 102.0 to be taken out"),
-            (top_up("4", "alice", "1000000000000"), "exceed 10^12"),
             (top_up("5", "alice", "0"), "an amount other than 0"),
             (top_up("a\nb", "alice", "1"), "visible ASCII"),
             (top_up("inv-1 ", "alice", "1"), "visible ASCII"),
@@ -129,6 +130,31 @@ mod tests {
             let error = market.take_top_up(&top_up, NOW, &mut facts).unwrap_err().to_string();
             assert!(error.contains(expected), "{error}");
             assert_eq!((facts, market.total()), (vec![], before));
+        }
+    }
+
+    #[test]
+    fn a_reference_that_was_refused_never_pays_though_the_market_would_take_it_now() {
+        let mut market = market();
+        let mut facts = Vec::new();
+        let cases = [
+            (top_up("1", "bob", "1"), "there is no queue bob"),
+            (top_up("2", "alice", "-102"), "less than the 102.0 to be taken out"),
+            (top_up("3", "alice", "1000000000000"), "exceed 10^12"),
+        ];
+        for (top_up, expected) in &cases {
+            let error = market.take_top_up(top_up, NOW, &mut facts).unwrap_err().to_string();
+            assert!(error.contains(expected), "{error}");
+        }
+        assert_eq!((facts.len(), market.total()), (3, Credits::parse_exact("100").unwrap()));
+        let mut later = Market::new(MarketConfig::default(), 0);
+        later.seed_budgets(budget_file::parse("alice 1000 1\nbob 1 1\n", "budget").unwrap(), NOW);
+        facts.iter().for_each(|fact| later.apply(fact));
+        for (again, _) in &cases {
+            let (mut facts, before) = (Vec::new(), later.total());
+            let error = later.take_top_up(again, NOW, &mut facts).unwrap_err().to_string();
+            assert!(error.contains("was refused before, and is refused for ever"), "{error}");
+            assert_eq!((facts, later.total()), (vec![], before));
         }
     }
 }

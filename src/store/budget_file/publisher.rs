@@ -496,7 +496,9 @@ impl Work<'_> {
             Some(Ok(answers)) => {
                 self.inbox.unwritten = answers;
                 self.inbox.answers = None;
-                self.inbox.due = Some(now());
+                if self.inbox.pause == TOP_UP_PAUSE {
+                    self.inbox.due = Some(now());
+                }
             }
             Some(Err(TryRecvError::Disconnected)) => self.inbox.answers = None,
             None => {}
@@ -523,25 +525,26 @@ impl Work<'_> {
     }
 
     fn exchange_top_ups(&mut self) -> Result<(), BudgetBackEndError> {
-        if !self.inbox.unwritten.is_empty() {
-            let unwritten = &self.inbox.unwritten;
-            self.shared.calls.during("answer the top-ups of", || self.back_end.answer_top_ups(unwritten))?;
-            self.inbox.unwritten.clear();
-        }
+        // What has no answer is found again: one that cannot be answered does not keep the others waiting.
+        let unwritten = std::mem::take(&mut self.inbox.unwritten);
+        let answered = match unwritten.is_empty() {
+            true => Ok(()),
+            false => self.shared.calls.during("answer the top-ups of", || self.back_end.answer_top_ups(&unwritten)),
+        };
         let found = self.shared.calls.during("read the top-ups of", || self.back_end.find_top_ups());
         let Some(top_ups) = found? else {
             self.inbox.due = None;
             return Ok(());
         };
         if top_ups.is_empty() {
-            return Ok(());
+            return answered;
         }
         let (sender, answers) = mpsc::channel();
         // Without an owner they are found again.
         if self.inbox.found.send(FoundTopUps { top_ups, answers: sender }).is_ok() {
             self.inbox.answers = Some(answers);
         }
-        Ok(())
+        answered
     }
 }
 

@@ -1,6 +1,7 @@
 //! A session with the database: how it is opened, and the lock that makes it the only writer.
 
 use std::future::poll_fn;
+use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -23,13 +24,17 @@ const KEEPALIVE_IDLE: Duration = Duration::from_secs(10);
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(5);
 const KEEPALIVE_RETRIES: u32 = 3;
 const PASSWORD_LIMIT_BYTES: u64 = 4 << 10;
+/// Permission bits of a file's group.
+const GROUP: u32 = 0o070;
 /// First, that operators and functions are the server's own: others may have planted theirs in `public`. The same times for
 /// the server; and no statement outlives the time in which its result is awaited.
 const SESSION: &str = "SET search_path = pg_catalog, pg_temp; SET statement_timeout = '55s'; SET lock_timeout = '20s';
     SET idle_in_transaction_session_timeout = '60s'; SET client_min_messages = 'warning';
     SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3;
-    SELECT set_config('client_connection_check_interval', '5s', false)
+    SELECT set_config('client_connection_check_interval', '5s', false), set_config('idle_session_timeout', '0', false)
         WHERE current_setting('server_version_num')::int >= 140000";
+/// In any other one some names and notes cannot be written, or not be read again.
+const ENCODING: &str = "UTF8";
 /// The key of the advisory lock: `jobt`, and 1.
 const LOCK: &str = "1785684596, 1";
 /// A session of a JobTracker is named as one, and may write what it publishes: a name alone is anyone's.
@@ -41,8 +46,17 @@ const HOLDER: &str =
         AND has_table_privilege(activity.usesysid, to_regclass('jobtracker.publication'), 'UPDATE')
     FROM pg_locks AS held JOIN pg_stat_activity AS activity USING (pid)
     WHERE held.locktype = 'advisory' AND held.granted AND held.classid = 1785684596 AND held.objid = 1
-        AND held.database = (SELECT oid FROM pg_database WHERE datname = current_database()) LIMIT 1";
+        AND held.objsubid = 2 AND held.database = (SELECT oid FROM pg_database WHERE datname = current_database()) LIMIT 1";
+/// A transaction that was prepared has its locks without a session, until a person ends it.
+const PREPARED_HOLDER: &str = "SELECT prepared.gid, prepared.owner::text, prepared.prepared::timestamptz(0)::text
+    FROM pg_locks AS held
+    JOIN pg_locks AS own ON own.virtualtransaction = held.virtualtransaction AND own.locktype = 'transactionid'
+    JOIN pg_prepared_xacts AS prepared ON prepared.transaction = own.transactionid
+    WHERE held.locktype = 'advisory' AND held.granted AND held.classid = 1785684596 AND held.objid = 1
+        AND held.objsubid = 2 AND held.pid IS NULL AND prepared.database = current_database() LIMIT 1";
 const LOCK_PAUSE: Duration = Duration::from_millis(250);
+/// How long a lock may be held by none that is found: who had it has just ended.
+const LOCK_GRACE: Duration = Duration::from_secs(5);
 /// PostgreSQL cuts longer names.
 const MOST_NAME_BYTES: usize = 63;
 
@@ -52,10 +66,21 @@ pub(super) struct Session {
     pub(super) client: Client,
     /// What was written last under the lock; none: others may have written since.
     pub(super) written: Option<Shown>,
+    /// Of the database, as the server says it at the login.
+    encoding: Option<String>,
     connection: JoinHandle<()>,
 }
 
 impl Session {
+    fn over<S, T>(client: Client, connection: Connection<S, T>) -> Self
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let encoding = connection.parameter("server_encoding").map(str::to_owned);
+        Self { client, written: None, encoding, connection: tokio::spawn(drive(connection)) }
+    }
+
     /// Closes the socket, so that the server ends the session and its lock.
     pub(super) async fn close(self) {
         drop(self.client);
@@ -197,13 +222,16 @@ async fn open(config: &mut Config, settings: &PostgresSettings) -> Result<Sessio
             open_tls(config, settings, ClientSslMode::Require).await?
         }
     };
+    if let Some(found) = session.encoding.as_ref().filter(|encoding| *encoding != ENCODING) {
+        return Err(PostgresError::Encoding { found: found.clone() });
+    }
     session.client.batch_execute(SESSION).await?;
     Ok(session)
 }
 
 async fn open_plain(config: &mut Config) -> Result<Session, PostgresError> {
     let (client, connection) = config.ssl_mode(ClientSslMode::Disable).connect(NoTls).await?;
-    Ok(Session { client, written: None, connection: tokio::spawn(drive(connection)) })
+    Ok(Session::over(client, connection))
 }
 
 async fn open_tls(
@@ -213,7 +241,7 @@ async fn open_tls(
 ) -> Result<Session, PostgresError> {
     let tls = Tls::new(settings.ssl_mode, settings.root_certificates.as_deref())?;
     let (client, connection) = config.ssl_mode(mode).connect(tls).await?;
-    Ok(Session { client, written: None, connection: tokio::spawn(drive(connection)) })
+    Ok(Session::over(client, connection))
 }
 
 /// Moves the bytes of a session until it ends, and logs what the server says by itself.
@@ -240,6 +268,14 @@ pub(super) fn password(settings: &PostgresSettings) -> Result<Option<Vec<u8>>, P
     if let Some(access) = access_of_others(&metadata) {
         return Err(failed(format!("it is {access} for others: run chmod 600")));
     }
+    // As libpq does; and what another user owns, that one can change.
+    if metadata.mode() & GROUP != 0 {
+        return Err(failed("it is open to its group: run chmod 600".to_owned()));
+    }
+    let own = rustix::process::geteuid().as_raw();
+    if ![0, own].contains(&metadata.uid()) {
+        return Err(failed(format!("it belongs to the user of number {}: run chown", metadata.uid())));
+    }
     let content = file.read_limited(PASSWORD_LIMIT_BYTES).map_err(|error| failed(error.to_string()))?;
     let line = content.split(|byte| *byte == b'\n').next().unwrap_or_default();
     let line = line.strip_suffix(b"\r").unwrap_or(line);
@@ -257,11 +293,15 @@ pub(super) async fn lock(client: &Client, patience: Duration) -> Result<(), Post
         if row.try_get::<_, bool>(0)? {
             return Ok(());
         }
-        // Without a holder it has just ended.
-        if now() >= due
-            && let Some(holder) = holder(client).await?
-        {
-            return Err(holder);
+        if now() >= due {
+            if let Some(holder) = holder(client).await? {
+                return Err(holder);
+            }
+            // Without a holder it has just ended.
+            if now() >= due + LOCK_GRACE {
+                let (holder, end) = ("somebody that pg_locks does not name", "ending the sessions of pg_locks");
+                return Err(PostgresError::Held { holder: holder.to_owned(), end: end.to_owned() });
+            }
         }
         tokio::time::sleep(LOCK_PAUSE).await;
     }
@@ -270,13 +310,13 @@ pub(super) async fn lock(client: &Client, patience: Duration) -> Result<(), Post
 /// Whether the session is still the only writer. A lost lock was lost with its session; this sees one that a person released.
 pub(super) async fn is_locked(client: &Client) -> Result<bool, PostgresError> {
     let sql = "SELECT EXISTS (SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND granted
-                   AND classid = 1785684596 AND objid = 1 AND pid = pg_backend_pid())";
+                   AND classid = 1785684596 AND objid = 1 AND objsubid = 2 AND pid = pg_backend_pid())";
     Ok(client.query_one(sql, &[]).await?.try_get(0)?)
 }
 
 /// Who has the lock, as an error.
 async fn holder(client: &Client) -> Result<Option<PostgresError>, PostgresError> {
-    let Some(row) = client.query_opt(HOLDER, &[]).await? else { return Ok(None) };
+    let Some(row) = client.query_opt(HOLDER, &[]).await? else { return prepared_holder(client).await };
     let text = |column: usize, before: &str| -> Result<String, PostgresError> {
         let known = row.try_get::<_, Option<String>>(column)?.filter(|text| !text.is_empty());
         Ok(known.map(|text| format!("{before}{text}")).unwrap_or_default())
@@ -286,7 +326,19 @@ async fn holder(client: &Client) -> Result<Option<PostgresError>, PostgresError>
     let holder = format!("`{name}` as {}{}, session {pid}{since}", text(2, "")?, text(3, " from ")?);
     // No table, no privilege: no JobTracker either.
     let is_jobtracker = row.try_get::<_, Option<bool>>(5)?.unwrap_or(false);
-    Ok(Some(if is_jobtracker { PostgresError::Locked { holder } } else { PostgresError::Held { holder, pid } }))
+    Ok(Some(if is_jobtracker {
+        PostgresError::Locked { holder }
+    } else {
+        PostgresError::Held { holder, end: format!("SELECT pg_terminate_backend({pid})") }
+    }))
+}
+
+async fn prepared_holder(client: &Client) -> Result<Option<PostgresError>, PostgresError> {
+    let Some(row) = client.query_opt(PREPARED_HOLDER, &[]).await? else { return Ok(None) };
+    let (name, owner, since): (String, String, String) = (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
+    let holder =
+        format!("the prepared transaction `{name}` of {owner} since {since} (advisory lock {LOCK}, pg_prepared_xacts)");
+    Ok(Some(PostgresError::Held { holder, end: format!("ROLLBACK PREPARED '{}'", name.replace('\'', "''")) }))
 }
 
 fn own_name() -> String {

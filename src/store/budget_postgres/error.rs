@@ -26,9 +26,16 @@ pub(super) enum PostgresError {
     Locked { holder: String },
     /// The lock of the only writer is held, perhaps by no JobTracker.
     #[error(
-        "the lock by which only one JobTracker publishes is held by {holder}, which need not be a JobTracker; it is published once that session ends, for example by SELECT pg_terminate_backend({pid})"
+        "the lock by which only one JobTracker publishes is held by {holder}, which need not be a JobTracker; it is published once that ends, for example by {end}"
     )]
-    Held { holder: String, pid: i32 },
+    Held { holder: String, end: String },
+    #[error(
+        "the encoding of the database is {found}, in which not every name and note can be kept: make one with ENCODING 'UTF8' TEMPLATE template0 and name that"
+    )]
+    Encoding { found: String },
+    /// Rows of the inbox that cannot be answered; the others are.
+    #[error("top-up {references}: {source}")]
+    TopUps { references: String, source: Box<Self> },
     #[error(
         "its tables have layout {found}, this program knows {expected}: run the jobtracker that made them, or `jobtracker store init` of a newer one"
     )]
@@ -88,6 +95,7 @@ impl PostgresError {
             Self::Url(_)
             | Self::PasswordFile { .. }
             | Self::RootCertificates { .. }
+            | Self::Encoding { .. }
             | Self::Layout { .. }
             | Self::FormerLayout { .. }
             | Self::OtherState { .. }
@@ -98,6 +106,7 @@ impl PostgresError {
             Self::Client(error) => {
                 error.code().is_some_and(|code| advice(code).is_some_and(|(_, is_for_a_person)| is_for_a_person))
             }
+            Self::TopUps { source, .. } => source.is_permanent(),
             Self::Locked { .. }
             | Self::Held { .. }
             | Self::ReadOnly
@@ -109,6 +118,10 @@ impl PostgresError {
         }
     }
 }
+
+/// The server's function that refuses a row by row security: its message may be in any language.
+const CHECKS_ROWS: &str = "ExecWithCheckOptions";
+const ROW_SECURITY: &str = "row security keeps rows from the daemon's role, from an owner by FORCE: ALTER TABLE … DISABLE ROW LEVEL SECURITY, or NO FORCE ROW LEVEL SECURITY where the role owns the table";
 
 /// The server's own words, or the client's with its causes, and what to do.
 fn client_text(error: &tokio_postgres::Error) -> String {
@@ -125,7 +138,9 @@ fn client_text(error: &tokio_postgres::Error) -> String {
     if let Some(detail) = server.detail() {
         text = format!("{text}, {detail}");
     }
-    match advice(server.code()) {
+    let row_security = (ROW_SECURITY, true);
+    match advice(server.code()).map(|advice| if server.routine() == Some(CHECKS_ROWS) { row_security } else { advice })
+    {
         Some((advice, _)) => format!("{text}; {advice}"),
         None => text,
     }

@@ -58,7 +58,8 @@ impl Tls {
             reason,
         };
         let chain = match (mode, root_certificates) {
-            (SslMode::VerifyCa | SslMode::VerifyFull, Some(path)) => {
+            // As libpq does: named certificates are for use, whatever the mode.
+            (mode, Some(path)) if mode != SslMode::Disable => {
                 let roots = Arc::new(read_roots(path)?);
                 let verifier = WebPkiServerVerifier::builder_with_provider(roots, Arc::clone(&provider)).build();
                 Some(verifier.map_err(|error| failed(error.to_string()))?)

@@ -14,6 +14,8 @@ use super::shown::shown_for_update;
 pub(super) const BATCH_ROWS: i64 = 1_000;
 /// Refused rows of those that are logged one by one.
 const LOGGED_ROWS: usize = 20;
+/// Of references that cannot be answered so many are named.
+const NAMED: usize = 3;
 /// Of longer texts the beginning, which is too long still: a table of before may have rows of any length.
 const WAITING: &str =
     "SELECT reference, left(account, 256), amount::text, left(note, 257), left(made_by, 64) FROM jobtracker.top_up
@@ -46,8 +48,13 @@ pub(super) async fn find(client: &mut Client, state: &str) -> Result<Vec<TopUp>,
             Err(error) => refused.push(TopUpAnswer { reference, outcome: Err(format!("amount: {error}")) }),
         }
     }
-    if !refused.is_empty() {
-        answer(client, state, &refused).await?;
+    if !refused.is_empty()
+        && let Err(error) = answer(client, state, &refused).await
+    {
+        if found.is_empty() {
+            return Err(error);
+        }
+        tracing::warn!("{error}; the others are taken over");
     }
     if !found.is_empty() {
         FaultPoint::TopUpsFound.pass();
@@ -56,7 +63,35 @@ pub(super) async fn find(client: &mut Client, state: &str) -> Result<Vec<TopUp>,
 }
 
 /// Answers rows, and logs those that are refused: who made them may not look again.
+/// Answers all together; where that fails, each alone, and the error names those that cannot be.
 pub(super) async fn answer(client: &mut Client, state: &str, answers: &[TopUpAnswer]) -> Result<(), PostgresError> {
+    let is_of_rows = |error: &PostgresError| {
+        matches!(error, PostgresError::NotWritten { .. })
+            || matches!(error, PostgresError::Client(error) if error.as_db_error().is_some())
+    };
+    match answer_together(client, state, answers).await {
+        Err(error) if is_of_rows(&error) => {}
+        done => return done,
+    }
+    let (mut references, mut first) = (Vec::new(), None);
+    for alone in answers.chunks(1) {
+        match answer_together(client, state, alone).await {
+            Ok(()) => {}
+            Err(error) if is_of_rows(&error) => {
+                references.extend(alone.iter().map(|answer| answer.reference.as_str()));
+                first = first.or(Some(error));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    let Some(error) = first else { return Ok(()) };
+    let more = references.len().saturating_sub(NAMED);
+    references.truncate(NAMED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    Err(PostgresError::TopUps { references: format!("{}{more}", references.join(", ")), source: Box::new(error) })
+}
+
+async fn answer_together(client: &mut Client, state: &str, answers: &[TopUpAnswer]) -> Result<(), PostgresError> {
     let transaction = client.transaction().await?;
     if shown_for_update(&transaction, state).await?.state.is_none() {
         // Once the tables are ours they are found again.

@@ -23,7 +23,6 @@ impl Scheduler {
     fn replace_between(&mut self, options: PolicyOptions, change_groups: impl FnOnce(&mut Groups)) {
         let apps = self.apps_by_submission();
         self.set_earmarks(&[]);
-        self.forget_all_reserved_in_vain();
         for &id in &apps {
             self.let_go(id);
             self.end_reservations_of_app(id);

@@ -223,7 +223,6 @@ impl Scheduler {
 
     pub(super) fn forget_group(&mut self, group: GroupId) {
         Pool::ALL.into_iter().for_each(|pool| self.orders[pool].forget(group));
-        self.forget_reserved_in_vain(group);
         self.notify(&Change::GroupClosed(group));
     }
 
@@ -243,7 +242,6 @@ impl Scheduler {
     /// Sets what each group has bought; a group that is not named has bought nothing. No effect unless the policy is
     /// the market.
     pub fn set_allocations(&mut self, allocations: &[(GroupId, Allocation)]) {
-        self.age_container_reservations();
         let changed = self.policy.set_allocations(allocations);
         // Sorting all again is cheaper than moving many one by one.
         if changed.len() > allocations.len() / 8 {

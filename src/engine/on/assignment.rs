@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use crate::engine::core::Engine;
 use crate::engine::state::Outbox;
 use crate::mapreduce::{Job, Launch};
-use crate::model::{JobId, Kind, Now, Pool, TrackerId};
+use crate::model::{JobId, Kind, Now, TrackerId};
 use crate::scheduler::{AppId, LaunchRules, NodeOffer};
 use crate::wire::Task;
 
@@ -47,7 +47,7 @@ impl Engine {
             let report = self.cluster.scheduler.assign_slots(NodeOffer { node: id, free, now }, &mut granting);
             launches.append(&mut granting.grants.launches);
             if let Some(market) = self.market.as_mut().filter(|_| report.leaves_maps_free) {
-                market.accounts.note_free(Pool::Map);
+                market.accounts.note_free_maps();
             }
         }
         self.tallies.launched += launches.len() as u64;

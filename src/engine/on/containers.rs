@@ -117,22 +117,6 @@ impl Engine {
             let mut taker = ContainerTaker { applications: &mut self.applications, market: self.market.as_ref(), now };
             self.cluster.scheduler.grant_containers_on(node, &mut taker);
             self.applications.mark_passed_on();
-            self.note_free_room(node);
-        }
-    }
-
-    /// Notes in the market the room that is left after a heartbeat.
-    fn note_free_room(&mut self, node: TrackerId) {
-        let scheduler = &self.cluster.scheduler;
-        let Some(market) = self.market.as_mut().filter(|_| scheduler.has_free_container_slot(node)) else { return };
-        match scheduler.reservation_on(node) {
-            None => market.accounts.note_free(Pool::Container),
-            Some((app, _)) => {
-                let group = scheduler.group_of(app);
-                if let Some(queue) = group.and_then(|group| scheduler.group_name(group)) {
-                    market.accounts.note_cannot_use(queue);
-                }
-            }
         }
     }
 

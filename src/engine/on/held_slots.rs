@@ -72,7 +72,7 @@ impl Engine {
                 }
                 UsageChange::TooLittleLeft { group } => {
                     if let Some(queue) = self.cluster.scheduler.group_name(group) {
-                        market.accounts.note_cannot_use(queue);
+                        market.accounts.note_too_little(queue);
                     }
                 }
                 UsageChange::HousekeepingEnded { app, launch_mono_ms } => {

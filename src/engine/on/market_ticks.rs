@@ -12,9 +12,6 @@ use super::job_group::WITHOUT_ACCOUNT;
 use super::market_queries::{queue_usage, sold_slots};
 use super::order_rates::{OrderCharges, raise_bids};
 
-/// Apps that may be known to the market though the meter has forgotten them, beside as many as it knows.
-const MOST_FORGOTTEN_HOLDERS: usize = 1_000;
-
 impl Engine {
     /// Restores the accounts of an earlier run. Unless the market rules now, what it has sold ends here.
     pub(super) fn restore_market(&mut self, restored: &[MarketFact], now: Now) {
@@ -161,10 +158,7 @@ impl Engine {
         self.cluster.scheduler.set_allocations(&allocations);
         let meter = market.accounts.meter();
         let charged = market.costs.charge(&tick, meter);
-        // Not at each tick: that takes a look at all that hold anything.
-        if market.holders.len() > MOST_FORGOTTEN_HOLDERS.saturating_add(meter.known_holders().saturating_mul(2)) {
-            market.holders.retain(|_, holder| meter.may_charge(*holder));
-        }
+        market.holders.retain(|_, holder| meter.may_charge(*holder));
         self.applications.charge(&tick);
         let number = tick.number;
         self.outbox.record(Fact::Market(tick.into_fact()));

@@ -1,6 +1,6 @@
 //! The account of a queue: balance, bid, open interval, and the state published at the last tick.
 
-use crate::model::{Credits, PerKind, PerPool, Pool};
+use crate::model::{Credits, PerKind, Pool};
 
 use super::allocation::{Bid, cost};
 use super::interval::{Charge, Interval, most_slot_ms};
@@ -30,11 +30,11 @@ pub struct Account {
     interval: Option<Interval>,
     /// Intervals before the open one of which it has held next to nothing; kept while none is open.
     in_vain: PerKind<u8>,
-    /// Intervals before the open one in which it had too little to run for what it was sold, or nothing that fits what stayed
-    /// free, and held next to nothing of it; a restart forgets them.
+    /// Intervals before the open one in which it had too little to run for what it was sold, and held next to nothing of it; a
+    /// restart forgets them.
     flickers: u8,
-    /// Whether that showed in the open one.
-    could_not_use: bool,
+    /// Whether it had too little in the open one.
+    had_too_little: bool,
 }
 
 /// How an account has used what it was sold, the open interval included, and what it may be sold after that.
@@ -53,7 +53,7 @@ impl Account {
     pub(super) fn new(balance: Credits, bid: Credits) -> Self {
         let published = Published { budget: balance, ..Published::default() };
         let in_vain = PerKind::default();
-        Account { balance, bid, published, interval: None, in_vain, flickers: 0, could_not_use: false }
+        Account { balance, bid, published, interval: None, in_vain, flickers: 0, had_too_little: false }
     }
 
     /// The balance; never below zero.
@@ -135,10 +135,10 @@ impl Account {
         metered: MeteredUse,
         length_ms: u64,
         queue_use: &QueueUse,
-        had_free: PerPool<bool>,
+        had_free_maps: bool,
     ) -> PastUse {
         let with = |interval: Interval| {
-            interval.in_vain_with(self.in_vain, metered.within_ms, length_ms, queue_use.want, had_free)
+            interval.in_vain_with(self.in_vain, metered.within_ms, length_ms, queue_use.want, had_free_maps)
         };
         let in_vain = self.interval.map_or(self.in_vain, with);
         let want = queue_use.want_after(in_vain, u32::MAX);
@@ -149,19 +149,15 @@ impl Account {
         let is_used = self.interval.and_then(|interval| interval.is_used(metered.within_ms, length_ms));
         let flickers = match is_used {
             Some(true) if !(was_limited && wants_more) => 0,
-            Some(false) => {
-                // Room that stayed free is of no use to the containers that it waits for.
-                let could_use_none = had_free.container && queue_use.containers.wanted > 0;
-                self.flickers.saturating_add((self.could_not_use || could_use_none).into())
-            }
+            Some(false) => self.flickers.saturating_add(self.had_too_little.into()),
             Some(true) | None => self.flickers,
         };
         PastUse { in_vain, flickers, most: if flickers < MOST_IN_VAIN { u32::MAX } else { most } }
     }
 
-    /// See [`Market::note_cannot_use`](super::Market::note_cannot_use).
-    pub(super) fn note_cannot_use(&mut self) {
-        self.could_not_use = true;
+    /// See [`Market::note_too_little`](super::Market::note_too_little).
+    pub(super) fn note_too_little(&mut self) {
+        self.had_too_little = true;
     }
 
     /// Its bid in the next allocation, with the balance after the charge; none: nothing of it runs, is held or may be sold.
@@ -187,7 +183,7 @@ impl Account {
     ) {
         self.balance = balance;
         self.interval = interval;
-        (self.in_vain, self.flickers, self.could_not_use) = (in_vain, flickers, false);
+        (self.in_vain, self.flickers, self.had_too_little) = (in_vain, flickers, false);
         let Interval { share, used, pending, .. } = interval.unwrap_or_default();
         self.published = Published { budget: balance, rate: share.rate(), share, used, pending };
     }

@@ -104,7 +104,7 @@ impl Market {
         self.meter.close(now);
         self.apply_tick(&tick);
         self.meter.open_at(now);
-        self.had_free = PerPool::default();
+        self.had_free_maps = false;
         tick.check(slots, &mut violations);
         self.check_accounts(&mut violations);
         self.violations = violations;
@@ -127,7 +127,7 @@ impl Market {
     }
 
     pub(super) fn past_use(&self, account: &Account, metered: MeteredUse, queue_use: &QueueUse) -> PastUse {
-        account.past_use(metered, self.meter.length_ms(), queue_use, self.had_free)
+        account.past_use(metered, self.meter.length_ms(), queue_use, self.had_free_maps)
     }
 
     /// What the queue at a place of the meter is charged at its rate, and for the graces of preempted containers at those of their grants, lowest first;

@@ -52,12 +52,12 @@ impl Interval {
         within_ms: PerPool<u64>,
         length_ms: u64,
         want: PerPool<u32>,
-        had_free: PerPool<bool>,
+        had_free_maps: bool,
     ) -> PerKind<u8> {
         let with = |kind: Kind| match (self.quota[kind], kind) {
             (0, _) => before[kind],
             (sold, _) if within_ms[kind] > tenth_ms(sold.into(), length_ms) => 0,
-            (_, Kind::Map) => before[kind].saturating_add(had_free.map.into()),
+            (_, Kind::Map) => before[kind].saturating_add(had_free_maps.into()),
             (sold, Kind::Reduce) => before[kind].saturating_add((want[kind] < sold).into()),
         };
         PerKind::new(with(Kind::Map), with(Kind::Reduce))

@@ -486,11 +486,6 @@ impl Meter {
         self.names.get(self.known(holder).or_else(of_grace)?.queue as usize)
     }
 
-    /// How many jobs and applications it knows, each grace apart.
-    pub fn known_holders(&self) -> usize {
-        self.holder_places.len()
-    }
-
     /// Whether the next tick may charge a job or application: it holds anything, or has in the open interval, or its order
     /// has set a rate.
     pub fn may_charge(&self, holder: SlotHolder) -> bool {

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::model::{Credits, JobId, Now, PerPool, Pool, QueueName, Violations, row_at};
+use crate::model::{Credits, JobId, Now, PerPool, QueueName, Violations, row_at};
 
 use super::account::Account;
 use super::allowance::{Allowance, AllowanceClock};
@@ -38,8 +38,8 @@ pub struct Market {
     price: Credits,
     pub(super) is_ruling: bool,
     pub(super) meter: Meter,
-    /// Whether map slots stayed free at a heartbeat of the open interval, and room for containers. Nothing is noted of reduces.
-    pub(super) had_free: PerPool<bool>,
+    /// Whether map slots stayed free at a heartbeat of the open interval.
+    pub(super) had_free_maps: bool,
     pub(super) violations: Violations,
 }
 
@@ -59,7 +59,7 @@ impl Market {
             price: Credits::ZERO,
             is_ruling: true,
             meter: Meter::default(),
-            had_free: PerPool::default(),
+            had_free_maps: false,
             violations: Violations::default(),
         }
     }
@@ -109,16 +109,15 @@ impl Market {
         &self.meter
     }
 
-    /// A heartbeat has left slots of a pool free: a setup that waits could have had one, or a container that fits.
-    pub fn note_free(&mut self, pool: Pool) {
-        self.had_free[pool] = true;
+    /// A heartbeat has left map slots free: a setup that waits could have had one.
+    pub fn note_free_maps(&mut self) {
+        self.had_free_maps = true;
     }
 
-    /// A queue cannot use all that it was sold: less is left of what it holds and waits for, or room that a heartbeat has left
-    /// idle is kept for a container of it.
-    pub fn note_cannot_use(&mut self, queue: &str) {
+    /// A queue had too little in the open interval: less is left of what it holds and waits for than it was sold.
+    pub fn note_too_little(&mut self, queue: &str) {
         if let Some(account) = self.accounts.get_mut(queue) {
-            account.note_cannot_use();
+            account.note_too_little();
         }
     }
 

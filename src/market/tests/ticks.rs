@@ -86,7 +86,7 @@ fn what_a_queue_has_yet_to_run_counts_unless_it_held_nothing_for_two_intervals()
     let mut stage = Stage::new("a 1000 1\nb 1000 1\n");
     let mut tick = |running, now, has_free: bool| {
         if has_free {
-            stage.market.note_free(Pool::Map);
+            stage.market.note_free_maps();
         }
         tick_of_starter(&mut stage, running, now)
     };
@@ -119,7 +119,7 @@ fn a_queue_with_too_little_for_what_it_was_sold_is_sold_twice_what_it_has_held()
     let mut stage = Stage::new("a 1000 1\nb 1000 1\n");
     let mut sold = |had_too_little: bool, running: u32| {
         if had_too_little {
-            stage.market.note_cannot_use("b");
+            stage.market.note_too_little("b");
         }
         tick_of_starter(&mut stage, running, 100).map(|(maps, _)| maps)
     };
@@ -288,25 +288,4 @@ fn ten_thousand_queues_whose_bids_change_in_every_interval_pay_for_what_they_hel
         assert_eq!(sold.len(), names.len());
     }
     assert!(stage.market.ledger().charged > Credits::ZERO);
-}
-
-/// Quotas of a queue that holds one container of many that it waits for, beside one that runs maps and reduces, each after
-/// what `before` notes.
-fn quotas_of_starved(before: impl Fn(&mut Market)) -> [u32; 4] {
-    let mut stage = Stage::new("a 100000 1\nb 100000 1\n");
-    [(); 4].map(|()| {
-        before(&mut stage.market);
-        let usage = [in_use("a", (40, 20, 0), (0, 0)), in_use("b", (0, 0, 0), (1, 100_000))];
-        let opened = stage.tick_of(PerPool::new(80, 40, 0), &usage);
-        let of_b = opened.intervals().find(|(queue, _)| queue.as_str() == "b");
-        of_b.map_or(0, |(_, interval)| interval.quota.map + interval.quota.reduce)
-    })
-}
-
-#[test]
-fn a_queue_whose_containers_fit_nowhere_in_what_stays_free_is_sold_twice_what_it_holds() {
-    assert_eq!(quotas_of_starved(|market| market.note_free(Pool::Map)), [60; 4]);
-    assert_eq!(quotas_of_starved(|market| market.note_free(Pool::Container))[2..], [6, 6]);
-    assert_eq!(quotas_of_starved(|market| market.note_cannot_use("b"))[2..], [6, 6], "room is kept for it");
-    assert_eq!(quotas_of_starved(|market| market.note_cannot_use("a")), [60; 4], "for another");
 }

@@ -24,9 +24,6 @@ impl Scheduler {
                 table.is_some_and(|table| table.reserved_on == Some(*id))
             });
             violations.check(is_mutual, || format!("{id} is reserved for {reserved:?}, which does not know it"));
-            let is_aged = reserved.is_some() == self.containers.reserved.contains_key(id);
-            violations
-                .check(is_aged, || format!("{id} is reserved for {reserved:?}, and its intervals are not counted"));
         }
     }
 }

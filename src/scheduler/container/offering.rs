@@ -151,7 +151,6 @@ impl Scheduler {
             self.end_container_reservation(node);
         }
         self.end_earmark(node, app, Pool::Container);
-        self.note_granted_size(app, slots);
         self.hold_container(app, node, request);
         self.update_demand(app);
         if !self.is_grantable(app, &request) {
@@ -181,12 +180,6 @@ impl Scheduler {
         let demand = self.demand(id);
         let table = demand.and_then(|demand| demand.types.get(request));
         demand.zip(table).is_some_and(|(demand, table)| demand.grantable(request, table) > 0)
-    }
-
-    /// Whether a node has room for a container of one slot that is not on its way to any.
-    pub fn has_free_container_slot(&self, node: TrackerId) -> bool {
-        let has_room = self.free_for_containers(node).is_some_and(|free| self.containers.slot.fits(free));
-        has_room && self.earmarks_on(node).is_empty()
     }
 
     /// What is free on a node that takes containers.

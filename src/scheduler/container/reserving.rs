@@ -4,13 +4,10 @@ use std::iter;
 
 use crate::model::TrackerId;
 use crate::scheduler::verdict::Verdict;
-use crate::scheduler::{AppId, GroupId, Scheduler};
+use crate::scheduler::{AppId, Scheduler};
 
 use super::RequestType;
 use super::container_table::{NodeSite, SiteVerdict};
-
-/// Intervals of the market for which the room of a node is kept at most: it lies idle, and no queue pays for it.
-const MOST_RESERVED_INTERVALS: u8 = 5;
 
 impl Scheduler {
     /// The application and type that the room of a node is kept for.
@@ -30,10 +27,9 @@ impl Scheduler {
     /// A type was the head of the order and found no room at a heartbeat of a node. At the second in a row the node is
     /// reserved for it, if no other is. True when it is reserved now.
     pub(super) fn note_starved(&mut self, node: TrackerId, id: AppId, request: RequestType) -> bool {
-        let was_in_vain = self.group_of(id).is_some_and(|group| self.containers.reserved_in_vain.contains_key(&group));
         let Some(bag) = self.bag_mut(node) else { return false };
         let waited = bag.starved.replace((id, request)) == Some((id, request));
-        let is_free = waited && bag.reserved.is_none() && !was_in_vain;
+        let is_free = waited && bag.reserved.is_none();
         let table = self.demand_mut(id).and_then(|demand| demand.types.get_mut(&request));
         let Some(table) = table.filter(|table| is_free && table.reserved_on.is_none()) else { return false };
         table.reserved_on = Some(node);
@@ -41,46 +37,7 @@ impl Scheduler {
             bag.reserved = Some((id, request));
             bag.starved = None;
         }
-        self.containers.reserved.insert(node, 0);
         true
-    }
-
-    /// An interval of the market begins: room that was kept for many is given up, and none is kept for that queue until it
-    /// has a container as large.
-    pub(in crate::scheduler) fn age_container_reservations(&mut self) {
-        let aged = self.containers.reserved.iter_mut().filter_map(|(node, intervals)| {
-            *intervals += 1;
-            (*intervals >= MOST_RESERVED_INTERVALS).then_some(*node)
-        });
-        for node in aged.collect::<Vec<_>>() {
-            let reserved = self.reservation_on(node);
-            let of_group = reserved.and_then(|(app, request)| Some((self.group_of(app)?, request)));
-            if let Some((group, request)) = of_group {
-                let slots = request.capability.slots(self.containers.slot);
-                self.containers.reserved_in_vain.insert(group, slots);
-            }
-            self.end_container_reservation(node);
-        }
-    }
-
-    /// A group is closed.
-    pub(in crate::scheduler) fn forget_reserved_in_vain(&mut self, group: GroupId) {
-        self.containers.reserved_in_vain.remove(&group);
-    }
-
-    /// Another policy rules, which may be no market.
-    pub(in crate::scheduler) fn forget_all_reserved_in_vain(&mut self) {
-        self.containers.reserved_in_vain.clear();
-    }
-
-    /// A group was granted a container of so many slots: room may be kept for it again.
-    pub(super) fn note_granted_size(&mut self, app: AppId, slots: u32) {
-        if !self.containers.reserved_in_vain.is_empty()
-            && let Some(group) = self.group_of(app)
-            && self.containers.reserved_in_vain.get(&group).is_some_and(|waited| slots >= *waited)
-        {
-            self.containers.reserved_in_vain.remove(&group);
-        }
     }
 
     /// Keeps the room of a node no more.
@@ -89,7 +46,6 @@ impl Scheduler {
         if let Some(table) = self.demand_mut(id).and_then(|demand| demand.types.get_mut(&request)) {
             table.reserved_on = None;
         }
-        self.containers.reserved.remove(&node);
         self.containers.freed.insert(node);
     }
 

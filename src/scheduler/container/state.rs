@@ -20,10 +20,6 @@ pub(in crate::scheduler) struct ContainerState {
     pub(super) asked: BTreeSet<AppId>,
     /// Nodes with room that is earmarked.
     pub(super) earmarking: BTreeSet<TrackerId>,
-    /// Nodes whose room is kept for a type, with the intervals of the market that it has been.
-    pub(super) reserved: BTreeMap<TrackerId, u8>,
-    /// Groups for which room was kept in vain, with the slots of what waited.
-    pub(super) reserved_in_vain: BTreeMap<GroupId, u32>,
     /// The node whose heartbeat this is, from its offer to containers on, after its tasks, until all has been granted.
     pub(super) beating: Option<TrackerId>,
     /// Whether something was woken since it was offered.
@@ -89,8 +85,6 @@ impl Default for ContainerState {
             freed: BTreeSet::new(),
             asked: BTreeSet::new(),
             earmarking: BTreeSet::new(),
-            reserved: BTreeMap::new(),
-            reserved_in_vain: BTreeMap::new(),
             beating: None,
             has_woken: false,
             asking: BTreeSet::new(),

@@ -1,7 +1,6 @@
 //! Laws over random clusters: the scheduler grants what the plain rules grant, no node gives more than it has, and no
 //! application gets more than it asked for.
 
-use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
@@ -106,7 +105,7 @@ impl Pair {
         let app = |number| ModelApp { is_strict: number == strict, ..ModelApp::default() };
         Self {
             stage,
-            model: Model { nodes, apps: (0..APPS).map(app).collect(), delay, queues: None, in_vain: BTreeMap::new() },
+            model: Model { nodes, apps: (0..APPS).map(app).collect(), delay, queues: None },
             apps,
             jobs,
             maps: vec![vec![]; NODES.len()],
@@ -121,7 +120,7 @@ impl Pair {
         let jobs = (0..2).map(|queue| add(8 + queue as u32, queue)).collect();
         let nodes = NODES.map(|(host, rack, bag)| ModelNode::new(host, rack, bag)).to_vec();
         let queues = Some(vec![ModelQueue::default(); 2]);
-        let model = Model { nodes, apps: vec![ModelApp::default(); APPS], delay: 1, queues, in_vain: BTreeMap::new() };
+        let model = Model { nodes, apps: vec![ModelApp::default(); APPS], delay: 1, queues };
         stage.scheduler.set_locality_delay(1);
         Self { stage, model, apps, jobs, maps: vec![vec![]; NODES.len()] }
     }
@@ -137,7 +136,6 @@ impl Pair {
             allocations.push((self.stage.scheduler.group(name).unwrap(), bought));
         }
         self.stage.scheduler.set_allocations(&allocations);
-        self.model.age_reservations();
     }
 
     fn count_map(&mut self, job: usize, is_more: bool) {

@@ -18,7 +18,6 @@ pub struct ModelNode {
     missed: BTreeSet<(usize, RequestType)>,
     starved: Option<(usize, RequestType)>,
     pub reserved: Option<(usize, RequestType)>,
-    reserved_intervals: u32,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -42,8 +41,6 @@ pub struct Model {
     pub delay: u32,
     /// The queues of a market; none: applications are served in their order.
     pub queues: Option<Vec<ModelQueue>>,
-    /// Slots of what waits in a queue for which room was kept in vain.
-    pub in_vain: BTreeMap<usize, u32>,
 }
 
 /// A queue with what it has bought, and its maps. The application of each number is in the queue of that number, modulo
@@ -78,7 +75,6 @@ impl ModelNode {
             missed: BTreeSet::new(),
             starved: None,
             reserved: None,
-            reserved_intervals: 0,
         }
     }
 
@@ -270,10 +266,6 @@ impl Model {
             of_type.lower(&host);
         }
         of_type.lower("*");
-        let (queue, slots) = (self.queue_of(app), request.capability.slots(SLOT));
-        if self.in_vain.get(&queue).is_some_and(|waited| slots >= *waited) {
-            self.in_vain.remove(&queue);
-        }
         self.nodes[node].containers.push((app, request));
         if self.nodes[node].reserved == Some((app, request)) {
             self.nodes[node].reserved = None;
@@ -295,22 +287,6 @@ impl Model {
             && self.nodes[node].takes;
         if !is_usable {
             self.nodes[node].reserved = None;
-        }
-    }
-
-    fn queue_of(&self, app: usize) -> usize {
-        self.queues.as_ref().map_or(0, |queues| app % queues.len())
-    }
-
-    /// An interval of the market begins: room is kept for five.
-    pub fn age_reservations(&mut self) {
-        for node in 0..self.nodes.len() {
-            let Some((app, request)) = self.nodes[node].reserved else { continue };
-            self.nodes[node].reserved_intervals += 1;
-            if self.nodes[node].reserved_intervals == 5 {
-                self.nodes[node].reserved = None;
-                self.in_vain.insert(self.queue_of(app), request.capability.slots(SLOT));
-            }
         }
     }
 
@@ -340,10 +316,8 @@ impl Model {
                     let node = &self.nodes[number];
                     let is_second = node.starved == Some((app, request));
                     let has_one = self.nodes.iter().any(|node| node.reserved == Some((app, request)));
-                    let was_in_vain = self.in_vain.contains_key(&self.queue_of(app));
-                    if is_second && node.reserved.is_none() && !has_one && !was_in_vain {
+                    if is_second && node.reserved.is_none() && !has_one {
                         self.nodes[number].reserved = Some((app, request));
-                        self.nodes[number].reserved_intervals = 0;
                         break;
                     }
                     head = Some((app, request));

@@ -118,34 +118,3 @@ fn a_node_that_takes_no_containers_any_more_loses_it() {
     stage.scheduler.set_takes_containers(stage.nodes["a"], false);
     assert_eq!(stage.scheduler.reservation_on(stage.nodes["a"]), None);
 }
-
-/// Intervals of the market without end in which a large container finds no room.
-#[test]
-fn room_is_kept_for_five_intervals_and_not_again_until_the_queue_has_one_as_large() {
-    let (mut stage, big, small, grants) = stage();
-    stage.beat("a");
-    stage.beat("a");
-    let is_kept = |stage: &Stage| stage.scheduler.reservation_on(stage.nodes["a"]).is_some();
-    let kept = [(); 5].map(|()| {
-        stage.scheduler.set_allocations(&[]);
-        is_kept(&stage)
-    });
-    assert_eq!(kept, [true, true, true, true, false]);
-    stage.beat("a");
-    stage.beat("a");
-    assert!(!is_kept(&stage));
-    stage.set(small, &rows(SMALL, &[("*", 1)]));
-    assert_eq!(stage.grant().len(), 1, "others have it");
-    let third = stage.last().clone();
-    grants.iter().chain([&third]).for_each(|grant| stage.end(grant));
-    assert_eq!((stage.grant().len(), last_app(&stage)), (1, big));
-    let first = stage.last().clone();
-    stage.end(&first);
-    stage.set(small, &rows(SMALL, &[("*", 1)]));
-    stage.grant();
-    stage.set(big, &rows(BIG, &[("*", 1)]));
-    stage.grant();
-    stage.beat("a");
-    stage.beat("a");
-    assert!(is_kept(&stage), "it has had one");
-}

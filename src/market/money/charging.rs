@@ -130,8 +130,8 @@ impl Market {
         account.past_use(metered, self.meter.length_ms(), queue_use, self.had_free_maps)
     }
 
-    /// What the queue at a place of the meter is charged at its rate, and for the graces of preempted containers at those of their grants, lowest first;
-    /// with its balance after all of it.
+    /// What the queue at a place of the meter is charged at its rate, and for the graces of preempted containers at those of
+    /// their grants, lowest first; with its balance after all of it.
     pub(super) fn charges_of(
         &self,
         place: Option<u32>,

@@ -74,12 +74,11 @@ fn is_treacherous(character: char) -> bool {
 
 #[cfg(test)]
 mod tests {
-
     use super::*;
     use crate::log::tests::Lines;
 
-    #[test]
-    fn one_event_is_one_line_whatever_others_have_written_into_it() {
+    /// What the log has of these events.
+    fn lines_of(events: impl FnOnce()) -> String {
         let lines = Lines::default();
         let writer = lines.clone();
         let subscriber = tracing_subscriber::fmt()
@@ -87,12 +86,17 @@ mod tests {
             .with_ansi(false)
             .with_writer(move || writer.clone())
             .finish();
-        tracing::subscriber::with_default(subscriber, || {
+        tracing::subscriber::with_default(subscriber, events);
+        lines.text()
+    }
+
+    #[test]
+    fn one_event_is_one_line_whatever_others_have_written_into_it() {
+        let text = lines_of(|| {
             let name = "a\n2026-01-01T00:00:00Z INFO jobtracker: forged\r\u{1b}[2J\u{202e}\u{2028}";
             tracing::warn!(user = %name, "{name} registered");
             tracing::info!(user = name, "größe 大小");
         });
-        let text = lines.text();
         assert_eq!(text.lines().count(), 2, "{text}");
         assert!(!text.contains(['\r', '\u{1b}', '\u{202e}', '\u{2028}']), "{text}");
         let named = r"a\n2026-01-01T00:00:00Z INFO jobtracker: forged\r\u{1b}[2J\u{202e}\u{2028}";
@@ -102,17 +106,9 @@ mod tests {
 
     #[test]
     fn places_in_the_source_of_libraries_are_left_out() {
-        let lines = Lines::default();
-        let writer = lines.clone();
-        let subscriber = tracing_subscriber::fmt()
-            .fmt_fields(EscapedFields)
-            .with_ansi(false)
-            .with_writer(move || writer.clone())
-            .finish();
-        tracing::subscriber::with_default(subscriber, || {
+        let text = lines_of(|| {
             tracing::info!(log.file = "/registry/connection.rs", queue = "alice", log.line = 7, "a notice");
         });
-        let text = lines.text();
         assert!(text.ends_with("a notice queue=\"alice\"\n"), "{text}");
     }
 }

@@ -62,8 +62,7 @@ pub(super) async fn find(client: &mut Client, state: &str) -> Result<Vec<TopUp>,
     Ok(found)
 }
 
-/// Answers rows, and logs those that are refused: who made them may not look again.
-/// Answers all together; where that fails, each alone, and the error names those that cannot be.
+/// Answers all rows together; where that fails, each alone, and the error names those that cannot be.
 pub(super) async fn answer(client: &mut Client, state: &str, answers: &[TopUpAnswer]) -> Result<(), PostgresError> {
     let is_of_rows = |error: &PostgresError| {
         matches!(error, PostgresError::NotWritten { .. })
@@ -91,6 +90,7 @@ pub(super) async fn answer(client: &mut Client, state: &str, answers: &[TopUpAns
     Err(PostgresError::TopUps { references: format!("{}{more}", references.join(", ")), source: Box::new(error) })
 }
 
+/// Answers rows or none, and logs those that are refused: who made them may not look again.
 async fn answer_together(client: &mut Client, state: &str, answers: &[TopUpAnswer]) -> Result<(), PostgresError> {
     let transaction = client.transaction().await?;
     if shown_for_update(&transaction, state).await?.state.is_none() {

@@ -46,6 +46,8 @@ fn runs_that_broke_a_law_once_break_none_any_more() {
     }
     // After a policy that grants as the original does, slots of killed attempts stayed withheld.
     play(&with_adversaries(MIXED, true, 1, 3_500));
+    // A restart did not know what attempts of a job that was over had held before it.
+    play(&with_adversaries(MIXED, true, 2_004, 13_200));
 }
 
 #[test]

@@ -15,13 +15,24 @@ impl Engine {
         let graces = self.applications.take_grace_steps();
         let Some(market) = &mut self.market else { return };
         given_back.retain(|given_back| market.may_be_free(given_back));
-        let has_changes = self.cluster.scheduler.has_usage_changes() || !graces.is_empty();
+        let has_changes =
+            self.cluster.scheduler.has_usage_changes() || !graces.is_empty() || !market.ended_jobs.is_empty();
         if !has_changes && !market.housekeeping.is_due(now.mono_ms) {
             return;
         }
         self.count_long_housekeeping(now);
         if has_changes {
             self.meter_changes(&given_back, &graces, now);
+            self.prove_slots_of_ended_jobs(now);
+        }
+    }
+
+    /// Records what jobs that have ended in this step still hold: a restart would not know it from their rows.
+    fn prove_slots_of_ended_jobs(&mut self, now: Now) {
+        let Some(market) = &mut self.market else { return };
+        let ended = std::mem::take(&mut market.ended_jobs);
+        if let Some(proof) = market.accounts.proof_of_ended(ended.into_iter(), now.mono_ms) {
+            self.outbox.record(Fact::Market(proof));
         }
     }
 

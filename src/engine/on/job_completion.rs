@@ -90,6 +90,7 @@ impl Engine {
             }
             self.jobs.finished.expect_kill_job(id, notified);
             self.outbox.record(Fact::KillJobPending { job: id, trackers: names });
+            self.market.iter_mut().for_each(|market| market.ended_jobs.push(id));
         }
         self.forget_oldest_finished();
     }

@@ -162,7 +162,7 @@ impl Engine {
         self.applications.charge(&tick);
         let number = tick.number;
         self.outbox.record(Fact::Market(tick.into_fact()));
-        if let Some(continued) = market.accounts.continued_graces() {
+        if let Some(continued) = market.accounts.continued(self.jobs.finished.pending_kill_jobs()) {
             self.outbox.record(Fact::Market(continued));
         }
         if !charged.is_empty() {

@@ -25,6 +25,8 @@ pub struct MarketState {
     pub holders: FxHashMap<AppId, SlotHolder>,
     /// Queues that others were preempted for, with the tick of the interval; since a restart.
     preempted_for: BTreeMap<QueueName, u64>,
+    /// Jobs that have ended in this step.
+    pub ended_jobs: Vec<JobId>,
     /// Empty between two steps: kept for its room.
     pub usage_changes: Vec<UsageChange>,
 }
@@ -40,6 +42,7 @@ impl MarketState {
             housekeeping: LongHousekeeping::default(),
             holders: FxHashMap::default(),
             preempted_for: BTreeMap::new(),
+            ended_jobs: Vec::new(),
             usage_changes: Vec::new(),
         }
     }

@@ -159,12 +159,22 @@ impl Meter {
         }
     }
 
-    /// The graces that continue in the interval that was just opened, and how much of them is left, as a fact: rows of containers
-    /// do not say when they began.
-    pub(super) fn continued_graces(&self) -> Option<Metered> {
-        let holders = self.graces.values().map(|place| &self.holders[*place as usize]);
+    /// What is held in the interval that was just opened and no row says, as a fact: the graces that continue, whose rows do not
+    /// say when they began, and what jobs that are over hold until their trackers have ended it.
+    pub(super) fn continued(&self, over: impl Iterator<Item = SlotHolder>) -> Option<Metered> {
+        let graces = self.graces.values().map(|place| &self.holders[*place as usize]);
+        self.as_held(graces.chain(over.filter_map(|holder| self.known(holder))), 0)
+    }
+
+    /// What these hold from now on, as a fact: their rows will no longer say it.
+    pub(super) fn proof(&self, over: impl Iterator<Item = SlotHolder>, mono_ms: u64) -> Option<Metered> {
+        self.as_held(over.filter_map(|holder| self.known(holder)), self.offset_ms(mono_ms))
+    }
+
+    fn as_held<'a>(&self, holders: impl Iterator<Item = &'a HolderMeter>, offset_ms: u64) -> Option<Metered> {
+        let holders = holders.filter(|holder| holder.held != PerPool::default());
         let changes: Vec<HeldChange> = holders.map(|holder| self.change_of(holder, holder.held)).collect();
-        (!changes.is_empty()).then_some(Metered { tick: self.tick, offset_ms: 0, changes })
+        (!changes.is_empty()).then_some(Metered { tick: self.tick, offset_ms, changes })
     }
 
     /// The interval is open since now.

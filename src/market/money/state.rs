@@ -143,9 +143,14 @@ impl Market {
             || self.meter.place_of(queue).is_some_and(|place| self.meter.has_graces(place))
     }
 
-    /// The fact of what is left of graces in the interval that a tick has just opened.
-    pub fn continued_graces(&self) -> Option<MarketFact> {
-        self.meter.continued_graces().map(MarketFact::Metered)
+    /// The fact of what is held in the interval that a tick has just opened and no row says: by graces, and by jobs that are over.
+    pub fn continued(&self, over: impl Iterator<Item = JobId>) -> Option<MarketFact> {
+        self.meter.continued(over.map(SlotHolder::Job)).map(MarketFact::Metered)
+    }
+
+    /// The fact of what jobs that have just ended still hold; none where nothing is counted.
+    pub fn proof_of_ended(&self, ended: impl Iterator<Item = JobId>, mono_ms: u64) -> Option<MarketFact> {
+        self.meter.proof(ended.map(SlotHolder::Job), mono_ms).map(MarketFact::Metered)
     }
 
     /// Forgets what is held.

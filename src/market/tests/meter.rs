@@ -1,6 +1,7 @@
 //! The meter against sums that are made millisecond by millisecond.
 
 use std::collections::BTreeMap;
+use std::iter;
 
 use proptest::prelude::*;
 
@@ -286,7 +287,7 @@ fn the_grace_of_a_preempted_container_is_counted_apart_for_an_interval_in_all() 
     open(&mut meter, 2, LENGTH_MS, &sold, 1_000);
     assert_eq!(in_graces(&meter, 1_900), [(7, 2 * 400)], "the rest of an interval");
     // A restart knows how much was left of it at the tick.
-    let continued = meter.continued_graces().unwrap();
+    let continued = meter.continued(iter::empty()).unwrap();
     let mut restarted = Meter::default();
     let intervals: BTreeMap<QueueName, Interval> =
         (0..).zip(&sold).map(|(queue, sold)| (name(queue), interval(*sold))).collect();
@@ -307,7 +308,7 @@ fn the_grace_of_a_preempted_container_is_counted_apart_for_an_interval_in_all() 
     assert_eq!(meter.held().collect::<Vec<_>>(), [(holder(0), PerPool::new(0, 0, 4))]);
     meter.close(at(2_000));
     open(&mut meter, 3, LENGTH_MS, &sold, 2_000);
-    assert_eq!(meter.continued_graces(), None);
+    assert_eq!(meter.continued(iter::empty()), None);
 }
 
 /// Rows of jobs that say less than the facts of the meter, as after a job that the restart did not keep.
@@ -341,4 +342,29 @@ fn what_is_held_after_a_restart_is_what_the_rows_of_jobs_say() {
     assert_eq!([maps(0, 50_000), maps(1, 50_000)], [100 + 3 * 200, 4 * 300], "up to the last fact");
     assert_eq!(maps(0, 50_010), 700 + 2 * 10);
     assert_eq!(maps(0, 99_999), 700 + 2 * 700, "no more than an interval in all");
+}
+
+/// A job that is over is in no row, and its attempts hold slots until their trackers have ended them.
+#[test]
+fn what_a_job_that_is_over_held_is_charged_after_a_restart_as_far_as_facts_prove_it() {
+    const LENGTH_MS: u64 = 1_000;
+    let sold = [((9, 0, 0), 1, 0); QUEUES];
+    let sold: BTreeMap<QueueName, Interval> = (0..).zip(&sold).map(|(q, sold)| (name(q), interval(*sold))).collect();
+    let holding = Holding { holder: holder(0), queue: name(0), order: 1, grace: None, held: PerPool::new(2, 0, 0) };
+    let mut meter = Meter::default();
+    meter.open(1, LENGTH_MS, sold.iter());
+    meter.start(vec![holding], LENGTH_MS, at(0));
+    let over = || [holder(0), holder(5)].into_iter();
+    let restarted_after = |fact: Option<Metered>| {
+        let mut restarted = Meter::default();
+        restarted.open(1, LENGTH_MS, sold.iter());
+        fact.iter().for_each(|fact| restarted.apply(fact));
+        restarted.apply(&Metered { tick: 1, offset_ms: 600, changes: Vec::new() });
+        restarted.start(Vec::new(), LENGTH_MS, at(50_000));
+        restarted.use_of(&name(0), 50_300).within_ms.map
+    };
+    assert_eq!(restarted_after(None), 0, "nothing else says it");
+    assert_eq!(restarted_after(meter.proof(over(), 400)), 2 * 600, "it ended in the interval");
+    assert_eq!(restarted_after(meter.continued(over())), 2 * 600, "it had ended before");
+    assert_eq!(meter.proof([holder(5)].into_iter(), 400), None);
 }

@@ -212,6 +212,14 @@ class JobTracker:
         """Deadline orders that stand."""
         return self._rows("orders", **parameters)
 
+    def list_decisions(self, **parameters):
+        """What was decided by the scheduler and by callers, the newest first."""
+        return self._rows("decisions", **parameters)
+
+    def get_decision(self, decision, **parameters):
+        """A decision, by its number."""
+        return self._one("decisions/{}", decision, **parameters)
+
     def list_users(self, **parameters):
         """Users."""
         return self._rows("users", **parameters)

@@ -9,6 +9,7 @@ pub mod applications;
 mod csv;
 mod daemon_status;
 mod deadline;
+mod decision;
 mod due_text;
 mod exact_decimal;
 mod explanation;
@@ -34,6 +35,7 @@ pub use allowance_status::AllowanceStatus;
 pub use csv::{csv_cell, quoted_csv_cell};
 pub use daemon_status::{BudgetImageStatus, ContainerCounts, DaemonStatus, WorkerCounts};
 pub use deadline::{CostSource, CostUnit, JobDeadline, Sourced, TaskCost, WhatIfAnswer};
+pub use decision::{Decision, PreemptionNumbers, ShortOfSlots};
 pub use due_text::{DueText, InvalidDue, InvalidDuration, largest_units, parse_duration_ms, passed_text, span_text};
 pub use exact_decimal::{ExactDecimal, ExactDecimalError};
 pub use explanation::{

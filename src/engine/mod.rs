@@ -28,11 +28,12 @@ pub use on::{
 };
 pub use state::{
     Application, ApplicationChange, ApplicationRefusal, ApplicationTallies, AttemptCounts, AuditEntry, BodyFault,
-    Caller, ClassCosts, ConnectionStatus, Container, ContainerCost, ContainerNode, ContainerSettings, ContainerTotals,
-    DELEGATION_KEY_BYTES, DelegationChange, DelegationKey, DelegationToken, Drain, Effect, EndClass, Fact, FaultConfig,
-    ForeignJob, ForeignState, GrantSource, IdOwner, InheritedTrackerConnection, ItemStanding, ItemTrouble, Items,
-    ItemsError, JobCost, JobSummary, Kill, Launched, Limits, LogLevel, LoweredRows, Master, Pause, PauseTarget,
-    Presence, Refusal, ReportTerms, ReportedCounts, RequestRow, RestoredApplication, RestoredDelegation, RowPage,
-    SchedulerChoice, Standing, SubmittedApplication, TakenIn, TrackerConnection, TypeLaunch, UNKNOWN_USER,
-    UNUSED_ID_MS, WindowCounts, allows, is_master, names_groups, report_stored, shown_id,
+    Caller, Change, Claimant, ClassCosts, ConnectionStatus, Container, ContainerCost, ContainerNode, ContainerSettings,
+    ContainerTotals, DELEGATION_KEY_BYTES, Decided, Decision, DelegationChange, DelegationKey, DelegationToken, Drain,
+    Effect, EndClass, Fact, FaultConfig, ForeignJob, ForeignState, GrantSource, IdOwner, InheritedTrackerConnection,
+    ItemStanding, ItemTrouble, Items, ItemsError, JobCost, JobSummary, Kill, Launched, Limits, LogLevel, LoweredRows,
+    Master, Pause, PauseTarget, Preempted, Presence, Refusal, ReportTerms, ReportedCounts, RequestRow,
+    RestoredApplication, RestoredDelegation, RowPage, SchedulerChoice, Standing, SubmittedApplication, TakenIn,
+    TrackerConnection, TypeLaunch, UNKNOWN_USER, UNUSED_ID_MS, Victim, WindowCounts, allows, is_master, names_groups,
+    report_stored, shown_id,
 };

@@ -10,6 +10,7 @@ use crate::mapreduce::JobFact;
 use crate::market::MarketFact;
 
 use super::application_retention::delete_applications;
+use super::decision_pruning::prune_decisions;
 use super::ledger_compaction::compact_ledger;
 use super::options::Retention;
 use super::past_pruning::prune_past;
@@ -22,6 +23,8 @@ const STEP_ROWS: usize = 250;
 const STEP_JOB_ROWS: usize = 1000;
 /// Commits after which a step runs although the writer was never idle.
 const COMMITS_BEFORE_STEP: u32 = 16;
+/// Decisions after which old ones are looked for.
+const DECISIONS_BEFORE_STEP: u32 = 1_000;
 const DAY_MS: i64 = 86_400_000;
 
 /// Which work may be due.
@@ -32,6 +35,9 @@ pub(super) struct Housekeeping {
     is_ledger_due: bool,
     are_jobs_due: bool,
     are_applications_due: bool,
+    are_decisions_due: bool,
+    /// Recorded since they were last pruned.
+    decisions: u32,
     /// Day of the last tick recorded, from the epoch.
     tick_day: Option<i64>,
     /// Day of the last end of a job recorded.
@@ -50,6 +56,8 @@ impl Housekeeping {
             is_ledger_due: true,
             are_jobs_due: true,
             are_applications_due: true,
+            are_decisions_due: true,
+            decisions: 0,
             tick_day: None,
             end_day: None,
             finished: None,
@@ -83,6 +91,10 @@ impl Housekeeping {
                     };
                     self.are_applications_due |= changes.iter().any(ends);
                 }
+                Fact::Decided(_) => {
+                    self.decisions += 1;
+                    self.are_decisions_due |= self.decisions >= DECISIONS_BEFORE_STEP;
+                }
                 _ => {}
             }
         }
@@ -90,7 +102,7 @@ impl Housekeeping {
 
     /// Whether a step should run when the writer is idle.
     pub(super) fn is_due(&self) -> bool {
-        self.is_ledger_due || self.are_jobs_due || self.are_applications_due
+        self.is_ledger_due || self.are_jobs_due || self.are_applications_due || self.are_decisions_due
     }
 
     /// Whether a step should run after this commit, idle or not.
@@ -123,6 +135,13 @@ impl Housekeeping {
             let done = delete_applications(database, &self.retention, STEP_JOB_ROWS);
             self.are_applications_due = done.unwrap_or_else(|error| {
                 tracing::warn!("cannot delete applications beyond the limit, next try when one ends: {error}");
+                false
+            });
+        }
+        if self.are_decisions_due {
+            self.decisions = 0;
+            self.are_decisions_due = prune_decisions(database, STEP_ROWS).unwrap_or_else(|error| {
+                tracing::warn!("cannot delete old decisions, next try after {DECISIONS_BEFORE_STEP} more: {error}");
                 false
             });
         }

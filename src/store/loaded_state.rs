@@ -8,8 +8,8 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, params};
 
 use crate::engine::{
-    ClassCosts, Drain, ForeignState, Pause, Presence, Restored, RestoredApplications, RestoredDelegation, RestoredJobs,
-    SchedulerChoice,
+    ClassCosts, Decision, Drain, ForeignState, Pause, Presence, Restored, RestoredApplications, RestoredDelegation,
+    RestoredJobs, SchedulerChoice,
 };
 use crate::market::MarketFact;
 use crate::model::{EndNotification, FactNumber, Identifier, JobId};
@@ -23,8 +23,8 @@ use super::schema::{
     LAST_FACT, SCHEDULER_CHOICE, STATE_NAME,
 };
 use super::{
-    loaded_applications, loaded_costs, loaded_delegation, loaded_drains, loaded_end_notifications, loaded_jobs,
-    loaded_market, loaded_pauses, loaded_presences,
+    loaded_applications, loaded_costs, loaded_decisions, loaded_delegation, loaded_drains, loaded_end_notifications,
+    loaded_jobs, loaded_market, loaded_pauses, loaded_presences,
 };
 
 /// The durable state when the store was opened.
@@ -52,6 +52,8 @@ pub struct LoadedState {
     pub presences: Vec<Presence>,
     pub drains: Vec<Drain>,
     pub pauses: Vec<Pause>,
+    /// The newest decisions with their numbers, the oldest first.
+    pub decisions: Vec<(FactNumber, Decision)>,
     /// Jobs that are over and whose owners are still to be notified.
     pub end_notifications: Vec<(JobId, EndNotification)>,
     /// The facts that restore the market by [`Market::apply`](crate::market::Market::apply), in its order: the latest
@@ -146,6 +148,7 @@ pub(super) fn load(database: &Connection, path: &Path, options: &StoreOptions) -
         presences: loaded_presences::load(&loader)?,
         drains: loaded_drains::load(&loader)?,
         pauses: loaded_pauses::load(&loader)?,
+        decisions: loaded_decisions::load(&loader)?,
         end_notifications: loaded_end_notifications::load(&loader)?,
         delegation: loaded_delegation::load(&loader)?,
         market: loaded_market::load(&loader)?,

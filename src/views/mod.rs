@@ -7,6 +7,7 @@
 mod application_rows;
 mod application_view;
 mod attempt_view;
+mod decision_row;
 mod feed;
 mod follower;
 mod job_detail;
@@ -29,6 +30,7 @@ mod volatile;
 pub use application_rows::container_row;
 pub use application_view::{ApplicationView, LiveSums, RequestView};
 pub use attempt_view::{AttemptTexts, AttemptView};
+pub use decision_row::decision_row;
 pub use feed::ViewsFeed;
 pub use follower::follow;
 pub use job_view::{JobView, TaskCounts};

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::engine::{ApplicationChange, Drain, Fact, Pause, PauseTarget, Presence, SchedulerChoice};
+use crate::engine::{ApplicationChange, Decision, Drain, Fact, Pause, PauseTarget, Presence, SchedulerChoice};
 use crate::mapreduce::JobFact;
 use crate::model::{ApplicationId, FactNumber, JobId, RunState};
-use crate::store::{FactBatch, LoadedState};
+use crate::store::{DECISIONS_KEPT, FactBatch, LoadedState};
 
 use super::application_view::ApplicationView;
 use super::job_view::JobView;
@@ -25,6 +25,8 @@ pub struct Views {
     drains: SharedMap<Arc<str>, Drain>,
     pauses: SharedMap<PauseTarget, Pause>,
     choice: Option<Arc<SchedulerChoice>>,
+    /// The newest ones.
+    decisions: SharedMap<FactNumber, Arc<Decision>>,
     market: MarketView,
     /// Jobs that are over and whose end the owner does not report yet.
     withheld_ends: SharedMap<JobId, ()>,
@@ -86,6 +88,7 @@ impl ReadModel {
         views.drains = loaded.drains.iter().map(|drain| (drain.worker.clone(), drain.clone())).collect();
         views.pauses = loaded.pauses.iter().map(|pause| (pause.target.clone(), pause.clone())).collect();
         views.choice = loaded.choice.clone().map(Arc::new);
+        loaded.decisions.iter().for_each(|(number, one)| views.add_decision(*number, Arc::new(one.clone())));
         loaded.market.iter().for_each(|fact| views.market.apply(fact));
         model.forget_oldest();
         model
@@ -108,7 +111,7 @@ impl ReadModel {
         for (number, fact) in
             (batch.first.0..).map(FactNumber).zip(&batch.facts).filter(|(number, _)| *number >= expected)
         {
-            self.apply_one(fact);
+            self.apply_one(number, fact);
             self.views.number = number;
             if needs_delta(fact) {
                 self.views.delta_due = number;
@@ -130,7 +133,7 @@ impl ReadModel {
         Self { reported_ends: before.reported_ends.clone(), ..self }
     }
 
-    fn apply_one(&mut self, fact: &Fact) {
+    fn apply_one(&mut self, number: FactNumber, fact: &Fact) {
         let views = &mut self.views;
         match fact {
             Fact::Job(JobFact::Accepted(accepted)) => {
@@ -152,6 +155,7 @@ impl ReadModel {
             }
             Fact::Market(fact) => views.market.apply(fact),
             Fact::Applications(changes) => self.change_applications(changes),
+            Fact::Decided(decision) => views.add_decision(number, Arc::new(Decision::clone(decision))),
             Fact::TrackerCame { presence, .. } => views.trackers.insert(presence.tracker.clone(), presence.clone()),
             Fact::TrackerWent { tracker, .. } => drop(views.trackers.remove(tracker)),
             Fact::WorkerDrained(drain) => views.drains.insert(drain.worker.clone(), drain.clone()),
@@ -292,6 +296,25 @@ impl Views {
     /// The last choice of a scheduler.
     pub fn choice(&self) -> Option<&SchedulerChoice> {
         self.choice.as_deref()
+    }
+
+    /// The newest decisions by number.
+    pub fn decisions(&self) -> impl DoubleEndedIterator<Item = (&FactNumber, &Arc<Decision>)> {
+        self.decisions.iter()
+    }
+
+    /// A decision; none: there was none of that number, or newer ones have taken its place.
+    pub fn decision(&self, number: FactNumber) -> Option<&Arc<Decision>> {
+        self.decisions.get(&number)
+    }
+
+    fn add_decision(&mut self, number: FactNumber, decision: Arc<Decision>) {
+        self.decisions.insert(number, decision);
+        let beyond = self.decisions.len().saturating_sub(DECISIONS_KEPT);
+        let oldest: Vec<FactNumber> = self.decisions.iter().take(beyond).map(|(number, _)| *number).collect();
+        for number in oldest {
+            self.decisions.remove(&number);
+        }
     }
 
     /// The same without what no load of `state.db` knows.

@@ -4,10 +4,10 @@
 use std::sync::Arc;
 
 use crate::engine::core::{DelegationCall, DelegationRequest, Engine, Event, PolicyConfig, Reply};
-use crate::engine::state::{ApplicationRefusal, AuditEntry, Caller, PauseTarget, Refusal, UNKNOWN_USER};
+use crate::engine::state::{ApplicationRefusal, AuditEntry, Caller, Decision, PauseTarget, Refusal, UNKNOWN_USER};
 use crate::mapreduce::Job;
 use crate::market::{JobRequest, MarketError, Operation, OperationKind, Role, ServletRequest};
-use crate::model::{Credits, JobId};
+use crate::model::{Credits, JobId, Now};
 use crate::wire::DelegationIdentifier;
 use crate::wire::limits::excerpt;
 
@@ -178,8 +178,8 @@ impl Engine {
         self.outbox.audit(entry.with("state", state_word(job.state().run_state())));
     }
 
-    /// Enters what the event has changed, or that it was refused.
-    pub(super) fn audit(&mut self, audited: Audited, reply: &Reply) {
+    /// Enters what the event has changed, or that it was refused. The decision in it, if there is one.
+    pub(super) fn audit(&mut self, audited: Audited, reply: &Reply, now: Now) -> Option<Decision> {
         let Audited { entry, done } = audited;
         let entry = match reply {
             Reply::Refused(Refusal::AccessDenied(_)) => entry.denied(),
@@ -188,7 +188,7 @@ impl Engine {
                 entry.with("why", why.as_deref().unwrap_or("no valid signature")).denied()
             }
             Reply::Application(Err(ApplicationRefusal::Forbidden(_))) => entry.denied(),
-            Reply::Refused(_) | Reply::Market(Err(_)) | Reply::Application(Err(_)) => return,
+            Reply::Refused(_) | Reply::Market(Err(_)) | Reply::Application(Err(_)) => return None,
             reply => {
                 let is_done = match done {
                     Done::Always => true,
@@ -197,12 +197,14 @@ impl Engine {
                     Done::JobEnds(id) => self.jobs.get(id).is_none_or(|job| job.is_over_or_ending()),
                 };
                 if !is_done {
-                    return;
+                    return None;
                 }
                 entry
             }
         };
+        let decision = Decision::in_change(&entry, now.wall_ms);
         self.outbox.audit(entry);
+        decision
     }
 }
 

@@ -17,9 +17,3 @@ pub(super) struct ChosenVictims {
     /// Room of nodes that was found for what waits.
     pub(super) earmarks: Vec<(TrackerId, Earmark)>,
 }
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Victim {
-    Attempt(AttemptId),
-    Container(ContainerId),
-}

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::engine::core::Engine;
 use crate::engine::state::{Effect, Fact, JobSummary, KillJobDone, ReportedEnd};
-use crate::mapreduce::{Job, JobFact, JobOutcome};
+use crate::mapreduce::{Job, JobFact, JobOutcome, KillRequest};
 use crate::model::{AttemptState, EndNotification, JobId, Kind, TrackerId};
 
 impl Engine {
@@ -28,7 +28,14 @@ impl Engine {
             if let Some(job) = &job {
                 self.tallies.attempts.count(&fact, job);
             }
+            let preempted = match &fact {
+                JobFact::AttemptKillRequested { attempt, request: KillRequest::Preempt } => {
+                    self.rounds.preemptions.victims.remove(attempt)
+                }
+                _ => None,
+            };
             let number = self.outbox.record(Fact::Job(fact));
+            self.outbox.decide(preempted);
             if let Some(job) = job {
                 job.last_fact = number;
             }

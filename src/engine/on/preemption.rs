@@ -4,12 +4,13 @@
 //! A round compares the policy's claims with running attempts and marks victims; each is killed at the next heartbeat
 //! of its tracker.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::engine::core::{Engine, PolicyConfig};
-use crate::engine::state::LogLevel;
+use crate::engine::state::{Claimant, Decided, Decision, LogLevel, Preempted, Victim};
 use crate::mapreduce::Job;
-use crate::model::{AttemptId, Kind, Now, TrackerId};
+use crate::model::{AttemptId, Credits, Kind, Now, TrackerId};
 use crate::scheduler::fair::event_log::LogEvent;
 use crate::scheduler::{AppId, OverQuotaGroup, PreemptionRound, RunningAttempt, UnderQuotaGroup};
 
@@ -31,6 +32,7 @@ impl Engine {
         if let Some(market) = &mut self.market {
             market.note_preempted_for(short.keys());
         }
+        let claimants = self.claimants(&short);
         self.rounds.preemptions.record_round(victims.iter().map(|(id, _)| *id), short, now.wall_ms);
         let receivers =
             if self.fair_config().is_some() { "pools below their shares" } else { "queues below their quota" };
@@ -43,13 +45,16 @@ impl Engine {
         self.outbox.log_line(LogLevel::Info, text);
         let most_ms = self.inspect().preemption_grace_ms();
         for (id, reason) in containers {
+            let decision = self.decide_preemption(Victim::Container(id), &claimants, now);
+            self.outbox.decide(decision);
             self.applications.preempt_container(id, &reason, most_ms, now);
         }
         self.tallies.preempted += victims.len() as u64;
         for (id, reason) in victims {
+            let decision = self.decide_preemption(Victim::Attempt(id), &claimants, now);
             if let Some(job) = self.jobs.get_mut(id.task.job) {
                 job.preempt(id, &reason, &mut self.cluster.scheduler);
-                self.rounds.preemptions.victims.push(id);
+                self.rounds.preemptions.victims.extend(decision.map(|decision| (id, decision)));
                 let tracker = job.undelivered_preemption(id).and_then(|tracker| self.trackers.get(tracker));
                 let tracker = tracker.map_or("", |tracker| &tracker.name);
                 self.outbox.event_lines.append(&LogEvent::Preempt { attempt: id, tracker });
@@ -60,7 +65,7 @@ impl Engine {
     /// Cancels preemptions not yet delivered whose tracker is no longer healthy; this round picks other victims.
     fn cancel_undelivered_preemptions(&mut self, now: Now) {
         let mut victims = std::mem::take(&mut self.rounds.preemptions.victims);
-        victims.retain(|id| {
+        victims.retain(|id, _| {
             let tracker = self.jobs.get(id.task.job).and_then(|job| job.undelivered_preemption(*id));
             let Some(tracker) = tracker else { return false };
             let is_reachable = self.trackers.get(tracker).is_some_and(|tracker| self.can_take_work(tracker, now));
@@ -70,6 +75,47 @@ impl Engine {
             is_reachable
         });
         self.rounds.preemptions.victims = victims;
+    }
+
+    /// What the queues that lack slots pay.
+    fn claimants(&self, short: &BTreeMap<String, u32>) -> Arc<[Claimant]> {
+        let queues = short.iter().map(|(queue, missing)| {
+            let rate = self.rate_in_force(queue);
+            Claimant { queue: queue.clone(), missing: *missing, rate }
+        });
+        Preempted::most_lacking(queues.collect())
+    }
+
+    /// The decision that these slots go to others, with what both sides pay now; none: nothing holds them any more.
+    fn decide_preemption(&self, victim: Victim, claimants: &Arc<[Claimant]>, now: Now) -> Option<Decision> {
+        let (app, worker, slots, age_ms, lost_ms) = match victim {
+            Victim::Attempt(id) => {
+                let job = self.jobs.get(id.task.job)?;
+                let attempt = job.attempt(job.key_of(id.task)?, id.number)?;
+                let worker = self.trackers.get(attempt.tracker)?.name.clone();
+                let age_ms = now.mono_ms.saturating_sub(attempt.launch_mono_ms);
+                (job.app, worker, attempt.slots, age_ms, age_ms)
+            }
+            Victim::Container(id) => {
+                let container = self.applications.container(id).filter(|container| container.is_live())?;
+                let since = |from_ms: i64| u64::try_from(now.wall_ms.saturating_sub(from_ms)).unwrap_or(0);
+                let slots = container.request.capability.slots(self.cluster.scheduler.slot_size());
+                let lost_ms = container.started_ms.map_or(0, since);
+                let worker = container.node.tracker.clone();
+                (self.applications.app(id.application)?, worker, slots, since(container.granted_ms), lost_ms)
+            }
+        };
+        let scheduler = &self.cluster.scheduler;
+        let queue: Arc<str> = scheduler.group_name(scheduler.home_of(app)?)?.into();
+        let (rate, claimants) = (self.rate_in_force(&queue), claimants.clone());
+        let preempted = Preempted { victim, queue, worker, slots, rate, age_ms, lost_ms, claimants };
+        Some(Decision { at_ms: now.wall_ms, what: Decided::Preempted(preempted) })
+    }
+
+    /// What a queue pays for a slot over the open interval; none: no market rules.
+    fn rate_in_force(&self, queue: &str) -> Option<Credits> {
+        let account = self.ruling_market()?.account(queue);
+        Some(account.and_then(|account| account.interval()).map_or(Credits::ZERO, |interval| interval.share.rate()))
     }
 
     /// Chooses victims by the current state, without marking them.

@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::engine::core::Engine;
-use crate::engine::state::{Application, Container};
+use crate::engine::state::{Application, Container, Victim};
 use crate::mapreduce::Job;
 use crate::model::{Capability, Kind, Now, PerKind, PerPool, Pool, TrackerId, counted};
 use crate::scheduler::{
     GroupId, Holder, NodeRoom, OverQueue, RoomRound, RoundOutcome, ShortQueue, UnderQuotaGroup, WaitingApp, WaitingWork,
 };
 
-use super::chosen_victims::{ChosenVictims, Victim};
+use super::chosen_victims::ChosenVictims;
 use super::live_queue::LiveQueue;
 
 /// Most applications of a queue that a round considers beyond those that fill its quota.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::api::{MovedJob, SwitchPlan};
 use crate::engine::core::{Engine, PolicyConfig, Reply, SchedulerWish, SwitchReply, Wait};
-use crate::engine::state::{AuditEntry, Effect, Fact, LogLevel, Round, SchedulerChoice};
+use crate::engine::state::{AuditEntry, Decided, Decision, Effect, Fact, LogLevel, Round, SchedulerChoice};
 use crate::model::Now;
 use crate::scheduler::{FifoOptions, GroupId, PolicyOptions};
 
@@ -52,6 +52,8 @@ impl Engine {
         self.outbox.log_line(LogLevel::Warning, log_line(plan, &by));
         let entry = AuditEntry::new("use-scheduler", &*by).with("scheduler", &plan.to).with("instead-of", &plan.from);
         self.outbox.audit(entry.with("moved", plan.moves.len()));
+        let decided = Decided::Policy { from: plan.from.clone(), to: plan.to.clone(), by: by.as_str().into() };
+        self.outbox.decide(Some(Decision { at_ms: now.wall_ms, what: decided }));
         self.config.queues = queues;
         let is_other = std::mem::discriminant(&policy) != std::mem::discriminant(&self.config.policy);
         let before = &self.administration.choice;

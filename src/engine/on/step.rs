@@ -12,15 +12,15 @@ impl Engine {
         let audited = self.audited(&event);
         self.follow_wall_clock(now);
         let (reply, wait) = self.handle(event, now);
-        if let Some(audited) = audited {
-            self.audit(audited, &reply);
-        }
+        let decision = audited.and_then(|audited| self.audit(audited, &reply, now));
         self.begin_jobs(now);
         self.charge_reservations(now);
         self.record_job_facts();
         self.settle_applications(now);
         self.meter_held_slots(now);
         self.cancel_tokens_of_jobs(now);
+        // What was so already is no decision, but for files, which are no facts.
+        self.outbox.decide(decision.filter(|decision| decision.is_about_files() || self.outbox.has_facts()));
         self.jobs.finished.schedule_retirement(self.config.limits.max_finished_tasks, now);
         let wait_for = match wait {
             Wait::Nothing => FactNumber::default(),

@@ -9,6 +9,7 @@ use crate::scheduler::constraint::JobClass;
 
 use super::applications::ApplicationChange;
 use super::cost_histories::ClassCosts;
+use super::decision::Decision;
 use super::delegation_tokens::DelegationChange;
 use super::drains::Drain;
 use super::job_costs::JobCost;
@@ -92,6 +93,8 @@ pub enum Fact {
     EndNotified {
         job: JobId,
     },
+    /// What no other fact says: who decided it, and what both sides were due then.
+    Decided(Box<Decision>),
     Market(MarketFact),
     /// Costs of jobs up to a tick that has just charged their queues.
     JobsCharged {

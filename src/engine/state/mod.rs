@@ -6,6 +6,7 @@ mod attempt_tallies;
 mod audit_entry;
 mod cluster;
 mod cost_histories;
+mod decision;
 mod delegation_tokens;
 mod drains;
 mod effect;
@@ -52,6 +53,7 @@ pub use attempt_tallies::{AttemptCounts, AttemptTallies};
 pub use audit_entry::{AuditEntry, UNKNOWN_USER};
 pub use cluster::Cluster;
 pub use cost_histories::{ClassCosts, CostHistories};
+pub use decision::{Change, Claimant, Decided, Decision, Preempted, Victim};
 pub use delegation_tokens::{
     DelegationChange, DelegationKey, DelegationToken, DelegationTokens, KEY_BYTES as DELEGATION_KEY_BYTES,
     RestoredDelegation,

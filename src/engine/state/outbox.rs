@@ -4,6 +4,7 @@ use crate::mapreduce::JobFact;
 use crate::model::{FactNumber, JobId, Violations};
 
 use super::audit_entry::AuditEntry;
+use super::decision::Decision;
 use super::effect::{Effect, LogLevel};
 use super::event_lines::EventLines;
 use super::fact::Fact;
@@ -57,6 +58,18 @@ impl Outbox {
         self.request(Effect::WriteHistory { job });
         if let Some(summary) = summary {
             self.request(Effect::SummarizeJob(summary));
+        }
+    }
+
+    /// Whether the current step has recorded anything.
+    pub fn has_facts(&self) -> bool {
+        !self.facts.is_empty()
+    }
+
+    /// Records a decision, if there is one.
+    pub fn decide(&mut self, decision: Option<Decision>) {
+        if let Some(decision) = decision {
+            self.record(Fact::Decided(Box::new(decision)));
         }
     }
 

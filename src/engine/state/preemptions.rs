@@ -5,10 +5,12 @@ use std::sync::Arc;
 
 use crate::model::{AttemptId, JobId};
 
+use super::decision::Decision;
+
 #[derive(Debug, Default)]
 pub struct Preemptions {
-    /// Attempts chosen for preemption; some may have received their kill since, or have ended.
-    pub victims: Vec<AttemptId>,
+    /// Attempts chosen for preemption, whose trackers have no order yet; some may have ended.
+    pub victims: BTreeMap<AttemptId, Decision>,
     /// The last round that preempted attempts, for each job in memory.
     last_by_job: BTreeMap<JobId, LastPreemption>,
 }

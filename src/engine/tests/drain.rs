@@ -1,7 +1,7 @@
 //! Drained workers: no new task, everything else as before.
 
 use crate::api::{PendingReason, WorkerState, WorkerStatus};
-use crate::engine::{Caller, Effect, Event, Refusal, Reply};
+use crate::engine::{Caller, Effect, Event, Fact, Refusal, Reply};
 use crate::fake_tracker::Role;
 use crate::market::{Answer, MarketError};
 use crate::model::{JobId, PerKind, RunState};
@@ -175,6 +175,8 @@ fn only_administrators_drain_and_only_what_is_there() {
     drain(&mut cluster, &name, true).unwrap();
     let drained = cluster.facts.len();
     assert!(drained > facts);
+    let last = cluster.facts.last();
+    assert!(matches!(last, Some(Fact::Decided(decision)) if decision.kind() == "drained"), "{last:?}");
     drain(&mut cluster, &name, true).unwrap();
     assert_eq!(cluster.facts.len(), drained);
     drain(&mut cluster, &name, false).unwrap();

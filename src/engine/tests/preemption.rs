@@ -1,9 +1,9 @@
 //! Preemption under the market: which attempts are killed and when, their diagnostics, and what is spared.
 
-use crate::engine::{Caller, Event, Fact, PolicyConfig};
+use crate::engine::{Caller, Decided, Event, Fact, PolicyConfig, Preempted, Victim};
 use crate::fake_tracker::Role;
 use crate::mapreduce::{Attempt, JobFact, JobSpec, KillRequest};
-use crate::model::{AttemptId, AttemptState, JobId, Kind, PerKind, RunState};
+use crate::model::{AttemptId, AttemptState, Credits, JobId, Kind, PerKind, RunState};
 use crate::wire::Action;
 
 use super::cluster::{Cluster, FakeTask, Fate, spec};
@@ -91,6 +91,17 @@ fn orders(cluster: &Cluster) -> Vec<AttemptId> {
         _ => None,
     };
     cluster.facts.iter().filter_map(order).collect()
+}
+
+fn decided(cluster: &Cluster) -> Vec<Preempted> {
+    let decided = |fact: &Fact| match fact {
+        Fact::Decided(decision) => match &decision.what {
+            Decided::Preempted(preempted) => Some(preempted.clone()),
+            _ => None,
+        },
+        _ => None,
+    };
+    cluster.facts.iter().filter_map(decided).collect()
 }
 
 fn running(cluster: &Cluster, queue: &str) -> PerKind<u32> {
@@ -239,6 +250,14 @@ fn a_preempted_attempt_has_diagnostics_and_has_not_failed() {
     let bob = submit(&mut cluster, "bob", 1, 0);
     live(&mut cluster, ALLOC_INTERVAL_MS + KILL_INTERVAL_MS + 1_000, hang);
     let [victim] = orders(&cluster)[..] else { panic!("{:?}", orders(&cluster)) };
+    let one: Option<Credits> = "1".parse().ok();
+    let [decided] = &decided(&cluster)[..] else { panic!("{:?}", decided(&cluster)) };
+    assert_eq!((decided.victim, &*decided.queue), (Victim::Attempt(victim), "alice"));
+    assert_eq!(decided.rate, one, "both sides' rates are those of when it was decided");
+    assert_eq!(decided.lost_ms, decided.age_ms);
+    assert!((3_000..7_000).contains(&decided.age_ms), "{decided:?}");
+    let [short] = &decided.claimants[..] else { panic!("{decided:?}") };
+    assert_eq!((&*short.queue, short.missing, short.rate), ("bob", 1, one));
     let find = |cluster: &Cluster| attempts(cluster).into_iter().find(|(_, id, _)| *id == victim).unwrap().2;
     let text = "Preempted: queue alice is over its quota of 1 map slot, it holds 2, and others are below theirs";
     assert_eq!(find(&cluster).diagnostics.joined(), text, "no word of a user, none of another queue");
@@ -271,6 +290,7 @@ fn what_is_done_or_waits_for_its_commit_when_its_tracker_calls_is_left_alone() {
         let (response, _) = cluster.beat(0, |_| Fate::Hang);
         assert!(!response.actions.contains(&Action::KillTask(victim)), "{kind:?}");
         assert_eq!(orders(&cluster), []);
+        assert_eq!(decided(&cluster), [], "a mark that was dropped is no decision");
         beat_all(&mut cluster, hang);
         let (_, _, attempt) = attempts(&cluster).into_iter().find(|(_, id, _)| *id == victim).unwrap();
         assert_eq!((attempt.state, attempt.diagnostics.is_empty()), (AttemptState::Succeeded, true), "{kind:?}");

@@ -171,6 +171,7 @@ impl AttemptModel {
             | Fact::TrackerCame { .. }
             | Fact::TrackerWent { .. }
             | Fact::WorkerDrained(_)
+            | Fact::Decided(_)
             | Fact::WorkerResumed { .. }
             | Fact::Delegation(_)
             | Fact::Market(_)

@@ -2,6 +2,7 @@
 
 mod applications;
 mod costs;
+mod decisions;
 mod delegation;
 mod drains;
 mod end_notifications;
@@ -60,6 +61,7 @@ pub(super) fn record(
             .map(drop),
         Fact::TrackerCame { presence, at_ms } => presences::come(transaction, presence, *at_ms),
         Fact::TrackerWent { tracker, at_ms } => presences::go(transaction, tracker, *at_ms),
+        Fact::Decided(decision) => decisions::add(transaction, number, decision),
         Fact::WorkerDrained(drain) => drains::drain(transaction, drain),
         Fact::WorkerResumed { worker } => drains::resume(transaction, worker),
         Fact::Paused(pause) => pauses::add(transaction, pause),

@@ -25,6 +25,7 @@ const STEPS: &[Step] = &[
     |database| database.execute_batch(include_str!("pauses.sql")),
     |database| database.execute_batch(include_str!("end_notifications.sql")),
     |database| database.execute_batch(include_str!("taken_top_ups.sql")),
+    |database| database.execute_batch(include_str!("decisions.sql")),
 ];
 
 /// The version after all steps, in the database's `user_version`.

@@ -26,6 +26,8 @@ pub(super) enum Address {
     Policy,
     Deadlines,
     Orders,
+    Decisions,
+    Decision,
     Users,
     User,
     Report,
@@ -35,7 +37,7 @@ pub(super) enum Address {
 
 impl Address {
     /// All of them.
-    pub(super) const ALL: [Self; 28] = [
+    pub(super) const ALL: [Self; 30] = [
         Self::Cluster,
         Self::Health,
         Self::Jobs,
@@ -59,6 +61,8 @@ impl Address {
         Self::Policy,
         Self::Deadlines,
         Self::Orders,
+        Self::Decisions,
+        Self::Decision,
         Self::Users,
         Self::User,
         Self::Report,
@@ -92,6 +96,8 @@ impl Address {
             Self::Policy => "/api/v1/policy",
             Self::Deadlines => "/api/v1/deadlines",
             Self::Orders => "/api/v1/orders",
+            Self::Decisions => "/api/v1/decisions",
+            Self::Decision => "/api/v1/decisions/{decision}",
             Self::Users => "/api/v1/users",
             Self::User => "/api/v1/users/{user}",
             Self::Report => "/api/v1/reports/{report}",
@@ -115,6 +121,7 @@ impl Address {
                 | Self::Market
                 | Self::Prices
                 | Self::Policy
+                | Self::Decision
                 | Self::User
                 | Self::Report
                 | Self::Events
@@ -129,6 +136,7 @@ impl Address {
             Self::JobAttempts => &["state", "task"],
             Self::JobTasks | Self::Containers | Self::Items => &["state"],
             Self::Workers => &["state", "rack"],
+            Self::Decisions => &["kind"],
             _ => &[],
         }
     }
@@ -139,6 +147,7 @@ pub(super) mod part {
     pub const JOB: &str = "job";
     pub const WORKER: &str = "worker";
     pub const QUEUE: &str = "queue";
+    pub const DECISION: &str = "decision";
     pub const USER: &str = "user";
     pub const REPORT: &str = "report";
 }

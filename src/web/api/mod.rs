@@ -10,6 +10,7 @@ mod ask;
 mod cluster;
 mod csv;
 mod cursor;
+mod decisions;
 mod events;
 mod items;
 mod job_parts;

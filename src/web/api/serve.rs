@@ -18,7 +18,9 @@ use super::address::Address;
 use super::answer::{Form, Found, respond};
 use super::ask::Ask;
 use super::events::events;
-use super::{applications, cluster, items, job_parts, jobs, market, people, policy, queues, reports, workers};
+use super::{
+    applications, cluster, decisions, items, job_parts, jobs, market, people, policy, queues, reports, workers,
+};
 
 /// What answers requests.
 #[derive(Debug)]
@@ -96,6 +98,8 @@ async fn find<O: Owner>(address: Address, ask: &Ask<'_, O>, parameters: QueryPar
         Address::Prices => market::prices(ask, parameters).await,
         Address::Policy => policy::policy(ask, parameters),
         Address::Deadlines => policy::deadlines(ask, parameters),
+        Address::Decisions => decisions::decisions(ask, parameters),
+        Address::Decision => decisions::decision(ask, parameters),
         Address::Orders => market::orders(ask, parameters),
         // Answered before.
         Address::Events => Err(Problem::no_such_address(ask.uri.path())),

@@ -29,6 +29,8 @@ pub enum ProblemName {
     NoSuchUser,
     /// No such worker.
     NoSuchWorker,
+    /// No such decision.
+    NoSuchDecision,
     /// There is no market.
     NoMarket,
     /// No such path.
@@ -67,7 +69,7 @@ pub enum ProblemName {
 
 impl ProblemName {
     /// All kinds.
-    pub const ALL: [Self; 28] = [
+    pub const ALL: [Self; 29] = [
         Self::InvalidRequest,
         Self::InvalidResourceRequest,
         Self::SignatureRefused,
@@ -80,6 +82,7 @@ impl ProblemName {
         Self::NoSuchQueue,
         Self::NoSuchUser,
         Self::NoSuchWorker,
+        Self::NoSuchDecision,
         Self::NoMarket,
         Self::NoSuchAddress,
         Self::NotAcceptable,
@@ -113,6 +116,7 @@ impl ProblemName {
             Self::NoSuchQueue => "no-such-queue",
             Self::NoSuchUser => "no-such-user",
             Self::NoSuchWorker => "no-such-worker",
+            Self::NoSuchDecision => "no-such-decision",
             Self::NoMarket => "no-market",
             Self::NoSuchAddress => "no-such-address",
             Self::NotAcceptable => "not-acceptable",
@@ -150,6 +154,7 @@ impl ProblemName {
             | Self::NoSuchQueue
             | Self::NoSuchUser
             | Self::NoSuchWorker
+            | Self::NoSuchDecision
             | Self::NoMarket
             | Self::NoSuchAddress => StatusCode::NOT_FOUND,
             Self::NotAcceptable => StatusCode::NOT_ACCEPTABLE,
@@ -181,6 +186,7 @@ impl ProblemName {
             Self::NoSuchQueue => "No such queue",
             Self::NoSuchUser => "No such user",
             Self::NoSuchWorker => "No such worker",
+            Self::NoSuchDecision => "No such decision",
             Self::NoMarket => "There is no market",
             Self::NoSuchAddress => "No such address",
             Self::NotAcceptable => "Not in this form",
@@ -237,6 +243,9 @@ impl ProblemName {
             }
             Self::NoSuchQueue => "No queue has this name; /api/v1/queues lists them.",
             Self::NoSuchUser => "Nothing of this user is known; /api/v1/users lists those that have or had anything.",
+            Self::NoSuchDecision => {
+                "No decision has this number, or newer ones have taken its place: /api/v1/decisions lists the newest."
+            }
             Self::NoSuchWorker => "No worker or tracker has this name; /api/v1/workers lists them.",
             Self::NoMarket => "No market keeps accounts here: there are no prices, no bids and no statements.",
             Self::NoSuchAddress => {

@@ -25,7 +25,7 @@ use super::overview::{ENDED_MS, OverviewJobs, overview_page};
 use super::page::Page;
 use super::search::Found;
 use super::viewer::View;
-use super::{applications, health, jobs, market, policy, queues, search, workers};
+use super::{applications, decisions, health, jobs, market, policy, queues, search, workers};
 
 /// Most jobs that a page is made of.
 const MOST_JOBS: usize = 5_000;
@@ -159,6 +159,18 @@ pub(super) async fn market<O: Owner>(State(state): Shared<O>, request: HttpReque
 
 pub(super) async fn deadlines<O: Owner>(State(state): Shared<O>, request: HttpRequest) -> Response<Body> {
     shown(&state, &request, async |view, _| policy::deadlines_page(view)).await
+}
+
+pub(super) async fn decisions<O: Owner>(State(state): Shared<O>, request: HttpRequest) -> Response<Body> {
+    shown(&state, &request, async |view, asked| Ok(decisions::decisions_page(view, asked))).await
+}
+
+pub(super) async fn decision<O: Owner>(
+    State(state): Shared<O>,
+    Path(number): Path<String>,
+    request: HttpRequest,
+) -> Response<Body> {
+    shown(&state, &request, async |view, _| decisions::decision_page(view, &number)).await
 }
 
 pub(super) async fn policy<O: Owner>(State(state): Shared<O>, request: HttpRequest) -> Response<Body> {

@@ -10,6 +10,7 @@ use super::super::pictures::{LegendLine, Picture, SpanLine, grid, span_lines};
 use super::super::time_text::format_duration;
 use super::attempt_rows::{attempt_link, attempt_table};
 use super::block::{Block, Column, Section, Table};
+use super::decisions::decisions_of_job;
 use super::job_rows::{permille, queue_link, took_ms, user_link};
 use super::page::Page;
 use super::piece::{Cell, Foreign, Piece, ShownState};
@@ -62,6 +63,7 @@ pub(super) fn job_page(view: &View, job: &JobSnapshot, details: &Details) -> Pag
             ],
         )),
     }
+    sections.extend(decisions_of_job(view, job.id));
     sections.push(Section::new("commands", "Commands", vec![Block::Commands(commands(job, is_over))]));
     Page {
         title: format!("{finding} · {} · {}", Foreign::new(&job.name).shown, job.id),

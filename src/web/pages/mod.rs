@@ -4,6 +4,7 @@ mod applications;
 mod asked;
 mod attempt_rows;
 mod block;
+mod decisions;
 mod error;
 mod frame;
 mod handlers;
@@ -60,6 +61,8 @@ pub(super) fn routes<O: Owner>() -> Router<Arc<WebState<O>>> {
         .route("/workers", get(handlers::workers::<O>))
         .route("/workers/{worker}", get(handlers::worker::<O>))
         .route("/slots", get(handlers::slots::<O>))
+        .route("/decisions", get(handlers::decisions::<O>))
+        .route("/decisions/{decision}", get(handlers::decision::<O>))
         .route("/policy", get(handlers::policy::<O>))
         .route("/users", get(handlers::users::<O>))
         .route("/users/{user}", get(handlers::user::<O>))

@@ -205,7 +205,12 @@ fn entries(has_market: bool, policy: PolicyName) -> Vec<(&'static str, &'static 
     if policy == PolicyName::Constraint {
         entries.push(("/deadlines", "Deadlines"));
     }
-    entries.extend([("/workers", "Workers"), ("/slots", "Slots"), ("/policy", "Policy"), ("/users", "Users")]);
-    entries.extend([("/reports/users", "Reports"), ("/health", "Health")]);
+    entries.extend([("/workers", "Workers"), ("/slots", "Slots"), ("/policy", "Policy")]);
+    entries.extend([
+        ("/decisions", "Decisions"),
+        ("/users", "Users"),
+        ("/reports/users", "Reports"),
+        ("/health", "Health"),
+    ]);
     entries
 }

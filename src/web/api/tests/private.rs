@@ -14,6 +14,7 @@ pub(super) fn path_of(address: Address) -> String {
         ("{queue}", "alice"),
         ("{user}", "alice"),
         ("{report}", "jobs"),
+        ("{decision}", "14"),
     ];
     parts.into_iter().fold(address.template().to_owned(), |path, (part, value)| path.replace(part, value))
 }

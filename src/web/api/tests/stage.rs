@@ -13,9 +13,9 @@ use crate::api::{
     ReportedJob, SchedulerReport, Sourced, TaskCost,
 };
 use crate::engine::{
-    ApplicationChange, ClusterSnapshot, Container, ContainerCost, ContainerNode, Fact, GrantSource, ItemStanding,
-    ItemTrouble, JobCost, Launched, LoweredRows, MoneySnapshot, QueueSnapshot, RequestType, Standing,
-    SubmittedApplication, TrackerSnapshot, TypeLaunch,
+    ApplicationChange, Claimant, ClusterSnapshot, Container, ContainerCost, ContainerNode, Decided, Decision, Fact,
+    GrantSource, ItemStanding, ItemTrouble, JobCost, Launched, LoweredRows, MoneySnapshot, Preempted, QueueSnapshot,
+    RequestType, Standing, SubmittedApplication, TrackerSnapshot, TypeLaunch, Victim,
 };
 use crate::http::{ServedNames, WebLimits};
 use crate::mapreduce::{
@@ -38,7 +38,7 @@ use crate::wire::{Counters, ReportedCounters};
 /// When all began, epoch ms.
 pub(super) const START_MS: i64 = 1_700_000_000_000;
 /// What strangers must not see: a balance, a share, a rate, a cost, a charge.
-pub(super) const PRIVATE: [&str; 5] = ["7319.625", "0.731943726", "3.3719", "41.7319", "88.7319"];
+pub(super) const PRIVATE: [&str; 6] = ["7319.625", "9.7319", "0.731943726", "3.3719", "41.7319", "88.7319"];
 pub(super) const APPLICATION: ApplicationId = ApplicationId::new(1_700_000_000_000, 1);
 
 /// What is shown, and whether anything asks for more.
@@ -356,7 +356,24 @@ fn facts() -> Vec<Fact> {
         Fact::Market(MarketFact::OrderSet { queue: alice, order }),
         Fact::Market(MarketFact::Tick(Box::new(tick))),
         Fact::Applications(application_facts()),
+        Fact::Decided(Box::new(preempted())),
     ]
+}
+
+/// The map of job 2 that failed gave way to another queue.
+fn preempted() -> Decision {
+    let claimant = Claimant { queue: "bob".to_owned(), missing: 2, rate: Some(credits("9.7319")) };
+    let preempted = Preempted {
+        victim: Victim::Attempt(attempt(2, 1)),
+        queue: "alice".into(),
+        worker: "tracker_h:localhost/127.0.0.1:7".into(),
+        slots: 1,
+        rate: Some(credits("3.3719")),
+        age_ms: 12_000,
+        lost_ms: 12_000,
+        claimants: Preempted::most_lacking(vec![claimant]),
+    };
+    Decision { at_ms: START_MS + 90, what: Decided::Preempted(preempted) }
 }
 
 fn overview() -> ClusterSnapshot {

@@ -1,0 +1,188 @@
+//! Decisions as they are shown: with what pays for slots, or without where that is private.
+
+use crate::api;
+use crate::engine::{Change, Claimant, Decided, Decision, Preempted, Victim};
+use crate::model::FactNumber;
+
+use super::shown::Shown;
+
+/// What of a change everybody may see.
+const PUBLIC_FIELDS: [&str; 15] = [
+    "application",
+    "attempt",
+    "container",
+    "excluded",
+    "included",
+    "job",
+    "on",
+    "owner",
+    "pool",
+    "priority",
+    "queue",
+    "queues",
+    "real-user",
+    "to",
+    "worker",
+];
+
+impl Shown {
+    /// The newest decisions, the newest first; rates and amounts of money only where money is shown.
+    pub fn decision_rows(&self, sees_money: bool) -> impl Iterator<Item = api::Decision> {
+        self.views.decisions().rev().map(move |(number, decision)| decision_row(*number, decision, sees_money))
+    }
+
+    /// A decision.
+    pub fn decision_row(&self, number: FactNumber, sees_money: bool) -> Option<api::Decision> {
+        self.views.decision(number).map(|decision| decision_row(number, decision, sees_money))
+    }
+}
+
+/// A decision without what is private, unless money is shown.
+pub fn decision_row(number: FactNumber, decision: &Decision, sees_money: bool) -> api::Decision {
+    let row = api::Decision {
+        number: number.0,
+        at_ms: decision.at_ms,
+        kind: decision.kind(),
+        job: decision.job(),
+        ..api::Decision::default()
+    };
+    match &decision.what {
+        Decided::Preempted(preempted) => preemption_row(row, preempted, sees_money),
+        Decided::Policy { from, to, by } => api::Decision {
+            user: Some(by.to_string()),
+            text: format!("{to} rules instead of {from}, as {by} wanted."),
+            ..row
+        },
+        Decided::Changed(change) => change_row(row, change, sees_money),
+    }
+}
+
+fn preemption_row(row: api::Decision, preempted: &Preempted, sees_money: bool) -> api::Decision {
+    let Preempted { victim, queue, worker, slots, rate, age_ms, lost_ms, claimants } = preempted;
+    let what = match victim {
+        Victim::Attempt(attempt) => attempt.to_string(),
+        Victim::Container(container) => container.to_string(),
+    };
+    // Without a market who lacks slots is no secret.
+    let shows_short = sees_money || rate.is_none();
+    let to = if shows_short { named(claimants) } else { "a queue that lacked slots due to it".to_owned() };
+    let paid = rate.filter(|_| sees_money).map_or_else(String::new, |rate| format!(" Its own queue paid {rate}."));
+    let short = |claimant: &Claimant| api::ShortOfSlots {
+        queue: claimant.queue.clone(),
+        missing: claimant.missing,
+        rate: claimant.rate,
+    };
+    api::Decision {
+        attempt: match victim {
+            Victim::Attempt(attempt) => Some(*attempt),
+            Victim::Container(_) => None,
+        },
+        container: match victim {
+            Victim::Container(container) => Some(*container),
+            Victim::Attempt(_) => None,
+        },
+        application: match victim {
+            Victim::Container(container) => Some(container.application),
+            Victim::Attempt(_) => None,
+        },
+        queue: Some(queue.to_string()),
+        worker: Some(worker.to_string()),
+        text: format!("{what} of {queue} gave way after {} s to {to}.{paid}", age_ms / 1_000),
+        numbers: Some(api::PreemptionNumbers {
+            slots: *slots,
+            age_ms: *age_ms,
+            lost_ms: *lost_ms,
+            rate: rate.filter(|_| sees_money),
+            short: shows_short.then(|| claimants.iter().map(short).collect()),
+        }),
+        ..row
+    }
+}
+
+/// Those that lacked slots, in words.
+fn named(claimants: &[Claimant]) -> String {
+    let named = claimants.iter().map(|Claimant { queue, missing, rate }| {
+        let paid = rate.map_or_else(String::new, |rate| format!(" and paid {rate} for a slot"));
+        format!("{queue}, which lacked {missing}{paid}")
+    });
+    named.collect::<Vec<_>>().join("; ")
+}
+
+fn change_row(row: api::Decision, change: &Change, sees_money: bool) -> api::Decision {
+    let shown = change.fields.iter().filter(|(name, _)| sees_money || PUBLIC_FIELDS.contains(&name.as_str()));
+    let fields: String = shown.map(|(name, value)| format!(", {name} {value}")).collect();
+    let text = |name| change.field(name).map(str::to_owned);
+    api::Decision {
+        attempt: text("attempt").and_then(|id| id.parse().ok()),
+        application: text("application").and_then(|id| id.parse().ok()),
+        container: text("container").and_then(|id| id.parse().ok()),
+        queue: text("queue"),
+        user: Some(change.user.clone()),
+        worker: text("worker"),
+        text: format!("{}: {}{fields}.", change.user, change.verb.replace('-', " ")),
+        ..row
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Credits;
+
+    fn preempted(rate: Option<Credits>) -> Decision {
+        let claimant = Claimant {
+            queue: "alice".to_owned(),
+            missing: 3,
+            rate: rate.map(|rate| Credits::from_units(3 * rate.units())),
+        };
+        let preempted = Preempted {
+            victim: Victim::Attempt("attempt_1_0001_m_000002_0".parse().unwrap()),
+            queue: "bob".into(),
+            worker: "w1".into(),
+            slots: 1,
+            rate,
+            age_ms: 12_400,
+            lost_ms: 12_400,
+            claimants: Preempted::most_lacking(vec![claimant]),
+        };
+        Decision { at_ms: 9, what: Decided::Preempted(preempted) }
+    }
+
+    #[test]
+    fn a_preemption_names_both_sides_and_their_rates_only_to_those_who_see_money() {
+        let rate: Credits = "2.2".parse().unwrap();
+        let open = decision_row(FactNumber(7), &preempted(Some(rate)), true);
+        assert_eq!(
+            open.text,
+            "attempt_1_0001_m_000002_0 of bob gave way after 12 s to alice, which lacked 3 and paid 6.6 for a slot. Its own \
+             queue paid 2.2."
+        );
+        let private = decision_row(FactNumber(7), &preempted(Some(rate)), false);
+        assert_eq!(
+            private.text,
+            "attempt_1_0001_m_000002_0 of bob gave way after 12 s to a queue that lacked slots due to it."
+        );
+        let text = serde_json::to_string(&private).unwrap();
+        assert!(!text.contains("2.2") && !text.contains("6.6") && !text.contains("alice"), "{text}");
+    }
+
+    #[test]
+    fn without_a_market_pools_are_named() {
+        let row = decision_row(FactNumber(7), &preempted(None), false);
+        assert_eq!(row.text, "attempt_1_0001_m_000002_0 of bob gave way after 12 s to alice, which lacked 3.");
+    }
+
+    #[test]
+    fn amounts_and_notes_of_changes_are_shown_with_money_alone() {
+        let field = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let fields = vec![field("queue", "bob"), field("amount", "0.7319"), field("note", "for 0.7319 slots")];
+        let change = Change { verb: "add-budget".to_owned(), user: "root".to_owned(), fields };
+        let decision = Decision { at_ms: 9, what: Decided::Changed(change) };
+        let row = |sees_money| decision_row(FactNumber(7), &decision, sees_money);
+        assert_eq!(
+            (row(true).kind, &*row(true).text),
+            ("money", "root: add budget, queue bob, amount 0.7319, note for 0.7319 slots.")
+        );
+        assert_eq!(row(false).text, "root: add budget, queue bob.");
+    }
+}

@@ -308,6 +308,20 @@ impl PendingReason {
     pub fn is_out_of_the_market(&self) -> bool {
         matches!(self, Self::NoWorkerCanRun { .. } | Self::Held { .. } | Self::QueuePaused { .. })
     }
+
+    /// Whether it says what a queue has bought, bids or owns: while a market rules, these numbers give a rate away.
+    #[must_use]
+    pub fn is_of_market(&self) -> bool {
+        matches!(
+            self,
+            Self::NoBid
+                | Self::NotFunded { .. }
+                | Self::NotBoughtYet
+                | Self::QuotaFull { .. }
+                | Self::BelowQuota { .. }
+                | Self::EarlierGroups { .. }
+        )
+    }
 }
 
 impl fmt::Display for PendingReason {

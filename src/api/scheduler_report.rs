@@ -299,12 +299,16 @@ pub struct PooledJob {
 // === impl SchedulerReport ===
 
 impl SchedulerReport {
-    /// Removes what is private unless `jobtracker.market.visibility` is `public`: with the price, a share or a quota
-    /// gives the rate of its queue, and the order of queues is that of their rates.
-    pub fn hide_money(&mut self) {
-        self.groups.iter_mut().for_each(|group| group.bought = None);
+    /// Removes what is private of all queues but those whose money is shown: with the price, a share or a quota gives the rate of
+    /// its queue, and the order of queues is that of their rates.
+    pub fn hide_money(&mut self, is_shown: impl Fn(&str) -> bool) {
+        let hidden = self.groups.iter_mut().filter(|group| !is_shown(&group.name));
+        hidden.for_each(|group| group.bought = None);
         if self.policy == PolicyName::Dynamic {
-            self.jobs.iter_mut().for_each(|job| job.place = PerKind::default());
+            for job in self.jobs.iter_mut().filter(|job| !is_shown(&job.group)) {
+                job.place = PerKind::default();
+                job.held_back_by.retain(|reason| !reason.is_of_market());
+            }
         }
     }
 }

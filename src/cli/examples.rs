@@ -68,6 +68,14 @@ pub(super) const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
     ("jobtracker user remove", &[("jobtracker user remove bob --conf /etc/jobtracker", "")]),
     ("jobtracker user key", &[("jobtracker user key alice --keep-old 12h --conf /etc/jobtracker", "")]),
     (
+        "jobtracker open",
+        &[
+            ("jobtracker open", "the overview, signed in"),
+            ("jobtracker open /market --as alice --print", "the link, for a browser elsewhere"),
+            ("jobtracker open --token", "for programs that read /api/v1"),
+        ],
+    ),
+    (
         "jobtracker sign",
         &[
             ("jobtracker sign info=alice --as alice", "query and signature on two lines"),

@@ -20,6 +20,7 @@ pub mod market_command;
 mod market_text;
 mod memory_return;
 mod next_steps;
+mod open;
 mod pasted;
 pub mod period;
 pub mod place;
@@ -113,6 +114,8 @@ enum Command {
     /// Make the tables of a database of budgets
     #[command(subcommand)]
     Store(store::StoreCommand),
+    /// Open the pages in a browser, signed in to read what is private to you
+    Open(open::OpenArguments),
     /// Sign a query for /scheduler, or a job
     Sign(sign_command::SignArguments),
     /// Show and change queues, their budgets and bids
@@ -256,6 +259,7 @@ pub fn main() -> ExitCode {
             let signed = sign_command::run(&arguments);
             signed.map_err(|error| (WRONG_USAGE, error.to_string())).and_then(|text| print(&text))
         }
+        Command::Open(arguments) => print_answer(open::open(&arguments)),
         Command::Queue(command) => print_answer(queue::run(&command)),
         Command::Report(arguments) => {
             report::report(&arguments).map_err(|error| (error.exit_code(), error.to_string()))

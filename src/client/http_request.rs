@@ -4,7 +4,7 @@ use std::error::Error;
 use std::time::Duration;
 
 use hyper::body::Body;
-use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, LOCATION};
+use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, LOCATION, SET_COOKIE};
 use hyper::http::request::Builder;
 use hyper::{Method, Request, StatusCode};
 use tokio::net::TcpStream;
@@ -39,6 +39,8 @@ fn hint_of(error: &ClientError) -> &'static str {
 pub(crate) struct HttpAnswer {
     pub(crate) status: StatusCode,
     pub(crate) body: String,
+    /// Name and value of the cookie that it sets.
+    pub(crate) cookie: Option<String>,
 }
 
 /// Why a request failed.
@@ -159,7 +161,9 @@ where
 {
     let answer = answer_to(server, request, body).await?;
     let status = answer.status();
-    Ok(HttpAnswer { status, body: answer.into_text(MAX_BODY_BYTES).await? })
+    let cookie = answer.headers().get(SET_COOKIE).and_then(|value| value.to_str().ok());
+    let cookie = cookie.and_then(|cookie| cookie.split(';').next()).map(str::to_owned);
+    Ok(HttpAnswer { status, body: answer.into_text(MAX_BODY_BYTES).await?, cookie })
 }
 
 async fn answer_to<B>(server: &str, request: Builder, body: B) -> Result<IncomingAnswer, HttpError>

@@ -6,6 +6,7 @@
 
 mod answer;
 mod read;
+mod session;
 mod tasks;
 mod upload;
 mod workers;
@@ -60,6 +61,13 @@ pub struct Signer {
     pub user: String,
     /// The user's key.
     pub key: Key,
+}
+
+/// How a request has its signature.
+#[derive(Clone, Copy, Debug)]
+enum Carried {
+    InHeader,
+    InLink,
 }
 
 /// A client of one server.
@@ -125,7 +133,7 @@ impl MarketClient {
     }
 
     /// Its server, `host:port`.
-    pub(in crate::client) fn server(&self) -> &str {
+    pub fn server(&self) -> &str {
         &self.server
     }
 
@@ -305,19 +313,37 @@ impl MarketClient {
 
     /// Sends a signed request; returns the body.
     async fn send_signed(&self, path: &str, query: &str, signer: &Signer) -> Result<String, MarketClientError> {
+        self.body_or_error(self.answer_signed((path, Carried::InHeader), query, signer).await?)
+    }
+
+    /// The server's time, epoch ms.
+    async fn time_ms(&self) -> Result<i64, MarketClientError> {
         let time = self.request("time").await?.time_ms;
-        let time_ms = time.ok_or_else(|| self.unreachable("its answer has no time"))?;
+        time.ok_or_else(|| self.unreachable("its answer has no time"))
+    }
+
+    /// The answer to a query that is signed at the server's time, and again where that signature was used.
+    async fn answer_signed(
+        &self,
+        (path, carried): (&str, Carried),
+        query: &str,
+        signer: &Signer,
+    ) -> Result<HttpAnswer, MarketClientError> {
+        let time_ms = self.time_ms().await?;
         let mut timestamp_ms = time_ms;
         let mut signatures = 1;
         loop {
             let signed = SignedQuery::new(query, &signer.user, timestamp_ms, &signer.key)?;
-            let answer = self.get(&format!("{path}?{}", signed.query), Some(&signed.authorization)).await?;
+            let answer = match carried {
+                Carried::InHeader => self.get(&format!("{path}?{}", signed.query), Some(&signed.authorization)).await?,
+                Carried::InLink => self.get(&signed.link(path), None).await?,
+            };
             let is_near = |last_ms: &i64| last_ms.saturating_sub(time_ms) < MOST_AHEAD_MS;
             match used_ms(&answer).filter(is_near) {
                 Some(last_ms) if signatures < MOST_SIGNATURES => {
                     timestamp_ms = last_ms.saturating_add(1).max(timestamp_ms)
                 }
-                _ => return self.body_or_error(answer),
+                _ => return Ok(answer),
             }
             signatures += 1;
         }
@@ -329,7 +355,7 @@ impl MarketClient {
 
     /// The body of a successful answer, or its error.
     fn body_or_error(&self, answer: HttpAnswer) -> Result<String, MarketClientError> {
-        let HttpAnswer { status, body } = answer;
+        let HttpAnswer { status, body, .. } = answer;
         if status.is_success() {
             return Ok(body);
         }

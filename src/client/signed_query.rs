@@ -44,6 +44,11 @@ impl SignedQuery {
         let authorization = sign(&query, key);
         Ok(SignedQuery { query, authorization })
     }
+
+    /// The address at a path that has the signature in it, for browsers.
+    pub fn link(&self, path: &str) -> String {
+        format!("{path}?{}&signature={}", self.query, self.authorization)
+    }
 }
 
 /// Escapes a value for a query.

@@ -210,6 +210,7 @@ impl DaemonProcess<'_> {
             stock,
             job_page_prefix: job_page_prefix(settings, http_address),
             container_slot: settings.containers.slot,
+            session_key: store.session_key(),
             ports,
         };
         let web = Web::new(http, self.web_socket.as_ref(), handle, options);

@@ -11,9 +11,11 @@ use tokio::time::Instant;
 
 use crate::config::host_name;
 use crate::config::settings::HttpLimits;
-use crate::model::Capability;
+use crate::model::{Capability, SessionKey};
 use crate::server::OwnerHandle;
-use crate::web::{EventStreams, JobForms, Listeners, ServedNames, ServedPorts, StockSettings, WebLimits, WebState};
+use crate::web::{
+    EventStreams, JobForms, Listeners, ServedNames, ServedPorts, Sessions, StockSettings, WebLimits, WebState,
+};
 
 use super::web_socket::WebSocket;
 
@@ -41,6 +43,8 @@ pub(super) struct WebOptions {
     pub(super) job_page_prefix: String,
     /// One slot's worth of a container.
     pub(super) container_slot: Capability,
+    /// What read-only sessions are signed with.
+    pub(super) session_key: SessionKey,
     /// Where the daemon listens.
     pub(super) ports: ServedPorts,
 }
@@ -81,6 +85,7 @@ impl WebThread {
             stock: options.stock.clone(),
             job_page_prefix: options.job_page_prefix.clone(),
             container_slot: options.container_slot,
+            sessions: Sessions::new(options.session_key, options.limits.session_s),
             streams: EventStreams::default(),
             ports: options.ports,
             limits,

@@ -18,7 +18,7 @@ use super::error::StoreError;
 use super::fault_point::FaultPoint;
 use super::folder::{at, new_private_file, sync_folder};
 use super::schema;
-use super::schema::{BUDGET_FILE_SHOWN, COPIED, LAST_FACT};
+use super::schema::{BUDGET_FILE_SHOWN, COPIED, LAST_FACT, SESSION_KEY};
 
 /// How long another process may lock the log of a crashed daemon while it recovers it.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
@@ -174,7 +174,9 @@ pub(super) fn keep_aside(source: &Connection, path: &Path, target: &Path) -> Res
 fn complete(copy: &mut Connection) -> rusqlite::Result<()> {
     copy.pragma_update(None, "journal_mode", "DELETE")?;
     // The budget file keeps changing: when the copy is restored, a difference is no edit of an administrator.
-    copy.execute("DELETE FROM meta WHERE key = ?1", [BUDGET_FILE_SHOWN])?;
+    // A copy is read by others: nothing of the key stays in it, and a daemon that starts with it draws another.
+    copy.pragma_update(None, "secure_delete", true)?;
+    copy.execute("DELETE FROM meta WHERE key IN (?1, ?2)", [BUDGET_FILE_SHOWN, SESSION_KEY])?;
     // Trackers continue too: a daemon that starts with the copy may not know all of their attempts.
     copy.execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?1, 1)", [COPIED]).map(drop)
 }
@@ -218,7 +220,8 @@ mod tests {
     fn database(scratch: &Path) -> PathBuf {
         let path = scratch.join("state.db");
         let database = open_for_writing(&path).unwrap();
-        let sql = "INSERT INTO meta VALUES ('last_fact', 17), ('budget_file_shown', '17');
+        let sql =
+            "INSERT INTO meta VALUES ('last_fact', 17), ('budget_file_shown', '17'), ('session_key', x'5e551041');
              INSERT INTO account VALUES ('alice', '7.0', '7000000000000', '0.5', '500000000000')";
         database.execute_batch(sql).unwrap();
         path
@@ -252,6 +255,8 @@ mod tests {
         let copy = Connection::open_with_flags(&target, flags).unwrap();
         assert_eq!(schema::meta::<String>(&copy, BUDGET_FILE_SHOWN).unwrap(), None, "no stop of a daemon left it so");
         assert_eq!(schema::meta::<i64>(&copy, COPIED).unwrap(), Some(1));
+        let has_key = |file: &Path| fs::read(file).unwrap().windows(4).any(|bytes| bytes == [0x5e, 0x55, 0x10, 0x41]);
+        assert!(has_key(&scratch.path().join("state.db")) && !has_key(&target), "who reads a copy could sign in");
         drop(copy);
         assert_eq!(names(place.path()), ["copy.db"]);
     }

@@ -54,6 +54,7 @@ mod restore;
 mod retention;
 mod rows;
 mod schema;
+mod session_key;
 mod split_encoding;
 mod state_reader;
 mod state_store;

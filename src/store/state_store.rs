@@ -7,6 +7,8 @@ use std::thread::{self, JoinHandle};
 
 use tokio::sync::watch;
 
+use crate::model::SessionKey;
+
 use super::backup::{BackupSummary, backup};
 use super::database::open_migrating;
 use super::durable::Durable;
@@ -23,6 +25,7 @@ use super::meta_writer::MetaWriter;
 use super::options::StoreOptions;
 use super::queue::{Message, Queue};
 use super::schema::BUDGETS_KEPT_IN;
+use super::session_key;
 use super::state_reader::StateReader;
 use super::statement::LedgerReader;
 use super::stored_applications::StoredApplicationReader;
@@ -38,6 +41,7 @@ pub struct Store {
     counts: Arc<WriterCounts>,
     follower: Option<FactFollower>,
     reader: StateReader,
+    session_key: SessionKey,
     thread: Option<JoinHandle<Result<(), StoreError>>>,
 }
 
@@ -50,6 +54,7 @@ impl Store {
         let folder = StateFolder::lock(&options.dir)?;
         let path = folder.database()?;
         let (database, migration) = open_migrating(&path)?;
+        let session_key = session_key::find_or_draw(&database, &path)?;
         let loaded = loaded_state::load(&database, &path, &options)?;
         let held_migration = match migration {
             Some(migration) if !options.holds_migration => {
@@ -82,7 +87,7 @@ impl Store {
         let thread = thread::Builder::new().name("store".to_owned()).spawn(|| writer.run());
         let facts = FactSender::new(Arc::new(ToWriter { sender: sender.clone(), backlog }), watcher, limit_facts);
         let thread = Some(thread.map_err(StoreError::Thread)?);
-        Ok((Self { path, sender, facts, counts, follower: Some(follower), reader, thread }, loaded))
+        Ok((Self { path, sender, facts, counts, follower: Some(follower), reader, session_key, thread }, loaded))
     }
 
     /// Commits the migration that [`StoreOptions::holds_migration`] holds, if there is one; facts wait for it.
@@ -148,6 +153,11 @@ impl Store {
     /// Follows what becomes durable from now on; none: it is followed already.
     pub fn follow(&mut self) -> Option<FactFollower> {
         self.follower.take().inspect(FactFollower::begin)
+    }
+
+    /// What sessions of pages are signed with.
+    pub fn session_key(&self) -> SessionKey {
+        self.session_key
     }
 
     pub fn state_reader(&self) -> StateReader {

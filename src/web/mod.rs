@@ -44,6 +44,8 @@ mod rows;
 mod same_site;
 mod scheduler_api;
 mod scheduler_page;
+mod sessions;
+mod sign_in;
 mod signed_read;
 mod signed_request;
 mod signer;
@@ -73,6 +75,7 @@ pub use owner::{
     OwnerGone,
 };
 pub use pages::JobFilter;
+pub use sessions::Sessions;
 pub use signed_read::{ReadRefusal, SignedRead};
 pub use state::{ServedPorts, WebState};
 pub use stock::{

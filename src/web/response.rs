@@ -25,6 +25,9 @@ pub(super) const TEXT: &str = "text/plain; charset=utf-8";
 const POLICY: &str =
     "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
+/// Of answers that one reader alone may keep.
+pub(super) const OF_ONE_READER: HeaderValue = HeaderValue::from_static("private, no-cache");
+
 /// Shorter content is sent as it is, bytes.
 const LEAST_GZIPPED_BYTES: usize = 1 << 10;
 

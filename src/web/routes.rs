@@ -21,7 +21,7 @@ use super::state::WebState;
 use super::worker_health::WorkerHealth;
 use super::{
     api, applications, deadline_api, local_names, metrics, pages, pause_api, read_api, report, response, scheduler_api,
-    stock, tasks_api, upload, workers_api,
+    sign_in, stock, tasks_api, upload, workers_api,
 };
 
 /// `/readyz` waits this long for what is known of the workers.
@@ -48,6 +48,8 @@ pub(super) fn routes<O: Owner>(state: Arc<WebState<O>>) -> Router {
         .route("/scheduler/workers", any(workers_api::workers::<O>))
         .route("/scheduler/report", any(report::report::<O>))
         .route("/scheduler/statement", any(scheduler_api::statement::<O>))
+        .route("/session", any(sign_in::begin::<O>))
+        .route("/session/end", any(sign_in::end::<O>))
         .route("/status", get(daemon_status::<O>))
         .route("/scheduler/upload", any(upload::upload::<O>))
         .route("/jobfile", get(upload::job_file::<O>))

@@ -86,7 +86,7 @@ fn job_change(change: FormChange) -> Result<JobChange, String> {
 
 fn json_report(mut report: SchedulerReport, shows_money: bool) -> Response<Body> {
     if !shows_money {
-        report.hide_money();
+        report.hide_money(|_| false);
     }
     fresh(StatusCode::OK, JSON, json(&report))
 }

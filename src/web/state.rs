@@ -8,6 +8,7 @@ use crate::model::Capability;
 
 use super::api::EventStreams;
 use super::job_forms::JobForms;
+use super::sessions::Sessions;
 use super::stock::StockSettings;
 
 /// Time that the owner has for an answer; 503 after it.
@@ -41,6 +42,8 @@ pub struct WebState<O> {
     pub job_page_prefix: String,
     /// One slot's worth of a container.
     pub container_slot: Capability,
+    /// What read-only sessions are made with.
+    pub sessions: Sessions,
     /// The live streams of the API.
     pub streams: EventStreams,
     /// Where the daemon listens.

@@ -244,6 +244,8 @@ fn what_commands_print_as_json_has_the_members_of_the_page() {
     check("price", "price --server HTTP", "");
     check("price --history", "price --history --server HTTP", "");
     check("time", "time --server HTTP", "");
+    check("open", "open /market --server HTTP", "alice");
+    check("open --token", "open --token --server HTTP", "alice");
     check("sign", "sign info=alice", "alice");
     check("sign --job", "sign --job", "alice");
     check("user add", "user add dave --acl-file ACL", "");

@@ -27,6 +27,7 @@ mod json_members;
 mod namenode;
 mod old_layouts;
 mod operate;
+mod sessions;
 #[path = "../../examples/load/staging.rs"]
 mod staging;
 #[path = "../../examples/load/steady_tracker.rs"]

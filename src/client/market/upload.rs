@@ -78,13 +78,13 @@ impl MarketClient {
             let failed = match sent {
                 Ok(answer) if answer.status.is_success() => return Ok(()),
                 // A full disk is not going to be empty in a minute.
-                Ok(HttpAnswer { status: StatusCode::INSUFFICIENT_STORAGE, body }) => {
-                    let error = self.body_or_error(HttpAnswer { status: StatusCode::BAD_REQUEST, body });
+                Ok(full @ HttpAnswer { status: StatusCode::INSUFFICIENT_STORAGE, .. }) => {
+                    let error = self.body_or_error(HttpAnswer { status: StatusCode::BAD_REQUEST, ..full });
                     return error.map(drop);
                 }
-                Ok(HttpAnswer { status, body }) => {
-                    let is_denied = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
-                    match self.body_or_error(HttpAnswer { status, body }) {
+                Ok(answer) => {
+                    let is_denied = matches!(answer.status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
+                    match self.body_or_error(answer) {
                         Err(MarketClientError::Refused(reason)) if is_denied => {
                             MarketClientError::Denied { reason: Some(reason) }
                         }

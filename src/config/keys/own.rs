@@ -1,6 +1,6 @@
 //! Keys of this JobTracker that Hadoop does not have.
 
-use super::Unit::{Bytes, Count, Days, Milliseconds};
+use super::Unit::{Bytes, Count, Days, Milliseconds, Seconds};
 use super::ValueKind::{Build, Flag, HostPatterns, List, LocalPath, Number, OneOf, Version};
 use super::keys;
 
@@ -67,6 +67,8 @@ keys! {
         "Maximum number of open HTTP connections; each address may use a quarter of them.";
     WEB_SOCKET = "jobtracker.web.socket", LocalPath, None,
         "Unix socket at which the JobTracker's web server answers too, in a folder that only root or the daemon's user can write to; at most 107 bytes, of which 80 after the last slash. A socket whose process has ended is replaced; one at which a process listens keeps the daemon from starting. A caller there without a signature is the user of the connecting process, as the kernel says, and `user.name` must name that user (root and the daemon's user may name all). Over TCP, loopback addresses included, unsigned requests that name a user are refused while it is set. RPC is not affected.";
+    WEB_SESSION = "jobtracker.web.session-seconds", Number(Seconds, 1, 31_536_000), Some("43200"),
+        "How long a read-only session of `jobtracker open` lasts. A key that is changed, rotated or removed ends its user's sessions before.";
     WEB_HOSTS = "jobtracker.web.hosts", List, None,
         "Additional host names under which the web servers of the JobTracker and of the built-in tasktracker answer. Requests under any name but these, an address, `localhost`, this machine's names and the hosts of the configured addresses are refused with status 421 (DNS rebinding). `*`: every name.";
 }

@@ -34,6 +34,8 @@ pub struct HttpLimits {
     /// Maximum size of the head of a request, bytes.
     pub max_header_bytes: usize,
     pub max_connections: usize,
+    /// How long a read-only session lasts.
+    pub session_s: u32,
 }
 
 impl HttpLimits {
@@ -42,6 +44,7 @@ impl HttpLimits {
             header_timeout_ms: configuration.number(&keys::HTTP_HEADER_TIMEOUT)?,
             max_header_bytes: configuration.number(&keys::HTTP_MAX_HEADER)?,
             max_connections: configuration.number(&keys::HTTP_MAX_CONNECTIONS)?,
+            session_s: configuration.number(&keys::WEB_SESSION)?,
         })
     }
 }

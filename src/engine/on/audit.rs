@@ -266,6 +266,7 @@ fn of_market(request: &ServletRequest) -> (AuditEntry, Done) {
         OperationKind::Upload => "sha256",
         OperationKind::Bid | OperationKind::Unbid | OperationKind::Explain | OperationKind::Tasks => "job",
         OperationKind::Drain | OperationKind::Resume => "worker",
+        OperationKind::Session => "page",
         _ => "queue",
     };
     let mut entry = AuditEntry::new(verb, user).with_some("queue", query.queue.as_deref());

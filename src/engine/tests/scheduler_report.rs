@@ -530,7 +530,7 @@ fn what_visibility_keeps_private_is_not_in_the_report_without_money() {
     let cluster = market_under(dynamic(), &[("alice", "100", "1")]);
     let mut shown = report(&cluster);
     assert!(shown.groups.iter().any(|group| group.bought.is_some()));
-    shown.hide_money();
+    shown.hide_money(|_| false);
     let text = serde_json::to_string(&shown).unwrap();
     assert!(!["share", "quota", "rate", "cost"].iter().any(|word| text.contains(&format!("\"{word}\""))), "{text}");
 }

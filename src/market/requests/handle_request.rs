@@ -145,7 +145,7 @@ impl Market {
                 let costs_of = costs_of.filter(|_| !signed_by_admin(request));
                 Ok(Answer::Permitted(Operation::JobTimes { costs_of }))
             }
-            upload @ Operation::Upload(_) => Ok(Answer::Permitted(upload)),
+            allowed @ (Operation::Upload(_) | Operation::Session { .. }) => Ok(Answer::Permitted(allowed)),
             Operation::SetSpending { queue, rate } => self.set_spending(queue, rate, facts),
             Operation::AddBudget { queue, amount, note } => {
                 self.add_budget(queue, amount, &Author { by: signer_of(request), note: &note }, now, facts)
@@ -265,7 +265,7 @@ fn check_role(signer: &VerifiedUser, query: &ParsedQuery) -> Result<(), Denial> 
             query.target().is_none_or(|queue| queue == signer.user)
         }
         // Of others' rows nothing is shown.
-        OperationKind::Report => true,
+        OperationKind::Report | OperationKind::Session => true,
         OperationKind::SetSpending
         | OperationKind::Quote
         | OperationKind::OrderQuote

@@ -114,6 +114,15 @@ impl ParsedQuery {
         parse_one(OperationKind::OfJob(JobRequestKind::LogTicket), query, "attempt=ATTEMPT")
     }
 
+    /// Parses a request for a read-only session that begins at a page.
+    ///
+    /// # Errors
+    /// As [`ParsedQuery::parse`], and if `session` is missing or leads elsewhere than to a page of this server.
+    pub fn parse_session(query: &str) -> Result<ParsedQuery, QueryError> {
+        let parsed = parse_one(OperationKind::Session, query, "session=PAGE")?;
+        if is_local_path(&parsed.value) { Ok(parsed) } else { Err(QueryError::SessionPage) }
+    }
+
     /// Parses a request for what an order would buy.
     ///
     /// # Errors
@@ -125,6 +134,12 @@ impl ParsedQuery {
 
 fn parse_one(kind: OperationKind, query: &str, expected: &'static str) -> Result<ParsedQuery, QueryError> {
     ParsedQuery::parse_of(&[kind], query)?.ok_or(QueryError::NothingAsked(expected))
+}
+
+/// Whether a browser takes a text for a path of the same server, and a header can carry it.
+fn is_local_path(text: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_graphic() && byte != b'\\';
+    text.starts_with('/') && !text.starts_with("//") && text.bytes().all(is_plain)
 }
 
 impl StatementPage {
@@ -229,7 +244,8 @@ mod tests {
     #[test]
     fn what_was_signed_for_one_address_is_nothing_at_another() {
         type ParseQuery = fn(&str) -> Result<ParsedQuery, QueryError>;
-        let ours: [(&str, ParseQuery); 8] = [
+        let ours: [(&str, ParseQuery); 9] = [
+            ("session=/", ParsedQuery::parse_session),
             ("statement=q", ParsedQuery::parse_statement),
             ("queues=q", ParsedQuery::parse_queue_status),
             ("history&queue=q", ParsedQuery::parse_history),
@@ -252,6 +268,31 @@ mod tests {
                 assert!(matches!(parse(&query), Err(QueryError::NothingAsked(_))), "{query}");
             }
         }
+    }
+
+    #[test]
+    fn a_session_begins_at_a_page_of_this_server() {
+        let page = |value: &str| ParsedQuery::parse_session(&format!("session={value}&user=u&timestamp=1"));
+        for good in ["/", "/market", "/queues/a%2520b?format=csv", "%2Fmarket"] {
+            assert!(page(good).is_ok(), "{good}");
+        }
+        for bad in [
+            "",
+            "market",
+            "//evil.example",
+            "/%2Fevil.example",
+            "%5Cevil",
+            "/%5Cevil.example",
+            "/a%0D%0AX:y",
+            "/%09/e",
+            "/a%20b",
+            "/%C3%A4",
+        ] {
+            assert_eq!(page(bad), Err(QueryError::SessionPage), "{bad}");
+        }
+        assert_eq!(page("http://evil.example/"), Err(QueryError::SessionPage));
+        let asked = Operation::Session { page: "/market".to_owned(), by: "u".to_owned() };
+        assert_eq!(page("/market").unwrap().operation(), Ok(asked));
     }
 
     #[test]

@@ -64,6 +64,8 @@ pub enum OperationKind {
     Report,
     /// `sha256=hex&job=job&name=name`
     Upload,
+    /// `session=page`
+    Session,
 }
 
 impl OperationKind {
@@ -127,6 +129,7 @@ impl OperationKind {
             OperationKind::Allowance => "allowance",
             OperationKind::Report => "report",
             OperationKind::Upload => "sha256",
+            OperationKind::Session => "session",
         }
     }
 
@@ -162,6 +165,7 @@ impl OperationKind {
             | OperationKind::Read
             | OperationKind::JobTimes
             | OperationKind::Report
+            | OperationKind::Session
             | OperationKind::Upload => false,
         }
     }

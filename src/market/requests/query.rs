@@ -154,6 +154,13 @@ pub enum Operation {
     },
     /// A file of a job that the signer is about to submit.
     Upload(JobUpload),
+    /// A read-only session of the signer.
+    Session {
+        /// Where it begins: a path of this server.
+        page: String,
+        /// The signer.
+        by: String,
+    },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -188,6 +195,9 @@ pub enum QueryError {
         "name: {0:?}: expected a path below the job's folder: at most 8 plain names, no `..`, no control characters"
     )]
     FileName(String),
+    /// Not a path that can only lead to this server.
+    #[error("session: expected a path of this server, such as /market: one / first, visible ASCII characters, no \\")]
+    SessionPage,
     #[error("sha256: expected the SHA-256 of the content, 64 hexadecimal digits")]
     Digest,
     #[error("{0} needs a parameter queue")]
@@ -305,6 +315,7 @@ impl ParsedQuery {
             | OperationKind::JobTimes
             | OperationKind::Transfer
             | OperationKind::Report
+            | OperationKind::Session
             | OperationKind::Upload => None,
         }
     }
@@ -356,6 +367,9 @@ impl ParsedQuery {
             OperationKind::OrderQuote => Operation::OrderQuote { queue: self.queue_name()?, max_rate: self.rate()? },
             OperationKind::OfJob(kind) => Operation::OfJob(self.job_request(kind)?),
             OperationKind::Upload => Operation::Upload(self.upload()?),
+            OperationKind::Session => {
+                Operation::Session { page: self.value.clone(), by: self.user.clone().unwrap_or_default() }
+            }
         })
     }
 

@@ -12,7 +12,7 @@ use super::answer::{Found, lasting};
 use super::ask::Ask;
 use super::known::known_application;
 use super::listing::Listing;
-use super::rows::application_row;
+use super::rows::{application_row, cost_of_application};
 use super::stored::found as stored_found;
 use super::work::{SORTS, WorkFilter, work_of_application};
 
@@ -37,10 +37,10 @@ pub(super) fn applications<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryPara
 pub(super) fn application<O: Owner>(ask: &Ask<'_, O>, parameters: QueryParameters) -> Result<Found, Problem> {
     parameters.end()?;
     let application = known_application(ask)?;
-    if !ask.viewer.sees_parts() {
+    if !ask.viewer.sees_parts_of(&application.submitted().user) {
         return Ok(Found::One(application_row(ask, &application)));
     }
-    let cost = ask.shown.cost_of_application(&application).filter(|_| ask.viewer.sees_money());
+    let cost = cost_of_application(ask, &application);
     Ok(Found::one(&application.status(cost, ask.web.container_slot)))
 }
 
@@ -52,8 +52,8 @@ pub(super) async fn containers<O: Owner>(ask: &Ask<'_, O>, mut parameters: Query
     let states = parameters.parsed_all("state", &expected, one_of);
     let failed_only = parameters.parsed("failed", "true", |text| (text == "true").then_some(())).is_some();
     parameters.end()?;
-    ask.check_parts()?;
     let application = known_application(ask)?;
+    ask.check_parts_of(&application.submitted().user)?;
     let after = listing.after_number().map_or(0, |after| after.max(0).unsigned_abs());
     let shows = |state: &str| states.is_empty() || states.contains(&state);
     // One more shows whether others follow.

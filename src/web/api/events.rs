@@ -17,7 +17,7 @@ use super::super::applications::{PathParts, Problem, ProblemName, QueryParameter
 use super::super::owner::Owner;
 use super::super::state::{ANSWER_TIMEOUT, WebState};
 use super::super::viewer::Viewer;
-use super::ask::Ask;
+use super::ask::{Ask, refused_bearer};
 use super::cluster::cluster_of;
 use super::rows::{application_row, job_row, of_kind, reported_jobs};
 use super::streams::{News, Topic, Wanted};
@@ -35,6 +35,7 @@ pub(super) async fn events<O: Owner>(web: &Arc<WebState<O>>, head: &Parts) -> Re
     let mut parameters = QueryParameters::of(&head.uri);
     let wanted = Wanted::read(&mut parameters);
     parameters.end()?;
+    let reader = Viewer::of_program(web, &head.headers).await.map_err(refused_bearer)?;
     let unavailable = |why: &str| Problem::new(ProblemName::Unavailable, why);
     let shown = timeout(ANSWER_TIMEOUT, web.owner.shown(LookAt::OfLate)).await.ok().and_then(Result::ok);
     let shown = shown.ok_or_else(|| unavailable("the JobTracker starts or stops"))?;
@@ -47,7 +48,7 @@ pub(super) async fn events<O: Owner>(web: &Arc<WebState<O>>, head: &Parts) -> Re
     });
     let last = head.headers.get("last-event-id").and_then(|id| id.to_str().ok());
     let from = (head.extensions.get::<Peer>().copied(), head.extensions.get::<RequestPlace>());
-    let entered = web.streams.enter((run, &hello), last, wanted, from);
+    let entered = web.streams.enter((run, &hello), last, reader, wanted, from);
     let all_taken = || unavailable("all places for streams are taken: poll instead").with_try("/api/v1/jobs");
     let (body, is_first) = entered.ok_or_else(all_taken)?;
     if is_first {
@@ -66,11 +67,17 @@ async fn look_on<O: Owner>(web: Arc<WebState<O>>, mut before: Views) {
     let uri = Uri::from_static("/");
     let (mut cluster, mut run) = (Value::Null, 0);
     loop {
+        end_sessions(&web).await;
         let shown = timeout(ANSWER_TIMEOUT, web.owner.shown(LookAt::OfLate)).await.ok().and_then(Result::ok);
         let news = shown.map(|shown| {
             run = shown.overview.start_ms;
-            let ask = Ask { web: &*web, uri: &uri, parts: PathParts::default(), viewer: Viewer::stranger(&web), shown };
-            let news = news_of(&ask, &before, &mut cluster);
+            let mut ask =
+                Ask { web: &*web, uri: &uri, parts: PathParts::default(), viewer: Viewer::stranger(&web), shown };
+            let mut news = news_of_all(&ask, &before, &mut cluster);
+            for class in web.streams.classes() {
+                ask.viewer = class;
+                news.extend(changed_rows(&ask, &before));
+            }
             before = ask.shown.views;
             news
         });
@@ -81,48 +88,54 @@ async fn look_on<O: Owner>(web: Arc<WebState<O>>, mut before: Views) {
     }
 }
 
-/// What has changed.
-fn news_of<O: Owner>(ask: &Ask<'_, O>, before: &Views, cluster: &mut Value) -> Vec<News> {
+/// Ends the streams of sessions that are over, or whose users have other keys or roles by now.
+async fn end_sessions<O: Owner>(web: &WebState<O>) {
+    for (session, viewer) in web.streams.sessions() {
+        if Viewer::of_session(web, &session).await.as_ref() != Some(&viewer) {
+            web.streams.end_session(&session);
+        }
+    }
+}
+
+/// What has changed that is the same for all readers.
+fn news_of_all<O: Owner>(ask: &Ask<'_, O>, before: &Views, cluster: &mut Value) -> Vec<News> {
     let mut news = Vec::new();
     let now = cluster_of(ask);
     if *cluster != now {
-        news.push(News { name: "cluster", topic: Topic::Cluster, of: None, data: now.clone() });
+        news.push(News { name: "cluster", class: None, topic: Topic::Cluster, of: None, data: now.clone() });
         *cluster = now;
-    }
-    let rows = changed_rows(ask, before);
-    match rows.len() {
-        ..=MOST_ROWS => news.extend(rows),
-        _ => news.push(News { name: "reset", topic: Topic::Jobs, of: None, data: json!({ "topic": "jobs" }) }),
     }
     if let Some(tick) = ask.shown.views.market().tick().filter(|tick| before.market().tick() != Some(*tick)) {
         let data = json!({ "tick": tick.number, "time_ms": tick.at_ms, "price": tick.price });
-        news.push(News { name: "tick", topic: Topic::Market, of: None, data });
+        news.push(News { name: "tick", class: None, topic: Topic::Market, of: None, data });
     }
     news
 }
 
-/// Rows of jobs and applications that are others than before.
+/// Rows of jobs and applications that are others than before, as the viewer sees them.
 fn changed_rows<O: Owner>(ask: &Ask<'_, O>, before: &Views) -> Vec<News> {
     let views = &ask.shown.views;
+    let class = Arc::new(ask.viewer.clone());
+    let news = |name, topic, of, data| News { name, class: Some(class.clone()), topic, of, data };
     let reported = reported_jobs(&ask.shown);
     let is_other = |job: &&Arc<JobView>| {
         let was = before.job(job.id());
         was.is_none_or(|was| !Arc::ptr_eq(was, job)) || before.shown_end(job) != views.shown_end(job)
     };
-    let jobs = views.jobs().filter(is_other).take(MOST_ROWS + 1).map(|job| News {
-        name: "job",
-        topic: Topic::Jobs,
-        of: Some(job.id().to_string()),
-        data: job_row(ask, job, reported.get(&job.id()).copied()),
+    let jobs = views.jobs().filter(is_other).take(MOST_ROWS + 1).map(|job| {
+        let row = job_row(ask, job, reported.get(&job.id()).copied());
+        news("job", Topic::Jobs, Some(job.id().to_string()), row)
     });
     let is_other = |application: &&Arc<ApplicationView>| {
         before.application(application.id()).is_none_or(|was| !Arc::ptr_eq(was, application))
     };
-    let applications = views.applications().filter(is_other).take(MOST_ROWS + 1).map(|application| News {
-        name: "application",
-        topic: Topic::Jobs,
-        of: Some(application.id().to_string()),
-        data: of_kind("application", application_row(ask, application)),
+    let applications = views.applications().filter(is_other).take(MOST_ROWS + 1).map(|application| {
+        let row = of_kind("application", application_row(ask, application));
+        news("application", Topic::Jobs, Some(application.id().to_string()), row)
     });
-    jobs.chain(applications).collect()
+    let rows: Vec<News> = jobs.chain(applications).collect();
+    match rows.len() {
+        ..=MOST_ROWS => rows,
+        _ => vec![news("reset", Topic::Jobs, None, json!({ "topic": "jobs" }))],
+    }
 }

@@ -37,8 +37,8 @@ pub(super) fn items<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryParameters)
     let expected = format!("one of {}", STATES.join(", "));
     let wanted = parameters.parsed_all("state", &expected, |text| STATES.into_iter().find(|state| *state == text));
     parameters.end()?;
-    ask.check_parts()?;
     let application = known_application(ask)?;
+    ask.check_parts_of(&application.submitted().user)?;
     let first = listing.after_number().map_or(0, |after| after.saturating_add(1)).max(0);
     let mut rows = Vec::new();
     let mut last = None;

@@ -58,8 +58,8 @@ struct Grid {
 
 /// The job of the path with its attempts, and whether it is over.
 async fn with_attempts<O: Owner>(ask: &Ask<'_, O>) -> Result<(Arc<JobView>, bool), Problem> {
-    ask.check_parts()?;
     let job = known_job(ask)?;
+    ask.check_parts_of_job(&job).await?;
     if job.finish_ms().is_none() {
         return Ok((job, false));
     }

@@ -58,7 +58,7 @@ pub(super) async fn job<O: Owner>(ask: &Ask<'_, O>, parameters: QueryParameters)
         let tally = |kind| tally_of_ended(&ended, kind);
         found["tasks"] = lasting(&PerKind::new(tally(Kind::Map), tally(Kind::Reduce)));
     }
-    if let Some(output) = job.spec().output.as_ref().filter(|_| ask.viewer.sees_parts()) {
+    if let Some(output) = job.spec().output.as_ref().filter(|_| ask.viewer.sees_parts_of(&job.spec().user)) {
         found["output"] = output.as_str().into();
     }
     found["is_over"] = JobState::of(state).is_finished().into();

@@ -43,7 +43,7 @@ pub(super) fn market<O: Owner>(ask: &Ask<'_, O>, parameters: QueryParameters) ->
         market["next_tick_ms"] = tick.at_ms.saturating_add_unsigned(tick.interval_ms).into();
         market["price"] = json!(tick.price);
     }
-    if let Some(money) = ask.shown.overview.money.as_ref().filter(|_| ask.viewer.sees_money()) {
+    if let Some(money) = ask.shown.overview.money.as_ref().filter(|_| ask.viewer.sees_all_money()) {
         market["issued"] = json!(money.issued);
         market["charged"] = json!(money.charged);
     }
@@ -55,18 +55,18 @@ pub(super) fn orders<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryParameters
     let listing = Listing::read(&mut parameters, ask.uri, &["deadline_ms", "queue"]);
     parameters.end()?;
     check_market(ask)?;
-    let sees_money = ask.viewer.sees_money();
     let rows = ask.shown.views.market().orders().map(|(queue, order)| {
         let key = match listing.sort() {
             "queue" => Key::Text(queue.to_string()),
             _ => Key::Number(order.deadline_ms),
         };
+        let is_shown = ask.viewer.sees_money_of(queue.as_str());
         let row = OrderRow {
             queue: queue.clone(),
             job: order.job,
             deadline_ms: order.deadline_ms,
-            max_rate: Some(order.max_rate).filter(|_| sees_money),
-            max_cost: order.max_cost.filter(|_| sees_money),
+            max_rate: Some(order.max_rate).filter(|_| is_shown),
+            max_cost: order.max_cost.filter(|_| is_shown),
         };
         (Place(key, order.job.to_string()), row)
     });

@@ -32,9 +32,7 @@ pub(super) fn policy<O: Owner>(ask: &Ask<'_, O>, parameters: QueryParameters) ->
     parameters.end()?;
     let report = &ask.shown.overview.report;
     let mut report = SchedulerReport { jobs: Vec::new(), groups: report.groups.clone(), ..head_of(report) };
-    if !ask.viewer.sees_money() {
-        report.hide_money();
-    }
+    report.hide_money(|queue| ask.viewer.sees_money_of(queue));
     let mut found = lasting(&report);
     if let Some(members) = found.as_object_mut() {
         members.remove("jobs");

@@ -14,6 +14,7 @@ use crate::views::{MarketView, Shown};
 use super::super::applications::{Problem, ProblemName, QueryParameters};
 use super::super::owner::Owner;
 use super::super::state::ANSWER_TIMEOUT;
+use super::super::viewer::Viewer;
 use super::address::part;
 use super::answer::{Found, lasting};
 use super::ask::Ask;
@@ -47,24 +48,27 @@ struct Sources<'a> {
     containers: BTreeMap<&'a str, (u64, u64)>,
     balances: BTreeMap<&'a str, Credits>,
     bought: BTreeMap<&'a str, &'a BoughtSlots>,
-    /// None unless they are shown.
-    bids: Option<&'a MarketView>,
+    market: &'a MarketView,
+    viewer: &'a Viewer,
 }
 
 impl<'a> Sources<'a> {
-    fn new(shown: &'a Shown, sees_money: bool) -> Self {
+    /// Money is that of the queues whose money the viewer sees.
+    fn new(shown: &'a Shown, viewer: &'a Viewer) -> Self {
         let mut containers: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
         for application in shown.views.applications() {
             let (live, wanted) = containers.entry(&application.submitted().queue).or_default();
             *live += application.live_count() as u64;
             *wanted += application.wanted();
         }
-        let money = shown.overview.money.as_ref().filter(|_| sees_money);
+        let money = shown.overview.money.as_ref();
         let balances = money.map_or(&[][..], |money| &money.balances).iter();
-        let groups = shown.overview.report.groups.iter().filter(|_| sees_money);
+        let balances = balances.filter(|(queue, _)| viewer.sees_money_of(queue));
+        let groups = shown.overview.report.groups.iter().filter(|group| viewer.sees_money_of(&group.name));
         Self {
             containers,
-            bids: sees_money.then(|| shown.views.market()),
+            market: shown.views.market(),
+            viewer,
             balances: balances.map(|(queue, balance)| (queue.as_str(), *balance)).collect(),
             bought: groups.filter_map(|group| Some((group.name.as_str(), group.bought.as_ref()?))).collect(),
         }
@@ -81,7 +85,7 @@ impl<'a> Sources<'a> {
             pending: queue.waiting.map + queue.waiting.reduce + wanted,
             paused: queue.paused.as_deref(),
             budget: self.balances.get(name).copied(),
-            bid: self.bids.and_then(|market| market.bid(name)),
+            bid: self.market.bid(name).filter(|_| self.viewer.sees_money_of(name)),
             rate: bought.map(|bought| bought.rate),
             share: bought.map(|bought| bought.share.as_str()),
             quota: bought.map(|bought| bought.quota),
@@ -93,7 +97,7 @@ impl<'a> Sources<'a> {
 pub(super) fn queues<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryParameters) -> Result<Found, Problem> {
     let listing = Listing::read(&mut parameters, ask.uri, &["queue"]);
     parameters.end()?;
-    let sources = Sources::new(&ask.shown, ask.viewer.sees_money());
+    let sources = Sources::new(&ask.shown, &ask.viewer);
     let rows =
         ask.shown.overview.queues.iter().map(|queue| (Place(Key::Text(queue.name.clone()), String::new()), queue));
     Ok(listing.page(rows, |queue| lasting(&sources.row(queue))))
@@ -104,7 +108,7 @@ pub(super) fn queue<O: Owner>(ask: &Ask<'_, O>, parameters: QueryParameters) -> 
     parameters.end()?;
     let name = ask.parts.get(part::QUEUE);
     let found = ask.shown.overview.queues.iter().find(|queue| queue.name == name);
-    let sources = Sources::new(&ask.shown, ask.viewer.sees_money());
+    let sources = Sources::new(&ask.shown, &ask.viewer);
     found.map(|queue| Found::one(&sources.row(queue))).ok_or_else(|| no_such_queue(name))
 }
 
@@ -138,8 +142,8 @@ pub(super) async fn spending<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryPa
 /// The queue of the path, if its money is shown.
 fn queue_with_money<O: Owner>(ask: &Ask<'_, O>, attempt: &str) -> Result<QueueName, Problem> {
     check_market(ask)?;
-    ask.check_money(attempt)?;
     let name = ask.parts.get(part::QUEUE);
+    ask.check_money_of(name, attempt)?;
     name.parse().map_err(|_| no_such_queue(name))
 }
 

@@ -3,12 +3,13 @@
 use serde_json::Value;
 use tokio::time::timeout;
 
-use crate::api::{Report, ReportSubject};
+use crate::api::{Report, ReportRow, ReportSubject};
 use crate::market::{ReportFilter, ReportKind, ReportRequest};
 
 use super::super::applications::{Problem, ProblemName, QueryParameters};
 use super::super::owner::{MarketPresence, Owner};
 use super::super::state::ANSWER_TIMEOUT;
+use super::super::viewer::Viewer;
 use super::address::part;
 use super::answer::{Found, lasting};
 use super::ask::Ask;
@@ -31,9 +32,7 @@ pub(super) async fn report<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryPara
     parameters.end()?;
     let report = read(ask, wanted).await?;
     let mut shown = lasting(&report);
-    if !shows_charges(ask) {
-        shown["rows"] = rows(&report, false).into();
-    }
+    shown["rows"] = rows(ask, &report).into();
     Ok(Found::One(shown))
 }
 
@@ -46,7 +45,7 @@ pub(super) async fn history<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryPar
     wanted.most = Some(listing.limit());
     let mut report = read(ask, wanted).await?;
     report.rows.retain(|row| row.subject.name() != ReportSubject::OTHER);
-    let items = rows(&report, shows_charges(ask));
+    let items = rows(ask, &report);
     Ok(listing.part(items, report.next.and_then(|next| i64::try_from(next).ok())))
 }
 
@@ -72,22 +71,28 @@ async fn read<O: Owner>(ask: &Ask<'_, O>, wanted: ReportRequest) -> Result<Repor
     found(timeout(ANSWER_TIMEOUT, ask.web.owner.report(wanted)).await)
 }
 
-/// Whether what was paid is shown; without a market nothing was.
-fn shows_charges<O: Owner>(ask: &Ask<'_, O>) -> bool {
-    ask.viewer.sees_money() || ask.web.owner.market_presence() == MarketPresence::Absent
-}
-
-/// The rows; without charges also without those of nothing else.
-fn rows(report: &Report, with_charges: bool) -> Vec<Value> {
-    let is_shown = |name: &str| with_charges || name != ReportSubject::OTHER;
-    let shown = report.rows.iter().filter(|row| is_shown(row.subject.name()));
+/// The rows; without charges that are not shown, and without rows of nothing else.
+fn rows<O: Owner>(ask: &Ask<'_, O>, report: &Report) -> Vec<Value> {
+    // Without a market nothing was paid.
+    let sees_all = ask.viewer.sees_all_money() || ask.web.owner.market_presence() == MarketPresence::Absent;
+    let shown = report.rows.iter().filter(|row| sees_all || row.subject.name() != ReportSubject::OTHER);
     shown
         .map(|row| {
+            let is_shown = sees_all || is_of_viewer(&ask.viewer, row);
             let mut row = lasting(row);
-            if let Some(members) = row.as_object_mut().filter(|_| !with_charges) {
+            if let Some(members) = row.as_object_mut().filter(|_| !is_shown) {
                 members.remove("charged");
             }
             row
         })
         .collect()
+}
+
+/// Whether a row is of what is the viewer's own.
+fn is_of_viewer(viewer: &Viewer, row: &ReportRow) -> bool {
+    match (&row.subject, &row.work) {
+        (_, Some(work)) => viewer.sees_cost_of(&work.user, &work.queue),
+        (ReportSubject::User(name) | ReportSubject::Queue(name), None) => viewer.sees_money_of(name),
+        _ => false,
+    }
 }

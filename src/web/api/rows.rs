@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::api::ReportedJob;
-use crate::model::JobId;
+use crate::model::{Credits, JobId};
 use crate::views::{ApplicationView, JobView, Shown};
 
 use super::answer::lasting;
@@ -24,13 +24,20 @@ pub(super) fn of_kind(kind: &str, mut row: Value) -> Value {
 
 /// A job in a list.
 pub(super) fn job_row<O>(ask: &Ask<'_, O>, job: &JobView, reported: Option<&ReportedJob>) -> Value {
-    let mut row = ask.shown.job_row(job, reported, ask.viewer.sees_money());
+    let spec = job.spec();
+    let mut row = ask.shown.job_row(job, reported, ask.viewer.sees_cost_of(&spec.user, &spec.queue));
     row.url = format!("{}{}", ask.web.job_page_prefix, job.id());
     of_kind("job", lasting(&row))
 }
 
 /// An application in a list.
 pub(super) fn application_row<O>(ask: &Ask<'_, O>, application: &ApplicationView) -> Value {
-    let cost = ask.shown.cost_of_application(application).filter(|_| ask.viewer.sees_money());
-    lasting(&application.row(cost))
+    lasting(&application.row(cost_of_application(ask, application)))
+}
+
+/// What an application has cost, if that is shown.
+pub(super) fn cost_of_application<O>(ask: &Ask<'_, O>, application: &ApplicationView) -> Option<Credits> {
+    let submitted = application.submitted();
+    let is_shown = ask.viewer.sees_cost_of(&submitted.user, &submitted.queue);
+    ask.shown.cost_of_application(application).filter(|_| is_shown)
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::Request;
+use axum::http::header::CACHE_CONTROL;
 use axum::http::{HeaderMap, Method, Response, Uri};
 use tokio::time::timeout;
 
@@ -12,11 +13,12 @@ use crate::views::LookAt;
 use super::super::applications::{PathParts, Problem, ProblemName, QueryParameters};
 use super::super::cluster_view::unavailable;
 use super::super::owner::Owner;
+use super::super::response::OF_ONE_READER;
 use super::super::state::{ANSWER_TIMEOUT, WebState};
 use super::super::viewer::Viewer;
 use super::address::Address;
 use super::answer::{Form, Found, respond};
-use super::ask::Ask;
+use super::ask::{Ask, refused_bearer};
 use super::events::events;
 use super::{
     applications, cluster, decisions, items, job_parts, jobs, market, people, policy, queues, reports, workers,
@@ -61,6 +63,7 @@ impl<O: Owner> Api<O> {
         let form = Form::read(&mut parameters, headers, address.is_list());
         let at = parameters.take("at");
         form.check(headers, address.is_list())?;
+        let (viewer, _) = Viewer::of_program(&self.web, headers).await.map_err(refused_bearer)?;
         let shown = timeout(ANSWER_TIMEOUT, self.web.owner.shown(LookAt::OfLate)).await.ok().and_then(Result::ok);
         let shown = shown.ok_or_else(|| Problem::new(ProblemName::Unavailable, unavailable(&self.web)))?;
         let generation = shown.generation.to_string();
@@ -68,9 +71,13 @@ impl<O: Owner> Api<O> {
             let detail = format!("generation {generation} is shown");
             return Err(Problem::new(ProblemName::StaleGeneration, detail));
         }
-        let ask = Ask { web: &*self.web, uri, parts, viewer: Viewer::stranger(&self.web), shown };
+        let ask = Ask { web: &*self.web, uri, parts, viewer, shown };
         let found = find(address, &ask, parameters).await?;
-        Ok(respond(found, form, headers, &ask.shown))
+        let mut response = respond(found, form, headers, &ask.shown);
+        if ask.viewer.signed_in().is_some() {
+            response.headers_mut().insert(CACHE_CONTROL, OF_ONE_READER);
+        }
+        Ok(response)
     }
 }
 

@@ -1,6 +1,6 @@
-//! Readers of the live stream: each frame is encoded once, and shared by all that want it.
+//! Readers of the live stream: each frame is encoded once for all who see the same, and shared by those that want it.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::convert::Infallible;
 use std::fmt;
 use std::pin::Pin;
@@ -15,6 +15,7 @@ use tokio::sync::{mpsc, oneshot};
 use crate::http::{Peer, RequestPlace, RequestWait};
 
 use super::super::applications::QueryParameters;
+use super::super::viewer::Viewer;
 
 /// Most readers, and most of one address.
 const MOST_READERS: usize = 1_000;
@@ -36,10 +37,11 @@ pub(super) enum Topic {
     Market,
 }
 
-/// A frame as all readers get it.
+/// A frame as all readers get it, or all of a class: those who see the same.
 #[derive(Clone, Debug)]
 struct Event {
     id: u64,
+    class: Option<Arc<Viewer>>,
     topic: Topic,
     /// Of which job or application.
     of: Option<String>,
@@ -50,6 +52,9 @@ struct Event {
 struct Reader {
     sender: mpsc::Sender<Bytes>,
     peer: Option<Peer>,
+    viewer: Viewer,
+    /// The session that says who reads.
+    session: Option<String>,
     wanted: Wanted,
     /// Looks since which it takes too little.
     behind: u32,
@@ -71,6 +76,8 @@ struct Hub {
     looks: u64,
     last_id: u64,
     kept: VecDeque<Event>,
+    /// The classes that frames are made for, each with the last id before its first one.
+    classes: BTreeMap<Viewer, u64>,
 }
 
 /// The streams of a web server. Cheap to clone.
@@ -81,6 +88,8 @@ pub struct EventStreams(Arc<Mutex<Hub>>);
 #[derive(Clone, Debug)]
 pub(super) struct News {
     pub(super) name: &'static str,
+    /// Which readers it is for; none: all.
+    pub(super) class: Option<Arc<Viewer>>,
     pub(super) topic: Topic,
     /// Of which job or application.
     pub(super) of: Option<String>,
@@ -120,11 +129,17 @@ fn frame(name: &str, run: i64, id: u64, data: &Value) -> Bytes {
     Bytes::from(format!("event: {name}\nid: {run}-{id}\ndata: {data}\n\n"))
 }
 
+impl Event {
+    fn is_of(&self, viewer: &Viewer) -> bool {
+        self.class.as_deref().is_none_or(|class| class == viewer)
+    }
+}
+
 impl Hub {
     fn publish(&mut self, run: i64, news: Vec<News>) {
-        for News { name, topic, of, data } in news {
+        for News { name, class, topic, of, data } in news {
             self.last_id += 1;
-            let event = Event { id: self.last_id, topic, of, bytes: frame(name, run, self.last_id, &data) };
+            let event = Event { id: self.last_id, class, topic, of, bytes: frame(name, run, self.last_id, &data) };
             self.send(&event);
             self.kept.push_back(event);
         }
@@ -135,7 +150,11 @@ impl Hub {
     }
 
     fn send(&mut self, event: &Event) {
-        for reader in self.readers.iter_mut().filter(|reader| reader.behind == 0 && reader.wanted.is_for(event)) {
+        for reader in self
+            .readers
+            .iter_mut()
+            .filter(|reader| reader.behind == 0 && event.is_of(&reader.viewer) && reader.wanted.is_for(event))
+        {
             // One frame is kept free, for the one that says so.
             let has_room = reader.sender.capacity() > 1 && reader.sender.try_send(event.bytes.clone()).is_ok();
             reader.behind = u32::from(!has_room);
@@ -165,12 +184,14 @@ impl Hub {
     }
 
     /// What a reader has missed since the event with this id; none: it is not known any more.
-    fn missed(&self, run: i64, last: Option<&str>, wanted: &Wanted) -> Option<Vec<Bytes>> {
+    fn missed(&self, run: i64, last: Option<&str>, viewer: &Viewer, wanted: &Wanted) -> Option<Vec<Bytes>> {
         let (of_run, id) = last?.split_once('-')?;
         let id: u64 = id.parse().ok().filter(|_| of_run.parse() == Ok(run))?;
         let oldest = self.kept.front().map_or(self.last_id + 1, |event| event.id);
-        let is_kept = id + 1 >= oldest && id <= self.last_id;
-        let missed = self.kept.iter().filter(|event| event.id > id && wanted.is_for(event));
+        // Before its class had a reader, no frames were made for it.
+        let is_of_class = self.classes.get(viewer).is_some_and(|before| id >= *before);
+        let is_kept = is_of_class && id + 1 >= oldest && id <= self.last_id;
+        let missed = self.kept.iter().filter(|event| event.id > id && event.is_of(viewer) && wanted.is_for(event));
         is_kept.then(|| missed.map(|event| event.bytes.clone()).collect())
     }
 }
@@ -197,6 +218,7 @@ impl EventStreams {
         &self,
         (run, hello): (i64, &Value),
         last: Option<&str>,
+        (viewer, session): (Viewer, Option<String>),
         wanted: Wanted,
         (peer, place): (Option<Peer>, Option<&RequestPlace>),
     ) -> Option<(Body, bool)> {
@@ -208,20 +230,50 @@ impl EventStreams {
         }
         let mut first = VecDeque::from([Bytes::from_static(b"retry: 2000\n\n")]);
         first.push_back(frame("hello", run, hub.last_id, hello));
-        match (last, hub.missed(run, last, &wanted)) {
+        match (last, hub.missed(run, last, &viewer, &wanted)) {
             (_, Some(missed)) => first.extend(missed),
             (Some(_), None) => first.push_back(frame("reset", run, hub.last_id, &json!({ "topic": "all" }))),
             (None, None) => {}
         }
-        hub.readers.push(Reader { sender, peer, wanted, behind: 0 });
+        let before = hub.last_id;
+        hub.classes.entry(viewer.clone()).or_insert(before);
+        hub.readers.push(Reader { sender, peer, viewer, session, wanted, behind: 0 });
         let is_first = !std::mem::replace(&mut hub.is_looking, true);
         Some((Body::new(EventBody { first, rest, place: place.map(RequestPlace::begin_wait) }), is_first))
+    }
+
+    /// Who reads, each class once.
+    pub(super) fn classes(&self) -> Vec<Viewer> {
+        self.hub().classes.keys().cloned().collect()
+    }
+
+    /// The sessions that read, each once, with whom they show.
+    pub(super) fn sessions(&self) -> BTreeMap<String, Viewer> {
+        let hub = self.hub();
+        let with_session = |reader: &Reader| Some((reader.session.clone()?, reader.viewer.clone()));
+        hub.readers.iter().filter_map(with_session).collect()
+    }
+
+    /// Ends the streams of a session: what is shown to its user is shown to these readers no more.
+    pub(in super::super) fn end_session(&self, session: &str) {
+        let mut hub = self.hub();
+        let bye = frame("bye", 0, hub.last_id, &json!({}));
+        hub.readers.retain(|reader| {
+            let is_of_other = reader.session.as_deref() != Some(session);
+            if !is_of_other {
+                // Who takes nothing notices the end.
+                let _ = reader.sender.try_send(bye.clone());
+            }
+            is_of_other
+        });
     }
 
     /// Sends what has changed; whether anybody still reads: if not, looking ends.
     pub(super) fn publish(&self, run: i64, news: Vec<News>) -> bool {
         let mut hub = self.hub();
         hub.publish(run, news);
+        let reading: BTreeSet<Viewer> = hub.readers.iter().map(|reader| reader.viewer.clone()).collect();
+        hub.classes.retain(|class, _| reading.contains(class));
         hub.is_looking = !hub.readers.is_empty();
         hub.is_looking
     }

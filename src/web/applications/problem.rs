@@ -1,7 +1,7 @@
 //! Errors as `application/problem+json` (RFC 9457), and the pages that explain them.
 
 use axum::body::Body;
-use axum::http::header::{ALLOW, RETRY_AFTER};
+use axum::http::header::{ALLOW, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, Response, StatusCode};
 use serde::Serialize;
 
@@ -115,6 +115,9 @@ impl Problem {
         let mut response = fresh(status, PROBLEM, body);
         if self.name == ProblemName::Unavailable {
             response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static(RETRY_S));
+        }
+        if self.name == ProblemName::SessionRefused {
+            response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
         if let Some(allow) = self.allow.as_deref().and_then(|methods| HeaderValue::from_str(methods).ok()) {
             response.headers_mut().insert(ALLOW, allow);

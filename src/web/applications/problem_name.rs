@@ -13,6 +13,8 @@ pub enum ProblemName {
     SignatureRefused,
     /// A good signature with a timestamp that does not count.
     TimestampRefused,
+    /// A bearer that is no session, or none any more.
+    SessionRefused,
     /// Not the caller's own.
     Forbidden,
     /// No such application.
@@ -74,6 +76,7 @@ impl ProblemName {
         Self::InvalidResourceRequest,
         Self::SignatureRefused,
         Self::TimestampRefused,
+        Self::SessionRefused,
         Self::Forbidden,
         Self::NoSuchApplication,
         Self::NoSuchContainer,
@@ -108,6 +111,7 @@ impl ProblemName {
             Self::InvalidResourceRequest => "invalid-resource-request",
             Self::SignatureRefused => "signature-refused",
             Self::TimestampRefused => "timestamp-refused",
+            Self::SessionRefused => "session-refused",
             Self::Forbidden => "forbidden",
             Self::NoSuchApplication => "no-such-application",
             Self::NoSuchContainer => "no-such-container",
@@ -145,7 +149,7 @@ impl ProblemName {
     pub const fn status(self) -> StatusCode {
         match self {
             Self::InvalidRequest | Self::InvalidResourceRequest => StatusCode::BAD_REQUEST,
-            Self::SignatureRefused | Self::TimestampRefused => StatusCode::UNAUTHORIZED,
+            Self::SignatureRefused | Self::TimestampRefused | Self::SessionRefused => StatusCode::UNAUTHORIZED,
             Self::Forbidden => StatusCode::FORBIDDEN,
             Self::NoSuchApplication
             | Self::NoSuchContainer
@@ -178,6 +182,7 @@ impl ProblemName {
             Self::InvalidResourceRequest => "A resource request is not valid",
             Self::SignatureRefused => "The signature is refused",
             Self::TimestampRefused => "The timestamp is refused",
+            Self::SessionRefused => "The session is refused",
             Self::Forbidden => "Not allowed",
             Self::NoSuchApplication => "No such application",
             Self::NoSuchContainer => "No such container",
@@ -227,6 +232,10 @@ impl ProblemName {
             Self::TimestampRefused => {
                 "The signature is good, but its timestamp was used already, or is too far from the server's clock. Sign \
                  again with a later timestamp; `server-time-ms` is the server's clock."
+            }
+            Self::SessionRefused => {
+                "The bearer in the header Authorization is no session, or one that has ended: its time is over, or its user's key was \
+                 changed, rotated or removed. `jobtracker open --token` prints another."
             }
             Self::Forbidden => {
                 "Only its owner, the application itself and administrators may ask this; or the request may come from a \

@@ -88,7 +88,9 @@ pub(super) fn application_table<'a>(
             vec![Piece::shown("took_ms", took_ms, format_duration(took_ms))],
         ];
         if view.shows_costs() {
-            row.push(vec![Piece::number("cost", application.cost().cost)]);
+            let is_shown = view.shows_cost_of(&submitted.user, &submitted.queue);
+            let cost = || Piece::number("cost", application.cost().cost);
+            row.push(vec![if is_shown { cost() } else { Piece::text("–") }]);
         }
         row
     });
@@ -106,16 +108,17 @@ pub(super) fn application_page(view: &View, id: ApplicationId) -> Result<Page, R
     };
     let (submitted, standing) = (application.submitted(), application.standing());
     let is_over = standing.state.is_over();
+    let shows_details = view.shows_details_of(&submitted.user);
     let mut sections = Vec::new();
-    if !standing.diagnostics.is_empty() && view.shows_details() {
+    if !standing.diagnostics.is_empty() && shows_details {
         sections.push(Section::new("words", "What it said at its end", vec![Block::words(&standing.diagnostics)]));
     }
     sections.push(Section::new("now", "Now", vec![Block::Summary(summary(view, application))]));
     let item_blocks = item_blocks(application);
-    if !item_blocks.is_empty() && view.shows_details() {
+    if !item_blocks.is_empty() && shows_details {
         sections.push(Section::new("items", "Items", item_blocks));
     }
-    if view.shows_details() {
+    if shows_details {
         sections.push(Section::new(
             "containers",
             "Containers",
@@ -186,7 +189,7 @@ fn summary(view: &View, application: &ApplicationView) -> Vec<(&'static str, Cel
     if let Some(counts) = application.item_counts() {
         summary.push(("Items done", items_done(counts).into()));
     }
-    if view.shows_costs() {
+    if view.shows_cost_of(&submitted.user, &submitted.queue) {
         summary.push(("Cost so far", vec![Piece::number("cost", application.cost().cost), Piece::text(" credits")]));
     }
     summary

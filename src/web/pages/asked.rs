@@ -13,6 +13,9 @@ use super::super::signed_request::HttpRequest;
 /// What stands for itself in a parameter or a part of a path.
 const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
+/// Names the viewer where names are believed.
+const USER: &str = "user.name";
+
 /// A request for a page.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Asked {
@@ -43,6 +46,8 @@ impl Asked {
         let fields = form_fields(uri.query().unwrap_or_default().as_bytes());
         let is_malformed = fields.is_none();
         let mut left = fields.unwrap_or_default();
+        // Who looks: links lead to pages as the same user sees them.
+        let user = left.remove(USER).map(|user| (USER, user));
         let format = left.remove("format");
         let accepts =
             |kind: &str| header(headers, &ACCEPT).split(',').next().is_some_and(|first| first.trim().starts_with(kind));
@@ -53,7 +58,7 @@ impl Asked {
             is_malformed,
             takes_gzip: takes_gzip(headers),
             known_tags: KnownTags::of(headers),
-            read: BTreeMap::new(),
+            read: user.into_iter().collect(),
             left,
         }
     }

@@ -16,5 +16,7 @@ pub(super) struct Frame {
     pub(super) stale: Option<String>,
     /// Notices above the content.
     pub(super) notices: Vec<String>,
+    /// The user who has signed in, and the address of that user's page.
+    pub(super) signed_in: Option<(String, String)>,
     pub(super) version: &'static str,
 }

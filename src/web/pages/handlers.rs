@@ -42,7 +42,7 @@ pub(super) async fn shown<O: Owner>(
     make: impl AsyncFnOnce(&View, &mut Asked) -> Result<Page, Refused>,
 ) -> Response<Body> {
     let mut asked = Asked::new(request);
-    match View::of(state).await {
+    match View::of(state, request).await {
         Err(refused) => refused.line(),
         Ok(view) => match make(&view, &mut asked).await {
             Ok(page) => view.answer(&page, &asked),
@@ -223,17 +223,16 @@ pub(super) async fn report<O: Owner>(
     Path(kind): Path<String>,
     request: HttpRequest,
 ) -> Response<Body> {
-    shown(&state, &request, async |_, _| {
+    shown(&state, &request, async |view, _| {
         let wanted = match &*kind {
             "users" => ReportKind::Users,
             "queues" => ReportKind::Queues,
             "jobs" => ReportKind::Jobs,
             other => return Err(Refused::unknown("report of", other, Some("/reports/users".to_owned()))),
         };
-        if state.owner.market_presence() != MarketPresence::Absent {
-            return Ok(health::private_report_page(&kind));
-        }
-        let request = ReportRequest { kind: wanted, ..ReportRequest::default() };
+        let is_open = state.owner.market_presence() == MarketPresence::Absent;
+        let Some(user) = view.report_of(is_open) else { return Ok(health::private_report_page(&kind)) };
+        let request = ReportRequest { kind: wanted, user, ..ReportRequest::default() };
         match timeout(ANSWER_TIMEOUT, state.owner.report(request)).await {
             Ok(Ok(report)) => Ok(health::report_page(&report)),
             Ok(Err(error)) => Err(Refused::unavailable(error.to_string())),
@@ -249,7 +248,7 @@ pub(super) async fn health<O: Owner>(State(state): Shared<O>, request: HttpReque
 
 pub(super) async fn search<O: Owner>(State(state): Shared<O>, request: HttpRequest) -> Response<Body> {
     let mut asked = Asked::new(&request);
-    let view = match View::of(&state).await {
+    let view = match View::of(&state, &request).await {
         Ok(view) => view,
         Err(refused) => return refused.line(),
     };
@@ -278,7 +277,7 @@ pub(crate) async fn no_such_page<O: Owner>(State(state): Shared<O>, request: Htt
     }
     let asked = Asked::default();
     let refused = Refused::not_now(&line, "No page has this address.".to_owned());
-    match View::of(&state).await {
+    match View::of(&state, &request).await {
         Ok(view) => view.refuse(&refused, &asked),
         Err(_) => text(StatusCode::NOT_FOUND, line),
     }

@@ -39,8 +39,8 @@ async fn job_of<O: Owner>(state: &WebState<O>, id: JobId) -> Result<JobSnapshot,
     found.into_iter().next().ok_or_else(unknown)
 }
 
-async fn details_of<O: Owner>(state: &WebState<O>, id: JobId) -> Result<Details, Refused> {
-    match timeout(ANSWER_TIMEOUT, state.owner.job_detail(id, View::caller())).await {
+async fn details_of<O: Owner>(state: &WebState<O>, view: &View, id: JobId) -> Result<Details, Refused> {
+    match timeout(ANSWER_TIMEOUT, state.owner.job_detail(id, view.caller())).await {
         Ok(Ok(Ok(Some(detail)))) => Ok(Ok(detail)),
         Ok(Ok(Ok(None))) => Ok(Err("its attempts are not kept any more".to_owned())),
         Ok(Ok(Err(refusal))) => Ok(Err(refusal.to_string())),
@@ -49,9 +49,9 @@ async fn details_of<O: Owner>(state: &WebState<O>, id: JobId) -> Result<Details,
 }
 
 /// A job with its details, of which the page is made.
-async fn open<O: Owner>(state: &WebState<O>, id: JobId) -> Result<(JobSnapshot, JobDetail), Refused> {
+async fn open<O: Owner>(state: &WebState<O>, view: &View, id: JobId) -> Result<(JobSnapshot, JobDetail), Refused> {
     let job = job_of(state, id).await?;
-    match details_of(state, id).await? {
+    match details_of(state, view, id).await? {
         Ok(detail) => Ok((job, detail)),
         Err(why) => Err(Refused {
             detail: why,
@@ -71,7 +71,7 @@ pub(super) async fn job<O: Owner>(
 ) -> Response<Body> {
     shown(&state, &request, async |view, _| {
         let job = job_of(&state, id(&text, "job", "job_202611211200_0001")?).await?;
-        Ok(job_page(view, &job, &details_of(&state, job.id).await?))
+        Ok(job_page(view, &job, &details_of(&state, view, job.id).await?))
     })
     .await
 }
@@ -82,7 +82,7 @@ pub(super) async fn tasks<O: Owner>(
     request: HttpRequest,
 ) -> Response<Body> {
     shown(&state, &request, async |view, asked| {
-        let (job, detail) = open(&state, id(&text, "job", "job_202611211200_0001")?).await?;
+        let (job, detail) = open(&state, view, id(&text, "job", "job_202611211200_0001")?).await?;
         tasks_page(view, asked, &job, &detail)
     })
     .await
@@ -94,7 +94,7 @@ pub(super) async fn timeline<O: Owner>(
     request: HttpRequest,
 ) -> Response<Body> {
     shown(&state, &request, async |view, asked| {
-        let (job, detail) = open(&state, id(&text, "job", "job_202611211200_0001")?).await?;
+        let (job, detail) = open(&state, view, id(&text, "job", "job_202611211200_0001")?).await?;
         timeline_page(view, asked, &job, &detail)
     })
     .await
@@ -107,7 +107,7 @@ pub(super) async fn task<O: Owner>(
 ) -> Response<Body> {
     shown(&state, &request, async |view, _| {
         let task: TaskId = id(&text, "task", "task_202611211200_0001_m_000000")?;
-        let (job, detail) = open(&state, task.job).await?;
+        let (job, detail) = open(&state, view, task.job).await?;
         task_page(view, task, &job, &detail)
     })
     .await
@@ -120,7 +120,7 @@ pub(super) async fn attempt<O: Owner>(
 ) -> Response<Body> {
     shown(&state, &request, async |view, _| {
         let attempt: AttemptId = id(&text, "attempt", "attempt_202611211200_0001_m_000000_0")?;
-        let (job, detail) = open(&state, attempt.task.job).await?;
+        let (job, detail) = open(&state, view, attempt.task.job).await?;
         attempt_page(view, attempt, &job, &detail)
     })
     .await
@@ -132,7 +132,7 @@ pub(super) async fn attempts<O: Owner>(State(state): Shared<O>, request: HttpReq
         let (jobs, _) = jobs_of(&state, JobFilter { job, ..JobFilter::default() }, JOBS_TOGETHER).await?;
         let mut details = Vec::new();
         for job in jobs {
-            if let Ok(detail) = details_of(&state, job.id).await? {
+            if let Ok(detail) = details_of(&state, view, job.id).await? {
                 details.push((job, detail));
             }
         }

@@ -85,7 +85,7 @@ fn job_row(job: &JobSnapshot, view: &View) -> Vec<Cell> {
         vec![Piece::shown("took_ms", took_ms(job, view.at_ms()), format_duration(took_ms(job, view.at_ms())))],
     ];
     if view.shows_costs() {
-        row.push(match &job.cost {
+        row.push(match view.cost(job) {
             Some(cost) => vec![Piece::number("cost", cost)],
             None => vec![Piece::text("–")],
         });

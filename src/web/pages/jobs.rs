@@ -155,7 +155,8 @@ pub(super) fn users_page(jobs: &[JobSnapshot], more: u64) -> Page {
 
 /// A user with what runs, failed and ended.
 pub(super) fn user_page(view: &View, user: &str, (jobs, more): (Vec<JobSnapshot>, u64)) -> Result<Page, Refused> {
-    if jobs.is_empty() {
+    let is_own = view.signed_in() == Some(user);
+    if jobs.is_empty() && !is_own {
         return Err(Refused::unknown("job of user", user, Some(format!("jobtracker job list --user {user}"))));
     }
     let (live, over): (Vec<JobSnapshot>, Vec<JobSnapshot>) = jobs.into_iter().partition(|job| job.finish_ms.is_none());
@@ -168,7 +169,7 @@ pub(super) fn user_page(view: &View, user: &str, (jobs, more): (Vec<JobSnapshot>
     for queue in queues.into_iter().take(20) {
         queue_cell.extend([queue_link(queue), Piece::text(" ")]);
     }
-    let summary = vec![
+    let mut summary = vec![
         ("Live jobs", vec![Piece::number("jobs.live", live.len())]),
         ("Attempts running", vec![Piece::number("tasks.running", held)]),
         (
@@ -181,6 +182,9 @@ pub(super) fn user_page(view: &View, user: &str, (jobs, more): (Vec<JobSnapshot>
         ),
         ("Queues", queue_cell),
     ];
+    summary.extend(
+        view.balance(user).map(|balance| ("Balance", vec![Piece::number("budget", balance), Piece::text(" credits")])),
+    );
     let live_table = job_table("Jobs of the user that are not over", &live, view, None).cut();
     let mut over_table = job_table("Jobs of the user that are over", &over, view, None);
     over_table.left_out = more;

@@ -9,7 +9,7 @@ use super::block::{Block, Field, Form, Section};
 use super::error::Refused;
 use super::page::Page;
 use super::piece::{Cell, Piece, iso_text};
-use super::queue_colours::Colours;
+use super::queue_colours::{Colours, OTHERS};
 use super::queues::private_line;
 use super::viewer::View;
 
@@ -106,13 +106,11 @@ pub(super) fn market_page(
         Block::Line(ranges),
     ];
     let mut sections = vec![Section::new("price", "Price", now)];
-    if view.shows_money() {
-        sections.push(Section::new("ladder", "Who has bought what", ladder_blocks(view)));
-    } else {
-        sections.push(Section::new("ladder", "Who has bought what", vec![private_line()]));
-    }
+    let mut bought = if view.shows_money() { ladder_blocks(view) } else { Vec::new() };
+    bought.extend(private_line(view, "/market"));
+    sections.push(Section::new("ladder", "Who has bought what", bought));
     sections.push(Section::new("quote", "What would a bid buy?", quote_blocks(view, price, rate.as_deref())?));
-    if let Some(money) = overview.money.as_ref().filter(|_| view.shows_money()) {
+    if let Some(money) = overview.money.as_ref().filter(|_| view.shows_all_money()) {
         sections.push(Section::new("ledger", "Ledger", ledger_blocks(money)));
     }
     Ok(Page {
@@ -141,6 +139,7 @@ fn ladder_blocks(view: &View) -> Vec<Block> {
     let capacity = u64::from(overview.slots.map) + u64::from(overview.slots.reduce);
     let sold: u64 = rungs.iter().map(|rung| rung.slots).sum();
     let title = match rungs.iter().max_by_key(|rung| rung.slots).filter(|rung| rung.slots > 0) {
+        Some(own) if !view.shows_all_money() => format!("Queue {} has bought {sold} of {capacity} slots", own.name),
         Some(most) => format!("{sold} of {capacity} slots are bought, {} of them by queue {}", most.slots, most.name),
         None => "No slot is bought".to_owned(),
     };
@@ -152,26 +151,25 @@ fn ladder_blocks(view: &View) -> Vec<Block> {
 
 fn shares_picture(view: &View, colours: &Colours<'_>) -> Picture {
     // Whole per milles: a picture shows no more.
-    let permille = |share: &str| share.parse::<f64>().map_or(0, |share| (share * 1_000.0).round() as u64);
-    let all: Vec<Bar> = view
-        .overview()
-        .queues
-        .iter()
-        .filter_map(|queue| {
-            let share = view.share(queue)?;
-            Some(Bar {
-                name: queue.name.clone(),
-                class: colours.class(&queue.name).to_owned(),
-                used: permille(share),
-                right: None,
-                waiting: 0,
-            })
-        })
-        .collect();
+    let permille = |share: f64| (share * 1_000.0).round() as u64;
+    let own = view.overview().queues.iter().filter_map(|queue| {
+        let used = permille(view.share(queue)?.parse().ok()?);
+        let class = colours.class(&queue.name).to_owned();
+        Some(Bar { name: queue.name.clone(), class, used, right: None, waiting: 0 })
+    });
+    let summed = view.summed_shares();
+    let others = (!summed.is_empty()).then(|| Bar {
+        name: "other queues".to_owned(),
+        class: OTHERS.to_owned(),
+        used: permille(summed.iter().sum()),
+        right: None,
+        waiting: 0,
+    });
+    let all: Vec<Bar> = own.chain(others).collect();
     let largest = all.iter().max_by_key(|bar| bar.used).filter(|bar| bar.used > 0);
     let title = largest.map_or_else(
         || "No queue has a share".to_owned(),
-        |bar| format!("Shares in thousandths: queue {} has {}", bar.name, bar.used),
+        |bar| format!("Shares in thousandths, the largest: {} {}", bar.name, bar.used),
     );
     bars("shares", title, &all, "")
 }
@@ -197,8 +195,9 @@ fn owner_map(view: &View, colours: &Colours<'_>) -> Picture {
         });
     }
     let above: u64 = rows.iter().filter_map(|row| row.row.last()?.parse::<u64>().ok()).sum();
-    let title =
-        format!("{above} slots are held beyond what was bought: they go first when another queue has a right to them");
+    let title = format!(
+        "{above} of these slots are held beyond what was bought: they go first when another queue has a right to them"
+    );
     let legend = vec![LegendLine::new("cell q0 above", "beyond what was bought")];
     Picture { name: "owners", ..slot_map(title, &rows, legend, vec!["Queue", "Held", "Bought", "Beyond"]) }
 }

@@ -178,9 +178,7 @@ fn group_blocks(view: &View, report: &SchedulerReport) -> Vec<Block> {
             .cut()
             .or_empty(vec![Piece::text("No queue has work.")]),
     ));
-    if view.has_market() && !view.shows_money() {
-        blocks.push(private_line());
-    }
+    blocks.extend(private_line(view, "/policy"));
     blocks
 }
 
@@ -207,7 +205,9 @@ fn line_blocks(view: &View, report: &SchedulerReport) -> Vec<Block> {
             vec![Piece::number("waiting.map", job.waiting.map)],
             vec![Piece::number("waiting.reduce", job.waiting.reduce)],
             place_cell(view, job),
-            vec![Piece::foreign(&job.held_back_by.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))],
+            vec![Piece::foreign(
+                &view.held_back_by(job).iter().map(ToString::to_string).collect::<Vec<_>>().join("; "),
+            )],
         ]
     });
     let mut table = Table::new("Jobs that are not over, the newest first", columns, rows.collect())

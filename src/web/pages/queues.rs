@@ -5,6 +5,7 @@ use crate::engine::JobSnapshot;
 use crate::model::Kind;
 
 use super::super::pictures::{Bar, Picture, bars};
+use super::asked::encoded;
 use super::block::{Block, Column, MOST_ROWS, Section, Table};
 use super::error::Refused;
 use super::job_rows::{job_table, queue_link};
@@ -23,9 +24,7 @@ pub(super) fn queues_page(view: &View) -> Page {
         blocks.push(Block::Picture(queue_picture(view)));
     }
     blocks.push(Block::Table(queue_table(view, MOST_ROWS)));
-    if view.has_market() && !view.shows_money() {
-        blocks.push(private_line());
-    }
+    blocks.extend(private_line(view, "/queues"));
     let mut sections = vec![Section::new("queues", "Queues", blocks)];
     if let Some(table) = pool_table(view) {
         sections.push(Section::new("pools", "Pools", vec![Block::Table(table)]));
@@ -43,12 +42,21 @@ pub(super) fn queues_page(view: &View) -> Page {
     }
 }
 
-/// In place of what is private.
-pub(super) fn private_line() -> Block {
-    Block::Line(vec![
-        Piece::text("Shares, rates, balances and costs are private: a signed command shows your own: "),
-        Piece::code("jobtracker queue info"),
-    ])
+/// In place of what is private of a market; none where all is shown. `page`: where the reader is.
+pub(super) fn private_line(view: &View, page: &str) -> Option<Block> {
+    let words = match view.signed_in() {
+        _ if !view.has_market() || view.shows_all_money() => return None,
+        Some(user) => vec![
+            Piece::text("Shares, rates, balances and costs are those of queue "),
+            queue_link(user),
+            Piece::text(": the other queues' are private."),
+        ],
+        None => vec![
+            Piece::text("Shares, rates, balances and costs are private. Sign in: "),
+            Piece::code(format!("jobtracker open {page}")),
+        ],
+    };
+    Some(Block::Line(words))
 }
 
 /// Pools with their shares; none where there are none.
@@ -161,7 +169,7 @@ pub(super) fn queue_page(view: &View, name: &str, (jobs, more): (Vec<JobSnapshot
         entry: "/queues",
         sections,
         refresh_s: 1,
-        stock: Some(format!("/jobqueue_details.jsp?queueName={}", super::asked::encoded(name))),
+        stock: Some(format!("/jobqueue_details.jsp?queueName={}", encoded(name))),
         ..Page::default()
     })
 }
@@ -265,8 +273,8 @@ fn capacity_numbers(capacity: &QueueCapacity, summary: &mut Vec<(&'static str, C
 
 fn money_blocks(view: &View, name: &str) -> Vec<Block> {
     let mut blocks = Vec::new();
-    if !view.shows_money() {
-        blocks.push(private_line());
+    if !view.shows_money_of(name) {
+        blocks.extend(private_line(view, &format!("/queues/{}", encoded(name))));
     }
     blocks.push(Block::line("What it was charged, who moved its money, and what a bid would buy, by signed commands:"));
     blocks.push(Block::Commands(vec![

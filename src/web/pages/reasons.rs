@@ -21,7 +21,7 @@ pub(super) fn reasons(view: &View, job: &JobSnapshot) -> Vec<String> {
         sentences.push(sentence(&PendingReason::NoWorker.to_string()));
     }
     let Some(reported) = overview.report.jobs.iter().find(|reported| reported.job == job.id) else { return sentences };
-    let mut reasons = reported.held_back_by.clone();
+    let mut reasons = view.held_back_by(reported);
     let group = overview.report.groups.iter().find(|group| group.name == reported.group);
     let waits = |kind| reported.waiting[kind] > 0;
     if reported.has_begun && job.state == RunState::Prep && reasons.is_empty() {

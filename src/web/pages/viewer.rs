@@ -3,21 +3,24 @@
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::http::Response;
+use axum::http::header::{CACHE_CONTROL, REFERRER_POLICY, VARY};
+use axum::http::{HeaderValue, Response};
 use tokio::time::timeout;
 
-use crate::api::{BoughtSlots, PlaceInLine, PolicyName, ReportedGroup, ReportedJob};
+use crate::api::{BoughtSlots, PendingReason, PlaceInLine, PolicyName, ReportedGroup, ReportedJob};
 use crate::engine::{Caller, ClusterSnapshot, JobSnapshot, QueueSnapshot};
 use crate::model::{Credits, PerKind};
 use crate::views::{LookAt, Views};
 
 use super::super::cluster_view::ClusterView;
 use super::super::owner::{HEALTHY, Health, MarketPresence, Owner};
+use super::super::response::OF_ONE_READER;
+use super::super::signed_request::HttpRequest;
 use super::super::state::{ANSWER_TIMEOUT, WebState};
 use super::super::time_text::format_duration;
 use super::super::viewer::Viewer;
 use super::super::worker_health::WorkerHealth;
-use super::asked::Asked;
+use super::asked::{Asked, encoded};
 use super::error::Refused;
 use super::frame::Frame;
 use super::page::Page;
@@ -41,7 +44,7 @@ impl View {
     ///
     /// # Errors
     /// A page that says why there is none.
-    pub(super) async fn of<O: Owner>(state: &WebState<O>) -> Result<Self, Refused> {
+    pub(super) async fn of<O: Owner>(state: &WebState<O>, request: &HttpRequest) -> Result<Self, Refused> {
         let shown = timeout(ANSWER_TIMEOUT, state.owner.shown(LookAt::Policy)).await.ok().and_then(Result::ok);
         let (views, generation) =
             shown.as_ref().map(|shown| (shown.views.clone(), shown.generation)).unwrap_or_default();
@@ -53,7 +56,7 @@ impl View {
             generation: generation.to_string(),
             health: state.owner.health(),
             market,
-            viewer: Viewer::stranger(state),
+            viewer: Viewer::of_page(state, request).await,
         })
     }
 
@@ -68,14 +71,14 @@ impl View {
             generation: "12.3".to_owned(),
             health,
             market,
-            viewer: Viewer::of(is_market_public, true),
+            viewer: Viewer::of(is_market_public, false),
         }
     }
 
-    /// The same where access lists are on.
+    /// The same as another viewer sees it.
     #[cfg(test)]
-    pub(super) fn without_parts(self) -> Self {
-        Self { viewer: Viewer::of(self.viewer.sees_money(), false), ..self }
+    pub(super) fn seen_by(self, change: impl FnOnce(Viewer) -> Viewer) -> Self {
+        Self { viewer: change(self.viewer), ..self }
     }
 
     pub(super) fn overview(&self) -> &Arc<ClusterSnapshot> {
@@ -87,9 +90,19 @@ impl View {
         &self.views
     }
 
-    /// Whether the words and places of what runs are open to requests, which name no user.
-    pub(super) fn shows_details(&self) -> bool {
-        self.viewer.sees_parts()
+    /// Whether the words and places of all that runs are open to the viewer.
+    pub(super) fn shows_all_details(&self) -> bool {
+        self.viewer.sees_all_parts()
+    }
+
+    /// Whether those of a user's applications are.
+    pub(super) fn shows_details_of(&self, user: &str) -> bool {
+        self.viewer.sees_parts_of(user)
+    }
+
+    /// The user who has signed in.
+    pub(super) fn signed_in(&self) -> Option<&str> {
+        self.viewer.signed_in()
     }
 
     /// The moment of what is shown, epoch ms.
@@ -102,46 +115,87 @@ impl View {
         self.market == MarketPresence::Ruling
     }
 
-    /// Whether shares, rates and balances are shown.
+    /// Whether shares, rates and balances are shown, of all queues or of the viewer's own.
     pub(super) fn shows_money(&self) -> bool {
-        self.has_market() && self.viewer.sees_money()
+        self.has_market() && self.viewer.sees_some_money()
     }
 
-    /// Whether costs are shown, which stay while another scheduler rules.
+    /// Whether those of all queues are.
+    pub(super) fn shows_all_money(&self) -> bool {
+        self.has_market() && self.viewer.sees_all_money()
+    }
+
+    /// Whether those of a queue are.
+    pub(super) fn shows_money_of(&self, queue: &str) -> bool {
+        self.has_market() && self.viewer.sees_money_of(queue)
+    }
+
+    /// Whether costs are shown, of all jobs or of the viewer's own. They stay while another scheduler rules.
     pub(super) fn shows_costs(&self) -> bool {
-        self.market != MarketPresence::Absent && self.viewer.sees_money()
+        self.market != MarketPresence::Absent && self.viewer.sees_some_money()
+    }
+
+    /// Whether those of a user's jobs and applications in a queue are.
+    pub(super) fn shows_cost_of(&self, user: &str, queue: &str) -> bool {
+        self.market != MarketPresence::Absent && self.viewer.sees_cost_of(user, queue)
     }
 
     /// What a queue has bought; none where that is private.
     pub(super) fn bought<'a>(&self, group: &'a ReportedGroup) -> Option<&'a BoughtSlots> {
-        group.bought.as_ref().filter(|_| self.shows_money())
+        group.bought.as_ref().filter(|_| self.shows_money_of(&group.name))
     }
 
     /// A job's places in line: in a market they are the order of the rates.
     pub(super) fn place(&self, job: &ReportedJob) -> PerKind<Option<PlaceInLine>> {
-        let is_shown = self.overview().report.policy != PolicyName::Dynamic || self.shows_money();
-        if is_shown { job.place } else { PerKind::default() }
+        if self.hides_market_of(job) { PerKind::default() } else { job.place }
+    }
+
+    /// Why the policy holds a job back, without what is private of its queue.
+    pub(super) fn held_back_by(&self, job: &ReportedJob) -> Vec<PendingReason> {
+        let hides_market = self.hides_market_of(job);
+        job.held_back_by.iter().filter(|reason| !(hides_market && reason.is_of_market())).cloned().collect()
+    }
+
+    fn hides_market_of(&self, job: &ReportedJob) -> bool {
+        self.overview().report.policy == PolicyName::Dynamic && !self.shows_money_of(&job.group)
     }
 
     /// What a job has cost.
     pub(super) fn cost<'a>(&self, job: &'a JobSnapshot) -> Option<&'a str> {
-        job.cost.as_deref().filter(|_| self.shows_costs())
+        job.cost.as_deref().filter(|_| self.shows_cost_of(&job.user, &job.queue))
     }
 
     /// A queue's share of the market.
     pub(super) fn share<'a>(&self, queue: &'a QueueSnapshot) -> Option<&'a str> {
-        queue.share.as_deref().filter(|_| self.shows_money())
+        queue.share.as_deref().filter(|_| self.shows_money_of(&queue.name))
+    }
+
+    /// The shares that are not shown one by one, whose sum may be; none where a signed-in viewer could tell from it what a single
+    /// queue has.
+    pub(super) fn summed_shares(&self) -> Vec<f64> {
+        let is_hidden = |queue: &&QueueSnapshot| self.shows_money() && !self.shows_money_of(&queue.name);
+        let shares = self.overview().queues.iter().filter(is_hidden).filter_map(|queue| queue.share.as_deref());
+        let shares: Vec<f64> = shares.filter_map(|share| share.parse().ok()).filter(|share| *share > 0.0).collect();
+        if shares.len() > 1 { shares } else { Vec::new() }
     }
 
     /// A queue's balance.
     pub(super) fn balance(&self, queue: &str) -> Option<Credits> {
-        let money = self.overview().money.as_ref().filter(|_| self.shows_money())?;
+        let money = self.overview().money.as_ref().filter(|_| self.shows_money_of(queue))?;
         money.balances.iter().find(|(name, _)| name == queue).map(|(_, balance)| *balance)
     }
 
-    /// Who looks at details of jobs: a request names no user.
-    pub(super) fn caller() -> Caller {
-        Caller::named(Arc::from(""))
+    /// Whose part of a report is shown, of all where no user is named; none: no report is.
+    pub(super) fn report_of(&self, is_open: bool) -> Option<Option<String>> {
+        match self.signed_in() {
+            _ if is_open || (self.signed_in().is_some() && self.viewer.sees_all_money()) => Some(None),
+            user => user.map(|user| Some(user.to_owned())),
+        }
+    }
+
+    /// As whom access lists know the viewer.
+    pub(super) fn caller(&self) -> Caller {
+        self.viewer.caller()
     }
 
     /// What is wrong, the gravest first.
@@ -163,7 +217,16 @@ impl View {
 
     /// The answer to a request for a page of it, with the age of what it shows.
     pub(super) fn answer(&self, page: &Page, asked: &Asked) -> Response<Body> {
-        self.cluster.aged(page.answer(self.frame(), asked))
+        let mut answer = self.cluster.aged(page.answer(self.frame(), asked));
+        let headers = answer.headers_mut();
+        // Who looks decides what is shown.
+        headers.insert(VARY, HeaderValue::from_static("Accept, Accept-Encoding, Cookie"));
+        if self.signed_in().is_some() {
+            headers.insert(CACHE_CONTROL, OF_ONE_READER);
+            // The form that ends the session says where it is from.
+            headers.insert(REFERRER_POLICY, HeaderValue::from_static("same-origin"));
+        }
+        answer
     }
 
     /// The answer that says why there is no such page.
@@ -191,6 +254,7 @@ impl View {
             as_of: vec![Piece::moment(overview.at_ms)],
             stale: self.old_text(),
             notices: Vec::new(),
+            signed_in: self.signed_in().map(|user| (user.to_owned(), format!("/users/{}", encoded(user)))),
             version: env!("CARGO_PKG_VERSION"),
         }
     }

@@ -215,7 +215,7 @@ pub(super) fn worker_page(view: &View, name: &str, live: &[LiveAttempt]) -> Resu
 
 /// Attempts are parts of their jobs: where access lists are on, a request that names no user sees none.
 fn live_block(caption: &str, live: &[&LiveAttempt], view: &View) -> Block {
-    match view.shows_details() {
+    match view.shows_all_details() {
         true => Block::Table(live_table(caption, live, view.at_ms())),
         false => Block::line("Access lists are on: which attempts run is not open to this request."),
     }

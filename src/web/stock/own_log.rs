@@ -34,7 +34,7 @@ pub(super) async fn logs<O: Owner>(State(state): State<Arc<WebState<O>>>, reques
 async fn answered<O: Owner>(state: &WebState<O>, request: Request) -> Result<Refused, Refused> {
     Asked::of(request).await?;
     check_administrators(state)?;
-    if state.owner.market_presence() != MarketPresence::Absent && !Viewer::stranger(state).sees_money() {
+    if state.owner.market_presence() != MarketPresence::Absent && !Viewer::stranger(state).sees_all_money() {
         return Err(Box::new(text(StatusCode::FORBIDDEN, PRIVATE)));
     }
     let end = tokio::task::spawn_blocking(|| end_of_log(SHOWN_BYTES)).await.ok().flatten();

@@ -86,6 +86,7 @@ pub fn with_market<F: Future<Output = ()>>(terms: Terms, test: impl FnOnce(Marke
             stock: StockSettings::default(),
             job_page_prefix: String::new(),
             container_slot: jobtracker::model::Capability::new(1_024, 1),
+            sessions: jobtracker::web::Sessions::new(jobtracker::model::SessionKey::new([7; 32]), 60),
             streams: jobtracker::web::EventStreams::default(),
             ports: ServedPorts::default(),
             limits: WebLimits::default(),

@@ -8,6 +8,7 @@ mod pages;
 mod report;
 mod scheduler;
 mod scheduler_page;
+mod sessions;
 mod stage;
 mod statement;
 mod tasks;

@@ -310,6 +310,7 @@ impl Stage {
             stock: StockSettings::default(),
             job_page_prefix: String::new(),
             container_slot: jobtracker::model::Capability::new(1_024, 1),
+            sessions: jobtracker::web::Sessions::new(jobtracker::model::SessionKey::new([7; 32]), 60),
             streams: jobtracker::web::EventStreams::default(),
             ports: ServedPorts::default(),
             limits,

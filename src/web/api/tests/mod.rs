@@ -4,6 +4,7 @@ mod description;
 mod lists;
 mod owner;
 mod private;
+mod sessions;
 mod stage;
 mod stream;
 

@@ -1,5 +1,6 @@
 //! Views of a small cluster, and the routes over them.
 
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use axum::body::{Body, Bytes, to_bytes};
@@ -21,18 +22,18 @@ use crate::http::{ServedNames, WebLimits};
 use crate::mapreduce::{
     AcceptedJob, AttemptRole, CounterInterner, EndedAttempt, JobEstimate, JobFact, JobSpec, SplitTable,
 };
-use crate::market::{LedgerTotals, MarketFact, Order, Tick};
+use crate::market::{Acl, LedgerTotals, MarketFact, Order, Tick};
 use crate::model::{
     ApplicationId, ApplicationSecret, AttemptId, AttemptState, Capability, Credits, FactNumber, JobId, Kind,
-    PartsPerMillion, PerKind, PerPool, Priority, QueueName, RunState,
+    PartsPerMillion, PerKind, PerPool, Priority, QueueName, RunState, SessionKey,
 };
 use crate::store::{FactBatch, LoadedState};
 use crate::views::{ReadModel, Views};
-use crate::web::StockSettings;
 use crate::web::api::EventStreams;
 use crate::web::job_forms::JobForms;
 use crate::web::owner::MarketPresence;
 use crate::web::state::{ServedPorts, WebState};
+use crate::web::{Sessions, StockSettings};
 use crate::wire::{Counters, ReportedCounters};
 
 /// When all began, epoch ms.
@@ -46,6 +47,9 @@ pub(super) struct Cluster {
     model: Mutex<ReadModel>,
     overview: Mutex<ClusterSnapshot>,
     next_fact: Mutex<u64>,
+    acl: Mutex<Arc<Acl>>,
+    /// The clock, epoch ms.
+    pub(super) now_ms: AtomicI64,
 }
 
 /// A cluster with its routes.
@@ -53,6 +57,11 @@ pub(super) struct Stage {
     pub(super) cluster: Arc<Cluster>,
     pub(super) streams: EventStreams,
     router: axum::Router,
+}
+
+/// Sessions of a minute.
+fn sessions() -> Sessions {
+    Sessions::new(SessionKey::new([7; 32]), 60)
 }
 
 /// An answer.
@@ -86,6 +95,15 @@ impl Cluster {
         change(&mut self.overview.lock().unwrap());
     }
 
+    pub(super) fn acl(&self) -> Arc<Acl> {
+        self.acl.lock().unwrap().clone()
+    }
+
+    /// The users that may sign, from now on.
+    pub(super) fn list_keys(&self, text: &str) {
+        *self.acl.lock().unwrap() = Arc::new(Acl::parse(text, "acl").unwrap());
+    }
+
     pub(super) fn report_end(&self, id: JobId) {
         self.model.lock().unwrap().report_end(id);
     }
@@ -102,7 +120,10 @@ impl Stage {
             model: Mutex::new(ReadModel::load(&LoadedState::default(), 1_000)),
             overview: Mutex::new(overview()),
             next_fact: Mutex::new(1),
+            acl: Mutex::default(),
+            now_ms: AtomicI64::new(START_MS),
         });
+        cluster.list_keys("alice user alicekey\nbob user bobkey\nroot admin rootkey\n");
         cluster.apply(facts());
         cluster.report_end(job_id(1));
         let streams = EventStreams::default();
@@ -115,6 +136,7 @@ impl Stage {
             stock: StockSettings { are_acls_on, ..StockSettings::default() },
             job_page_prefix: "http://h:50030/jobdetails.jsp?jobid=".to_owned(),
             container_slot: Capability::new(512, 1),
+            sessions: sessions(),
             streams: streams.clone(),
             ports: ServedPorts::default(),
             limits: WebLimits::default(),
@@ -125,11 +147,27 @@ impl Stage {
 
     /// A stream, from the event after this one on.
     pub(super) async fn stream(&self, path: &str, last: Option<&str>) -> (u16, Body) {
+        self.stream_of(path, last.map(|last| ("last-event-id", last)).as_slice()).await
+    }
+
+    /// A stream, asked for with these headers.
+    pub(super) async fn stream_of(&self, path: &str, headers: &[(&str, &str)]) -> (u16, Body) {
         let request = Request::builder().uri(path);
-        let request = last.into_iter().fold(request, |request, last| request.header("last-event-id", last));
+        let request = headers.iter().fold(request, |request, (name, value)| request.header(*name, *value));
         let service = TowerToHyperService::new(self.router.clone());
         let response = service.call(request.body(Body::empty()).unwrap()).await.unwrap();
         (response.status().as_u16(), response.into_body())
+    }
+
+    /// A session that begins now: of a user, or of anybody who has a key.
+    pub(super) fn session(&self, user: &str) -> String {
+        let acl = self.cluster.acl();
+        sessions().begin(user, &acl.get(user).unwrap().key, self.cluster.now_ms.load(Ordering::SeqCst))
+    }
+
+    /// The answer to the bearer of a session.
+    pub(super) async fn get_as(&self, session: &str, path: &str) -> Answered {
+        self.ask("GET", path, &[("authorization", &format!("Bearer {session}"))]).await
     }
 
     pub(super) async fn get(&self, path: &str) -> Answered {

@@ -7,13 +7,13 @@ use crate::model::RunState;
 use super::stage::{START_MS, Stage, accepted, ended, job_id};
 
 /// The next frame; none once the stream has ended.
-async fn next(body: &mut Body) -> Option<String> {
+pub(super) async fn next(body: &mut Body) -> Option<String> {
     let frame = std::future::poll_fn(|context| std::pin::Pin::new(&mut *body).poll_frame(context)).await?;
     Some(String::from_utf8(frame.unwrap().into_data().unwrap().to_vec()).unwrap())
 }
 
 /// Frames up to the one with this name.
-async fn until(body: &mut Body, name: &str) -> String {
+pub(super) async fn until(body: &mut Body, name: &str) -> String {
     loop {
         let frame = next(body).await.expect("the stream lives");
         if frame.starts_with(&format!("event: {name}\n")) {

@@ -125,6 +125,7 @@ impl Served {
             stock: StockSettings::default(),
             job_page_prefix: String::new(),
             container_slot: crate::model::Capability::new(1_024, 1),
+            sessions: crate::web::Sessions::new(crate::model::SessionKey::new([7; 32]), 60),
             streams: crate::web::EventStreams::default(),
             ports: ServedPorts::default(),
             limits,

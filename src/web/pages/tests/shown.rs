@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use axum::http::StatusCode;
 
-use crate::api::{LiveAttempt, PriceHistory, PricePoint};
-use crate::engine::ContainersSnapshot;
+use crate::api::{BoughtSlots, LiveAttempt, PriceHistory, PricePoint, ReportedGroup};
+use crate::engine::{ContainersSnapshot, QueueSnapshot};
 use crate::market::ContainerUse;
 use crate::model::{Kind, PerKind, RunState};
 use crate::web::pages::asked::Asked;
@@ -21,6 +21,7 @@ use crate::web::pages::search::{Found, search};
 use crate::web::pages::viewer::View;
 use crate::web::pages::{health, jobs, market, policy, queues, workers};
 use crate::web::pictures::Mark;
+use crate::web::viewer::Viewer;
 
 use super::stage::{NOW_MS, asked, detail, html, job, job_id, private, public, snapshot};
 
@@ -123,7 +124,7 @@ async fn where_access_lists_are_on_no_page_names_what_runs() {
             ("/slots", workers::slots_page(view, &mut asked("/slots"), &live()).unwrap()),
         ]
     };
-    let (open, closed) = (public(), public().without_parts());
+    let (open, closed) = (public(), public().seen_by(Viewer::with_acls));
     for ((address, shown), (_, hidden)) in pages_of(&open).into_iter().zip(pages_of(&closed)) {
         let (shown, hidden) = (html(&shown, &open, address).await, html(&hidden, &closed, address).await);
         let id = job_id(2).to_string().replace("job_", "");
@@ -303,4 +304,99 @@ fn a_page_that_the_policy_has_not_says_so() {
     let refused = policy::deadlines_page(&private()).unwrap_err();
     assert_eq!((refused.status, &*refused.title), (StatusCode::NOT_FOUND, "There are no deadlines now"));
     assert!(refused.detail.contains("dynamic policy rules"), "{}", refused.detail);
+}
+
+/// A market of these queues, each with a share, seen by bob.
+fn seen_by_bob(queues: &[(&str, &str)]) -> View {
+    let mut cluster = snapshot();
+    let (queue, group) = (cluster.queues[1].clone(), cluster.report.groups[0].clone());
+    cluster.queues = queues
+        .iter()
+        .map(|(name, share)| QueueSnapshot {
+            name: (*name).to_owned(),
+            share: Some((*share).to_owned()),
+            ..queue.clone()
+        })
+        .collect();
+    cluster.report.groups = queues
+        .iter()
+        .map(|(name, share)| {
+            let bought = group.bought.clone().map(|bought| BoughtSlots { share: (*share).to_owned(), ..bought });
+            ReportedGroup { name: (*name).to_owned(), bought, ..group.clone() }
+        })
+        .collect();
+    let money = cluster.money.as_mut().unwrap();
+    money.balances.push(("bob".to_owned(), "3.1416".parse().unwrap()));
+    View::of_snapshot(cluster, true, false).seen_by(|viewer| viewer.signed_in_as("bob"))
+}
+
+#[tokio::test]
+async fn who_has_signed_in_sees_what_is_that_users_own_and_no_more() {
+    let view = seen_by_bob(&[("alice", "0.731900000"), ("bob", "0.268100000")]);
+    let mut shown = String::new();
+    for (address, page) in pages(&view) {
+        let text = html(&page, &view, &address).await + &html(&page, &view, &format!("{address}?format=csv")).await;
+        for secret in ["7319", "732", "2.5171", "10.0171", "12.7319", "77 other"] {
+            assert!(!text.contains(secret), "{address} shows {secret}: {text}");
+        }
+        assert!(text.contains("href=\"/users/bob\">Me</a>"), "{address}");
+        assert!(text.contains("<form class=\"session\" method=\"post\" action=\"/session/end\"><bdi>bob</bdi>"));
+        shown += &text;
+    }
+    assert!(shown.contains("0.268100000") && shown.contains("3.1416") && shown.contains("1.0987"), "its own");
+    assert!(!shown.contains("other queues</"), "with one other queue the sum is that queue's own");
+    assert!(!shown.contains("Sign in") && shown.contains("private"));
+}
+
+#[tokio::test]
+async fn the_shares_of_several_others_are_shown_as_one() {
+    let market = async |view: &View| {
+        html(&market::market_page(view, &mut asked("/market"), &prices(), NOW_MS - 60_000).unwrap(), view, "/market")
+            .await
+    };
+    let three = seen_by_bob(&[("alice", "0.300000000"), ("bob", "0.268000000"), ("carol", "0.432000000")]);
+    let page = market(&three).await;
+    assert!(page.contains("<td>other queues</td>") && page.contains("732") && page.contains("268"), "{page}");
+    assert!(!page.contains("<td>carol</td>") && !page.contains("432"), "{page}");
+    let idle = seen_by_bob(&[("alice", "0.732000000"), ("bob", "0.268000000"), ("carol", "0.000000000")]);
+    let page = market(&idle).await;
+    assert!(!page.contains("other queues</td>") && !page.contains("732"), "a queue without a share hides none: {page}");
+}
+
+#[tokio::test]
+async fn an_administrator_sees_all_and_a_stranger_is_sent_to_sign_in() {
+    let administered = private().seen_by(|viewer| viewer.administered_by("root"));
+    let all = pages(&administered);
+    let mut shown = String::new();
+    for (address, page) in &all {
+        shown += &html(page, &administered, address).await;
+    }
+    for secret in ["7319", "1.0987", "2.5171", "10.0171", "12.7319", "77 other"] {
+        assert!(shown.contains(secret), "{secret}");
+    }
+    let view = private();
+    for (address, page) in pages(&view) {
+        let text = html(&page, &view, &address).await;
+        assert!(!text.contains("Sign out") && !text.contains(">Me<"), "{address}");
+        if ["/market", "/queues", "/policy"].contains(&&*address) {
+            assert!(text.contains(&format!("Sign in: <code>jobtracker open {address}</code>")), "{address}: {text}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn who_may_keep_a_page_depends_on_who_looks() {
+    let header = |view: &View, name: &str| {
+        let answer = view.answer(&queues::queues_page(view), &asked("/queues"));
+        answer.headers().get(name).map(|value| value.to_str().unwrap().to_owned())
+    };
+    let (stranger, bob) = (private(), private().seen_by(|viewer| viewer.signed_in_as("bob")));
+    let alice = private().seen_by(|viewer| viewer.signed_in_as("alice"));
+    assert_eq!(header(&stranger, "cache-control").as_deref(), Some("no-cache"));
+    assert_eq!(header(&bob, "cache-control").as_deref(), Some("private, no-cache"));
+    for view in [&stranger, &bob, &alice] {
+        assert_eq!(header(view, "vary").as_deref(), Some("Accept, Accept-Encoding, Cookie"));
+    }
+    let tags: BTreeSet<_> = [&stranger, &bob, &alice].map(|view| header(view, "etag")).into();
+    assert_eq!(tags.len(), 3, "each sees another page");
 }

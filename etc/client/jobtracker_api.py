@@ -200,6 +200,10 @@ class JobTracker:
         """The price over time."""
         return self._one("market/prices", **parameters)
 
+    def get_quotes(self, **parameters):
+        """What rates would buy at the next tick."""
+        return self._one("market/quotes", **parameters)
+
     def get_policy(self, **parameters):
         """The ruling policy with its groups."""
         return self._one("policy", **parameters)

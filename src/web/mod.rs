@@ -36,6 +36,7 @@ mod pages;
 mod pause_api;
 mod pictures;
 mod pool_metrics;
+mod quotes;
 mod read_api;
 mod report;
 mod response;

@@ -23,6 +23,7 @@ pub(super) enum Address {
     Spending,
     Market,
     Prices,
+    Quotes,
     Policy,
     Deadlines,
     Orders,
@@ -35,7 +36,7 @@ pub(super) enum Address {
 
 impl Address {
     /// All of them.
-    pub(super) const ALL: [Self; 28] = [
+    pub(super) const ALL: [Self; 29] = [
         Self::Cluster,
         Self::Health,
         Self::Jobs,
@@ -56,6 +57,7 @@ impl Address {
         Self::Spending,
         Self::Market,
         Self::Prices,
+        Self::Quotes,
         Self::Policy,
         Self::Deadlines,
         Self::Orders,
@@ -89,6 +91,7 @@ impl Address {
             Self::Spending => "/api/v1/queues/{queue}/spending",
             Self::Market => "/api/v1/market",
             Self::Prices => "/api/v1/market/prices",
+            Self::Quotes => "/api/v1/market/quotes",
             Self::Policy => "/api/v1/policy",
             Self::Deadlines => "/api/v1/deadlines",
             Self::Orders => "/api/v1/orders",
@@ -114,6 +117,7 @@ impl Address {
                 | Self::Spending
                 | Self::Market
                 | Self::Prices
+                | Self::Quotes
                 | Self::Policy
                 | Self::User
                 | Self::Report

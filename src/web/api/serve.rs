@@ -94,6 +94,7 @@ async fn find<O: Owner>(address: Address, ask: &Ask<'_, O>, parameters: QueryPar
         Address::Spending => queues::spending(ask, parameters).await,
         Address::Market => market::market(ask, parameters),
         Address::Prices => market::prices(ask, parameters).await,
+        Address::Quotes => market::quotes(ask, parameters).await,
         Address::Policy => policy::policy(ask, parameters),
         Address::Deadlines => policy::deadlines(ask, parameters),
         Address::Orders => market::orders(ask, parameters),

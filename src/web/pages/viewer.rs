@@ -13,6 +13,7 @@ use crate::views::{LookAt, Views};
 
 use super::super::cluster_view::ClusterView;
 use super::super::owner::{HEALTHY, Health, MarketPresence, Owner};
+use super::super::quotes::{QuoteRow, container_slots};
 use super::super::state::{ANSWER_TIMEOUT, WebState};
 use super::super::time_text::format_duration;
 use super::super::viewer::Viewer;
@@ -32,6 +33,8 @@ pub(super) struct View {
     pub(super) health: Health,
     market: MarketPresence,
     viewer: Viewer,
+    /// Slots for containers beside map and reduce slots.
+    container_slots: u32,
 }
 
 // === impl View ===
@@ -47,6 +50,7 @@ impl View {
             shown.as_ref().map(|shown| (shown.views.clone(), shown.generation)).unwrap_or_default();
         let cluster = ClusterView::found(state, shown.map(|shown| shown.overview)).map_err(Refused::unavailable)?;
         let market = state.owner.market_presence();
+        let container_slots = container_slots(&cluster.overview, state.container_slot);
         Ok(Self {
             cluster,
             views,
@@ -54,6 +58,7 @@ impl View {
             health: state.owner.health(),
             market,
             viewer: Viewer::stranger(state),
+            container_slots,
         })
     }
 
@@ -69,7 +74,14 @@ impl View {
             health,
             market,
             viewer: Viewer::of(is_market_public, true),
+            container_slots: 0,
         }
+    }
+
+    /// The same with what facts have made.
+    #[cfg(test)]
+    pub(super) fn with_views(self, views: Views) -> Self {
+        Self { views, ..self }
     }
 
     /// The same where access lists are on.
@@ -121,6 +133,15 @@ impl View {
     pub(super) fn place(&self, job: &ReportedJob) -> PerKind<Option<PlaceInLine>> {
         let is_shown = self.overview().report.policy != PolicyName::Dynamic || self.shows_money();
         if is_shown { job.place } else { PerKind::default() }
+    }
+
+    /// What a rate would buy for a queue at the next tick; none where that is private, before the first tick, and of an unknown
+    /// queue.
+    pub(super) fn quote(&self, queue: &str, rate: Credits) -> Option<QuoteRow> {
+        let market = self.views.market();
+        let tick = market.tick().filter(|_| self.shows_money())?;
+        let bidding = market.bidding(&queue.parse().ok()?, self.overview(), self.container_slots)?;
+        Some(QuoteRow::of(&bidding.quote(rate), tick))
     }
 
     /// What a job has cost.

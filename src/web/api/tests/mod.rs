@@ -164,3 +164,35 @@ async fn forms_are_as_they_are_asked_for() {
         "Accept, Accept-Encoding, Cookie, Authorization"
     );
 }
+
+#[tokio::test]
+async fn quotes_are_a_curve_of_rates_for_a_queue_or_for_a_new_buyer() {
+    let stage = Stage::with(MarketPresence::Ruling, true, false);
+    let of = async |path: &str| stage.get(&format!("/api/v1/market/quotes{path}")).await.json()["quotes"].clone();
+    let rates = |quotes: &serde_json::Value| -> Vec<String> {
+        quotes.as_array().unwrap().iter().map(|quote| quote["rate"].as_str().unwrap().to_owned()).collect()
+    };
+    let new_buyer = of("?from=0&to=4.6&points=3").await;
+    assert_eq!(rates(&new_buyer), ["0.0", "2.3", "4.6"]);
+    // Half of the price that it makes: half of 4 and 2 slots.
+    let last = &new_buyer[2];
+    assert_eq!((&last["share"], &last["price"]), (&"0.500000000".into(), &"9.2".into()));
+    assert_eq!((&last["map_slots"], &last["reduce_slots"]), (&2.into(), &1.into()));
+    assert!(last.get("budget").is_none() && last.get("queue").is_none());
+    assert_eq!(of("").await.as_array().unwrap().len(), 50);
+    // Alice is the only queue with an account: any rate that she can pay buys what she wants.
+    let alice = of("?queue=alice&from=1&to=8000&points=2").await;
+    assert_eq!((&alice[0]["map_slots"], &alice[0]["reduce_slots"]), (&4.into(), &2.into()));
+    assert_eq!((&alice[0]["share"], &alice[0]["is_funded"]), (&"1.000000000".into(), &true.into()));
+    assert_eq!((&alice[1]["map_slots"], &alice[1]["is_funded"]), (&0.into(), &false.into()));
+    // 6 credits in 20 s, from the tick after the last one on.
+    let lasts_ms = 7_319_625 * 20 / 6 / 1_000 * 1_000;
+    assert_eq!(alice[0]["full_use_empty_ms"], stage::START_MS + 30 + 20_000 + lasts_ms);
+    assert_eq!(stage.get("/api/v1/market/quotes?queue=zed").await.problem(), (404, "no-such-queue".to_owned()));
+    assert_eq!(stage.get("/api/v1/market/quotes?from=-1").await.problem(), (400, "invalid-request".to_owned()));
+    let private = Stage::new();
+    assert_eq!(private.get("/api/v1/market/quotes?queue=alice").await.problem(), (403, "forbidden".to_owned()));
+    assert_eq!(private.get("/api/v1/market/quotes").await.status, 200);
+    let idle = Stage::with(MarketPresence::Idle, true, false);
+    assert_eq!(idle.get("/api/v1/market/quotes").await.problem(), (404, "no-market".to_owned()));
+}

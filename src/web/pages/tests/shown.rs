@@ -5,9 +5,11 @@ use std::collections::BTreeSet;
 use axum::http::StatusCode;
 
 use crate::api::{LiveAttempt, PriceHistory, PricePoint};
-use crate::engine::ContainersSnapshot;
-use crate::market::ContainerUse;
-use crate::model::{Kind, PerKind, RunState};
+use crate::engine::{ContainersSnapshot, Fact};
+use crate::market::{ContainerUse, LedgerTotals, MarketFact, Tick};
+use crate::model::{FactNumber, Kind, PerKind, RunState};
+use crate::store::{FactBatch, LoadedState};
+use crate::views::{ReadModel, Views};
 use crate::web::pages::asked::Asked;
 use crate::web::pages::attempt_rows::{attempt_page, task_page, tasks_page, timeline_page};
 use crate::web::pages::block::Block;
@@ -16,7 +18,7 @@ use crate::web::pages::job::{job_page, waits_picture};
 use crate::web::pages::job_filter::JobFilter;
 use crate::web::pages::overview::{OverviewJobs, overview_page};
 use crate::web::pages::page::Page;
-use crate::web::pages::piece::Piece;
+use crate::web::pages::piece::{Piece, iso_text};
 use crate::web::pages::search::{Found, search};
 use crate::web::pages::viewer::View;
 use crate::web::pages::{health, jobs, market, policy, queues, workers};
@@ -279,6 +281,51 @@ fn a_quote_is_the_part_of_the_price_that_a_rate_would_be() {
     assert!(page.contains("jobtracker queue set-spending QUEUE 0.5"), "{page}");
     assert_eq!(quote("-1").unwrap_err().status, StatusCode::NOT_FOUND);
     assert_eq!(quote("x").unwrap_err().title, "There is no rate x");
+}
+
+/// Facts of a market with two accounts and its first tick.
+fn market_views() -> Views {
+    let account = |queue: &str, balance: &str, rate: &str| MarketFact::Account {
+        queue: queue.parse().unwrap(),
+        balance: balance.parse().unwrap(),
+        rate: rate.parse().unwrap(),
+    };
+    let tick = Tick {
+        number: 1,
+        wall_ms: NOW_MS - 10_000,
+        interval_ms: 20_000,
+        price: "1.5".parse().unwrap(),
+        ledger: LedgerTotals::default(),
+        queue_ticks: Vec::new(),
+        laid: Vec::new(),
+    };
+    let facts = vec![account("alice", "12.5", "1"), account("bob", "9", "0.5"), tick.into_fact()];
+    let mut model = ReadModel::load(&LoadedState::default(), 9);
+    let facts = facts.into_iter().map(Fact::Market).collect();
+    model.apply(&FactBatch { first: FactNumber(1), facts }).unwrap();
+    model.views().clone()
+}
+
+#[test]
+fn a_quote_of_a_queue_has_its_slots_its_money_and_the_command_to_copy() {
+    let view = public().with_views(market_views());
+    let quote = |view: &View, address| market::market_page(view, &mut asked(address), &prices(), 0);
+    let page = format!("{:?}", quote(&view, "/market?rate=0.5&queue=alice").unwrap().sections);
+    // It alone has work: 3 slots run and 4 tasks wait, on 4 and 2 slots. 12.5 last 12.5 / 2.5 intervals from the next tick on.
+    for part in [
+        "value: \"1.000000000\", shown: \"100.0 %\"",
+        "metric: \"quota.map\", value: \"4\"",
+        "metric: \"quota.reduce\", value: \"1\"",
+        "metric: \"budget.then\", value: \"12.5\"",
+        &iso_text(NOW_MS + 10_000 + 100_000),
+        "jobtracker queue set-spending alice 0.5",
+    ] {
+        assert!(page.contains(part), "{part}: {page}");
+    }
+    assert_eq!(quote(&view, "/market?rate=0.5&queue=zed").unwrap_err().title, "There is no queue of the market zed");
+    let hidden = private().with_views(market_views());
+    let page = format!("{:?}", quote(&hidden, "/market?rate=0.5&queue=alice").unwrap().sections);
+    assert!(!page.contains("budget.then") && page.contains("set-spending QUEUE 0.5"), "{page}");
 }
 
 #[test]

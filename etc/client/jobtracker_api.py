@@ -148,6 +148,18 @@ class JobTracker:
         """How many tasks of a job are in which state."""
         return self._one("jobs/{}/grid", job, **parameters)
 
+    def list_counters(self, job, **parameters):
+        """The counters of a job."""
+        return self._rows("jobs/{}/counters", job, **parameters)
+
+    def list_job_events(self, job, **parameters):
+        """The completion events of a job."""
+        return self._rows("jobs/{}/events", job, **parameters)
+
+    def list_conf(self, job, **parameters):
+        """The configuration of a job."""
+        return self._rows("jobs/{}/conf", job, **parameters)
+
     def list_applications(self, **parameters):
         """Applications, the newest first."""
         return self._rows("applications", **parameters)

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::engine::{ClusterSnapshot, QueueSnapshot};
-use crate::market::{Bidding, Market, MarketConfig, MarketFact, Order, QueueUse};
+use crate::market::{Account, Bidding, Market, MarketConfig, MarketFact, Order, QueueUse};
 use crate::model::{Credits, PerKind, PerPool, QueueName};
 
 /// The market.
@@ -87,8 +87,19 @@ impl MarketView {
 
     /// The rate that a queue's owner has set for the next tick.
     pub fn bid(&self, queue: &str) -> Option<Credits> {
+        self.account(queue).map(Account::bid)
+    }
+
+    /// The account of a queue.
+    pub fn account(&self, queue: &str) -> Option<&Account> {
         let Replica(market) = self.replica.as_ref()?;
-        market.account(queue).map(|account| account.bid())
+        market.account(queue)
+    }
+
+    /// The accounts, by queue.
+    pub fn accounts(&self) -> impl Iterator<Item = (&QueueName, &Account)> {
+        let markets = self.replica.iter().map(|Replica(market)| market);
+        markets.flat_map(|market| market.queues().filter_map(|queue| Some((queue, market.account(queue.as_str())?))))
     }
 
     /// Deadline orders that stand, by queue and job.

@@ -20,6 +20,7 @@ mod read_model;
 mod reader;
 mod shared_map;
 mod shown;
+mod stored_views;
 mod task_list;
 mod task_states;
 #[cfg(test)]
@@ -39,4 +40,5 @@ pub use read_model::{MissedFacts, ReadModel, Views};
 pub use reader::{LookAt, ViewsReader};
 pub use shared_map::SharedMap;
 pub use shown::{Generation, Shown};
+pub use stored_views::{StoredScheduler, StoredViews};
 pub use task_list::TaskList;

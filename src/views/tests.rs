@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use crate::clock::Clock;
 use crate::engine::{ClusterSnapshot, Fact, QueueSnapshot, Restored, VolatileDelta};
 use crate::mapreduce::{AcceptedJob, CounterInterner, JobEstimate, JobFact, JobSpec, SplitTable};
-use crate::market::{ContainerUse, Market, MarketConfig, MarketFact, QueueUse, SlotHolder, Tick, budget_file};
+use crate::market::{ContainerUse, Market, MarketConfig, QueueUse, SlotHolder, Tick, budget_file};
 use crate::model::{Credits, FactNumber, Identifier, JobId, Now, PerKind, PerPool, QueueName, RunState};
 use crate::sim::{Cuts, Journal, PolicyChoice, Run, RunOptions};
 use crate::store::{FactBatch, FactFeed, InMemoryStore, LoadedState};

@@ -22,6 +22,7 @@ mod form_body;
 mod job_changes;
 mod job_files;
 mod job_forms;
+mod job_parts_owner;
 mod local_names;
 mod log_ticket;
 mod metric_writer;
@@ -69,6 +70,7 @@ pub use api::EventStreams;
 pub use applications::{ApplicationAccess, ApplicationOwner, ApplicationReply, NewsWait};
 pub use job_files::{FileRefusal, JobFile, JobFileRequest, NewUpload, PieceBody, UploadPiece, UploadSink};
 pub use job_forms::JobForms;
+pub use job_parts_owner::JobPartsOwner;
 pub use owner::{
     ClusterPart, HEALTHY, Health, HistoryTotals, JobChange, LedgerUnreadable, MarketPresence, MarketReply, Owner,
     OwnerGone,

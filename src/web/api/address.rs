@@ -10,6 +10,9 @@ pub(super) enum Address {
     JobAttempts,
     JobTasks,
     JobGrid,
+    JobCounters,
+    JobEvents,
+    JobConf,
     Applications,
     Application,
     Containers,
@@ -36,7 +39,7 @@ pub(super) enum Address {
 
 impl Address {
     /// All of them.
-    pub(super) const ALL: [Self; 29] = [
+    pub(super) const ALL: [Self; 32] = [
         Self::Cluster,
         Self::Health,
         Self::Jobs,
@@ -44,6 +47,9 @@ impl Address {
         Self::JobAttempts,
         Self::JobTasks,
         Self::JobGrid,
+        Self::JobCounters,
+        Self::JobEvents,
+        Self::JobConf,
         Self::Applications,
         Self::Application,
         Self::Containers,
@@ -78,6 +84,9 @@ impl Address {
             Self::JobAttempts => "/api/v1/jobs/{job}/attempts",
             Self::JobTasks => "/api/v1/jobs/{job}/tasks",
             Self::JobGrid => "/api/v1/jobs/{job}/grid",
+            Self::JobCounters => "/api/v1/jobs/{job}/counters",
+            Self::JobEvents => "/api/v1/jobs/{job}/events",
+            Self::JobConf => "/api/v1/jobs/{job}/conf",
             Self::Applications => "/api/v1/applications",
             Self::Application => "/api/v1/applications/{application-id}",
             Self::Containers => "/api/v1/applications/{application-id}/containers",

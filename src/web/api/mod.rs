@@ -13,6 +13,7 @@ mod cursor;
 mod events;
 mod items;
 mod job_parts;
+mod job_records;
 mod jobs;
 mod known;
 mod listing;

@@ -18,7 +18,9 @@ use super::address::Address;
 use super::answer::{Form, Found, respond};
 use super::ask::Ask;
 use super::events::events;
-use super::{applications, cluster, items, job_parts, jobs, market, people, policy, queues, reports, workers};
+use super::{
+    applications, cluster, items, job_parts, job_records, jobs, market, people, policy, queues, reports, workers,
+};
 
 /// What answers requests.
 #[derive(Debug)]
@@ -81,6 +83,9 @@ async fn find<O: Owner>(address: Address, ask: &Ask<'_, O>, parameters: QueryPar
         Address::JobAttempts => job_parts::attempts(ask, parameters).await,
         Address::JobTasks => job_parts::tasks(ask, parameters).await,
         Address::JobGrid => job_parts::grid(ask, parameters).await,
+        Address::JobCounters => job_records::counters(ask, parameters).await,
+        Address::JobEvents => job_records::events(ask, parameters).await,
+        Address::JobConf => job_records::conf(ask, parameters).await,
         Address::Applications => applications::applications(ask, parameters),
         Address::Application => applications::application(ask, parameters),
         Address::Containers => applications::containers(ask, parameters).await,

@@ -179,6 +179,12 @@ fn detail_sections(view: &View, job: &JobSnapshot, detail: &JobDetail, sections:
         Piece::link(format!("/jobs/{}/tasks", job.id), "Attempts and how long they took"),
         Piece::text(" · "),
         Piece::link(format!("/jobs/{}/timeline", job.id), "Timeline by worker"),
+        Piece::text(" · "),
+        Piece::link(format!("/jobs/{}/counters", job.id), "Counters"),
+        Piece::text(" · "),
+        Piece::link(format!("/jobs/{}/conf", job.id), "Configuration"),
+        Piece::text(" · "),
+        Piece::link(format!("/jobs/{}/events", job.id), "Completion events"),
     ]));
     sections.push(Section::new("tasks", "Tasks", blocks));
     if let Some(picture) = waits_picture(job, detail, view.at_ms()) {

@@ -196,3 +196,31 @@ async fn quotes_are_a_curve_of_rates_for_a_queue_or_for_a_new_buyer() {
     let idle = Stage::with(MarketPresence::Idle, true, false);
     assert_eq!(idle.get("/api/v1/market/quotes").await.problem(), (404, "no-market".to_owned()));
 }
+
+#[tokio::test]
+async fn counters_events_and_configuration_of_a_job_are_lists() {
+    let stage = Stage::new();
+    let base = "/api/v1/jobs/job_202611211200_0002";
+    let counters = stage.get(&format!("{base}/counters?limit=1")).await.json();
+    let expected = json!({
+        "group": "Map-Reduce Framework", "group_id": "org.apache.hadoop.mapred.Task$Counter",
+        "id": "MAP_INPUT_RECORDS", "name": "map_input_records", "value": 12,
+        "tasks": { "count": 3, "smallest": 1, "median": 3, "largest": 8 },
+    });
+    assert_eq!(counters["items"], json!([expected]));
+    let next = stage.get(counters["next"].as_str().unwrap()).await.json();
+    assert_eq!((&next["items"][0]["id"], next.get("next")), (&"SPILLED_RECORDS".into(), None));
+    let mut path = Some(format!("{base}/events?limit=2"));
+    let mut numbers = Vec::new();
+    while let Some(asked) = path {
+        let events = stage.get(&asked).await.json();
+        numbers.extend(events["items"].as_array().unwrap().iter().map(|event| event["number"].as_i64().unwrap()));
+        path = events["next"].as_str().map(str::to_owned);
+    }
+    assert_eq!(numbers, [0, 1, 2, 3, 4]);
+    let conf = stage.get(&format!("{base}/conf")).await.json();
+    assert_eq!(conf["items"][1], json!({ "key": "my.secret", "value": "<redacted>" }));
+    let csv = stage.get(&format!("{base}/conf?format=csv")).await;
+    assert_eq!(csv.text(), "key,value\r\nmapred.job.name,count words\r\nmy.secret,<redacted>\r\n");
+    assert_eq!(stage.get("/api/v1/jobs/job_202611211200_0099/conf").await.problem().1, "no-such-job");
+}

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use axum::http::StatusCode;
 
-use crate::api::{LiveAttempt, PriceHistory, PricePoint};
-use crate::engine::{ContainersSnapshot, Fact};
+use crate::api::{CounterSpread, JobCounter, JobEvent, LiveAttempt, PriceHistory, PricePoint};
+use crate::engine::{ContainersSnapshot, Fact, JobSnapshot};
 use crate::market::{ContainerUse, LedgerTotals, MarketFact, Tick};
 use crate::model::{FactNumber, Kind, PerKind, RunState};
 use crate::store::{FactBatch, LoadedState};
@@ -16,6 +16,7 @@ use crate::web::pages::block::Block;
 use crate::web::pages::error::Refused;
 use crate::web::pages::job::{job_page, waits_picture};
 use crate::web::pages::job_filter::JobFilter;
+use crate::web::pages::job_records::{conf_page, counters_page, events_page};
 use crate::web::pages::overview::{OverviewJobs, overview_page};
 use crate::web::pages::page::Page;
 use crate::web::pages::piece::{Piece, iso_text};
@@ -79,8 +80,74 @@ fn pages(view: &View) -> Vec<(String, Page)> {
         let address = format!("/jobs/{}/timeline", job.id);
         let page = timeline_page(view, &mut asked(&address), job, &detail()).unwrap();
         pages.push((address, page));
+        pages.extend(record_pages(job));
     }
     pages
+}
+
+fn counter(id: &str, value: i64) -> JobCounter {
+    JobCounter {
+        group: "Map-Reduce Framework".to_owned(),
+        group_id: "org.apache.hadoop.mapred.Task$Counter".to_owned(),
+        id: id.to_owned(),
+        name: id.to_owned(),
+        value,
+        tasks: CounterSpread::of(vec![1, value]),
+    }
+}
+
+fn conf(name: &str) -> Vec<(String, String)> {
+    let pair = |key: &str, value: &str| (key.to_owned(), value.to_owned());
+    vec![pair("a.same", "1"), pair("b.name", name), pair("c.<same>", "<script>alert(1)</script>")]
+}
+
+/// Counters, configuration and events of a job, alone and beside another.
+fn record_pages(job: &JobSnapshot) -> Vec<(String, Page)> {
+    let asked = |part: &str| asked(&format!("/jobs/{}/{part}", job.id));
+    let counters = [counter("A", 100), counter("B", 40), counter("ONLY_HERE", 1)];
+    let theirs = vec![counter("A", 101), counter("B", 4)];
+    let event = JobEvent {
+        number: 3,
+        attempt: job.id.task(Kind::Map, 1).attempt(0),
+        task: "map",
+        status: "SUCCEEDED",
+        tracker: "http://node1:50060".to_owned(),
+        run_time_ms: 61_000,
+    };
+    let page = |part: &str, page| (format!("/jobs/{}/{part}", job.id), page);
+    vec![
+        page("counters", counters_page(&asked("counters"), job, &counters, &None)),
+        page("counters", counters_page(&asked("counters"), job, &counters, &Some((job_id(7), theirs)))),
+        page("conf", conf_page(&asked("conf"), job, &conf("x"), &None)),
+        page("conf", conf_page(&asked("conf"), job, &conf("x"), &Some((job_id(7), conf("y"))))),
+        page("events", events_page(&asked("events"), job, 3, &[event])),
+    ]
+}
+
+#[tokio::test]
+async fn what_differs_from_another_job_comes_first() {
+    let view = public();
+    let job = job(2, "n", RunState::Running);
+    let pages = record_pages(&job);
+    let [_, (_, counters), _, (_, conf), (_, events)] = &pages[..] else { panic!("five pages") };
+    let lines =
+        async |page: &Page| html(page, &view, "/x?format=csv").await.lines().map(str::to_owned).collect::<Vec<_>>();
+    let counters = lines(counters).await;
+    assert_eq!(
+        counters[1..],
+        [
+            "ONLY_HERE,\"Map-Reduce Framework\",1,–,1",
+            "B,\"Map-Reduce Framework\",40,4,36",
+            "A,\"Map-Reduce Framework\",100,101,-1",
+        ]
+    );
+    let conf = lines(conf).await;
+    assert_eq!(conf[1..], ["b.name,differs,x,y", "a.same,same,1,1", &conf[3]]);
+    let events = html(events, &view, "/x").await;
+    assert!(
+        events.contains("/attempts/attempt_202611211200_0002_m_000001_0") && events.contains("Earlier"),
+        "{events}"
+    );
 }
 
 #[tokio::test]

@@ -148,6 +148,10 @@ class JobTracker:
         """How many tasks of a job are in which state."""
         return self._one("jobs/{}/grid", job, **parameters)
 
+    def get_job_waits(self, job, **parameters):
+        """Where the time of a job went."""
+        return self._one("jobs/{}/waits", job, **parameters)
+
     def list_counters(self, job, **parameters):
         """The counters of a job."""
         return self._rows("jobs/{}/counters", job, **parameters)
@@ -215,6 +219,10 @@ class JobTracker:
     def get_quotes(self, **parameters):
         """What rates would buy at the next tick."""
         return self._one("market/quotes", **parameters)
+
+    def get_samples(self, **parameters):
+        """Slots by queue over the last day."""
+        return self._one("samples", **parameters)
 
     def get_policy(self, **parameters):
         """The ruling policy with its groups."""

@@ -74,7 +74,7 @@ impl Shown {
 }
 
 /// Whether a reason says what a queue has bought, bids or owns.
-fn is_of_market(reason: &PendingReason) -> bool {
+pub(super) fn is_of_market(reason: &PendingReason) -> bool {
     matches!(
         reason,
         PendingReason::NoBid

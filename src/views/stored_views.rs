@@ -14,6 +14,7 @@ use crate::wire::worker_name;
 use super::job_view::JobView;
 use super::published::Published;
 use super::read_model::{ReadModel, Views};
+use super::samples::Samples;
 use super::shown::Shown;
 use super::volatile::Volatile;
 
@@ -39,7 +40,7 @@ impl StoredViews {
         let views = model.views().clone();
         let mut volatile = Volatile::default();
         volatile.apply(implied(&views, scheduler, totals));
-        Self(Published::new(views, volatile, 0))
+        Self(Published::new(views, volatile, Samples::default(), 0))
     }
 
     /// All of it.

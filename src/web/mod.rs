@@ -56,6 +56,7 @@ mod tasks_api;
 mod time_text;
 mod upload;
 mod viewer;
+mod waits;
 mod what_if;
 mod worker_health;
 mod workers_api;

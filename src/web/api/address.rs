@@ -10,6 +10,7 @@ pub(super) enum Address {
     JobAttempts,
     JobTasks,
     JobGrid,
+    JobWaits,
     JobCounters,
     JobEvents,
     JobConf,
@@ -34,12 +35,13 @@ pub(super) enum Address {
     User,
     Report,
     History,
+    Samples,
     Events,
 }
 
 impl Address {
     /// All of them.
-    pub(super) const ALL: [Self; 32] = [
+    pub(super) const ALL: [Self; 34] = [
         Self::Cluster,
         Self::Health,
         Self::Jobs,
@@ -47,6 +49,7 @@ impl Address {
         Self::JobAttempts,
         Self::JobTasks,
         Self::JobGrid,
+        Self::JobWaits,
         Self::JobCounters,
         Self::JobEvents,
         Self::JobConf,
@@ -71,6 +74,7 @@ impl Address {
         Self::User,
         Self::Report,
         Self::History,
+        Self::Samples,
         Self::Events,
     ];
 
@@ -84,6 +88,7 @@ impl Address {
             Self::JobAttempts => "/api/v1/jobs/{job}/attempts",
             Self::JobTasks => "/api/v1/jobs/{job}/tasks",
             Self::JobGrid => "/api/v1/jobs/{job}/grid",
+            Self::JobWaits => "/api/v1/jobs/{job}/waits",
             Self::JobCounters => "/api/v1/jobs/{job}/counters",
             Self::JobEvents => "/api/v1/jobs/{job}/events",
             Self::JobConf => "/api/v1/jobs/{job}/conf",
@@ -108,6 +113,7 @@ impl Address {
             Self::User => "/api/v1/users/{user}",
             Self::Report => "/api/v1/reports/{report}",
             Self::History => "/api/v1/history/jobs",
+            Self::Samples => "/api/v1/samples",
             Self::Events => "/api/v1/events",
         }
     }
@@ -120,6 +126,8 @@ impl Address {
                 | Self::Health
                 | Self::Job
                 | Self::JobGrid
+                | Self::JobWaits
+                | Self::Samples
                 | Self::Application
                 | Self::Worker
                 | Self::Queue

@@ -24,6 +24,7 @@ mod queues;
 mod reports;
 mod routes;
 mod rows;
+mod samples;
 mod serve;
 mod stored;
 mod streams;

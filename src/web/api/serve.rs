@@ -19,7 +19,8 @@ use super::answer::{Form, Found, respond};
 use super::ask::Ask;
 use super::events::events;
 use super::{
-    applications, cluster, items, job_parts, job_records, jobs, market, people, policy, queues, reports, workers,
+    applications, cluster, items, job_parts, job_records, jobs, market, people, policy, queues, reports, samples,
+    workers,
 };
 
 /// What answers requests.
@@ -83,6 +84,7 @@ async fn find<O: Owner>(address: Address, ask: &Ask<'_, O>, parameters: QueryPar
         Address::JobAttempts => job_parts::attempts(ask, parameters).await,
         Address::JobTasks => job_parts::tasks(ask, parameters).await,
         Address::JobGrid => job_parts::grid(ask, parameters).await,
+        Address::JobWaits => job_parts::job_waits(ask, parameters).await,
         Address::JobCounters => job_records::counters(ask, parameters).await,
         Address::JobEvents => job_records::events(ask, parameters).await,
         Address::JobConf => job_records::conf(ask, parameters).await,
@@ -103,6 +105,7 @@ async fn find<O: Owner>(address: Address, ask: &Ask<'_, O>, parameters: QueryPar
         Address::Policy => policy::policy(ask, parameters),
         Address::Deadlines => policy::deadlines(ask, parameters),
         Address::Orders => market::orders(ask, parameters),
+        Address::Samples => samples::samples(ask, parameters),
         // Answered before.
         Address::Events => Err(Problem::no_such_address(ask.uri.path())),
         Address::Users => people::users(ask, parameters),

@@ -23,6 +23,7 @@ mod queue_colours;
 mod queues;
 mod reasons;
 mod search;
+mod slots_over_time;
 mod static_files;
 #[cfg(test)]
 mod tests;

@@ -8,8 +8,8 @@ use tokio::time::timeout;
 
 use crate::api::{BoughtSlots, PlaceInLine, PolicyName, ReportedGroup, ReportedJob};
 use crate::engine::{Caller, ClusterSnapshot, JobSnapshot, QueueSnapshot};
-use crate::model::{Credits, PerKind};
-use crate::views::{LookAt, Views};
+use crate::model::{Credits, JobId, PerKind};
+use crate::views::{LookAt, ReasonLog, Samples, Shown, Views};
 
 use super::super::cluster_view::ClusterView;
 use super::super::owner::{HEALTHY, Health, MarketPresence, Owner};
@@ -28,6 +28,7 @@ use super::piece::Piece;
 pub(super) struct View {
     cluster: ClusterView,
     views: Views,
+    samples: Samples,
     /// Which publication it is.
     generation: String,
     pub(super) health: Health,
@@ -46,14 +47,15 @@ impl View {
     /// A page that says why there is none.
     pub(super) async fn of<O: Owner>(state: &WebState<O>) -> Result<Self, Refused> {
         let shown = timeout(ANSWER_TIMEOUT, state.owner.shown(LookAt::Policy)).await.ok().and_then(Result::ok);
-        let (views, generation) =
-            shown.as_ref().map(|shown| (shown.views.clone(), shown.generation)).unwrap_or_default();
-        let cluster = ClusterView::found(state, shown.map(|shown| shown.overview)).map_err(Refused::unavailable)?;
+        let cluster = ClusterView::found(state, shown.as_ref().map(|shown| shown.overview.clone()));
+        let cluster = cluster.map_err(Refused::unavailable)?;
+        let Shown { views, samples, generation, .. } = shown.unwrap_or_default();
         let market = state.owner.market_presence();
         let container_slots = container_slots(&cluster.overview, state.container_slot);
         Ok(Self {
             cluster,
             views,
+            samples,
             generation: generation.to_string(),
             health: state.owner.health(),
             market,
@@ -70,6 +72,7 @@ impl View {
         Self {
             cluster,
             views: Views::default(),
+            samples: Samples::default(),
             generation: "12.3".to_owned(),
             health,
             market,
@@ -82,6 +85,12 @@ impl View {
     #[cfg(test)]
     pub(super) fn with_views(self, views: Views) -> Self {
         Self { views, ..self }
+    }
+
+    /// The same with samples.
+    #[cfg(test)]
+    pub(super) fn with_samples(self, samples: Samples) -> Self {
+        Self { samples, ..self }
     }
 
     /// The same where access lists are on.
@@ -97,6 +106,16 @@ impl View {
     /// What facts have made.
     pub(super) fn views(&self) -> &Views {
         &self.views
+    }
+
+    /// What was sampled of slots.
+    pub(super) fn samples(&self) -> &Samples {
+        &self.samples
+    }
+
+    /// Why a job waited, as far as it was sampled.
+    pub(super) fn wait_reasons(&self, job: JobId) -> Option<&ReasonLog> {
+        self.samples.reasons(job)
     }
 
     /// Whether the words and places of what runs are open to requests, which name no user.

@@ -224,3 +224,27 @@ async fn counters_events_and_configuration_of_a_job_are_lists() {
     assert_eq!(csv.text(), "key,value\r\nmapred.job.name,count words\r\nmy.secret,<redacted>\r\n");
     assert_eq!(stage.get("/api/v1/jobs/job_202611211200_0099/conf").await.problem().1, "no-such-job");
 }
+
+#[tokio::test]
+async fn samples_are_thinned_from_the_newest_on_and_waits_say_why() {
+    let stage = Stage::new();
+    let times = async |path: &str| {
+        let series = stage.get(&format!("/api/v1/samples{path}")).await.json();
+        let points = series["points"].as_array().unwrap().iter();
+        (
+            series["step_ms"].as_u64().unwrap(),
+            points.map(|point| point["time_ms"].as_i64().unwrap()).collect::<Vec<_>>(),
+        )
+    };
+    let at = |number: i64| START_MS + number * 10_000;
+    assert_eq!(times("").await, (10_000, (0..7).map(at).collect()));
+    assert_eq!(times("?points=3").await, (30_000, vec![at(0), at(3), at(6)]));
+    assert_eq!(times(&format!("?since={}", at(5))).await, (10_000, vec![at(5), at(6)]));
+    let point = &stage.get("/api/v1/samples").await.json()["points"][0];
+    assert_eq!(point["queues"], json!([{ "queue": "alice", "used": 1, "waiting": 6 }]));
+    let waits = stage.get("/api/v1/jobs/job_202611211200_0002/waits").await.json();
+    let spans = waits["spans"].as_array().unwrap();
+    assert_eq!((&spans[0]["from_ms"], &spans[0]["state"]), (&(START_MS + 2).into(), &"waits".into()));
+    assert_eq!(spans[0]["reason"], "not_sampled");
+    assert_eq!(spans[1]["state"], "limited");
+}

@@ -9,9 +9,9 @@ use crate::api::{
 };
 use crate::engine::{Caller, ClusterSnapshot, Container, DeadlineQuestion, Explained, Refusal};
 use crate::market::{Acl, HistoryPage, MarketError, ReportRequest, ServletRequest, StatementPage};
-use crate::model::{ApplicationId, AttemptId, AttemptState, Credits, FactNumber, JobId, Kind, QueueName};
+use crate::model::{ApplicationId, AttemptId, AttemptState, Credits, FactNumber, JobId, Kind, PerKind, QueueName};
 use crate::store::{FactBatch, LoadedState};
-use crate::views::{JobView, LookAt, ReadModel, Shown};
+use crate::views::{JobView, LookAt, QueueSample, ReadModel, Sample, Samples, Shown};
 use crate::web::applications::ApplicationOwner;
 use crate::web::owner::{
     ClusterPart, Health, JobChange, LedgerUnreadable, MarketPresence, MarketReply, Owner, OwnerGone,
@@ -59,7 +59,15 @@ impl StockOwner for Handle {
 impl Owner for Handle {
     async fn shown(&self, _at: LookAt) -> Result<Shown, OwnerGone> {
         let views = self.0.views();
-        Ok(Shown { views, overview: Arc::new(self.0.overview()), ..Shown::default() })
+        let sample = |number: i64| Sample {
+            time_ms: START_MS + number * 10_000,
+            slots: PerKind::new(4, 2),
+            used: PerKind::new(1, 0),
+            queues: vec![QueueSample { queue: "alice".into(), used: 1, waiting: 6 }],
+            ..Sample::default()
+        };
+        let samples = Samples::of_slots((0..7).map(sample).collect());
+        Ok(Shown { views, overview: Arc::new(self.0.overview()), samples, ..Shown::default() })
     }
 
     async fn ended_job(&self, job: JobId) -> Result<Option<Arc<JobView>>, OwnerGone> {

@@ -9,7 +9,7 @@ use crate::engine::{ContainersSnapshot, Fact, JobSnapshot};
 use crate::market::{ContainerUse, LedgerTotals, MarketFact, Tick};
 use crate::model::{FactNumber, Kind, PerKind, RunState};
 use crate::store::{FactBatch, LoadedState};
-use crate::views::{ReadModel, Views};
+use crate::views::{QueueSample, ReadModel, Sample, Samples, Views};
 use crate::web::pages::asked::Asked;
 use crate::web::pages::attempt_rows::{attempt_page, task_page, tasks_page, timeline_page};
 use crate::web::pages::block::Block;
@@ -285,10 +285,13 @@ async fn a_waiting_job_says_why_in_the_words_of_explain() {
 #[test]
 fn where_the_time_went_covers_all_of_it() {
     let job = job(1, "n", RunState::Running);
-    let picture = waits_picture(&job, &detail(), NOW_MS).unwrap();
+    let picture = waits_picture(&public(), &job, &detail()).unwrap();
     let spans: Vec<(&str, i64)> = picture.rows.iter().map(|row| (&*row[1], row[3].parse().unwrap())).collect();
     let all = (NOW_MS - job.submit_ms) / 1_000;
-    assert_eq!(spans[..3], [("waits", 5), ("some run, some wait", 10), ("waits", 5)]);
+    assert_eq!(
+        spans[..3],
+        [("waits: not sampled", 5), ("some run, some wait: not sampled", 10), ("waits: not sampled", 5)]
+    );
     assert_eq!(spans.iter().map(|(_, seconds)| seconds).sum::<i64>(), all);
     let boxes: Vec<f64> = picture
         .marks
@@ -393,6 +396,26 @@ fn a_quote_of_a_queue_has_its_slots_its_money_and_the_command_to_copy() {
     let hidden = private().with_views(market_views());
     let page = format!("{:?}", quote(&hidden, "/market?rate=0.5&queue=alice").unwrap().sections);
     assert!(!page.contains("budget.then") && page.contains("set-spending QUEUE 0.5"), "{page}");
+}
+
+#[tokio::test]
+async fn the_first_page_has_the_slots_of_the_last_hour_by_queue() {
+    let sample = |ago_ms, alice| Sample {
+        time_ms: NOW_MS - ago_ms,
+        slots: PerKind::new(4, 2),
+        used: PerKind::new(alice, 0),
+        queues: vec![QueueSample { queue: "alice".into(), used: alice.into(), waiting: 0 }],
+        ..Sample::default()
+    };
+    let of = |samples: Vec<Sample>| public().with_samples(Samples::of_slots(samples));
+    let view = of(vec![sample(7_200_000, 6), sample(20_000, 5), sample(10_000, 3)]);
+    let page = html(&overview_page(&view, "myhost", &OverviewJobs::default(), None), &view, "/").await;
+    // What is older than an hour is left out.
+    assert!(page.contains("Slots in use by queue, last hour: 3 of 6 now, 5 at most"), "{page}");
+    assert!(page.contains("data-picture=\"slots_over_time\"") && page.contains("alice 5"), "{page}");
+    let view = of(vec![sample(10_000, 3)]);
+    let page = html(&overview_page(&view, "myhost", &OverviewJobs::default(), None), &view, "/").await;
+    assert!(!page.contains("slots_over_time"), "one sample is no line: {page}");
 }
 
 #[test]

@@ -148,6 +148,22 @@ class JobTracker:
         """How many tasks of a job are in which state."""
         return self._one("jobs/{}/grid", job, **parameters)
 
+    def get_job_waits(self, job, **parameters):
+        """Where the time of a job went."""
+        return self._one("jobs/{}/waits", job, **parameters)
+
+    def list_counters(self, job, **parameters):
+        """The counters of a job."""
+        return self._rows("jobs/{}/counters", job, **parameters)
+
+    def list_job_events(self, job, **parameters):
+        """The completion events of a job."""
+        return self._rows("jobs/{}/events", job, **parameters)
+
+    def list_conf(self, job, **parameters):
+        """The configuration of a job."""
+        return self._rows("jobs/{}/conf", job, **parameters)
+
     def list_applications(self, **parameters):
         """Applications, the newest first."""
         return self._rows("applications", **parameters)
@@ -199,6 +215,14 @@ class JobTracker:
     def get_prices(self, **parameters):
         """The price over time."""
         return self._one("market/prices", **parameters)
+
+    def get_quotes(self, **parameters):
+        """What rates would buy at the next tick."""
+        return self._one("market/quotes", **parameters)
+
+    def get_samples(self, **parameters):
+        """Slots by queue over the last day."""
+        return self._one("samples", **parameters)
 
     def get_policy(self, **parameters):
         """The ruling policy with its groups."""

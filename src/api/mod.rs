@@ -15,6 +15,7 @@ mod exact_decimal;
 mod explanation;
 mod history;
 mod job_detail;
+mod job_parts;
 mod job_row;
 mod job_tasks;
 mod kind_word;
@@ -43,6 +44,7 @@ pub use explanation::{
 };
 pub use history::{PriceHistory, PricePoint, SpendingHistory, SpendingPoint};
 pub use job_detail::{AttemptDetail, JobDetail, LiveAttempt, TaskState};
+pub use job_parts::{CounterSpread, JobCounter, JobEvent};
 pub use job_row::{JobDue, JobRow, JobState, TaskTally, WhyLine, failed_tasks, killed_by};
 pub use job_tasks::{JobTasks, JobTimes, JobTimesList, TaskAttempt, TaskInput};
 pub use log_ticket::LogTicket;

@@ -303,6 +303,12 @@ pub enum NearLevel {
 // === impl PendingReason ===
 
 impl PendingReason {
+    /// Its name in JSON, such as `quota_full`.
+    #[must_use]
+    pub fn name(&self) -> Option<String> {
+        Some(serde_json::to_value(self).ok()?.get("reason")?.as_str()?.to_owned())
+    }
+
     /// Whether what waits counts in no price and buys nothing, whatever its queue bids.
     #[must_use]
     pub fn is_out_of_the_market(&self) -> bool {

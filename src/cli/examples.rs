@@ -31,6 +31,13 @@ pub(super) const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
     ("jobtracker backup", &[("jobtracker backup /var/backups/jobtracker-monday.db --conf /etc/jobtracker", "")]),
     ("jobtracker restore", &[("jobtracker restore /var/backups/jobtracker-monday.db --conf /etc/jobtracker", "")]),
     (
+        "jobtracker pages",
+        &[
+            ("jobtracker pages --state /var/backups/jobtracker-monday.db", "what the cluster was doing then"),
+            ("jobtracker pages --state state.db --http 127.0.0.1:8080 --show-all", "with money, on another port"),
+        ],
+    ),
+    (
         "jobtracker status",
         &[
             ("jobtracker status", ""),

@@ -21,6 +21,7 @@ mod market_text;
 mod memory_return;
 mod next_steps;
 mod open;
+pub mod pages;
 mod pasted;
 pub mod period;
 pub mod place;
@@ -97,6 +98,8 @@ enum Command {
     Backup(backup::BackupArguments),
     /// Put a backup in the place of state.db while the daemon is stopped, and list what is lost
     Restore(restore::RestoreArguments),
+    /// Show the pages and the API of a state.db or a backup of it, without a JobTracker
+    Pages(pages::PagesArguments),
     /// Show the daemon at a glance: version, ports, workers, jobs, health; exit code 1 if it cannot run jobs, 4 if there is none
     Status(status::StatusArguments),
     /// Stop the daemon of this machine, and wait until it has ended
@@ -221,6 +224,10 @@ pub fn main() -> ExitCode {
             Ok(text) => print(&text),
             Err(error) => Err((error.exit_code(), error.to_string())),
         },
+        Command::Pages(arguments) => {
+            start_log_to_stderr();
+            pages::run(&arguments).map_err(|error| (pages::exit_code(&error), error.to_string()))
+        }
         Command::Upgrade(arguments) => match upgrade::run(&arguments) {
             Ok(text) => print(&text),
             Err(error) => Err((error.exit_code(), error.to_string())),

@@ -130,7 +130,7 @@ fn logged<T, E: Display>(id: JobId, read: Result<T, E>) -> Option<T> {
     read.inspect_err(|error| tracing::warn!("cannot read {id} for a page: {error}")).ok()
 }
 
-fn shown_properties(document: xml::Document) -> Vec<(String, String)> {
+pub(super) fn shown_properties(document: xml::Document) -> Vec<(String, String)> {
     let properties = document.properties.into_iter().filter_map(|property| {
         let value = shown_value(&property.name, &property.value?).to_owned();
         Some((property.name, value))

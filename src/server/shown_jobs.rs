@@ -16,9 +16,9 @@ use super::handle::OwnerHandle;
 use super::paged_reads::PagedRequest;
 
 /// Most attempts of a job that a page is made of.
-const MOST_ATTEMPTS: usize = 20_000;
+pub(super) const MOST_ATTEMPTS: usize = 20_000;
 /// Most attempts that hold slots, on a page.
-const MOST_LIVE: usize = 50_000;
+pub(super) const MOST_LIVE: usize = 50_000;
 
 // === impl OwnerHandle: jobs on pages ===
 

@@ -10,7 +10,7 @@ use super::owner::Owner;
 
 /// Between two deltas while somebody looks, ms.
 const LOOKED_AT_MS: u64 = 1_000;
-/// The same once the last look is long ago: for samples.
+/// The same once the last look is long ago, and between two looks at the jobs: for samples.
 const IDLE_MS: u64 = 10_000;
 /// Least time between two deltas, where a reader waits for one: it looks again after a while, or it has changed something.
 const LEAST_MS: u64 = 250;
@@ -22,7 +22,7 @@ impl Owner {
     pub async fn speak_to(self: Rc<Self>, views: ViewsFeed) {
         let clock = self.clock();
         let mut walk = VolatileWalk::default();
-        let (mut due_ms, mut earliest_ms) = (clock.mono_ms(), 0);
+        let (mut due_ms, mut earliest_ms, mut jobs_due_ms) = (clock.mono_ms(), 0, 0);
         loop {
             tokio::select! {
                 () = tokio::time::sleep_until(clock.instant(due_ms)) => {}
@@ -30,7 +30,11 @@ impl Owner {
             }
             let began_ms = clock.mono_ms();
             if !views.is_delta_waiting() {
-                let with_jobs = views.are_jobs_looked_at(began_ms);
+                // Why they wait is sampled, whether anybody looks at them or not.
+                let with_jobs = views.are_jobs_looked_at(began_ms) || began_ms >= jobs_due_ms;
+                if with_jobs {
+                    jobs_due_ms = began_ms + IDLE_MS;
+                }
                 let delta = loop {
                     let now = clock.now();
                     match self.with_engine(|engine| engine.walk_volatile(&mut walk, with_jobs, now)) {

@@ -11,7 +11,7 @@ use crate::wire::file::job_token_password;
 
 use super::error::StoreError;
 use super::loaded_attempts::{event_row, typed_event};
-use super::loaded_jobs::{finished_with_tasks, finished_without_tasks};
+use super::loaded_jobs::{finished_with_tasks, finished_without_tasks, with_tasks};
 use super::loader::Loader;
 
 /// Reads finished jobs of a state database. Cheap to clone; each call opens its own connection.
@@ -55,6 +55,12 @@ impl FinishedJobReader {
     pub fn job(&self, job: JobId) -> Result<Option<StoredJob>, StoreError> {
         let database = self.open()?;
         finished_with_tasks(&Loader::new(&database, &self.database), job)
+    }
+
+    /// A job with its tasks, as if its end had just been decided; none if it is unknown. Blocks on the disk.
+    pub fn any_job(&self, job: JobId) -> Result<Option<StoredJob>, StoreError> {
+        let database = self.open()?;
+        with_tasks(&Loader::new(&database, &self.database), job)
     }
 
     /// A finished job without its tasks; none if it is unknown or unfinished. Blocks on the disk.

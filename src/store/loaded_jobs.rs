@@ -47,10 +47,19 @@ const FINISHED: &str = "SELECT job, submit_ms, spec, priority, running_ms, state
 
 /// A finished job with all its attempts and events, as if its end had just been decided.
 pub(super) fn finished_with_tasks(loader: &Loader<'_>, job: JobId) -> Result<Option<StoredJob>, StoreError> {
+    let is_over = "SELECT count(*) FROM job WHERE job = ?1 AND finish_ms IS NOT NULL";
+    match loader.rows_with(is_over, [job.to_string()], |row| row.get::<_, i64>(0))?.first() {
+        Some(1) => with_tasks(loader, job),
+        _ => Ok(None),
+    }
+}
+
+/// A job with all its attempts and events, as if its end had just been decided.
+pub(super) fn with_tasks(loader: &Loader<'_>, job: JobId) -> Result<Option<StoredJob>, StoreError> {
     let sql =
         "SELECT job, accept_order, submit_ms, spec, splits, NULL, priority, iif(running_ms IS NULL, 'PREP', 'RUNNING'),
              outcome, failure_info, first_attempt, pool, deadline, estimate
-         FROM job WHERE job = ?1 AND finish_ms IS NOT NULL";
+         FROM job WHERE job = ?1";
     let rows = loader.rows_with(sql, [job.to_string()], UnfinishedRow::read)?;
     let Some(row) = rows.into_iter().next() else { return Ok(None) };
     let mut stored = row.typed(loader)?;

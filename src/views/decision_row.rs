@@ -26,19 +26,19 @@ const PUBLIC_FIELDS: [&str; 15] = [
 ];
 
 impl Shown {
-    /// The newest decisions, the newest first; rates and amounts of money only where money is shown.
-    pub fn decision_rows(&self, sees_money: bool) -> impl Iterator<Item = api::Decision> {
-        self.views.decisions().rev().map(move |(number, decision)| decision_row(*number, decision, sees_money))
+    /// The newest decisions, the newest first; rates and amounts of the queues alone whose money is shown.
+    pub fn decision_rows(&self, sees_money_of: impl Fn(&str) -> bool) -> impl Iterator<Item = api::Decision> {
+        self.views.decisions().rev().map(move |(number, decision)| decision_row(*number, decision, &sees_money_of))
     }
 
     /// A decision.
-    pub fn decision_row(&self, number: FactNumber, sees_money: bool) -> Option<api::Decision> {
-        self.views.decision(number).map(|decision| decision_row(number, decision, sees_money))
+    pub fn decision_row(&self, number: FactNumber, sees_money_of: impl Fn(&str) -> bool) -> Option<api::Decision> {
+        self.views.decision(number).map(|decision| decision_row(number, decision, sees_money_of))
     }
 }
 
-/// A decision without what is private, unless money is shown.
-pub fn decision_row(number: FactNumber, decision: &Decision, sees_money: bool) -> api::Decision {
+/// A decision without what is private of queues whose money is not shown.
+pub fn decision_row(number: FactNumber, decision: &Decision, sees_money_of: impl Fn(&str) -> bool) -> api::Decision {
     let row = api::Decision {
         number: number.0,
         at_ms: decision.at_ms,
@@ -47,27 +47,33 @@ pub fn decision_row(number: FactNumber, decision: &Decision, sees_money: bool) -
         ..api::Decision::default()
     };
     match &decision.what {
-        Decided::Preempted(preempted) => preemption_row(row, preempted, sees_money),
+        Decided::Preempted(preempted) => preemption_row(row, preempted, sees_money_of),
         Decided::Policy { from, to, by } => api::Decision {
             user: Some(by.to_string()),
             text: format!("{to} rules instead of {from}, as {by} wanted."),
             ..row
         },
-        Decided::Changed(change) => change_row(row, change, sees_money),
+        Decided::Changed(change) => change_row(row, change, sees_money_of),
     }
 }
 
-fn preemption_row(row: api::Decision, preempted: &Preempted, sees_money: bool) -> api::Decision {
+fn preemption_row(row: api::Decision, preempted: &Preempted, sees_money_of: impl Fn(&str) -> bool) -> api::Decision {
     let Preempted { victim, queue, worker, slots, rate, age_ms, lost_ms, claimants } = preempted;
     let what = match victim {
         Victim::Attempt(attempt) => attempt.to_string(),
         Victim::Container(container) => container.to_string(),
     };
     // Without a market who lacks slots is no secret.
-    let shows_short = sees_money || rate.is_none();
-    let to = if shows_short { named(claimants) } else { "a queue that lacked slots due to it".to_owned() };
-    let paid = rate.filter(|_| sees_money).map_or_else(String::new, |rate| format!(" Its own queue paid {rate}."));
-    let short = |claimant: &Claimant| api::ShortOfSlots {
+    let shown: Vec<&Claimant> =
+        claimants.iter().filter(|claimant| rate.is_none() || sees_money_of(&claimant.queue)).collect();
+    let to = match (shown.is_empty(), shown.len() < claimants.len()) {
+        (true, _) => "a queue that lacked slots due to it".to_owned(),
+        (false, true) => format!("{}; and others", named(&shown)),
+        (false, false) => named(&shown),
+    };
+    let rate = rate.filter(|_| sees_money_of(queue));
+    let paid = rate.map_or_else(String::new, |rate| format!(" Its own queue paid {rate}."));
+    let short = |claimant: &&Claimant| api::ShortOfSlots {
         queue: claimant.queue.clone(),
         missing: claimant.missing,
         rate: claimant.rate,
@@ -92,15 +98,15 @@ fn preemption_row(row: api::Decision, preempted: &Preempted, sees_money: bool) -
             slots: *slots,
             age_ms: *age_ms,
             lost_ms: *lost_ms,
-            rate: rate.filter(|_| sees_money),
-            short: shows_short.then(|| claimants.iter().map(short).collect()),
+            rate,
+            short: Some(shown.iter().map(short).collect()).filter(|shown: &Vec<_>| !shown.is_empty()),
         }),
         ..row
     }
 }
 
 /// Those that lacked slots, in words.
-fn named(claimants: &[Claimant]) -> String {
+fn named(claimants: &[&Claimant]) -> String {
     let named = claimants.iter().map(|Claimant { queue, missing, rate }| {
         let paid = rate.map_or_else(String::new, |rate| format!(" and paid {rate} for a slot"));
         format!("{queue}, which lacked {missing}{paid}")
@@ -108,7 +114,8 @@ fn named(claimants: &[Claimant]) -> String {
     named.collect::<Vec<_>>().join("; ")
 }
 
-fn change_row(row: api::Decision, change: &Change, sees_money: bool) -> api::Decision {
+fn change_row(row: api::Decision, change: &Change, sees_money_of: impl Fn(&str) -> bool) -> api::Decision {
+    let sees_money = sees_money_of(change.field("queue").unwrap_or_default()) || sees_money_of(&change.user);
     let shown = change.fields.iter().filter(|(name, _)| sees_money || PUBLIC_FIELDS.contains(&name.as_str()));
     let fields: String = shown.map(|(name, value)| format!(", {name} {value}")).collect();
     let text = |name| change.field(name).map(str::to_owned);
@@ -151,13 +158,13 @@ mod tests {
     #[test]
     fn a_preemption_names_both_sides_and_their_rates_only_to_those_who_see_money() {
         let rate: Credits = "2.2".parse().unwrap();
-        let open = decision_row(FactNumber(7), &preempted(Some(rate)), true);
+        let open = decision_row(FactNumber(7), &preempted(Some(rate)), |_| true);
         assert_eq!(
             open.text,
             "attempt_1_0001_m_000002_0 of bob gave way after 12 s to alice, which lacked 3 and paid 6.6 for a slot. Its own \
              queue paid 2.2."
         );
-        let private = decision_row(FactNumber(7), &preempted(Some(rate)), false);
+        let private = decision_row(FactNumber(7), &preempted(Some(rate)), |_| false);
         assert_eq!(
             private.text,
             "attempt_1_0001_m_000002_0 of bob gave way after 12 s to a queue that lacked slots due to it."
@@ -167,8 +174,17 @@ mod tests {
     }
 
     #[test]
+    fn a_queues_user_sees_its_own_side() {
+        let rate: Credits = "2.2".parse().unwrap();
+        let row = |own: &str| decision_row(FactNumber(7), &preempted(Some(rate)), |queue| queue == own).text;
+        let begin = "attempt_1_0001_m_000002_0 of bob gave way after 12 s to ";
+        assert_eq!(row("bob"), format!("{begin}a queue that lacked slots due to it. Its own queue paid 2.2."));
+        assert_eq!(row("alice"), format!("{begin}alice, which lacked 3 and paid 6.6 for a slot."));
+    }
+
+    #[test]
     fn without_a_market_pools_are_named() {
-        let row = decision_row(FactNumber(7), &preempted(None), false);
+        let row = decision_row(FactNumber(7), &preempted(None), |_| false);
         assert_eq!(row.text, "attempt_1_0001_m_000002_0 of bob gave way after 12 s to alice, which lacked 3.");
     }
 
@@ -178,7 +194,7 @@ mod tests {
         let fields = vec![field("queue", "bob"), field("amount", "0.7319"), field("note", "for 0.7319 slots")];
         let change = Change { verb: "add-budget".to_owned(), user: "root".to_owned(), fields };
         let decision = Decision { at_ms: 9, what: Decided::Changed(change) };
-        let row = |sees_money| decision_row(FactNumber(7), &decision, sees_money);
+        let row = |sees_money| decision_row(FactNumber(7), &decision, |_: &str| sees_money);
         assert_eq!(
             (row(true).kind, &*row(true).text),
             ("money", "root: add budget, queue bob, amount 0.7319, note for 0.7319 slots.")

@@ -18,6 +18,7 @@ use super::looks::Looks;
 use super::published::{Progress, Published};
 use super::read_model::ReadModel;
 use super::reader::ViewsReader;
+use super::samples::Samples;
 use super::volatile::Volatile;
 
 /// Least time between two publications, ms.
@@ -32,6 +33,7 @@ type Load = Box<dyn Fn() -> Result<ReadModel, StoreError> + Send>;
 struct ViewsThread {
     model: ReadModel,
     volatile: Volatile,
+    samples: Samples,
     /// A delta whose facts are not applied yet; the owner makes no other before.
     early: Option<Box<VolatileDelta>>,
     follower: FactFollower,
@@ -58,7 +60,7 @@ pub fn follow(
     load: impl Fn() -> Result<ReadModel, StoreError> + Send + 'static,
     clock: Clock,
 ) -> io::Result<(ViewsReader, ViewsFeed)> {
-    let first = Published::new(model.views().clone(), Volatile::default(), 0);
+    let first = Published::new(model.views().clone(), Volatile::default(), Samples::default(), 0);
     let (progress, watched) = watch::channel(first.progress());
     let published = Arc::new(ArcSwap::from_pointee(first));
     let looks = Arc::new(Looks::default());
@@ -68,6 +70,7 @@ pub fn follow(
     let thread = ViewsThread {
         model,
         volatile: Volatile::default(),
+        samples: Samples::default(),
         early: None,
         follower,
         notes,
@@ -124,7 +127,10 @@ impl ViewsThread {
         }
         let durable = self.model.views().number();
         if let Some(delta) = self.early.take_if(|delta| delta.wait_for <= durable) {
+            let has_jobs = delta.jobs.is_some();
             self.volatile.apply(*delta);
+            let views = self.model.views();
+            self.samples.take(&self.volatile, has_jobs, |job| views.job(job).is_some());
             self.looks.take_delta();
             is_changed = true;
         }
@@ -133,7 +139,8 @@ impl ViewsThread {
 
     /// Shows what facts and deltas have made so far.
     fn publish(&mut self) {
-        let published = Published::new(self.model.views().clone(), self.volatile.clone(), self.reported_ends);
+        let (views, volatile) = (self.model.views().clone(), self.volatile.clone());
+        let published = Published::new(views, volatile, self.samples.clone(), self.reported_ends);
         let progress = published.progress();
         self.published.store(Arc::new(published));
         self.progress.send_replace(progress);

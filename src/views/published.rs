@@ -7,6 +7,7 @@ use crate::model::FactNumber;
 
 use super::overview::{jobs, overview};
 use super::read_model::Views;
+use super::samples::Samples;
 use super::shown::{Generation, Shown};
 use super::volatile::Volatile;
 
@@ -15,6 +16,7 @@ use super::volatile::Volatile;
 pub(super) struct Published {
     pub(super) views: Views,
     volatile: Volatile,
+    samples: Samples,
     /// Ends of jobs that the owner has reported.
     reported_ends: u64,
     /// Made by the first reader that needs it.
@@ -40,8 +42,8 @@ pub(super) struct Progress {
 // === impl Published ===
 
 impl Published {
-    pub(super) fn new(views: Views, volatile: Volatile, reported_ends: u64) -> Self {
-        Self { views, volatile, reported_ends, overview: OnceLock::new() }
+    pub(super) fn new(views: Views, volatile: Volatile, samples: Samples, reported_ends: u64) -> Self {
+        Self { views, volatile, samples, reported_ends, overview: OnceLock::new() }
     }
 
     pub(super) fn progress(&self) -> Progress {
@@ -61,6 +63,7 @@ impl Published {
         is_made.then(|| Shown {
             views: self.views.clone(),
             overview: self.overview.get_or_init(|| Arc::new(overview(&self.views, &self.volatile))).clone(),
+            samples: self.samples.clone(),
             generation: Generation { fact: self.views.number(), deltas: self.volatile.deltas },
         })
     }

@@ -7,6 +7,7 @@ use crate::engine::ClusterSnapshot;
 use crate::model::FactNumber;
 
 use super::read_model::Views;
+use super::samples::Samples;
 
 /// One publication, for readers: facts and what the owner said beside them.
 #[derive(Clone, Debug, Default)]
@@ -15,6 +16,8 @@ pub struct Shown {
     pub views: Views,
     /// The cluster, with what is no fact.
     pub overview: Arc<ClusterSnapshot>,
+    /// What was sampled of what is no fact.
+    pub samples: Samples,
     /// Which publication it is.
     pub generation: Generation,
 }

@@ -7,9 +7,10 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use crate::clock::Clock;
-use crate::engine::{ClusterSnapshot, Fact, Restored, VolatileDelta};
+use crate::engine::{ClusterSnapshot, Fact, QueueSnapshot, Restored, VolatileDelta};
 use crate::mapreduce::{AcceptedJob, CounterInterner, JobEstimate, JobFact, JobSpec, SplitTable};
-use crate::model::{FactNumber, Identifier, JobId, Now, RunState};
+use crate::market::{ContainerUse, Market, MarketConfig, QueueUse, SlotHolder, Tick, budget_file};
+use crate::model::{Credits, FactNumber, Identifier, JobId, Now, PerKind, PerPool, QueueName, RunState};
 use crate::sim::{Cuts, Journal, PolicyChoice, Run, RunOptions};
 use crate::store::{FactBatch, FactFeed, InMemoryStore, LoadedState};
 use crate::wire::{Counters, ReportedCounters};
@@ -208,4 +209,72 @@ async fn a_reader_sees_what_was_durable_when_it_called_and_the_first_one_this_mo
     });
     let changed = changed.unwrap();
     assert_eq!((&*changed.overview.scheduler, changed.generation > again.generation), ("changed", true));
+}
+
+/// The views quote what the market itself would, whose slots are held since the last tick.
+#[test]
+fn what_a_rate_would_buy_is_what_the_market_itself_says() {
+    const INTERVAL_MS: u64 = 20_000;
+    let at = |mono_ms| Now { mono_ms, wall_ms: 1_700_000_000_000 + i64::try_from(mono_ms).unwrap() };
+    let name = |text: &str| text.parse::<QueueName>().unwrap();
+    let lines = budget_file::parse("alice 100 1\nbob 100 3\ncarol 100 5\n", "budget").unwrap();
+    let mut market = Market::new(MarketConfig::default(), at(0).wall_ms);
+    let mut facts = market.seed_budgets(lines, at(0));
+    let slots = PerPool::new(8, 4, 0);
+    let of = |queue: &str, (map, reduce): (u32, u32), (maps, reduces): (u32, u32)| {
+        let later = PerKind::new(map + maps, reduce + reduces);
+        QueueUse {
+            queue: name(queue),
+            running: PerKind::new(map, reduce),
+            pending: u64::from(maps + reduces),
+            containers: ContainerUse::default(),
+            want: PerPool::new(later.map, later.reduce, 0),
+            later,
+        }
+    };
+    market.start_meter(Vec::new(), INTERVAL_MS, at(0));
+    facts.push(Tick::into_fact(market.tick(
+        &[of("alice", (0, 0), (9, 2)), of("bob", (0, 0), (3, 9))],
+        slots,
+        INTERVAL_MS,
+        at(0),
+    )));
+    let usage = [of("alice", (5, 1), (4, 1)), of("bob", (3, 3), (0, 6))];
+    let held = usage.iter().zip(1..).map(|(queue_use, number)| {
+        let holder = SlotHolder::Job(JobId::new(Identifier::from_number(1), number));
+        let running = queue_use.running;
+        ((holder, PerPool::new(i64::from(running.map), i64::from(running.reduce), 0)), queue_use.queue.clone())
+    });
+    let held: Vec<_> = held.collect();
+    let changes: Vec<_> = held.iter().map(|(change, _)| *change).collect();
+    let payer = |holder| held.iter().find(|((held_by, _), _)| *held_by == holder).map(|(_, queue)| (queue.clone(), 1));
+    facts.extend(market.hold(&changes, &[], &[], 0, payer));
+    let mut model = loaded_at(0);
+    let facts = facts.into_iter().map(Fact::Market).collect();
+    model.apply(&FactBatch { first: FactNumber(1), facts }).unwrap();
+    let snapshot = |queue_use: &QueueUse| QueueSnapshot {
+        name: queue_use.queue.to_string(),
+        running: queue_use.running,
+        waiting: PerKind::new(
+            u64::from(queue_use.want.map - queue_use.running.map),
+            u64::from(queue_use.want.reduce - queue_use.running.reduce),
+        ),
+        ..QueueSnapshot::default()
+    };
+    let overview = ClusterSnapshot {
+        slots: PerKind::new(8, 4),
+        queues: usage.iter().map(snapshot).collect(),
+        ..ClusterSnapshot::default()
+    };
+    let views = model.views().market();
+    for queue in ["alice", "bob", "carol"] {
+        let expected = market.bidding(&name(queue), &usage, slots, INTERVAL_MS).unwrap();
+        let found = views.bidding(&name(queue), &overview, 0).unwrap();
+        for rate in ["0", "0.5", "2.25", "7", "40"] {
+            let rate: Credits = rate.parse().unwrap();
+            assert_eq!(found.quote(rate), expected.quote(rate), "{queue} at {rate}");
+        }
+    }
+    assert!(views.bidding(&name("zed"), &overview, 0).is_none());
+    assert_eq!(views.bid("bob"), Some("3".parse().unwrap()));
 }

@@ -22,6 +22,7 @@ mod form_body;
 mod job_changes;
 mod job_files;
 mod job_forms;
+mod job_parts_owner;
 mod local_names;
 mod log_ticket;
 mod metric_writer;
@@ -36,6 +37,7 @@ mod pages;
 mod pause_api;
 mod pictures;
 mod pool_metrics;
+mod quotes;
 mod read_api;
 mod report;
 mod response;
@@ -56,6 +58,7 @@ mod tasks_api;
 mod time_text;
 mod upload;
 mod viewer;
+mod waits;
 mod what_if;
 mod worker_health;
 mod workers_api;
@@ -70,6 +73,7 @@ pub use api::EventStreams;
 pub use applications::{ApplicationAccess, ApplicationOwner, ApplicationReply, NewsWait};
 pub use job_files::{FileRefusal, JobFile, JobFileRequest, NewUpload, PieceBody, UploadPiece, UploadSink};
 pub use job_forms::JobForms;
+pub use job_parts_owner::JobPartsOwner;
 pub use owner::{
     ClusterPart, HEALTHY, Health, HistoryTotals, JobChange, LedgerUnreadable, MarketPresence, MarketReply, Owner,
     OwnerGone,

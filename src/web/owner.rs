@@ -15,6 +15,7 @@ use crate::views::{JobView, LookAt, Shown};
 
 use super::applications::ApplicationOwner;
 use super::job_files::{FileRefusal, JobFile, JobFileRequest, NewUpload, UploadSink};
+use super::job_parts_owner::JobPartsOwner;
 use super::pages::JobFilter;
 use super::signed_read::{ReadRefusal, SignedRead};
 use super::stock::StockOwner;
@@ -22,7 +23,7 @@ use super::stock::StockOwner;
 pub use super::owner_gone::OwnerGone;
 
 /// The way to the owner of all state.
-pub trait Owner: ApplicationOwner + StockOwner + Send + Sync + 'static {
+pub trait Owner: ApplicationOwner + JobPartsOwner + StockOwner + Send + Sync + 'static {
     /// Passes a `/scheduler` request to the engine. Completes when everything that the answer shows is durable.
     ///
     /// # Errors

@@ -49,7 +49,7 @@ pub const MAY_NAME: &[(&str, &[&str])] = &[
             "wire",
         ],
     ),
-    ("views", &["api", "clock", "engine", "mapreduce", "market", "model", "store"]),
+    ("views", &["api", "clock", "engine", "mapreduce", "market", "model", "store", "wire::worker_name"]),
     ("web", &["api", "engine", "http", "log", "market", "model", "process_stat", "socket_owner", "views"]),
     (
         "server",

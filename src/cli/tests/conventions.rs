@@ -11,6 +11,7 @@ const OF_THIS_MACHINE: &[&str] = &[
     "check-config",
     "completion",
     "demo",
+    "pages",
     "reload",
     "restore",
     "scheduler plan",
@@ -83,7 +84,8 @@ fn every_command_that_asks_a_jobtracker_has_the_same_five_options_of_place() {
 fn commands_of_this_machine_name_its_daemon_by_the_same_options() {
     let leaves = leaves();
     let pattern = options(&leaves["serve"]);
-    for path in OF_THIS_MACHINE.iter().filter(|path| !["completion", "demo", "simulate", "tasktracker"].contains(path))
+    for path in
+        OF_THIS_MACHINE.iter().filter(|path| !["completion", "demo", "pages", "simulate", "tasktracker"].contains(path))
     {
         let command = &leaves[*path];
         assert_eq!(help_of(options(command)["conf"]), help_of(pattern["conf"]), "{path}");

@@ -45,7 +45,7 @@ fn coming(cluster: &Cluster, kind: Kind) -> BTreeMap<TrackerId, u32> {
 /// Fires the timer and checks the victims of a round.
 pub fn ring(cluster: &mut Cluster) {
     let (before, marked_before) = (usage_by_queue(cluster), marked(cluster));
-    let due = cluster.engine.rounds.preemption.due_mono_ms() <= cluster.now.mono_ms;
+    let due = cluster.engine.inspect().is_preemption_due(cluster.now);
     cluster.timer();
     let chosen: Vec<AttemptId> = marked(cluster).difference(&marked_before).copied().collect();
     assert!(due || chosen.is_empty(), "between rounds nothing is taken");

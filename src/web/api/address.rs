@@ -10,6 +10,10 @@ pub(super) enum Address {
     JobAttempts,
     JobTasks,
     JobGrid,
+    JobWaits,
+    JobCounters,
+    JobEvents,
+    JobConf,
     Applications,
     Application,
     Containers,
@@ -23,6 +27,7 @@ pub(super) enum Address {
     Spending,
     Market,
     Prices,
+    Quotes,
     Policy,
     Deadlines,
     Orders,
@@ -32,12 +37,13 @@ pub(super) enum Address {
     User,
     Report,
     History,
+    Samples,
     Events,
 }
 
 impl Address {
     /// All of them.
-    pub(super) const ALL: [Self; 30] = [
+    pub(super) const ALL: [Self; 36] = [
         Self::Cluster,
         Self::Health,
         Self::Jobs,
@@ -45,6 +51,10 @@ impl Address {
         Self::JobAttempts,
         Self::JobTasks,
         Self::JobGrid,
+        Self::JobWaits,
+        Self::JobCounters,
+        Self::JobEvents,
+        Self::JobConf,
         Self::Applications,
         Self::Application,
         Self::Containers,
@@ -58,6 +68,7 @@ impl Address {
         Self::Spending,
         Self::Market,
         Self::Prices,
+        Self::Quotes,
         Self::Policy,
         Self::Deadlines,
         Self::Orders,
@@ -67,6 +78,7 @@ impl Address {
         Self::User,
         Self::Report,
         Self::History,
+        Self::Samples,
         Self::Events,
     ];
 
@@ -80,6 +92,10 @@ impl Address {
             Self::JobAttempts => "/api/v1/jobs/{job}/attempts",
             Self::JobTasks => "/api/v1/jobs/{job}/tasks",
             Self::JobGrid => "/api/v1/jobs/{job}/grid",
+            Self::JobWaits => "/api/v1/jobs/{job}/waits",
+            Self::JobCounters => "/api/v1/jobs/{job}/counters",
+            Self::JobEvents => "/api/v1/jobs/{job}/events",
+            Self::JobConf => "/api/v1/jobs/{job}/conf",
             Self::Applications => "/api/v1/applications",
             Self::Application => "/api/v1/applications/{application-id}",
             Self::Containers => "/api/v1/applications/{application-id}/containers",
@@ -93,6 +109,7 @@ impl Address {
             Self::Spending => "/api/v1/queues/{queue}/spending",
             Self::Market => "/api/v1/market",
             Self::Prices => "/api/v1/market/prices",
+            Self::Quotes => "/api/v1/market/quotes",
             Self::Policy => "/api/v1/policy",
             Self::Deadlines => "/api/v1/deadlines",
             Self::Orders => "/api/v1/orders",
@@ -102,6 +119,7 @@ impl Address {
             Self::User => "/api/v1/users/{user}",
             Self::Report => "/api/v1/reports/{report}",
             Self::History => "/api/v1/history/jobs",
+            Self::Samples => "/api/v1/samples",
             Self::Events => "/api/v1/events",
         }
     }
@@ -114,12 +132,15 @@ impl Address {
                 | Self::Health
                 | Self::Job
                 | Self::JobGrid
+                | Self::JobWaits
+                | Self::Samples
                 | Self::Application
                 | Self::Worker
                 | Self::Queue
                 | Self::Spending
                 | Self::Market
                 | Self::Prices
+                | Self::Quotes
                 | Self::Policy
                 | Self::Decision
                 | Self::User

@@ -48,7 +48,7 @@ pub(super) fn decisions<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryParamet
     let listing = Listing::read(&mut parameters, ask.uri, &["-number", "number"]);
     let wanted = Wanted::read(&mut parameters);
     parameters.end()?;
-    let rows = ask.shown.decision_rows(ask.viewer.sees_money()).filter(|decision| wanted.has(decision));
+    let rows = ask.shown.decision_rows(|queue| ask.viewer.sees_money_of(queue)).filter(|decision| wanted.has(decision));
     let place = |decision: &Decision| {
         let number = i64::try_from(decision.number).unwrap_or(i64::MAX);
         Place(Key::Number(number), String::new())
@@ -61,7 +61,7 @@ pub(super) fn decision<O: Owner>(ask: &Ask<'_, O>, parameters: QueryParameters) 
     parameters.end()?;
     let text = ask.parts.get(part::DECISION);
     let number = text.parse().ok().map(FactNumber);
-    let found = number.and_then(|number| ask.shown.decision_row(number, ask.viewer.sees_money()));
+    let found = number.and_then(|number| ask.shown.decision_row(number, |queue| ask.viewer.sees_money_of(queue)));
     let found = found.ok_or_else(|| {
         let detail = format!("there is no decision {text} among the newest");
         Problem::new(ProblemName::NoSuchDecision, detail).with_try("/api/v1/decisions")

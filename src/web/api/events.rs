@@ -10,6 +10,7 @@ use axum::http::{HeaderName, HeaderValue, Response, Uri};
 use serde_json::{Value, json};
 use tokio::time::{sleep, timeout};
 
+use crate::api::Decision;
 use crate::http::{Peer, RequestPlace};
 use crate::views::{ApplicationView, JobView, LookAt, Views};
 
@@ -77,6 +78,7 @@ async fn look_on<O: Owner>(web: Arc<WebState<O>>, mut before: Views) {
             for class in web.streams.classes() {
                 ask.viewer = class;
                 news.extend(changed_rows(&ask, &before));
+                news.extend(new_decisions(&ask, &before));
             }
             before = ask.shown.views;
             news
@@ -110,6 +112,23 @@ fn news_of_all<O: Owner>(ask: &Ask<'_, O>, before: &Views, cluster: &mut Value) 
         news.push(News { name: "tick", class: None, topic: Topic::Market, of: None, data });
     }
     news
+}
+
+/// Decisions that are later than those before, as the viewer sees them.
+fn new_decisions<O: Owner>(ask: &Ask<'_, O>, before: &Views) -> Vec<News> {
+    let class = Arc::new(ask.viewer.clone());
+    let news = |name, of, data| News { name, class: Some(class.clone()), topic: Topic::Decisions, of, data };
+    let last = before.decisions().next_back().map_or(0, |(number, _)| number.0);
+    let newest_first = ask.shown.decision_rows(|queue| ask.viewer.sees_money_of(queue));
+    let found: Vec<Decision> = newest_first.take_while(|decision| decision.number > last).take(MOST_ROWS + 1).collect();
+    if found.len() > MOST_ROWS {
+        return vec![news("reset", None, json!({ "topic": "decisions" }))];
+    }
+    let rows = found.iter().rev().map(|decision| {
+        let of = decision.job.map(|job| job.to_string());
+        news("decision", of, serde_json::to_value(decision).unwrap_or_default())
+    });
+    rows.collect()
 }
 
 /// Rows of jobs and applications that are others than before, as the viewer sees them.

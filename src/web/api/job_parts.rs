@@ -5,13 +5,14 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::api::{TaskAttempt, TaskState};
+use crate::api::{PolicyName, TaskAttempt, TaskState};
 use crate::engine::{ClusterSnapshot, TrackerSnapshot};
-use crate::model::{AttemptState, Kind, PerKind};
+use crate::model::{AttemptState, Kind, PerKind, RunState};
 use crate::views::{AttemptView, JobView};
 
 use super::super::applications::{Problem, ProblemName, QueryParameters};
 use super::super::owner::Owner;
+use super::super::waits::{TimedJob, waits};
 use super::answer::{Found, lasting};
 use super::ask::Ask;
 use super::known::{ended_job, known_job};
@@ -198,6 +199,36 @@ pub(super) async fn grid<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryParame
         }
     };
     Ok(Found::one(&serde_json::json!({ "grids": grids })))
+}
+
+/// Answers `/jobs/{job}/waits`: where its time went.
+pub(super) async fn job_waits<O: Owner>(ask: &Ask<'_, O>, parameters: QueryParameters) -> Result<Found, Problem> {
+    parameters.end()?;
+    let (job, is_over) = with_attempts(ask).await?;
+    let (state, finish_ms) = match ask.shown.views.job(job.id()) {
+        Some(known) => ask.shown.views.shown_end(known),
+        None => (job.state(), job.finish_ms()),
+    };
+    let samples = ask.shown.samples.clone();
+    let hides_market =
+        !ask.viewer.sees_money_of(&job.spec().queue) && ask.shown.overview.report.policy == PolicyName::Dynamic;
+    // While it runs, up to the last change of it: the answer does not depend on when it is read.
+    let made = tokio::task::spawn_blocking(move || {
+        let detail = job.detail(is_over, usize::MAX);
+        let moments = detail.attempts.iter().map(|attempt| attempt.finish_ms.unwrap_or(attempt.launch_ms));
+        let sampled = samples.reasons(job.id()).and_then(|reasons| reasons.spans().last()).map(|span| span.to_ms);
+        let last_ms = moments.chain(sampled).max().unwrap_or(job.submit_ms());
+        let timed = TimedJob {
+            submit_ms: job.submit_ms(),
+            to_ms: finish_ms.unwrap_or(last_ms),
+            tasks: u64::from(job.total().map) + u64::from(job.total().reduce),
+            has_begun: state != RunState::Prep,
+            attempts: &detail.attempts,
+        };
+        waits(&timed, samples.reasons(job.id()), hides_market)
+    });
+    let spans = made.await.map_err(|error| Problem::new(ProblemName::InternalError, error.to_string()))?;
+    Ok(Found::one(&serde_json::json!({ "spans": spans })))
 }
 
 /// `tasks`: lengths of runs of one state.

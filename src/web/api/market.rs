@@ -1,4 +1,4 @@
-//! The market: its price, now and over time. Both are public.
+//! The market: its price, now and over time, and what a rate would buy of a buyer that bids nothing now. These are public.
 
 use serde::Serialize;
 use serde_json::json;
@@ -9,15 +9,24 @@ use crate::model::{Credits, JobId, QueueName};
 
 use super::super::applications::{Problem, ProblemName, QueryParameters};
 use super::super::owner::{MarketPresence, Owner};
+use super::super::quotes::{QuoteRow, container_slots};
 use super::super::state::ANSWER_TIMEOUT;
 use super::answer::{Found, lasting};
 use super::ask::Ask;
 use super::cursor::{Key, Place};
 use super::listing::Listing;
+use super::queues::no_such_queue;
 use super::stored::found;
 
 /// Points of a history unless they are given.
 const POINTS: u32 = 300;
+/// Quotes of a curve unless they are given.
+const QUOTES: u32 = 50;
+/// Most quotes of a curve.
+const MOST_QUOTES: u64 = 200;
+/// A credit in units.
+const ONE_CREDIT_UNITS: i128 = 1_000_000_000_000;
+const RATE: &str = "credits for one slot over one interval, such as 0.5";
 
 /// An order for a deadline; its rates only where they are shown.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -81,6 +90,49 @@ pub(super) async fn prices<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryPara
     check_market(ask)?;
     let read = ask.web.owner.price_history(HistoryPage { since_ms, points });
     Ok(Found::one(&found(timeout(ANSWER_TIMEOUT, read).await)?))
+}
+
+/// Answers `/market/quotes`: what rates would buy at the next tick.
+pub(super) async fn quotes<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryParameters) -> Result<Found, Problem> {
+    let rate = |text: &str| text.parse::<Credits>().ok().filter(|rate| *rate >= Credits::ZERO);
+    let queue = parameters.take("queue");
+    let from = parameters.parsed("from", RATE, rate);
+    let to = parameters.parsed("to", RATE, rate);
+    let count = parameters.whole("points", 1..=MOST_QUOTES).unwrap_or(QUOTES);
+    parameters.end()?;
+    check_market(ask)?;
+    let tick = ask.shown.views.market().tick().filter(|_| ask.web.owner.market_presence() == MarketPresence::Ruling);
+    let Some(tick) = tick else {
+        let detail = "no rate buys slots now: the market keeps accounts and another scheduler assigns the slots, or no tick has been yet";
+        return Err(Problem::new(ProblemName::NoMarket, detail));
+    };
+    let overview = &ask.shown.overview;
+    let Some(name) = queue else {
+        let rates = curve(from, to, tick.price, count);
+        let rows = rates.into_iter().map(|rate| QuoteRow::of_new_buyer(rate, tick.price, overview.slots));
+        return Ok(Found::one(&json!({ "quotes": rows.collect::<Vec<_>>() })));
+    };
+    ask.check_money_of(&name, "jobtracker queue quote QUEUE RATE")?;
+    let container_slots = container_slots(overview, ask.web.container_slot);
+    let queue: QueueName = name.parse().map_err(|_| no_such_queue(&name))?;
+    let bidding = ask.shown.views.market().bidding(&queue, overview, container_slots);
+    let bidding = bidding.ok_or_else(|| no_such_queue(&name))?;
+    let bid = ask.shown.views.market().bid(&name).unwrap_or(Credits::ZERO);
+    let rates = curve(from, to, tick.price.max(bid), count);
+    // With many queues a curve takes longer than the web server may.
+    let make = move || rates.into_iter().map(|rate| QuoteRow::of(&bidding.quote(rate), tick)).collect::<Vec<_>>();
+    let rows = tokio::task::spawn_blocking(make).await;
+    let rows = rows.map_err(|error| Problem::new(ProblemName::InternalError, error.to_string()))?;
+    Ok(Found::one(&json!({ "quotes": rows })))
+}
+
+/// So many rates between two; else from 0 to twice the `usual` one.
+fn curve(from: Option<Credits>, to: Option<Credits>, usual: Credits, count: u32) -> Vec<Credits> {
+    let from = from.unwrap_or(Credits::ZERO).units();
+    let doubled = usual.units().saturating_mul(2).min(Credits::MAX.units());
+    let to = to.map_or(if doubled > 0 { doubled } else { ONE_CREDIT_UNITS }, Credits::units);
+    let steps = i128::from(count.saturating_sub(1)).max(1);
+    (0..i128::from(count)).map(|step| Credits::from_units(from + (to - from) * step / steps)).collect()
 }
 
 /// Reads how many points of a history are wanted at most.

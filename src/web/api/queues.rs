@@ -147,7 +147,7 @@ fn queue_with_money<O: Owner>(ask: &Ask<'_, O>, attempt: &str) -> Result<QueueNa
     name.parse().map_err(|_| no_such_queue(name))
 }
 
-fn no_such_queue(name: &str) -> Problem {
+pub(super) fn no_such_queue(name: &str) -> Problem {
     let detail = format!("there is no queue {name:?}");
     Problem::new(ProblemName::NoSuchQueue, detail).with_try("/api/v1/queues")
 }

@@ -21,7 +21,8 @@ use super::answer::{Form, Found, respond};
 use super::ask::{Ask, refused_bearer};
 use super::events::events;
 use super::{
-    applications, cluster, decisions, items, job_parts, jobs, market, people, policy, queues, reports, workers,
+    applications, cluster, decisions, items, job_parts, job_records, jobs, market, people, policy, queues, reports,
+    samples, workers,
 };
 
 /// What answers requests.
@@ -90,6 +91,10 @@ async fn find<O: Owner>(address: Address, ask: &Ask<'_, O>, parameters: QueryPar
         Address::JobAttempts => job_parts::attempts(ask, parameters).await,
         Address::JobTasks => job_parts::tasks(ask, parameters).await,
         Address::JobGrid => job_parts::grid(ask, parameters).await,
+        Address::JobWaits => job_parts::job_waits(ask, parameters).await,
+        Address::JobCounters => job_records::counters(ask, parameters).await,
+        Address::JobEvents => job_records::events(ask, parameters).await,
+        Address::JobConf => job_records::conf(ask, parameters).await,
         Address::Applications => applications::applications(ask, parameters),
         Address::Application => applications::application(ask, parameters),
         Address::Containers => applications::containers(ask, parameters).await,
@@ -103,11 +108,13 @@ async fn find<O: Owner>(address: Address, ask: &Ask<'_, O>, parameters: QueryPar
         Address::Spending => queues::spending(ask, parameters).await,
         Address::Market => market::market(ask, parameters),
         Address::Prices => market::prices(ask, parameters).await,
+        Address::Quotes => market::quotes(ask, parameters).await,
         Address::Policy => policy::policy(ask, parameters),
         Address::Deadlines => policy::deadlines(ask, parameters),
         Address::Decisions => decisions::decisions(ask, parameters),
         Address::Decision => decisions::decision(ask, parameters),
         Address::Orders => market::orders(ask, parameters),
+        Address::Samples => samples::samples(ask, parameters),
         // Answered before.
         Address::Events => Err(Problem::no_such_address(ask.uri.path())),
         Address::Users => people::users(ask, parameters),

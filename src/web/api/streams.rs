@@ -35,6 +35,7 @@ pub(super) enum Topic {
     Cluster,
     Jobs,
     Market,
+    Decisions,
 }
 
 /// A frame as all readers get it, or all of a class: those who see the same.
@@ -63,7 +64,7 @@ struct Reader {
 #[derive(Clone, Debug)]
 pub(super) struct Wanted {
     topics: Vec<Topic>,
-    /// Of jobs and applications this one alone.
+    /// Of jobs, applications and decisions about them this one alone.
     job: Option<String>,
 }
 
@@ -104,13 +105,14 @@ struct EventBody {
 }
 
 impl Topic {
-    const ALL: [(&'static str, Self); 3] = [("cluster", Self::Cluster), ("jobs", Self::Jobs), ("market", Self::Market)];
+    const ALL: [(&'static str, Self); 4] =
+        [("cluster", Self::Cluster), ("jobs", Self::Jobs), ("market", Self::Market), ("decisions", Self::Decisions)];
 }
 
 impl Wanted {
     pub(super) fn read(parameters: &mut QueryParameters) -> Self {
         let topic = |text: &str| Topic::ALL.into_iter().find(|(name, _)| *name == text).map(|(_, topic)| topic);
-        let mut topics = parameters.list("topics", "cluster, jobs or market, with commas", topic);
+        let mut topics = parameters.list("topics", "cluster, jobs, market or decisions, with commas", topic);
         let job = parameters.take("job");
         if topics.is_empty() {
             topics = Topic::ALL.map(|(_, topic)| topic).to_vec();
@@ -119,7 +121,8 @@ impl Wanted {
     }
 
     fn is_for(&self, event: &Event) -> bool {
-        let is_its_own = self.job.is_none() || event.topic != Topic::Jobs || event.of == self.job;
+        let is_of_jobs = matches!(event.topic, Topic::Jobs | Topic::Decisions);
+        let is_its_own = self.job.is_none() || !is_of_jobs || event.of == self.job;
         self.topics.contains(&event.topic) && is_its_own
     }
 }

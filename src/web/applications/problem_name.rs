@@ -71,7 +71,7 @@ pub enum ProblemName {
 
 impl ProblemName {
     /// All kinds.
-    pub const ALL: [Self; 29] = [
+    pub const ALL: [Self; 30] = [
         Self::InvalidRequest,
         Self::InvalidResourceRequest,
         Self::SignatureRefused,

@@ -85,7 +85,7 @@ pub(super) fn decision_page(view: &View, text: &str) -> Result<Page, Refused> {
     let number = text.parse().ok().map(FactNumber);
     let found = number.and_then(|number| Some((number, view.views().decision(number)?)));
     let (number, decision) = found.ok_or_else(|| Refused::unknown("decision", text, Some("/decisions".to_owned())))?;
-    let row = decision_row(number, decision, view.shows_money());
+    let row = decision_row(number, decision, |queue| view.shows_money_of(queue));
     let mut summary: Vec<(&'static str, Cell)> = vec![
         ("When", vec![Piece::moment(row.at_ms)]),
         ("Kind", vec![Piece::text(row.kind.replace('_', " "))]),
@@ -134,10 +134,9 @@ pub(super) fn decisions_of_job(view: &View, job: crate::model::JobId) -> Option<
     Some(Section::new("decisions", "What was decided about it", blocks))
 }
 
-fn rows(view: &View) -> impl Iterator<Item = Decision> {
-    let shows_money = view.shows_money();
+fn rows(view: &View) -> impl Iterator<Item = Decision> + '_ {
     let newest_first = view.views().decisions().rev();
-    newest_first.map(move |(number, decision)| decision_row(*number, decision, shows_money))
+    newest_first.map(move |(number, decision)| decision_row(*number, decision, |queue| view.shows_money_of(queue)))
 }
 
 fn table(caption: &str, decisions: &[Decision]) -> Table {

@@ -8,6 +8,7 @@ use crate::model::{Kind, RunState};
 
 use super::super::pictures::{LegendLine, Picture, SpanLine, grid, span_lines};
 use super::super::time_text::format_duration;
+use super::super::waits::{TimedJob, WaitSpan, WaitState, waits};
 use super::attempt_rows::{attempt_link, attempt_table};
 use super::block::{Block, Column, Section, Table};
 use super::decisions::decisions_of_job;
@@ -21,12 +22,6 @@ use super::viewer::View;
 const RUNNING: usize = 20;
 /// Groups of failures on the page.
 const GROUPS: usize = 20;
-
-/// Most spans of time, about.
-const MOST_SPANS: usize = 200;
-
-/// A span of time: class, words, from and to, epoch ms.
-type Span = (String, String, i64, i64);
 
 /// The details of a job, or who keeps them from the request.
 pub(super) type Details = Result<JobDetail, String>;
@@ -181,9 +176,15 @@ fn detail_sections(view: &View, job: &JobSnapshot, detail: &JobDetail, sections:
         Piece::link(format!("/jobs/{}/tasks", job.id), "Attempts and how long they took"),
         Piece::text(" · "),
         Piece::link(format!("/jobs/{}/timeline", job.id), "Timeline by worker"),
+        Piece::text(" · "),
+        Piece::link(format!("/jobs/{}/counters", job.id), "Counters"),
+        Piece::text(" · "),
+        Piece::link(format!("/jobs/{}/conf", job.id), "Configuration"),
+        Piece::text(" · "),
+        Piece::link(format!("/jobs/{}/events", job.id), "Completion events"),
     ]));
     sections.push(Section::new("tasks", "Tasks", blocks));
-    if let Some(picture) = waits_picture(job, detail, view.at_ms()) {
+    if let Some(picture) = waits_picture(view, job, detail) {
         sections.push(Section::new("waits", "Where the time went", vec![Block::Picture(picture)]));
     }
     let groups = failure_table(detail);
@@ -243,27 +244,45 @@ fn failure_table(detail: &JobDetail) -> Table {
 }
 
 /// Where the time went: spans that cover it from its submission to its end or now.
-pub(super) fn waits_picture(job: &JobSnapshot, detail: &JobDetail, at_ms: i64) -> Option<Picture> {
+pub(super) fn waits_picture(view: &View, job: &JobSnapshot, detail: &JobDetail) -> Option<Picture> {
     if detail.attempts_left_out > 0 {
         return None;
     }
-    let (from_ms, to_ms) = (job.submit_ms, job.finish_ms.unwrap_or(at_ms));
-    let spans = spans(job, detail, (from_ms, to_ms));
-    let longest = spans.iter().max_by_key(|(_, _, from, to)| to - from)?;
-    let seconds = |span: &Span| (span.3 - span.2) / 1_000;
+    let (from_ms, to_ms) = (job.submit_ms, job.finish_ms.unwrap_or(view.at_ms()));
+    let timed = TimedJob {
+        submit_ms: from_ms,
+        to_ms,
+        tasks: u64::from(job.tasks.map) + u64::from(job.tasks.reduce),
+        has_begun: job.state != RunState::Prep,
+        attempts: &detail.attempts,
+    };
+    let spans = waits(&timed, view.wait_reasons(job.id), view.has_market() && !view.shows_money_of(&job.queue));
+    let longest = spans.iter().max_by_key(|span| span.to_ms - span.from_ms)?;
+    let words = |span: &WaitSpan| match &span.reason {
+        Some(reason) => format!("{}: {}", span.state.words(), reason.replace('_', " ")),
+        None => span.state.words().to_owned(),
+    };
     let title = format!(
         "{} s in all, the longest span {} s: {}",
         (to_ms - from_ms).max(0) / 1_000,
-        seconds(longest),
-        longest.1
+        (longest.to_ms - longest.from_ms) / 1_000,
+        words(longest)
     );
     let legend = [
-        ("fill waiting", "waits"),
+        ("fill waiting", "nothing runs"),
         ("fill preempted", "setup, cleanup"),
         ("fill others", "some run, some wait"),
         ("fill running", "all that is left runs"),
     ];
     let legend = legend.map(|(class, words)| LegendLine::new(class, words));
+    let class = |state| match state {
+        WaitState::Prep | WaitState::Waits => "fill waiting",
+        WaitState::Setup | WaitState::Cleanup => "fill preempted",
+        WaitState::Limited => "fill others",
+        WaitState::Runs => "fill running",
+    };
+    let spans =
+        spans.iter().map(|span| (class(span.state).to_owned(), words(span), span.from_ms, span.to_ms)).collect();
     Some(span_lines(
         "waits",
         title,
@@ -271,76 +290,6 @@ pub(super) fn waits_picture(job: &JobSnapshot, detail: &JobDetail, at_ms: i64) -
         (from_ms, to_ms),
         legend.into(),
     ))
-}
-
-/// Spans by what runs and what has not been launched.
-fn spans(job: &JobSnapshot, detail: &JobDetail, (from_ms, to_ms): (i64, i64)) -> Vec<Span> {
-    let end_of = |attempt: &AttemptDetail| attempt.finish_ms.unwrap_or(to_ms).clamp(from_ms, to_ms.max(from_ms));
-    let mut changes = vec![from_ms, to_ms];
-    for attempt in &detail.attempts {
-        changes.extend([attempt.launch_ms.clamp(from_ms, to_ms.max(from_ms)), end_of(attempt)]);
-    }
-    changes.sort_unstable();
-    changes.dedup();
-    let total = u64::from(job.tasks.map) + u64::from(job.tasks.reduce);
-    let mut first_launches: BTreeMap<_, i64> = BTreeMap::new();
-    let is_work = |attempt: &&AttemptDetail| matches!(attempt.task, "map" | "reduce");
-    for attempt in detail.attempts.iter().filter(is_work) {
-        let first = first_launches.entry(attempt.attempt.task).or_insert(attempt.launch_ms);
-        *first = (*first).min(attempt.launch_ms);
-    }
-    let mut launches: Vec<i64> = first_launches.into_values().collect();
-    launches.sort_unstable();
-    // Running attempts at each change, by a walk over begins and ends.
-    let mut events: Vec<(i64, i64, bool)> = Vec::new();
-    for attempt in &detail.attempts {
-        let is_work = matches!(attempt.task, "map" | "reduce");
-        events.extend([
-            (attempt.launch_ms.clamp(from_ms, to_ms.max(from_ms)), 1, is_work),
-            (end_of(attempt), -1, is_work),
-        ]);
-    }
-    events.sort_unstable_by_key(|(at_ms, change, _)| (*at_ms, *change));
-    let (mut next, mut work, mut housekeeping) = (0, 0, 0);
-    let mut spans: Vec<Span> = Vec::new();
-    for pair in changes.windows(2) {
-        let [begin, end] = *pair else { continue };
-        while let Some((_, change, is_work)) = events.get(next).filter(|(at_ms, _, _)| *at_ms <= begin) {
-            if *is_work {
-                work += change
-            } else {
-                housekeeping += change
-            }
-            next += 1;
-        }
-        let launched = launches.partition_point(|launch_ms| *launch_ms <= begin) as u64;
-        let (class, words) = match (work > 0, housekeeping > 0) {
-            (true, _) if launched < total => ("fill others", "some run, some wait"),
-            (true, _) => ("fill running", "all that is left runs"),
-            (false, true) if launched == 0 => ("fill preempted", "setup"),
-            (false, true) => ("fill preempted", "cleanup"),
-            (false, false) => ("fill waiting", "waits"),
-        };
-        match spans.last_mut() {
-            Some((_, known, _, until)) if known == words => *until = end,
-            _ => spans.push((class.to_owned(), words.to_owned(), begin, end)),
-        }
-    }
-    if spans.len() > MOST_SPANS { without_short(spans) } else { spans }
-}
-
-/// Spans of which those that are too short to be seen count to the one before.
-fn without_short(spans: Vec<Span>) -> Vec<Span> {
-    let all_ms = spans.last().map_or(0, |last| last.3) - spans.first().map_or(0, |first| first.2);
-    let least_ms = all_ms / MOST_SPANS as i64;
-    let mut kept: Vec<Span> = Vec::new();
-    for span in spans {
-        match kept.last_mut() {
-            Some((_, known, _, until)) if *known == span.1 || span.3 - span.2 < least_ms => *until = span.3,
-            _ => kept.push(span),
-        }
-    }
-    kept
 }
 
 fn commands(job: &JobSnapshot, is_over: bool) -> Vec<String> {

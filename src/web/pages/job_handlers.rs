@@ -8,18 +8,20 @@ use axum::extract::{Path, State};
 use axum::http::Response;
 use tokio::time::timeout;
 
-use crate::api::JobDetail;
+use crate::api::{JobCounter, JobDetail};
 use crate::engine::JobSnapshot;
 use crate::model::{AttemptId, JobId, TaskId};
 
 use super::super::owner::Owner;
 use super::super::signed_request::HttpRequest;
 use super::super::state::{ANSWER_TIMEOUT, WebState};
+use super::asked::Asked;
 use super::attempt_rows::{attempt_page, attempts_page, task_page, tasks_page, timeline_page};
 use super::error::Refused;
 use super::handlers::{jobs_of, shown};
 use super::job::{Details, job_page};
 use super::job_filter::JobFilter;
+use super::job_records::{Beside, MOST_EVENTS, conf_page, counters_page, events_page};
 use super::viewer::View;
 
 /// The newest jobs whose attempts are shown together.
@@ -96,6 +98,83 @@ pub(super) async fn timeline<O: Owner>(
     shown(&state, &request, async |view, asked| {
         let (job, detail) = open(&state, view, id(&text, "job", "job_202611211200_0001")?).await?;
         timeline_page(view, asked, &job, &detail)
+    })
+    .await
+}
+
+/// A job whose parts are open to this request.
+async fn open_parts<O: Owner>(state: &WebState<O>, view: &View, text: &str) -> Result<JobSnapshot, Refused> {
+    let (job, _) = open(state, view, id(text, "job", "job_202611211200_0001")?).await?;
+    Ok(job)
+}
+
+/// The other job that is asked for, with what is read of it.
+async fn beside<T>(
+    asked: &mut Asked,
+    read: impl AsyncFnOnce(JobId) -> Result<T, Refused>,
+) -> Result<Beside<T>, Refused> {
+    let Some(text) = asked.take("with") else { return Ok(None) };
+    let other = id(text.trim(), "job", "job_202611211200_0001")?;
+    Ok(Some((other, read(other).await?)))
+}
+
+async fn counters_of<O: Owner>(state: &WebState<O>, id: JobId) -> Result<Vec<JobCounter>, Refused> {
+    match timeout(ANSWER_TIMEOUT, state.owner.job_counters(id)).await {
+        Ok(Ok(Some(counters))) => Ok(counters),
+        Ok(Ok(None)) => Err(Refused::unknown("job", &id.to_string(), None)),
+        Ok(Err(error)) => Err(Refused::unavailable(error.to_string())),
+        Err(_) => Err(Refused::unavailable("the counters were not read in time".to_owned())),
+    }
+}
+
+async fn conf_of<O: Owner>(state: &WebState<O>, id: JobId) -> Result<Vec<(String, String)>, Refused> {
+    // Without a viewer the owner is not asked: who may see it was judged before.
+    match timeout(ANSWER_TIMEOUT, state.owner.stock_conf(id, None)).await {
+        Ok(Ok(found)) => Ok(found.ok().flatten().unwrap_or_default()),
+        Ok(Err(_)) | Err(_) => Err(Refused::unavailable("the configuration was not read in time".to_owned())),
+    }
+}
+
+pub(super) async fn counters<O: Owner>(
+    State(state): Shared<O>,
+    Path(text): Path<String>,
+    request: HttpRequest,
+) -> Response<Body> {
+    shown(&state, &request, async |view, asked| {
+        let job = open_parts(&state, view, &text).await?;
+        let beside = beside(asked, async |other| counters_of(&state, other).await).await?;
+        Ok(counters_page(asked, &job, &counters_of(&state, job.id).await?, &beside))
+    })
+    .await
+}
+
+pub(super) async fn conf<O: Owner>(
+    State(state): Shared<O>,
+    Path(text): Path<String>,
+    request: HttpRequest,
+) -> Response<Body> {
+    shown(&state, &request, async |view, asked| {
+        let job = open_parts(&state, view, &text).await?;
+        let beside = beside(asked, async |other| conf_of(&state, other).await).await?;
+        Ok(conf_page(asked, &job, &conf_of(&state, job.id).await?, &beside))
+    })
+    .await
+}
+
+pub(super) async fn events<O: Owner>(
+    State(state): Shared<O>,
+    Path(text): Path<String>,
+    request: HttpRequest,
+) -> Response<Body> {
+    shown(&state, &request, async |view, asked| {
+        let job = open_parts(&state, view, &text).await?;
+        let first = asked.take("from").map(|from| from.parse::<usize>()).transpose();
+        let first = first.map_err(|_| Refused::unknown("number of an event", "that is asked for", None))?.unwrap_or(0);
+        match timeout(ANSWER_TIMEOUT, state.owner.job_events(job.id, first, MOST_EVENTS + 1)).await {
+            Ok(Ok(events)) => Ok(events_page(asked, &job, first, &events)),
+            Ok(Err(error)) => Err(Refused::unavailable(error.to_string())),
+            Err(_) => Err(Refused::unavailable("the events were not read in time".to_owned())),
+        }
     })
     .await
 }

@@ -4,6 +4,7 @@ use crate::api::{PriceHistory, PricePoint};
 use crate::model::Credits;
 
 use super::super::pictures::{Bar, LegendLine, Picture, Rung, SlotRow, StepPoint, bars, ladder, slot_map, steps};
+use super::super::quotes::QuoteRow;
 use super::asked::Asked;
 use super::block::{Block, Field, Form, Section};
 use super::error::Refused;
@@ -82,7 +83,7 @@ pub(super) fn market_page(
 ) -> Result<Page, Refused> {
     let overview = view.overview();
     let price: Credits = overview.price.as_ref().and_then(|price| price.parse().ok()).unwrap_or(Credits::ZERO);
-    let rate = asked.take("rate");
+    let (rate, queue) = (asked.take("rate"), asked.take("queue"));
     let at_ms = view.at_ms();
     let mut ranges: Cell = Vec::new();
     for (words, span_ms) in RANGES {
@@ -109,7 +110,11 @@ pub(super) fn market_page(
     let mut bought = if view.shows_money() { ladder_blocks(view) } else { Vec::new() };
     bought.extend(private_line(view, "/market"));
     sections.push(Section::new("ladder", "Who has bought what", bought));
-    sections.push(Section::new("quote", "What would a bid buy?", quote_blocks(view, price, rate.as_deref())?));
+    sections.push(Section::new(
+        "quote",
+        "What would a bid buy?",
+        quote_blocks(view, price, rate.as_deref(), queue.as_deref())?,
+    ));
     if let Some(money) = overview.money.as_ref().filter(|_| view.shows_all_money()) {
         sections.push(Section::new("ledger", "Ledger", ledger_blocks(money)));
     }
@@ -202,58 +207,89 @@ fn owner_map(view: &View, colours: &Colours<'_>) -> Picture {
     Picture { name: "owners", ..slot_map(title, &rows, legend, vec!["Queue", "Held", "Bought", "Beyond"]) }
 }
 
-/// What a rate would buy of a buyer who bids nothing now.
-fn quote_blocks(view: &View, price: Credits, rate: Option<&str>) -> Result<Vec<Block>, Refused> {
+/// What a rate would buy for a queue, or of a buyer that bids nothing now.
+fn quote_blocks(view: &View, price: Credits, rate: Option<&str>, queue: Option<&str>) -> Result<Vec<Block>, Refused> {
+    let rate_field = Field {
+        name: "rate",
+        label: "Rate, credits an interval",
+        value: rate.unwrap_or_default().to_owned(),
+        choices: &[],
+    };
+    let value = queue.unwrap_or_default().to_owned();
+    let queue_field = Field { name: "queue", label: "Queue, if it is there", value, choices: &[] };
+    let fields = [Some(rate_field), view.shows_money().then_some(queue_field)];
     let form = Block::Form(Form {
         action: "/market".to_owned(),
         label: "Quote",
-        fields: vec![Field {
-            name: "rate",
-            label: "Rate, credits an interval",
-            value: rate.unwrap_or_default().to_owned(),
-            choices: &[],
-        }],
+        fields: fields.into_iter().flatten().collect(),
         button: "What would it buy?",
     });
     let Some(text) = rate else { return Ok(vec![form]) };
     let wanted = Credits::parse_exact(text).ok().filter(|rate| rate.units() > 0);
     let wanted = wanted.ok_or_else(|| Refused::unknown("rate", text, Some("/market?rate=0.5".to_owned())))?;
-    let all = price.checked_add(wanted).unwrap_or(wanted);
-    let share = wanted.units().saturating_mul(1_000_000_000) / all.units().max(1);
-    let slots = view.overview().slots;
-    let about = |slots: u32| i128::from(slots) * share / 1_000_000_000;
-    let summary = vec![
-        (
-            "Part of the cluster",
-            vec![Piece::shown(
-                "share",
-                format!("0.{share:09}"),
-                format!("{}.{:01} %", share / 10_000_000, share / 1_000_000 % 10),
-            )],
+    let own = match queue.filter(|_| view.shows_money()) {
+        Some(name) => {
+            let unknown = || Refused::unknown("queue of the market", name, Some("jobtracker queue list".to_owned()));
+            Some((name, view.quote(name, wanted).ok_or_else(unknown)?))
+        }
+        None => view.signed_in().and_then(|user| Some((user, view.quote(user, wanted)?))),
+    };
+    let name = own.as_ref().map_or("QUEUE", |(name, _)| name);
+    let commands = Block::Commands(vec![
+        format!("jobtracker queue quote {name} {wanted}"),
+        format!("jobtracker queue set-spending {name} {wanted}"),
+    ]);
+    let (intro, row, outro) = match own {
+        Some((name, row)) => {
+            let words =
+                format!("Of queue {name}, if no other queue changes its bid or its work, from the next tick on:");
+            (words, row, "Signed, and then for good:")
+        }
+        None => (
+            "Of a queue that bids nothing now, if the others stay as they are, from the next tick on:".to_owned(),
+            QuoteRow::of_new_buyer(wanted, price, view.overview().slots),
+            "Exactly, for your own queue, and then for good:",
         ),
-        (
-            "Slots",
-            vec![
-                Piece::number("quota.map", about(slots.map)),
-                Piece::text(" map, "),
-                Piece::number("quota.reduce", about(slots.reduce)),
-                Piece::text(" reduce, or one more of what is left over"),
-            ],
-        ),
-        ("Price then", vec![Piece::number("price", all)]),
+    };
+    Ok(vec![form, Block::line(intro), Block::Summary(quote_summary(&row)), Block::line(outro), commands])
+}
+
+fn quote_summary(row: &QuoteRow) -> Vec<(&'static str, Cell)> {
+    let part: f64 = row.share.parse().unwrap_or_default();
+    let mut slots = vec![
+        Piece::number("quota.map", row.map_slots),
+        Piece::text(" map, "),
+        Piece::number("quota.reduce", row.reduce_slots),
+        Piece::text(" reduce"),
     ];
-    Ok(vec![
-        form,
-        Block::Line(vec![Piece::text(
-            "Of a queue that bids nothing now, if the others stay as they are, from the next tick on:",
-        )]),
-        Block::Summary(summary),
-        Block::line("Exactly, for your own queue, and then for good:"),
-        Block::Commands(vec![
-            format!("jobtracker queue quote QUEUE {wanted}"),
-            format!("jobtracker queue set-spending QUEUE {wanted}"),
+    match row.container_slots {
+        Some(0) => {}
+        Some(count) => slots.extend([
+            Piece::text(", "),
+            Piece::number("quota.container", count),
+            Piece::text(" for containers beside them"),
         ]),
-    ])
+        None => slots.push(Piece::text(", or one more of what is left over")),
+    }
+    let mut summary = vec![
+        ("Part of the cluster", vec![Piece::shown("share", &row.share, format!("{:.1} %", part * 100.0))]),
+        ("Slots", slots),
+        ("Price then", vec![Piece::number("price.then", row.price)]),
+    ];
+    if let Some(budget) = row.budget {
+        let words = match row.is_funded {
+            Some(false) => " credits: it cannot pay one slot for one interval, and gets none",
+            _ => " credits, once the interval that runs is charged",
+        };
+        summary.push(("Money then", vec![Piece::number("budget.then", budget), Piece::text(words)]));
+        let end = |empty_ms: Option<i64>| match empty_ms {
+            Some(empty_ms) => vec![Piece::moment(empty_ms)],
+            None => vec![Piece::text("not at all: nothing is charged")],
+        };
+        summary.push(("It ends with all of these in use", end(row.full_use_empty_ms)));
+        summary.push(("It ends with the present use", end(row.present_use_empty_ms)));
+    }
+    summary
 }
 
 fn ledger_blocks(money: &crate::engine::MoneySnapshot) -> Vec<Block> {

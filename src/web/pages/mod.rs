@@ -12,6 +12,7 @@ mod health;
 mod job;
 mod job_filter;
 mod job_handlers;
+mod job_records;
 mod job_rows;
 mod jobs;
 mod market;
@@ -23,6 +24,7 @@ mod queue_colours;
 mod queues;
 mod reasons;
 mod search;
+mod slots_over_time;
 mod static_files;
 #[cfg(test)]
 mod tests;
@@ -50,6 +52,9 @@ pub(super) fn routes<O: Owner>() -> Router<Arc<WebState<O>>> {
         .route("/jobs/{job}", get(job_handlers::job::<O>))
         .route("/jobs/{job}/tasks", get(job_handlers::tasks::<O>))
         .route("/jobs/{job}/timeline", get(job_handlers::timeline::<O>))
+        .route("/jobs/{job}/counters", get(job_handlers::counters::<O>))
+        .route("/jobs/{job}/conf", get(job_handlers::conf::<O>))
+        .route("/jobs/{job}/events", get(job_handlers::events::<O>))
         .route("/tasks/{task}", get(job_handlers::task::<O>))
         .route("/attempts", get(job_handlers::attempts::<O>))
         .route("/attempts/{attempt}", get(job_handlers::attempt::<O>))

@@ -14,6 +14,7 @@ use super::page::Page;
 use super::piece::{Cell, Piece, ShownState};
 use super::queues::{queue_picture, queue_table};
 use super::reasons::reasons;
+use super::slots_over_time::slots_picture;
 use super::viewer::View;
 
 /// Live jobs on the page, and those that wait longest.
@@ -160,7 +161,7 @@ fn summary(view: &View) -> Vec<(&'static str, Cell)> {
 
 fn slots_blocks(view: &View) -> Vec<Block> {
     let overview = view.overview();
-    let mut blocks = Vec::new();
+    let mut blocks: Vec<Block> = slots_picture(view).map(Block::Picture).into_iter().collect();
     if !overview.queues.is_empty() {
         blocks.push(Block::Picture(queue_picture(view)));
     }

@@ -9,11 +9,12 @@ use tokio::time::timeout;
 
 use crate::api::{BoughtSlots, PendingReason, PlaceInLine, PolicyName, ReportedGroup, ReportedJob};
 use crate::engine::{Caller, ClusterSnapshot, JobSnapshot, QueueSnapshot};
-use crate::model::{Credits, PerKind};
-use crate::views::{LookAt, Views};
+use crate::model::{Credits, JobId, PerKind};
+use crate::views::{LookAt, ReasonLog, Samples, Shown, Views};
 
 use super::super::cluster_view::ClusterView;
 use super::super::owner::{HEALTHY, Health, MarketPresence, Owner};
+use super::super::quotes::{QuoteRow, container_slots};
 use super::super::response::OF_ONE_READER;
 use super::super::signed_request::HttpRequest;
 use super::super::state::{ANSWER_TIMEOUT, WebState};
@@ -30,11 +31,14 @@ use super::piece::Piece;
 pub(super) struct View {
     cluster: ClusterView,
     views: Views,
+    samples: Samples,
     /// Which publication it is.
     generation: String,
     pub(super) health: Health,
     market: MarketPresence,
     viewer: Viewer,
+    /// Slots for containers beside map and reduce slots.
+    container_slots: u32,
 }
 
 // === impl View ===
@@ -46,17 +50,20 @@ impl View {
     /// A page that says why there is none.
     pub(super) async fn of<O: Owner>(state: &WebState<O>, request: &HttpRequest) -> Result<Self, Refused> {
         let shown = timeout(ANSWER_TIMEOUT, state.owner.shown(LookAt::Policy)).await.ok().and_then(Result::ok);
-        let (views, generation) =
-            shown.as_ref().map(|shown| (shown.views.clone(), shown.generation)).unwrap_or_default();
-        let cluster = ClusterView::found(state, shown.map(|shown| shown.overview)).map_err(Refused::unavailable)?;
+        let cluster = ClusterView::found(state, shown.as_ref().map(|shown| shown.overview.clone()));
+        let cluster = cluster.map_err(Refused::unavailable)?;
+        let Shown { views, samples, generation, .. } = shown.unwrap_or_default();
         let market = state.owner.market_presence();
+        let container_slots = container_slots(&cluster.overview, state.container_slot);
         Ok(Self {
             cluster,
             views,
+            samples,
             generation: generation.to_string(),
             health: state.owner.health(),
             market,
             viewer: Viewer::of_page(state, request).await,
+            container_slots,
         })
     }
 
@@ -68,11 +75,25 @@ impl View {
         Self {
             cluster,
             views: Views::default(),
+            samples: Samples::default(),
             generation: "12.3".to_owned(),
             health,
             market,
             viewer: Viewer::of(is_market_public, false),
+            container_slots: 0,
         }
+    }
+
+    /// The same with what facts have made.
+    #[cfg(test)]
+    pub(super) fn with_views(self, views: Views) -> Self {
+        Self { views, ..self }
+    }
+
+    /// The same with samples.
+    #[cfg(test)]
+    pub(super) fn with_samples(self, samples: Samples) -> Self {
+        Self { samples, ..self }
     }
 
     /// The same as another viewer sees it.
@@ -88,6 +109,16 @@ impl View {
     /// What facts have made.
     pub(super) fn views(&self) -> &Views {
         &self.views
+    }
+
+    /// What was sampled of slots.
+    pub(super) fn samples(&self) -> &Samples {
+        &self.samples
+    }
+
+    /// Why a job waited, as far as it was sampled.
+    pub(super) fn wait_reasons(&self, job: JobId) -> Option<&ReasonLog> {
+        self.samples.reasons(job)
     }
 
     /// Whether the words and places of all that runs are open to the viewer.
@@ -158,6 +189,15 @@ impl View {
 
     fn hides_market_of(&self, job: &ReportedJob) -> bool {
         self.overview().report.policy == PolicyName::Dynamic && !self.shows_money_of(&job.group)
+    }
+
+    /// What a rate would buy for a queue at the next tick; none where that is private, before the first tick, and of an unknown
+    /// queue.
+    pub(super) fn quote(&self, queue: &str, rate: Credits) -> Option<QuoteRow> {
+        let market = self.views.market();
+        let tick = market.tick().filter(|_| self.shows_money_of(queue))?;
+        let bidding = market.bidding(&queue.parse().ok()?, self.overview(), self.container_slots)?;
+        Some(QuoteRow::of(&bidding.quote(rate), tick))
     }
 
     /// What a job has cost.

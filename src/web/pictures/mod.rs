@@ -11,6 +11,7 @@ mod picture;
 mod scale;
 mod slot_map;
 mod spans;
+mod stack;
 mod steps;
 
 pub(super) use bars::{Bar, bars};
@@ -21,4 +22,5 @@ pub(super) use ladder::{Rung, ladder};
 pub(super) use picture::{LegendLine, Mark, Picture};
 pub(super) use slot_map::{SlotRow, slot_map};
 pub(super) use spans::{SpanLine, span_lines};
+pub(super) use stack::{Layer, StackPoint, stack};
 pub(super) use steps::{StepPoint, steps};

@@ -22,8 +22,8 @@ use jobtracker::market::{
 };
 use jobtracker::model::{AttemptId, Credits, JobId, Now, PerKind, PerPool, QueueName};
 use jobtracker::web::{
-    ApplicationOwner, ClusterPart, Health, JobChange, JobForms, LedgerUnreadable, MarketPresence, MarketReply, Owner,
-    OwnerGone, ServedNames, ServedPorts, StockOwner, StockSettings, WebLimits, WebState, serve,
+    ApplicationOwner, ClusterPart, Health, JobChange, JobForms, JobPartsOwner, LedgerUnreadable, MarketPresence,
+    MarketReply, Owner, OwnerGone, ServedNames, ServedPorts, StockOwner, StockSettings, WebLimits, WebState, serve,
 };
 
 /// When the market started, epoch ms.
@@ -99,6 +99,8 @@ impl Handle {
 }
 
 impl ApplicationOwner for Handle {}
+
+impl JobPartsOwner for Handle {}
 
 impl StockOwner for Handle {}
 

@@ -8,6 +8,7 @@ mod hold_kills;
 mod money;
 mod notify;
 mod order;
+mod pages_of_backup;
 mod quarantine;
 mod refused;
 mod refused_switch;

@@ -165,3 +165,87 @@ async fn forms_are_as_they_are_asked_for() {
         "Accept, Accept-Encoding, Cookie, Authorization"
     );
 }
+
+#[tokio::test]
+async fn quotes_are_a_curve_of_rates_for_a_queue_or_for_a_new_buyer() {
+    let stage = Stage::with(MarketPresence::Ruling, true, false);
+    let of = async |path: &str| stage.get(&format!("/api/v1/market/quotes{path}")).await.json()["quotes"].clone();
+    let rates = |quotes: &serde_json::Value| -> Vec<String> {
+        quotes.as_array().unwrap().iter().map(|quote| quote["rate"].as_str().unwrap().to_owned()).collect()
+    };
+    let new_buyer = of("?from=0&to=4.6&points=3").await;
+    assert_eq!(rates(&new_buyer), ["0.0", "2.3", "4.6"]);
+    // Half of the price that it makes: half of 4 and 2 slots.
+    let last = &new_buyer[2];
+    assert_eq!((&last["share"], &last["price"]), (&"0.500000000".into(), &"9.2".into()));
+    assert_eq!((&last["map_slots"], &last["reduce_slots"]), (&2.into(), &1.into()));
+    assert!(last.get("budget").is_none() && last.get("queue").is_none());
+    assert_eq!(of("").await.as_array().unwrap().len(), 50);
+    // Alice is the only queue with an account: any rate that she can pay buys what she wants.
+    let alice = of("?queue=alice&from=1&to=8000&points=2").await;
+    assert_eq!((&alice[0]["map_slots"], &alice[0]["reduce_slots"]), (&4.into(), &2.into()));
+    assert_eq!((&alice[0]["share"], &alice[0]["is_funded"]), (&"1.000000000".into(), &true.into()));
+    assert_eq!((&alice[1]["map_slots"], &alice[1]["is_funded"]), (&0.into(), &false.into()));
+    // 6 credits in 20 s, from the tick after the last one on.
+    let lasts_ms = 7_319_625 * 20 / 6 / 1_000 * 1_000;
+    assert_eq!(alice[0]["full_use_empty_ms"], stage::START_MS + 30 + 20_000 + lasts_ms);
+    assert_eq!(stage.get("/api/v1/market/quotes?queue=zed").await.problem(), (404, "no-such-queue".to_owned()));
+    assert_eq!(stage.get("/api/v1/market/quotes?from=-1").await.problem(), (400, "invalid-request".to_owned()));
+    let private = Stage::new();
+    assert_eq!(private.get("/api/v1/market/quotes?queue=alice").await.problem(), (403, "forbidden".to_owned()));
+    assert_eq!(private.get("/api/v1/market/quotes").await.status, 200);
+    let idle = Stage::with(MarketPresence::Idle, true, false);
+    assert_eq!(idle.get("/api/v1/market/quotes").await.problem(), (404, "no-market".to_owned()));
+}
+
+#[tokio::test]
+async fn counters_events_and_configuration_of_a_job_are_lists() {
+    let stage = Stage::new();
+    let base = "/api/v1/jobs/job_202611211200_0002";
+    let counters = stage.get(&format!("{base}/counters?limit=1")).await.json();
+    let expected = json!({
+        "group": "Map-Reduce Framework", "group_id": "org.apache.hadoop.mapred.Task$Counter",
+        "id": "MAP_INPUT_RECORDS", "name": "map_input_records", "value": 12,
+        "tasks": { "count": 3, "smallest": 1, "median": 3, "largest": 8 },
+    });
+    assert_eq!(counters["items"], json!([expected]));
+    let next = stage.get(counters["next"].as_str().unwrap()).await.json();
+    assert_eq!((&next["items"][0]["id"], next.get("next")), (&"SPILLED_RECORDS".into(), None));
+    let mut path = Some(format!("{base}/events?limit=2"));
+    let mut numbers = Vec::new();
+    while let Some(asked) = path {
+        let events = stage.get(&asked).await.json();
+        numbers.extend(events["items"].as_array().unwrap().iter().map(|event| event["number"].as_i64().unwrap()));
+        path = events["next"].as_str().map(str::to_owned);
+    }
+    assert_eq!(numbers, [0, 1, 2, 3, 4]);
+    let conf = stage.get(&format!("{base}/conf")).await.json();
+    assert_eq!(conf["items"][1], json!({ "key": "my.secret", "value": "<redacted>" }));
+    let csv = stage.get(&format!("{base}/conf?format=csv")).await;
+    assert_eq!(csv.text(), "key,value\r\nmapred.job.name,count words\r\nmy.secret,<redacted>\r\n");
+    assert_eq!(stage.get("/api/v1/jobs/job_202611211200_0099/conf").await.problem().1, "no-such-job");
+}
+
+#[tokio::test]
+async fn samples_are_thinned_from_the_newest_on_and_waits_say_why() {
+    let stage = Stage::new();
+    let times = async |path: &str| {
+        let series = stage.get(&format!("/api/v1/samples{path}")).await.json();
+        let points = series["points"].as_array().unwrap().iter();
+        (
+            series["step_ms"].as_u64().unwrap(),
+            points.map(|point| point["time_ms"].as_i64().unwrap()).collect::<Vec<_>>(),
+        )
+    };
+    let at = |number: i64| START_MS + number * 10_000;
+    assert_eq!(times("").await, (10_000, (0..7).map(at).collect()));
+    assert_eq!(times("?points=3").await, (30_000, vec![at(0), at(3), at(6)]));
+    assert_eq!(times(&format!("?since={}", at(5))).await, (10_000, vec![at(5), at(6)]));
+    let point = &stage.get("/api/v1/samples").await.json()["points"][0];
+    assert_eq!(point["queues"], json!([{ "queue": "alice", "used": 1, "waiting": 6 }]));
+    let waits = stage.get("/api/v1/jobs/job_202611211200_0002/waits").await.json();
+    let spans = waits["spans"].as_array().unwrap();
+    assert_eq!((&spans[0]["from_ms"], &spans[0]["state"]), (&(START_MS + 2).into(), &"waits".into()));
+    assert_eq!(spans[0]["reason"], "not_sampled");
+    assert_eq!(spans[1]["state"], "limited");
+}

@@ -5,30 +5,70 @@ use std::sync::atomic::Ordering;
 
 use crate::api::applications::ContainerState;
 use crate::api::{
-    JobTasks, LogTicket, MovementReason, OrderQuote, PriceHistory, PricePoint, Report, ReportRow, ReportSubject,
-    SpendingHistory, Statement, StatementRow, WhatIfAnswer, WorkRow, Workers,
+    CounterSpread, JobCounter, JobEvent, JobTasks, LogTicket, MovementReason, OrderQuote, PriceHistory, PricePoint,
+    Report, ReportRow, ReportSubject, SpendingHistory, Statement, StatementRow, WhatIfAnswer, WorkRow, Workers,
 };
 use crate::engine::{Caller, ClusterSnapshot, Container, DeadlineQuestion, Explained, Refusal};
 use crate::market::{Acl, HistoryPage, MarketError, ReportRequest, ServletRequest, StatementPage};
-use crate::model::{ApplicationId, AttemptId, AttemptState, Credits, FactNumber, JobId, QueueName};
+use crate::model::{ApplicationId, AttemptId, AttemptState, Credits, FactNumber, JobId, Kind, PerKind, QueueName};
 use crate::store::{FactBatch, LoadedState};
-use crate::views::{JobView, LookAt, ReadModel, Shown};
-use crate::web::StockOwner;
+use crate::views::{JobView, LookAt, QueueSample, ReadModel, Sample, Samples, Shown};
 use crate::web::applications::ApplicationOwner;
 use crate::web::owner::{
     ClusterPart, Health, JobChange, LedgerUnreadable, MarketPresence, MarketReply, Owner, OwnerGone,
 };
+use crate::web::{JobPartsOwner, StockOwner, StockRead};
 
 use super::stage::{Handle, START_MS, accepted, attempt_ended, container, credits, launched};
 
 impl ApplicationOwner for Handle {}
 
-impl StockOwner for Handle {}
+impl JobPartsOwner for Handle {
+    async fn job_counters(&self, _job: JobId) -> Result<Option<Vec<JobCounter>>, LedgerUnreadable> {
+        let counter = |id: &str, value, tasks| JobCounter {
+            group: "Map-Reduce Framework".to_owned(),
+            group_id: "org.apache.hadoop.mapred.Task$Counter".to_owned(),
+            id: id.to_owned(),
+            name: id.to_lowercase(),
+            value,
+            tasks,
+        };
+        let tasks = CounterSpread::of(vec![3, 1, 8]);
+        Ok(Some(vec![counter("MAP_INPUT_RECORDS", 12, tasks), counter("SPILLED_RECORDS", 7, None)]))
+    }
+
+    async fn job_events(&self, job: JobId, first: usize, most: usize) -> Result<Vec<JobEvent>, LedgerUnreadable> {
+        let event = |number| JobEvent {
+            number,
+            attempt: job.task(Kind::Map, number).attempt(0),
+            task: "map",
+            status: "SUCCEEDED",
+            tracker: "http://h:50060".to_owned(),
+            run_time_ms: 30,
+        };
+        Ok((0..5).map(event).skip(first).take(most).collect())
+    }
+}
+
+impl StockOwner for Handle {
+    async fn stock_conf(&self, _job: JobId, _viewer: Option<Caller>) -> StockRead<Vec<(String, String)>> {
+        let value = |key: &str, value: &str| (key.to_owned(), value.to_owned());
+        Ok(Ok(Some(vec![value("mapred.job.name", "count words"), value("my.secret", "<redacted>")])))
+    }
+}
 
 impl Owner for Handle {
     async fn shown(&self, _at: LookAt) -> Result<Shown, OwnerGone> {
         let views = self.0.views();
-        Ok(Shown { views, overview: Arc::new(self.0.overview()), ..Shown::default() })
+        let sample = |number: i64| Sample {
+            time_ms: START_MS + number * 10_000,
+            slots: PerKind::new(4, 2),
+            used: PerKind::new(1, 0),
+            queues: vec![QueueSample { queue: "alice".into(), used: 1, waiting: 6 }],
+            ..Sample::default()
+        };
+        let samples = Samples::of_slots((0..7).map(sample).collect());
+        Ok(Shown { views, overview: Arc::new(self.0.overview()), samples, ..Shown::default() })
     }
 
     async fn ended_job(&self, job: JobId) -> Result<Option<Arc<JobView>>, OwnerGone> {

@@ -48,7 +48,7 @@ async fn strangers_see_no_money_in_any_form() {
 #[tokio::test]
 async fn access_lists_keep_strangers_to_the_rows_of_lists() {
     let stage = Stage::with(MarketPresence::Absent, false, true);
-    for rest in ["attempts", "tasks", "grid"] {
+    for rest in ["attempts", "tasks", "grid", "waits", "counters", "events", "conf"] {
         let refused = stage.get(&format!("/api/v1/jobs/job_202611211200_0002/{rest}")).await;
         assert_eq!(refused.problem(), (403, "forbidden".to_owned()), "{rest}");
     }

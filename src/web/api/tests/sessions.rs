@@ -34,7 +34,10 @@ async fn a_user_sees_the_own_money_another_user_none_of_it_and_an_administrator_
         let seen = seen_by(&stage, user).await;
         // Of bob's application a cost is in other answers only.
         for private in PRIVATE {
-            assert!(seen.iter().any(|(_, text)| text.contains(private)), "{user} does not see {private}");
+            let sees = seen.iter().any(|(_, text)| text.contains(private));
+            // What carol's queue paid when alice's work gave way to it.
+            let is_carols = private == "9.7319";
+            assert_eq!(sees, user == "root" || !is_carols, "{user}: {private}");
         }
     }
     let bobs = ["7319.625", "41.7319"];

@@ -394,13 +394,13 @@ fn facts() -> Vec<Fact> {
         Fact::Market(MarketFact::OrderSet { queue: alice, order }),
         Fact::Market(MarketFact::Tick(Box::new(tick))),
         Fact::Applications(application_facts()),
-        Fact::Decided(Box::new(preempted())),
+        decided(),
     ]
 }
 
-/// The map of job 2 that failed gave way to another queue.
-fn preempted() -> Decision {
-    let claimant = Claimant { queue: "bob".to_owned(), missing: 2, rate: Some(credits("9.7319")) };
+/// A map of job 2 gave way to another queue.
+pub(super) fn decided() -> Fact {
+    let claimant = Claimant { queue: "carol".to_owned(), missing: 2, rate: Some(credits("9.7319")) };
     let preempted = Preempted {
         victim: Victim::Attempt(attempt(2, 1)),
         queue: "alice".into(),
@@ -411,7 +411,7 @@ fn preempted() -> Decision {
         lost_ms: 12_000,
         claimants: Preempted::most_lacking(vec![claimant]),
     };
-    Decision { at_ms: START_MS + 90, what: Decided::Preempted(preempted) }
+    Fact::Decided(Box::new(Decision { at_ms: START_MS + 90, what: Decided::Preempted(preempted) }))
 }
 
 fn overview() -> ClusterSnapshot {

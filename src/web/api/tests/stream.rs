@@ -4,7 +4,7 @@ use axum::body::{Body, HttpBody};
 
 use crate::model::RunState;
 
-use super::stage::{START_MS, Stage, accepted, ended, job_id};
+use super::stage::{START_MS, Stage, accepted, decided, ended, job_id};
 
 /// The next frame; none once the stream has ended.
 pub(super) async fn next(body: &mut Body) -> Option<String> {
@@ -54,6 +54,19 @@ async fn changes_come_as_rows_of_lists_and_a_reader_that_returns_gets_what_it_mi
     }
     assert_eq!(stage.get("/api/v1/events").await.problem(), (503, "unavailable".to_owned()));
     assert_eq!(stage.get("/api/v1/events?topics=weather").await.problem(), (400, "invalid-request".to_owned()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn decisions_come_as_the_rows_of_their_list() {
+    let stage = Stage::new();
+    let (_, mut body) = stage.stream("/api/v1/events?topics=decisions", None).await;
+    until(&mut body, "hello").await;
+    stage.cluster.apply(vec![decided()]);
+    let row = until(&mut body, "decision").await;
+    let data = row.lines().nth(2).unwrap().strip_prefix("data: ").unwrap();
+    let listed = stage.get("/api/v1/decisions?limit=1").await.json()["items"][0].clone();
+    assert_eq!(serde_json::from_str::<serde_json::Value>(data).unwrap(), listed);
+    assert!(!data.contains("3.3719") && !data.contains("9.7319"), "of a stranger: {data}");
 }
 
 #[tokio::test(start_paused = true)]

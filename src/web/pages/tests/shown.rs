@@ -4,19 +4,24 @@ use std::collections::BTreeSet;
 
 use axum::http::StatusCode;
 
-use crate::api::{BoughtSlots, LiveAttempt, PriceHistory, PricePoint, ReportedGroup};
-use crate::engine::{ContainersSnapshot, QueueSnapshot};
-use crate::market::ContainerUse;
-use crate::model::{Kind, PerKind, RunState};
+use crate::api::{
+    BoughtSlots, CounterSpread, JobCounter, JobEvent, LiveAttempt, PriceHistory, PricePoint, ReportedGroup,
+};
+use crate::engine::{ContainersSnapshot, Fact, JobSnapshot, QueueSnapshot};
+use crate::market::{ContainerUse, LedgerTotals, MarketFact, Tick};
+use crate::model::{FactNumber, Kind, PerKind, RunState};
+use crate::store::{FactBatch, LoadedState};
+use crate::views::{QueueSample, ReadModel, Sample, Samples, Views};
 use crate::web::pages::asked::Asked;
 use crate::web::pages::attempt_rows::{attempt_page, task_page, tasks_page, timeline_page};
 use crate::web::pages::block::Block;
 use crate::web::pages::error::Refused;
 use crate::web::pages::job::{job_page, waits_picture};
 use crate::web::pages::job_filter::JobFilter;
+use crate::web::pages::job_records::{conf_page, counters_page, events_page};
 use crate::web::pages::overview::{OverviewJobs, overview_page};
 use crate::web::pages::page::Page;
-use crate::web::pages::piece::Piece;
+use crate::web::pages::piece::{Piece, iso_text};
 use crate::web::pages::search::{Found, search};
 use crate::web::pages::viewer::View;
 use crate::web::pages::{health, jobs, market, policy, queues, workers};
@@ -78,8 +83,74 @@ fn pages(view: &View) -> Vec<(String, Page)> {
         let address = format!("/jobs/{}/timeline", job.id);
         let page = timeline_page(view, &mut asked(&address), job, &detail()).unwrap();
         pages.push((address, page));
+        pages.extend(record_pages(job));
     }
     pages
+}
+
+fn counter(id: &str, value: i64) -> JobCounter {
+    JobCounter {
+        group: "Map-Reduce Framework".to_owned(),
+        group_id: "org.apache.hadoop.mapred.Task$Counter".to_owned(),
+        id: id.to_owned(),
+        name: id.to_owned(),
+        value,
+        tasks: CounterSpread::of(vec![1, value]),
+    }
+}
+
+fn conf(name: &str) -> Vec<(String, String)> {
+    let pair = |key: &str, value: &str| (key.to_owned(), value.to_owned());
+    vec![pair("a.same", "1"), pair("b.name", name), pair("c.<same>", "<script>alert(1)</script>")]
+}
+
+/// Counters, configuration and events of a job, alone and beside another.
+fn record_pages(job: &JobSnapshot) -> Vec<(String, Page)> {
+    let asked = |part: &str| asked(&format!("/jobs/{}/{part}", job.id));
+    let counters = [counter("A", 100), counter("B", 40), counter("ONLY_HERE", 1)];
+    let theirs = vec![counter("A", 101), counter("B", 4)];
+    let event = JobEvent {
+        number: 3,
+        attempt: job.id.task(Kind::Map, 1).attempt(0),
+        task: "map",
+        status: "SUCCEEDED",
+        tracker: "http://node1:50060".to_owned(),
+        run_time_ms: 61_000,
+    };
+    let page = |part: &str, page| (format!("/jobs/{}/{part}", job.id), page);
+    vec![
+        page("counters", counters_page(&asked("counters"), job, &counters, &None)),
+        page("counters", counters_page(&asked("counters"), job, &counters, &Some((job_id(7), theirs)))),
+        page("conf", conf_page(&asked("conf"), job, &conf("x"), &None)),
+        page("conf", conf_page(&asked("conf"), job, &conf("x"), &Some((job_id(7), conf("y"))))),
+        page("events", events_page(&asked("events"), job, 3, &[event])),
+    ]
+}
+
+#[tokio::test]
+async fn what_differs_from_another_job_comes_first() {
+    let view = public();
+    let job = job(2, "n", RunState::Running);
+    let pages = record_pages(&job);
+    let [_, (_, counters), _, (_, conf), (_, events)] = &pages[..] else { panic!("five pages") };
+    let lines =
+        async |page: &Page| html(page, &view, "/x?format=csv").await.lines().map(str::to_owned).collect::<Vec<_>>();
+    let counters = lines(counters).await;
+    assert_eq!(
+        counters[1..],
+        [
+            "ONLY_HERE,\"Map-Reduce Framework\",1,–,1",
+            "B,\"Map-Reduce Framework\",40,4,36",
+            "A,\"Map-Reduce Framework\",100,101,-1",
+        ]
+    );
+    let conf = lines(conf).await;
+    assert_eq!(conf[1..], ["b.name,differs,x,y", "a.same,same,1,1", &conf[3]]);
+    let events = html(events, &view, "/x").await;
+    assert!(
+        events.contains("/attempts/attempt_202611211200_0002_m_000001_0") && events.contains("Earlier"),
+        "{events}"
+    );
 }
 
 #[tokio::test]
@@ -217,10 +288,13 @@ async fn a_waiting_job_says_why_in_the_words_of_explain() {
 #[test]
 fn where_the_time_went_covers_all_of_it() {
     let job = job(1, "n", RunState::Running);
-    let picture = waits_picture(&job, &detail(), NOW_MS).unwrap();
+    let picture = waits_picture(&public(), &job, &detail()).unwrap();
     let spans: Vec<(&str, i64)> = picture.rows.iter().map(|row| (&*row[1], row[3].parse().unwrap())).collect();
     let all = (NOW_MS - job.submit_ms) / 1_000;
-    assert_eq!(spans[..3], [("waits", 5), ("some run, some wait", 10), ("waits", 5)]);
+    assert_eq!(
+        spans[..3],
+        [("waits: not sampled", 5), ("some run, some wait: not sampled", 10), ("waits: not sampled", 5)]
+    );
     assert_eq!(spans.iter().map(|(_, seconds)| seconds).sum::<i64>(), all);
     let boxes: Vec<f64> = picture
         .marks
@@ -280,6 +354,71 @@ fn a_quote_is_the_part_of_the_price_that_a_rate_would_be() {
     assert!(page.contains("jobtracker queue set-spending QUEUE 0.5"), "{page}");
     assert_eq!(quote("-1").unwrap_err().status, StatusCode::NOT_FOUND);
     assert_eq!(quote("x").unwrap_err().title, "There is no rate x");
+}
+
+/// Facts of a market with two accounts and its first tick.
+fn market_views() -> Views {
+    let account = |queue: &str, balance: &str, rate: &str| MarketFact::Account {
+        queue: queue.parse().unwrap(),
+        balance: balance.parse().unwrap(),
+        rate: rate.parse().unwrap(),
+    };
+    let tick = Tick {
+        number: 1,
+        wall_ms: NOW_MS - 10_000,
+        interval_ms: 20_000,
+        price: "1.5".parse().unwrap(),
+        ledger: LedgerTotals::default(),
+        queue_ticks: Vec::new(),
+        laid: Vec::new(),
+    };
+    let facts = vec![account("alice", "12.5", "1"), account("bob", "9", "0.5"), tick.into_fact()];
+    let mut model = ReadModel::load(&LoadedState::default(), 9);
+    let facts = facts.into_iter().map(Fact::Market).collect();
+    model.apply(&FactBatch { first: FactNumber(1), facts }).unwrap();
+    model.views().clone()
+}
+
+#[test]
+fn a_quote_of_a_queue_has_its_slots_its_money_and_the_command_to_copy() {
+    let view = public().with_views(market_views());
+    let quote = |view: &View, address| market::market_page(view, &mut asked(address), &prices(), 0);
+    let page = format!("{:?}", quote(&view, "/market?rate=0.5&queue=alice").unwrap().sections);
+    // It alone has work: 3 slots run and 4 tasks wait, on 4 and 2 slots. 12.5 last 12.5 / 2.5 intervals from the next tick on.
+    for part in [
+        "value: \"1.000000000\", shown: \"100.0 %\"",
+        "metric: \"quota.map\", value: \"4\"",
+        "metric: \"quota.reduce\", value: \"1\"",
+        "metric: \"budget.then\", value: \"12.5\"",
+        &iso_text(NOW_MS + 10_000 + 100_000),
+        "jobtracker queue set-spending alice 0.5",
+    ] {
+        assert!(page.contains(part), "{part}: {page}");
+    }
+    assert_eq!(quote(&view, "/market?rate=0.5&queue=zed").unwrap_err().title, "There is no queue of the market zed");
+    let hidden = private().with_views(market_views());
+    let page = format!("{:?}", quote(&hidden, "/market?rate=0.5&queue=alice").unwrap().sections);
+    assert!(!page.contains("budget.then") && page.contains("set-spending QUEUE 0.5"), "{page}");
+}
+
+#[tokio::test]
+async fn the_first_page_has_the_slots_of_the_last_hour_by_queue() {
+    let sample = |ago_ms, alice| Sample {
+        time_ms: NOW_MS - ago_ms,
+        slots: PerKind::new(4, 2),
+        used: PerKind::new(alice, 0),
+        queues: vec![QueueSample { queue: "alice".into(), used: alice.into(), waiting: 0 }],
+        ..Sample::default()
+    };
+    let of = |samples: Vec<Sample>| public().with_samples(Samples::of_slots(samples));
+    let view = of(vec![sample(7_200_000, 6), sample(20_000, 5), sample(10_000, 3)]);
+    let page = html(&overview_page(&view, "myhost", &OverviewJobs::default(), None), &view, "/").await;
+    // What is older than an hour is left out.
+    assert!(page.contains("Slots in use by queue, last hour: 3 of 6 now, 5 at most"), "{page}");
+    assert!(page.contains("data-picture=\"slots_over_time\"") && page.contains("alice 5"), "{page}");
+    let view = of(vec![sample(10_000, 3)]);
+    let page = html(&overview_page(&view, "myhost", &OverviewJobs::default(), None), &view, "/").await;
+    assert!(!page.contains("slots_over_time"), "one sample is no line: {page}");
 }
 
 #[test]

@@ -241,6 +241,8 @@ pub(super) fn attempt(id: &str, state: AttemptState, (host, port): (&str, u16), 
 
 impl ApplicationOwner for Recorded {}
 
+impl crate::web::JobPartsOwner for Recorded {}
+
 impl StockOwner for Recorded {
     async fn stock_past(&self, job: JobId, _: Option<Caller>) -> StockRead<StockPast> {
         Ok(self.allowed().map(|()| self.past_job.clone().filter(|past| past.job.id == job)))

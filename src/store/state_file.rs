@@ -1,0 +1,161 @@
+//! A state database or a backup of it, opened to be read: the file is never changed, and nothing is written beside it.
+//!
+//! One that has a log beside it, is of an older schema version, or is in the mode that a daemon leaves it in, is read from a private
+//! copy: SQLite would write beside the file, or the schema differs.
+
+use std::fs::{self, DirBuilder, File};
+use std::io::{self, Read as _};
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+
+use percent_encoding::{NON_ALPHANUMERIC, percent_encode};
+use rusqlite::{Connection, OpenFlags};
+
+use super::backup::{checked_contents, copy_into};
+use super::database::known_version_of;
+use super::error::StoreError;
+use super::finished_jobs::FinishedJobReader;
+use super::folder::at;
+use super::loaded_state::LoadedState;
+use super::options::StoreOptions;
+use super::state_reader::StateReader;
+use super::statement::LedgerReader;
+use super::steps::{self, VERSION};
+use super::stored_containers::StoredContainerReader;
+
+/// Where the header of a database says whether it has a log, and the value for one that has none.
+const MODE_AT: usize = 18;
+const WITHOUT_LOG: [u8; 2] = [1, 1];
+/// Names of folders that are tried.
+const MOST_TRIES: u32 = 1_000;
+
+/// A state database that is read and never changed.
+#[derive(Debug)]
+pub struct StateFile {
+    /// What is read.
+    database: PathBuf,
+    /// Keeps the copy, if there is one.
+    _copy: Option<PrivateFolder>,
+}
+
+/// A folder that goes with the value.
+#[derive(Debug)]
+struct PrivateFolder(PathBuf);
+
+// === impl StateFile ===
+
+impl StateFile {
+    /// Opens a file and loads its state, with so many of the newest jobs that are over. Blocks for as long as checking, and perhaps
+    /// copying it, takes.
+    ///
+    /// # Errors
+    /// It is missing, damaged, of another program, or of a newer schema version.
+    pub fn open(file: &Path, finished_jobs: usize) -> Result<(Self, LoadedState), StoreError> {
+        let about = fs::metadata(file).map_err(at("read", file))?;
+        if about.is_dir() {
+            let source =
+                io::Error::new(io::ErrorKind::IsADirectory, "it is a folder; expected a state.db or a backup of one");
+            return Err(at("read", file)(source));
+        }
+        let failed = |action| move |source| StoreError::Database { action, path: file.to_owned(), source };
+        let (is_single, has_log) = (is_single(file)?, has_content(&beside(file, "-wal")));
+        let source = source(file, has_log).map_err(failed("read"))?;
+        let version = known_version_of(&source, file)?;
+        checked_contents(&source, file)?;
+        let opened = match is_single && !has_log && version == VERSION {
+            true => Self { database: file.to_owned(), _copy: None },
+            false => {
+                let folder = PrivateFolder::make()?;
+                let database = folder.0.join("state.db");
+                let mut copy = Connection::open(&database).map_err(failed("copy"))?;
+                copy_into(&source, &mut copy).map_err(failed("copy"))?;
+                copy.pragma_update(None, "journal_mode", "DELETE").map_err(failed("copy"))?;
+                steps::run_from(version, &copy, || {}).map_err(failed("migrate a copy of"))?;
+                Self { database, _copy: Some(folder) }
+            }
+        };
+        drop(source);
+        let folder = opened.database.parent().unwrap_or(Path::new("."));
+        let options = StoreOptions { finished_jobs, ..StoreOptions::new(folder) };
+        let loaded = StateReader::new(&opened.database, &options).load()?;
+        Ok((opened, loaded))
+    }
+
+    /// Reads the ledger, on any thread.
+    pub fn ledger(&self) -> LedgerReader {
+        LedgerReader::new(&self.database)
+    }
+
+    /// Reads jobs that are over, on any thread.
+    pub fn finished_jobs(&self) -> FinishedJobReader {
+        FinishedJobReader::new(&self.database)
+    }
+
+    /// Reads complete containers, on any thread.
+    pub fn stored_containers(&self) -> StoredContainerReader {
+        StoredContainerReader::new(&self.database)
+    }
+}
+
+/// Opens a file that has no log beside it as one that never changes, so that SQLite writes nothing there.
+fn source(file: &Path, has_log: bool) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    if has_log {
+        return Connection::open_with_flags(file, flags);
+    }
+    let path = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
+    let encoded = percent_encode(path.as_os_str().as_bytes(), NON_ALPHANUMERIC);
+    Connection::open_with_flags(format!("file:{encoded}?immutable=1"), flags | OpenFlags::SQLITE_OPEN_URI)
+}
+
+/// Whether a database is one file alone by its header.
+fn is_single(file: &Path) -> Result<bool, StoreError> {
+    let mut header = [0; MODE_AT + WITHOUT_LOG.len()];
+    let read = File::open(file).and_then(|mut opened| opened.read_exact(&mut header));
+    match read {
+        Ok(()) => Ok(header[MODE_AT..] == WITHOUT_LOG),
+        // SQLite says what is wrong with it.
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(true),
+        Err(error) => Err(at("read", file)(error)),
+    }
+}
+
+fn beside(file: &Path, suffix: &str) -> PathBuf {
+    let mut path = file.to_owned().into_os_string();
+    path.push(suffix);
+    path.into()
+}
+
+fn has_content(file: &Path) -> bool {
+    fs::metadata(file).is_ok_and(|about| about.len() > 0)
+}
+
+// === impl PrivateFolder ===
+
+impl PrivateFolder {
+    fn make() -> Result<Self, StoreError> {
+        let (place, pid) = (std::env::temp_dir(), std::process::id());
+        for number in 0..MOST_TRIES {
+            let path = place.join(format!("jobtracker-pages-{pid}-{number}"));
+            match DirBuilder::new().mode(0o700).create(&path) {
+                Ok(()) => return Ok(Self(path)),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(at("make a folder in", &place)(error)),
+            }
+        }
+        Err(at("make a folder in", &place)(io::ErrorKind::AlreadyExists.into()))
+    }
+}
+
+impl Drop for PrivateFolder {
+    fn drop(&mut self) {
+        if let Err(error) = fs::remove_dir_all(&self.0) {
+            tracing::warn!("cannot remove {}: {error}", self.0.display());
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "tests/state_file.rs"]
+mod tests;

@@ -1,0 +1,65 @@
+//! Samples of slots by queue over the last day.
+
+use serde::Serialize;
+
+use crate::model::PerKind;
+use crate::views::{QueueSample, SAMPLE_MS, Sample};
+
+use super::super::applications::{Problem, QueryParameters};
+use super::answer::Found;
+use super::ask::Ask;
+use super::market::points;
+
+/// The samples, thinned.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+struct SampleSeries<'a> {
+    /// Distance of two points, ms; a longer one is a gap.
+    step_ms: u64,
+    points: Vec<SamplePoint<'a>>,
+}
+
+/// A sample.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+struct SamplePoint<'a> {
+    time_ms: i64,
+    slots: PerKind<u32>,
+    used: PerKind<u32>,
+    waiting: PerKind<u64>,
+    /// Slots that containers hold.
+    containers: u64,
+    queues: Vec<QueuePoint<'a>>,
+}
+
+/// A queue in it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+struct QueuePoint<'a> {
+    queue: &'a str,
+    used: u64,
+    waiting: u64,
+}
+
+impl<'a> SamplePoint<'a> {
+    fn of(sample: &'a Sample) -> Self {
+        let queue = |QueueSample { queue, used, waiting }: &'a QueueSample| QueuePoint {
+            queue,
+            used: *used,
+            waiting: *waiting,
+        };
+        let Sample { time_ms, slots, used, waiting, containers, ref queues } = *sample;
+        Self { time_ms, slots, used, waiting, containers, queues: queues.iter().map(queue).collect() }
+    }
+}
+
+/// Answers `/samples`.
+pub(super) fn samples<O>(ask: &Ask<'_, O>, mut parameters: QueryParameters) -> Result<Found, Problem> {
+    let since_ms: i64 = parameters.whole("since", 0..=i64::MAX.unsigned_abs()).unwrap_or(0);
+    let most = points(&mut parameters) as usize;
+    parameters.end()?;
+    let wanted: Vec<&Sample> = ask.shown.samples.slots().filter(|sample| sample.time_ms >= since_ms).collect();
+    // Each the last of its span, counted from the newest, which is always there.
+    let every = wanted.len().div_ceil(most).max(1);
+    let spans = wanted.iter().rev().step_by(every);
+    let mut points: Vec<SamplePoint<'_>> = spans.map(|sample| SamplePoint::of(sample)).collect();
+    points.reverse();
+    Ok(Found::one(&SampleSeries { step_ms: SAMPLE_MS * every as u64, points }))
+}

@@ -45,7 +45,7 @@ pub(super) const BUDGETS_KEPT_IN: &str = "budgets_kept_in";
 /// Key in `meta` of the name that back-ends of budgets know this database by, random.
 pub(super) const STATE_NAME: &str = "state_name";
 
-/// Key in `meta` of the bytes that sessions are signed with. No copy has it: whoever reads one could sign in as anybody.
+/// Key in `meta` of the bytes that sessions are signed with. No copy has it: its reader could sign in as anybody.
 pub(super) const SESSION_KEY: &str = "session_key";
 
 /// Statements kept prepared: more than there are kinds of facts.

@@ -19,6 +19,7 @@ mod deadline_question;
 mod denied;
 mod fair_page;
 mod form_body;
+mod identify;
 mod job_changes;
 mod job_files;
 mod job_forms;

@@ -7,9 +7,10 @@ use crate::model::Kind;
 use crate::views::{JobView, Shown};
 
 use super::super::applications::{PathParts, Problem, ProblemName};
+use super::super::identify::BadBearer;
 use super::super::owner::{Owner, OwnerGone};
 use super::super::state::{ANSWER_TIMEOUT, WebState};
-use super::super::viewer::{BadBearer, Viewer};
+use super::super::viewer::Viewer;
 
 /// A request, and what is shown to it.
 #[derive(Debug)]

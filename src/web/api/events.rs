@@ -15,9 +15,9 @@ use crate::http::{Peer, RequestPlace};
 use crate::views::{ApplicationView, JobView, LookAt, Views};
 
 use super::super::applications::{PathParts, Problem, ProblemName, QueryParameters};
+use super::super::identify::{stranger, viewer_of_program, viewer_of_session};
 use super::super::owner::Owner;
 use super::super::state::{ANSWER_TIMEOUT, WebState};
-use super::super::viewer::Viewer;
 use super::ask::{Ask, refused_bearer};
 use super::cluster::cluster_of;
 use super::rows::{application_row, job_row, of_kind, reported_jobs};
@@ -36,7 +36,7 @@ pub(super) async fn events<O: Owner>(web: &Arc<WebState<O>>, head: &Parts) -> Re
     let mut parameters = QueryParameters::of(&head.uri);
     let wanted = Wanted::read(&mut parameters);
     parameters.end()?;
-    let reader = Viewer::of_program(web, &head.headers).await.map_err(refused_bearer)?;
+    let reader = viewer_of_program(web, &head.headers).await.map_err(refused_bearer)?;
     let unavailable = |why: &str| Problem::new(ProblemName::Unavailable, why);
     let shown = timeout(ANSWER_TIMEOUT, web.owner.shown(LookAt::OfLate)).await.ok().and_then(Result::ok);
     let shown = shown.ok_or_else(|| unavailable("the JobTracker starts or stops"))?;
@@ -72,8 +72,7 @@ async fn look_on<O: Owner>(web: Arc<WebState<O>>, mut before: Views) {
         let shown = timeout(ANSWER_TIMEOUT, web.owner.shown(LookAt::OfLate)).await.ok().and_then(Result::ok);
         let news = shown.map(|shown| {
             run = shown.overview.start_ms;
-            let mut ask =
-                Ask { web: &*web, uri: &uri, parts: PathParts::default(), viewer: Viewer::stranger(&web), shown };
+            let mut ask = Ask { web: &*web, uri: &uri, parts: PathParts::default(), viewer: stranger(&web), shown };
             let mut news = news_of_all(&ask, &before, &mut cluster);
             for class in web.streams.classes() {
                 ask.viewer = class;
@@ -93,7 +92,7 @@ async fn look_on<O: Owner>(web: Arc<WebState<O>>, mut before: Views) {
 /// Ends the streams of sessions that are over, or whose users have other keys or roles by now.
 async fn end_sessions<O: Owner>(web: &WebState<O>) {
     for (session, viewer) in web.streams.sessions() {
-        if Viewer::of_session(web, &session).await.as_ref() != Some(&viewer) {
+        if viewer_of_session(web, &session).await.as_ref() != Some(&viewer) {
             web.streams.end_session(&session);
         }
     }

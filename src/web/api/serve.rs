@@ -12,10 +12,10 @@ use crate::views::LookAt;
 
 use super::super::applications::{PathParts, Problem, ProblemName, QueryParameters};
 use super::super::cluster_view::unavailable;
+use super::super::identify::viewer_of_program;
 use super::super::owner::Owner;
 use super::super::response::OF_ONE_READER;
 use super::super::state::{ANSWER_TIMEOUT, WebState};
-use super::super::viewer::Viewer;
 use super::address::Address;
 use super::answer::{Form, Found, respond};
 use super::ask::{Ask, refused_bearer};
@@ -64,7 +64,7 @@ impl<O: Owner> Api<O> {
         let form = Form::read(&mut parameters, headers, address.is_list());
         let at = parameters.take("at");
         form.check(headers, address.is_list())?;
-        let (viewer, _) = Viewer::of_program(&self.web, headers).await.map_err(refused_bearer)?;
+        let (viewer, _) = viewer_of_program(&self.web, headers).await.map_err(refused_bearer)?;
         let shown = timeout(ANSWER_TIMEOUT, self.web.owner.shown(LookAt::OfLate)).await.ok().and_then(Result::ok);
         let shown = shown.ok_or_else(|| Problem::new(ProblemName::Unavailable, unavailable(&self.web)))?;
         let generation = shown.generation.to_string();

@@ -250,7 +250,7 @@ impl EventStreams {
         self.hub().classes.keys().cloned().collect()
     }
 
-    /// The sessions that read, each once, with whom they show.
+    /// The sessions that read, each once, with the readers that they show.
     pub(super) fn sessions(&self) -> BTreeMap<String, Viewer> {
         let hub = self.hub();
         let with_session = |reader: &Reader| Some((reader.session.clone()?, reader.viewer.clone()));
@@ -258,7 +258,7 @@ impl EventStreams {
     }
 
     /// Ends the streams of a session: what is shown to its user is shown to these readers no more.
-    pub(in super::super) fn end_session(&self, session: &str) {
+    pub fn end_session(&self, session: &str) {
         let mut hub = self.hub();
         let bye = frame("bye", 0, hub.last_id, &json!({}));
         hub.readers.retain(|reader| {

@@ -13,6 +13,7 @@ use crate::model::{Credits, JobId, PerKind};
 use crate::views::{LookAt, ReasonLog, Samples, Shown, Views};
 
 use super::super::cluster_view::ClusterView;
+use super::super::identify::viewer_of_page;
 use super::super::owner::{HEALTHY, Health, MarketPresence, Owner};
 use super::super::quotes::{QuoteRow, container_slots};
 use super::super::response::OF_ONE_READER;
@@ -62,7 +63,7 @@ impl View {
             generation: generation.to_string(),
             health: state.owner.health(),
             market,
-            viewer: Viewer::of_page(state, request).await,
+            viewer: viewer_of_page(state, request).await,
             container_slots,
         })
     }
@@ -79,7 +80,7 @@ impl View {
             generation: "12.3".to_owned(),
             health,
             market,
-            viewer: Viewer::of(is_market_public, false),
+            viewer: Viewer::stranger(is_market_public, false),
             container_slots: 0,
         }
     }
@@ -233,7 +234,7 @@ impl View {
         }
     }
 
-    /// As whom access lists know the viewer.
+    /// The caller that access lists know the viewer as.
     pub(super) fn caller(&self) -> Caller {
         self.viewer.caller()
     }

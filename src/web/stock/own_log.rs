@@ -8,10 +8,10 @@ use axum::http::{Response, StatusCode};
 
 use crate::log::end_of_log;
 
+use super::super::identify::stranger;
 use super::super::owner::{MarketPresence, Owner};
 use super::super::response::{TEXT, fresh, text};
 use super::super::state::WebState;
-use super::super::viewer::Viewer;
 use super::access::check_administrators;
 use super::request::{Asked, Refused};
 
@@ -34,7 +34,7 @@ pub(super) async fn logs<O: Owner>(State(state): State<Arc<WebState<O>>>, reques
 async fn answered<O: Owner>(state: &WebState<O>, request: Request) -> Result<Refused, Refused> {
     Asked::of(request).await?;
     check_administrators(state)?;
-    if state.owner.market_presence() != MarketPresence::Absent && !Viewer::stranger(state).sees_all_money() {
+    if state.owner.market_presence() != MarketPresence::Absent && !stranger(state).sees_all_money() {
         return Err(Box::new(text(StatusCode::FORBIDDEN, PRIVATE)));
     }
     let end = tokio::task::spawn_blocking(|| end_of_log(SHOWN_BYTES)).await.ok().flatten();

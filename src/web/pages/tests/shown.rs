@@ -8,7 +8,7 @@ use crate::api::{
     BoughtSlots, CounterSpread, JobCounter, JobEvent, LiveAttempt, PriceHistory, PricePoint, ReportedGroup,
 };
 use crate::engine::{ContainersSnapshot, Fact, JobSnapshot, QueueSnapshot};
-use crate::market::{ContainerUse, LedgerTotals, MarketFact, Tick};
+use crate::market::{ContainerUse, LedgerTotals, MarketFact, Role, Tick};
 use crate::model::{FactNumber, Kind, PerKind, RunState};
 use crate::store::{FactBatch, LoadedState};
 use crate::views::{QueueSample, ReadModel, Sample, Samples, Views};
@@ -195,7 +195,7 @@ async fn where_access_lists_are_on_no_page_names_what_runs() {
             ("/slots", workers::slots_page(view, &mut asked("/slots"), &live()).unwrap()),
         ]
     };
-    let (open, closed) = (public(), public().seen_by(Viewer::with_acls));
+    let (open, closed) = (public(), public().seen_by(|_| Viewer::stranger(true, true)));
     for ((address, shown), (_, hidden)) in pages_of(&open).into_iter().zip(pages_of(&closed)) {
         let (shown, hidden) = (html(&shown, &open, address).await, html(&hidden, &closed, address).await);
         let id = job_id(2).to_string().replace("job_", "");
@@ -466,7 +466,7 @@ fn seen_by_bob(queues: &[(&str, &str)]) -> View {
         .collect();
     let money = cluster.money.as_mut().unwrap();
     money.balances.push(("bob".to_owned(), "3.1416".parse().unwrap()));
-    View::of_snapshot(cluster, true, false).seen_by(|viewer| viewer.signed_in_as("bob"))
+    View::of_snapshot(cluster, true, false).seen_by(|viewer| viewer.signed_in_as("bob", Role::User))
 }
 
 #[tokio::test]
@@ -504,7 +504,7 @@ async fn the_shares_of_several_others_are_shown_as_one() {
 
 #[tokio::test]
 async fn an_administrator_sees_all_and_a_stranger_is_sent_to_sign_in() {
-    let administered = private().seen_by(|viewer| viewer.administered_by("root"));
+    let administered = private().seen_by(|viewer| viewer.signed_in_as("root", Role::Admin));
     let all = pages(&administered);
     let mut shown = String::new();
     for (address, page) in &all {
@@ -529,8 +529,8 @@ async fn who_may_keep_a_page_depends_on_who_looks() {
         let answer = view.answer(&queues::queues_page(view), &asked("/queues"));
         answer.headers().get(name).map(|value| value.to_str().unwrap().to_owned())
     };
-    let (stranger, bob) = (private(), private().seen_by(|viewer| viewer.signed_in_as("bob")));
-    let alice = private().seen_by(|viewer| viewer.signed_in_as("alice"));
+    let (stranger, bob) = (private(), private().seen_by(|viewer| viewer.signed_in_as("bob", Role::User)));
+    let alice = private().seen_by(|viewer| viewer.signed_in_as("alice", Role::User));
     assert_eq!(header(&stranger, "cache-control").as_deref(), Some("no-cache"));
     assert_eq!(header(&bob, "cache-control").as_deref(), Some("private, no-cache"));
     for view in [&stranger, &bob, &alice] {

@@ -165,7 +165,9 @@ impl Engine {
             }
             holdings.push(Holding { holder, queue, order, grace: None, held });
         }
-        market.accounts.start_meter(holdings, interval_ms, now);
+        if let Some(let_go) = market.accounts.start_meter(holdings, interval_ms, now) {
+            self.outbox.record(Fact::Market(let_go));
+        }
     }
 }
 

@@ -19,12 +19,7 @@ impl Engine {
     pub(super) fn count_killed_slots(&mut self, id: TrackerId, reports: &[TaskStatus], most: usize) {
         let is_builtin = self.cluster.nodes.get(id).is_some_and(|info| info.streaming_only);
         let is_compatible = self.config.policy.is_compatible();
-        let Some(tracker) = self.trackers.get_mut(id) else { return };
-        if is_builtin || is_compatible {
-            // Another policy may have ruled at its last report.
-            (tracker.at_work, tracker.killed_slots) = Default::default();
-            return;
-        }
+        let Some(tracker) = self.trackers.get_mut(id).filter(|_| !is_builtin) else { return };
         let mut killed = std::mem::take(&mut tracker.at_work);
         let mut at_work: BTreeMap<AttemptId, u32> = BTreeMap::new();
         for report in reports {
@@ -41,7 +36,8 @@ impl Engine {
             let slots = &mut slots[attempt.task.kind];
             *slots = slots.saturating_add(of_attempt);
         }
-        (tracker.at_work, tracker.killed_slots) = (at_work, slots);
+        // Another policy may rule at its next report.
+        (tracker.at_work, tracker.killed_slots) = (at_work, if is_compatible { PerKind::default() } else { slots });
     }
 }
 

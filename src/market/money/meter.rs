@@ -61,8 +61,9 @@ struct IntervalClock {
 
 impl Meter {
     /// Begins to count, or continues after a restart: facts prove what was held up to the last of them, and the time from then
-    /// to `now` is not counted. `holdings` are all that hold anything now.
-    pub(super) fn start(&mut self, holdings: Vec<Holding>, interval_ms: u64, now: Now) {
+    /// to `now` is not counted. `holdings` are all that hold anything now. Returns the fact of what is held no more, if there
+    /// is any: a later restart would count it on.
+    pub(super) fn start(&mut self, holdings: Vec<Holding>, interval_ms: u64, now: Now) -> Option<Metered> {
         let stored = std::mem::take(&mut self.stored);
         if self.length_ms == 0 {
             self.length_ms = interval_ms;
@@ -94,6 +95,7 @@ impl Meter {
             wrong.map(|known| self.change_of(known, held.get(&known.key()).copied().unwrap_or_default())).collect();
         changes.sort_unstable_by_key(HeldChange::key);
         self.set_held(&changes, proven_ms);
+        (!changes.is_empty()).then_some(Metered { tick: self.tick, offset_ms: proven_ms, changes })
     }
 
     /// Stops: another scheduler rules, and nothing is sold.

@@ -337,7 +337,9 @@ fn what_is_held_after_a_restart_is_what_the_rows_of_jobs_say() {
         grace: None,
         held: PerPool::new(maps, 0, 0),
     };
-    meter.start(vec![holding(0, 2), holding(1, 4)], 1_000, at(50_000));
+    let corrected = meter.start(vec![holding(0, 2), holding(1, 4)], 1_000, at(50_000));
+    let corrected = corrected.map(|fact| (fact.offset_ms, fact.changes));
+    assert_eq!(corrected, Some((300, vec![change(0, 3, 2)])), "a later restart would count what is held no more");
     let maps = |queue, mono_ms| meter.use_of(&name(queue), mono_ms).within_ms.map;
     assert_eq!([maps(0, 50_000), maps(1, 50_000)], [100 + 3 * 200, 4 * 300], "up to the last fact");
     assert_eq!(maps(0, 50_010), 700 + 2 * 10);

@@ -61,7 +61,7 @@ fn holder_of(queue: &QueueName) -> SlotHolder {
 /// The queues hold this since the last tick, and nothing else; returns the fact of it.
 pub(in crate::market) fn hold_since_tick(market: &mut Market, usage: &[QueueUse], now: Now) -> Option<MarketFact> {
     if !market.meter().has_started() {
-        market.start_meter(Vec::new(), INTERVAL_MS, now);
+        assert!(market.start_meter(Vec::new(), INTERVAL_MS, now).is_none());
     }
     let mut by: BTreeMap<SlotHolder, PerPool<i64>> = BTreeMap::new();
     for (holder, held) in market.meter().held() {

@@ -68,22 +68,9 @@ impl Shown {
     /// Reasons as people read them. Those of the market have numbers that give a rate away.
     fn why(&self, reasons: &[PendingReason], sees_money: bool) -> Vec<WhyLine> {
         let hides_numbers = self.overview.report.policy == PolicyName::Dynamic && !sees_money;
-        let shown = reasons.iter().filter(|reason| !(hides_numbers && is_of_market(reason)));
+        let shown = reasons.iter().filter(|reason| !(hides_numbers && reason.is_of_market()));
         shown.map(|reason| WhyLine { text: reason.to_string(), reason: reason.clone() }).collect()
     }
-}
-
-/// Whether a reason says what a queue has bought, bids or owns.
-pub(super) fn is_of_market(reason: &PendingReason) -> bool {
-    matches!(
-        reason,
-        PendingReason::NoBid
-            | PendingReason::NotFunded { .. }
-            | PendingReason::NotBoughtYet
-            | PendingReason::QuotaFull { .. }
-            | PendingReason::BelowQuota { .. }
-            | PendingReason::EarlierGroups { .. }
-    )
 }
 
 fn due_of(reported: &ReportedJob) -> Option<JobDue> {

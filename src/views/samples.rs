@@ -7,13 +7,10 @@ use crate::api::{PendingReason, ReportedJob};
 use crate::engine::QueueSnapshot;
 use crate::model::{JobId, Kind, PerKind};
 
-use super::job_row::is_of_market;
-use super::reason_log::ReasonLog;
+use super::reason_log::{ReasonLog, SAMPLE_MS};
 use super::shared_map::SharedMap;
 use super::volatile::Volatile;
 
-/// Distance of two samples, ms.
-pub const SAMPLE_MS: u64 = 10_000;
 /// A delta that comes so much early is a sample too: deltas come at their own pace.
 const EARLY_MS: u64 = 500;
 /// A day of them.
@@ -92,7 +89,7 @@ impl Samples {
             let reason = first_reason(said, job);
             let name: Arc<str> =
                 reason.as_ref().and_then(PendingReason::name).map_or_else(|| "unknown".into(), Arc::from);
-            let is_market = reason.as_ref().is_some_and(is_of_market);
+            let is_market = reason.as_ref().is_some_and(PendingReason::is_of_market);
             if self.reasons.get(&job.job).is_none() {
                 self.reasons.insert(job.job, Arc::default());
             }

@@ -4,6 +4,7 @@ mod applications;
 mod asked;
 mod attempt_rows;
 mod block;
+mod burn_down;
 mod error;
 mod frame;
 mod handlers;

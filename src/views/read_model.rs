@@ -9,6 +9,7 @@ use crate::model::{ApplicationId, FactNumber, JobId, RunState};
 use crate::store::{DECISIONS_KEPT, FactBatch, LoadedState};
 
 use super::application_view::ApplicationView;
+use super::durations::JobDurations;
 use super::job_view::JobView;
 use super::market_view::MarketView;
 use super::shared_map::SharedMap;
@@ -28,6 +29,7 @@ pub struct Views {
     /// The newest ones.
     decisions: SharedMap<FactNumber, Arc<Decision>>,
     market: MarketView,
+    durations: JobDurations,
     /// Jobs that are over and whose end the owner does not report yet.
     withheld_ends: SharedMap<JobId, ()>,
 }
@@ -130,7 +132,8 @@ impl ReadModel {
 
     /// This model in the place of `before`, which knows what the owner has said since facts were missed.
     pub fn with_reported_ends_of(self, before: &Self) -> Self {
-        Self { reported_ends: before.reported_ends.clone(), ..self }
+        let views = Views { durations: before.views.durations, ..self.views };
+        Self { reported_ends: before.reported_ends.clone(), views, ..self }
     }
 
     fn apply_one(&mut self, number: FactNumber, fact: &Fact) {
@@ -141,6 +144,9 @@ impl ReadModel {
             }
             Fact::Job(fact) => {
                 let id = fact.job();
+                if let Some(job) = views.jobs.get(&id) {
+                    views.durations.count(fact, job);
+                }
                 views.change_job(id, |job| job.apply(fact));
                 if let (JobFact::Ended { finish_ms, .. }, Some(_)) = (fact, views.jobs.get(&id)) {
                     self.finished.insert((*finish_ms, id));
@@ -293,6 +299,11 @@ impl Views {
         &self.market
     }
 
+    /// How long tasks ran and jobs waited since the process began.
+    pub fn durations(&self) -> &JobDurations {
+        &self.durations
+    }
+
     /// The last choice of a scheduler.
     pub fn choice(&self) -> Option<&SchedulerChoice> {
         self.choice.as_deref()
@@ -327,6 +338,7 @@ impl Views {
             applications,
             withheld_ends: SharedMap::default(),
             delta_due: FactNumber::default(),
+            durations: JobDurations::default(),
             ..self.clone()
         }
     }

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::samples::SAMPLE_MS;
-
+/// Distance of two samples, ms.
+pub const SAMPLE_MS: u64 = 10_000;
 /// Most spans of a job; then the shortest joins a neighbour.
 const MOST_SPANS: usize = 200;
 /// So long after a sample the next one follows it without a gap, ms.

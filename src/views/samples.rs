@@ -7,12 +7,10 @@ use crate::api::{PendingReason, ReportedJob};
 use crate::engine::QueueSnapshot;
 use crate::model::{JobId, Kind, PerKind};
 
-use super::reason_log::ReasonLog;
+use super::reason_log::{ReasonLog, SAMPLE_MS};
 use super::shared_map::SharedMap;
 use super::volatile::Volatile;
 
-/// Distance of two samples, ms.
-pub const SAMPLE_MS: u64 = 10_000;
 /// A delta that comes so much early is a sample too: deltas come at their own pace.
 const EARLY_MS: u64 = 500;
 /// A day of them.

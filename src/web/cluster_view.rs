@@ -9,8 +9,9 @@ use tokio::time::timeout;
 
 use crate::engine::ClusterSnapshot;
 
-use super::owner::{Owner, OwnerGone};
+use super::owner::{Health, Owner, OwnerGone};
 use super::state::{ANSWER_TIMEOUT, WebState};
+use super::time_text::format_duration;
 
 /// Age from which a snapshot says so, ms: newer ones are due every second.
 const OLD_MS: i64 = 5_000;
@@ -65,8 +66,31 @@ impl ClusterView {
     }
 }
 
+/// That what is shown is old though the daemon is well: the owner is too busy to say what is new, or the views are behind.
+pub(super) fn views_complaint(health: &Health, overview: &ClusterSnapshot) -> Option<String> {
+    let age_ms = health.at_ms.saturating_sub(overview.at_ms);
+    let is_behind = health.is_ready && overview.at_ms > 0 && age_ms >= OLD_MS;
+    is_behind.then(|| format!("what pages and metrics show is {} old", format_duration(age_ms)))
+}
+
 /// Why no answer comes: what is wrong with the daemon, as far as that is known.
 pub(super) fn unavailable<O: Owner>(state: &WebState<O>) -> String {
     let health = state.owner.health();
     if health.is_ready || health.text.is_empty() { OwnerGone.to_string() } else { health.text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn views_that_are_behind_a_daemon_that_is_well_are_complained_of() {
+        let overview = ClusterSnapshot { at_ms: 1_000_000, ..ClusterSnapshot::default() };
+        let complaint = |is_ready, age_ms: i64| {
+            views_complaint(&Health { is_ready, at_ms: 1_000_000 + age_ms, ..Health::default() }, &overview)
+        };
+        assert_eq!(complaint(true, 65_000).unwrap(), "what pages and metrics show is 1 min 5 s old");
+        assert_eq!(complaint(true, 4_999), None);
+        assert_eq!(complaint(false, 65_000), None, "why it is not ready says more");
+    }
 }

@@ -3,7 +3,7 @@
 use crate::api::{JobCounter, JobEvent};
 use crate::model::JobId;
 
-use super::owner::LedgerUnreadable;
+use super::owner_gone::LedgerUnreadable;
 
 /// The way to them. It does not use the owner thread; who may see a job is asked before. Without methods of its own there are
 /// none.

@@ -47,7 +47,28 @@ impl MetricWriter<'_> {
         let mut metric = self.metric(name, help, MetricType::Counter)?;
         values.into_iter().try_for_each(|(labels, value)| count_in(&mut metric.encode_family(&labels)?, value))
     }
+
+    pub(super) fn histogram(&mut self, name: &str, help: &str, (sum, count, classes): &HistogramValues) -> fmt::Result {
+        let mut metric = self.metric(name, help, MetricType::Histogram)?;
+        metric.encode_histogram::<[(String, String); 0]>(*sum, *count, classes, None)
+    }
+
+    pub(super) fn histograms<L: EncodeLabelSet>(
+        &mut self,
+        name: &str,
+        help: &str,
+        values: impl IntoIterator<Item = (L, HistogramValues)>,
+    ) -> fmt::Result {
+        let mut metric = self.metric(name, help, MetricType::Histogram)?;
+        values.into_iter().try_for_each(|(labels, (sum, count, classes))| {
+            let mut family = metric.encode_family(&labels)?;
+            family.encode_histogram::<[(String, String); 0]>(sum, count, &classes, None)
+        })
+    }
 }
+
+/// A histogram: its sum, its number of values, and the numbers of its classes with their upper bounds.
+pub(super) type HistogramValues = (f64, u64, Vec<(f64, u64)>);
 
 /// Writes a counter without an exemplar.
 fn count_in(metric: &mut MetricEncoder<'_>, value: impl EncodeCounterValue) -> fmt::Result {

@@ -10,10 +10,12 @@ use axum::http::{HeaderMap, Response, StatusCode, Uri};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, text};
 use prometheus_client::registry::Registry;
+use tokio::time::timeout;
 
 use crate::engine::{ClusterSnapshot, QueueSnapshot};
 use crate::model::{Credits, Kind, PerKind};
 use crate::process_stat::ProcessStat;
+use crate::views::{LookAt, Shown};
 
 use super::cluster_view::ClusterView;
 use super::container_metrics::write_containers;
@@ -24,8 +26,9 @@ use super::owner::{Health, MarketPresence, Owner};
 use super::pool_metrics::write_pools;
 use super::response;
 use super::response::fresh;
-use super::state::WebState;
+use super::state::{ANSWER_TIMEOUT, WebState};
 use super::stock::{check_instrumentation, metrics_as_json};
+use super::view_metrics::ViewMetrics;
 use super::worker_health::WorkerHealth;
 
 /// Answers one scrape.
@@ -42,15 +45,18 @@ pub(super) async fn metrics<O: Owner>(
         return as_json(&state).await;
     }
     let format = MetricsFormat::accepted_by(&headers);
-    let view = match ClusterView::of(&state).await {
+    let shown = timeout(ANSWER_TIMEOUT, state.owner.shown(LookAt::Cluster)).await.ok().and_then(Result::ok);
+    let view = match ClusterView::found(&state, shown.as_ref().map(|shown| Arc::clone(&shown.overview))) {
         Ok(view) => view,
         Err(why) => return response::text(StatusCode::SERVICE_UNAVAILABLE, why),
     };
     let overview = Arc::clone(&view.overview);
+    let (shown, event_streams) = (shown.unwrap_or_default(), state.streams.open_count());
     let has_market = state.owner.market_presence() != MarketPresence::Absent;
     let shows_money = state.shows_money;
     let health = state.owner.health();
-    let scrape = Scrape { overview, usage: ProcessStat::of_this_process(), health, has_market, shows_money };
+    let usage = ProcessStat::of_this_process();
+    let scrape = Scrape { overview, shown, event_streams, usage, health, has_market, shows_money };
     match scrape.encode() {
         Ok(body) => view.aged(fresh(StatusCode::OK, format.content_type(), format.of_open_metrics(body))),
         Err(error) => response::text(StatusCode::INTERNAL_SERVER_ERROR, error),
@@ -72,6 +78,8 @@ async fn as_json<O: Owner>(state: &WebState<O>) -> Response<Body> {
 #[derive(Debug)]
 struct Scrape {
     overview: Arc<ClusterSnapshot>,
+    shown: Shown,
+    event_streams: usize,
     usage: Option<ProcessStat>,
     health: Health,
     has_market: bool,
@@ -272,6 +280,8 @@ impl Collector for Scrape {
         if let Some(containers) = &self.overview.containers {
             write_containers(&mut writer, containers, self.health.waiting_calls)?;
         }
+        let Self { shown, health, shows_money, event_streams, .. } = self;
+        ViewMetrics { shown, health, shows_money: *shows_money, event_streams: *event_streams }.write(&mut writer)?;
         self.process(&mut writer)
     }
 }
@@ -307,3 +317,7 @@ fn credits(amount: Credits) -> Option<f64> {
 fn approximate(decimal: &str) -> Option<f64> {
     decimal.parse().ok()
 }
+
+#[cfg(test)]
+#[path = "tests/dashboards.rs"]
+mod tests;

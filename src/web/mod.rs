@@ -58,6 +58,7 @@ mod stock;
 mod tasks_api;
 mod time_text;
 mod upload;
+mod view_metrics;
 mod viewer;
 mod waits;
 mod what_if;

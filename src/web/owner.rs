@@ -20,7 +20,7 @@ use super::pages::JobFilter;
 use super::signed_read::{ReadRefusal, SignedRead};
 use super::stock::StockOwner;
 
-pub use super::owner_gone::OwnerGone;
+pub use super::owner_gone::{LedgerUnreadable, OwnerGone};
 
 /// The way to the owner of all state.
 pub trait Owner: ApplicationOwner + JobPartsOwner + StockOwner + Send + Sync + 'static {
@@ -344,11 +344,6 @@ pub enum MarketPresence {
 
 /// The answer to a `/scheduler` request, or its refusal.
 pub type MarketReply = Result<Answer, MarketError>;
-
-/// The ledger cannot be read; with the reason.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the ledger cannot be read: {0}")]
-pub struct LedgerUnreadable(pub String);
 
 /// The text of a daemon that has nothing to complain of.
 pub const HEALTHY: &str = "ok";

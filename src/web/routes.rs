@@ -13,6 +13,7 @@ use tokio::time::timeout;
 
 use crate::http::require_served_name;
 
+use super::cluster_view::views_complaint;
 use super::daemon_status::daemon_status;
 use super::log_ticket::log_ticket;
 use super::order_quote::order_quote;
@@ -88,7 +89,9 @@ async fn readyz<O: Owner>(State(state): State<Arc<WebState<O>>>) -> Response<Bod
         true => timeout(WORKERS_TIMEOUT, state.owner.overview()).await,
         false => return response::text(StatusCode::OK, health.text),
     };
-    let complaint = workers.ok().and_then(Result::ok).and_then(|overview| WorkerHealth::complaint_of(&overview));
+    let complaint = workers.ok().and_then(Result::ok).and_then(|overview| {
+        WorkerHealth::complaint_of(&overview).or_else(|| views_complaint(&state.owner.health(), &overview))
+    });
     let text = complaint.map_or(health.text, |complaint| format!("{HEALTHY}, but {complaint}"));
     response::text(StatusCode::OK, text)
 }

@@ -89,6 +89,16 @@ fn objects_are_those_of_the_commands_and_the_client_knows_every_operation() {
         let texts = |all: &[Value]| all.iter().map(|attempt| attempt["diagnostics"].clone()).collect::<Vec<_>>();
         assert_eq!(texts(printed["attempts"].as_array().unwrap()), texts(&attempts), "{job}");
         assert_eq!(attempts.iter().any(|attempt| attempt["diagnostics"].is_string()), *job == failed);
+        for (command, operation) in [("job counters", "list_counters"), ("job events", "list_job_events")] {
+            let printed = cluster.run(&format!("{command} {job} --jobtracker RPC --server HTTP"), "alice");
+            let (_, answered) = client(&cluster, &[operation, job]);
+            assert!(!answered.is_empty(), "{command} {job}");
+            hold(command, &printed, &Value::Array(answered));
+        }
+        let waits = read(&cluster, &["get_job_waits", job]);
+        let spans = waits["spans"].as_array().unwrap();
+        assert!(spans.iter().any(|span| span["state"] == "setup") || *job == failed, "{waits}");
+        assert!(spans.windows(2).all(|pair| pair[0]["to_ms"] == pair[1]["from_ms"]), "{waits}");
     }
     let printed = cluster.run("job list --all --jobtracker RPC --server HTTP", "alice");
     let (_, answered) = client(&cluster, &["list_jobs", "kind=job", "sort=started_ms"]);

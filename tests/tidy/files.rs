@@ -31,6 +31,7 @@ pub const OPEN_THEMSELVES: &[(&str, &str)] = &[
     ("src/store/budget_file/in_place.rs", "writes to the budget file, and follows no link"),
     ("src/store/folder.rs", "makes files under names that were free; syncs folders of its own"),
     ("src/store/restore.rs", "the database of its own private folder, which it has locked"),
+    ("src/store/state_file.rs", "the header of a file that whoever calls has named"),
     ("src/streaming/command_line.rs", "asks whether a program may be read"),
     ("src/streaming/private_files.rs", "private files of the worker, without following links"),
     ("src/streaming/segment_reader.rs", "map output that the worker has written into a private folder"),

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::super::applications::{Problem, QueryParameters};
 use super::super::cluster_view::ClusterView;
+use super::super::cluster_view::views_complaint;
 use super::super::daemon_status::status_of;
 use super::super::owner::{HEALTHY, MarketPresence, Owner};
 use super::super::worker_health::WorkerHealth;
@@ -58,6 +59,7 @@ pub(super) fn health<O: Owner>(ask: &Ask<'_, O>, parameters: QueryParameters) ->
         ("refused_senders", health.refused_senders.clone(), "look at the log, and report the defect"),
         ("defect", health.defect.clone(), "look at the log, and report the defect"),
         ("workers", WorkerHealth::complaint_of(&ask.shown.overview), "jobtracker workers list"),
+        ("views", views_complaint(&health, &ask.shown.overview), "look at the load of the daemon's machine"),
     ];
     let mut complaints: Vec<Complaint> = Vec::new();
     for (kind, text, attempt) in all {

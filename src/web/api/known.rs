@@ -1,4 +1,4 @@
-//! The job or the application that a path names.
+//! The job, application or queue that a request names.
 
 use std::sync::Arc;
 
@@ -48,4 +48,10 @@ pub(super) fn known_application<O>(ask: &Ask<'_, O>) -> Result<Arc<ApplicationVi
         Problem::new(ProblemName::NoSuchApplication, detail).with_try("/api/v1/history/jobs")
     };
     ask.shown.views.application(id).cloned().ok_or_else(unknown)
+}
+
+/// That there is no such queue.
+pub(super) fn no_such_queue(name: &str) -> Problem {
+    let detail = format!("there is no queue {name:?}");
+    Problem::new(ProblemName::NoSuchQueue, detail).with_try("/api/v1/queues")
 }

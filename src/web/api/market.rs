@@ -14,8 +14,8 @@ use super::super::state::ANSWER_TIMEOUT;
 use super::answer::{Found, lasting};
 use super::ask::Ask;
 use super::cursor::{Key, Place};
+use super::known::no_such_queue;
 use super::listing::Listing;
-use super::queues::no_such_queue;
 use super::stored::found;
 
 /// Points of a history unless they are given.

@@ -11,7 +11,7 @@ use crate::market::{HistoryPage, StatementPage};
 use crate::model::{Credits, PerKind, PerPool, QueueName};
 use crate::views::{MarketView, Shown};
 
-use super::super::applications::{Problem, ProblemName, QueryParameters};
+use super::super::applications::{Problem, QueryParameters};
 use super::super::owner::Owner;
 use super::super::state::ANSWER_TIMEOUT;
 use super::super::viewer::Viewer;
@@ -19,6 +19,7 @@ use super::address::part;
 use super::answer::{Found, lasting};
 use super::ask::Ask;
 use super::cursor::{Key, Place};
+use super::known::no_such_queue;
 use super::listing::Listing;
 use super::market::{check_market, points};
 use super::stored::found;
@@ -145,9 +146,4 @@ fn queue_with_money<O: Owner>(ask: &Ask<'_, O>, attempt: &str) -> Result<QueueNa
     let name = ask.parts.get(part::QUEUE);
     ask.check_money_of(name, attempt)?;
     name.parse().map_err(|_| no_such_queue(name))
-}
-
-pub(super) fn no_such_queue(name: &str) -> Problem {
-    let detail = format!("there is no queue {name:?}");
-    Problem::new(ProblemName::NoSuchQueue, detail).with_try("/api/v1/queues")
 }

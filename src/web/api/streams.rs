@@ -204,6 +204,11 @@ impl EventStreams {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// How many are open.
+    pub fn open_count(&self) -> usize {
+        self.hub().readers.len()
+    }
+
     /// Ends all streams, and lets none begin.
     pub fn close(&self) {
         let mut hub = self.hub();

@@ -11,7 +11,7 @@ use tokio::time::timeout;
 use crate::api::PriceHistory;
 use crate::engine::JobSnapshot;
 use crate::market::answer::short_host;
-use crate::market::{HistoryPage, ReportKind, ReportRequest};
+use crate::market::{HistoryPage, ReportKind, ReportRequest, StatementPage};
 use crate::model::RunState;
 
 use super::super::owner::{MarketPresence, Owner};
@@ -137,7 +137,16 @@ pub(super) async fn queue<O: Owner>(
 ) -> Response<Body> {
     shown(&state, &request, async |view, _| {
         let filter = JobFilter { queue: Some(name.clone()), ..JobFilter::default() };
-        queues::queue_page(view, &name, jobs_of(&state, filter, MOST_JOBS).await?)
+        let jobs = jobs_of(&state, filter, MOST_JOBS).await?;
+        // A picture that is missing is no reason to show nothing.
+        let statement = match name.parse() {
+            Ok(queue) if view.shows_money_of(&name) => {
+                let read = state.owner.statement(queue, StatementPage::default());
+                timeout(ANSWER_TIMEOUT, read).await.ok().and_then(Result::ok).flatten()
+            }
+            _ => None,
+        };
+        queues::queue_page(view, &name, jobs, statement.as_ref())
     })
     .await
 }

@@ -4,6 +4,7 @@ mod applications;
 mod asked;
 mod attempt_rows;
 mod block;
+mod burn_down;
 mod decisions;
 mod error;
 mod frame;

@@ -1,12 +1,13 @@
 //! The queues and one of them: who uses what, who waits, how long does the money last?
 
-use crate::api::{PoolShares, QueueCapacity, ReportedGroup};
+use crate::api::{PoolShares, QueueCapacity, ReportedGroup, Statement};
 use crate::engine::JobSnapshot;
 use crate::model::Kind;
 
 use super::super::pictures::{Bar, Picture, bars};
 use super::asked::encoded;
 use super::block::{Block, Column, MOST_ROWS, Section, Table};
+use super::burn_down::burn_down_blocks;
 use super::error::Refused;
 use super::job_rows::{job_table, queue_link};
 use super::page::Page;
@@ -98,7 +99,13 @@ fn pool_row(group: &ReportedGroup, pool: &PoolShares) -> Vec<Cell> {
 ///
 /// # Errors
 /// It is unknown.
-pub(super) fn queue_page(view: &View, name: &str, (jobs, more): (Vec<JobSnapshot>, u64)) -> Result<Page, Refused> {
+/// The page of a queue; `statement`: its last movements, where its money is shown.
+pub(super) fn queue_page(
+    view: &View,
+    name: &str,
+    (jobs, more): (Vec<JobSnapshot>, u64),
+    statement: Option<&Statement>,
+) -> Result<Page, Refused> {
     let overview = view.overview();
     let queue = overview.queues.iter().find(|queue| queue.name == name);
     let group = overview.report.groups.iter().find(|group| group.name == name);
@@ -155,7 +162,7 @@ pub(super) fn queue_page(view: &View, name: &str, (jobs, more): (Vec<JobSnapshot
     blocks.insert(0, Block::Summary(summary));
     let mut sections = vec![Section::new("now", "Now", blocks)];
     if view.has_market() && queue.is_some() {
-        sections.push(Section::new("money", "Money", money_blocks(view, name)));
+        sections.push(Section::new("money", "Money", money_blocks(view, name, statement)));
     }
     let mut table = job_table("Jobs of the queue, the newest first", &jobs, view, None);
     table.left_out = more;
@@ -271,10 +278,12 @@ fn capacity_numbers(capacity: &QueueCapacity, summary: &mut Vec<(&'static str, C
     ));
 }
 
-fn money_blocks(view: &View, name: &str) -> Vec<Block> {
+fn money_blocks(view: &View, name: &str, statement: Option<&Statement>) -> Vec<Block> {
     let mut blocks = Vec::new();
-    if !view.shows_money_of(name) {
-        blocks.extend(private_line(view, &format!("/queues/{}", encoded(name))));
+    match statement {
+        _ if !view.shows_money_of(name) => blocks.extend(private_line(view, &format!("/queues/{}", encoded(name)))),
+        Some(statement) => blocks.extend(burn_down_blocks(view, name, statement)),
+        None => {}
     }
     blocks.push(Block::line("What it was charged, who moved its money, and what a bid would buy, by signed commands:"));
     blocks.push(Block::Commands(vec![

@@ -12,7 +12,7 @@ use crate::engine::{Caller, ClusterSnapshot, JobSnapshot, QueueSnapshot};
 use crate::model::{Credits, JobId, PerKind};
 use crate::views::{LookAt, ReasonLog, Samples, Shown, Views};
 
-use super::super::cluster_view::ClusterView;
+use super::super::cluster_view::{ClusterView, views_complaint};
 use super::super::identify::viewer_of_page;
 use super::super::owner::{HEALTHY, Health, MarketPresence, Owner};
 use super::super::quotes::{QuoteRow, container_slots};
@@ -246,7 +246,7 @@ impl View {
         let ready =
             ready.filter(|text| !text.is_empty() && self.health.complaints().all(|complaint| complaint != text));
         let workers = WorkerHealth::complaint_of(self.overview());
-        let old = self.old_text();
+        let old = self.old_text().or_else(|| views_complaint(&self.health, self.overview()));
         let others = self.health.complaints().map(str::to_owned);
         old.into_iter().chain(ready).chain(workers).chain(others).collect()
     }

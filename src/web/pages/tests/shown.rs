@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use axum::http::StatusCode;
 
 use crate::api::{
-    BoughtSlots, CounterSpread, JobCounter, JobEvent, LiveAttempt, PriceHistory, PricePoint, ReportedGroup,
+    BoughtSlots, CounterSpread, JobCounter, JobEvent, LiveAttempt, MovementReason, PriceHistory, PricePoint,
+    ReportedGroup, Statement, StatementRow,
 };
 use crate::engine::{ContainersSnapshot, Fact, JobSnapshot, QueueSnapshot};
 use crate::market::{ContainerUse, LedgerTotals, MarketFact, Role, Tick};
@@ -60,7 +61,7 @@ fn pages(view: &View) -> Vec<(String, Page)> {
         ("/users".to_owned(), jobs::users_page(&both().0, 0)),
         ("/users/alice".to_owned(), jobs::user_page(view, "alice", both()).unwrap()),
         ("/queues".to_owned(), queues::queues_page(view)),
-        ("/queues/alice".to_owned(), queues::queue_page(view, "alice", both()).unwrap()),
+        ("/queues/alice".to_owned(), queues::queue_page(view, "alice", both(), Some(&statement())).unwrap()),
         (
             "/market".to_owned(),
             market::market_page(view, &mut asked("/market?rate=0.5"), &prices(), NOW_MS - 60_000).unwrap(),
@@ -86,6 +87,51 @@ fn pages(view: &View) -> Vec<(String, Page)> {
         pages.extend(record_pages(job));
     }
     pages
+}
+
+/// Three movements: 20, charged to 7.7319, topped up to 2.5171 more.
+fn statement() -> Statement {
+    let row = |number: u64, ago_ms: i64, amount: &str, balance: &str| StatementRow {
+        number,
+        time_ms: NOW_MS - ago_ms,
+        day: None,
+        movements: 1,
+        tick: number,
+        reason: MovementReason::Charge,
+        rate: None,
+        interval_ms: None,
+        map_slot_ms: None,
+        reduce_slot_ms: None,
+        container_slot_ms: None,
+        map_slots: None,
+        reduce_slots: None,
+        container_slots: None,
+        other_queue: None,
+        by: None,
+        note: None,
+        amount: amount.parse().unwrap(),
+        balance: Some(balance.parse().unwrap()),
+    };
+    let rows = vec![row(1, 60_000, "20", "20"), row(2, 40_000, "1", "7.7319"), row(3, 20_000, "1", "10.249")];
+    Statement { queue: "alice".parse().unwrap(), balance: "10.249".parse().unwrap(), rows, has_earlier: false }
+}
+
+#[test]
+fn a_queue_shows_its_balance_over_time_and_when_it_ends() {
+    let view = public().with_views(market_views());
+    let page = queues::queue_page(&view, "alice", (Vec::new(), 0), Some(&statement())).unwrap();
+    let money = format!("{:?}", page.sections.iter().find(|section| section.id == "money").unwrap());
+    for part in [
+        "Balance: 10.249 now, 20.0 at most of what is shown",
+        "name: \"burn_down\"",
+        // 12.5 at a bid of 1 for the 5 slots that it buys, from the next tick on.
+        &iso_text(NOW_MS + 10_000 + 50_000),
+    ] {
+        assert!(money.contains(part), "{part}: {money}");
+    }
+    let hidden = private().with_views(market_views());
+    let page = queues::queue_page(&hidden, "alice", (Vec::new(), 0), Some(&statement())).unwrap();
+    assert!(!format!("{:?}", page.sections).contains("burn_down"));
 }
 
 fn counter(id: &str, value: i64) -> JobCounter {
@@ -337,7 +383,7 @@ async fn what_containers_hold_and_want_is_on_the_pages_of_slots() {
     assert!(start.title.starts_with("0 of 6 slots in use by tasks, 6 by containers"), "{}", start.title);
     let queues = queues::queues_page(&view);
     assert!(queues.title.ends_with("tasks and 44 containers wait"), "{}", queues.title);
-    let alice = queues::queue_page(&view, "alice", (Vec::new(), 0)).unwrap();
+    let alice = queues::queue_page(&view, "alice", (Vec::new(), 0), None).unwrap();
     assert!(alice.title.starts_with("6 slots used, 4 tasks and 22 containers wait"), "{}", alice.title);
     for (page, column) in [(&queues, "Slots in containers"), (&workers::workers_page(&view), "Containers</th>")] {
         let html = html(page, &view, page.entry).await;

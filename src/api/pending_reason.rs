@@ -309,20 +309,6 @@ impl PendingReason {
         Some(serde_json::to_value(self).ok()?.get("reason")?.as_str()?.to_owned())
     }
 
-    /// Whether it says what a queue has bought, bids or owns.
-    #[must_use]
-    pub fn is_of_market(&self) -> bool {
-        matches!(
-            self,
-            Self::NoBid
-                | Self::NotFunded { .. }
-                | Self::NotBoughtYet
-                | Self::QuotaFull { .. }
-                | Self::BelowQuota { .. }
-                | Self::EarlierGroups { .. }
-        )
-    }
-
     /// Whether what waits counts in no price and buys nothing, whatever its queue bids.
     #[must_use]
     pub fn is_out_of_the_market(&self) -> bool {

@@ -250,6 +250,22 @@ impl Values<'_> {
                 "list the names in use",
             ));
         }
+        if self.is_on(&keys::WEB_GET_CHANGES) && self.is_on(&keys::PRIVATE_ACTIONS) {
+            doors.extend(self.door(
+                &keys::WEB_GET_CHANGES,
+                Severity::High,
+                "any link or web page moves jobs between pools, and changes their priority, through the browser of a visitor",
+                "set jobtracker.web.get-changes = false, and send POST",
+            ));
+        }
+        if self.configuration.list(&keys::FILTER_INITIALIZERS).is_ok_and(|names| !names.is_empty()) {
+            doors.extend(self.door(
+                &keys::FILTER_INITIALIZERS,
+                Severity::Medium,
+                "requests to Hadoop's pages are believed who they say they are, and so see and change that user's jobs",
+                "leave it unset, and use signed commands",
+            ));
+        }
         doors
     }
 

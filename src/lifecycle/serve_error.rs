@@ -60,6 +60,9 @@ pub enum ServeError {
         /// The system's error.
         source: std::io::Error,
     },
+    /// The secret of the cookies of pages cannot be used.
+    #[error("{0}")]
+    PageSecret(String),
     /// A port cannot be bound.
     #[error(
         "cannot listen on {address}: {source}; stop what listens there (jobtracker status shows whether it is another JobTracker, jobtracker stop ends it), or set another address by -D {key}=HOST:PORT"
@@ -141,7 +144,7 @@ impl ServeError {
                 BudgetBackEndError::Store { .. } | BudgetBackEndError::Thread(_) => false,
             },
             Self::Placed { source, .. } => source.is_permanent(),
-            Self::Scheduler(_) | Self::NameNode { .. } => true,
+            Self::Scheduler(_) | Self::NameNode { .. } | Self::PageSecret(_) => true,
             Self::Folder { source, .. } => source.is_permanent(),
             Self::WebSocket { source, .. } => source.is_permanent(),
             Self::Acl(error) => match error {

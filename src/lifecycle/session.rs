@@ -198,10 +198,10 @@ impl DaemonProcess<'_> {
             (false, _) => JobForms::Off,
             (true, _) if settings.job_changes.are_signed => JobForms::Signed,
             (true, false) => JobForms::ForAll,
-            (true, true) => JobForms::ForNone,
+            (true, true) => JobForms::ForNamed,
         };
         let ports = ServedPorts { rpc: Some(rpc_address), http: Some(http_address) };
-        let stock = stock_settings(settings);
+        let stock = stock_settings(settings)?;
         let options = WebOptions {
             limits: http_limits,
             names,

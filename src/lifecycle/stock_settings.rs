@@ -3,18 +3,47 @@
 use std::collections::BTreeMap;
 
 use crate::config::blanked::shown_value;
+use crate::config::settings::PageLoginSettings;
 use crate::config::{Configuration, Origin, Settings, keys};
-use crate::web::{ConfProperty, StockSettings};
+use crate::web::{ConfProperty, PageLogin, SimpleLogin, StockSettings};
+
+use super::serve_error::ServeError;
+
+/// The user of 1.2.1's filter for one user.
+const STATIC_USER: &str = "Dr.Who";
 
 /// The settings of these pages.
-pub(super) fn stock_settings(settings: &Settings) -> StockSettings {
-    StockSettings {
+///
+/// # Errors
+/// The secret of a login cannot be read.
+pub(super) fn stock_settings(settings: &Settings) -> Result<StockSettings, ServeError> {
+    Ok(StockSettings {
         host: settings.rpc_address.host.clone(),
         are_acls_on: settings.queues.acls_enabled,
         is_authorization_on: settings.service_policy.is_some(),
         are_numbers_for_administrators: settings.are_numbers_for_administrators,
+        login: page_login(&settings.page_login)?,
+        takes_get_changes: settings.takes_get_changes,
         conf: conf_properties(&settings.configuration).into(),
-    }
+    })
+}
+
+/// How requests say who asks. A name is no proof: a start says that they are believed.
+fn page_login(settings: &PageLoginSettings) -> Result<PageLogin, ServeError> {
+    Ok(match settings {
+        PageLoginSettings::Nameless => PageLogin::Nameless,
+        PageLoginSettings::OneUser => {
+            tracing::info!("pages: all requests are user {STATIC_USER} ({})", keys::FILTER_INITIALIZERS.name);
+            PageLogin::OneUser(STATIC_USER.into())
+        }
+        PageLoginSettings::Simple(simple) => {
+            let secret = simple.secret().map_err(ServeError::PageSecret)?;
+            let key = keys::FILTER_INITIALIZERS.name;
+            tracing::info!("pages: requests are believed who they say they are, by user.name= or hadoop.auth ({key})");
+            let validity_ms = i64::from(simple.validity_s).saturating_mul(1_000);
+            PageLogin::Simple(SimpleLogin::new(secret, validity_ms, simple.allows_nameless))
+        }
+    })
 }
 
 /// The configuration in force, by name: what is written, and the defaults of what is not.

@@ -6,14 +6,13 @@ use std::sync::Arc;
 use tokio::task::spawn_blocking;
 
 use crate::api::{JobDetail, LiveAttempt};
-use crate::engine::{Caller, JobSnapshot, Refusal, TaskCursor};
-use crate::model::JobId;
+use crate::engine::{Caller, JobSnapshot, Refusal};
+use crate::model::{JobId, Kind};
 use crate::views::JobView;
-use crate::web::{JobFilter, OwnerGone};
+use crate::web::{JobFilter, Owner as _, OwnerGone};
 
 use super::end_notification::FailedNotifications;
 use super::handle::OwnerHandle;
-use super::paged_reads::PagedRequest;
 
 /// Most attempts of a job that a page is made of.
 pub(super) const MOST_ATTEMPTS: usize = 20_000;
@@ -44,14 +43,14 @@ impl OwnerHandle {
         viewer: Caller,
     ) -> Result<Result<Option<JobDetail>, Refusal>, OwnerGone> {
         let views = self.views.as_ref().ok_or(OwnerGone)?.views();
-        if self.are_acls_on {
-            // The end of its attempts: who may see none of them may not see the job.
-            let from = TaskCursor(u64::MAX);
-            let viewer = Some(viewer);
-            let asked = |reply| PagedRequest::Tasks { job, is_running_only: true, viewer, from, reply };
-            match self.request_page(asked).await? {
-                Ok(Some(_)) => {}
-                other => return Ok(other.map(|_| None)),
+        if self.are_acls_on && !viewer.has_admin_role {
+            // Who may see the logs of an attempt may see the job.
+            let attempt = job.task(Kind::Map, 0).attempt(0);
+            match self.check_view_logs(attempt, viewer.user).await? {
+                Ok(()) => {}
+                Err(refusal @ Refusal::AccessDenied(_)) => return Ok(Err(refusal)),
+                // Memory does not know the job, nor its list.
+                Err(_) => return Ok(Ok(None)),
             }
         }
         let known = views.job(job).cloned();

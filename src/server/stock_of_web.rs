@@ -108,6 +108,12 @@ impl OwnerHandle {
 }
 
 impl StockOwner for OwnerHandle {
+    async fn is_administrator(&self, caller: Caller) -> Result<bool, OwnerGone> {
+        let (reply, answer) = oneshot::channel();
+        self.request_stock(StockRequest::of_administrator(caller, reply)).await?;
+        answer.await.map_err(|_| OwnerGone)
+    }
+
     async fn stock_past(&self, job: JobId, viewer: Option<Caller>) -> StockRead<StockPast> {
         self.read_past_job(job, viewer).await
     }

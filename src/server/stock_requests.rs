@@ -65,6 +65,18 @@ impl StockRequest {
         }))
     }
 
+    /// Whether a caller may do everything.
+    pub(super) fn of_administrator(caller: Caller, reply: oneshot::Sender<bool>) -> Self {
+        Self(Box::new(move |owner, dispatcher, in_hand| {
+            let (owner, dispatcher) = (owner.clone(), dispatcher.clone());
+            in_hand.spawn_local(async move {
+                let groups = dispatcher.groups_of_administrator(&caller.user).await;
+                let caller = Caller { groups, ..caller };
+                let _ = reply.send(owner.with_engine(|engine| engine.is_administrator(&caller)));
+            });
+        }))
+    }
+
     /// Makes it.
     pub(super) fn make(self, owner: &Rc<Owner>, dispatcher: &Rc<Dispatcher>, in_hand: &mut JoinSet<()>) {
         (self.0)(owner, dispatcher, in_hand);

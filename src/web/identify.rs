@@ -5,6 +5,7 @@ use axum::http::header::AUTHORIZATION;
 
 use super::form_body::form_fields;
 use super::owner::{MarketPresence, Owner};
+use super::page_user::{PageLogin, PageUser};
 use super::same_site::came_through_proxy;
 use super::sessions::session_in_cookies;
 use super::signed_request::HttpRequest;
@@ -27,14 +28,18 @@ pub(super) fn stranger<O: Owner>(state: &WebState<O>) -> Viewer {
     Viewer::stranger(state.shows_money, state.stock.are_acls_on)
 }
 
-/// Who asks for a page: by the cookie of a session; else by `user.name`, where RPC believes names too.
+/// Who asks for a page: by the cookie of a session; else by a login of pages; else by `user.name`, where RPC believes names too.
 pub(super) async fn viewer_of_page<O: Owner>(state: &WebState<O>, request: &HttpRequest) -> Viewer {
     if let Some(session) = session_in_cookies(&request.headers)
         && let Some(viewer) = viewer_of_session(state, session).await
     {
         return viewer;
     }
-    let is_believed = matches!(state.owner.market_presence(), MarketPresence::Absent | MarketPresence::Idle)
+    if let Some(PageUser(user)) = &request.user {
+        return stranger(state).named(user);
+    }
+    let is_believed = state.stock.login == PageLogin::Nameless
+        && matches!(state.owner.market_presence(), MarketPresence::Absent | MarketPresence::Idle)
         && !came_through_proxy(&request.headers);
     let query = request.uri.query().unwrap_or_default();
     let named = is_believed.then(|| form_fields(query.as_bytes())?.remove("user.name")).flatten();
@@ -44,13 +49,14 @@ pub(super) async fn viewer_of_page<O: Owner>(state: &WebState<O>, request: &Http
     }
 }
 
-/// Who asks the API, and the session that says so.
+/// Who asks the API, and the session that says so; `user`: who it is by a login of pages.
 ///
 /// # Errors
 /// [`BadBearer`]. A cookie that is none makes a stranger: browsers send it until it is over.
 pub(super) async fn viewer_of_program<O: Owner>(
     state: &WebState<O>,
     headers: &HeaderMap,
+    user: Option<&PageUser>,
 ) -> Result<(Viewer, Option<String>), BadBearer> {
     if let Some(session) = bearer_in(headers) {
         let viewer = viewer_of_session(state, session).await.ok_or(BadBearer)?;
@@ -62,7 +68,8 @@ pub(super) async fn viewer_of_program<O: Owner>(
         None => None,
     };
     let session = session.filter(|_| viewer.is_some()).map(str::to_owned);
-    Ok((viewer.unwrap_or_else(|| stranger(state)), session))
+    let named = || user.map_or_else(|| stranger(state), |PageUser(user)| stranger(state).named(user));
+    Ok((viewer.unwrap_or_else(named), session))
 }
 
 /// The user of a session; none of one that has ended.

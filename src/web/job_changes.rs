@@ -1,7 +1,5 @@
 //! Changes of jobs by the forms of a page: who may, and what the owner answers.
 
-use std::sync::Arc;
-
 use axum::body::Body;
 use axum::http::header::LOCATION;
 use axum::http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
@@ -11,12 +9,13 @@ use crate::engine::{Caller, Refusal};
 
 use super::job_forms::JobForms;
 use super::owner::{JobChange, Owner, OwnerGone};
+use super::page_user::PageUser;
 use super::response::{text, with_allow};
 use super::same_site::is_from_own_page;
 use super::signed_request::HttpRequest;
 use super::state::{ANSWER_TIMEOUT, WebState};
 
-/// Changes a job in the name of no user, and leads back to the page.
+/// Changes a job in the name of the user who asks, or of none, and leads back to the page.
 pub(super) async fn change_job<O: Owner>(
     state: &WebState<O>,
     request: &HttpRequest,
@@ -28,13 +27,14 @@ pub(super) async fn change_job<O: Owner>(
         let refusal = text(StatusCode::METHOD_NOT_ALLOWED, "HEAD must not change anything; use POST");
         return with_allow(refusal, "GET, POST, OPTIONS");
     }
-    if let Err(refusal) = check_form(state.job_forms, &request.headers) {
+    let user = request.user.as_ref().map_or("", |PageUser(user)| user);
+    if let Err(refusal) = check_form(state.job_forms, &request.headers, user) {
         return *refusal;
     }
     let Ok(id) = job.parse() else {
         return text(StatusCode::BAD_REQUEST, format_args!("jobid: {job:?} is not the id of a job"));
     };
-    match timeout(ANSWER_TIMEOUT, state.owner.change_job(id, change, Caller::named(Arc::from("")))).await {
+    match timeout(ANSWER_TIMEOUT, state.owner.change_job(id, change, Caller::named(user))).await {
         Err(_) => text(StatusCode::SERVICE_UNAVAILABLE, "no answer in time; the change may have been made"),
         Ok(Err(OwnerGone)) => text(StatusCode::SERVICE_UNAVAILABLE, OwnerGone),
         Ok(Ok(Err(refusal))) => text(status_of(&refusal), refusal),
@@ -46,25 +46,24 @@ pub(super) async fn change_job<O: Owner>(
     }
 }
 
-/// Refuses a form that may change no job: switched off, or one that a page of another site may have sent.
+/// Refuses a form of a user, or of none, that may change no job: switched off, or one that a page of another site may have sent.
 ///
 /// # Errors
 /// What to answer.
-pub(super) fn check_form(job_forms: JobForms, headers: &HeaderMap) -> Result<(), Box<Response<Body>>> {
+pub(super) fn check_form(job_forms: JobForms, headers: &HeaderMap, user: &str) -> Result<(), Box<Response<Body>>> {
     let (status, why) = match job_forms {
         JobForms::Off => (StatusCode::FORBIDDEN, "webinterface.private.actions is false: pages change nothing"),
-        JobForms::ForNone => (
-            StatusCode::UNAUTHORIZED,
-            "Null user: mapred.acls.enabled is true, and a request to this page names no user",
-        ),
+        JobForms::ForNamed if user.is_empty() => {
+            (StatusCode::UNAUTHORIZED, "Null user: mapred.acls.enabled is true, and the request names no user")
+        }
         JobForms::Signed => (
             StatusCode::UNAUTHORIZED,
             "jobtracker.job-changes is signed: pages change nothing; use `jobtracker job` with your key",
         ),
-        JobForms::ForAll if !is_from_own_page(headers) => {
+        JobForms::ForAll | JobForms::ForNamed if !is_from_own_page(headers) => {
             (StatusCode::FORBIDDEN, "a page of another site must not change jobs here")
         }
-        JobForms::ForAll => return Ok(()),
+        JobForms::ForAll | JobForms::ForNamed => return Ok(()),
     };
     Err(Box::new(text(status, why)))
 }

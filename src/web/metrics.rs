@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::{HeaderMap, Response, StatusCode, Uri};
+use axum::http::{Response, StatusCode};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, text};
 use prometheus_client::registry::Registry;
@@ -23,21 +23,21 @@ use super::form_body::form_fields;
 use super::metric_writer::{MetricWriter, kind_name};
 use super::metrics_format::MetricsFormat;
 use super::owner::{Health, MarketPresence, Owner};
+use super::page_user::PageUser;
 use super::pool_metrics::write_pools;
 use super::response;
 use super::response::fresh;
+use super::signed_request::HttpRequest;
 use super::state::{ANSWER_TIMEOUT, WebState};
 use super::stock::{check_instrumentation, metrics_as_json};
 use super::view_metrics::ViewMetrics;
 use super::worker_health::WorkerHealth;
 
 /// Answers one scrape.
-pub(super) async fn metrics<O: Owner>(
-    State(state): State<Arc<WebState<O>>>,
-    uri: Uri,
-    headers: HeaderMap,
-) -> Response<Body> {
-    if let Err(refusal) = check_instrumentation(&state) {
+pub(super) async fn metrics<O: Owner>(State(state): State<Arc<WebState<O>>>, request: HttpRequest) -> Response<Body> {
+    let HttpRequest { uri, headers, user, .. } = request;
+    let user = user.as_ref().map_or("", |PageUser(user)| user);
+    if let Err(refusal) = check_instrumentation(&state, user).await {
         return *refusal;
     }
     let fields = form_fields(uri.query().unwrap_or_default().as_bytes()).unwrap_or_default();

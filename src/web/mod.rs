@@ -33,7 +33,9 @@ mod negotiation;
 mod order_quote;
 mod owner;
 mod owner_gone;
+mod page_login;
 mod page_query;
+mod page_user;
 mod pages;
 mod pause_api;
 mod pictures;
@@ -80,6 +82,7 @@ pub use owner::{
     ClusterPart, HEALTHY, Health, HistoryTotals, JobChange, LedgerUnreadable, MarketPresence, MarketReply, Owner,
     OwnerGone,
 };
+pub use page_user::{PageLogin, SimpleLogin};
 pub use pages::JobFilter;
 pub use sessions::Sessions;
 pub use signed_read::{ReadRefusal, SignedRead};

@@ -21,8 +21,8 @@ use super::owner::{HEALTHY, Owner};
 use super::state::WebState;
 use super::worker_health::WorkerHealth;
 use super::{
-    api, applications, deadline_api, local_names, metrics, pages, pause_api, read_api, report, response, scheduler_api,
-    sign_in, stock, tasks_api, upload, workers_api,
+    api, applications, deadline_api, local_names, metrics, page_login, pages, pause_api, read_api, report, response,
+    scheduler_api, sign_in, stock, tasks_api, upload, workers_api,
 };
 
 /// `/readyz` waits this long for what is known of the workers.
@@ -60,6 +60,7 @@ pub(super) fn routes<O: Owner>(state: Arc<WebState<O>>) -> Router {
         .merge(pages::routes::<O>())
         .merge(stock::routes::<O>())
         .merge(api::routes(&state))
+        .layer(from_fn_with_state(state.clone(), page_login::identify_page_user::<O>))
         .layer(from_fn_with_state(state.clone(), local_names::check_names::<O>))
         .merge(applications::routes(&state))
         .fallback(pages::no_such_page::<O>)

@@ -25,7 +25,8 @@ use super::what_if::{is_what_if, what_if};
 pub(super) async fn scheduler<O: Owner>(State(state): State<Arc<WebState<O>>>, request: Request) -> Response<Body> {
     let error = |status, message: &str| fresh(status, XML, render_error(message, short_host(&state.host)));
     let (Parts { method, uri, headers, extensions, .. }, body) = request.into_parts();
-    let request = HttpRequest { method, uri, headers };
+    let user = extensions.get().cloned();
+    let request = HttpRequest { method, uri, headers, user };
     if request.uri.query().is_some_and(is_what_if) {
         return what_if(&state, &request, body, extensions.get()).await;
     }

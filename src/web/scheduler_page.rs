@@ -14,9 +14,9 @@ use super::confirm_page::ConfirmPage;
 use super::constraint_page::ConstraintPage;
 use super::fair_page::FairPage;
 use super::job_changes::change_job;
-use super::job_forms::JobForms;
 use super::owner::{JobChange, MarketPresence, Owner};
 use super::page_query::{FormChange, PageQuery};
+use super::page_user::PageUser;
 use super::response::{HTML, JSON, fresh, json, text, with_allow};
 use super::signed_request::{HttpRequest, check_method};
 use super::state::WebState;
@@ -47,7 +47,9 @@ pub(super) async fn scheduler_page<O: Owner>(
         return Some(*refusal);
     }
     let host = short_host(&state.host);
-    let has_forms = state.job_forms == JobForms::ForAll;
+    let user = request.user.as_ref().map_or("", |PageUser(user)| user);
+    let has_forms = state.job_forms.are_for(user);
+    let takes_get = state.stock.takes_get_changes && request.method == Method::GET;
     Some(view.aged(match (format.as_deref(), report.policy) {
         (Some("json"), _) => json_report(report.clone(), state.shows_money),
         (Some(other), _) => text(StatusCode::BAD_REQUEST, format_args!("format: {other:?} is not json")),
@@ -57,9 +59,9 @@ pub(super) async fn scheduler_page<O: Owner>(
             let (job, change) = change?;
             let question = ConfirmPage::new(host, is_advanced, &job, &change, report.at_ms);
             // The page of the Fair scheduler has always taken changes by GET; the form that asks changes by POST.
-            match question.filter(|_| has_forms && request.method == Method::GET) {
+            match question.filter(|_| has_forms && request.method == Method::GET && !takes_get) {
                 Some(question) => return Some(page(&question)),
-                None if request.method != Method::POST && has_forms => {
+                None if request.method != Method::POST && has_forms && !takes_get => {
                     let refusal = text(StatusCode::METHOD_NOT_ALLOWED, "a job is changed by POST");
                     return Some(with_allow(refusal, "POST"));
                 }

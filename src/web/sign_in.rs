@@ -76,7 +76,7 @@ fn as_signed_request(request: &HttpRequest, query: &str, signature: &str) -> Opt
     let uri = Uri::builder().path_and_query(format!("{}?{query}", request.uri.path())).build().ok()?;
     let mut headers = request.headers.clone();
     headers.insert(AUTHORIZATION, HeaderValue::from_str(signature).ok()?);
-    Some(HttpRequest { method: request.method.clone(), uri, headers })
+    Some(HttpRequest { method: request.method.clone(), uri, headers, user: None })
 }
 
 fn lead_to(page: &str, cookie: &str) -> Response<Body> {

@@ -15,6 +15,7 @@ use crate::market::{Answer, ErrorClass, ParsedQuery, QueryError, ServletRequest}
 
 use super::denied::access_denied;
 use super::owner::{MarketPresence, Owner};
+use super::page_user::PageUser;
 use super::response::{JSON, fresh, json_refusal, text, with_allow};
 use super::signer::find_signer;
 use super::state::{ANSWER_TIMEOUT, WebState};
@@ -29,6 +30,8 @@ pub(super) struct HttpRequest {
     pub(super) method: Method,
     pub(super) uri: Uri,
     pub(super) headers: HeaderMap,
+    /// Who asks, by a login of pages.
+    pub(super) user: Option<PageUser>,
 }
 
 // === impl HttpRequest ===
@@ -37,7 +40,8 @@ impl<S: Sync> FromRequestParts<S> for HttpRequest {
     type Rejection = Infallible;
 
     async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Infallible> {
-        Ok(Self { method: parts.method.clone(), uri: parts.uri.clone(), headers: parts.headers.clone() })
+        let user = parts.extensions.get().cloned();
+        Ok(Self { method: parts.method.clone(), uri: parts.uri.clone(), headers: parts.headers.clone(), user })
     }
 }
 
@@ -49,7 +53,7 @@ pub(super) async fn request_market<O: Owner>(
     parse: impl Fn(&str) -> Result<ParsedQuery, QueryError>,
     error: impl Fn(StatusCode, &str) -> Response<Body>,
 ) -> Result<Answer, Box<Response<Body>>> {
-    let HttpRequest { method, uri, headers } = request;
+    let HttpRequest { method, uri, headers, .. } = request;
     if state.owner.market_presence() == MarketPresence::Absent {
         let message = "The scheduler in use has no market; /scheduler belongs to the dynamic one";
         return Err(Box::new(text(StatusCode::NOT_FOUND, message)));

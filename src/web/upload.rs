@@ -39,7 +39,7 @@ const URL_HASH: &str = "UrlHash";
 /// Handles `/scheduler/upload`: POST stores a file, GET says how files are handed over.
 pub(super) async fn upload<O: Owner>(State(state): State<Arc<WebState<O>>>, request: Request) -> Response<Body> {
     let (Parts { method, uri, headers, extensions, .. }, mut body) = request.into_parts();
-    let request = HttpRequest { method, uri, headers };
+    let request = HttpRequest { method, uri, headers, user: None };
     let peer = extensions.get().copied().unwrap_or_else(|| Peer::from(IpAddr::from(Ipv4Addr::LOCALHOST)));
     match request.method {
         Method::GET => return fresh(StatusCode::OK, JSON, json(&state.owner.upload_rules())),

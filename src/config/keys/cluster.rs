@@ -112,10 +112,20 @@ keys! {
         "Users and groups that may submit: `user,user group,group`; `*`: all; a blank: none. Set it in `mapred-queue-acls.xml`.";
     QUEUE_ACL_ADMINISTER = "mapred.queue.<queue>.acl-administer-jobs", Text, Some("*"),
         "Users and groups that may kill and reorder the queue's jobs, in the same form.";
+    FILTER_INITIALIZERS = "hadoop.http.filter.initializers", List, None,
+        "How requests to Hadoop's pages say who asks. `org.apache.hadoop.http.lib.StaticUserWebFilter`: all are `Dr.Who`. `org.apache.hadoop.security.AuthenticationFilterInitializer`: by `hadoop.http.authentication.*`. Unset: they do not. Another class is refused.";
+    HTTP_AUTH_TYPE = "hadoop.http.authentication.type", Text, Some("simple"),
+        "With that initializer, `simple`: by `?user.name=USER`, which is believed, then by the cookie `hadoop.auth`, which NameNode and JobTracker share. Kerberos and other classes are refused.";
+    HTTP_AUTH_SECRET = "hadoop.http.authentication.signature.secret.file", LocalPath, Some("${user.home}/hadoop-http-auth-signature-secret"),
+        "The file of the secret that the cookie is signed with, the same on every daemon; read at the start, as it is.";
+    HTTP_AUTH_VALIDITY = "hadoop.http.authentication.token.validity", Number(Seconds, 1, 1_000_000_000), Some("36000"),
+        "How long the cookie is good.";
+    HTTP_AUTH_NAMELESS = "hadoop.http.authentication.simple.anonymous.allowed", Flag, Some("true"),
+        "Whether requests that name no user are answered; if not, with status 401.";
     PRIVATE_ACTIONS = "webinterface.private.actions", Flag, Some("false"),
-        "Whether the pages of schedulers change jobs: pool and priority, or the deadline. Never while `mapred.acls.enabled` is true: a request to a page names no user.";
+        "Whether pages change jobs: kill, pool and priority, or the deadline. While `mapred.acls.enabled` is true a request must name a user that the lists allow it to (`hadoop.http.filter.initializers`).";
     INSTRUMENTATION_ADMINS = "hadoop.security.instrumentation.requires.admin", Flag, Some("false"),
-        "Whether `/conf`, `/jmx`, `/metrics` and `/stacks` are for administrators: a request to them names no user, so it is refused then.";
+        "Whether `/conf`, `/jmx`, `/metrics` and `/stacks` are for administrators: for requests that name one as their user (`hadoop.http.filter.initializers`).";
     ACLS_ENABLED = "mapred.acls.enabled" ["mapreduce.cluster.acls.enabled"], Flag, Some("false"),
         "Whether access lists of queues and jobs are enforced. Also read by the built-in tasktracker: it shows logs only for tickets of the JobTracker then.";
     ADMINISTRATORS = "mapreduce.cluster.administrators", Text, None,

@@ -69,6 +69,8 @@ keys! {
         "Unix socket at which the JobTracker's web server answers too, in a folder that only root or the daemon's user can write to; at most 107 bytes, of which 80 after the last slash. A socket whose process has ended is replaced; one at which a process listens keeps the daemon from starting. A caller there without a signature is the user of the connecting process, as the kernel says, and `user.name` must name that user (root and the daemon's user may name all). Over TCP, loopback addresses included, unsigned requests that name a user are refused while it is set. RPC is not affected.";
     WEB_SESSION = "jobtracker.web.session-seconds", Number(Seconds, 1, 31_536_000), Some("43200"),
         "How long a read-only session of `jobtracker open` lasts. A key that is changed, rotated or removed ends its user's sessions before.";
+    WEB_GET_CHANGES = "jobtracker.web.get-changes", Flag, Some("false"),
+        "Whether the Fair scheduler's page changes pools and priorities by GET at once, as in Hadoop, for consoles that send no POST. Any link then moves jobs through the browser of who follows it.";
     WEB_HOSTS = "jobtracker.web.hosts", List, None,
         "Additional host names under which the web servers of the JobTracker and of the built-in tasktracker answer. Requests under any name but these, an address, `localhost`, this machine's names and the hosts of the configured addresses are refused with status 421 (DNS rebinding). `*`: every name.";
 }

@@ -11,8 +11,8 @@ use super::advertised_build::version_and_build;
 use super::named_files::{files_of_containers, files_of_market, files_of_trackers};
 use super::{
     ContainerSettings, Directories, HistorySettings, HttpLimits, JobChangeSettings, JobLimits, MarketSettings,
-    MemorySettings, Queues, RpcSettings, SchedulerKind, Settings, TrackerSettings, check_ports, constraint,
-    http_address, rpc_address,
+    MemorySettings, PageLoginSettings, Queues, RpcSettings, SchedulerKind, Settings, TrackerSettings, check_ports,
+    constraint, http_address, rpc_address,
 };
 use super::{HeartbeatSettings, LoadOptions};
 
@@ -69,6 +69,7 @@ impl Errors {
         self.collect(web_host_names(configuration));
         self.collect(RpcSettings::from_configuration(configuration));
         self.collect(HttpLimits::from_configuration(configuration));
+        self.collect(PageLoginSettings::from_configuration(configuration));
         self.collect(Directories::from_configuration(configuration));
         self.collect(HistorySettings::from_configuration(configuration));
         self.collect(constraint::constraint_config(configuration));

@@ -13,6 +13,7 @@ mod job_changes;
 mod limits;
 mod market;
 mod named_files;
+mod page_login;
 mod proxy_users;
 mod queues;
 pub mod reread;
@@ -32,6 +33,7 @@ pub use history::HistorySettings;
 pub use job_changes::JobChangeSettings;
 pub use limits::{HttpLimits, JobLimits, MemorySettings, RpcSettings, UploadLimits};
 pub use market::MarketSettings;
+pub use page_login::{PageLoginSettings, SimpleLoginSettings};
 pub use proxy_users::{NameList, ProxyUser, ProxyUsers};
 pub use queues::{QueueSettings, QueueState, Queues};
 pub use scheduler::{
@@ -163,6 +165,10 @@ pub struct Settings {
     pub http: HttpLimits,
     /// Whether pages change jobs.
     pub has_private_actions: bool,
+    /// How requests to pages say who asks.
+    pub page_login: PageLoginSettings,
+    /// Whether the Fair scheduler's page changes jobs by GET, too.
+    pub takes_get_changes: bool,
     /// Whether pages with numbers and the configuration are for administrators.
     pub are_numbers_for_administrators: bool,
     pub directories: Directories,
@@ -278,6 +284,8 @@ impl Settings {
             state_finished_jobs: configuration.number(&keys::STATE_FINISHED_JOBS)?,
             state_finished_job_days: configuration.number(&keys::STATE_FINISHED_JOB_DAYS)?,
             has_private_actions: configuration.flag(&keys::PRIVATE_ACTIONS)?,
+            page_login: PageLoginSettings::from_configuration(&configuration)?,
+            takes_get_changes: configuration.flag(&keys::WEB_GET_CHANGES)?,
             are_numbers_for_administrators: configuration.flag(&keys::INSTRUMENTATION_ADMINS)?,
             restart_recover: configuration.flag(&keys::RESTART_RECOVER)?,
             hold_client_kills_ms: configuration.number(&keys::HOLD_CLIENT_KILLS)?,

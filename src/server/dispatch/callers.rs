@@ -74,6 +74,14 @@ impl Dispatcher {
         self.groups.of(user, WEB_ORIGIN).await.unwrap_or_else(|_| Arc::new([]))
     }
 
+    /// Groups of a user of the web, where the list of administrators names groups.
+    pub(in crate::server) async fn groups_of_administrator(&self, user: &Arc<str>) -> Arc<[String]> {
+        if !self.owner.with_engine(|engine| engine.administrators_need_groups(user)) {
+            return Arc::new([]);
+        }
+        self.groups.of(user, WEB_ORIGIN).await.unwrap_or_else(|_| Arc::new([]))
+    }
+
     /// Whether an access list needs the groups of a user who submits to a queue.
     pub(in crate::server) fn needs_groups_to_submit(&self, user: &Arc<str>) -> bool {
         self.acls_enabled && self.owner.with_engine(|engine| engine.needs_groups(None, user))

@@ -36,7 +36,7 @@ pub(super) async fn events<O: Owner>(web: &Arc<WebState<O>>, head: &Parts) -> Re
     let mut parameters = QueryParameters::of(&head.uri);
     let wanted = Wanted::read(&mut parameters);
     parameters.end()?;
-    let reader = viewer_of_program(web, &head.headers).await.map_err(refused_bearer)?;
+    let reader = viewer_of_program(web, &head.headers, head.extensions.get()).await.map_err(refused_bearer)?;
     let unavailable = |why: &str| Problem::new(ProblemName::Unavailable, why);
     let shown = timeout(ANSWER_TIMEOUT, web.owner.shown(LookAt::OfLate)).await.ok().and_then(Result::ok);
     let shown = shown.ok_or_else(|| unavailable("the JobTracker starts or stops"))?;

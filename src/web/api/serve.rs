@@ -5,7 +5,8 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::extract::Request;
 use axum::http::header::CACHE_CONTROL;
-use axum::http::{HeaderMap, Method, Response, Uri};
+use axum::http::request::Parts;
+use axum::http::{Method, Response};
 use tokio::time::timeout;
 
 use crate::views::LookAt;
@@ -45,7 +46,7 @@ impl<O: Owner> Api<O> {
         }
         let answered = match address {
             Address::Events => events(&self.web, &head).await,
-            _ => self.answer(address, parts, uri, &head.headers).await,
+            _ => self.answer(address, parts, &head).await,
         };
         match answered {
             Ok(response) => response,
@@ -53,18 +54,13 @@ impl<O: Owner> Api<O> {
         }
     }
 
-    async fn answer(
-        &self,
-        address: Address,
-        parts: PathParts,
-        uri: &Uri,
-        headers: &HeaderMap,
-    ) -> Result<Response<Body>, Problem> {
+    async fn answer(&self, address: Address, parts: PathParts, head: &Parts) -> Result<Response<Body>, Problem> {
+        let (uri, headers) = (&head.uri, &head.headers);
         let mut parameters = QueryParameters::with_repeated(uri, address.repeated());
         let form = Form::read(&mut parameters, headers, address.is_list());
         let at = parameters.take("at");
         form.check(headers, address.is_list())?;
-        let (viewer, _) = viewer_of_program(&self.web, headers).await.map_err(refused_bearer)?;
+        let (viewer, _) = viewer_of_program(&self.web, headers, head.extensions.get()).await.map_err(refused_bearer)?;
         let shown = timeout(ANSWER_TIMEOUT, self.web.owner.shown(LookAt::OfLate)).await.ok().and_then(Result::ok);
         let shown = shown.ok_or_else(|| Problem::new(ProblemName::Unavailable, unavailable(&self.web)))?;
         let generation = shown.generation.to_string();

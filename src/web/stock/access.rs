@@ -10,39 +10,54 @@ use super::super::response::text;
 use super::super::state::{ANSWER_TIMEOUT, WebState};
 use super::answer;
 use super::owner::StockRead;
-use super::request::Refused;
+use super::request::{Asked, Refused};
 
 /// What 1.2.1 says where only administrators may look, and no user is named.
 const NO_USER: &str = "Unauthenticated users are not authorized to access this page.";
 
-/// Numbers and configuration: for all, or for administrators.
+/// Numbers and configuration: for all, or for administrators; `user`: who asks, empty without a name.
 ///
 /// # Errors
-/// 401 where they are for administrators: a request names no user.
-pub fn check_instrumentation<O: Owner>(state: &WebState<O>) -> Result<(), Refused> {
-    refuse_if(state.stock.are_numbers_for_administrators)
+/// 401 to others, where they are for administrators.
+pub async fn check_instrumentation<O: Owner>(state: &WebState<O>, user: &str) -> Result<(), Refused> {
+    refuse_others(state, state.stock.are_numbers_for_administrators, user).await
 }
 
 /// The log: for all, or for administrators.
 ///
 /// # Errors
 /// As [`check_instrumentation`].
-pub(super) fn check_administrators<O: Owner>(state: &WebState<O>) -> Result<(), Refused> {
-    refuse_if(state.stock.is_authorization_on)
+pub(super) async fn check_administrators<O: Owner>(state: &WebState<O>, user: &str) -> Result<(), Refused> {
+    refuse_others(state, state.stock.is_authorization_on, user).await
 }
 
-fn refuse_if(is_for_administrators: bool) -> Result<(), Refused> {
-    if is_for_administrators { Err(Box::new(text(StatusCode::UNAUTHORIZED, NO_USER))) } else { Ok(()) }
+async fn refuse_others<O: Owner>(state: &WebState<O>, is_for_administrators: bool, user: &str) -> Result<(), Refused> {
+    if !is_for_administrators {
+        return Ok(());
+    }
+    if user.is_empty() {
+        return Err(Box::new(text(StatusCode::UNAUTHORIZED, NO_USER)));
+    }
+    match timeout(ANSWER_TIMEOUT, state.owner.is_administrator(Caller::named(user))).await {
+        Ok(Ok(true)) => Ok(()),
+        Ok(Ok(false)) => {
+            let refusal =
+                format!("User {user} is unauthorized to access this page. Only superusers can access this page.");
+            Err(Box::new(text(StatusCode::UNAUTHORIZED, refusal)))
+        }
+        Ok(Err(OwnerGone)) | Err(_) => Err(Box::new(text(StatusCode::SERVICE_UNAVAILABLE, OwnerGone))),
+    }
 }
 
 /// The viewer of a job's page; none while access lists are off: then all may see it.
 ///
 /// # Errors
 /// 401 to a request that names no user, while they are on.
-pub(super) fn viewer<O: Owner>(state: &WebState<O>) -> Result<Option<Caller>, Refused> {
-    match state.stock.are_acls_on {
-        false => Ok(None),
-        true => Err(Box::new(text(StatusCode::UNAUTHORIZED, "Null user"))),
+pub(super) fn viewer<O: Owner>(state: &WebState<O>, asked: &Asked) -> Result<Option<Caller>, Refused> {
+    match (state.stock.are_acls_on, asked.user()) {
+        (false, _) => Ok(None),
+        (true, "") => Err(Box::new(text(StatusCode::UNAUTHORIZED, "Null user"))),
+        (true, user) => Ok(Some(Caller::named(user))),
     }
 }
 

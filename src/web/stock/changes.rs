@@ -1,8 +1,6 @@
 //! Changes of jobs and attempts by the forms of these pages: by POST alone, from the page itself, and only where they are
 //! switched on (`webinterface.private.actions`) and need no signature.
 
-use std::sync::Arc;
-
 use axum::body::Body;
 use axum::http::header::LOCATION;
 use axum::http::{HeaderValue, Response, StatusCode};
@@ -36,8 +34,8 @@ impl<'a, O: Owner> Changes<'a, O> {
             let refusal = "while the market rules pages change nothing; use `jobtracker job` with your key";
             return Err(Box::new(text(StatusCode::UNAUTHORIZED, refusal)));
         }
-        check_form(state.job_forms, asked.headers())?;
-        Ok(Self { state, caller: Caller::named(Arc::from("")) })
+        check_form(state.job_forms, asked.headers(), asked.user())?;
+        Ok(Self { state, caller: Caller::named(asked.user()) })
     }
 
     /// Changes a job.

@@ -36,7 +36,7 @@ pub(super) async fn jobconf<O: Owner>(State(state): State<Arc<WebState<O>>>, req
 
 async fn configuration<O: Owner>(state: &WebState<O>, request: Request) -> Result<Refused, Refused> {
     let asked = Asked::of(request).await?;
-    check_instrumentation(state)?;
+    check_instrumentation(state, asked.user()).await?;
     let conf = &state.stock.conf;
     let (kind, body) = match asked.get("format").unwrap_or("xml") {
         "xml" => (XML, xml(conf)),
@@ -94,7 +94,7 @@ async fn of_job<O: Owner>(state: &WebState<O>, request: Request) -> Result<Refus
             "Missing 'jobid' for fetching job configuration!",
         )));
     };
-    let conf = found(state.owner.stock_conf(id, viewer(state)?), "", id).await?;
+    let conf = found(state.owner.stock_conf(id, viewer(state, &asked)?), asked.user(), id).await?;
     let heading = format!("Job Configuration: JobId - {id}");
     Ok(Box::new(match conf {
         Some(properties) => answer::page(StatusCode::OK, &Page { new_page: new_job_page(id), heading, properties }),

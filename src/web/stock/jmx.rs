@@ -30,7 +30,7 @@ pub(super) async fn jmx<O: Owner>(State(state): State<Arc<WebState<O>>>, request
 
 async fn answered<O: Owner>(state: &WebState<O>, request: Request) -> Result<Refused, Refused> {
     let asked = Asked::of(request).await?;
-    check_instrumentation(state)?;
+    check_instrumentation(state, asked.user()).await?;
     let Some(pattern) = Pattern::parse(asked.get("qry").unwrap_or("*:*")) else {
         return Ok(Box::new(fresh(StatusCode::BAD_REQUEST, JSON, "")));
     };

@@ -11,7 +11,6 @@ use serde::Serialize;
 
 use crate::model::{JobId, Kind, Priority, RunState};
 
-use super::super::job_forms::JobForms;
 use super::super::owner::{JobChange, MarketPresence, Owner};
 use super::super::state::WebState;
 use super::access::{found, viewer};
@@ -49,7 +48,7 @@ async fn answered<O: Owner>(state: &WebState<O>, request: Request) -> Result<Ref
         }));
     };
     let refresh = asked.parsed("refresh", "a number of seconds")?.unwrap_or(REFRESH_S);
-    let has_actions = state.job_forms == JobForms::ForAll;
+    let has_actions = state.job_forms.are_for(asked.user());
     let action = asked.get("action").unwrap_or_default();
     if has_actions && action.eq_ignore_ascii_case("confirm") {
         let question = answer::page(StatusCode::OK, &Confirm::kill_job(id));
@@ -58,7 +57,7 @@ async fn answered<O: Owner>(state: &WebState<O>, request: Request) -> Result<Ref
     if asked.is_post() {
         change(state, &asked, id, action).await?;
     }
-    let job = found(state.owner.stock_job(id, viewer(state)?), "", id).await?;
+    let job = found(state.owner.stock_job(id, viewer(state, &asked)?), asked.user(), id).await?;
     // What a market says of a job has its queue's money in it.
     let hides_money = !state.shows_money && state.owner.market_presence() == MarketPresence::Ruling;
     let shown = |job: StockJob| match hides_money {

@@ -41,10 +41,10 @@ async fn failures<O: Owner>(state: &WebState<O>, request: Request) -> Result<Ref
         return Ok(Box::new(answer::heading("Hadoop failures", "/", "Missing 'jobid'!")));
     };
     let host = simple_host(&state.stock.host);
-    let viewer = viewer(state)?;
+    let viewer = viewer(state, &asked)?;
     let filter = filter_of(&asked);
     let wanted = filter.as_ref().copied().unwrap_or(FailureFilter { kinds: PerKind::default(), state: None });
-    let read = found(state.owner.stock_failures(id, viewer, wanted), "", id).await?;
+    let read = found(state.owner.stock_failures(id, viewer, wanted), asked.user(), id).await?;
     Ok(Box::new(match read {
         None => answer::bold("Hadoop failures", &new_job_page(id), &format!("Job {id} not found.")),
         Some(failures) => answer::page(StatusCode::OK, &Failures::new(&failures, filter.err(), id, host)),
@@ -115,7 +115,7 @@ async fn flaky<O: Owner>(state: &WebState<O>, request: Request) -> Result<Refuse
         let words = "Missing 'jobid' for fetching black-listed tasktrackers!";
         return Ok(Box::new(answer::heading("Hadoop black-listed tasktrackers", "/", words)));
     };
-    let job = found(state.owner.stock_job(id, viewer(state)?), "", id).await?;
+    let job = found(state.owner.stock_job(id, viewer(state, &asked)?), asked.user(), id).await?;
     Ok(Box::new(match job {
         None => answer::bold("Hadoop black-listed tasktrackers", &new_job_page(id), &format!("Job {id} not found.")),
         Some(job) => answer::page(StatusCode::OK, &Flaky { new_page: new_job_page(id), id, flaky: &job.flaky }),

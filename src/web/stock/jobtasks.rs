@@ -38,8 +38,8 @@ async fn answered<O: Owner>(state: &WebState<O>, request: Request) -> Result<Ref
         }));
     };
     let wanted = Wanted::of(&asked, id)?;
-    let read = state.owner.stock_tasks(id, viewer(state)?, (wanted.list, wanted.filter), wanted.start());
-    let tasks = found(read, "", id).await?;
+    let read = state.owner.stock_tasks(id, viewer(state, &asked)?, (wanted.list, wanted.filter), wanted.start());
+    let tasks = found(read, asked.user(), id).await?;
     let host = simple_host(&state.stock.host);
     Ok(Box::new(match (tasks, is_json) {
         (None, true) => answer::json_error(StatusCode::NOT_FOUND, 4101, format!("JobID {id} Not Found")),

@@ -12,7 +12,6 @@ use crate::engine::{ClusterSnapshot, JobSnapshot};
 use crate::model::RunState;
 
 use super::super::cluster_view::ClusterView;
-use super::super::job_forms::JobForms;
 use super::super::owner::{JobChange, MarketPresence, Owner};
 use super::super::response::text;
 use super::super::state::WebState;
@@ -47,7 +46,7 @@ async fn answered<O: Owner>(state: &WebState<O>, request: Request) -> Result<Ref
     let response = match is_json {
         true => answer::json(StatusCode::OK, &Json::new(&view.overview, host, shows_money)),
         false => {
-            let has_actions = state.job_forms == JobForms::ForAll;
+            let has_actions = state.job_forms.are_for(asked.user());
             let page = Page::new(&view.overview, host, has_actions, shows_money);
             answer::with_forms(answer::page(StatusCode::OK, &page), has_actions)
         }

@@ -40,7 +40,7 @@ async fn answered<O: Owner>(state: &WebState<O>, request: Request) -> Result<Ref
     let ends = request.extensions().get::<ConnectionEnds>().copied();
     let local = request.extensions().get::<LocalCaller>().copied();
     let asked = Asked::of(request).await?;
-    check_administrators(state)?;
+    check_administrators(state, asked.user()).await?;
     let log = asked.get("log").filter(|log| !log.is_empty());
     let (Some(log), wanted) = (log, asked.get("level")) else {
         return Ok(Box::new(answer::page(StatusCode::OK, &Page { new_page: "/", shown: None })));

@@ -32,8 +32,8 @@ pub(super) async fn logs<O: Owner>(State(state): State<Arc<WebState<O>>>, reques
 }
 
 async fn answered<O: Owner>(state: &WebState<O>, request: Request) -> Result<Refused, Refused> {
-    Asked::of(request).await?;
-    check_administrators(state)?;
+    let asked = Asked::of(request).await?;
+    check_administrators(state, asked.user()).await?;
     if state.owner.market_presence() != MarketPresence::Absent && !stranger(state).sees_all_money() {
         return Err(Box::new(text(StatusCode::FORBIDDEN, PRIVATE)));
     }

@@ -52,7 +52,7 @@ async fn place<O: Owner>(state: &WebState<O>, request: Request) -> Result<Refuse
     let asked = Asked::of(request).await?;
     let id: Option<JobId> = asked.parsed("jobid", "the id of a job")?;
     let id = id.ok_or_else(|| answer::refused(text(StatusCode::BAD_REQUEST, "expected jobid=JOB")))?;
-    match place_of(state, id).await? {
+    match place_of(state, &asked, id).await? {
         None => Err(lost(id)),
         Some(StockHistoryPlace::NotOver) => {
             Err(answer::refused(text(StatusCode::BAD_REQUEST, format_args!("{id} is still in running"))))
@@ -63,8 +63,12 @@ async fn place<O: Owner>(state: &WebState<O>, request: Request) -> Result<Refuse
     }
 }
 
-async fn place_of<O: Owner>(state: &WebState<O>, id: JobId) -> Result<Option<StockHistoryPlace>, Refused> {
-    found(state.owner.stock_history_place(id, viewer(state)?), "", id).await
+async fn place_of<O: Owner>(
+    state: &WebState<O>,
+    asked: &Asked,
+    id: JobId,
+) -> Result<Option<StockHistoryPlace>, Refused> {
+    found(state.owner.stock_history_place(id, viewer(state, asked)?), asked.user(), id).await
 }
 
 async fn content<O: Owner>(state: &WebState<O>, request: Request) -> Result<Refused, Refused> {
@@ -73,8 +77,8 @@ async fn content<O: Owner>(state: &WebState<O>, request: Request) -> Result<Refu
         return Err(answer::refused(text(StatusCode::BAD_REQUEST, "expected logFile=NAME, of a history file")));
     }
     let id = named_job(&asked)?;
-    let read = state.owner.stock_history_file(id, viewer(state)?);
-    match found(read, "", id).await? {
+    let read = state.owner.stock_history_file(id, viewer(state, &asked)?);
+    match found(read, asked.user(), id).await? {
         Some(bytes) => Ok(Box::new(fresh(StatusCode::OK, BYTES, bytes))),
         None => Err(lost(id)),
     }
@@ -83,7 +87,7 @@ async fn content<O: Owner>(state: &WebState<O>, request: Request) -> Result<Refu
 async fn loaded<O: Owner>(state: &WebState<O>, request: Request) -> Result<Refused, Refused> {
     let asked = Asked::of(request).await?;
     let id = named_job(&asked)?;
-    match place_of(state, id).await? {
+    match place_of(state, &asked, id).await? {
         Some(StockHistoryPlace::Over { .. }) => Ok(Box::new(fresh(StatusCode::OK, super::super::response::HTML, ""))),
         Some(StockHistoryPlace::NotOver) | None => Err(lost(id)),
     }

@@ -121,7 +121,7 @@ pub(super) fn lost(id: JobId) -> Refused {
 /// The job of a request with its attempts.
 pub(super) async fn past_of<O: Owner>(state: &WebState<O>, asked: &Asked) -> Result<StockPast, Refused> {
     let id = named_job(asked)?;
-    let past = found(state.owner.stock_past(id, viewer(state)?), "", id).await?;
+    let past = found(state.owner.stock_past(id, viewer(state, asked)?), asked.user(), id).await?;
     past.ok_or_else(|| lost(id))
 }
 
@@ -148,8 +148,8 @@ async fn counters<O: Owner>(state: &WebState<O>, request: Request) -> Result<Ref
         return Err(answer::refused(text(StatusCode::BAD_REQUEST, "expected attemptid=ATTEMPT")));
     };
     let job = id.task.job;
-    let read = state.owner.stock_counters(id.task, Some(id.number), viewer(state)?);
-    let groups = found(read, "", job).await?.ok_or_else(|| lost(job))?;
+    let read = state.owner.stock_counters(id.task, Some(id.number), viewer(state, &asked)?);
+    let groups = found(read, asked.user(), job).await?.ok_or_else(|| lost(job))?;
     let page = Counters { new_page: new_job_page(job), id, groups };
     Ok(Box::new(answer::page(StatusCode::OK, &page)))
 }
@@ -157,7 +157,7 @@ async fn counters<O: Owner>(state: &WebState<O>, request: Request) -> Result<Ref
 async fn configuration<O: Owner>(state: &WebState<O>, request: Request) -> Result<Refused, Refused> {
     let asked = Asked::of(request).await?;
     let id = named_job(&asked)?;
-    let conf = found(state.owner.stock_conf(id, viewer(state)?), "", id).await?;
+    let conf = found(state.owner.stock_conf(id, viewer(state, &asked)?), asked.user(), id).await?;
     let properties = conf.ok_or_else(|| lost(id))?;
     let heading = format!("Job Configuration: JobId - {id}");
     Ok(Box::new(answer::page(StatusCode::OK, &conf::Page { new_page: new_job_page(id), heading, properties })))

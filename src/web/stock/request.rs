@@ -6,6 +6,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, Response, StatusCode, Uri};
 
 use super::super::form_body::read_form;
+use super::super::page_user::PageUser;
 use super::super::response::{text, with_allow};
 use super::super::rows::cut;
 use super::super::signed_request::HttpRequest;
@@ -38,7 +39,8 @@ impl Asked {
         if let Some(form) = read_form(&method, &headers, body, extensions.get()).await {
             parameters.extend(pairs(&form).ok_or_else(malformed)?);
         }
-        Ok(Self { request: HttpRequest { method, uri, headers }, parameters })
+        let user = extensions.get().cloned();
+        Ok(Self { request: HttpRequest { method, uri, headers, user }, parameters })
     }
 
     /// The first value of a parameter.
@@ -49,6 +51,11 @@ impl Asked {
     /// All values of a parameter.
     pub(super) fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
         self.parameters.iter().filter(move |(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
+    /// The user who asks; empty: the request names none.
+    pub(super) fn user(&self) -> &str {
+        self.request.user.as_ref().map_or("", |PageUser(user)| user)
     }
 
     pub(super) fn is_post(&self) -> bool {

@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
+use super::super::page_user::PageLogin;
+
 /// What the configuration says of these pages.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StockSettings {
@@ -15,6 +17,10 @@ pub struct StockSettings {
     pub is_authorization_on: bool,
     /// Whether numbers and configuration are for administrators (`hadoop.security.instrumentation.requires.admin`).
     pub are_numbers_for_administrators: bool,
+    /// How requests say who asks (`hadoop.http.filter.initializers`).
+    pub login: PageLogin,
+    /// Whether jobs are changed by GET, too (`jobtracker.web.get-changes`).
+    pub takes_get_changes: bool,
     /// The configuration in force, by name, secrets blanked.
     pub conf: Arc<[ConfProperty]>,
 }

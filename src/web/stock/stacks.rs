@@ -22,8 +22,8 @@ pub(super) async fn stacks<O: Owner>(State(state): State<Arc<WebState<O>>>, requ
 }
 
 async fn answered<O: Owner>(state: &WebState<O>, request: Request) -> Result<Refused, Refused> {
-    Asked::of(request).await?;
-    check_instrumentation(state)?;
+    let asked = Asked::of(request).await?;
+    check_instrumentation(state, asked.user()).await?;
     let threads = ThreadStat::all();
     // The head of 1.2.1; a native program has no stacks that could be shown without being stopped.
     let mut body = format!("Process Thread Dump: \n{} active threads\n", threads.len());

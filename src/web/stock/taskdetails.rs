@@ -10,7 +10,6 @@ use serde::Serialize;
 
 use crate::model::{AttemptId, AttemptState, JobId, Kind, TaskId};
 
-use super::super::job_forms::JobForms;
 use super::super::owner::{JobChange, Owner};
 use super::super::response::text;
 use super::super::rows::cut;
@@ -75,7 +74,7 @@ async fn answered<O: Owner>(state: &WebState<O>, request: Request) -> Result<Ref
     let asked = Asked::of(request).await?;
     let is_json = asked.is_json()?;
     let named = Named::of(&asked, is_json)?;
-    let has_actions = state.job_forms == JobForms::ForAll;
+    let has_actions = state.job_forms.are_for(asked.user());
     let action = asked.get("action").unwrap_or_default();
     if has_actions && action.eq_ignore_ascii_case("confirm") {
         return Ok(Box::new(confirm(&asked, &named)));
@@ -86,7 +85,7 @@ async fn answered<O: Owner>(state: &WebState<O>, request: Request) -> Result<Ref
         return Ok(Box::new(go_back(&page)));
     }
     let (task, id) = (named.task, named.task.job);
-    let attempts = found(state.owner.stock_attempts(task, viewer(state)?), "", id).await?;
+    let attempts = found(state.owner.stock_attempts(task, viewer(state, &asked)?), asked.user(), id).await?;
     Ok(Box::new(match (attempts, is_json) {
         (None, true) => answer::json_error(StatusCode::NOT_FOUND, 4102, format!("JobID {id} Not Found")),
         (None, false) => answer::bold("Hadoop Task Details", &new_job_page(id), &format!("Job {id} not found.")),

@@ -35,7 +35,7 @@ async fn answered<O: Owner>(state: &WebState<O>, request: Request) -> Result<Ref
     let svg = match id {
         None => String::new(),
         Some(id) => {
-            let job = found(state.owner.stock_job(id, viewer(state)?), "", id).await?;
+            let job = found(state.owner.stock_job(id, viewer(state, &asked)?), asked.user(), id).await?;
             job.map(|job| picture(&job.graphs[kind], kind, Frame::Document)).unwrap_or_default()
         }
     };

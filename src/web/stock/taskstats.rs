@@ -34,7 +34,8 @@ async fn answered<O: Owner>(state: &WebState<O>, request: Request) -> Result<Ref
     let named = Named::of(&asked, is_json)?;
     let (id, number) = (named.task.job, named.attempt.map(|attempt| attempt.number));
     let what = named.attempt.map_or_else(|| named.task.to_string(), |attempt| attempt.to_string());
-    let counters = found(state.owner.stock_counters(named.task, number, viewer(state)?), "", id).await?;
+    let counters =
+        found(state.owner.stock_counters(named.task, number, viewer(state, &asked)?), asked.user(), id).await?;
     Ok(Box::new(match (counters, is_json) {
         (None, true) => answer::json_error(StatusCode::NOT_FOUND, 4102, format!("JobID {id} Not Found")),
         (None, false) => answer::bold("Counters", &new_job_page(id), &format!("Job {id} not found.")),

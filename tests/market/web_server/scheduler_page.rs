@@ -115,7 +115,7 @@ async fn a_form_with_a_bad_value_is_refused() {
 async fn none_but_the_page_itself_changes_a_job() {
     let other_pages =
         ["Origin: http://evil.example\r\n", "Referer: http://evil.example/\r\n", "Sec-Fetch-Site: cross-site\r\n"];
-    let all = [JobForms::Off, JobForms::ForNone, JobForms::Signed, JobForms::ForAll];
+    let all = [JobForms::Off, JobForms::ForNamed, JobForms::Signed, JobForms::ForAll];
     for (job_forms, expected) in all.into_iter().zip(["403", "401", "401", "302"]) {
         let stage = stage(PolicyName::Fair, job_forms).await;
         let form = format!("jobid={JOB}&setPool=a");

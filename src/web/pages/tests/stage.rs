@@ -96,7 +96,10 @@ fn reported(number: i32) -> ReportedJob {
         held: PerKind::new(3, 0),
         waiting: PerKind::new(3, 1),
         place: PerKind::new(Some(PlaceInLine { groups_before: 77, jobs_before: 0 }), None),
-        held_back_by: vec![PendingReason::ReducesWait { maps_done: 4, maps_needed: 9 }],
+        held_back_by: vec![
+            PendingReason::ReducesWait { maps_done: 4, maps_needed: 9 },
+            PendingReason::NotFunded { budget: "2.5171".parse().unwrap(), bid: "1.0987".parse().unwrap() },
+        ],
         capacity: None,
         pool: None,
         deadline: None,

@@ -94,7 +94,7 @@ async fn access_lists_keep_out() {
     let stage = named("plain");
     let acls = |target: String| {
         let stage = stage.clone();
-        async move { stage.served("GET", &target, "", &[], JobForms::ForNone, true).await }
+        async move { stage.served("GET", &target, "", &[], JobForms::ForNamed, true).await }
     };
     for page in ["jobdetails", "jobtasks", "jobfailures", "jobblacklistedtrackers"] {
         let nameless = acls(format!("/{page}.jsp?jobid={JOB}")).await;
@@ -116,7 +116,7 @@ async fn only_a_post_from_the_page_itself_changes_a_job() {
     {
         assert_eq!(stage.ask("POST", &target, "", &[(name, value)]).await.status.as_u16(), 403, "{name}");
     }
-    for (forms, status) in [(JobForms::Off, 403), (JobForms::Signed, 401), (JobForms::ForNone, 401)] {
+    for (forms, status) in [(JobForms::Off, 403), (JobForms::Signed, 401), (JobForms::ForNamed, 401)] {
         assert_eq!(stage.served("POST", &target, "", &[], forms, false).await.status.as_u16(), status, "{forms:?}");
     }
     assert!(stage.changes.lock().unwrap().is_empty());

@@ -4,6 +4,7 @@
 mod collectors;
 mod conf;
 mod hostile;
+mod identity;
 mod jmx;
 mod past;
 mod recorded;

@@ -57,6 +57,8 @@ pub(super) struct Recorded {
     /// Who asks, at the Unix socket.
     pub(super) local_caller: Option<LocalCaller>,
     pub(super) market: Option<MarketPresence>,
+    /// The users that access lists name for every job; none: they are off.
+    pub(super) members: Option<&'static [&'static str]>,
     /// What was asked of jobs that are over.
     pub(super) searched: Arc<std::sync::Mutex<Vec<(PastSearch, u64, u64)>>>,
 }
@@ -66,6 +68,7 @@ pub(super) struct Answered {
     pub(super) status: StatusCode,
     pub(super) kind: String,
     pub(super) location: Option<String>,
+    pub(super) cookie: Option<String>,
     pub(super) body: String,
 }
 
@@ -118,10 +121,10 @@ impl Recorded {
         let request = request.body(Body::from(body.to_owned())).unwrap();
         let response = TowerToHyperService::new(router).call(request).await.unwrap();
         let header = |name: &str| response.headers().get(name).map(|value| value.to_str().unwrap().to_owned());
-        let (status, kind, location) =
-            (response.status(), header("content-type").unwrap_or_default(), header("location"));
+        let (status, kind, location, cookie) =
+            (response.status(), header("content-type").unwrap_or_default(), header("location"), header("set-cookie"));
         let body = to_bytes(response.into_body(), 16 << 20).await.unwrap();
-        Answered { status, kind, location, body: String::from_utf8(body.to_vec()).unwrap() }
+        Answered { status, kind, location, cookie, body: String::from_utf8(body.to_vec()).unwrap() }
     }
 }
 
@@ -270,8 +273,15 @@ impl StockOwner for Recorded {
         Ok(self.past.clone())
     }
 
-    async fn stock_job(&self, job: JobId, _: Option<Caller>) -> StockRead<StockJob> {
-        Ok(self.allowed().map(|()| self.jobs.iter().find(|known| known.id == job).cloned()))
+    async fn is_administrator(&self, caller: Caller) -> Result<bool, OwnerGone> {
+        Ok(&*caller.user == "root")
+    }
+
+    async fn stock_job(&self, job: JobId, viewer: Option<Caller>) -> StockRead<StockJob> {
+        Ok(self
+            .allowed()
+            .and_then(|()| self.allows(viewer.as_ref()))
+            .map(|()| self.jobs.iter().find(|known| known.id == job).cloned()))
     }
 
     async fn stock_tasks(
@@ -321,6 +331,16 @@ impl StockOwner for Recorded {
 }
 
 impl Recorded {
+    /// What access lists say of a caller.
+    fn allows(&self, caller: Option<&Caller>) -> Result<(), Refusal> {
+        match (self.members, caller) {
+            (Some(members), Some(caller)) if !members.contains(&&*caller.user) => {
+                Err(Refusal::AccessDenied(format!("User {} is in no list", caller.user)))
+            }
+            _ => Ok(()),
+        }
+    }
+
     fn allowed(&self) -> Result<(), Refusal> {
         match self.refuses {
             true => Err(Refusal::AccessDenied("User mallory cannot <see> it".to_owned())),
@@ -385,7 +405,15 @@ impl Owner for Recorded {
         Err(OwnerGone)
     }
 
-    async fn change_job(&self, job: JobId, change: JobChange, _: Caller) -> Result<Result<(), Refusal>, OwnerGone> {
+    async fn change_job(
+        &self,
+        job: JobId,
+        change: JobChange,
+        caller: Caller,
+    ) -> Result<Result<(), Refusal>, OwnerGone> {
+        if let Err(refusal) = self.allows(Some(&caller)) {
+            return Ok(Err(refusal));
+        }
         self.changes.lock().unwrap().push((job, change));
         Ok(Ok(()))
     }

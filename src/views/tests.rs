@@ -232,7 +232,7 @@ fn what_a_rate_would_buy_is_what_the_market_itself_says() {
             later,
         }
     };
-    market.start_meter(Vec::new(), INTERVAL_MS, at(0));
+    assert!(market.start_meter(Vec::new(), INTERVAL_MS, at(0)).is_none());
     facts.push(Tick::into_fact(market.tick(
         &[of("alice", (0, 0), (9, 2)), of("bob", (0, 0), (3, 9))],
         slots,

@@ -22,7 +22,6 @@ impl Market {
     /// Begins to count what is held, or continues after a restart: `holdings` are all that hold anything now.
     /// `interval_ms` is the length of an open interval whose tick has not noted it. Returns the fact of what facts say is held
     /// and is not, if there is any.
-    #[must_use]
     pub fn start_meter(&mut self, holdings: Vec<Holding>, interval_ms: u64, now: Now) -> Option<MarketFact> {
         self.meter.start(holdings, interval_ms, now).map(MarketFact::Metered)
     }

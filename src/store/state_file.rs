@@ -8,6 +8,7 @@ use std::io::{self, Read as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use percent_encoding::{NON_ALPHANUMERIC, percent_encode};
 use rusqlite::{Connection, OpenFlags};
@@ -29,6 +30,7 @@ const MODE_AT: usize = 18;
 const WITHOUT_LOG: [u8; 2] = [1, 1];
 /// Names of folders that are tried.
 const MOST_TRIES: u32 = 1_000;
+static NEXT_FOLDER: AtomicU32 = AtomicU32::new(0);
 
 /// A state database that is read and never changed.
 #[derive(Debug)]
@@ -136,7 +138,9 @@ fn has_content(file: &Path) -> bool {
 impl PrivateFolder {
     fn make() -> Result<Self, StoreError> {
         let (place, pid) = (std::env::temp_dir(), std::process::id());
-        for number in 0..MOST_TRIES {
+        for _ in 0..MOST_TRIES {
+            // A name is used once: who has seen its folder go does not meet another one.
+            let number = NEXT_FOLDER.fetch_add(1, Ordering::Relaxed);
             let path = place.join(format!("jobtracker-pages-{pid}-{number}"));
             match DirBuilder::new().mode(0o700).create(&path) {
                 Ok(()) => return Ok(Self(path)),

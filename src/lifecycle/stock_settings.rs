@@ -60,7 +60,7 @@ fn conf_properties(configuration: &Configuration) -> Vec<ConfProperty> {
         all.insert(name.to_owned(), (value, resource(origin)));
     }
     let properties = all.into_iter().map(|(key, (value, resource))| {
-        let value = shown_value(&key, &value).to_owned();
+        let value = shown_value(&key, &value).into_owned();
         ConfProperty { is_final: configuration.is_final(&key), key, value, resource }
     });
     properties.collect()

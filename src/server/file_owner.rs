@@ -122,6 +122,10 @@ impl Owner for FileOwner {
         Err(OwnerGone)
     }
 
+    fn is_live(&self) -> bool {
+        false
+    }
+
     fn market_presence(&self) -> MarketPresence {
         self.market
     }

@@ -132,7 +132,7 @@ fn logged<T, E: Display>(id: JobId, read: Result<T, E>) -> Option<T> {
 
 pub(super) fn shown_properties(document: xml::Document) -> Vec<(String, String)> {
     let properties = document.properties.into_iter().filter_map(|property| {
-        let value = shown_value(&property.name, &property.value?).to_owned();
+        let value = shown_value(&property.name, &property.value?).into_owned();
         Some((property.name, value))
     });
     // Of two values of a name the last one counts.

@@ -3,15 +3,17 @@
 use crate::api;
 use crate::engine::{Change, Claimant, Decided, Decision, Preempted, Victim};
 use crate::model::FactNumber;
+use crate::wire::worker_name;
 
-use super::shown::Shown;
+use super::read_model::Views;
 
 /// What of a change everybody may see.
-const PUBLIC_FIELDS: [&str; 15] = [
+const PUBLIC_FIELDS: [&str; 16] = [
     "application",
     "attempt",
     "container",
     "excluded",
+    "from",
     "included",
     "job",
     "on",
@@ -25,20 +27,20 @@ const PUBLIC_FIELDS: [&str; 15] = [
     "worker",
 ];
 
-impl Shown {
+impl Views {
     /// The newest decisions, the newest first; rates and amounts of the queues alone whose money is shown.
     pub fn decision_rows(&self, sees_money_of: impl Fn(&str) -> bool) -> impl Iterator<Item = api::Decision> {
-        self.views.decisions().rev().map(move |(number, decision)| decision_row(*number, decision, &sees_money_of))
+        self.decisions().rev().map(move |(number, decision)| decision_row(*number, decision, &sees_money_of))
     }
 
     /// A decision.
     pub fn decision_row(&self, number: FactNumber, sees_money_of: impl Fn(&str) -> bool) -> Option<api::Decision> {
-        self.views.decision(number).map(|decision| decision_row(number, decision, sees_money_of))
+        self.decision(number).map(|decision| decision_row(number, decision, sees_money_of))
     }
 }
 
 /// A decision without what is private of queues whose money is not shown.
-pub fn decision_row(number: FactNumber, decision: &Decision, sees_money_of: impl Fn(&str) -> bool) -> api::Decision {
+fn decision_row(number: FactNumber, decision: &Decision, sees_money_of: impl Fn(&str) -> bool) -> api::Decision {
     let row = api::Decision {
         number: number.0,
         at_ms: decision.at_ms,
@@ -92,7 +94,7 @@ fn preemption_row(row: api::Decision, preempted: &Preempted, sees_money_of: impl
             Victim::Attempt(_) => None,
         },
         queue: Some(queue.to_string()),
-        worker: Some(worker.to_string()),
+        worker: Some(worker_name(worker).to_owned()),
         text: format!("{what} of {queue} gave way after {} s to {to}.{paid}", age_ms / 1_000),
         numbers: Some(api::PreemptionNumbers {
             slots: *slots,
@@ -115,7 +117,8 @@ fn named(claimants: &[&Claimant]) -> String {
 }
 
 fn change_row(row: api::Decision, change: &Change, sees_money_of: impl Fn(&str) -> bool) -> api::Decision {
-    let sees_money = sees_money_of(change.field("queue").unwrap_or_default()) || sees_money_of(&change.user);
+    let queues = ["queue", "from", "to"].iter().filter_map(|name| change.field(name));
+    let sees_money = queues.chain([change.user.as_str()]).any(&sees_money_of);
     let shown = change.fields.iter().filter(|(name, _)| sees_money || PUBLIC_FIELDS.contains(&name.as_str()));
     let fields: String = shown.map(|(name, value)| format!(", {name} {value}")).collect();
     let text = |name| change.field(name).map(str::to_owned);
@@ -123,7 +126,7 @@ fn change_row(row: api::Decision, change: &Change, sees_money_of: impl Fn(&str) 
         attempt: text("attempt").and_then(|id| id.parse().ok()),
         application: text("application").and_then(|id| id.parse().ok()),
         container: text("container").and_then(|id| id.parse().ok()),
-        queue: text("queue"),
+        queue: text("queue").or_else(|| text("from")),
         user: Some(change.user.clone()),
         worker: text("worker"),
         text: format!("{}: {}{fields}.", change.user, change.verb.replace('-', " ")),

@@ -34,7 +34,6 @@ mod volatile;
 pub use application_rows::container_row;
 pub use application_view::{ApplicationView, LiveSums, RequestView};
 pub use attempt_view::{AttemptTexts, AttemptView};
-pub use decision_row::decision_row;
 pub use durations::{DURATION_BOUNDS_S, Durations, JobDurations};
 pub use feed::ViewsFeed;
 pub use follower::follow;

@@ -13,7 +13,7 @@ use super::state::WebState;
 use super::viewer::Viewer;
 
 /// How the value of `Authorization` begins that has a session.
-const BEARER: &str = "bearer ";
+const BEARER: &str = "bearer";
 
 /// A bearer that is none, or that of a session that has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -79,9 +79,9 @@ pub(super) async fn viewer_of_session<O: Owner>(state: &WebState<O>, session: &s
     Some(stranger(state).signed_in_as(&user, entry.role))
 }
 
-/// The session in `Authorization`; none unless it is a bearer at all.
+/// The session in `Authorization`; none unless it is a bearer at all. One that is empty is none that is good.
 fn bearer_in(headers: &HeaderMap) -> Option<&str> {
-    let value = headers.get(AUTHORIZATION)?.to_str().ok()?;
-    let (scheme, session) = value.split_at_checked(BEARER.len())?;
+    let value = headers.get(AUTHORIZATION)?.to_str().ok()?.trim();
+    let (scheme, session) = value.split_once(|c: char| c.is_ascii_whitespace()).unwrap_or((value, ""));
     scheme.eq_ignore_ascii_case(BEARER).then(|| session.trim())
 }

@@ -16,6 +16,7 @@ mod container_metrics;
 mod daemon_status;
 mod deadline_api;
 mod deadline_question;
+mod decisions_shown;
 mod denied;
 mod fair_page;
 mod form_body;

@@ -31,6 +31,11 @@ pub trait Owner: ApplicationOwner + JobPartsOwner + StockOwner + Send + Sync + '
     /// [`OwnerGone`] if no answer will come. The operation may have been performed.
     fn market(&self, request: ServletRequest) -> impl Future<Output = Result<MarketReply, OwnerGone>> + Send;
 
+    /// Whether it is a JobTracker that runs: only then what asks one, or changes something, has an address.
+    fn is_live(&self) -> bool {
+        true
+    }
+
     /// Whether there is a market now, and whether it rules. Answers at once.
     fn market_presence(&self) -> MarketPresence;
 

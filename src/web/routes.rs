@@ -35,6 +35,27 @@ const ANY_NAME: &[&str] = &["/healthz"];
 pub(super) fn routes<O: Owner>(state: Arc<WebState<O>>) -> Router {
     let names = state.names.clone();
     let router = Router::new()
+        .route("/metrics", get(metrics::metrics::<O>))
+        .route("/healthz", get(healthz::<O>))
+        .route("/readyz", get(readyz::<O>))
+        .merge(pages::routes::<O>())
+        .merge(api::routes(&state));
+    let router = if state.owner.is_live() { router.merge(live_routes::<O>()) } else { router };
+    let applications = if state.owner.is_live() { applications::routes(&state) } else { Router::new() };
+    let router = router
+        .layer(from_fn_with_state(state.clone(), page_login::identify_page_user::<O>))
+        .layer(from_fn_with_state(state.clone(), local_names::check_names::<O>))
+        .merge(applications)
+        .fallback(pages::no_such_page::<O>)
+        .with_state(state);
+    require_served_name(router, names, ANY_NAME)
+        .layer(from_fn(applications::refuse_names_by_problems))
+        .layer(map_response(async |answer| response::guarded(answer)))
+}
+
+/// What asks a JobTracker that runs, or changes something.
+fn live_routes<O: Owner>() -> Router<Arc<WebState<O>>> {
+    Router::new()
         .route("/scheduler", any(scheduler_api::scheduler::<O>))
         .route("/scheduler/deadline", any(deadline_api::deadline::<O>))
         .route("/scheduler/explain", any(scheduler_api::explain::<O>))
@@ -54,20 +75,7 @@ pub(super) fn routes<O: Owner>(state: Arc<WebState<O>>) -> Router {
         .route("/status", get(daemon_status::<O>))
         .route("/scheduler/upload", any(upload::upload::<O>))
         .route("/jobfile", get(upload::job_file::<O>))
-        .route("/metrics", get(metrics::metrics::<O>))
-        .route("/healthz", get(healthz::<O>))
-        .route("/readyz", get(readyz::<O>))
-        .merge(pages::routes::<O>())
         .merge(stock::routes::<O>())
-        .merge(api::routes(&state))
-        .layer(from_fn_with_state(state.clone(), page_login::identify_page_user::<O>))
-        .layer(from_fn_with_state(state.clone(), local_names::check_names::<O>))
-        .merge(applications::routes(&state))
-        .fallback(pages::no_such_page::<O>)
-        .with_state(state);
-    require_served_name(router, names, ANY_NAME)
-        .layer(from_fn(applications::refuse_names_by_problems))
-        .layer(map_response(async |answer| response::guarded(answer)))
 }
 
 /// 200 while the owner's thread runs; for supervisors that restart the daemon.

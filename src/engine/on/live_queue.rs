@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::model::{JobId, Kind, PerKind, TrackerId, counted};
+use crate::model::{JobId, Kind, PerKind, TrackerId};
 use crate::scheduler::{AppId, Claim, GroupId};
 
 /// A queue with unfinished jobs in a round; what the policy orders as one group.
@@ -51,13 +51,12 @@ impl LiveQueue<'_> {
         self.retained[kind].saturating_sub(self.claim.kept[kind])
     }
 
-    /// Diagnostics of attempts that it loses. Names no other queue: these are confidential.
+    /// Diagnostics of attempts that it loses. They name no other queue and not what it has bought: both are confidential.
     pub(super) fn reason(&self, kind: Kind) -> String {
-        let slot = match kind {
-            Kind::Map => "map slot",
-            Kind::Reduce => "reduce slot",
+        let slots = match kind {
+            Kind::Map => "map slots",
+            Kind::Reduce => "reduce slots",
         };
-        let (queue, kept, quota) = (self.name, self.retained[kind], counted(self.claim.kept[kind], slot));
-        format!("Preempted: queue {queue} is over its quota of {quota}, it holds {kept}, and others are below theirs")
+        format!("Preempted: queue {} is over its quota of {slots}, and others are below theirs", self.name)
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::engine::core::Engine;
 use crate::engine::state::{Application, Container, Victim};
 use crate::mapreduce::Job;
-use crate::model::{Capability, Kind, Now, PerKind, PerPool, Pool, TrackerId, counted};
+use crate::model::{Capability, Kind, Now, PerKind, PerPool, Pool, TrackerId};
 use crate::scheduler::{
     GroupId, Holder, NodeRoom, OverQueue, RoomRound, RoundOutcome, ShortQueue, UnderQuotaGroup, WaitingApp, WaitingWork,
 };
@@ -68,7 +68,7 @@ impl Engine {
             let has = self.over_queue(queue, held, over.len());
             if !has.holders.is_empty() {
                 over.push(has);
-                reasons.push(self.reasons_of(queue, held));
+                reasons.push(Self::reasons_of(queue));
             }
         }
         let RoundOutcome { victims, earmarks } =
@@ -301,14 +301,10 @@ impl Engine {
     }
 
     /// Diagnostics of what a queue loses of each pool.
-    fn reasons_of(&self, queue: &LiveQueue<'_>, held: &QueueContainers<'_>) -> PerPool<Arc<str>> {
-        let (name, kept) = (queue.name, self.slots_of(&held.retained));
-        let quota = self.bought_by(queue).left_for_containers(queue.retained);
-        let container = format!(
-            "Preempted: queue {name} is over its quota of {} for containers, it holds {kept}, \
-             and others are below theirs",
-            counted(quota, "slot")
-        );
+    fn reasons_of(queue: &LiveQueue<'_>) -> PerPool<Arc<str>> {
+        let name = queue.name;
+        let container =
+            format!("Preempted: queue {name} is over its quota of slots for containers, and others are below theirs");
         PerPool::new(queue.reason(Kind::Map).into(), queue.reason(Kind::Reduce).into(), container.into())
     }
 }

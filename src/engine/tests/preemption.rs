@@ -259,8 +259,12 @@ fn a_preempted_attempt_has_diagnostics_and_has_not_failed() {
     let [short] = &decided.claimants[..] else { panic!("{decided:?}") };
     assert_eq!((&*short.queue, short.missing, short.rate), ("bob", 1, one));
     let find = |cluster: &Cluster| attempts(cluster).into_iter().find(|(_, id, _)| *id == victim).unwrap().2;
-    let text = "Preempted: queue alice is over its quota of 1 map slot, it holds 2, and others are below theirs";
-    assert_eq!(find(&cluster).diagnostics.joined(), text, "no word of a user, none of another queue");
+    let text = "Preempted: queue alice is over its quota of map slots, and others are below theirs";
+    assert_eq!(
+        find(&cluster).diagnostics.joined(),
+        text,
+        "no word of a user, none of another queue, and no number of what was bought"
+    );
     assert_eq!(find(&cluster).state, AttemptState::Killed);
     assert!(cluster.facts.iter().any(
         |fact| matches!(fact, Fact::Job(JobFact::AttemptReported { attempt, diagnostics, .. }) if *attempt == victim && diagnostics == text)

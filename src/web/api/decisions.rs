@@ -6,6 +6,7 @@ use crate::api::Decision;
 use crate::model::{FactNumber, JobId};
 
 use super::super::applications::{Problem, ProblemName, QueryParameters};
+use super::super::decisions_shown;
 use super::super::owner::Owner;
 use super::address::part;
 use super::answer::Found;
@@ -48,7 +49,7 @@ pub(super) fn decisions<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryParamet
     let listing = Listing::read(&mut parameters, ask.uri, &["-number", "number"]);
     let wanted = Wanted::read(&mut parameters);
     parameters.end()?;
-    let rows = ask.shown.decision_rows(|queue| ask.viewer.sees_money_of(queue)).filter(|decision| wanted.has(decision));
+    let rows = decisions_shown::decisions(&ask.shown.views, &ask.viewer).filter(|decision| wanted.has(decision));
     let place = |decision: &Decision| {
         let number = i64::try_from(decision.number).unwrap_or(i64::MAX);
         Place(Key::Number(number), String::new())
@@ -61,7 +62,7 @@ pub(super) fn decision<O: Owner>(ask: &Ask<'_, O>, parameters: QueryParameters) 
     parameters.end()?;
     let text = ask.parts.get(part::DECISION);
     let number = text.parse().ok().map(FactNumber);
-    let found = number.and_then(|number| ask.shown.decision_row(number, |queue| ask.viewer.sees_money_of(queue)));
+    let found = number.and_then(|number| decisions_shown::decision(&ask.shown.views, &ask.viewer, number));
     let found = found.ok_or_else(|| {
         let detail = format!("there is no decision {text} among the newest");
         Problem::new(ProblemName::NoSuchDecision, detail).with_try("/api/v1/decisions")

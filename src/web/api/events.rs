@@ -15,6 +15,7 @@ use crate::http::{Peer, RequestPlace};
 use crate::views::{ApplicationView, JobView, LookAt, Views};
 
 use super::super::applications::{PathParts, Problem, ProblemName, QueryParameters};
+use super::super::decisions_shown::decisions;
 use super::super::identify::{stranger, viewer_of_program, viewer_of_session};
 use super::super::owner::Owner;
 use super::super::state::{ANSWER_TIMEOUT, WebState};
@@ -118,7 +119,7 @@ fn new_decisions<O: Owner>(ask: &Ask<'_, O>, before: &Views) -> Vec<News> {
     let class = Arc::new(ask.viewer.clone());
     let news = |name, of, data| News { name, class: Some(class.clone()), topic: Topic::Decisions, of, data };
     let last = before.decisions().next_back().map_or(0, |(number, _)| number.0);
-    let newest_first = ask.shown.decision_rows(|queue| ask.viewer.sees_money_of(queue));
+    let newest_first = decisions(&ask.shown.views, &ask.viewer);
     let found: Vec<Decision> = newest_first.take_while(|decision| decision.number > last).take(MOST_ROWS + 1).collect();
     if found.len() > MOST_ROWS {
         return vec![news("reset", None, json!({ "topic": "decisions" }))];

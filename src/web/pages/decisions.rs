@@ -2,7 +2,6 @@
 
 use crate::api::Decision;
 use crate::model::FactNumber;
-use crate::views::decision_row;
 
 use super::asked::Asked;
 use super::block::{Block, Column, Field, Form, MOST_ROWS, Section, Table};
@@ -42,7 +41,7 @@ pub(super) fn decisions_page(view: &View, asked: &mut Asked) -> Page {
             && is(&user, decision.user.as_deref())
             && is(&worker, decision.worker.as_deref())
     };
-    let mut found: Vec<Decision> = rows(view).filter(passes).take(MOST_ROWS + 1).collect();
+    let mut found: Vec<Decision> = view.decisions().filter(passes).take(MOST_ROWS + 1).collect();
     let title = match found.len() {
         0 => "No decisions".to_owned(),
         1 => "1 decision".to_owned(),
@@ -83,9 +82,8 @@ pub(super) fn decisions_page(view: &View, asked: &mut Asked) -> Page {
 /// It is unknown.
 pub(super) fn decision_page(view: &View, text: &str) -> Result<Page, Refused> {
     let number = text.parse().ok().map(FactNumber);
-    let found = number.and_then(|number| Some((number, view.views().decision(number)?)));
-    let (number, decision) = found.ok_or_else(|| Refused::unknown("decision", text, Some("/decisions".to_owned())))?;
-    let row = decision_row(number, decision, |queue| view.shows_money_of(queue));
+    let row = number.and_then(|number| view.decision(number));
+    let row = row.ok_or_else(|| Refused::unknown("decision", text, Some("/decisions".to_owned())))?;
     let mut summary: Vec<(&'static str, Cell)> = vec![
         ("When", vec![Piece::moment(row.at_ms)]),
         ("Kind", vec![Piece::text(row.kind.replace('_', " "))]),
@@ -122,7 +120,8 @@ pub(super) fn decision_page(view: &View, text: &str) -> Result<Page, Refused> {
 
 /// The decisions about a job; none where there are none.
 pub(super) fn decisions_of_job(view: &View, job: crate::model::JobId) -> Option<Section> {
-    let found: Vec<Decision> = rows(view).filter(|decision| decision.job == Some(job)).take(MOST_OF_JOB + 1).collect();
+    let found: Vec<Decision> =
+        view.decisions().filter(|decision| decision.job == Some(job)).take(MOST_OF_JOB + 1).collect();
     if found.is_empty() {
         return None;
     }
@@ -132,11 +131,6 @@ pub(super) fn decisions_of_job(view: &View, job: crate::model::JobId) -> Option<
         blocks.push(Block::Line(vec![Piece::link(format!("/decisions?job={job}"), "All of them")]));
     }
     Some(Section::new("decisions", "What was decided about it", blocks))
-}
-
-fn rows(view: &View) -> impl Iterator<Item = Decision> + '_ {
-    let newest_first = view.views().decisions().rev();
-    newest_first.map(move |(number, decision)| decision_row(*number, decision, |queue| view.shows_money_of(queue)))
 }
 
 fn table(caption: &str, decisions: &[Decision]) -> Table {

@@ -6,7 +6,7 @@ use axum::http::{Response, StatusCode};
 use super::super::response::text;
 use super::block::{Block, Section};
 use super::page::Page;
-use super::piece::Piece;
+use super::piece::{Foreign, Piece};
 
 /// Why there is no such page.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,7 +51,7 @@ impl Refused {
         blocks.push(Block::line("Search for a job, an attempt, a queue, a user or a worker with the field above."));
         Page {
             status: self.status,
-            title: self.title.clone(),
+            title: Foreign::new(&self.title).shown,
             heading: vec![Piece::foreign(&self.title)],
             sections: vec![Section::new("error", "What happened", blocks)],
             ..Page::default()

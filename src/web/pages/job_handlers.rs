@@ -142,7 +142,11 @@ pub(super) async fn counters<O: Owner>(
 ) -> Response<Body> {
     shown(&state, &request, async |view, asked| {
         let job = open_parts(&state, view, &text).await?;
-        let beside = beside(asked, async |other| counters_of(&state, other).await).await?;
+        let beside = beside(asked, async |other| {
+            open(&state, view, other).await?;
+            counters_of(&state, other).await
+        });
+        let beside = beside.await?;
         Ok(counters_page(asked, &job, &counters_of(&state, job.id).await?, &beside))
     })
     .await
@@ -155,7 +159,11 @@ pub(super) async fn conf<O: Owner>(
 ) -> Response<Body> {
     shown(&state, &request, async |view, asked| {
         let job = open_parts(&state, view, &text).await?;
-        let beside = beside(asked, async |other| conf_of(&state, other).await).await?;
+        let beside = beside(asked, async |other| {
+            open(&state, view, other).await?;
+            conf_of(&state, other).await
+        });
+        let beside = beside.await?;
         Ok(conf_page(asked, &job, &conf_of(&state, job.id).await?, &beside))
     })
     .await

@@ -7,12 +7,13 @@ use axum::http::header::{CACHE_CONTROL, REFERRER_POLICY, VARY};
 use axum::http::{HeaderValue, Response};
 use tokio::time::timeout;
 
-use crate::api::{BoughtSlots, PendingReason, PlaceInLine, PolicyName, ReportedGroup, ReportedJob};
+use crate::api::{BoughtSlots, Decision, PendingReason, PlaceInLine, PolicyName, ReportedGroup, ReportedJob};
 use crate::engine::{Caller, ClusterSnapshot, JobSnapshot, QueueSnapshot};
-use crate::model::{Credits, JobId, PerKind};
+use crate::model::{Credits, FactNumber, JobId, PerKind};
 use crate::views::{LookAt, ReasonLog, Samples, Shown, Views};
 
 use super::super::cluster_view::{ClusterView, views_complaint};
+use super::super::decisions_shown;
 use super::super::identify::viewer_of_page;
 use super::super::owner::{HEALTHY, Health, MarketPresence, Owner};
 use super::super::quotes::{QuoteRow, container_slots};
@@ -110,6 +111,16 @@ impl View {
     /// What facts have made.
     pub(super) fn views(&self) -> &Views {
         &self.views
+    }
+
+    /// The newest decisions, the newest first.
+    pub(super) fn decisions(&self) -> impl Iterator<Item = Decision> + '_ {
+        decisions_shown::decisions(&self.views, &self.viewer)
+    }
+
+    /// A decision; none that is closed to the viewer.
+    pub(super) fn decision(&self, number: FactNumber) -> Option<Decision> {
+        decisions_shown::decision(&self.views, &self.viewer, number)
     }
 
     /// What was sampled of slots.

@@ -69,8 +69,10 @@ fn a_backup_shows_what_the_daemon_showed_and_is_not_changed() {
         assert!(answered.body.contains("no JobTracker runs here"), "{page}: {}", answered.body);
     }
     assert_eq!((all.get("/healthz").status, all.get("/readyz").status), (200, 503));
-    // What only an owner could do is refused at once.
-    assert_eq!(all.get("/scheduler?price").status, 503);
+    // What asks a JobTracker that runs, or changes something, is not there.
+    for address in ["/scheduler?price", "/jobtracker.jsp", "/jmx", "/logLevel", "/ws/v1/cluster/info", "/session"] {
+        assert_eq!(all.get(address).status, 404, "{address}");
+    }
     assert_eq!(all.end(), Some(0));
     // Strangers see no money.
     let some = Shown::of(&copy, &[]);

@@ -86,8 +86,7 @@ fn the_newest_containers_of_who_has_bought_nothing_die_for_the_maps_of_who_has()
     assert_eq!(maps_of(&bench, "bob"), 2, "its setup was let in, then its maps");
     let ends = ends(&bench);
     assert_eq!(ends.iter().map(|(number, exit, _)| (*number, exit.0)).collect::<Vec<_>>(), [(4, -102), (3, -102)]);
-    let text =
-        "Preempted: queue alice is over its quota of 0 slots for containers, it holds 4, and others are below theirs";
+    let text = "Preempted: queue alice is over its quota of slots for containers, and others are below theirs";
     assert_eq!(ends[0].2, text);
     let answer = program.call(&mut bench, asking(vec![]));
     assert_eq!(statuses(&answer), [(3, -102), (4, -102)], "by number");

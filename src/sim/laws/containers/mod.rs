@@ -264,6 +264,10 @@ impl ContainerBooks {
             _ => None,
         });
         let Some(taken_in) = taken_in.filter(|taken_in| taken_in.digest == *digest) else { return Ok(()) };
+        if book.standing.taken_in.as_ref().is_some_and(|waiting| waiting.digest == *digest) {
+            // It waits already, and something else of the application has changed.
+            return Ok(());
+        }
         if book.standing.taken_in.is_some() {
             return refuse(Law::Requests, format!("a call of {id} is taken in before the last one is answered"));
         }

@@ -94,6 +94,8 @@ async fn a_bearer_that_has_ended_is_refused_and_a_cookie_makes_a_stranger() {
     };
     assert!(stage.get_as(&session, path).await.json().get("budget").is_some());
     refused("").await;
+    let empty = stage.ask("GET", path, &[("authorization", "Bearer")]).await;
+    assert_eq!(empty.problem().0, 401, "a command that failed has printed no session");
     refused("v1.alice.99999999999.00").await;
     refused(&session.replace("v1.alice", "v1.root")).await;
     stage.cluster.list_keys("alice user another\nroot admin rootkey\n");
@@ -122,6 +124,12 @@ async fn access_lists_open_parts_to_the_owner_to_those_that_they_name_and_to_adm
         // It is bob's, and has no list.
         let expected = if user == "alice" { 403 } else { expected };
         assert_eq!(stage.get_as(&session, items).await.status, expected, "{user}");
+        // It names an attempt of alice's job.
+        let (is_open, listed) =
+            (matches!(user, "alice" | "root"), stage.get_as(&session, "/api/v1/decisions").await.json());
+        assert_eq!(listed["items"].as_array().unwrap().len(), usize::from(is_open), "{user}");
+        let one = stage.get_as(&session, "/api/v1/decisions/14").await.status;
+        assert_eq!(one, if is_open { 200 } else { 404 }, "{user}");
     }
 }
 

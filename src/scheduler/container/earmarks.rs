@@ -55,7 +55,12 @@ impl Scheduler {
     pub(in crate::scheduler) fn room_for_tasks(&self, node: TrackerId) -> Option<PerKind<u32>> {
         let entry = self.nodes.get(&node)?;
         let (bag, slot) = (entry.bag.as_ref()?, self.containers.slot);
-        let free = entry.room_for_tasks(entry.tasks(), slot)?;
+        // A container has no room while tasks run on cores that only slots stand for: these stay free for it too.
+        let is_for_container = self.earmarked(bag, |earmark| earmark.pool == Pool::Container) != Amount::default();
+        let free = match is_for_container {
+            true => bag.free(entry.tasks(), slot),
+            false => entry.room_for_tasks(entry.tasks(), slot)?,
+        };
         let beside = |kind: Kind| {
             let earmarked = self.earmarked(bag, |earmark| earmark.pool > Pool::from(kind) || earmark.is_setup);
             earmarked.left_of(free).whole_slots(slot)

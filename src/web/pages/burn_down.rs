@@ -18,8 +18,10 @@ pub(super) fn burn_down_blocks(view: &View, queue: &str, statement: &Statement) 
     let mut blocks: Vec<Block> = balance_picture(view, statement).into_iter().collect();
     let bid = view.views().market().bid(queue).filter(|bid| *bid > Credits::ZERO);
     if let Some(quote) = bid.and_then(|bid| view.quote(queue, bid)) {
+        let is_funded = quote.is_funded.unwrap_or(true);
         let end = |empty_ms: Option<i64>| -> Cell {
             match empty_ms {
+                _ if !is_funded => vec![Piece::text("it pays no slot at this bid any more")],
                 Some(empty_ms) => vec![Piece::moment(empty_ms)],
                 None => vec![Piece::text("not at all: nothing is charged")],
             }

@@ -142,6 +142,14 @@ fn summary(view: &View, job: &JobSnapshot, details: &Details) -> Vec<(&'static s
     if let Some(output) = details.as_ref().ok().and_then(|detail| detail.output.as_ref()) {
         summary.push(("Output", vec![Piece::foreign(output)]));
     }
+    if let Some((_, order)) = view.views().market().orders().find(|(_, order)| order.job == job.id) {
+        let words = "slots are bought for it until then; how it stands: ";
+        let command = Piece::code(format!("jobtracker job status {}", job.id));
+        summary.push((
+            "Deadline order",
+            vec![Piece::moment(order.deadline_ms), Piece::text(format!(", {words}")), command],
+        ));
+    }
     let reported = view.overview().report.jobs.iter().find(|reported| reported.job == job.id);
     if let Some(deadline) = reported.and_then(|reported| reported.deadline.as_ref()) {
         summary.push((

@@ -156,7 +156,10 @@ pub(super) fn users_page(jobs: &[JobSnapshot], more: u64) -> Page {
 /// A user with what runs, failed and ended.
 pub(super) fn user_page(view: &View, user: &str, (jobs, more): (Vec<JobSnapshot>, u64)) -> Result<Page, Refused> {
     let is_own = view.signed_in() == Some(user);
-    if jobs.is_empty() && !is_own {
+    let of_user = view.views().applications().rev().filter(|application| &*application.submitted().user == user);
+    let applications =
+        application_table("Applications of the user, the newest first", of_user.map(|found| &**found), view);
+    if jobs.is_empty() && applications.rows.is_empty() && !is_own {
         return Err(Refused::unknown("job of user", user, Some(format!("jobtracker job list --user {user}"))));
     }
     let (live, over): (Vec<JobSnapshot>, Vec<JobSnapshot>) = jobs.into_iter().partition(|job| job.finish_ms.is_none());
@@ -197,12 +200,13 @@ pub(super) fn user_page(view: &View, user: &str, (jobs, more): (Vec<JobSnapshot>
             Section::new(
                 "live",
                 "Live",
-                vec![Block::Table(live_table.or_empty(vec![Piece::text("Nothing of this user runs or waits.")]))],
+                vec![Block::Table(live_table.or_empty(vec![Piece::text("No job of this user runs or waits.")]))],
             ),
+            Section::new("applications", "Applications", vec![Block::Table(applications)]),
             Section::new(
                 "over",
                 "Over",
-                vec![Block::Table(over_table.cut().or_empty(vec![Piece::text("Nothing of this user has ended.")]))],
+                vec![Block::Table(over_table.cut().or_empty(vec![Piece::text("No job of this user has ended.")]))],
             ),
         ],
         refresh_s: 2,

@@ -1,7 +1,7 @@
 //! Room that is kept: for tasks that wait for the next heartbeat, and for what a round of preemption has found it for.
 
 use super::stage::{GB, Row, Stage, request, rows};
-use crate::model::{Kind, Now, PerKind, Pool, TrackerId};
+use crate::model::{Capability, Kind, Now, PerKind, Pool, TrackerId};
 use crate::scheduler::{
     AppId, Distance, Earmark, GrantResult, GrantSource, Level, NodeOffer, PolicyOptions, Scheduler, TaskOrigin,
 };
@@ -80,6 +80,18 @@ fn room_that_is_earmarked_for_a_container_is_kept_from_tasks_until_all_of_it_is_
     assert_eq!(stage.grant().len(), 0, "nor does it go to others, or before the heartbeat");
     assert_eq!(beat(&mut stage), (vec![], 1));
     assert_eq!((stage.last().app, stage.scheduler.earmarks_on(stage.nodes["a"])), (app, &[][..]));
+}
+
+#[test]
+fn cores_that_only_slots_stand_for_are_kept_from_tasks_too_while_a_container_has_room_earmarked() {
+    // Six slots on two cores.
+    let mut stage = Stage::under(Scheduler::dynamic(), &[("a", "/r", Capability::new(6 * 1_024, 2))]);
+    let (job, app) = (stage.add_app_in("q", 1), stage.add_app_in("p", 2));
+    stage.scheduler.request_slots(job, Kind::Map, &[], 9);
+    ask(&mut stage, app, 1, 1);
+    earmark(&mut stage, app, Pool::Container, 1);
+    assert_eq!(beat(&mut stage), (vec![Kind::Map], 1));
+    assert_eq!(beat(&mut stage), (vec![Kind::Map; 3], 0), "the container has its core");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::engine::Engine;
-use crate::model::TrackerId;
+use crate::model::{Pool, TrackerId};
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct KeptRoom {
@@ -23,10 +23,15 @@ impl KeptRoom {
             if scheduler.reservation_on(node).is_some() {
                 kept.reserved.insert(node);
             }
-            for earmark in scheduler.earmarks_on(node) {
+            let earmarks = scheduler.earmarks_on(node);
+            for earmark in earmarks {
                 let (memory_mb, vcores) = kept.earmarked.entry(node).or_default();
                 *memory_mb += u64::from(earmark.room.memory_mb);
                 *vcores += u64::from(earmark.room.vcores);
+            }
+            // A container has no room beside tasks on these.
+            if earmarks.iter().any(|earmark| earmark.pool == Pool::Container) {
+                kept.earmarked.entry(node).or_default().1 += u64::from(scheduler.cores_of_slots_alone(node));
             }
         }
         kept

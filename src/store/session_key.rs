@@ -5,7 +5,7 @@ use std::path::Path;
 
 use rusqlite::{Connection, params};
 
-use crate::model::{SESSION_KEY_BYTES, SessionKey};
+use crate::model::{SESSION_KEY_BYTES, SessionKey, from_hex, hex};
 
 use super::error::StoreError;
 use super::folder::at;
@@ -17,13 +17,20 @@ use super::schema::{SESSION_KEY, meta};
 /// The database cannot be read or written, or the system has no random bytes.
 pub(super) fn find_or_draw(database: &Connection, path: &Path) -> Result<SessionKey, StoreError> {
     let failed = |action| move |source| StoreError::Database { action, path: path.to_owned(), source };
-    if let Some(kept) = meta(database, SESSION_KEY).map_err(failed("read"))? {
-        return Ok(SessionKey::new(kept));
+    if let Some(kept) = meta::<String>(database, SESSION_KEY).map_err(failed("read"))? {
+        let bytes = from_hex(&kept).and_then(|bytes| bytes.try_into().ok());
+        let wrong = || StoreError::Value {
+            path: path.to_owned(),
+            column: "meta.session_key",
+            value: format!("{} characters", kept.len()),
+            expected: "64 hexadecimal digits",
+        };
+        return bytes.map(SessionKey::new).ok_or_else(wrong);
     }
     let mut drawn = [0; SESSION_KEY_BYTES];
     getrandom::fill(&mut drawn).map_err(|error| at("draw a key for", path)(io::Error::other(error)))?;
     let sql = "INSERT INTO meta (key, value) VALUES (?1, ?2)";
-    database.execute(sql, params![SESSION_KEY, drawn]).map_err(failed("write"))?;
+    database.execute(sql, params![SESSION_KEY, hex(&drawn)]).map_err(failed("write"))?;
     Ok(SessionKey::new(drawn))
 }
 

@@ -149,6 +149,7 @@ fn every_operation(cluster: &Cluster, job: &str, application: &str, worker: &str
             "worker" => worker,
             "queue" | "user" => "alice",
             "report" => "users",
+            "decision" => "1",
             other => panic!("{other} is no part that is known"),
         });
         let arguments: Vec<&str> = std::iter::once(name.as_str()).chain(values).collect();
@@ -158,6 +159,8 @@ fn every_operation(cluster: &Cluster, job: &str, application: &str, worker: &str
             "list_statement" | "get_spending" => 3,
             // Another scheduler rules: no rate buys slots.
             "get_quotes" => 2,
+            // Fact 1 is the start.
+            "get_decision" => 2,
             _ => 0,
         };
         assert_eq!(code, expected, "{arguments:?}");

@@ -2,7 +2,7 @@
 
 use crate::api;
 use crate::engine::{Change, Claimant, Decided, Decision, Preempted, Victim};
-use crate::model::FactNumber;
+use crate::model::{FactNumber, JobId};
 use crate::wire::worker_name;
 
 use super::read_model::Views;
@@ -31,6 +31,16 @@ impl Views {
     /// The newest decisions, the newest first; rates and amounts of the queues alone whose money is shown.
     pub fn decision_rows(&self, sees_money_of: impl Fn(&str) -> bool) -> impl Iterator<Item = api::Decision> {
         self.decisions().rev().map(move |(number, decision)| decision_row(*number, decision, &sees_money_of))
+    }
+
+    /// The same of those about a job.
+    pub fn decision_rows_of(
+        &self,
+        job: JobId,
+        sees_money_of: impl Fn(&str) -> bool,
+    ) -> impl Iterator<Item = api::Decision> {
+        let about_it = self.decisions().rev().filter(move |(_, decision)| decision.job() == Some(job));
+        about_it.map(move |(number, decision)| decision_row(*number, decision, &sees_money_of))
     }
 
     /// A decision.

@@ -2,7 +2,7 @@
 //! work is closed to the viewer.
 
 use crate::api::Decision;
-use crate::model::FactNumber;
+use crate::model::{FactNumber, JobId};
 use crate::views::Views;
 
 use super::viewer::Viewer;
@@ -10,6 +10,16 @@ use super::viewer::Viewer;
 /// The newest first.
 pub(super) fn decisions<'a>(views: &'a Views, viewer: &'a Viewer) -> impl Iterator<Item = Decision> + 'a {
     views.decision_rows(|queue| viewer.sees_money_of(queue)).filter(|decision| is_open(decision, views, viewer))
+}
+
+/// The same of those about a job.
+pub(super) fn decisions_of<'a>(
+    views: &'a Views,
+    viewer: &'a Viewer,
+    job: JobId,
+) -> impl Iterator<Item = Decision> + 'a {
+    let rows = views.decision_rows_of(job, |queue| viewer.sees_money_of(queue));
+    rows.filter(|decision| is_open(decision, views, viewer))
 }
 
 /// A decision, if it is open to the viewer.

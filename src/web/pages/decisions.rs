@@ -1,7 +1,7 @@
 //! Decisions: what the scheduler and its administrators did, and why.
 
 use crate::api::Decision;
-use crate::model::FactNumber;
+use crate::model::{FactNumber, JobId};
 
 use super::asked::Asked;
 use super::block::{Block, Column, Field, Form, MOST_ROWS, Section, Table};
@@ -119,9 +119,8 @@ pub(super) fn decision_page(view: &View, text: &str) -> Result<Page, Refused> {
 }
 
 /// The decisions about a job; none where there are none.
-pub(super) fn decisions_of_job(view: &View, job: crate::model::JobId) -> Option<Section> {
-    let found: Vec<Decision> =
-        view.decisions().filter(|decision| decision.job == Some(job)).take(MOST_OF_JOB + 1).collect();
+pub(super) fn decisions_of_job(view: &View, job: JobId) -> Option<Section> {
+    let found: Vec<Decision> = view.decisions_of(job).take(MOST_OF_JOB + 1).collect();
     if found.is_empty() {
         return None;
     }

@@ -108,13 +108,15 @@ async fn open_parts<O: Owner>(state: &WebState<O>, view: &View, text: &str) -> R
     Ok(job)
 }
 
-/// The other job that is asked for, with what is read of it.
-async fn beside<T>(
+/// The other job that is asked for, whose parts must be open to this request too, with what is read of it.
+async fn beside<O: Owner, T>(
+    state: &WebState<O>,
+    view: &View,
     asked: &mut Asked,
     read: impl AsyncFnOnce(JobId) -> Result<T, Refused>,
 ) -> Result<Beside<T>, Refused> {
     let Some(text) = asked.take("with") else { return Ok(None) };
-    let other = id(text.trim(), "job", "job_202611211200_0001")?;
+    let other = open_parts(state, view, text.trim()).await?.id;
     Ok(Some((other, read(other).await?)))
 }
 
@@ -142,11 +144,7 @@ pub(super) async fn counters<O: Owner>(
 ) -> Response<Body> {
     shown(&state, &request, async |view, asked| {
         let job = open_parts(&state, view, &text).await?;
-        let beside = beside(asked, async |other| {
-            open(&state, view, other).await?;
-            counters_of(&state, other).await
-        });
-        let beside = beside.await?;
+        let beside = beside(&state, view, asked, async |other| counters_of(&state, other).await).await?;
         Ok(counters_page(asked, &job, &counters_of(&state, job.id).await?, &beside))
     })
     .await
@@ -159,11 +157,7 @@ pub(super) async fn conf<O: Owner>(
 ) -> Response<Body> {
     shown(&state, &request, async |view, asked| {
         let job = open_parts(&state, view, &text).await?;
-        let beside = beside(asked, async |other| {
-            open(&state, view, other).await?;
-            conf_of(&state, other).await
-        });
-        let beside = beside.await?;
+        let beside = beside(&state, view, asked, async |other| conf_of(&state, other).await).await?;
         Ok(conf_page(asked, &job, &conf_of(&state, job.id).await?, &beside))
     })
     .await

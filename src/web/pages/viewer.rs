@@ -118,6 +118,11 @@ impl View {
         decisions_shown::decisions(&self.views, &self.viewer)
     }
 
+    /// Those about a job, the newest first.
+    pub(super) fn decisions_of(&self, job: JobId) -> impl Iterator<Item = Decision> + '_ {
+        decisions_shown::decisions_of(&self.views, &self.viewer, job)
+    }
+
     /// A decision; none that is closed to the viewer.
     pub(super) fn decision(&self, number: FactNumber) -> Option<Decision> {
         decisions_shown::decision(&self.views, &self.viewer, number)

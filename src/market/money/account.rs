@@ -81,8 +81,8 @@ impl Account {
         self.interval.as_ref().is_some_and(|interval| interval.share.rate() > Credits::ZERO)
     }
 
-    /// The highest cost of the open interval within its quota: credits that cannot be withdrawn before the next tick.
-    pub fn committed(&self) -> Credits {
+    /// The highest cost of the open interval within its quota.
+    pub(super) fn committed(&self) -> Credits {
         self.interval.as_ref().map_or(Credits::ZERO, |interval| cost(interval.share.rate(), interval.quota))
     }
 

@@ -58,8 +58,8 @@ impl Market {
     /// Sets balance and rate of a queue; the balance stays at or above the committed credits.
     fn adjust(&mut self, queue: QueueName, wanted: Credits, rate: Credits, now: Now, applied: &mut AppliedBudgetFile) {
         let Some(account) = self.accounts.get(&queue) else { return };
-        let (before, bid, committed) = (account.balance(), account.bid(), account.committed());
-        // Committed credits never exceed the balance, so this withdraws no more than the file does.
+        let (before, bid, committed) = (account.balance(), account.bid(), self.committed(queue.as_str()));
+        // What is committed for graces may exceed the balance; this withdraws no more than the file does.
         let after = if wanted < before { wanted.max(committed.min(before)) } else { wanted };
         if (after, rate) == (before, bid) {
             return;
@@ -85,7 +85,7 @@ impl Market {
         is_queue_busy: impl Fn(&QueueName) -> bool,
         applied: &mut AppliedBudgetFile,
     ) {
-        let committed = self.accounts.get(&queue).map_or(Credits::ZERO, Account::committed);
+        let committed = self.committed(queue.as_str());
         if is_queue_busy(&queue) || committed > Credits::ZERO {
             applied.messages.push(format!("queue {queue} has no line any more, but unfinished work: it is kept"));
             return self.adjust(queue, Credits::ZERO, Credits::ZERO, now, applied);

@@ -100,7 +100,7 @@ fn tenth_ms(slots: u64, length_ms: u64) -> u64 {
 
 /// What slots cost that were held for so long, of intervals of that length. Within the range of `i128`: rates and slots are
 /// bounded as for an allocation, and the rest of a slot is below one.
-fn amount(rate: Credits, slot_ms: u64, interval_ms: u64) -> Credits {
+pub(super) fn amount(rate: Credits, slot_ms: u64, interval_ms: u64) -> Credits {
     let interval_ms = interval_ms.max(1);
     let (slots, rest_ms) = (slot_ms / interval_ms, slot_ms % interval_ms);
     Credits::from_units(rate.units() * i128::from(slots) + rate.units() * i128::from(rest_ms) / i128::from(interval_ms))

@@ -492,6 +492,14 @@ impl Meter {
         !self.graces.is_empty() && self.queues[place as usize].has_graces
     }
 
+    /// The most that the graces of a queue's preempted containers may cost in the open interval, rounded up for each.
+    pub(super) fn most_for_graces(&self, queue: &str) -> Credits {
+        let place = self.places.get(queue).filter(|place| self.has_graces(**place));
+        let holders = place.into_iter().flat_map(|place| &self.queues[*place as usize].holders);
+        let most = holders.filter_map(|place| self.holders[*place as usize].most_in_grace(self.length_ms));
+        Credits::from_units(most.map(Credits::units).fold(0, i128::saturating_add))
+    }
+
     /// The queue that pays for what a job or application holds, or has held in the open interval.
     pub fn queue_of(&self, holder: SlotHolder) -> Option<&QueueName> {
         let of_grace = || self.graces_of(holder).next().map(|place| &self.holders[place as usize]);

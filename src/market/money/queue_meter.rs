@@ -3,7 +3,7 @@
 use crate::model::{Credits, PerPool, Pool, QueueName};
 
 use super::allocation::{Part, total, within};
-use super::interval::Interval;
+use super::interval::{Interval, amount};
 use super::metered::{Grace, HeldChange, MeteredUse};
 use super::slot_holder::SlotHolder;
 
@@ -120,6 +120,14 @@ impl HolderMeter {
             }
             self.summed_ms = at_ms;
         }
+    }
+
+    /// The most that it may cost in an interval of that length, rounded up; none: it is not held in a grace.
+    pub(super) fn most_in_grace(&self, length_ms: u64) -> Option<Credits> {
+        let grace = self.grace?;
+        let most_ms = self.slot_ms_up_to(length_ms).container;
+        let most = amount(grace.rate, most_ms, length_ms);
+        Some(Credits::from_units(most.units().saturating_add(i128::from(most_ms > 0))))
     }
 
     pub(super) fn slot_ms_up_to(&self, at_ms: u64) -> PerPool<u64> {

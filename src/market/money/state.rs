@@ -137,6 +137,13 @@ impl Market {
         Some(MarketFact::Metered(metered))
     }
 
+    /// The most that a queue may owe at the next tick, for its quota and for graces of preempted containers: credits that cannot be
+    /// withdrawn before. What containers hold beyond the quota is paid as far as the balance reaches.
+    pub fn committed(&self, queue: &str) -> Credits {
+        let of_quota = self.account(queue).map_or(Credits::ZERO, Account::committed);
+        Credits::from_units(of_quota.units().saturating_add(self.meter.most_for_graces(queue).units()))
+    }
+
     /// Whether a queue will pay for what it has held since the last tick.
     pub fn owes(&self, queue: &QueueName, now: Now) -> bool {
         self.meter.owes(queue, now.mono_ms) && self.account(queue.as_str()).is_some_and(Account::pays)

@@ -108,7 +108,7 @@ impl Market {
 
     fn without(&self, queue: &QueueName, amount: Credits) -> Result<After, MarketError> {
         let account = self.existing(queue)?;
-        let (balance, rate, committed) = (account.balance(), account.bid(), account.committed());
+        let (balance, rate, committed) = (account.balance(), account.bid(), self.committed(queue.as_str()));
         let after = Credits::from_units(balance.units() - amount.units());
         if after < Credits::ZERO {
             return Err(MarketError::Overdrawn { queue: queue.clone(), balance, amount });

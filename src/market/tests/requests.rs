@@ -155,11 +155,26 @@ fn defect_09_no_number_mints_money() {
 fn money_that_the_open_interval_may_cost_stays() {
     let mut stage = Stage::new("alice 10 0.5\n");
     stage.tick((6, 2), &[("alice", 2, 0, 7)]);
-    assert_eq!(stage.market.account("alice").unwrap().committed(), credits("4"));
+    assert_eq!(stage.market.committed("alice"), credits("4"));
     assert_eq!(class(stage.ask("root", "addBudget=-6.1&queue=alice")), ErrorClass::Conflict);
     assert_eq!(stage.info("root", "addBudget=-6&queue=alice").budget, credits("4"));
     stage.tick((6, 2), &[("alice", 6, 2, 7)]);
     assert_eq!(stage.balance("alice"), Credits::ZERO);
+}
+
+/// Else its owner would move the money away while the grace runs.
+#[test]
+fn money_that_a_grace_may_cost_stays() {
+    let mut stage = Stage::new("alice 10 0.5\n");
+    stage.tick_of(PerPool::new(6, 2, 0), &[in_use("alice", (0, 0, 0), (2, 0))]);
+    let step =
+        GraceStep { holder: holder_of(&name("alice")), container: 1, slots: 2, rate: credits("3"), begins: true };
+    stage.market.hold(&[], &[], &[step], stage.now.mono_ms, |_| Some((name("alice"), 1))).unwrap();
+    let most = stage.market.committed("alice");
+    assert!(most > credits("10"), "the quota's 4 and a whole interval of two slots: {most}");
+    assert_eq!(class(stage.ask("root", "addBudget=-1&queue=alice")), ErrorClass::Conflict);
+    stage.tick_of(PerPool::new(6, 2, 0), &[]);
+    assert_eq!(stage.market.committed("alice"), Credits::ZERO, "the grace was an interval");
 }
 
 /// Defect 11: adding a queue that exists wiped its budget and rate.

@@ -18,7 +18,7 @@ fn what_was_sold_ends_and_all_money_may_be_withdrawn() {
     assert_eq!((tick.number, tick.price, tick.queue_ticks.len()), (2, Credits::ZERO, 0));
     assert!(!stage.market.is_ruling());
     assert_eq!(stage.ask("root", "price"), Ok(Answer::Price(Credits::ZERO)));
-    assert_eq!(stage.market.account("alice").unwrap().committed(), Credits::ZERO);
+    assert_eq!(stage.market.committed("alice"), Credits::ZERO);
     stage.info("root", "addBudget=-100&queue=alice");
     assert_eq!(stage.market.suspend(stage.now), None, "nothing is left to end");
     assert_eq!(stage.market.ledger().charged, Credits::ZERO);

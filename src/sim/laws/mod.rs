@@ -481,7 +481,7 @@ impl LawChecker {
             Fact::Market(MarketFact::Tick(tick)) => {
                 let held = self.share.as_ref().map_or((0, 0), |share| slot_time.maps_held(share.queue()));
                 self.ticked = Some((Box::clone(tick), held));
-                slot_time.tick(tick)
+                slot_time.tick(tick, |queue| self.money.as_ref()?.balance(queue))
             }
             fact => {
                 let checked = slot_time.apply(fact);

@@ -141,6 +141,11 @@ impl Auditor {
         (Credits::from_units(self.issued), Credits::from_units(self.charged))
     }
 
+    /// What a queue has.
+    pub(super) fn balance(&self, queue: &str) -> Option<Credits> {
+        self.accounts.get(queue).map(|account| account.balance)
+    }
+
     /// Applies a fact; `holdings` is what is held at that time.
     pub(super) fn apply(
         &mut self,
@@ -174,7 +179,7 @@ impl Auditor {
         let Allowance { credits, every_s, cap, by, .. } = stored.clone();
         let terms = AllowanceTerms { credits, every_s, cap };
         let change = MoneyChange::Allowance(queue.to_owned(), Some(terms.clone()));
-        let balance = self.accounts.get(queue).map(|account| account.balance);
+        let balance = self.balance(queue);
         let Some(balance) = balance else { return Err(format!("{queue} is unknown and has {stored:?}")) };
         match intent {
             // The times of those that stand move before the new one is set.
@@ -372,7 +377,7 @@ impl Auditor {
         if let (LedgerAccount::Issued, LedgerAccount::Queue(queue), Reason::Allowance) =
             (&entry.debit, &entry.credit, &entry.reason)
         {
-            let before = self.accounts.get(queue.as_str()).map(|account| account.balance);
+            let before = self.balance(queue.as_str());
             self.allowances.pay(queue.as_str(), before.unwrap_or_default(), entry)?;
         }
         for (side, sign) in [(&entry.debit, -1), (&entry.credit, 1)] {
@@ -500,7 +505,7 @@ impl Auditor {
             self.entry(&entry, intent)?;
         }
         for queue_tick in &tick.queue_ticks {
-            let balance = self.accounts.get(queue_tick.queue.as_str()).map(|account| account.balance);
+            let balance = self.balance(queue_tick.queue.as_str());
             if balance != Some(queue_tick.balance) {
                 return Err(format!(
                     "{:?} has {balance:?} by the ledger, and reports {queue_tick:?}",

@@ -397,9 +397,13 @@ impl SlotTime {
 }
 
 impl SlotTime {
-    /// Closes the interval and opens the next; says what of the charges is wrong.
-    pub(super) fn tick(&mut self, tick: &Tick) -> Result<(), (Law, String)> {
-        let checked = self.check_charges(tick);
+    /// Closes the interval and opens the next; says what of the charges is wrong, given the balances after the tick.
+    pub(super) fn tick(
+        &mut self,
+        tick: &Tick,
+        balance_of: impl Fn(&str) -> Option<Credits>,
+    ) -> Result<(), (Law, String)> {
+        let checked = self.check_charges(tick, balance_of);
         let graces = std::mem::take(&mut self.elapsed.graces);
         self.elapsed = Elapsed { graces, ..Elapsed::default() };
         self.proven = self.elapsed.clone();
@@ -419,7 +423,7 @@ impl SlotTime {
         checked
     }
 
-    fn check_charges(&self, tick: &Tick) -> Result<(), (Law, String)> {
+    fn check_charges(&self, tick: &Tick, balance_of: impl Fn(&str) -> Option<Credits>) -> Result<(), (Law, String)> {
         // What one is charged depends on what all hold.
         if self.interval_ms.is_none() || !self.unsure.is_empty() {
             return Ok(());
@@ -453,8 +457,7 @@ impl SlotTime {
                 most_rate = most_rate.max(*rate);
             }
             // What is beyond the quota is paid as far as the balance reaches.
-            let balance = tick.queue_ticks.iter().find(|one| one.queue.as_str() == queue).map(|one| one.balance);
-            let is_spent = balance
+            let is_spent = balance_of(queue)
                 .is_some_and(|balance| balance.units().saturating_mul(i128::from(self.length_ms)) <= most_rate.units());
             if charged < owed && is_spent {
                 return Ok(());

@@ -3,7 +3,6 @@
 use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use axum::http::StatusCode;
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
@@ -23,7 +22,7 @@ use crate::market::{
 };
 use crate::model::{ApplicationId, AttemptId, Credits, JobId, LOG_TICKET_MS, QueueName};
 use crate::store::{BudgetStatus, Durable, LedgerReader, StoreError};
-use crate::views::{JobView, LookAt, Shown, Views, ViewsReader};
+use crate::views::{Generation, JobView, LookAt, Shown, Views, ViewsReader};
 use crate::web::{
     ApplicationReply, ClusterPart, FileRefusal, Health, JobChange, JobFile, JobFileRequest, JobFilter,
     LedgerUnreadable, MarketPresence, MarketReply, NewUpload, NewsWait, OwnerGone, ReadRefusal, SignedRead, UploadSink,
@@ -47,6 +46,7 @@ use super::ledger_reads::Ledger;
 use super::owner::{Owner, complaint_of};
 use super::paged_reads::{JobSources, PagedRequest};
 use super::quarantine::RefusedSenders;
+use super::serving_flag::ServingFlag;
 use super::shared_presence::SharedPresence;
 use super::signed_reads::{ReadRequest, answer_read};
 use super::stock_requests::StockRequest;
@@ -68,7 +68,7 @@ pub struct OwnerHandle {
     acl: Option<Arc<AclFile>>,
     budget: Option<BudgetStatus>,
     store: watch::Receiver<Durable>,
-    serving: Arc<AtomicBool>,
+    serving: ServingFlag,
     pub(super) views: Option<ViewsReader>,
     ledger: Option<Ledger>,
     stuck_threads: Option<StuckThreads>,
@@ -91,12 +91,8 @@ pub struct OwnerHandle {
 #[derive(Debug)]
 pub struct Requests {
     requests: mpsc::Receiver<Request>,
-    serving: Arc<AtomicBool>,
+    serving: ServingFlag,
 }
-
-/// Whether calls are taken, shared by all handles.
-#[derive(Clone, Debug)]
-pub(crate) struct ServingFlag(Arc<AtomicBool>);
 
 #[derive(Debug)]
 enum Request {
@@ -133,7 +129,7 @@ impl OwnerHandle {
         budget: Option<BudgetStatus>,
     ) -> (Self, Requests) {
         let (sender, requests) = mpsc::channel(WAITING_REQUESTS);
-        let serving = Arc::new(AtomicBool::new(false));
+        let serving = ServingFlag::default();
         let handle = Self {
             requests: sender,
             market,
@@ -295,6 +291,10 @@ impl crate::web::Owner for OwnerHandle {
         self.look(at).await
     }
 
+    fn shown_at(&self, generation: Generation) -> Option<Shown> {
+        self.views.as_ref()?.at(generation)
+    }
+
     async fn ended_job(&self, job: JobId) -> Result<Option<Arc<JobView>>, OwnerGone> {
         Ok(self.read_ended(job).await)
     }
@@ -444,7 +444,7 @@ impl crate::web::Owner for OwnerHandle {
 
     fn health(&self) -> Health {
         let is_alive = !self.requests.is_closed();
-        let is_serving = self.serving.load(Ordering::Relaxed);
+        let is_serving = self.serving.is_set();
         let Durable { health: store, missed_updates, .. } = self.store.borrow().clone();
         let store_error = missed_updates.complaint();
         let acl_error = self.acl.as_ref().and_then(|acl| acl.error()).or_else(|| self.application_users.error());
@@ -485,20 +485,12 @@ impl crate::web::Owner for OwnerHandle {
     }
 }
 
-// === impl ServingFlag ===
-
-impl ServingFlag {
-    pub(crate) fn set(&self, is_serving: bool) {
-        self.0.store(is_serving, Ordering::Relaxed);
-    }
-}
-
 // === impl Requests ===
 
 impl Requests {
     /// The flag for whether calls are taken.
     pub(crate) fn serving(&self) -> ServingFlag {
-        ServingFlag(self.serving.clone())
+        self.serving.clone()
     }
 
     /// Answers requests, one per turn. Completes when all handles are dropped; or, after `stopping` completes, when all

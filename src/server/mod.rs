@@ -46,6 +46,7 @@ mod past_of_web;
 mod quarantine;
 mod rack_resolver;
 mod scheduler_files;
+mod serving_flag;
 mod shared_presence;
 mod shown_jobs;
 mod signed_reads;

@@ -2,7 +2,7 @@
 //! production engine from one seed.
 //!
 //! Invariants: nothing behind [`crate::engine::Engine::step`] is replaced; the same seed and the same [`Cuts`] give the
-//! same run; every step is checked against the laws of docs/ARCHITECTURE.md.
+//! same run; every step is checked against the laws of docs/testing.md.
 
 mod adversaries;
 mod attempt;

@@ -15,7 +15,7 @@ use crate::store::{FactFollower, StoreError};
 
 use super::feed::{Note, ViewsFeed};
 use super::looks::Looks;
-use super::published::{Progress, Published};
+use super::published::{Progress, Publications, Published};
 use super::read_model::ReadModel;
 use super::reader::ViewsReader;
 use super::samples::Samples;
@@ -43,7 +43,7 @@ struct ViewsThread {
     clock: Clock,
     /// Ends of jobs that the owner has reported.
     reported_ends: u64,
-    published: Arc<ArcSwap<Published>>,
+    published: Arc<ArcSwap<Publications>>,
     progress: watch::Sender<Progress>,
     /// When it published last, ms of the monotonic clock.
     published_ms: u64,
@@ -62,7 +62,7 @@ pub fn follow(
 ) -> io::Result<(ViewsReader, ViewsFeed)> {
     let first = Published::new(model.views().clone(), Volatile::default(), Samples::default(), 0);
     let (progress, watched) = watch::channel(first.progress());
-    let published = Arc::new(ArcSwap::from_pointee(first));
+    let published = Arc::new(ArcSwap::from_pointee(Publications::new(first)));
     let looks = Arc::new(Looks::default());
     let (sender, notes) = mpsc::channel();
     let feed = ViewsFeed::new(sender, follower.waker(), looks.clone());
@@ -142,7 +142,7 @@ impl ViewsThread {
         let (views, volatile) = (self.model.views().clone(), self.volatile.clone());
         let published = Published::new(views, volatile, self.samples.clone(), self.reported_ends);
         let progress = published.progress();
-        self.published.store(Arc::new(published));
+        self.published.store(Arc::new(self.published.load().followed_by(published)));
         self.progress.send_replace(progress);
         self.published_ms = self.clock.mono_ms();
     }

@@ -1,4 +1,4 @@
-//! One publication.
+//! Publications: what is shown from one to the next, and the last of them.
 
 use std::sync::{Arc, OnceLock};
 
@@ -23,6 +23,17 @@ pub(super) struct Published {
     overview: OnceLock<Arc<ClusterSnapshot>>,
 }
 
+/// Publications before the newest that may still be asked for.
+const KEPT_BEFORE: usize = 3;
+
+/// The newest publication and some before it.
+#[derive(Debug)]
+pub(super) struct Publications {
+    newest: Arc<Published>,
+    /// Newest first.
+    before: Vec<Arc<Published>>,
+}
+
 /// How far a publication has come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Progress {
@@ -37,6 +48,30 @@ pub(super) struct Progress {
     pub(super) jobs_mono_ms: u64,
     /// Ends of jobs that the owner had reported.
     pub(super) reported_ends: u64,
+}
+
+// === impl Publications ===
+
+impl Publications {
+    pub(super) fn new(first: Published) -> Self {
+        Self { newest: Arc::new(first), before: Vec::new() }
+    }
+
+    /// These with a newer one.
+    pub(super) fn followed_by(&self, newest: Published) -> Self {
+        let before = [&self.newest].into_iter().chain(&self.before).take(KEPT_BEFORE).cloned().collect();
+        Self { newest: Arc::new(newest), before }
+    }
+
+    pub(super) fn newest(&self) -> &Published {
+        &self.newest
+    }
+
+    /// The one of a generation, while it is kept.
+    pub(super) fn at(&self, generation: Generation) -> Option<Shown> {
+        let mut all = [&self.newest].into_iter().chain(&self.before);
+        all.find(|one| one.generation() == generation).and_then(|one| one.shown())
+    }
 }
 
 // === impl Published ===
@@ -64,12 +99,41 @@ impl Published {
             views: self.views.clone(),
             overview: self.overview.get_or_init(|| Arc::new(overview(&self.views, &self.volatile))).clone(),
             samples: self.samples.clone(),
-            generation: Generation { fact: self.views.number(), deltas: self.volatile.deltas },
+            generation: self.generation(),
         })
+    }
+
+    fn generation(&self) -> Generation {
+        Generation { fact: self.views.number(), deltas: self.volatile.deltas }
     }
 
     /// The newest jobs that are wanted, at most so many, and how many more there are.
     pub(super) fn jobs(&self, is_wanted: impl Fn(&JobSnapshot) -> bool, most: usize) -> (Vec<JobSnapshot>, u64) {
         jobs(&self.views, &self.volatile, is_wanted, most)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::model::Now;
+    use crate::store::LoadedState;
+    use crate::views::ReadModel;
+
+    fn published(deltas: u64) -> Published {
+        let at = Now { mono_ms: deltas + 1, wall_ms: 0 };
+        let views = ReadModel::load(&LoadedState::default(), 9).views().clone();
+        Published::new(views, Volatile { deltas, at, ..Volatile::default() }, Samples::default(), 0)
+    }
+
+    #[test]
+    fn the_last_four_may_be_asked_for() {
+        let all = (2..=6).fold(Publications::new(published(1)), |all, deltas| all.followed_by(published(deltas)));
+        let generation = |deltas| Generation { fact: FactNumber(0), deltas };
+        let kept = |deltas| all.at(generation(deltas)).map(|shown| shown.generation);
+        assert_eq!((1..=7).filter_map(kept).collect::<Vec<_>>(), [3, 4, 5, 6].map(generation));
+        assert_eq!(Generation::parse(&generation(6).to_string()), Some(generation(6)));
+        assert_eq!(["7", "7.", ".7", "7.x", "7.7.7", ""].map(Generation::parse), [None; 6]);
     }
 }

@@ -13,9 +13,9 @@ use crate::engine::JobSnapshot;
 use crate::model::FactNumber;
 
 use super::looks::Looks;
-use super::published::{Progress, Published};
+use super::published::{Progress, Publications};
 use super::read_model::Views;
-use super::shown::Shown;
+use super::shown::{Generation, Shown};
 
 /// Age up to which what is no fact is shown without waiting, ms: a second, and what a walk and a publication take.
 const FRESH_MS: u64 = 1_250;
@@ -23,7 +23,7 @@ const FRESH_MS: u64 = 1_250;
 /// Shows what was published last. Cheap to clone, for any thread; nothing that it does is an event for the owner.
 #[derive(Clone, Debug)]
 pub struct ViewsReader {
-    published: Arc<ArcSwap<Published>>,
+    published: Arc<ArcSwap<Publications>>,
     progress: watch::Receiver<Progress>,
     looks: Arc<Looks>,
     clock: Clock,
@@ -46,7 +46,7 @@ pub enum LookAt {
 
 impl ViewsReader {
     pub(super) fn new(
-        published: Arc<ArcSwap<Published>>,
+        published: Arc<ArcSwap<Publications>>,
         progress: watch::Receiver<Progress>,
         looks: Arc<Looks>,
         clock: Clock,
@@ -56,12 +56,17 @@ impl ViewsReader {
 
     /// What facts have made, as it was published last.
     pub fn views(&self) -> Views {
-        self.published.load().views.clone()
+        self.published.load().newest().views.clone()
+    }
+
+    /// What one of the last publications shows; none: it is not kept.
+    pub fn at(&self, generation: Generation) -> Option<Shown> {
+        self.published.load().at(generation)
     }
 
     /// The newest jobs that are wanted, at most so many, as they were published last, and how many more there are.
     pub fn jobs(&self, is_wanted: impl Fn(&JobSnapshot) -> bool, most: usize) -> (Vec<JobSnapshot>, u64) {
-        self.published.load().jobs(is_wanted, most)
+        self.published.load().newest().jobs(is_wanted, most)
     }
 
     /// Later overviews show at least this fact.
@@ -101,6 +106,6 @@ impl ViewsReader {
         };
         // Without a publication in time, or with none to come, the last one is shown.
         let _ = timeout(limit, looked).await;
-        self.published.load().shown()
+        self.published.load().newest().shown()
     }
 }

@@ -29,6 +29,14 @@ pub struct Generation {
     pub(super) deltas: u64,
 }
 
+impl Generation {
+    /// Reads what it is written as.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (fact, deltas) = text.split_once('.')?;
+        Some(Self { fact: FactNumber(fact.parse().ok()?), deltas: deltas.parse().ok()? })
+    }
+}
+
 impl fmt::Display for Generation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{}", self.fact.0, self.deltas)

@@ -11,7 +11,7 @@ use crate::engine::{
 };
 use crate::market::{Acl, Answer, HistoryPage, MarketError, ReportRequest, ServletRequest, StatementPage};
 use crate::model::{ApplicationId, AttemptId, Credits, JobId, QueueName};
-use crate::views::{JobView, LookAt, Shown};
+use crate::views::{Generation, JobView, LookAt, Shown};
 
 use super::applications::ApplicationOwner;
 use super::job_files::{FileRefusal, JobFile, JobFileRequest, NewUpload, UploadSink};
@@ -232,6 +232,11 @@ pub trait Owner: ApplicationOwner + JobPartsOwner + StockOwner + Send + Sync + '
             };
             Ok(Shown { overview, ..Shown::default() })
         }
+    }
+
+    /// What was shown at one of the last generations; none: it is not kept. Does not use the owner thread.
+    fn shown_at(&self, _generation: Generation) -> Option<Shown> {
+        None
     }
 
     /// A job that is over with its attempts, as it was before its end; none of an unknown one. Does not use the owner thread.

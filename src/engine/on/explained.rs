@@ -2,7 +2,7 @@
 
 use crate::api::{Explanation, SufficientRate};
 use crate::market::{Bidding, Quote};
-use crate::model::{Kind, PerKind};
+use crate::model::{Kind, PerKind, PerPool};
 
 /// An explanation without [`SufficientRate`], which takes too long for the owner thread.
 #[derive(Clone, Debug)]
@@ -19,7 +19,8 @@ impl Explained {
         if let (Some(buyer), Some((bidding, kinds))) = (&mut explanation.market, bidding) {
             // A bid that its balance does not pay buys nothing, not even what is held.
             let held = if bidding.is_funded(buyer.bid) { buyer.held } else { PerKind::default() };
-            buyer.moving = bidding.least_rate_for_more(held, &kinds).map(SufficientRate::from);
+            let is_more = |quota: PerPool<u32>| kinds.iter().any(|kind| quota[*kind] > held[*kind]);
+            buyer.moving = bidding.least_rate(is_more).map(SufficientRate::from);
         }
         explanation
     }

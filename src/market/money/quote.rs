@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::model::{Credits, Kind, PerKind, PerPool, QueueName};
+use crate::model::{Credits, PerPool, QueueName};
 
 use super::allocation::{Bid, allocate, cost, is_funded, within};
 use super::container_use::ContainerUse;
@@ -119,32 +119,31 @@ impl Bidding {
         }
     }
 
-    /// The quote for the smallest rate that buys more slots than `held` of one of the `kinds`; none if the queue can
-    /// afford no such rate. Takes as long as about eighty quotes.
-    pub fn least_rate_for_more(&self, held: PerKind<u32>, kinds: &[Kind]) -> Option<Quote> {
-        let is_more = |quota: PerPool<u32>| kinds.iter().any(|kind| quota[*kind] > held[*kind]);
+    /// The quote for the smallest rate whose quota is enough, as each larger quota must be too; none if the queue can afford no
+    /// such rate. Takes as long as about eighty quotes.
+    pub fn least_rate(&self, is_enough: impl Fn(PerPool<u32>) -> bool) -> Option<Quote> {
         let mut bids = self.bids.clone();
         // If the balance is ignored, a higher rate never buys less.
-        let mut gives_more = |units: i128| {
+        let mut buys_enough = |units: i128| {
             let rate = Credits::from_units(units);
             let bid = &mut bids[self.place];
             (bid.rate, bid.balance) = (rate, cost(rate, self.slots).max(rate));
-            is_more(allocate(&bids, self.slots).1[self.place].quota)
+            is_enough(allocate(&bids, self.slots).1[self.place].quota)
         };
         let most = self.balance().min(Credits::MAX).units();
-        if most <= 0 || !gives_more(most) {
+        if most <= 0 || !buys_enough(most) {
             return None;
         }
         let (mut too_little, mut enough) = (0, most);
         while enough - too_little > 1 {
             let middle = too_little + (enough - too_little) / 2;
-            if gives_more(middle) {
+            if buys_enough(middle) {
                 enough = middle;
             } else {
                 too_little = middle;
             }
         }
-        Some(self.quote(Credits::from_units(enough))).filter(|quote| is_more(quote.quota))
+        Some(self.quote(Credits::from_units(enough))).filter(|quote| is_enough(quote.quota))
     }
 }
 

@@ -7,7 +7,7 @@ use crate::market::{
     ContainerUse, KeyId, Market, MarketConfig, MarketFact, Operation, OperationKind, ParsedQuery, QueueUse, Quote,
     Role, ServletRequest, VerifiedUser, budget_file,
 };
-use crate::model::{Credits, Kind, Now, PerKind, PerPool, QueueName};
+use crate::model::{Credits, Now, PerPool, QueueName};
 
 use super::lasts_s;
 
@@ -86,14 +86,14 @@ fn the_least_rate_for_one_slot_more_is_exact() {
     let market = market("alice 100 1\nbob 100 3\n");
     let usage = uses(&[("alice", 2, 0, 9), ("bob", 6, 0, 9)]);
     let bidding = market.bidding(&name("alice"), &usage, PerPool::new(8, 0, 0), INTERVAL_MS).unwrap();
-    let least = bidding.least_rate_for_more(PerKind::new(2, 0), &[Kind::Map]).unwrap();
+    let least = bidding.least_rate(|quota| quota.map > 2).unwrap();
     // 8 r / (r + 3) = 2.5, and ties go to the first name.
     assert_eq!((least.rate, least.quota.map), (Credits::from_units(1_363_636_363_637), 3));
     assert_eq!(bidding.quote(Credits::from_units(least.rate.units() - 1)).quota.map, 2);
-    assert_eq!(bidding.least_rate_for_more(PerKind::new(8, 0), &[Kind::Map]), None, "there are no more");
-    assert_eq!(bidding.least_rate_for_more(PerKind::new(0, 0), &[Kind::Reduce]), None);
+    assert_eq!(bidding.least_rate(|quota| quota.map > 8), None, "there are no more");
+    assert_eq!(bidding.least_rate(|quota| quota.reduce > 0), None);
     // 90 slots of its own would have to be paid at 1000 for each.
-    assert_eq!(bidding.least_rate_for_more(PerKind::new(7, 0), &[Kind::Map]), None);
+    assert_eq!(bidding.least_rate(|quota| quota.map > 7), None);
 }
 
 #[test]
@@ -183,7 +183,7 @@ proptest! {
         let usage: Vec<_> = NAMES[..=rates.len()].iter().map(|queue| (*queue, 0, 0, 1)).collect();
         let bidding = market.bidding(&name("alice"), &uses(&usage), PerPool::new(map, 0, 0), INTERVAL_MS).unwrap();
         let gives_more = |rate: Credits| bidding.quote(rate).quota.map > held;
-        match bidding.least_rate_for_more(PerKind::new(held, 0), &[Kind::Map]) {
+        match bidding.least_rate(|quota| quota.map > held) {
             Some(least) => {
                 prop_assert!(gives_more(least.rate));
                 prop_assert!(!gives_more(Credits::from_units(least.rate.units() - 1)));

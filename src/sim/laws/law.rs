@@ -48,7 +48,7 @@ pub struct Violation {
 }
 
 impl Law {
-    /// The number of the law in docs/ARCHITECTURE.md; 0 for the order of facts.
+    /// The number of the law in docs/testing.md; 0 for the order of facts.
     pub fn number(self) -> u8 {
         match self {
             Law::Order => 0,

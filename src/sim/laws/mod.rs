@@ -1,7 +1,7 @@
 //! The law checker: what must hold after every step. It trusts only the facts, the replies and, where these do not
 //! suffice, [`crate::engine::Inspection`].
 //!
-//! The laws are those of docs/ARCHITECTURE.md; each has a file here. Checking a step costs as much as its changes: what is held
+//! The laws are those of docs/testing.md; each has a file here. Checking a step costs as much as its changes: what is held
 //! is added up again only after steps that change it, what could be used only where a tick may come. The engine's counts
 //! are compared at every [`COMPARISON_EVENTS`]th step, at each restart and at the end.
 

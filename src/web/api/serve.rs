@@ -9,7 +9,7 @@ use axum::http::request::Parts;
 use axum::http::{Method, Response};
 use tokio::time::timeout;
 
-use crate::views::LookAt;
+use crate::views::{Generation, LookAt, Shown};
 
 use super::super::applications::{PathParts, Problem, ProblemName, QueryParameters};
 use super::super::cluster_view::unavailable;
@@ -54,6 +54,17 @@ impl<O: Owner> Api<O> {
         }
     }
 
+    /// What was shown at the generation that is asked for, else what is shown now.
+    fn shown_at(&self, at: Option<&str>, now: Shown) -> Result<Shown, Problem> {
+        let Some(at) = at.filter(|at| *at != now.generation.to_string()) else { return Ok(now) };
+        let kept = Generation::parse(at).and_then(|generation| self.web.owner.shown_at(generation));
+        kept.ok_or_else(|| {
+            let detail =
+                format!("generation {} is shown, and {at} is not among the last that are kept", now.generation);
+            Problem::new(ProblemName::StaleGeneration, detail)
+        })
+    }
+
     async fn answer(&self, address: Address, parts: PathParts, head: &Parts) -> Result<Response<Body>, Problem> {
         let (uri, headers) = (&head.uri, &head.headers);
         let mut parameters = QueryParameters::with_repeated(uri, address.repeated());
@@ -63,11 +74,7 @@ impl<O: Owner> Api<O> {
         let (viewer, _) = viewer_of_program(&self.web, headers, head.extensions.get()).await.map_err(refused_bearer)?;
         let shown = timeout(ANSWER_TIMEOUT, self.web.owner.shown(LookAt::OfLate)).await.ok().and_then(Result::ok);
         let shown = shown.ok_or_else(|| Problem::new(ProblemName::Unavailable, unavailable(&self.web)))?;
-        let generation = shown.generation.to_string();
-        if at.is_some_and(|at| at != generation) {
-            let detail = format!("generation {generation} is shown");
-            return Err(Problem::new(ProblemName::StaleGeneration, detail));
-        }
+        let shown = self.shown_at(at.as_deref(), shown)?;
         let ask = Ask { web: &*self.web, uri, parts, viewer, shown };
         let found = find(address, &ask, parameters).await?;
         let mut response = respond(found, form, headers, &ask.shown);

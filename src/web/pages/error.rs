@@ -36,6 +36,16 @@ impl Refused {
         }
     }
 
+    /// A parameter that cannot be read; `wanted`: what is.
+    pub(super) fn malformed(parameter: &str, value: &str, wanted: &str, try_command: String) -> Self {
+        Self {
+            status: StatusCode::BAD_REQUEST,
+            title: format!("{value} is no {parameter}"),
+            detail: format!("The parameter {parameter} is {wanted}."),
+            try_commands: vec![try_command],
+        }
+    }
+
     /// A page that is not there under the ruling policy.
     pub(super) fn not_now(title: &str, detail: String) -> Self {
         Self { status: StatusCode::NOT_FOUND, title: title.to_owned(), detail, try_commands: Vec::new() }

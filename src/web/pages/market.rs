@@ -83,7 +83,7 @@ pub(super) fn market_page(
 ) -> Result<Page, Refused> {
     let overview = view.overview();
     let price: Credits = overview.price.as_ref().and_then(|price| price.parse().ok()).unwrap_or(Credits::ZERO);
-    let (rate, queue) = (asked.take("rate"), asked.take("queue"));
+    let quote = AskedQuote::take(asked);
     let at_ms = view.at_ms();
     let mut ranges: Cell = Vec::new();
     for (words, span_ms) in RANGES {
@@ -110,11 +110,7 @@ pub(super) fn market_page(
     let mut bought = if view.shows_money() { ladder_blocks(view) } else { Vec::new() };
     bought.extend(private_line(view, "/market"));
     sections.push(Section::new("ladder", "Who has bought what", bought));
-    sections.push(Section::new(
-        "quote",
-        "What would a bid buy?",
-        quote_blocks(view, price, rate.as_deref(), queue.as_deref())?,
-    ));
+    sections.push(Section::new("quote", "What would a bid buy?", quote_blocks(view, price, &quote)?));
     if let Some(money) = overview.money.as_ref().filter(|_| view.shows_all_money()) {
         sections.push(Section::new("ledger", "Ledger", ledger_blocks(money)));
     }
@@ -207,51 +203,110 @@ fn owner_map(view: &View, colours: &Colours<'_>) -> Picture {
     Picture { name: "owners", ..slot_map(title, &rows, legend, vec!["Queue", "Held", "Bought", "Beyond"]) }
 }
 
-/// What a rate would buy for a queue, or of a buyer that bids nothing now.
-fn quote_blocks(view: &View, price: Credits, rate: Option<&str>, queue: Option<&str>) -> Result<Vec<Block>, Refused> {
-    let rate_field = Field {
-        name: "rate",
-        label: "Rate, credits an interval",
-        value: rate.unwrap_or_default().to_owned(),
-        choices: &[],
-    };
-    let value = queue.unwrap_or_default().to_owned();
-    let queue_field = Field { name: "queue", label: "Queue, if it is there", value, choices: &[] };
-    let fields = [Some(rate_field), view.shows_money().then_some(queue_field)];
-    let form = Block::Form(Form {
-        action: "/market".to_owned(),
-        label: "Quote",
-        fields: fields.into_iter().flatten().collect(),
-        button: "What would it buy?",
-    });
-    let Some(text) = rate else { return Ok(vec![form]) };
+/// What is asked about bids: what a rate buys, or which rate buys so many slots more.
+struct AskedQuote {
+    rate: Option<String>,
+    more: Option<String>,
+    queue: Option<String>,
+}
+
+impl AskedQuote {
+    fn take(asked: &mut Asked) -> Self {
+        let mut text = |name| asked.take(name).filter(|text| !text.is_empty());
+        Self { rate: text("rate"), more: text("more"), queue: text("queue") }
+    }
+
+    /// The form, as it was sent.
+    fn form(&self, shows_money: bool) -> Block {
+        let field = |name, label, text: &Option<String>| {
+            let value = text.clone().unwrap_or_default();
+            Field { name, label, value, choices: &[] }
+        };
+        let mut fields = vec![field("rate", "Rate, credits an interval", &self.rate)];
+        if shows_money {
+            fields.push(field("more", "or so many slots more", &self.more));
+            fields.push(field("queue", "Queue, if it is there", &self.queue));
+        }
+        Block::Form(Form { action: "/market".to_owned(), label: "Quote", fields, button: "What would it buy?" })
+    }
+
+    /// The queue whose money is asked about.
+    fn queue<'a>(&'a self, view: &'a View) -> Option<&'a str> {
+        self.queue.as_deref().filter(|_| view.shows_money()).or(view.signed_in())
+    }
+}
+
+/// What a rate would buy for a queue, or for a buyer that bids nothing now; and which rate buys so many slots more.
+fn quote_blocks(view: &View, price: Credits, asked: &AskedQuote) -> Result<Vec<Block>, Refused> {
+    let mut blocks = vec![asked.form(view.shows_money())];
+    if let Some(rate) = &asked.rate {
+        blocks.extend(rate_blocks(view, price, rate, asked)?);
+    } else if let Some(more) = &asked.more {
+        blocks.extend(more_blocks(view, more, asked)?);
+    }
+    Ok(blocks)
+}
+
+fn rate_blocks(view: &View, price: Credits, text: &str, asked: &AskedQuote) -> Result<Vec<Block>, Refused> {
     let wanted = Credits::parse_exact(text).ok().filter(|rate| rate.units() > 0);
-    let wanted = wanted.ok_or_else(|| Refused::unknown("rate", text, Some("/market?rate=0.5".to_owned())))?;
-    let own = match queue.filter(|_| view.shows_money()) {
-        Some(name) => {
-            let unknown = || Refused::unknown("queue of the market", name, Some("jobtracker queue list".to_owned()));
-            Some((name, view.quote(name, wanted).ok_or_else(unknown)?))
+    let try_command = || "/market?rate=0.5".to_owned();
+    let wanted =
+        wanted.ok_or_else(|| Refused::malformed("rate", text, "a number of credits above 0", try_command()))?;
+    let quoted = asked.queue(view).map(|name| (name, view.quote(name, wanted)));
+    match quoted {
+        Some((name, Some(row))) => Ok(quoted_blocks(name, &row)),
+        Some((name, None)) if asked.queue.is_some() => Err(unknown_queue(name)),
+        _ => {
+            let intro = "Of a queue that bids nothing now, if the others stay as they are, from the next tick on:";
+            let row = QuoteRow::of_new_buyer(wanted, price, view.overview().slots);
+            let outro = "Exactly, for your own queue, and then for good:";
+            let summary = Block::Summary(quote_summary(&row));
+            Ok(vec![Block::line(intro), summary, Block::line(outro), quote_commands("QUEUE", wanted)])
         }
-        None => view.signed_in().and_then(|user| Some((user, view.quote(user, wanted)?))),
+    }
+}
+
+fn more_blocks(view: &View, text: &str, asked: &AskedQuote) -> Result<Vec<Block>, Refused> {
+    let try_command = || "/market?more=4".to_owned();
+    let more = text.parse().ok().filter(|more| *more > 0);
+    let more: u32 =
+        more.ok_or_else(|| Refused::malformed("more", text, "a whole number of slots above 0", try_command()))?;
+    let Some(name) = asked.queue(view) else {
+        return Ok(vec![Block::line("How many more than it has now is known of a queue alone: name one, or sign in.")]);
     };
-    let name = own.as_ref().map_or("QUEUE", |(name, _)| name);
-    let commands = Block::Commands(vec![
-        format!("jobtracker queue quote {name} {wanted}"),
-        format!("jobtracker queue set-spending {name} {wanted}"),
-    ]);
-    let (intro, row, outro) = match own {
-        Some((name, row)) => {
-            let words =
-                format!("Of queue {name}, if no other queue changes its bid or its work, from the next tick on:");
-            (words, row, "Signed, and then for good:")
+    match view.quote_of_more(name, more) {
+        None => Err(unknown_queue(name)),
+        Some(None) => {
+            let words = format!(
+                "No bid gets queue {name} {more} more: there are no more slots, nothing of it waits for them, or its money does not \
+                 pay them for one interval."
+            );
+            Ok(vec![Block::line(words)])
         }
-        None => (
-            "Of a queue that bids nothing now, if the others stay as they are, from the next tick on:".to_owned(),
-            QuoteRow::of_new_buyer(wanted, price, view.overview().slots),
-            "Exactly, for your own queue, and then for good:",
-        ),
-    };
-    Ok(vec![form, Block::line(intro), Block::Summary(quote_summary(&row)), Block::line(outro), commands])
+        Some(Some(row)) => {
+            let words = format!("The smallest bid that gets queue {name} {more} more is {}.", row.rate);
+            let mut blocks = vec![Block::line(words)];
+            blocks.extend(quoted_blocks(name, &row));
+            Ok(blocks)
+        }
+    }
+}
+
+fn quoted_blocks(name: &str, row: &QuoteRow) -> Vec<Block> {
+    let intro = format!("Of queue {name}, if no other queue changes its bid or its work, from the next tick on:");
+    let (summary, outro) = (Block::Summary(quote_summary(row)), Block::line("Signed, and then for good:"));
+    vec![Block::line(intro), summary, outro, quote_commands(name, row.rate)]
+}
+
+fn quote_commands(name: &str, rate: Credits) -> Block {
+    Block::Commands(vec![
+        format!("jobtracker queue quote {name} {rate}"),
+        format!("jobtracker queue set-spending {name} {rate}"),
+    ])
+}
+
+fn unknown_queue(name: &str) -> Refused {
+    Refused::unknown("queue of the market", name, Some("jobtracker queue list".to_owned()))
 }
 
 fn quote_summary(row: &QuoteRow) -> Vec<(&'static str, Cell)> {

@@ -9,8 +9,9 @@ use tokio::time::timeout;
 
 use crate::api::{BoughtSlots, Decision, PendingReason, PlaceInLine, PolicyName, ReportedGroup, ReportedJob};
 use crate::engine::{Caller, ClusterSnapshot, JobSnapshot, QueueSnapshot};
-use crate::model::{Credits, FactNumber, JobId, PerKind};
-use crate::views::{LookAt, ReasonLog, Samples, Shown, Views};
+use crate::market::Bidding;
+use crate::model::{Credits, FactNumber, JobId, PerKind, PerPool, Pool};
+use crate::views::{LastTick, LookAt, ReasonLog, Samples, Shown, Views};
 
 use super::super::cluster_view::{ClusterView, views_complaint};
 use super::super::decisions_shown;
@@ -211,10 +212,24 @@ impl View {
     /// What a rate would buy for a queue at the next tick; none where that is private, before the first tick, and of an unknown
     /// queue.
     pub(super) fn quote(&self, queue: &str, rate: Credits) -> Option<QuoteRow> {
+        let (tick, bidding) = self.bidding(queue)?;
+        Some(QuoteRow::of(&bidding.quote(rate), tick))
+    }
+
+    /// What the smallest rate would buy for a queue at the next tick that buys so many slots more than its present bid; none
+    /// within: it can afford no such rate.
+    pub(super) fn quote_of_more(&self, queue: &str, more: u32) -> Option<Option<QuoteRow>> {
+        let (tick, bidding) = self.bidding(queue)?;
+        let bid = self.views.market().account(queue)?.bid();
+        let slots = |quota: PerPool<u32>| Pool::ALL.into_iter().map(|pool| u64::from(quota[pool])).sum::<u64>();
+        let enough = slots(bidding.quote(bid).quota).saturating_add(more.into());
+        Some(bidding.least_rate(|quota| slots(quota) >= enough).map(|quote| QuoteRow::of(&quote, tick)))
+    }
+
+    fn bidding(&self, queue: &str) -> Option<(LastTick, Bidding)> {
         let market = self.views.market();
         let tick = market.tick().filter(|_| self.shows_money_of(queue))?;
-        let bidding = market.bidding(&queue.parse().ok()?, self.overview(), self.container_slots)?;
-        Some(QuoteRow::of(&bidding.quote(rate), tick))
+        Some((tick, market.bidding(&queue.parse().ok()?, self.overview(), self.container_slots)?))
     }
 
     /// What a job has cost.

@@ -12,7 +12,7 @@ use crate::engine::{Caller, ClusterSnapshot, Container, DeadlineQuestion, Explai
 use crate::market::{Acl, HistoryPage, MarketError, ReportRequest, ServletRequest, StatementPage};
 use crate::model::{ApplicationId, AttemptId, AttemptState, Credits, FactNumber, JobId, Kind, PerKind, QueueName};
 use crate::store::{FactBatch, LoadedState};
-use crate::views::{JobView, LookAt, QueueSample, ReadModel, Sample, Samples, Shown};
+use crate::views::{Generation, JobView, LookAt, QueueSample, ReadModel, Sample, Samples, Shown};
 use crate::web::applications::ApplicationOwner;
 use crate::web::owner::{
     ClusterPart, Health, JobChange, LedgerUnreadable, MarketPresence, MarketReply, Owner, OwnerGone,
@@ -57,6 +57,11 @@ impl StockOwner for Handle {
     }
 }
 
+/// A generation that is kept.
+fn earlier() -> Generation {
+    Generation::parse("7.6").unwrap()
+}
+
 impl Owner for Handle {
     async fn shown(&self, _at: LookAt) -> Result<Shown, OwnerGone> {
         let views = self.0.views();
@@ -69,6 +74,10 @@ impl Owner for Handle {
         };
         let samples = Samples::of_slots((0..7).map(sample).collect());
         Ok(Shown { views, overview: Arc::new(self.0.overview()), samples, ..Shown::default() })
+    }
+
+    fn shown_at(&self, generation: Generation) -> Option<Shown> {
+        (generation == earlier()).then(|| Shown { views: self.0.views(), generation, ..Shown::default() })
     }
 
     async fn ended_job(&self, job: JobId) -> Result<Option<Arc<JobView>>, OwnerGone> {

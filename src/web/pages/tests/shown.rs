@@ -398,8 +398,8 @@ fn a_quote_is_the_part_of_the_price_that_a_rate_would_be() {
     let page = format!("{:?}", quote("0.5").unwrap().sections);
     assert!(page.contains("0.250000000") && page.contains("25.0 %"), "{page}");
     assert!(page.contains("jobtracker queue set-spending QUEUE 0.5"), "{page}");
-    assert_eq!(quote("-1").unwrap_err().status, StatusCode::NOT_FOUND);
-    assert_eq!(quote("x").unwrap_err().title, "There is no rate x");
+    assert_eq!(quote("-1").unwrap_err().status, StatusCode::BAD_REQUEST);
+    assert_eq!(quote("x").unwrap_err().title, "x is no rate");
 }
 
 /// Facts of a market with two accounts and its first tick.
@@ -441,6 +441,14 @@ fn a_quote_of_a_queue_has_its_slots_its_money_and_the_command_to_copy() {
     ] {
         assert!(page.contains(part), "{part}: {page}");
     }
+    // Bob bids 0.5 and wants nothing: the smallest unit buys alice all that there is, and there is no more.
+    let none = format!("{:?}", quote(&view, "/market?more=4&queue=alice").unwrap().sections);
+    assert!(none.contains("No bid gets queue alice 4 more"), "{none}");
+    // An idle queue is quoted as if it could use all slots.
+    let more = format!("{:?}", quote(&view, "/market?more=1&queue=bob").unwrap().sections);
+    assert!(more.contains("The smallest bid that gets queue bob 1 more is"), "{more}");
+    assert_eq!(quote(&view, "/market?more=0&queue=alice").unwrap_err().title, "0 is no more");
+    assert_eq!(quote(&view, "/market?more=4&queue=zed").unwrap_err().status, StatusCode::NOT_FOUND);
     assert_eq!(quote(&view, "/market?rate=0.5&queue=zed").unwrap_err().title, "There is no queue of the market zed");
     let hidden = private().with_views(market_views());
     let page = format!("{:?}", quote(&hidden, "/market?rate=0.5&queue=alice").unwrap().sections);

@@ -29,14 +29,14 @@ pub(super) fn load(loader: &Loader<'_>) -> Result<Vec<MarketFact>, StoreError> {
         facts.push(row.fact(loader)?);
     }
     facts.extend(load_allowances(loader)?);
-    let mut ledger_rows = 0;
+    // Before the first tick time passes too.
+    let (mut ledger_rows, mut tick_number) = (0, 0);
     if let Some(mut tick) = load_tick(loader)? {
-        ledger_rows = tick.ledger.rows;
+        (ledger_rows, tick_number) = (tick.ledger.rows, tick.number);
         tick.queue_ticks = load_queue_ticks(loader, tick.number, &balances)?;
-        let metered = load_metered(loader, tick.number)?;
         facts.push(MarketFact::Tick(Box::new(tick)));
-        facts.extend(metered.into_iter().map(MarketFact::Metered));
     }
+    facts.extend(load_metered(loader, tick_number)?.into_iter().map(MarketFact::Metered));
     let sql = format!("{LEDGER} WHERE number > {ledger_rows} ORDER BY number");
     for row in loader.rows(&sql, LedgerRow::read)? {
         facts.push(MarketFact::Ledger(row.entry(loader)?));

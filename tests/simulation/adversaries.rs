@@ -6,13 +6,14 @@ use jobtracker::store::InMemoryStore;
 use super::{CAPACITY, CONSTRAINT, DYNAMIC, FAIR, FIFO, MIXED, options};
 
 /// Runs with containers that broke a law once.
-const KEPT: [(u64, u64, &str); 6] = [
+const KEPT: [(u64, u64, &str); 7] = [
     (21, 2_000, "a round spared a container whose core another one needed beside those that only slots stand for"),
     (43, 3_500, "the same"),
     (29, 4_300, "an administrator cut a grace, and it was taken for a preemption"),
     (41, 5_000, "maps that ended let a reduce begin, and it was taken for one that was offered its slots in vain"),
     (44, 5_100, "the same"),
     (10, 4_000, "reduces whose maps had lost their output could not run, and were sold slots"),
+    (300_345, 200, "a restart before the first tick forgot how long its interval had been open"),
 ];
 
 fn with_adversaries(policy: PolicyChoice, has_containers: bool, seed: u64, events: u64) -> RunOptions {

@@ -59,7 +59,7 @@ is_late() {
 
 rejected() {
     ! job refused 40 60 "$MAP_MS" "$SLEEP_MS" &&
-        grep -oE 'Job job_[0-9_]+ rejected by the constraint scheduler: deadline 60.0 s needs [0-9]+ map slots, [0-9]+ free( until [0-9:]+)?; earliest feasible deadline now [0-9.]+ s' \
+        grep -oE 'Job job_[0-9_]+ rejected by the constraint scheduler: deadline 60.0 s needs [0-9]+ map slots, [0-9]+ free( until [0-9:]+ UTC)?; earliest feasible deadline now [0-9.]+ s' \
             "$CLUSTER/refused.log"
 }
 

@@ -38,11 +38,10 @@ offer() {
         by "$user" ln -s "$place/secret" "link-${place##*/}"
         input=$home/link-${place##*/}
         ;;
-    cache) options=(-D "mapred.cache.files=file:$place/secret#stolen" -D "mapred.cache.files.timestamps=$(date -r "$place/secret" +%s%3N)") ;;
+    cache) options=(-D "mapred.cache.files=file:$place/secret#stolen") ;;
     archive)
         by "$user" tar -C "$place" -czf "$place/packed.tgz" secret
-        options=(-D "mapred.cache.archives=file:$place/packed.tgz#stolen"
-            -D "mapred.cache.archives.timestamps=$(date -r "$place/packed.tgz" +%s%3N)")
+        options=(-D "mapred.cache.archives=file:$place/packed.tgz#stolen")
         ;;
     output) output=$place/out ;;
     esac

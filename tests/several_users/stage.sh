@@ -207,7 +207,7 @@ submit() {
 }
 
 operator() {
-    HADOOP_KEY=key-of-operator "$base/bin/jobtracker" "$@" --conf "$conf" --user operator
+    HADOOP_KEY=key-of-operator "$base/bin/jobtracker" "$@" --conf "$conf" --as operator
 }
 
 # shellcheck disable=SC2016

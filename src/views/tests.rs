@@ -217,7 +217,7 @@ async fn a_job_is_explained_in_a_delta_once_somebody_reads_why_it_waits() {
     let (feed, follower) = FactFeed::new();
     follower.begin();
     let clock = Clock::start();
-    let (reader, owner) = follow(loaded_at(0), follower, || Ok(loaded_at(11)), clock).unwrap();
+    let (reader, owner) = follow(loaded_at(11), follower, || Ok(loaded_at(11)), clock).unwrap();
     let job = JobId::new(Identifier::from_number(1), 7);
     let delta = || VolatileDelta {
         at: clock.now(),

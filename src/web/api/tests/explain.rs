@@ -15,7 +15,7 @@ async fn an_administrator_sees_all_of_it_but_what_depends_on_the_moment() {
     let expected =
         json!({ "reason": "silent_workers", "silent": 1, "workers": 2, "lost_after_s": 600, "text": silent });
     assert_eq!(found["why"][0], expected);
-    assert_eq!(found["market"]["moving"]["rate"], "9.7319");
+    assert_eq!(found["market"]["moving"]["rate"], "5.5");
     assert_eq!(found["market"]["class"], json!({ "map": "under_quota" }));
     assert_eq!(found["slots"]["map"]["by_queue"], json!([{ "queue": "carol", "held": 1, "quota": 3 }]));
     let last =

@@ -62,8 +62,8 @@ pub(super) fn explanation(job: JobId) -> Explanation {
             class: PerKind::new(Some(OrderClass::UnderQuota), None),
             queues_before: PerKind::new(1, 0),
             moving: Some(SufficientRate {
-                rate: credits("9.7319"),
-                price: credits("11"),
+                rate: credits("5.5"),
+                price: credits("6.75"),
                 share: "0.9".to_owned(),
                 quota: PerKind::new(4, 2),
             }),

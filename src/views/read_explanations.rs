@@ -33,8 +33,8 @@ struct Reading {
 // === impl ReadExplanations ===
 
 impl ReadExplanations {
-    /// The explanation of a job is read. Answers since when it must have been made, ms of the monotonic clock: whoever reads first
-    /// sees this moment, others what was made in the last round over all jobs.
+    /// The explanation of a job is read. Answers since when it must have been made, ms of the monotonic clock: the first reader
+    /// sees this moment, others see what was made in the last round over all jobs.
     pub(super) fn read(&mut self, job: JobId, now_ms: u64) -> u64 {
         self.jobs.retain(|_, reading| now_ms.saturating_sub(reading.read_ms) < LOOKED_MS);
         let round_ms = (self.jobs.len() / IN_A_SECOND) as u64 * 1_000;

@@ -152,6 +152,14 @@ class JobTracker:
         """Where the time of a job went."""
         return self._one("jobs/{}/waits", job, **parameters)
 
+    def get_timeline(self, job, **parameters):
+        """The attempts of a job over time, by worker."""
+        return self._one("jobs/{}/timeline", job, **parameters)
+
+    def get_explanation(self, job, **parameters):
+        """Why a job has as many slots as it has and no more."""
+        return self._one("jobs/{}/explain", job, **parameters)
+
     def list_counters(self, job, **parameters):
         """The counters of a job."""
         return self._rows("jobs/{}/counters", job, **parameters)
@@ -180,6 +188,10 @@ class JobTracker:
         """The items of an application."""
         return self._rows("applications/{}/items", application, **parameters)
 
+    def get_item_grid(self, application, **parameters):
+        """How many items of an application are in which state."""
+        return self._one("applications/{}/grid", application, **parameters)
+
     def list_workers(self, **parameters):
         """Workers."""
         return self._rows("workers", **parameters)
@@ -191,6 +203,10 @@ class JobTracker:
     def list_racks(self, **parameters):
         """Racks."""
         return self._rows("racks", **parameters)
+
+    def list_slots(self, **parameters):
+        """The slots of workers, with what holds them."""
+        return self._rows("slots", **parameters)
 
     def list_queues(self, **parameters):
         """Queues."""
@@ -215,6 +231,10 @@ class JobTracker:
     def get_prices(self, **parameters):
         """The price over time."""
         return self._one("market/prices", **parameters)
+
+    def get_shares(self, **parameters):
+        """What queues were sold at the last ticks."""
+        return self._one("market/shares", **parameters)
 
     def get_quotes(self, **parameters):
         """What rates would buy at the next tick."""

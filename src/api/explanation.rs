@@ -173,3 +173,25 @@ pub struct LastRound {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub by_queue: Vec<(String, u32)>,
 }
+
+// === impl Explanation ===
+
+impl Explanation {
+    /// Leaves out the names of other queues.
+    pub fn hide_names(&mut self) {
+        self.slots.map.by_queue.clear();
+        self.slots.reduce.by_queue.clear();
+        if let Some(last) = self.preemption.as_mut().and_then(|preemption| preemption.last.as_mut()) {
+            last.by_queue.clear();
+        }
+    }
+
+    /// Leaves out all that says what a queue of a market bids or has bought; not what the job has cost.
+    pub fn hide_market(&mut self) {
+        self.why.retain(|reason| !reason.is_of_market());
+        (self.order, self.market, self.preemption) = (None, None, None);
+        for holders in [&mut self.slots.map, &mut self.slots.reduce] {
+            (holders.others_within_quota, holders.others_above_quota, holders.others_unpaid) = (0, 0, 0);
+        }
+    }
+}

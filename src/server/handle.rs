@@ -22,7 +22,7 @@ use crate::market::{
 };
 use crate::model::{ApplicationId, AttemptId, Credits, JobId, LOG_TICKET_MS, QueueName};
 use crate::store::{BudgetStatus, Durable, LedgerReader, StoreError};
-use crate::views::{Generation, JobView, LookAt, Shown, Views, ViewsReader};
+use crate::views::{Generation, JobView, LastExplanation, LookAt, Shown, ViewsReader};
 use crate::web::{
     ApplicationReply, ClusterPart, FileRefusal, Health, JobChange, JobFile, JobFileRequest, JobFilter,
     LedgerUnreadable, MarketPresence, MarketReply, NewUpload, NewsWait, OwnerGone, ReadRefusal, SignedRead, UploadSink,
@@ -187,11 +187,6 @@ impl OwnerHandle {
         Self { histories, history_content: Some(content), ..self }
     }
 
-    /// What facts have made, as it was published last.
-    pub(super) fn shown_views(&self) -> Option<Views> {
-        self.views.as_ref().map(ViewsReader::views)
-    }
-
     /// Adds the senders that are refused, for health.
     #[must_use]
     pub fn with_refused_senders(self, refused_senders: RefusedSenders) -> Self {
@@ -293,6 +288,10 @@ impl crate::web::Owner for OwnerHandle {
 
     fn shown_at(&self, generation: Generation) -> Option<Shown> {
         self.views.as_ref()?.at(generation)
+    }
+
+    async fn last_explanation(&self, job: JobId) -> Result<Option<LastExplanation>, OwnerGone> {
+        Ok(self.views.as_ref().ok_or(OwnerGone)?.explanation(job, VIEWS_TIMEOUT).await)
     }
 
     async fn ended_job(&self, job: JobId) -> Result<Option<Arc<JobView>>, OwnerGone> {

@@ -8,7 +8,7 @@ use tokio::task::spawn_blocking;
 use crate::api::{JobDetail, LiveAttempt};
 use crate::engine::{Caller, JobSnapshot, Refusal};
 use crate::model::{JobId, Kind};
-use crate::views::JobView;
+use crate::views::{JobView, Views, ViewsReader};
 use crate::web::{JobFilter, Owner as _, OwnerGone};
 
 use super::end_notification::FailedNotifications;
@@ -34,6 +34,11 @@ impl OwnerHandle {
     pub(crate) fn with_failed_notifications(mut self, failed: FailedNotifications) -> Self {
         self.failed_notifications = failed;
         self
+    }
+
+    /// What facts have made, as it was published last.
+    pub(super) fn shown_views(&self) -> Option<Views> {
+        self.views.as_ref().map(ViewsReader::views)
     }
 
     /// A job down to its attempts; none of an unknown one.

@@ -60,6 +60,11 @@ impl ViewsFeed {
         self.looks.are_jobs_looked_at(now_ms)
     }
 
+    /// The jobs to explain in the next delta: of those whose explanations are read, the ones explained longest ago.
+    pub fn jobs_to_explain(&self, now_ms: u64) -> Vec<JobId> {
+        self.looks.jobs_to_explain(now_ms)
+    }
+
     /// Whether the last delta still waits: the views are behind, and another one would only wait too.
     pub fn is_delta_waiting(&self) -> bool {
         self.looks.is_delta_waiting()

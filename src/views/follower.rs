@@ -95,7 +95,11 @@ impl ViewsThread {
             let due_ms = self.published_ms + PUBLISH_MS;
             let timeout = is_changed.then(|| Duration::from_millis(due_ms.saturating_sub(self.clock.mono_ms())));
             let followed = self.follower.next(timeout);
-            let is_gapless = followed.batches.iter().all(|batch| self.model.apply(batch).is_ok());
+            let is_gapless = followed.batches.iter().all(|batch| {
+                let is_applied = self.model.apply(batch).is_ok();
+                self.samples.take_tick(self.model.views().market());
+                is_applied
+            });
             is_changed |= !followed.batches.is_empty();
             if followed.is_overflown || !is_gapless {
                 self.load_again();
@@ -139,6 +143,8 @@ impl ViewsThread {
 
     /// Shows what facts and deltas have made so far.
     fn publish(&mut self) {
+        // What was loaded has one too.
+        self.samples.take_tick(self.model.views().market());
         let (views, volatile) = (self.model.views().clone(), self.volatile.clone());
         let published = Published::new(views, volatile, self.samples.clone(), self.reported_ends);
         let progress = published.progress();

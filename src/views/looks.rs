@@ -1,11 +1,14 @@
 //! Whether somebody looks: the owner says what is no fact once a second then, else rarely.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use tokio::sync::Notify;
 
-/// So long after the last look the owner still speaks every second, ms.
-const LOOKED_MS: u64 = 15_000;
+use crate::model::JobId;
+
+use super::freshness::LOOKED_MS;
+use super::read_explanations::ReadExplanations;
 
 /// What readers want of the owner. They write here and it reads: none of them is an event for it.
 #[derive(Debug, Default)]
@@ -20,6 +23,7 @@ pub(super) struct Looks {
     is_delta_waiting: AtomicBool,
     /// Jobs whose end the owner has reported.
     reported_ends: AtomicU64,
+    explanations: Mutex<ReadExplanations>,
 }
 
 // === impl Looks ===
@@ -38,6 +42,20 @@ impl Looks {
 
     pub(super) fn are_jobs_looked_at(&self, now_ms: u64) -> bool {
         is_recent(&self.jobs_looked_ms, now_ms)
+    }
+
+    /// Somebody reads why a job has no more slots; answers how old that may be, as a moment of the monotonic clock, ms.
+    pub(super) fn read_explanation(&self, job: JobId, now_ms: u64) -> u64 {
+        self.with_explanations(|read| read.read(job, now_ms))
+    }
+
+    /// The jobs to explain now.
+    pub(super) fn jobs_to_explain(&self, now_ms: u64) -> Vec<JobId> {
+        self.with_explanations(|read| read.take_due(now_ms))
+    }
+
+    fn with_explanations<T>(&self, act: impl FnOnce(&mut ReadExplanations) -> T) -> T {
+        act(&mut self.explanations.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     pub(super) fn report_end(&self) {

@@ -3,13 +3,13 @@
 use std::sync::{Arc, OnceLock};
 
 use crate::engine::{ClusterSnapshot, JobSnapshot};
-use crate::model::FactNumber;
+use crate::model::{FactNumber, JobId};
 
 use super::overview::{jobs, overview};
 use super::read_model::Views;
 use super::samples::Samples;
 use super::shown::{Generation, Shown};
-use super::volatile::Volatile;
+use super::volatile::{LastExplanation, Volatile};
 
 /// What is shown from one publication to the next. Nothing in it changes.
 #[derive(Debug)]
@@ -105,6 +105,11 @@ impl Published {
 
     fn generation(&self) -> Generation {
         Generation { fact: self.views.number(), deltas: self.volatile.deltas }
+    }
+
+    /// Why a job has no more slots, as the owner said it last.
+    pub(super) fn explanation(&self, job: JobId) -> Option<&LastExplanation> {
+        self.volatile.explained.get(&job)
     }
 
     /// The newest jobs that are wanted, at most so many, and how many more there are.

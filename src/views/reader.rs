@@ -10,15 +10,14 @@ use tokio::time::timeout;
 
 use crate::clock::Clock;
 use crate::engine::JobSnapshot;
-use crate::model::FactNumber;
+use crate::model::{FactNumber, JobId};
 
+use super::freshness::FRESH_MS;
 use super::looks::Looks;
 use super::published::{Progress, Publications};
 use super::read_model::Views;
 use super::shown::{Generation, Shown};
-
-/// Age up to which what is no fact is shown without waiting, ms: a second, and what a walk and a publication take.
-const FRESH_MS: u64 = 1_250;
+use super::volatile::LastExplanation;
 
 /// Shows what was published last. Cheap to clone, for any thread; nothing that it does is an event for the owner.
 #[derive(Clone, Debug)]
@@ -107,5 +106,25 @@ impl ViewsReader {
         // Without a publication in time, or with none to come, the last one is shown.
         let _ = timeout(limit, looked).await;
         self.published.load().newest().shown()
+    }
+
+    /// Why a job has no more slots, not much older than a second, or, with many such readers, than a round over their jobs; after
+    /// `limit` what there is. The owner says it beside all else that is no fact.
+    pub async fn explanation(&self, job: JobId, limit: Duration) -> Option<LastExplanation> {
+        let asked_ms = self.clock.mono_ms();
+        self.looks.look(asked_ms, false);
+        let oldest_ms = self.looks.read_explanation(job, asked_ms);
+        let required = FactNumber(self.required.load(Ordering::Relaxed));
+        let is_said = || {
+            let published = self.published.load();
+            let last = published.explanation(job);
+            last.is_some_and(|last| last.made_mono_ms >= oldest_ms && last.number >= required)
+        };
+        if !is_said() {
+            self.looks.wanted.notify_one();
+            let mut progress = self.progress.clone();
+            let _ = timeout(limit, progress.wait_for(|_| is_said())).await;
+        }
+        self.published.load().explanation(job).cloned()
     }
 }

@@ -1,4 +1,5 @@
-//! Samples of what is no fact, one each ten seconds for a day: slots by queue, and why jobs wait. They end with the process.
+//! Samples of what is no fact, one each ten seconds for a day: slots by queue, and why jobs wait; and the last ticks of the market.
+//! They end with the process.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -7,8 +8,10 @@ use crate::api::{PendingReason, ReportedJob};
 use crate::engine::QueueSnapshot;
 use crate::model::{JobId, Kind, PerKind};
 
+use super::market_view::MarketView;
 use super::reason_log::{ReasonLog, SAMPLE_MS};
 use super::shared_map::SharedMap;
+use super::tick_shares::{TickLog, TickShares};
 use super::volatile::Volatile;
 
 /// A delta that comes so much early is a sample too: deltas come at their own pace.
@@ -23,6 +26,7 @@ const QUEUES: usize = 50;
 pub struct Samples {
     slots: Arc<VecDeque<Arc<Sample>>>,
     reasons: SharedMap<JobId, Arc<ReasonLog>>,
+    ticks: TickLog,
     /// When the last sample of slots was taken, ms of the monotonic clock, and that of reasons.
     slots_mono_ms: u64,
     reasons_mono_ms: u64,
@@ -75,9 +79,15 @@ impl Samples {
         }
     }
 
+    /// Takes the last tick of the market, if it is new.
+    pub(super) fn take_tick(&mut self, market: &MarketView) {
+        self.ticks.take(market);
+    }
+
     #[cfg(test)]
-    pub(crate) fn of_slots(slots: Vec<Sample>) -> Self {
-        Self { slots: Arc::new(slots.into_iter().map(Arc::new).collect()), ..Self::default() }
+    pub(crate) fn of(slots: Vec<Sample>, ticks: Vec<TickShares>) -> Self {
+        let slots = Arc::new(slots.into_iter().map(Arc::new).collect());
+        Self { slots, ticks: TickLog::of(ticks), ..Self::default() }
     }
 
     fn sample_reasons(&mut self, said: &Volatile, is_known: impl Fn(JobId) -> bool) {
@@ -102,6 +112,11 @@ impl Samples {
     /// The slots over time, the oldest first.
     pub fn slots(&self) -> impl DoubleEndedIterator<Item = &Sample> {
         self.slots.iter().map(|sample| &**sample)
+    }
+
+    /// What queues were sold at the last ticks, the oldest first.
+    pub fn ticks(&self) -> impl DoubleEndedIterator<Item = &TickShares> {
+        self.ticks.iter()
     }
 
     /// Why a job waited.

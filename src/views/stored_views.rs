@@ -40,7 +40,9 @@ impl StoredViews {
         let views = model.views().clone();
         let mut volatile = Volatile::default();
         volatile.apply(implied(&views, scheduler, totals));
-        Self(Published::new(views, volatile, Samples::default(), 0))
+        let mut samples = Samples::default();
+        samples.take_tick(views.market());
+        Self(Published::new(views, volatile, samples, 0))
     }
 
     /// All of it.

@@ -211,6 +211,50 @@ async fn a_reader_sees_what_was_durable_when_it_called_and_the_first_one_this_mo
     assert_eq!((&*changed.overview.scheduler, changed.generation > again.generation), ("changed", true));
 }
 
+/// The first reader of a job's explanation waits for one of its own moment; the next are shown the last.
+#[tokio::test]
+async fn a_job_is_explained_in_a_delta_once_somebody_reads_why_it_waits() {
+    let (feed, follower) = FactFeed::new();
+    follower.begin();
+    let clock = Clock::start();
+    let (reader, owner) = follow(loaded_at(11), follower, || Ok(loaded_at(11)), clock).unwrap();
+    let job = JobId::new(Identifier::from_number(1), 7);
+    let delta = || VolatileDelta {
+        at: clock.now(),
+        explained: owner.jobs_to_explain(clock.mono_ms()).into_iter().map(|job| (job, None)).collect(),
+        ..VolatileDelta::default()
+    };
+    let mut early = delta();
+    assert_eq!(early.explained.len(), 0);
+    early.explained.push((job, None));
+    (early.at.mono_ms, early.at.wall_ms) = (1, 1);
+    owner.send(early);
+    let long = Duration::from_secs(20);
+    let (read, asked) = tokio::join!(reader.explanation(job, long), async {
+        owner.wanted().await;
+        // The clock has gone on since the reader came.
+        let made = delta();
+        let asked = made.explained.len();
+        owner.send(made);
+        asked
+    });
+    let made_ms = read.unwrap().made_mono_ms;
+    assert_eq!((asked, made_ms > 1), (1, true));
+    let again = reader.explanation(job, Duration::ZERO).await.unwrap();
+    assert_eq!(again.made_mono_ms, made_ms);
+    let other = JobId::new(Identifier::from_number(1), 8);
+    assert!(reader.explanation(other, Duration::ZERO).await.is_none(), "the owner has not said anything of it");
+    // A change that was made here is in what is read next.
+    reader.require(FactNumber(13));
+    let (changed, ()) = tokio::join!(reader.explanation(job, long), async {
+        owner.wanted().await;
+        feed.forward([started(12, 1)].into());
+        feed.forward([started(13, 1)].into());
+        owner.send(VolatileDelta { explained: vec![(job, None)], wait_for: FactNumber(13), ..delta() });
+    });
+    assert_eq!(changed.unwrap().number, FactNumber(13));
+}
+
 /// The views quote what the market itself would, whose slots are held since the last tick.
 #[test]
 fn what_a_rate_would_buy_is_what_the_market_itself_says() {

@@ -1,12 +1,16 @@
 //! What is no fact, as the owner said it last.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::api::{ReportedGroup, ReportedJob};
-use crate::engine::{ChangedList, ClusterSnapshot, LiveJob, QueueSnapshot, TrackerSnapshot, VolatileDelta};
+use crate::engine::{ChangedList, ClusterSnapshot, Explained, LiveJob, QueueSnapshot, TrackerSnapshot, VolatileDelta};
 use crate::model::{Credits, FactNumber, JobId, Now, RunState};
 
 use super::shared_map::SharedMap;
+
+/// So long an explanation is kept that is made no more, ms.
+const EXPLAINED_MS: u64 = 60_000;
 
 /// Everything that deltas have said. Cloning it shares all parts.
 #[derive(Clone, Debug, Default)]
@@ -25,7 +29,18 @@ pub(super) struct Volatile {
     pub(super) jobs_mono_ms: u64,
     /// Jobs that run, by id.
     pub(super) live_jobs: SharedList<(JobId, LiveJob)>,
+    pub(super) explained: Arc<BTreeMap<JobId, LastExplanation>>,
     pub(super) trackers: SharedMap<Arc<str>, ShownTracker>,
+}
+
+/// Why a job has no more slots, as the owner said it last.
+#[derive(Clone, Debug)]
+pub struct LastExplanation {
+    /// With the names of other queues; none: the owner knows no such job.
+    pub explained: Option<Arc<Explained>>,
+    /// When it was made, ms of the monotonic clock, and the last fact in it.
+    pub(super) made_mono_ms: u64,
+    pub(super) number: FactNumber,
 }
 
 /// A list whose values are shared.
@@ -36,6 +51,15 @@ pub(super) type SharedList<T> = Arc<Vec<Arc<T>>>;
 pub(super) struct ShownTracker {
     pub(super) snapshot: Arc<TrackerSnapshot>,
     pub(super) seen_mono_ms: u64,
+}
+
+// === impl LastExplanation ===
+
+impl LastExplanation {
+    #[cfg(test)]
+    pub(crate) fn of(explained: Option<Explained>) -> Self {
+        Self { explained: explained.map(Arc::new), made_mono_ms: 0, number: FactNumber(0) }
+    }
 }
 
 // === impl Volatile ===
@@ -55,6 +79,7 @@ impl Volatile {
             self.jobs = Arc::new(jobs);
             self.jobs_mono_ms = delta.at.mono_ms;
         }
+        self.explain(delta.explained);
         for name in delta.trackers_gone {
             self.trackers.remove(&name);
         }
@@ -74,6 +99,21 @@ impl Volatile {
 }
 
 // === impl Volatile: jobs ===
+
+impl Volatile {
+    fn explain(&mut self, explained: Vec<(JobId, Option<Explained>)>) {
+        let (made_mono_ms, number) = (self.at.mono_ms, self.number);
+        let is_old = |last: &LastExplanation| made_mono_ms.saturating_sub(last.made_mono_ms) >= EXPLAINED_MS;
+        if explained.is_empty() && !self.explained.values().any(is_old) {
+            return;
+        }
+        let known = Arc::make_mut(&mut self.explained);
+        known.retain(|_, last| !is_old(last));
+        let last =
+            |explained: Option<Explained>| LastExplanation { explained: explained.map(Arc::new), made_mono_ms, number };
+        known.extend(explained.into_iter().map(|(job, explained)| (job, last(explained))));
+    }
+}
 
 impl Volatile {
     /// What is no fact of a job in this state.

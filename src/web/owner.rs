@@ -11,7 +11,7 @@ use crate::engine::{
 };
 use crate::market::{Acl, Answer, HistoryPage, MarketError, ReportRequest, ServletRequest, StatementPage};
 use crate::model::{ApplicationId, AttemptId, Credits, JobId, QueueName};
-use crate::views::{Generation, JobView, LookAt, Shown};
+use crate::views::{Generation, JobView, LastExplanation, LookAt, Shown};
 
 use super::applications::ApplicationOwner;
 use super::job_files::{FileRefusal, JobFile, JobFileRequest, NewUpload, UploadSink};
@@ -237,6 +237,16 @@ pub trait Owner: ApplicationOwner + JobPartsOwner + StockOwner + Send + Sync + '
     /// What was shown at one of the last generations; none: it is not kept. Does not use the owner thread.
     fn shown_at(&self, _generation: Generation) -> Option<Shown> {
         None
+    }
+
+    /// Why a job has no more slots, as the owner said it a moment ago; none: it has not said it in time. Does not use the owner
+    /// thread, which says it of the jobs that are asked for here with all else that is no fact.
+    ///
+    /// # Errors
+    ///
+    /// [`OwnerGone`] when no answer will come.
+    fn last_explanation(&self, _job: JobId) -> impl Future<Output = Result<Option<LastExplanation>, OwnerGone>> + Send {
+        std::future::ready(Ok(None))
     }
 
     /// A job that is over with its attempts, as it was before its end; none of an unknown one. Does not use the owner thread.

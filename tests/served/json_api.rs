@@ -109,6 +109,8 @@ fn objects_are_those_of_the_commands_and_the_client_knows_every_operation() {
     hold("workers list", &workers["workers"], &Value::Array(answered));
     let worker = workers["workers"][0]["tracker"].as_str().unwrap();
     cluster.run("scheduler use fifo STATE", "");
+    let explained = cluster.run(&format!("explain {failed} --server HTTP"), "alice");
+    hold("explain", &explained, &read(&cluster, &["get_explanation", &failed]));
     let array = cluster.run("run --server HTTP --queue alice --array 1-2 -- sh -c exit${JOBTRACKER_ITEM}", "alice");
     let application = array["application"].as_str().unwrap();
     let printed = cluster.run(&format!("app status {application} --containers --server HTTP"), "alice");

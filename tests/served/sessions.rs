@@ -137,6 +137,8 @@ const OPEN_ADDRESSES: &[&str] = &[
     "/api/v1/queues/alice/spending",
     "/api/v1/market",
     "/api/v1/market/prices",
+    "/api/v1/market/shares",
+    "/api/v1/slots",
     "/api/v1/policy",
     "/api/v1/orders",
     "/api/v1/users",

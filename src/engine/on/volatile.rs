@@ -8,6 +8,7 @@ use crate::engine::core::Engine;
 use crate::engine::state::Tracker;
 use crate::model::{Credits, FactNumber, JobId, Now};
 
+use super::explained::Explained;
 use super::report_scheduler::JOBS_REPORTED;
 use super::snapshot::{ClusterSnapshot, JOBS_SHOWN, LiveJob, QueueSnapshot, TrackerSnapshot};
 
@@ -33,6 +34,8 @@ pub struct VolatileDelta {
     pub jobs: Option<Vec<ReportedJob>>,
     /// Jobs that run, by id.
     pub live_jobs: ChangedList<(JobId, LiveJob)>,
+    /// Explanations of the jobs that were asked for, which name other queues; none of a job that is not known.
+    pub explained: Vec<(JobId, Option<Explained>)>,
     /// Trackers that are new or have changed. When they were seen last is in `beats`.
     pub trackers: Vec<(Arc<str>, TrackerSnapshot)>,
     pub trackers_gone: Vec<Arc<str>>,
@@ -53,6 +56,8 @@ pub struct ChangedList<T> {
 pub struct VolatileWalk {
     stage: WalkStage,
     delta: VolatileDelta,
+    /// Jobs that are to be explained.
+    to_explain: Vec<JobId>,
     queues: Vec<QueueSnapshot>,
     balances: Vec<(String, Credits)>,
     groups: Vec<ReportedGroup>,
@@ -80,6 +85,8 @@ enum WalkStage {
     Jobs(usize),
     Applications(usize),
     LiveJobs(Option<JobId>),
+    /// One job in a slice.
+    Explained,
     Trackers(Option<Arc<str>>),
 }
 
@@ -111,6 +118,15 @@ impl<T: Clone + PartialEq> ChangedList<T> {
             known.truncate(self.len);
         }
         is_full
+    }
+}
+
+// === impl VolatileWalk ===
+
+impl VolatileWalk {
+    /// The walk that begins next explains these jobs.
+    pub fn explain(&mut self, jobs: Vec<JobId>) {
+        self.to_explain = jobs;
     }
 }
 
@@ -167,9 +183,16 @@ impl Engine {
                 let last = found.last().map(|(id, _)| *id);
                 match delta.live_jobs.extend(&mut walk.live_jobs, found, JOBS) {
                     true => WalkStage::LiveJobs(last),
-                    false => WalkStage::Trackers(None),
+                    false => WalkStage::Explained,
                 }
             }
+            WalkStage::Explained => match walk.to_explain.pop() {
+                Some(job) => {
+                    delta.explained.push((job, self.explain(job, true, now).value));
+                    WalkStage::Explained
+                }
+                None => WalkStage::Trackers(None),
+            },
             WalkStage::Trackers(after) => match self.walk_trackers(walk, after, now) {
                 Some(last) => WalkStage::Trackers(Some(last)),
                 None => return Some(self.end_walk(walk)),

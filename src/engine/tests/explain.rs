@@ -1,7 +1,7 @@
 //! Why jobs wait: each reason in turn, which queues an answer may name, and the least rate that helps.
 
 use crate::api::{Explanation, PendingReason, PreemptedFor};
-use crate::engine::{Caller, Event};
+use crate::engine::{Caller, Event, Explained, VolatileWalk};
 use crate::fake_tracker::Role;
 use crate::mapreduce::JobSpec;
 
@@ -325,4 +325,21 @@ fn a_job_that_is_not_known_has_no_explanation() {
     let (cluster, _, bob) = contest(None);
     let unknown = JobId::new(bob.identifier, 4711);
     assert!(cluster.engine.explain(unknown, true, cluster.now).value.is_none());
+}
+
+/// What the views have of a job is what a request for it is answered.
+#[test]
+fn a_walk_for_the_views_explains_the_jobs_that_are_asked_for_and_once() {
+    let (cluster, alice, bob) = contest(None);
+    let unknown = JobId { number: 99, ..bob };
+    let mut walk = VolatileWalk::default();
+    walk.explain(vec![alice, unknown, bob]);
+    let mut walked = || {
+        let mut slices = std::iter::repeat_with(|| cluster.engine.walk_volatile(&mut walk, false, cluster.now));
+        let explained = slices.find_map(|delta| delta).unwrap().explained.into_iter();
+        explained.map(|(job, explained)| (job, explained.map(Explained::finish))).collect::<Vec<_>>()
+    };
+    let expected = [bob, unknown, alice].map(|job| (job, (job != unknown).then(|| explain(&cluster, job, true))));
+    assert_eq!(walked(), expected);
+    assert_eq!(walked(), []);
 }

@@ -11,6 +11,8 @@ pub(super) enum Address {
     JobTasks,
     JobGrid,
     JobWaits,
+    JobTimeline,
+    JobExplain,
     JobCounters,
     JobEvents,
     JobConf,
@@ -18,15 +20,18 @@ pub(super) enum Address {
     Application,
     Containers,
     Items,
+    ItemGrid,
     Workers,
     Worker,
     Racks,
+    Slots,
     Queues,
     Queue,
     Statement,
     Spending,
     Market,
     Prices,
+    Shares,
     Quotes,
     Policy,
     Deadlines,
@@ -43,7 +48,7 @@ pub(super) enum Address {
 
 impl Address {
     /// All of them.
-    pub(super) const ALL: [Self; 36] = [
+    pub(super) const ALL: [Self; 41] = [
         Self::Cluster,
         Self::Health,
         Self::Jobs,
@@ -52,6 +57,8 @@ impl Address {
         Self::JobTasks,
         Self::JobGrid,
         Self::JobWaits,
+        Self::JobTimeline,
+        Self::JobExplain,
         Self::JobCounters,
         Self::JobEvents,
         Self::JobConf,
@@ -59,15 +66,18 @@ impl Address {
         Self::Application,
         Self::Containers,
         Self::Items,
+        Self::ItemGrid,
         Self::Workers,
         Self::Worker,
         Self::Racks,
+        Self::Slots,
         Self::Queues,
         Self::Queue,
         Self::Statement,
         Self::Spending,
         Self::Market,
         Self::Prices,
+        Self::Shares,
         Self::Quotes,
         Self::Policy,
         Self::Deadlines,
@@ -93,6 +103,8 @@ impl Address {
             Self::JobTasks => "/api/v1/jobs/{job}/tasks",
             Self::JobGrid => "/api/v1/jobs/{job}/grid",
             Self::JobWaits => "/api/v1/jobs/{job}/waits",
+            Self::JobTimeline => "/api/v1/jobs/{job}/timeline",
+            Self::JobExplain => "/api/v1/jobs/{job}/explain",
             Self::JobCounters => "/api/v1/jobs/{job}/counters",
             Self::JobEvents => "/api/v1/jobs/{job}/events",
             Self::JobConf => "/api/v1/jobs/{job}/conf",
@@ -100,15 +112,18 @@ impl Address {
             Self::Application => "/api/v1/applications/{application-id}",
             Self::Containers => "/api/v1/applications/{application-id}/containers",
             Self::Items => "/api/v1/applications/{application-id}/items",
+            Self::ItemGrid => "/api/v1/applications/{application-id}/grid",
             Self::Workers => "/api/v1/workers",
             Self::Worker => "/api/v1/workers/{worker}",
             Self::Racks => "/api/v1/racks",
+            Self::Slots => "/api/v1/slots",
             Self::Queues => "/api/v1/queues",
             Self::Queue => "/api/v1/queues/{queue}",
             Self::Statement => "/api/v1/queues/{queue}/statement",
             Self::Spending => "/api/v1/queues/{queue}/spending",
             Self::Market => "/api/v1/market",
             Self::Prices => "/api/v1/market/prices",
+            Self::Shares => "/api/v1/market/shares",
             Self::Quotes => "/api/v1/market/quotes",
             Self::Policy => "/api/v1/policy",
             Self::Deadlines => "/api/v1/deadlines",
@@ -133,13 +148,17 @@ impl Address {
                 | Self::Job
                 | Self::JobGrid
                 | Self::JobWaits
+                | Self::JobTimeline
+                | Self::JobExplain
                 | Self::Samples
                 | Self::Application
+                | Self::ItemGrid
                 | Self::Worker
                 | Self::Queue
                 | Self::Spending
                 | Self::Market
                 | Self::Prices
+                | Self::Shares
                 | Self::Quotes
                 | Self::Policy
                 | Self::Decision
@@ -157,6 +176,7 @@ impl Address {
             Self::JobAttempts => &["state", "task"],
             Self::JobTasks | Self::Containers | Self::Items => &["state"],
             Self::Workers => &["state", "rack"],
+            Self::Slots => &["rack"],
             Self::Decisions => &["kind"],
             _ => &[],
         }

@@ -1,16 +1,18 @@
-//! The items of an application: what became of each.
+//! The items of an application: what became of each, as a list and as a grid.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use tokio::task::spawn_blocking;
 
 use crate::engine::{Container, ItemStanding, RequestType};
 use crate::views::ApplicationView;
 
-use super::super::applications::{Problem, QueryParameters};
+use super::super::applications::{Problem, ProblemName, QueryParameters};
 use super::super::owner::Owner;
 use super::answer::{Found, lasting};
 use super::ask::Ask;
+use super::grid::{Grid, Runs, cells};
 use super::known::known_application;
 use super::listing::Listing;
 
@@ -72,6 +74,48 @@ fn live_items(application: &ApplicationView, request: RequestType) -> BTreeMap<u
     of_type.filter_map(|container| Some((container.item()?, container))).collect()
 }
 
+/// Answers `/applications/{application-id}/grid`: in the order of the list of items.
+pub(super) async fn grid<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryParameters) -> Result<Found, Problem> {
+    let cells = cells(&mut parameters);
+    parameters.end()?;
+    let application = known_application(ask)?;
+    ask.check_parts_of(&application.submitted().user)?;
+    let made = spawn_blocking(move || Grid::new("item", STATES, item_runs(&application), cells)).await;
+    let grid = made.map_err(|error| Problem::new(ProblemName::InternalError, error.to_string()))?;
+    Ok(Found::one(&serde_json::json!({ "grids": [grid] })))
+}
+
+fn item_runs(application: &ApplicationView) -> Runs {
+    let mut runs = Runs::default();
+    for (request, view) in application.requests() {
+        let Some(items) = view.items() else { continue };
+        let live = live_items(application, *request);
+        for (at, item) in (0..).zip(items.iter()) {
+            runs.add(place_of_item(application, *request, (item, at < view.taken()), live.contains_key(&item)), 1);
+        }
+    }
+    runs
+}
+
+/// The place in [`STATES`] of an item's state.
+fn place_of_item(
+    application: &ApplicationView,
+    request: RequestType,
+    (item, was_taken): (u32, bool),
+    is_live: bool,
+) -> usize {
+    let is_over = application.standing().state.is_over();
+    let ended = if is_over { 4 } else { 0 };
+    match application.trouble(request, item).map(|trouble| trouble.standing) {
+        Some(ItemStanding::Failed) => 3,
+        _ if is_live => 1,
+        Some(ItemStanding::Waits(_) | ItemStanding::Held) => ended,
+        None if !was_taken => ended,
+        None if application.may_be_cut() => 4,
+        None => 2,
+    }
+}
+
 fn item_row(
     application: &ApplicationView,
     request: RequestType,
@@ -80,17 +124,7 @@ fn item_row(
 ) -> ItemRow {
     let trouble = application.trouble(request, item);
     let ends = trouble.map_or(0, |trouble| trouble.failures.saturating_add(trouble.faultless));
-    let is_over = application.standing().state.is_over();
-    let state = match (live, trouble.map(|trouble| trouble.standing)) {
-        (_, Some(ItemStanding::Failed)) => "FAILED",
-        (Some(_), _) => "RUNNING",
-        (None, Some(ItemStanding::Waits(_) | ItemStanding::Held)) if is_over => "ENDED",
-        (None, Some(ItemStanding::Waits(_) | ItemStanding::Held)) => "WAITING",
-        (None, None) if !was_taken && !is_over => "WAITING",
-        (None, None) if !was_taken => "ENDED",
-        (None, None) if application.may_be_cut() => "ENDED",
-        (None, None) => "SUCCEEDED",
-    };
+    let state = STATES[place_of_item(application, request, (item, was_taken), live.is_some())];
     ItemRow {
         item,
         state,

@@ -1,11 +1,11 @@
-//! The attempts and tasks of a job, and a grid of their states: its size depends on what is asked for.
+//! The attempts and tasks of a job, a grid of their states, and where its time went.
 
 use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::api::{PolicyName, TaskAttempt, TaskState};
+use crate::api::{PolicyName, TaskAttempt};
 use crate::engine::{ClusterSnapshot, TrackerSnapshot};
 use crate::model::{AttemptState, Kind, PerKind, RunState};
 use crate::views::{AttemptView, JobView};
@@ -15,6 +15,7 @@ use super::super::owner::Owner;
 use super::super::waits::{TimedJob, waits};
 use super::answer::{Found, lasting};
 use super::ask::Ask;
+use super::grid::{Grid, cells};
 use super::known::{ended_job, known_job};
 use super::listing::Listing;
 use super::task_state::{STATES, kind_word, place_of};
@@ -24,8 +25,6 @@ const ATTEMPT_STATES: [&str; 8] =
     ["UNASSIGNED", "RUNNING", "COMMIT_PENDING", "SUCCEEDED", "FAILED", "KILLED", "FAILED_UNCLEAN", "KILLED_UNCLEAN"];
 /// What an attempt is for, in the order of lists.
 const TASKS: [&str; 4] = ["setup", "map", "reduce", "cleanup"];
-/// Most cells of a grid.
-const MOST_CELLS: u64 = 10_000;
 /// Tasks up to which a grid is made on the thread of the web server.
 const FEW_TASKS: u32 = 20_000;
 
@@ -42,23 +41,8 @@ struct TaskRow {
     status: Option<String>,
 }
 
-/// The states of the tasks of a kind.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-struct Grid {
-    kind: &'static str,
-    total: u32,
-    per_cell: u32,
-    states: [&'static str; 5],
-    /// Counts in the order of `states`.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    cells: Vec<[u32; 5]>,
-    /// Runs of tasks in one state, in the order of their numbers: the place in `states`, and how many.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    runs: Vec<(usize, u32)>,
-}
-
 /// The job of the path with its attempts, and whether it is over.
-async fn with_attempts<O: Owner>(ask: &Ask<'_, O>) -> Result<(Arc<JobView>, bool), Problem> {
+pub(super) async fn with_attempts<O: Owner>(ask: &Ask<'_, O>) -> Result<(Arc<JobView>, bool), Problem> {
     let job = known_job(ask)?;
     ask.check_parts_of_job(&job).await?;
     if job.finish_ms().is_none() {
@@ -140,7 +124,7 @@ fn attempt_row(job: &JobView, kind: Kind, attempt: &AttemptView, overview: &Clus
 }
 
 /// A tracker that is there.
-fn tracker_of<'a>(overview: &'a ClusterSnapshot, name: &str) -> Option<&'a TrackerSnapshot> {
+pub(super) fn tracker_of<'a>(overview: &'a ClusterSnapshot, name: &str) -> Option<&'a TrackerSnapshot> {
     let place = overview.trackers.binary_search_by(|tracker| tracker.name.as_str().cmp(name)).ok()?;
     overview.trackers.get(place)
 }
@@ -186,11 +170,15 @@ fn task_row(job: &JobView, kind: Kind, task: u32, state: &'static str, overview:
 
 /// Answers `/jobs/{job}/grid`.
 pub(super) async fn grid<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryParameters) -> Result<Found, Problem> {
-    let cells: u32 = parameters.whole("cells", 0..=MOST_CELLS).unwrap_or(2_500);
+    let cells = cells(&mut parameters);
     parameters.end()?;
     let (job, is_over) = with_attempts(ask).await?;
     let total = job.total();
-    let make = move || Kind::ALL.map(|kind| grid_of(kind, &job.task_runs(kind, is_over), cells));
+    let grid = move |kind| {
+        let runs = job.task_runs(kind, is_over).into_iter().map(|(state, tasks)| (place_of(state), tasks)).collect();
+        Grid::new(kind_word(kind), STATES, runs, cells)
+    };
+    let make = move || Kind::ALL.map(grid);
     let grids = match total.map.saturating_add(total.reduce) {
         ..=FEW_TASKS => make(),
         _ => {
@@ -229,44 +217,4 @@ pub(super) async fn job_waits<O: Owner>(ask: &Ask<'_, O>, parameters: QueryParam
     });
     let spans = made.await.map_err(|error| Problem::new(ProblemName::InternalError, error.to_string()))?;
     Ok(Found::one(&serde_json::json!({ "spans": spans })))
-}
-
-/// `tasks`: lengths of runs of one state.
-fn grid_of(kind: Kind, tasks: &[(TaskState, u32)], cells: u32) -> Grid {
-    let total: u32 = tasks.iter().map(|(_, length)| length).sum();
-    let runs = tasks.iter().map(|(state, length)| (place_of(*state), *length));
-    let kind = kind_word(kind);
-    if cells == 0 {
-        let mut joined: Vec<(usize, u32)> = Vec::new();
-        for (place, length) in runs {
-            match joined.last_mut() {
-                Some((last, sum)) if *last == place => *sum += length,
-                _ => joined.push((place, length)),
-            }
-        }
-        return Grid { kind, total, per_cell: 1, states: STATES, cells: Vec::new(), runs: joined };
-    }
-    let per_cell = total.div_ceil(cells).max(1);
-    let mut cells = vec![[0; STATES.len()]; total.div_ceil(per_cell) as usize];
-    let tasks = runs.flat_map(|(place, length)| std::iter::repeat_n(place, length as usize));
-    for (task, place) in tasks.enumerate() {
-        cells[task / per_cell as usize][place] += 1;
-    }
-    Grid { kind, total, per_cell, states: STATES, cells, runs: Vec::new() }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_grid_is_as_large_as_it_is_asked_for_and_counts_every_task() {
-        use TaskState::{Failed, Preempted, Running, Succeeded, Waiting};
-        let tasks = [(Succeeded, 7), (Running, 1), (Failed, 1), (Waiting, 1), (Preempted, 1)];
-        let grid = grid_of(Kind::Map, &tasks, 4);
-        assert_eq!((grid.total, grid.per_cell), (11, 3));
-        assert_eq!(grid.cells, [[0, 0, 3, 0, 0], [0, 0, 3, 0, 0], [0, 1, 1, 1, 0], [2, 0, 0, 0, 0]]);
-        assert_eq!(grid_of(Kind::Map, &tasks, 0).runs, [(2, 7), (1, 1), (3, 1), (0, 2)]);
-        assert_eq!(grid_of(Kind::Reduce, &[], 10).cells, Vec::<[u32; 5]>::new());
-    }
 }

@@ -56,10 +56,15 @@ pub(super) fn samples<O>(ask: &Ask<'_, O>, mut parameters: QueryParameters) -> R
     let most = points(&mut parameters) as usize;
     parameters.end()?;
     let wanted: Vec<&Sample> = ask.shown.samples.slots().filter(|sample| sample.time_ms >= since_ms).collect();
-    // Each the last of its span, counted from the newest, which is always there.
-    let every = wanted.len().div_ceil(most).max(1);
-    let spans = wanted.iter().rev().step_by(every);
-    let mut points: Vec<SamplePoint<'_>> = spans.map(|sample| SamplePoint::of(sample)).collect();
-    points.reverse();
-    Ok(Found::one(&SampleSeries { step_ms: SAMPLE_MS * every as u64, points }))
+    let (every, kept) = thinned(wanted, most);
+    let points = kept.into_iter().map(SamplePoint::of).collect();
+    Ok(Found::one(&SampleSeries { step_ms: SAMPLE_MS * every, points }))
+}
+
+/// At most so many of a series, and of how many each is the last: counted from the newest, which is always there.
+pub(super) fn thinned<T>(series: Vec<&T>, most: usize) -> (u64, Vec<&T>) {
+    let every = series.len().div_ceil(most).max(1);
+    let mut kept: Vec<&T> = series.into_iter().rev().step_by(every).collect();
+    kept.reverse();
+    (every as u64, kept)
 }

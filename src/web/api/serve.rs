@@ -22,8 +22,8 @@ use super::answer::{Form, Found, respond};
 use super::ask::{Ask, refused_bearer};
 use super::events::events;
 use super::{
-    applications, cluster, decisions, items, job_parts, job_records, jobs, market, people, policy, queues, reports,
-    samples, workers,
+    applications, cluster, decisions, explain, items, job_parts, job_records, jobs, market, people, policy, queues,
+    reports, samples, shares, slots, timeline, workers,
 };
 
 /// What answers requests.
@@ -95,6 +95,8 @@ async fn find<O: Owner>(address: Address, ask: &Ask<'_, O>, parameters: QueryPar
         Address::JobTasks => job_parts::tasks(ask, parameters).await,
         Address::JobGrid => job_parts::grid(ask, parameters).await,
         Address::JobWaits => job_parts::job_waits(ask, parameters).await,
+        Address::JobTimeline => timeline::timeline(ask, parameters).await,
+        Address::JobExplain => explain::explain(ask, parameters).await,
         Address::JobCounters => job_records::counters(ask, parameters).await,
         Address::JobEvents => job_records::events(ask, parameters).await,
         Address::JobConf => job_records::conf(ask, parameters).await,
@@ -102,15 +104,18 @@ async fn find<O: Owner>(address: Address, ask: &Ask<'_, O>, parameters: QueryPar
         Address::Application => applications::application(ask, parameters),
         Address::Containers => applications::containers(ask, parameters).await,
         Address::Items => items::items(ask, parameters),
+        Address::ItemGrid => items::grid(ask, parameters).await,
         Address::Workers => workers::workers(ask, parameters),
         Address::Worker => workers::worker(ask, parameters),
         Address::Racks => workers::racks(ask, parameters),
+        Address::Slots => slots::slots(ask, parameters).await,
         Address::Queues => queues::queues(ask, parameters),
         Address::Queue => queues::queue(ask, parameters),
         Address::Statement => queues::statement(ask, parameters).await,
         Address::Spending => queues::spending(ask, parameters).await,
         Address::Market => market::market(ask, parameters),
         Address::Prices => market::prices(ask, parameters).await,
+        Address::Shares => shares::shares(ask, parameters),
         Address::Quotes => market::quotes(ask, parameters).await,
         Address::Policy => policy::policy(ask, parameters),
         Address::Deadlines => policy::deadlines(ask, parameters),

@@ -1,9 +1,12 @@
 //! The API over views of a small cluster.
 
 mod description;
+mod explain;
 mod lists;
 mod owner;
+mod pictures;
 mod private;
+mod said;
 mod sessions;
 mod stage;
 mod stream;

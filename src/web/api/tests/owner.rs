@@ -12,13 +12,14 @@ use crate::engine::{Caller, ClusterSnapshot, Container, DeadlineQuestion, Explai
 use crate::market::{Acl, HistoryPage, MarketError, ReportRequest, ServletRequest, StatementPage};
 use crate::model::{ApplicationId, AttemptId, AttemptState, Credits, FactNumber, JobId, Kind, PerKind, QueueName};
 use crate::store::{FactBatch, LoadedState};
-use crate::views::{Generation, JobView, LookAt, QueueSample, ReadModel, Sample, Samples, Shown};
+use crate::views::{Generation, JobView, LastExplanation, LookAt, QueueSample, ReadModel, Sample, Samples, Shown};
 use crate::web::applications::ApplicationOwner;
 use crate::web::owner::{
     ClusterPart, Health, JobChange, LedgerUnreadable, MarketPresence, MarketReply, Owner, OwnerGone,
 };
 use crate::web::{JobPartsOwner, StockOwner, StockRead};
 
+use super::said::{explanation, ticks};
 use super::stage::{Handle, START_MS, accepted, attempt_ended, container, credits, launched};
 
 impl ApplicationOwner for Handle {}
@@ -72,12 +73,20 @@ impl Owner for Handle {
             queues: vec![QueueSample { queue: "alice".into(), used: 1, waiting: 6 }],
             ..Sample::default()
         };
-        let samples = Samples::of_slots((0..7).map(sample).collect());
+        let samples = Samples::of((0..7).map(sample).collect(), ticks());
         Ok(Shown { views, overview: Arc::new(self.0.overview()), samples, ..Shown::default() })
     }
 
     fn shown_at(&self, generation: Generation) -> Option<Shown> {
         (generation == earlier()).then(|| Shown { views: self.0.views(), generation, ..Shown::default() })
+    }
+
+    async fn last_explanation(&self, job: JobId) -> Result<Option<LastExplanation>, OwnerGone> {
+        Ok(match job.number {
+            1 => Some(LastExplanation::of(None)),
+            2 => Some(LastExplanation::of(Some(Explained::from(explanation(job))))),
+            _ => None,
+        })
     }
 
     async fn ended_job(&self, job: JobId) -> Result<Option<Arc<JobView>>, OwnerGone> {

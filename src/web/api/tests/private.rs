@@ -48,12 +48,12 @@ async fn strangers_see_no_money_in_any_form() {
 #[tokio::test]
 async fn access_lists_keep_strangers_to_the_rows_of_lists() {
     let stage = Stage::with(MarketPresence::Absent, false, true);
-    for rest in ["attempts", "tasks", "grid", "waits", "counters", "events", "conf"] {
+    for rest in ["attempts", "tasks", "grid", "waits", "timeline", "explain", "counters", "events", "conf"] {
         let refused = stage.get(&format!("/api/v1/jobs/job_202611211200_0002/{rest}")).await;
         assert_eq!(refused.problem(), (403, "forbidden".to_owned()), "{rest}");
     }
     let base = "/api/v1/applications/application_1700000000000_0001";
-    for rest in ["items", "containers"] {
+    for rest in ["items", "containers", "grid"] {
         assert_eq!(stage.get(&format!("{base}/{rest}")).await.status, 403, "{rest}");
     }
     let (job, application) = (stage.get("/api/v1/jobs").await, stage.get(base).await);

@@ -116,7 +116,7 @@ async fn access_lists_open_parts_to_the_owner_to_those_that_they_name_and_to_adm
     stage.cluster.list_keys("alice user a\nbob user b\ncarol user c\nroot admin r\n");
     for (user, expected) in [("alice", 200), ("bob", 200), ("carol", 403), ("root", 200)] {
         let session = stage.session(user);
-        for rest in ["attempts", "tasks", "grid"] {
+        for rest in ["attempts", "tasks", "grid", "timeline", "explain"] {
             let path = format!("/api/v1/jobs/{}/{rest}", job_id(2));
             assert_eq!(stage.get_as(&session, &path).await.status, expected, "{user}: {rest}");
         }

@@ -464,7 +464,7 @@ async fn the_first_page_has_the_slots_of_the_last_hour_by_queue() {
         queues: vec![QueueSample { queue: "alice".into(), used: alice.into(), waiting: 0 }],
         ..Sample::default()
     };
-    let of = |samples: Vec<Sample>| public().with_samples(Samples::of_slots(samples));
+    let of = |samples: Vec<Sample>| public().with_samples(Samples::of(samples, Vec::new()));
     let view = of(vec![sample(7_200_000, 6), sample(20_000, 5), sample(10_000, 3)]);
     let page = html(&overview_page(&view, "myhost", &OverviewJobs::default(), None), &view, "/").await;
     // What is older than an hour is left out.

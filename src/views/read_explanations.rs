@@ -1,0 +1,123 @@
+//! Explanations that are read: which jobs the owner explains next, and how old an explanation may be that is shown.
+
+use std::collections::BTreeMap;
+
+use crate::model::JobId;
+
+use super::freshness::{FRESH_MS, LOOKED_MS};
+
+/// Least time between two explanations of a job, ms: a little less than from one delta to the next.
+const AGAIN_MS: u64 = 900;
+/// Most explanations in a second: each holds heartbeats up for as long as it takes.
+const IN_A_SECOND: usize = 20;
+/// Most jobs.
+const JOBS: usize = 1_000;
+
+/// The jobs whose explanations were read of late.
+#[derive(Debug, Default)]
+pub(super) struct ReadExplanations {
+    jobs: BTreeMap<JobId, Reading>,
+    /// When the present second began, ms of the monotonic clock, and how many explanations it has had.
+    second_ms: u64,
+    in_second: usize,
+}
+
+#[derive(Debug)]
+struct Reading {
+    /// When it was read last, ms of the monotonic clock.
+    read_ms: u64,
+    /// When the owner was asked for it last; 0: not yet.
+    explained_ms: u64,
+}
+
+// === impl ReadExplanations ===
+
+impl ReadExplanations {
+    /// The explanation of a job is read. Answers since when it must have been made, ms of the monotonic clock: the first reader
+    /// sees this moment, others see what was made in the last round over all jobs.
+    pub(super) fn read(&mut self, job: JobId, now_ms: u64) -> u64 {
+        self.jobs.retain(|_, reading| now_ms.saturating_sub(reading.read_ms) < LOOKED_MS);
+        let round_ms = (self.jobs.len() / IN_A_SECOND) as u64 * 1_000;
+        let is_full = self.jobs.len() >= JOBS;
+        match self.jobs.get_mut(&job) {
+            Some(reading) => {
+                reading.read_ms = now_ms;
+                now_ms.saturating_sub(FRESH_MS + round_ms)
+            }
+            None => {
+                if !is_full {
+                    self.jobs.insert(job, Reading { read_ms: now_ms, explained_ms: 0 });
+                }
+                now_ms
+            }
+        }
+    }
+
+    /// The jobs to explain now, the one explained longest ago last.
+    pub(super) fn take_due(&mut self, now_ms: u64) -> Vec<JobId> {
+        if now_ms.saturating_sub(self.second_ms) >= 1_000 {
+            (self.second_ms, self.in_second) = (now_ms, 0);
+        }
+        let is_due = |reading: &Reading| {
+            now_ms.saturating_sub(reading.read_ms) < LOOKED_MS
+                && (reading.explained_ms == 0 || now_ms.saturating_sub(reading.explained_ms) >= AGAIN_MS)
+        };
+        let due = self.jobs.iter().filter(|(_, reading)| is_due(reading));
+        let mut due: Vec<(u64, JobId)> = due.map(|(job, reading)| (reading.explained_ms, *job)).collect();
+        due.sort_unstable();
+        due.truncate(IN_A_SECOND.saturating_sub(self.in_second));
+        self.in_second += due.len();
+        for (_, job) in &due {
+            if let Some(reading) = self.jobs.get_mut(job) {
+                reading.explained_ms = now_ms;
+            }
+        }
+        due.into_iter().rev().map(|(_, job)| job).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Identifier;
+
+    fn job(number: i32) -> JobId {
+        JobId::new(Identifier::from_number(1), number)
+    }
+
+    #[test]
+    fn a_job_is_explained_once_a_second_while_it_is_read() {
+        let mut read = ReadExplanations::default();
+        assert_eq!(read.take_due(10_000), []);
+        assert_eq!(read.read(job(1), 10_000), 10_000, "the first reader sees this moment");
+        assert_eq!(read.take_due(10_010), [job(1)]);
+        assert_eq!(read.take_due(10_260), [], "it was explained a moment ago");
+        assert_eq!(read.read(job(1), 10_500), 10_500 - FRESH_MS);
+        assert_eq!(read.take_due(11_010), [job(1)]);
+        assert_eq!(read.take_due(10_500 + LOOKED_MS), [], "the last reader left long ago");
+        assert_eq!(read.read(job(1), 10_500 + LOOKED_MS), 10_500 + LOOKED_MS);
+    }
+
+    #[test]
+    fn of_many_jobs_those_explained_longest_ago_come_first_and_no_second_has_too_many() {
+        let mut read = ReadExplanations::default();
+        for number in 0..50 {
+            read.read(job(number), 10_000);
+        }
+        let mut rounds: Vec<Vec<JobId>> = Vec::new();
+        for now_ms in [10_000, 10_250, 11_000, 12_000, 13_000] {
+            rounds.push(read.take_due(now_ms));
+        }
+        assert_eq!(
+            rounds.iter().map(Vec::len).collect::<Vec<_>>(),
+            [IN_A_SECOND, 0, IN_A_SECOND, IN_A_SECOND, IN_A_SECOND]
+        );
+        let first_three: Vec<JobId> = rounds[..4].iter().flat_map(|round| round.iter().rev().copied()).collect();
+        assert_eq!(first_three[..50], (0..50).map(job).collect::<Vec<_>>(), "each once before any again");
+        assert_eq!(read.read(job(7), 13_000), 13_000 - FRESH_MS - 2_000, "a round takes longer");
+        for number in 50..2_000 {
+            read.read(job(number), 13_000);
+        }
+        assert_eq!(read.jobs.len(), JOBS);
+    }
+}

@@ -1,0 +1,80 @@
+//! Why a job has no more slots: the explanation that the owner says with all else that is no fact, as far as it is shown.
+
+use serde_json::Value;
+use tokio::task::spawn_blocking;
+use tokio::time::timeout;
+
+use crate::api::{Explanation, PolicyName, WhyLine};
+use crate::engine::Explained;
+use crate::views::LastExplanation;
+
+use super::super::applications::{Problem, ProblemName, QueryParameters};
+use super::super::owner::{Owner, OwnerGone};
+use super::super::state::ANSWER_TIMEOUT;
+use super::answer::{Found, lasting};
+use super::ask::Ask;
+use super::known::known_job;
+
+/// Members of what holds slots that say what other queues have bought.
+const OF_QUOTAS: [&str; 3] = ["others_above_quota", "others_unpaid", "others_within_quota"];
+
+/// Answers `/jobs/{job}/explain`.
+pub(super) async fn explain<O: Owner>(ask: &Ask<'_, O>, parameters: QueryParameters) -> Result<Found, Problem> {
+    parameters.end()?;
+    let job = known_job(ask)?;
+    ask.check_parts_of_job(&job).await?;
+    let last = match timeout(ANSWER_TIMEOUT, ask.web.owner.last_explanation(job.id())).await {
+        Ok(Ok(last)) => last,
+        Ok(Err(OwnerGone)) | Err(_) => return Err(Problem::from(OwnerGone)),
+    };
+    let Some(LastExplanation { explained, .. }) = last else { return Err(not_known_yet(ask, &job.id().to_string())) };
+    let explained = explained.ok_or_else(|| {
+        let detail = format!("{} is over, and nothing of its slots is remembered", job.id());
+        Problem::new(ProblemName::NoSuchJob, detail).with_try(format!("/api/v1/jobs/{}/waits", job.id()))
+    })?;
+    // The search for the rate of one more slot takes many allocations.
+    let explanation = spawn_blocking(move || Explained::clone(&explained).finish()).await;
+    let explanation = explanation.map_err(|error| Problem::new(ProblemName::InternalError, error.to_string()))?;
+    Ok(Found::One(shown(ask, explanation)))
+}
+
+fn not_known_yet<O: Owner>(ask: &Ask<'_, O>, job: &str) -> Problem {
+    if !ask.web.owner.is_live() {
+        let detail = "no JobTracker runs here: only one that assigns slots knows why a job has no more of them";
+        return Problem::new(ProblemName::NoSuchAddress, detail).with_try(format!("/api/v1/jobs/{job}/waits"));
+    }
+    let detail = format!("the explanation of {job} was not made in time: many jobs are explained at once");
+    Problem::new(ProblemName::Unavailable, detail).with_try(format!("jobtracker explain {job}"))
+}
+
+/// As the viewer may see it: names of other queues are for administrators, money is that of the viewer's queue.
+fn shown<O>(ask: &Ask<'_, O>, mut explanation: Explanation) -> Value {
+    let (viewer, is_market) = (&ask.viewer, ask.shown.overview.report.policy == PolicyName::Dynamic);
+    let sees_money = viewer.sees_money_of(&explanation.queue);
+    if !viewer.sees_all_money() {
+        explanation.hide_names();
+    }
+    if !viewer.sees_cost_of(&explanation.user, &explanation.queue) {
+        explanation.cost = None;
+    }
+    if !sees_money {
+        explanation.order = None;
+    }
+    if is_market && !sees_money {
+        explanation.hide_market();
+    }
+    let line = |reason: &_| WhyLine { text: ToString::to_string(reason), reason: Clone::clone(reason) };
+    let why: Vec<WhyLine> = explanation.why.iter().map(line).collect();
+    let last_round_ms = explanation.preemption.as_ref().and_then(|preempted| Some(preempted.last.as_ref()?.at_ms));
+    let mut found = lasting(&explanation);
+    found["why"] = lasting(&why);
+    // It is the moment of the round, not of the reading.
+    if let (Some(at_ms), Some(last)) = (last_round_ms, found.pointer_mut("/preemption/last")) {
+        last["at_ms"] = at_ms.into();
+    }
+    for holders in ["/slots/map", "/slots/reduce"] {
+        let members = found.pointer_mut(holders).and_then(Value::as_object_mut).filter(|_| is_market && !sees_money);
+        members.into_iter().for_each(|members| members.retain(|name, _| !OF_QUOTAS.contains(&name.as_str())));
+    }
+    found
+}

@@ -23,7 +23,12 @@ impl Clock {
 
     /// Monotonic time, ms: [`Self::START_MS`] plus the time since the start.
     pub fn mono_ms(&self) -> u64 {
-        Self::START_MS + self.origin.elapsed().as_millis() as u64
+        Self::START_MS + self.elapsed().as_millis() as u64
+    }
+
+    /// Time since the start, for what must be known more finely.
+    pub fn elapsed(&self) -> Duration {
+        self.origin.elapsed()
     }
 
     /// Both clocks.

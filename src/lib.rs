@@ -20,6 +20,7 @@ pub mod fs;
 pub mod hdfs;
 pub mod http;
 pub mod ipc;
+pub mod latency;
 pub mod lifecycle;
 pub mod log;
 pub mod mapreduce;

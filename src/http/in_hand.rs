@@ -70,6 +70,12 @@ impl InHand {
 }
 
 impl RequestPlace {
+    /// Connections that hold places, and the most that may.
+    #[must_use]
+    pub fn connections(&self) -> (u64, u64) {
+        self.0.place.connections()
+    }
+
     /// From now until the first is dropped, the request waits; the second is done when it must be answered at once, because others need
     /// the place.
     #[must_use]

@@ -227,6 +227,11 @@ impl Open {
 }
 
 impl ConnectionPlace {
+    /// Connections that hold places, and the most that may.
+    pub(super) fn connections(&self) -> (u64, u64) {
+        (self.places.table().taken() as u64, self.places.places as u64)
+    }
+
     /// Whether a request is in hand or its answer is not written yet.
     pub(super) fn is_busy(&self) -> bool {
         self.places.table().open.get(&self.id).is_some_and(Open::is_busy)

@@ -6,6 +6,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::fd::OwnedFd;
 use std::rc::{Rc, Weak};
+use std::sync::Arc;
 use std::task::Waker;
 
 use socket2::SockRef;
@@ -14,6 +15,7 @@ use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::{Notify, OwnedSemaphorePermit};
 
 use crate::clock::Clock;
+use crate::latency::Latencies;
 use crate::log::LogRate;
 use crate::wire::protocol::encode_fatal;
 
@@ -86,6 +88,8 @@ pub(super) struct SharedServer {
     pub(super) read_buffer: RefCell<Vec<u8>>,
     pub(super) answer_buffer: RefCell<Vec<u8>>,
     pub(super) budgets: Rc<Budgets>,
+    /// From the frame of a heartbeat to its answer.
+    pub(super) heartbeats: Arc<Latencies>,
     /// Limits log lines about connections closed to make room.
     pub(super) log_rate: LogRate,
 }
@@ -109,6 +113,7 @@ impl SharedServer {
             read_buffer: RefCell::new(vec![0; READ_BYTES]),
             answer_buffer: RefCell::default(),
             budgets: Rc::new(Budgets::new(&limits)),
+            heartbeats: Arc::default(),
             log_rate: LogRate::default(),
         }
     }

@@ -16,6 +16,7 @@ use super::connection::{Connection, SharedServer, WaitingFor};
 use super::fair_share::close_beyond_share;
 use super::inherited_connection::{InheritedConnection, InheritedTracker};
 use super::limits::RpcLimits;
+use super::meter::RpcMeter;
 use super::probe::KEEPALIVE;
 use super::reading::{SHORT_CALL_BYTES, read_calls};
 use super::session::{Service, Session};
@@ -57,6 +58,11 @@ impl<S: Service> RpcServer<S> {
         let shared = SharedServer::new(limits, clock);
         let places = Arc::new(Semaphore::new(limits.max_connections));
         Self { service, places, shared: Rc::new(shared) }
+    }
+
+    /// What it counts of its own work.
+    pub fn meter(&self) -> RpcMeter {
+        RpcMeter::new(self.shared.heartbeats.clone(), self.places.clone(), self.shared.limits.max_connections)
     }
 
     /// Accepts connections until dropped, which closes the port. At the limit it stops accepting: a tracker whose

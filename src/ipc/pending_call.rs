@@ -3,6 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::wire::class::IO_EXCEPTION;
 use crate::wire::protocol::{Value, encode_error, encode_response};
@@ -37,6 +38,8 @@ pub struct PendingCall {
     is_first: bool,
     /// Whether this process has verified that the user has the role `admin`.
     has_admin_role: bool,
+    /// When its frame had come, by the clock of the server; none: nothing counts how long its answer takes.
+    begun: Option<Duration>,
 }
 
 /// Approximate memory of a pending call beside its own bytes.
@@ -72,7 +75,13 @@ impl PendingCall {
     ) -> Self {
         let bytes = call_bytes + CALL_IN_HAND_BYTES;
         let is_first = connection.begin_call(bytes);
-        Self { connection, id, user, real_user, bytes, is_first, has_admin_role: false }
+        Self { connection, id, user, real_user, bytes, is_first, has_admin_role: false, begun: None }
+    }
+
+    /// The same of a heartbeat whose frame had come at this time.
+    pub(super) fn timed_since(mut self, begun: Duration) -> Self {
+        self.begun = Some(begun);
+        self
     }
 
     /// The same of a user whose role was verified.
@@ -171,9 +180,14 @@ impl PendingCall {
     }
 
     pub fn answer(self, answer: &Answer) {
-        let mut buffer = self.connection.shared().answer_buffer.borrow_mut();
+        let shared = self.connection.shared();
+        let mut buffer = shared.answer_buffer.borrow_mut();
         buffer.clear();
         self.encode(answer, &mut buffer);
+        if let Some(begun) = self.begun {
+            // Before it is sent, so that a tracker that has its answer is counted.
+            shared.heartbeats.add(shared.clock.elapsed().saturating_sub(begun));
+        }
         self.connection.send(&buffer);
         buffer.clear();
         buffer.shrink_to(KEPT_ANSWER_BYTES);

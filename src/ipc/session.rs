@@ -262,13 +262,14 @@ fn take_call<S: Service>(
     (user, real_user): (&Arc<str>, Option<&Arc<str>>),
     frame: &[u8],
 ) -> Result<(), CloseKind> {
+    let begun = connection.shared().clock.elapsed();
     let pending = |id| PendingCall::new(connection.clone(), id, user.clone(), real_user.cloned(), frame.len());
     let error = match (decode_call(kind.read_as(), frame), kind) {
         (Ok(CallFrame { id, call }), ProtocolKind::Served(_)) => {
             if matches!(call, Call::InterTracker(InterTrackerCall::Heartbeat { .. })) {
                 connection.set_sent_heartbeat();
                 service.keep_frame(frame);
-                service.handle_call(call, pending(id));
+                service.handle_call(call, pending(id).timed_since(begun));
                 service.keep_frame(&[]);
             } else {
                 service.handle_call(call, pending(id));

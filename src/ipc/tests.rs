@@ -7,8 +7,10 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::{Semaphore, oneshot};
 
 use crate::clock::Clock;
+use crate::fake_tracker::FakeTracker;
+use crate::model::PerKind;
 use crate::wire::opening::{ConnectionHeader, ConnectionUser, encode_opening};
-use crate::wire::protocol::{Call, JobSubmissionCall, Protocol, Value, encode_call, encode_response};
+use crate::wire::protocol::{Call, InterTrackerCall, JobSubmissionCall, Protocol, Value, encode_call, encode_response};
 
 use super::connection::{Connection, SharedServer};
 use super::introduced::{ConnectionCheck, Introduced};
@@ -120,6 +122,60 @@ async fn a_connection_is_handed_over_in_the_middle_of_an_answer_and_of_a_call() 
         assert!(client.read_u8().await.is_ok());
     };
     local.run_until(exchange).await;
+}
+
+/// Keeps calls until the test answers them.
+#[derive(Default)]
+struct PatientService(RefCell<Vec<PendingCall>>);
+
+impl Service for PatientService {
+    fn handle_call(self: &Rc<Self>, _call: Call, pending: PendingCall) {
+        self.0.borrow_mut().push(pending);
+    }
+    fn on_tracker_disconnected(&self, _connection: u64) {}
+    fn has_room(&self) -> bool {
+        true
+    }
+    async fn room(&self) {}
+}
+
+/// Each answered heartbeat is counted once, however long it was kept; other calls of a tracker are none.
+#[tokio::test]
+async fn an_answered_heartbeat_is_one_more_in_the_count() {
+    let exchange = async {
+        let listener = super::listen("127.0.0.1:0".parse().unwrap()).unwrap();
+        let address = listener.local_addr().unwrap();
+        let patient = Rc::new(PatientService::default());
+        let server = Rc::new(RpcServer::new(RpcLimits::default(), Clock::start(), patient.clone()));
+        let meter = server.meter();
+        assert_eq!(meter.connections().0, 0);
+        let _accepting = tokio::task::spawn_local(server.clone().accept(listener));
+        let mut sent = Vec::new();
+        let user = ConnectionUser { effective: "mapred".to_owned(), real: None };
+        let protocol = Protocol::InterTracker.class_name().into();
+        encode_opening(&mut sent, &ConnectionHeader { protocol, user: Some(user) });
+        let mut tracker = FakeTracker::<()>::new("t", "h", PerKind::new(1, 1));
+        let request = Box::new(tracker.request(Vec::new()));
+        let heartbeat = Call::InterTracker(InterTrackerCall::Heartbeat { request });
+        encode_call(&mut sent, 1, &Call::InterTracker(InterTrackerCall::GetSystemDir));
+        encode_call(&mut sent, 2, &heartbeat);
+        encode_call(&mut sent, 3, &heartbeat);
+        let mut client = tokio::net::TcpStream::connect(address).await.unwrap();
+        client.write_all(&sent).await.unwrap();
+        while patient.0.borrow().len() < 3 {
+            tokio::task::yield_now().await;
+        }
+        // The place of the next connection is taken before it comes.
+        assert_eq!(meter.connections(), (2, RpcLimits::default().max_connections as u64));
+        let mut counts = Vec::new();
+        for pending in patient.0.take() {
+            counts.push(meter.heartbeats().count());
+            pending.answer(&Answer::Value(Value::Void));
+        }
+        counts.push(meter.heartbeats().count());
+        assert_eq!(counts, [0, 0, 1, 2]);
+    };
+    tokio::task::LocalSet::new().run_until(exchange).await;
 }
 
 /// Checks each connection until the test decides.

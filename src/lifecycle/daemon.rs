@@ -114,6 +114,7 @@ impl Daemon {
         let broken_invariants = BrokenInvariants::default();
         let handle = handle.with_health_of_files(submissions.stuck(), submissions.awaited_files().clone());
         let handle = handle.with_broken_invariants(broken_invariants.clone());
+        let handle = handle.with_rpc_meter(rpc.meter(), settings.job_limits.max_live_tasks);
         let notifier = Rc::new(Notifier::new(Targets::new(&settings.end_notification_targets)));
         let handle = handle.with_failed_notifications(notifier.failed());
         let application_waits = Rc::<ApplicationWaits>::default();

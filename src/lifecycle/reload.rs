@@ -14,7 +14,9 @@ use crate::config::settings::{LoadOptions, ProxyUsers, reread};
 use crate::config::{Configuration, Settings, keys};
 use crate::engine::{Event, HostLists, PolicyConfig, QueueConfig, Refusal, Reply};
 use crate::model::counted;
-use crate::server::{AclFile, Dispatcher, Owner, host_lists, queue_configs, reread_policy, scheduler_class};
+use crate::server::{
+    AclFile, Dispatcher, Owner, ReloadCounts, host_lists, queue_configs, reread_policy, scheduler_class,
+};
 
 use super::check_start::check_files;
 use super::service_notifier::ServiceNotifier;
@@ -28,6 +30,7 @@ pub(super) struct Reload {
     owner: Rc<Owner>,
     dispatcher: Rc<Dispatcher>,
     service: ServiceNotifier,
+    counts: ReloadCounts,
 }
 
 /// The content of the files.
@@ -70,9 +73,10 @@ impl Reload {
         owner: Rc<Owner>,
         dispatcher: Rc<Dispatcher>,
         service: ServiceNotifier,
+        counts: ReloadCounts,
     ) -> Self {
         let (sources, running) = (settings.sources.clone(), settings.configuration.clone());
-        Self { sources, running, acl, owner, dispatcher, service }
+        Self { sources, running, acl, owner, dispatcher, service, counts }
     }
 
     /// Reloads at each `hang_up`. One that arrives during a reload triggers the next.
@@ -93,6 +97,7 @@ impl Reload {
     async fn reload_for(&self, request: &str, by: Option<&str>) -> Result<Reloaded, String> {
         self.service.reloading();
         let reloaded = self.reload(by).await;
+        self.counts.add(reloaded.is_ok());
         match &reloaded {
             Ok(Reloaded { changes, summary, warnings }) => {
                 for warning in warnings {

@@ -180,7 +180,8 @@ impl DaemonProcess<'_> {
         let handle = handle
             .with_ledger(store.ledger().with_container_slot(settings.containers.slot))
             .with_refused_senders(quarantine.refused_senders())
-            .with_acls(settings.queues.acls_enabled);
+            .with_acls(settings.queues.acls_enabled)
+            .with_store_meter(store.meter());
         let handle = handle.with_finished_jobs(store.finished_jobs()).with_map_inputs(MapInputs::new(settings));
         let handle = handle.with_job_files(daemon.submissions(), upload_rules(settings), http_address.port());
         let containers_on_disk = ContainersOnDisk::new(store.stored_containers(), settings.containers.slot);
@@ -213,11 +214,12 @@ impl DaemonProcess<'_> {
             session_key: store.session_key(),
             ports,
         };
+        let reload_counts = handle.reload_counts();
         let web = Web::new(http, self.web_socket.as_ref(), handle, options);
         web.start().map_err(refused("a thread for the web server"))?;
         let status = format!("serving RPC on {rpc_address}, web on {http_address}");
         let (dispatcher, service) = (daemon.dispatcher().clone(), self.service.clone());
-        let reload = Rc::new(Reload::new(self.settings, acl, owner.clone(), dispatcher, service));
+        let reload = Rc::new(Reload::new(self.settings, acl, owner.clone(), dispatcher, service, reload_counts));
         let daemon = daemon.with_background_task(Rc::clone(&reload).run(hang_up));
         let awaited_files = daemon.submissions().awaited_files().clone();
         let daemon = match HdfsMonitor::new(settings, awaited_files, owner.clone())? {

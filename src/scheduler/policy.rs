@@ -16,7 +16,7 @@ use super::admission::{AppRefusal, NewApp};
 use super::app::App;
 use super::capacity::CapacityConfig;
 use super::change::{Change, Reaction};
-use super::constraint::{AppDeadline, JobPlan, TimedWork, WhatIf};
+use super::constraint::{AppDeadline, DeadlineState, JobPlan, TimedWork, WhatIf};
 use super::container::offered_container::OfferedContainer;
 use super::detail::{AppDetail, GroupDetail};
 use super::fair::allocations::Allocations;
@@ -277,6 +277,11 @@ pub(super) trait Policy: fmt::Debug + Send {
 
     fn app_detail(&self, _app: &App) -> AppDetail {
         AppDetail::Plain
+    }
+
+    /// How so many apps with a deadline stand, the earliest first, from one on.
+    fn deadline_states(&self, _from: usize, _count: usize) -> Vec<DeadlineState> {
+        Vec::new()
     }
 
     /// The limit that keeps an app from beginning. Costs the same however many apps there are.

@@ -2,6 +2,7 @@
 
 use crate::model::{Now, PerKind};
 
+use super::constraint::DeadlineState;
 use super::detail::{AppDetail, GroupDetail};
 use super::hold::Hold;
 use super::view::View;
@@ -63,6 +64,11 @@ impl Scheduler {
     /// Tasks that pools could run by the last update; zero where there are no pools.
     pub fn runnable_tasks(&self) -> PerKind<u64> {
         self.policy.runnable_tasks()
+    }
+
+    /// How so many apps with a deadline stand, the earliest first, from one on; none where deadlines are not kept.
+    pub fn deadline_states(&self, from: usize, count: usize) -> Vec<DeadlineState> {
+        self.policy.deadline_states(from, count)
     }
 
     pub fn app_detail(&self, id: AppId) -> AppDetail {

@@ -14,18 +14,19 @@ use crate::api::{
 };
 use crate::clock::wall_ms;
 use crate::engine::{
-    ApplicationRequest, Caller, ClusterSnapshot, Container, DeadlineQuestion, Event, Explained, JobSnapshot, Refusal,
-    Reply,
+    ApplicationRequest, Caller, ClusterSnapshot, Container, DeadlineQuestion, Explained, JobSnapshot, Refusal,
 };
+use crate::ipc::RpcMeter;
 use crate::market::{
     Acl, Answer, HistoryPage, MarketError, OperationKind, ReportRequest, ServletRequest, StatementPage,
 };
 use crate::model::{ApplicationId, AttemptId, Credits, JobId, LOG_TICKET_MS, QueueName};
-use crate::store::{BudgetStatus, Durable, LedgerReader, StoreError};
+use crate::store::{BudgetStatus, Durable, LedgerReader, StoreError, StoreMeter};
 use crate::views::{Generation, JobView, LastExplanation, LookAt, Shown, ViewsReader};
 use crate::web::{
     ApplicationReply, ClusterPart, FileRefusal, Health, JobChange, JobFile, JobFileRequest, JobFilter,
-    LedgerUnreadable, MarketPresence, MarketReply, NewUpload, NewsWait, OwnerGone, ReadRefusal, SignedRead, UploadSink,
+    LedgerUnreadable, MarketPresence, MarketReply, NewUpload, NewsWait, OwnWork, OwnerGone, ReadRefusal, SignedRead,
+    UploadSink,
 };
 
 use super::accounts::Accounts;
@@ -43,9 +44,12 @@ use super::history::{HistoryContent, HistoryCounts};
 use super::job_files_of_web::{JobFilesOfWeb, no_job_files, refused_upload};
 use super::job_requests::{change_job, check_view_logs, explain, job_request};
 use super::ledger_reads::Ledger;
+use super::market_request::market;
+use super::meters::Meters;
 use super::owner::{Owner, complaint_of};
 use super::paged_reads::{JobSources, PagedRequest};
 use super::quarantine::RefusedSenders;
+use super::reload_counts::ReloadCounts;
 use super::serving_flag::ServingFlag;
 use super::shared_presence::SharedPresence;
 use super::signed_reads::{ReadRequest, answer_read};
@@ -56,9 +60,6 @@ use super::waiting_calls::WaitingCalls;
 
 /// Queued requests; further senders wait.
 const WAITING_REQUESTS: usize = 256;
-/// Maximum size of a market answer without its list of queues, and of each queue in the list, bytes.
-const ANSWER_BYTES: usize = 4 << 10;
-const QUEUE_BYTES: usize = 256;
 
 /// Sends requests to the owner. Cheap to clone, for any thread.
 #[derive(Clone, Debug)]
@@ -85,6 +86,7 @@ pub struct OwnerHandle {
     pub(super) accounts: Arc<Accounts>,
     pub(super) are_acls_on: bool,
     pub(super) failed_notifications: FailedNotifications,
+    pub(super) meters: Meters,
 }
 
 /// Requests of other threads, for `Requests::answer`.
@@ -153,6 +155,7 @@ impl OwnerHandle {
             accounts: Arc::new(Accounts::new()),
             are_acls_on: false,
             failed_notifications: FailedNotifications::default(),
+            meters: Meters::default(),
         };
         (handle, Requests { requests, serving })
     }
@@ -161,6 +164,23 @@ impl OwnerHandle {
     #[must_use]
     pub fn with_views(self, views: ViewsReader) -> Self {
         Self { views: Some(views), ..self }
+    }
+
+    /// Adds what the RPC server counts, and the most tasks of unfinished jobs.
+    #[must_use]
+    pub fn with_rpc_meter(self, rpc: RpcMeter, max_tasks: Option<u64>) -> Self {
+        Self { meters: self.meters.with_rpc(rpc, max_tasks), ..self }
+    }
+
+    /// Adds what the store counts.
+    #[must_use]
+    pub fn with_store_meter(self, store: StoreMeter) -> Self {
+        Self { meters: self.meters.with_store(store), ..self }
+    }
+
+    /// Where reloads are counted.
+    pub(crate) fn reload_counts(&self) -> ReloadCounts {
+        self.meters.reload_counts()
     }
 
     /// Adds the ledger, for statements and histories.
@@ -441,6 +461,11 @@ impl crate::web::Owner for OwnerHandle {
         }
     }
 
+    fn own_work(&self) -> Option<OwnWork> {
+        let most = self.requests.max_capacity();
+        self.meters.read((most.saturating_sub(self.requests.capacity()) as u64, most as u64))
+    }
+
     fn health(&self) -> Health {
         let is_alive = !self.requests.is_closed();
         let is_serving = self.serving.is_set();
@@ -557,33 +582,6 @@ impl Requests {
         }
         while in_hand.join_next().await.is_some() {}
     }
-}
-
-fn market(owner: &Rc<Owner>, request: ServletRequest, reply: oneshot::Sender<MarketReply>, in_hand: &mut JoinSet<()>) {
-    // Signatures, those of queries included, are recorded as used, and a query cannot be repeated with a used
-    // signature. Without a reply the request is refused.
-    let Some(mut reservation) = owner.answer_memory().try_reserve(ANSWER_BYTES).filter(|_| !owner.is_overloaded())
-    else {
-        return;
-    };
-    let (answer, wait_for) = owner.step(Event::Market(Box::new(request)));
-    let Reply::Market(result) = answer else { return };
-    let queues = match &result {
-        Ok(Answer::Queues { queues, .. }) => queues.len(),
-        Ok(Answer::QueueStatuses(standings)) => standings.len(),
-        _ => 0,
-    };
-    // The step is done and must be answered; its memory is charged as far as possible.
-    if let Some(all) = owner.answer_memory().try_reserve(queues * QUEUE_BYTES) {
-        reservation.merge(all);
-    }
-    let owner = owner.clone();
-    in_hand.spawn_local(async move {
-        if owner.wait_durable(wait_for).await.is_ok() {
-            let _ = reply.send(result);
-        }
-        drop(reservation);
-    });
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::latency::{Latencies, LatencyCounts};
 use crate::model::FactNumber;
 
 use super::missed_updates::MissedUpdates;
@@ -43,6 +44,8 @@ pub struct StoreStats {
     /// Failed tries.
     pub failures: u64,
     pub checkpoints: u64,
+    /// How long those transactions took, from their first fact to the end of the sync.
+    pub commit_times: LatencyCounts,
 }
 
 /// [`StoreStats`] as the writer counts them.
@@ -52,6 +55,7 @@ pub(super) struct WriterCounts {
     pub(super) facts: AtomicU64,
     pub(super) failures: AtomicU64,
     pub(super) checkpoints: AtomicU64,
+    pub(super) commit_times: Latencies,
 }
 
 impl Health {
@@ -69,6 +73,7 @@ impl WriterCounts {
             facts: read(&self.facts),
             failures: read(&self.failures),
             checkpoints: read(&self.checkpoints),
+            commit_times: self.commit_times.read(),
         }
     }
 }

@@ -87,6 +87,11 @@ impl FactSender {
         self.receiver.waiting_facts()
     }
 
+    /// More facts than this are [`Pressure::High`].
+    pub fn limit_facts(&self) -> u64 {
+        self.limit_facts
+    }
+
     pub fn pressure(&self) -> Pressure {
         if self.waiting_facts() > self.limit_facts { Pressure::High } else { Pressure::Normal }
     }

@@ -41,6 +41,7 @@ mod loaded_presences;
 mod loaded_state;
 mod loader;
 mod meta_writer;
+mod meter;
 mod migration;
 mod missed_updates;
 mod options;
@@ -88,6 +89,7 @@ pub use loaded_jobs::LoadedJobs;
 pub use loaded_state::{BudgetFileHashes, LoadedState};
 #[cfg(test)]
 pub(crate) use loaded_state::{finished_after, loaded_after};
+pub use meter::StoreMeter;
 pub use missed_updates::MissedUpdates;
 pub use options::{Retention, StoreOptions};
 pub use past_jobs::{PastJob, PastJobs, PastPlace};

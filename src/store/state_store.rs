@@ -22,6 +22,7 @@ use super::folder::StateFolder;
 use super::housekeeping::Housekeeping;
 use super::loaded_state::{self, LoadedState};
 use super::meta_writer::MetaWriter;
+use super::meter::StoreMeter;
 use super::options::StoreOptions;
 use super::queue::{Message, Queue};
 use super::schema::BUDGETS_KEPT_IN;
@@ -167,6 +168,11 @@ impl Store {
     /// Counts of the writer's work.
     pub fn stats(&self) -> StoreStats {
         self.counts.read()
+    }
+
+    /// The same and what waits, for other threads.
+    pub fn meter(&self) -> StoreMeter {
+        StoreMeter::new(Arc::clone(&self.counts), self.fact_sender())
     }
 
     /// Writes a consistent copy of all that is durable now to a file that must not exist yet; the store keeps writing

@@ -170,6 +170,7 @@ impl FactWriter {
     /// row.
     fn write(&mut self, names: &mut CounterNames, batches: usize, is_retry: bool) -> rusqlite::Result<MissedUpdates> {
         FaultPoint::CommitDue.pass();
+        let begun = now();
         let transaction = self.database.transaction_with_behavior(TransactionBehavior::Immediate)?;
         FaultPoint::CommitBegun.pass();
         // A commit can fail after it took place: facts that it recorded are skipped.
@@ -195,6 +196,7 @@ impl FactWriter {
         }
         FaultPoint::CommitWritten.pass();
         transaction.commit()?;
+        self.counts.commit_times.add(begun.elapsed());
         FaultPoint::CommitDone.pass();
         Ok(missed_updates)
     }

@@ -208,6 +208,11 @@ impl ApplicationView {
         self.live.values().map(|container| &**container)
     }
 
+    /// Whether the container with this number lives.
+    pub(super) fn has_live(&self, number: u64) -> bool {
+        self.live.get(&number).is_some()
+    }
+
     /// How many they are.
     pub fn live_count(&self) -> usize {
         self.live.len()

@@ -1,4 +1,4 @@
-//! How long tasks ran and jobs waited, counted since the process began.
+//! How long tasks ran, and jobs and containers waited, counted since the process began.
 
 use crate::mapreduce::{AttemptRole, JobFact};
 use crate::model::{AttemptState, Kind, PerKind};
@@ -16,19 +16,21 @@ pub struct Durations {
     pub counts: [u64; DURATION_BOUNDS_S.len() + 1],
 }
 
-/// What is counted of jobs.
+/// What is counted of jobs and containers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct JobDurations {
     /// Of tasks that succeeded, from the start of their attempt to its end.
     pub tasks: PerKind<Durations>,
     /// Of jobs, from their submission to their first task.
     pub waits: Durations,
+    /// Of containers, from the request for them to their grant.
+    pub container_waits: Durations,
 }
 
 // === impl Durations ===
 
 impl Durations {
-    fn add(&mut self, ms: i64) {
+    pub(super) fn add(&mut self, ms: i64) {
         let ms = ms.max(0).unsigned_abs();
         self.sum_ms = self.sum_ms.saturating_add(ms);
         let place = DURATION_BOUNDS_S.partition_point(|bound_s| bound_s * 1_000 < ms);

@@ -9,7 +9,7 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use tokio::sync::watch;
 
-use crate::clock::Clock;
+use crate::clock::{Clock, wall_ms};
 use crate::engine::VolatileDelta;
 use crate::store::{FactFollower, StoreError};
 
@@ -95,6 +95,7 @@ impl ViewsThread {
             let due_ms = self.published_ms + PUBLISH_MS;
             let timeout = is_changed.then(|| Duration::from_millis(due_ms.saturating_sub(self.clock.mono_ms())));
             let followed = self.follower.next(timeout);
+            self.model.set_time(wall_ms());
             let is_gapless = followed.batches.iter().all(|batch| {
                 let is_applied = self.model.apply(batch).is_ok();
                 self.samples.take_tick(self.model.views().market());

@@ -5,13 +5,16 @@ use std::sync::Arc;
 
 use crate::engine::{ApplicationChange, Decision, Drain, Fact, Pause, PauseTarget, Presence, SchedulerChoice};
 use crate::mapreduce::JobFact;
+use crate::market::MarketFact;
 use crate::model::{ApplicationId, FactNumber, JobId, RunState};
 use crate::store::{DECISIONS_KEPT, FactBatch, LoadedState};
 
 use super::application_view::ApplicationView;
+use super::counts_so_far::CountsSoFar;
 use super::durations::JobDurations;
 use super::job_view::JobView;
 use super::market_view::MarketView;
+use super::requested::Requested;
 use super::shared_map::SharedMap;
 
 /// The cluster as facts up to a number have it. Cloning it shares all parts.
@@ -30,6 +33,7 @@ pub struct Views {
     decisions: SharedMap<FactNumber, Arc<Decision>>,
     market: MarketView,
     durations: JobDurations,
+    counts: Arc<CountsSoFar>,
     /// Jobs that are over and whose end the owner does not report yet.
     withheld_ends: SharedMap<JobId, ()>,
 }
@@ -46,6 +50,9 @@ pub struct ReadModel {
     finished_kept: usize,
     /// Jobs whose end the owner reports already, before the fact of it has come here.
     reported_ends: BTreeSet<JobId>,
+    requested: Requested,
+    /// The time as it was set last, epoch ms.
+    at_ms: i64,
 }
 
 /// Facts that do not follow those applied: some were missed.
@@ -67,6 +74,8 @@ impl ReadModel {
             done: BTreeSet::new(),
             finished_kept,
             reported_ends: BTreeSet::new(),
+            requested: Requested::default(),
+            at_ms: 0,
         };
         let views = &mut model.views;
         views.number = loaded.last_fact;
@@ -81,6 +90,9 @@ impl ReadModel {
         }
         for stored in &loaded.applications.applications {
             let application = ApplicationView::stored(stored);
+            for (request, view) in application.requests() {
+                model.requested.load(application.id(), *request, view.wanted());
+            }
             if application.is_done() {
                 model.done.insert((application.standing().finished_ms.unwrap_or_default(), application.id()));
             }
@@ -99,6 +111,11 @@ impl ReadModel {
     /// What it shows now.
     pub fn views(&self) -> &Views {
         &self.views
+    }
+
+    /// It is this time, epoch ms: containers that are requested by facts from now on are wanted since then.
+    pub fn set_time(&mut self, at_ms: i64) {
+        self.at_ms = at_ms;
     }
 
     /// Applies facts that follow those before; what it has already is passed over.
@@ -132,7 +149,8 @@ impl ReadModel {
 
     /// This model in the place of `before`, which knows what the owner has said since facts were missed.
     pub fn with_reported_ends_of(self, before: &Self) -> Self {
-        let views = Views { durations: before.views.durations, ..self.views };
+        let (durations, counts) = (before.views.durations, before.views.counts.clone());
+        let views = Views { durations, counts, ..self.views };
         Self { reported_ends: before.reported_ends.clone(), views, ..self }
     }
 
@@ -159,9 +177,17 @@ impl ReadModel {
             Fact::JobsCharged { jobs, .. } => {
                 jobs.iter().for_each(|cost| views.change_job(cost.job, |job| job.charge(*cost)));
             }
-            Fact::Market(fact) => views.market.apply(fact),
+            Fact::Market(fact) => {
+                if let MarketFact::Tick(_) = fact {
+                    Arc::make_mut(&mut views.counts).count_charges(fact);
+                }
+                views.market.apply(fact);
+            }
             Fact::Applications(changes) => self.change_applications(changes),
-            Fact::Decided(decision) => views.add_decision(number, Arc::new(Decision::clone(decision))),
+            Fact::Decided(decision) => {
+                Arc::make_mut(&mut views.counts).count_decision(decision);
+                views.add_decision(number, Arc::new(Decision::clone(decision)));
+            }
             Fact::TrackerCame { presence, .. } => views.trackers.insert(presence.tracker.clone(), presence.clone()),
             Fact::TrackerWent { tracker, .. } => drop(views.trackers.remove(tracker)),
             Fact::WorkerDrained(drain) => views.drains.insert(drain.worker.clone(), drain.clone()),
@@ -188,6 +214,7 @@ impl ReadModel {
 
     fn change_applications(&mut self, changes: &[ApplicationChange]) {
         for change in changes {
+            self.requested.apply(change, self.at_ms);
             if let ApplicationChange::Submitted { submitted, standing } = change {
                 let application = ApplicationView::submitted_now(submitted.clone(), standing);
                 self.views.applications.insert(application.id(), Arc::new(application));
@@ -196,6 +223,13 @@ impl ReadModel {
             let Some(known) = change.application().and_then(|id| self.views.applications.get_mut(&id)) else {
                 continue;
             };
+            if let ApplicationChange::Container(container) = change
+                && container.is_live()
+                && !known.has_live(container.id.number)
+                && let Some(waited_ms) = self.requested.grant(container)
+            {
+                self.views.durations.container_waits.add(waited_ms);
+            }
             let application = Arc::make_mut(known);
             application.apply(change);
             if application.is_done() {
@@ -241,6 +275,12 @@ impl Views {
     /// Jobs that are not over and the newest of the others, by id.
     pub fn jobs(&self) -> impl DoubleEndedIterator<Item = &Arc<JobView>> {
         self.jobs.values()
+    }
+
+    /// Tasks of jobs that are not over, setups and cleanups included.
+    pub fn unfinished_tasks(&self) -> u64 {
+        let unfinished = self.jobs().filter(|job| job.finish_ms().is_none());
+        unfinished.map(|job| u64::from(job.total().map) + u64::from(job.total().reduce) + 4).sum()
     }
 
     /// An application; none if it is unknown, or over for so long that it is in `state.db` alone.
@@ -299,7 +339,12 @@ impl Views {
         &self.market
     }
 
-    /// How long tasks ran and jobs waited since the process began.
+    /// Decisions and charges since the process began.
+    pub fn counts(&self) -> &CountsSoFar {
+        &self.counts
+    }
+
+    /// How long tasks ran, and jobs and containers waited, since the process began.
     pub fn durations(&self) -> &JobDurations {
         &self.durations
     }
@@ -339,6 +384,7 @@ impl Views {
             withheld_ends: SharedMap::default(),
             delta_due: FactNumber::default(),
             durations: JobDurations::default(),
+            counts: Arc::default(),
             ..self.clone()
         }
     }

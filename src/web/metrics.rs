@@ -6,13 +6,14 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::{Response, StatusCode};
+use axum::http::{Extensions, Response, StatusCode};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, text};
 use prometheus_client::registry::Registry;
 use tokio::time::timeout;
 
 use crate::engine::{ClusterSnapshot, QueueSnapshot};
+use crate::http::RequestPlace;
 use crate::model::{Credits, Kind, PerKind};
 use crate::process_stat::ProcessStat;
 use crate::views::{LookAt, Shown};
@@ -25,16 +26,22 @@ use super::metrics_format::MetricsFormat;
 use super::owner::{Health, MarketPresence, Owner};
 use super::page_user::PageUser;
 use super::pool_metrics::write_pools;
+use super::request_times::RequestTimes;
 use super::response;
 use super::response::fresh;
 use super::signed_request::HttpRequest;
 use super::state::{ANSWER_TIMEOUT, WebState};
 use super::stock::{check_instrumentation, metrics_as_json};
 use super::view_metrics::ViewMetrics;
+use super::work_metrics::WorkMetrics;
 use super::worker_health::WorkerHealth;
 
 /// Answers one scrape.
-pub(super) async fn metrics<O: Owner>(State(state): State<Arc<WebState<O>>>, request: HttpRequest) -> Response<Body> {
+pub(super) async fn metrics<O: Owner>(
+    State(state): State<Arc<WebState<O>>>,
+    extensions: Extensions,
+    request: HttpRequest,
+) -> Response<Body> {
     let HttpRequest { uri, headers, user, .. } = request;
     let user = user.as_ref().map_or("", |PageUser(user)| user);
     if let Err(refusal) = check_instrumentation(&state, user).await {
@@ -56,7 +63,12 @@ pub(super) async fn metrics<O: Owner>(State(state): State<Arc<WebState<O>>>, req
     let shows_money = state.shows_money;
     let health = state.owner.health();
     let usage = ProcessStat::of_this_process();
-    let scrape = Scrape { overview, shown, event_streams, usage, health, has_market, shows_money };
+    let work = WorkMetrics {
+        own: state.owner.own_work(),
+        requests: extensions.get::<RequestTimes>().map(RequestTimes::read).unwrap_or_default(),
+        http_connections: extensions.get::<RequestPlace>().map(RequestPlace::connections),
+    };
+    let scrape = Scrape { overview, shown, event_streams, usage, health, work, has_market, shows_money };
     match scrape.encode() {
         Ok(body) => view.aged(fresh(StatusCode::OK, format.content_type(), format.of_open_metrics(body))),
         Err(error) => response::text(StatusCode::INTERNAL_SERVER_ERROR, error),
@@ -82,6 +94,7 @@ struct Scrape {
     event_streams: usize,
     usage: Option<ProcessStat>,
     health: Health,
+    work: WorkMetrics,
     has_market: bool,
     shows_money: bool,
 }
@@ -282,6 +295,7 @@ impl Collector for Scrape {
         }
         let Self { shown, health, shows_money, event_streams, .. } = self;
         ViewMetrics { shown, health, shows_money: *shows_money, event_streams: *event_streams }.write(&mut writer)?;
+        self.work.write(&mut writer, &shown.views)?;
         self.process(&mut writer)
     }
 }

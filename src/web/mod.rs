@@ -32,6 +32,7 @@ mod metrics;
 mod metrics_format;
 mod negotiation;
 mod order_quote;
+mod own_work;
 mod owner;
 mod owner_gone;
 mod page_login;
@@ -44,6 +45,7 @@ mod pool_metrics;
 mod quotes;
 mod read_api;
 mod report;
+mod request_times;
 mod response;
 mod routes;
 mod rows;
@@ -65,6 +67,7 @@ mod view_metrics;
 mod viewer;
 mod waits;
 mod what_if;
+mod work_metrics;
 mod worker_health;
 mod workers_api;
 
@@ -79,6 +82,7 @@ pub use applications::{ApplicationAccess, ApplicationOwner, ApplicationReply, Ne
 pub use job_files::{FileRefusal, JobFile, JobFileRequest, NewUpload, PieceBody, UploadPiece, UploadSink};
 pub use job_forms::JobForms;
 pub use job_parts_owner::JobPartsOwner;
+pub use own_work::{OwnWork, UsedLimit};
 pub use owner::{
     ClusterPart, HEALTHY, Health, HistoryTotals, JobChange, LedgerUnreadable, MarketPresence, MarketReply, Owner,
     OwnerGone,

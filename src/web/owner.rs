@@ -16,6 +16,7 @@ use crate::views::{Generation, JobView, LastExplanation, LookAt, Shown};
 use super::applications::ApplicationOwner;
 use super::job_files::{FileRefusal, JobFile, JobFileRequest, NewUpload, UploadSink};
 use super::job_parts_owner::JobPartsOwner;
+use super::own_work::OwnWork;
 use super::pages::JobFilter;
 use super::signed_read::{ReadRefusal, SignedRead};
 use super::stock::StockOwner;
@@ -314,6 +315,11 @@ pub trait Owner: ApplicationOwner + JobPartsOwner + StockOwner + Send + Sync + '
 
     /// The present content of the ACL file, or the last one that could be read. Never blocks.
     fn acl(&self) -> impl Future<Output = Arc<Acl>> + Send;
+
+    /// What the daemon has counted of its own work; none where there is no daemon. Answers at once, even if the owner does not.
+    fn own_work(&self) -> Option<OwnWork> {
+        None
+    }
 
     /// Health of the daemon. Answers at once, even if the owner does not.
     fn health(&self) -> Health;

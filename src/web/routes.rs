@@ -18,6 +18,7 @@ use super::daemon_status::daemon_status;
 use super::log_ticket::log_ticket;
 use super::order_quote::order_quote;
 use super::owner::{HEALTHY, Owner};
+use super::request_times::{RequestTimes, count_request};
 use super::state::WebState;
 use super::worker_health::WorkerHealth;
 use super::{
@@ -51,6 +52,7 @@ pub(super) fn routes<O: Owner>(state: Arc<WebState<O>>) -> Router {
     require_served_name(router, names, ANY_NAME)
         .layer(from_fn(applications::refuse_names_by_problems))
         .layer(map_response(async |answer| response::guarded(answer)))
+        .layer(from_fn_with_state(RequestTimes::default(), count_request))
 }
 
 /// What asks a JobTracker that runs, or changes something.

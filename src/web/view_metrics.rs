@@ -49,7 +49,28 @@ impl ViewMetrics<'_> {
         writer.histograms("jobtracker_task_seconds", "How long tasks ran that succeeded", tasks)?;
         let help = "From the submission of a job to its first task";
         writer.histogram("jobtracker_job_wait_seconds", help, &histogram(&durations.waits))?;
+        let help = "From the request for a container to its grant";
+        writer.histogram("jobtracker_container_wait_seconds", help, &histogram(&durations.container_waits))?;
+        self.decisions(writer)?;
+        if let Some(counts) = self.shown.overview.deadlines {
+            let states = ["on_time", "at_risk", "late"].map(|state| [("state", state)]);
+            let values = states.into_iter().zip(counts);
+            writer.gauges("jobtracker_deadlines", "Jobs with a deadline that are not over", values)?;
+        }
         self.market(writer)
+    }
+
+    /// Decisions, and the work that those to preempt have cost.
+    fn decisions(&self, writer: &mut MetricWriter<'_>) -> fmt::Result {
+        let counts = self.shown.views.counts();
+        let kinds = counts.decisions().map(|(kind, count)| ([("kind", kind)], count));
+        writer.counters("jobtracker_decisions", "Decisions about others' work, by kind", kinds)?;
+        let lost = counts.preempted_slot_ms().map(|(queue, lost_ms)| (queue.to_owned(), seconds(lost_ms)));
+        writer.counters(
+            "jobtracker_preempted_seconds",
+            "Work of a queue or pool that gave way to others, slot-seconds",
+            with_others(lost.collect()).into_iter().map(|(queue, lost_s)| ([("queue", queue)], lost_s)),
+        )
     }
 
     fn views_lag_s(&self) -> f64 {
@@ -88,8 +109,9 @@ impl ViewMetrics<'_> {
         let due_ms = tick.at_ms.saturating_add_unsigned(tick.interval_ms);
         let late_ms = self.shown.overview.at_ms.saturating_sub(due_ms).max(0).unsigned_abs();
         writer.gauge("jobtracker_tick_lateness_seconds", "How long the next tick is overdue", seconds(late_ms))?;
-        let orders = market.orders().count() as u64;
-        writer.gauge("jobtracker_orders", "Deadline orders that stand", orders)?;
+        let states = ["new", "on_time", "at_risk", "spent"].map(|state| [("state", state)]);
+        let orders = states.into_iter().zip(self.shown.overview.orders.unwrap_or_default());
+        writer.gauges("jobtracker_orders", "Deadline orders that stand, as they stood at the last tick", orders)?;
         let Some(money) = self.shown.overview.money.as_ref().filter(|_| self.shows_money) else { return Ok(()) };
         for (name, help, amount) in [
             ("jobtracker_credits_issued", "Credits issued to queues", money.issued),
@@ -97,6 +119,13 @@ impl ViewMetrics<'_> {
         ] {
             writer.counter(name, help, credits(amount))?;
         }
+        let spent = self.shown.views.counts().spent();
+        let spent = with_others(spent.map(|(queue, amount)| (queue.to_string(), credits(amount))).collect());
+        writer.counters(
+            "jobtracker_queue_spent",
+            "Credits that a queue has paid",
+            spent.into_iter().map(|(queue, amount)| ([("queue", queue)], amount)),
+        )?;
         let bids = market.accounts().map(|(queue, account)| ([("queue", queue.to_string())], credits(account.bid())));
         writer.gauges("jobtracker_queue_bid", "What a queue bids at the next tick", bids.take(MOST_QUEUES))?;
         let empty = self
@@ -132,6 +161,16 @@ fn bounded(mut values: Vec<(String, u64)>) -> Vec<(String, u64)> {
         values.sort_by(|left, right| right.1.cmp(&left.1).then_with(|| left.0.cmp(&right.0)));
         let others = values.split_off(MOST_QUEUES);
         values.extend(others.into_iter().map(|(_, value)| value).max().map(|value| (OTHERS.to_owned(), value)));
+    }
+    values
+}
+
+/// At most so many with a series of their own, those with the largest values; the sum of the others is another.
+fn with_others(mut values: Vec<(String, f64)>) -> Vec<(String, f64)> {
+    if values.len() > MOST_QUEUES {
+        values.sort_by(|left, right| right.1.total_cmp(&left.1).then_with(|| left.0.cmp(&right.0)));
+        let others = values.split_off(MOST_QUEUES);
+        values.push((OTHERS.to_owned(), others.into_iter().map(|(_, value)| value).sum()));
     }
     values
 }

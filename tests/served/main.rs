@@ -24,6 +24,7 @@ mod hostile_files;
 mod idle_market;
 mod json_api;
 mod json_members;
+mod metrics;
 mod namenode;
 mod old_layouts;
 mod operate;

@@ -42,6 +42,9 @@ fn all_that_waits_is_committed_at_once() {
     // The first try may have begun before the last append: its batch is committed alone, the rest together.
     assert!(stats.commits <= 2, "{stats:?}");
     assert!(stats.failures >= 1);
+    assert_eq!(stats.commit_times.count(), stats.commits, "a failed try is none");
+    let (waiting, most) = store.meter().waiting_facts();
+    assert_eq!((waiting, most), (0, StoreOptions::new("x").backlog_limit_facts));
 }
 
 /// A trigger plays the disk that is full in the middle of a transaction.

@@ -18,13 +18,14 @@ pub const MAY_NAME: &[(&str, &[&str])] = &[
     ("engine", &["api", "model", "scheduler", "wire", "market", "mapreduce"]),
     ("channel", &[]),
     ("clock", &["model"]),
+    ("latency", &[]),
     ("log", &[]),
     ("process_stat", &[]),
     ("program", &[]),
     ("socket_owner", &[]),
     ("accounts", &["fs", "program"]),
     // Frames and calls; what they are about is the business of whoever serves them.
-    ("ipc", &["clock", "log", "wire"]),
+    ("ipc", &["clock", "latency", "log", "wire"]),
     ("fs", &["hdfs"]),
     ("hdfs", &["clock", "wire"]),
     ("http", &["socket_owner"]),
@@ -40,6 +41,7 @@ pub const MAY_NAME: &[(&str, &[&str])] = &[
             "config::settings",
             "engine",
             "fs",
+            "latency",
             "mapreduce",
             "market",
             "model",
@@ -50,7 +52,7 @@ pub const MAY_NAME: &[(&str, &[&str])] = &[
         ],
     ),
     ("views", &["api", "clock", "engine", "mapreduce", "market", "model", "store", "wire::worker_name"]),
-    ("web", &["api", "engine", "http", "log", "market", "model", "process_stat", "socket_owner", "views"]),
+    ("web", &["api", "engine", "http", "latency", "log", "market", "model", "process_stat", "socket_owner", "views"]),
     (
         "server",
         &[

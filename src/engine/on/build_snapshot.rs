@@ -25,6 +25,7 @@ impl Engine {
         let older = self.jobs.iter().rev().skip(JOBS_SHOWN).filter(|job| job.reported_state() == RunState::Running);
         let value = ClusterSnapshot {
             money: head.money.map(|money| MoneySnapshot { balances: self.balances(0, usize::MAX), ..money }),
+            deadlines: self.deadlines_from(0, usize::MAX, [0; 3]).0,
             report: SchedulerReport {
                 groups: self.report_groups(0, usize::MAX, now),
                 jobs_left_out: head.report.jobs_left_out.saturating_sub(found.reported.len() as u64),
@@ -82,6 +83,8 @@ impl Engine {
             heartbeats: self.tallies.heartbeats,
             containers: self.applications.settings.is_enabled.then(|| self.containers_snapshot()),
             price: self.ruling_market().map(|market| market.price().to_string()),
+            orders: self.ruling_market().is_some().then(|| self.orders_by_state()),
+            deadlines: None,
             money: self.market().map(|market| MoneySnapshot {
                 balances: Vec::new(),
                 issued: market.ledger().issued,

@@ -21,6 +21,23 @@ impl Engine {
         Some(status(market, order))
     }
 
+    /// How many orders stand: new since the last tick, on time, at risk, spent.
+    pub(super) fn orders_by_state(&self) -> [u64; 4] {
+        let mut states = [0; 4];
+        let Some(market) = &self.market else { return states };
+        for standing in market.standings.values() {
+            match standing.state {
+                OrderState::New => {}
+                OrderState::OnTime => states[1] += 1,
+                OrderState::AtRisk => states[2] += 1,
+                OrderState::Spent => states[3] += 1,
+            }
+        }
+        let all: u64 = market.accounts.orders().map(|(_, orders)| orders.count() as u64).sum();
+        states[0] = all.saturating_sub(states.iter().sum());
+        states
+    }
+
     pub(super) fn answer_orders(&self, queue: &QueueName) -> Answer {
         match self.market().and_then(|market| market.account(queue.as_str())) {
             Some(account) => {

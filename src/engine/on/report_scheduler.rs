@@ -9,6 +9,7 @@ use crate::mapreduce::Job;
 use crate::market::SlotHolder;
 use crate::model::{Kind, Now, PartsPerMillion, PerKind};
 use crate::scheduler::capacity::{JobLimits, JobStage, QueueDetail, QueueSlotsDetail, QueuedJobDetail, SlotUsage};
+use crate::scheduler::constraint::DeadlineState;
 use crate::scheduler::fair::allocations::{PoolSettings, SchedulingMode};
 use crate::scheduler::fair::pool_detail::{PoolDetail, PooledJobDetail};
 use crate::scheduler::fair::share::Share;
@@ -50,6 +51,24 @@ impl Engine {
             jobs: Vec::new(),
             jobs_left_out: self.jobs.live.count(),
         }
+    }
+
+    /// Counts so many jobs with a deadline, the earliest first, from one on, by how they stand; none where the policy keeps no
+    /// deadlines. Whether there are more.
+    pub(super) fn deadlines_from(&self, from: usize, count: usize, counted: [u64; 3]) -> (Option<[u64; 3]>, bool) {
+        if !matches!(self.config.policy, PolicyConfig::Constraint(_)) {
+            return (None, false);
+        }
+        let states = self.cluster.scheduler.deadline_states(from, count);
+        let mut counts = counted;
+        for state in &states {
+            match state {
+                DeadlineState::OnTime => counts[0] += 1,
+                DeadlineState::AtRisk => counts[1] += 1,
+                DeadlineState::Late => counts[2] += 1,
+            }
+        }
+        (Some(counts), states.len() >= count)
     }
 
     /// So many groups, by name, from one on.

@@ -50,6 +50,10 @@ pub struct ClusterSnapshot {
     pub containers: Option<ContainersSnapshot>,
     /// Price of the market at the last tick, as exact decimal; none unless a market rules.
     pub price: Option<String>,
+    /// Deadline orders that stand, by how they stood at the last tick: new since then, on time, at risk, spent; none unless a market rules.
+    pub orders: Option<[u64; 4]>,
+    /// Jobs with a deadline that are not over: on time, at risk, late; none unless the policy keeps deadlines.
+    pub deadlines: Option<[u64; 3]>,
     /// Accounts and what moved; none without a market.
     pub money: Option<MoneySnapshot>,
     /// The ruling policy with its groups and unfinished jobs.

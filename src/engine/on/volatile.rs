@@ -16,6 +16,8 @@ use super::snapshot::{ClusterSnapshot, JOBS_SHOWN, LiveJob, QueueSnapshot, Track
 const TRACKERS: usize = 500;
 /// Queues, balances or groups in a slice.
 const QUEUES: usize = 200;
+/// Deadlines in a slice.
+const DEADLINES: usize = 500;
 /// Jobs, or applications, in a slice.
 const JOBS: usize = 50;
 
@@ -84,6 +86,7 @@ enum WalkStage {
     Groups(usize),
     Jobs(usize),
     Applications(usize),
+    Deadlines(usize),
     LiveJobs(Option<JobId>),
     /// One job in a slice.
     Explained,
@@ -176,7 +179,13 @@ impl Engine {
             WalkStage::Applications(from) => {
                 let (stuck, has_more) = self.stuck_applications(from, JOBS);
                 delta.head.stuck.extend(stuck);
-                if has_more { WalkStage::Applications(from + JOBS) } else { WalkStage::LiveJobs(None) }
+                if has_more { WalkStage::Applications(from + JOBS) } else { WalkStage::Deadlines(0) }
+            }
+            WalkStage::Deadlines(from) => {
+                let counted = delta.head.deadlines.unwrap_or_default();
+                let (counted, has_more) = self.deadlines_from(from, DEADLINES, counted);
+                delta.head.deadlines = counted;
+                if has_more { WalkStage::Deadlines(from + DEADLINES) } else { WalkStage::LiveJobs(None) }
             }
             WalkStage::LiveJobs(after) => {
                 let found = self.live_jobs_after(after);

@@ -129,10 +129,14 @@ fn one_unit_less_than_an_order_bids_buys_too_little() {
 #[test]
 fn an_order_never_bids_above_its_highest_rate_and_says_what_would_do() {
     let (mut cluster, job) = contest("bob");
+    let counts = |cluster: &Cluster| cluster.engine.build_snapshot(cluster.now).value.orders;
+    assert_eq!(counts(&cluster), Some([0; 4]));
     bid(&mut cluster, job, 45, "maxRate=1.5").unwrap();
+    assert_eq!(counts(&cluster).map(|counts| counts.iter().sum::<u64>()), Some(1));
     tick(&mut cluster);
     let order = status(&mut cluster).unwrap();
     assert_eq!((rate(&cluster), order.state), (credits("1.5"), OrderState::AtRisk));
+    assert_eq!(counts(&cluster), Some([0, 0, 1, 0]));
     let sufficient = order.sufficient_rate.unwrap();
     assert!(sufficient > credits("1.5"));
     bid(&mut cluster, job, 45, &format!("maxRate={sufficient}")).unwrap();
@@ -141,6 +145,7 @@ fn an_order_never_bids_above_its_highest_rate_and_says_what_would_do() {
         (status(&mut cluster).unwrap().state, status(&mut cluster).unwrap().sufficient_rate),
         (OrderState::OnTime, None)
     );
+    assert_eq!(counts(&cluster), Some([0, 1, 0, 0]));
     // More maps than the cluster has slots.
     bid(&mut cluster, job, 22, "maxRate=3").unwrap();
     tick(&mut cluster);

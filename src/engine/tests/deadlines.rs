@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::engine::{Caller, DeadlineQuestion, Event, PauseTarget, PolicyConfig, Reply};
+use crate::engine::{Caller, DeadlineQuestion, Event, PauseTarget, PolicyConfig, Reply, VolatileWalk};
 use crate::fake_tracker::Role;
 use crate::mapreduce::JobSpec;
 use crate::model::{JobId, Kind, RunState};
@@ -155,12 +155,17 @@ fn without_a_worker_a_refusal_says_so() {
         Cluster::new(constraint(ConstraintConfig { admission: Admission::Warn, ..ConstraintConfig::default() }));
     let id = cluster.submit(due(2, 0, 60_000)).unwrap();
     assert!(report(&cluster, id).contains("AT_RISK). Maps 0/1 minimum"), "{}", report(&cluster, id));
+    assert_eq!(cluster.engine.build_snapshot(cluster.now).value.deadlines, Some([0, 1, 0]));
     cluster.add_tracker("h0", 2, 1);
     cluster.pass_ms(1_000);
     beat_all(&mut cluster, 2, hang);
     cluster.pass_ms(1_000);
     beat_all(&mut cluster, 2, hang);
     assert!(report(&cluster, id).contains("ON_TIME"), "{}", report(&cluster, id));
+    let mut walk = VolatileWalk::default();
+    let mut slices = std::iter::repeat_with(|| cluster.engine.walk_volatile(&mut walk, false, cluster.now));
+    let delta = slices.find_map(|delta| delta).unwrap();
+    assert_eq!(delta.head.deadlines, Some([1, 0, 0]));
 }
 
 #[test]

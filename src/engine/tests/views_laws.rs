@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use crate::engine::{Caller, Event, Fact, PauseTarget, PolicyConfig, VolatileDelta, VolatileWalk};
 use crate::mapreduce::JobSpec;
 use crate::model::{FactNumber, PerKind, RunState};
+use crate::scheduler::constraint::ConstraintConfig;
 use crate::store::{FactBatch, LoadedState, loaded_after};
 use crate::views::{ReadModel, Views, overview_after};
 
@@ -94,8 +95,12 @@ fn submit_both(cluster: &mut Cluster) {
 
 #[test]
 fn pages_show_what_the_engine_would() {
-    let policies: [fn() -> PolicyConfig; 3] =
-        [fifo, two_queues, || fair("<pool name=\"alice\"><minMaps>1</minMaps></pool>")];
+    let policies: [fn() -> PolicyConfig; 4] = [
+        fifo,
+        two_queues,
+        || fair("<pool name=\"alice\"><minMaps>1</minMaps></pool>"),
+        || PolicyConfig::Constraint(ConstraintConfig::default()),
+    ];
     let lines = [("alice", "100", "0.5"), ("bob", "100", "1")];
     let clusters = policies.map(|policy| Cluster::new(policy()));
     let idle_market = seeded(Cluster::with_market(fifo()), &lines);

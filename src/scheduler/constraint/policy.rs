@@ -416,6 +416,11 @@ impl Policy for Constraint {
         self.jobs.get(&app.spec.id).map_or(AppDetail::Plain, detail)
     }
 
+    fn deadline_states(&self, from: usize, count: usize) -> Vec<DeadlineState> {
+        let jobs = self.by_due.iter().skip(from).take(count).filter_map(|(_, id)| self.jobs.get(id));
+        jobs.map(|job| job.shown_state(&self.config, self.now_us().max(job.arrival_us()))).collect()
+    }
+
     fn holds(&self, app: &App, view: &View<'_>, _now: Now) -> Vec<Hold> {
         let kinds = Kind::ALL.into_iter().filter(|&kind| app.tables[kind].waiting() > 0);
         kinds.filter_map(|kind| self.hold_of(app, kind, view.totals)).collect()

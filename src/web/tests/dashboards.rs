@@ -2,16 +2,21 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::api::{BoughtSlots, PolicyName, ReportedGroup};
-use crate::engine::{ClusterSnapshot, ContainersSnapshot, Fact, MoneySnapshot, QueueSnapshot};
-use crate::market::{LedgerTotals, MarketFact, Tick};
+use crate::engine::{
+    ClusterSnapshot, ContainersSnapshot, Decided, Decision, Fact, MoneySnapshot, Preempted, QueueSnapshot, Victim,
+};
+use crate::latency::LatencyCounts;
+use crate::market::{Charge, LedgerTotals, MarketFact, QueueTick, Tick};
 use crate::model::{FactNumber, PerKind, PerPool};
 use crate::store::{FactBatch, LoadedState};
 use crate::views::{ReadModel, Shown};
+use crate::web::own_work::{OwnWork, UsedLimit};
 use crate::web::owner::Health;
 
-use super::Scrape;
+use super::{Scrape, WorkMetrics};
 
 const DASHBOARDS: [&str; 2] =
     [include_str!("../../../etc/grafana/jobtracker.json"), include_str!("../../../etc/grafana/jobtracker-market.json")];
@@ -27,17 +32,37 @@ fn scrape(shows_money: bool) -> String {
         balance: "7319.5".parse().unwrap(),
         rate: "3.25".parse().unwrap(),
     };
+    let paid = QueueTick {
+        queue: "alice".parse().unwrap(),
+        charge: Charge { rate: "3.25".parse().unwrap(), interval_ms: 20_000, slot_ms: PerPool::new(40_000, 4_000, 0) },
+        graces: Vec::new(),
+        balance: "7319.5".parse().unwrap(),
+        interval: None,
+        in_vain: PerKind::default(),
+        flickers: 0,
+    };
     let tick = Tick {
         number: 4,
         wall_ms: 1_000_000,
         interval_ms: 20_000,
         price: "3.25".parse().unwrap(),
         ledger: LedgerTotals::default(),
-        queue_ticks: Vec::new(),
+        queue_ticks: vec![paid],
         laid: Vec::new(),
     };
     let mut model = ReadModel::load(&LoadedState::default(), 9);
-    let facts = vec![Fact::Market(account), Fact::Market(tick.into_fact())];
+    let preempted = Preempted {
+        victim: Victim::Attempt("attempt_1_0001_m_000002_0".parse().unwrap()),
+        queue: "bob".into(),
+        worker: "w1".into(),
+        slots: 2,
+        rate: None,
+        age_ms: 9_000,
+        lost_ms: 8_250,
+        claimants: Vec::new().into(),
+    };
+    let decided = Decision { at_ms: 1_000_500, what: Decided::Preempted(preempted) };
+    let facts = vec![Fact::Market(account), Fact::Market(tick.into_fact()), Fact::Decided(Box::new(decided))];
     model.apply(&FactBatch { first: FactNumber(1), facts }).unwrap();
     let mut overview = ClusterSnapshot {
         at_ms: 1_050_000,
@@ -48,6 +73,8 @@ fn scrape(shows_money: bool) -> String {
             charged: "680.5".parse().unwrap(),
         }),
         containers: Some(ContainersSnapshot::default()),
+        orders: Some([1, 2, 3, 4]),
+        deadlines: Some([5, 6, 7]),
         queues: vec![QueueSnapshot {
             name: "alice".to_owned(),
             running: PerKind::new(2, 0),
@@ -82,7 +109,20 @@ fn scrape(shows_money: bool) -> String {
         ..Health::default()
     };
     let usage = crate::process_stat::ProcessStat::of_this_process();
-    Scrape { overview, shown, event_streams: 3, usage, health, has_market: true, shows_money }.encode().unwrap()
+    let mut times = LatencyCounts::default();
+    [200, 1_500, 70_000].into_iter().for_each(|us| times.add(Duration::from_micros(us)));
+    let own = OwnWork {
+        heartbeats: times,
+        commits: times,
+        facts_waiting: 12,
+        reloads_done: 2,
+        reloads_failed: 1,
+        limits: vec![UsedLimit { name: "rpc_connections", used: 9_500, most: 10_000 }],
+        max_tasks: Some(4_000),
+    };
+    let requests = vec![("/api/v1/jobs/{job}".into(), 200, times), ("_other".into(), 404, times)];
+    let work = WorkMetrics { own: Some(own), requests, http_connections: Some((250, 1_000)) };
+    Scrape { overview, shown, event_streams: 3, usage, health, work, has_market: true, shows_money }.encode().unwrap()
 }
 
 /// Labels by the name of the series, as a scraper stores it.
@@ -91,7 +131,7 @@ fn series(scrape: &str) -> BTreeMap<String, BTreeSet<String>> {
     for line in scrape.lines().filter(|line| !line.starts_with('#')) {
         let end = line.find(['{', ' ']).unwrap();
         let labels = all.entry(line[..end].to_owned()).or_default();
-        if let Some(inside) = line[end..].strip_prefix('{').and_then(|rest| rest.split('}').next()) {
+        if let Some(inside) = line[end..].strip_prefix('{').and_then(|rest| Some(rest.rsplit_once('}')?.0)) {
             labels.extend(inside.split("\",").filter_map(|pair| Some(pair.split_once('=')?.0.to_owned())));
         }
     }
@@ -207,7 +247,33 @@ fn a_private_market_has_no_series_with_its_money_and_values_are_what_facts_say()
     // 2 slots at 3.25 each 20 s of 7319.5.
     has(&format!("jobtracker_queue_empty_seconds{{queue=\"alice\"}} {:?}", 7319.5 / 6.5 * 20.0));
     has("jobtracker_task_seconds_bucket{le=\"+Inf\",kind=\"map\"} 0");
-    for secret in ["7319.5", "queue_bid", "queue_empty", "credits_issued", "queue_share", "680.5"] {
+    for line in [
+        "jobtracker_heartbeat_seconds_bucket{le=\"0.05\"} 2",
+        "jobtracker_heartbeat_seconds_bucket{le=\"0.1\"} 3",
+        "jobtracker_heartbeat_seconds_count 3",
+        "jobtracker_heartbeat_seconds_sum 0.0717",
+        "jobtracker_fact_commit_seconds_count 3",
+        "jobtracker_http_request_seconds_count{code=\"200\",route=\"/api/v1/jobs/{job}\"} 3",
+        "jobtracker_container_wait_seconds_count 0",
+        "jobtracker_facts_waiting 12",
+        "jobtracker_reloads_total{result=\"done\"} 2",
+        "jobtracker_reloads_total{result=\"failed\"} 1",
+        "jobtracker_decisions_total{kind=\"preempted\"} 1",
+        // Two slots for 8.25 s each.
+        "jobtracker_preempted_seconds_total{queue=\"bob\"} 16.5",
+        "jobtracker_deadlines{state=\"at_risk\"} 6",
+        "jobtracker_orders{state=\"spent\"} 4",
+        "jobtracker_limit_used_ratio{limit=\"rpc_connections\"} 0.95",
+        "jobtracker_limit_used_ratio{limit=\"http_connections\"} 0.25",
+        "jobtracker_limit_used_ratio{limit=\"tasks\"} 0.0",
+        // 2.2 slots for the whole interval.
+        "jobtracker_queue_spent_total{queue=\"alice\"} 7.15",
+    ] {
+        has(line);
+    }
+    for secret in
+        ["7319.5", "queue_spent", "7.15", "queue_bid", "queue_empty", "credits_issued", "queue_share", "680.5"]
+    {
         assert!(public.contains(secret) && !private.contains(secret), "{secret}");
     }
 }

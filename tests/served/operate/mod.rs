@@ -27,7 +27,7 @@ use rustix::process::{Pid, Signal, kill_process};
 pub const BUDGETS: &str = "alice 100 1\nbob 7.5 0.25\n";
 
 /// Sends a signal to a daemon.
-fn send(serving: &ChildDaemon, signal: Signal) {
+pub fn send(serving: &ChildDaemon, signal: Signal) {
     let process = Pid::from_raw(serving.process_id().cast_signed()).unwrap();
     kill_process(process, signal).unwrap();
 }

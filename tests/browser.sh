@@ -78,11 +78,13 @@ start worker "$program" tasktracker --name third --slots 2 -D jobtracker.worker.
     -D jobtracker.tasktracker.memory.mb=6144 -D jobtracker.tasktracker.vcores=4
 await "the third worker is not there" answers "$server/api/v1/workers/third" third
 # What they have left must last until the end.
-as alice queue set-spending 0.03 >/dev/null
-as bob queue set-spending 0.02 >/dev/null
+as alice queue set-spending alice 0.03 >/dev/null
+as bob queue set-spending bob 0.02 >/dev/null
+as operator queue add-budget alice 100 >/dev/null
 submit bob fails 'sh -c "echo no such word >&2; exit 3"' -D mapred.map.max.attempts=2 >/dev/null
 submit alice waits 'sh -c "cat >/dev/null; sleep 3600"' -D mapred.map.tasks=40 >/dev/null
-as bob run --array 1-40 --name "an array" --memory 64 --detach --scratch -- sh -c 'test {} -ne 2 && sleep $(({} < 5 ? 0 : 3600))' >/dev/null
+"$program" run --server "$server" --as bob --key-file "$folder/bob.key" --array 1-40 --name "an array" --memory 64 --detach --scratch \
+    -- sh -c 'test {} -ne 2 && sleep $(({} < 5 ? 0 : 3600))' >/dev/null
 await "no job has failed" answers "$server/api/v1/jobs?state=FAILED" job_
 await "no item has ended" answers "$server/api/v1/applications" '"done":[1-9]'
 await "no map runs" answers "$server/api/v1/jobs?state=RUNNING" '"running":[1-9]'

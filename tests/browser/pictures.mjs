@@ -199,7 +199,7 @@ function damaged(picture) {
   }
   const line = copy.paths.find(({ series }) => series);
   const area = copy.paths.find(({ kind, d }) => /^(cell|fill)/.test(kind) && d !== "");
-  if (line) line.d = line.d.replace(/V([\d.]+)/, (_, y) => `V${Number(y) + 3}`);
+  if (line) line.d = line.d.replace(/^(M\S+) ([\d.]+)/, (_, x, y) => `${x} ${Number(y) + 3}`);
   else if (area) area.d = area.d.replace(/^M[^M]*/, "");
   else throw new Error(`nothing is drawn: ${picture.title}`);
   return copy;

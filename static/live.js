@@ -9,6 +9,9 @@ let tag = null;
 let misses = 0;
 let isPaused = false;
 
+/** Longest wait for an answer: a JobTracker that hangs answers no more than one that is gone. */
+const ANSWER_MS = 5000;
+
 /** A button beside the time that stops and starts the updates. */
 function addPauseButton() {
   const button = document.createElement("button");
@@ -91,7 +94,7 @@ async function look() {
   const address = new URL(location.href);
   address.searchParams.set("part", "main");
   const headers = tag ? { "If-None-Match": tag } : {};
-  const answer = await fetch(address, { headers, cache: "no-store", credentials: "same-origin" });
+  const answer = await fetch(address, { headers, cache: "no-store", credentials: "same-origin", signal: AbortSignal.timeout(ANSWER_MS) });
   if (answer.status === 200) {
     tag = answer.headers.get("ETag");
     update(await answer.text());

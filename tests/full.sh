@@ -6,7 +6,7 @@
 # that is killed fifty times under a bidding load, fifty times around switches of the scheduler, twenty times under an array of containers
 # whose workers are killed, too, and at every passing of each fault point, and for three minutes (SOAK_MINUTES) under everything at once,
 # an array and a job on workers that may have far fewer processes, descriptors or disk than they offer,
-# one that is upgraded ten times under stock clients, the pages about applications pasted, alone and beside a stock TaskTracker, an array
+# one that is upgraded ten times under stock clients, the pages about applications pasted, alone and beside a stock TaskTracker, every page in a browser, the alerts of etc/prometheus, an array
 # beside HyperQueue, jobs and containers of two users with their bills, three bidders on stock TaskTrackers, budgets in a PostgreSQL
 # that is killed, cut off and read-only, ten thousand connections and
 # other overload, attacks of real size, the dependencies' licences and known holes, ten million mutated frames, a Debian package in a clean
@@ -312,6 +312,8 @@ step "arrays of containers while daemon and workers are killed" killed_arrays
 loud_step "workers short of processes, descriptors and disk" tests/worker_in_need.sh
 step "jobs and containers of two users under each scheduler, and their bills" tests/mixed_work.py "$quick"
 loud_step "the pages about applications, arrays of a thousand" tests/pages.py "$quick" --whole
+loud_step "every page in a browser" tests/browser.sh "$quick"
+loud_step "alerts and names of metrics" tests/alerts.sh "$quick"
 loud_step "containers beside a stock TaskTracker" tests/hadoop/applications.sh --whole
 step "three bidders on stock TaskTrackers" tests/hadoop/bidders.sh
 step "budgets in PostgreSQL while either side is killed" budgets_in_postgres

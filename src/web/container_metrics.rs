@@ -1,6 +1,7 @@
 //! Metrics of applications and their containers. Their labels have few values, however many applications there are.
 
 use std::fmt;
+use std::time::Duration;
 
 use crate::engine::{ContainersSnapshot, EndClass};
 
@@ -54,6 +55,7 @@ pub(super) fn write_containers(
     let held = tallies.held_memory_mb.saturating_mul(MB);
     writer.gauge("jobtracker_container_held_bytes", "Memory of live containers", held)?;
     let by = |of| [("by", of)];
+    let seconds = |ms| Duration::from_millis(ms).as_secs_f64();
     let (of_containers, of_attempts) = (&snapshot.container_use, &snapshot.attempt_use);
     writer.gauges(
         "jobtracker_used_bytes",
@@ -64,9 +66,9 @@ pub(super) fn write_containers(
         ],
     )?;
     writer.gauges(
-        "jobtracker_used_cpu_ms",
+        "jobtracker_used_cpu_seconds",
         "CPU time that live containers and attempts of built-in tasktrackers have used",
-        [(by("containers"), of_containers.cpu_ms), (by("attempts"), of_attempts.cpu_ms)],
+        [(by("containers"), seconds(of_containers.cpu_ms)), (by("attempts"), seconds(of_attempts.cpu_ms))],
     )?;
     writer.gauge("jobtracker_container_held_cores", "Cores of live containers", tallies.held_vcores)?;
     writer.gauge("jobtracker_container_held_slots", "Slots that live containers stand for", snapshot.held_slots)?;

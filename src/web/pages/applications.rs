@@ -207,7 +207,10 @@ fn item_blocks(application: &ApplicationView) -> Vec<Block> {
         let parts = Items::shown(failed.iter().copied(), MOST_PARTS);
         blocks.push(Block::Line(vec![
             Piece::number("items.failed", failed.len()),
-            Piece::text(" items failed for good. To run them again: "),
+            Piece::text(match failed.len() {
+                1 => " item failed for good. To run it again: ",
+                _ => " items failed for good. To run them again: ",
+            }),
             Piece::code(format!("--array {parts}")),
         ]));
     }

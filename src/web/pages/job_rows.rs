@@ -77,7 +77,7 @@ fn job_row(job: &JobSnapshot, view: &View) -> Vec<Cell> {
         vec![user_link(&job.user)],
         vec![queue_link(&job.queue)],
         vec![Piece::State(ShownState::of_job(job.state))],
-        vec![Piece::Bar(StateBar::of_tasks(job.tasks, job.finished, job.running))],
+        vec![Piece::Bar(StateBar::of_tasks(job.tasks, job.finished, job.running, job.finish_ms.is_some()))],
         part("tasks.map.finished", job.finished.map, job.tasks.map),
         part("tasks.reduce.finished", job.finished.reduce, job.tasks.reduce),
         vec![Piece::number("tasks.running", u64::from(job.running.map) + u64::from(job.running.reduce))],

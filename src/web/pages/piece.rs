@@ -241,14 +241,15 @@ impl ShownState {
 // === impl StateBar ===
 
 impl StateBar {
-    /// The tasks of a job: finished, running, the rest waits, or has not run if the job is over.
-    pub(super) fn of_tasks(tasks: PerKind<u32>, finished: PerKind<u32>, running: PerKind<u32>) -> Self {
+    /// The tasks of a job: finished, running; the rest waits, or was killed if the job is over.
+    pub(super) fn of_tasks(tasks: PerKind<u32>, finished: PerKind<u32>, running: PerKind<u32>, is_over: bool) -> Self {
         let sum = |counts: PerKind<u32>| u64::from(counts.map) + u64::from(counts.reduce);
         let (all, done) = (sum(tasks), sum(finished));
         let runs = sum(running).min(all.saturating_sub(done));
-        let waits = all.saturating_sub(done + runs);
-        let label = format!("{done} of {all} tasks done, {runs} running, {waits} not");
-        let states = [(TaskState::Succeeded, done), (TaskState::Running, runs), (TaskState::Waiting, waits)];
+        let left = all.saturating_sub(done + runs);
+        let label = format!("{done} of {all} tasks done, {runs} running, {left} not");
+        let state_of_left = if is_over { TaskState::Killed } else { TaskState::Waiting };
+        let states = [(TaskState::Succeeded, done), (TaskState::Running, runs), (state_of_left, left)];
         Self::new(label, states.into_iter().map(|(state, count)| (state.word(), count)))
     }
 
@@ -286,9 +287,14 @@ mod tests {
 
     #[test]
     fn widths_of_a_bar_are_the_counts() {
-        let bar = StateBar::of_tasks(PerKind::new(6, 2), PerKind::new(2, 0), PerKind::new(1, 1));
+        let bar = StateBar::of_tasks(PerKind::new(6, 2), PerKind::new(2, 0), PerKind::new(1, 1), false);
         let parts: Vec<_> = bar.parts.iter().map(|part| (part.class, part.count, &*part.x, &*part.width)).collect();
         assert_eq!(parts, [("succeeded", 2, "0", "25"), ("running", 2, "25", "25"), ("waiting", 4, "50", "50")]);
         assert_eq!(bar.label, "2 of 8 tasks done, 2 running, 4 not");
+        let ended = StateBar::of_tasks(PerKind::new(4, 0), PerKind::new(1, 0), PerKind::default(), true);
+        assert_eq!(
+            ended.parts.iter().map(|part| (part.class, part.count)).collect::<Vec<_>>(),
+            [("succeeded", 1), ("killed", 3)]
+        );
     }
 }

@@ -46,12 +46,22 @@ fn bought_reason(view: &View, group: &ReportedGroup, kind: Kind) -> Option<Pendi
     let bought = view.bought(group)?;
     let (quota, held) = (bought.quota.slots()[kind], group.held[kind]);
     Some(if bought.rate.units() == 0 {
-        PendingReason::NoBid
+        unpaid_reason(view, &group.name)
     } else if held >= quota {
         PendingReason::QuotaFull { kind, quota, held }
     } else {
         PendingReason::BelowQuota { kind, quota, held }
     })
+}
+
+/// Why a queue has no rate: it bids nothing, or cannot pay for what it bids.
+fn unpaid_reason(view: &View, queue: &str) -> PendingReason {
+    let Some(bid) = view.views().market().bid(queue).filter(|bid| bid.units() > 0) else { return PendingReason::NoBid };
+    let is_funded = view.quote(queue, bid).and_then(|quote| quote.is_funded).unwrap_or(true);
+    match view.balance(queue) {
+        Some(budget) if !is_funded => PendingReason::NotFunded { budget, bid },
+        _ => PendingReason::NotBoughtYet,
+    }
 }
 
 fn place_reason(view: &View, job: &ReportedJob, kind: Kind) -> Option<PendingReason> {

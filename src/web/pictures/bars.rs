@@ -5,12 +5,14 @@ use super::scale::{Scale, round_up, value_text};
 
 const WIDTH: f64 = 600.0;
 const ROW: f64 = 26.0;
-const LEFT: f64 = 150.0;
+const LEFT: f64 = 160.0;
 const RIGHT: f64 = 592.0;
 /// Most bars; the rest is in the table alone.
 const MOST_BARS: usize = 20;
-/// Most characters of a name beside its bar.
-const MOST_CHARACTERS: usize = 16;
+/// Most characters of a name beside its bar, as large as a telephone shows them.
+const MOST_CHARACTERS: usize = 11;
+/// Of these at its start, where it is cut.
+const FIRST_CHARACTERS: usize = 4;
 
 /// A bar.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,11 +53,14 @@ pub(crate) fn bars(name: &'static str, title: String, bars: &[Bar], right: &'sta
     for (class, value) in [("x", 0.0), ("x", x.to / 2.0), ("x end", x.to)] {
         marks.push(Mark::word(class, x.px(value), height - 4.0, value_text(value)));
     }
-    let mut legend = vec![LegendLine::new("used", "used"), LegendLine::new("waits", "waiting")];
+    let mut legend = vec![LegendLine::new("waits", "waiting")];
     let mut heads = vec!["Name", "Used", "Waiting"];
     if bars.iter().any(|bar| bar.right.is_some()) {
-        legend.push(LegendLine::new("right", right));
+        legend.push(LegendLine::new("right", right.to_lowercase()));
         heads.push(right);
+    }
+    if bars.iter().any(|bar| bar.waiting > 0 || bar.right.is_some()) {
+        legend.insert(0, LegendLine::new("used", "used"));
     }
     let row = |bar: &Bar| {
         let right = bar.right.map(|right| right.to_string());
@@ -86,8 +91,8 @@ pub(super) fn short(name: &str) -> String {
     if letters.len() <= MOST_CHARACTERS {
         return name.to_owned();
     }
-    let half = MOST_CHARACTERS / 2;
-    let (start, end) = (&letters[..half], &letters[letters.len() - half..]);
+    let last = MOST_CHARACTERS - FIRST_CHARACTERS - 1;
+    let (start, end) = (&letters[..FIRST_CHARACTERS], &letters[letters.len() - last..]);
     start.iter().chain(['…'].iter()).chain(end).collect()
 }
 

@@ -9,7 +9,7 @@ use super::steps::clock_text;
 pub(crate) const MOST_BARS: usize = 1_000;
 const WIDTH: f64 = 600.0;
 const LANE: f64 = 9.0;
-const LEFT: f64 = 130.0;
+const LEFT: f64 = 160.0;
 const RIGHT: f64 = 592.0;
 const TOP: f64 = 6.0;
 

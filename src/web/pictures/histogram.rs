@@ -1,11 +1,11 @@
 //! How long things took: a histogram, with lines at the quantiles.
 
 use super::picture::{LegendLine, Mark, Picture, Px};
-use super::scale::{Scale, round_up, value_text};
+use super::scale::{Scale, axis_text, round_up, value_text};
 
 const WIDTH: f64 = 600.0;
 const HEIGHT: f64 = 200.0;
-const LEFT: f64 = 40.0;
+const LEFT: f64 = 64.0;
 const RIGHT: f64 = 592.0;
 const TOP: f64 = 16.0;
 const BOTTOM: f64 = 168.0;
@@ -50,7 +50,7 @@ pub(crate) fn histogram(noun: &str, durations_ms: &[i64]) -> Picture {
     for (class, value) in [("x", 0.0), ("x", largest / 2.0), ("x end", largest)] {
         marks.push(Mark::word(class, x.px(value), HEIGHT - 10.0, format!("{} s", value_text(value))));
     }
-    marks.push(Mark::word("y", LEFT - 6.0, TOP + 4.0, value_text(y.to)));
+    marks.push(Mark::word("y", LEFT - 6.0, TOP + 4.0, axis_text(y.to)));
     let median = quantile(&sorted, 50);
     let slowest = sorted.last().copied().unwrap_or(0.0);
     let rows = quantiles.iter().map(|(percent, seconds)| vec![format!("{percent} %"), value_text(*seconds)]);

@@ -1,11 +1,11 @@
 //! The bid ladder: slots bought along, the rate of each buyer upwards, dearest first.
 
 use super::picture::{LegendLine, Mark, Picture, Px};
-use super::scale::{Scale, round_up, value_text};
+use super::scale::{Scale, axis_text, round_up, value_text};
 
 const WIDTH: f64 = 600.0;
 const HEIGHT: f64 = 220.0;
-const LEFT: f64 = 56.0;
+const LEFT: f64 = 80.0;
 const RIGHT: f64 = 592.0;
 const TOP: f64 = 16.0;
 const BOTTOM: f64 = 188.0;
@@ -47,7 +47,7 @@ pub(crate) fn ladder(title: String, mut rungs: Vec<Rung>, capacity: u64) -> Pict
     let d = format!("M{} {TOP}V{BOTTOM}", Px(x.px(capacity as f64)));
     marks.push(Mark::Path { class: "right".to_owned(), d, series: None });
     for value in [0.0, y.to] {
-        marks.push(Mark::word("y", LEFT - 6.0, y.px(value) + 4.0, value_text(value)));
+        marks.push(Mark::word("y", LEFT - 6.0, y.px(value) + 4.0, axis_text(value)));
     }
     for (class, value) in [("x", 0.0), ("x end", x.to)] {
         marks.push(Mark::word(class, x.px(value), BOTTOM + 20.0, value_text(value)));

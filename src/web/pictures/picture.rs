@@ -1,5 +1,6 @@
 //! A picture as marks, and the numbers that it shows as a table.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 /// A picture.
@@ -53,17 +54,44 @@ impl fmt::Display for Px {
     }
 }
 
+// === impl Picture ===
+
+impl Picture {
+    /// The lines of the legend that explain a mark of this picture: by the last word of their class.
+    pub(crate) fn shown_legend(&self) -> Vec<&LegendLine> {
+        let drawn: BTreeSet<&str> =
+            self.marks.iter().filter_map(Mark::drawn_class).flat_map(str::split_whitespace).collect();
+        let is_drawn =
+            |line: &&LegendLine| line.class.split_whitespace().next_back().is_some_and(|last| drawn.contains(last));
+        self.legend.iter().filter(is_drawn).collect()
+    }
+}
+
 // === impl LegendLine ===
 
 impl LegendLine {
     pub(crate) fn new(class: impl Into<String>, text: impl Into<String>) -> Self {
         Self { class: class.into(), text: text.into() }
     }
+
+    /// Whether its marks are lines, not areas.
+    pub(crate) fn is_line(&self) -> bool {
+        matches!(&*self.class, "right" | "line" | "median" | "quantile")
+    }
 }
 
 // === impl Mark ===
 
 impl Mark {
+    /// The class of a mark that can be seen.
+    fn drawn_class(&self) -> Option<&str> {
+        match self {
+            Self::Path { class, d, .. } => (!d.is_empty()).then_some(class),
+            Self::Box { class, width, .. } => (*width > Px(0.0)).then_some(class),
+            Self::Word { .. } => None,
+        }
+    }
+
     /// A box that says nothing itself.
     pub(crate) fn block(class: impl Into<String>, (x, y): (f64, f64), (width, height): (f64, f64)) -> Self {
         let words = String::new();
@@ -81,4 +109,28 @@ impl Mark {
 pub(super) fn path_numbers(d: &str) -> Vec<f64> {
     let numbers = d.split(|c: char| !(c.is_ascii_digit() || c == '.' || c == '-'));
     numbers.filter(|number| !number.is_empty()).map(|number| number.parse().unwrap()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_legend_explains_what_is_there() {
+        let path = |class: &str, d: &str| Mark::Path { class: class.to_owned(), d: d.to_owned(), series: None };
+        let legend =
+            [("fill q1", "bob"), ("cell q0 above", "beyond"), ("band", "lowest to highest"), ("gap", "was down")];
+        let picture = Picture {
+            marks: vec![
+                path("fill q1", "M0 0h1"),
+                path("cell q4 above", "M0 0h1"),
+                path("band", ""),
+                Mark::block("gap", (0.0, 0.0), (0.0, 9.0)),
+            ],
+            legend: legend.map(|(class, words)| LegendLine::new(class, words)).into(),
+            ..Picture::default()
+        };
+        let shown: Vec<&str> = picture.shown_legend().into_iter().map(|line| &*line.text).collect();
+        assert_eq!(shown, ["bob", "beyond"]);
+    }
 }

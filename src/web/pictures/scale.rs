@@ -47,6 +47,15 @@ pub(super) fn value_text(value: f64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
+/// A value at an axis: short.
+pub(super) fn axis_text(value: f64) -> String {
+    match value {
+        _ if value >= 1e6 => format!("{}M", value_text(value / 1e6)),
+        _ if value >= 1e4 => format!("{}k", value_text(value / 1e3)),
+        _ => value_text(value),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -58,5 +67,6 @@ mod tests {
         let scale = Scale::new((10.0, 30.0), (200.0, 0.0));
         assert_eq!((scale.px(10.0), scale.px(20.0), scale.px(30.0), scale.value(50.0)), (200.0, 100.0, 0.0, 25.0));
         assert_eq!(value_text(0.5), "0.5");
+        assert_eq!([5_000.0, 25_000.0, 500_000.0, 2_500_000.0].map(axis_text), ["5000", "25k", "500k", "2.5M"]);
     }
 }

@@ -9,6 +9,8 @@ use super::picture::{LegendLine, Mark, Picture, Px};
 const LEFT: f64 = 168.0;
 const STEP: f64 = 14.0;
 const SIDE: f64 = 12.0;
+/// Above and below the cells of a worker, so that names do not touch.
+const PAD: f64 = 4.0;
 /// Cells in a line; a worker with more has several lines.
 const LINE: usize = 32;
 /// Most lines of cells; the rest is in the table alone.
@@ -27,21 +29,22 @@ pub(crate) struct SlotRow {
 /// The map of rows; the words of each class stand in the legend.
 pub(crate) fn slot_map(title: String, rows: &[SlotRow], legend: Vec<LegendLine>, heads: Vec<&'static str>) -> Picture {
     let (mut paths, mut marks): (BTreeMap<&str, (String, usize)>, Vec<Mark>) = (BTreeMap::new(), Vec::new());
-    let mut line = 0;
+    let (mut line, mut top) = (0, 0.0);
     for row in rows {
         let lines = row.cells.len().div_ceil(LINE).max(1);
         if line + lines > MOST_LINES {
             break;
         }
-        marks.push(Mark::word("name", LEFT - 8.0, line as f64 * STEP + SIDE, short(&row.worker)));
+        marks.push(Mark::word("name", LEFT - 8.0, top + PAD + SIDE, short(&row.worker)));
         for (index, class) in row.cells.iter().enumerate() {
-            let (x, y) = (LEFT + (index % LINE) as f64 * STEP, (line + index / LINE) as f64 * STEP);
+            let (x, y) = (LEFT + (index % LINE) as f64 * STEP, top + PAD + (index / LINE) as f64 * STEP);
             let (d, count) = paths.entry(class).or_default();
             // A text in memory takes all that is written to it.
             let _ = write!(d, "M{} {}h{SIDE}v{SIDE}h-{SIDE}z", Px(x), Px(y));
             *count += 1;
         }
         line += lines;
+        top += lines as f64 * STEP + 2.0 * PAD;
     }
     let data = paths.iter().map(|(class, (_, count))| format!("{class}:{count}")).collect::<Vec<_>>().join(" ");
     marks.extend(paths.into_iter().map(|(class, (d, _))| Mark::Path {
@@ -53,7 +56,7 @@ pub(crate) fn slot_map(title: String, rows: &[SlotRow], legend: Vec<LegendLine>,
         name: "slots",
         title,
         width: Px(LEFT + LINE as f64 * STEP),
-        height: Px(line.max(1) as f64 * STEP),
+        height: Px(top.max(STEP)),
         data: vec![("cells", data)],
         marks,
         legend,
@@ -85,6 +88,6 @@ mod tests {
             })
             .collect();
         assert_eq!(drawn, [("cell free", 34), ("cell q0", 1), ("cell q1", 1)]);
-        assert_eq!(picture.height, Px(42.0), "three lines");
+        assert_eq!(picture.height, Px(58.0), "three lines of two workers");
     }
 }

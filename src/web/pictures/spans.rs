@@ -26,7 +26,7 @@ pub(crate) fn span_lines(
     (from_ms, to_ms): (i64, i64),
     legend: Vec<LegendLine>,
 ) -> Picture {
-    let left = if lines.iter().any(|line| !line.name.is_empty()) { 150.0 } else { 8.0 };
+    let left = if lines.iter().any(|line| !line.name.is_empty()) { 160.0 } else { 8.0 };
     let x = Scale::new((from_ms as f64, to_ms as f64), (left, RIGHT));
     let (mut marks, mut rows) = (Vec::new(), Vec::new());
     for (index, line) in lines.iter().enumerate() {

@@ -3,13 +3,13 @@
 use std::fmt::Write as _;
 
 use super::picture::{LegendLine, Mark, Picture, Px};
-use super::scale::{Scale, round_up, value_text};
+use super::scale::{Scale, axis_text, round_up, value_text};
 use super::steps::clock_text;
 
 const WIDTH: f64 = 600.0;
 const HEIGHT: f64 = 220.0;
 /// The edges of the plot.
-const LEFT: f64 = 56.0;
+const LEFT: f64 = 80.0;
 const RIGHT: f64 = 592.0;
 const TOP: f64 = 16.0;
 const BOTTOM: f64 = 188.0;
@@ -63,7 +63,8 @@ pub(crate) fn stack(
             marks.push(Mark::block("gap", (from, TOP), (to - from, BOTTOM - TOP)));
         }
     }
-    for (index, layer) in layers.iter().enumerate() {
+    let is_used = |index: usize| points.iter().any(|point| point.values.get(index).is_some_and(|value| *value > 0));
+    for (index, layer) in layers.iter().enumerate().filter(|(index, _)| is_used(*index)) {
         let below = |point: &StackPoint, layers: usize| point.values.iter().take(layers).sum::<u64>() as f64;
         let mut d = String::new();
         for run in &runs {
@@ -85,7 +86,7 @@ pub(crate) fn stack(
         marks.push(Mark::Path { class: "right".to_owned(), d, series: Some("slots") });
     }
     marks.extend(
-        [y.from, y.to / 2.0, y.to].map(|value| Mark::word("y", LEFT - 6.0, y.px(value) + 4.0, value_text(value))),
+        [y.from, y.to / 2.0, y.to].map(|value| Mark::word("y", LEFT - 6.0, y.px(value) + 4.0, axis_text(value))),
     );
     marks.push(Mark::word("x start", LEFT, BOTTOM + 20.0, clock_text(since_ms)));
     marks.push(Mark::word("x end", RIGHT, BOTTOM + 20.0, clock_text(until_ms)));

@@ -3,12 +3,12 @@
 use std::fmt::Write as _;
 
 use super::picture::{LegendLine, Mark, Picture, Px};
-use super::scale::{Scale, round_up, value_text};
+use super::scale::{Scale, axis_text, round_up, value_text};
 
 const WIDTH: f64 = 600.0;
 const HEIGHT: f64 = 220.0;
 /// The edges of the plot.
-const LEFT: f64 = 56.0;
+const LEFT: f64 = 80.0;
 const RIGHT: f64 = 592.0;
 const TOP: f64 = 16.0;
 const BOTTOM: f64 = 188.0;
@@ -38,7 +38,7 @@ pub(crate) fn steps(
     let x = Scale::new((since_ms as f64, until_ms as f64), (LEFT, RIGHT));
     let y = Scale::new((0.0, round_up(largest)), (BOTTOM, TOP));
     let lines = broken(points, gap_ms);
-    let mut marks = vec![axes(&x, &y)];
+    let mut marks = axes(&x, &y).to_vec();
     for pair in lines.windows(2) {
         if let [before, after] = pair
             && let (Some(from), Some(to)) = (before.last(), after.first())
@@ -54,7 +54,7 @@ pub(crate) fn steps(
         series: Some(series),
     }));
     marks.extend(
-        [y.from, y.to / 2.0, y.to].map(|value| Mark::word("y", LEFT - 6.0, y.px(value) + 4.0, value_text(value))),
+        [y.from, y.to / 2.0, y.to].map(|value| Mark::word("y", LEFT - 6.0, y.px(value) + 4.0, axis_text(value))),
     );
     marks.push(Mark::word("x start", LEFT, BOTTOM + 20.0, clock_text(since_ms)));
     marks.push(Mark::word("x end", RIGHT, BOTTOM + 20.0, clock_text(until_ms)));
@@ -123,21 +123,14 @@ fn band(line: &[StepPoint], x: &Scale, y: &Scale, until_ms: i64, gap_ms: i64) ->
     Mark::Path { class: "band".to_owned(), d, series: None }
 }
 
-fn axes(x: &Scale, y: &Scale) -> Mark {
+fn axes(x: &Scale, y: &Scale) -> [Mark; 2] {
+    let (left, right, top, bottom) = (Px(x.px_from), Px(x.px_to), Px(y.px_to), Px(y.px_from));
     let half = Px(y.px(y.to / 2.0));
-    let d = format!(
-        "M{} {}V{}H{}M{} {half}H{}M{} {}H{}",
-        Px(x.px_from),
-        Px(y.px_to),
-        Px(y.px_from),
-        Px(x.px_to),
-        Px(x.px_from),
-        Px(x.px_to),
-        Px(x.px_from),
-        Px(y.px_to),
-        Px(x.px_to)
-    );
-    Mark::Path { class: "axis".to_owned(), d, series: None }
+    let path = |class: &str, d: String| Mark::Path { class: class.to_owned(), d, series: None };
+    [
+        path("rule", format!("M{left} {half}H{right}M{left} {top}H{right}")),
+        path("axis", format!("M{left} {top}V{bottom}H{right}")),
+    ]
 }
 
 /// A moment of an axis: day and time in UTC.

@@ -396,7 +396,7 @@ async fn applications_and_containers_have_metrics_of_few_labels() {
     jobtracker_container_declared_cores 8
     jobtracker_container_held_bytes 3145728
     jobtracker_used_bytes{by="containers"} 0
-    jobtracker_used_cpu_ms{by="containers"} 0
+    jobtracker_used_cpu_seconds{by="containers"} 0.0
     jobtracker_container_held_cores 6
     jobtracker_container_held_slots 5
     jobtracker_container_beats_total 77

@@ -10,7 +10,7 @@ use crate::api::{
 };
 use crate::engine::{ContainersSnapshot, Fact, JobSnapshot, QueueSnapshot};
 use crate::market::{ContainerUse, LedgerTotals, MarketFact, Role, Tick};
-use crate::model::{FactNumber, Kind, PerKind, RunState};
+use crate::model::{Credits, FactNumber, Kind, PerKind, RunState};
 use crate::store::{FactBatch, LoadedState};
 use crate::views::{QueueSample, ReadModel, Sample, Samples, Views};
 use crate::web::pages::asked::Asked;
@@ -404,6 +404,11 @@ fn a_quote_is_the_part_of_the_price_that_a_rate_would_be() {
 
 /// Facts of a market with two accounts and its first tick.
 fn market_views() -> Views {
+    market_views_of("12.5")
+}
+
+/// With this balance of alice, who bids 1.
+fn market_views_of(balance: &str) -> Views {
     let account = |queue: &str, balance: &str, rate: &str| MarketFact::Account {
         queue: queue.parse().unwrap(),
         balance: balance.parse().unwrap(),
@@ -418,11 +423,31 @@ fn market_views() -> Views {
         queue_ticks: Vec::new(),
         laid: Vec::new(),
     };
-    let facts = vec![account("alice", "12.5", "1"), account("bob", "9", "0.5"), tick.into_fact()];
+    let facts = vec![account("alice", balance, "1"), account("bob", "9", "0.5"), tick.into_fact()];
     let mut model = ReadModel::load(&LoadedState::default(), 9);
     let facts = facts.into_iter().map(Fact::Market).collect();
     model.apply(&FactBatch { first: FactNumber(1), facts }).unwrap();
     model.views().clone()
+}
+
+#[test]
+fn a_queue_that_gets_nothing_bids_nothing_or_has_too_little_for_its_bid() {
+    let mut unpaid = snapshot();
+    unpaid
+        .report
+        .groups
+        .iter_mut()
+        .filter_map(|group| group.bought.as_mut())
+        .for_each(|bought| bought.rate = Credits::ZERO);
+    unpaid.report.jobs.iter_mut().for_each(|job| job.held_back_by.clear());
+    let why = |views: Views| {
+        let view = View::of_snapshot(unpaid.clone(), true, true).with_views(views);
+        let page = job_page(&view, &job(2, "word count", RunState::Running), &Ok(detail()));
+        format!("{:?}", page.sections.iter().find(|section| section.id == "why").unwrap())
+    };
+    assert!(why(Views::default()).contains("Its queue bids nothing"));
+    let poor = why(market_views_of("0.5"));
+    assert!(poor.contains("less than one slot costs at its rate of 1.0") && !poor.contains("bids nothing"), "{poor}");
 }
 
 #[test]

@@ -49,8 +49,10 @@ impl ViewMetrics<'_> {
         writer.histograms("jobtracker_task_seconds", "How long tasks ran that succeeded", tasks)?;
         let help = "From the submission of a job to its first task";
         writer.histogram("jobtracker_job_wait_seconds", help, &histogram(&durations.waits))?;
-        let help = "From the request for a container to its grant";
-        writer.histogram("jobtracker_container_wait_seconds", help, &histogram(&durations.container_waits))?;
+        if self.shown.overview.containers.is_some() {
+            let help = "From the request for a container to its grant";
+            writer.histogram("jobtracker_container_wait_seconds", help, &histogram(&durations.container_waits))?;
+        }
         self.decisions(writer)?;
         if let Some(counts) = self.shown.overview.deadlines {
             let states = ["on_time", "at_risk", "late"].map(|state| [("state", state)]);

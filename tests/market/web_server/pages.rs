@@ -401,6 +401,18 @@ async fn applications_and_containers_have_metrics_of_few_labels() {
     jobtracker_container_held_slots 5
     jobtracker_container_beats_total 77
     jobtracker_application_calls_waiting 0
+    jobtracker_container_wait_seconds_sum 0.0
+    jobtracker_container_wait_seconds_count 0
+    jobtracker_container_wait_seconds_bucket{le="1.0"} 0
+    jobtracker_container_wait_seconds_bucket{le="5.0"} 0
+    jobtracker_container_wait_seconds_bucket{le="15.0"} 0
+    jobtracker_container_wait_seconds_bucket{le="60.0"} 0
+    jobtracker_container_wait_seconds_bucket{le="300.0"} 0
+    jobtracker_container_wait_seconds_bucket{le="900.0"} 0
+    jobtracker_container_wait_seconds_bucket{le="3600.0"} 0
+    jobtracker_container_wait_seconds_bucket{le="14400.0"} 0
+    jobtracker_container_wait_seconds_bucket{le="86400.0"} 0
+    jobtracker_container_wait_seconds_bucket{le="+Inf"} 0
     "#);
 }
 

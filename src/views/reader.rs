@@ -117,7 +117,7 @@ impl ViewsReader {
         let required = FactNumber(self.required.load(Ordering::Relaxed));
         let is_said = || {
             let published = self.published.load();
-            let last = published.explanation(job);
+            let last = published.newest().explanation(job);
             last.is_some_and(|last| last.made_mono_ms >= oldest_ms && last.number >= required)
         };
         if !is_said() {
@@ -125,6 +125,6 @@ impl ViewsReader {
             let mut progress = self.progress.clone();
             let _ = timeout(limit, progress.wait_for(|_| is_said())).await;
         }
-        self.published.load().explanation(job).cloned()
+        self.published.load().newest().explanation(job).cloned()
     }
 }

@@ -190,6 +190,7 @@ mod tests {
             picture.marks.iter().filter(|mark| matches!(mark, Mark::Box { class, .. } if class == "gap")).collect();
         assert_eq!((lines, gaps.len()), (2, 1));
         let Mark::Box { x, width, .. } = gaps[0] else { panic!() };
-        assert!((x.0 - 109.6).abs() < 0.01 && (width.0 - 428.8).abs() < 0.01, "{x} {width}");
+        let second = (RIGHT - LEFT) / 10.0;
+        assert!((x.0 - LEFT - second).abs() < 0.01 && (width.0 - 8.0 * second).abs() < 0.01, "{x} {width}");
     }
 }

@@ -8,11 +8,10 @@ use crate::api::{
     BoughtSlots, CounterSpread, JobCounter, JobEvent, LiveAttempt, MovementReason, PriceHistory, PricePoint,
     ReportedGroup, Statement, StatementRow,
 };
-use crate::engine::{ContainersSnapshot, Fact, JobSnapshot, QueueSnapshot};
-use crate::market::{ContainerUse, LedgerTotals, MarketFact, Role, Tick};
-use crate::model::{Credits, FactNumber, Kind, PerKind, RunState};
-use crate::store::{FactBatch, LoadedState};
-use crate::views::{QueueSample, ReadModel, Sample, Samples, Views};
+use crate::engine::{ContainersSnapshot, JobSnapshot, QueueSnapshot};
+use crate::market::{ContainerUse, Role};
+use crate::model::{Credits, Kind, PerKind, RunState};
+use crate::views::{QueueSample, Sample, Samples, Views};
 use crate::web::pages::asked::Asked;
 use crate::web::pages::attempt_rows::{attempt_page, task_page, tasks_page, timeline_page};
 use crate::web::pages::block::Block;
@@ -29,7 +28,9 @@ use crate::web::pages::{health, jobs, market, policy, queues, workers};
 use crate::web::pictures::Mark;
 use crate::web::viewer::Viewer;
 
-use super::stage::{NOW_MS, asked, detail, html, job, job_id, private, public, snapshot};
+use super::stage::{
+    NOW_MS, asked, detail, html, job, job_id, market_views, market_views_of, private, public, snapshot,
+};
 
 fn prices() -> PriceHistory {
     let point = |tick, time_ms, price: &str| PricePoint::of(tick, time_ms, price.parse().unwrap());
@@ -400,34 +401,6 @@ fn a_quote_is_the_part_of_the_price_that_a_rate_would_be() {
     assert!(page.contains("jobtracker queue set-spending QUEUE 0.5"), "{page}");
     assert_eq!(quote("-1").unwrap_err().status, StatusCode::BAD_REQUEST);
     assert_eq!(quote("x").unwrap_err().title, "x is no rate");
-}
-
-/// Facts of a market with two accounts and its first tick.
-fn market_views() -> Views {
-    market_views_of("12.5")
-}
-
-/// With this balance of alice, who bids 1.
-fn market_views_of(balance: &str) -> Views {
-    let account = |queue: &str, balance: &str, rate: &str| MarketFact::Account {
-        queue: queue.parse().unwrap(),
-        balance: balance.parse().unwrap(),
-        rate: rate.parse().unwrap(),
-    };
-    let tick = Tick {
-        number: 1,
-        wall_ms: NOW_MS - 10_000,
-        interval_ms: 20_000,
-        price: "1.5".parse().unwrap(),
-        ledger: LedgerTotals::default(),
-        queue_ticks: Vec::new(),
-        laid: Vec::new(),
-    };
-    let facts = vec![account("alice", balance, "1"), account("bob", "9", "0.5"), tick.into_fact()];
-    let mut model = ReadModel::load(&LoadedState::default(), 9);
-    let facts = facts.into_iter().map(Fact::Market).collect();
-    model.apply(&FactBatch { first: FactNumber(1), facts }).unwrap();
-    model.views().clone()
 }
 
 #[test]

@@ -7,8 +7,11 @@ use crate::api::{
     AttemptDetail, BoughtSlots, JobDetail, PendingReason, PlaceInLine, PolicyName, ReportedGroup, ReportedJob,
     SchedulerReport, TaskState,
 };
-use crate::engine::{ClusterSnapshot, JobSnapshot, LiveJob, MoneySnapshot, QueueSnapshot, TrackerSnapshot};
-use crate::model::{AttemptState, JobId, Kind, PerKind, PerPool, Priority, RunState};
+use crate::engine::{ClusterSnapshot, Fact, JobSnapshot, LiveJob, MoneySnapshot, QueueSnapshot, TrackerSnapshot};
+use crate::market::{LedgerTotals, MarketFact, Tick};
+use crate::model::{AttemptState, FactNumber, JobId, Kind, PerKind, PerPool, Priority, RunState};
+use crate::store::{FactBatch, LoadedState};
+use crate::views::{ReadModel, Views};
 
 use super::super::asked::Asked;
 use super::super::page::Page;
@@ -195,4 +198,32 @@ pub fn detail() -> JobDetail {
     let runs =
         vec![(TaskState::Succeeded, 4), (TaskState::Failed, 1), (TaskState::Running, 1), (TaskState::Waiting, 4)];
     JobDetail { runs: PerKind::new(runs, vec![(TaskState::Waiting, 1)]), attempts, attempts_left_out: 0, output: None }
+}
+
+/// Facts of a market with two accounts and its first tick.
+pub fn market_views() -> Views {
+    market_views_of("12.5")
+}
+
+/// With this balance of alice, who bids 1.
+pub fn market_views_of(balance: &str) -> Views {
+    let account = |queue: &str, balance: &str, rate: &str| MarketFact::Account {
+        queue: queue.parse().unwrap(),
+        balance: balance.parse().unwrap(),
+        rate: rate.parse().unwrap(),
+    };
+    let tick = Tick {
+        number: 1,
+        wall_ms: NOW_MS - 10_000,
+        interval_ms: 20_000,
+        price: "1.5".parse().unwrap(),
+        ledger: LedgerTotals::default(),
+        queue_ticks: Vec::new(),
+        laid: Vec::new(),
+    };
+    let facts = vec![account("alice", balance, "1"), account("bob", "9", "0.5"), tick.into_fact()];
+    let mut model = ReadModel::load(&LoadedState::default(), 9);
+    let facts = facts.into_iter().map(Fact::Market).collect();
+    model.apply(&FactBatch { first: FactNumber(1), facts }).unwrap();
+    model.views().clone()
 }

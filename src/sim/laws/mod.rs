@@ -496,7 +496,7 @@ impl LawChecker {
     /// Laws 9 and 10, after a step: what was sold could be used, and the steady bidder has its part.
     fn check_sales(&mut self, engine: &Engine, now: Now) -> Result<(), Violation> {
         let ticked = self.ticked.take();
-        let housekeeping: Vec<(JobId, u32)> = self.slot_time.iter().flat_map(SlotTime::charged_housekeeping).collect();
+        let housekeeping: Vec<(JobId, u32)> = self.slot_time.iter().flat_map(SlotTime::counted_housekeeping).collect();
         self.follow_holdings();
         let Some(wants) = &mut self.wants else { return Ok(()) };
         let holdings = Holdings { attempts: &self.attempts, containers: &self.containers };

@@ -380,14 +380,13 @@ impl SlotTime {
 
     /// Jobs with setups or cleanups that count as maps by now, or may since their age is not known here.
     pub(super) fn jobs_with_housekeeping(&self) -> BTreeSet<JobId> {
-        let counts = |one: &&HousekeepingSlot| one.is_old || one.since_up_ms + FREE_HOUSEKEEPING_MS <= self.up_ms;
-        self.housekeeping.iter().filter(counts).map(|one| one.attempt.task.job).collect()
+        self.counted_housekeeping().map(|(job, _)| job).collect()
     }
 
-    /// Jobs with setups or cleanups that are charged as maps by now, and the slots of these.
-    pub(super) fn charged_housekeeping(&self) -> impl Iterator<Item = (JobId, u32)> {
-        let charged = self.housekeeping.iter().filter(|one| one.since_up_ms + FREE_HOUSEKEEPING_MS <= self.up_ms);
-        charged.map(|one| (one.attempt.task.job, one.slots))
+    /// The same with the slots of each.
+    pub(super) fn counted_housekeeping(&self) -> impl Iterator<Item = (JobId, u32)> {
+        let counts = |one: &&HousekeepingSlot| one.is_old || one.since_up_ms + FREE_HOUSEKEEPING_MS <= self.up_ms;
+        self.housekeeping.iter().filter(counts).map(|one| (one.attempt.task.job, one.slots))
     }
 
     /// Slot-milliseconds of maps that a queue has held in the open interval, and of setups and cleanups of all queues.

@@ -186,6 +186,11 @@ impl Explanation {
         }
     }
 
+    /// Whether it was made while a market ruled.
+    pub fn is_of_market(&self) -> bool {
+        self.market.is_some() || self.why.iter().any(PendingReason::is_of_market)
+    }
+
     /// Leaves out all that says what a queue of a market bids or has bought; not what the job has cost.
     pub fn hide_market(&mut self) {
         self.why.retain(|reason| !reason.is_of_market());

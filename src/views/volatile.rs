@@ -1,9 +1,9 @@
 //! What is no fact, as the owner said it last.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use crate::api::{ReportedGroup, ReportedJob};
+use crate::api::{Explanation, ReportedGroup, ReportedJob};
 use crate::engine::{ChangedList, ClusterSnapshot, Explained, LiveJob, QueueSnapshot, TrackerSnapshot, VolatileDelta};
 use crate::model::{Credits, FactNumber, JobId, Now, RunState};
 
@@ -36,11 +36,18 @@ pub(super) struct Volatile {
 /// Why a job has no more slots, as the owner said it last.
 #[derive(Clone, Debug)]
 pub struct LastExplanation {
-    /// With the names of other queues; none: the owner knows no such job.
-    pub explained: Option<Arc<Explained>>,
+    /// None: the owner knows no such job.
+    explained: Option<Arc<UnfinishedExplanation>>,
     /// When it was made, ms of the monotonic clock, and the last fact in it.
     pub(super) made_mono_ms: u64,
     pub(super) number: FactNumber,
+}
+
+/// An explanation that the first reader finishes.
+#[derive(Debug)]
+struct UnfinishedExplanation {
+    explained: Explained,
+    whole: OnceLock<Explanation>,
 }
 
 /// A list whose values are shared.
@@ -58,7 +65,19 @@ pub(super) struct ShownTracker {
 impl LastExplanation {
     #[cfg(test)]
     pub(crate) fn of(explained: Option<Explained>) -> Self {
-        Self { explained: explained.map(Arc::new), made_mono_ms: 0, number: FactNumber(0) }
+        Self::new(explained, 0, FactNumber(0))
+    }
+
+    fn new(explained: Option<Explained>, made_mono_ms: u64, number: FactNumber) -> Self {
+        let unfinished = |explained| Arc::new(UnfinishedExplanation { explained, whole: OnceLock::new() });
+        Self { explained: explained.map(unfinished), made_mono_ms, number }
+    }
+
+    /// The whole of it, with the names of other queues; none: the owner knows no such job. For the first reader it takes as long
+    /// as about eighty allocations: call it where that may be.
+    pub fn finish(&self) -> Option<&Explanation> {
+        let UnfinishedExplanation { explained, whole } = self.explained.as_deref()?;
+        Some(whole.get_or_init(|| explained.clone().finish()))
     }
 }
 
@@ -109,8 +128,7 @@ impl Volatile {
         }
         let known = Arc::make_mut(&mut self.explained);
         known.retain(|_, last| !is_old(last));
-        let last =
-            |explained: Option<Explained>| LastExplanation { explained: explained.map(Arc::new), made_mono_ms, number };
+        let last = |explained| LastExplanation::new(explained, made_mono_ms, number);
         known.extend(explained.into_iter().map(|(job, explained)| (job, last(explained))));
     }
 }

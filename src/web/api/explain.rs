@@ -5,8 +5,6 @@ use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
 use crate::api::{Explanation, PolicyName, WhyLine};
-use crate::engine::Explained;
-use crate::views::LastExplanation;
 
 use super::super::applications::{Problem, ProblemName, QueryParameters};
 use super::super::owner::{Owner, OwnerGone};
@@ -27,14 +25,14 @@ pub(super) async fn explain<O: Owner>(ask: &Ask<'_, O>, parameters: QueryParamet
         Ok(Ok(last)) => last,
         Ok(Err(OwnerGone)) | Err(_) => return Err(Problem::from(OwnerGone)),
     };
-    let Some(LastExplanation { explained, .. }) = last else { return Err(not_known_yet(ask, &job.id().to_string())) };
-    let explained = explained.ok_or_else(|| {
+    let Some(last) = last else { return Err(not_known_yet(ask, &job.id().to_string())) };
+    // The search for the rate of one more slot takes many allocations.
+    let explanation = spawn_blocking(move || last.finish().cloned()).await;
+    let explanation = explanation.map_err(|error| Problem::new(ProblemName::InternalError, error.to_string()))?;
+    let explanation = explanation.ok_or_else(|| {
         let detail = format!("{} is over, and nothing of its slots is remembered", job.id());
         Problem::new(ProblemName::NoSuchJob, detail).with_try(format!("/api/v1/jobs/{}/waits", job.id()))
     })?;
-    // The search for the rate of one more slot takes many allocations.
-    let explanation = spawn_blocking(move || Explained::clone(&explained).finish()).await;
-    let explanation = explanation.map_err(|error| Problem::new(ProblemName::InternalError, error.to_string()))?;
     Ok(Found::One(shown(ask, explanation)))
 }
 
@@ -49,7 +47,9 @@ fn not_known_yet<O: Owner>(ask: &Ask<'_, O>, job: &str) -> Problem {
 
 /// As the viewer may see it: names of other queues are for administrators, money is that of the viewer's queue.
 fn shown<O>(ask: &Ask<'_, O>, mut explanation: Explanation) -> Value {
-    let (viewer, is_market) = (&ask.viewer, ask.shown.overview.report.policy == PolicyName::Dynamic);
+    let viewer = &ask.viewer;
+    // It may be of a moment at which another scheduler ruled than the one that is shown.
+    let is_market = ask.shown.overview.report.policy == PolicyName::Dynamic || explanation.is_of_market();
     let sees_money = viewer.sees_money_of(&explanation.queue);
     if !viewer.sees_all_money() {
         explanation.hide_names();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::api::{PolicyName, TaskAttempt};
+use crate::api::TaskAttempt;
 use crate::engine::{ClusterSnapshot, TrackerSnapshot};
 use crate::model::{AttemptState, Kind, PerKind, RunState};
 use crate::views::{AttemptView, JobView};
@@ -198,8 +198,8 @@ pub(super) async fn job_waits<O: Owner>(ask: &Ask<'_, O>, parameters: QueryParam
         None => (job.state(), job.finish_ms()),
     };
     let samples = ask.shown.samples.clone();
-    let hides_market =
-        !ask.viewer.sees_money_of(&job.spec().queue) && ask.shown.overview.report.policy == PolicyName::Dynamic;
+    // Also of times when the market ruled, while another scheduler does.
+    let hides_market = !ask.viewer.sees_money_of(&job.spec().queue);
     // While it runs, up to the last change of it: the answer does not depend on when it is read.
     let made = tokio::task::spawn_blocking(move || {
         let detail = job.detail(is_over, usize::MAX);

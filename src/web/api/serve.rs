@@ -55,10 +55,9 @@ impl<O: Owner> Api<O> {
     }
 
     /// What was shown at the generation that is asked for, else what is shown now.
-    fn shown_at(&self, at: Option<&str>, now: Shown) -> Result<Shown, Problem> {
-        let Some(at) = at.filter(|at| *at != now.generation.to_string()) else { return Ok(now) };
-        let kept = Generation::parse(at).and_then(|generation| self.web.owner.shown_at(generation));
-        kept.ok_or_else(|| {
+    fn shown_at(&self, at: Option<Generation>, now: Shown) -> Result<Shown, Problem> {
+        let Some(at) = at.filter(|at| *at != now.generation) else { return Ok(now) };
+        self.web.owner.shown_at(at).ok_or_else(|| {
             let detail =
                 format!("generation {} is shown, and {at} is not among the last that are kept", now.generation);
             Problem::new(ProblemName::StaleGeneration, detail)
@@ -69,12 +68,12 @@ impl<O: Owner> Api<O> {
         let (uri, headers) = (&head.uri, &head.headers);
         let mut parameters = QueryParameters::with_repeated(uri, address.repeated());
         let form = Form::read(&mut parameters, headers, address.is_list());
-        let at = parameters.take("at");
+        let at = parameters.parsed("at", "a generation such as 12.3", Generation::parse);
         form.check(headers, address.is_list())?;
         let (viewer, _) = viewer_of_program(&self.web, headers, head.extensions.get()).await.map_err(refused_bearer)?;
         let shown = timeout(ANSWER_TIMEOUT, self.web.owner.shown(LookAt::OfLate)).await.ok().and_then(Result::ok);
         let shown = shown.ok_or_else(|| Problem::new(ProblemName::Unavailable, unavailable(&self.web)))?;
-        let shown = self.shown_at(at.as_deref(), shown)?;
+        let shown = self.shown_at(at, shown)?;
         let ask = Ask { web: &*self.web, uri, parts, viewer, shown };
         let found = find(address, &ask, parameters).await?;
         let mut response = respond(found, form, headers, &ask.shown);

@@ -68,9 +68,8 @@ pub(super) async fn timeline<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryPa
     let (job, _) = with_attempts(ask).await?;
     let end_ms = ask.shown.views.job(job.id()).and_then(|known| ask.shown.views.shown_end(known).1);
     let overview = ask.shown.overview.clone();
-    let made = spawn_blocking(move || timeline_of(&job, end_ms, most, &overview)).await;
-    let timeline = made.map_err(|error| Problem::new(ProblemName::InternalError, error.to_string()))?;
-    Ok(Found::one(&timeline))
+    let made = spawn_blocking(move || Found::one(&timeline_of(&job, end_ms, most, &overview))).await;
+    made.map_err(|error| Problem::new(ProblemName::InternalError, error.to_string()))
 }
 
 /// `end_ms`: of a job that is over; what has not ended by itself has ended with it.

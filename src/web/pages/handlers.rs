@@ -161,7 +161,7 @@ pub(super) async fn market<O: Owner>(State(state): Shared<O>, request: HttpReque
             return Err(Refused::not_now("There is no market now", detail.to_owned()));
         }
         let since_ms = market::price_since(asked, view.at_ms())?;
-        market::market_page(view, asked, &prices_of(&state, since_ms).await?, since_ms)
+        market::market_page(view, asked, &prices_of(&state, since_ms).await?, since_ms).await
     })
     .await
 }

@@ -264,7 +264,7 @@ pub(super) fn waits_picture(view: &View, job: &JobSnapshot, detail: &JobDetail) 
         has_begun: job.state != RunState::Prep,
         attempts: &detail.attempts,
     };
-    let spans = waits(&timed, view.wait_reasons(job.id), view.has_market() && !view.shows_money_of(&job.queue));
+    let spans = waits(&timed, view.wait_reasons(job.id), view.hides_money_of(&job.queue));
     let longest = spans.iter().max_by_key(|span| span.to_ms - span.from_ms)?;
     let words = |span: &WaitSpan| match &span.reason {
         Some(reason) => format!("{}: {}", span.state.words(), reason.replace('_', " ")),

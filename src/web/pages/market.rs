@@ -1,5 +1,7 @@
 //! The market: what does a slot cost, what would my bid give?
 
+use tokio::task::spawn_blocking;
+
 use crate::api::{PriceHistory, PricePoint};
 use crate::model::Credits;
 
@@ -75,7 +77,7 @@ fn credits(amount: Credits) -> f64 {
 ///
 /// # Errors
 /// No market rules, or the rate that is asked for is none.
-pub(super) fn market_page(
+pub(super) async fn market_page(
     view: &View,
     asked: &mut Asked,
     prices: &PriceHistory,
@@ -110,7 +112,7 @@ pub(super) fn market_page(
     let mut bought = if view.shows_money() { ladder_blocks(view) } else { Vec::new() };
     bought.extend(private_line(view, "/market"));
     sections.push(Section::new("ladder", "Who has bought what", bought));
-    sections.push(Section::new("quote", "What would a bid buy?", quote_blocks(view, price, &quote)?));
+    sections.push(Section::new("quote", "What would a bid buy?", quote_blocks(view, price, &quote).await?));
     if let Some(money) = overview.money.as_ref().filter(|_| view.shows_all_money()) {
         sections.push(Section::new("ledger", "Ledger", ledger_blocks(money)));
     }
@@ -237,12 +239,12 @@ impl AskedQuote {
 }
 
 /// What a rate would buy for a queue, or for a buyer that bids nothing now; and which rate buys so many slots more.
-fn quote_blocks(view: &View, price: Credits, asked: &AskedQuote) -> Result<Vec<Block>, Refused> {
+async fn quote_blocks(view: &View, price: Credits, asked: &AskedQuote) -> Result<Vec<Block>, Refused> {
     let mut blocks = vec![asked.form(view.shows_money())];
     if let Some(rate) = &asked.rate {
         blocks.extend(rate_blocks(view, price, rate, asked)?);
     } else if let Some(more) = &asked.more {
-        blocks.extend(more_blocks(view, more, asked)?);
+        blocks.extend(more_blocks(view, more, asked).await?);
     }
     Ok(blocks)
 }
@@ -255,7 +257,7 @@ fn rate_blocks(view: &View, price: Credits, text: &str, asked: &AskedQuote) -> R
     let quoted = asked.queue(view).map(|name| (name, view.quote(name, wanted)));
     match quoted {
         Some((name, Some(row))) => Ok(quoted_blocks(name, &row)),
-        Some((name, None)) if asked.queue.is_some() => Err(unknown_queue(name)),
+        Some((name, None)) if asked.queue.is_some() => Err(unquoted(view, name)),
         _ => {
             let intro = "Of a queue that bids nothing now, if the others stay as they are, from the next tick on:";
             let row = QuoteRow::of_new_buyer(wanted, price, view.overview().slots);
@@ -266,7 +268,7 @@ fn rate_blocks(view: &View, price: Credits, text: &str, asked: &AskedQuote) -> R
     }
 }
 
-fn more_blocks(view: &View, text: &str, asked: &AskedQuote) -> Result<Vec<Block>, Refused> {
+async fn more_blocks(view: &View, text: &str, asked: &AskedQuote) -> Result<Vec<Block>, Refused> {
     let try_command = || "/market?more=4".to_owned();
     let more = text.parse().ok().filter(|more| *more > 0);
     let more: u32 =
@@ -274,16 +276,18 @@ fn more_blocks(view: &View, text: &str, asked: &AskedQuote) -> Result<Vec<Block>
     let Some(name) = asked.queue(view) else {
         return Ok(vec![Block::line("How many more than it has now is known of a queue alone: name one, or sign in.")]);
     };
-    match view.quote_of_more(name, more) {
-        None => Err(unknown_queue(name)),
-        Some(None) => {
+    let search = view.search_more(name, more).ok_or_else(|| unquoted(view, name))?;
+    // About eighty allocations of all slots.
+    let found = spawn_blocking(search).await.map_err(|error| Refused::unavailable(error.to_string()))?;
+    match found {
+        None => {
             let words = format!(
                 "No bid gets queue {name} {more} more: there are no more slots, nothing of it waits for them, or its money does not \
                  pay them for one interval."
             );
             Ok(vec![Block::line(words)])
         }
-        Some(Some(row)) => {
+        Some(row) => {
             let words = format!("The smallest bid that gets queue {name} {more} more is {}.", row.rate);
             let mut blocks = vec![Block::line(words)];
             blocks.extend(quoted_blocks(name, &row));
@@ -305,7 +309,11 @@ fn quote_commands(name: &str, rate: Credits) -> Block {
     ])
 }
 
-fn unknown_queue(name: &str) -> Refused {
+fn unquoted(view: &View, name: &str) -> Refused {
+    if view.hides_money_of(name) && view.overview().queues.iter().any(|queue| queue.name == name) {
+        let detail = "Only its user and administrators see this, who sign in by: jobtracker open".to_owned();
+        return Refused::not_now(&format!("What queue {name} could buy is private"), detail);
+    }
     Refused::unknown("queue of the market", name, Some("jobtracker queue list".to_owned()))
 }
 

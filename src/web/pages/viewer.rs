@@ -179,6 +179,11 @@ impl View {
         self.has_market() && self.viewer.sees_money_of(queue)
     }
 
+    /// Whether reasons of the market are hidden of a queue, also of times when it ruled while another scheduler does.
+    pub(super) fn hides_money_of(&self, queue: &str) -> bool {
+        !self.viewer.sees_money_of(queue)
+    }
+
     /// Whether costs are shown, of all jobs or of the viewer's own. They stay while another scheduler rules.
     pub(super) fn shows_costs(&self) -> bool {
         self.market != MarketPresence::Absent && self.viewer.sees_some_money()
@@ -216,14 +221,19 @@ impl View {
         Some(QuoteRow::of(&bidding.quote(rate), tick))
     }
 
-    /// What the smallest rate would buy for a queue at the next tick that buys so many slots more than its present bid; none
-    /// within: it can afford no such rate.
-    pub(super) fn quote_of_more(&self, queue: &str, more: u32) -> Option<Option<QuoteRow>> {
+    /// The search for the smallest rate that buys a queue so many slots more than its present bid; none as for a quote.
+    pub(super) fn search_more(
+        &self,
+        queue: &str,
+        more: u32,
+    ) -> Option<impl FnOnce() -> Option<QuoteRow> + Send + 'static> {
         let (tick, bidding) = self.bidding(queue)?;
         let bid = self.views.market().account(queue)?.bid();
         let slots = |quota: PerPool<u32>| Pool::ALL.into_iter().map(|pool| u64::from(quota[pool])).sum::<u64>();
-        let enough = slots(bidding.quote(bid).quota).saturating_add(more.into());
-        Some(bidding.least_rate(|quota| slots(quota) >= enough).map(|quote| QuoteRow::of(&quote, tick)))
+        Some(move || {
+            let enough = slots(bidding.quote(bid).quota).saturating_add(more.into());
+            bidding.least_rate(|quota| slots(quota) >= enough).map(|quote| QuoteRow::of(&quote, tick))
+        })
     }
 
     fn bidding(&self, queue: &str) -> Option<(LastTick, Bidding)> {

@@ -32,7 +32,7 @@ use super::stage::{
     NOW_MS, asked, detail, html, job, job_id, market_views, market_views_of, private, public, snapshot,
 };
 
-fn prices() -> PriceHistory {
+pub(super) fn prices() -> PriceHistory {
     let point = |tick, time_ms, price: &str| PricePoint::of(tick, time_ms, price.parse().unwrap());
     PriceHistory { step_ms: 10_000, points: vec![point(1, NOW_MS - 40_000, "1.25"), point(2, NOW_MS - 20_000, "1.5")] }
 }
@@ -50,7 +50,7 @@ fn live() -> Vec<LiveAttempt> {
 }
 
 /// Every page of a view, with its address.
-fn pages(view: &View) -> Vec<(String, Page)> {
+async fn pages(view: &View) -> Vec<(String, Page)> {
     let (running, failed) =
         (job(2, "word count", RunState::Running), job(1, "<script>alert('x')</script>", RunState::Failed));
     let both = || (vec![running.clone(), failed.clone()], 0);
@@ -65,7 +65,7 @@ fn pages(view: &View) -> Vec<(String, Page)> {
         ("/queues/alice".to_owned(), queues::queue_page(view, "alice", both(), Some(&statement())).unwrap()),
         (
             "/market".to_owned(),
-            market::market_page(view, &mut asked("/market?rate=0.5"), &prices(), NOW_MS - 60_000).unwrap(),
+            market::market_page(view, &mut asked("/market?rate=0.5"), &prices(), NOW_MS - 60_000).await.unwrap(),
         ),
         ("/policy".to_owned(), policy::policy_page(view)),
         ("/workers".to_owned(), workers::workers_page(view)),
@@ -203,7 +203,7 @@ async fn what_differs_from_another_job_comes_first() {
 #[tokio::test]
 async fn every_page_has_one_heading_landmarks_named_pictures_and_no_markup_of_clients() {
     let view = public();
-    for (address, page) in pages(&view) {
+    for (address, page) in pages(&view).await {
         let html = html(&page, &view, &address).await;
         for part in [
             "<html lang=\"en\">",
@@ -252,8 +252,8 @@ async fn where_access_lists_are_on_no_page_names_what_runs() {
 }
 
 /// In CSV a number stands as it is, whatever form it has on the page.
-#[test]
-fn heads_of_csv_name_the_units_of_its_numbers() {
+#[tokio::test]
+async fn heads_of_csv_name_the_units_of_its_numbers() {
     let report = serde_json::from_value(serde_json::json!({
         "report": "users",
         "rows": [{
@@ -262,7 +262,7 @@ fn heads_of_csv_name_the_units_of_its_numbers() {
         }],
     }));
     let report = report.unwrap();
-    let mut pages = pages(&public());
+    let mut pages = pages(&public()).await;
     pages.push(("/reports/users".to_owned(), health::report_page(&report)));
     let mut named = BTreeSet::new();
     for (address, page) in &pages {
@@ -290,7 +290,7 @@ async fn a_private_market_shows_no_share_no_rate_no_balance_and_no_cost_on_any_p
     let (private, public) = (private(), public());
     let secrets = ["7319", "1.0987", "2.5171", "10.0171", "12.7319", "77 other", "less than one slot costs"];
     let mut found = BTreeSet::new();
-    for ((address, closed), (_, open)) in pages(&private).into_iter().zip(pages(&public)) {
+    for ((address, closed), (_, open)) in pages(&private).await.into_iter().zip(pages(&public).await) {
         let text = html(&closed, &private, &address).await;
         let csv = html(&closed, &private, &format!("{address}?format=csv")).await;
         let shown = html(&open, &public, &address).await;
@@ -393,17 +393,6 @@ async fn what_containers_hold_and_want_is_on_the_pages_of_slots() {
 }
 
 #[test]
-fn a_quote_is_the_part_of_the_price_that_a_rate_would_be() {
-    let view = private();
-    let quote = |rate| market::market_page(&view, &mut asked(&format!("/market?rate={rate}")), &prices(), 0);
-    let page = format!("{:?}", quote("0.5").unwrap().sections);
-    assert!(page.contains("0.250000000") && page.contains("25.0 %"), "{page}");
-    assert!(page.contains("jobtracker queue set-spending QUEUE 0.5"), "{page}");
-    assert_eq!(quote("-1").unwrap_err().status, StatusCode::BAD_REQUEST);
-    assert_eq!(quote("x").unwrap_err().title, "x is no rate");
-}
-
-#[test]
 fn a_queue_that_gets_nothing_bids_nothing_or_has_too_little_for_its_bid() {
     let mut unpaid = snapshot();
     unpaid
@@ -421,36 +410,6 @@ fn a_queue_that_gets_nothing_bids_nothing_or_has_too_little_for_its_bid() {
     assert!(why(Views::default()).contains("Its queue bids nothing"));
     let poor = why(market_views_of("0.5"));
     assert!(poor.contains("less than one slot costs at its rate of 1.0") && !poor.contains("bids nothing"), "{poor}");
-}
-
-#[test]
-fn a_quote_of_a_queue_has_its_slots_its_money_and_the_command_to_copy() {
-    let view = public().with_views(market_views());
-    let quote = |view: &View, address| market::market_page(view, &mut asked(address), &prices(), 0);
-    let page = format!("{:?}", quote(&view, "/market?rate=0.5&queue=alice").unwrap().sections);
-    // It alone has work: 3 slots run and 4 tasks wait, on 4 and 2 slots. 12.5 last 12.5 / 2.5 intervals from the next tick on.
-    for part in [
-        "value: \"1.000000000\", shown: \"100.0 %\"",
-        "metric: \"quota.map\", value: \"4\"",
-        "metric: \"quota.reduce\", value: \"1\"",
-        "metric: \"budget.then\", value: \"12.5\"",
-        &iso_text(NOW_MS + 10_000 + 100_000),
-        "jobtracker queue set-spending alice 0.5",
-    ] {
-        assert!(page.contains(part), "{part}: {page}");
-    }
-    // Bob bids 0.5 and wants nothing: the smallest unit buys alice all that there is, and there is no more.
-    let none = format!("{:?}", quote(&view, "/market?more=4&queue=alice").unwrap().sections);
-    assert!(none.contains("No bid gets queue alice 4 more"), "{none}");
-    // An idle queue is quoted as if it could use all slots.
-    let more = format!("{:?}", quote(&view, "/market?more=1&queue=bob").unwrap().sections);
-    assert!(more.contains("The smallest bid that gets queue bob 1 more is"), "{more}");
-    assert_eq!(quote(&view, "/market?more=0&queue=alice").unwrap_err().title, "0 is no more");
-    assert_eq!(quote(&view, "/market?more=4&queue=zed").unwrap_err().status, StatusCode::NOT_FOUND);
-    assert_eq!(quote(&view, "/market?rate=0.5&queue=zed").unwrap_err().title, "There is no queue of the market zed");
-    let hidden = private().with_views(market_views());
-    let page = format!("{:?}", quote(&hidden, "/market?rate=0.5&queue=alice").unwrap().sections);
-    assert!(!page.contains("budget.then") && page.contains("set-spending QUEUE 0.5"), "{page}");
 }
 
 #[tokio::test]
@@ -525,7 +484,7 @@ fn seen_by_bob(queues: &[(&str, &str)]) -> View {
 async fn who_has_signed_in_sees_what_is_that_users_own_and_no_more() {
     let view = seen_by_bob(&[("alice", "0.731900000"), ("bob", "0.268100000")]);
     let mut shown = String::new();
-    for (address, page) in pages(&view) {
+    for (address, page) in pages(&view).await {
         let text = html(&page, &view, &address).await + &html(&page, &view, &format!("{address}?format=csv")).await;
         for secret in ["7319", "732", "2.5171", "10.0171", "12.7319", "77 other", "less than one slot costs"] {
             assert!(!text.contains(secret), "{address} shows {secret}: {text}");
@@ -542,8 +501,12 @@ async fn who_has_signed_in_sees_what_is_that_users_own_and_no_more() {
 #[tokio::test]
 async fn the_shares_of_several_others_are_shown_as_one() {
     let market = async |view: &View| {
-        html(&market::market_page(view, &mut asked("/market"), &prices(), NOW_MS - 60_000).unwrap(), view, "/market")
-            .await
+        html(
+            &market::market_page(view, &mut asked("/market"), &prices(), NOW_MS - 60_000).await.unwrap(),
+            view,
+            "/market",
+        )
+        .await
     };
     let three = seen_by_bob(&[("alice", "0.300000000"), ("bob", "0.268000000"), ("carol", "0.432000000")]);
     let page = market(&three).await;
@@ -557,7 +520,7 @@ async fn the_shares_of_several_others_are_shown_as_one() {
 #[tokio::test]
 async fn an_administrator_sees_all_and_a_stranger_is_sent_to_sign_in() {
     let administered = private().seen_by(|viewer| viewer.signed_in_as("root", Role::Admin));
-    let all = pages(&administered);
+    let all = pages(&administered).await;
     let mut shown = String::new();
     for (address, page) in &all {
         shown += &html(page, &administered, address).await;
@@ -566,7 +529,7 @@ async fn an_administrator_sees_all_and_a_stranger_is_sent_to_sign_in() {
         assert!(shown.contains(secret), "{secret}");
     }
     let view = private();
-    for (address, page) in pages(&view) {
+    for (address, page) in pages(&view).await {
         let text = html(&page, &view, &address).await;
         assert!(!text.contains("Sign out") && !text.contains(">Me<"), "{address}");
         if ["/market", "/queues", "/policy"].contains(&&*address) {

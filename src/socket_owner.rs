@@ -5,6 +5,7 @@ use std::fs;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
+use rustix::io::Errno;
 use rustix::net::netlink::SOCK_DIAG;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socket_with};
 
@@ -15,6 +16,8 @@ const ESTABLISHED: u8 = 1;
 const HEADER_BYTES: usize = 16;
 /// `SOCK_DIAG_BY_FAMILY`.
 const BY_FAMILY: u16 = 20;
+/// `NLMSG_ERROR`.
+const IS_ERROR: u16 = 2;
 /// `NLM_F_REQUEST`.
 const IS_REQUEST: u16 = 1;
 /// `IPPROTO_TCP`.
@@ -35,7 +38,7 @@ pub(crate) fn quick_uid_of_socket(own: SocketAddr, remote: SocketAddr) -> Option
 
 fn find_uid(own: SocketAddr, remote: SocketAddr) -> Option<u32> {
     let ends = (canonical(own), canonical(remote));
-    uid_by_diag(ends).ok().flatten().or_else(|| uid_in_lists(ends))
+    uid_by_diag(ends).unwrap_or_else(|_| uid_in_lists(ends))
 }
 
 /// What the kernel answers of one socket; none: it is not there, or not open.
@@ -45,7 +48,18 @@ fn uid_by_diag(ends: ((IpAddr, u16), (IpAddr, u16))) -> io::Result<Option<u32>> 
     let mut answer = [0; 512];
     // It was answered before the call returned.
     let (_, bytes) = recv(&socket, &mut answer, RecvFlags::DONTWAIT)?;
-    Ok(answer.get(..bytes).and_then(|answer| uid_in_answer(answer, ends)))
+    let answer = answer.get(..bytes).unwrap_or_default();
+    match refusal_in_answer(answer) {
+        None | Some(Errno::NOENT) => Ok(uid_in_answer(answer, ends)),
+        Some(errno) => Err(errno.into()),
+    }
+}
+
+/// Why the kernel answers with no socket, of `struct nlmsgerr`.
+fn refusal_in_answer(answer: &[u8]) -> Option<Errno> {
+    let kind = u16::from_ne_bytes(answer.get(4..6)?.try_into().ok()?);
+    let errno = i32::from_ne_bytes(answer.get(HEADER_BYTES..HEADER_BYTES + 4)?.try_into().ok()?);
+    (kind == IS_ERROR).then(|| Errno::from_raw_os_error(errno.wrapping_neg()))
 }
 
 /// `struct nlmsghdr` and `struct inet_diag_req_v2`.
@@ -199,6 +213,7 @@ mod tests {
             let ends = (client.local_addr().unwrap(), client.peer_addr().unwrap());
             drop(client);
             assert_eq!(uid_of_socket(ends.0, ends.1), None);
+            assert_eq!(uid_by_diag((canonical(ends.0), canonical(ends.1))).unwrap(), None);
         }
     }
 }

@@ -18,7 +18,6 @@ mod interrupt;
 pub mod job;
 pub mod market_command;
 mod market_text;
-mod memory_return;
 mod next_steps;
 mod open;
 pub mod pages;
@@ -197,12 +196,10 @@ pub fn main() -> ExitCode {
     let outcome = match arguments.command {
         Command::Serve(command) => {
             start_log_to_stderr();
-            memory_return::return_large_buffers();
             serve::run(command).map_err(|error| (error.exit_code(), error.to_string()))
         }
         Command::Tasktracker(arguments) => {
             start_log_to_stderr();
-            memory_return::return_large_buffers();
             tasktracker::run(&arguments).map_err(|error| (error.exit_code(), error.to_string()))
         }
         Command::Demo(arguments) => match demo::run(&arguments) {

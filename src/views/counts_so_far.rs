@@ -5,18 +5,18 @@ use std::sync::Arc;
 
 use crate::engine::{Decided, Decision};
 use crate::market::MarketFact;
-use crate::model::{Credits, QueueName};
+use crate::model::Credits;
 
 /// Counts. Their keys are kinds, or queues and pools that have lost or paid something.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CountsSoFar {
     decisions: BTreeMap<&'static str, u64>,
     preempted_slot_ms: BTreeMap<Arc<str>, u64>,
-    spent: BTreeMap<QueueName, Credits>,
+    spent: BTreeMap<Arc<str>, Credits>,
 }
 
-/// Most queues and pools with a sum of their own; the others are summed.
-const MOST_NAMES: usize = 1_000;
+/// Most queues and pools with a sum of their own, the first that have one, so that no sum ever falls; the others are summed.
+const MOST_NAMES: usize = 500;
 /// The name of the sum of the others.
 const OTHERS: &str = "_other";
 
@@ -27,10 +27,7 @@ impl CountsSoFar {
         *self.decisions.entry(decision.kind()).or_default() += 1;
         if let Decided::Preempted(preempted) = &decision.what {
             let lost = preempted.lost_ms.saturating_mul(preempted.slots.into());
-            let is_known = self.preempted_slot_ms.contains_key(&preempted.queue);
-            let is_full = !is_known && self.preempted_slot_ms.len() >= MOST_NAMES;
-            let name = if is_full { OTHERS.into() } else { preempted.queue.clone() };
-            let sum = self.preempted_slot_ms.entry(name).or_default();
+            let sum = sum_of(&mut self.preempted_slot_ms, &preempted.queue);
             *sum = sum.saturating_add(lost);
         }
     }
@@ -39,7 +36,7 @@ impl CountsSoFar {
         let MarketFact::Tick(tick) = fact else { return };
         for queue_tick in &tick.queue_ticks {
             for charge in queue_tick.charges() {
-                let sum = self.spent.entry(queue_tick.queue.clone()).or_default();
+                let sum = sum_of(&mut self.spent, queue_tick.queue.as_str());
                 *sum = sum.checked_add(charge.amount()).unwrap_or(*sum);
             }
         }
@@ -56,9 +53,15 @@ impl CountsSoFar {
     }
 
     /// What queues have paid.
-    pub fn spent(&self) -> impl Iterator<Item = (&QueueName, Credits)> {
-        self.spent.iter().map(|(queue, spent)| (queue, *spent))
+    pub fn spent(&self) -> impl Iterator<Item = (&str, Credits)> {
+        self.spent.iter().map(|(queue, spent)| (&**queue, *spent))
     }
+}
+
+/// The sum that a name counts into.
+fn sum_of<'a, T: Default>(sums: &'a mut BTreeMap<Arc<str>, T>, name: &str) -> &'a mut T {
+    let is_one_more = !sums.contains_key(name) && sums.len() >= MOST_NAMES;
+    sums.entry(if is_one_more { OTHERS.into() } else { name.into() }).or_default()
 }
 
 #[cfg(test)]

@@ -67,11 +67,10 @@ impl ViewMetrics<'_> {
         let counts = self.shown.views.counts();
         let kinds = counts.decisions().map(|(kind, count)| ([("kind", kind)], count));
         writer.counters("jobtracker_decisions", "Decisions about others' work, by kind", kinds)?;
-        let lost = counts.preempted_slot_ms().map(|(queue, lost_ms)| (queue.to_owned(), seconds(lost_ms)));
         writer.counters(
             "jobtracker_preempted_seconds",
             "Work of a queue or pool that gave way to others, slot-seconds",
-            with_others(lost.collect()).into_iter().map(|(queue, lost_s)| ([("queue", queue)], lost_s)),
+            counts.preempted_slot_ms().map(|(queue, lost_ms)| ([("queue", queue)], seconds(lost_ms))),
         )
     }
 
@@ -121,12 +120,10 @@ impl ViewMetrics<'_> {
         ] {
             writer.counter(name, help, credits(amount))?;
         }
-        let spent = self.shown.views.counts().spent();
-        let spent = with_others(spent.map(|(queue, amount)| (queue.to_string(), credits(amount))).collect());
         writer.counters(
             "jobtracker_queue_spent",
             "Credits that a queue has paid",
-            spent.into_iter().map(|(queue, amount)| ([("queue", queue)], amount)),
+            self.shown.views.counts().spent().map(|(queue, amount)| ([("queue", queue)], credits(amount))),
         )?;
         let bids = market.accounts().map(|(queue, account)| ([("queue", queue.to_string())], credits(account.bid())));
         writer.gauges("jobtracker_queue_bid", "What a queue bids at the next tick", bids.take(MOST_QUEUES))?;
@@ -163,16 +160,6 @@ fn bounded(mut values: Vec<(String, u64)>) -> Vec<(String, u64)> {
         values.sort_by(|left, right| right.1.cmp(&left.1).then_with(|| left.0.cmp(&right.0)));
         let others = values.split_off(MOST_QUEUES);
         values.extend(others.into_iter().map(|(_, value)| value).max().map(|value| (OTHERS.to_owned(), value)));
-    }
-    values
-}
-
-/// At most so many with a series of their own, those with the largest values; the sum of the others is another.
-fn with_others(mut values: Vec<(String, f64)>) -> Vec<(String, f64)> {
-    if values.len() > MOST_QUEUES {
-        values.sort_by(|left, right| right.1.total_cmp(&left.1).then_with(|| left.0.cmp(&right.0)));
-        let others = values.split_off(MOST_QUEUES);
-        values.push((OTHERS.to_owned(), others.into_iter().map(|(_, value)| value).sum()));
     }
     values
 }

@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use jobtracker::clock::wall_ms;
@@ -57,6 +57,10 @@ impl Signer {
 
     pub fn new_id(&mut self, http: SocketAddr) -> String {
         self.done(http, "POST", "/apps/new-application", None)["application-id"].as_str().unwrap().to_owned()
+    }
+
+    pub fn kill(&mut self, http: SocketAddr, id: &str) {
+        self.done(http, "PUT", &format!("/apps/{id}/state"), Some(&json!({"state": "KILLED"})));
     }
 
     /// The report of an application once it is over.

@@ -40,22 +40,23 @@ fn signed() -> VictimOptions {
     VictimOptions { is_signed: true, ..VictimOptions::default() }
 }
 
-/// What one user's applications keep is bounded in bytes, not in number.
+/// What one user's applications keep is bounded in bytes, not in number, and is free again once they are over.
 #[test]
 fn applications_of_large_specs() {
     let limit = u64::from(size(32, 256)) * MIB;
     let stage = Stage::market(&[&format!("jobtracker.max-job-bytes={limit}")]);
     let mut attack = Attack::on(stage, "applications of large specs", &signed());
-    let kept = attack.strike(|stage| {
+    let mut bob = Signer::new("bob", "bobkey");
+    let taken: Vec<String> = attack.strike(|stage| {
         let http = stage.serving.http;
-        let mut bob = Signer::new("bob", "bobkey");
         let specs = specs(100, 60 << 10);
-        let sent = (0..limit / (6 * MIB) * 2).filter(|_| {
-            let id = bob.new_id(http);
-            (200..300).contains(&bob.ask(http, "POST", "/apps", Some(&waiting(&id, &specs))).status)
-        });
-        sent.count() as u64 * 6 * MIB
+        let ids: Vec<String> = (0..limit / (6 * MIB) * 2).map(|_| bob.new_id(http)).collect();
+        let is_taken =
+            |id: &String| (200..300).contains(&bob.ask(http, "POST", "/apps", Some(&waiting(id, &specs))).status);
+        ids.into_iter().filter(is_taken).collect()
     });
+    taken.iter().for_each(|id| bob.kill(attack.stage.serving.http, id));
+    let kept = taken.len() as u64 * 6 * MIB;
     attack.must(kept > 0 && kept <= limit / 2, || format!("{} MiB of one user are kept", kept / MIB));
     attack.close();
 }

@@ -105,14 +105,15 @@ fn launches_of_large_contexts() {
     }
 }
 
-/// Reports of many rows, news for many waits, and answers that nobody reads cost the owner and the memory little.
+/// Reports of many rows, news for many waits, and answers that nobody reads cost the owner and the memory little; what the
+/// applications keep is free again once they are over.
 #[test]
 fn reports_without_end() {
     let signed = VictimOptions { is_signed: true, ..VictimOptions::default() };
     let mut attack = Attack::on(Stage::market(&[]), "reports without end", &signed);
-    let (longest, waits, grown) = attack.strike(|stage| {
+    let mut bob = Signer::new("bob", "bobkey");
+    let (longest, waits, grown, ids) = attack.strike(|stage| {
         let http = stage.serving.http;
-        let mut bob = Signer::new("bob", "bobkey");
         let mut programs: Vec<Program> = (0..size(3, 15)).map(|_| Program::register(&mut bob, http)).collect();
         programs.iter_mut().for_each(|program| program.ask_for_hosts(size(2_000, 19_800)));
         let with_tables = stage.serving.resident_bytes();
@@ -141,8 +142,10 @@ fn reports_without_end() {
         }]}));
         let grown = stage.serving.resident_bytes().saturating_sub(with_tables);
         drop(unread);
-        (longest as u64, waits.len(), grown)
+        let ids: Vec<String> = programs.into_iter().map(|program| program.id).collect();
+        (longest as u64, waits.len(), grown, ids)
     });
+    ids.iter().for_each(|id| bob.kill(attack.stage.serving.http, id));
     attack.must(longest <= MIB, || format!("a report of all applications has {} kB", longest >> 10));
     attack.must(grown <= 96 * MIB, || format!("reports and {waits} waits took {} MiB", grown / MIB));
     attack.close();

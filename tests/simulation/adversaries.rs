@@ -53,12 +53,12 @@ fn runs_that_broke_a_law_once_break_none_any_more() {
 
 #[test]
 fn adversaries_break_no_law_under_the_market() {
-    play_many(DYNAMIC, 5_000, 40_000);
+    play_many(DYNAMIC, 5_000, 20_000);
 }
 
 #[test]
 fn adversaries_break_no_law_while_schedulers_take_over_from_each_other() {
-    play_many(MIXED, 5_000, 20_000);
+    play_many(MIXED, 5_000, 10_000);
 }
 
 #[test]

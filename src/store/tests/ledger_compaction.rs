@@ -19,7 +19,10 @@ struct Scratch {
 
 fn scratch() -> Scratch {
     let folder = tempfile::tempdir().unwrap();
-    Scratch { database: open_for_writing(&folder.path().join("state.db")).unwrap(), _folder: folder }
+    let database = open_for_writing(&folder.path().join("state.db")).unwrap();
+    // No power fails here.
+    database.pragma_update(None, "synchronous", "OFF").unwrap();
+    Scratch { database, _folder: folder }
 }
 
 fn insert(database: &Connection, number: i64, wall_ms: i64, (_, queue, kind, units): Movement) {

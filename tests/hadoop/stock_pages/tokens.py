@@ -1,0 +1,140 @@
+"""An answer as tokens: pairs of a context, which says where a text stands, and the text.
+
+Of a page these are the starts of elements with their ids and links, and texts; the context is `@` with the text in front, or `@row ` with the
+first text of the row. Left out are what ours has in another way on purpose (as in src/web/stock/tests/tokens.rs): ends of elements, other attributes, scripts
+and styles, the page that loads itself again, `<main>`, the scrolling `<div>`, the link in front, and the pictures of tasks.
+"""
+
+import html.parser
+import json
+import re
+import xml.etree.ElementTree
+
+LEFT_OUT = {"meta", "main", "link", "head", "body", "html", "script", "style", "embed", "noscript"}
+# Attributes of pictures that are a matter of taste.
+COLOURS = {"style", "fill", "stroke", "class", "xmlns", "role", "aria-label", "viewBox", "width", "height"}
+# What an entry of a list is called by.
+KEYS = ("jobId", "taskId", "attemptId", "groupName", "name", "key", "hostname")
+
+
+class Page(html.parser.HTMLParser):
+    def __init__(self):
+        super().__init__(convert_charrefs=True)
+        self.tokens = []
+        self.row = None
+        self.label = ""
+        self.skipped = []
+        self.text = []
+
+    def handle_starttag(self, tag, attributes):
+        self.flush()
+        given = dict(attributes)
+        if tag in ("script", "style", "svg") or "newpage" in (given.get("class") or "").split():
+            self.skipped.append(tag)
+        if self.skipped or tag in LEFT_OUT or (tag == "div" and given.get("class") == "wide"):
+            return
+        if tag == "tr":
+            self.row = ""
+        kept = "".join(f" {name}={given[name]}" for name in ("id", "href") if given.get(name) is not None)
+        self.tokens.append((self.context(), f"<{tag}{kept}>"))
+
+    def handle_endtag(self, tag):
+        self.flush()
+        if self.skipped and tag == self.skipped[-1]:
+            self.skipped.pop()
+        if tag in ("table", "tr"):
+            self.row = None
+
+    def handle_data(self, data):
+        if not self.skipped:
+            self.text.append(data)
+
+    def flush(self):
+        text = " ".join("".join(self.text).split())
+        self.text = []
+        if not text:
+            return
+        self.tokens.append((self.context(), text))
+        if self.row == "":
+            self.row = text
+        elif self.row is None:
+            self.label = text
+
+    def context(self):
+        return f"@{self.label}" if self.row is None else f"@row {self.row}"
+
+
+def of_page(body):
+    page = Page()
+    page.feed(body)
+    page.close()
+    page.flush()
+    return page.tokens
+
+
+def of_json(body):
+    return of_value("", json.loads(body))
+
+
+def of_value(path, value):
+    """Each key and each plain value, in the order of paths: that of keys means nothing."""
+    if isinstance(value, dict):
+        parts = [of_value(f"{path}.{name}", part) for name, part in value.items()]
+        return sorted(token for part in parts for token in part)
+    if isinstance(value, list):
+        found = []
+        for place, part in enumerate(value):
+            keys = [str(part[key]) for key in KEYS if isinstance(part, dict) and key in part]
+            found += of_value(f"{path}[{keys[0] if keys else place}]", part)
+        return sorted(found) or [(path, "[]")]
+    # Texts of /jmx hold JSON.
+    if isinstance(value, str) and re.match(r"^[\[{]", value) and path.endswith("Json"):
+        return of_value(path + "!", json.loads(value))
+    return [(path, json.dumps(value, ensure_ascii=False))]
+
+
+def of_picture(body):
+    found = []
+    for element in xml.etree.ElementTree.fromstring(body).iter():
+        name = element.tag.rsplit("}", 1)[-1]
+        kept = "".join(f" {key}={value}" for key, value in sorted(element.attrib.items()) if key not in COLOURS)
+        found.append((name, f"<{name}{kept}>"))
+        if (element.text or "").strip():
+            found.append((name, " ".join(element.text.split())))
+    return found
+
+
+def of_configuration(body):
+    root = xml.etree.ElementTree.fromstring(body)
+    pairs = {property.findtext("name"): property.findtext("value") or "" for property in root.iter("property")}
+    return [(name, pairs[name]) for name in sorted(pairs)]
+
+
+def of_history(body):
+    """Kind and key of a line, and the value; lines of the past are held together by their order."""
+    found = []
+    for line in body.splitlines():
+        kind, _, rest = line.partition(" ")
+        for key, value in re.findall(r'(\w+)="((?:[^"\\]|\\.)*)"', rest):
+            found.append((f"{kind} {key}", value))
+    return found
+
+
+def of_words(body):
+    return [("line", " ".join(line.split())) for line in body.splitlines() if line.strip()]
+
+
+def of_answer(name, kind, body):
+    """The tokens of an answer, by its address and type."""
+    path = name.split("?")[0].split()[-1]
+    if "json" in kind:
+        return of_json(body)
+    if "svg" in kind:
+        return of_picture(body)
+    if path == "/conf" and "xml" in kind:
+        return of_configuration(body)
+    if path == "/historyfile" and "octet" in kind:
+        return of_history(body)
+    if "html" in kind:
+        return of_page(body)
+    return of_words(body)

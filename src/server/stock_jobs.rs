@@ -398,7 +398,7 @@ fn stock_task(job: &Job, key: TaskKey) -> StockTask {
         progress: task.progress,
         status: best.map(|attempt| attempt.state_text.clone()).unwrap_or_default(),
         start_ms: task.first_launch_ms,
-        finish_ms: task.finish_ms,
+        finish_ms: job.task_end_ms(key),
         diagnostics: texts.map(str::to_owned).collect(),
         counters: best.and_then(|attempt| attempt.counters.as_ref()).map_or(0, |counters| counters.values().len()),
     }

@@ -189,6 +189,8 @@ mod tests {
             assert!(matches!(&said, Said::User(user, Some(_)) if &**user == "alice"), "{query}: {said:?}");
         }
         let forged = "u=alice&p=alice&t=simple&e=1700036000000&s=";
-        assert!(matches!(say(&login(), "/?user.name=bob&user.name=alice", forged), Said::User(user, _) if &*user == "bob"));
+        assert!(
+            matches!(say(&login(), "/?user.name=bob&user.name=alice", forged), Said::User(user, _) if &*user == "bob")
+        );
     }
 }

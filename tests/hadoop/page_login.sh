@@ -84,7 +84,8 @@ for server in ours java namenode; do
     expect 401 "$server with another type" "$page" --cookie "hadoop.auth=\"$(signed "u=alice&p=alice&t=kerberos&e=$soon" "$CLUSTER/secret")\""
     expect 401 "$server with another secret" "$page" --cookie "hadoop.auth=\"$(signed "u=alice&p=alice&t=simple&e=$soon" "$CLUSTER/other-secret")\""
     expect 401 "$server without an end" "$page" --cookie "hadoop.auth=\"$(signed "u=alice&p=alice&t=simple" "$CLUSTER/secret")\""
-    expect 401 "$server with an empty name" "$page" --cookie "hadoop.auth=\"$(signed "u=&p=&t=simple&e=$soon" "$CLUSTER/secret")\""
+    # The filter of 1.2.1 fails there.
+    expect "$([[ $server == ours ]] && echo 401 || echo 500)" "$server with an empty name" "$page" --cookie "hadoop.auth=\"$(signed "u=&p=&t=simple&e=$soon" "$CLUSTER/secret")\""
 done
 for server in ours java namenode; do
     for taker in ours java namenode; do

@@ -68,6 +68,8 @@ has_ended() { [[ $(page "/jobdetails.jsp?format=json&jobid=$1" | tr -d '\n ') ==
 attempt_is() { [[ $(page "/taskdetails.jsp?format=json&tipid=$1") == *"\"status\":\"$2\""* ]]; }
 has_report() { attempt_is "$1" RUNNING && [[ $(page "/taskstats.jsp?format=json&tipid=$1" | tr -d '\n ') == *'"taskCountersInfo"'* ]]; }
 
+is_quiet() { [[ $(page "/jobtracker.jsp?format=json" | tr -d '\n ') == *'"runningMapTasks":0'* ]]; }
+
 fetch() {
     python3 "$LIVE_DIR/stock_pages/fetch.py" "$answers/$scheduler/$1" "127.0.0.1:$HTTP_PORT" "$2" "CLUSTER=$CLUSTER" "RPC_PORT=$RPC_PORT" "${@:3}"
 }
@@ -98,7 +100,9 @@ run_under() {
     wait_until "$DAEMON_START_S" "the worker" has_worker
 
     make_input "$CLUSTER/succeeds" 2
-    submit "$HOSTILE" "$CLUSTER/succeeds" --reduces 1 --reducer cat --mapper 'sh -c "echo reporter:counter:</td><b>group,a_and_b,5 >&2; cat"'
+    printf '%s\n' "echo 'reporter:counter:group </td><b>,a & \"b\",5' >&2" "echo 'reporter:status:</td><i>done' >&2" cat >"$CLUSTER/counts.sh"
+    printf '%s\n' 'cat >/dev/null' "echo 'reporter:status:</td>working' >&2" 'sleep 1000' >"$CLUSTER/hangs.sh"
+    submit "$HOSTILE" "$CLUSTER/succeeds" --reduces 1 --reducer cat --mapper "sh $CLUSTER/counts.sh"
     succeeds=$JOB
     wait_until 120 "the end of $succeeds" has_ended "$succeeds"
     if [[ $scheduler == lists ]]; then
@@ -108,11 +112,11 @@ run_under() {
         return 0
     fi
     make_input "$CLUSTER/fails" 1
-    submit 'fails & ends' "$CLUSTER/fails" --queue etl --reduces 1 --reducer cat --mapper 'sh -c "echo no luck >&2; exit 1"'
+    submit 'fails & ends' "$CLUSTER/fails" --queue etl --reduces 1 --reducer cat --mapper "sh -c 'echo \"<b>no luck</b>\" >&2; exit 1'"
     fails=$JOB
     wait_until 120 "the end of $fails" has_ended "$fails"
     make_input "$CLUSTER/killed" 2
-    submit 'long <running>' "$CLUSTER/killed" --reduces 1 --reducer cat --mapper 'sh -c "cat; echo reporter:status:</td>working >&2; sleep 1000"'
+    submit 'long <running>' "$CLUSTER/killed" --reduces 1 --reducer cat --mapper "sh $CLUSTER/hangs.sh"
     killed=$JOB
     task=${killed/job/task}_m_000000
     wait_until 120 "a report of $task" has_report "$task"
@@ -120,6 +124,7 @@ run_under() {
     wait_until 60 "the end of the killed attempt" attempt_is "$task" KILLED
     fetch "$1" killing "running=$killed"
     wait_until 60 "the end of $killed" has_ended "$killed"
+    wait_until 60 "the end of its attempts" is_quiet
     fetch "$1" ended "succeeds=$succeeds" "fails=$fails" "killed=$killed"
 }
 

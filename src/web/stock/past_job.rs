@@ -55,15 +55,9 @@ pub(super) async fn taskdetailshistory<O: Owner>(
     State(state): State<Arc<WebState<O>>>,
     request: Request,
 ) -> Response<Body> {
-    answer_with(&state, request, |asked, past| {
-        let task: Option<TaskId> = asked.parsed("tipid", "the id of a task")?;
-        let task = task.filter(|task| task.job == past.job.id);
-        let task = task.ok_or_else(|| {
-            answer::refused(text(StatusCode::BAD_REQUEST, "expected tipid=TASK, the id of a task of the job"))
-        })?;
-        Ok(answer::page(StatusCode::OK, &Attempts::new(past, task)))
-    })
-    .await
+    match attempts(&state, request).await {
+        Ok(response) | Err(response) => *response,
+    }
 }
 
 /// Answers `/taskstatshistory.jsp`.
@@ -141,6 +135,20 @@ async fn answer_with<O: Owner>(
     }
 }
 
+async fn attempts<O: Owner>(state: &WebState<O>, request: Request) -> Result<Refused, Refused> {
+    let asked = Asked::of(request).await?;
+    let past = past_of(state, &asked).await?;
+    let task: Option<TaskId> = asked.parsed("tipid", "the id of a task")?;
+    let task = task.filter(|task| task.job == past.job.id);
+    let task = task.ok_or_else(|| {
+        answer::refused(text(StatusCode::BAD_REQUEST, "expected tipid=TASK, the id of a task of the job"))
+    })?;
+    let read = state.owner.stock_attempts(task, viewer(state, &asked)?);
+    let split_nodes = found(read, asked.user(), task.job).await?.flatten().map(|attempts| attempts.split_nodes);
+    let page = Attempts::new(&past, task, split_nodes.unwrap_or_default());
+    Ok(Box::new(answer::page(StatusCode::OK, &page)))
+}
+
 async fn counters<O: Owner>(state: &WebState<O>, request: Request) -> Result<Refused, Refused> {
     let asked = Asked::of(request).await?;
     let attempt: Option<AttemptId> = asked.parsed("attemptid", "the id of an attempt")?;
@@ -158,9 +166,9 @@ async fn configuration<O: Owner>(state: &WebState<O>, request: Request) -> Resul
     let asked = Asked::of(request).await?;
     let id = named_job(&asked)?;
     let conf = found(state.owner.stock_conf(id, viewer(state, &asked)?), asked.user(), id).await?;
-    let properties = conf.ok_or_else(|| lost(id))?;
+    let properties = Some(conf.ok_or_else(|| lost(id))?);
     let heading = format!("Job Configuration: JobId - {id}");
-    Ok(Box::new(answer::page(StatusCode::OK, &conf::Page { new_page: new_job_page(id), heading, properties })))
+    Ok(Box::new(answer::page(StatusCode::OK, &conf::Page { new_page: new_job_page(id), id, heading, properties })))
 }
 
 /// The input of the template of a job.
@@ -315,6 +323,8 @@ struct Attempts<'a> {
     id: JobId,
     task: TaskId,
     has_phases: bool,
+    is_map: bool,
+    split_nodes: Vec<String>,
     rows: Vec<AttemptRow<'a>>,
 }
 
@@ -333,7 +343,7 @@ struct AttemptRow<'a> {
 // === impl Attempts ===
 
 impl<'a> Attempts<'a> {
-    fn new(past: &'a StockPast, task: TaskId) -> Self {
+    fn new(past: &'a StockPast, task: TaskId, split_nodes: Vec<String>) -> Self {
         let attempts: Vec<&PastAttempt> =
             past.attempts.iter().filter(|attempt| attempt.attempt.id.task == task).collect();
         let row = |PastAttempt { attempt, .. }: &'a PastAttempt| AttemptRow {
@@ -353,6 +363,8 @@ impl<'a> Attempts<'a> {
             id: task.job,
             task,
             has_phases: attempts.first().is_some_and(|attempt| attempt.kind == PastKind::Reduce),
+            is_map: attempts.first().is_some_and(|attempt| attempt.kind == PastKind::Map),
+            split_nodes,
             rows: attempts.iter().copied().map(row).collect(),
         }
     }

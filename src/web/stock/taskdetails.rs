@@ -62,9 +62,11 @@ impl Named {
         };
         let given = cut(given);
         parsed.ok_or_else(|| {
+            let words = || answer::bold("Hadoop Task Details", "/", "tipid sent is not valid.");
             answer::refused(match is_json {
                 true => answer::json_error(StatusCode::NOT_FOUND, 4101, format!("{kind} {given} Invalid")),
-                false => answer::bold("Hadoop Task Details", "/", "tipid sent is not valid."),
+                false if given.is_empty() => words(),
+                false => answer::malformed(words()),
             })
         })
     }

@@ -56,7 +56,7 @@ class Comparison:
         if theirs is None or mine is None:
             found.append(f"asked of {'ours' if theirs is None else 'Java'} alone: the other has no link to it")
         else:
-            rule = tolerated.of_status(name, theirs["status"], mine["status"])
+            rule = tolerated.of_status(name, phase, theirs["status"], mine["status"])
             if theirs["status"] != mine["status"] and rule is None:
                 found.append(f"status {theirs['status']}, ours {mine['status']}")
             if rule:
@@ -71,7 +71,9 @@ class Comparison:
 
     def heads(self, name, java, ours, rules):
         found = []
-        for part in ("type", "location"):
+        # Words beside a status of their own are another text: a program reads the status.
+        is_words = java.answers[name]["status"] >= 300 and "json" not in java.answers[name]["type"] or tolerated.is_of_its_own(name)
+        for part in ("location",) if is_words else ("type", "location"):
             theirs, mine = (side.known_texts(side.answers[name][part]) for side in (java, ours))
             theirs, mine = theirs.replace("utf8", "utf-8"), mine.replace("utf8", "utf-8")
             if theirs.lower() != mine.lower():
@@ -95,13 +97,21 @@ class Comparison:
                 read.append(tokens.of_answer(name, side.answers[name]["type"], side.body(name)))
             except (ValueError, SyntaxError) as error:
                 read.append([("unreadable", str(error))])
-        theirs, mine = (tolerated.arranged(name, which, found, rules) for which, found in zip(("java", "ours"), read))
+        theirs, mine = read
         return explained(f"{scheduler} {name}", theirs, mine, rules)
 
 
 def explained(name, theirs, mine, rules):
     """What no rule explains; counts in `rules` what one does."""
     applied = tolerated.rules_of(name)
+    keys = [[context for context, _ in side] for side in (theirs, mine)]
+    if all(len(set(side)) == len(side) and not any(key.startswith("@") for key in side) for side in keys):
+        # Values by key: what one side has alone moves no other.
+        pairs = {key: [None, None] for side in keys for key in side}
+        for place, side in enumerate((theirs, mine)):
+            for token in side:
+                pairs[token[0]][place] = token
+        return [line for left, right in pairs.values() for line in of_pair(name, applied, left, right, rules)]
     masked = [[tolerated.masked(applied, token) for token in side] for side in (theirs, mine)]
     found = []
     matcher = difflib.SequenceMatcher(None, *masked, autojunk=False)
@@ -109,17 +119,27 @@ def explained(name, theirs, mine, rules):
         if what == "equal":
             for left, right in zip(theirs[start:end], mine[of_ours:end_of_ours]):
                 if left[1] != right[1]:
-                    for rule in needed(applied, left, right):
-                        rules[rule] += 1
+                    of_pair(name, applied, left, right, rules)
             continue
         pairs = itertools.zip_longest(theirs[start:end], mine[of_ours:end_of_ours])
         for left, right in pairs:
-            rule = tolerated.of_pair(name, left, right)
-            if rule:
-                rules[rule] += 1
-            elif left is None or right is None or left != right:
-                found.append(f"{left} | ours {right}")
+            found += of_pair(name, applied, left, right, rules)
     return found
+
+
+def of_pair(name, applied, left, right, rules):
+    """The difference of two tokens, of which one may be missing; empty if there is none, or a rule explains it."""
+    if left == right:
+        return []
+    if left and right and tolerated.masked(applied, left) == tolerated.masked(applied, right):
+        for rule in needed(applied, left, right):
+            rules[rule] += 1
+        return []
+    rule = tolerated.of_pair(name, left, right)
+    if rule:
+        rules[rule] += 1
+        return []
+    return [f"{left} | ours {right}"]
 
 
 def needed(applied, left, right):

@@ -46,10 +46,8 @@ def of_jmx(body):
 
 
 def of_metrics(body):
-    found = {}
-    for _, [_, metrics] in ((tags, pair) for tags, pair in [("", entry) for entry in json.loads(body)["mapred"]["jobtracker"]]):
-        found.update({f"metrics {name}": value for name, value in metrics.items() if isinstance(value, (int, float))})
-    return found
+    [[_, metrics]] = json.loads(body)["mapred"]["jobtracker"]
+    return {f"metrics {name}": value for name, value in metrics.items() if isinstance(value, (int, float))}
 
 
 def of_job(body):
@@ -106,7 +104,6 @@ def judge(record, swaps):
     gaps = [(to, int(stopped), int(listening)) for to, stopped, listening in (line.split() for line in open(swaps, encoding="utf-8"))]
     for to, stopped, listening in gaps:
         print(f"{to} takes over: nobody listens for {listening - stopped} ms")
-    ruling = "java"
     missed_outside, missed_inside, latest, fallen, bad = 0, 0, {}, [], 0
     for taken in samples:
         over = [to for to, _, listening in gaps if taken["ended_ms"] > listening]
@@ -129,11 +126,9 @@ def judge(record, swaps):
                 bad += not good
                 fallen.append((name, before, value, by, now_ruling, "counts since the start of the daemon" if good else "WITHOUT CAUSE"))
             latest[name] = (value, now_ruling)
-        ruling = now_ruling
     for name, before, value, by, now_ruling, why in fallen:
         print(f"fell: {name}: {before:g} under {by}, {value:g} under {now_ruling}: {why}")
-    asked = sum(len(taken["missed"]) for taken in samples) + 0
-    print(f"{len(samples)} samples until {ruling}, {len(latest)} numbers, {asked} answers without numbers: {missed_inside} in the gaps of swaps")
+    print(f"{len(samples)} samples, {len(latest)} numbers; {missed_inside} answers missed while nobody listened")
     print(f"{missed_outside} missed, {bad} fell without cause")
     return missed_outside == 0 and bad == 0
 

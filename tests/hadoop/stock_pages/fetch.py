@@ -132,7 +132,7 @@ def without_jobs(fetcher):
 
 
 def of_history(fetcher, jobs):
-    for search in ("", "?search=alice", "?search=alice;sorts", "?search=bob", "?pageno=-1", "?pageno=2", "?search=;;"):
+    for search in ("", "?search=alice", "?search=alice:sorts", "?search=:ends", "?search=bob", "?pageno=-1", "?pageno=2", "?search=;nonsense"):
         home = fetcher.ask(f"/jobhistoryhome.jsp{search}", f"/jobhistoryhome.jsp{search}")
         if not search:
             first = home

@@ -12,7 +12,9 @@ import xml.etree.ElementTree
 
 LEFT_OUT = {"meta", "main", "link", "head", "body", "html", "script", "style", "embed", "noscript"}
 # Attributes of pictures that are a matter of taste.
-COLOURS = {"style", "fill", "stroke", "class", "xmlns", "role", "aria-label", "viewBox", "width", "height"}
+COLOURS = {"style", "fill", "stroke", "class", "xmlns", "role", "aria-label", "viewBox", "width", "height", "font-family", "text-anchor", "font-size"}
+# The end of a table, which in_order() takes out.
+END = "</table>"
 # What an entry of a list is called by.
 KEYS = ("jobId", "taskId", "attemptId", "groupName", "name", "key", "hostname")
 
@@ -44,6 +46,8 @@ class Page(html.parser.HTMLParser):
             self.skipped.pop()
         if tag in ("table", "tr"):
             self.row = None
+        if tag == "table" and not self.skipped:
+            self.tokens.append(("@", END))
 
     def handle_data(self, data):
         if not self.skipped:
@@ -70,6 +74,50 @@ def of_page(body):
     page.close()
     page.flush()
     return page.tokens
+
+
+def in_order(name, found):
+    """The same with rows in the order of their texts where a table has the order of a hash table: counters, keys and queues."""
+    ordered, place = [], 0
+    while place < len(found):
+        end = next((at for at in range(place + 1, len(found)) if found[at][1] in (END, "<table>")), len(found))
+        if found[place][1] == "<table>" and end < len(found) and found[end][1] == END:
+            ordered += ordered_table(name, found[place:end])
+            place = end
+        else:
+            ordered.append(found[place])
+            place += 1
+    return [token for token in ordered if token[1] != END]
+
+
+def ordered_table(name, table):
+    texts = [text for _, text in table]
+    has_counters = "Counter" in texts or "/taskstats" in name
+    if not (has_counters or "/jobconf" in name or any("jobqueue_details.jsp?queueName=" in text for text in texts)):
+        return table
+    rows, row = [], []
+    for token in table[1:]:
+        if token[1] == "<tr>" and row:
+            rows.append(row)
+            row = []
+        row.append(token)
+    rows += [row] if row else []
+    heads = [row for row in rows if "<th>" in [text for _, text in row] or row[0][1] != "<tr>"]
+    bodies, group = [], ""
+    for row in rows:
+        cells = [text for _, text in row if not text.startswith("<")]
+        if row in heads or not cells:
+            continue
+        if has_counters and len(cells) in (1, 5):
+            # The name of the group, in a row of its own or in a cell before its first counter.
+            group, cells = cells[0], cells[1:]
+            if not cells:
+                continue
+        if has_counters:
+            bodies.append([(f"@row {cells[0]}", text) for text in (f"{group} / {cells[0]}", *cells[1:])])
+        else:
+            bodies.append(row)
+    return [table[0], *(token for row in heads for token in row), *(token for row in sorted(bodies, key=lambda row: [text for _, text in row]) for token in row)]
 
 
 def of_json(body):
@@ -133,8 +181,8 @@ def of_answer(name, kind, body):
         return of_picture(body)
     if path == "/conf" and "xml" in kind:
         return of_configuration(body)
-    if path == "/historyfile" and "octet" in kind:
+    if path == "/historyfile" and "logFile=" in name:
         return of_history(body)
     if "html" in kind:
-        return of_page(body)
+        return in_order(name, of_page(body))
     return of_words(body)

@@ -29,25 +29,69 @@ RULES = [
     Rule("date", r"\b\d{1,2}/\d{1,2} \d\d:\d\d:\d\d|[A-Z][a-z]{2} \d\d, \d{4},? \d\d:\d\d( [AP]M)?", "DATE"),
     Rule("span", r"\b((\d+hrs, )?\d+mins, )?\d+sec\b", "SPAN"),
     Rule("time in ms", r"\b1[0-9]{12}\b", "MS"),
-    Rule("tracker's port", r"(tracker_worker-1:)[^ \"<]*", r"\1ADDRESS"),
-    Rule("tracker's port", r"(worker-1:)\d+", r"\1PORT"),
+    Rule("port of the tracker", r"(tracker_worker-1:)[^ \"<]*", r"\1ADDRESS"),
+    Rule("port of the tracker", r"(worker-1:)\d+", r"\1PORT"),
+    Rule("port of the tracker", r"^\d+$", "PORT", "format=json", r"httpPort$"),
     Rule("memory of the process", r"\(Heap Size is [^)]*\)", "(Heap Size is ~)"),
     Rule("memory of the process", r"^\d+$", "N", "jobtracker", r"HeapMemoryBytes$"),
+    Rule("memory of the process", r"^-?\d+$", "N", "/jmx", r"type=Memory\]"),
     Rule("counter of time or memory", r"^\"?-?[\d,]+\"?$", "N", "", MEMORY_AND_TIME),
-    Rule("counter of time or memory", rf"\((({MEMORY_AND_TIME})[A-Z_]*)\)\(([^)]*)\)\(\d+\)", r"(\1)(\3)(N)", "historyfile", "COUNTERS"),
+    Rule("counter of time or memory", rf"(\(({MEMORY_AND_TIME})\w*\)\([^)]*\))\(\d+\)", r"\1(N)", "historyfile", "COUNTERS"),
     Rule("span", r"^-?\d+$", "N", "format=json", r"(durationSecs|DurationSecs)$"),
+    # 1.2.1 adds them up every few seconds.
+    Rule("statistics of the tracker", r"^\d+$", "N", "/machines.jsp", r"^@row tracker_"),
+    # In 1.2.1 they stand still while a sink runs.
+    Rule("number of a metrics bean", r"^-?[\d.E]+$", "N", "/jmx", r"name=(JobTrackerMetrics|QueueMetrics,q=\w+|jvm)\]"),
+    Rule("threads and time of the process", r"^-?[\d.]+$", "N", "/jmx", r"ThreadCount$|type=Runtime\]|type=Threading\]"),
+    Rule("process", r"^\".*\"$", "T", "/jmx", r"type=Runtime\]|type=Threading\]|tag.sessionId$|tag.hostName$"),
+    Rule("folder of the cluster", r"jobtracker-live\.\w+", "CLUSTER"),
+    Rule("name of a file of defaults", r"\"(core|mapred|hdfs)-default.xml\"", '"default"', "/conf", r"\.resource$"),
+    Rule("folder of the history", r"logFile=\s*file:CLUSTER/\S*/(?=job_)", "logFile=FOLDER/"),
+    Rule("folder of the history", r"(jobconf_history|taskdetailshistory|jobtaskshistory|jobdetailshistory)(.jsp\?logFile=FOLDER/job_START_\d+_)\d+", r"\1\2MS"),
+    Rule("value that is blanked", r"^.*$", "~", "/(jobconf|conf)", r"signature.secret.file|token.validity|token.service.use_ip|delegation.tokens"),
+    Rule("address in full", r"^http://127.0.0.1:HTTP_PORT", "", "", r"^location$"),
 ]
 
 # An address, what Java answers, what ours answers, and why.
 STATUSES = [
-    (r"", 500, 400, "a malformed or missing parameter: 500, ours 400"),
+    (r"", "", 500, 400, "a malformed or missing parameter: 500, ours 400"),
+    (r"(task_x.*format=json|^/(taskstats|jobdetailshistory|jobtaskshistory|loadhistory).jsp$)", "", 500, None, "a malformed or missing parameter: 500, ours not"),
+    (r"^/jobtasks.jsp\?jobid=job_\w+$", "", 500, 200, "a kind of tasks that is missing: 500, ours maps"),
+    (r"^/machines.jsp$", "", 500, 200, "a type of trackers that is missing: 500, ours all"),
+    (r"^/(metrics|favicon.ico)", "", 404, 200, "an address that 1.2.1 has not"),
+    (r"^/(index.html|legacyjobhistory.jsp)$", "", 200, 302, "a page that leads to another by itself"),
+    (r"^POST /(jmx|conf)", "", 405, 200, "POST where 1.2.1 answers GET alone"),
+    (r"search=;nonsense", "", 200, 400, "a date that is none"),
+    (r"^/taskstatshistory.jsp$", "", 200, 400, "a malformed or missing parameter: words, ours 400"),
 ]
 
 BODIES = [
     (r"^/(stacks|logs/|static/\S+|favicon.ico|index.html)", "content of its own"),
+    (r"^/\w+history.jsp$", "words of a missing parameter"),
+    (r"^/jobhistoryhome.jsp\?(search=bob|pageno=2)$", "words where no job is found"),
+    (r"^/taskgraph\?jobid=job_200001010000", "no picture of an unknown job"),
 ]
 
-PAIRS = []
+# An address, a token of Java's, one of ours (context, tabulator, text; None: there is none), and why.
+PAIRS = [
+    (r"", None, r"^@\t(<title>|Are you sure\?|Hadoop \S.*|Job Configuration|Counters|Analysis of \S+|(all|SUCCESS|FAILED|KILLED) \w+ task list for \S+)$",
+     "a title where 1.2.1 has none"),
+    (r"/jobhistoryhome", r"\t<center>$", None, "an element that may not stand in a table"),
+    (r"/jobdetails.jsp", r"^@row .*\t0$", r"^@row .*\t[\d,]+$", "sums that 1.2.1 looks up by the name shown"),
+    (r"/jobdetails.jsp.*json", r"(map|reduce)Value\t0$", r"(map|reduce)Value\t\d+$", "sums that 1.2.1 looks up by the name shown"),
+    (r"", r"\t(NA|\"NA\")$", r"\t\"?Job job_START_0003 was killed by", "who killed a job"),
+    (r"/historyfile", r"^type\ttext/html", r"^type\tapplication/octet-stream", "a type that no browser runs"),
+    (r"/jobconf.jsp", r"^@row (user.name)?\t(user.name|alice|<b>|<td>|<tr>)$", None, "the user's name, which 1.2.1 adds to a job.xml"),
+    (r"/jobhistory.jsp", r"^location\t.*/jobhistoryhome.jsp;jsessionid", r"^location\tjobhistoryhome.jsp$", "a session"),
+    (r"action=confirm", r"\t<h3>$", None, "a second heading where the first should end"),
+    (r"/conf", r"^", None, "a key that this JobTracker does not read"),
+    (r"/conf", None, r"^", "a key that 1.2.1 does not have, or reads where there is an HDFS"),
+    (r"(jobid=|task_|attempt_)killed", r"\tkilled on request|FILE_BYTES_READ|CPU time spent|\t\d+$", r"^|\t\d+$", "a report after the end of the job"),
+    (r"(jobid=|task_|attempt_)killed", r"\tkilled on request|FILE_BYTES_READ|CPU time spent|\t\d+$", None, "a report after the end of the job"),
+    (r"/logLevel", r"\t(org.apache.commons.logging.impl.Log4JLogger)$", r"\ttracing$", "the class of a log"),
+    (r"/jmx", r"^\.beans\[(?!Hadoop:service=JobTracker,name=(JobTracker|Queue)|java.lang:type=(Memory|Runtime|Threading)\])", None, "a bean of Java's"),
+    (r"/jmx", r"^\.beans\[java.lang:type=(Runtime|Threading|Memory)\]", None, "an attribute of the JVM"),
+]
 
 
 def rules_of(name):
@@ -63,13 +107,17 @@ def masked(rules, token):
     return text if context.startswith("@") else f"{context} = {text}"
 
 
-def of_status(name, theirs, ours):
+def of_status(name, phase, theirs, ours):
     if theirs == ours:
         return None
-    for page, java, mine, why in STATUSES:
-        if re.search(page, name) and (theirs, ours) == (java, mine):
+    for page, of_phase, java, mine, why in STATUSES:
+        if re.search(page, name) and of_phase in phase and theirs == java and mine in (ours, None):
             return why
     return None
+
+
+def is_of_its_own(name):
+    return re.search(BODIES[0][0], name) is not None
 
 
 def of_body(name, status, kinds):
@@ -82,12 +130,10 @@ def of_body(name, status, kinds):
 
 
 def of_pair(name, theirs, ours):
+    def fits(pattern, side):
+        return side is None if pattern is None else side is not None and re.search(pattern, "\t".join(side))
+
     for page, java, mine, why in PAIRS:
-        fits = [side is None if pattern is None else side is not None and re.search(pattern, "\t".join(side)) for pattern, side in ((java, theirs), (mine, ours))]
-        if re.search(page, name) and all(fits):
+        if re.search(page, name) and fits(java, theirs) and fits(mine, ours):
             return why
     return None
-
-
-def arranged(name, which, found, rules):
-    return found

@@ -165,7 +165,10 @@ async fn a_form_names_a_thousand_jobs_and_a_larger_one_is_refused_not_ignored() 
         let answer = stage.post("/jobtracker.jsp", &format!("killJobs=x{}", boxes(count))).await;
         assert_eq!(answer.status.as_u16(), 400, "{count}: {}", answer.body);
     }
-    for (target, form) in [("/jobdetails.jsp", "action=kill&jobid=\u{1}%ff".to_owned()), ("/scheduler", "setPool=".to_owned() + &boxes(3_000))] {
+    for (target, form) in [
+        ("/jobdetails.jsp", "action=kill&jobid=\u{1}%ff".to_owned()),
+        ("/scheduler", "setPool=".to_owned() + &boxes(3_000)),
+    ] {
         assert_eq!(stage.post(target, &form).await.status.as_u16(), 400, "{target}");
     }
     assert_eq!(stage.changes.lock().unwrap().len(), 1_000);

@@ -103,7 +103,8 @@ async fn every_page_of_a_job_asks_the_lists() {
     }
     let of_history =
         ["jobdetailshistory.jsp", "analysejobhistory.jsp", "jobconf_history.jsp", "loadhistory.jsp", "historyfile"];
-    for page in of_history.into_iter().chain(["jobtaskshistory.jsp", "taskdetailshistory.jsp", "taskstatshistory.jsp"]) {
+    for page in of_history.into_iter().chain(["jobtaskshistory.jsp", "taskdetailshistory.jsp", "taskstatshistory.jsp"])
+    {
         let more = format!("taskType=MAP&status=all&tipid={task}&attemptid={attempt}");
         pages.push(format!("/{page}?logFile={JOB}_1_root_sorts&{more}"));
     }

@@ -106,7 +106,8 @@ async fn histories_are_found_by_the_id_of_their_job() {
     assert_eq!((running.status.as_u16(), running.body.contains("is still in running")), (400, true));
     assert_eq!(state.get("/gethistory.jsp").await.status.as_u16(), 400);
     assert_eq!(state.get("/historyfile").await.status.as_u16(), 400);
-    assert_eq!(state.get("/gethistory.jsp?jobid=job_202611220350_0077").await.status.as_u16(), 404);
+    let unknown = state.get("/gethistory.jsp?jobid=job_202611220350_0077").await;
+    assert_eq!((unknown.status.as_u16(), unknown.body.contains("_0077 not known")), (400, true), "as 1.2.1 answers");
 }
 
 const PAGES: [&str; 8] = [

@@ -280,9 +280,7 @@ impl StockOwner for Recorded {
     }
 
     async fn stock_job(&self, job: JobId, viewer: Option<Caller>) -> StockRead<StockJob> {
-        Ok(self
-            .lets_see(viewer.as_ref())
-            .map(|()| self.jobs.iter().find(|known| known.id == job).cloned()))
+        Ok(self.lets_see(viewer.as_ref()).map(|()| self.jobs.iter().find(|known| known.id == job).cloned()))
     }
 
     async fn stock_tasks(

@@ -11,8 +11,8 @@ use crate::http::RequestPlace;
 
 use super::body_pieces::read_small;
 
-/// Largest body, bytes: as many job ids as one form may name.
-const MAX_BYTES: usize = 64 << 10;
+/// Largest body, bytes: as many job ids as one form may name; it is read as the query of an address, which may not be longer than 64 KiB.
+const MAX_BYTES: usize = 60 << 10;
 /// The content type of a form.
 pub(super) const FORM: &str = "application/x-www-form-urlencoded";
 

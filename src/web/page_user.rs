@@ -177,7 +177,7 @@ mod tests {
         assert_eq!(say(&login, "/", &login.cookie("alice", NOW_MS - 1)), Said::Nothing, "it has ended");
         let kerberos = "u=alice&p=alice&t=kerberos&e=1700036000000";
         assert_eq!(say(&login, "/", &format!("{kerberos}&s={}", login.signature(kerberos))), Said::Nothing);
-        for bad in ["", "a%26t%3Dx", "a%0Ab", "a%22%3B%20Domain%3Dexample.org", "a;Max-Age=9", &"a".repeat(65_536)] {
+        for bad in ["", "a%26t%3Dx", "a%0Ab", "a%22%3B%20Domain%3Dexample.org", "a;Max-Age=9", &"a".repeat(60_000)] {
             assert_eq!(say(&login, &format!("/?user.name={bad}"), ""), Said::BadName, "{bad:.40}");
         }
     }

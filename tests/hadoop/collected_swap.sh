@@ -30,6 +30,8 @@ for ((number = 1; number <= maps; number++)); do
     printf 'map%d both\n' "$number" >"$CLUSTER/job/in/$number.txt"
 done
 
+printf '%s\n' 'sleep 2' "tr ' ' '\\n'" >"$CLUSTER/words.sh"
+
 page() { curl --silent --show-error --max-time 20 "http://127.0.0.1:$HTTP_PORT$1"; }
 has_workers() { [[ $(page '/machines.jsp?type=active' | grep -c '/">tracker_') -ge 2 ]]; }
 complete() { page "/jobdetails.jsp?format=json&jobid=$JOB" | python3 -c 'import json, sys; print(json.load(sys.stdin)["mapTaskSummary"]["taskStats"]["numFinishedTasks"])'; }
@@ -54,20 +56,17 @@ cluster_start_worker worker-1
 cluster_start_worker worker-2
 wait_until "$DAEMON_START_S" "two workers" has_workers
 JOB=$(env -u HADOOP_KEY HOME="$CLUSTER" "$PROGRAM" job submit --detach --conf "$CLUSTER/conf" --user alice --input "$CLUSTER/job/in" --output "$CLUSTER/job/out" \
-    --mapper 'sh -c "sleep 2; tr \" \" \"\n\""' --reducer 'uniq -c' --reduces 1 2>"$CLUSTER/submit.log" </dev/null)
+    --mapper "sh $CLUSTER/words.sh" --reducer 'uniq -c' --reduces 1 2>"$CLUSTER/submit.log" </dev/null)
 [[ $JOB == job_* ]] || fail "no id of the job: $(cat "$CLUSTER/submit.log")"
-mkfifo "$CLUSTER/until"
-python3 "$LIVE_DIR/stock_pages/collect.py" "127.0.0.1:$HTTP_PORT" "$JOB" "$CLUSTER/samples" <"$CLUSTER/until" &
+python3 "$LIVE_DIR/stock_pages/collect.py" "127.0.0.1:$HTTP_PORT" "$JOB" "$CLUSTER/samples" &
 collector=$!
-exec {until}>"$CLUSTER/until"
 wait_until 120 "a third of the maps under Java's" has_complete $((maps / 3))
 swap_to ours
 wait_until 120 "two thirds of the maps under ours" has_complete $((2 * maps / 3))
 swap_to java TERM
 wait_until 180 "the end of $JOB" has_succeeded
 sleep 2
-exec {until}>&-
-wait "$collector"
+kill "$collector"
 [[ -z $keep ]] || cp "$CLUSTER/samples" "$keep"
 sort "$CLUSTER"/job/out/part-* | awk '{ print $2, $1 }' | sort >"$CLUSTER/result"
 { printf 'both %d\n' "$maps"; for ((number = 1; number <= maps; number++)); do echo "map$number 1"; done; } | sort | diff - "$CLUSTER/result" >&2 || fail "the output is wrong"

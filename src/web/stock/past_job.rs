@@ -19,7 +19,7 @@ use super::super::state::WebState;
 use super::access::{found, viewer};
 use super::answer;
 use super::conf;
-use super::data::StockCounterGroup;
+use super::data::{StockAttempt, StockCounterGroup};
 use super::java_text::{access_list, grouped, short_day_and_time, short_with_span, time_with_span};
 use super::past_data::{PastAttempt, PastKind, StockPast};
 use super::request::{Asked, Refused};
@@ -307,7 +307,7 @@ impl<'a> Tasks<'a> {
             task: attempt.id.task,
             started: short_day_and_time(attempt.start_ms),
             finished: short_with_span(attempt.finish_ms, attempt.start_ms),
-            error: attempt.diagnostics.join("\n"),
+            error: attempt.diagnostics.join(","),
         };
         let rows = listed.map(row).collect();
         Some(Tasks { new_page: new_job_page(past.job.id), past, id: past.job.id, status, kind, rows })
@@ -352,8 +352,8 @@ impl<'a> Attempts<'a> {
             shuffled: short_with_span(attempt.shuffle_ms, attempt.start_ms),
             sorted: short_with_span(attempt.sort_ms, attempt.shuffle_ms),
             finished: short_with_span(attempt.finish_ms, attempt.start_ms),
-            node: &attempt.tracker.node,
-            error: attempt.diagnostics.join("\n"),
+            node: host_in_history(attempt),
+            error: attempt.diagnostics.join(","),
             logs: Logs::of(attempt, &attempt.tracker, false),
             counters: attempt.counters,
         };
@@ -367,6 +367,15 @@ impl<'a> Attempts<'a> {
             split_nodes,
             rows: attempts.iter().copied().map(row).collect(),
         }
+    }
+}
+
+/// Where an attempt ran: history files have the rack of one that succeeded alone.
+fn host_in_history(attempt: &StockAttempt) -> &str {
+    let node = &attempt.tracker.node;
+    match attempt.state {
+        AttemptState::Failed | AttemptState::Killed => node.rsplit('/').next().unwrap_or(node),
+        _ => node,
     }
 }
 

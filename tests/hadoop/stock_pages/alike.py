@@ -87,7 +87,7 @@ class Comparison:
         status = java.answers[name]["status"]
         kinds = [side.answers[name]["type"] for side in (java, ours)]
         # Of users the question is what they may.
-        rule = "words of a page that a user may see" if phase == "access" else tolerated.of_body(name, status, kinds)
+        rule = "words of a page that a user may see" if phase == "access" else tolerated.of_body(scheduler, name, status, kinds)
         if rule:
             rules[rule] += 1
             return []

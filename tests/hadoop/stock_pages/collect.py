@@ -2,17 +2,17 @@
 """collect.py HOST:PORT JOB RECORD
 
 A collector: reads jobtracker.jsp, /jmx, /metrics?format=json and jobdetails.jsp of a JobTracker once a second, by the patterns of public
-ones, and appends each sample to RECORD, a line of JSON. Ends when its standard input does.
+ones, and appends each sample to RECORD, a line of JSON, until it is killed.
 
 collect.py judge RECORD SWAPS
 
 Says which samples were missed and which numbers fell. SWAPS has lines `TO STOPPED_MS LISTENING_MS`: the JobTracker TO took over then. A
-sample may be missed in between; a number of a job may never fall, one that counts since a start of the daemon falls at a swap only.
+sample may be missed in between. A number may fall at a swap only: one that counts since a start of the daemon, and one of the job, which runs
+again under another JobTracker, as after a restart of 1.2.1 itself (mapred.jobtracker.restart.recover).
 """
 
 import json
 import re
-import select
 import sys
 import time
 import urllib.error
@@ -20,10 +20,12 @@ import urllib.request
 
 PERIOD_S = 1.0
 LIMIT_S = 0.9
-# Numbers that begin at 0 in each JobTracker; all others of COUNTERS are of the job.
-SINCE_START = re.compile(r"^(jmx|metrics) |^page Total Submissions")
+CAUSES = (
+    (re.compile(r"^(jmx|metrics) |^page Total Submissions"), "counts since the start of the daemon"),
+    (re.compile(r"^job "), "the job runs again under another JobTracker"),
+)
 # What goes up and down.
-LEVELS = re.compile(r"running|waiting|occupied|reserved|trackers|slots|preparing|Pending|page (Running|Occupied|Reserved|Nodes)|blacklisted|mem|threads|logs?_", re.I)
+LEVELS = re.compile(r"running|waiting|occupied|reserved|trackers|slots|Capacity|preparing|Pending|page (Running|Occupied|Reserved|Nodes)|blacklisted|mem|threads|logs?_", re.I)
 
 
 def of_page(body):
@@ -53,7 +55,7 @@ def of_metrics(body):
 def of_job(body):
     found = {}
     for kind in ("map", "reduce"):
-        row = re.search(rf">{kind}</a></th>.*?</tr>", body, re.S).group(0)
+        row = re.search(rf">{kind}</a></th>.*?(?=<tr><th>|\n</table>)", body, re.S).group(0)
         numbers = re.findall(r"<td[^>]*>(?:<a[^>]*>)?(\d+)(?:</a>)?</td>", row)
         found[f"job {kind}s complete"] = int(numbers[3])
         found[f"job {kind}s total"] = int(numbers[0])
@@ -81,7 +83,7 @@ def sample(address, job):
                 values.update(read(answer.read().decode()))
         except urllib.error.HTTPError as error:
             missed[target] = f"HTTP {error.code}"
-        except (OSError, ValueError, KeyError, StopIteration, AttributeError, json.JSONDecodeError) as error:
+        except (OSError, ValueError, KeyError, IndexError, StopIteration, AttributeError) as error:
             missed[target] = f"{type(error).__name__}: {error}"
     return values, missed
 
@@ -95,8 +97,7 @@ def collect(address, job, record):
             lines.write(json.dumps({"begun_ms": begun, "ended_ms": int(time.time() * 1000), "values": values, "missed": missed}) + "\n")
             lines.flush()
             due += PERIOD_S
-            if select.select([sys.stdin], [], [], max(0, due - time.time()))[0]:
-                return
+            time.sleep(max(0, due - time.time()))
 
 
 def judge(record, swaps):
@@ -122,9 +123,9 @@ def judge(record, swaps):
             before, by = latest.get(name, (value, now_ruling))
             if value < before and not LEVELS.search(name):
                 at_swap = by != now_ruling
-                good = at_swap and SINCE_START.match(name)
-                bad += not good
-                fallen.append((name, before, value, by, now_ruling, "counts since the start of the daemon" if good else "WITHOUT CAUSE"))
+                causes = [why for pattern, why in CAUSES if at_swap and pattern.match(name)]
+                bad += not causes
+                fallen.append((name, before, value, by, now_ruling, causes[0] if causes else "WITHOUT CAUSE"))
             latest[name] = (value, now_ruling)
     for name, before, value, by, now_ruling, why in fallen:
         print(f"fell: {name}: {before:g} under {by}, {value:g} under {now_ruling}: {why}")

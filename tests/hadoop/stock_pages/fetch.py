@@ -176,7 +176,8 @@ def by_users(fetcher, running, ended):
     for user in ("", "bob", "alice", "qadmin", "boss"):
         named = f"user.name={user}" if user else ""
         for page in pages:
-            shown = page.replace(running, "RUNNING").replace(ended, "ENDED").replace(file, "FILE")
+            shown = page.replace(file, "logFile=FILE").replace(running, "RUNNING").replace(ended, "ENDED")
+            shown = shown.replace(task.split("_")[1], "START")
             fetcher.ask(f"{shown} by {user or 'nameless'}", page + ("&" if "?" in page else "?") + named if user else page)
         for page, form in changes:
             target = page + ("&" if "?" in page else "?") + named if user else page

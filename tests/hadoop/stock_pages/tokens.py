@@ -37,7 +37,9 @@ class Page(html.parser.HTMLParser):
             return
         if tag == "tr":
             self.row = ""
-        kept = "".join(f" {name}={given[name]}" for name in ("id", "href") if given.get(name) is not None)
+        # A browser takes line breaks out of an address.
+        plain = {name: "".join(value.split()) if name == "href" else value for name, value in attributes if value is not None}
+        kept = "".join(f" {name}={plain[name]}" for name in ("id", "href") if name in plain)
         self.tokens.append((self.context(), f"<{tag}{kept}>"))
 
     def handle_endtag(self, tag):
@@ -159,13 +161,34 @@ def of_configuration(body):
 
 
 def of_history(body):
-    """Kind and key of a line, and the value; lines of the past are held together by their order."""
-    found = []
+    """The value of each key of a line, by what the line is about; what happens at one time stands in any order."""
+    found, lines = [], {}
     for line in body.splitlines():
         kind, _, rest = line.partition(" ")
-        for key, value in re.findall(r'(\w+)="((?:[^"\\]|\\.)*)"', rest):
-            found.append((f"{kind} {key}", value))
+        pairs = re.findall(r'(\w+)="((?:[^"\\]|\\.)*)"', rest)
+        about = " ".join([kind, *(value for key, value in pairs if key in ("JOBID", "TASKID", "TASK_ATTEMPT_ID")), *(key for key, _ in pairs)])
+        lines[about] = lines.get(about, 0) + 1
+        start = f"{about.split(' TASK_TYPE')[0]} {lines[about]}.{len(pairs)}"
+        for key, value in pairs:
+            found += of_counters(f"{start} {key}", value) if key.endswith("COUNTERS") else [(f"{start} {key}", value)]
+    return sorted(found)
+
+
+def of_counters(context, value):
+    """Counters in the compact text of history files, in which groups and counters have no order."""
+    found = [(context, "")]
+    for group in value.strip("{}").split("}{"):
+        head, _, rest = group.partition("[")
+        for counter in rest.rstrip("]").split("]["):
+            name, _, number = counter.rpartition("(")
+            found.append((f"{context} {head}{name}", number.rstrip(")")))
     return found
+
+
+def of_scheduler(found):
+    """The cells of the rows of a scheduler's page; its frame, its forms and a column are ours."""
+    forms = {"VERY_HIGH", "HIGH", "NORMAL", "LOW", "VERY_LOW", "Move", "Set", "Held back by"}
+    return [token for token in found if token[0].startswith("@row") and not token[1].startswith("<") and token[1] not in forms]
 
 
 def of_words(body):
@@ -183,6 +206,8 @@ def of_answer(name, kind, body):
         return of_configuration(body)
     if path == "/historyfile" and "logFile=" in name:
         return of_history(body)
+    if path == "/scheduler" and "html" in kind:
+        return of_scheduler(of_page(body))
     if "html" in kind:
         return in_order(name, of_page(body))
     return of_words(body)

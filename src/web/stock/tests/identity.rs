@@ -120,6 +120,12 @@ async fn every_page_of_a_job_asks_the_lists() {
             assert_ne!(member.status.as_u16(), 401, "{page}: {}", member.body);
         }
     }
+    // Nor does a change of an attempt that there is not say anything else.
+    for attempt in [attempt.to_owned(), format!("{attempt}9")] {
+        let target = format!("/taskdetails.jsp?action=kill-task&attemptid={attempt}&user.name=bob");
+        assert_eq!(ask(&cluster, "POST", &target, &[]).await.status.as_u16(), 401, "{target}");
+    }
+    assert!(cluster.changes.lock().unwrap().is_empty());
     // Lists, and what says nothing of one job, are open to all.
     for open in ["/jobtracker.jsp", "/machines.jsp", "/jobqueue_details.jsp?queueName=default", "/jobhistoryhome.jsp"] {
         assert_eq!(ask(&cluster, "GET", open, &[]).await.status.as_u16(), 200, "{open}");

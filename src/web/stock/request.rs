@@ -76,7 +76,7 @@ impl Asked {
             None => Ok(false),
             Some("json") => Ok(true),
             Some(other) => {
-                Err(Box::new(text(StatusCode::NOT_IMPLEMENTED, format_args!("format: {other:?} is not json"))))
+                Err(Box::new(text(StatusCode::NOT_IMPLEMENTED, format_args!("format: {:?} is not json", cut(other)))))
             }
         }
     }

@@ -126,7 +126,7 @@ PAIRS = [
     (r"(jobid=|task_|attempt_|logFile=)killed", r"killed on request|FILE_BYTES_READ|CPU time spent|\t1\d$", r"\t1\d$|by user", "a report after the end of the job"),
     (r"(jobid=|task_|attempt_|logFile=)killed", r"killed on request|FILE_BYTES_READ|CPU time spent", None, "a report after the end of the job"),
     (r"/logLevel", r"\t(org.apache.commons.logging.impl.Log4JLogger)$", r"\ttracing$", "the class of a log"),
-    (r"/jmx", r"^\.beans\[(?!Hadoop:service=JobTracker,name=(JobTracker|Queue)|java.lang:type=(Memory|Runtime|Threading)\])", None, "a bean of Java's"),
+    (r"/jmx", r"^\.beans\[(?!Hadoop:service=JobTracker,name=(JobTracker|Queue|jvm)|java.lang:type=(Memory|Runtime|Threading)\])", None, "a bean of Java's"),
     (r"/jmx", r"^\.beans\[java.lang:type=(Runtime|Threading|Memory)\]", None, "an attribute of the JVM"),
 ]
 

@@ -122,9 +122,7 @@ PAIRS = [
     (r"action=confirm", r"\t<h3>$", None, "a second heading where the first should end"),
     (r"/conf", r"^", None, "a key that this JobTracker does not read"),
     (r"/conf", None, r"^", "a key that 1.2.1 does not have, or reads where there is an HDFS"),
-    # 1.2.1 takes what a tracker says of an attempt even when its job is over.
-    (r"(jobid=|task_|attempt_|logFile=)killed", r"killed on request|FILE_BYTES_READ|CPU time spent|\t1\d$", r"\t1\d$|by user", "a report after the end of the job"),
-    (r"(jobid=|task_|attempt_|logFile=)killed", r"killed on request|FILE_BYTES_READ|CPU time spent", None, "a report after the end of the job"),
+    (r"logFile=killed", r"by user,killed on request,", r"by user killed on request ", "texts that 1.2.1 joins by commas"),
     (r"/logLevel", r"\t(org.apache.commons.logging.impl.Log4JLogger)$", r"\ttracing$", "the class of a log"),
     (r"/jmx", r"^\.beans\[(?!Hadoop:service=JobTracker,name=(JobTracker|Queue|jvm)|java.lang:type=(Memory|Runtime|Threading)\])", None, "a bean of Java's"),
     (r"/jmx", r"^\.beans\[java.lang:type=(Runtime|Threading|Memory)\]", None, "an attribute of the JVM"),

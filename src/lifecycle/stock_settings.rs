@@ -1,10 +1,11 @@
 //! What the pages of Hadoop's addresses take from the configuration.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 
 use crate::config::blanked::shown_value;
 use crate::config::settings::PageLoginSettings;
-use crate::config::{Configuration, Origin, Settings, keys};
+use crate::config::{Configuration, Origin, Settings, host_name, keys};
 use crate::web::{ConfProperty, PageLogin, SimpleLogin, StockSettings};
 
 use super::serve_error::ServeError;
@@ -18,7 +19,7 @@ const STATIC_USER: &str = "Dr.Who";
 /// The secret of a login cannot be read.
 pub(super) fn stock_settings(settings: &Settings) -> Result<StockSettings, ServeError> {
     Ok(StockSettings {
-        host: settings.rpc_address.host.clone(),
+        host: name_of_host(&settings.rpc_address.host),
         are_acls_on: settings.queues.acls_enabled,
         is_authorization_on: settings.service_policy.is_some(),
         are_numbers_for_administrators: settings.are_numbers_for_administrators,
@@ -26,6 +27,15 @@ pub(super) fn stock_settings(settings: &Settings) -> Result<StockSettings, Serve
         takes_get_changes: settings.takes_get_changes,
         conf: conf_properties(&settings.configuration).into(),
     })
+}
+
+/// What pages call the machine of the JobTracker's address: an address is not cut at its first dot.
+fn name_of_host(host: &str) -> String {
+    match host.parse::<IpAddr>() {
+        Ok(address) if address.to_canonical().is_loopback() => "localhost".to_owned(),
+        Ok(_) => host_name(),
+        Err(_) => host.to_owned(),
+    }
 }
 
 /// How requests say who asks. A name is no proof: a start says that they are believed.
@@ -78,6 +88,15 @@ fn resource(origin: &Origin) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_address_is_called_by_a_name() {
+        assert_eq!(
+            ["127.0.0.1", "::1", "master.example.org"].map(name_of_host),
+            ["localhost", "localhost", "master.example.org"]
+        );
+        assert_eq!(name_of_host("192.0.2.7"), host_name());
+    }
 
     #[test]
     fn what_is_written_stands_over_defaults_and_secrets_are_blanked() {

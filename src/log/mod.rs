@@ -1,5 +1,6 @@
-//! The log: levels, line format and rate limit per caller.
+//! The log: levels, line format, counts of lines and rate limit per caller.
 
+mod counted;
 mod journal;
 mod levels;
 mod lines;
@@ -9,6 +10,7 @@ mod subscriber;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use counted::LoggedLines;
 pub(crate) use journal::error_mark;
 pub(crate) use levels::{LogLevel, level_of, set_level};
 pub(crate) use log_end::end_of_log;

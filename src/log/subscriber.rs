@@ -10,6 +10,7 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::reload;
 use tracing_subscriber::util::SubscriberInitExt;
 
+use super::counted::CountedLines;
 use super::journal::{WithPriority, is_stderr_journal};
 use super::levels::keep;
 use super::lines::EscapedFields;
@@ -44,7 +45,7 @@ where
     let lines = layer().event_format(events).fmt_fields(EscapedFields).with_ansi(has_colours).with_writer(writer);
     let levels = levels(std::env::var(LEVELS).ok().as_deref());
     let (filter, handle) = reload::Layer::new(levels.clone());
-    if tracing_subscriber::registry().with(lines).with(filter).try_init().is_ok() {
+    if tracing_subscriber::registry().with(lines).with(CountedLines).with(filter).try_init().is_ok() {
         keep(levels, move |changed| handle.reload(changed).is_ok());
     }
 }

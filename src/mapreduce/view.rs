@@ -171,6 +171,25 @@ impl Job {
         }
     }
 
+    /// When a task was over, epoch ms, also one that failed or was killed (1.2.1 `TaskInProgress.kill`); 0: it is not.
+    pub fn task_end_ms(&self, key: TaskKey) -> i64 {
+        let task = self.task(key);
+        if task.finish_ms > 0 || self.tip_status(key) != TipStatus::Killed {
+            return task.finish_ms;
+        }
+        let of_twin = |tasks: &crate::model::PerKind<Task>| {
+            let twins = Kind::ALL.into_iter().filter(|kind| *kind != key.kind());
+            twins.map(|kind| tasks[kind].finish_ms).find(|end_ms| *end_ms > 0)
+        };
+        let superseded_ms = match key {
+            TaskKey::Setup(_) => of_twin(&self.setup),
+            TaskKey::Cleanup(_) => of_twin(&self.cleanup),
+            TaskKey::Work(..) => None,
+        };
+        let last_attempt_ms = || task.attempts.iter().map(|attempt| attempt.finish_ms).max();
+        superseded_ms.or_else(last_attempt_ms).unwrap_or(self.finish_ms)
+    }
+
     pub fn task_report(&self, key: TaskKey) -> TaskReport {
         let task = self.task(key);
         let best = task.best_attempt();
@@ -179,7 +198,7 @@ impl Job {
             progress: task.progress,
             state_text: best.map(|attempt| Text(attempt.state_text.clone())).unwrap_or_default(),
             start_ms: task.first_launch_ms,
-            finish_ms: task.finish_ms,
+            finish_ms: self.task_end_ms(key),
             diagnostics: task.attempts.iter().flat_map(diagnostics_of).collect(),
             counters: best
                 .and_then(|attempt| attempt.counters.as_ref())

@@ -235,7 +235,7 @@ impl<'a> JobSource<'a> {
     /// continues, none at its end.
     pub(super) fn tasks_part(&self, walk: TaskWalk) -> (StockTasks, Option<TaskWalk>) {
         let job = self.tasks();
-        let keys: Vec<TaskKey> = match walk.list {
+        let mut keys: Vec<TaskKey> = match walk.list {
             TaskList::Setup => Kind::ALL.map(TaskKey::Setup).to_vec(),
             TaskList::Cleanup => Kind::ALL.map(TaskKey::Cleanup).to_vec(),
             TaskList::Work(kind) => {
@@ -257,6 +257,10 @@ impl<'a> JobSource<'a> {
             return (StockTasks::default(), None);
         }
         let is_direct = walk.filter == TaskFilter::All && matches!(walk.list, TaskList::Work(_));
+        // 1.2.1 lists what has succeeded first; of a job with more than a page of tasks that would need a walk over all.
+        if total <= TASKS_PER_PAGE && walk.filter == TaskFilter::All {
+            keys.sort_by_key(|key| !is_in(job, *key, TaskFilter::Completed));
+        }
         let mut walk = walk;
         let mut page = StockTasks::default();
         for key in &keys {
@@ -270,10 +274,6 @@ impl<'a> JobSource<'a> {
             }
         }
         page.total = if is_direct { total } else { walk.seen };
-        // 1.2.1 lists what is done first; of a job with more than a page of tasks that would need a walk over all.
-        if total <= TASKS_PER_PAGE && walk.filter == TaskFilter::All {
-            page.tasks.sort_by_key(|task| (task.finish_ms == 0, task.id));
-        }
         let read = u32::try_from(keys.len()).unwrap_or(u32::MAX);
         walk.from = walk.from.saturating_add(read);
         let has_more = !is_direct && matches!(walk.list, TaskList::Work(_)) && walk.from < total;
@@ -398,7 +398,7 @@ fn stock_task(job: &Job, key: TaskKey) -> StockTask {
         progress: task.progress,
         status: best.map(|attempt| attempt.state_text.clone()).unwrap_or_default(),
         start_ms: task.first_launch_ms,
-        finish_ms: task.finish_ms,
+        finish_ms: job.task_end_ms(key),
         diagnostics: texts.map(str::to_owned).collect(),
         counters: best.and_then(|attempt| attempt.counters.as_ref()).map_or(0, |counters| counters.values().len()),
     }

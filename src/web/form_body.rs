@@ -11,29 +11,49 @@ use crate::http::RequestPlace;
 
 use super::body_pieces::read_small;
 
-/// Largest body, bytes: a job id with a few short fields.
-const MAX_BYTES: usize = 4 << 10;
+/// Largest body, bytes: as many job ids as one form may name; it is read as the query of an address, which may not be longer than 64 KiB.
+const MAX_BYTES: usize = 60 << 10;
 /// The content type of a form.
 pub(super) const FORM: &str = "application/x-www-form-urlencoded";
 
-/// The fields as the text of a query; none for another method, another kind of body or one that is too large.
+/// A form that cannot be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the form is no text, is larger than {MAX_BYTES} bytes, or did not come in time")]
+pub(super) struct UnreadableForm;
+
+/// The fields as the text of a query; none for another method or another kind of body.
+///
+/// # Errors
+/// A form that is no text, too large or cut off.
 pub(super) async fn read_form(
     method: &Method,
     headers: &HeaderMap,
     body: Body,
     place: Option<&RequestPlace>,
-) -> Option<String> {
-    let kind = headers.get(CONTENT_TYPE)?.to_str().ok()?;
-    if *method != Method::POST || !kind.split(';').next()?.trim().eq_ignore_ascii_case(FORM) {
-        return None;
+) -> Result<Option<String>, UnreadableForm> {
+    let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    if *method != Method::POST || !kind.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case(FORM) {
+        return Ok(None);
     }
-    String::from_utf8(read_small(body, MAX_BYTES, place).await?).ok()
+    let bytes = read_small(body, MAX_BYTES, place).await.ok_or(UnreadableForm)?;
+    String::from_utf8(bytes).map(Some).map_err(|_| UnreadableForm)
+}
+
+/// The decoded pairs of a form or a query, in order.
+pub(super) fn form_pairs(bytes: &[u8]) -> Option<Vec<(String, String)>> {
+    let uri = Uri::builder().path_and_query([b"/?", bytes].concat()).build().ok()?;
+    Query::try_from_uri(&uri).ok().map(|Query(pairs)| pairs)
+}
+
+/// All values of a field, in order.
+pub(super) fn values_of(bytes: &[u8], name: &str) -> impl Iterator<Item = String> {
+    let pairs = form_pairs(bytes).unwrap_or_default();
+    pairs.into_iter().filter(move |(known, _)| known == name).map(|(_, value)| value)
 }
 
 /// The decoded fields of a form or a query, each at most once.
 pub(super) fn form_fields(bytes: &[u8]) -> Option<BTreeMap<String, String>> {
-    let uri = Uri::builder().path_and_query([b"/?", bytes].concat()).build().ok()?;
-    let Query(pairs) = Query::<Vec<(String, String)>>::try_from_uri(&uri).ok()?;
+    let pairs = form_pairs(bytes)?;
     let count = pairs.len();
     let fields: BTreeMap<String, String> = pairs.into_iter().collect();
     (fields.len() == count).then_some(fields)

@@ -11,7 +11,7 @@ use axum::middleware::Next;
 use crate::http::LocalCaller;
 
 use super::applications::ApplicationOwner;
-use super::form_body::form_fields;
+use super::form_body::values_of;
 use super::owner::Owner;
 use super::response::json_refusal;
 use super::state::WebState;
@@ -48,14 +48,15 @@ pub(super) async fn check_names<O: Owner>(
     next: Next,
 ) -> Response<Body> {
     let Some(caller) = request.extensions().get::<LocalCaller>().copied() else { return next.run(request).await };
-    let fields = form_fields(request.uri().query().unwrap_or_default().as_bytes()).unwrap_or_default();
-    let Some(user) = fields.get("user.name") else { return next.run(request).await };
-    let why = match caller {
-        LocalCaller::Unknown => NOT_BY_TCP.to_owned(),
-        LocalCaller::Known(uid) if NameRight::of(&state.owner, user, uid).await.is_granted() => {
-            return next.run(request).await;
-        }
-        LocalCaller::Known(uid) => format!("user.name={user} is not the user with the uid {uid}, who asks"),
-    };
-    json_refusal(StatusCode::FORBIDDEN, &why)
+    let query = request.uri().query().unwrap_or_default().to_owned();
+    // Each of them, whichever a reader of the request takes.
+    for user in values_of(query.as_bytes(), "user.name") {
+        let why = match caller {
+            LocalCaller::Unknown => NOT_BY_TCP.to_owned(),
+            LocalCaller::Known(uid) if NameRight::of(&state.owner, &user, uid).await.is_granted() => continue,
+            LocalCaller::Known(uid) => format!("user.name={user} is not the user with the uid {uid}, who asks"),
+        };
+        return json_refusal(StatusCode::FORBIDDEN, &why);
+    }
+    next.run(request).await
 }

@@ -31,7 +31,10 @@ pub(super) async fn identify_page_user<O: Owner>(
     };
     let cookie = match said {
         Said::BadName => {
-            return text(StatusCode::BAD_REQUEST, "user.name: expected a name without & and control characters");
+            return text(
+                StatusCode::BAD_REQUEST,
+                "user.name: expected a name of at most 255 bytes without &, \", ; and control characters",
+            );
         }
         Said::Nothing if must_have_name(&state, request.uri().path(), request.headers()).await => {
             let mut refusal =

@@ -11,7 +11,7 @@ use base64::engine::general_purpose::STANDARD;
 use sha1::{Digest, Sha1};
 use subtle::ConstantTimeEq;
 
-use super::form_body::form_fields;
+use super::form_body::values_of;
 
 /// The name of the cookie.
 pub(super) const COOKIE_NAME: &str = "hadoop.auth";
@@ -21,6 +21,9 @@ const SIGNATURE: &str = "&s=";
 const TYPE: &str = "simple";
 /// The parameter that gives a name.
 const USER_NAME: &str = "user.name";
+/// The longest name, bytes: a browser drops a cookie of more than 4 KiB, and the name is in it twice.
+const MAX_USER_BYTES: usize = 255;
+
 /// How a request says who asks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum PageLogin {
@@ -69,10 +72,11 @@ impl SimpleLogin {
         if let Some(user) = cookie_in(headers).and_then(|cookie| self.user_of(&cookie, now_ms)) {
             return Said::User(user.into(), None);
         }
-        let named = form_fields(uri.query().unwrap_or_default().as_bytes()).and_then(|mut all| all.remove(USER_NAME));
+        // The first of two values, as a servlet takes it.
+        let named = values_of(uri.query().unwrap_or_default().as_bytes(), USER_NAME).next();
         match named {
             None => Said::Nothing,
-            Some(name) if name.is_empty() || name.contains('&') || name.chars().any(char::is_control) => Said::BadName,
+            Some(name) if !fits_cookie(&name) => Said::BadName,
             Some(name) => {
                 let cookie = self.cookie(&name, now_ms.saturating_add(self.validity_ms));
                 Said::User(name.into(), Some(cookie))
@@ -106,6 +110,12 @@ impl SimpleLogin {
         let digest = Sha1::new().chain_update(signed).chain_update(&self.secret).finalize();
         STANDARD.encode(digest)
     }
+}
+
+/// Whether a name stands in the cookie as one part of its text, and can end neither the text nor the cookie.
+fn fits_cookie(name: &str) -> bool {
+    let is_mark = |character: char| character.is_control() || matches!(character, '&' | '"' | ';');
+    (1..=MAX_USER_BYTES).contains(&name.len()) && !name.contains(is_mark)
 }
 
 /// Never prints the secret.
@@ -167,8 +177,20 @@ mod tests {
         assert_eq!(say(&login, "/", &login.cookie("alice", NOW_MS - 1)), Said::Nothing, "it has ended");
         let kerberos = "u=alice&p=alice&t=kerberos&e=1700036000000";
         assert_eq!(say(&login, "/", &format!("{kerberos}&s={}", login.signature(kerberos))), Said::Nothing);
-        for bad in ["", "a%26t%3Dx", "a%0Ab"] {
-            assert_eq!(say(&login, &format!("/?user.name={bad}"), ""), Said::BadName, "{bad}");
+        for bad in ["", "a%26t%3Dx", "a%0Ab", "a%22%3B%20Domain%3Dexample.org", "a;Max-Age=9", &"a".repeat(60_000)] {
+            assert_eq!(say(&login, &format!("/?user.name={bad}"), ""), Said::BadName, "{bad:.40}");
         }
+    }
+
+    #[test]
+    fn the_first_of_two_names_counts_and_other_doubled_fields_hide_none() {
+        for query in ["user.name=alice&user.name=root", "jobCheckBox=1&jobCheckBox=2&user.name=alice"] {
+            let said = say(&login(), &format!("/jobtracker.jsp?{query}"), "");
+            assert!(matches!(&said, Said::User(user, Some(_)) if &**user == "alice"), "{query}: {said:?}");
+        }
+        let forged = "u=alice&p=alice&t=simple&e=1700036000000&s=";
+        assert!(
+            matches!(say(&login(), "/?user.name=bob&user.name=alice", forged), Said::User(user, _) if &*user == "bob")
+        );
     }
 }

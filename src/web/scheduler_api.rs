@@ -33,7 +33,10 @@ pub(super) async fn scheduler<O: Owner>(State(state): State<Arc<WebState<O>>>, r
     if let Some(mut query) = PageQuery::parse(request.uri.query().unwrap_or_default()) {
         // The market never reads a body, because none is signed.
         if query == PageQuery::default() {
-            let form = read_form(&request.method, &request.headers, body, extensions.get()).await;
+            let form = match read_form(&request.method, &request.headers, body, extensions.get()).await {
+                Ok(form) => form,
+                Err(unreadable) => return error(StatusCode::BAD_REQUEST, &unreadable.to_string()),
+            };
             query = form.and_then(|form| PageQuery::parse(&form)).unwrap_or_default();
         }
         if let Some(answer) = scheduler_page(&state, &request, query).await {

@@ -16,7 +16,8 @@ impl Engine {
             return refused(refusal);
         }
         let Some(job) = self.jobs.get_mut(id) else { return (Reply::Done, Wait::Nothing) };
-        let reason = format!("Job {id} was killed by {}", caller.user);
+        let by = if caller.user.is_empty() { "a request that named no user" } else { &*caller.user };
+        let reason = format!("Job {id} was killed by {by}");
         job.decide_end(JobOutcome::Killed, reason, &mut self.cluster.job_context(&mut self.outbox, now));
         self.record_job_facts();
         (Reply::Done, Wait::All)

@@ -1,6 +1,6 @@
 //! The consequences of ends, on time and late.
 
-use crate::mapreduce::{AttemptOrder, JobFact, JobOutcome, JobState, TaskState};
+use crate::mapreduce::{AttemptOrder, JobFact, JobOutcome, JobState, TaskKey, TaskState};
 use crate::model::{AttemptId, AttemptState, CounterLimits, Kind};
 use crate::wire::{CompletionStatus, TaskStatus};
 
@@ -31,6 +31,24 @@ fn the_time_of_an_attempt_counts_once_its_cleanup_included() {
     stage.report_with(tracker, attempt, AttemptState::Succeeded, ran(2_000, 2_100));
     stage.report(tracker, attempt, AttemptState::Failed);
     assert_eq!(map_slot_ms(&stage), 1_000, "its loss costs no time");
+}
+
+#[test]
+fn tasks_that_fail_or_are_killed_have_an_end_too() {
+    let mut stage = Stage::running(2, 1);
+    let tracker = stage.add_tracker("h1");
+    let (ran_task, waiting) = (TaskKey::Work(Kind::Map, 0), TaskKey::Work(Kind::Map, 1));
+    let attempt = stage.launch(Kind::Map, 0, tracker);
+    assert_eq!(stage.job.task_end_ms(ran_task), 0);
+    let twins = [Kind::Map, Kind::Reduce].map(|kind| stage.job.task_end_ms(TaskKey::Setup(kind)));
+    assert!(twins[0] > 0 && twins[0] == twins[1], "the setup that did not run ends with the other: {twins:?}");
+    stage.act(|job, context| job.decide_end(JobOutcome::Killed, "killed".to_owned(), context));
+    stage.report_with(tracker, attempt, AttemptState::Killed, ran(1_000, 1_500));
+    assert_eq!(stage.job.task_end_ms(ran_task), 1_500);
+    let cleanup = stage.act(|job, context| job.launch_cleanup(Kind::Map, tracker, context)).attempt;
+    stage.report(tracker, cleanup, AttemptState::Succeeded);
+    assert_eq!(stage.job.task_end_ms(waiting), stage.job.finish_ms, "it never ran");
+    assert_eq!(stage.job.task_report(waiting).finish_ms, stage.job.finish_ms);
 }
 
 #[test]

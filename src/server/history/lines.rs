@@ -370,7 +370,7 @@ fn final_word(state: AttemptState) -> Option<&'static str> {
 }
 
 /// Texts that trackers and the JobTracker itself add to those of a task begin so.
-const ADDED_TEXTS: [&str; 7] = [
+const ADDED_TEXTS: [&str; 8] = [
     "Request received to ",
     "Task has been ",
     "Task attempt_",
@@ -378,6 +378,7 @@ const ADDED_TEXTS: [&str; 7] = [
     "Lost task tracker: ",
     "Too many fetch-failures",
     "java.lang.Throwable: Child Error",
+    "killed on request",
 ];
 
 /// The texts of an attempt with a comma between them, as 1.2.1 joins them. They are stored with a line break between them, which texts

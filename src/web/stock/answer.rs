@@ -82,6 +82,12 @@ pub(super) fn bold(title: &str, new_page: &str, words: &str) -> Response<Body> {
     page(StatusCode::OK, &Words { title, new_page, is_heading: false, words })
 }
 
+/// The same words with the status of a parameter that is missing or malformed; 1.2.1 fails with 500.
+pub(super) fn malformed(mut words: Response<Body>) -> Response<Body> {
+    *words.status_mut() = StatusCode::BAD_REQUEST;
+    words
+}
+
 /// The page of a refusal (1.2.1 `job_authorization_error.jsp`).
 #[derive(Template)]
 #[template(path = "stock/job_authorization_error.html")]

@@ -55,10 +55,10 @@ impl<'a, O: Owner> Changes<'a, O> {
         }
     }
 
-    /// Changes several jobs in the same way.
+    /// Changes several jobs in the same way; one that refuses keeps none of the others from it, as in 1.2.1.
     ///
     /// # Errors
-    /// What to answer to ids that are none, and at the first job that refuses; those before it are changed.
+    /// What to answer to ids that are none, then nothing is changed, and the first refusal of a job.
     pub(super) async fn make_all(&self, jobs: &[&str], change: &JobChange) -> Result<(), Refused> {
         if jobs.len() > MOST_JOBS {
             let refusal = format!("jobCheckBox: {} jobs, at most {MOST_JOBS} are changed at once", jobs.len());
@@ -67,10 +67,16 @@ impl<'a, O: Owner> Changes<'a, O> {
         let parsed = jobs.iter().map(|job| job.parse::<JobId>());
         let ids = parsed.collect::<Result<Vec<_>, _>>();
         let ids = ids.map_err(|error| Box::new(text(StatusCode::BAD_REQUEST, format_args!("jobCheckBox: {error}"))))?;
+        let mut refused = None;
         for id in ids {
-            self.make(id, change.clone()).await?;
+            match self.make(id, change.clone()).await {
+                Ok(()) => {}
+                // Nor would the next be answered.
+                Err(refusal) if refusal.status() == StatusCode::SERVICE_UNAVAILABLE => return Err(refusal),
+                Err(refusal) => refused = refused.or(Some(refusal)),
+            }
         }
-        Ok(())
+        refused.map_or(Ok(()), Err)
     }
 }
 

@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::model::JobId;
 
 use super::super::owner::Owner;
-use super::super::response::{JSON, XML, fresh, text};
+use super::super::response::{XML, fresh, text};
 use super::super::rows::cut;
 use super::super::state::WebState;
 use super::access::{check_instrumentation, found, viewer};
@@ -19,6 +19,9 @@ use super::answer;
 use super::request::{Asked, Refused};
 use super::rows::new_job_page;
 use super::settings::ConfProperty;
+
+/// The content type, as 1.2.1 sends it.
+const JSON: &str = "application/json; charset=utf-8";
 
 /// Answers `/conf`.
 pub(super) async fn conf<O: Owner>(State(state): State<Arc<WebState<O>>>, request: Request) -> Response<Body> {
@@ -96,10 +99,7 @@ async fn of_job<O: Owner>(state: &WebState<O>, request: Request) -> Result<Refus
     };
     let conf = found(state.owner.stock_conf(id, viewer(state, &asked)?), asked.user(), id).await?;
     let heading = format!("Job Configuration: JobId - {id}");
-    Ok(Box::new(match conf {
-        Some(properties) => answer::page(StatusCode::OK, &Page { new_page: new_job_page(id), heading, properties }),
-        None => answer::heading(&heading, &new_job_page(id), &format!("Job Configuration not available for {id}")),
-    }))
+    Ok(Box::new(answer::page(StatusCode::OK, &Page { new_page: new_job_page(id), id, heading, properties: conf })))
 }
 
 /// The input of the template, which `/jobconf_history.jsp` has too.
@@ -107,6 +107,8 @@ async fn of_job<O: Owner>(state: &WebState<O>, request: Request) -> Result<Refus
 #[template(path = "stock/jobconf.html")]
 pub(super) struct Page {
     pub(super) new_page: String,
+    pub(super) id: JobId,
     pub(super) heading: String,
-    pub(super) properties: Vec<(String, String)>,
+    /// None of a job that is unknown, or whose file is lost.
+    pub(super) properties: Option<Vec<(String, String)>>,
 }

@@ -94,16 +94,19 @@ fn draw(svg: &mut String, graph: &StockGraph, kind: Kind, frame: Frame) -> fmt::
 
 /// The bars of a group, one on the other.
 fn bars(svg: &mut String, kind: Kind, (x, width): (u32, u32), phases: &[f32; 3]) -> fmt::Result {
-    let high = |part: f32, whole: u32| (part.clamp(0.0, 1.0) * whole as f32).ceil() as u32;
     match kind {
         Kind::Map => {
-            let height = high(phases[0], HEIGHT);
+            let height = (phases[0].clamp(0.0, 1.0) * HEIGHT as f32).ceil() as u32;
             rect(svg, (width, height), (x, Y_MARGIN + HEIGHT - height), COLOURS[2])
         }
         Kind::Reduce => {
             let mut y = Y_MARGIN + HEIGHT;
             for (part, colour) in phases.iter().zip(COLOURS) {
-                let height = high(*part, HEIGHT / 3).min(y - Y_MARGIN);
+                // A part that is nearly whole is drawn a third of the plot high, rounded up.
+                let height = match (part.clamp(0.0, 1.0) * (HEIGHT / 3) as f32) as u32 {
+                    nearly if nearly > HEIGHT / 3 - 3 => HEIGHT / 3 + 1,
+                    height => height,
+                };
                 y -= height;
                 rect(svg, (width, height), (x, y), colour)?;
             }
@@ -149,6 +152,22 @@ mod tests {
             assert!(svg.contains(part), "{part} in {svg}");
         }
         assert_eq!(svg.matches("<rect").count(), 2);
+    }
+
+    #[test]
+    fn the_phases_of_a_reduce_stand_on_each_other_as_hadoops_do() {
+        let bars = |phases| {
+            let graph = StockGraph { tasks: 1, per_group: 1, groups: vec![phases] };
+            let svg = picture(&graph, Kind::Reduce, Frame::Document);
+            svg.lines().filter(|line| line.contains("x=\"80\" y=") && line.starts_with("<rect")).count()
+        };
+        let graph = StockGraph { tasks: 1, per_group: 1, groups: vec![[1.0, 1.0, 1.0]] };
+        let svg = picture(&graph, Kind::Reduce, Frame::Document);
+        for y in [153, 86, 19] {
+            let bar = format!("<rect width=\"10\" height=\"67\" x=\"80\" y=\"{y}\"");
+            assert!(svg.contains(&bar), "{bar} in {svg}");
+        }
+        assert_eq!(bars([1.0, 0.5, 0.0]), 2);
     }
 
     #[test]

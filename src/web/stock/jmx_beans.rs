@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::engine::{AttemptCounts, ClusterSnapshot, JobSnapshot, QueueSnapshot, TrackerSnapshot};
+use crate::log::LoggedLines;
 use crate::model::{PerKind, RunState};
 
 use super::cluster::{Queue, Summary};
@@ -198,6 +199,7 @@ fn quoted(name: &str) -> String {
 
 fn jvm(process: &Process, machine: &str) -> Bean {
     let used = process.memory.used_bytes as f64 / MIB;
+    let lines = LoggedLines::now();
     Bean::of_jobtracker("jvm")
         .with("tag.context", "jvm")
         .with("tag.processName", "JobTracker")
@@ -215,6 +217,10 @@ fn jvm(process: &Process, machine: &str) -> Bean {
         .with("threadsWaiting", process.threads.saturating_sub(process.running_threads))
         .with("threadsTimedWaiting", 0)
         .with("threadsTerminated", 0)
+        .with("logFatal", 0)
+        .with("logError", lines.errors)
+        .with("logWarn", lines.warnings)
+        .with("logInfo", lines.notices)
 }
 
 fn memory(process: &Process) -> Bean {

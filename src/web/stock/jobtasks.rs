@@ -43,13 +43,13 @@ async fn answered<O: Owner>(state: &WebState<O>, request: Request) -> Result<Ref
     let host = simple_host(&state.stock.host);
     Ok(Box::new(match (tasks, is_json) {
         (None, true) => answer::json_error(StatusCode::NOT_FOUND, 4101, format!("JobID {id} Not Found")),
-        (None, false) => answer::bold("Hadoop task list", &new_job_page(id), &format!("Job {id} not found.")),
+        (None, false) => answer::page(StatusCode::OK, &Page::new(None, &wanted, host)),
         (Some(tasks), true) if tasks.tasks.is_empty() => {
             let description = format!("No Tasks At Start Index {}", wanted.start());
             answer::json_error(StatusCode::NOT_FOUND, 4102, description)
         }
         (Some(tasks), true) => answer::json(StatusCode::OK, &Json::new(&tasks, &wanted)),
-        (Some(tasks), false) => answer::page(StatusCode::OK, &Page::new(&tasks, &wanted, host)),
+        (Some(tasks), false) => answer::page(StatusCode::OK, &Page::new(Some(&tasks), &wanted, host)),
     }))
 }
 
@@ -111,6 +111,7 @@ struct Page<'a> {
     id: JobId,
     kind: &'a str,
     host: &'a str,
+    is_known: bool,
     heading: String,
     rows: Vec<Row<'a>>,
     next: Option<String>,
@@ -130,20 +131,23 @@ struct Row<'a> {
 // === impl Page ===
 
 impl<'a> Page<'a> {
-    fn new(tasks: &'a StockTasks, wanted: &'a Wanted, host: &'a str) -> Self {
+    /// `tasks`: none of an unknown job.
+    fn new(tasks: Option<&'a StockTasks>, wanted: &'a Wanted, host: &'a str) -> Self {
         let mut letters = wanted.state.chars();
         let heading = match letters.next() {
             Some(first) => first.to_uppercase().chain(letters.as_str().to_lowercase().chars()).collect(),
             None => String::new(),
         };
-        let has_next = wanted.start().saturating_add(TASKS_PER_PAGE) < tasks.total;
+        let total = tasks.map_or(0, |tasks| tasks.total);
+        let has_next = wanted.start().saturating_add(TASKS_PER_PAGE) < total;
         Page {
             new_page: new_job_page(wanted.id),
             id: wanted.id,
             kind: &wanted.kind,
             host,
+            is_known: tasks.is_some(),
             heading,
-            rows: tasks.tasks.iter().map(Row::new).collect(),
+            rows: tasks.map_or_else(Vec::new, |tasks| tasks.tasks.iter().map(Row::new).collect()),
             next: has_next.then(|| wanted.page_at(wanted.page + 1)),
             previous: (wanted.page > 1).then(|| wanted.page_at(wanted.page - 1)),
         }

@@ -53,9 +53,9 @@ async fn place<O: Owner>(state: &WebState<O>, request: Request) -> Result<Refuse
     let id: Option<JobId> = asked.parsed("jobid", "the id of a job")?;
     let id = id.ok_or_else(|| answer::refused(text(StatusCode::BAD_REQUEST, "expected jobid=JOB")))?;
     match place_of(state, &asked, id).await? {
-        None => Err(lost(id)),
+        None => Err(answer::refused(text(StatusCode::BAD_REQUEST, format_args!("Job {id} not known")))),
         Some(StockHistoryPlace::NotOver) => {
-            Err(answer::refused(text(StatusCode::BAD_REQUEST, format_args!("{id} is still in running"))))
+            Err(answer::refused(text(StatusCode::BAD_REQUEST, format_args!("Job {id} is still in running"))))
         }
         Some(StockHistoryPlace::Over { log_file }) => {
             Ok(Box::new(go_back(&format!("/historyfile?logFile={log_file}"))))

@@ -19,7 +19,7 @@ use super::super::state::WebState;
 use super::access::{found, viewer};
 use super::answer;
 use super::conf;
-use super::data::StockCounterGroup;
+use super::data::{StockAttempt, StockCounterGroup};
 use super::java_text::{access_list, grouped, short_day_and_time, short_with_span, time_with_span};
 use super::past_data::{PastAttempt, PastKind, StockPast};
 use super::request::{Asked, Refused};
@@ -55,15 +55,9 @@ pub(super) async fn taskdetailshistory<O: Owner>(
     State(state): State<Arc<WebState<O>>>,
     request: Request,
 ) -> Response<Body> {
-    answer_with(&state, request, |asked, past| {
-        let task: Option<TaskId> = asked.parsed("tipid", "the id of a task")?;
-        let task = task.filter(|task| task.job == past.job.id);
-        let task = task.ok_or_else(|| {
-            answer::refused(text(StatusCode::BAD_REQUEST, "expected tipid=TASK, the id of a task of the job"))
-        })?;
-        Ok(answer::page(StatusCode::OK, &Attempts::new(past, task)))
-    })
-    .await
+    match attempts(&state, request).await {
+        Ok(response) | Err(response) => *response,
+    }
 }
 
 /// Answers `/taskstatshistory.jsp`.
@@ -141,6 +135,20 @@ async fn answer_with<O: Owner>(
     }
 }
 
+async fn attempts<O: Owner>(state: &WebState<O>, request: Request) -> Result<Refused, Refused> {
+    let asked = Asked::of(request).await?;
+    let past = past_of(state, &asked).await?;
+    let task: Option<TaskId> = asked.parsed("tipid", "the id of a task")?;
+    let task = task.filter(|task| task.job == past.job.id);
+    let task = task.ok_or_else(|| {
+        answer::refused(text(StatusCode::BAD_REQUEST, "expected tipid=TASK, the id of a task of the job"))
+    })?;
+    let read = state.owner.stock_attempts(task, viewer(state, &asked)?);
+    let split_nodes = found(read, asked.user(), task.job).await?.flatten().map(|attempts| attempts.split_nodes);
+    let page = Attempts::new(&past, task, split_nodes.unwrap_or_default());
+    Ok(Box::new(answer::page(StatusCode::OK, &page)))
+}
+
 async fn counters<O: Owner>(state: &WebState<O>, request: Request) -> Result<Refused, Refused> {
     let asked = Asked::of(request).await?;
     let attempt: Option<AttemptId> = asked.parsed("attemptid", "the id of an attempt")?;
@@ -158,9 +166,9 @@ async fn configuration<O: Owner>(state: &WebState<O>, request: Request) -> Resul
     let asked = Asked::of(request).await?;
     let id = named_job(&asked)?;
     let conf = found(state.owner.stock_conf(id, viewer(state, &asked)?), asked.user(), id).await?;
-    let properties = conf.ok_or_else(|| lost(id))?;
+    let properties = Some(conf.ok_or_else(|| lost(id))?);
     let heading = format!("Job Configuration: JobId - {id}");
-    Ok(Box::new(answer::page(StatusCode::OK, &conf::Page { new_page: new_job_page(id), heading, properties })))
+    Ok(Box::new(answer::page(StatusCode::OK, &conf::Page { new_page: new_job_page(id), id, heading, properties })))
 }
 
 /// The input of the template of a job.
@@ -299,7 +307,7 @@ impl<'a> Tasks<'a> {
             task: attempt.id.task,
             started: short_day_and_time(attempt.start_ms),
             finished: short_with_span(attempt.finish_ms, attempt.start_ms),
-            error: attempt.diagnostics.join("\n"),
+            error: attempt.diagnostics.join(","),
         };
         let rows = listed.map(row).collect();
         Some(Tasks { new_page: new_job_page(past.job.id), past, id: past.job.id, status, kind, rows })
@@ -315,6 +323,8 @@ struct Attempts<'a> {
     id: JobId,
     task: TaskId,
     has_phases: bool,
+    is_map: bool,
+    split_nodes: Vec<String>,
     rows: Vec<AttemptRow<'a>>,
 }
 
@@ -333,7 +343,7 @@ struct AttemptRow<'a> {
 // === impl Attempts ===
 
 impl<'a> Attempts<'a> {
-    fn new(past: &'a StockPast, task: TaskId) -> Self {
+    fn new(past: &'a StockPast, task: TaskId, split_nodes: Vec<String>) -> Self {
         let attempts: Vec<&PastAttempt> =
             past.attempts.iter().filter(|attempt| attempt.attempt.id.task == task).collect();
         let row = |PastAttempt { attempt, .. }: &'a PastAttempt| AttemptRow {
@@ -342,8 +352,8 @@ impl<'a> Attempts<'a> {
             shuffled: short_with_span(attempt.shuffle_ms, attempt.start_ms),
             sorted: short_with_span(attempt.sort_ms, attempt.shuffle_ms),
             finished: short_with_span(attempt.finish_ms, attempt.start_ms),
-            node: &attempt.tracker.node,
-            error: attempt.diagnostics.join("\n"),
+            node: host_in_history(attempt),
+            error: attempt.diagnostics.join(","),
             logs: Logs::of(attempt, &attempt.tracker, false),
             counters: attempt.counters,
         };
@@ -353,8 +363,19 @@ impl<'a> Attempts<'a> {
             id: task.job,
             task,
             has_phases: attempts.first().is_some_and(|attempt| attempt.kind == PastKind::Reduce),
+            is_map: attempts.first().is_some_and(|attempt| attempt.kind == PastKind::Map),
+            split_nodes,
             rows: attempts.iter().copied().map(row).collect(),
         }
+    }
+}
+
+/// Where an attempt ran: history files have the rack of one that succeeded alone.
+fn host_in_history(attempt: &StockAttempt) -> &str {
+    let node = &attempt.tracker.node;
+    match attempt.state {
+        AttemptState::Failed | AttemptState::Killed => node.rsplit('/').next().unwrap_or(node),
+        _ => node,
     }
 }
 

@@ -102,6 +102,7 @@ struct Home<'a> {
     search: &'a str,
     user: &'a str,
     words: &'a str,
+    day: &'a str,
     rows: Vec<Row<'a>>,
     page: i64,
     total: u64,
@@ -124,7 +125,7 @@ struct Row<'a> {
 
 impl<'a> Home<'a> {
     fn new(found: &'a StockPastJobs, host: &'a str, search: &'a str, page: i64, first: u64) -> Self {
-        let (names, _) = search.split_once(';').unwrap_or((search, ""));
+        let (names, day) = search.split_once(';').unwrap_or((search, ""));
         let (user, words) = names.split_once(':').unwrap_or((names, ""));
         let row = |job: &'a StockPastJob| Row {
             submitted: date(job.submit_ms),
@@ -133,23 +134,25 @@ impl<'a> Home<'a> {
             name: &job.name,
             user: &job.user,
         };
-        let last_page = i64::try_from(found.total.div_ceil(PAGE_JOBS)).unwrap_or(i64::MAX).max(1);
+        // All of them are one page.
+        let (page, last_page) = match page {
+            ALL => (1, 1),
+            _ => (page, i64::try_from(found.total.div_ceil(PAGE_JOBS)).unwrap_or(i64::MAX).max(1)),
+        };
         Home {
             new_page: "/",
             host,
             search,
             user,
             words,
+            day,
             rows: found.jobs.iter().map(row).collect(),
             page,
             total: found.total,
             start: if found.jobs.is_empty() { 0 } else { first + 1 },
             end: first + found.jobs.len() as u64,
             last_page,
-            pages: match page {
-                ALL => Vec::new(),
-                _ => (page.saturating_sub(5).max(1)..=page.saturating_add(5).min(last_page)).collect(),
-            },
+            pages: (page.saturating_sub(5).max(1)..=page.saturating_add(5).min(last_page)).collect(),
         }
     }
 }

@@ -1,11 +1,11 @@
 //! A request for one of these pages: its parameters, of the address and of a form, the first of each name as in a servlet.
 
 use axum::body::Body;
-use axum::extract::{Query, Request};
+use axum::extract::Request;
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, Method, Response, StatusCode, Uri};
+use axum::http::{HeaderMap, Method, Response, StatusCode};
 
-use super::super::form_body::read_form;
+use super::super::form_body::{form_pairs, read_form};
 use super::super::page_user::PageUser;
 use super::super::response::{text, with_allow};
 use super::super::rows::cut;
@@ -27,7 +27,7 @@ pub(super) type Refused = Box<Response<Body>>;
 
 impl Asked {
     /// # Errors
-    /// What to answer to another method, or to parameters that are no text.
+    /// What to answer to another method, or to parameters that are no text or cannot be read.
     pub(super) async fn of(request: Request) -> Result<Self, Refused> {
         let (Parts { method, uri, headers, extensions, .. }, body) = request.into_parts();
         if !matches!(method, Method::GET | Method::HEAD | Method::POST) {
@@ -35,9 +35,10 @@ impl Asked {
             return Err(Box::new(with_allow(refusal, METHODS)));
         }
         let malformed = || Box::new(text(StatusCode::BAD_REQUEST, "the parameters are not URL-encoded text"));
-        let mut parameters = pairs(uri.query().unwrap_or_default()).ok_or_else(malformed)?;
-        if let Some(form) = read_form(&method, &headers, body, extensions.get()).await {
-            parameters.extend(pairs(&form).ok_or_else(malformed)?);
+        let mut parameters = form_pairs(uri.query().unwrap_or_default().as_bytes()).ok_or_else(malformed)?;
+        let form = read_form(&method, &headers, body, extensions.get()).await;
+        if let Some(form) = form.map_err(|unreadable| Box::new(text(StatusCode::BAD_REQUEST, unreadable)))? {
+            parameters.extend(form_pairs(form.as_bytes()).ok_or_else(malformed)?);
         }
         let user = extensions.get().cloned();
         Ok(Self { request: HttpRequest { method, uri, headers, user }, parameters })
@@ -75,7 +76,7 @@ impl Asked {
             None => Ok(false),
             Some("json") => Ok(true),
             Some(other) => {
-                Err(Box::new(text(StatusCode::NOT_IMPLEMENTED, format_args!("format: {other:?} is not json"))))
+                Err(Box::new(text(StatusCode::NOT_IMPLEMENTED, format_args!("format: {:?} is not json", cut(other)))))
             }
         }
     }
@@ -90,10 +91,4 @@ impl Asked {
             |_| Box::new(text(StatusCode::BAD_REQUEST, format_args!("{name}: {:?} is not {expected}", cut(value))));
         value.parse().map(Some).map_err(malformed)
     }
-}
-
-/// The decoded pairs of a query or a form, in order.
-fn pairs(text: &str) -> Option<Vec<(String, String)>> {
-    let uri = Uri::builder().path_and_query([b"/?", text.as_bytes()].concat()).build().ok()?;
-    Query::<Vec<(String, String)>>::try_from_uri(&uri).ok().map(|Query(pairs)| pairs)
 }

@@ -62,9 +62,11 @@ impl Named {
         };
         let given = cut(given);
         parsed.ok_or_else(|| {
+            let words = || answer::bold("Hadoop Task Details", "/", "tipid sent is not valid.");
             answer::refused(match is_json {
                 true => answer::json_error(StatusCode::NOT_FOUND, 4101, format!("{kind} {given} Invalid")),
-                false => answer::bold("Hadoop Task Details", "/", "tipid sent is not valid."),
+                false if given.is_empty() => words(),
+                false => answer::malformed(words()),
             })
         })
     }
@@ -79,13 +81,14 @@ async fn answered<O: Owner>(state: &WebState<O>, request: Request) -> Result<Ref
     if has_actions && action.eq_ignore_ascii_case("confirm") {
         return Ok(Box::new(confirm(&asked, &named)));
     }
+    let (task, id) = (named.task, named.task.job);
+    let attempts = found(state.owner.stock_attempts(task, viewer(state, &asked)?), asked.user(), id).await?;
+    // After the view list was asked, as in 1.2.1: else a stranger is led back from an attempt that there is not.
     if asked.is_post()
         && let Some(page) = change(state, &asked, &named, action).await?
     {
         return Ok(Box::new(go_back(&page)));
     }
-    let (task, id) = (named.task, named.task.job);
-    let attempts = found(state.owner.stock_attempts(task, viewer(state, &asked)?), asked.user(), id).await?;
     Ok(Box::new(match (attempts, is_json) {
         (None, true) => answer::json_error(StatusCode::NOT_FOUND, 4102, format!("JobID {id} Not Found")),
         (None, false) => answer::bold("Hadoop Task Details", &new_job_page(id), &format!("Job {id} not found.")),

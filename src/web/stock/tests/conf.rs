@@ -48,7 +48,7 @@ async fn the_configuration_of_a_job_has_rows_of_two_cells() {
     let rows: Vec<&str> = page.body.split("<tr>").skip(2).collect();
     assert!(rows.iter().all(|row| row.matches("<td").count() == 2), "{rows:?}");
     let unknown = state.get("/jobconf.jsp?jobid=job_202611220350_0099").await;
-    assert!(unknown.status.is_success() && unknown.body.contains("not available"));
+    assert!(unknown.status.is_success() && unknown.body.contains("<b>Job job_202611220350_0099 not found.</b>"));
     assert!(state.get("/jobconf.jsp").await.body.contains("Missing"));
     assert_eq!(state.get("/jobconf.jsp?jobid=x").await.status.as_u16(), 400);
     let of_past = state.get("/jobconf_history.jsp?logFile=job_202611220350_0001_1_u_n").await;

@@ -145,6 +145,36 @@ async fn lists_of_jobs_are_changed_by_their_boxes() {
 }
 
 #[tokio::test]
+async fn a_job_that_refuses_keeps_no_other_from_its_change() {
+    let ids = [1, 2, 3].map(|number| format!("job_202611220350_{number:04}"));
+    let closed = Recorded { closed: vec![ids[0].parse().unwrap(), ids[1].parse().unwrap()], ..named("plain") };
+    let boxes: String = ids.iter().map(|id| format!("&jobCheckBox={id}")).collect();
+    let answer = closed.post("/jobtracker.jsp", &format!("killJobs=x{boxes}")).await;
+    assert!(answer.status.as_u16() == 403 && answer.body.contains(&ids[0]), "{}: {}", answer.status, answer.body);
+    let changes = std::mem::take(&mut *closed.changes.lock().unwrap());
+    assert_eq!(changes, [(ids[2].parse().unwrap(), JobChange::Kill)]);
+}
+
+#[tokio::test]
+async fn a_form_names_a_thousand_jobs_and_a_larger_one_is_refused_not_ignored() {
+    let stage = named("plain");
+    let boxes = |count: u32| (0..count).map(|n| format!("&jobCheckBox=job_202611220350_{n:06}")).collect::<String>();
+    assert_eq!(stage.post("/jobtracker.jsp", &format!("killJobs=x{}", boxes(1_000))).await.status, 200);
+    assert_eq!(stage.changes.lock().unwrap().len(), 1_000);
+    for count in [1_001, 3_000] {
+        let answer = stage.post("/jobtracker.jsp", &format!("killJobs=x{}", boxes(count))).await;
+        assert_eq!(answer.status.as_u16(), 400, "{count}: {}", answer.body);
+    }
+    for (target, form) in [
+        ("/jobdetails.jsp", "action=kill&jobid=\u{1}%ff".to_owned()),
+        ("/scheduler", "setPool=".to_owned() + &boxes(3_000)),
+    ] {
+        assert_eq!(stage.post(target, &form).await.status.as_u16(), 400, "{target}");
+    }
+    assert_eq!(stage.changes.lock().unwrap().len(), 1_000);
+}
+
+#[tokio::test]
 async fn attempts_are_ended_by_post_and_lead_back_to_their_task() {
     let stage = named("plain");
     let attempt = "attempt_202611220350_0001_m_000000_0";

@@ -84,6 +84,54 @@ async fn who_asks_decides_what_is_shown_and_done() {
     }
 }
 
+/// Every address that shows a job, and what `members` of the lists, strangers and requests without a name get of it.
+#[tokio::test]
+async fn every_page_of_a_job_asks_the_lists() {
+    let (task, attempt) = ("task_202611220350_0001_m_000000", "attempt_202611220350_0001_m_000000_0");
+    let mut pages = Vec::new();
+    for page in ["jobdetails.jsp", "jobtasks.jsp", "jobfailures.jsp", "jobblacklistedtrackers.jsp", "jobconf.jsp"] {
+        pages.push(format!("/{page}?jobid={JOB}"));
+    }
+    pages.extend([format!("/gethistory.jsp?jobid={JOB}"), format!("/taskgraph?type=map&jobid={JOB}")]);
+    for page in ["jobdetails.jsp", "jobtasks.jsp"] {
+        pages.push(format!("/{page}?format=json&jobid={JOB}"));
+    }
+    for page in ["taskdetails.jsp", "taskstats.jsp"] {
+        for named in [format!("tipid={task}"), format!("attemptid={attempt}"), format!("format=json&tipid={task}")] {
+            pages.push(format!("/{page}?{named}"));
+        }
+    }
+    let of_history =
+        ["jobdetailshistory.jsp", "analysejobhistory.jsp", "jobconf_history.jsp", "loadhistory.jsp", "historyfile"];
+    for page in of_history.into_iter().chain(["jobtaskshistory.jsp", "taskdetailshistory.jsp", "taskstatshistory.jsp"])
+    {
+        let more = format!("taskType=MAP&status=all&tipid={task}&attemptid={attempt}");
+        pages.push(format!("/{page}?logFile={JOB}_1_root_sorts&{more}"));
+    }
+    let cluster = cluster(&simple(true), true);
+    for page in pages {
+        let of = async |user: &str| ask(&cluster, "GET", &format!("{page}{user}"), &[]).await;
+        assert_eq!((of("").await.status.as_u16(), of("").await.body.trim()), (401, "Null user"), "{page}");
+        let stranger = of("&user.name=bob").await;
+        let is_refusal = stranger.status.as_u16() == 401 && stranger.body.contains("User bob failed to view");
+        assert!(is_refusal, "{page}: {} {}", stranger.status, stranger.body);
+        for member in ["alice", "root"] {
+            let member = of(&format!("&user.name={member}")).await;
+            assert_ne!(member.status.as_u16(), 401, "{page}: {}", member.body);
+        }
+    }
+    // Nor does a change of an attempt that there is not say anything else.
+    for attempt in [attempt.to_owned(), format!("{attempt}9")] {
+        let target = format!("/taskdetails.jsp?action=kill-task&attemptid={attempt}&user.name=bob");
+        assert_eq!(ask(&cluster, "POST", &target, &[]).await.status.as_u16(), 401, "{target}");
+    }
+    assert!(cluster.changes.lock().unwrap().is_empty());
+    // Lists, and what says nothing of one job, are open to all.
+    for open in ["/jobtracker.jsp", "/machines.jsp", "/jobqueue_details.jsp?queueName=default", "/jobhistoryhome.jsp"] {
+        assert_eq!(ask(&cluster, "GET", open, &[]).await.status.as_u16(), 200, "{open}");
+    }
+}
+
 /// The cookie that a name gets, if it gets one.
 async fn cookie_of(cluster: &Recorded, named: &str) -> Option<String> {
     let target =

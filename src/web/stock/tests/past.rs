@@ -106,7 +106,33 @@ async fn histories_are_found_by_the_id_of_their_job() {
     assert_eq!((running.status.as_u16(), running.body.contains("is still in running")), (400, true));
     assert_eq!(state.get("/gethistory.jsp").await.status.as_u16(), 400);
     assert_eq!(state.get("/historyfile").await.status.as_u16(), 400);
-    assert_eq!(state.get("/gethistory.jsp?jobid=job_202611220350_0077").await.status.as_u16(), 404);
+    let unknown = state.get("/gethistory.jsp?jobid=job_202611220350_0077").await;
+    assert_eq!((unknown.status.as_u16(), unknown.body.contains("_0077 not known")), (400, true), "as 1.2.1 answers");
+}
+
+#[tokio::test]
+async fn attempts_of_a_past_job_show_what_history_files_have() {
+    let mut past = past_word_count();
+    let map = past.attempts.iter_mut().find(|attempt| attempt.kind == PastKind::Map).unwrap();
+    map.attempt.state = AttemptState::Killed;
+    map.attempt.diagnostics = ["Request received to kill", "killed on request"].map(str::to_owned).to_vec();
+    let task = map.attempt.id.task;
+    let state = Recorded {
+        attempts: vec![map.attempt.clone()],
+        jobs: vec![past.job.clone()],
+        split_nodes: vec!["/r/h1".to_owned()],
+        past_job: Some(past),
+        ..state()
+    };
+    let page = state.get(&format!("/taskdetailshistory.jsp?tipid={task}&{ASKED}")).await.body;
+    for part in
+        ["<h3>Input Split Locations</h3>", "<tr><td>/r/h1</td></tr>", "Request received to kill,killed on request"]
+    {
+        assert!(page.contains(part), "{part} in {page}");
+    }
+    assert!(!page.contains("/default-rack/"), "only what succeeded has its rack: {page}");
+    let stats = state.get(&format!("/taskstatshistory.jsp?attemptid={}&{ASKED}", task.attempt(0))).await.body;
+    assert!(stats.contains("<a href=\"jobhistoryhome.jsp\">Go back to Job History Viewer</a>"), "{stats}");
 }
 
 const PAGES: [&str; 8] = [

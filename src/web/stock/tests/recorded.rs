@@ -391,8 +391,11 @@ async fn the_list_of_past_jobs_is_as_recorded() {
     // Theirs has brackets that are no text, and elements between rows where none may be.
     let theirs = recorded!("jobhistoryhome.html").replace("<<!--", "&lt;<!--").replace("<center>\n<tr>", "<tr>");
     assert_same(&theirs, &state.get("/jobhistoryhome.jsp").await.body);
-    state.get("/jobhistoryhome.jsp?search=root:count;11/22/2026&pageno=3&scansize=1").await;
-    state.get("/jobhistoryhome.jsp?pageno=-1").await;
+    let third = state.get("/jobhistoryhome.jsp?search=root:count;11/22/2026&pageno=3&scansize=1").await.body;
+    let words = " jobs\n for user <b>root</b>\n with jobname having the keyword <b>count</b> in it.\n for the date <b>11/22/2026</b>";
+    assert!(third.contains(words), "{third}");
+    let all = state.get("/jobhistoryhome.jsp?pageno=-1").await.body;
+    assert!(all.contains("lastPage : 1 -->\n1\n"), "all of them are one page: {all}");
     let asked = state.searched.lock().unwrap().clone();
     let (search, first, count) = &asked[1];
     assert_eq!(

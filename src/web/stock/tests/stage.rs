@@ -49,6 +49,8 @@ pub(super) struct Recorded {
     pub(super) now_ms: i64,
     pub(super) changes: Arc<std::sync::Mutex<Vec<(JobId, JobChange)>>>,
     pub(super) refuses: bool,
+    /// Jobs that let no caller change them.
+    pub(super) closed: Vec<JobId>,
     pub(super) past: StockPastJobs,
     pub(super) past_job: Option<StockPast>,
     pub(super) history: Option<Vec<u8>>,
@@ -247,25 +249,25 @@ impl ApplicationOwner for Recorded {}
 impl crate::web::JobPartsOwner for Recorded {}
 
 impl StockOwner for Recorded {
-    async fn stock_past(&self, job: JobId, _: Option<Caller>) -> StockRead<StockPast> {
-        Ok(self.allowed().map(|()| self.past_job.clone().filter(|past| past.job.id == job)))
+    async fn stock_past(&self, job: JobId, viewer: Option<Caller>) -> StockRead<StockPast> {
+        Ok(self.lets_see(viewer.as_ref()).map(|()| self.past_job.clone().filter(|past| past.job.id == job)))
     }
 
-    async fn stock_history_place(&self, job: JobId, _: Option<Caller>) -> StockRead<StockHistoryPlace> {
+    async fn stock_history_place(&self, job: JobId, viewer: Option<Caller>) -> StockRead<StockHistoryPlace> {
         let past = self.past_job.as_ref().filter(|past| past.job.id == job);
         let over = past.map(|past| StockHistoryPlace::Over { log_file: past.log_file.clone() });
         let is_known = self.jobs.iter().any(|known| known.id == job);
-        Ok(self.allowed().map(|()| over.or(is_known.then_some(StockHistoryPlace::NotOver))))
+        Ok(self.lets_see(viewer.as_ref()).map(|()| over.or(is_known.then_some(StockHistoryPlace::NotOver))))
     }
 
-    async fn stock_history_file(&self, job: JobId, _: Option<Caller>) -> StockRead<Vec<u8>> {
+    async fn stock_history_file(&self, job: JobId, viewer: Option<Caller>) -> StockRead<Vec<u8>> {
         let is_known = self.past_job.as_ref().is_some_and(|past| past.job.id == job);
-        Ok(self.allowed().map(|()| self.history.clone().filter(|_| is_known)))
+        Ok(self.lets_see(viewer.as_ref()).map(|()| self.history.clone().filter(|_| is_known)))
     }
 
-    async fn stock_conf(&self, job: JobId, _: Option<Caller>) -> StockRead<Vec<(String, String)>> {
+    async fn stock_conf(&self, job: JobId, viewer: Option<Caller>) -> StockRead<Vec<(String, String)>> {
         let is_known = self.jobs.iter().any(|known| known.id == job);
-        Ok(self.allowed().map(|()| self.conf.clone().filter(|_| is_known)))
+        Ok(self.lets_see(viewer.as_ref()).map(|()| self.conf.clone().filter(|_| is_known)))
     }
 
     async fn stock_past_jobs(&self, search: PastSearch, first: u64, count: u64) -> Result<StockPastJobs, OwnerGone> {
@@ -278,16 +280,13 @@ impl StockOwner for Recorded {
     }
 
     async fn stock_job(&self, job: JobId, viewer: Option<Caller>) -> StockRead<StockJob> {
-        Ok(self
-            .allowed()
-            .and_then(|()| self.allows(viewer.as_ref()))
-            .map(|()| self.jobs.iter().find(|known| known.id == job).cloned()))
+        Ok(self.lets_see(viewer.as_ref()).map(|()| self.jobs.iter().find(|known| known.id == job).cloned()))
     }
 
     async fn stock_tasks(
         &self,
         job: JobId,
-        _: Option<Caller>,
+        viewer: Option<Caller>,
         (list, filter): (TaskList, TaskFilter),
         start: u32,
     ) -> StockRead<StockTasks> {
@@ -302,31 +301,39 @@ impl StockOwner for Recorded {
         let total = u32::try_from(tasks.len()).unwrap();
         let page = tasks.into_iter().skip(start as usize).take(TASKS_PER_PAGE as usize).collect();
         let is_known = self.jobs.iter().any(|known| known.id == job);
-        Ok(self.allowed().map(|()| is_known.then_some(StockTasks { tasks: page, total })))
+        Ok(self.lets_see(viewer.as_ref()).map(|()| is_known.then_some(StockTasks { tasks: page, total })))
     }
 
-    async fn stock_attempts(&self, task: TaskId, _: Option<Caller>) -> StockRead<Option<StockAttempts>> {
+    async fn stock_attempts(&self, task: TaskId, viewer: Option<Caller>) -> StockRead<Option<StockAttempts>> {
         let attempts: Vec<_> = self.attempts.iter().filter(|attempt| attempt.id.task == task).cloned().collect();
         let split_nodes = self.split_nodes.clone();
         let found = (!attempts.is_empty()).then_some(StockAttempts { is_housekeeping: false, attempts, split_nodes });
-        Ok(Ok(self.jobs.iter().any(|known| known.id == task.job).then_some(found)))
+        let is_known = self.jobs.iter().any(|known| known.id == task.job);
+        Ok(self.lets_see(viewer.as_ref()).map(|()| is_known.then_some(found)))
     }
 
     async fn stock_counters(
         &self,
         task: TaskId,
         _: Option<i32>,
-        _: Option<Caller>,
+        viewer: Option<Caller>,
     ) -> StockRead<Option<Vec<StockCounterGroup>>> {
         let is_known = self.jobs.iter().any(|known| known.id == task.job);
-        Ok(Ok(is_known.then(|| (!self.counters.is_empty()).then(|| self.counters.clone()))))
+        let counters = (!self.counters.is_empty()).then(|| self.counters.clone());
+        Ok(self.lets_see(viewer.as_ref()).map(|()| is_known.then_some(counters)))
     }
 
-    async fn stock_failures(&self, job: JobId, _: Option<Caller>, filter: FailureFilter) -> StockRead<StockFailures> {
+    async fn stock_failures(
+        &self,
+        job: JobId,
+        viewer: Option<Caller>,
+        filter: FailureFilter,
+    ) -> StockRead<StockFailures> {
         let listed = |attempt: &&StockAttempt| filter.kinds[attempt.id.task.kind] && filter.lists(attempt.state);
         let attempts = self.attempts.iter().filter(|attempt| attempt.id.task.job == job).filter(listed);
         let found = StockFailures { attempts: attempts.cloned().collect(), is_cut: false };
-        Ok(Ok(self.jobs.iter().any(|known| known.id == job).then_some(found)))
+        let is_known = self.jobs.iter().any(|known| known.id == job);
+        Ok(self.lets_see(viewer.as_ref()).map(|()| is_known.then_some(found)))
     }
 }
 
@@ -341,10 +348,11 @@ impl Recorded {
         }
     }
 
-    fn allowed(&self) -> Result<(), Refusal> {
+    /// Whether a viewer may see jobs.
+    fn lets_see(&self, viewer: Option<&Caller>) -> Result<(), Refusal> {
         match self.refuses {
             true => Err(Refusal::AccessDenied("User mallory cannot <see> it".to_owned())),
-            false => Ok(()),
+            false => self.allows(viewer),
         }
     }
 }
@@ -413,6 +421,9 @@ impl Owner for Recorded {
     ) -> Result<Result<(), Refusal>, OwnerGone> {
         if let Err(refusal) = self.allows(Some(&caller)) {
             return Ok(Err(refusal));
+        }
+        if self.closed.contains(&job) {
+            return Ok(Err(Refusal::AccessDenied(format!("{job} is closed"))));
         }
         self.changes.lock().unwrap().push((job, change));
         Ok(Ok(()))

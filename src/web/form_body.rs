@@ -30,11 +30,23 @@ pub(super) async fn read_form(
     String::from_utf8(read_small(body, MAX_BYTES, place).await?).ok()
 }
 
+/// The first field of a form or a query that is there twice, with the values that it has.
+pub(super) fn repeated_field(bytes: &[u8]) -> Option<(String, Vec<String>)> {
+    let pairs = decoded(bytes)?;
+    let values = |name: &str| pairs.iter().filter(|(other, _)| other == name).map(|(_, value)| value.clone()).collect();
+    let all = pairs.iter().map(|(name, _)| (name.clone(), values(name)));
+    all.into_iter().find(|(_, values): &(String, Vec<String>)| values.len() > 1)
+}
+
 /// The decoded fields of a form or a query, each at most once.
 pub(super) fn form_fields(bytes: &[u8]) -> Option<BTreeMap<String, String>> {
-    let uri = Uri::builder().path_and_query([b"/?", bytes].concat()).build().ok()?;
-    let Query(pairs) = Query::<Vec<(String, String)>>::try_from_uri(&uri).ok()?;
+    let pairs = decoded(bytes)?;
     let count = pairs.len();
     let fields: BTreeMap<String, String> = pairs.into_iter().collect();
     (fields.len() == count).then_some(fields)
+}
+
+fn decoded(bytes: &[u8]) -> Option<Vec<(String, String)>> {
+    let uri = Uri::builder().path_and_query([b"/?", bytes].concat()).build().ok()?;
+    Query::<Vec<(String, String)>>::try_from_uri(&uri).ok().map(|Query(pairs)| pairs)
 }

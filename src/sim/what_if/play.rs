@@ -95,6 +95,9 @@ const IDLE_HEARTBEATS: u64 = 1_000_000;
 const LONGEST_SILENCE_MS: u64 = 10_000;
 const LONGEST_SILENCE_WITH_ROOM_MS: u64 = 2_000;
 
+/// After so many events it is asked again whether a play may continue.
+const EVENTS_BETWEEN_QUESTIONS: u64 = 512;
+
 /// Between the first calls of trackers that are there from the beginning, ms.
 const FIRST_CALLS_MS: u64 = 7;
 
@@ -106,11 +109,37 @@ impl<'a> Play<'a> {
     /// The same; `journal` gets all facts.
     pub fn run_with(recording: &'a Recording, options: PlayOptions, journal: &'a mut dyn FnMut(&[Fact])) -> Played {
         let mut play = Self::new(recording, options, journal);
-        play.begin();
-        let end_ms = play.latest_end_ms();
-        while play.left > 0 && play.now.wall_ms < end_ms && play.advance() {}
-        play.played.end_ms = play.now.wall_ms;
+        play.advance_while(&mut || true);
         play.played
+    }
+
+    /// The same without a journal, as long as `may_continue` says so, which is asked now and then; none: it did not.
+    pub fn run_while(
+        recording: &Recording,
+        options: PlayOptions,
+        may_continue: &mut dyn FnMut() -> bool,
+    ) -> Option<Played> {
+        let mut journal = |_: &[Fact]| {};
+        let mut play = Play::new(recording, options, &mut journal);
+        play.advance_while(may_continue).then_some(play.played)
+    }
+
+    /// Plays to the end; false if it may not.
+    fn advance_while(&mut self, may_continue: &mut dyn FnMut() -> bool) -> bool {
+        self.begin();
+        let end_ms = self.latest_end_ms();
+        let mut events: u64 = 0;
+        while self.left > 0 && self.now.wall_ms < end_ms {
+            if events.is_multiple_of(EVENTS_BETWEEN_QUESTIONS) && !may_continue() {
+                return false;
+            }
+            events += 1;
+            if !self.advance() {
+                break;
+            }
+        }
+        self.played.end_ms = self.now.wall_ms;
+        true
     }
 
     fn new(recording: &'a Recording, mut options: PlayOptions, journal: &'a mut dyn FnMut(&[Fact])) -> Self {

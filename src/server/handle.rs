@@ -104,7 +104,8 @@ pub struct Requests {
 enum Request {
     Market(Box<ServletRequest>, oneshot::Sender<MarketReply>),
     Explain(JobId, bool, oneshot::Sender<Option<Box<Explained>>>),
-    QuoteOrder(Box<QuestionOfQueue>, oneshot::Sender<Result<OrderQuote, MarketError>>),
+    /// A job that might be submitted to a queue, with an order of at most this rate.
+    QuoteOrder(Box<(QueueName, Credits, DeadlineQuestion)>, oneshot::Sender<Result<OrderQuote, MarketError>>),
     WhatIf(DeadlineQuestion, oneshot::Sender<Option<WhatIfAnswer>>),
     ChangeJob(JobId, JobChange, Caller, oneshot::Sender<Result<(), Refusal>>),
     CheckViewLogs(AttemptId, Arc<str>, oneshot::Sender<Result<(), Refusal>>),
@@ -115,14 +116,6 @@ enum Request {
     Application(Box<ApplicationOfWeb>),
     /// Whether a user may hand over files for a job; `true`: it has begun before.
     CheckUpload(JobId, Arc<str>, bool, oneshot::Sender<Result<(), Refusal>>),
-}
-
-/// A job that might be submitted to a queue with an order.
-#[derive(Debug)]
-struct QuestionOfQueue {
-    queue: QueueName,
-    max_rate: Credits,
-    question: DeadlineQuestion,
 }
 
 // === impl OwnerHandle ===
@@ -423,7 +416,7 @@ impl crate::web::Owner for OwnerHandle {
         max_rate: Credits,
         question: DeadlineQuestion,
     ) -> Result<Result<OrderQuote, MarketError>, OwnerGone> {
-        let question = Box::new(QuestionOfQueue { queue, max_rate, question });
+        let question = Box::new((queue, max_rate, question));
         self.request(|reply| Request::QuoteOrder(question, reply)).await
     }
 
@@ -582,7 +575,7 @@ impl Requests {
                     let _ = reply.send(check_upload(&owner, job, &user, has_begun));
                 }
                 Some(Request::QuoteOrder(asked, reply)) => {
-                    let (QuestionOfQueue { queue, max_rate, question }, now) = (*asked, owner.clock().now());
+                    let ((queue, max_rate, question), now) = (*asked, owner.clock().now());
                     let quote = owner.with_engine(|engine| engine.quote_order(&queue, max_rate, &question, now));
                     let _ = reply.send(quote);
                 }

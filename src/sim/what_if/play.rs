@@ -95,9 +95,6 @@ const IDLE_HEARTBEATS: u64 = 1_000_000;
 const LONGEST_SILENCE_MS: u64 = 10_000;
 const LONGEST_SILENCE_WITH_ROOM_MS: u64 = 2_000;
 
-/// After so many events it is asked again whether a play may continue.
-const EVENTS_BETWEEN_QUESTIONS: u64 = 512;
-
 /// Between the first calls of trackers that are there from the beginning, ms.
 const FIRST_CALLS_MS: u64 = 7;
 
@@ -126,15 +123,14 @@ impl<'a> Play<'a> {
 
     /// Plays to the end; false if it may not.
     fn advance_while(&mut self, may_continue: &mut dyn FnMut() -> bool) -> bool {
+        const EVENTS_BETWEEN_QUESTIONS: u64 = 512;
         self.begin();
         let end_ms = self.latest_end_ms();
-        let mut events: u64 = 0;
-        while self.left > 0 && self.now.wall_ms < end_ms {
-            if events.is_multiple_of(EVENTS_BETWEEN_QUESTIONS) && !may_continue() {
+        for event in 0_u64.. {
+            if event.is_multiple_of(EVENTS_BETWEEN_QUESTIONS) && !may_continue() {
                 return false;
             }
-            events += 1;
-            if !self.advance() {
+            if self.left == 0 || self.now.wall_ms >= end_ms || !self.advance() {
                 break;
             }
         }

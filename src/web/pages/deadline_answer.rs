@@ -38,12 +38,12 @@ pub(super) fn question_form() -> Block {
 }
 
 /// Whether the question came from a browser, which gets a page.
-pub(in crate::web) fn is_of_browser(headers: &HeaderMap) -> bool {
+pub(crate) fn is_of_browser(headers: &HeaderMap) -> bool {
     takes_html(headers)
 }
 
 /// The answer as a page; an error: its status, and why there is none.
-pub(in crate::web) async fn deadline_answer<O: Owner>(
+pub(crate) async fn deadline_answer<O: Owner>(
     state: &WebState<O>,
     request: &HttpRequest,
     answered: Result<WhatIfAnswer, (StatusCode, String)>,

@@ -76,6 +76,12 @@ impl ThreadStat {
         threads
     }
 
+    /// The one that asks; `None` where the system has no `/proc`.
+    pub(crate) fn of_this_thread() -> Option<Self> {
+        let stat = fs::read_to_string("/proc/thread-self/stat").ok()?;
+        Self::parse(&stat, rustix::param::clock_ticks_per_second())
+    }
+
     fn parse(stat: &str, ticks_per_second: u64) -> Option<Self> {
         let (begin, from_third) = stat.rsplit_once(')')?;
         let (id, name) = begin.split_once(" (")?;

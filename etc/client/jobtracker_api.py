@@ -248,6 +248,10 @@ class JobTracker:
         """The ruling policy with its groups."""
         return self._one("policy", **parameters)
 
+    def get_policy_plan(self, to, **parameters):
+        """What a switch to another scheduler would do now; for administrators."""
+        return self._one("policy/plan", to=to, **parameters)
+
     def list_deadlines(self, **parameters):
         """Deadlines that the ruling policy keeps."""
         return self._rows("deadlines", **parameters)

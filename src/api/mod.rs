@@ -23,11 +23,13 @@ mod log_ticket;
 mod order_quote;
 mod order_status;
 mod pending_reason;
+mod play_comparison;
 mod queue_status;
 mod report;
 mod scheduler_report;
 mod scheduler_switch;
 mod statement;
+mod switch_sentences;
 mod upload_rules;
 mod worker_beat;
 mod workers;
@@ -54,6 +56,9 @@ pub use pending_reason::{
     LimitCount, LimitHolder, NOT_BOUGHT_YET, NearLevel, PendingReason, may_not_begin, no_worker_can_run,
     says_may_not_begin, says_no_worker_can_run, says_paused,
 };
+pub use play_comparison::{
+    ComparedGroup, ComparedJob, PlayComparison, PlayFigures, PlaySettings, PlayedEnd, Spread, tenths_text,
+};
 pub use queue_status::{QueueStatus, QueueStatuses};
 pub use report::{Report, ReportRow, ReportSubject, WorkRow};
 pub use scheduler_report::{
@@ -62,6 +67,7 @@ pub use scheduler_report::{
 };
 pub use scheduler_switch::{GroupStatus, MovedJob, SchedulerStatus, SetKey, SwitchPlan, SwitchRefusal, WaitingSwitch};
 pub use statement::{MovementReason, Statement, StatementRow};
+pub use switch_sentences::{group_sentences, room_sentence};
 pub use upload_rules::UploadRules;
 pub use worker_beat::{
     BEAT_ANSWER_BYTES, BeatAnswer, BeatContainer, BeatContainerState, ContainerEnd, ContainerKill, ContainerLaunch,

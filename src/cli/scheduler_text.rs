@@ -2,13 +2,9 @@
 
 use std::fmt::Write as _;
 
-use crate::api::{GroupStatus, SchedulerStatus, SwitchPlan};
-use crate::model::{JobId, PerKind, PerPool, counted};
+use crate::api::{SchedulerStatus, SwitchPlan, group_sentences, room_sentence};
 
 use super::time_text::format_time;
-
-/// Most jobs of one sort that a plan names.
-const NAMED_JOBS: usize = 20;
 
 /// Which scheduler rules, since when, by whose choice; and its groups.
 pub(super) fn render_status(status: &SchedulerStatus) -> String {
@@ -24,39 +20,15 @@ pub(super) fn render_status(status: &SchedulerStatus) -> String {
         let until = format_time(waiting.until_ms);
         push(&mut text, format_args!("{} wants {}: it begins at {until}", waiting.by, waiting.scheduler));
     }
-    render_room(&mut text, status.slots);
-    render_groups(&mut text, &status.groups);
+    for sentence in room_sentence(status.slots).into_iter().chain(group_sentences(&status.groups)) {
+        push(&mut text, format_args!("{sentence}"));
+    }
     text
 }
 
 /// What a switch would do, or why it is refused.
 pub(super) fn render_plan(plan: &SwitchPlan) -> String {
-    let mut text = match plan.is_reread() {
-        true => format!("{} rules: its files are read again\n", plan.to),
-        false => format!("from {}\nto   {}\n", plan.from, plan.to),
-    };
-    for key in &plan.keys {
-        push(&mut text, format_args!("{}: {} = {}", key.place, key.key, key.value));
-    }
-    render_room(&mut text, plan.slots);
-    render_groups(&mut text, &plan.groups);
-    render_jobs(&mut text, "begin", &plan.begins);
-    render_jobs(&mut text, "wait to begin", &plan.waits);
-    for moved in &plan.moves {
-        push(&mut text, format_args!("{} moves from queue {} to {}", moved.job, moved.from, moved.to));
-    }
-    render_jobs(&mut text, "run without a claim, charged to no account", &plan.without_claim);
-    render_jobs(&mut text, "AT_RISK, as the slots of now do not keep their deadlines", &plan.at_risk);
-    for warning in &plan.warnings {
-        push(&mut text, format_args!("warning: {warning}"));
-    }
-    if let Some(until_ms) = plan.waits_until_ms {
-        push(&mut text, format_args!("waits for the market's next tick, at {}", format_time(until_ms)));
-    }
-    for refusal in &plan.refusals {
-        push(&mut text, format_args!("refused: {refusal}"));
-    }
-    text
+    plan.sentences(format_time).into_iter().map(|sentence| sentence + "\n").collect()
 }
 
 /// What a switch did.
@@ -80,50 +52,6 @@ pub(super) fn render_wait(plan: &SwitchPlan) -> String {
     format!("waiting until {until} for the market's tick, which charges the open interval; interrupt to withdraw")
 }
 
-/// The slots of the cluster, where workers have room for containers.
-fn render_room(text: &mut String, slots: PerPool<u32>) {
-    if slots.container > 0 {
-        push(text, format_args!("the cluster has {}", pools(slots.slots(), Some(slots.container))));
-    }
-}
-
-fn render_groups(text: &mut String, groups: &[GroupStatus]) {
-    // A cluster without applications is shown as in Hadoop, by slots alone.
-    let has_any = groups.iter().any(|group| group.applications > 0 || group.container_slots > 0);
-    for group in groups {
-        let held = pools(group.held, has_any.then_some(group.container_slots));
-        let due_containers = group.due_container_slots.filter(|_| has_any);
-        let due = group.due.map_or_else(String::new, |due| format!(", due {}", pools(due, due_containers)));
-        let settings =
-            if group.settings.is_empty() { String::new() } else { format!("; {}", group.settings.join(", ")) };
-        let jobs = counted(group.jobs, "job");
-        let applications =
-            if has_any { format!(", {}", counted(group.applications, "application")) } else { String::new() };
-        push(text, format_args!("{}: {jobs}{applications}, holds {held}{due}{settings}", group.name));
-    }
-}
-
-/// Slots, and where containers count the slots that they stand for.
-fn pools(slots: PerKind<u32>, containers: Option<u32>) -> String {
-    match containers {
-        None => format!("{} map and {} reduce slots", slots.map, slots.reduce),
-        Some(containers) => {
-            format!("{} map and {} reduce slots and {containers} for containers", slots.map, slots.reduce)
-        }
-    }
-}
-
-fn render_jobs(text: &mut String, what: &str, jobs: &[JobId]) {
-    if jobs.is_empty() {
-        return;
-    }
-    let mut names: Vec<String> = jobs.iter().take(NAMED_JOBS).map(ToString::to_string).collect();
-    if let Some(more) = jobs.len().checked_sub(NAMED_JOBS).filter(|more| *more > 0) {
-        names.push(format!("and {more} more"));
-    }
-    push(text, format_args!("{} {what}: {}", jobs.len(), names.join(", ")));
-}
-
 fn push(text: &mut String, line: std::fmt::Arguments<'_>) {
     // A String takes every text.
     let _ = writeln!(text, "{line}");
@@ -132,7 +60,8 @@ fn push(text: &mut String, line: std::fmt::Arguments<'_>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::{MovedJob, SetKey, SwitchRefusal};
+    use crate::api::{GroupStatus, MovedJob, SetKey, SwitchRefusal};
+    use crate::model::{PerKind, PerPool};
 
     fn plan() -> SwitchPlan {
         let job = |number: u32| format!("job_202611210913_{number:04}").parse().unwrap();

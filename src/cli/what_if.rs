@@ -4,14 +4,13 @@ use std::path::PathBuf;
 
 use crate::config::ConfigError;
 use crate::config::settings::{SchedulerName, UnknownScheduler};
-use crate::lifecycle::{ServeError, play_config};
-use crate::sim::what_if::{Play, PlayOptions};
-use crate::store::{RecordedSpan, StoreError, database_in, read_recording};
+use crate::lifecycle::{PlayFailure, PlayQuestion, play_past};
+use crate::store::{RecordedSpan, StoreError, database_in};
 
 use super::exit_code::WRONG_USAGE;
 use super::serve::ConfigurationArguments;
 use super::since::{InvalidTime, parse_time_of};
-use super::what_if_text::{Answer, render};
+use super::what_if_text::render;
 
 /// Play the jobs of the past again in virtual time, as configured and as asked, and compare
 #[derive(Clone, Debug, clap::Args)]
@@ -63,18 +62,9 @@ pub enum WhatIfFailure {
     /// Something that `--set` has.
     #[error("--set {0:?}: expected KEY=VALUE")]
     Set(String),
-    /// The settings of the first play.
-    #[error("as configured: {0}")]
-    Configured(ServeError),
-    /// The settings of the second play.
-    #[error("as asked: {0}")]
-    Asked(ServeError),
-    /// The recorded state.
+    /// The plays.
     #[error("{0}")]
-    Store(#[from] StoreError),
-    /// Nothing to play.
-    #[error("{0}")]
-    Nothing(String),
+    Play(#[from] PlayFailure),
 }
 
 // === impl WhatIfFailure ===
@@ -83,8 +73,8 @@ impl WhatIfFailure {
     /// The exit code: 1 for a state that cannot be read, 2 for wrong usage or configuration.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::Store(StoreError::OtherSchema { .. }) => WRONG_USAGE,
-            Self::Store(_) => 1,
+            Self::Play(PlayFailure::Store(StoreError::OtherSchema { .. })) => WRONG_USAGE,
+            Self::Play(PlayFailure::Store(_)) => 1,
             _ => WRONG_USAGE,
         }
     }
@@ -109,42 +99,13 @@ pub fn run(arguments: &WhatIfArguments) -> Result<String, WhatIfFailure> {
         Some(file) => file.clone(),
         None => database_in(&options.state_dir()?),
     };
-    let (recording, choice) = read_recording(&database, span)?;
-    let place = database.display();
-    if recording.jobs.is_empty() {
-        return Err(WhatIfFailure::Nothing(format!(
-            "{place} has no finished job that was submitted in that time ({} are not finished): expected at least one",
-            recording.unfinished
-        )));
-    }
-    if recording.trackers.is_empty() {
-        return Err(WhatIfFailure::Nothing(format!(
-            "{place} has no record of TaskTrackers of that time: programs before this command kept none"
-        )));
-    }
-    let configured = play_config(&options, choice.as_ref(), recording.start_ms).map_err(WhatIfFailure::Configured)?;
-    let mut asked = options;
-    asked.overrides.extend(arguments.set.iter().cloned());
-    let stored = choice.as_ref().filter(|_| scheduler.is_none());
-    if let Some(scheduler) = scheduler {
-        asked = asked.under(scheduler.class);
-    }
-    let asked = play_config(&asked, stored, recording.start_ms).map_err(WhatIfFailure::Asked)?;
-    let schedulers = [&configured, &asked].map(|config| config.choice.class.to_string());
-    let with_nodes = arguments.nodes.map(|nodes| recording.with_nodes(nodes));
-    let asked_recording = with_nodes.as_ref().unwrap_or(&recording);
-    let first = Play::run(&recording, PlayOptions { config: configured, with_orders: true, admits_all: true });
-    let options = PlayOptions { config: asked, with_orders: !arguments.without_orders, admits_all: false };
-    let second = Play::run(asked_recording, options);
-    let answer = Answer {
-        recording: &recording,
-        asked_nodes: asked_recording.nodes(),
-        schedulers,
-        set: &arguments.set,
-        without_orders: arguments.without_orders,
-        configured: &first,
-        asked: &second,
+    let question = PlayQuestion {
+        scheduler,
+        set: arguments.set.clone(),
+        nodes: arguments.nodes,
+        with_orders: !arguments.without_orders,
+        span,
         shows_jobs: arguments.jobs,
     };
-    Ok(render(&answer, arguments.json))
+    Ok(render(&play_past(&question, &options, &database)?, arguments.json))
 }

@@ -12,7 +12,7 @@ mod check_start;
 mod daemon;
 mod handover;
 mod market_opening;
-mod play_config;
+mod play_desk;
 mod ports;
 mod process;
 mod reload;
@@ -28,6 +28,7 @@ mod state_pages;
 mod stock_settings;
 mod web_socket;
 mod web_thread;
+mod what_if;
 
 pub use crate::server::retiring_path;
 pub use crate::store::Precedence;
@@ -38,7 +39,6 @@ pub use handover::{
     ControlError, Predecessor, SchedulerAnswer, SchedulerRequest, StopAnswer, UpgradeOutcome, request_scheduler,
     request_stop, request_upgrade,
 };
-pub use play_config::play_config;
 pub use ports::as_others_name;
 pub use serve_error::ServeError;
 pub use session::Serving;
@@ -46,3 +46,4 @@ pub use signals::{StopRequest, worker_stop_signal};
 pub use start::{ServeOptions, serve};
 pub use state_pages::{StatePages, StatePagesError};
 pub use web_socket::WebSocketError;
+pub use what_if::{PlayFailure, PlayQuestion, play_past};

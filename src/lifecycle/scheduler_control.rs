@@ -5,11 +5,11 @@ use std::rc::Rc;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-use crate::api::{SwitchPlan, SwitchRefusal};
+use crate::api::SwitchPlan;
 use crate::config::settings::LoadOptions;
 use crate::engine::{Event, Reply, SwitchReply};
-use crate::server::{Owner, ReadWish, SwitchWaiter, read_wish};
-use crate::store::{FaultPoint, Health};
+use crate::server::{Owner, ReadWish, SwitchWaiter, plan_switch, read_wish, store_refusal};
+use crate::store::FaultPoint;
 
 use super::handover::{SchedulerAnswer, SchedulerCall, SchedulerRequest, name_of};
 use super::market_opening::MarketOpening;
@@ -60,7 +60,7 @@ impl SchedulerControl {
                 })
             }
             SchedulerRequest::Plan { class, move_to } => {
-                self.read(class, user, move_to).await.map(|read| SchedulerAnswer::Plan(self.plan(&read)))
+                self.read(class, user, move_to).await.map(|read| SchedulerAnswer::Plan(plan_switch(&self.owner, &read)))
             }
             SchedulerRequest::Use { class, move_to } => match self.read(class, user, move_to).await {
                 Ok(read) if read.market.is_some() => match self.open_market(read, call).await {
@@ -98,31 +98,13 @@ impl SchedulerControl {
         tokio::task::spawn_blocking(read).await.map_err(|error| error.to_string())?
     }
 
-    fn plan(&self, read: &ReadWish) -> SwitchPlan {
-        let now = self.owner.clock().now();
-        let mut plan = self.owner.with_engine(|engine| engine.plan_switch(&read.wish, now));
-        plan.refusals.extend(self.store_refusal());
-        plan.with_files(read.keys.clone(), read.warnings.clone())
-    }
-
-    /// A switch must become durable soon: a full disk would leave the operator in doubt.
-    fn store_refusal(&self) -> Option<SwitchRefusal> {
-        let why = match self.owner.store_health() {
-            Health::Good if self.owner.is_overloaded() => "too many changes wait for state.db".to_owned(),
-            Health::Good => return None,
-            Health::Failing { text, .. } => format!("state.db cannot be written: {text}"),
-            Health::Broken { text } => format!("state.db is broken: {text}"),
-        };
-        Some(SwitchRefusal::Store(why))
-    }
-
     /// Has the next session, which begins with a market, do what is permitted; else the answer.
     async fn open_market(
         &self,
         read: ReadWish,
         call: SchedulerCall,
     ) -> Result<(), (SchedulerCall, Result<SchedulerAnswer, String>)> {
-        let plan = self.plan(&read);
+        let plan = plan_switch(&self.owner, &read);
         let Some(market) = read.market.filter(|_| plan.is_permitted()) else {
             return Err((call, Ok(SchedulerAnswer::Plan(plan))));
         };
@@ -132,8 +114,8 @@ impl SchedulerControl {
 
     async fn switch(&self, read: ReadWish, call: &mut SchedulerCall) -> Result<SchedulerAnswer, String> {
         FaultPoint::SwitchRead.pass();
-        if self.store_refusal().is_some() {
-            return Ok(SchedulerAnswer::Plan(self.plan(&read)));
+        if store_refusal(&self.owner).is_some() {
+            return Ok(SchedulerAnswer::Plan(plan_switch(&self.owner, &read)));
         }
         let ReadWish { wish, keys, warnings, .. } = read;
         let with_files = |plan: SwitchPlan| plan.with_files(keys.clone(), warnings.clone());

@@ -26,6 +26,7 @@ use crate::server::{
 };
 use crate::store::{
     BudgetPublisher, BudgetStatus, FaultPoint, Precedence, Retention, StateReader, Store, StoreError, StoreOptions,
+    database_in,
 };
 use crate::views::{ReadModel, follow};
 use crate::web::{JobForms, ServedNames, ServedPorts};
@@ -35,6 +36,7 @@ use super::build_engine::{StartState, build_engine, job_page_prefix};
 use super::daemon::{Calls, Daemon, DaemonExit, DaemonParts};
 use super::handover::{Control, Offer, Successor, UpgradeOutcome, UpgradeRequest};
 use super::market_opening::MarketOpening;
+use super::play_desk::PlayDesk;
 use super::ports::OpenPort;
 use super::process::{DaemonProcess, Ports, STOPPED_MEANWHILE};
 use super::reload::Reload;
@@ -181,7 +183,8 @@ impl DaemonProcess<'_> {
             .with_ledger(store.ledger().with_container_slot(settings.containers.slot))
             .with_refused_senders(quarantine.refused_senders())
             .with_acls(settings.queues.acls_enabled)
-            .with_store_meter(store.meter());
+            .with_store_meter(store.meter())
+            .with_switch_plans(settings.sources.clone());
         let handle = handle.with_finished_jobs(store.finished_jobs()).with_map_inputs(MapInputs::new(settings));
         let handle = handle.with_job_files(daemon.submissions(), upload_rules(settings), http_address.port());
         let containers_on_disk = ContainersOnDisk::new(store.stored_containers(), settings.containers.slot);
@@ -212,6 +215,7 @@ impl DaemonProcess<'_> {
             job_page_prefix: job_page_prefix(settings, http_address),
             container_slot: settings.containers.slot,
             session_key: store.session_key(),
+            plays: Arc::new(PlayDesk::new(settings.sources.clone(), database_in(&settings.directories.state))),
             ports,
         };
         let reload_counts = handle.reload_counts();

@@ -84,6 +84,7 @@ impl StatePages {
             streams: EventStreams::default(),
             // There is no list of keys, without which none is any good.
             sessions: Sessions::new(SessionKey::new([0; SESSION_KEY_BYTES]), 0),
+            plays: None,
             ports: ServedPorts { rpc: None, http: Some(bound) },
             limits: WebLimits::default(),
         }

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::net::TcpListener;
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::config::settings::HttpLimits;
 use crate::model::{Capability, SessionKey};
 use crate::server::OwnerHandle;
 use crate::web::{
-    EventStreams, JobForms, Listeners, ServedNames, ServedPorts, Sessions, StockSettings, WebLimits, WebState,
+    EventStreams, JobForms, Listeners, Plays, ServedNames, ServedPorts, Sessions, StockSettings, WebLimits, WebState,
 };
 
 use super::web_socket::WebSocket;
@@ -45,6 +45,8 @@ pub(super) struct WebOptions {
     pub(super) container_slot: Capability,
     /// What read-only sessions are signed with.
     pub(super) session_key: SessionKey,
+    /// What makes plays of the past.
+    pub(super) plays: Arc<dyn Plays>,
     /// Where the daemon listens.
     pub(super) ports: ServedPorts,
 }
@@ -87,6 +89,7 @@ impl WebThread {
             container_slot: options.container_slot,
             sessions: Sessions::new(options.session_key, options.limits.session_s),
             streams: EventStreams::default(),
+            plays: Some(Arc::clone(&options.plays)),
             ports: options.ports,
             limits,
         };

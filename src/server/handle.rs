@@ -10,9 +10,10 @@ use tokio::task::JoinSet;
 
 use crate::api::{
     JobDetail, JobTasks, LiveAttempt, LogTicket, OrderQuote, PriceHistory, Report, SpendingHistory, Statement,
-    UploadRules, WhatIfAnswer, Workers,
+    SwitchPlan, UploadRules, WhatIfAnswer, Workers,
 };
 use crate::clock::wall_ms;
+use crate::config::settings::LoadOptions;
 use crate::engine::{
     ApplicationRequest, Caller, ClusterSnapshot, Container, DeadlineQuestion, Explained, JobSnapshot, Refusal,
 };
@@ -25,8 +26,8 @@ use crate::store::{BudgetStatus, Durable, LedgerReader, StoreError, StoreMeter};
 use crate::views::{Generation, JobView, LastExplanation, LookAt, Shown, ViewsReader};
 use crate::web::{
     ApplicationReply, ClusterPart, FileRefusal, Health, JobChange, JobFile, JobFileRequest, JobFilter,
-    LedgerUnreadable, MarketPresence, MarketReply, NewUpload, NewsWait, OwnWork, OwnerGone, ReadRefusal, SignedRead,
-    UploadSink,
+    LedgerUnreadable, MarketPresence, MarketReply, NewUpload, NewsWait, OwnWork, OwnerGone, PlanQuestion, PlanRefusal,
+    ReadRefusal, SignedRead, UploadSink,
 };
 
 use super::accounts::Accounts;
@@ -42,7 +43,7 @@ use super::fair_pool::StuckThreads;
 use super::health_text::HealthText;
 use super::history::{HistoryContent, HistoryCounts};
 use super::job_files_of_web::{JobFilesOfWeb, no_job_files, refused_upload};
-use super::job_requests::{change_job, check_view_logs, explain, job_request};
+use super::job_requests::{change_job, check_upload, check_view_logs, explain, job_request};
 use super::ledger_reads::Ledger;
 use super::market_request::market;
 use super::meters::Meters;
@@ -50,11 +51,13 @@ use super::owner::{Owner, complaint_of};
 use super::paged_reads::{JobSources, PagedRequest};
 use super::quarantine::RefusedSenders;
 use super::reload_counts::ReloadCounts;
+use super::scheduler_files::ReadWish;
 use super::serving_flag::ServingFlag;
 use super::shared_presence::SharedPresence;
 use super::signed_reads::{ReadRequest, answer_read};
 use super::stock_requests::StockRequest;
 use super::submission::{AwaitedFiles, Submissions, Uploads};
+use super::switch_plans::{PlannedSwitches, answer_plan};
 use super::volatile_source::{FAILING_TIMEOUT, VIEWS_TIMEOUT};
 use super::waiting_calls::WaitingCalls;
 
@@ -87,6 +90,7 @@ pub struct OwnerHandle {
     pub(super) are_acls_on: bool,
     pub(super) failed_notifications: FailedNotifications,
     pub(super) meters: Meters,
+    switches: Option<PlannedSwitches>,
 }
 
 /// Requests of other threads, for `Requests::answer`.
@@ -100,24 +104,18 @@ pub struct Requests {
 enum Request {
     Market(Box<ServletRequest>, oneshot::Sender<MarketReply>),
     Explain(JobId, bool, oneshot::Sender<Option<Box<Explained>>>),
-    QuoteOrder(Box<QuestionOfQueue>, oneshot::Sender<Result<OrderQuote, MarketError>>),
+    /// A job that might be submitted to a queue, with an order of at most this rate.
+    QuoteOrder(Box<(QueueName, Credits, DeadlineQuestion)>, oneshot::Sender<Result<OrderQuote, MarketError>>),
     WhatIf(DeadlineQuestion, oneshot::Sender<Option<WhatIfAnswer>>),
     ChangeJob(JobId, JobChange, Caller, oneshot::Sender<Result<(), Refusal>>),
     CheckViewLogs(AttemptId, Arc<str>, oneshot::Sender<Result<(), Refusal>>),
+    PlanSwitch(Box<ReadWish>, oneshot::Sender<SwitchPlan>),
     Paged(PagedRequest),
     Stock(StockRequest),
     Read(Box<ReadRequest>),
     Application(Box<ApplicationOfWeb>),
     /// Whether a user may hand over files for a job; `true`: it has begun before.
     CheckUpload(JobId, Arc<str>, bool, oneshot::Sender<Result<(), Refusal>>),
-}
-
-/// A job that might be submitted to a queue with an order.
-#[derive(Debug)]
-struct QuestionOfQueue {
-    queue: QueueName,
-    max_rate: Credits,
-    question: DeadlineQuestion,
 }
 
 // === impl OwnerHandle ===
@@ -156,6 +154,7 @@ impl OwnerHandle {
             are_acls_on: false,
             failed_notifications: FailedNotifications::default(),
             meters: Meters::default(),
+            switches: None,
         };
         (handle, Requests { requests, serving })
     }
@@ -176,6 +175,12 @@ impl OwnerHandle {
     #[must_use]
     pub fn with_store_meter(self, store: StoreMeter) -> Self {
         Self { meters: self.meters.with_store(store), ..self }
+    }
+
+    /// Adds where plans of a switch of the scheduler read its files.
+    #[must_use]
+    pub fn with_switch_plans(self, sources: LoadOptions) -> Self {
+        Self { switches: Some(PlannedSwitches::new(sources)), ..self }
     }
 
     /// Where reloads are counted.
@@ -399,13 +404,19 @@ impl crate::web::Owner for OwnerHandle {
         self.request(|reply| Request::WhatIf(question, reply)).await
     }
 
+    async fn plan_switch(&self, question: PlanQuestion) -> Result<SwitchPlan, PlanRefusal> {
+        let switches = self.switches.as_ref().ok_or(OwnerGone)?;
+        let read = switches.read(question, self.market.get() != MarketPresence::Absent).await?;
+        Ok(self.request(|reply| Request::PlanSwitch(Box::new(read), reply)).await?)
+    }
+
     async fn quote_order(
         &self,
         queue: QueueName,
         max_rate: Credits,
         question: DeadlineQuestion,
     ) -> Result<Result<OrderQuote, MarketError>, OwnerGone> {
-        let question = Box::new(QuestionOfQueue { queue, max_rate, question });
+        let question = Box::new((queue, max_rate, question));
         self.request(|reply| Request::QuoteOrder(question, reply)).await
     }
 
@@ -554,20 +565,17 @@ impl Requests {
                 Some(Request::ChangeJob(job, change, caller, reply)) => {
                     change_job(&owner, &dispatcher, (job, change, caller), reply, &mut in_hand);
                 }
+                Some(Request::PlanSwitch(read, reply)) => answer_plan(&owner, &read, reply, &mut in_hand),
                 Some(Request::Paged(request)) => request.answer(&owner, &mut in_hand),
                 Some(Request::Stock(request)) => request.make(&owner, &dispatcher, &mut in_hand),
                 Some(Request::Read(request)) => request.make(&dispatcher, &mut in_hand),
                 Some(Request::Application(request)) => request.ask(&owner, &dispatcher, &waits, &mut in_hand),
                 Some(Request::CheckUpload(job, user, has_begun, reply)) => {
-                    let checked = owner.with_engine(|engine| match has_begun && engine.is_id_of_before(job) {
-                        true => Ok(()),
-                        false => engine.check_upload(job, &user),
-                    });
                     // The requester may have left.
-                    let _ = reply.send(checked);
+                    let _ = reply.send(check_upload(&owner, job, &user, has_begun));
                 }
                 Some(Request::QuoteOrder(asked, reply)) => {
-                    let (QuestionOfQueue { queue, max_rate, question }, now) = (*asked, owner.clock().now());
+                    let ((queue, max_rate, question), now) = (*asked, owner.clock().now());
                     let quote = owner.with_engine(|engine| engine.quote_order(&queue, max_rate, &question, now));
                     let _ = reply.send(quote);
                 }

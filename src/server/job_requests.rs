@@ -65,6 +65,14 @@ pub(super) fn check_view_logs(
     });
 }
 
+/// Whether a user may hand over files for a job; `has_begun`: some were before.
+pub(super) fn check_upload(owner: &Owner, job: JobId, user: &str, has_begun: bool) -> Result<(), Refusal> {
+    owner.with_engine(|engine| match has_begun && engine.is_id_of_before(job) {
+        true => Ok(()),
+        false => engine.check_upload(job, user),
+    })
+}
+
 /// Explains the slots of a job.
 pub(super) fn explain(
     owner: &Rc<Owner>,

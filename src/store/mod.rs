@@ -93,7 +93,9 @@ pub use meter::StoreMeter;
 pub use missed_updates::MissedUpdates;
 pub use options::{Retention, StoreOptions};
 pub use past_jobs::{PastJob, PastJobs, PastPlace};
-pub use recording::{RecordedSpan, read_recording, read_scheduler_choice, read_state_name};
+pub use recording::{
+    RecordedSize, RecordedSpan, read_recording, read_scheduler_choice, read_state_name, recorded_size,
+};
 pub use restore::{ComesAgain, LostMovement, LostSetting, LostState, RestoreSummary, restore};
 pub use split_encoding::{SplitBlobError, decode_splits, encode_splits};
 pub use state_file::StateFile;

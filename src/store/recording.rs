@@ -44,6 +44,30 @@ pub fn read_recording(database: &Path, span: RecordedSpan) -> Result<(Recording,
     Ok((load(&loader, span)?, scheduler_choice(&loader)?))
 }
 
+/// How much there is to read of a stretch of time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RecordedSize {
+    /// Jobs that are over.
+    pub jobs: u64,
+    /// Their tasks.
+    pub tasks: u64,
+}
+
+/// Counts what [`read_recording`] would read, also while a daemon writes.
+///
+/// # Errors
+/// As [`read_recording`].
+pub fn recorded_size(database: &Path, span: RecordedSpan) -> Result<RecordedSize, StoreError> {
+    let connection = open_for_reading(database)?;
+    let sql = "SELECT count(*), coalesce(sum((spec ->> 'maps') + (spec ->> 'reduces')), 0) FROM job
+               WHERE finish_ms IS NOT NULL AND submit_ms >= ?1 AND submit_ms < ?2";
+    let read = |row: &Row<'_>| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?));
+    let rows = Loader::new(&connection, database).rows_with(sql, params![span.since_ms, span.until_ms], read)?;
+    let (jobs, tasks) = rows.first().copied().unwrap_or_default();
+    let count = |number: i64| u64::try_from(number).unwrap_or(0);
+    Ok(RecordedSize { jobs: count(jobs), tasks: count(tasks) })
+}
+
 /// Reads the last choice of a scheduler alone, also while a daemon writes.
 ///
 /// # Errors

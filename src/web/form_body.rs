@@ -51,6 +51,14 @@ pub(super) fn values_of(bytes: &[u8], name: &str) -> impl Iterator<Item = String
     pairs.into_iter().filter(move |(known, _)| known == name).map(|(_, value)| value)
 }
 
+/// The first field of a form or a query that is there twice, with the values that it has.
+pub(super) fn repeated_field(bytes: &[u8]) -> Option<(String, Vec<String>)> {
+    let pairs = form_pairs(bytes)?;
+    let values = |name: &str| pairs.iter().filter(|(other, _)| other == name).map(|(_, value)| value.clone()).collect();
+    let mut fields = pairs.iter().map(|(name, _)| (name.clone(), values(name)));
+    fields.find(|(_, values): &(String, Vec<String>)| values.len() > 1)
+}
+
 /// The decoded fields of a form or a query, each at most once.
 pub(super) fn form_fields(bytes: &[u8]) -> Option<BTreeMap<String, String>> {
     let pairs = form_pairs(bytes)?;

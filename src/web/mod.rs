@@ -4,6 +4,7 @@
 //! shows a change is sent only after the change is durable. A request may wait for the owner, the owner never waits for
 //! a request.
 
+mod administrator;
 mod api;
 mod applications;
 mod believed_caller;
@@ -41,6 +42,7 @@ mod page_user;
 mod pages;
 mod pause_api;
 mod pictures;
+mod plays;
 mod pool_metrics;
 mod quotes;
 mod read_api;
@@ -60,6 +62,8 @@ mod signer;
 mod start_changes;
 mod state;
 mod stock;
+mod switch_plan;
+mod switch_question;
 mod tasks_api;
 mod time_text;
 mod upload;
@@ -89,6 +93,7 @@ pub use owner::{
 };
 pub use page_user::{PageLogin, SimpleLogin};
 pub use pages::JobFilter;
+pub use plays::{PlayForm, PlayRefusal, PlayRun, PlayState, Plays};
 pub use sessions::Sessions;
 pub use signed_read::{ReadRefusal, SignedRead};
 pub use state::{ServedPorts, WebState};
@@ -98,6 +103,7 @@ pub use stock::{
     StockPast, StockPastJob, StockPastJobs, StockPlace, StockRead, StockSettings, StockTally, StockTask, StockTasks,
     TASKS_PER_PAGE, TaskFilter, TaskList,
 };
+pub use switch_question::{PlanQuestion, PlanRefusal};
 
 /// Answered when all connections are in use.
 const KEPT_PATHS: &[&str] = &["/healthz", "/readyz"];

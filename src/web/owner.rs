@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::api::{
     BudgetImageStatus, JobDetail, JobTasks, LiveAttempt, LogTicket, OrderQuote, PriceHistory, Report, SpendingHistory,
-    Statement, UploadRules, WhatIfAnswer, Workers,
+    Statement, SwitchPlan, UploadRules, WhatIfAnswer, Workers,
 };
 use crate::engine::{
     Caller, ClusterSnapshot, Container, DeadlineChange, DeadlineQuestion, Explained, JobSnapshot, PauseTarget, Refusal,
@@ -20,6 +20,7 @@ use super::own_work::OwnWork;
 use super::pages::JobFilter;
 use super::signed_read::{ReadRefusal, SignedRead};
 use super::stock::StockOwner;
+use super::switch_question::{PlanQuestion, PlanRefusal};
 
 pub use super::owner_gone::{LedgerUnreadable, OwnerGone};
 
@@ -166,6 +167,15 @@ pub trait Owner: ApplicationOwner + JobPartsOwner + StockOwner + Send + Sync + '
         &self,
         question: DeadlineQuestion,
     ) -> impl Future<Output = Result<Option<WhatIfAnswer>, OwnerGone>> + Send;
+
+    /// What a switch of the scheduler would do now. Asks the owner thread, one plan at a time. Changes nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`PlanRefusal`]
+    fn plan_switch(&self, _question: PlanQuestion) -> impl Future<Output = Result<SwitchPlan, PlanRefusal>> + Send {
+        std::future::ready(Err(OwnerGone.into()))
+    }
 
     /// What a deadline order of a queue would buy at the next tick. Changes nothing.
     ///

@@ -41,7 +41,10 @@ pub(super) fn routes<O: Owner>(state: Arc<WebState<O>>) -> Router {
         .route("/readyz", get(readyz::<O>))
         .merge(pages::routes::<O>())
         .merge(api::routes(&state));
-    let router = if state.owner.is_live() { router.merge(live_routes::<O>()) } else { router };
+    let router = match state.owner.is_live() {
+        true => router.merge(live_routes::<O>()).merge(pages::live_routes::<O>()),
+        false => router,
+    };
     let applications = if state.owner.is_live() { applications::routes(&state) } else { Router::new() };
     let router = router
         .layer(from_fn_with_state(state.clone(), page_login::identify_page_user::<O>))

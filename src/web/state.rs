@@ -1,6 +1,7 @@
 //! The state shared by all handlers.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::http::{ServedNames, WebLimits};
@@ -8,6 +9,7 @@ use crate::model::Capability;
 
 use super::api::EventStreams;
 use super::job_forms::JobForms;
+use super::plays::Plays;
 use super::sessions::Sessions;
 use super::stock::StockSettings;
 
@@ -46,6 +48,8 @@ pub struct WebState<O> {
     pub sessions: Sessions,
     /// The live streams of the API.
     pub streams: EventStreams,
+    /// What makes plays of the past; none where no daemon runs.
+    pub plays: Option<Arc<dyn Plays>>,
     /// Where the daemon listens.
     pub ports: ServedPorts,
     /// Limits of connections and requests.

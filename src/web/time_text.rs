@@ -1,6 +1,8 @@
 //! Times and durations as pages show them.
 
 use jiff::Timestamp;
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
 
 use crate::api::largest_units;
 
@@ -20,6 +22,20 @@ pub(super) fn format_day_and_time(epoch_ms: i64) -> String {
     }
 }
 
+/// A date, or a date with a time, epoch ms; of UTC unless it says otherwise.
+pub(super) fn parse_utc_ms(text: &str) -> Option<i64> {
+    let of_utc = || Ok(text.parse::<DateTime>()?.to_zoned(TimeZone::UTC)?.timestamp());
+    let time = text.parse::<Timestamp>().or_else(|_: jiff::Error| of_utc());
+    time.map(Timestamp::as_millisecond).map_err(|_: jiff::Error| ()).ok()
+}
+
+/// A time as [`parse_utc_ms`] reads it, to the second; empty outside the calendar.
+pub(super) fn utc_text(epoch_ms: i64) -> String {
+    Timestamp::from_millisecond(epoch_ms)
+        .map(|time| time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string())
+        .unwrap_or_default()
+}
+
 /// A duration in its two largest units; a negative one, as a clock set back makes, counts as 0.
 pub(super) fn format_duration(ms: i64) -> String {
     let units = largest_units(ms.max(0).unsigned_abs() / 1_000).into_iter();
@@ -36,6 +52,20 @@ mod tests {
         assert_eq!(format_time(1_238_600_160_788), "2009-04-01 15:36:00 UTC");
         assert_eq!(format_time(i64::MAX), "–");
         assert_eq!(format_day_and_time(1_238_600_160_788), "Apr 01, 15:36");
+    }
+
+    #[test]
+    fn times_are_read_as_of_utc_and_written_so_that_they_are_read() {
+        for (text, ms) in
+            [("1970-01-02", 86_400_000), ("1970-01-02T01:30", 91_800_000), ("1970-01-02T01:30+01:30", 86_400_000)]
+        {
+            assert_eq!(parse_utc_ms(text), Some(ms), "{text}");
+            assert_eq!(parse_utc_ms(&utc_text(ms)), Some(ms));
+        }
+        for text in ["", "yesterday", "1970-13-01", "5", "9999999999-01-01"] {
+            assert_eq!(parse_utc_ms(text), None, "{text}");
+        }
+        assert_eq!(utc_text(i64::MAX), "");
     }
 
     #[test]

@@ -58,6 +58,15 @@ impl Viewer {
         }
     }
 
+    /// Whether it is an administrator; none: the owner knows it of a name that is believed.
+    pub(super) const fn is_administrator(&self) -> Option<bool> {
+        match &self.who {
+            Who::Administrator(_) => Some(true),
+            Who::Stranger | Who::User(_) => Some(false),
+            Who::Named(_) => None,
+        }
+    }
+
     /// Whether all rates, shares, budgets and costs are shown.
     pub(super) fn sees_all_money(&self) -> bool {
         self.is_money_public || matches!(self.who, Who::Administrator(_))

@@ -8,12 +8,14 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, Method, Response, StatusCode};
 use tokio::time::timeout;
 
+use crate::api::WhatIfAnswer;
 use crate::http::RequestPlace;
 
 use super::body_pieces::read_small;
 use super::deadline_question::{QuestionError, read_question};
 use super::form_body::{FORM, form_fields};
 use super::owner::{Owner, OwnerGone};
+use super::pages::{deadline_answer, is_of_browser};
 use super::response::{JSON, fresh, json, json_refusal, with_allow};
 use super::signed_request::HttpRequest;
 use super::state::{ANSWER_TIMEOUT, WebState};
@@ -26,7 +28,7 @@ pub(super) fn is_what_if(query: &str) -> bool {
     matches!(query, "whatif" | "whatif=")
 }
 
-/// Answers a question: a JSON object, or the fields of a form.
+/// Answers a question: a JSON object, or the fields of a form. A browser gets a page.
 pub(super) async fn what_if<O: Owner>(
     state: &WebState<O>,
     request: &HttpRequest,
@@ -37,25 +39,37 @@ pub(super) async fn what_if<O: Owner>(
         let message = format!("{} is not allowed here; POST the question", request.method);
         return with_allow(json_refusal(StatusCode::METHOD_NOT_ALLOWED, &message), "POST");
     }
+    let answered = answer(state, request, body, place).await;
+    if is_of_browser(&request.headers) {
+        return deadline_answer(state, request, answered).await;
+    }
+    match answered {
+        Ok(answer) => fresh(StatusCode::OK, JSON, json(&answer)),
+        Err((status, why)) => json_refusal(status, &why),
+    }
+}
+
+/// The answer; else a status, and why there is none.
+async fn answer<O: Owner>(
+    state: &WebState<O>,
+    request: &HttpRequest,
+    body: Body,
+    place: Option<&RequestPlace>,
+) -> Result<WhatIfAnswer, (StatusCode, String)> {
     let Some(bytes) = read_small(body, MAX_BYTES, place).await else {
-        return json_refusal(
-            StatusCode::PAYLOAD_TOO_LARGE,
-            &format!("expected a whole question of at most {MAX_BYTES} bytes"),
-        );
+        let why = format!("expected a whole question of at most {MAX_BYTES} bytes");
+        return Err((StatusCode::PAYLOAD_TOO_LARGE, why));
     };
     let question = fields(&request.headers, &bytes).and_then(|fields| read_question(&fields));
-    let question = match question {
-        Ok(question) => question,
-        Err(error) => return json_refusal(StatusCode::BAD_REQUEST, &error.to_string()),
-    };
+    let question = question.map_err(|error| (StatusCode::BAD_REQUEST, error.to_string()))?;
     match timeout(ANSWER_TIMEOUT, state.owner.what_if(question)).await {
-        Ok(Ok(Some(answer))) => fresh(StatusCode::OK, JSON, json(&answer)),
+        Ok(Ok(Some(answer))) => Ok(answer),
         Ok(Ok(None)) => {
-            let message = "deadlines are kept under the constraint scheduler only, which does not rule";
-            json_refusal(StatusCode::NOT_FOUND, message)
+            let why = "deadlines are kept under the constraint scheduler only, which does not rule";
+            Err((StatusCode::NOT_FOUND, why.to_owned()))
         }
-        Ok(Err(gone)) => json_refusal(StatusCode::SERVICE_UNAVAILABLE, &gone.to_string()),
-        Err(_) => json_refusal(StatusCode::SERVICE_UNAVAILABLE, &OwnerGone.to_string()),
+        Ok(Err(gone)) => Err((StatusCode::SERVICE_UNAVAILABLE, gone.to_string())),
+        Err(_) => Err((StatusCode::SERVICE_UNAVAILABLE, OwnerGone.to_string())),
     }
 }
 

@@ -1,7 +1,7 @@
 // The addresses of the pages of a server, with ids of what it has: each page that is there, and each as it is without what it would show.
 
 const JOB_PARTS = ["", "/tasks", "/timeline", "/counters", "/conf", "/events"];
-const PAGES = ["/", "/jobs", "/history", "/queues", "/market", "/deadlines", "/workers", "/slots", "/decisions", "/policy", "/users", "/health",
+const PAGES = ["/", "/jobs", "/history", "/queues", "/market", "/deadlines", "/workers", "/slots", "/decisions", "/policy", "/policy/plan?to=fair", "/policy/plan?to=nonsense", "/what-if", "/what-if/none", "/users", "/health",
   "/reports/users", "/reports/queues", "/reports/jobs", "/attempts?state=failed", "/search?q=a", "/search?q=no-such-thing",
   "/jobs?state=failed&user=no-one", "/jobs?nonsense=1", "/no-such-page", "/jobs/job_200001010000_0001"];
 const STOCK = ["/jobtracker.jsp", "/machines.jsp?type=active", "/machines.jsp?type=blacklisted", "/jobhistoryhome.jsp", "/logLevel"];

@@ -154,11 +154,14 @@ fn every_operation(cluster: &Cluster, job: &str, application: &str, worker: &str
             "decision" => "1",
             other => panic!("{other} is no part that is known"),
         });
-        let arguments: Vec<&str> = std::iter::once(name.as_str()).chain(values).collect();
+        let needed = if name == "get_policy_plan" { &["fair"][..] } else { &[] };
+        let arguments: Vec<&str> = std::iter::once(name.as_str()).chain(values).chain(needed.iter().copied()).collect();
         let (code, _) = client(cluster, &arguments);
         let expected = match name.as_str() {
             // The visibility of this market is private.
             "list_statement" | "get_spending" => 3,
+            // It is for administrators.
+            "get_policy_plan" => 3,
             // Another scheduler rules: no rate buys slots.
             "get_quotes" => 2,
             // Fact 1 is the start.

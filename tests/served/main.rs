@@ -8,6 +8,7 @@
     reason = "a test that cannot set itself up has failed; parts of the load generator are used"
 )]
 
+mod administrators;
 mod applications;
 mod budget_file;
 mod budgets_in_postgres;

@@ -10,7 +10,7 @@ use jobtracker::mapreduce::{JobSpec, SplitTable};
 use jobtracker::model::{FactNumber, Identifier, JobId, PerKind, RunState};
 use jobtracker::scheduler::FifoOptions;
 use jobtracker::sim::what_if::{JobTimes, Play, PlayOptions, RecordedJob, RecordedTracker, Recording, TaskTimes};
-use jobtracker::store::{Store, StoreOptions};
+use jobtracker::store::{RecordedSize, RecordedSpan, Store, StoreOptions, database_in, recorded_size};
 
 const START_MS: i64 = 1_795_000_000_000;
 
@@ -109,6 +109,33 @@ fn both_plays_stand_side_by_side() {
     }
     let later = answer(folder.path(), &["--since", "2026-11-18T11:06:42", "--policy", "fair"]);
     assert!(later.starts_with("1 job from "), "{later}");
+}
+
+#[test]
+fn a_play_ends_when_it_may_not_continue() {
+    let policy = PolicyConfig::Fifo(FifoOptions::default());
+    let mut config = EngineConfig::with_defaults(Identifier::from_number(202_611_180_906), policy);
+    config.queues = vec![QueueConfig::open("default")];
+    let options = PlayOptions { config, with_orders: true, admits_all: false };
+    let mut questions = 0;
+    let mut count = || {
+        questions += 1;
+        true
+    };
+    let whole = Play::run_while(&recording(), options.clone(), &mut count);
+    assert_eq!(whole, Some(Play::run(&recording(), options.clone())));
+    assert!(questions > 0);
+    assert_eq!(Play::run_while(&recording(), options, &mut || false), None);
+}
+
+#[test]
+fn what_there_is_to_play_is_counted_before_it_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    state(folder.path());
+    let size = |since_ms, until_ms| recorded_size(&database_in(folder.path()), RecordedSpan { since_ms, until_ms });
+    assert_eq!(size(i64::MIN, i64::MAX).unwrap(), RecordedSize { jobs: 2, tasks: 8 });
+    assert_eq!(size(START_MS + 2_000, i64::MAX).unwrap(), RecordedSize { jobs: 1, tasks: 4 });
+    assert_eq!(size(START_MS + 3_000, i64::MAX).unwrap(), RecordedSize::default());
 }
 
 #[test]

@@ -93,6 +93,7 @@ pub const MAY_NAME: &[(&str, &[&str])] = &[
             "model",
             "process_stat",
             "server",
+            "sim::what_if",
             "store",
             "views",
             "web",

@@ -2,6 +2,7 @@
 //!
 //! Invariant: a recording that a play made, played under the same settings, ends as it ended.
 
+mod comparison;
 mod figures;
 mod nodes;
 mod play;
@@ -9,7 +10,7 @@ mod play_tracker;
 mod played;
 mod recording;
 
-pub use figures::{Compared, Figures, Spread, is_met};
+pub use comparison::{PlayedUnder, compare};
 pub use play::{Play, PlayOptions};
 pub use played::{Played, PlayedJob};
 pub use recording::{

@@ -106,11 +106,36 @@ impl<'a> Play<'a> {
     /// The same; `journal` gets all facts.
     pub fn run_with(recording: &'a Recording, options: PlayOptions, journal: &'a mut dyn FnMut(&[Fact])) -> Played {
         let mut play = Self::new(recording, options, journal);
-        play.begin();
-        let end_ms = play.latest_end_ms();
-        while play.left > 0 && play.now.wall_ms < end_ms && play.advance() {}
-        play.played.end_ms = play.now.wall_ms;
+        play.advance_while(&mut || true);
         play.played
+    }
+
+    /// The same without a journal, as long as `may_continue` says so, which is asked now and then; none: it did not.
+    pub fn run_while(
+        recording: &Recording,
+        options: PlayOptions,
+        may_continue: &mut dyn FnMut() -> bool,
+    ) -> Option<Played> {
+        let mut journal = |_: &[Fact]| {};
+        let mut play = Play::new(recording, options, &mut journal);
+        play.advance_while(may_continue).then_some(play.played)
+    }
+
+    /// Plays to the end; false if it may not.
+    fn advance_while(&mut self, may_continue: &mut dyn FnMut() -> bool) -> bool {
+        const EVENTS_BETWEEN_QUESTIONS: u64 = 512;
+        self.begin();
+        let end_ms = self.latest_end_ms();
+        for event in 0_u64.. {
+            if event.is_multiple_of(EVENTS_BETWEEN_QUESTIONS) && !may_continue() {
+                return false;
+            }
+            if self.left == 0 || self.now.wall_ms >= end_ms || !self.advance() {
+                break;
+            }
+        }
+        self.played.end_ms = self.now.wall_ms;
+        true
     }
 
     fn new(recording: &'a Recording, mut options: PlayOptions, journal: &'a mut dyn FnMut(&[Fact])) -> Self {

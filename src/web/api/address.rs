@@ -34,6 +34,7 @@ pub(super) enum Address {
     Shares,
     Quotes,
     Policy,
+    PolicyPlan,
     Deadlines,
     Orders,
     Decisions,
@@ -48,7 +49,7 @@ pub(super) enum Address {
 
 impl Address {
     /// All of them.
-    pub(super) const ALL: [Self; 41] = [
+    pub(super) const ALL: [Self; 42] = [
         Self::Cluster,
         Self::Health,
         Self::Jobs,
@@ -80,6 +81,7 @@ impl Address {
         Self::Shares,
         Self::Quotes,
         Self::Policy,
+        Self::PolicyPlan,
         Self::Deadlines,
         Self::Orders,
         Self::Decisions,
@@ -126,6 +128,7 @@ impl Address {
             Self::Shares => "/api/v1/market/shares",
             Self::Quotes => "/api/v1/market/quotes",
             Self::Policy => "/api/v1/policy",
+            Self::PolicyPlan => "/api/v1/policy/plan",
             Self::Deadlines => "/api/v1/deadlines",
             Self::Orders => "/api/v1/orders",
             Self::Decisions => "/api/v1/decisions",
@@ -161,6 +164,7 @@ impl Address {
                 | Self::Shares
                 | Self::Quotes
                 | Self::Policy
+                | Self::PolicyPlan
                 | Self::Decision
                 | Self::User
                 | Self::Report

@@ -3,9 +3,12 @@
 use serde::Serialize;
 
 use crate::api::{JobDeadline, ReportedJob, SchedulerReport};
+use crate::engine::BodyFault;
 
-use super::super::applications::{Problem, QueryParameters};
+use super::super::applications::{Problem, ProblemName, QueryParameters};
 use super::super::owner::Owner;
+use super::super::switch_plan::plan_switch;
+use super::super::switch_question::PlanRefusal;
 use super::answer::{Found, lasting};
 use super::ask::Ask;
 use super::cursor::{Key, Place};
@@ -39,6 +42,31 @@ pub(super) fn policy<O: Owner>(ask: &Ask<'_, O>, parameters: QueryParameters) ->
         members.remove("jobs_left_out");
     }
     Ok(Found::One(found))
+}
+
+/// Answers `/policy/plan`: what a switch would do now.
+pub(super) async fn plan<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryParameters) -> Result<Found, Problem> {
+    let (to, move_to) = (parameters.take("to"), parameters.take("move_to"));
+    parameters.end()?;
+    let refused = |detail: String| {
+        Problem::of_faults(ProblemName::InvalidRequest, vec![BodyFault { pointer: "to".to_owned(), detail }])
+    };
+    let to = to.ok_or_else(|| {
+        refused("missing; expected fifo, capacity, fair, constraint, dynamic or a class name".to_owned())
+    })?;
+    let command = format!("jobtracker scheduler plan {}", if to.is_empty() { "NAME" } else { to.as_str() });
+    plan_switch(ask.web, &ask.viewer, to, move_to).await.map(|plan| Found::one(&plan)).map_err(|refusal| {
+        let why = refusal.to_string();
+        match refusal {
+            PlanRefusal::UnknownScheduler(why) => refused(why),
+            PlanRefusal::NotAdministrator | PlanRefusal::Private => {
+                Problem::new(ProblemName::Forbidden, why).with_try(command)
+            }
+            PlanRefusal::Busy => Problem::new(ProblemName::TooMany, why),
+            PlanRefusal::Files(_) => Problem::new(ProblemName::Unavailable, why).with_try("jobtracker check-config"),
+            PlanRefusal::Gone(gone) => Problem::from(gone),
+        }
+    })
 }
 
 /// The report without its lists.

@@ -117,6 +117,7 @@ async fn find<O: Owner>(address: Address, ask: &Ask<'_, O>, parameters: QueryPar
         Address::Shares => shares::shares(ask, parameters),
         Address::Quotes => market::quotes(ask, parameters).await,
         Address::Policy => policy::policy(ask, parameters),
+        Address::PolicyPlan => policy::plan(ask, parameters).await,
         Address::Deadlines => policy::deadlines(ask, parameters),
         Address::Decisions => decisions::decisions(ask, parameters),
         Address::Decision => decisions::decision(ask, parameters),

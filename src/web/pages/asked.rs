@@ -75,6 +75,11 @@ impl Asked {
         Some(value)
     }
 
+    /// The address of another page as the same viewer sees it.
+    pub(super) fn at(&self, path: &str) -> String {
+        Self { path: path.to_owned(), ..Self::default() }.with(USER, self.read.get(USER).map_or("", String::as_str))
+    }
+
     /// Parameters that the page does not know.
     pub(super) fn unknown(&self) -> impl Iterator<Item = &str> {
         self.left.keys().map(String::as_str)

@@ -72,10 +72,11 @@ fn filtered<'a>(attempts: &'a [AttemptDetail], asked: &mut Asked) -> Result<(Vec
         action: asked.path.clone(),
         label: "Filter",
         fields: vec![
-            Field { name: "state", label: "State", value: state, choices: STATES },
-            Field { name: "worker", label: "Worker", value: worker.unwrap_or_default(), choices: &[] },
+            Field::choice("state", "State", state, STATES),
+            Field::text("worker", "Worker", worker.unwrap_or_default()),
         ],
         button: "Filter",
+        ..Form::default()
     });
     Ok((found, form))
 }

@@ -47,7 +47,7 @@ pub(super) enum Block {
     Commands(Vec<String>),
     Table(Table),
     Picture(Picture),
-    /// A form that asks for the same page in another way.
+    /// A form that asks for a page.
     Form(Form),
 }
 
@@ -80,23 +80,46 @@ pub(super) struct SortLink {
     pub(super) order: &'static str,
 }
 
-/// A form whose fields are parameters of an address.
-#[derive(Clone, Debug, PartialEq)]
+/// A form whose fields are parameters of an address, or of what is sent there.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Form {
     pub(super) action: String,
     pub(super) label: &'static str,
     pub(super) fields: Vec<Field>,
     pub(super) button: &'static str,
+    /// Whether its fields are sent by POST.
+    pub(super) is_sent: bool,
 }
 
 /// A field of a form.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Field {
     pub(super) name: &'static str,
     pub(super) label: &'static str,
     pub(super) value: String,
     /// What may be chosen; empty: any text.
     pub(super) choices: &'static [&'static str],
+    /// Whether it holds several lines.
+    pub(super) has_lines: bool,
+}
+
+// === impl Field ===
+
+impl Field {
+    /// A field of any text.
+    pub(super) fn text(name: &'static str, label: &'static str, value: impl Into<String>) -> Self {
+        Self { name, label, value: value.into(), ..Self::default() }
+    }
+
+    /// A field with a choice.
+    pub(super) fn choice(
+        name: &'static str,
+        label: &'static str,
+        value: impl Into<String>,
+        choices: &'static [&'static str],
+    ) -> Self {
+        Self { choices, ..Self::text(name, label, value) }
+    }
 }
 
 // === impl Section ===

@@ -50,7 +50,7 @@ pub(super) fn decisions_page(view: &View, asked: &mut Asked) -> Page {
     };
     found.truncate(MOST_ROWS);
     let preempted = found.iter().filter(|decision| decision.kind == "preempted").count();
-    let field = |name, label, value: &str, choices| Field { name, label, value: value.to_owned(), choices };
+    let field = |name, label, value: &str, choices| Field::choice(name, label, value, choices);
     let fields = vec![
         field("kind", "Kind", &kind, KINDS),
         field("job", "Job", &job, &[]),
@@ -58,7 +58,8 @@ pub(super) fn decisions_page(view: &View, asked: &mut Asked) -> Page {
         field("user", "User", &user, &[]),
         field("worker", "Worker", &worker, &[]),
     ];
-    let form = Form { action: "/decisions".to_owned(), label: "Which decisions", fields, button: "Show" };
+    let form =
+        Form { action: "/decisions".to_owned(), label: "Which decisions", fields, button: "Show", ..Form::default() };
     let empty = vec![Piece::text(
         "None yet: what gives way to others, and what administrators and users change, is kept here with its reason.",
     )];

@@ -36,13 +36,9 @@ fn form(asked: &Asked, beside: Option<JobId>) -> Block {
     Block::Form(Form {
         action: asked.path.clone(),
         label: "Compare",
-        fields: vec![Field {
-            name: "with",
-            label: "Compare with job",
-            value: beside.map(|job| job.to_string()).unwrap_or_default(),
-            choices: &[],
-        }],
+        fields: vec![Field::text("with", "Compare with job", beside.map(|job| job.to_string()).unwrap_or_default())],
         button: "Compare",
+        ..Form::default()
     })
 }
 

@@ -35,22 +35,18 @@ pub(super) fn job_filter(asked: &mut Asked) -> Result<JobFilter, Refused> {
 }
 
 fn filter_form(asked: &Asked, state: &str, filter: &JobFilter) -> Block {
-    let field = |name, label, value: &Option<String>| Field {
-        name,
-        label,
-        value: value.clone().unwrap_or_default(),
-        choices: &[],
-    };
+    let field = |name, label, value: &Option<String>| Field::text(name, label, value.clone().unwrap_or_default());
     Block::Form(Form {
         action: asked.path.clone(),
         label: "Filter",
         fields: vec![
-            Field { name: "state", label: "State", value: state.to_owned(), choices: JobFilter::STATES },
+            Field::choice("state", "State", state, JobFilter::STATES),
             field("user", "User", &filter.user),
             field("queue", "Queue", &filter.queue),
             field("name", "Part of the name", &filter.name),
         ],
         button: "Filter",
+        ..Form::default()
     })
 }
 

@@ -222,14 +222,20 @@ impl AskedQuote {
     fn form(&self, shows_money: bool) -> Block {
         let field = |name, label, text: &Option<String>| {
             let value = text.clone().unwrap_or_default();
-            Field { name, label, value, choices: &[] }
+            Field::text(name, label, value)
         };
         let mut fields = vec![field("rate", "Rate, credits an interval", &self.rate)];
         if shows_money {
             fields.push(field("more", "or so many slots more", &self.more));
             fields.push(field("queue", "Queue, if it is there", &self.queue));
         }
-        Block::Form(Form { action: "/market".to_owned(), label: "Quote", fields, button: "What would it buy?" })
+        Block::Form(Form {
+            action: "/market".to_owned(),
+            label: "Quote",
+            fields,
+            button: "What would it buy?",
+            ..Form::default()
+        })
     }
 
     /// The queue whose money is asked about.

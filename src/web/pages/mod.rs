@@ -5,6 +5,7 @@ mod asked;
 mod attempt_rows;
 mod block;
 mod burn_down;
+mod deadline_answer;
 mod decisions;
 mod error;
 mod frame;
@@ -27,9 +28,11 @@ mod reasons;
 mod search;
 mod slots_over_time;
 mod static_files;
+mod switch_plan;
 #[cfg(test)]
 mod tests;
 mod viewer;
+mod what_if;
 mod workers;
 
 use std::sync::Arc;
@@ -42,6 +45,7 @@ use super::state::WebState;
 
 pub use job_filter::JobFilter;
 
+pub(super) use deadline_answer::{deadline_answer, is_of_browser};
 pub(super) use handlers::no_such_page;
 
 /// The pages. Names in paths are percent-encoded.
@@ -76,4 +80,12 @@ pub(super) fn routes<O: Owner>() -> Router<Arc<WebState<O>>> {
         .route("/health", get(handlers::health::<O>))
         .route("/search", get(handlers::search::<O>))
         .route("/static/{file}", get(static_files::static_file))
+}
+
+/// Those that ask a JobTracker that runs.
+pub(super) fn live_routes<O: Owner>() -> Router<Arc<WebState<O>>> {
+    Router::new()
+        .route("/policy/plan", get(switch_plan::plan::<O>))
+        .route("/what-if", get(what_if::question::<O>).post(what_if::begin::<O>))
+        .route("/what-if/{id}", get(what_if::outcome::<O>))
 }

@@ -89,6 +89,12 @@ impl Page {
         }
     }
 
+    /// Whether it has a form whose fields are sent by POST.
+    pub(super) fn has_sent_form(&self) -> bool {
+        let mut blocks = self.sections.iter().flat_map(|section| &section.blocks);
+        blocks.any(|block| matches!(block, Block::Form(form) if form.is_sent))
+    }
+
     /// The first table with rows.
     fn table(&self) -> Option<&Table> {
         let blocks = self.sections.iter().flat_map(|section| &section.blocks);

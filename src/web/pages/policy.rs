@@ -5,7 +5,8 @@ use crate::model::{Kind, PerKind};
 
 use super::super::pictures::{Bar, LegendLine, SpanLine, bars, span_lines};
 use super::super::time_text::format_duration;
-use super::block::{Block, Column, Section, Table};
+use super::block::{Block, Column, Field, Form, Section, Table};
+use super::deadline_answer::question_form;
 use super::error::Refused;
 use super::job_rows::{part, queue_link, user_link};
 use super::page::Page;
@@ -13,6 +14,9 @@ use super::piece::{Cell, Piece};
 use super::queue_colours::Colours;
 use super::queues::{pool_table, private_line};
 use super::viewer::View;
+
+/// The policies that may be chosen.
+pub(super) const POLICIES: [&str; 5] = ["fifo", "capacity", "fair", "constraint", "dynamic"];
 
 fn policy_word(policy: PolicyName) -> &'static str {
     match policy {
@@ -41,6 +45,17 @@ fn rule(policy: PolicyName) -> &'static str {
     }
 }
 
+/// Asks what a switch to a policy would do.
+pub(super) fn plan_form(to: &str) -> Block {
+    Block::Form(Form {
+        action: "/policy/plan".to_owned(),
+        label: "Plan a switch",
+        fields: vec![Field::choice("to", "To the policy", to, &POLICIES)],
+        button: "Plan",
+        ..Form::default()
+    })
+}
+
 pub(super) fn policy_page(view: &View) -> Page {
     let report = &view.overview().report;
     let word = policy_word(report.policy);
@@ -66,6 +81,9 @@ pub(super) fn policy_page(view: &View) -> Page {
         vec![Section::new("rule", "The rule", vec![Block::line(rule(report.policy)), Block::Summary(summary)])];
     sections.push(Section::new("groups", "Queues and pools", group_blocks(view, report)));
     sections.push(Section::new("line", "Jobs as the policy has them", line_blocks(view, report)));
+    if view.is_live() {
+        sections.push(Section::new("plan", "Plan a switch", vec![plan_form("")]));
+    }
     let mut blocks = vec![Block::Commands(vec![
         "jobtracker scheduler show".to_owned(),
         "jobtracker scheduler plan POLICY".to_owned(),
@@ -279,17 +297,16 @@ pub(super) fn deadlines_page(view: &View) -> Result<Page, Refused> {
         blocks.push(Block::Picture(span_lines("deadlines", title.clone(), &lines, (first, last.max(at_ms)), legend)));
     }
     blocks.push(Block::Table(deadline_table(&due)));
-    blocks.push(Block::Line(vec![
-        Piece::text("Would a job be in time? "),
-        Piece::link("/scheduler", "Ask"),
-        Piece::text(", or "),
-        Piece::code("jobtracker what-if"),
-    ]));
+    let mut sections = vec![Section::new("deadlines", "Jobs with a deadline", blocks)];
+    if view.is_live() {
+        let about = Block::line("Whether it would be accepted now. Asking changes nothing.");
+        sections.push(Section::new("ask", "Would a job be in time?", vec![about, question_form()]));
+    }
     Ok(Page {
         title: format!("{title} · deadlines"),
         heading: vec![Piece::text("Deadlines")],
         entry: "/deadlines",
-        sections: vec![Section::new("deadlines", "Jobs with a deadline", blocks)],
+        sections,
         refresh_s: 1,
         ..Page::default()
     })

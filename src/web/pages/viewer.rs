@@ -39,6 +39,8 @@ pub(super) struct View {
     generation: String,
     pub(super) health: Health,
     market: MarketPresence,
+    /// Whether a JobTracker runs.
+    is_live: bool,
     viewer: Viewer,
     /// Slots for containers beside map and reduce slots.
     container_slots: u32,
@@ -65,6 +67,7 @@ impl View {
             generation: generation.to_string(),
             health: state.owner.health(),
             market,
+            is_live: state.owner.is_live(),
             viewer: viewer_of_page(state, request).await,
             container_slots,
         })
@@ -82,6 +85,7 @@ impl View {
             generation: "12.3".to_owned(),
             health,
             market,
+            is_live: true,
             viewer: Viewer::stranger(is_market_public, false),
             container_slots: 0,
         }
@@ -189,6 +193,11 @@ impl View {
         self.market != MarketPresence::Absent && self.viewer.sees_some_money()
     }
 
+    /// Whether those of all jobs are, whatever rules.
+    pub(super) fn shows_every_cost(&self) -> bool {
+        self.viewer.sees_all_money()
+    }
+
     /// Whether those of a user's jobs and applications in a queue are.
     pub(super) fn shows_cost_of(&self, user: &str, queue: &str) -> bool {
         self.market != MarketPresence::Absent && self.viewer.sees_cost_of(user, queue)
@@ -275,6 +284,16 @@ impl View {
         }
     }
 
+    /// Whether a JobTracker runs, which can be asked.
+    pub(super) const fn is_live(&self) -> bool {
+        self.is_live
+    }
+
+    /// Who looks.
+    pub(super) const fn viewer(&self) -> &Viewer {
+        &self.viewer
+    }
+
     /// The caller that access lists know the viewer as.
     pub(super) fn caller(&self) -> Caller {
         self.viewer.caller()
@@ -305,7 +324,9 @@ impl View {
         headers.insert(VARY, HeaderValue::from_static("Accept, Accept-Encoding, Cookie"));
         if self.signed_in().is_some() {
             headers.insert(CACHE_CONTROL, OF_ONE_READER);
-            // The form that ends the session says where it is from.
+        }
+        if self.signed_in().is_some() || page.has_sent_form() {
+            // What is sent by POST says where it is from: the form that ends a session, too.
             headers.insert(REFERRER_POLICY, HeaderValue::from_static("same-origin"));
         }
         answer
@@ -325,7 +346,7 @@ impl View {
         let complaints = self.complaints();
         let is_well = complaints.is_empty();
         Frame {
-            entries: entries(self.has_market(), overview.report.policy),
+            entries: entries(self.has_market(), self.is_live, overview.report.policy),
             is_well,
             health: match complaints.len() {
                 0 => "well".to_owned(),
@@ -343,7 +364,7 @@ impl View {
 }
 
 /// The pages of the navigation.
-fn entries(has_market: bool, policy: PolicyName) -> Vec<(&'static str, &'static str)> {
+fn entries(has_market: bool, is_live: bool, policy: PolicyName) -> Vec<(&'static str, &'static str)> {
     let mut entries = vec![("/", "Overview"), ("/jobs", "Jobs"), ("/queues", "Queues")];
     if has_market {
         entries.push(("/market", "Market"));
@@ -352,6 +373,9 @@ fn entries(has_market: bool, policy: PolicyName) -> Vec<(&'static str, &'static 
         entries.push(("/deadlines", "Deadlines"));
     }
     entries.extend([("/workers", "Workers"), ("/slots", "Slots"), ("/policy", "Policy")]);
+    if is_live {
+        entries.push(("/what-if", "What if"));
+    }
     entries.extend([
         ("/decisions", "Decisions"),
         ("/users", "Users"),

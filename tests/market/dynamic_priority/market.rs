@@ -88,6 +88,7 @@ pub fn with_market<F: Future<Output = ()>>(terms: Terms, test: impl FnOnce(Marke
             container_slot: jobtracker::model::Capability::new(1_024, 1),
             sessions: jobtracker::web::Sessions::new(jobtracker::model::SessionKey::new([7; 32]), 60),
             streams: jobtracker::web::EventStreams::default(),
+            plays: None,
             ports: ServedPorts::default(),
             limits: WebLimits::default(),
         };

@@ -1,5 +1,6 @@
 //! The web server over a real loopback connection, in front of a real market and a made-up cluster.
 
+mod administrators;
 mod bidders;
 mod client;
 mod explain;

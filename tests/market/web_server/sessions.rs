@@ -10,7 +10,7 @@ use crate::web_server::stage::{Answered, NOW_MS, Stage};
 const FOUND: &str = "HTTP/1.1 303 See Other";
 
 /// A link of a user to a page, with the signature in it.
-fn link(stage: &Stage, user: &str, page: &str) -> String {
+pub fn link(stage: &Stage, user: &str, page: &str) -> String {
     let (query, header) = stage.sign(user, &format!("session={page}"));
     format!("/session?{query}&signature={}", header.trim().strip_prefix("Authorization: ").unwrap())
 }
@@ -21,7 +21,7 @@ fn link_at(timestamp_ms: i64, key: &str) -> String {
     format!("/session?{query}&signature={}", sign(&query, &Key::new(key)))
 }
 
-fn cookie_of(answer: &Answered) -> String {
+pub fn cookie_of(answer: &Answered) -> String {
     let set = answer.header("set-cookie").unwrap_or_else(|| panic!("no cookie: {answer:?}"));
     set.split(';').next().unwrap().to_owned()
 }

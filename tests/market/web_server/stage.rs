@@ -11,8 +11,8 @@ use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinHandle;
 
 use jobtracker::api::{
-    Explanation, JobTasks, LogTicket, OrderQuote, PriceHistory, PricePoint, Report, SpendingHistory, Statement,
-    WhatIfAnswer, Workers,
+    Explanation, JobTasks, LogTicket, OrderQuote, PriceHistory, PricePoint, Report, SetKey, SpendingHistory, Statement,
+    SwitchPlan, SwitchRefusal, WhatIfAnswer, Workers,
 };
 use jobtracker::engine::{Caller, ClusterSnapshot, DeadlineQuestion, Explained, Refusal};
 use jobtracker::market::signature::sign;
@@ -23,7 +23,8 @@ use jobtracker::market::{
 use jobtracker::model::{AttemptId, Credits, JobId, Now, PerKind, PerPool, QueueName};
 use jobtracker::web::{
     ApplicationOwner, ClusterPart, Health, JobChange, JobForms, JobPartsOwner, LedgerUnreadable, MarketPresence,
-    MarketReply, Owner, OwnerGone, ServedNames, ServedPorts, StockOwner, StockSettings, WebLimits, WebState, serve,
+    MarketReply, Owner, OwnerGone, PlanQuestion, PlanRefusal, PlayForm, PlayRefusal, PlayRun, PlayState, Plays,
+    ServedNames, ServedPorts, StockOwner, StockSettings, WebLimits, WebState, serve,
 };
 
 /// When the market started, epoch ms.
@@ -55,6 +56,10 @@ pub struct Cluster {
     pub explanations: Mutex<BTreeMap<(JobId, bool), Explanation>>,
     /// The changes of jobs by forms.
     pub changes: Mutex<Vec<(JobId, JobChange)>>,
+    /// The switches that were asked about.
+    pub plan_questions: Mutex<Vec<PlanQuestion>>,
+    /// The plays that were begun, and what has become of them.
+    pub plays: Arc<PlaysOfForms>,
     presence: MarketPresence,
     /// Nobody answers any more.
     pub gone: AtomicBool,
@@ -63,6 +68,31 @@ pub struct Cluster {
     /// A request has reached the owner.
     pub asked: Notify,
     pub release: Notify,
+}
+
+/// Plays that run until a test says what has become of them.
+#[derive(Debug, Default)]
+pub struct PlaysOfForms(pub Mutex<Vec<PlayRun>>);
+
+impl Plays for PlaysOfForms {
+    fn begin(&self, form: PlayForm, by: &str) -> Result<String, PlayRefusal> {
+        let mut runs = self.0.lock().unwrap();
+        if runs.iter().any(|run| matches!(run.state, PlayState::Running)) {
+            return Err(PlayRefusal::Busy { retry_s: 17 });
+        }
+        if form.nodes == "0" {
+            let expected = "a whole number from 1 to 10000".to_owned();
+            return Err(PlayRefusal::Field { field: "nodes", value: form.nodes, expected });
+        }
+        let id = format!("a-{}", runs.len() + 1);
+        let (by, state) = (by.to_owned(), PlayState::Running);
+        runs.insert(0, PlayRun { id: id.clone(), form, by, begun_ms: NOW_MS, kept_until_ms: None, state });
+        Ok(id)
+    }
+
+    fn all(&self) -> Vec<PlayRun> {
+        self.0.lock().unwrap().clone()
+    }
 }
 
 /// The owner's handle.
@@ -102,7 +132,11 @@ impl ApplicationOwner for Handle {}
 
 impl JobPartsOwner for Handle {}
 
-impl StockOwner for Handle {}
+impl StockOwner for Handle {
+    async fn is_administrator(&self, caller: Caller) -> Result<bool, OwnerGone> {
+        Ok(&*caller.user == "hdfs")
+    }
+}
 
 impl Owner for Handle {
     async fn market(&self, request: ServletRequest) -> Result<MarketReply, OwnerGone> {
@@ -141,6 +175,17 @@ impl Owner for Handle {
 
     async fn log_ticket(&self, attempt: AttemptId) -> Result<Option<LogTicket>, LedgerUnreadable> {
         Ok(Some(LogTicket { attempt, expires_ms: 7, ticket: "ab".to_owned() }))
+    }
+
+    async fn plan_switch(&self, question: PlanQuestion) -> Result<SwitchPlan, PlanRefusal> {
+        self.0.plan_questions.lock().unwrap().push(question.clone());
+        match question.to.as_str() {
+            "fair" => Ok(plan()),
+            "fifo" => Err(PlanRefusal::Busy),
+            other => {
+                Err(PlanRefusal::UnknownScheduler(format!("{other:?} is not a scheduler: expected fifo, capacity")))
+            }
+        }
     }
 
     async fn what_if(&self, _question: DeadlineQuestion) -> Result<Option<WhatIfAnswer>, OwnerGone> {
@@ -295,6 +340,8 @@ impl Stage {
             history_pages: Mutex::default(),
             explanations: Mutex::default(),
             changes: Mutex::default(),
+            plan_questions: Mutex::default(),
+            plays: Arc::default(),
             presence,
             gone: AtomicBool::new(false),
             held: AtomicBool::new(false),
@@ -303,6 +350,7 @@ impl Stage {
         });
         let address = listener.local_addr().unwrap();
         let owner = Handle(Arc::clone(&cluster));
+        let plays = Arc::clone(&cluster.plays);
         let state = WebState {
             names: ServedNames::new(Some(["h".to_owned()]), "jobtracker.web.hosts"),
             owner,
@@ -314,6 +362,7 @@ impl Stage {
             container_slot: jobtracker::model::Capability::new(1_024, 1),
             sessions: jobtracker::web::Sessions::new(jobtracker::model::SessionKey::new([7; 32]), 60),
             streams: jobtracker::web::EventStreams::default(),
+            plays: Some(plays),
             ports: ServedPorts::default(),
             limits,
         };
@@ -422,6 +471,25 @@ fn complete(market: &Market, answer: Answer) -> Answer {
             Answer::QueueStatuses(market.live_queue_status(market.queues(), &usage(), INTERVAL_MS))
         }
         other => other,
+    }
+}
+
+/// What a switch would do.
+pub fn plan() -> SwitchPlan {
+    SwitchPlan {
+        from: "org.apache.hadoop.mapred.DynamicPriorityScheduler".to_owned(),
+        to: "org.apache.hadoop.mapred.FairScheduler".to_owned(),
+        slots: PerPool::default(),
+        groups: Vec::new(),
+        begins: Vec::new(),
+        waits: Vec::new(),
+        moves: Vec::new(),
+        without_claim: Vec::new(),
+        at_risk: Vec::new(),
+        keys: vec![SetKey { key: "k".to_owned(), value: "<b>7319.625</b>".to_owned(), place: "f.xml:7".to_owned() }],
+        warnings: vec!["careful".to_owned()],
+        refusals: vec![SwitchRefusal::SafeMode { by: "root".to_owned() }],
+        waits_until_ms: Some(NOW_MS),
     }
 }
 

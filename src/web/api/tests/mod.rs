@@ -5,6 +5,7 @@ mod explain;
 mod lists;
 mod owner;
 mod pictures;
+mod plan;
 mod private;
 mod said;
 mod sessions;

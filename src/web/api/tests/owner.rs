@@ -6,7 +6,8 @@ use std::sync::atomic::Ordering;
 use crate::api::applications::ContainerState;
 use crate::api::{
     CounterSpread, JobCounter, JobEvent, JobTasks, LogTicket, MovementReason, OrderQuote, PriceHistory, PricePoint,
-    Report, ReportRow, ReportSubject, SpendingHistory, Statement, StatementRow, WhatIfAnswer, WorkRow, Workers,
+    Report, ReportRow, ReportSubject, SpendingHistory, Statement, StatementRow, SwitchPlan, WhatIfAnswer, WorkRow,
+    Workers,
 };
 use crate::engine::{Caller, ClusterSnapshot, Container, DeadlineQuestion, Explained, Refusal};
 use crate::market::{Acl, HistoryPage, MarketError, ReportRequest, ServletRequest, StatementPage};
@@ -18,7 +19,9 @@ use crate::web::owner::{
     ClusterPart, Health, JobChange, LedgerUnreadable, MarketPresence, MarketReply, Owner, OwnerGone,
 };
 use crate::web::{JobPartsOwner, StockOwner, StockRead};
+use crate::web::{PlanQuestion, PlanRefusal};
 
+use super::plan::plan;
 use super::said::{explanation, ticks};
 use super::stage::{Handle, START_MS, accepted, attempt_ended, container, credits, launched};
 
@@ -238,6 +241,16 @@ impl Owner for Handle {
 
     async fn log_ticket(&self, _attempt: AttemptId) -> Result<Option<LogTicket>, LedgerUnreadable> {
         Ok(None)
+    }
+
+    async fn plan_switch(&self, question: PlanQuestion) -> Result<SwitchPlan, PlanRefusal> {
+        match (question.to.as_str(), question.sees_money) {
+            ("dynamic", false) => Err(PlanRefusal::Private),
+            ("fair", _) => Ok(plan(question.move_to)),
+            ("capacity", _) => Err(PlanRefusal::Files("capacity-scheduler.xml:7: 130 is above 100".to_owned())),
+            ("fifo", _) => Err(PlanRefusal::Busy),
+            (other, _) => Err(PlanRefusal::UnknownScheduler(format!("{other:?} is not a scheduler: expected fifo"))),
+        }
     }
 
     async fn what_if(&self, _question: DeadlineQuestion) -> Result<Option<WhatIfAnswer>, OwnerGone> {

@@ -138,6 +138,7 @@ impl Stage {
             container_slot: Capability::new(512, 1),
             sessions: sessions(),
             streams: streams.clone(),
+            plays: None,
             ports: ServedPorts::default(),
             limits: WebLimits::default(),
         });

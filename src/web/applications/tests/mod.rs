@@ -127,6 +127,7 @@ impl Served {
             container_slot: crate::model::Capability::new(1_024, 1),
             sessions: crate::web::Sessions::new(crate::model::SessionKey::new([7; 32]), 60),
             streams: crate::web::EventStreams::default(),
+            plays: None,
             ports: ServedPorts::default(),
             limits,
         });

@@ -109,6 +109,7 @@ impl Recorded {
             container_slot: crate::model::Capability::new(1_024, 1),
             sessions: crate::web::Sessions::new(crate::model::SessionKey::new([7; 32]), 60),
             streams: crate::web::EventStreams::default(),
+            plays: None,
             ports: ServedPorts::default(),
             limits: WebLimits::default(),
         };

@@ -1,0 +1,115 @@
+//! Two plays as programs and pages read them.
+
+use std::collections::BTreeMap;
+
+use crate::api::{ComparedGroup, ComparedJob, PlayComparison, PlaySettings, PlayedEnd};
+use crate::model::Credits;
+
+use super::figures::{figures_of, is_met};
+use super::played::{Played, PlayedJob};
+use super::recording::{RecordedJob, Recording};
+
+/// What both plays assume.
+const ASSUMED: &[&str] = &[
+    "task times as recorded, scaled by nothing; tasks that never succeeded take the mean of their like",
+    "a job killed then is killed as long after its submission; one that failed fails by the tasks that failed",
+    "reduces copy as long after the last map as they did; TaskTrackers come and go as they did until the last job was over, and speak at heartbeats only, in long plays more seldom",
+    "bids, money, orders and changes of deadlines come when they came; priorities and pools are as submitted or last changed",
+    "costs of classes of jobs are learned in each play from the start; access lists and signatures are not asked for",
+    "jobs that were rejected then, and jobs that are not finished, are left out",
+];
+
+/// A play, and under what it was.
+#[derive(Clone, Copy, Debug)]
+pub struct PlayedUnder<'a> {
+    pub played: &'a Played,
+    /// Class name of the scheduler.
+    pub scheduler: &'a str,
+    /// TaskTrackers.
+    pub nodes: usize,
+    /// Keys with values.
+    pub set: &'a [String],
+    pub with_orders: bool,
+}
+
+/// Both plays of a recording; `shows_jobs`: also job by job.
+#[must_use]
+pub fn compare(
+    recording: &Recording,
+    configured: PlayedUnder<'_>,
+    asked: PlayedUnder<'_>,
+    shows_jobs: bool,
+) -> PlayComparison {
+    let places = recording.jobs.iter().zip(configured.played.jobs.iter().zip(&asked.played.jobs));
+    PlayComparison {
+        assumed: ASSUMED,
+        from_ms: recording.start_ms,
+        jobs_played: recording.jobs.len(),
+        jobs_not_finished: recording.unfinished,
+        configured: settings(configured),
+        asked: settings(asked),
+        groups: groups(recording, configured.played, asked.played),
+        jobs: shows_jobs
+            .then(|| places.map(|(job, (configured, asked))| compared_job(job, configured, asked)).collect()),
+    }
+}
+
+fn settings(under: PlayedUnder<'_>) -> PlaySettings {
+    PlaySettings {
+        scheduler: under.scheduler.to_owned(),
+        nodes: under.nodes,
+        set: under.set.to_vec(),
+        orders: under.with_orders,
+        moved_jobs: under.played.moved,
+        end_ms: under.played.end_ms,
+        first_refusal: under.played.jobs.iter().find_map(|job| job.refusal.clone()),
+    }
+}
+
+/// Each queue by its name, then all.
+fn groups(recording: &Recording, configured: &Played, asked: &Played) -> Vec<ComparedGroup> {
+    let mut queues: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    for (place, job) in recording.jobs.iter().enumerate() {
+        queues.entry(&job.spec.queue).or_default().push(place);
+    }
+    let compare = |group: Option<&str>, places: &[usize]| ComparedGroup {
+        group: group.map(str::to_owned),
+        jobs: places.len(),
+        configured: figures_of(recording, configured, places),
+        asked: figures_of(recording, asked, places),
+    };
+    let all: Vec<usize> = (0..recording.jobs.len()).collect();
+    let mut groups: Vec<_> = queues.into_iter().map(|(queue, places)| compare(Some(queue), &places)).collect();
+    groups.push(compare(None, &all));
+    groups
+}
+
+fn compared_job(job: &RecordedJob, configured: &PlayedJob, asked: &PlayedJob) -> ComparedJob {
+    let end = |played: &PlayedJob, cost: Option<Credits>| PlayedEnd {
+        end_ms: played.end.map(|(_, end_ms)| end_ms),
+        state: state_of(played),
+        met: job.deadline_ms.map(|deadline_ms| is_met(played, deadline_ms)),
+        cost,
+        refusal: played.refusal.clone(),
+    };
+    // As if the recording had been a play.
+    let recorded = PlayedJob { end: Some((job.state, job.finish_ms)), ..PlayedJob::default() };
+    ComparedJob {
+        job: job.id,
+        user: job.spec.user.clone(),
+        submitted_ms: job.submit_ms,
+        recorded: end(&recorded, None),
+        configured: end(configured, Some(configured.cost)),
+        asked: end(asked, Some(asked.cost)),
+        deadline_ms: job.deadline_ms,
+    }
+}
+
+/// How a job ended, or that it did not.
+fn state_of(played: &PlayedJob) -> String {
+    match (played.end, &played.refusal) {
+        (Some((state, _)), _) => format!("{state:?}").to_uppercase(),
+        (None, Some(_)) => "REFUSED".to_owned(),
+        (None, None) => "NOT OVER".to_owned(),
+    }
+}

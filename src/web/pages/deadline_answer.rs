@@ -1,0 +1,119 @@
+//! What admission would say of a job, as a page for browsers, and the form that asks.
+
+use axum::body::Body;
+use axum::http::{HeaderMap, Response, StatusCode, Uri};
+
+use crate::api::{WhatIfAnswer, tenths_text};
+
+use super::super::owner::Owner;
+use super::super::signed_request::HttpRequest;
+use super::super::state::WebState;
+use super::asked::{Asked, takes_html};
+use super::block::{Block, Field, Form, Section};
+use super::error::Refused;
+use super::page::Page;
+use super::piece::{Cell, Piece};
+use super::viewer::View;
+
+const KEYS: [&str; 2] = ["uniform", "single"];
+
+/// The form that asks whether a job would be accepted.
+pub(super) fn question_form() -> Block {
+    Block::Form(Form {
+        action: "/scheduler?whatif".to_owned(),
+        label: "Would a job be in time?",
+        fields: vec![
+            Field::text("volumeMb", "Volume, MB", ""),
+            Field::text("deadlineMs", "Deadline after its submission, ms", ""),
+            Field::text("reduces", "Reduces", "1"),
+            Field::text("mapMsPerMb", "Map, ms a MB", ""),
+            Field::text("reduceMsPerMb", "Reduce, ms a MB", ""),
+            Field::text("copyMsPerMb", "Copy, ms a MB", ""),
+            Field::text("filterRatio", "Filter ratio", ""),
+            Field::choice("keys", "Keys", "uniform", &KEYS),
+        ],
+        button: "Ask",
+        is_sent: true,
+    })
+}
+
+/// Whether the question came from a browser, which gets a page.
+pub(crate) fn is_of_browser(headers: &HeaderMap) -> bool {
+    takes_html(headers)
+}
+
+/// The answer as a page; an error: its status, and why there is none.
+pub(crate) async fn deadline_answer<O: Owner>(
+    state: &WebState<O>,
+    request: &HttpRequest,
+    answered: Result<WhatIfAnswer, (StatusCode, String)>,
+) -> Response<Body> {
+    // What was asked is in the body.
+    let asked = Asked::of(&Uri::from_static("/deadlines"), &HeaderMap::new());
+    let view = match View::of(state, request).await {
+        Ok(view) => view,
+        Err(refused) => return refused.line(),
+    };
+    match answered {
+        Ok(answer) => view.answer(&answer_page(&answer), &asked),
+        Err((status, why)) => {
+            let title = "There is no answer".to_owned();
+            let refused =
+                Refused { status, title, detail: format!("{why}."), try_commands: vec!["/deadlines".to_owned()] };
+            view.refuse(&refused, &asked)
+        }
+    }
+}
+
+fn answer_page(answer: &WhatIfAnswer) -> Page {
+    let finding = match answer.schedulable {
+        true => "The job would be accepted",
+        false => "The job would be rejected",
+    };
+    let mut blocks = Vec::new();
+    if let Some(reason) = &answer.reason {
+        blocks.push(Block::Complaint(vec![Piece::sentence(reason)]));
+    }
+    if let Some(late_ms) = answer.late_by_ms {
+        let late = tenths_text(late_ms.unsigned_abs());
+        blocks.push(Block::Complaint(vec![Piece::text(format!(
+            "By the fluid model; it would not keep its deadline: one task of each kind alone takes longer, so that it would end {late} late or more."
+        ))]));
+    }
+    let after = |ms: i64| {
+        let side = if ms < 0 { "before" } else { "after" };
+        vec![Piece::text(format!("{} {side} its submission", tenths_text(ms.unsigned_abs())))]
+    };
+    let number = |metric, value: Option<u32>| -> Cell {
+        value.map_or_else(
+            || vec![Piece::text("any number would be too late")],
+            |value| vec![Piece::number(metric, value)],
+        )
+    };
+    let mut summary = vec![
+        ("Least maps at a time", number("min_maps", answer.min_maps)),
+        ("Free map slots", vec![Piece::number("free_maps", answer.free_maps)]),
+    ];
+    summary.extend(answer.promised_until_ms.map(|until_ms| ("No more until", vec![Piece::moment(until_ms)])));
+    summary.extend(answer.planned_start_ms.map(|start_ms| ("Its maps would start", after(start_ms))));
+    summary.extend([
+        ("Reduces", vec![Piece::number("reduces", answer.reduces)]),
+        ("Free reduce slots", vec![Piece::number("free_reduces", answer.free_reduces)]),
+        ("Reduces all started", after(answer.reduce_start_limit_ms)),
+        (
+            "Earliest deadline",
+            answer.earliest_deadline_ms.map_or_else(|| vec![Piece::text("none would be accepted")], after),
+        ),
+    ]);
+    blocks.push(Block::Summary(summary));
+    Page {
+        title: format!("{finding} · deadlines"),
+        heading: vec![Piece::text(finding)],
+        entry: "/deadlines",
+        sections: vec![
+            Section::new("answer", "If it were submitted now", blocks),
+            Section::new("ask", "Ask again", vec![question_form()]),
+        ],
+        ..Page::default()
+    }
+}

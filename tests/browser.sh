@@ -2,8 +2,8 @@
 # browser.sh PROGRAM [PAGE]...
 #
 # Opens every page of a live cluster in Chromium: the demo, which is kept running, with a worker more that takes containers, beside its finished
-# jobs a running and a failed one and an array with an item that failed; then those of a daemon without a market, a job or a worker. What must
-# hold of each page stands in browser/pages.mjs; PAGE is an address of the demo, for a look at that alone.
+# jobs a running and a failed one and an array with an item that failed, also as an administrator who signs in; then those of a daemon without a
+# market, a job or a worker. What must hold of each page stands in browser/pages.mjs; PAGE is an address of the demo, for a look at that alone.
 #
 # Fetches playwright-core and axe-core by npm into target/browser. Ends with a line `N passed, N failed`, and 1 when anything failed; prints a line
 # `SKIPPED what: reason` where there is no browser.
@@ -94,4 +94,5 @@ start empty "$program" serve -D mapred.job.tracker=127.0.0.1:0 -D mapred.job.tra
 await "the daemon without jobs does not serve" grep -q 'http://' "$scratch/empty.log"
 empty=$(grep -o -m 1 'http://[^ /]*' "$scratch/empty.log" | head -n 1)
 
-node tests/browser/pages.mjs "http://$server" "$empty" "$demo" "$@"
+link=$(as operator open / --print)
+node tests/browser/pages.mjs "http://$server" "$empty" "$link" "$demo" "$@"

@@ -42,3 +42,11 @@ export async function addressesOf(server) {
   if (user) addresses.push(`/users/${user.user}`);
   return addresses;
 }
+
+/** The pages that show an administrator who has signed in more than they show anybody. */
+export async function privateAddressesOf(server) {
+  const { queue } = await first(server, "queues");
+  const ended = await first(server, "jobs?limit=1000", (one) => one.kind === "job" && one.state === "SUCCEEDED");
+  return ["/", "/policy", "/policy/plan?to=fair", "/policy/plan?to=nonsense", "/what-if", "/what-if/none", "/slots",
+    "/reports/users", "/reports/queues", "/reports/jobs", `/queues/${queue}`, `/market?rate=0.5&queue=${queue}`, ...JOB_PARTS.map((part) => `/jobs/${ended.job}${part}`)];
+}

@@ -1,17 +1,18 @@
-// pages.mjs SERVER EMPTY DEMO [PAGE]...
+// pages.mjs SERVER EMPTY LINK DEMO [PAGE]...
 //
 // Opens each page of SERVER, a market with jobs, and of EMPTY, a daemon that has nothing, in the browser $CHROMIUM, and prints a line for each: its
-// bytes on the wire, and what is wrong with it. Before that it compares pictures with the API, and at the end it stops the process DEMO, which serves SERVER, for
+// bytes on the wire, and what is wrong with it; then, signed in by LINK as an administrator of SERVER, the pages that show an administrator more, and
+// a play of the past. Before that it compares pictures with the API, and at the end it stops the process DEMO, which serves SERVER, for
 // a while: an open page must say that it is old, and be live again afterwards. Ends with a line `N passed, N failed`.
 import { createRequire } from "node:module";
 import path from "node:path";
 
-import { addressesOf } from "./addresses.mjs";
+import { addressesOf, privateAddressesOf } from "./addresses.mjs";
 import { MOST_BYTES, accessibility, facts, keyboard, watch, width } from "./page_checks.mjs";
 import { checkPictures } from "./pictures.mjs";
 
 const { chromium } = createRequire(path.join(process.env.NODE_PATH, "modules.cjs"))("playwright-core");
-const [server, empty, demo, ...chosen] = process.argv.slice(2);
+const [server, empty, link, demo, ...chosen] = process.argv.slice(2);
 /** Two loads show the same generation of a busy cluster within so many tries. */
 const MOST_TRIES = 12;
 /** Loads of one generation that differ: one may be of a tick between the page's generation and its last number. */
@@ -30,8 +31,8 @@ async function opened(context, address) {
 }
 
 /** The same numbers without script, at the same generation. */
-async function withoutScript(browser, address) {
-  const contexts = await Promise.all([true, false].map((javaScriptEnabled) => browser.newContext({ javaScriptEnabled })));
+async function withoutScript(browser, address, session) {
+  const contexts = await Promise.all([true, false].map((javaScriptEnabled) => browser.newContext({ javaScriptEnabled, ...session })));
   let different = 0;
   try {
     for (let tries = 0; tries < MOST_TRIES; tries += 1) {
@@ -51,8 +52,8 @@ async function withoutScript(browser, address) {
   }
 }
 
-async function checkPage(browser, from, address) {
-  const context = await browser.newContext({ viewport: { width: 1280, height: 800 } });
+async function checkPage(browser, from, address, session = {}) {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...session });
   const page = await context.newPage();
   try {
     const seen = await watch(page, from);
@@ -64,7 +65,7 @@ async function checkPage(browser, from, address) {
     const pause = page.getByRole("button", { name: "Pause" });
     if (await pause.count() > 0) await pause.click();
     wrong.push(...await accessibility(page), ...await width(page), ...await keyboard(page), ...seen.wrong);
-    wrong.push(...await withoutScript(browser, from + address));
+    wrong.push(...await withoutScript(browser, from + address, session));
     verdict(`${address} (${answer.status()}, ${(bytes / 1000).toFixed(1)} kB)`, wrong);
   } finally {
     await context.close();
@@ -93,6 +94,25 @@ async function checkStale(browser) {
   verdict("a page while the daemon hangs, and afterwards", wrong);
 }
 
+/** What an administrator alone sees, and what a play of the past comes to. */
+async function checkSignedIn(browser) {
+  const context = await browser.newContext();
+  const page = await opened(context, link);
+  const session = { storageState: await context.storageState() };
+  for (const address of await privateAddressesOf(server)) await checkPage(browser, server, address, session);
+  await page.goto(`${server}/what-if`);
+  await page.getByLabel(/^TaskTrackers/).fill("4");
+  await page.getByRole("button", { name: "Play" }).click();
+  const outcome = page.getByRole("heading", { level: 1, name: /as asked/ });
+  for (let tries = 0; tries < 100 && await outcome.count() === 0; tries += 1) {
+    await page.waitForTimeout(500);
+    await page.reload();
+  }
+  verdict("a play of the past", await outcome.count() > 0 ? [] : [`it has no outcome: ${page.url()}`]);
+  await checkPage(browser, server, new URL(page.url()).pathname, session);
+  await context.close();
+}
+
 const browser = await chromium.launch({
   executablePath: process.env.CHROMIUM,
   args: ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"],
@@ -102,6 +122,8 @@ try {
   if (chosen.length === 0) for (const [name, wrong] of await checkPictures(browser, server)) verdict(name, wrong);
   for (const address of chosen.length > 0 ? chosen : await addressesOf(server)) await checkPage(browser, server, address);
   if (chosen.length === 0) {
+    console.log("Signed in as an administrator:");
+    await checkSignedIn(browser);
     console.log("Of a daemon that has nothing:");
     for (const address of await addressesOf(empty)) await checkPage(browser, empty, address);
     await checkStale(browser);

@@ -373,7 +373,7 @@ fn finding(comparison: &PlayComparison) -> String {
     let Some(all) = comparison.groups.last() else { return "What if".to_owned() };
     let took = |figures: &PlayFigures| tenths_text(figures.waiting_ms.median + figures.running_ms.median);
     let (configured, asked) = (took(&all.configured), took(&all.asked));
-    format!("What if: half of {} jobs wait and run {asked} as asked, {configured} as configured", all.jobs)
+    format!("What if: {} jobs wait and run {asked} as asked, {configured} as configured, in the median", all.jobs)
 }
 
 fn comparison_sections(

@@ -271,12 +271,15 @@ impl MarketClient {
         self.body_or_error(answer)
     }
 
-    /// Whether a job would be accepted with its deadline; `fields`: names and values of the question.
+    /// Whether a job would be accepted with its deadline; `fields`: names and values of the question. Its user asks, who may know what
+    /// jobs of that class have cost.
     ///
     /// # Errors
     /// [`MarketClientError`]; [`MarketClientError::Refused`] unless the constraint scheduler rules.
     pub async fn what_if(&self, fields: &[(&str, String)]) -> Result<WhatIfAnswer, MarketClientError> {
-        let answer = post_form(&self.server, WHAT_IF, joined(fields)).await;
+        let named = fields.iter().find(|(name, _)| *name == "user");
+        let path = named.map_or(WHAT_IF.to_owned(), |(_, user)| format!("{WHAT_IF}&user.name={}", escaped(user)));
+        let answer = post_form(&self.server, &path, joined(fields)).await;
         self.read_json(&self.body_or_error(answer.map_err(|error| self.unanswered(error))?)?)
     }
 

@@ -14,6 +14,7 @@ mod cluster_view;
 mod confirm_page;
 mod constraint_page;
 mod container_metrics;
+mod cookie;
 mod daemon_status;
 mod deadline_api;
 mod deadline_question;

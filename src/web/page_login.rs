@@ -33,7 +33,7 @@ pub(super) async fn identify_page_user<O: Owner>(
         Said::BadName => {
             return text(
                 StatusCode::BAD_REQUEST,
-                "user.name: expected a name of at most 255 bytes without &, \", ; and control characters",
+                "user.name: expected a name of at most 255 letters, digits and marks of ASCII, without &, \" and ;",
             );
         }
         Said::Nothing if must_have_name(&state, request.uri().path(), request.headers()).await => {

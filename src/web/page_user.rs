@@ -4,13 +4,13 @@
 use std::fmt;
 use std::sync::Arc;
 
-use axum::http::header::COOKIE;
 use axum::http::{HeaderMap, Uri};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use sha1::{Digest, Sha1};
 use subtle::ConstantTimeEq;
 
+use super::cookie::cookie;
 use super::form_body::values_of;
 
 /// The name of the cookie.
@@ -69,7 +69,9 @@ impl SimpleLogin {
 
     /// What a request says, at `now_ms`, epoch ms.
     pub(super) fn say(&self, uri: &Uri, headers: &HeaderMap, now_ms: i64) -> Said {
-        if let Some(user) = cookie_in(headers).and_then(|cookie| self.user_of(&cookie, now_ms)) {
+        if let Some(user) =
+            cookie(headers, COOKIE_NAME).and_then(|cookie| self.user_of(cookie.trim_matches('"'), now_ms))
+        {
             return Said::User(user.into(), None);
         }
         // The first of two values, as a servlet takes it.
@@ -114,8 +116,8 @@ impl SimpleLogin {
 
 /// Whether a name stands in the cookie as one part of its text, and can end neither the text nor the cookie.
 fn fits_cookie(name: &str) -> bool {
-    let is_mark = |character: char| character.is_control() || matches!(character, '&' | '"' | ';');
-    (1..=MAX_USER_BYTES).contains(&name.len()) && !name.contains(is_mark)
+    let stands = |byte: u8| matches!(byte, b' '..=b'~') && !matches!(byte, b'&' | b'"' | b';');
+    (1..=MAX_USER_BYTES).contains(&name.len()) && name.bytes().all(stands)
 }
 
 /// Never prints the secret.
@@ -125,17 +127,10 @@ impl fmt::Debug for SimpleLogin {
     }
 }
 
-/// The value of the cookie; servers of Java put it in quotes.
-fn cookie_in(headers: &HeaderMap) -> Option<String> {
-    let cookies = headers.get_all(COOKIE).iter().filter_map(|cookies| cookies.to_str().ok());
-    cookies.flat_map(|cookies| cookies.split(';')).find_map(|cookie| {
-        let (name, value) = cookie.trim().split_once('=')?;
-        (name == COOKIE_NAME).then(|| value.trim_matches('"').to_owned())
-    })
-}
-
 #[cfg(test)]
 mod tests {
+    use axum::http::header::COOKIE;
+
     use super::*;
 
     const NOW_MS: i64 = 1_700_000_000_000;
@@ -177,7 +172,15 @@ mod tests {
         assert_eq!(say(&login, "/", &login.cookie("alice", NOW_MS - 1)), Said::Nothing, "it has ended");
         let kerberos = "u=alice&p=alice&t=kerberos&e=1700036000000";
         assert_eq!(say(&login, "/", &format!("{kerberos}&s={}", login.signature(kerberos))), Said::Nothing);
-        for bad in ["", "a%26t%3Dx", "a%0Ab", "a%22%3B%20Domain%3Dexample.org", "a;Max-Age=9", &"a".repeat(60_000)] {
+        for bad in [
+            "",
+            "a%26t%3Dx",
+            "a%0Ab",
+            "b%C3%B6ss",
+            "a%22%3B%20Domain%3Dexample.org",
+            "a;Max-Age=9",
+            &"a".repeat(60_000),
+        ] {
             assert_eq!(say(&login, &format!("/?user.name={bad}"), ""), Said::BadName, "{bad:.40}");
         }
     }

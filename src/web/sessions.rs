@@ -4,7 +4,6 @@
 //! key that is changed, rotated or removed ends the sessions of its user, and a restart ends none.
 
 use axum::http::HeaderMap;
-use axum::http::header::COOKIE;
 use hmac::{Hmac, KeyInit, Mac};
 use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use sha2::{Digest, Sha256};
@@ -76,11 +75,7 @@ impl Sessions {
 
 /// The session in the cookies of a request.
 pub(super) fn session_in_cookies(headers: &HeaderMap) -> Option<&str> {
-    let cookies = headers.get_all(COOKIE).iter().filter_map(|cookies| cookies.to_str().ok());
-    cookies.flat_map(|cookies| cookies.split(';')).find_map(|cookie| {
-        let (name, value) = cookie.trim().split_once('=')?;
-        (name == COOKIE_NAME).then_some(value)
-    })
+    cookie(headers, COOKIE_NAME)
 }
 
 /// The value of the header that takes the session from a browser.
@@ -90,6 +85,8 @@ pub(super) fn no_cookie() -> String {
 
 #[cfg(test)]
 mod tests {
+    use axum::http::header::COOKIE;
+
     use crate::market::{RetiringKey, Role};
 
     use super::*;

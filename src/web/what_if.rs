@@ -14,6 +14,7 @@ use crate::http::RequestPlace;
 use super::body_pieces::read_small;
 use super::deadline_question::{QuestionError, read_question};
 use super::form_body::{FORM, form_fields};
+use super::identify::viewer_of_page;
 use super::owner::{Owner, OwnerGone};
 use super::pages::{deadline_answer, is_of_browser};
 use super::response::{JSON, fresh, json, json_refusal, with_allow};
@@ -23,9 +24,10 @@ use super::state::{ANSWER_TIMEOUT, WebState};
 /// Largest body, bytes: sixteen short fields.
 const MAX_BYTES: usize = 4 << 10;
 
-/// Whether a query asks this.
+/// Whether a query asks this; it may name who asks.
 pub(super) fn is_what_if(query: &str) -> bool {
-    matches!(query, "whatif" | "whatif=")
+    let (asked, rest) = query.split_once('&').unwrap_or((query, "user.name="));
+    matches!(asked, "whatif" | "whatif=") && rest.starts_with("user.name=")
 }
 
 /// Answers a question: a JSON object, or the fields of a form. A browser gets a page.
@@ -60,8 +62,15 @@ async fn answer<O: Owner>(
         let why = format!("expected a whole question of at most {MAX_BYTES} bytes");
         return Err((StatusCode::PAYLOAD_TOO_LARGE, why));
     };
-    let question = fields(&request.headers, &bytes).and_then(|fields| read_question(&fields));
-    let question = question.map_err(|error| (StatusCode::BAD_REQUEST, error.to_string()))?;
+    let malformed = |error: QuestionError| (StatusCode::BAD_REQUEST, error.to_string());
+    let fields = fields(&request.headers, &bytes).map_err(malformed)?;
+    let mut question = read_question(&fields).map_err(malformed)?;
+    // What jobs of a class have cost is a part of these jobs.
+    if let Some(user) = fields.get("user").filter(|_| question.class.is_some())
+        && !viewer_of_page(state, request).await.sees_parts_of(user)
+    {
+        question.class = None;
+    }
     match timeout(ANSWER_TIMEOUT, state.owner.what_if(question)).await {
         Ok(Ok(Some(answer))) => Ok(answer),
         Ok(Ok(None)) => {
@@ -88,4 +97,19 @@ fn fields(headers: &HeaderMap, bytes: &[u8]) -> Result<BTreeMap<String, String>,
         other => Err(QuestionError::Field { name, value: other.to_string(), expected: "a number or a text" }),
     };
     object.into_iter().filter_map(|member| text(member).transpose()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_question_may_name_who_asks() {
+        for query in ["whatif", "whatif=", "whatif&user.name=alice", "whatif=&user.name="] {
+            assert!(is_what_if(query), "{query}");
+        }
+        for query in ["", "whatif&", "whatif&setSpending=1", "whatif=1", "user.name=alice&whatif", "whatifs"] {
+            assert!(!is_what_if(query), "{query}");
+        }
+    }
 }

@@ -65,6 +65,9 @@ pub(crate) async fn deadline_answer<O: Owner>(
     }
 }
 
+/// A hundred years: the costs of what is later are beyond any sense.
+const MOST_SHOWN_MS: i64 = 100 * 365 * 86_400_000;
+
 fn answer_page(answer: &WhatIfAnswer) -> Page {
     let finding = match answer.schedulable {
         true => "The job would be accepted",
@@ -96,13 +99,17 @@ fn answer_page(answer: &WhatIfAnswer) -> Page {
     ];
     summary.extend(answer.promised_until_ms.map(|until_ms| ("No more until", vec![Piece::moment(until_ms)])));
     summary.extend(answer.planned_start_ms.map(|start_ms| ("Its maps would start", after(start_ms))));
+    // What is shown must be accepted, too.
+    let earliest_ms = answer.earliest_deadline_ms.map(|ms| ms.saturating_add(99) / 100 * 100);
     summary.extend([
         ("Reduces", vec![Piece::number("reduces", answer.reduces)]),
         ("Free reduce slots", vec![Piece::number("free_reduces", answer.free_reduces)]),
         ("Reduces all started", after(answer.reduce_start_limit_ms)),
         (
             "Earliest deadline",
-            answer.earliest_deadline_ms.map_or_else(|| vec![Piece::text("none would be accepted")], after),
+            earliest_ms
+                .filter(|ms| *ms < MOST_SHOWN_MS)
+                .map_or_else(|| vec![Piece::text("none would be accepted")], after),
         ),
     ]);
     blocks.push(Block::Summary(summary));

@@ -12,6 +12,8 @@ use subtle::ConstantTimeEq;
 use crate::market::{Acl, AclEntry, Key};
 use crate::model::{SessionKey, from_hex, hex};
 
+use super::cookie::cookie;
+
 /// The name of the cookie.
 const COOKIE_NAME: &str = "jobtracker_session";
 /// How texts of sessions begin; what comes after it may have another form one day.

@@ -266,6 +266,20 @@ async fn a_browser_that_asks_about_a_deadline_gets_a_page_and_a_program_json() {
 }
 
 #[tokio::test]
+async fn what_jobs_of_a_user_have_cost_is_believed_for_those_alone_who_may_see_them() {
+    let question = "volumeMb=10&deadlineMs=1000&user=alice&jobName=payroll";
+    for (stage, expected) in [
+        (Stage::with(WebLimits::default(), false).await, [true, true, true]),
+        (Stage::with_access_lists().await, [false, false, true]),
+    ] {
+        for target in ["/scheduler?whatif", "/scheduler?whatif&user.name=bob", "/scheduler?whatif&user.name=alice"] {
+            assert_eq!(status(&post(&stage, target, FORM, question).await), 404);
+        }
+        assert_eq!(*stage.cluster.knew_class.lock().unwrap(), expected);
+    }
+}
+
+#[tokio::test]
 async fn an_outcome_has_an_address_as_long_as_it_is_kept() {
     let stage = Stage::new().await;
     let root = session(&stage, "root").await;

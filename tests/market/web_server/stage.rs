@@ -58,6 +58,8 @@ pub struct Cluster {
     pub changes: Mutex<Vec<(JobId, JobChange)>>,
     /// The switches that were asked about.
     pub plan_questions: Mutex<Vec<PlanQuestion>>,
+    /// Of each question about a deadline, whether it knew a class of jobs.
+    pub knew_class: Mutex<Vec<bool>>,
     /// The plays that were begun, and what has become of them.
     pub plays: Arc<PlaysOfForms>,
     presence: MarketPresence,
@@ -188,8 +190,9 @@ impl Owner for Handle {
         }
     }
 
-    async fn what_if(&self, _question: DeadlineQuestion) -> Result<Option<WhatIfAnswer>, OwnerGone> {
+    async fn what_if(&self, question: DeadlineQuestion) -> Result<Option<WhatIfAnswer>, OwnerGone> {
         self.gate().await?;
+        self.0.knew_class.lock().unwrap().push(question.class.is_some());
         Ok(None)
     }
 
@@ -293,28 +296,49 @@ impl Stage {
     /// One that shows shares and costs to everybody.
     pub async fn public() -> Stage {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
-        Stage::showing(listener, WebLimits::default(), MarketPresence::Ruling, true, JobForms::Off)
+        Stage::showing(
+            listener,
+            WebLimits::default(),
+            MarketPresence::Ruling,
+            true,
+            JobForms::Off,
+            StockSettings::default(),
+        )
     }
 
     /// The same, whatever becomes of the market.
     pub fn public_of(listener: TcpListener, presence: MarketPresence) -> Stage {
-        Stage::showing(listener, WebLimits::default(), presence, true, JobForms::Off)
+        Stage::showing(listener, WebLimits::default(), presence, true, JobForms::Off, StockSettings::default())
     }
 
     pub async fn of(presence: MarketPresence) -> Stage {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
-        Stage::showing(listener, WebLimits::default(), presence, false, JobForms::Off)
+        Stage::showing(listener, WebLimits::default(), presence, false, JobForms::Off, StockSettings::default())
     }
 
     /// One without a market whose pages change jobs for these.
     pub async fn with_forms(job_forms: JobForms) -> Stage {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
-        Stage::showing(listener, WebLimits::default(), MarketPresence::Absent, false, job_forms)
+        Stage::showing(
+            listener,
+            WebLimits::default(),
+            MarketPresence::Absent,
+            false,
+            job_forms,
+            StockSettings::default(),
+        )
+    }
+
+    /// One without a market where access lists say who sees what.
+    pub async fn with_access_lists() -> Stage {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+        let lists = StockSettings { are_acls_on: true, ..StockSettings::default() };
+        Stage::showing(listener, WebLimits::default(), MarketPresence::Absent, false, JobForms::Off, lists)
     }
 
     pub fn on(listener: TcpListener, limits: WebLimits, has_market: bool) -> Stage {
         let presence = if has_market { MarketPresence::Ruling } else { MarketPresence::Absent };
-        Stage::showing(listener, limits, presence, false, JobForms::Off)
+        Stage::showing(listener, limits, presence, false, JobForms::Off, StockSettings::default())
     }
 
     fn showing(
@@ -323,6 +347,7 @@ impl Stage {
         presence: MarketPresence,
         shows_money: bool,
         job_forms: JobForms,
+        stock: StockSettings,
     ) -> Stage {
         let mut market = Market::new(MarketConfig::default(), START_MS);
         market.seed_budgets(budget_file::parse(BUDGETS, "budget").unwrap(), now());
@@ -341,6 +366,7 @@ impl Stage {
             explanations: Mutex::default(),
             changes: Mutex::default(),
             plan_questions: Mutex::default(),
+            knew_class: Mutex::default(),
             plays: Arc::default(),
             presence,
             gone: AtomicBool::new(false),
@@ -357,7 +383,7 @@ impl Stage {
             host: "myhost.example.com".to_owned(),
             shows_money,
             job_forms,
-            stock: StockSettings::default(),
+            stock,
             job_page_prefix: String::new(),
             container_slot: jobtracker::model::Capability::new(1_024, 1),
             sessions: jobtracker::web::Sessions::new(jobtracker::model::SessionKey::new([7; 32]), 60),

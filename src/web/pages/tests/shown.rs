@@ -368,6 +368,13 @@ async fn a_part_is_the_section_of_the_page_and_a_tag_saves_sending_it_again() {
     let again = Asked::of(&uri, &[(axum::http::header::IF_NONE_MATCH, known)].into_iter().collect());
     assert_eq!(view.answer(&page, &again).status(), StatusCode::NOT_MODIFIED);
     assert_eq!(view.answer(&page, &asked("/queues?part=x")).status(), StatusCode::NOT_FOUND);
+    // An open page shows another heading, and looks no more once it does not change.
+    for (refresh_s, refresh) in [(3, "data-refresh=\"3\""), (0, "data-refresh=\"0\"")] {
+        let page = Page { refresh_s, ..page.clone() };
+        let part = html(&page, &view, "/queues?part=main").await;
+        let heading = format!("<h1 data-title=\"{}\">", page.title);
+        assert!(part.contains(refresh) && part.contains(&heading), "{part}");
+    }
     let notice = html(&page, &view, "/queues?nonsense=1").await;
     assert!(notice.contains("This page has no parameter nonsense."), "{notice}");
 }

@@ -10,6 +10,7 @@ use axum::http::{HeaderMap, HeaderValue, Response, StatusCode};
 
 use crate::api::{ComparedGroup, ComparedJob, PlayComparison, PlayFigures, PlaySettings, PlayedEnd, tenths_text};
 use crate::http::RequestPlace;
+use crate::model::counted;
 
 use super::super::administrator::is_administrator;
 use super::super::body_pieces::read_small;
@@ -371,9 +372,10 @@ fn texts_of(form: &PlayForm) -> Texts {
 /// What is other as asked, in a line.
 fn finding(comparison: &PlayComparison) -> String {
     let Some(all) = comparison.groups.last() else { return "What if".to_owned() };
-    let took = |figures: &PlayFigures| tenths_text(figures.waiting_ms.median + figures.running_ms.median);
-    let (configured, asked) = (took(&all.configured), took(&all.asked));
-    format!("What if: {} jobs wait and run {asked} as asked, {configured} as configured, in the median", all.jobs)
+    let (asked, configured) = (all.asked.succeeded, all.configured.succeeded);
+    let end = if asked == 1 { "ends" } else { "end" };
+    let jobs = counted(all.jobs, "job");
+    format!("What if: {asked} of {jobs} {end} well as asked, {configured} of {} as configured", all.jobs)
 }
 
 fn comparison_sections(
@@ -441,9 +443,14 @@ fn group_table(groups: &[ComparedGroup], shows_costs: bool) -> Table {
     if shows_costs {
         columns.push(Column::number("Cost"));
     }
-    let time = |metric, ms: u64| vec![Piece::shown(metric, ms, tenths_text(ms))];
     let row = |group: &ComparedGroup, play: &str, figures: &PlayFigures| {
         let name = group.group.as_deref().map_or_else(|| Piece::text("all"), queue_link);
+        // Jobs that did not run have no times.
+        let has_ended = figures.succeeded + figures.failed > 0;
+        let time = |metric, ms: u64| match has_ended {
+            true => vec![Piece::shown(metric, ms, tenths_text(ms))],
+            false => vec![Piece::text("–")],
+        };
         let mut row = vec![
             vec![name],
             vec![Piece::text(play)],

@@ -285,6 +285,14 @@ async fn an_outcome_has_an_address_as_long_as_it_is_kept() {
         assert!(done.contains(part), "{part}: {done}");
     }
     assert!(done.contains("jobtracker what-if --policy fair --jobs"), "the same as a command");
+    assert!(done.contains("<h1>What if: 1 of 1 job ends well as asked, 1 of 1 as configured</h1>"), "{done}");
+    assert!(done.contains(">0.0 s<"), "{done}");
+    let refused = || PlayFigures { refused: 8, ..PlayFigures::default() };
+    let none = ComparedGroup { group: None, jobs: 8, configured: refused(), asked: refused() };
+    let nothing =
+        of(PlayState::Done(Arc::new(PlayComparison { groups: vec![none], jobs: None, ..comparison() }))).await;
+    assert!(nothing.contains("<h1>What if: 0 of 8 jobs end well as asked, 0 of 8 as configured</h1>"), "{nothing}");
+    assert!(nothing.contains(">–<") && !nothing.contains(">0.0 s<"), "{nothing}");
     for unknown in ["/what-if/a-9", "/what-if/%3Cscript%3E", "/what-if/..%2F..%2Fetc"] {
         let page = stage.request("GET", unknown, &root).await;
         assert_eq!(status(&page), 404, "{unknown}");

@@ -98,8 +98,19 @@ async fn an_administrator_reads_the_sentences_of_the_command() {
         (&*asked.to, asked.move_to.as_deref(), &*asked.by, asked.sees_money),
         ("fair", Some("default"), "root", true)
     );
-    let form = stage.request("GET", "/policy", "").await;
-    assert!(form.body.contains("action=\"/policy/plan\""), "{}", form.body);
+    // It is refused, so no command that switches is shown, and the one that plans moves the same jobs.
+    assert!(page.body.contains("<code>jobtracker scheduler plan fair --move-to default</code>"), "{}", page.body);
+    assert!(!page.body.contains("jobtracker scheduler use"), "{}", page.body);
+    assert!(page.body.contains("<input name=\"move_to\" value=\"default\">"), "{}", page.body);
+    let quoted = stage.request("GET", "/policy/plan?to=fair&move_to=%24(reboot)", &root).await;
+    assert!(quoted.body.contains("--move-to &#39;$(reboot)&#39;</code>"), "{}", quoted.body);
+    let form = stage.request("GET", "/policy", &root).await;
+    assert!(form.body.contains("action=\"/policy/plan\"") && form.body.contains("name=\"move_to\""), "{}", form.body);
+    for others in ["", &session(&stage, "alice").await] {
+        let page = stage.request("GET", "/policy", others).await;
+        let command = page.body.matches("<code>jobtracker scheduler plan POLICY</code>").count();
+        assert!(!page.body.contains("action=\"/policy/plan") && command == 2, "{}", page.body);
+    }
 }
 
 #[tokio::test]
@@ -143,6 +154,14 @@ async fn a_name_that_is_believed_asks_where_there_is_no_money_to_see() {
         assert_eq!(status(&page) == 200, is_believed, "{presence:?}");
         if let Some(asked) = stage.cluster.plan_questions.lock().unwrap().pop() {
             assert!(!asked.sees_money, "{presence:?}: {asked:?}");
+        }
+        let page = stage.get("/policy?user.name=hdfs").await;
+        let keeps_name = page.body.contains("<input type=\"hidden\" name=\"user.name\" value=\"hdfs\">");
+        assert_eq!(keeps_name, is_believed, "{presence:?}: {}", page.body);
+        let page = stage.get("/policy/plan?to=dynamic&user.name=hdfs").await;
+        if presence == MarketPresence::Absent {
+            assert!(page.body.contains("<code>jobtracker scheduler plan dynamic</code>"), "{}", page.body);
+            assert!(!page.body.contains("<code>jobtracker open"), "there is no key to sign in with: {}", page.body);
         }
         let page = stage.get("/policy/plan?to=fair&user.name=eve").await;
         assert_eq!(status(&page), 403, "{presence:?}");

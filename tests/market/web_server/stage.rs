@@ -182,6 +182,7 @@ impl Owner for Handle {
         match question.to.as_str() {
             "fair" => Ok(plan()),
             "fifo" => Err(PlanRefusal::Busy),
+            "dynamic" if !question.sees_money => Err(PlanRefusal::Private),
             other => {
                 Err(PlanRefusal::UnknownScheduler(format!("{other:?} is not a scheduler: expected fifo, capacity")))
             }

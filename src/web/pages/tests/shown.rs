@@ -67,7 +67,7 @@ async fn pages(view: &View) -> Vec<(String, Page)> {
             "/market".to_owned(),
             market::market_page(view, &mut asked("/market?rate=0.5"), &prices(), NOW_MS - 60_000).await.unwrap(),
         ),
-        ("/policy".to_owned(), policy::policy_page(view)),
+        ("/policy".to_owned(), policy::policy_page(view, &asked("/policy"))),
         ("/workers".to_owned(), workers::workers_page(view)),
         ("/workers/rack%2Fnode1".to_owned(), workers::worker_page(view, "rack/node1", &live()).unwrap()),
         ("/slots".to_owned(), workers::slots_page(view, &mut asked("/slots"), &live()).unwrap()),

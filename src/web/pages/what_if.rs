@@ -10,7 +10,7 @@ use axum::http::{HeaderMap, HeaderValue, Response, StatusCode};
 
 use crate::api::{ComparedGroup, ComparedJob, PlayComparison, PlayFigures, PlaySettings, PlayedEnd, tenths_text};
 use crate::http::RequestPlace;
-use crate::model::counted;
+use crate::model::{as_shell_word, counted};
 
 use super::super::administrator::is_administrator;
 use super::super::body_pieces::read_small;
@@ -66,7 +66,7 @@ pub(super) async fn question<O: Owner>(State(state): State<Arc<WebState<O>>>, re
             until: take("until"),
         };
         match plays_for(&state, view).await {
-            Ok(plays) => Ok(question_page(&here, &texts, &plays.all())),
+            Ok(plays) => Ok(question_page(&here, &texts, plays)),
             Err(refused) if refused.status == StatusCode::FORBIDDEN => Ok(command_page(&refused)),
             Err(refused) => Err(refused),
         }
@@ -108,7 +108,7 @@ pub(super) async fn outcome<O: Owner>(
             detail: "What a play came to is kept for ten minutes, and not longer than the daemon runs.".to_owned(),
             ..Refused::unknown("play", &id, Some("/what-if".to_owned()))
         })?;
-        Ok(outcome_page(asked, &run, view.shows_every_cost()))
+        Ok(outcome_page(asked, &run, &conf_option(plays), view.shows_every_cost()))
     })
     .await
 }
@@ -251,7 +251,8 @@ fn about() -> Block {
     )
 }
 
-fn question_page(asked: &Asked, texts: &Texts, runs: &[PlayRun]) -> Page {
+fn question_page(asked: &Asked, texts: &Texts, plays: &dyn Plays) -> Page {
+    let conf = conf_option(plays);
     let columns = vec![
         Column::text("Play"),
         Column::text("Asked by"),
@@ -259,13 +260,13 @@ fn question_page(asked: &Asked, texts: &Texts, runs: &[PlayRun]) -> Page {
         Column::text("State"),
         Column::text("The same as a command"),
     ];
-    let rows = runs.iter().map(|run| {
+    let rows = plays.all().into_iter().map(|run| {
         vec![
             vec![Piece::link(play_address(asked, &run.id), &run.id)],
             vec![user_link(&run.by)],
             vec![Piece::moment(run.begun_ms)],
             vec![Piece::text(word(&run.state))],
-            vec![Piece::code(command(&run.form))],
+            vec![Piece::code(command(&conf, &run.form))],
         ]
     });
     let table =
@@ -302,15 +303,23 @@ const fn word(state: &PlayState) -> &'static str {
     }
 }
 
+/// An option of a command; none where it is empty.
+fn option(name: &str, value: &str) -> String {
+    if value.is_empty() { String::new() } else { format!(" --{name} {}", as_shell_word(value)) }
+}
+
+/// The option that leads the command to the daemon's configuration.
+fn conf_option(plays: &dyn Plays) -> String {
+    option("conf", &plays.conf_dir().map(|folder| folder.display().to_string()).unwrap_or_default())
+}
+
 /// The command that asks the same.
-fn command(form: &PlayForm) -> String {
-    let option = |name: &str, value: &str| if value.is_empty() { String::new() } else { format!(" --{name} {value}") };
-    // Nothing that a shell would read is in a value that was accepted.
-    let set: String = form.set.iter().map(|set| format!(" --set {set}")).collect();
+fn command(conf: &str, form: &PlayForm) -> String {
+    let set: String = form.set.iter().map(|set| option("set", set)).collect();
     let orders = if form.without_orders { " --without-orders" } else { "" };
     let time = |at_ms: Option<i64>| at_ms.map(utc_text).unwrap_or_default();
     format!(
-        "jobtracker what-if{}{set}{}{orders}{}{} --jobs",
+        "jobtracker what-if{conf}{}{set}{}{orders}{}{} --jobs",
         option("policy", &form.policy),
         option("nodes", &form.nodes),
         option("since", &time(form.since_ms)),
@@ -318,7 +327,7 @@ fn command(form: &PlayForm) -> String {
     )
 }
 
-fn outcome_page(asked: &Asked, run: &PlayRun, shows_costs: bool) -> Page {
+fn outcome_page(asked: &Asked, run: &PlayRun, conf: &str, shows_costs: bool) -> Page {
     let mut summary = vec![
         ("State", vec![Piece::text(word(&run.state))]),
         ("Asked by", vec![user_link(&run.by)]),
@@ -345,7 +354,11 @@ fn outcome_page(asked: &Asked, run: &PlayRun, shows_costs: bool) -> Page {
             (finding(comparison), 0)
         }
     };
-    let blocks = vec![Block::Commands(vec![command(&run.form)]), form(asked, &texts_of(&run.form))];
+    let blocks = vec![
+        Block::line("On the machine of the JobTracker, with any -D that it was started with:"),
+        Block::Commands(vec![command(conf, &run.form)]),
+        form(asked, &texts_of(&run.form)),
+    ];
     sections.push(Section::new("again", "The same as a command, and other questions", blocks));
     Page {
         title: finding.clone(),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -92,6 +93,10 @@ impl Plays for PlaysOfForms {
 
     fn all(&self) -> Vec<PlayRun> {
         self.0.lock().unwrap().clone()
+    }
+
+    fn conf_dir(&self) -> Option<PathBuf> {
+        Some("/etc/the conf".into())
     }
 }
 

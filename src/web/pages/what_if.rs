@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::{Path, Request, State};
-use axum::http::header::{CONTENT_TYPE, LOCATION};
+use axum::http::header::{CONTENT_TYPE, LOCATION, RETRY_AFTER};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Response, StatusCode};
 
@@ -16,7 +16,7 @@ use super::super::administrator::is_administrator;
 use super::super::body_pieces::read_small;
 use super::super::form_body::{FORM, form_fields, repeated_field};
 use super::super::owner::{MarketPresence, Owner};
-use super::super::plays::{PlayForm, PlayRefusal, PlayRun, PlayState, Plays};
+use super::super::plays::{MOST_KEPT_PLAYS, PlayForm, PlayRefusal, PlayRun, PlayState, Plays};
 use super::super::response::text;
 use super::super::same_site::is_from_own_page;
 use super::super::signed_request::HttpRequest;
@@ -39,6 +39,8 @@ const SHOWN_CHARACTERS: usize = 64;
 const AS_CONFIGURED: &str = "as configured";
 const POLICIES: [&str; 6] = [AS_CONFIGURED, "fifo", "capacity", "fair", "constraint", "dynamic"];
 const ORDERS: [&str; 2] = ["with", "without"];
+/// The fields of the form.
+const FIELDS: &str = "policy, set, nodes, orders, since, until";
 /// What is expected of a time.
 const TIME: &str = "a date such as 2026-11-21, with an optional time after a T, of UTC unless it says otherwise";
 
@@ -51,6 +53,19 @@ struct Texts {
     orders: String,
     since: String,
     until: String,
+}
+
+/// Why no play is begun.
+struct NotBegun {
+    refused: Refused,
+    /// When to ask again.
+    retry_s: Option<u64>,
+}
+
+impl From<Refused> for NotBegun {
+    fn from(refused: Refused) -> Self {
+        Self { refused, retry_s: None }
+    }
 }
 
 pub(super) async fn question<O: Owner>(State(state): State<Arc<WebState<O>>>, request: HttpRequest) -> Response<Body> {
@@ -92,7 +107,13 @@ pub(super) async fn begin<O: Owner>(State(state): State<Arc<WebState<O>>>, reque
             }
             response
         }
-        Err(refused) => view.refuse(&refused, &asked),
+        Err(NotBegun { refused, retry_s }) => {
+            let mut response = view.refuse(&refused, &asked);
+            if let Some(retry_s) = retry_s {
+                response.headers_mut().insert(RETRY_AFTER, retry_s.into());
+            }
+            response
+        }
     }
 }
 
@@ -105,7 +126,9 @@ pub(super) async fn outcome<O: Owner>(
         let plays = plays_for(&state, view).await?;
         let found = plays.all().into_iter().find(|run| run.id == id);
         let run = found.ok_or_else(|| Refused {
-            detail: "What a play came to is kept for ten minutes, and not longer than the daemon runs.".to_owned(),
+            detail: format!(
+                "What a play came to is kept for ten minutes, of the newest {MOST_KEPT_PLAYS} plays, and not longer than the daemon runs."
+            ),
             ..Refused::unknown("play", &id, Some("/what-if".to_owned()))
         })?;
         Ok(outcome_page(asked, &run, &conf_option(plays), view.shows_every_cost()))
@@ -138,35 +161,40 @@ async fn begin_play<O: Owner>(
     view: &View,
     headers: &HeaderMap,
     (body, place): (Body, Option<&RequestPlace>),
-) -> Result<String, Refused> {
+) -> Result<String, NotBegun> {
     if !is_from_own_page(headers) {
-        return Err(Refused {
+        let refused = Refused {
             status: StatusCode::FORBIDDEN,
             title: "This form is of another site".to_owned(),
             detail: "A page of another site must not begin a play here.".to_owned(),
             try_commands: vec!["/what-if".to_owned()],
-        });
+        };
+        return Err(refused.into());
     }
     let plays = plays_for(state, view).await?;
     let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     if !kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case(FORM)) {
-        return Err(malformed(StatusCode::UNSUPPORTED_MEDIA_TYPE, format!("The body is expected to be {FORM}.")));
+        let detail = format!("The body is expected to be {FORM}.");
+        return Err(malformed(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail).into());
     }
     let Some(bytes) = read_small(body, MAX_BYTES, place).await else {
         let detail = format!("A whole form of at most {MAX_BYTES} bytes is expected.");
-        return Err(malformed(StatusCode::PAYLOAD_TOO_LARGE, detail));
+        return Err(malformed(StatusCode::PAYLOAD_TOO_LARGE, detail).into());
     };
     let form = read_form(&bytes).map_err(|detail| malformed(StatusCode::BAD_REQUEST, detail))?;
     let by = view.viewer().caller().user;
     plays.begin(form, &by).map_err(|refusal| match refusal {
-        PlayRefusal::Busy { .. } => Refused {
-            status: StatusCode::TOO_MANY_REQUESTS,
-            title: "Another play runs".to_owned(),
-            detail: sentence(&refusal.to_string()),
-            try_commands: vec!["/what-if".to_owned()],
-        },
-        PlayRefusal::Field { .. } => malformed(StatusCode::BAD_REQUEST, format!("{refusal}.")),
-        PlayRefusal::NotBegun(_) => Refused::unavailable(refusal.to_string()),
+        PlayRefusal::Busy { retry_s } => {
+            let refused = Refused {
+                status: StatusCode::TOO_MANY_REQUESTS,
+                title: "Another play runs".to_owned(),
+                detail: sentence(&refusal.to_string()),
+                try_commands: vec!["/what-if".to_owned()],
+            };
+            NotBegun { refused, retry_s: Some(retry_s) }
+        }
+        PlayRefusal::Field { .. } => malformed(StatusCode::BAD_REQUEST, format!("{refusal}.")).into(),
+        PlayRefusal::NotBegun(_) => Refused::unavailable(refusal.to_string()).into(),
     })
 }
 
@@ -189,17 +217,23 @@ fn read_form(bytes: &[u8]) -> Result<PlayForm, String> {
         Some((name, _)) => format!("The field {} is there twice; each is expected once.", excerpt(&name)),
         None => "The fields are not URL-encoded UTF-8 text.".to_owned(),
     })?;
+    if fields.is_empty() {
+        return Err(format!("The form has no field; expected {FIELDS}."));
+    }
     let mut take = |name: &str| fields.remove(name).unwrap_or_default().trim().to_owned();
     let [policy, set, nodes, orders, since, until] =
         ["policy", "set", "nodes", "orders", "since", "until"].map(&mut take);
     if let Some(unknown) = fields.keys().next() {
-        let known = "policy, set, nodes, orders, since, until";
-        return Err(format!("{:?} is no field of this form; expected {known}.", excerpt(unknown)));
+        return Err(format!("{:?} is no field of this form; expected {FIELDS}.", excerpt(unknown)));
     }
     let time = |name: &str, text: &str| match text.is_empty() {
         true => Ok(None),
         false => parse_utc_ms(text).map(Some).ok_or_else(|| format!("{name}: {:?} is not {TIME}.", excerpt(text))),
     };
+    let (since_ms, until_ms) = (time("since", &since)?, time("until", &until)?);
+    if since_ms.zip(until_ms).is_some_and(|(since_ms, until_ms)| until_ms <= since_ms) {
+        return Err(format!("until: {:?} is not a time after since.", excerpt(&until)));
+    }
     let lines = set.lines().map(str::trim).filter(|line| !line.is_empty());
     Ok(PlayForm {
         policy: if policy == AS_CONFIGURED { String::new() } else { policy },
@@ -210,8 +244,8 @@ fn read_form(bytes: &[u8]) -> Result<PlayForm, String> {
             "without" => true,
             other => return Err(format!("orders: {:?} is not with or without.", excerpt(other))),
         },
-        since_ms: time("since", &since)?,
-        until_ms: time("until", &until)?,
+        since_ms,
+        until_ms,
     })
 }
 
@@ -244,11 +278,11 @@ fn form(asked: &Asked, texts: &Texts) -> Block {
 
 /// What a play is.
 fn about() -> Block {
-    Block::line(
+    Block::line(format!(
         "The jobs of the past are played again in virtual time, through the engine that ran them: once as a start would be configured \
          now, and once as you ask. This changes nothing. One play runs at a time, below all other work, for 20 s of processor time \
-         at most; what came of it is kept for ten minutes.",
-    )
+         at most; what came of it is kept for ten minutes, of the newest {MOST_KEPT_PLAYS} plays.",
+    ))
 }
 
 fn question_page(asked: &Asked, texts: &Texts, plays: &dyn Plays) -> Page {

@@ -68,7 +68,7 @@ function replace(section, fresh) {
   section.querySelectorAll(".wide").forEach((box, index) => { box.scrollLeft = scrolled[index] || 0; });
 }
 
-/** Whether to load the page anew would take from the reader what is written. */
+/** Whether to load the page again would take from the reader what is written. */
 function isWriting() {
   return hasWritten || main.contains(document.activeElement) && document.activeElement.matches("input, select, textarea");
 }

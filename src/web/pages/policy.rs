@@ -9,7 +9,7 @@ use super::asked::Asked;
 use super::block::{Block, Column, Field, Form, Section, Table};
 use super::deadline_answer::question_form;
 use super::error::Refused;
-use super::job_rows::{part, queue_link, user_link};
+use super::job_rows::{SUBMIT, part, queue_link, user_link};
 use super::page::Page;
 use super::piece::{Cell, Piece};
 use super::queue_colours::Colours;
@@ -270,10 +270,12 @@ fn place_cell(view: &View, job: &ReportedJob) -> Cell {
 pub(super) fn deadlines_page(view: &View) -> Result<Page, Refused> {
     let report = &view.overview().report;
     if report.policy != PolicyName::Constraint {
-        return Err(Refused::not_now(
-            "There are no deadlines now",
-            format!("The {} policy rules; deadlines belong to the constraint policy.", policy_word(report.policy)),
-        ));
+        let policy = policy_word(report.policy);
+        let detail = format!("The {policy} policy rules; deadlines belong to the constraint policy.");
+        return Err(Refused {
+            try_commands: ["plan", "use"].map(|verb| format!("jobtracker scheduler {verb} constraint")).to_vec(),
+            ..Refused::not_now("There are no deadlines now", detail)
+        });
     }
     let mut due: Vec<(&ReportedJob, &JobDeadline)> =
         report.jobs.iter().filter_map(|job| Some((job, job.deadline.as_ref()?))).collect();
@@ -363,6 +365,6 @@ fn deadline_table(due: &[(&ReportedJob, &JobDeadline)]) -> Table {
     });
     Table::new("Jobs with a deadline, the earliest first", columns, rows.collect()).cut().or_empty(vec![
         Piece::text("No job has a deadline. Submit one: "),
-        Piece::code("jobtracker job submit --deadline 20m JOB.toml"),
+        Piece::code(format!("{SUBMIT} --deadline 20m")),
     ])
 }

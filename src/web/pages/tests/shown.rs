@@ -461,6 +461,7 @@ fn a_page_that_the_policy_has_not_says_so() {
     let refused = policy::deadlines_page(&private()).unwrap_err();
     assert_eq!((refused.status, &*refused.title), (StatusCode::NOT_FOUND, "There are no deadlines now"));
     assert!(refused.detail.contains("dynamic policy rules"), "{}", refused.detail);
+    assert_eq!(refused.try_commands[1], "jobtracker scheduler use constraint");
 }
 
 /// A market of these queues, each with a share, seen by bob.

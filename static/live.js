@@ -6,6 +6,9 @@ const main = document.getElementById("main");
 const line = document.getElementById("updates");
 const pauseMs = Number(main.dataset.refresh || 0) * 1000;
 let tag = null;
+let isOver = false;
+/** Whether the reader has written into a form. */
+let hasWritten = false;
 let misses = 0;
 let isPaused = false;
 
@@ -23,6 +26,7 @@ function addPauseButton() {
     button.setAttribute("aria-pressed", String(isPaused));
   });
   line.before(" ", button, " ");
+  return button;
 }
 
 /** A button that changes between light, dark and what the system says. */
@@ -64,6 +68,20 @@ function replace(section, fresh) {
   section.querySelectorAll(".wide").forEach((box, index) => { box.scrollLeft = scrolled[index] || 0; });
 }
 
+/** Whether to load the page again would take from the reader what is written. */
+function isWriting() {
+  return hasWritten || main.contains(document.activeElement) && document.activeElement.matches("input, select, textarea");
+}
+
+/** Shows another heading; whether it is another. */
+function changeHeading(fresh) {
+  const shown = main.querySelector(":scope > h1");
+  document.title = fresh.dataset.title;
+  if (shown.innerHTML === fresh.innerHTML) return false;
+  shown.replaceChildren(...fresh.childNodes);
+  return true;
+}
+
 function update(html) {
   const fresh = new DOMParser().parseFromString(html, "text/html");
   const now = fresh.querySelector(".as-of");
@@ -71,14 +89,29 @@ function update(html) {
     main.dataset.generation = now.dataset.generation;
     document.querySelector(".status time").replaceWith(now.querySelector("time"));
   }
+  // What was awaited is there: a whole page of it has more than sections.
+  isOver = now?.dataset.refresh === "0";
+  const heading = fresh.querySelector("h1");
+  if (heading && changeHeading(heading) && isOver && !isWriting()) {
+    location.reload();
+    return;
+  }
   const sections = [...fresh.querySelectorAll("section")];
+  let before = main.querySelector(":scope > section")?.previousSibling ?? main.lastChild;
   for (const section of sections) {
     const shown = document.getElementById(section.id);
     if (!shown) {
-      main.append(section);
-    } else if (!isInUse(shown) && shown.innerHTML !== section.innerHTML) {
-      replace(shown, section);
+      before.after(section);
+    } else if (shown.innerHTML !== section.innerHTML) {
+      if (!isInUse(shown)) {
+        replace(shown, section);
+      } else if (isOver) {
+        // The last change waits for the reader's hand.
+        isOver = false;
+        tag = null;
+      }
     }
+    before = shown ?? section;
   }
   for (const shown of main.querySelectorAll(":scope > section")) {
     if (!sections.some((section) => section.id === shown.id)) shown.remove();
@@ -104,7 +137,7 @@ async function look() {
 }
 
 async function keepLooking() {
-  for (;;) {
+  while (!isOver) {
     await new Promise((resume) => setTimeout(resume, misses > 0 ? 5000 : pauseMs));
     if (isPaused || document.hidden) continue;
     try {
@@ -120,8 +153,9 @@ async function keepLooking() {
 
 addThemeButton();
 if (pauseMs > 0) {
-  addPauseButton();
-  keepLooking();
+  const button = addPauseButton();
+  main.addEventListener("input", () => { hasWritten = true; });
+  keepLooking().then(() => button.remove());
 }
 document.addEventListener("keydown", (event) => {
   const isTyping = event.target instanceof HTMLElement && event.target.matches("input, select, textarea");

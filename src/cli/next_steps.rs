@@ -3,8 +3,7 @@
 use std::path::Path;
 
 use crate::config::HostPort;
-
-use super::pasted::quoted;
+use crate::model::as_shell_word;
 
 /// Addresses and kind of a started JobTracker.
 pub(super) struct StartedJobTracker<'a> {
@@ -25,7 +24,8 @@ const FIRST_JOB: &str = "--input FILE --output FOLDER --mapper cat --reducer 'un
 pub(super) fn after_serve(started: &StartedJobTracker<'_>) -> Vec<String> {
     let StartedJobTracker { rpc, http, conf, has_market } = started;
     // A tasktracker reads more from it than the address, such as its directories.
-    let conf = conf.map(|folder| format!("--conf {} ", quoted(&folder.display().to_string()))).unwrap_or_default();
+    let conf =
+        conf.map(|folder| format!("--conf {} ", as_shell_word(&folder.display().to_string()))).unwrap_or_default();
     let mut steps = vec![format!("next, a worker: jobtracker tasktracker {conf}-D mapred.job.tracker={rpc}")];
     if *has_market {
         steps.push(format!(

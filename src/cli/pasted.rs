@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use clap::ArgMatches;
 
-use super::sign;
+use crate::model::as_shell_word;
 
 /// Keys of `-D` that name a JobTracker, and the options that do.
 const PLACES: [(&str, &str); 2] =
@@ -45,12 +45,6 @@ pub(super) fn pasted_at(command: &str, place: &str) -> String {
     GIVEN.get().cloned().unwrap_or_default().added_to(command, Some(place))
 }
 
-/// Quotes a text as one shell word, if needed.
-pub(super) fn quoted(text: &str) -> String {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-:@%+=,".contains(&byte);
-    if !text.is_empty() && text.bytes().all(is_plain) { text.to_owned() } else { sign::quoted(text) }
-}
-
 // === impl Given ===
 
 impl Given {
@@ -65,7 +59,7 @@ impl Given {
         let path = |id: &str| matches.try_get_one::<PathBuf>(id).ok().flatten().map(|path| path.display().to_string());
         let words = |options: [(&str, Option<String>); 3]| -> String {
             let given = options.into_iter().filter_map(|(option, value)| Some((option, value?)));
-            given.map(|(option, value)| format!(" {option} {}", quoted(&value))).collect()
+            given.map(|(option, value)| format!(" {option} {}", as_shell_word(&value))).collect()
         };
         let mut place =
             words([("--server", text("server")), ("--jobtracker", text("jobtracker")), ("--conf", path("conf"))]);
@@ -74,7 +68,7 @@ impl Given {
             if let Some((_, option)) =
                 PLACES.iter().find(|(key, option)| *key == name.trim() && !place.contains(option))
             {
-                place += &format!(" {option} {}", quoted(value.trim()));
+                place += &format!(" {option} {}", as_shell_word(value.trim()));
             }
         }
         let conf = words([("--conf", path("conf")), ("", None), ("", None)]);

@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 use crate::client::signed_query::SignedQuery;
 use crate::market::Key;
 use crate::market::signature::{job_message, sign};
+use crate::model::{as_shell_word, quoted_as_shell_word};
 
 /// The query and the value of the Authorization header, a line each.
 pub fn lines(signed: &SignedQuery) -> String {
@@ -15,9 +16,9 @@ pub fn lines(signed: &SignedQuery) -> String {
 
 /// The curl command that sends it to a server, `host:port`.
 pub fn curl(signed: &SignedQuery, server: &str) -> String {
-    let header = quoted(&format!("Authorization: {}", signed.authorization));
+    let header = quoted_as_shell_word(&format!("Authorization: {}", signed.authorization));
     // -g: curl would take brackets for a pattern.
-    format!("curl -g -H {header} {}\n", quoted(&format!("http://{server}/scheduler?{}", signed.query)))
+    format!("curl -g -H {header} {}\n", quoted_as_shell_word(&format!("http://{server}/scheduler?{}", signed.query)))
 }
 
 /// The three properties of a signed job of this user, as arguments of a job client.
@@ -25,24 +26,13 @@ pub fn job_arguments(user: &str, timestamp_ms: i64, key: &Key) -> String {
     let signature = job_signature(user, timestamp_ms, key);
     let mut arguments = format!("-Dmapred.job.timestamp={timestamp_ms} -Dmapred.job.signature={signature}");
     // Writing to a string cannot fail.
-    let _ = writeln!(arguments, " {}", quoted_if_needed(&format!("-Dmapreduce.job.queue.name={user}")));
+    let _ = writeln!(arguments, " {}", as_shell_word(&format!("-Dmapreduce.job.queue.name={user}")));
     arguments
 }
 
 /// The value of `mapred.job.signature`.
 pub fn job_signature(user: &str, timestamp_ms: i64, key: &Key) -> String {
     sign(&job_message(user, &timestamp_ms.to_string()), key)
-}
-
-/// Quotes a text as one word of a POSIX shell.
-pub(super) fn quoted(text: &str) -> String {
-    format!("'{}'", text.replace('\'', r"'\''"))
-}
-
-/// Quotes a text as one word of a POSIX shell, if needed.
-fn quoted_if_needed(text: &str) -> String {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.@=/:".contains(&byte);
-    if text.bytes().all(is_plain) { text.to_owned() } else { quoted(text) }
 }
 
 #[cfg(test)]

@@ -227,13 +227,16 @@ impl<'a> Scenario<'a> {
     pub(super) fn next_steps(&self, scratch: &Scratch, program: &str) -> String {
         let Self { rpc, http, .. } = self;
         let [alice, _] = BIDDERS.map(|bidder| bidder.name);
-        let key = scratch.key_file(alice);
+        let (key, operator) = (scratch.key_file(alice), &scratch.administrator.user);
+        let operator_key = scratch.key_file(operator);
         format!(
             "\nThe cluster runs until Ctrl-C. Look at http://{http}/, and try in another shell:\n  \
              {program} job list --all --jobtracker {rpc}\n  \
              {program} queue statement --server {http} --user {alice} --key-file {}\n  \
+             {program} open /policy --server {http} --as {operator} --key-file {}\n  \
              curl 'http://{http}/scheduler?price'",
-            key.display()
+            key.display(),
+            operator_key.display()
         )
     }
 }

@@ -13,7 +13,7 @@ use crate::config::keys::{self, Key, ValueKind};
 use crate::config::settings::{LoadOptions, SchedulerName, UnknownScheduler};
 use crate::process_stat::ThreadStat;
 use crate::store::{RecordedSize, RecordedSpan};
-use crate::web::{PlayForm, PlayRefusal, PlayRun, PlayState, Plays};
+use crate::web::{MOST_KEPT_PLAYS, PlayForm, PlayRefusal, PlayRun, PlayState, Plays};
 
 use super::what_if::{PlayBounds, PlayFailure, PlayQuestion, play_within};
 
@@ -29,8 +29,6 @@ const MOST_NODES: usize = 10_000;
 const MOST_SET: usize = 32;
 /// How long the outcome is kept, ms.
 const KEPT_MS: i64 = 600_000;
-/// Most outcomes that are kept.
-const MOST_KEPT: usize = 16;
 /// Nothing else waits for a thread of this niceness.
 const LOWEST: i32 = 19;
 /// Most characters of a refused value that are repeated.
@@ -129,6 +127,12 @@ impl Plays for PlayDesk {
         runs.forget(wall_ms());
         runs.all.iter().rev().cloned().collect()
     }
+
+    fn conf_dir(&self) -> Option<PathBuf> {
+        let folder = self.sources.conf_dir.as_ref()?;
+        // Who reads it is elsewhere.
+        Some(std::path::absolute(folder).unwrap_or_else(|_| folder.clone()))
+    }
 }
 
 /// A play that runs ends: its outcome has no address any more.
@@ -169,7 +173,7 @@ impl Runs {
 
     fn forget(&mut self, now_ms: i64) {
         self.all.retain(|run| run.kept_until_ms.is_none_or(|until_ms| now_ms < until_ms));
-        let over = self.all.len().saturating_sub(MOST_KEPT);
+        let over = self.all.len().saturating_sub(MOST_KEPT_PLAYS);
         self.all.drain(..over);
     }
 }

@@ -94,7 +94,7 @@ pub use owner::{
 };
 pub use page_user::{PageLogin, SimpleLogin};
 pub use pages::JobFilter;
-pub use plays::{PlayForm, PlayRefusal, PlayRun, PlayState, Plays};
+pub use plays::{MOST_KEPT_PLAYS, PlayForm, PlayRefusal, PlayRun, PlayState, Plays};
 pub use sessions::Sessions;
 pub use signed_read::{ReadRefusal, SignedRead};
 pub use state::{ServedPorts, WebState};

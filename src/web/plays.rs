@@ -1,9 +1,13 @@
 //! Plays of the past for the page `/what-if`: begun by it, made elsewhere, kept for a while.
 
 use std::fmt::Debug;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::api::PlayComparison;
+
+/// Most plays whose outcomes are kept.
+pub const MOST_KEPT_PLAYS: usize = 16;
 
 /// What a form asks for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -84,4 +88,7 @@ pub trait Plays: Debug + Send + Sync {
 
     /// Those that run or are kept, the newest first.
     fn all(&self) -> Vec<PlayRun>;
+
+    /// The daemon's conf folder, which the command needs.
+    fn conf_dir(&self) -> Option<PathBuf>;
 }

@@ -26,7 +26,8 @@ pub enum PlanRefusal {
     NotAdministrator,
     /// A name is believed, and no name shows money.
     #[error(
-        "a plan of a switch to the market has budgets and bids: expected an administrator who signs in by jobtracker open"
+        "a plan of a switch to the market has budgets and bids: expected an administrator who signs in by jobtracker open, or, \
+         where there are no keys to sign in with, jobtracker scheduler plan dynamic on the machine of the JobTracker"
     )]
     Private,
     /// The files of the scheduler.

@@ -29,11 +29,9 @@ pub(super) fn parse_utc_ms(text: &str) -> Option<i64> {
     time.map(Timestamp::as_millisecond).map_err(|_: jiff::Error| ()).ok()
 }
 
-/// A time as [`parse_utc_ms`] reads it, to the second; empty outside the calendar.
+/// A time as [`parse_utc_ms`] reads it, with the milliseconds that it has; empty outside the calendar.
 pub(super) fn utc_text(epoch_ms: i64) -> String {
-    Timestamp::from_millisecond(epoch_ms)
-        .map(|time| time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string())
-        .unwrap_or_default()
+    Timestamp::from_millisecond(epoch_ms).map(|time| time.to_string()).unwrap_or_default()
 }
 
 /// A duration in its two largest units; a negative one, as a clock set back makes, counts as 0.
@@ -66,6 +64,9 @@ mod tests {
             assert_eq!(parse_utc_ms(text), None, "{text}");
         }
         assert_eq!(utc_text(i64::MAX), "");
+        for (ms, text) in [(86_400_000, "1970-01-02T00:00:00Z"), (86_400_250, "1970-01-02T00:00:00.25Z")] {
+            assert_eq!((utc_text(ms).as_str(), parse_utc_ms(text)), (text, Some(ms)));
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use crate::cli::exit_code::INTERRUPTED;
 use crate::cli::market_text::{Form, json};
-use crate::cli::pasted::{pasted, quoted};
+use crate::cli::pasted::pasted;
 use crate::cli::place::PlaceArguments;
 use crate::cli::signer::KEY_FILE;
 use crate::cli::terminal::print_error;
@@ -17,7 +17,7 @@ use crate::client::job::view::{CounterLine, JobLine, JobState};
 use crate::client::job::watch::JobProgress;
 use crate::client::job::{JobClientError, JobId, JobTrackerClient};
 use crate::fs::{FileSystems, FileUri};
-use crate::model::counted;
+use crate::model::{as_shell_word, counted};
 
 use super::connection::Connection;
 use super::cost_text::{add_cost, render_cost_line};
@@ -125,7 +125,7 @@ pub(super) async fn submit(arguments: &SubmitArguments) -> Outcome {
     for (option, file) in prepared.unshipped_files() {
         print_error(&format!(
             "jobtracker: warning: {option}: {file} is here but is not shipped, and workers do not find it: --file {}",
-            quoted(&file)
+            as_shell_word(&file)
         ));
     }
     let given = arguments.properties();

@@ -99,7 +99,7 @@ fn only_the_newest_are_kept() {
         runs.end(&id, PlayState::Failed(String::new()));
     }
     let kept = desk.all();
-    assert_eq!(kept.len(), MOST_KEPT);
+    assert_eq!(kept.len(), MOST_KEPT_PLAYS);
     assert!(kept[0].id.ends_with("-40"), "{kept:?}");
 }
 

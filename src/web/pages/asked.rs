@@ -9,6 +9,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use super::super::form_body::form_fields;
 use super::super::negotiation::{KnownTags, takes_gzip};
 use super::super::signed_request::HttpRequest;
+use super::block::Field;
 
 /// What stands for itself in a parameter or a part of a path.
 const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
@@ -78,6 +79,12 @@ impl Asked {
     /// The address of another page as the same viewer sees it.
     pub(super) fn at(&self, path: &str) -> String {
         Self { path: path.to_owned(), ..Self::default() }.with(USER, self.read.get(USER).map_or("", String::as_str))
+    }
+
+    /// Who looks, for a form whose address keeps no parameters.
+    pub(super) fn hidden_user(&self) -> Option<Field> {
+        let user = self.read.get(USER).filter(|user| !user.is_empty())?;
+        Some(Field { is_hidden: true, ..Field::text(USER, "", &**user) })
     }
 
     /// Parameters that the page does not know.

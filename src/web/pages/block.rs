@@ -101,6 +101,8 @@ pub(super) struct Field {
     pub(super) choices: &'static [&'static str],
     /// Whether it holds several lines.
     pub(super) has_lines: bool,
+    /// Whether it is sent and not shown.
+    pub(super) is_hidden: bool,
 }
 
 // === impl Field ===

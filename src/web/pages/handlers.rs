@@ -183,7 +183,7 @@ pub(super) async fn decision<O: Owner>(
 }
 
 pub(super) async fn policy<O: Owner>(State(state): Shared<O>, request: HttpRequest) -> Response<Body> {
-    shown(&state, &request, async |view, _| Ok(policy::policy_page(view))).await
+    shown(&state, &request, async |view, asked| Ok(policy::policy_page(view, asked))).await
 }
 
 pub(super) async fn workers<O: Owner>(State(state): Shared<O>, request: HttpRequest) -> Response<Body> {

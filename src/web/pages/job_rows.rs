@@ -23,6 +23,8 @@ const ORDERS: [(&str, &str, Compare); 6] = [
     ("submitted", "Submitted", |one, other| (one.submit_ms, one.id).cmp(&(other.submit_ms, other.id))),
     ("took", "Took", |one, other| length(one).cmp(&length(other))),
 ];
+/// A job for a first try.
+pub(super) const SUBMIT: &str = "jobtracker job submit --input in --output out --mapper cat --reducer NONE";
 /// Newest first.
 const USUAL: &str = "-submitted";
 
@@ -55,8 +57,7 @@ pub(super) fn job_table(caption: &str, jobs: &[JobSnapshot], view: &View, order:
         }
     }
     let rows = jobs.iter().map(|job| job_row(job, view)).collect();
-    Table::new(caption, columns, rows)
-        .or_empty(vec![Piece::text("No job is here. Submit one: "), Piece::code("jobtracker job submit JOB.toml")])
+    Table::new(caption, columns, rows).or_empty(vec![Piece::text("No job is here. Submit one: "), Piece::code(SUBMIT)])
 }
 
 fn sort_link(asked: &Asked, name: &str, order: &str) -> SortLink {

@@ -8,7 +8,7 @@ use super::super::time_text::format_duration;
 use super::super::worker_health::WorkerHealth;
 use super::applications::application_table;
 use super::block::{Block, Column, Section, Table};
-use super::job_rows::{job_link, job_table, took_ms, user_link};
+use super::job_rows::{SUBMIT, job_link, job_table, took_ms, user_link};
 use super::market::price_picture;
 use super::page::Page;
 use super::piece::{Cell, Piece, ShownState};
@@ -175,10 +175,7 @@ fn live_blocks(view: &View, jobs: &OverviewJobs) -> Vec<Block> {
     let mut table = job_table("Jobs that are not over, the newest first", shown, view, None);
     table.left_out = (live.len() - shown.len()) as u64 + more;
     if live.is_empty() && view.overview().jobs.is_empty() {
-        table.empty = vec![
-            Piece::text("No job has been submitted yet. Submit one: "),
-            Piece::code("jobtracker job submit JOB.toml"),
-        ];
+        table.empty = vec![Piece::text("No job has been submitted yet. Submit one: "), Piece::code(SUBMIT)];
     } else {
         table.empty = vec![Piece::text("No job runs or waits.")];
     }

@@ -48,6 +48,7 @@ struct WholePage<'a> {
 #[derive(Template)]
 #[template(path = "pages/part.html")]
 struct PartOfPage<'a> {
+    page: &'a Page,
     sections: &'a [Section],
     frame: &'a Frame,
     is_whole: bool,
@@ -74,11 +75,11 @@ impl Page {
                 let csv = self.table().map(|_| asked.with("format", "csv"));
                 WholePage { page: self, frame: &frame, files: FileAddresses::get(), csv }.render()
             }
-            Some("main") => PartOfPage { sections: &self.sections, frame: &frame, is_whole: true }.render(),
+            Some("main") => PartOfPage { page: self, sections: &self.sections, frame: &frame, is_whole: true }.render(),
             Some(id) => match self.sections.iter().position(|section| section.id == id) {
                 Some(place) => {
                     let sections = &self.sections[place..=place];
-                    PartOfPage { sections, frame: &frame, is_whole: false }.render()
+                    PartOfPage { page: self, sections, frame: &frame, is_whole: false }.render()
                 }
                 None => return text(StatusCode::NOT_FOUND, format_args!("this page has no part {id}")),
             },

@@ -5,10 +5,11 @@ use crate::model::{Kind, PerKind};
 
 use super::super::pictures::{Bar, LegendLine, SpanLine, bars, span_lines};
 use super::super::time_text::format_duration;
+use super::asked::Asked;
 use super::block::{Block, Column, Field, Form, Section, Table};
 use super::deadline_answer::question_form;
 use super::error::Refused;
-use super::job_rows::{part, queue_link, user_link};
+use super::job_rows::{SUBMIT, part, queue_link, user_link};
 use super::page::Page;
 use super::piece::{Cell, Piece};
 use super::queue_colours::Colours;
@@ -17,6 +18,8 @@ use super::viewer::View;
 
 /// The policies that may be chosen.
 pub(super) const POLICIES: [&str; 5] = ["fifo", "capacity", "fair", "constraint", "dynamic"];
+/// The command that plans a switch.
+pub(super) const PLAN_COMMAND: &str = "jobtracker scheduler plan POLICY";
 
 fn policy_word(policy: PolicyName) -> &'static str {
     match policy {
@@ -45,18 +48,31 @@ fn rule(policy: PolicyName) -> &'static str {
     }
 }
 
-/// Asks what a switch to a policy would do.
-pub(super) fn plan_form(to: &str) -> Block {
-    Block::Form(Form {
+/// Asks what a switch to a policy would do, and moving jobs to a queue; for those who are always refused, the command.
+pub(super) fn plan_blocks(view: &View, asked: &Asked, to: &str, move_to: &str) -> Vec<Block> {
+    if view.viewer().is_administrator() == Some(false) {
+        return vec![
+            Block::line(
+                "What a switch would do is shown here to administrators. On the machine of the JobTracker the command says it:",
+            ),
+            Block::Commands(vec![PLAN_COMMAND.to_owned()]),
+        ];
+    }
+    let mut fields = vec![
+        Field::choice("to", "To the policy", to, &POLICIES),
+        Field::text("move_to", "Jobs whose queue it lacks move to", move_to),
+    ];
+    fields.extend(asked.hidden_user());
+    vec![Block::Form(Form {
         action: "/policy/plan".to_owned(),
         label: "Plan a switch",
-        fields: vec![Field::choice("to", "To the policy", to, &POLICIES)],
+        fields,
         button: "Plan",
         ..Form::default()
-    })
+    })]
 }
 
-pub(super) fn policy_page(view: &View) -> Page {
+pub(super) fn policy_page(view: &View, asked: &Asked) -> Page {
     let report = &view.overview().report;
     let word = policy_word(report.policy);
     let mut summary = vec![
@@ -82,11 +98,11 @@ pub(super) fn policy_page(view: &View) -> Page {
     sections.push(Section::new("groups", "Queues and pools", group_blocks(view, report)));
     sections.push(Section::new("line", "Jobs as the policy has them", line_blocks(view, report)));
     if view.is_live() {
-        sections.push(Section::new("plan", "Plan a switch", vec![plan_form("")]));
+        sections.push(Section::new("plan", "Plan a switch", plan_blocks(view, asked, "", "")));
     }
     let mut blocks = vec![Block::Commands(vec![
         "jobtracker scheduler show".to_owned(),
-        "jobtracker scheduler plan POLICY".to_owned(),
+        PLAN_COMMAND.to_owned(),
         "jobtracker scheduler use POLICY".to_owned(),
     ])];
     if matches!(report.policy, PolicyName::Capacity | PolicyName::Fair | PolicyName::Constraint) {
@@ -254,10 +270,12 @@ fn place_cell(view: &View, job: &ReportedJob) -> Cell {
 pub(super) fn deadlines_page(view: &View) -> Result<Page, Refused> {
     let report = &view.overview().report;
     if report.policy != PolicyName::Constraint {
-        return Err(Refused::not_now(
-            "There are no deadlines now",
-            format!("The {} policy rules; deadlines belong to the constraint policy.", policy_word(report.policy)),
-        ));
+        let policy = policy_word(report.policy);
+        let detail = format!("The {policy} policy rules; deadlines belong to the constraint policy.");
+        return Err(Refused {
+            try_commands: ["plan", "use"].map(|verb| format!("jobtracker scheduler {verb} constraint")).to_vec(),
+            ..Refused::not_now("There are no deadlines now", detail)
+        });
     }
     let mut due: Vec<(&ReportedJob, &JobDeadline)> =
         report.jobs.iter().filter_map(|job| Some((job, job.deadline.as_ref()?))).collect();
@@ -347,6 +365,6 @@ fn deadline_table(due: &[(&ReportedJob, &JobDeadline)]) -> Table {
     });
     Table::new("Jobs with a deadline, the earliest first", columns, rows.collect()).cut().or_empty(vec![
         Piece::text("No job has a deadline. Submit one: "),
-        Piece::code("jobtracker job submit --deadline 20m JOB.toml"),
+        Piece::code(format!("{SUBMIT} --deadline 20m")),
     ])
 }

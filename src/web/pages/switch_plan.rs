@@ -7,9 +7,10 @@ use axum::extract::State;
 use axum::http::{Response, StatusCode};
 
 use crate::api::SwitchPlan;
+use crate::model::as_shell_word;
 
 use super::super::form_body::repeated_field;
-use super::super::owner::Owner;
+use super::super::owner::{MarketPresence, Owner};
 use super::super::signed_request::HttpRequest;
 use super::super::state::WebState;
 use super::super::switch_plan::plan_switch;
@@ -21,7 +22,8 @@ use super::error::Refused;
 use super::handlers::shown;
 use super::page::Page;
 use super::piece::Piece;
-use super::policy::plan_form;
+use super::policy::{PLAN_COMMAND, plan_blocks};
+use super::viewer::View;
 
 /// What is expected of the address.
 const WANTED: &str = "the name of a policy, once: fifo, capacity, fair, constraint, dynamic, or a class name";
@@ -31,8 +33,11 @@ const REFUSED: &str = "refused: ";
 pub(super) async fn plan<O: Owner>(State(state): State<Arc<WebState<O>>>, request: HttpRequest) -> Response<Body> {
     shown(&state, &request, async |view, asked| {
         let (to, move_to) = read(asked, request.uri.query().unwrap_or_default())?;
-        let plan = plan_switch(&state, view.viewer(), to.clone(), move_to).await;
-        plan.map(|plan| plan_page(&to, &plan)).map_err(|refusal| refused(&to, &refusal))
+        match plan_switch(&state, view.viewer(), to.clone(), move_to.clone()).await {
+            Ok(plan) => Ok(plan_page(view, asked, (to.as_str(), move_to.as_deref()), &plan)),
+            // Without a market there are no keys to sign in with.
+            Err(refusal) => Err(refused(&to, &refusal, state.owner.market_presence() != MarketPresence::Absent)),
+        }
     })
     .await
 }
@@ -54,7 +59,7 @@ fn read(asked: &mut Asked, query: &str) -> Result<(String, Option<String>), Refu
     Ok((to, asked.take("move_to")))
 }
 
-fn plan_page(to: &str, plan: &SwitchPlan) -> Page {
+fn plan_page(view: &View, asked: &Asked, (to, move_to): (&str, Option<&str>), plan: &SwitchPlan) -> Page {
     let sentences = plan.sentences(format_time);
     let (refusals, does): (Vec<_>, Vec<_>) = sentences.iter().partition(|sentence| sentence.starts_with(REFUSED));
     let mut blocks = vec![Block::List(does.into_iter().map(|sentence| vec![Piece::sentence(sentence)]).collect())];
@@ -64,10 +69,15 @@ fn plan_page(to: &str, plan: &SwitchPlan) -> Page {
         (true, true) => "Its files would be read again",
         (true, false) => "A switch would be made",
     };
-    let commands = vec![
-        Block::line("This changes nothing. The switch is made on the machine of the JobTracker, as its user or root:"),
-        Block::Commands(vec![format!("jobtracker scheduler plan {to}"), format!("jobtracker scheduler use {to}")]),
-    ];
+    let moving = move_to.map(|queue| format!(" --move-to {}", as_shell_word(queue))).unwrap_or_default();
+    let command = |verb: &str| format!("jobtracker scheduler {verb} {}{moving}", as_shell_word(to));
+    let about = match plan.is_permitted() {
+        true => "This changes nothing. The switch is made on the machine of the JobTracker, as its user or root:",
+        false => "This changes nothing. On the machine of the JobTracker, as its user or root, the same is asked by:",
+    };
+    let mut printed = vec![command("plan")];
+    printed.extend(plan.is_permitted().then(|| command("use")));
+    let commands = vec![Block::line(about), Block::Commands(printed)];
     Page {
         title: format!("{finding} · plan of {to}"),
         heading: vec![Piece::text("Plan of a switch to "), Piece::foreign(to)],
@@ -75,15 +85,15 @@ fn plan_page(to: &str, plan: &SwitchPlan) -> Page {
         sections: vec![
             Section::new("plan", finding, blocks),
             Section::new("commands", "Commands", commands),
-            Section::new("other", "Plan another switch", vec![plan_form(to)]),
+            Section::new("other", "Plan another switch", plan_blocks(view, asked, to, move_to.unwrap_or_default())),
         ],
         ..Page::default()
     }
 }
 
-fn refused(to: &str, refusal: &PlanRefusal) -> Refused {
+fn refused(to: &str, refusal: &PlanRefusal, can_sign_in: bool) -> Refused {
     let page = format!("jobtracker open '/policy/plan?to={}'", encoded(to));
-    let command = "jobtracker scheduler plan POLICY".to_owned();
+    let command = PLAN_COMMAND.to_owned();
     let with = |status, title: &str, try_commands| Refused {
         status,
         title: title.to_owned(),
@@ -96,7 +106,10 @@ fn refused(to: &str, refusal: &PlanRefusal) -> Refused {
             Refused { detail: format!("{why}."), ..refused }
         }
         PlanRefusal::NotAdministrator | PlanRefusal::Private => {
-            with(StatusCode::FORBIDDEN, "This plan is for administrators", vec![page, command])
+            let command = format!("jobtracker scheduler plan {}", as_shell_word(to));
+            let pages = can_sign_in.then_some(page);
+            let try_commands = pages.into_iter().chain([command]).collect();
+            with(StatusCode::FORBIDDEN, "This plan is for administrators", try_commands)
         }
         PlanRefusal::Files(_) => {
             let check = "jobtracker check-config".to_owned();

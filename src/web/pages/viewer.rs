@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::http::header::{CACHE_CONTROL, REFERRER_POLICY, VARY};
-use axum::http::{HeaderValue, Response};
+use axum::http::header::{CACHE_CONTROL, REFERRER_POLICY, RETRY_AFTER, VARY};
+use axum::http::{HeaderValue, Response, StatusCode};
 use tokio::time::timeout;
 
 use crate::api::{BoughtSlots, Decision, PendingReason, PlaceInLine, PolicyName, ReportedGroup, ReportedJob};
@@ -334,10 +334,14 @@ impl View {
 
     /// The answer that says why there is no such page.
     pub(super) fn refuse(&self, refused: &Refused, asked: &Asked) -> Response<Body> {
-        match asked.is_csv {
+        let mut answer = match asked.is_csv {
             true => refused.line(),
             false => self.answer(&refused.page(), &asked.as_whole()),
+        };
+        if refused.status == StatusCode::TOO_MANY_REQUESTS {
+            answer.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
         }
+        answer
     }
 
     /// What is around the content.

@@ -4,18 +4,19 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::{Path, Request, State};
-use axum::http::header::{CONTENT_TYPE, LOCATION};
+use axum::http::header::{CONTENT_TYPE, LOCATION, RETRY_AFTER};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Response, StatusCode};
 
 use crate::api::{ComparedGroup, ComparedJob, PlayComparison, PlayFigures, PlaySettings, PlayedEnd, tenths_text};
 use crate::http::RequestPlace;
+use crate::model::{as_shell_word, counted};
 
 use super::super::administrator::is_administrator;
 use super::super::body_pieces::read_small;
 use super::super::form_body::{FORM, form_fields, repeated_field};
 use super::super::owner::{MarketPresence, Owner};
-use super::super::plays::{PlayForm, PlayRefusal, PlayRun, PlayState, Plays};
+use super::super::plays::{MOST_KEPT_PLAYS, PlayForm, PlayRefusal, PlayRun, PlayState, Plays};
 use super::super::response::text;
 use super::super::same_site::is_from_own_page;
 use super::super::signed_request::HttpRequest;
@@ -38,6 +39,8 @@ const SHOWN_CHARACTERS: usize = 64;
 const AS_CONFIGURED: &str = "as configured";
 const POLICIES: [&str; 6] = [AS_CONFIGURED, "fifo", "capacity", "fair", "constraint", "dynamic"];
 const ORDERS: [&str; 2] = ["with", "without"];
+/// The fields of the form.
+const FIELDS: &str = "policy, set, nodes, orders, since, until";
 /// What is expected of a time.
 const TIME: &str = "a date such as 2026-11-21, with an optional time after a T, of UTC unless it says otherwise";
 
@@ -50,6 +53,19 @@ struct Texts {
     orders: String,
     since: String,
     until: String,
+}
+
+/// Why no play is begun.
+struct NotBegun {
+    refused: Refused,
+    /// When to ask again.
+    retry_s: Option<u64>,
+}
+
+impl From<Refused> for NotBegun {
+    fn from(refused: Refused) -> Self {
+        Self { refused, retry_s: None }
+    }
 }
 
 pub(super) async fn question<O: Owner>(State(state): State<Arc<WebState<O>>>, request: HttpRequest) -> Response<Body> {
@@ -65,7 +81,7 @@ pub(super) async fn question<O: Owner>(State(state): State<Arc<WebState<O>>>, re
             until: take("until"),
         };
         match plays_for(&state, view).await {
-            Ok(plays) => Ok(question_page(&here, &texts, &plays.all())),
+            Ok(plays) => Ok(question_page(&here, &texts, plays)),
             Err(refused) if refused.status == StatusCode::FORBIDDEN => Ok(command_page(&refused)),
             Err(refused) => Err(refused),
         }
@@ -91,7 +107,13 @@ pub(super) async fn begin<O: Owner>(State(state): State<Arc<WebState<O>>>, reque
             }
             response
         }
-        Err(refused) => view.refuse(&refused, &asked),
+        Err(NotBegun { refused, retry_s }) => {
+            let mut response = view.refuse(&refused, &asked);
+            if let Some(retry_s) = retry_s {
+                response.headers_mut().insert(RETRY_AFTER, retry_s.into());
+            }
+            response
+        }
     }
 }
 
@@ -104,10 +126,12 @@ pub(super) async fn outcome<O: Owner>(
         let plays = plays_for(&state, view).await?;
         let found = plays.all().into_iter().find(|run| run.id == id);
         let run = found.ok_or_else(|| Refused {
-            detail: "What a play came to is kept for ten minutes, and not longer than the daemon runs.".to_owned(),
+            detail: format!(
+                "What a play came to is kept for ten minutes, of the newest {MOST_KEPT_PLAYS} plays, and not longer than the daemon runs."
+            ),
             ..Refused::unknown("play", &id, Some("/what-if".to_owned()))
         })?;
-        Ok(outcome_page(asked, &run, view.shows_every_cost()))
+        Ok(outcome_page(asked, &run, &conf_option(plays), view.shows_every_cost()))
     })
     .await
 }
@@ -137,35 +161,40 @@ async fn begin_play<O: Owner>(
     view: &View,
     headers: &HeaderMap,
     (body, place): (Body, Option<&RequestPlace>),
-) -> Result<String, Refused> {
+) -> Result<String, NotBegun> {
     if !is_from_own_page(headers) {
-        return Err(Refused {
+        let refused = Refused {
             status: StatusCode::FORBIDDEN,
             title: "This form is of another site".to_owned(),
             detail: "A page of another site must not begin a play here.".to_owned(),
             try_commands: vec!["/what-if".to_owned()],
-        });
+        };
+        return Err(refused.into());
     }
     let plays = plays_for(state, view).await?;
     let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     if !kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case(FORM)) {
-        return Err(malformed(StatusCode::UNSUPPORTED_MEDIA_TYPE, format!("The body is expected to be {FORM}.")));
+        let detail = format!("The body is expected to be {FORM}.");
+        return Err(malformed(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail).into());
     }
     let Some(bytes) = read_small(body, MAX_BYTES, place).await else {
         let detail = format!("A whole form of at most {MAX_BYTES} bytes is expected.");
-        return Err(malformed(StatusCode::PAYLOAD_TOO_LARGE, detail));
+        return Err(malformed(StatusCode::PAYLOAD_TOO_LARGE, detail).into());
     };
     let form = read_form(&bytes).map_err(|detail| malformed(StatusCode::BAD_REQUEST, detail))?;
     let by = view.viewer().caller().user;
     plays.begin(form, &by).map_err(|refusal| match refusal {
-        PlayRefusal::Busy { .. } => Refused {
-            status: StatusCode::TOO_MANY_REQUESTS,
-            title: "Another play runs".to_owned(),
-            detail: sentence(&refusal.to_string()),
-            try_commands: vec!["/what-if".to_owned()],
-        },
-        PlayRefusal::Field { .. } => malformed(StatusCode::BAD_REQUEST, format!("{refusal}.")),
-        PlayRefusal::NotBegun(_) => Refused::unavailable(refusal.to_string()),
+        PlayRefusal::Busy { retry_s } => {
+            let refused = Refused {
+                status: StatusCode::TOO_MANY_REQUESTS,
+                title: "Another play runs".to_owned(),
+                detail: sentence(&refusal.to_string()),
+                try_commands: vec!["/what-if".to_owned()],
+            };
+            NotBegun { refused, retry_s: Some(retry_s) }
+        }
+        PlayRefusal::Field { .. } => malformed(StatusCode::BAD_REQUEST, format!("{refusal}.")).into(),
+        PlayRefusal::NotBegun(_) => Refused::unavailable(refusal.to_string()).into(),
     })
 }
 
@@ -188,17 +217,23 @@ fn read_form(bytes: &[u8]) -> Result<PlayForm, String> {
         Some((name, _)) => format!("The field {} is there twice; each is expected once.", excerpt(&name)),
         None => "The fields are not URL-encoded UTF-8 text.".to_owned(),
     })?;
+    if fields.is_empty() {
+        return Err(format!("The form has no field; expected {FIELDS}."));
+    }
     let mut take = |name: &str| fields.remove(name).unwrap_or_default().trim().to_owned();
     let [policy, set, nodes, orders, since, until] =
         ["policy", "set", "nodes", "orders", "since", "until"].map(&mut take);
     if let Some(unknown) = fields.keys().next() {
-        let known = "policy, set, nodes, orders, since, until";
-        return Err(format!("{:?} is no field of this form; expected {known}.", excerpt(unknown)));
+        return Err(format!("{:?} is no field of this form; expected {FIELDS}.", excerpt(unknown)));
     }
     let time = |name: &str, text: &str| match text.is_empty() {
         true => Ok(None),
         false => parse_utc_ms(text).map(Some).ok_or_else(|| format!("{name}: {:?} is not {TIME}.", excerpt(text))),
     };
+    let (since_ms, until_ms) = (time("since", &since)?, time("until", &until)?);
+    if since_ms.zip(until_ms).is_some_and(|(since_ms, until_ms)| until_ms <= since_ms) {
+        return Err(format!("until: {:?} is not a time after since.", excerpt(&until)));
+    }
     let lines = set.lines().map(str::trim).filter(|line| !line.is_empty());
     Ok(PlayForm {
         policy: if policy == AS_CONFIGURED { String::new() } else { policy },
@@ -209,8 +244,8 @@ fn read_form(bytes: &[u8]) -> Result<PlayForm, String> {
             "without" => true,
             other => return Err(format!("orders: {:?} is not with or without.", excerpt(other))),
         },
-        since_ms: time("since", &since)?,
-        until_ms: time("until", &until)?,
+        since_ms,
+        until_ms,
     })
 }
 
@@ -243,14 +278,15 @@ fn form(asked: &Asked, texts: &Texts) -> Block {
 
 /// What a play is.
 fn about() -> Block {
-    Block::line(
+    Block::line(format!(
         "The jobs of the past are played again in virtual time, through the engine that ran them: once as a start would be configured \
          now, and once as you ask. This changes nothing. One play runs at a time, below all other work, for 20 s of processor time \
-         at most; what came of it is kept for ten minutes.",
-    )
+         at most; what came of it is kept for ten minutes, of the newest {MOST_KEPT_PLAYS} plays.",
+    ))
 }
 
-fn question_page(asked: &Asked, texts: &Texts, runs: &[PlayRun]) -> Page {
+fn question_page(asked: &Asked, texts: &Texts, plays: &dyn Plays) -> Page {
+    let conf = conf_option(plays);
     let columns = vec![
         Column::text("Play"),
         Column::text("Asked by"),
@@ -258,13 +294,13 @@ fn question_page(asked: &Asked, texts: &Texts, runs: &[PlayRun]) -> Page {
         Column::text("State"),
         Column::text("The same as a command"),
     ];
-    let rows = runs.iter().map(|run| {
+    let rows = plays.all().into_iter().map(|run| {
         vec![
             vec![Piece::link(play_address(asked, &run.id), &run.id)],
             vec![user_link(&run.by)],
             vec![Piece::moment(run.begun_ms)],
             vec![Piece::text(word(&run.state))],
-            vec![Piece::code(command(&run.form))],
+            vec![Piece::code(command(&conf, &run.form))],
         ]
     });
     let table =
@@ -301,15 +337,23 @@ const fn word(state: &PlayState) -> &'static str {
     }
 }
 
+/// An option of a command; none where it is empty.
+fn option(name: &str, value: &str) -> String {
+    if value.is_empty() { String::new() } else { format!(" --{name} {}", as_shell_word(value)) }
+}
+
+/// The option that leads the command to the daemon's configuration.
+fn conf_option(plays: &dyn Plays) -> String {
+    option("conf", &plays.conf_dir().map(|folder| folder.display().to_string()).unwrap_or_default())
+}
+
 /// The command that asks the same.
-fn command(form: &PlayForm) -> String {
-    let option = |name: &str, value: &str| if value.is_empty() { String::new() } else { format!(" --{name} {value}") };
-    // Nothing that a shell would read is in a value that was accepted.
-    let set: String = form.set.iter().map(|set| format!(" --set {set}")).collect();
+fn command(conf: &str, form: &PlayForm) -> String {
+    let set: String = form.set.iter().map(|set| option("set", set)).collect();
     let orders = if form.without_orders { " --without-orders" } else { "" };
     let time = |at_ms: Option<i64>| at_ms.map(utc_text).unwrap_or_default();
     format!(
-        "jobtracker what-if{}{set}{}{orders}{}{} --jobs",
+        "jobtracker what-if{conf}{}{set}{}{orders}{}{} --jobs",
         option("policy", &form.policy),
         option("nodes", &form.nodes),
         option("since", &time(form.since_ms)),
@@ -317,7 +361,7 @@ fn command(form: &PlayForm) -> String {
     )
 }
 
-fn outcome_page(asked: &Asked, run: &PlayRun, shows_costs: bool) -> Page {
+fn outcome_page(asked: &Asked, run: &PlayRun, conf: &str, shows_costs: bool) -> Page {
     let mut summary = vec![
         ("State", vec![Piece::text(word(&run.state))]),
         ("Asked by", vec![user_link(&run.by)]),
@@ -344,7 +388,11 @@ fn outcome_page(asked: &Asked, run: &PlayRun, shows_costs: bool) -> Page {
             (finding(comparison), 0)
         }
     };
-    let blocks = vec![Block::Commands(vec![command(&run.form)]), form(asked, &texts_of(&run.form))];
+    let blocks = vec![
+        Block::line("On the machine of the JobTracker, with any -D that it was started with:"),
+        Block::Commands(vec![command(conf, &run.form)]),
+        form(asked, &texts_of(&run.form)),
+    ];
     sections.push(Section::new("again", "The same as a command, and other questions", blocks));
     Page {
         title: finding.clone(),
@@ -371,9 +419,10 @@ fn texts_of(form: &PlayForm) -> Texts {
 /// What is other as asked, in a line.
 fn finding(comparison: &PlayComparison) -> String {
     let Some(all) = comparison.groups.last() else { return "What if".to_owned() };
-    let took = |figures: &PlayFigures| tenths_text(figures.waiting_ms.median + figures.running_ms.median);
-    let (configured, asked) = (took(&all.configured), took(&all.asked));
-    format!("What if: {} jobs wait and run {asked} as asked, {configured} as configured, in the median", all.jobs)
+    let (asked, configured) = (all.asked.succeeded, all.configured.succeeded);
+    let end = if asked == 1 { "ends" } else { "end" };
+    let jobs = counted(all.jobs, "job");
+    format!("What if: {asked} of {jobs} {end} well as asked, {configured} of {} as configured", all.jobs)
 }
 
 fn comparison_sections(
@@ -441,9 +490,14 @@ fn group_table(groups: &[ComparedGroup], shows_costs: bool) -> Table {
     if shows_costs {
         columns.push(Column::number("Cost"));
     }
-    let time = |metric, ms: u64| vec![Piece::shown(metric, ms, tenths_text(ms))];
     let row = |group: &ComparedGroup, play: &str, figures: &PlayFigures| {
         let name = group.group.as_deref().map_or_else(|| Piece::text("all"), queue_link);
+        // Jobs that did not run have no times.
+        let has_ended = figures.succeeded + figures.failed > 0;
+        let time = |metric, ms: u64| match has_ended {
+            true => vec![Piece::shown(metric, ms, tenths_text(ms))],
+            false => vec![Piece::text("–")],
+        };
         let mut row = vec![
             vec![name],
             vec![Piece::text(play)],

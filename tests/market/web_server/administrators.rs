@@ -98,8 +98,20 @@ async fn an_administrator_reads_the_sentences_of_the_command() {
         (&*asked.to, asked.move_to.as_deref(), &*asked.by, asked.sees_money),
         ("fair", Some("default"), "root", true)
     );
-    let form = stage.request("GET", "/policy", "").await;
-    assert!(form.body.contains("action=\"/policy/plan\""), "{}", form.body);
+    // It is refused, so no command that switches is shown, and the one that plans moves the same jobs.
+    assert!(page.body.contains("<code>jobtracker scheduler plan fair --move-to default</code>"), "{}", page.body);
+    assert!(!page.body.contains("jobtracker scheduler use"), "{}", page.body);
+    assert!(page.body.contains("<input name=\"move_to\" value=\"default\">"), "{}", page.body);
+    let quoted = stage.request("GET", "/policy/plan?to=fair&move_to=%24(reboot)", &root).await;
+    assert!(quoted.body.contains("--move-to &#39;$(reboot)&#39;</code>"), "{}", quoted.body);
+    let form = stage.request("GET", "/policy", &root).await;
+    assert!(form.body.contains("action=\"/policy/plan\"") && form.body.contains("name=\"move_to\""), "{}", form.body);
+    let alice = session(&stage, "alice").await;
+    for others in ["", &*alice] {
+        let page = stage.request("GET", "/policy", others).await;
+        let command = page.body.matches("<code>jobtracker scheduler plan POLICY</code>").count();
+        assert!(!page.body.contains("action=\"/policy/plan") && command == 2, "{}", page.body);
+    }
 }
 
 #[tokio::test]
@@ -144,6 +156,14 @@ async fn a_name_that_is_believed_asks_where_there_is_no_money_to_see() {
         if let Some(asked) = stage.cluster.plan_questions.lock().unwrap().pop() {
             assert!(!asked.sees_money, "{presence:?}: {asked:?}");
         }
+        let page = stage.get("/policy?user.name=hdfs").await;
+        let keeps_name = page.body.contains("<input type=\"hidden\" name=\"user.name\" value=\"hdfs\">");
+        assert_eq!(keeps_name, is_believed, "{presence:?}: {}", page.body);
+        let page = stage.get("/policy/plan?to=dynamic&user.name=hdfs").await;
+        if presence == MarketPresence::Absent {
+            assert!(page.body.contains("<code>jobtracker scheduler plan dynamic</code>"), "{}", page.body);
+            assert!(!page.body.contains("<code>jobtracker open"), "there is no key to sign in with: {}", page.body);
+        }
         let page = stage.get("/policy/plan?to=fair&user.name=eve").await;
         assert_eq!(status(&page), 403, "{presence:?}");
         let begun = post(&stage, "/what-if?user.name=hdfs", FORM, "nodes=4").await;
@@ -174,6 +194,7 @@ async fn what_cannot_be_planned_is_refused_with_its_value_and_what_was_expected(
     ] {
         let page = stage.request("GET", &format!("/policy/plan{query}"), &root).await;
         assert_eq!(status(&page), expected, "{query}: {page:?}");
+        assert_eq!(page.header("retry-after"), (expected == 429).then_some("1"), "{query}");
         assert!(page.body.to_lowercase().contains(words), "{query}: {}", page.body);
         assert!(!page.body.contains("<script>alert"), "{query}");
     }
@@ -223,8 +244,8 @@ async fn every_field_is_read_and_a_wrong_one_is_named() {
             until_ms: Some(1_795_366_800_000),
         }
     );
-    let busy = post(&stage, "/what-if", &format!("{root}{FORM}"), "").await;
-    assert_eq!(status(&busy), 429);
+    let busy = post(&stage, "/what-if", &format!("{root}{FORM}"), "policy=fair").await;
+    assert_eq!((status(&busy), busy.header("retry-after")), (429, Some("17")));
     assert!(busy.body.contains("One runs; try again in 17 s."), "{}", busy.body);
     stage.cluster.plays.0.lock().unwrap().clear();
     let long = format!("set={}", "a".repeat(64 << 10));
@@ -234,6 +255,9 @@ async fn every_field_is_read_and_a_wrong_one_is_named() {
         (FORM, "until=2026-13-01", 400, "until: "),
         (FORM, "orders=some", 400, "orders: "),
         (FORM, "colour=red", 400, "is no field of this form"),
+        (FORM, "", 400, "expected policy, set, nodes, orders, since, until"),
+        (FORM, "since=2026-11-22&until=2026-11-21", 400, "until: &#34;2026-11-21&#34; is not a time after since"),
+        (FORM, "since=2026-11-21T01:00&until=2026-11-21T02:00%2B01:00", 400, "is not a time after since"),
         (FORM, "policy=fair&policy=fifo", 400, "The field policy is there twice"),
         (FORM, &*long, 413, "at most 8192 bytes"),
         ("Content-Type: application/json\r\n", "{}", 415, "x-www-form-urlencoded"),
@@ -298,7 +322,15 @@ async fn an_outcome_has_an_address_as_long_as_it_is_kept() {
     {
         assert!(done.contains(part), "{part}: {done}");
     }
-    assert!(done.contains("jobtracker what-if --policy fair --jobs"), "the same as a command");
+    assert!(done.contains("jobtracker what-if --conf &#39;/etc/the conf&#39; --policy fair --jobs"), "{done}");
+    assert!(done.contains("<h1>What if: 1 of 1 job ends well as asked, 1 of 1 as configured</h1>"), "{done}");
+    assert!(done.contains(">0.0 s<"), "{done}");
+    let refused = || PlayFigures { refused: 8, ..PlayFigures::default() };
+    let none = ComparedGroup { group: None, jobs: 8, configured: refused(), asked: refused() };
+    let nothing =
+        of(PlayState::Done(Arc::new(PlayComparison { groups: vec![none], jobs: None, ..comparison() }))).await;
+    assert!(nothing.contains("<h1>What if: 0 of 8 jobs end well as asked, 0 of 8 as configured</h1>"), "{nothing}");
+    assert!(nothing.contains(">–<") && !nothing.contains(">0.0 s<"), "{nothing}");
     for unknown in ["/what-if/a-9", "/what-if/%3Cscript%3E", "/what-if/..%2F..%2Fetc"] {
         let page = stage.request("GET", unknown, &root).await;
         assert_eq!(status(&page), 404, "{unknown}");

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -95,6 +96,10 @@ impl Plays for PlaysOfForms {
     fn all(&self) -> Vec<PlayRun> {
         self.0.lock().unwrap().clone()
     }
+
+    fn conf_dir(&self) -> Option<PathBuf> {
+        Some("/etc/the conf".into())
+    }
 }
 
 /// The owner's handle.
@@ -184,6 +189,7 @@ impl Owner for Handle {
         match question.to.as_str() {
             "fair" => Ok(plan()),
             "fifo" => Err(PlanRefusal::Busy),
+            "dynamic" if !question.sees_money => Err(PlanRefusal::Private),
             other => {
                 Err(PlanRefusal::UnknownScheduler(format!("{other:?} is not a scheduler: expected fifo, capacity")))
             }

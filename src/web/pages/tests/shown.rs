@@ -67,7 +67,7 @@ async fn pages(view: &View) -> Vec<(String, Page)> {
             "/market".to_owned(),
             market::market_page(view, &mut asked("/market?rate=0.5"), &prices(), NOW_MS - 60_000).await.unwrap(),
         ),
-        ("/policy".to_owned(), policy::policy_page(view)),
+        ("/policy".to_owned(), policy::policy_page(view, &asked("/policy"))),
         ("/workers".to_owned(), workers::workers_page(view)),
         ("/workers/rack%2Fnode1".to_owned(), workers::worker_page(view, "rack/node1", &live()).unwrap()),
         ("/slots".to_owned(), workers::slots_page(view, &mut asked("/slots"), &live()).unwrap()),
@@ -368,6 +368,13 @@ async fn a_part_is_the_section_of_the_page_and_a_tag_saves_sending_it_again() {
     let again = Asked::of(&uri, &[(axum::http::header::IF_NONE_MATCH, known)].into_iter().collect());
     assert_eq!(view.answer(&page, &again).status(), StatusCode::NOT_MODIFIED);
     assert_eq!(view.answer(&page, &asked("/queues?part=x")).status(), StatusCode::NOT_FOUND);
+    // An open page shows another heading, and looks no more once it does not change.
+    for (refresh_s, refresh) in [(3, "data-refresh=\"3\""), (0, "data-refresh=\"0\"")] {
+        let page = Page { refresh_s, ..page.clone() };
+        let part = html(&page, &view, "/queues?part=main").await;
+        let heading = format!("<h1 data-title=\"{}\">", page.title);
+        assert!(part.contains(refresh) && part.contains(&heading), "{part}");
+    }
     let notice = html(&page, &view, "/queues?nonsense=1").await;
     assert!(notice.contains("This page has no parameter nonsense."), "{notice}");
 }
@@ -454,6 +461,7 @@ fn a_page_that_the_policy_has_not_says_so() {
     let refused = policy::deadlines_page(&private()).unwrap_err();
     assert_eq!((refused.status, &*refused.title), (StatusCode::NOT_FOUND, "There are no deadlines now"));
     assert!(refused.detail.contains("dynamic policy rules"), "{}", refused.detail);
+    assert_eq!(refused.try_commands[1], "jobtracker scheduler use constraint");
 }
 
 /// A market of these queues, each with a share, seen by bob.

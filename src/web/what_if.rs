@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 
 use axum::body::Body;
-use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, Method, Response, StatusCode};
 use tokio::time::timeout;
 
@@ -13,7 +12,7 @@ use crate::http::RequestPlace;
 
 use super::body_pieces::read_small;
 use super::deadline_question::{QuestionError, read_question};
-use super::form_body::{FORM, form_fields};
+use super::form_body::{form_fields, is_form};
 use super::identify::viewer_of_page;
 use super::owner::{Owner, OwnerGone};
 use super::pages::{deadline_answer, is_of_browser};
@@ -84,8 +83,7 @@ async fn answer<O: Owner>(
 
 /// The fields as texts.
 fn fields(headers: &HeaderMap, bytes: &[u8]) -> Result<BTreeMap<String, String>, QuestionError> {
-    let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-    if kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case(FORM)) {
+    if is_form(headers) {
         return form_fields(bytes).ok_or(QuestionError::NoForm);
     }
     let object: serde_json::Map<String, serde_json::Value> =

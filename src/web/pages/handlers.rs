@@ -268,14 +268,17 @@ pub(super) async fn search<O: Owner>(State(state): Shared<O>, request: HttpReque
     };
     match search::search(&view, wanted.trim(), &jobs) {
         Found::Page(page) => view.answer(&page, &asked),
-        Found::Address(address) => {
-            let mut response = text(StatusCode::SEE_OTHER, &address);
-            if let Ok(location) = HeaderValue::from_str(&address) {
-                response.headers_mut().insert(LOCATION, location);
-            }
-            response
-        }
+        Found::Address(address) => led_to(&address),
     }
+}
+
+/// Leads a browser to another page.
+pub(super) fn led_to(address: &str) -> Response<Body> {
+    let mut response = text(StatusCode::SEE_OTHER, address);
+    if let Ok(location) = HeaderValue::from_str(address) {
+        response.headers_mut().insert(LOCATION, location);
+    }
+    response
 }
 
 /// What is not there: a page for browsers, a line of text for others.

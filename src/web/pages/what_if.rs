@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::{Path, Request, State};
-use axum::http::header::{CONTENT_TYPE, LOCATION, RETRY_AFTER};
+use axum::http::header::RETRY_AFTER;
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderValue, Response, StatusCode};
+use axum::http::{HeaderMap, Response, StatusCode};
 
 use crate::api::{ComparedGroup, ComparedJob, PlayComparison, PlayFigures, PlaySettings, PlayedEnd, tenths_text};
 use crate::http::RequestPlace;
@@ -14,10 +14,9 @@ use crate::model::{as_shell_word, counted};
 
 use super::super::administrator::is_administrator;
 use super::super::body_pieces::read_small;
-use super::super::form_body::{FORM, form_fields, repeated_field};
+use super::super::form_body::{FORM, form_fields, is_form, repeated_field};
 use super::super::owner::{MarketPresence, Owner};
 use super::super::plays::{MOST_KEPT_PLAYS, PlayForm, PlayRefusal, PlayRun, PlayState, Plays};
-use super::super::response::text;
 use super::super::same_site::is_from_own_page;
 use super::super::signed_request::HttpRequest;
 use super::super::state::WebState;
@@ -25,10 +24,11 @@ use super::super::time_text::{parse_utc_ms, utc_text};
 use super::asked::{Asked, encoded};
 use super::block::{Block, Column, Field, Form, Section, Table};
 use super::error::Refused;
-use super::handlers::shown;
+use super::handlers::{led_to, shown};
 use super::job_rows::{queue_link, user_link};
 use super::page::Page;
 use super::piece::{Cell, Piece};
+use super::reasons::sentence;
 use super::viewer::View;
 
 /// Largest form, bytes.
@@ -99,14 +99,7 @@ pub(super) async fn begin<O: Owner>(State(state): State<Arc<WebState<O>>>, reque
         Err(refused) => return refused.line(),
     };
     match begin_play(&state, &view, &request.headers, (body, extensions.get())).await {
-        Ok(id) => {
-            let address = play_address(&asked, &id);
-            let mut response = text(StatusCode::SEE_OTHER, &address);
-            if let Ok(location) = HeaderValue::from_str(&address) {
-                response.headers_mut().insert(LOCATION, location);
-            }
-            response
-        }
+        Ok(id) => led_to(&play_address(&asked, &id)),
         Err(NotBegun { refused, retry_s }) => {
             let mut response = view.refuse(&refused, &asked);
             if let Some(retry_s) = retry_s {
@@ -172,8 +165,7 @@ async fn begin_play<O: Owner>(
         return Err(refused.into());
     }
     let plays = plays_for(state, view).await?;
-    let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-    if !kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case(FORM)) {
+    if !is_form(headers) {
         let detail = format!("The body is expected to be {FORM}.");
         return Err(malformed(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail).into());
     }
@@ -196,13 +188,6 @@ async fn begin_play<O: Owner>(
         PlayRefusal::Field { .. } => malformed(StatusCode::BAD_REQUEST, format!("{refusal}.")).into(),
         PlayRefusal::NotBegun(_) => Refused::unavailable(refusal.to_string()).into(),
     })
-}
-
-/// A text as a sentence.
-fn sentence(text: &str) -> String {
-    let mut letters = text.chars();
-    let first: String = letters.next().into_iter().flat_map(char::to_uppercase).collect();
-    format!("{first}{}.", letters.as_str())
 }
 
 fn malformed(status: StatusCode, detail: String) -> Refused {
@@ -349,15 +334,15 @@ fn conf_option(plays: &dyn Plays) -> String {
 
 /// The command that asks the same.
 fn command(conf: &str, form: &PlayForm) -> String {
+    let Texts { policy, nodes, since, until, .. } = texts_of(form);
     let set: String = form.set.iter().map(|set| option("set", set)).collect();
     let orders = if form.without_orders { " --without-orders" } else { "" };
-    let time = |at_ms: Option<i64>| at_ms.map(utc_text).unwrap_or_default();
     format!(
         "jobtracker what-if{conf}{}{set}{}{orders}{}{} --jobs",
-        option("policy", &form.policy),
-        option("nodes", &form.nodes),
-        option("since", &time(form.since_ms)),
-        option("until", &time(form.until_ms)),
+        option("policy", &policy),
+        option("nodes", &nodes),
+        option("since", &since),
+        option("until", &until),
     )
 }
 

@@ -21,22 +21,22 @@ const MAX_NAMES: usize = 100;
 
 /// A user as a login has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LoginUser {
+pub(crate) struct LoginUser {
     /// The name.
-    pub name: String,
+    pub(crate) name: String,
     /// The user id.
-    pub uid: u32,
+    pub(crate) uid: u32,
     /// The id of the first group.
-    pub gid: u32,
+    pub(crate) gid: u32,
     /// The ids of all groups.
-    pub groups: Vec<u32>,
+    pub(crate) groups: Vec<u32>,
     /// The home folder; `/` where none is named.
-    pub home: String,
+    pub(crate) home: String,
 }
 
 /// Why a user cannot be looked up.
 #[derive(Debug, thiserror::Error)]
-pub enum LookupError {
+pub(crate) enum LookupError {
     /// A program gave no answer.
     #[error("`{program}` {source}")]
     Program {
@@ -60,7 +60,7 @@ pub enum LookupError {
 /// Whether a name may be passed to `id`, which takes a number as a user id: a user named 0 would be in the groups of
 /// root.
 #[must_use]
-pub fn is_plain(user: &str) -> bool {
+pub(crate) fn is_plain(user: &str) -> bool {
     let is_first = |first: char| first.is_alphabetic() || first == '_';
     let is_next = |next: char| next.is_alphanumeric() || "._-@$".contains(next);
     user.len() <= MAX_NAME_BYTES && user.starts_with(is_first) && user.chars().all(is_next)
@@ -68,7 +68,7 @@ pub fn is_plain(user: &str) -> bool {
 
 /// Runs `id -u`; `None` if this machine does not know the name.
 #[must_use]
-pub fn query_uid(program: &str, user: &str) -> Option<u32> {
+pub(crate) fn query_uid(program: &str, user: &str) -> Option<u32> {
     let ran = program::run(Command::new(program).args(["-u", "--", user]), TIMEOUT, MAX_OUTPUT_BYTES);
     match ran {
         Ok(ran) => String::from_utf8_lossy(&ran.stdout).trim().parse().ok(),
@@ -81,13 +81,13 @@ pub fn query_uid(program: &str, user: &str) -> Option<u32> {
 
 /// Those of some user names that this machine and its directory servers do not know; none where they cannot be asked.
 #[must_use]
-pub fn unknown_users(names: &BTreeSet<&str>) -> BTreeSet<String> {
+pub(crate) fn unknown_users(names: &BTreeSet<&str>) -> BTreeSet<String> {
     unknown("passwd", names)
 }
 
 /// The same of names of groups.
 #[must_use]
-pub fn unknown_groups(names: &BTreeSet<&str>) -> BTreeSet<String> {
+pub(crate) fn unknown_groups(names: &BTreeSet<&str>) -> BTreeSet<String> {
     unknown("group", names)
 }
 
@@ -113,7 +113,7 @@ impl LoginUser {
     ///
     /// # Errors
     /// [`LookupError`]
-    pub fn find(name: &str) -> Result<Option<Self>, LookupError> {
+    pub(crate) fn find(name: &str) -> Result<Option<Self>, LookupError> {
         if !is_plain(name) {
             return Ok(None);
         }

@@ -44,7 +44,7 @@ impl Channel {
     ///
     /// # Errors
     /// Errors of the system and the socket.
-    pub fn of_stdin() -> io::Result<Self> {
+    pub(crate) fn of_stdin() -> io::Result<Self> {
         let stream = UnixStream::from(rustix::stdio::stdin().try_clone_to_owned()?);
         rustix::stdio::dup2_stdin(std::fs::File::open("/dev/null")?)?;
         Self::on(stream)
@@ -56,7 +56,7 @@ impl Channel {
     }
 
     /// The process that made the channel, as the kernel says.
-    pub fn maker(&self) -> Option<u32> {
+    pub(crate) fn maker(&self) -> Option<u32> {
         let maker = rustix::net::sockopt::socket_peercred(&self.0).ok()?;
         u32::try_from(maker.pid.as_raw_nonzero().get()).ok()
     }
@@ -92,7 +92,7 @@ impl Channel {
     ///
     /// # Errors
     /// Errors of the socket.
-    pub fn send_bytes(&self, bytes: &[u8]) -> io::Result<()> {
+    pub(crate) fn send_bytes(&self, bytes: &[u8]) -> io::Result<()> {
         (&self.0).write_all(bytes)
     }
 
@@ -100,7 +100,7 @@ impl Channel {
     ///
     /// # Errors
     /// Errors of the socket.
-    pub fn receive_bytes(&self, count: usize) -> io::Result<Vec<u8>> {
+    pub(crate) fn receive_bytes(&self, count: usize) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
         let count = count as u64;
         if (&self.0).take(count).read_to_end(&mut bytes)? as u64 != count {
@@ -110,13 +110,13 @@ impl Channel {
     }
 
     /// Closes the sending side: the peer reads to the end.
-    pub fn shutdown_write(&self) {
+    pub(crate) fn shutdown_write(&self) {
         // A peer that is gone needs no notice.
         let _ = self.0.shutdown(Shutdown::Write);
     }
 
     /// What is there to read, at most so many bytes. Does not block or consume.
-    pub fn peek(&self, count: usize) -> Vec<u8> {
+    pub(crate) fn peek(&self, count: usize) -> Vec<u8> {
         let mut bytes = vec![0; count];
         let received = recv(self.0.as_fd(), &mut bytes[..], RecvFlags::PEEK | RecvFlags::DONTWAIT);
         bytes.truncate(received.map_or(0, |(_, count)| count));
@@ -124,7 +124,7 @@ impl Channel {
     }
 
     /// Whether the peer has closed its end and nothing is left to read. Does not block or consume.
-    pub fn is_closed(&self) -> bool {
+    pub(crate) fn is_closed(&self) -> bool {
         let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
         match recv(self.0.as_fd(), &mut [0; 1], flags) {
             Ok((_, bytes)) => bytes == 0,
@@ -151,7 +151,7 @@ impl Channel {
     ///
     /// # Errors
     /// Errors of the system and the socket.
-    pub fn receive_descriptors(&self, count: usize) -> io::Result<Vec<OwnedFd>> {
+    pub(crate) fn receive_descriptors(&self, count: usize) -> io::Result<Vec<OwnedFd>> {
         let mut taken = Vec::with_capacity(count.min(1 << 16));
         while taken.len() < count {
             let before = taken.len();

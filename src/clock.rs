@@ -19,15 +19,15 @@ impl Clock {
     }
 
     /// Monotonic time at the start, ms: events of an earlier run need a time too.
-    pub const START_MS: u64 = 1 << 40;
+    pub(crate) const START_MS: u64 = 1 << 40;
 
     /// Monotonic time, ms: [`Self::START_MS`] plus the time since the start.
-    pub fn mono_ms(&self) -> u64 {
+    pub(crate) fn mono_ms(&self) -> u64 {
         Self::START_MS + self.elapsed().as_millis() as u64
     }
 
     /// Time since the start, for what must be known more finely.
-    pub fn elapsed(&self) -> Duration {
+    pub(crate) fn elapsed(&self) -> Duration {
         self.origin.elapsed()
     }
 
@@ -37,7 +37,7 @@ impl Clock {
     }
 
     /// The instant at which [`Self::mono_ms`] reaches `mono_ms`.
-    pub fn instant(&self, mono_ms: u64) -> tokio::time::Instant {
+    pub(crate) fn instant(&self, mono_ms: u64) -> tokio::time::Instant {
         self.origin + Duration::from_millis(mono_ms.saturating_sub(Self::START_MS))
     }
 }

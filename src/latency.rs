@@ -4,14 +4,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// The upper bounds of the classes, µs; a last class has no bound.
-pub const LATENCY_BOUNDS_US: [u64; 12] =
+pub(crate) const LATENCY_BOUNDS_US: [u64; 12] =
     [250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 500_000, 2_500_000, 30_000_000];
 
 const CLASSES: usize = LATENCY_BOUNDS_US.len() + 1;
 
 /// Counts since the process began. To add neither locks nor allocates.
 #[derive(Debug, Default)]
-pub struct Latencies {
+pub(crate) struct Latencies {
     sum_us: AtomicU64,
     classes: [AtomicU64; CLASSES],
 }
@@ -31,7 +31,7 @@ fn class_of(us: u64) -> usize {
 
 impl Latencies {
     /// Counts one.
-    pub fn add(&self, taken: Duration) {
+    pub(crate) fn add(&self, taken: Duration) {
         let us = whole_us(taken);
         self.sum_us.fetch_add(us, Ordering::Relaxed);
         if let Some(class) = self.classes.get(class_of(us)) {
@@ -40,7 +40,7 @@ impl Latencies {
     }
 
     /// The counts now. One that is added meanwhile may be in them in part.
-    pub fn read(&self) -> LatencyCounts {
+    pub(crate) fn read(&self) -> LatencyCounts {
         let classes = std::array::from_fn(|class| self.classes[class].load(Ordering::Relaxed));
         LatencyCounts { sum_us: self.sum_us.load(Ordering::Relaxed), classes }
     }
@@ -50,7 +50,7 @@ impl Latencies {
 
 impl LatencyCounts {
     /// Counts one.
-    pub fn add(&mut self, taken: Duration) {
+    pub(crate) fn add(&mut self, taken: Duration) {
         let us = whole_us(taken);
         self.sum_us = self.sum_us.saturating_add(us);
         if let Some(class) = self.classes.get_mut(class_of(us)) {
@@ -59,7 +59,7 @@ impl LatencyCounts {
     }
 
     /// All together, µs.
-    pub fn sum_us(&self) -> u64 {
+    pub(crate) fn sum_us(&self) -> u64 {
         self.sum_us
     }
 
@@ -69,7 +69,7 @@ impl LatencyCounts {
     }
 
     /// How many there were in each class: one for each bound, then those above all of them.
-    pub fn classes(&self) -> &[u64; CLASSES] {
+    pub(crate) fn classes(&self) -> &[u64; CLASSES] {
         &self.classes
     }
 }

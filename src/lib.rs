@@ -2,32 +2,35 @@
 //!
 //! The rooms and their dependencies are described in `docs/ARCHITECTURE.md`; `tests/tidy.rs` holds the code to it.
 
+// `pub` is for the program, tests, benches and examples; the compiler sees what nothing uses of the rest.
+#![cfg_attr(not(test), warn(unreachable_pub))]
+
 // The fakes in `tests/` are compiled into the tests here too.
 #[cfg(test)]
 extern crate self as jobtracker;
 
-pub mod accounts;
+mod accounts;
 pub mod api;
 pub mod channel;
 pub mod cli;
 pub mod client;
 pub mod clock;
 pub mod config;
-pub mod demo;
+mod demo;
 pub mod engine;
 pub mod fake_tracker;
 pub mod fs;
 pub mod hdfs;
-pub mod http;
+mod http;
 pub mod ipc;
-pub mod latency;
+mod latency;
 pub mod lifecycle;
-pub mod log;
+mod log;
 pub mod mapreduce;
 pub mod market;
 pub mod model;
 mod process_stat;
-pub mod program;
+mod program;
 pub mod scheduler;
 pub mod server;
 pub mod sim;

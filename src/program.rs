@@ -29,7 +29,7 @@ pub(crate) struct ProgramOutput {
 
 /// Why a program gave no result.
 #[derive(Debug, thiserror::Error)]
-pub enum ProgramError {
+pub(crate) enum ProgramError {
     /// The system refused.
     #[error("cannot be run: {0}")]
     Io(#[from] std::io::Error),

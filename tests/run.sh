@@ -39,7 +39,7 @@ build_live_tests() {
 # The tests of the library are the longest to build, and documentation needs a core too: both beside tests that wait.
 unit_tests() {
     step "build and lints of the unit tests" build_tests "$scratch/unit" --lib
-    RUSTDOCFLAGS="-D warnings" step "documentation" nice cargo doc --quiet --no-deps
+    RUSTDOCFLAGS="-D warnings -A rustdoc::private_intra_doc_links" step "documentation" nice cargo doc --quiet --no-deps --document-private-items
     [[ ! -s $scratch/unit ]] || test_binaries "$scratch/unit"
 }
 

@@ -8,14 +8,14 @@ use crate::model::Credits;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AllowanceStatus {
     /// Credits of each period.
-    pub credits: Credits,
+    pub(crate) credits: Credits,
     /// The length of a period, s.
-    pub every_s: u64,
+    pub(crate) every_s: u64,
     /// The balance at which payment stops; absent: it never does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cap: Option<Credits>,
+    pub(crate) cap: Option<Credits>,
     /// Time until the next payment, s, rounded up.
-    pub next_s: u64,
+    pub(crate) next_s: u64,
     /// The administrator who set it.
-    pub by: String,
+    pub(crate) by: String,
 }

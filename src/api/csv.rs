@@ -1,7 +1,7 @@
 //! Cells of comma-separated values (RFC 4180). What a spreadsheet would take for a formula gets a `'` before it.
 
 /// A text as a cell, in quotes where it must be.
-pub fn csv_cell(text: &str) -> String {
+pub(crate) fn csv_cell(text: &str) -> String {
     match text.contains(['"', ',', '\n', '\r']) {
         true => quoted_csv_cell(text),
         false => without_formula(text),
@@ -9,7 +9,7 @@ pub fn csv_cell(text: &str) -> String {
 }
 
 /// A text as a cell in quotes.
-pub fn quoted_csv_cell(text: &str) -> String {
+pub(crate) fn quoted_csv_cell(text: &str) -> String {
     format!("\"{}\"", without_formula(text).replace('"', "\"\""))
 }
 

@@ -6,82 +6,82 @@ use crate::model::PerKind;
 
 /// The state of a serving daemon.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DaemonStatus {
+pub(crate) struct DaemonStatus {
     /// Version of the program.
-    pub version: String,
+    pub(crate) version: String,
     /// Its process id, as its own machine or container counts.
-    pub pid: u32,
+    pub(crate) pid: u32,
     /// When it started, epoch ms.
-    pub started_ms: i64,
+    pub(crate) started_ms: i64,
     /// For how long it has served, ms.
-    pub uptime_ms: i64,
+    pub(crate) uptime_ms: i64,
     /// Address of RPC; null where it is unknown.
-    pub rpc: Option<String>,
+    pub(crate) rpc: Option<String>,
     /// Address of the web server; null where it is unknown.
-    pub http: Option<String>,
+    pub(crate) http: Option<String>,
     /// Name of the ruling scheduler.
-    pub scheduler: String,
+    pub(crate) scheduler: String,
     /// The workers.
-    pub workers: WorkerCounts,
+    pub(crate) workers: WorkerCounts,
     /// Slots of all workers in service.
-    pub slots: PerKind<u32>,
+    pub(crate) slots: PerKind<u32>,
     /// Slots in use.
-    pub running_tasks: PerKind<u32>,
+    pub(crate) running_tasks: PerKind<u32>,
     /// Tasks that wait for a slot.
-    pub waiting_tasks: PerKind<u64>,
+    pub(crate) waiting_tasks: PerKind<u64>,
     /// What containers of applications hold and want; none: no container may run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub containers: Option<ContainerCounts>,
+    pub(crate) containers: Option<ContainerCounts>,
     /// Jobs that run.
-    pub running_jobs: u64,
+    pub(crate) running_jobs: u64,
     /// Jobs that are being set up.
-    pub preparing_jobs: u64,
+    pub(crate) preparing_jobs: u64,
     /// Age of what is shown of the cluster, s; none unless no newer can be had.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub old_s: Option<i64>,
+    pub(crate) old_s: Option<i64>,
     /// The image of the budgets; none: there is no market.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub budgets: Option<BudgetImageStatus>,
+    pub(crate) budgets: Option<BudgetImageStatus>,
     /// Whether jobs can be submitted and run.
-    pub is_ready: bool,
+    pub(crate) is_ready: bool,
     /// `ok`, or what is wrong: the line of `/readyz`.
-    pub health: String,
+    pub(crate) health: String,
 }
 
 /// What containers of applications hold and want.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ContainerCounts {
+pub(crate) struct ContainerCounts {
     /// Slots that live containers stand for.
-    pub held_slots: u64,
+    pub(crate) held_slots: u64,
     /// Containers that wait.
-    pub waiting: u64,
+    pub(crate) waiting: u64,
 }
 
 /// How far the image of the budgets is behind the ledger.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BudgetImageStatus {
     /// A file, a program or a database.
-    pub place: String,
+    pub(crate) place: String,
     /// The tick that this process has published last; none: it has not published yet.
-    pub tick: Option<u64>,
+    pub(crate) tick: Option<u64>,
     /// Ticks that are not published.
-    pub lag_ticks: u64,
+    pub(crate) lag_ticks: u64,
     /// Since when, s.
-    pub lag_s: u64,
+    pub(crate) lag_s: u64,
     /// Why the last try failed; none: it did not.
-    pub error: Option<String>,
+    pub(crate) error: Option<String>,
 }
 
 /// Numbers of workers; the sum of all but `short` is the number of all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct WorkerCounts {
+pub(crate) struct WorkerCounts {
     /// They call in time and report themselves healthy.
-    pub healthy: usize,
+    pub(crate) healthy: usize,
     /// Of those, workers that lack something and offer less than they have.
     #[serde(default)]
-    pub short: usize,
+    pub(crate) short: usize,
     /// They call in time and report an error.
-    pub unhealthy: usize,
+    pub(crate) unhealthy: usize,
     /// They have missed three heartbeats.
-    pub silent: usize,
+    pub(crate) silent: usize,
 }

@@ -8,46 +8,46 @@ use super::exact_decimal::ExactDecimal;
 /// The deadline of a job, and what it counts on. The job's `state` is `ON_TIME`, `AT_RISK` or `LATE`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct JobDeadline {
+pub(crate) struct JobDeadline {
     /// When the job must be done, epoch ms.
-    pub deadline_at_ms: i64,
+    pub(crate) deadline_at_ms: i64,
     /// Time until then, ms; negative when it has passed.
-    pub left_ms: i64,
+    pub(crate) left_ms: i64,
     /// The least maps at a time.
-    pub min_maps: u32,
+    pub(crate) min_maps: u32,
     /// The least reduces at a time; all of them until its maps are done.
-    pub min_reduces: u32,
+    pub(crate) min_reduces: u32,
     /// When its maps start, epoch ms; none: they have, or no slots are promised.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub planned_start_ms: Option<i64>,
+    pub(crate) planned_start_ms: Option<i64>,
     /// When all its reduces must have started, ms after its submission.
-    pub reduce_start_limit_ms: i64,
+    pub(crate) reduce_start_limit_ms: i64,
     /// What a map costs.
-    pub map_cost: TaskCost,
+    pub(crate) map_cost: TaskCost,
     /// What a reduce costs.
-    pub reduce_cost: TaskCost,
+    pub(crate) reduce_cost: TaskCost,
     /// What moving one MB of map output costs, ms.
-    pub copy_ms_per_mb: Sourced,
+    pub(crate) copy_ms_per_mb: Sourced,
     /// Map output by map input.
-    pub filter_ratio: Sourced,
+    pub(crate) filter_ratio: Sourced,
 }
 
 /// What tasks cost, in one of two forms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct TaskCost {
+pub(crate) struct TaskCost {
     /// ms.
-    pub ms: ExactDecimal,
+    pub(crate) ms: ExactDecimal,
     /// What takes so long.
-    pub of: CostUnit,
+    pub(crate) of: CostUnit,
     /// Who says so.
-    pub source: CostSource,
+    pub(crate) source: CostSource,
 }
 
 /// What a cost is given for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum CostUnit {
+pub(crate) enum CostUnit {
     /// One MB of input.
     Mb,
     /// One task.
@@ -56,17 +56,17 @@ pub enum CostUnit {
 
 /// A number, and who says so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Sourced {
+pub(crate) struct Sourced {
     /// The number.
-    pub value: ExactDecimal,
+    pub(crate) value: ExactDecimal,
     /// Who says so.
-    pub source: CostSource,
+    pub(crate) source: CostSource,
 }
 
 /// Where an estimate comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum CostSource {
+pub(crate) enum CostSource {
     /// The job states it.
     Job,
     /// Jobs of the same class before it.
@@ -82,38 +82,38 @@ pub enum CostSource {
 #[serde(rename_all = "camelCase")]
 pub struct WhatIfAnswer {
     /// Whether it would be accepted.
-    pub schedulable: bool,
+    pub(crate) schedulable: bool,
     /// Why not; null: it would be.
-    pub reason: Option<String>,
+    pub(crate) reason: Option<String>,
     /// The least maps at a time that keep the deadline from its planned start on, or from now on if it would be rejected;
     /// null: no number does.
-    pub min_maps: Option<u32>,
+    pub(crate) min_maps: Option<u32>,
     /// Map slots that are promised to no job from now on, for as long as the least maps at a time would take.
-    pub free_maps: u64,
+    pub(crate) free_maps: u64,
     /// Until when no more are, epoch ms; absent: for ever.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub promised_until_ms: Option<i64>,
+    pub(crate) promised_until_ms: Option<i64>,
     /// When its maps would start; null: it would be rejected.
-    pub planned_start_ms: Option<i64>,
+    pub(crate) planned_start_ms: Option<i64>,
     /// Reduces of the job.
-    pub reduces: u32,
+    pub(crate) reduces: u32,
     /// Reduce slots that are promised to no job while its reduces run.
-    pub free_reduces: u64,
+    pub(crate) free_reduces: u64,
     /// When all its reduces must have started.
-    pub reduce_start_limit_ms: i64,
+    pub(crate) reduce_start_limit_ms: i64,
     /// The earliest deadline that would be accepted, rounded up; null: none would.
-    pub earliest_deadline_ms: Option<i64>,
+    pub(crate) earliest_deadline_ms: Option<i64>,
     /// How late the job would end at least although it would be accepted, ms: the fluid model cuts tasks, which take longer than
     /// the deadline leaves; absent: it would not, as far as is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub late_by_ms: Option<i64>,
+    pub(crate) late_by_ms: Option<i64>,
 }
 
 // === impl CostSource ===
 
 impl CostSource {
     /// As pages and texts name it.
-    pub const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Job => "job",
             Self::History => "history",

@@ -6,66 +6,66 @@ use crate::model::{ApplicationId, AttemptId, ContainerId, Credits, JobId};
 
 /// What was decided, by the scheduler or by somebody.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Decision {
+pub(crate) struct Decision {
     /// Rises with time and is never used again.
-    pub number: u64,
+    pub(crate) number: u64,
     /// When, epoch ms.
-    pub at_ms: i64,
+    pub(crate) at_ms: i64,
     /// Such as `preempted`.
-    pub kind: &'static str,
+    pub(crate) kind: &'static str,
     /// The job that it is about; absent, as all that follows: it is about none.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub job: Option<JobId>,
+    pub(crate) job: Option<JobId>,
     /// The attempt.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub attempt: Option<AttemptId>,
+    pub(crate) attempt: Option<AttemptId>,
     /// The application.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub application: Option<ApplicationId>,
+    pub(crate) application: Option<ApplicationId>,
     /// The container.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub container: Option<ContainerId>,
+    pub(crate) container: Option<ContainerId>,
     /// The queue or pool.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub queue: Option<String>,
+    pub(crate) queue: Option<String>,
     /// Who decided it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub user: Option<String>,
+    pub(crate) user: Option<String>,
     /// The worker.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub worker: Option<String>,
+    pub(crate) worker: Option<String>,
     /// It in a sentence.
-    pub text: String,
+    pub(crate) text: String,
     /// What it rests on.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub numbers: Option<PreemptionNumbers>,
+    pub(crate) numbers: Option<PreemptionNumbers>,
 }
 
 /// What a preemption rests on, as of when it was decided.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct PreemptionNumbers {
+pub(crate) struct PreemptionNumbers {
     /// Slots that were given up.
-    pub slots: u32,
+    pub(crate) slots: u32,
     /// For how long they had been held, ms.
-    pub age_ms: u64,
+    pub(crate) age_ms: u64,
     /// For how long work was done in them that is lost, ms.
-    pub lost_ms: u64,
+    pub(crate) lost_ms: u64,
     /// What its queue paid for a slot over a whole interval; absent: no market ruled, or it is private.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub rate: Option<Credits>,
+    pub(crate) rate: Option<Credits>,
     /// The queues or pools that lacked slots due to them, the one that lacked most first; absent: it is private.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub short: Option<Vec<ShortOfSlots>>,
+    pub(crate) short: Option<Vec<ShortOfSlots>>,
 }
 
 /// A queue or pool that lacked slots.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct ShortOfSlots {
+pub(crate) struct ShortOfSlots {
     /// Its name.
-    pub queue: String,
+    pub(crate) queue: String,
     /// Slots that it lacked.
-    pub missing: u32,
+    pub(crate) missing: u32,
     /// What it paid for a slot over a whole interval; absent: no market ruled.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub rate: Option<Credits>,
+    pub(crate) rate: Option<Credits>,
 }

@@ -8,7 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 
 /// A deadline as written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub enum DueText {
+pub(crate) enum DueText {
     /// So long from now, ms, above 0.
     AfterMs(u64),
     /// At a time, epoch ms.
@@ -18,12 +18,12 @@ pub enum DueText {
 /// A text that is neither a duration nor a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected a duration above 0 such as 20m, or a time such as 2026-11-22T18:00Z")]
-pub struct InvalidDue;
+pub(crate) struct InvalidDue;
 
 /// A text that is no duration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected a duration above 0 such as 40s or 1h30m")]
-pub struct InvalidDuration;
+pub(crate) struct InvalidDuration;
 
 // === impl DueText ===
 
@@ -42,26 +42,26 @@ impl FromStr for DueText {
 ///
 /// # Errors
 /// [`InvalidDuration`], also for one that Hadoop's numbers do not hold.
-pub fn parse_duration_ms(text: &str) -> Result<u64, InvalidDuration> {
+pub(crate) fn parse_duration_ms(text: &str) -> Result<u64, InvalidDuration> {
     let ms = text.trim().parse::<SignedDuration>().ok().and_then(|duration| i64::try_from(duration.as_millis()).ok());
     ms.and_then(|ms| u64::try_from(ms).ok()).filter(|ms| *ms > 0).ok_or(InvalidDuration)
 }
 
 /// That a time has passed, and how long ago.
-pub fn passed_text(at_ms: i64, now_ms: i64) -> String {
+pub(crate) fn passed_text(at_ms: i64, now_ms: i64) -> String {
     let at =
         Timestamp::from_second(at_ms.div_euclid(1_000)).map_or_else(|_| format!("{at_ms} ms"), |at| at.to_string());
     format!("{at} passed {} ago", span_text(now_ms.saturating_sub(at_ms).max(0).unsigned_abs() / 1_000))
 }
 
 /// A duration in its two largest units, such as `6 h 35 m`.
-pub fn span_text(seconds: u64) -> String {
+pub(crate) fn span_text(seconds: u64) -> String {
     let units = largest_units(seconds).into_iter().map(|(count, unit)| format!("{count} {unit}"));
     units.collect::<Vec<_>>().join(" ")
 }
 
 /// The two largest units of a duration, of `d`, `h`, `m` and `s`; seconds alone below a minute.
-pub fn largest_units(seconds: u64) -> Vec<(u64, &'static str)> {
+pub(crate) fn largest_units(seconds: u64) -> Vec<(u64, &'static str)> {
     let (minutes, hours, days) = (seconds / 60, seconds / 3_600, seconds / 86_400);
     match (days, hours, minutes) {
         (0, 0, 0) => vec![(seconds, "s")],

@@ -9,19 +9,19 @@ use crate::model::PartsPerMillion;
 /// A number that is not negative: `2.666666`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct ExactDecimal(pub PartsPerMillion);
+pub(crate) struct ExactDecimal(pub(crate) PartsPerMillion);
 
 /// A text that is no such number.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not a decimal number of at most six decimals")]
-pub struct ExactDecimalError(String);
+pub(crate) struct ExactDecimalError(String);
 
 // === impl ExactDecimal ===
 
 impl ExactDecimal {
     /// With one decimal, half up, as pages show it.
     #[must_use]
-    pub fn to_tenths(self) -> String {
+    pub(crate) fn to_tenths(self) -> String {
         let tenths = self.0.0.saturating_add(50_000) / 100_000;
         format!("{}.{}", tenths / 10, tenths % 10)
     }

@@ -46,50 +46,50 @@ pub struct Explanation {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskCounts {
     /// All tasks.
-    pub total: u32,
+    pub(crate) total: u32,
     /// Finished tasks.
-    pub finished: u32,
+    pub(crate) finished: u32,
     /// Attempts that hold a slot.
-    pub running: u32,
+    pub(crate) running: u32,
     /// Tasks neither finished nor running.
-    pub pending: u32,
+    pub(crate) pending: u32,
 }
 
 /// The holders of the slots of one kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Holders {
     /// All slots of the cluster.
-    pub total: u32,
+    pub(crate) total: u32,
     /// Held by this job.
-    pub this_job: u32,
+    pub(crate) this_job: u32,
     /// Held by other jobs of its queue.
-    pub own_queue: u32,
+    pub(crate) own_queue: u32,
     /// Held by other queues.
-    pub other_queues: u32,
+    pub(crate) other_queues: u32,
     /// Of those, slots within the quotas of their queues.
-    pub others_within_quota: u32,
+    pub(crate) others_within_quota: u32,
     /// Of those, slots above the quotas of queues that pay.
-    pub others_above_quota: u32,
+    pub(crate) others_above_quota: u32,
     /// Of those, slots of queues that pay nothing.
-    pub others_unpaid: u32,
+    pub(crate) others_unpaid: u32,
     /// Held by setups and cleanups of jobs.
-    pub setup_and_cleanup: u32,
+    pub(crate) setup_and_cleanup: u32,
     /// Free.
-    pub free: u32,
+    pub(crate) free: u32,
     /// Other queues that hold slots, by name. Only for administrators.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub by_queue: Vec<QueueHolds>,
+    pub(crate) by_queue: Vec<QueueHolds>,
 }
 
 /// The slots that another queue holds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct QueueHolds {
+pub(crate) struct QueueHolds {
     /// Its name.
-    pub queue: String,
+    pub(crate) queue: String,
     /// The slots it holds.
-    pub held: u32,
+    pub(crate) held: u32,
     /// The slots it has bought.
-    pub quota: u32,
+    pub(crate) quota: u32,
 }
 
 /// A job's queue as a buyer of slots.
@@ -134,51 +134,51 @@ pub struct SufficientRate {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Preempted {
     /// Time between two rounds, ms.
-    pub interval_ms: u64,
+    pub(crate) interval_ms: u64,
     /// Attempts preempted so far, counting those that finished before their tracker was notified.
-    pub so_far: u64,
+    pub(crate) so_far: u64,
     /// Attempts that a round would preempt now; absent if so many attempts run that the computation would delay
     /// heartbeats.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub at_risk: Option<u32>,
+    pub(crate) at_risk: Option<u32>,
     /// What a round now would preempt for its queue; absent: nothing, or it was not computed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub for_queue: Option<PreemptedFor>,
+    pub(crate) for_queue: Option<PreemptedFor>,
     /// The last round that preempted any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub last: Option<LastRound>,
+    pub(crate) last: Option<LastRound>,
 }
 
 /// What a round would preempt of others while a job's queue is below its quota.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PreemptedFor {
+pub(crate) struct PreemptedFor {
     /// Slots that the queue has bought, waits for and does not hold.
-    pub short: u32,
+    pub(crate) short: u32,
     /// Attempts and containers of all other jobs and applications that the round would preempt, for whichever queues.
-    pub victims: u32,
+    pub(crate) victims: u32,
 }
 
 /// A round of preemption.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LastRound {
+pub(crate) struct LastRound {
     /// When, epoch ms.
-    pub at_ms: i64,
+    pub(crate) at_ms: i64,
     /// Attempts of the job that were preempted.
-    pub attempts: u32,
+    pub(crate) attempts: u32,
     /// Slots that other queues had bought and waited for.
-    pub for_slots: u32,
+    pub(crate) for_slots: u32,
     /// Number of those queues.
-    pub for_queues: u32,
+    pub(crate) for_queues: u32,
     /// Those queues with the number of slots each was short of. Only for administrators.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub by_queue: Vec<(String, u32)>,
+    pub(crate) by_queue: Vec<(String, u32)>,
 }
 
 // === impl Explanation ===
 
 impl Explanation {
     /// Leaves out the names of other queues.
-    pub fn hide_names(&mut self) {
+    pub(crate) fn hide_names(&mut self) {
         self.slots.map.by_queue.clear();
         self.slots.reduce.by_queue.clear();
         if let Some(last) = self.preemption.as_mut().and_then(|preemption| preemption.last.as_mut()) {
@@ -187,12 +187,12 @@ impl Explanation {
     }
 
     /// Whether it was made while a market ruled.
-    pub fn is_of_market(&self) -> bool {
+    pub(crate) fn is_of_market(&self) -> bool {
         self.market.is_some() || self.why.iter().any(PendingReason::is_of_market)
     }
 
     /// Leaves out all that says what a queue of a market bids or has bought; not what the job has cost.
-    pub fn hide_market(&mut self) {
+    pub(crate) fn hide_market(&mut self) {
         self.why.retain(|reason| !reason.is_of_market());
         (self.order, self.market, self.preemption) = (None, None, None);
         for holders in [&mut self.slots.map, &mut self.slots.reduce] {

@@ -18,15 +18,15 @@ pub struct PriceHistory {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PricePoint {
     /// Time of the span's last tick, epoch ms.
-    pub time_ms: i64,
+    pub(crate) time_ms: i64,
     /// Number of that tick.
-    pub tick: u64,
+    pub(crate) tick: u64,
     /// Price at that tick.
-    pub price: Credits,
+    pub(crate) price: Credits,
     /// Lowest price of the span.
-    pub low: Credits,
+    pub(crate) low: Credits,
     /// Highest price of the span.
-    pub high: Credits,
+    pub(crate) high: Credits,
 }
 
 /// What a queue has paid over time.
@@ -44,30 +44,30 @@ pub struct SpendingHistory {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SpendingPoint {
     /// Time of the last charge, epoch ms; a day's sum has the last millisecond of the day.
-    pub time_ms: i64,
+    pub(crate) time_ms: i64,
     /// Credits paid.
-    pub spent: Credits,
+    pub(crate) spent: Credits,
     /// Number of intervals paid for.
-    pub intervals: u64,
+    pub(crate) intervals: u64,
     /// Map slots paid for, times the milliseconds for which they were held.
     #[serde(default)]
-    pub map_slot_ms: u64,
+    pub(crate) map_slot_ms: u64,
     /// The same of reduce slots.
     #[serde(default)]
-    pub reduce_slot_ms: u64,
+    pub(crate) reduce_slot_ms: u64,
     /// The same of slots of containers.
     #[serde(default)]
-    pub container_slot_ms: u64,
+    pub(crate) container_slot_ms: u64,
     /// Map slots paid for before charges went by time, summed over the intervals.
-    pub map_slots: u64,
+    pub(crate) map_slots: u64,
     /// The same of reduce slots.
-    pub reduce_slots: u64,
+    pub(crate) reduce_slots: u64,
     /// The same of slots of containers.
     #[serde(default)]
-    pub container_slots: u64,
+    pub(crate) container_slots: u64,
     /// The rate, if all charges had the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rate: Option<Credits>,
+    pub(crate) rate: Option<Credits>,
 }
 
 // === impl PricePoint ===
@@ -79,7 +79,7 @@ impl PricePoint {
     }
 
     /// Adds an earlier tick of the same span.
-    pub fn add_earlier(&mut self, price: Credits) {
+    pub(crate) fn add_earlier(&mut self, price: Credits) {
         self.low = self.low.min(price);
         self.high = self.high.max(price);
     }
@@ -89,7 +89,7 @@ impl PricePoint {
 
 impl SpendingPoint {
     /// Adds earlier charges of the same span; returns false and changes nothing if the sum is out of range.
-    pub fn add_earlier(&mut self, earlier: &SpendingPoint) -> bool {
+    pub(crate) fn add_earlier(&mut self, earlier: &SpendingPoint) -> bool {
         let Some(spent) = self.spent.checked_add(earlier.spent) else { return false };
         self.spent = spent;
         self.intervals = self.intervals.saturating_add(earlier.intervals);

@@ -8,55 +8,55 @@ use crate::model::AttemptId;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct JobCounter {
     /// Display name of the group.
-    pub group: String,
+    pub(crate) group: String,
     /// Hadoop's name of the group: a class, or the text of a command.
-    pub group_id: String,
+    pub(crate) group_id: String,
     /// Hadoop's name.
-    pub id: String,
+    pub(crate) id: String,
     /// Display name.
-    pub name: String,
+    pub(crate) name: String,
     /// The sum over its tasks.
-    pub value: i64,
+    pub(crate) value: i64,
     /// How even its tasks are; none unless at least two that are done count it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub tasks: Option<CounterSpread>,
+    pub(crate) tasks: Option<CounterSpread>,
 }
 
 /// A counter over the tasks that are done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct CounterSpread {
+pub(crate) struct CounterSpread {
     /// Tasks that count it.
-    pub count: usize,
+    pub(crate) count: usize,
     /// The smallest value.
-    pub smallest: i64,
+    pub(crate) smallest: i64,
     /// The middle one.
-    pub median: i64,
+    pub(crate) median: i64,
     /// The largest.
-    pub largest: i64,
+    pub(crate) largest: i64,
 }
 
 /// A completion event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct JobEvent {
     /// Its number in the job's list of events.
-    pub number: i32,
+    pub(crate) number: i32,
     /// The attempt.
-    pub attempt: AttemptId,
+    pub(crate) attempt: AttemptId,
     /// `map`, `reduce`, or `setup or cleanup`, which run in slots of either kind.
-    pub task: &'static str,
+    pub(crate) task: &'static str,
     /// Its final status, in Hadoop's spelling.
-    pub status: &'static str,
+    pub(crate) status: &'static str,
     /// Address of the worker, which has the log.
-    pub tracker: String,
+    pub(crate) tracker: String,
     /// Run time if it succeeded, ms.
-    pub run_time_ms: i32,
+    pub(crate) run_time_ms: i32,
 }
 
 // === impl CounterSpread ===
 
 impl CounterSpread {
     /// Of these values; none of fewer than two.
-    pub fn of(mut values: Vec<i64>) -> Option<Self> {
+    pub(crate) fn of(mut values: Vec<i64>) -> Option<Self> {
         values.sort_unstable();
         let (smallest, largest) = (*values.first()?, *values.last()?);
         let median = *values.get(values.len() / 2)?;

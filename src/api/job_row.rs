@@ -9,72 +9,72 @@ use super::pending_reason::PendingReason;
 
 /// A job.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct JobRow {
+pub(crate) struct JobRow {
     /// Its id.
-    pub job: JobId,
+    pub(crate) job: JobId,
     /// Its state, in Hadoop's spelling.
-    pub state: JobState,
+    pub(crate) state: JobState,
     /// Its name.
-    pub name: String,
+    pub(crate) name: String,
     /// Its owner.
-    pub user: String,
+    pub(crate) user: String,
     /// Its queue.
-    pub queue: String,
+    pub(crate) queue: String,
     /// Its priority, in Hadoop's spelling.
-    pub priority: String,
+    pub(crate) priority: String,
     /// When it was submitted, epoch ms.
-    pub started_ms: i64,
+    pub(crate) started_ms: i64,
     /// When it ended, epoch ms.
-    pub finish_ms: Option<i64>,
+    pub(crate) finish_ms: Option<i64>,
     /// Maps that are done, percent; none if it failed or was killed.
-    pub map_percent: Option<u32>,
+    pub(crate) map_percent: Option<u32>,
     /// The same of reduces.
-    pub reduce_percent: Option<u32>,
+    pub(crate) reduce_percent: Option<u32>,
     /// Why it failed.
-    pub failure: Option<String>,
+    pub(crate) failure: Option<String>,
     /// Who killed it, where the JobTracker says so.
-    pub killed_by: Option<String>,
+    pub(crate) killed_by: Option<String>,
     /// That it is held, or its queue paused: the user and the time.
-    pub held: Option<String>,
+    pub(crate) held: Option<String>,
     /// That no connected worker can run anything that it waits for, and why.
-    pub cannot_run: Option<String>,
+    pub(crate) cannot_run: Option<String>,
     /// Its deadline, while a scheduler rules that keeps it.
-    pub deadline: Option<JobDue>,
+    pub(crate) deadline: Option<JobDue>,
     /// Its cost up to the last tick, where that is shown.
-    pub cost: Option<String>,
+    pub(crate) cost: Option<String>,
     /// The address of its page, without host.
-    pub url: String,
+    pub(crate) url: String,
     /// Its tasks; none if it failed or was killed and its attempts were not read.
-    pub tasks: Option<PerKind<TaskTally>>,
+    pub(crate) tasks: Option<PerKind<TaskTally>>,
     /// Why it has no more slots, the first reason first, as far as the policy has said so.
-    pub why: Option<Vec<WhyLine>>,
+    pub(crate) why: Option<Vec<WhyLine>>,
 }
 
 /// A deadline.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct JobDue {
+pub(crate) struct JobDue {
     /// When the job must be done, epoch ms.
-    pub due_ms: i64,
+    pub(crate) due_ms: i64,
     /// `ON_TIME`, `AT_RISK` or `LATE`.
-    pub state: String,
+    pub(crate) state: String,
     /// When its maps start, epoch ms; none: they have, or no slots are promised.
-    pub planned_start_ms: Option<i64>,
+    pub(crate) planned_start_ms: Option<i64>,
 }
 
 /// A reason, for people and programs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct WhyLine {
+pub(crate) struct WhyLine {
     /// The reason.
     #[serde(flatten)]
-    pub reason: PendingReason,
+    pub(crate) reason: PendingReason,
     /// The same as a sentence.
-    pub text: String,
+    pub(crate) text: String,
 }
 
 /// The state of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
-pub enum JobState {
+pub(crate) enum JobState {
     /// Accepted; setup is not finished.
     Prep,
     /// Tasks may run.
@@ -89,24 +89,24 @@ pub enum JobState {
 
 /// Counts of the tasks of a kind by state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TaskTally {
+pub(crate) struct TaskTally {
     /// All.
-    pub total: u32,
+    pub(crate) total: u32,
     /// Finished.
-    pub finished: u32,
+    pub(crate) finished: u32,
     /// With a running attempt.
-    pub running: u32,
+    pub(crate) running: u32,
     /// None of the others.
-    pub pending: u32,
+    pub(crate) pending: u32,
     /// Failed.
-    pub failed: u32,
+    pub(crate) failed: u32,
     /// Stopped because the job ended.
-    pub stopped: u32,
+    pub(crate) stopped: u32,
 }
 
 impl JobState {
     /// That of a state as Hadoop has it.
-    pub const fn of(state: RunState) -> Self {
+    pub(crate) const fn of(state: RunState) -> Self {
         match state {
             RunState::Prep => Self::Prep,
             RunState::Running => Self::Running,
@@ -117,7 +117,7 @@ impl JobState {
     }
 
     /// Hadoop's name.
-    pub const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Prep => "PREP",
             Self::Running => "RUNNING",
@@ -128,7 +128,7 @@ impl JobState {
     }
 
     /// Whether the job has ended.
-    pub const fn is_finished(self) -> bool {
+    pub(crate) const fn is_finished(self) -> bool {
         matches!(self, Self::Succeeded | Self::Failed | Self::Killed)
     }
 }
@@ -137,7 +137,7 @@ impl TaskTally {
     /// Of a job that has ended, of which so many failed: Hadoop reports them as killed, and attempts as running that are
     /// being stopped.
     #[must_use]
-    pub fn at_end(self, failed: u32) -> Self {
+    pub(crate) fn at_end(self, failed: u32) -> Self {
         let lost = self.total.saturating_sub(self.finished);
         let failed = failed.min(lost);
         Self { running: 0, pending: 0, failed, stopped: lost - failed, ..self }
@@ -145,12 +145,12 @@ impl TaskTally {
 }
 
 /// The user in the words of 1.2.1 `JobTracker.killJob`, of a job that was killed.
-pub fn killed_by(job: JobId, failure_info: &str) -> Option<String> {
+pub(crate) fn killed_by(job: JobId, failure_info: &str) -> Option<String> {
     failure_info.strip_prefix(&format!("Job {job} was killed by ")).map(str::to_owned)
 }
 
 /// Of a job that lost too many tasks of a kind, how many: in the words of 1.2.1 `JobInProgress.failedTask`.
-pub fn failed_tasks(failure_info: &str, kind: Kind) -> Option<u32> {
+pub(crate) fn failed_tasks(failure_info: &str, kind: Kind) -> Option<u32> {
     let (_, text) = failure_info.split_once("FailedCount: ")?;
     let (count, task) = text.split_once(". LastFailedTask: ")?;
     let task: crate::model::TaskId = task.trim().parse().ok()?;

@@ -8,65 +8,65 @@ use crate::model::{AttemptId, JobId};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct JobTasks {
     /// The job.
-    pub job: JobId,
+    pub(crate) job: JobId,
     /// Its state, in Hadoop's spelling.
-    pub state: String,
+    pub(crate) state: String,
     /// Its owner.
-    pub user: String,
+    pub(crate) user: String,
     /// Its output folder; none if it names none, or was submitted to an older version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub output: Option<String>,
+    pub(crate) output: Option<String>,
     /// Its attempts: setup, maps, reduces, cleanup, each by number.
-    pub attempts: Vec<TaskAttempt>,
+    pub(crate) attempts: Vec<TaskAttempt>,
     /// What `from` must be to ask for the attempts after these; none: these are the last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub next: Option<u64>,
+    pub(crate) next: Option<u64>,
 }
 
 /// One attempt.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct TaskAttempt {
+pub(crate) struct TaskAttempt {
     /// Its id.
-    pub attempt: AttemptId,
+    pub(crate) attempt: AttemptId,
     /// `setup`, `map`, `reduce` or `cleanup`.
-    pub task: String,
+    pub(crate) task: String,
     /// Its state, in Hadoop's spelling; `UNASSIGNED` until its worker has reported it.
-    pub state: String,
+    pub(crate) state: String,
     /// Its worker, by the name it was given, else by that of its tracker; none if that is gone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub worker: Option<String>,
+    pub(crate) worker: Option<String>,
     /// `http://HOST:PORT` of its worker, which has its logs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub http: Option<String>,
+    pub(crate) http: Option<String>,
     /// What a map reads; none for other tasks, for jobs that have ended and where the split names no file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub input: Option<TaskInput>,
+    pub(crate) input: Option<TaskInput>,
     /// When it was launched, epoch ms.
-    pub since_ms: i64,
+    pub(crate) since_ms: i64,
     /// When it ended, epoch ms.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub finish_ms: Option<i64>,
+    pub(crate) finish_ms: Option<i64>,
     /// Its progress, percent.
-    pub percent: u32,
+    pub(crate) percent: u32,
     /// Its last status text.
-    pub status: String,
+    pub(crate) status: String,
     /// Why it ended so, in the words of its worker.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub diagnostics: Option<String>,
+    pub(crate) diagnostics: Option<String>,
 }
 
 impl TaskAttempt {
     /// Most bytes of its diagnostics.
-    pub const DIAGNOSTICS_BYTES: usize = 4 << 10;
+    pub(crate) const DIAGNOSTICS_BYTES: usize = 4 << 10;
 
     /// About as many bytes as it has in an answer.
-    pub fn shown_bytes(&self) -> usize {
+    pub(crate) fn shown_bytes(&self) -> usize {
         let http = self.http.as_ref().map_or(0, String::len);
         256 + http + self.status.len() + self.diagnostics.as_ref().map_or(0, String::len)
     }
 
     /// Diagnostics as they are shown: cut, and none if there are none.
-    pub fn shown_diagnostics(mut text: String) -> Option<String> {
+    pub(crate) fn shown_diagnostics(mut text: String) -> Option<String> {
         text.truncate(text.floor_char_boundary(Self::DIAGNOSTICS_BYTES));
         Some(text).filter(|text| !text.is_empty())
     }
@@ -74,18 +74,18 @@ impl TaskAttempt {
 
 /// A part of a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TaskInput {
+pub(crate) struct TaskInput {
     /// The URI of the file.
-    pub file: String,
+    pub(crate) file: String,
     /// Start of the part, bytes.
-    pub start_bytes: i64,
+    pub(crate) start_bytes: i64,
     /// Length of the part, bytes.
-    pub length_bytes: i64,
+    pub(crate) length_bytes: i64,
 }
 
 /// When a job was submitted and ended, and its cost.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct JobTimes {
+pub(crate) struct JobTimes {
     /// The job.
     pub job: JobId,
     /// When it was submitted, epoch ms.
@@ -103,13 +103,13 @@ pub struct JobTimes {
 
 /// The newest jobs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct JobTimesList {
+pub(crate) struct JobTimesList {
     /// When this was so, epoch ms.
-    pub at_ms: i64,
+    pub(crate) at_ms: i64,
     /// Whether a market rules, so that jobs have costs.
-    pub is_market_ruling: bool,
+    pub(crate) is_market_ruling: bool,
     /// The newest jobs, newest first; at most 500.
-    pub jobs: Vec<JobTimes>,
+    pub(crate) jobs: Vec<JobTimes>,
 }
 
 #[cfg(test)]

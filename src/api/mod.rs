@@ -34,43 +34,52 @@ mod upload_rules;
 mod worker_beat;
 mod workers;
 
-pub use allowance_status::AllowanceStatus;
-pub use csv::{csv_cell, quoted_csv_cell};
-pub use daemon_status::{BudgetImageStatus, ContainerCounts, DaemonStatus, WorkerCounts};
-pub use deadline::{CostSource, CostUnit, JobDeadline, Sourced, TaskCost, WhatIfAnswer};
-pub use decision::{Decision, PreemptionNumbers, ShortOfSlots};
-pub use due_text::{DueText, InvalidDue, InvalidDuration, largest_units, parse_duration_ms, passed_text, span_text};
-pub use exact_decimal::{ExactDecimal, ExactDecimalError};
-pub use explanation::{
-    Buyer, Explanation, Holders, LastRound, Preempted, PreemptedFor, QueueHolds, SufficientRate, TaskCounts,
+pub(crate) use allowance_status::AllowanceStatus;
+pub(crate) use csv::{csv_cell, quoted_csv_cell};
+pub(crate) use daemon_status::{BudgetImageStatus, ContainerCounts, DaemonStatus, WorkerCounts};
+pub use deadline::WhatIfAnswer;
+pub(crate) use deadline::{CostSource, CostUnit, JobDeadline, Sourced, TaskCost};
+pub(crate) use decision::{Decision, PreemptionNumbers, ShortOfSlots};
+pub(crate) use due_text::{DueText, largest_units, parse_duration_ms, passed_text, span_text};
+pub(crate) use exact_decimal::ExactDecimal;
+pub use explanation::Explanation;
+pub(crate) use explanation::{
+    Buyer, Holders, LastRound, Preempted, PreemptedFor, QueueHolds, SufficientRate, TaskCounts,
 };
-pub use history::{PriceHistory, PricePoint, SpendingHistory, SpendingPoint};
-pub use job_detail::{AttemptDetail, JobDetail, LiveAttempt, TaskState};
-pub use job_parts::{CounterSpread, JobCounter, JobEvent};
-pub use job_row::{JobDue, JobRow, JobState, TaskTally, WhyLine, failed_tasks, killed_by};
-pub use job_tasks::{JobTasks, JobTimes, JobTimesList, TaskAttempt, TaskInput};
+pub(crate) use history::SpendingPoint;
+pub use history::{PriceHistory, PricePoint, SpendingHistory};
+pub(crate) use job_detail::{AttemptDetail, JobDetail, LiveAttempt, TaskState};
+pub(crate) use job_parts::{CounterSpread, JobCounter, JobEvent};
+pub(crate) use job_row::{JobDue, JobRow, JobState, TaskTally, WhyLine, failed_tasks, killed_by};
+pub use job_tasks::JobTasks;
+pub(crate) use job_tasks::{JobTimes, JobTimesList, TaskAttempt, TaskInput};
 pub use log_ticket::LogTicket;
 pub use order_quote::OrderQuote;
-pub use order_status::{OrderState, OrderStatus};
-pub use pending_reason::{
-    LimitCount, LimitHolder, NOT_BOUGHT_YET, NearLevel, PendingReason, may_not_begin, no_worker_can_run,
-    says_may_not_begin, says_no_worker_can_run, says_paused,
+pub(crate) use order_status::{OrderState, OrderStatus};
+pub use pending_reason::PendingReason;
+pub(crate) use pending_reason::{
+    LimitCount, LimitHolder, NOT_BOUGHT_YET, NearLevel, may_not_begin, no_worker_can_run, says_may_not_begin,
+    says_no_worker_can_run, says_paused,
 };
-pub use play_comparison::{
-    ComparedGroup, ComparedJob, PlayComparison, PlayFigures, PlaySettings, PlayedEnd, Spread, tenths_text,
+pub use play_comparison::{ComparedGroup, ComparedJob, PlayComparison, PlayFigures, PlaySettings, PlayedEnd};
+pub(crate) use play_comparison::{Spread, tenths_text};
+pub(crate) use queue_status::{QueueStatus, QueueStatuses};
+pub use report::Report;
+pub(crate) use report::{ReportRow, ReportSubject, WorkRow};
+pub(crate) use scheduler_report::{
+    BoughtSlots, PlaceInLine, PoolMode, PoolShares, PooledJob, QueueCapacity, QueueJobLimits, QueueUser, QueuedJob,
+    QueuedJobStage, ReportedGroup, ReportedJob,
 };
-pub use queue_status::{QueueStatus, QueueStatuses};
-pub use report::{Report, ReportRow, ReportSubject, WorkRow};
-pub use scheduler_report::{
-    BoughtSlots, PlaceInLine, PolicyName, PoolMode, PoolShares, PooledJob, QueueCapacity, QueueJobLimits, QueueUser,
-    QueuedJob, QueuedJobStage, ReportedGroup, ReportedJob, SchedulerReport,
-};
-pub use scheduler_switch::{GroupStatus, MovedJob, SchedulerStatus, SetKey, SwitchPlan, SwitchRefusal, WaitingSwitch};
+pub use scheduler_report::{PolicyName, SchedulerReport};
+pub(crate) use scheduler_switch::{GroupStatus, MovedJob, SchedulerStatus, WaitingSwitch};
+pub use scheduler_switch::{SetKey, SwitchPlan, SwitchRefusal};
 pub use statement::{MovementReason, Statement, StatementRow};
-pub use switch_sentences::{group_sentences, room_sentence};
-pub use upload_rules::UploadRules;
+pub(crate) use switch_sentences::{group_sentences, room_sentence};
+pub(crate) use upload_rules::UploadRules;
+pub(crate) use worker_beat::{BEAT_ANSWER_BYTES, ContextId, LaunchedItem, MOST_HELD_BEAT_MS, ReportedUse, SentContext};
 pub use worker_beat::{
-    BEAT_ANSWER_BYTES, BeatAnswer, BeatContainer, BeatContainerState, ContainerEnd, ContainerKill, ContainerLaunch,
-    ContextId, DeclaredBag, LaunchedItem, MOST_HELD_BEAT_MS, ReportedUse, SentContext, WorkerBeat,
+    BeatAnswer, BeatContainer, BeatContainerState, ContainerEnd, ContainerKill, ContainerLaunch, DeclaredBag,
+    WorkerBeat,
 };
-pub use workers::{WorkerState, WorkerStatus, Workers};
+pub use workers::Workers;
+pub(crate) use workers::{WorkerState, WorkerStatus};

@@ -8,28 +8,28 @@ use crate::model::{Credits, JobId};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OrderStatus {
     /// The job.
-    pub job: JobId,
+    pub(crate) job: JobId,
     /// When it must be done, epoch ms.
-    pub deadline_ms: i64,
+    pub(crate) deadline_ms: i64,
     /// The highest rate that it bids.
-    pub max_rate: Credits,
+    pub(crate) max_rate: Credits,
     /// What the job may cost with it; absent: whatever it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub max_cost: Option<Credits>,
+    pub(crate) max_cost: Option<Credits>,
     /// How it stood at the last tick.
-    pub state: OrderState,
+    pub(crate) state: OrderState,
     /// The rate that would have done then, where its own highest one would not; absent: no rate, or it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sufficient_rate: Option<Credits>,
+    pub(crate) sufficient_rate: Option<Credits>,
     /// What the job would cost in all, where that is more than `max_cost`, or than its queue can pay; absent: it is not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cost: Option<Credits>,
+    pub(crate) cost: Option<Credits>,
 }
 
 /// How an order stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-pub enum OrderState {
+pub(crate) enum OrderState {
     /// It counts from the next tick.
     New,
     /// It buys what the job needs.
@@ -44,7 +44,7 @@ pub enum OrderState {
 
 impl OrderState {
     /// As texts name it.
-    pub const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::New => "NEW",
             Self::OnTime => "ON_TIME",
@@ -55,7 +55,7 @@ impl OrderState {
 
     /// How an order stands whose job still costs so much.
     #[must_use]
-    pub fn at_cost(self, cost: Credits, max_cost: Option<Credits>, budget: Option<Credits>) -> Self {
+    pub(crate) fn at_cost(self, cost: Credits, max_cost: Option<Credits>, budget: Option<Credits>) -> Self {
         match self {
             Self::OnTime if budget.is_some_and(|budget| cost > budget) => Self::AtRisk,
             Self::OnTime if max_cost.is_some_and(|most| cost > most) => Self::Spent,

@@ -305,19 +305,19 @@ pub enum NearLevel {
 impl PendingReason {
     /// Its name in JSON, such as `quota_full`.
     #[must_use]
-    pub fn name(&self) -> Option<String> {
+    pub(crate) fn name(&self) -> Option<String> {
         Some(serde_json::to_value(self).ok()?.get("reason")?.as_str()?.to_owned())
     }
 
     /// Whether what waits counts in no price and buys nothing, whatever its queue bids.
     #[must_use]
-    pub fn is_out_of_the_market(&self) -> bool {
+    pub(crate) fn is_out_of_the_market(&self) -> bool {
         matches!(self, Self::NoWorkerCanRun { .. } | Self::Held { .. } | Self::QueuePaused { .. })
     }
 
     /// Whether it says what a queue has bought, bids or owns: while a market rules, these numbers give a rate away.
     #[must_use]
-    pub fn is_of_market(&self) -> bool {
+    pub(crate) fn is_of_market(&self) -> bool {
         matches!(
             self,
             Self::NoBid
@@ -517,7 +517,7 @@ fn utc_text(ms: i64) -> String {
 }
 
 /// Whether a text says that nothing of a job starts since it is held or its queue paused.
-pub fn says_paused(text: &str) -> bool {
+pub(crate) fn says_paused(text: &str) -> bool {
     text.starts_with("held by ") || (text.starts_with("queue ") && text.contains(" is paused by "))
 }
 
@@ -525,12 +525,12 @@ pub fn says_paused(text: &str) -> bool {
 const MAY_NOT_BEGIN: &str = "may not begin yet: ";
 
 /// That a limit keeps a job from beginning, for lists.
-pub fn may_not_begin(limit: &PendingReason) -> String {
+pub(crate) fn may_not_begin(limit: &PendingReason) -> String {
     format!("{MAY_NOT_BEGIN}{limit}")
 }
 
 /// Whether a text is that sentence.
-pub fn says_may_not_begin(text: &str) -> bool {
+pub(crate) fn says_may_not_begin(text: &str) -> bool {
     text.starts_with(MAY_NOT_BEGIN)
 }
 
@@ -538,11 +538,11 @@ pub fn says_may_not_begin(text: &str) -> bool {
 const ONLY_WORKER: &str = "the only connected worker cannot run it: ";
 
 /// Why a queue that bids has bought nothing: whatever it bids, it buys at a tick only, and what it wants then.
-pub const NOT_BOUGHT_YET: &str =
+pub(crate) const NOT_BOUGHT_YET: &str =
     "its queue has bought nothing yet: it bid or wanted nothing at the last tick, and buys at the next one";
 
 /// The one sentence about work that no connected worker can run, in every answer.
-pub fn no_worker_can_run(workers: u32, because: &str) -> String {
+pub(crate) fn no_worker_can_run(workers: u32, because: &str) -> String {
     match workers {
         1 => format!("{ONLY_WORKER}{because}"),
         workers => format!("none of the {workers} connected workers can run it: {because}"),
@@ -550,7 +550,7 @@ pub fn no_worker_can_run(workers: u32, because: &str) -> String {
 }
 
 /// Whether a text is the sentence of [`no_worker_can_run`].
-pub fn says_no_worker_can_run(text: &str) -> bool {
+pub(crate) fn says_no_worker_can_run(text: &str) -> bool {
     text.starts_with(ONLY_WORKER)
         || (text.starts_with("none of the ") && text.contains(" connected workers can run it: "))
 }

@@ -95,9 +95,9 @@ pub struct PlayFigures {
 #[serde(rename_all = "camelCase")]
 pub struct Spread {
     /// Half of them are no more.
-    pub median: u64,
+    pub(crate) median: u64,
     /// Nineteen of twenty are no more.
-    pub p95: u64,
+    pub(crate) p95: u64,
 }
 
 /// A job as it was, and in both plays.
@@ -145,7 +145,7 @@ pub struct PlayedEnd {
 impl PlayComparison {
     /// That jobs are refused as asked, and why the first is; none: none is.
     #[must_use]
-    pub fn refusal_sentence(&self) -> Option<String> {
+    pub(crate) fn refusal_sentence(&self) -> Option<String> {
         let why = self.asked.first_refusal.as_ref()?;
         let refused = match self.groups.last().map_or(0, |all| all.asked.refused) {
             1 => "1 job is".to_owned(),
@@ -160,13 +160,13 @@ impl PlayComparison {
 impl PlayFigures {
     /// The hours of slots, with two decimals.
     #[must_use]
-    pub fn slot_hours_text(&self) -> String {
+    pub(crate) fn slot_hours_text(&self) -> String {
         format!("{}.{:02}", self.slot_ms / 3_600_000, self.slot_ms % 3_600_000 / 36_000)
     }
 
     /// How many deadlines were met, of how many.
     #[must_use]
-    pub fn deadlines_text(&self) -> String {
+    pub(crate) fn deadlines_text(&self) -> String {
         if self.deadlines == 0 { "-".to_owned() } else { format!("{} of {}", self.deadlines_met, self.deadlines) }
     }
 }
@@ -176,7 +176,7 @@ impl PlayFigures {
 impl ComparedJob {
     /// How long the job took to an end of it, with the state unless it succeeded.
     #[must_use]
-    pub fn end_text(&self, end: &PlayedEnd) -> String {
+    pub(crate) fn end_text(&self, end: &PlayedEnd) -> String {
         match end.end_ms {
             Some(end_ms) if end.state == "SUCCEEDED" => self.span_text(end_ms),
             Some(end_ms) => format!("{} {}", self.span_text(end_ms), end.state),
@@ -186,7 +186,7 @@ impl ComparedJob {
 
     /// How long after its submission the deadline is.
     #[must_use]
-    pub fn deadline_text(&self) -> String {
+    pub(crate) fn deadline_text(&self) -> String {
         self.deadline_ms.map_or_else(|| "-".to_owned(), |deadline_ms| self.span_text(deadline_ms))
     }
 
@@ -200,7 +200,7 @@ impl ComparedJob {
 impl PlayedEnd {
     /// Whether the deadline was met.
     #[must_use]
-    pub const fn met_text(&self) -> &'static str {
+    pub(crate) const fn met_text(&self) -> &'static str {
         match self.met {
             None => "-",
             Some(true) => "met",
@@ -211,6 +211,6 @@ impl PlayedEnd {
 
 /// A time, s with one decimal.
 #[must_use]
-pub fn tenths_text(ms: u64) -> String {
+pub(crate) fn tenths_text(ms: u64) -> String {
     format!("{}.{} s", ms / 1_000, ms % 1_000 / 100)
 }

@@ -43,7 +43,7 @@ pub struct QueueStatus {
 
 /// Several queues, by name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct QueueStatuses {
+pub(crate) struct QueueStatuses {
     /// The queues.
-    pub queues: Vec<QueueStatus>,
+    pub(crate) queues: Vec<QueueStatus>,
 }

@@ -7,7 +7,7 @@ use crate::model::Credits;
 /// What a row stands for; its member in JSON has the name of the kind.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum ReportSubject {
+pub(crate) enum ReportSubject {
     /// A user.
     User(String),
     /// A queue.
@@ -21,54 +21,54 @@ pub enum ReportSubject {
 pub struct ReportRow {
     /// The month of the row in a report by month, such as 2026-11.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub month: Option<String>,
+    pub(crate) month: Option<String>,
     /// What the row stands for.
     #[serde(flatten)]
-    pub subject: ReportSubject,
+    pub(crate) subject: ReportSubject,
     /// Of a single job or application, or of all of a user's in a queue in a month.
     #[serde(default, flatten)]
-    pub work: Option<WorkRow>,
+    pub(crate) work: Option<WorkRow>,
     /// Jobs and applications that ended in the range, and those that have not ended where the range includes the present.
-    pub jobs: u64,
+    pub(crate) jobs: u64,
     /// Slots for maps times the seconds that their attempts ran, of all attempts of these jobs.
-    pub map_slot_seconds: u64,
+    pub(crate) map_slot_seconds: u64,
     /// The same of slots for reduces.
-    pub reduce_slot_seconds: u64,
+    pub(crate) reduce_slot_seconds: u64,
     /// Slots that containers stand for times the seconds from their grant to their end.
     #[serde(default)]
-    pub container_slot_seconds: u64,
+    pub(crate) container_slot_seconds: u64,
     /// Seconds from submission to the launch of the first task or the grant of the first container, of all of them.
-    pub waited_s: u64,
+    pub(crate) waited_s: u64,
     /// How many of them failed.
-    pub failed: u64,
+    pub(crate) failed: u64,
     /// Credits. For users and queues what their accounts were charged in the range; for a job or an application all that it
     /// has cost.
-    pub charged: Credits,
+    pub(crate) charged: Credits,
 }
 
 /// Whose work a row is, and of a single job or application its times.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct WorkRow {
+pub(crate) struct WorkRow {
     /// Who submitted it.
-    pub user: String,
+    pub(crate) user: String,
     /// The queue that it is in.
-    pub queue: String,
+    pub(crate) queue: String,
     /// Its name.
     #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub name: String,
+    pub(crate) name: String,
     /// `PREP`, `RUNNING`, `SUCCEEDED`, `FAILED` or `KILLED`; of an application that is not over also `ACCEPTED`. Empty in a
     /// report by month.
     #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub state: String,
+    pub(crate) state: String,
     /// When it was submitted, epoch ms.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub submit_ms: Option<i64>,
+    pub(crate) submit_ms: Option<i64>,
     /// When its first task was launched or its first container granted, epoch ms.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub start_ms: Option<i64>,
+    pub(crate) start_ms: Option<i64>,
     /// When it ended, epoch ms.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub end_ms: Option<i64>,
+    pub(crate) end_ms: Option<i64>,
 }
 
 /// A report.
@@ -100,14 +100,14 @@ pub struct Report {
 
 impl ReportSubject {
     /// In place of a job, in a report by month: all of the user in the queue in the month.
-    pub const ALL: &'static str = "*";
+    pub(crate) const ALL: &'static str = "*";
 
     /// In place of a job: the charges of the range that are not those of the jobs shown. With them the sum of `charged` is
     /// what the ledger was charged in the range. Below zero if jobs shown have paid more outside the range.
-    pub const OTHER: &'static str = "other";
+    pub(crate) const OTHER: &'static str = "other";
 
     /// The name of the member and of the column.
-    pub const fn kind(&self) -> &'static str {
+    pub(crate) const fn kind(&self) -> &'static str {
         match self {
             ReportSubject::User(_) => "user",
             ReportSubject::Queue(_) => "queue",
@@ -116,7 +116,7 @@ impl ReportSubject {
     }
 
     /// Its name.
-    pub fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         match self {
             ReportSubject::User(name) | ReportSubject::Queue(name) | ReportSubject::Job(name) => name,
         }

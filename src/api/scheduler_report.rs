@@ -56,130 +56,130 @@ pub enum PolicyName {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ReportedGroup {
     /// Its name.
-    pub name: String,
+    pub(crate) name: String,
     /// The pool around it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub parent: Option<String>,
+    pub(crate) parent: Option<String>,
     /// Unfinished jobs in it and in the pools in it.
-    pub jobs: u32,
+    pub(crate) jobs: u32,
     /// Attempts that hold slots.
-    pub running: PerKind<u32>,
+    pub(crate) running: PerKind<u32>,
     /// Slots that they hold.
-    pub held: PerKind<u32>,
+    pub(crate) held: PerKind<u32>,
     /// Tasks that wait for a slot.
-    pub waiting: PerKind<u32>,
+    pub(crate) waiting: PerKind<u32>,
     /// Under the Capacity scheduler.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub capacity: Option<QueueCapacity>,
+    pub(crate) capacity: Option<QueueCapacity>,
     /// Under the Fair scheduler.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub pool: Option<PoolShares>,
+    pub(crate) pool: Option<PoolShares>,
     /// Under the market, where shares are public.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub bought: Option<BoughtSlots>,
+    pub(crate) bought: Option<BoughtSlots>,
 }
 
 /// The settings and numbers of a queue with a capacity.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct QueueCapacity {
+pub(crate) struct QueueCapacity {
     /// Its share of the cluster, percent.
-    pub percent: String,
+    pub(crate) percent: String,
     /// What it never exceeds, percent of the cluster; absent: no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub maximum_percent: Option<String>,
+    pub(crate) maximum_percent: Option<String>,
     /// The part of the queue below which no user is limited, percent.
-    pub user_limit_percent: u32,
+    pub(crate) user_limit_percent: u32,
     /// Multiples of the queue's capacity that one user may hold.
-    pub user_limit_factor: String,
+    pub(crate) user_limit_factor: String,
     /// Whether jobs are ordered by priority.
-    pub supports_priority: bool,
+    pub(crate) supports_priority: bool,
     /// Its slots in the cluster as it is now.
-    pub slots: PerKind<u32>,
+    pub(crate) slots: PerKind<u32>,
     /// Its maximum in the cluster as it is now; absent: no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub maximum_slots: Option<PerKind<u32>>,
+    pub(crate) maximum_slots: Option<PerKind<u32>>,
     /// Slots that it occupies, reserved ones included.
-    pub occupied: PerKind<u32>,
+    pub(crate) occupied: PerKind<u32>,
     /// The same in percent of its slots, with one decimal.
-    pub occupied_percent: PerKind<String>,
+    pub(crate) occupied_percent: PerKind<String>,
     /// Attempts of running jobs.
-    pub running: PerKind<u32>,
+    pub(crate) running: PerKind<u32>,
     /// Users with a task that waits.
-    pub active_users: PerKind<u32>,
+    pub(crate) active_users: PerKind<u32>,
     /// Slots that one user may hold now, tasks of one slot each.
-    pub user_limit: PerKind<u64>,
+    pub(crate) user_limit: PerKind<u64>,
     /// The users with a job in it, by name.
-    pub users: Vec<QueueUser>,
+    pub(crate) users: Vec<QueueUser>,
     /// Jobs that wait to begin.
-    pub waiting_jobs: u64,
+    pub(crate) waiting_jobs: u64,
     /// Jobs that are being set up.
-    pub initializing_jobs: u64,
+    pub(crate) initializing_jobs: u64,
     /// Jobs that run.
-    pub running_jobs: u64,
+    pub(crate) running_jobs: u64,
     /// Maps and reduces of jobs that are being set up or run.
-    pub active_tasks: u64,
+    pub(crate) active_tasks: u64,
     /// Its limits on jobs.
-    pub limits: QueueJobLimits,
+    pub(crate) limits: QueueJobLimits,
 }
 
 /// The slots of one user in a queue.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct QueueUser {
+pub(crate) struct QueueUser {
     /// The user.
-    pub user: String,
+    pub(crate) user: String,
     /// Slots that the user occupies.
-    pub occupied: PerKind<u32>,
+    pub(crate) occupied: PerKind<u32>,
 }
 
 /// Limits on the jobs of a queue, and on those of each user in it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct QueueJobLimits {
+pub(crate) struct QueueJobLimits {
     /// Jobs that are set up or run at once.
-    pub initialized: u64,
+    pub(crate) initialized: u64,
     /// The same for each user.
-    pub initialized_per_user: u64,
+    pub(crate) initialized_per_user: u64,
     /// Unfinished jobs.
-    pub accepted: u64,
+    pub(crate) accepted: u64,
     /// The same for each user.
-    pub accepted_per_user: u64,
+    pub(crate) accepted_per_user: u64,
     /// Maps and reduces of jobs that are set up or run.
-    pub active_tasks: i64,
+    pub(crate) active_tasks: i64,
     /// The same for each user.
-    pub active_tasks_per_user: i64,
+    pub(crate) active_tasks_per_user: i64,
 }
 
 /// The settings and numbers of a pool.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct PoolShares {
+pub(crate) struct PoolShares {
     /// Slots that it gets before others get more than their own minimum.
-    pub minimum: PerKind<u32>,
+    pub(crate) minimum: PerKind<u32>,
     /// Most slots; null: no limit.
-    pub maximum: PerKind<Option<u32>>,
+    pub(crate) maximum: PerKind<Option<u32>>,
     /// Whether the maximum is below the minimum; the maximum counts then.
-    pub is_inverted: PerKind<bool>,
+    pub(crate) is_inverted: PerKind<bool>,
     /// Its weight.
-    pub weight: ExactDecimal,
+    pub(crate) weight: ExactDecimal,
     /// The order of its jobs.
-    pub mode: PoolMode,
+    pub(crate) mode: PoolMode,
     /// Most running jobs; absent: no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub max_running_jobs: Option<u32>,
+    pub(crate) max_running_jobs: Option<u32>,
     /// Slots that its jobs could use, up to its maximum.
-    pub demand: PerKind<u32>,
+    pub(crate) demand: PerKind<u32>,
     /// Its fair share, slots.
-    pub fair_share: PerKind<ExactDecimal>,
+    pub(crate) fair_share: PerKind<ExactDecimal>,
     /// Time since it had its minimum, ms; absent while pools do not preempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub below_minimum_ms: Option<PerKind<u64>>,
+    pub(crate) below_minimum_ms: Option<PerKind<u64>>,
     /// Time since it had half its fair share, ms; absent while pools do not preempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub below_half_share_ms: Option<PerKind<u64>>,
+    pub(crate) below_half_share_ms: Option<PerKind<u64>>,
 }
 
 /// The order of the jobs of a pool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum PoolMode {
+pub(crate) enum PoolMode {
     /// By running tasks and weight.
     #[default]
     Fair,
@@ -189,86 +189,86 @@ pub enum PoolMode {
 
 /// What a queue has bought in the market.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct BoughtSlots {
+pub(crate) struct BoughtSlots {
     /// Its share of the cluster at the last tick.
-    pub share: String,
+    pub(crate) share: String,
     /// Slots bought for the open interval. Containers may use what its maps and reduces leave of theirs too.
-    pub quota: PerPool<u32>,
+    pub(crate) quota: PerPool<u32>,
     /// Its rate in the open interval.
-    pub rate: Credits,
+    pub(crate) rate: Credits,
 }
 
 /// An unfinished job.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ReportedJob {
     /// Its id.
-    pub job: JobId,
+    pub(crate) job: JobId,
     /// Its name.
-    pub name: String,
+    pub(crate) name: String,
     /// Its owner.
-    pub user: String,
+    pub(crate) user: String,
     /// Its queue.
-    pub queue: String,
+    pub(crate) queue: String,
     /// The queue or pool in which it is ordered.
-    pub group: String,
+    pub(crate) group: String,
     /// Its priority, in Hadoop's spelling.
-    pub priority: Priority,
+    pub(crate) priority: Priority,
     /// Its state, in Hadoop's spelling; with a deadline under the constraint scheduler `ON_TIME`, `AT_RISK` or `LATE`.
-    pub state: String,
+    pub(crate) state: String,
     /// Whether it has begun: it has tasks from then on.
-    pub has_begun: bool,
+    pub(crate) has_begun: bool,
     /// When it was submitted, epoch ms.
-    pub submit_ms: i64,
+    pub(crate) submit_ms: i64,
     /// All tasks.
-    pub tasks: PerKind<u32>,
+    pub(crate) tasks: PerKind<u32>,
     /// Finished tasks.
-    pub finished: PerKind<u32>,
+    pub(crate) finished: PerKind<u32>,
     /// Attempts that hold slots.
-    pub running: PerKind<u32>,
+    pub(crate) running: PerKind<u32>,
     /// Slots that they hold.
-    pub held: PerKind<u32>,
+    pub(crate) held: PerKind<u32>,
     /// Tasks that wait for a slot.
-    pub waiting: PerKind<u32>,
+    pub(crate) waiting: PerKind<u32>,
     /// Its place in line, by kind; null for a kind that it does not wait for.
-    pub place: PerKind<Option<PlaceInLine>>,
+    pub(crate) place: PerKind<Option<PlaceInLine>>,
     /// What the policy holds it back by at this moment.
-    pub held_back_by: Vec<PendingReason>,
+    pub(crate) held_back_by: Vec<PendingReason>,
     /// Under the Capacity scheduler.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub capacity: Option<QueuedJob>,
+    pub(crate) capacity: Option<QueuedJob>,
     /// Under the Fair scheduler.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub pool: Option<PooledJob>,
+    pub(crate) pool: Option<PooledJob>,
     /// Under the constraint scheduler, of a job with a deadline.
     #[serde(default, flatten, skip_serializing_if = "Option::is_none")]
-    pub deadline: Option<JobDeadline>,
+    pub(crate) deadline: Option<JobDeadline>,
 }
 
 /// A place in line for slots of one kind; of a job that a limit holds back, the one that it would have without the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PlaceInLine {
+pub(crate) struct PlaceInLine {
     /// Queues or pools that are served first; 0 where the policy ignores them.
-    pub groups_before: u32,
+    pub(crate) groups_before: u32,
     /// Jobs of the same queue or pool that come first, also those that a limit holds back; of all where the policy
     /// ignores queues.
-    pub jobs_before: u32,
+    pub(crate) jobs_before: u32,
 }
 
 /// A job under the Capacity scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct QueuedJob {
+pub(crate) struct QueuedJob {
     /// How far it has come in its queue.
-    pub stage: QueuedJobStage,
+    pub(crate) stage: QueuedJobStage,
     /// Slots of one task.
-    pub slots_per_task: PerKind<u32>,
+    pub(crate) slots_per_task: PerKind<u32>,
     /// Slots that its queue counts for trackers that are reserved for it.
-    pub reserved: PerKind<u32>,
+    pub(crate) reserved: PerKind<u32>,
 }
 
 /// How far a job has come in its queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum QueuedJobStage {
+pub(crate) enum QueuedJobStage {
     /// It waits to begin.
     Waiting,
     /// It is being set up.
@@ -279,21 +279,21 @@ pub enum QueuedJobStage {
 
 /// A job under the Fair scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PooledJob {
+pub(crate) struct PooledJob {
     /// Whether the limits on running jobs let it be set up and run.
-    pub is_runnable: bool,
+    pub(crate) is_runnable: bool,
     /// Slots that it could use.
-    pub demand: PerKind<u32>,
+    pub(crate) demand: PerKind<u32>,
     /// Its weight.
-    pub weight: PerKind<ExactDecimal>,
+    pub(crate) weight: PerKind<ExactDecimal>,
     /// Its fair share, slots; absent in a pool whose jobs are served in order.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub fair_share: Option<PerKind<ExactDecimal>>,
+    pub(crate) fair_share: Option<PerKind<ExactDecimal>>,
     /// Slot-milliseconds that it got less than its share; absent unless jobs are ordered by it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub deficit_slot_ms: Option<PerKind<i64>>,
+    pub(crate) deficit_slot_ms: Option<PerKind<i64>>,
     /// Time that it has waited for slots near its data, ms.
-    pub waited_ms: u64,
+    pub(crate) waited_ms: u64,
 }
 
 // === impl SchedulerReport ===
@@ -301,7 +301,7 @@ pub struct PooledJob {
 impl SchedulerReport {
     /// Removes what is private of all queues but those whose money is shown: with the price, a share or a quota gives the rate of
     /// its queue, and the order of queues is that of their rates.
-    pub fn hide_money(&mut self, is_shown: impl Fn(&str) -> bool) {
+    pub(crate) fn hide_money(&mut self, is_shown: impl Fn(&str) -> bool) {
         let hidden = self.groups.iter_mut().filter(|group| !is_shown(&group.name));
         hidden.for_each(|group| group.bought = None);
         if self.policy == PolicyName::Dynamic {

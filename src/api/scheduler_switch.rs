@@ -6,60 +6,60 @@ use crate::model::{JobId, PerKind, PerPool};
 
 /// Which scheduler rules, with its groups.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SchedulerStatus {
+pub(crate) struct SchedulerStatus {
     /// Class name of the scheduler.
-    pub scheduler: String,
+    pub(crate) scheduler: String,
     /// Since when it rules, epoch ms.
-    pub since_ms: i64,
+    pub(crate) since_ms: i64,
     /// The user who chose it; absent: the configuration did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub by: Option<String>,
+    pub(crate) by: Option<String>,
     /// The class that the configuration named then.
-    pub configured: String,
+    pub(crate) configured: String,
     /// Slots of the trackers in service, and those that workers have for containers beside them.
     #[serde(default)]
-    pub slots: PerPool<u32>,
+    pub(crate) slots: PerPool<u32>,
     /// Queues, accounts or pools, by name.
-    pub groups: Vec<GroupStatus>,
+    pub(crate) groups: Vec<GroupStatus>,
     /// The switch that waits for the next tick of the market.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub waiting: Option<WaitingSwitch>,
+    pub(crate) waiting: Option<WaitingSwitch>,
 }
 
 /// A group under the ruling scheduler, or under the one that is planned.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GroupStatus {
     /// Its name.
-    pub name: String,
+    pub(crate) name: String,
     /// Its settings, such as `capacity 30%`; empty where the scheduler has none for groups.
-    pub settings: Vec<String>,
+    pub(crate) settings: Vec<String>,
     /// Unfinished jobs in it.
-    pub jobs: u32,
+    pub(crate) jobs: u32,
     /// Unfinished applications in it.
     #[serde(default)]
-    pub applications: u32,
+    pub(crate) applications: u32,
     /// Slots that its attempts hold.
-    pub held: PerKind<u32>,
+    pub(crate) held: PerKind<u32>,
     /// Slots that its containers stand for.
     #[serde(default)]
-    pub container_slots: u32,
+    pub(crate) container_slots: u32,
     /// Slots that are due to it; absent where the scheduler promises none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub due: Option<PerKind<u32>>,
+    pub(crate) due: Option<PerKind<u32>>,
     /// Slots that are due to its containers beside what its attempts hold; absent where the scheduler promises none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub due_container_slots: Option<u32>,
+    pub(crate) due_container_slots: Option<u32>,
 }
 
 /// A switch that waits for the next tick of the market.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct WaitingSwitch {
+pub(crate) struct WaitingSwitch {
     /// Class name of the scheduler that begins then.
-    pub scheduler: String,
+    pub(crate) scheduler: String,
     /// The user who waits for it.
-    pub by: String,
+    pub(crate) by: String,
     /// When, epoch ms.
-    pub until_ms: i64,
+    pub(crate) until_ms: i64,
 }
 
 /// What a switch does, or would do now.
@@ -100,11 +100,11 @@ pub struct SwitchPlan {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MovedJob {
     /// The job.
-    pub job: JobId,
+    pub(crate) job: JobId,
     /// Its queue so far.
-    pub from: String,
+    pub(crate) from: String,
     /// Its queue from then on.
-    pub to: String,
+    pub(crate) to: String,
 }
 
 /// A key of the configuration that is set.
@@ -203,19 +203,19 @@ fn names(jobs: &[JobId]) -> String {
 impl SwitchPlan {
     /// Whether nothing refuses the switch.
     #[must_use]
-    pub fn is_permitted(&self) -> bool {
+    pub(crate) fn is_permitted(&self) -> bool {
         self.refusals.is_empty()
     }
 
     /// Whether the files of the ruling scheduler are read again, and no other takes over.
     #[must_use]
-    pub fn is_reread(&self) -> bool {
+    pub(crate) fn is_reread(&self) -> bool {
         self.from == self.to
     }
 
     /// The same with what its files say.
     #[must_use]
-    pub fn with_files(self, keys: Vec<SetKey>, warnings: Vec<String>) -> Self {
+    pub(crate) fn with_files(self, keys: Vec<SetKey>, warnings: Vec<String>) -> Self {
         let warnings = warnings.into_iter().chain(self.warnings).collect();
         Self { keys, warnings, ..self }
     }

@@ -110,7 +110,7 @@ impl MovementReason {
     ];
 
     /// The word in JSON and in the ledger.
-    pub fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             MovementReason::Endowment => "endowment",
             MovementReason::TopUp => "top_up",
@@ -123,7 +123,7 @@ impl MovementReason {
     }
 
     /// The reason with this word.
-    pub fn from_word(word: &str) -> Option<MovementReason> {
+    pub(crate) fn from_word(word: &str) -> Option<MovementReason> {
         Self::ALL.into_iter().find(|reason| reason.as_str() == word)
     }
 }

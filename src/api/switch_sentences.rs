@@ -37,13 +37,13 @@ impl SwitchPlan {
 
 /// The slots of the cluster, where workers have room for containers.
 #[must_use]
-pub fn room_sentence(slots: PerPool<u32>) -> Option<String> {
+pub(crate) fn room_sentence(slots: PerPool<u32>) -> Option<String> {
     (slots.container > 0).then(|| format!("the cluster has {}", pools(slots.slots(), Some(slots.container))))
 }
 
 /// A sentence for each group: its jobs, what it holds, what is due to it, its settings.
 #[must_use]
-pub fn group_sentences(groups: &[GroupStatus]) -> Vec<String> {
+pub(crate) fn group_sentences(groups: &[GroupStatus]) -> Vec<String> {
     // A cluster without applications is shown as in Hadoop, by slots alone.
     let has_any = groups.iter().any(|group| group.applications > 0 || group.container_slots > 0);
     let sentence = |group: &GroupStatus| {

@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UploadRules {
     /// The user of the daemon, whose staging folders it reads in any case.
-    pub user: String,
+    pub(crate) user: String,
     /// The number of that user.
-    pub uid: u32,
+    pub(crate) uid: u32,
     /// Whether it reads the staging folders of all users.
-    pub reads_all: bool,
+    pub(crate) reads_all: bool,
     /// Maximum size of the files of one job, MB.
-    pub max_mb: u64,
+    pub(crate) max_mb: u64,
 }

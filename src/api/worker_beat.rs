@@ -12,10 +12,10 @@ use serde_json::Number;
 use crate::model::{ApplicationId, Capability, ContainerExit, ContainerId, LaunchContext};
 
 /// Longest time for which the daemon holds an answer back, ms.
-pub const MOST_HELD_BEAT_MS: u64 = 10_000;
+pub(crate) const MOST_HELD_BEAT_MS: u64 = 10_000;
 
 /// Longest answer to a beat, bytes, unless one launch is longer: the rest follows in the answers to the next beats.
-pub const BEAT_ANSWER_BYTES: usize = 4 << 20;
+pub(crate) const BEAT_ANSWER_BYTES: usize = 4 << 20;
 
 /// A beat of a worker.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -61,11 +61,11 @@ pub struct WorkerBeat {
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct ReportedUse {
     /// The id of the container or attempt.
-    pub id: String,
+    pub(crate) id: String,
     /// Resident memory now, MB.
-    pub memory_mb: Number,
+    pub(crate) memory_mb: Number,
     /// CPU time so far, ms.
-    pub cpu_ms: Number,
+    pub(crate) cpu_ms: Number,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it")]
@@ -78,9 +78,9 @@ fn is_false(flag: &bool) -> bool {
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct ContextId {
     /// The application.
-    pub application: ApplicationId,
+    pub(crate) application: ApplicationId,
     /// Its number there.
-    pub number: u64,
+    pub(crate) number: u64,
 }
 
 /// What a worker has for containers and slots together.
@@ -176,9 +176,9 @@ pub struct BeatAnswer {
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct SentContext {
     /// Whose it is.
-    pub id: ContextId,
+    pub(crate) id: ContextId,
     /// What containers run.
-    pub context: LaunchContext,
+    pub(crate) context: LaunchContext,
 }
 
 /// A container to launch, with its context or what stands for it.
@@ -209,7 +209,7 @@ pub struct ContainerLaunch<C = LaunchContext> {
 
 impl<C> ContainerLaunch<C> {
     /// The same launch in this context.
-    pub fn in_context<D>(self, context: D) -> ContainerLaunch<D> {
+    pub(crate) fn in_context<D>(self, context: D) -> ContainerLaunch<D> {
         let Self { id, capability, user, context: _, item, secret, log_key, server } = self;
         ContainerLaunch { id, capability, user, context, item, secret, log_key, server }
     }

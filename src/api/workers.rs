@@ -6,53 +6,53 @@ use crate::model::PerKind;
 
 /// One worker: a registered tracker, or a drained worker that is not connected.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct WorkerStatus {
+pub(crate) struct WorkerStatus {
     /// The name it was given (`tasktracker --name`), else the name of its tracker.
-    pub worker: String,
+    pub(crate) worker: String,
     /// Its state.
-    pub state: WorkerState,
+    pub(crate) state: WorkerState,
     /// Whether it gets no new tasks because an administrator drains it, whatever its state.
-    pub is_draining: bool,
+    pub(crate) is_draining: bool,
     /// Who drains it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub drained_by: Option<String>,
+    pub(crate) drained_by: Option<String>,
     /// Since when it is drained, epoch ms.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub drained_since_ms: Option<i64>,
+    pub(crate) drained_since_ms: Option<i64>,
     /// The name of its tracker; none while it is not connected, as for what follows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tracker: Option<String>,
+    pub(crate) tracker: Option<String>,
     /// Its host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub host: Option<String>,
+    pub(crate) host: Option<String>,
     /// The rack of its host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rack: Option<String>,
+    pub(crate) rack: Option<String>,
     /// `http://HOST:PORT` of its map output and logs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub http: Option<String>,
+    pub(crate) http: Option<String>,
     /// Its slots, also those that a drained or unhealthy one does not offer.
-    pub slots: PerKind<u32>,
+    pub(crate) slots: PerKind<u32>,
     /// Slots in use.
-    pub used: PerKind<u32>,
+    pub(crate) used: PerKind<u32>,
     /// Its live containers.
     #[serde(default)]
-    pub containers: u64,
+    pub(crate) containers: u64,
     /// When its connection began, epoch ms.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub since_ms: Option<i64>,
+    pub(crate) since_ms: Option<i64>,
     /// Its last heartbeat, epoch ms.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub last_seen_ms: Option<i64>,
+    pub(crate) last_seen_ms: Option<i64>,
     /// Why it is unhealthy, short or graylisted, one reason a line.
     #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub complaints: String,
+    pub(crate) complaints: String,
 }
 
 /// The state of a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum WorkerState {
+pub(crate) enum WorkerState {
     /// It calls in time, and gets tasks.
     Ok,
     /// Its host has failed more often than others; it still gets tasks.
@@ -74,21 +74,21 @@ pub enum WorkerState {
 pub struct Workers {
     /// When this was so, by the daemon's clock, epoch ms.
     #[serde(default)]
-    pub at_ms: i64,
+    pub(crate) at_ms: i64,
     /// The workers.
-    pub workers: Vec<WorkerStatus>,
+    pub(crate) workers: Vec<WorkerStatus>,
     /// Whether there are more, which no answer names: it ends after 100,000.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub has_more: bool,
+    pub(crate) has_more: bool,
 }
 
 impl WorkerState {
     /// All of them.
-    pub const ALL: [Self; 7] =
+    pub(crate) const ALL: [Self; 7] =
         [Self::Ok, Self::Graylisted, Self::Draining, Self::Unhealthy, Self::Short, Self::Silent, Self::Absent];
 
     /// Its name in JSON and tables.
-    pub const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Ok => "ok",
             Self::Graylisted => "graylisted",

@@ -11,21 +11,21 @@ use super::serve::ConfigurationArguments;
 
 /// Options of `backup`.
 #[derive(Clone, Debug, clap::Args)]
-pub struct BackupArguments {
+pub(crate) struct BackupArguments {
     /// File to create; must not exist
     #[arg(value_name = "FILE")]
-    pub file: PathBuf,
+    pub(crate) file: PathBuf,
     /// Print JSON
     #[arg(long)]
-    pub json: bool,
+    pub(crate) json: bool,
     /// The daemon's configuration, which sets the state directory.
     #[command(flatten)]
-    pub configuration: ConfigurationArguments,
+    pub(crate) configuration: ConfigurationArguments,
 }
 
 /// Why the backup failed.
 #[derive(Debug, thiserror::Error)]
-pub enum BackupFailure {
+pub(crate) enum BackupFailure {
     /// The configuration.
     #[error("{0}")]
     Config(#[from] ConfigError),
@@ -38,7 +38,7 @@ pub enum BackupFailure {
 
 impl BackupFailure {
     /// The exit code: 2 for wrong usage or configuration, 1 for any other failure.
-    pub fn exit_code(&self) -> u8 {
+    pub(crate) fn exit_code(&self) -> u8 {
         match self {
             Self::Config(_) => 2,
             Self::Store(_) => 1,
@@ -50,7 +50,7 @@ impl BackupFailure {
 ///
 /// # Errors
 /// [`BackupFailure`]
-pub fn run(arguments: &BackupArguments) -> Result<String, BackupFailure> {
+pub(crate) fn run(arguments: &BackupArguments) -> Result<String, BackupFailure> {
     let database = database_in(&arguments.configuration.load_options().state_dir()?);
     let BackupSummary { last_fact, schema_version, jobs, unfinished_jobs, queues, bytes } =
         backup(&database, &arguments.file)?;

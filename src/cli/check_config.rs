@@ -20,34 +20,34 @@ use super::serve::ConfigurationArguments;
 use super::staging_line::staging_line;
 use super::tasktracker::run_as_line;
 
-pub use findings::{Findings, ShownSection, ShownValue, Unused};
+pub(crate) use findings::{Findings, ShownSection, ShownValue, Unused};
 
 /// Options of `check-config`.
 #[derive(Clone, Debug, clap::Args)]
-pub struct CheckConfigArguments {
+pub(crate) struct CheckConfigArguments {
     /// The configuration.
     #[command(flatten)]
-    pub configuration: ConfigurationArguments,
+    pub(crate) configuration: ConfigurationArguments,
     /// Check the configuration of `tasktracker` instead of `serve`
     #[arg(long)]
-    pub tasktracker: bool,
+    pub(crate) tasktracker: bool,
     /// Connect to the database of budgets, or run its program, and check what it has
     #[arg(long, conflicts_with = "tasktracker")]
-    pub connect: bool,
+    pub(crate) connect: bool,
     /// Leave out values that are defaults, as without this option
     #[arg(long, hide = true, conflicts_with = "all")]
-    pub changed: bool,
+    pub(crate) changed: bool,
     /// Print defaults, too
     #[arg(long)]
-    pub all: bool,
+    pub(crate) all: bool,
     /// Print JSON
     #[arg(long)]
-    pub json: bool,
+    pub(crate) json: bool,
 }
 
 /// The daemon whose configuration is checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Daemon {
+pub(crate) enum Daemon {
     /// `serve`
     JobTracker,
     /// `tasktracker`
@@ -56,18 +56,18 @@ pub enum Daemon {
 
 /// Looks at this machine, as the start of each daemon would find it.
 #[derive(Clone, Copy, Debug)]
-pub struct Looks {
+pub(crate) struct Looks {
     /// Of a JobTracker.
-    pub of_jobtracker: fn(&Settings) -> FileFindings,
+    pub(crate) of_jobtracker: fn(&Settings) -> FileFindings,
     /// Errors and warnings of a tasktracker.
-    pub of_tracker: fn(&TaskTrackerSettings) -> (Vec<TaskTrackerError>, Vec<String>),
+    pub(crate) of_tracker: fn(&TaskTrackerSettings) -> (Vec<TaskTrackerError>, Vec<String>),
 }
 
 const MACHINE: Looks = Looks { of_jobtracker: check_start, of_tracker: check_tracker };
 
 /// Result of the check.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Report {
+pub(crate) struct Report {
     /// The text to print.
     pub text: String,
     /// Whether the daemon would start with this configuration.
@@ -76,7 +76,7 @@ pub struct Report {
 
 /// Checks the configuration that the arguments name.
 #[must_use]
-pub fn run(arguments: &CheckConfigArguments) -> Report {
+pub(crate) fn run(arguments: &CheckConfigArguments) -> Report {
     let daemon = if arguments.tasktracker { Daemon::TaskTracker } else { Daemon::JobTracker };
     let options = arguments.configuration.load_options();
     let of_jobtracker = if arguments.connect { check_start_connected } else { check_start };
@@ -91,7 +91,7 @@ pub fn run(arguments: &CheckConfigArguments) -> Report {
 
 /// Checks the configuration of `daemon` under the same options; `looks` find what a start on this machine would.
 #[must_use]
-pub fn check_config(options: &LoadOptions, daemon: Daemon, looks: Looks) -> Findings {
+pub(crate) fn check_config(options: &LoadOptions, daemon: Daemon, looks: Looks) -> Findings {
     let (configuration, _) = options.configuration_with_errors();
     let Loaded { mut warnings, errors, mut files, of_tracker } = daemon.load(options, &configuration, looks);
     files.leave_out_named(&errors);

@@ -21,7 +21,7 @@ const MOST_NAMES: usize = 1_000;
 
 /// Options of `complete-names`.
 #[derive(Clone, Debug, clap::Args)]
-pub struct CompleteNamesArguments {
+pub(crate) struct CompleteNamesArguments {
     /// The words before the one that is completed, without `jobtracker`
     #[arg(value_name = "WORD", trailing_var_arg = true, allow_hyphen_values = true)]
     words: Vec<String>,
@@ -38,7 +38,7 @@ enum Named {
 }
 
 /// The names that may come next, a line each; nothing where only the user knows, or no server answers in time.
-pub fn run(arguments: &CompleteNamesArguments, command: &Command) -> String {
+pub(crate) fn run(arguments: &CompleteNamesArguments, command: &Command) -> String {
     let Some(named) = next_word(command, &arguments.words) else { return String::new() };
     let asked = async { timeout(ANSWER_TIMEOUT, names(named, &arguments.words)).await.ok().flatten() };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();

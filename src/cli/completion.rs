@@ -5,7 +5,7 @@ use clap_complete::{Shell, generate};
 
 /// Options of `completion`.
 #[derive(Clone, Debug, clap::Args)]
-pub struct CompletionArguments {
+pub(crate) struct CompletionArguments {
     /// Shell to print the completion script for
     #[arg(value_name = "SHELL")]
     shell: ShellArgument,
@@ -23,7 +23,7 @@ enum ShellArgument {
 const PATHS: [&str; 4] = ["FILE", "DIR", "PATH", "PROGRAM"];
 
 /// The command with hints for shells: by default they would offer files where a job id or a queue is asked for.
-pub fn with_hints(command: Command) -> Command {
+pub(crate) fn with_hints(command: Command) -> Command {
     let hint = |arg: Arg| {
         let names = arg.get_value_names().unwrap_or_default();
         let is_path = names.iter().any(|name| PATHS.contains(&name.as_str()));
@@ -37,7 +37,7 @@ pub fn with_hints(command: Command) -> Command {
 }
 
 /// The script for the commands and options of `command`.
-pub fn completion(arguments: &CompletionArguments, mut command: Command) -> String {
+pub(crate) fn completion(arguments: &CompletionArguments, mut command: Command) -> String {
     let shell = match arguments.shell {
         ShellArgument::Bash => Shell::Bash,
         ShellArgument::Zsh => Shell::Zsh,

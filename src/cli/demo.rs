@@ -9,7 +9,7 @@ use crate::demo::{DemoEnd, DemoFailure, DemoOptions, word_task};
 
 /// Options of `demo`.
 #[derive(Clone, Debug, clap::Args)]
-pub struct DemoArguments {
+pub(crate) struct DemoArguments {
     /// Keep the cluster running until Ctrl-C, and keep its files
     #[arg(long)]
     keep: bool,
@@ -29,7 +29,7 @@ pub struct DemoArguments {
 
 /// Tasks of the demo.
 #[derive(Clone, Debug, clap::Subcommand)]
-pub enum DemoTask {
+pub(crate) enum DemoTask {
     /// Count words
     Map {
         /// Minimum run time, ms
@@ -51,7 +51,7 @@ const FAILED: u8 = 1;
 ///
 /// # Errors
 /// [`DemoFailure`]
-pub fn run(arguments: &DemoArguments) -> Result<ExitCode, DemoFailure> {
+pub(crate) fn run(arguments: &DemoArguments) -> Result<ExitCode, DemoFailure> {
     let DemoArguments { keep, corpus_mb, maps, map_ms, miscount } = *arguments;
     let program = std::env::args().next().unwrap_or_else(|| "jobtracker".to_owned());
     let options = DemoOptions { corpus_mb, maps, map_ms, keep, miscount, program };
@@ -67,7 +67,7 @@ pub fn run(arguments: &DemoArguments) -> Result<ExitCode, DemoFailure> {
 /// # Errors
 /// Errors of standard input and output.
 #[expect(clippy::disallowed_methods, reason = "the option sets the run time of a map")]
-pub fn run_task(task: &DemoTask) -> std::io::Result<()> {
+pub(crate) fn run_task(task: &DemoTask) -> std::io::Result<()> {
     let begin = Instant::now();
     let (lines, counts) = (stdin().lock(), BufWriter::new(stdout().lock()));
     match *task {

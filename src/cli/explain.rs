@@ -9,7 +9,7 @@ use super::pasted::pasted;
 
 /// Options of `explain`.
 #[derive(Clone, Debug, clap::Args)]
-pub struct JobArguments {
+pub(crate) struct JobArguments {
     /// Job id, such as job_202611211200_0001
     #[arg(value_name = "JOB")]
     job: String,
@@ -21,7 +21,7 @@ pub struct JobArguments {
 ///
 /// # Errors
 /// [`MarketCommandError`]
-pub fn explain(arguments: &JobArguments) -> Result<String, MarketCommandError> {
+pub(crate) fn explain(arguments: &JobArguments) -> Result<String, MarketCommandError> {
     let JobArguments { job, market } = arguments;
     if job.starts_with("application_") {
         let command = pasted(&format!("jobtracker app status {job}"));

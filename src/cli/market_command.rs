@@ -17,21 +17,21 @@ const UNREACHABLE: u8 = 4;
 
 /// Options of all market commands: server, signer, output form.
 #[derive(Clone, Debug, Default, clap::Args)]
-pub struct MarketArguments {
+pub(crate) struct MarketArguments {
     /// The JobTracker.
     #[command(flatten)]
-    pub place: PlaceArguments,
+    pub(crate) place: PlaceArguments,
     /// Print JSON
     #[arg(long)]
-    pub json: bool,
+    pub(crate) json: bool,
     /// The signer; `price` and `time` need no signature.
     #[command(flatten)]
-    pub signer: SignerArguments,
+    pub(crate) signer: SignerArguments,
 }
 
 /// Why a market command failed.
 #[derive(Debug, thiserror::Error)]
-pub enum MarketCommandError {
+pub(crate) enum MarketCommandError {
     /// The JobTracker's address.
     #[error("{0}")]
     Place(#[from] PlaceError),
@@ -76,7 +76,7 @@ pub enum MarketCommandError {
 
 impl MarketCommandError {
     /// The exit code of this process: 2 wrong usage or refused, 3 denied, 4 unreachable.
-    pub fn exit_code(&self) -> u8 {
+    pub(crate) fn exit_code(&self) -> u8 {
         match self {
             Self::Place(error) if error.is_unreachable() => UNREACHABLE,
             Self::Signer(error) => error.exit_code(),
@@ -161,7 +161,7 @@ pub(super) fn wait_for<T>(
 
 /// Options of `price`.
 #[derive(Clone, Debug, clap::Args)]
-pub struct PriceArguments {
+pub(crate) struct PriceArguments {
     /// Print the price over time; without --since, of the last day
     #[arg(long)]
     history: bool,
@@ -179,7 +179,7 @@ pub struct PriceArguments {
 ///
 /// # Errors
 /// [`MarketCommandError`]
-pub fn price(arguments: &PriceArguments) -> Result<String, MarketCommandError> {
+pub(crate) fn price(arguments: &PriceArguments) -> Result<String, MarketCommandError> {
     let PriceArguments { history, since, points, market } = arguments;
     if !history {
         return Ok(render_price(&market.request("price")?, market.form()));
@@ -194,6 +194,6 @@ pub fn price(arguments: &PriceArguments) -> Result<String, MarketCommandError> {
 ///
 /// # Errors
 /// [`MarketCommandError`]
-pub fn time(arguments: &MarketArguments) -> Result<String, MarketCommandError> {
+pub(crate) fn time(arguments: &MarketArguments) -> Result<String, MarketCommandError> {
     Ok(render_time(&arguments.request("time")?, arguments.form()))
 }

@@ -14,7 +14,7 @@ const OPENERS: [&str; 3] = ["xdg-open", "open", "sensible-browser"];
 
 /// Options of `open`.
 #[derive(Clone, Debug, clap::Args)]
-pub struct OpenArguments {
+pub(crate) struct OpenArguments {
     /// Page to begin at, such as /market
     #[arg(value_name = "PAGE", default_value = "/")]
     page: String,
@@ -33,7 +33,7 @@ pub struct OpenArguments {
 ///
 /// # Errors
 /// [`MarketCommandError`]
-pub fn open(arguments: &OpenArguments) -> Result<String, MarketCommandError> {
+pub(crate) fn open(arguments: &OpenArguments) -> Result<String, MarketCommandError> {
     let OpenArguments { page, print, token, market } = arguments;
     let client = market.client()?;
     if *token {

@@ -13,7 +13,7 @@ use super::time_text::format_time;
 
 /// Options of `pages`.
 #[derive(Clone, Debug, clap::Args)]
-pub struct PagesArguments {
+pub(crate) struct PagesArguments {
     /// The state.db or the backup to show; it is never changed
     #[arg(long, value_name = "FILE")]
     state: PathBuf,
@@ -26,7 +26,7 @@ pub struct PagesArguments {
 }
 
 /// The exit code: 2 for a file or an address that a person must change, 1 for any other failure.
-pub fn exit_code(error: &StatePagesError) -> u8 {
+pub(crate) fn exit_code(error: &StatePagesError) -> u8 {
     match error {
         StatePagesError::Store(
             StoreError::OtherSchema { .. } | StoreError::Damaged { .. } | StoreError::File { action: "read", .. },
@@ -40,7 +40,7 @@ pub fn exit_code(error: &StatePagesError) -> u8 {
 ///
 /// # Errors
 /// [`StatePagesError`]
-pub fn run(arguments: &PagesArguments) -> Result<(), StatePagesError> {
+pub(crate) fn run(arguments: &PagesArguments) -> Result<(), StatePagesError> {
     let PagesArguments { state, http, show_all } = arguments;
     let pages = StatePages { file: state.clone(), http: *http, shows_all: *show_all };
     pages.serve(|address, at_ms| {

@@ -15,7 +15,7 @@ use super::terminal::print_error;
 
 /// Subcommands of `queue`.
 #[derive(Clone, Debug, clap::Subcommand)]
-pub enum QueueCommand {
+pub(crate) enum QueueCommand {
     /// List the queues as they are now: all for administrators, else your own
     List {
         /// Server, signer, output form.
@@ -162,7 +162,7 @@ pub enum QueueCommand {
 ///
 /// # Errors
 /// [`MarketCommandError`]
-pub fn run(command: &QueueCommand) -> Result<String, MarketCommandError> {
+pub(crate) fn run(command: &QueueCommand) -> Result<String, MarketCommandError> {
     match command {
         QueueCommand::List { market } => {
             let mut rows = rows_now(market, None)?;

@@ -9,7 +9,7 @@ use super::serve::ConfigurationArguments;
 
 /// Options of `reload`.
 #[derive(Clone, Debug, clap::Args)]
-pub struct ReloadArguments {
+pub(crate) struct ReloadArguments {
     /// The daemon's configuration, which sets the state directory with the control socket.
     #[command(flatten)]
     configuration: ConfigurationArguments,
@@ -20,7 +20,7 @@ pub struct ReloadArguments {
 
 /// Why nothing was reloaded.
 #[derive(Debug, thiserror::Error)]
-pub enum ReloadFailure {
+pub(crate) enum ReloadFailure {
     /// The configuration.
     #[error("{0}")]
     Config(#[from] ConfigError),
@@ -39,7 +39,7 @@ pub enum ReloadFailure {
 
 impl ReloadFailure {
     /// The exit code: 2 for wrong configuration, 4 if no daemon is reached, 1 for any other failure.
-    pub fn exit_code(&self) -> u8 {
+    pub(crate) fn exit_code(&self) -> u8 {
         match self {
             Self::Config(_) | Self::Refused(_) => WRONG_USAGE,
             Self::Ask(ControlError::Unreached { .. }) => 4,
@@ -61,7 +61,7 @@ fn text(summary: &str, changes: &[String], warnings: &[String]) -> String {
 ///
 /// # Errors
 /// [`ReloadFailure`]
-pub fn run(arguments: &ReloadArguments) -> Result<String, ReloadFailure> {
+pub(crate) fn run(arguments: &ReloadArguments) -> Result<String, ReloadFailure> {
     let state_dir = arguments.configuration.load_options().state_dir()?;
     match request_scheduler(&state_dir, SchedulerRequest::Reload, |_| {})? {
         SchedulerAnswer::Reloaded { summary, changes, warnings } if arguments.json => {

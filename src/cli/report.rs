@@ -13,7 +13,7 @@ use super::user_filter::UserFilter;
 
 /// What the rows stand for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum ReportOf {
+pub(crate) enum ReportOf {
     /// A row for each user
     Users,
     /// A row for each queue
@@ -24,14 +24,14 @@ pub enum ReportOf {
 
 /// What a report by a period has a row for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum ReportPeriod {
+pub(crate) enum ReportPeriod {
     /// Each month of UTC
     Month,
 }
 
 /// Options of `report`.
 #[derive(Clone, Debug, clap::Args)]
-pub struct ReportArguments {
+pub(crate) struct ReportArguments {
     /// What each row stands for
     #[arg(value_name = "users|queues|jobs", value_enum, hide_possible_values = true)]
     of: ReportOf,
@@ -68,7 +68,7 @@ pub struct ReportArguments {
 ///
 /// # Errors
 /// [`MarketCommandError`]
-pub fn report(arguments: &ReportArguments) -> Result<(), MarketCommandError> {
+pub(crate) fn report(arguments: &ReportArguments) -> Result<(), MarketCommandError> {
     let mut request = arguments.request()?;
     let chosen = arguments
         .format

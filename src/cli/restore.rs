@@ -18,21 +18,21 @@ const MOST_LINES: usize = 50;
 
 /// Options of `restore`.
 #[derive(Clone, Debug, clap::Args)]
-pub struct RestoreArguments {
+pub(crate) struct RestoreArguments {
     /// Backup to restore
     #[arg(value_name = "FILE")]
-    pub file: PathBuf,
+    pub(crate) file: PathBuf,
     /// Print JSON
     #[arg(long)]
-    pub json: bool,
+    pub(crate) json: bool,
     /// The daemon's configuration, which sets the state directory.
     #[command(flatten)]
-    pub configuration: ConfigurationArguments,
+    pub(crate) configuration: ConfigurationArguments,
 }
 
 /// Why nothing is restored.
 #[derive(Debug, thiserror::Error)]
-pub enum RestoreFailure {
+pub(crate) enum RestoreFailure {
     /// The configuration.
     #[error("{0}")]
     Config(#[from] ConfigError),
@@ -45,7 +45,7 @@ pub enum RestoreFailure {
 
 impl RestoreFailure {
     /// The exit code: 2 for what a person must mend, 1 for a file that cannot be written.
-    pub fn exit_code(&self) -> u8 {
+    pub(crate) fn exit_code(&self) -> u8 {
         match self {
             Self::Config(_)
             | Self::Store(StoreError::Locked { .. } | StoreError::OtherSchema { .. } | StoreError::Damaged { .. }) => {
@@ -61,7 +61,7 @@ impl RestoreFailure {
 ///
 /// # Errors
 /// [`RestoreFailure`]
-pub fn run(arguments: &RestoreArguments) -> Result<String, RestoreFailure> {
+pub(crate) fn run(arguments: &RestoreArguments) -> Result<String, RestoreFailure> {
     let state_dir = arguments.configuration.load_options().state_dir()?;
     let restored = restore(&state_dir, &arguments.file)?;
     if arguments.json {

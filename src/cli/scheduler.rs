@@ -12,7 +12,7 @@ use super::terminal;
 
 /// Subcommands of `scheduler`.
 #[derive(Clone, Debug, clap::Subcommand)]
-pub enum SchedulerCommand {
+pub(crate) enum SchedulerCommand {
     /// Show the scheduler that rules, since when, by whose choice, and its queues, pools or accounts
     Show {
         /// Print JSON
@@ -30,24 +30,24 @@ pub enum SchedulerCommand {
 
 /// Options of `plan` and `use`.
 #[derive(Clone, Debug, clap::Args)]
-pub struct SwitchArguments {
+pub(crate) struct SwitchArguments {
     /// Scheduler: fifo, capacity, fair, constraint, dynamic, or a class name
     #[arg(value_name = "NAME")]
-    pub name: String,
+    pub(crate) name: String,
     /// Move jobs to this queue whose own queue the scheduler lacks
     #[arg(long, value_name = "QUEUE")]
-    pub move_to: Option<String>,
+    pub(crate) move_to: Option<String>,
     /// Print JSON
     #[arg(long)]
-    pub json: bool,
+    pub(crate) json: bool,
     /// The daemon's configuration, which sets the state directory with the control socket.
     #[command(flatten)]
-    pub configuration: ConfigurationArguments,
+    pub(crate) configuration: ConfigurationArguments,
 }
 
 /// Why there is no plan.
 #[derive(Debug, thiserror::Error)]
-pub enum SchedulerFailure {
+pub(crate) enum SchedulerFailure {
     /// The name.
     #[error("{0}")]
     Name(#[from] UnknownScheduler),
@@ -72,7 +72,7 @@ pub enum SchedulerFailure {
 
 impl SchedulerFailure {
     /// The exit code: 2 for wrong usage or configuration, or refused; 4 if no daemon is reached; 1 for any other failure.
-    pub fn exit_code(&self) -> u8 {
+    pub(crate) fn exit_code(&self) -> u8 {
         match self {
             Self::Name(_) | Self::Config(_) | Self::Refused(_) => WRONG_USAGE,
             Self::Ask(ControlError::Unreached { .. }) => 4,
@@ -85,7 +85,7 @@ impl SchedulerFailure {
 ///
 /// # Errors
 /// [`SchedulerFailure`]
-pub fn run(command: &SchedulerCommand) -> Result<(String, u8), SchedulerFailure> {
+pub(crate) fn run(command: &SchedulerCommand) -> Result<(String, u8), SchedulerFailure> {
     match command {
         SchedulerCommand::Show { json, configuration } => match ask(configuration, SchedulerRequest::Show, false)? {
             SchedulerAnswer::Status(status) if *json => Ok((pretty(&status)?, 0)),

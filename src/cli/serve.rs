@@ -14,27 +14,27 @@ use super::staging_line::staging_line;
 
 /// Sources of the configuration.
 #[derive(Clone, Debug, clap::Args)]
-pub struct ConfigurationArguments {
+pub(crate) struct ConfigurationArguments {
     /// Conf folder with core-site.xml, mapred-site.xml, ...; default: $JOBTRACKER_CONF, else $HADOOP_CONF_DIR; with none, standalone on loopback
     #[arg(long, value_name = "DIR")]
-    pub conf: Option<PathBuf>,
+    pub(crate) conf: Option<PathBuf>,
     /// Set a configuration key, overriding the conf folder; can be repeated
     #[arg(short = 'D', value_name = "KEY=VALUE")]
-    pub define: Vec<String>,
+    pub(crate) define: Vec<String>,
 }
 
 /// Options of `serve`.
 #[derive(Clone, Debug, clap::Args)]
-pub struct ServeCommand {
+pub(crate) struct ServeCommand {
     /// The configuration.
     #[command(flatten)]
-    pub configuration: ConfigurationArguments,
+    pub(crate) configuration: ConfigurationArguments,
     /// Replace budgets, rates and queues by those in the budget file, and record the differences in the ledger
     #[arg(long)]
-    pub take_budget_file: bool,
+    pub(crate) take_budget_file: bool,
     /// Take over from the running daemon that has started this process and talks to it on standard input
     #[arg(long, hide = true)]
-    pub take_over: bool,
+    pub(crate) take_over: bool,
 }
 
 /// The option of [`ServeCommand::take_over`].
@@ -42,7 +42,7 @@ const TAKE_OVER: &str = "--take-over";
 
 /// Why `serve` failed.
 #[derive(Debug, thiserror::Error)]
-pub enum ServeFailure {
+pub(crate) enum ServeFailure {
     /// The configuration.
     #[error("{0}")]
     Config(#[from] crate::config::ConfigError),
@@ -61,7 +61,7 @@ pub enum ServeFailure {
 
 impl ConfigurationArguments {
     /// As options for loading the configuration.
-    pub fn load_options(&self) -> LoadOptions {
+    pub(crate) fn load_options(&self) -> LoadOptions {
         LoadOptions::of_process(self.conf.clone(), self.define.clone())
     }
 }
@@ -71,7 +71,7 @@ impl ConfigurationArguments {
 impl ServeFailure {
     /// The exit code: 2 for wrong usage or configuration, and for whatever else keeps it from starting until a person acts,
     /// so that a supervisor does not try again; 1 for any other failure.
-    pub fn exit_code(&self) -> u8 {
+    pub(crate) fn exit_code(&self) -> u8 {
         match self {
             Self::Config(_) => WRONG_USAGE,
             Self::Start(error) if error.is_permanent() => WRONG_USAGE,
@@ -84,7 +84,7 @@ impl ServeFailure {
 ///
 /// # Errors
 /// [`ServeFailure`]
-pub fn run(command: ServeCommand) -> Result<(), ServeFailure> {
+pub(crate) fn run(command: ServeCommand) -> Result<(), ServeFailure> {
     let predecessor = command.take_over.then(Predecessor::of_stdin).transpose().map_err(ServeFailure::TakeOver)?;
     let loaded = Settings::load(&command.configuration.load_options());
     if let (Some(predecessor), Err(error)) = (&predecessor, &loaded) {

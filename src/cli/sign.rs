@@ -10,19 +10,19 @@ use crate::market::signature::{job_message, sign};
 use crate::model::{as_shell_word, quoted_as_shell_word};
 
 /// The query and the value of the Authorization header, a line each.
-pub fn lines(signed: &SignedQuery) -> String {
+pub(crate) fn lines(signed: &SignedQuery) -> String {
     format!("{}\n{}\n", signed.query, signed.authorization)
 }
 
 /// The curl command that sends it to a server, `host:port`.
-pub fn curl(signed: &SignedQuery, server: &str) -> String {
+pub(crate) fn curl(signed: &SignedQuery, server: &str) -> String {
     let header = quoted_as_shell_word(&format!("Authorization: {}", signed.authorization));
     // -g: curl would take brackets for a pattern.
     format!("curl -g -H {header} {}\n", quoted_as_shell_word(&format!("http://{server}/scheduler?{}", signed.query)))
 }
 
 /// The three properties of a signed job of this user, as arguments of a job client.
-pub fn job_arguments(user: &str, timestamp_ms: i64, key: &Key) -> String {
+pub(crate) fn job_arguments(user: &str, timestamp_ms: i64, key: &Key) -> String {
     let signature = job_signature(user, timestamp_ms, key);
     let mut arguments = format!("-Dmapred.job.timestamp={timestamp_ms} -Dmapred.job.signature={signature}");
     // Writing to a string cannot fail.
@@ -31,7 +31,7 @@ pub fn job_arguments(user: &str, timestamp_ms: i64, key: &Key) -> String {
 }
 
 /// The value of `mapred.job.signature`.
-pub fn job_signature(user: &str, timestamp_ms: i64, key: &Key) -> String {
+pub(crate) fn job_signature(user: &str, timestamp_ms: i64, key: &Key) -> String {
     sign(&job_message(user, &timestamp_ms.to_string()), key)
 }
 

@@ -18,24 +18,24 @@ use super::terminal::print_error;
 /// Print the signed query and the Authorization value on two lines; with --curl, the curl command; with --job, the three
 /// properties of a job
 #[derive(Clone, Debug, clap::Args)]
-pub struct SignArguments {
+pub(crate) struct SignArguments {
     /// Query after `/scheduler?`, such as `info=alice` or `setSpending=0.5&queue=alice`
     #[arg(value_name = "QUERY", required_unless_present = "job")]
-    pub query: Option<String>,
+    pub(crate) query: Option<String>,
     /// Sign a job submission
     #[arg(long, conflicts_with_all = ["query", "curl"])]
-    pub job: bool,
+    pub(crate) job: bool,
     /// Print the curl command
     #[arg(long, conflicts_with = "json")]
-    pub curl: bool,
+    pub(crate) curl: bool,
     /// Server, whose clock is used, signer, output form.
     #[command(flatten)]
-    pub market: MarketArguments,
+    pub(crate) market: MarketArguments,
 }
 
 /// Why signing failed.
 #[derive(Debug, thiserror::Error)]
-pub enum SignError {
+pub(crate) enum SignError {
     /// The server's address.
     #[error("{0}")]
     Place(#[from] PlaceError),
@@ -71,7 +71,7 @@ fn timestamp_ms(server: &str) -> i64 {
 ///
 /// # Errors
 /// [`SignError`]
-pub fn run(arguments: &SignArguments) -> Result<String, SignError> {
+pub(crate) fn run(arguments: &SignArguments) -> Result<String, SignError> {
     let server = arguments.market.place.find(&[])?.http().address.to_string();
     signed_text(arguments, &server, timestamp_ms(&server))
 }

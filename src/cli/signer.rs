@@ -15,23 +15,23 @@ use super::place::{HEADING, UserConfig, UserConfigError};
 use super::terminal::print_error;
 
 /// Default key file below the home directory, from the Dynamic Priority Scheduler document.
-pub const KEY_FILE: &str = ".ssh/hadoop_key";
+pub(crate) const KEY_FILE: &str = ".ssh/hadoop_key";
 
 /// User and key of signed commands.
 #[derive(Clone, Debug, Default, clap::Args)]
-pub struct SignerArguments {
+pub(crate) struct SignerArguments {
     /// Who asks and signs; default: user of ~/.config/jobtracker/config.toml, else your login name
     #[arg(id = "signed_as", long = "as", value_name = "NAME", help_heading = HEADING)]
-    pub user: Option<String>,
+    pub(crate) user: Option<String>,
     /// File with the secret key; default: the text in $HADOOP_KEY, else key-file of ~/.config/jobtracker/config.toml, else
     /// ~/.ssh/hadoop_key
     #[arg(long, value_name = "FILE", help_heading = HEADING)]
-    pub key_file: Option<PathBuf>,
+    pub(crate) key_file: Option<PathBuf>,
 }
 
 /// Why user or key is missing.
 #[derive(Debug, thiserror::Error)]
-pub enum SignerError {
+pub(crate) enum SignerError {
     /// The login name is unknown.
     #[error("the login name is unknown: give --as NAME")]
     NoUser,
@@ -64,7 +64,7 @@ pub enum SignerError {
 
 /// Where a key comes from.
 #[derive(Clone, PartialEq, Eq)]
-pub enum KeySource {
+pub(crate) enum KeySource {
     /// A file.
     File(PathBuf),
     /// The text of `$HADOOP_KEY`.
@@ -76,7 +76,7 @@ pub enum KeySource {
 impl SignerError {
     /// The exit code of this process: without a key a request is denied as one is whose signature is missing; what an option
     /// names must be right.
-    pub fn exit_code(&self) -> u8 {
+    pub(crate) fn exit_code(&self) -> u8 {
         match self {
             Self::NoKey | Self::NowhereFound(_) => DENIED,
             Self::NoUser | Self::UserConfig(_) | Self::KeyFile { .. } | Self::BadKey { .. } => WRONG_USAGE,
@@ -84,7 +84,7 @@ impl SignerError {
     }
 
     /// Whether there is a text where a key is looked for that can be none: signing with it, or going on without, ends in a denial.
-    pub fn is_bad_key(&self) -> bool {
+    pub(crate) fn is_bad_key(&self) -> bool {
         matches!(self, Self::BadKey { fault, .. } if *fault != KeyFault::Empty)
     }
 }
@@ -96,7 +96,7 @@ impl SignerArguments {
     ///
     /// # Errors
     /// [`SignerError::NoUser`], [`SignerError::UserConfig`]
-    pub fn user(&self) -> Result<String, SignerError> {
+    pub(crate) fn user(&self) -> Result<String, SignerError> {
         let named = match &self.user {
             Some(user) => Some(user.clone()),
             None => UserConfig::of_process()?.user,
@@ -109,7 +109,7 @@ impl SignerArguments {
     ///
     /// # Errors
     /// [`SignerError::UserConfig`]
-    pub fn named_key_file(&self) -> Result<Option<PathBuf>, SignerError> {
+    pub(crate) fn named_key_file(&self) -> Result<Option<PathBuf>, SignerError> {
         match &self.key_file {
             Some(path) => Ok(Some(path.clone())),
             None if std::env::var_os("HADOOP_KEY").is_some() => Ok(None),
@@ -121,7 +121,7 @@ impl SignerArguments {
     ///
     /// # Errors
     /// All but [`SignerError::NoUser`]
-    pub fn key(&self) -> Result<Key, SignerError> {
+    pub(crate) fn key(&self) -> Result<Key, SignerError> {
         let source = self.key_source()?;
         let bytes = match &source {
             KeySource::File(path) => match read(path.clone()) {
@@ -143,7 +143,7 @@ impl SignerArguments {
     ///
     /// # Errors
     /// [`SignerError::NoKey`], [`SignerError::UserConfig`]
-    pub fn key_source(&self) -> Result<KeySource, SignerError> {
+    pub(crate) fn key_source(&self) -> Result<KeySource, SignerError> {
         match (self.named_key_file()?, std::env::var("HADOOP_KEY")) {
             (Some(path), _) => Ok(KeySource::File(path)),
             (None, Ok(text)) => Ok(KeySource::Environment(text)),

@@ -11,7 +11,7 @@ use super::market_text::{columns, lines};
 
 /// Simulate a cluster with trackers, users and faults in virtual time, and check the invariants after every step
 #[derive(Debug, Args)]
-pub struct SimulateArguments {
+pub(crate) struct SimulateArguments {
     /// First seed; a seed determines the whole run
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -54,7 +54,7 @@ enum Policy {
 }
 
 /// Plays the runs. Returns the table, or an error with the broken law and the command that reproduces it.
-pub fn run(arguments: &SimulateArguments) -> Result<String, String> {
+pub(crate) fn run(arguments: &SimulateArguments) -> Result<String, String> {
     let heads = [
         "seed",
         "events",

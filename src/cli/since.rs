@@ -5,7 +5,7 @@ use super::time_text::parse_local_ms;
 /// A text that is not a date.
 #[derive(Debug, thiserror::Error)]
 #[error("{option} {text:?} is not a date such as 2026-11-21, with an optional time after a T")]
-pub struct InvalidTime {
+pub(crate) struct InvalidTime {
     option: &'static str,
     text: String,
 }

@@ -19,7 +19,7 @@ const UNREACHABLE: u8 = 4;
 
 /// Options of `status`.
 #[derive(Clone, Debug, clap::Args)]
-pub struct StatusArguments {
+pub(crate) struct StatusArguments {
     /// Set a configuration key, overriding the conf folder; can be repeated
     #[arg(short = 'D', value_name = "KEY=VALUE")]
     define: Vec<String>,
@@ -30,7 +30,7 @@ pub struct StatusArguments {
 
 /// Why the status is unknown.
 #[derive(Debug, thiserror::Error)]
-pub enum StatusFailure {
+pub(crate) enum StatusFailure {
     /// The daemon's address.
     #[error("{0}")]
     Place(#[from] PlaceError),
@@ -51,7 +51,7 @@ pub enum StatusFailure {
 
 impl StatusFailure {
     /// The exit code: 2 for wrong configuration, 4 if no daemon answers.
-    pub fn exit_code(&self) -> u8 {
+    pub(crate) fn exit_code(&self) -> u8 {
         match self {
             Self::Place(_) => WRONG_USAGE,
             Self::Daemon { .. } | Self::System(_) => UNREACHABLE,
@@ -63,7 +63,7 @@ impl StatusFailure {
 ///
 /// # Errors
 /// [`StatusFailure`]
-pub fn run(arguments: &StatusArguments) -> Result<(String, u8), StatusFailure> {
+pub(crate) fn run(arguments: &StatusArguments) -> Result<(String, u8), StatusFailure> {
     let StatusArguments { define, market } = arguments;
     let Found { address, origin } = market.place.find(define)?.http();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;

@@ -9,7 +9,7 @@ use super::serve::ConfigurationArguments;
 
 /// Options of `stop`.
 #[derive(Clone, Debug, clap::Args)]
-pub struct StopArguments {
+pub(crate) struct StopArguments {
     /// The daemon's configuration, which sets the state directory with the control socket.
     #[command(flatten)]
     configuration: ConfigurationArguments,
@@ -20,7 +20,7 @@ pub struct StopArguments {
 
 /// Why nothing was stopped.
 #[derive(Debug, thiserror::Error)]
-pub enum StopFailure {
+pub(crate) enum StopFailure {
     /// The configuration.
     #[error("{0}")]
     Config(#[from] ConfigError),
@@ -36,7 +36,7 @@ pub enum StopFailure {
 
 impl StopFailure {
     /// The exit code: 2 for wrong configuration, 4 if no daemon is reached, 1 for any other failure.
-    pub fn exit_code(&self) -> u8 {
+    pub(crate) fn exit_code(&self) -> u8 {
         match self {
             Self::Config(_) => WRONG_USAGE,
             Self::Ask(ControlError::Unreached { .. }) => 4,
@@ -49,7 +49,7 @@ impl StopFailure {
 ///
 /// # Errors
 /// [`StopFailure`]
-pub fn run(arguments: &StopArguments) -> Result<String, StopFailure> {
+pub(crate) fn run(arguments: &StopArguments) -> Result<String, StopFailure> {
     match request_stop(&arguments.configuration.load_options().state_dir()?)? {
         StopAnswer::Stopping { process, is_supervised } if arguments.json => {
             Ok(json(&serde_json::json!({ "pid": process, "is_supervised": is_supervised })))

@@ -10,14 +10,14 @@ use super::serve::ConfigurationArguments;
 
 /// Subcommands of `store`.
 #[derive(Clone, Debug, clap::Subcommand)]
-pub enum StoreCommand {
+pub(crate) enum StoreCommand {
     /// Make the tables of budgets in the PostgreSQL database of the configuration, unless they are there
     Init(InitArguments),
 }
 
 /// Options of `store init`.
 #[derive(Clone, Debug, clap::Args)]
-pub struct InitArguments {
+pub(crate) struct InitArguments {
     /// The configuration.
     #[command(flatten)]
     configuration: ConfigurationArguments,
@@ -31,7 +31,7 @@ pub struct InitArguments {
 
 /// Why there are no tables.
 #[derive(Debug, thiserror::Error)]
-pub enum StoreFailure {
+pub(crate) enum StoreFailure {
     /// The configuration.
     #[error("{0}")]
     Config(#[from] ConfigError),
@@ -47,7 +47,7 @@ pub enum StoreFailure {
 
 impl StoreFailure {
     /// The exit code: 2 for what only a person can mend, 4 if the database is not reached.
-    pub fn exit_code(&self) -> u8 {
+    pub(crate) fn exit_code(&self) -> u8 {
         match self {
             Self::Database(error) if !error.is_permanent() => 4,
             _ => WRONG_USAGE,
@@ -59,7 +59,7 @@ impl StoreFailure {
 ///
 /// # Errors
 /// [`StoreFailure`]
-pub fn run(command: &StoreCommand) -> Result<String, StoreFailure> {
+pub(crate) fn run(command: &StoreCommand) -> Result<String, StoreFailure> {
     let StoreCommand::Init(arguments) = command;
     if arguments.sql {
         return Ok(INITIALISE_SQL.to_owned());

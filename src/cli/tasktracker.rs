@@ -15,7 +15,7 @@ use crate::worker::{Running, TaskTrackerError, TaskTrackerSettings, machine_warn
 
 /// Options of `tasktracker`.
 #[derive(Clone, Debug, clap::Args)]
-pub struct TaskTrackerArguments {
+pub(crate) struct TaskTrackerArguments {
     /// Conf folder of the cluster; default: $JOBTRACKER_CONF, else $HADOOP_CONF_DIR; with none, the JobTracker on 127.0.0.1:8021
     #[arg(long, value_name = "DIR")]
     conf: Option<PathBuf>,
@@ -38,7 +38,7 @@ const LONGEST_NAME: usize = 64;
 
 /// Why `tasktracker` failed.
 #[derive(Debug, thiserror::Error)]
-pub enum TaskTrackerFailure {
+pub(crate) enum TaskTrackerFailure {
     /// The configuration.
     #[error("{0}")]
     Config(#[from] ConfigError),
@@ -74,7 +74,7 @@ fn worker_name(text: &str) -> Result<String, String> {
 impl TaskTrackerFailure {
     /// The exit code: 2 for wrong usage or configuration, and for whatever else only a person can mend, 3 if the JobTracker
     /// does not admit this host, 1 for any other failure.
-    pub fn exit_code(&self) -> u8 {
+    pub(crate) fn exit_code(&self) -> u8 {
         use crate::worker::HeartbeatError;
         match self {
             Self::Config(_) => 2,
@@ -94,7 +94,7 @@ fn cores() -> u32 {
 ///
 /// # Errors
 /// [`TaskTrackerFailure`]
-pub fn run(arguments: &TaskTrackerArguments) -> Result<(), TaskTrackerFailure> {
+pub(crate) fn run(arguments: &TaskTrackerArguments) -> Result<(), TaskTrackerFailure> {
     let without_slots = ConfigurationArguments { conf: arguments.conf.clone(), define: Vec::new() }.load_options();
     let default_slots = without_slots.conf_dir.is_none().then(cores);
     let define = arguments.definitions(default_slots);

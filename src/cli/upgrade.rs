@@ -10,21 +10,21 @@ use super::serve::ConfigurationArguments;
 
 /// Options of `upgrade`.
 #[derive(Clone, Debug, clap::Args)]
-pub struct UpgradeArguments {
+pub(crate) struct UpgradeArguments {
     /// The daemon's configuration, which sets the state directory with the control socket.
     #[command(flatten)]
-    pub configuration: ConfigurationArguments,
+    pub(crate) configuration: ConfigurationArguments,
     /// Program to replace the daemon with, started with the daemon's arguments; default: this one
     #[arg(long, value_name = "PATH")]
-    pub program: Option<PathBuf>,
+    pub(crate) program: Option<PathBuf>,
     /// Print JSON
     #[arg(long)]
-    pub json: bool,
+    pub(crate) json: bool,
 }
 
 /// Why the upgrade failed.
 #[derive(Debug, thiserror::Error)]
-pub enum UpgradeFailure {
+pub(crate) enum UpgradeFailure {
     /// The configuration.
     #[error("{0}")]
     Config(#[from] ConfigError),
@@ -48,7 +48,7 @@ pub enum UpgradeFailure {
 
 impl UpgradeFailure {
     /// The exit code: 2 for wrong usage or configuration, 4 if no daemon is reached, 1 for any other failure.
-    pub fn exit_code(&self) -> u8 {
+    pub(crate) fn exit_code(&self) -> u8 {
         match self {
             Self::Config(_) | Self::Program { .. } => 2,
             Self::Ask(ControlError::Unreached { .. }) => 4,
@@ -61,7 +61,7 @@ impl UpgradeFailure {
 ///
 /// # Errors
 /// [`UpgradeFailure`]
-pub fn run(arguments: &UpgradeArguments) -> Result<String, UpgradeFailure> {
+pub(crate) fn run(arguments: &UpgradeArguments) -> Result<String, UpgradeFailure> {
     let named = arguments.program.as_ref().map_or_else(|| "this program".to_owned(), |path| path.display().to_string());
     let program = match &arguments.program {
         Some(path) => std::fs::canonicalize(path),

@@ -19,11 +19,11 @@ use acl_file::AclFileArguments;
 use edit::Edit;
 use own_queue::{OwnQueueArguments, add_queue};
 
-pub use failure::UserFailure;
+pub(crate) use failure::UserFailure;
 
 /// Subcommands of `user`.
 #[derive(Clone, Debug, clap::Subcommand)]
-pub enum UserCommand {
+pub(crate) enum UserCommand {
     /// Add a user with a new key, and with --budget, --rate or --allowance the user's queue
     Add {
         /// Name of the user, and of its queue
@@ -80,7 +80,7 @@ pub enum UserCommand {
 
 /// Where a new key goes.
 #[derive(Clone, Debug, clap::Args)]
-pub struct NewKeyArguments {
+pub(crate) struct NewKeyArguments {
     /// Write the key to this new file, for its owner only, instead of printing it
     #[arg(long, value_name = "FILE")]
     key_file: Option<PathBuf>,
@@ -88,7 +88,7 @@ pub struct NewKeyArguments {
 
 /// The role of a user.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
-pub enum RoleArgument {
+pub(crate) enum RoleArgument {
     /// Every queue.
     Admin,
     /// Its own queue.
@@ -97,7 +97,7 @@ pub enum RoleArgument {
 
 /// What was done.
 #[derive(Debug, serde::Serialize)]
-pub struct UserChange {
+pub(crate) struct UserChange {
     /// The user.
     user: String,
     /// `admin` or `user`; of a removed one the role that it had.
@@ -119,7 +119,7 @@ pub struct UserChange {
 ///
 /// # Errors
 /// [`UserFailure`]
-pub fn run(command: &UserCommand, now_ms: i64) -> Result<String, UserFailure> {
+pub(crate) fn run(command: &UserCommand, now_ms: i64) -> Result<String, UserFailure> {
     let (change, said, file) = match command {
         UserCommand::Add { name, role, key, queue, file } => {
             let role = match role {

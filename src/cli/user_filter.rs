@@ -4,7 +4,7 @@ use super::signer::SignerArguments;
 
 /// The option that filters by user.
 #[derive(Clone, Debug, Default, clap::Args)]
-pub struct UserFilter {
+pub(crate) struct UserFilter {
     /// Only what is this user's; also who asks and signs where --key-file is given without --as
     #[arg(long, value_name = "NAME")]
     pub(super) user: Option<String>,

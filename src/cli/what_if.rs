@@ -14,7 +14,7 @@ use super::what_if_text::render;
 
 /// Play the jobs of the past again in virtual time, as configured and as asked, and compare
 #[derive(Clone, Debug, clap::Args)]
-pub struct WhatIfArguments {
+pub(crate) struct WhatIfArguments {
     /// Ask for this scheduler: fifo, capacity, fair, constraint, dynamic, or a class name
     #[arg(long, value_name = "NAME")]
     policy: Option<String>,
@@ -49,7 +49,7 @@ pub struct WhatIfArguments {
 
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
-pub enum WhatIfFailure {
+pub(crate) enum WhatIfFailure {
     /// The name of the scheduler.
     #[error("--policy: {0}")]
     Policy(#[from] UnknownScheduler),
@@ -71,7 +71,7 @@ pub enum WhatIfFailure {
 
 impl WhatIfFailure {
     /// The exit code: 1 for a state that cannot be read, 2 for wrong usage or configuration.
-    pub fn exit_code(&self) -> u8 {
+    pub(crate) fn exit_code(&self) -> u8 {
         match self {
             Self::Play(PlayFailure::Store(StoreError::OtherSchema { .. })) => WRONG_USAGE,
             Self::Play(PlayFailure::Store(_)) => 1,
@@ -84,7 +84,7 @@ impl WhatIfFailure {
 ///
 /// # Errors
 /// [`WhatIfFailure`]
-pub fn run(arguments: &WhatIfArguments) -> Result<String, WhatIfFailure> {
+pub(crate) fn run(arguments: &WhatIfArguments) -> Result<String, WhatIfFailure> {
     let time = |option, text: &Option<String>| text.as_deref().map(|text| parse_time_of(option, text)).transpose();
     let span = RecordedSpan {
         since_ms: time("--since", &arguments.since)?.unwrap_or(i64::MIN),

@@ -20,7 +20,7 @@ const PAUSE: Duration = Duration::from_millis(500);
 
 /// Subcommands of `workers`.
 #[derive(Clone, Debug, clap::Subcommand)]
-pub enum WorkersCommand {
+pub(crate) enum WorkersCommand {
     /// List all workers: name, state, slots, last heartbeat
     List {
         /// Server, signer, output form.
@@ -54,7 +54,7 @@ pub enum WorkersCommand {
 ///
 /// # Errors
 /// [`MarketCommandError`]
-pub fn run(command: &WorkersCommand) -> Result<String, MarketCommandError> {
+pub(crate) fn run(command: &WorkersCommand) -> Result<String, MarketCommandError> {
     match command {
         WorkersCommand::List { market } => {
             let client = market.client()?;

@@ -9,18 +9,18 @@ use super::http_request::get;
 /// No status: the daemon does not answer, or something else does.
 #[derive(Debug, thiserror::Error)]
 #[error("no JobTracker of this program answers at {server}: {reason}")]
-pub struct StatusError {
+pub(crate) struct StatusError {
     /// `host:port`.
-    pub server: String,
+    pub(crate) server: String,
     /// What went wrong.
-    pub reason: String,
+    pub(crate) reason: String,
 }
 
 /// Asks the daemon at `server`, `host:port`.
 ///
 /// # Errors
 /// [`StatusError`]
-pub async fn daemon_status(server: &str) -> Result<DaemonStatus, StatusError> {
+pub(crate) async fn daemon_status(server: &str) -> Result<DaemonStatus, StatusError> {
     let failed = |reason: String| StatusError { server: server.to_owned(), reason };
     let answer = get(server, "/status", None).await.map_err(|error| failed(error.to_string()))?;
     if answer.status != StatusCode::OK {

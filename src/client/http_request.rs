@@ -45,7 +45,7 @@ pub(crate) struct HttpAnswer {
 
 /// Why a request failed.
 #[derive(Debug, thiserror::Error)]
-pub enum HttpError {
+pub(crate) enum HttpError {
     /// There is no connection.
     #[error("{0}")]
     Io(#[from] std::io::Error),

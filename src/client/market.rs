@@ -22,10 +22,11 @@ use crate::client::signed_query::{QueryCharacterError, SignedQuery, escaped};
 use crate::market::{Key, ReportRequest};
 use crate::model::{AttemptId, Credits};
 
-pub use answer::{AnswerError, MarketAnswer, QueueLine, QuoteLine};
+pub use answer::MarketAnswer;
+pub(crate) use answer::{QueueLine, QuoteLine};
 pub(in crate::client) use read::SignedReadError;
-pub use upload::JobFile;
-pub use workers::PauseOf;
+pub(crate) use upload::JobFile;
+pub(crate) use workers::PauseOf;
 
 /// Path of the document's operations.
 const SCHEDULER: &str = "/scheduler";
@@ -113,7 +114,7 @@ pub enum MarketClientError {
 
 impl MarketClientError {
     /// Whether the server may do it later.
-    pub fn is_passing(&self) -> bool {
+    pub(crate) fn is_passing(&self) -> bool {
         matches!(self, Self::Unreachable { .. } | Self::NoResult { .. })
     }
 }
@@ -128,12 +129,12 @@ impl MarketClient {
 
     /// With a text on how the server was found, which ends that of an error where it does not answer.
     #[must_use]
-    pub fn found(self, origin: impl Into<String>) -> Self {
+    pub(crate) fn found(self, origin: impl Into<String>) -> Self {
         Self { origin: origin.into(), ..self }
     }
 
     /// Its server, `host:port`.
-    pub fn server(&self) -> &str {
+    pub(crate) fn server(&self) -> &str {
         &self.server
     }
 
@@ -158,7 +159,7 @@ impl MarketClient {
     ///
     /// # Errors
     /// [`MarketClientError`]
-    pub async fn statement(
+    pub(crate) async fn statement(
         &self,
         queue: Option<&str>,
         since_ms: Option<i64>,
@@ -207,7 +208,11 @@ impl MarketClient {
     ///
     /// # Errors
     /// [`MarketClientError`]
-    pub async fn report(&self, request: &ReportRequest, signer: Option<&Signer>) -> Result<Report, MarketClientError> {
+    pub(crate) async fn report(
+        &self,
+        request: &ReportRequest,
+        signer: Option<&Signer>,
+    ) -> Result<Report, MarketClientError> {
         let query = report_query(request);
         if let Some(signer) = signer {
             match self.signed_json(REPORT, &query, signer).await {
@@ -239,7 +244,7 @@ impl MarketClient {
     ///
     /// # Errors
     /// [`MarketClientError`]
-    pub async fn change_deadline(&self, job: &str, change: &str, user: &str) -> Result<(), MarketClientError> {
+    pub(crate) async fn change_deadline(&self, job: &str, change: &str, user: &str) -> Result<(), MarketClientError> {
         let path = format!("{DEADLINE}?job={}&{change}&user.name={}", escaped(job), escaped(user));
         self.send_believed(&path).await.map(drop)
     }
@@ -249,7 +254,7 @@ impl MarketClient {
     ///
     /// # Errors
     /// [`MarketClientError`]
-    pub async fn log_ticket(
+    pub(crate) async fn log_ticket(
         &self,
         attempt: AttemptId,
         signer: Option<&Signer>,
@@ -276,7 +281,7 @@ impl MarketClient {
     ///
     /// # Errors
     /// [`MarketClientError`]; [`MarketClientError::Refused`] unless the constraint scheduler rules.
-    pub async fn what_if(&self, fields: &[(&str, String)]) -> Result<WhatIfAnswer, MarketClientError> {
+    pub(crate) async fn what_if(&self, fields: &[(&str, String)]) -> Result<WhatIfAnswer, MarketClientError> {
         let named = fields.iter().find(|(name, _)| *name == "user");
         let path = named.map_or(WHAT_IF.to_owned(), |(_, user)| format!("{WHAT_IF}&user.name={}", escaped(user)));
         let answer = post_form(&self.server, &path, joined(fields)).await;
@@ -287,7 +292,7 @@ impl MarketClient {
     ///
     /// # Errors
     /// [`MarketClientError`]; [`MarketClientError::Refused`] unless the market rules.
-    pub async fn order_quote(
+    pub(crate) async fn order_quote(
         &self,
         max_rate: Credits,
         fields: &[(&str, String)],

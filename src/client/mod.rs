@@ -3,7 +3,7 @@
 #![warn(missing_docs)]
 
 pub mod applications;
-pub mod daemon_status;
+pub(crate) mod daemon_status;
 mod file_digest;
 pub(crate) mod http_request;
 pub mod job;
@@ -11,4 +11,4 @@ pub mod market;
 pub mod signed_query;
 mod slow_answer;
 
-pub use slow_answer::show_slow_answers;
+pub(crate) use slow_answer::show_slow_answers;

@@ -13,9 +13,9 @@ const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'.').remove(b'_').remove(b'
 #[error("the query {query:?} has {character:?}, which must be URL-encoded")]
 pub struct QueryCharacterError {
     /// The query.
-    pub query: String,
+    pub(crate) query: String,
     /// The first such character.
-    pub character: char,
+    pub(crate) character: char,
 }
 
 /// A query for `/scheduler` with user and timestamp, and its signature.
@@ -46,13 +46,13 @@ impl SignedQuery {
     }
 
     /// The address at a path that has the signature in it, for browsers.
-    pub fn link(&self, path: &str) -> String {
+    pub(crate) fn link(&self, path: &str) -> String {
         format!("{path}?{}&signature={}", self.query, self.authorization)
     }
 }
 
 /// Escapes a value for a query.
-pub fn escaped(value: &str) -> String {
+pub(crate) fn escaped(value: &str) -> String {
     utf8_percent_encode(value, ESCAPED).to_string()
 }
 

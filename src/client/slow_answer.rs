@@ -24,7 +24,7 @@ static SHOW: OnceLock<fn(&str)> = OnceLock::new();
 static SHOWN: Mutex<Option<String>> = Mutex::new(None);
 
 /// From now on `show` gets a line when an answer is slow and the JobTracker is not ready, each line once.
-pub fn show_slow_answers(show: fn(&str)) {
+pub(crate) fn show_slow_answers(show: fn(&str)) {
     // The first way of showing stays.
     let _ = SHOW.set(show);
 }

@@ -7,20 +7,20 @@ use super::keys::Key;
 
 /// A list that is in force.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AccessList {
-    pub key: String,
-    pub origin: Origin,
+pub(crate) struct AccessList {
+    pub(crate) key: String,
+    pub(crate) origin: Origin,
     /// As written.
-    pub value: String,
+    pub(crate) value: String,
     /// Before the first blank.
-    pub users: Vec<String>,
+    pub(crate) users: Vec<String>,
     /// After it.
-    pub groups: Vec<String>,
+    pub(crate) groups: Vec<String>,
 }
 
 /// The lists that are set and enforced, but for those that admit everybody.
 #[must_use]
-pub fn in_force(configuration: &Configuration) -> Vec<AccessList> {
+pub(crate) fn in_force(configuration: &Configuration) -> Vec<AccessList> {
     let queues = configuration.list(&keys::QUEUE_NAMES).unwrap_or_default();
     let are_lists_on = configuration.flag(&keys::ACLS_ENABLED).unwrap_or_default();
     let is_policy_on = configuration.flag(&keys::SECURITY_AUTHORIZATION).unwrap_or_default();
@@ -46,7 +46,7 @@ fn names_in(list: &str) -> Vec<String> {
 
 /// Lists that mean something else than they look like.
 #[must_use]
-pub fn warnings(configuration: &Configuration) -> Vec<Warning> {
+pub(crate) fn warnings(configuration: &Configuration) -> Vec<Warning> {
     let found = in_force(configuration).into_iter().filter_map(|list| {
         let remark = list.users_read_as_groups().or_else(|| list.admits_administrators_only())?;
         Some(list.warning(remark))
@@ -56,7 +56,7 @@ pub fn warnings(configuration: &Configuration) -> Vec<Warning> {
 
 impl AccessList {
     #[must_use]
-    pub fn warning(self, remark: String) -> Warning {
+    pub(crate) fn warning(self, remark: String) -> Warning {
         Warning::Contradiction { key: self.key, value: self.value, origin: self.origin, remark }
     }
 

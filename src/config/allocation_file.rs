@@ -12,13 +12,13 @@ use super::settings::fair::FairSettings;
 use super::xml::decode;
 
 /// Name of the file in the conf folder, unless a key names another one.
-pub const ALLOCATION_FILE: &str = "fair-scheduler.xml";
+pub(crate) const ALLOCATION_FILE: &str = "fair-scheduler.xml";
 
 /// Reads the allocation file that a key names, else the one of the conf folder. None is there: no pool is declared.
 ///
 /// # Errors
 /// [`ConfigError`] with file and line: unreadable, not text, malformed, or refused; a file that a key names is missing.
-pub fn read_allocation_file(
+pub(crate) fn read_allocation_file(
     settings: &FairSettings,
     conf_dir: Option<&Path>,
 ) -> Result<(Allocations, Vec<Warning>), ConfigError> {

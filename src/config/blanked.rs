@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 /// Shown in the place of a secret.
-pub const REDACTED: &str = "<redacted>";
+pub(crate) const REDACTED: &str = "<redacted>";
 
 /// Parts of names whose values are secret.
 const SECRET_PARTS: [&str; 9] =
@@ -17,7 +17,7 @@ const BOUNDS: &[char] = &[' ', '\t', '\n', ',', ';', '&', '?', '"', '\''];
 
 /// The value of a key as pages show it: nothing of a secret one, and of others no part that is one, such as the value of
 /// `DB_PASSWORD=…` among variables of the environment, or the password in a URL.
-pub fn shown_value<'a>(name: &str, value: &'a str) -> Cow<'a, str> {
+pub(crate) fn shown_value<'a>(name: &str, value: &'a str) -> Cow<'a, str> {
     let is_private = is_secret(name) || MONEY.contains(&name);
     if is_private && !value.is_empty() { REDACTED.into() } else { without_secrets(value) }
 }

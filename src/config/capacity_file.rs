@@ -16,7 +16,7 @@ use super::keys::Key;
 use super::unread_keys::unread_key;
 
 /// Name of the file in the conf folder.
-pub const CAPACITY_FILE: &str = "capacity-scheduler.xml";
+pub(crate) const CAPACITY_FILE: &str = "capacity-scheduler.xml";
 
 /// Reads the file of a conf folder for the queues of `mapred.queue.names`, in their order. Without a folder or a file
 /// every value is missing, so the first queue lacks its capacity.
@@ -24,7 +24,7 @@ pub const CAPACITY_FILE: &str = "capacity-scheduler.xml";
 /// # Errors
 /// The first [`ConfigError`] of the file: unreadable, malformed, a value of the wrong kind, a value or the whole refused
 /// by the scheduler.
-pub fn read_capacity_file(
+pub(crate) fn read_capacity_file(
     folder: Option<&Path>,
     properties: &BTreeMap<String, String>,
     queues: &[String],
@@ -34,7 +34,7 @@ pub fn read_capacity_file(
 }
 
 /// The warnings of [`read_capacity_file`], whatever its values are.
-pub fn warnings_of_capacity_file(
+pub(crate) fn warnings_of_capacity_file(
     folder: Option<&Path>,
     properties: &BTreeMap<String, String>,
     queues: &[String],
@@ -50,7 +50,7 @@ pub fn warnings_of_capacity_file(
 ///
 /// # Errors
 /// The file is unreadable or malformed.
-pub fn keys_set_in_capacity_file(
+pub(crate) fn keys_set_in_capacity_file(
     folder: Option<&Path>,
     properties: &BTreeMap<String, String>,
 ) -> Result<Vec<(String, String, String)>, ConfigError> {

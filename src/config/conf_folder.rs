@@ -11,7 +11,7 @@ use super::error::{ConfigError, Origin, Warning};
 use super::keys;
 
 /// Maximum size of a configuration file, bytes.
-pub const LONGEST_FILE_BYTES: u64 = 16 << 20;
+pub(crate) const LONGEST_FILE_BYTES: u64 = 16 << 20;
 
 /// Deprecated since Hadoop 0.20, still read by 1.2.1 after the others.
 const HADOOP_SITE: &str = "hadoop-site.xml";
@@ -41,7 +41,7 @@ const FRAMEWORK: &str = "mapreduce.framework.name";
 ///
 /// # Errors
 /// The folder cannot be read, a file cannot be read, is too long or is not a configuration file.
-pub fn add_conf_folder(configuration: &mut Configuration, folder: &Path) -> Result<(), ConfigError> {
+pub(crate) fn add_conf_folder(configuration: &mut Configuration, folder: &Path) -> Result<(), ConfigError> {
     add_files(configuration, folder).into_iter().next().map_or(Ok(()), Err)
 }
 

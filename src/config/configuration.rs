@@ -47,20 +47,20 @@ struct SettingEntry {
 
 /// One effective value, `${…}` replaced.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Setting {
+pub(crate) struct Setting {
     /// The spelling of the key that set it.
-    pub name: String,
-    pub value: String,
+    pub(crate) name: String,
+    pub(crate) value: String,
     /// The value for error texts: for a job, only the first 64 characters as written.
-    pub shown: String,
-    pub origin: Origin,
+    pub(crate) shown: String,
+    pub(crate) origin: Origin,
     /// Of a default with `${name}`: the value of that name, where it is set.
-    pub writer: Option<Box<NamedValue>>,
+    pub(crate) writer: Option<Box<NamedValue>>,
 }
 
 /// Named values with their origins.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Configuration {
+pub(crate) struct Configuration {
     entries: BTreeMap<String, SettingEntry>,
     finals: BTreeMap<String, Origin>,
     /// Java's system properties; `${…}` finds them before keys.
@@ -80,7 +80,7 @@ impl SettingEntry {
 impl Configuration {
     /// An empty configuration. `${…}` finds `properties` first, such as `user.name`.
     #[must_use]
-    pub fn new(properties: BTreeMap<String, String>) -> Self {
+    pub(crate) fn new(properties: BTreeMap<String, String>) -> Self {
         Configuration { properties, ..Configuration::default() }
     }
 
@@ -88,7 +88,7 @@ impl Configuration {
     ///
     /// # Errors
     /// [`ConfigError::NotConfiguration`] with the place in the file.
-    pub fn add_file(&mut self, file: &str, bytes: &[u8]) -> Result<(), ConfigError> {
+    pub(crate) fn add_file(&mut self, file: &str, bytes: &[u8]) -> Result<(), ConfigError> {
         self.add_file_where(file, bytes, |_| true)
     }
 
@@ -96,7 +96,7 @@ impl Configuration {
     ///
     /// # Errors
     /// As [`Self::add_file`].
-    pub fn add_queue_acls_file(&mut self, file: &str, bytes: &[u8]) -> Result<(), ConfigError> {
+    pub(crate) fn add_queue_acls_file(&mut self, file: &str, bytes: &[u8]) -> Result<(), ConfigError> {
         self.add_file_where(file, bytes, |name| name.starts_with("mapred.queue."))
     }
 
@@ -138,7 +138,7 @@ impl Configuration {
     ///
     /// # Errors
     /// Place and reason when it is not a configuration file.
-    pub fn add_job_xml(&mut self, file: &str, bytes: &[u8]) -> Result<(), xml::XmlError> {
+    pub(crate) fn add_job_xml(&mut self, file: &str, bytes: &[u8]) -> Result<(), xml::XmlError> {
         let file: Arc<str> = Arc::from(file);
         self.is_of_job = true;
         for property in xml::parse(bytes)?.properties {
@@ -187,7 +187,7 @@ impl Configuration {
     ///
     /// # Errors
     /// [`ConfigError::BadOverride`] when the argument has no `=` or no key.
-    pub fn add_override(&mut self, argument: &str) -> Result<(), ConfigError> {
+    pub(crate) fn add_override(&mut self, argument: &str) -> Result<(), ConfigError> {
         match argument.split_once('=').map(|(name, value)| (name.trim(), value)) {
             Some((name, value)) if !name.is_empty() => {
                 let entry =
@@ -200,19 +200,19 @@ impl Configuration {
     }
 
     /// The values of `-D`, by name, unexpanded.
-    pub fn overrides(&self) -> impl Iterator<Item = (&str, &str)> {
+    pub(crate) fn overrides(&self) -> impl Iterator<Item = (&str, &str)> {
         let given = self.entries.iter().filter(|(_, entry)| entry.layer == Layer::CommandLine);
         given.map(|(name, entry)| (name.as_str(), entry.value.as_str()))
     }
 
     /// Sets a default for a run without a conf folder.
-    pub fn add_standalone_default(&mut self, key: &Key, value: &str) {
+    pub(crate) fn add_standalone_default(&mut self, key: &Key, value: &str) {
         let entry = SettingEntry { value: value.to_owned(), origin: Origin::Standalone, layer: Layer::Standalone };
         self.entries.insert(key.name.to_owned(), entry);
     }
 
     /// Removes the values of a key under all of its spellings.
-    pub fn forget(&mut self, key: &Key) {
+    pub(crate) fn forget(&mut self, key: &Key) {
         for spelling in key.spellings() {
             self.entries.remove(spelling);
         }
@@ -220,24 +220,24 @@ impl Configuration {
 
     /// A property that `${name}` finds before any key, such as `user.name`.
     #[must_use]
-    pub fn properties(&self) -> &BTreeMap<String, String> {
+    pub(crate) fn properties(&self) -> &BTreeMap<String, String> {
         &self.properties
     }
 
-    pub fn property(&self, name: &str) -> Option<&str> {
+    pub(crate) fn property(&self, name: &str) -> Option<&str> {
         self.properties.get(name).map(String::as_str)
     }
 
     /// A copy with the property `name` set to `value`.
     #[must_use]
-    pub fn with_property(&self, name: &str, value: &str) -> Self {
+    pub(crate) fn with_property(&self, name: &str, value: &str) -> Self {
         let mut copy = self.clone();
         copy.properties.insert(name.to_owned(), value.to_owned());
         copy
     }
 
     /// The value of a key, else its default, else `None`.
-    pub fn setting(&self, key: &Key) -> Result<Option<Setting>, ConfigError> {
+    pub(crate) fn setting(&self, key: &Key) -> Result<Option<Setting>, ConfigError> {
         if let Some((name, entry)) = self.strongest(key.spellings()) {
             return self.entry_setting(name, entry).map(Some);
         }
@@ -245,7 +245,7 @@ impl Configuration {
     }
 
     /// The value of a queue's key, as [`Self::setting`].
-    pub fn queue_setting(&self, key: &Key, queue: &str) -> Result<Option<Setting>, ConfigError> {
+    pub(crate) fn queue_setting(&self, key: &Key, queue: &str) -> Result<Option<Setting>, ConfigError> {
         let name = key.for_queue(queue);
         match (self.entries.get(&name), key.default) {
             (Some(entry), _) => self.entry_setting(&name, entry).map(Some),
@@ -255,7 +255,7 @@ impl Configuration {
     }
 
     /// The value that files and `-D` set for a name outside the key tables, as [`Self::setting`]: job clients pass on many.
-    pub fn named(&self, name: &str) -> Result<Option<Setting>, ConfigError> {
+    pub(crate) fn named(&self, name: &str) -> Result<Option<Setting>, ConfigError> {
         self.entries.get(name).map(|entry| self.entry_setting(name, entry)).transpose()
     }
 
@@ -274,13 +274,13 @@ impl Configuration {
 
     /// Whether the job itself, not the cluster, sets the value.
     #[must_use]
-    pub fn is_set_by_job(&self, key: &Key) -> bool {
+    pub(crate) fn is_set_by_job(&self, key: &Key) -> bool {
         self.strongest(key.spellings()).is_some_and(|(_, entry)| entry.layer == Layer::Job)
     }
 
     /// Whether later values of this name are ignored.
     #[must_use]
-    pub fn is_final(&self, name: &str) -> bool {
+    pub(crate) fn is_final(&self, name: &str) -> bool {
         self.finals.contains_key(name)
     }
 
@@ -396,12 +396,12 @@ impl Configuration {
     }
 
     /// Every value that files and `-D` set, by name, unexpanded.
-    pub fn written(&self) -> impl Iterator<Item = (&str, &str, &Origin)> {
+    pub(crate) fn written(&self) -> impl Iterator<Item = (&str, &str, &Origin)> {
         self.entries.iter().map(|(name, entry)| (name.as_str(), entry.value.as_str(), &entry.origin))
     }
 
     /// The same, expanded; a value whose expansion does not end stays as written.
-    pub fn expanded_values(&self) -> impl Iterator<Item = (&str, String)> {
+    pub(crate) fn expanded_values(&self) -> impl Iterator<Item = (&str, String)> {
         self.entries.iter().map(|(name, entry)| {
             let expanded = self.entry_setting(name, entry);
             (name.as_str(), expanded.map_or_else(|_| entry.value.clone(), |setting| setting.value))
@@ -410,14 +410,14 @@ impl Configuration {
 
     /// Of the properties of a job.xml, those that nothing reads, in one text; none: there are none.
     #[must_use]
-    pub fn unread_in_job_xml(&self) -> Option<String> {
+    pub(crate) fn unread_in_job_xml(&self) -> Option<String> {
         let names = self.entries.iter().filter(|(_, entry)| entry.layer == Layer::Job).map(|(name, _)| name.as_str());
         unread_by_jobs(names, |key| self.entries.contains_key(key))
     }
 
     /// Warnings from loading, keys that nothing reads, and keys whose spellings disagree.
     #[must_use]
-    pub fn warnings(&self) -> Vec<Warning> {
+    pub(crate) fn warnings(&self) -> Vec<Warning> {
         let mut warnings = self.warnings.clone();
         warnings.extend(self.unresolved_texts());
         warnings.extend(self.unread());
@@ -440,7 +440,7 @@ impl Configuration {
         warnings
     }
 
-    pub fn add_warning(&mut self, warning: Warning) {
+    pub(crate) fn add_warning(&mut self, warning: Warning) {
         self.warnings.push(warning);
     }
 }

@@ -14,7 +14,7 @@ use super::settings::scheduler::{CAPACITY_CLASS, DYNAMIC_CLASS, FAIR_CLASS, FIFO
 /// Contradictions in a JobTracker's values; under FIFO a market may exist without ruling. Invalid values are ignored
 /// here: they are refused elsewhere.
 #[must_use]
-pub fn of_jobtracker(configuration: &Configuration, has_market: bool) -> Vec<Warning> {
+pub(crate) fn of_jobtracker(configuration: &Configuration, has_market: bool) -> Vec<Warning> {
     let values = ComparedValues { configuration };
     let mut found = values.folders();
     found.extend(values.hosts());
@@ -32,7 +32,7 @@ pub fn of_jobtracker(configuration: &Configuration, has_market: bool) -> Vec<War
 
 /// Values of queues that apply to no queue, or not at all.
 #[must_use]
-pub fn of_queues(configuration: &Configuration) -> Vec<Warning> {
+pub(crate) fn of_queues(configuration: &Configuration) -> Vec<Warning> {
     let queues = configuration.list(&keys::QUEUE_NAMES).unwrap_or_default();
     let are_lists_on = configuration.flag(&keys::ACLS_ENABLED).unwrap_or_default();
     let cut_elsewhere = lists_cut_elsewhere(configuration, |key| *key == keys::QUEUE_NAMES);
@@ -73,7 +73,7 @@ fn lists_cut_elsewhere(configuration: &Configuration, is_chosen: impl Fn(&Key) -
 
 /// Users that may act for others by one of two lists, of which both are needed.
 #[must_use]
-pub fn of_proxy_users(configuration: &Configuration) -> Vec<Warning> {
+pub(crate) fn of_proxy_users(configuration: &Configuration) -> Vec<Warning> {
     let both = [&keys::PROXY_HOSTS, &keys::PROXY_GROUPS];
     let found = configuration.written().filter_map(|(name, value, origin)| {
         let (other, user) =
@@ -105,7 +105,7 @@ fn is_any_or_blank(list: &str) -> bool {
 
 /// Contradictions in a built-in tasktracker's values.
 #[must_use]
-pub fn of_tasktracker(configuration: &Configuration) -> Vec<Warning> {
+pub(crate) fn of_tasktracker(configuration: &Configuration) -> Vec<Warning> {
     let values = ComparedValues { configuration };
     let mut found: Vec<_> = values.slots().into_iter().collect();
     found.extend(values.reach());

@@ -2,9 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::wire::limits;
-use crate::wire::limits::{LimitAction, LimitUnit, Sender};
-
+use super::documented_limits::{self as limits, LimitAction, LimitUnit, Sender};
 use super::keys::{SECTIONS, ValueKind, unused};
 
 const HEAD: &str = "# Configuration
@@ -49,7 +47,7 @@ Hadoop's default, `jobtracker check-config` lists all that are set. `*` stands f
 ";
 
 #[must_use]
-pub fn render() -> String {
+pub(crate) fn render() -> String {
     let mut page = String::from(HEAD);
     for section in SECTIONS {
         // Writing into a String cannot fail.

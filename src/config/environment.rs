@@ -20,7 +20,7 @@ pub struct Environment {
 impl Environment {
     /// Reads the environment of this process. The user is the process's real user, whatever `USER` contains.
     #[must_use]
-    pub fn of_process() -> Self {
+    pub(crate) fn of_process() -> Self {
         let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
         let user_id = rustix::process::getuid().as_raw();
         let account = Account::of(user_id);
@@ -37,7 +37,7 @@ impl Environment {
 
 /// The kernel's host name; `localhost` if it is empty or not UTF-8.
 #[must_use]
-pub fn host_name() -> String {
+pub(crate) fn host_name() -> String {
     let name = rustix::system::uname();
     match name.nodename().to_str() {
         Ok(name) if !name.is_empty() => name.to_owned(),

@@ -10,7 +10,7 @@ use crate::scheduler::capacity::CapacityConfigError;
 use crate::scheduler::fair::allocation_file::AllocationFileError;
 
 use super::xml::XmlError;
-pub use crate::wire::limits::excerpt;
+pub(crate) use crate::wire::limits::excerpt;
 
 /// In each warning about what is set for a queue that is not listed.
 pub(super) const NO_SUCH_QUEUE: &str = "no such queue in mapred.queue.names";
@@ -58,10 +58,10 @@ impl fmt::Display for Origin {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamedValue {
     /// The spelling of the key that set it.
-    pub key: String,
-    pub origin: Origin,
+    pub(crate) key: String,
+    pub(crate) origin: Origin,
     /// Its expanded value.
-    pub value: String,
+    pub(crate) value: String,
 }
 
 impl fmt::Display for NamedValue {
@@ -158,13 +158,13 @@ pub enum ConfigError {
 impl ConfigError {
     /// Whether a whole file, or all of them, could not be read.
     #[must_use]
-    pub fn is_of_file(&self) -> bool {
+    pub(crate) fn is_of_file(&self) -> bool {
         matches!(self, Self::ConfFolder { .. } | Self::Unreadable { .. } | Self::NotConfiguration { .. })
     }
 
     /// Whether a file that could not be read may set what is missing.
     #[must_use]
-    pub fn may_be_of_missing_value(&self) -> bool {
+    pub(crate) fn may_be_of_missing_value(&self) -> bool {
         match self {
             Self::BadValue { origin, .. } | Self::NamedFile { origin, .. } => *origin == Origin::Default,
             Self::NotSet { .. } | Self::UnknownVariable { .. } => true,
@@ -173,7 +173,7 @@ impl ConfigError {
     }
 
     #[must_use]
-    pub fn is_same_value(&self, other: &Self) -> bool {
+    pub(crate) fn is_same_value(&self, other: &Self) -> bool {
         let place = |error: &Self| match error {
             Self::BadValue { key, origin, .. } => Some((key.clone(), origin.clone())),
             _ => None,
@@ -269,7 +269,7 @@ pub enum Warning {
 impl Warning {
     /// Whether it is about a queue that is not listed.
     #[must_use]
-    pub fn is_of_unlisted_queue(&self) -> bool {
+    pub(crate) fn is_of_unlisted_queue(&self) -> bool {
         match self {
             Self::Contradiction { remark, .. } | Self::Ignored { remark, .. } => remark.contains(NO_SUCH_QUEUE),
             _ => false,

@@ -42,13 +42,13 @@ const CLIENT_KEYS: &[&Key] = &[
 impl Configuration {
     /// All file systems, as this user, reached by the values of this configuration.
     #[must_use]
-    pub fn file_systems(&self, user: &str) -> FileSystems {
+    pub(crate) fn file_systems(&self, user: &str) -> FileSystems {
         FileSystems::new(user, self.hdfs_options())
     }
 
     /// The same for a daemon, which rather tries again later than waits.
     #[must_use]
-    pub fn daemon_file_systems(&self, user: &str) -> FileSystems {
+    pub(crate) fn daemon_file_systems(&self, user: &str) -> FileSystems {
         let options = self.hdfs_options().map(|options| HdfsOptions {
             connect_retries: 0,
             connect_timeout: DAEMON_CONNECT_TIMEOUT,
@@ -63,7 +63,7 @@ impl Configuration {
         FileSystems::new(user, options)
     }
 
-    pub fn check_hdfs(&self) -> Result<(), ConfigError> {
+    pub(crate) fn check_hdfs(&self) -> Result<(), ConfigError> {
         for key in CLIENT_KEYS {
             self.checked(key)?;
         }

@@ -9,8 +9,8 @@ use crate::model::Authority;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct HostPort {
     /// Host name, IPv4 address, or IPv6 address without brackets.
-    pub host: String,
-    pub port: u16,
+    pub(crate) host: String,
+    pub(crate) port: u16,
 }
 
 impl HostPort {
@@ -30,7 +30,7 @@ impl HostPort {
 
     /// Whether only programs of this machine can reach it.
     #[must_use]
-    pub fn is_loopback(&self) -> bool {
+    pub(crate) fn is_loopback(&self) -> bool {
         self.host == "localhost" || self.host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
     }
 }

@@ -13,94 +13,94 @@ use super::{job_queue, keys};
 
 /// A job's configuration of its maps, or of its reduces.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TaskConf {
-    pub tasks: u32,
+pub(crate) struct TaskConf {
+    pub(crate) tasks: u32,
     /// Failed attempts after which a task fails, at least 1.
-    pub max_attempts: u32,
+    pub(crate) max_attempts: u32,
     /// Share that may fail without failing the job, 0..=100.
-    pub max_failures_percent: u8,
+    pub(crate) max_failures_percent: u8,
     /// Whether slow tasks get speculative attempts.
-    pub is_speculative: bool,
-    pub memory_mb: Option<u64>,
+    pub(crate) is_speculative: bool,
+    pub(crate) memory_mb: Option<u64>,
     /// Maximum number of records (for reduces, groups) skipped around a bad one; `None`: never skip.
-    pub max_skipped: Option<u64>,
+    pub(crate) max_skipped: Option<u64>,
     /// Maximum number that the Fair scheduler runs at a time.
-    pub max_running: Option<u32>,
+    pub(crate) max_running: Option<u32>,
     /// The class that maps or reduces.
-    pub code: Option<String>,
+    pub(crate) code: Option<String>,
 }
 
 /// Place in a workflow, for the history. Empty texts when there is none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Workflow {
+pub(crate) struct Workflow {
     /// `mapreduce.workflow.id`.
-    pub id: String,
+    pub(crate) id: String,
     /// `mapreduce.workflow.name`.
-    pub name: String,
+    pub(crate) name: String,
     /// `mapreduce.workflow.node.name`.
-    pub node: String,
+    pub(crate) node: String,
     /// `mapreduce.workflow.adjacency.<node>`: node and the nodes after it, by node.
-    pub adjacency: Vec<(String, String)>,
+    pub(crate) adjacency: Vec<(String, String)>,
     /// `mapreduce.workflow.tags`.
-    pub tags: String,
+    pub(crate) tags: String,
 }
 
 /// Timestamp and signature of a signed submission, unverified.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct SignatureTexts {
+pub(crate) struct SignatureTexts {
     /// `mapred.job.timestamp`.
-    pub timestamp: Option<String>,
+    pub(crate) timestamp: Option<String>,
     /// `mapred.job.signature`, URL-encoded.
-    pub signature: Option<String>,
+    pub(crate) signature: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct JobConf {
+pub(crate) struct JobConf {
     /// Shown in lists; may be empty.
-    pub name: String,
+    pub(crate) name: String,
     /// The submitter the file names; stock clients leave it out.
-    pub user_name: Option<String>,
+    pub(crate) user_name: Option<String>,
     /// The queue, resolved from its three keys.
-    pub queue: String,
-    pub priority: Priority,
-    pub map: TaskConf,
-    pub reduce: TaskConf,
+    pub(crate) queue: String,
+    pub(crate) priority: Priority,
+    pub(crate) map: TaskConf,
+    pub(crate) reduce: TaskConf,
     /// Share of maps that must have ended before reduces start.
-    pub reduce_slowstart: PartsPerMillion,
+    pub(crate) reduce_slowstart: PartsPerMillion,
     /// Failed attempts on one host after which the job blacklists it.
-    pub max_tracker_failures: u32,
+    pub(crate) max_tracker_failures: u32,
     /// Failed attempts after which bad records are skipped, if skipping is on.
-    pub skip_start_attempts: u32,
+    pub(crate) skip_start_attempts: u32,
     /// Maximum expected input of one reduce, bytes.
-    pub reduce_input_limit_bytes: Option<u64>,
+    pub(crate) reduce_input_limit_bytes: Option<u64>,
     /// Factor on the time that a map may wait for a slot near its data.
-    pub locality_wait_factor: PartsPerMillion,
+    pub(crate) locality_wait_factor: PartsPerMillion,
     /// Directory of the user's copy of the history; `none`: no copy, `None`: the output directory.
-    pub history_user_location: Option<String>,
+    pub(crate) history_user_location: Option<String>,
     /// Directory below which its relative paths lie.
-    pub working_dir: Option<String>,
+    pub(crate) working_dir: Option<String>,
     /// Users and groups, besides owner and administrators, that may read details.
-    pub acl_view: String,
+    pub(crate) acl_view: String,
     /// Users and groups, besides owner and administrators, that may kill and reorder it.
-    pub acl_modify: String,
+    pub(crate) acl_modify: String,
     /// Whether it continues after a restart.
-    pub restart_recover: bool,
+    pub(crate) restart_recover: bool,
     /// Whether the staging directory is kept when the job has ended.
-    pub keep_staging: bool,
+    pub(crate) keep_staging: bool,
     /// Whether its delegation tokens are cancelled at its end.
-    pub cancel_delegation_tokens: bool,
+    pub(crate) cancel_delegation_tokens: bool,
     /// The host that submitted it, as its client says.
-    pub submit_host: Option<String>,
+    pub(crate) submit_host: Option<String>,
     /// The address of that host.
-    pub submit_address: Option<String>,
-    pub deadline: Option<DeadlineSpec>,
+    pub(crate) submit_address: Option<String>,
+    pub(crate) deadline: Option<DeadlineSpec>,
     /// What the order for it may bid.
-    pub order: Option<OrderTerms>,
+    pub(crate) order: Option<OrderTerms>,
     /// Call at its end.
-    pub end_notification: Option<EndNotification>,
-    pub workflow: Workflow,
+    pub(crate) end_notification: Option<EndNotification>,
+    pub(crate) workflow: Workflow,
     /// Time and signature of a signed submission.
-    pub signature: SignatureTexts,
+    pub(crate) signature: SignatureTexts,
 }
 
 /// Prefix of a workflow's adjacency keys, before the node.
@@ -111,7 +111,8 @@ impl JobConf {
     ///
     /// # Errors
     /// [`JobConfError`]: too long, no configuration file, a bad value, two queues.
-    pub fn parse(
+    #[cfg(test)]
+    pub(crate) fn parse(
         bytes: &[u8],
         limit_bytes: u64,
         cluster: &Configuration,
@@ -126,7 +127,7 @@ impl JobConf {
     ///
     /// # Errors
     /// [`JobConfError`]: too long, no configuration file.
-    pub fn configuration(
+    pub(crate) fn configuration(
         bytes: &[u8],
         limit_bytes: u64,
         cluster: &Configuration,
@@ -146,7 +147,7 @@ impl JobConf {
     ///
     /// # Errors
     /// The URL.
-    pub fn check_end_notification(configuration: &Configuration) -> Result<(), ConfigError> {
+    pub(crate) fn check_end_notification(configuration: &Configuration) -> Result<(), ConfigError> {
         configuration.text(&keys::NOTIFICATION_URL).map(drop)
     }
 
@@ -154,7 +155,7 @@ impl JobConf {
     ///
     /// # Errors
     /// [`JobConfError`]: a bad value, two queues.
-    pub fn from_configuration(configuration: &Configuration) -> Result<Self, JobConfError> {
+    pub(crate) fn from_configuration(configuration: &Configuration) -> Result<Self, JobConfError> {
         let text = |key: &Key| configuration.text(key);
         let text_or_empty = |key: &Key| Ok::<_, ConfigError>(configuration.text(key)?.unwrap_or_default());
         let priority = configuration.required(&keys::JOB_PRIORITY)?;

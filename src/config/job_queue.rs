@@ -9,13 +9,13 @@ use super::job_conf_error::JobConfError;
 use super::keys;
 
 /// The queue of a job that names none.
-pub const DEFAULT_QUEUE: &str = "default";
+pub(crate) const DEFAULT_QUEUE: &str = "default";
 
 /// The job's queue. The cluster's value applies only if the job names none.
 ///
 /// # Errors
 /// [`JobConfError::QueuesDiffer`], [`JobConfError::Value`].
-pub fn resolve(configuration: &Configuration) -> Result<String, JobConfError> {
+pub(crate) fn resolve(configuration: &Configuration) -> Result<String, JobConfError> {
     let mut named = Vec::new();
     for key in [&keys::QUEUE_NAME_DOCUMENTED, &keys::QUEUE_NAME_LATER, &keys::QUEUE_NAME] {
         let Some(mut setting) = configuration.setting(key)? else { continue };

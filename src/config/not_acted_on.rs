@@ -18,10 +18,10 @@ const NOT_YET: &str = "Not acted on yet. ";
 
 /// A key that is set, and what happens instead.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NotActedOn {
-    pub key: String,
-    pub origin: Origin,
-    pub instead: String,
+pub(crate) struct NotActedOn {
+    pub(crate) key: String,
+    pub(crate) origin: Origin,
+    pub(crate) instead: String,
 }
 
 const VARIABLES: &[Entry] = &[
@@ -38,7 +38,7 @@ const VARIABLES: &[Entry] = &[
 
 /// Keys of a JobTracker's configuration that are set and not acted on, by name.
 #[must_use]
-pub fn of_jobtracker(configuration: &Configuration) -> Vec<NotActedOn> {
+pub(crate) fn of_jobtracker(configuration: &Configuration) -> Vec<NotActedOn> {
     let mut found = listed(configuration, OF_JOBTRACKER);
     found.extend(of_other_schedulers(configuration));
     found.extend(of_known_keys(configuration));
@@ -47,7 +47,7 @@ pub fn of_jobtracker(configuration: &Configuration) -> Vec<NotActedOn> {
 }
 
 #[must_use]
-pub fn of_tasktracker(configuration: &Configuration) -> Vec<NotActedOn> {
+pub(crate) fn of_tasktracker(configuration: &Configuration) -> Vec<NotActedOn> {
     let mut found = listed(configuration, OF_TASKTRACKER);
     found.extend(of_codecs(configuration));
     found.sort_by(|a, b| a.key.cmp(&b.key));
@@ -56,7 +56,7 @@ pub fn of_tasktracker(configuration: &Configuration) -> Vec<NotActedOn> {
 
 /// Variables that `hadoop-env.sh` of the conf folder sets; a file that cannot be read sets none.
 #[must_use]
-pub fn of_environment(conf_dir: &Path) -> Vec<NotActedOn> {
+pub(crate) fn of_environment(conf_dir: &Path) -> Vec<NotActedOn> {
     let path = conf_dir.join(HADOOP_ENV);
     let file: std::sync::Arc<str> = path.display().to_string().into();
     let bytes = read_optional(&path, &file).ok().flatten().unwrap_or_default();

@@ -22,7 +22,7 @@ const WRITABLE_BY_OTHERS: u32 = 0o022;
 const READABLE_BY_OTHERS: u32 = 0o004;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Severity {
+pub(crate) enum Severity {
     /// Information, or a missing second line of defence.
     Low,
     /// Resources, or other users' jobs.
@@ -33,22 +33,22 @@ pub enum Severity {
 
 /// One kind of access that others have, and how to close it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OpenDoor {
+pub(crate) struct OpenDoor {
     /// How much it gives away.
-    pub severity: Severity,
-    pub key: String,
+    pub(crate) severity: Severity,
+    pub(crate) key: String,
     /// Its value; `None` if it is not set.
-    pub value: Option<String>,
-    pub origin: Origin,
+    pub(crate) value: Option<String>,
+    pub(crate) origin: Origin,
     /// What others can do.
-    pub exposure: &'static str,
+    pub(crate) exposure: &'static str,
     /// The setting that closes it.
-    pub remedy: String,
+    pub(crate) remedy: String,
 }
 
 /// Summary of all open doors of a configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Grade {
+pub(crate) enum Grade {
     /// No open door.
     A,
     /// Doors of [`Severity::Low`] only.
@@ -61,7 +61,7 @@ pub enum Grade {
 
 /// The open doors of a JobTracker, the worst first.
 #[must_use]
-pub fn of_jobtracker(configuration: &Configuration) -> Vec<OpenDoor> {
+pub(crate) fn of_jobtracker(configuration: &Configuration) -> Vec<OpenDoor> {
     let values = Values { configuration };
     let mut doors = values.callers();
     doors.extend(values.trackers());
@@ -74,7 +74,7 @@ pub fn of_jobtracker(configuration: &Configuration) -> Vec<OpenDoor> {
 
 /// The open doors of a built-in tasktracker, the worst first.
 #[must_use]
-pub fn of_tasktracker(configuration: &Configuration) -> Vec<OpenDoor> {
+pub(crate) fn of_tasktracker(configuration: &Configuration) -> Vec<OpenDoor> {
     let values = Values { configuration };
     let mut doors: Vec<_> = values.tracker_web().into_iter().collect();
     doors.extend(values.jobs_of_root());
@@ -90,7 +90,7 @@ fn worst_first(mut doors: Vec<OpenDoor>) -> Vec<OpenDoor> {
 
 impl Grade {
     #[must_use]
-    pub fn of(doors: &[OpenDoor]) -> Self {
+    pub(crate) fn of(doors: &[OpenDoor]) -> Self {
         match doors.iter().map(|door| door.severity).max() {
             None => Grade::A,
             Some(Severity::Low) => Grade::B,

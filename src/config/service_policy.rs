@@ -23,19 +23,19 @@ const OF_OTHERS: [&str; 5] = [
 
 /// Who may use which protocol: each list is `*` or `user,user group,group`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ServicePolicy {
+pub(crate) struct ServicePolicy {
     /// TaskTrackers, and workers that report containers.
-    pub inter_tracker: String,
+    pub(crate) inter_tracker: String,
     /// Job clients.
-    pub job_submission: String,
+    pub(crate) job_submission: String,
     /// Processes of tasks. No call of that protocol is served.
-    pub task_umbilical: String,
+    pub(crate) task_umbilical: String,
     /// `mradmin -refreshServiceAcl`.
-    pub refresh_policy: String,
+    pub(crate) refresh_policy: String,
     /// `mradmin -refreshUserToGroupsMappings` and `-refreshSuperUserGroupsConfiguration`.
-    pub refresh_user_mappings: String,
+    pub(crate) refresh_user_mappings: String,
     /// `mradmin -refreshQueues`, `-refreshNodes` and `-safemode`.
-    pub admin_operations: String,
+    pub(crate) admin_operations: String,
 }
 
 impl ServicePolicy {

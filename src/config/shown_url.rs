@@ -2,7 +2,7 @@
 
 /// A value as it may be shown: without the password of a URL, or of words `name=value`, in it.
 #[must_use]
-pub fn without_password(value: &str) -> String {
+pub(crate) fn without_password(value: &str) -> String {
     let Some((scheme, rest)) = value.split_once("://") else { return masked(value, ' ') };
     let (before, parameters) = rest.split_once('?').map_or((rest, None), |(before, after)| (before, Some(after)));
     // A password may hold an `@` and a `/` that should have been encoded.

@@ -21,14 +21,14 @@ const MOST_SOCKET_NAME_BYTES: usize = 80;
 impl Setting {
     /// The error that this value is not `expected`.
     #[must_use]
-    pub fn bad_value(&self, expected: impl Into<String>) -> ConfigError {
+    pub(crate) fn bad_value(&self, expected: impl Into<String>) -> ConfigError {
         let NamedValue { key, origin, value } = self.culprit();
         ConfigError::BadValue { key, origin, value, expected: expected.into() }
     }
 
     /// What a person has to change: this value, or the one that its default is made of.
     #[must_use]
-    pub fn culprit(&self) -> NamedValue {
+    pub(crate) fn culprit(&self) -> NamedValue {
         let own = || NamedValue { key: self.name.clone(), origin: self.origin.clone(), value: self.shown.clone() };
         self.writer.as_deref().cloned().unwrap_or_else(own)
     }
@@ -44,7 +44,7 @@ impl Configuration {
     ///
     /// # Errors
     /// [`ConfigError::BadValue`], [`ConfigError::EndlessExpansion`]; [`ConfigError::UnknownVariable`] where the kind is no text.
-    pub fn checked(&self, key: &Key) -> Result<Option<Setting>, ConfigError> {
+    pub(crate) fn checked(&self, key: &Key) -> Result<Option<Setting>, ConfigError> {
         let Some(setting) = self.setting(key)? else { return Ok(None) };
         if key.kind.is_text() {
             return Ok(Some(setting));
@@ -65,7 +65,7 @@ impl Configuration {
     ///
     /// # Errors
     /// As [`Self::checked`], and [`ConfigError::NotSet`].
-    pub fn required(&self, key: &Key) -> Result<Setting, ConfigError> {
+    pub(crate) fn required(&self, key: &Key) -> Result<Setting, ConfigError> {
         self.checked(key)?.ok_or_else(|| ConfigError::NotSet { key: key.name, expected: key.kind.to_string() })
     }
 
@@ -73,7 +73,7 @@ impl Configuration {
     ///
     /// # Errors
     /// As [`Self::checked`].
-    pub fn text(&self, key: &Key) -> Result<Option<String>, ConfigError> {
+    pub(crate) fn text(&self, key: &Key) -> Result<Option<String>, ConfigError> {
         Ok(self.checked(key)?.map(|setting| setting.value).filter(|text| !text.is_empty()))
     }
 
@@ -81,7 +81,7 @@ impl Configuration {
     ///
     /// # Errors
     /// As [`Self::required`].
-    pub fn number<T: TryFrom<i64>>(&self, key: &Key) -> Result<T, ConfigError> {
+    pub(crate) fn number<T: TryFrom<i64>>(&self, key: &Key) -> Result<T, ConfigError> {
         let setting = self.required(key)?;
         keys::parse_number(&setting.value)
             .and_then(|number| T::try_from(number).ok())
@@ -92,7 +92,7 @@ impl Configuration {
     ///
     /// # Errors
     /// As [`Self::checked`].
-    pub fn limit<T: TryFrom<i64>>(&self, key: &Key, least: i64) -> Result<Option<T>, ConfigError> {
+    pub(crate) fn limit<T: TryFrom<i64>>(&self, key: &Key, least: i64) -> Result<Option<T>, ConfigError> {
         match self.checked(key)?.and_then(|setting| keys::parse_number(&setting.value)) {
             Some(number) if number >= least => self.number(key).map(Some),
             _ => Ok(None),
@@ -103,7 +103,7 @@ impl Configuration {
     ///
     /// # Errors
     /// As [`Self::required`].
-    pub fn time_limit(&self, key: &Key) -> Result<Duration, ConfigError> {
+    pub(crate) fn time_limit(&self, key: &Key) -> Result<Duration, ConfigError> {
         let limit_ms: u64 = self.number(key)?;
         Ok(if limit_ms == 0 { NO_TIME_LIMIT } else { Duration::from_millis(limit_ms) })
     }
@@ -112,7 +112,7 @@ impl Configuration {
     ///
     /// # Errors
     /// As [`Self::required`].
-    pub fn flag(&self, key: &Key) -> Result<bool, ConfigError> {
+    pub(crate) fn flag(&self, key: &Key) -> Result<bool, ConfigError> {
         let setting = self.required(key)?;
         keys::parse_flag(&setting.value).ok_or_else(|| setting.bad_value(key.kind.to_string()))
     }
@@ -121,7 +121,7 @@ impl Configuration {
     ///
     /// # Errors
     /// As [`Self::required`], and [`ConfigError::TwoValues`].
-    pub fn agreed_flag(&self, key: &Key) -> Result<bool, ConfigError> {
+    pub(crate) fn agreed_flag(&self, key: &Key) -> Result<bool, ConfigError> {
         let mut first: Option<Setting> = None;
         for name in key.spellings() {
             let Some(other) = self.named(name)? else { continue };
@@ -141,7 +141,7 @@ impl Configuration {
     ///
     /// # Errors
     /// As [`Self::required`].
-    pub fn ratio(&self, key: &Key) -> Result<PartsPerMillion, ConfigError> {
+    pub(crate) fn ratio(&self, key: &Key) -> Result<PartsPerMillion, ConfigError> {
         let setting = self.required(key)?;
         PartsPerMillion::parse(&setting.value).ok_or_else(|| setting.bad_value(key.kind.to_string()))
     }
@@ -150,7 +150,7 @@ impl Configuration {
     ///
     /// # Errors
     /// As [`Self::required`].
-    pub fn address(&self, key: &Key) -> Result<HostPort, ConfigError> {
+    pub(crate) fn address(&self, key: &Key) -> Result<HostPort, ConfigError> {
         let setting = self.required(key)?;
         HostPort::parse(&setting.value).ok_or_else(|| setting.bad_value(key.kind.to_string()))
     }
@@ -159,7 +159,7 @@ impl Configuration {
     ///
     /// # Errors
     /// As [`Self::checked`].
-    pub fn list(&self, key: &Key) -> Result<Vec<String>, ConfigError> {
+    pub(crate) fn list(&self, key: &Key) -> Result<Vec<String>, ConfigError> {
         let text = self.text(key)?.unwrap_or_default();
         Ok(text.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect())
     }
@@ -168,7 +168,7 @@ impl Configuration {
     ///
     /// # Errors
     /// As [`Self::checked`]; a path that is not absolute.
-    pub fn local_path(&self, key: &Key) -> Result<Option<PathBuf>, ConfigError> {
+    pub(crate) fn local_path(&self, key: &Key) -> Result<Option<PathBuf>, ConfigError> {
         let Some(setting) = self.checked(key)? else { return Ok(None) };
         local_path(&setting.value).map(Some).ok_or_else(|| setting.bad_value(key.kind.to_string()))
     }
@@ -177,7 +177,7 @@ impl Configuration {
     ///
     /// # Errors
     /// As [`Self::checked`]; the path is no socket's, or longer than the system takes.
-    pub fn socket_path(&self, key: &Key) -> Result<Option<PathBuf>, ConfigError> {
+    pub(crate) fn socket_path(&self, key: &Key) -> Result<Option<PathBuf>, ConfigError> {
         let Some(path) = self.local_path(key)? else { return Ok(None) };
         let is_short = path.as_os_str().len() <= MOST_SOCKET_PATH_BYTES;
         match path.file_name().is_some_and(|name| is_short && name.len() <= MOST_SOCKET_NAME_BYTES) {
@@ -196,7 +196,7 @@ impl Configuration {
     ///
     /// # Errors
     /// As [`Self::local_path`] and [`Self::required`].
-    pub fn required_local_path(&self, key: &Key) -> Result<PathBuf, ConfigError> {
+    pub(crate) fn required_local_path(&self, key: &Key) -> Result<PathBuf, ConfigError> {
         let setting = self.required(key)?;
         local_path(&setting.value).ok_or_else(|| setting.bad_value(key.kind.to_string()))
     }
@@ -205,14 +205,14 @@ impl Configuration {
     ///
     /// # Errors
     /// As [`Self::required`]; another file system.
-    pub fn file_uri(&self, key: &Key) -> Result<FileUri, ConfigError> {
+    pub(crate) fn file_uri(&self, key: &Key) -> Result<FileUri, ConfigError> {
         let setting = self.required(key)?;
         self.resolve(setting.value.trim()).map_err(|_| setting.bad_value(key.kind.to_string()))
     }
 
     /// The root of the file system of paths without a scheme (`fs.default.name`); that of this machine if the value is none.
     #[must_use]
-    pub fn default_file_system(&self) -> FileUri {
+    pub(crate) fn default_file_system(&self) -> FileUri {
         let setting = self.checked(&keys::DEFAULT_FILE_SYSTEM).ok().flatten();
         setting.and_then(|setting| FileUri::of_default(setting.value.trim()).ok()).unwrap_or_else(FileUri::local_root)
     }
@@ -221,7 +221,7 @@ impl Configuration {
     ///
     /// # Errors
     /// [`FileUriError`]: an unknown file system, or no absolute path.
-    pub fn resolve(&self, text: &str) -> Result<FileUri, FileUriError> {
+    pub(crate) fn resolve(&self, text: &str) -> Result<FileUri, FileUriError> {
         self.default_file_system().resolve(text)
     }
 
@@ -229,7 +229,7 @@ impl Configuration {
     ///
     /// # Errors
     /// As [`Self::required`]; a path that is not absolute.
-    pub fn local_paths(&self, key: &Key) -> Result<Vec<PathBuf>, ConfigError> {
+    pub(crate) fn local_paths(&self, key: &Key) -> Result<Vec<PathBuf>, ConfigError> {
         let setting = self.required(key)?;
         let parts = setting.value.split(',').map(str::trim).filter(|part| !part.is_empty());
         let paths: Option<Vec<PathBuf>> = parts.map(local_path).collect();

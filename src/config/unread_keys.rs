@@ -81,17 +81,17 @@ const MOST_SAID_OF_JOB: usize = 5;
 
 /// A key that nothing reads and that is probably a mistake.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UnreadKey {
+pub(crate) struct UnreadKey {
     /// The nearest known key; of equally near ones one that is not set already.
-    pub similar: Option<String>,
+    pub(crate) similar: Option<String>,
     /// Whether that one is set already.
-    pub is_set: bool,
+    pub(crate) is_set: bool,
 }
 
 impl UnreadKey {
     /// Asks for the key that was meant; none where no known one is near.
     #[must_use]
-    pub fn question(&self) -> Option<String> {
+    pub(crate) fn question(&self) -> Option<String> {
         let beside = if self.is_set { ", which is set already" } else { "" };
         self.similar.as_ref().map(|similar| format!("did you mean {similar}{beside}?"))
     }
@@ -100,13 +100,13 @@ impl UnreadKey {
 /// Judges the name of a key, in a configuration file, by `-D`, or of a job's property: none if the program reads it, says
 /// what happens instead, or if it is another program's.
 #[must_use]
-pub fn unread_key(name: &str) -> Option<UnreadKey> {
+pub(crate) fn unread_key(name: &str) -> Option<UnreadKey> {
     unread_key_beside(name, |_| false)
 }
 
 /// The same of a name beside others: of equally near keys one that is not set already is meant.
 #[must_use]
-pub fn unread_key_beside(name: &str, is_set: impl Fn(&str) -> bool) -> Option<UnreadKey> {
+pub(crate) fn unread_key_beside(name: &str, is_set: impl Fn(&str) -> bool) -> Option<UnreadKey> {
     if keys::all().any(|key| key.is_spelled(name)) || is_listed(name) || LEGITIMATE.contains(&name) {
         return None;
     }
@@ -135,7 +135,7 @@ pub fn unread_key_beside(name: &str, is_set: impl Fn(&str) -> bool) -> Option<Un
 
 /// The same of a job's own property.
 #[must_use]
-pub fn unread_key_of_job(name: &str, is_set: impl Fn(&str) -> bool) -> Option<UnreadKey> {
+pub(crate) fn unread_key_of_job(name: &str, is_set: impl Fn(&str) -> bool) -> Option<UnreadKey> {
     let unread = unread_key_beside(name, &is_set).or_else(|| like_one_of_hadoop(name, is_set));
     unread.filter(|_| name != LEGITIMATE_IN_JOBS)
 }
@@ -154,7 +154,10 @@ fn like_one_of_hadoop(name: &str, is_set: impl Fn(&str) -> bool) -> Option<Unrea
 
 /// Names that a job sets, so many at most, that nothing reads, with what was meant; none: nothing to say.
 #[must_use]
-pub fn unread_by_jobs<'a>(names: impl Iterator<Item = &'a str>, is_set: impl Fn(&str) -> bool) -> Option<String> {
+pub(crate) fn unread_by_jobs<'a>(
+    names: impl Iterator<Item = &'a str>,
+    is_set: impl Fn(&str) -> bool,
+) -> Option<String> {
     let remark = |name: &str| {
         let question = unread_key_of_job(name, &is_set)?.question();
         let hint = question.map(|question| format!(" ({question})")).unwrap_or_default();

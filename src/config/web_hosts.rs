@@ -21,7 +21,7 @@ const ANY: &str = "*";
 
 /// The host names that the web servers of this machine answer to, besides addresses and `localhost`; `None`: any name. These are the
 /// names of the machine, the hosts of the configured addresses, `slave.host.name`, and the names in `jobtracker.web.hosts`.
-pub fn web_host_names(configuration: &Configuration) -> Result<Option<BTreeSet<String>>, ConfigError> {
+pub(crate) fn web_host_names(configuration: &Configuration) -> Result<Option<BTreeSet<String>>, ConfigError> {
     let listed = configuration.list(&keys::WEB_HOSTS)?;
     if listed.iter().any(|name| name == ANY) {
         return Ok(None);

@@ -14,7 +14,7 @@ use thiserror::Error;
 use crate::wire::limits::excerpt;
 
 /// Maximum number of remarks for one file, so that no file takes many times its size in memory.
-pub const MOST_REMARKS: usize = 100;
+pub(crate) const MOST_REMARKS: usize = 100;
 
 /// What explains a file that ends early.
 const CUT_OFF: &str = "; it is cut off, or still being written";
@@ -48,10 +48,10 @@ pub struct Document {
 #[error("line {line}, column {column}: {reason}")]
 pub struct XmlError {
     /// Line, from 1.
-    pub line: u32,
+    pub(crate) line: u32,
     /// Column in characters, from 1.
-    pub column: u32,
-    pub reason: String,
+    pub(crate) column: u32,
+    pub(crate) reason: String,
 }
 
 /// Parses a configuration file.

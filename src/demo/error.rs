@@ -10,7 +10,7 @@ use crate::fs::FileUriError;
 
 /// Why a demo failed.
 #[derive(Debug, thiserror::Error)]
-pub enum DemoError {
+pub(crate) enum DemoError {
     /// A file or folder cannot be used.
     #[error("cannot {what} {}: {source}; set TMPDIR to a folder that the demo can use", path.display())]
     File {

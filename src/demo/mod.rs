@@ -16,7 +16,7 @@ mod scenario;
 mod scratch;
 mod screen;
 mod word_check;
-pub mod word_task;
+pub(crate) mod word_task;
 
 use std::path::PathBuf;
 
@@ -24,15 +24,15 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use cluster::Cluster;
 use corpus::Corpus;
-pub use error::DemoError;
-pub use options::DemoOptions;
+pub(crate) use error::DemoError;
+pub(crate) use options::DemoOptions;
 use scenario::Scenario;
 use scratch::{BIDDERS, BUDGET, SLOTS, Scratch};
 use screen::Screen;
 
 /// Result of a demo.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DemoEnd {
+pub(crate) enum DemoEnd {
     /// Counts and bills are right.
     Right,
     /// A check failed, and was printed.
@@ -44,18 +44,18 @@ pub enum DemoEnd {
 /// Why a demo failed, and its log.
 #[derive(Debug, thiserror::Error)]
 #[error("{error}{}", log.as_ref().map(|log| format!("; the log of the daemons is {}", log.display())).unwrap_or_default())]
-pub struct DemoFailure {
+pub(crate) struct DemoFailure {
     /// The error.
-    pub error: Box<DemoError>,
+    pub(crate) error: Box<DemoError>,
     /// The log of the daemons.
-    pub log: Option<PathBuf>,
+    pub(crate) log: Option<PathBuf>,
 }
 
 /// Runs a demo and prints its progress. Its folder is removed afterwards, unless it is kept or a check failed.
 ///
 /// # Errors
 /// [`DemoFailure`]
-pub fn run(options: &DemoOptions) -> Result<DemoEnd, DemoFailure> {
+pub(crate) fn run(options: &DemoOptions) -> Result<DemoEnd, DemoFailure> {
     let mut scratch = Scratch::create().map_err(|error| DemoFailure { error: error.into(), log: None })?;
     let ended = scratch.log_to_file().and_then(|()| run_in(&scratch, options));
     if leaves_files(&ended, options) {

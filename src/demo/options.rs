@@ -2,17 +2,17 @@
 
 /// What a demo runs, and how.
 #[derive(Clone, Debug)]
-pub struct DemoOptions {
+pub(crate) struct DemoOptions {
     /// Size of the text, MB.
-    pub corpus_mb: u32,
+    pub(crate) corpus_mb: u32,
     /// Maps of each job, about.
-    pub maps: u32,
+    pub(crate) maps: u32,
     /// Shortest run time of a map, ms.
-    pub map_ms: u64,
+    pub(crate) map_ms: u64,
     /// Whether the cluster keeps running after the scenario.
-    pub keep: bool,
+    pub(crate) keep: bool,
     /// Whether reduces write wrong counts.
-    pub miscount: bool,
+    pub(crate) miscount: bool,
     /// How the user calls this program.
-    pub program: String,
+    pub(crate) program: String,
 }

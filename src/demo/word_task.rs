@@ -7,7 +7,7 @@ use std::io::{self, BufRead, Write};
 ///
 /// # Errors
 /// Those of reading and writing.
-pub fn map(mut lines: impl BufRead, mut counts: impl Write, wait: impl FnOnce()) -> io::Result<()> {
+pub(crate) fn map(mut lines: impl BufRead, mut counts: impl Write, wait: impl FnOnce()) -> io::Result<()> {
     let mut words: BTreeMap<String, u64> = BTreeMap::new();
     let mut line = String::new();
     while {
@@ -34,7 +34,7 @@ pub fn map(mut lines: impl BufRead, mut counts: impl Write, wait: impl FnOnce())
 ///
 /// # Errors
 /// Those of reading and writing, and a line that is not a word, a tab and a count.
-pub fn reduce(lines: impl BufRead, mut sums: impl Write, miscount: bool) -> io::Result<()> {
+pub(crate) fn reduce(lines: impl BufRead, mut sums: impl Write, miscount: bool) -> io::Result<()> {
     let mut current: Option<(String, u64)> = None;
     let mut extra = u64::from(miscount);
     let mut write = |word: &str, sum: u64| {

@@ -10,30 +10,37 @@ mod state;
 mod tests;
 
 pub use self::core::{
-    ApplicationAnswer, ApplicationCaller, ApplicationFilter, ApplicationQuestion, ApplicationRequest, ApplicationWait,
-    BeatRefusal, BeatReply, ContainerFilter, ContainerSignal, DeadlineFields, DelegationCall, DelegationRequest,
-    Engine, EngineConfig, Event, EventLogConfig, FairConfig, HeartbeatAnswer, HeartbeatConfig, HostLists, Inspection,
-    PolicyConfig, QueueConfig, Read, ReadSubmission, Reply, SchedulerWish, SignedTime, Step, StoreView,
-    SubmissionReply, SwitchReply, WorkerBeatEvent,
+    ApplicationAnswer, ApplicationCaller, ApplicationQuestion, ApplicationRequest, BeatReply, Engine, EngineConfig,
+    Event, HeartbeatAnswer, PolicyConfig, QueueConfig, ReadSubmission, Reply, Step, SubmissionReply, WorkerBeatEvent,
 };
-pub use crate::scheduler::RequestType;
-pub use crate::scheduler::constraint::{
-    CostHistory, DeadlineChange, DeadlineSpec, Due, InputVolume, JobClass, KeySpread, NewDeadline, StatedCost,
+pub(crate) use self::core::{
+    ApplicationFilter, ApplicationWait, BeatRefusal, ContainerFilter, ContainerSignal, DeadlineFields, DelegationCall,
+    DelegationRequest, EventLogConfig, FairConfig, HeartbeatConfig, HostLists, Inspection, Read, SchedulerWish,
+    SignedTime, StoreView, SwitchReply,
+};
+pub(crate) use crate::scheduler::RequestType;
+pub(crate) use crate::scheduler::constraint::{
+    DeadlineChange, DeadlineSpec, Due, InputVolume, JobClass, KeySpread, StatedCost,
+};
+pub(crate) use on::{
+    ChangedList, JOBS_SHOWN, RestoredApplications, Slice, TaskCursor, TaskPage, VolatileDelta, VolatileWalk,
+    WantedJobs, WorkerPage,
 };
 pub use on::{
-    ChangedList, ClusterSnapshot, ContainersSnapshot, DeadlineQuestion, Explained, JOBS_SHOWN, JobSnapshot, LiveJob,
-    LongRead, MoneySnapshot, QueueSnapshot, ReadProgress, ReportKind, Restored, RestoredApplications, RestoredJobs,
-    SLICE_BYTES, SLICE_ITEMS, SLICE_LOOKS, Slice, Stuck, TaskCursor, TaskPage, TrackerSnapshot, VolatileDelta,
-    VolatileWalk, WantedJobs, WorkerPage,
+    ClusterSnapshot, ContainersSnapshot, DeadlineQuestion, Explained, JobSnapshot, LiveJob, LongRead, MoneySnapshot,
+    QueueSnapshot, ReadProgress, ReportKind, Restored, RestoredJobs, Stuck, TrackerSnapshot,
 };
-pub use state::{
-    Application, ApplicationChange, ApplicationRefusal, ApplicationTallies, AttemptCounts, AuditEntry, BodyFault,
-    Caller, Change, Claimant, ClassCosts, ConnectionStatus, Container, ContainerCost, ContainerNode, ContainerSettings,
-    ContainerTotals, DELEGATION_KEY_BYTES, Decided, Decision, DelegationChange, DelegationKey, DelegationToken, Drain,
-    Effect, EndClass, Fact, FaultConfig, ForeignJob, ForeignState, GrantSource, IdOwner, InheritedTrackerConnection,
-    ItemStanding, ItemTrouble, Items, ItemsError, JobCost, JobSummary, Kill, Launched, Limits, LogLevel, LoweredRows,
-    Master, Pause, PauseTarget, Preempted, Presence, Refusal, ReportTerms, ReportedCounts, RequestRow,
-    RestoredApplication, RestoredDelegation, RowPage, SchedulerChoice, Standing, SubmittedApplication, TakenIn,
-    TrackerConnection, TypeLaunch, UNKNOWN_USER, UNUSED_ID_MS, Victim, WindowCounts, allows, is_master, names_groups,
-    report_stored, shown_id,
+#[cfg(test)]
+pub(crate) use on::{SLICE_BYTES, SLICE_ITEMS, SLICE_LOOKS};
+#[cfg(test)]
+pub(crate) use state::{Application, ContainerNode, GrantSource, ReportTerms, ReportedCounts, WindowCounts};
+pub use state::{ApplicationChange, ApplicationTallies, Caller, Container, Effect, Fact, IdOwner, JobCost, Refusal};
+pub(crate) use state::{
+    ApplicationRefusal, AttemptCounts, AuditEntry, BodyFault, Change, Claimant, ClassCosts, ConnectionStatus,
+    ContainerCost, ContainerSettings, ContainerTotals, DELEGATION_KEY_BYTES, Decided, Decision, DelegationChange,
+    DelegationKey, DelegationToken, Drain, EndClass, FaultConfig, ForeignJob, ForeignState, InheritedTrackerConnection,
+    ItemStanding, ItemTrouble, Items, Launched, Limits, LogLevel, LoweredRows, Pause, PauseTarget, Preempted, Presence,
+    RequestRow, RestoredApplication, RestoredDelegation, RowPage, SchedulerChoice, Standing, SubmittedApplication,
+    TrackerConnection, TypeLaunch, UNKNOWN_USER, UNUSED_ID_MS, Victim, allows, is_master, names_groups, report_stored,
+    shown_id,
 };

@@ -47,7 +47,7 @@ pub struct FakeAttempt<T = ()> {
 
 impl<T> FakeAttempt<T> {
     /// The attempt that a launch begins.
-    pub fn launched(task: &Task, plan: T) -> Self {
+    pub(crate) fn launched(task: &Task, plan: T) -> Self {
         let role = match () {
             () if task.task_cleanup => Role::TaskCleanup,
             () if task.is_ordinary() => Role::Work,
@@ -84,7 +84,7 @@ impl<T> FakeAttempt<T> {
         self.state == AttemptState::Succeeded && self.role == Role::Work && self.kind() == Kind::Map
     }
 
-    pub fn is_end_reported(&self) -> bool {
+    pub(crate) fn is_end_reported(&self) -> bool {
         self.reported.is_some_and(|state| self.ends_with(state))
     }
 
@@ -121,7 +121,7 @@ impl<T> FakeAttempt<T> {
     }
 
     /// Ends as a stock tracker ends an attempt that it is ordered to kill.
-    pub fn kill(&mut self) {
+    pub(crate) fn kill(&mut self) {
         use AttemptState as S;
         self.state = match self.state {
             S::Running | S::CommitPending if self.role == Role::Work => S::KilledUnclean,

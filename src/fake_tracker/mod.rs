@@ -11,5 +11,6 @@ mod tracker;
 mod worker;
 
 pub use attempt::{AttemptStep, FakeAttempt, Role};
-pub use tracker::{FakeTracker, Obeyed};
-pub use worker::{FakeContainer, FakeWorker, report_end};
+pub use tracker::FakeTracker;
+pub(crate) use worker::FakeWorker;
+pub use worker::report_end;

@@ -79,7 +79,7 @@ impl<T> FakeTracker<T> {
     }
 
     /// Slots of a kind that its attempts hold.
-    pub fn busy(&self, kind: Kind) -> u32 {
+    pub(crate) fn busy(&self, kind: Kind) -> u32 {
         let holders = self.attempts.iter().filter(|attempt| attempt.kind() == kind && attempt.is_kept());
         holders.map(|attempt| attempt.slots).sum()
     }
@@ -94,7 +94,7 @@ impl<T> FakeTracker<T> {
     }
 
     /// What may commit does so at once.
-    pub fn commit_permitted(&mut self) {
+    pub(crate) fn commit_permitted(&mut self) {
         let permitted =
             |attempt: &&mut FakeAttempt<T>| attempt.may_commit && attempt.state == AttemptState::CommitPending;
         self.attempts.iter_mut().filter(permitted).for_each(|attempt| attempt.state = AttemptState::Succeeded);
@@ -124,7 +124,7 @@ impl<T> FakeTracker<T> {
     }
 
     /// Whether an answer is the next one, or orders to register again, which may come at any time.
-    pub fn expects(&self, answer: &HeartbeatResponse) -> bool {
+    pub(crate) fn expects(&self, answer: &HeartbeatResponse) -> bool {
         answer.response_id == self.response_id.wrapping_add(1) || answer.actions.contains(&Action::ReinitTracker)
     }
 

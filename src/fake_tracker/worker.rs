@@ -13,26 +13,26 @@ use crate::wire::BEAT_DIGEST;
 
 /// A container on a fake worker, about which its driver keeps a `T`.
 #[derive(Clone, Debug)]
-pub struct FakeContainer<T> {
-    pub state: BeatContainerState,
+pub(crate) struct FakeContainer<T> {
+    pub(crate) state: BeatContainerState,
     /// The most sudden kill that has come.
-    pub kill: Option<ContainerKill>,
+    pub(crate) kill: Option<ContainerKill>,
     /// What the driver keeps.
-    pub plan: T,
+    pub(crate) plan: T,
     /// The number of its last change.
     changed: u64,
 }
 
 /// The part of a built-in worker that runs containers. Its driver decides what each of them does.
 #[derive(Clone, Debug)]
-pub struct FakeWorker<T = ()> {
+pub(crate) struct FakeWorker<T = ()> {
     /// A number of its process.
-    pub incarnation: u64,
-    pub declared: DeclaredBag,
+    pub(crate) incarnation: u64,
+    pub(crate) declared: DeclaredBag,
     /// Why it takes no container; none: it does.
-    pub unhealthy: Option<String>,
+    pub(crate) unhealthy: Option<String>,
     /// All that it has, until their ends are noted.
-    pub containers: BTreeMap<ContainerId, FakeContainer<T>>,
+    pub(crate) containers: BTreeMap<ContainerId, FakeContainer<T>>,
     /// Of the last beat on this connection.
     number: u64,
     last_change: u64,
@@ -51,14 +51,14 @@ pub fn report_end(id: ContainerId, exit: ContainerExit, at_ms: i64) -> BeatConta
 
 impl<T> FakeContainer<T> {
     /// Whether nothing of it is left.
-    pub fn has_ended(&self) -> bool {
+    pub(crate) fn has_ended(&self) -> bool {
         matches!(self.state, BeatContainerState::Ended(_))
     }
 }
 
 impl<T> FakeWorker<T> {
     /// One without containers that has not beaten yet.
-    pub fn new(incarnation: u64, declared: DeclaredBag) -> Self {
+    pub(crate) fn new(incarnation: u64, declared: DeclaredBag) -> Self {
         Self {
             incarnation,
             declared,
@@ -72,33 +72,33 @@ impl<T> FakeWorker<T> {
     }
 
     /// Ends the process and its containers; another one takes its place.
-    pub fn restart(&mut self, incarnation: u64) {
+    pub(crate) fn restart(&mut self, incarnation: u64) {
         *self = Self::new(incarnation, self.declared);
     }
 
     /// What its heartbeats say of the secret of its beats, as the health report of a healthy tracker.
-    pub fn health_report(&self) -> String {
+    pub(crate) fn health_report(&self) -> String {
         format!("{BEAT_DIGEST}{}", hex(&Sha256::digest(self.secret().as_bytes())))
     }
 
-    pub fn secret(&self) -> String {
+    pub(crate) fn secret(&self) -> String {
         format!("{:064x}", self.incarnation)
     }
 
     /// Begins a connection: the next beat says all.
-    pub fn connect(&mut self) {
+    pub(crate) fn connect(&mut self) {
         self.number = 0;
         self.answered_change = 0;
         self.sent = (0, None);
     }
 
     /// Whether there is something to say that no beat of this connection has said.
-    pub fn has_news(&self) -> bool {
+    pub(crate) fn has_news(&self) -> bool {
         self.number == 0 || self.last_change > self.sent.0 || self.sent.1 != self.unhealthy
     }
 
     /// The next beat of a tracker of that name.
-    pub fn beat(&mut self, tracker: &str) -> WorkerBeat {
+    pub(crate) fn beat(&mut self, tracker: &str) -> WorkerBeat {
         let is_first = self.number == 0;
         self.number += 1;
         self.sent = (self.last_change, self.unhealthy.clone());
@@ -123,7 +123,11 @@ impl<T> FakeWorker<T> {
 
     /// Does what the answer to its last beat says; `plan` makes what the driver keeps about a launched container. Returns
     /// what is new here.
-    pub fn obey(&mut self, answer: &BeatAnswer, mut plan: impl FnMut(&ContainerLaunch) -> T) -> Vec<ContainerId> {
+    pub(crate) fn obey(
+        &mut self,
+        answer: &BeatAnswer,
+        mut plan: impl FnMut(&ContainerLaunch) -> T,
+    ) -> Vec<ContainerId> {
         self.answered_change = self.sent.0;
         let mut launched = Vec::new();
         for launch in &answer.launches {
@@ -151,7 +155,7 @@ impl<T> FakeWorker<T> {
     }
 
     /// The process of a container runs.
-    pub fn start(&mut self, id: ContainerId, started_ms: i64) {
+    pub(crate) fn start(&mut self, id: ContainerId, started_ms: i64) {
         self.change(id, |state| match state {
             BeatContainerState::Launching => Some(BeatContainerState::Running { pid: 1, started_ms }),
             BeatContainerState::Running { .. } | BeatContainerState::Ended(_) => None,
@@ -159,7 +163,7 @@ impl<T> FakeWorker<T> {
     }
 
     /// Nothing of a container is left.
-    pub fn end(&mut self, id: ContainerId, end: ContainerEnd) {
+    pub(crate) fn end(&mut self, id: ContainerId, end: ContainerEnd) {
         self.change(id, |state| match state {
             BeatContainerState::Ended(_) => None,
             BeatContainerState::Launching | BeatContainerState::Running { .. } => Some(BeatContainerState::Ended(end)),

@@ -20,13 +20,13 @@ pub struct Account {
 
 impl Account {
     #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
+    pub(crate) fn named(name: &str) -> Option<Self> {
         find(&accounts()?, |account| account.name == name)
     }
 
     /// The account of a name in lines of the form of the list of users, such as another program prints.
     #[must_use]
-    pub fn named_in(lines: &str, name: &str) -> Option<Self> {
+    pub(crate) fn named_in(lines: &str, name: &str) -> Option<Self> {
         find(lines, |account| account.name == name)
     }
 

@@ -7,11 +7,11 @@ use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
 
 /// A user of this machine whose rights a process of root takes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UserRights {
-    pub uid: u32,
-    pub gid: u32,
+pub(crate) struct UserRights {
+    pub(crate) uid: u32,
+    pub(crate) gid: u32,
     /// The numbers of all groups of the user.
-    pub groups: Vec<u32>,
+    pub(crate) groups: Vec<u32>,
 }
 
 /// Does the work with the rights of a user, on a thread of its own that ends with it. A process that is not
@@ -21,7 +21,7 @@ pub struct UserRights {
 ///
 /// # Errors
 /// The system starts no thread, or the rights cannot be taken; no work is done then.
-pub fn as_user<T: Send>(user: &UserRights, work: impl FnOnce() -> T + Send) -> io::Result<T> {
+pub(crate) fn as_user<T: Send>(user: &UserRights, work: impl FnOnce() -> T + Send) -> io::Result<T> {
     if !rustix::process::geteuid().is_root() || user.uid == 0 {
         return Ok(work());
     }

@@ -47,7 +47,7 @@ const KERNEL_FILE_SYSTEMS: &[(u32, &str)] = &[
 
 /// What a file of others must be before a byte of it is read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Expected {
+pub(crate) struct Expected {
     owners: Option<Vec<u32>>,
     max_bytes: u64,
     is_single: bool,
@@ -55,12 +55,12 @@ pub struct Expected {
 
 /// A file that is open for reading and was found as expected.
 #[derive(Debug)]
-pub struct CheckedFile {
-    pub file: File,
+pub(crate) struct CheckedFile {
+    pub(crate) file: File,
     /// What it was when it was opened. It may grow or shrink since.
-    pub metadata: Metadata,
+    pub(crate) metadata: Metadata,
     /// Where it lies, links resolved.
-    pub path: PathBuf,
+    pub(crate) path: PathBuf,
 }
 
 /// Opens what a walk has found, and looks at it once more on the handle.
@@ -116,24 +116,24 @@ pub(super) fn check_file_system(file: impl AsFd, path: &Path) -> Result<(), FsEr
 
 impl Expected {
     /// A regular file that belongs to one of these users.
-    pub fn file_of(owners: impl IntoIterator<Item = u32>) -> Self {
+    pub(crate) fn file_of(owners: impl IntoIterator<Item = u32>) -> Self {
         Self { owners: Some(owners.into_iter().collect()), ..Self::file_of_any_owner() }
     }
 
     /// A regular file of any owner.
     #[must_use]
-    pub fn file_of_any_owner() -> Self {
+    pub(crate) fn file_of_any_owner() -> Self {
         Self { owners: None, max_bytes: u64::MAX, is_single: false }
     }
 
     #[must_use]
-    pub fn at_most(self, max_bytes: u64) -> Self {
+    pub(crate) fn at_most(self, max_bytes: u64) -> Self {
         Self { max_bytes, ..self }
     }
 
     /// With one name only: no hard link to another user's file.
     #[must_use]
-    pub fn with_one_link(self) -> Self {
+    pub(crate) fn with_one_link(self) -> Self {
         Self { is_single: true, ..self }
     }
 
@@ -161,7 +161,7 @@ impl CheckedFile {
     ///
     /// # Errors
     /// [`FsError`]: longer, or the system refuses.
-    pub fn read_limited(mut self, max_bytes: u64) -> Result<Vec<u8>, FsError> {
+    pub(crate) fn read_limited(mut self, max_bytes: u64) -> Result<Vec<u8>, FsError> {
         let room_bytes = self.metadata.len().min(max_bytes).min(ROOM_BYTES);
         let mut bytes = Vec::with_capacity(room_bytes as usize + 1);
         let read = self.file.by_ref().take(max_bytes.saturating_add(1)).read_to_end(&mut bytes);

@@ -23,20 +23,20 @@ pub struct ChecksummedFile {
 
 /// Where the checksums of a file lie; `None` for what has no file name.
 #[must_use]
-pub fn checksums_path(path: &Path) -> Option<PathBuf> {
+pub(crate) fn checksums_path(path: &Path) -> Option<PathBuf> {
     let name = path.file_name()?.to_string_lossy();
     Some(path.with_file_name(format!(".{name}.crc")))
 }
 
 /// Whose checksums lie under a name, if it is that of checksums.
 #[must_use]
-pub fn checksummed_name(name: &str) -> Option<&str> {
+pub(crate) fn checksummed_name(name: &str) -> Option<&str> {
     name.strip_prefix('.')?.strip_suffix(".crc").filter(|name| !name.is_empty())
 }
 
 impl ChecksummedFile {
     /// Makes both files, in place of what is there.
-    pub fn create(path: &Path) -> io::Result<Self> {
+    pub(crate) fn create(path: &Path) -> io::Result<Self> {
         let checksums = checksums_path(path).ok_or(io::ErrorKind::InvalidInput)?;
         let mut checksums = BufWriter::new(File::create(checksums)?);
         checksums.write_all(&HEAD)?;
@@ -51,7 +51,7 @@ impl ChecksummedFile {
     }
 
     /// Writes what is held back; gives back the length of both files.
-    pub fn finish(mut self) -> io::Result<u64> {
+    pub(crate) fn finish(mut self) -> io::Result<u64> {
         if !self.written_bytes.is_multiple_of(CHUNK_BYTES) {
             self.end_chunk()?;
         }

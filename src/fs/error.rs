@@ -59,26 +59,26 @@ pub enum FsError {
 impl FsError {
     /// Whether the cause is that the path does not exist.
     #[must_use]
-    pub fn is_not_found(&self) -> bool {
+    pub(crate) fn is_not_found(&self) -> bool {
         matches!(self, FsError::Refused { source, .. } if source.kind() == ErrorKind::NotFound)
     }
 
     /// Whether the cause is that this process may not do it.
     #[must_use]
-    pub fn is_denied(&self) -> bool {
+    pub(crate) fn is_denied(&self) -> bool {
         matches!(self, FsError::Refused { source, .. } if source.kind() == ErrorKind::PermissionDenied)
     }
 
     /// Whether the cause is a NameNode that cannot be reached, or that is in safe mode: a later try may succeed.
     #[must_use]
-    pub fn is_temporary(&self) -> bool {
+    pub(crate) fn is_temporary(&self) -> bool {
         let FsError::Refused { source, .. } = self else { return false };
         source.get_ref().and_then(|source| source.downcast_ref::<HdfsError>()).is_some_and(HdfsError::is_temporary)
     }
 
     /// Whether another try would fail alike until a person acts.
     #[must_use]
-    pub fn is_permanent(&self) -> bool {
+    pub(crate) fn is_permanent(&self) -> bool {
         match self {
             FsError::Refused { source, .. } => {
                 match source.get_ref().and_then(|source| source.downcast_ref::<HdfsError>()) {
@@ -102,7 +102,7 @@ impl FsError {
     }
 
     /// For `map_err`: a file that was created could not be written to its end.
-    pub fn of_writing(path: &FileUri) -> impl Fn(io::Error) -> Self + '_ {
+    pub(crate) fn of_writing(path: &FileUri) -> impl Fn(io::Error) -> Self + '_ {
         let path = path.shown_path();
         move |source| FsError::Refused {
             action: "write",
@@ -126,7 +126,7 @@ impl FsError {
 /// Whether another try would fail alike until a person acts: names, owners and modes stay as they are, while room comes
 /// back, disks answer again and other processes end.
 #[must_use]
-pub fn is_permanent(error: &io::Error) -> bool {
+pub(crate) fn is_permanent(error: &io::Error) -> bool {
     if let Some(error) = error.get_ref().and_then(|source| source.downcast_ref::<FsError>()) {
         return error.is_permanent();
     }

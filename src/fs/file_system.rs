@@ -38,7 +38,7 @@ impl FileSystems {
     /// All file systems, as this user. On this machine the rights are those of the process, whatever the name. Where `options` are none,
     /// each use of a NameNode fails with the reason.
     #[must_use]
-    pub fn new(user: &str, options: Result<HdfsOptions, HdfsOptionError>) -> Self {
+    pub(crate) fn new(user: &str, options: Result<HdfsOptions, HdfsOptionError>) -> Self {
         let namenodes = Arc::new(NameNodes { options, clients: Mutex::default() });
         Self { user: user.into(), namenodes }
     }
@@ -49,7 +49,7 @@ impl FileSystems {
     }
 
     #[must_use]
-    pub fn as_user(&self, user: &str) -> Self {
+    pub(crate) fn as_user(&self, user: &str) -> Self {
         Self { user: user.into(), namenodes: self.namenodes.clone() }
     }
 
@@ -91,7 +91,7 @@ impl FileSystem {
     ///
     /// # Errors
     /// [`FsError`]: the folder or one on its path lets others decide what lies there, or the file system refuses.
-    pub fn trusted_folder(
+    pub(crate) fn trusted_folder(
         &self,
         path: &FileUri,
         mode: u32,
@@ -110,7 +110,7 @@ impl FileSystem {
     ///
     /// # Errors
     /// [`FsError`]: no folder, or the file system refuses.
-    pub fn folder(&self, path: &FileUri) -> Result<Folder, FsError> {
+    pub(crate) fn folder(&self, path: &FileUri) -> Result<Folder, FsError> {
         match self {
             FileSystem::Local(local) => local.folder(path.as_path()),
             FileSystem::Hdfs(hdfs) => HdfsFolder::open(hdfs, path).map(Folder::hdfs),
@@ -121,7 +121,7 @@ impl FileSystem {
     ///
     /// # Errors
     /// [`FsError`]: no regular file, not as expected, or the file system refuses.
-    pub fn open(&self, path: &FileUri, expected: &Expected) -> Result<OpenFile, FsError> {
+    pub(crate) fn open(&self, path: &FileUri, expected: &Expected) -> Result<OpenFile, FsError> {
         match self {
             FileSystem::Local(local) => local.open(path.as_path(), expected),
             FileSystem::Hdfs(hdfs) => hdfs.open(path, expected),
@@ -132,7 +132,7 @@ impl FileSystem {
     ///
     /// # Errors
     /// [`FsError`]: a link, a path elsewhere, no regular file, not as expected.
-    pub fn open_below(&self, root: &FileUri, path: &FileUri, expected: &Expected) -> Result<OpenFile, FsError> {
+    pub(crate) fn open_below(&self, root: &FileUri, path: &FileUri, expected: &Expected) -> Result<OpenFile, FsError> {
         match self {
             FileSystem::Local(local) => local.open_below(root.as_path(), path.as_path(), expected),
             FileSystem::Hdfs(hdfs) => hdfs.open(path, expected),
@@ -153,7 +153,7 @@ impl FileSystem {
     ///
     /// # Errors
     /// [`FsError`] with the path and what was expected; also when the file is there, and what `write` returns.
-    pub fn create_with(
+    pub(crate) fn create_with(
         &self,
         path: &FileUri,
         mode: u32,
@@ -167,7 +167,7 @@ impl FileSystem {
     }
 
     /// As [`Self::rename`]; the new name is on disk afterwards.
-    pub fn rename_synced(&self, from: &FileUri, to: &FileUri) -> Result<(), FsError> {
+    pub(crate) fn rename_synced(&self, from: &FileUri, to: &FileUri) -> Result<(), FsError> {
         match self {
             FileSystem::Local(local) => local.rename_synced(from.as_path(), to.as_path()),
             FileSystem::Hdfs(hdfs) => hdfs.rename(from, to),
@@ -175,7 +175,7 @@ impl FileSystem {
     }
 
     /// When a file was changed last, epoch ms; `None`: it is not there.
-    pub fn modified_ms(&self, path: &FileUri) -> Result<Option<i64>, FsError> {
+    pub(crate) fn modified_ms(&self, path: &FileUri) -> Result<Option<i64>, FsError> {
         match self {
             FileSystem::Local(local) => local.modified_ms(path.as_path()),
             FileSystem::Hdfs(hdfs) => Ok(hdfs.status_of(path)?.map(|status| status.modified_ms)),
@@ -183,7 +183,7 @@ impl FileSystem {
     }
 
     /// Removes a file; `false` when there was none.
-    pub fn remove_file(&self, path: &FileUri) -> Result<bool, FsError> {
+    pub(crate) fn remove_file(&self, path: &FileUri) -> Result<bool, FsError> {
         match self {
             FileSystem::Local(local) => local.remove_file(path.as_path()),
             FileSystem::Hdfs(hdfs) => hdfs.remove(path),
@@ -192,7 +192,13 @@ impl FileSystem {
 
     /// Copies a file of this machine to a name that is free, with exactly these permission bits; `replication`: how many copies a file
     /// system that makes copies is to keep, else as many as its client always asks for.
-    pub fn copy_in(&self, from: &Path, to: &FileUri, mode: u32, replication: Option<u16>) -> Result<(), FsError> {
+    pub(crate) fn copy_in(
+        &self,
+        from: &Path,
+        to: &FileUri,
+        mode: u32,
+        replication: Option<u16>,
+    ) -> Result<(), FsError> {
         let mut source = open_behind_links(from, &Expected::file_of_any_owner())?.file;
         match self {
             FileSystem::Local(local) => local.copy_in(&mut source, to.as_path(), mode),
@@ -209,7 +215,7 @@ impl FileSystem {
     }
 
     /// Removes a folder with all in it; `false` when there was none.
-    pub fn remove_dir_all(&self, path: &FileUri) -> Result<bool, FsError> {
+    pub(crate) fn remove_dir_all(&self, path: &FileUri) -> Result<bool, FsError> {
         match self {
             FileSystem::Local(local) => local.remove_dir_all(path.as_path()),
             FileSystem::Hdfs(hdfs) => hdfs.remove(path),
@@ -217,7 +223,7 @@ impl FileSystem {
     }
 
     /// The names of all that is in a folder, in order.
-    pub fn names_in(&self, path: &FileUri, bound: ListBound) -> Result<Vec<OsString>, FsError> {
+    pub(crate) fn names_in(&self, path: &FileUri, bound: ListBound) -> Result<Vec<OsString>, FsError> {
         match self {
             FileSystem::Local(local) => local.names_in(path.as_path(), bound),
             FileSystem::Hdfs(hdfs) => hdfs.names_in(path, bound),
@@ -225,7 +231,7 @@ impl FileSystem {
     }
 
     /// All that is in a folder, in order of names; links are followed.
-    pub fn entries(&self, path: &FileUri, bound: ListBound) -> Result<Vec<Entry>, FsError> {
+    pub(crate) fn entries(&self, path: &FileUri, bound: ListBound) -> Result<Vec<Entry>, FsError> {
         match self {
             FileSystem::Local(local) => local.entries(path.as_path(), bound),
             FileSystem::Hdfs(hdfs) => hdfs.entries(path, bound),
@@ -233,7 +239,7 @@ impl FileSystem {
     }
 
     /// Where the parts of a file of `length_bytes` lie, in order; none of an empty one.
-    pub fn blocks(&self, path: &FileUri, length_bytes: u64) -> Result<Vec<BlockPlace>, FsError> {
+    pub(crate) fn blocks(&self, path: &FileUri, length_bytes: u64) -> Result<Vec<BlockPlace>, FsError> {
         match self {
             FileSystem::Local(local) => Ok(local.blocks(path.as_path(), length_bytes)),
             FileSystem::Hdfs(hdfs) => hdfs.blocks(path, length_bytes),
@@ -242,7 +248,7 @@ impl FileSystem {
 
     /// The user that this file system is reached as; on this machine, that of the process.
     #[must_use]
-    pub fn own_name(&self) -> EntryOwner {
+    pub(crate) fn own_name(&self) -> EntryOwner {
         match self {
             FileSystem::Local(_) => EntryOwner::Uid(rustix::process::geteuid().as_raw()),
             FileSystem::Hdfs(hdfs) => hdfs.own_name(),
@@ -253,7 +259,7 @@ impl FileSystem {
     ///
     /// # Errors
     /// [`FsError`]: it does not answer.
-    pub fn is_writable(&self, path: &FileUri) -> Result<bool, FsError> {
+    pub(crate) fn is_writable(&self, path: &FileUri) -> Result<bool, FsError> {
         match self {
             FileSystem::Local(_) => Ok(true),
             FileSystem::Hdfs(hdfs) => hdfs.is_writable(path),
@@ -262,12 +268,12 @@ impl FileSystem {
 
     /// Whether something belongs to that user.
     #[must_use]
-    pub fn is_own(&self, owner: &EntryOwner) -> bool {
+    pub(crate) fn is_own(&self, owner: &EntryOwner) -> bool {
         *owner == self.own_name()
     }
 
     /// What stands under a path, links not followed; `None`: nothing.
-    pub fn kind_of(&self, path: &FileUri) -> Result<Option<EntryKind>, FsError> {
+    pub(crate) fn kind_of(&self, path: &FileUri) -> Result<Option<EntryKind>, FsError> {
         match self {
             FileSystem::Local(local) => local.kind_of(path.as_path()),
             FileSystem::Hdfs(hdfs) => hdfs.kind_of(path),
@@ -275,7 +281,7 @@ impl FileSystem {
     }
 
     /// The file or folder that a path leads to, through links; `None`: none.
-    pub fn status(&self, path: &FileUri) -> Result<Option<EntryStatus>, FsError> {
+    pub(crate) fn status(&self, path: &FileUri) -> Result<Option<EntryStatus>, FsError> {
         match self {
             FileSystem::Local(local) => local.status(path.as_path()),
             FileSystem::Hdfs(hdfs) => hdfs.status(path),
@@ -283,7 +289,7 @@ impl FileSystem {
     }
 
     /// Renames a file or folder, in place of a file that is there, with its checksums.
-    pub fn rename(&self, from: &FileUri, to: &FileUri) -> Result<(), FsError> {
+    pub(crate) fn rename(&self, from: &FileUri, to: &FileUri) -> Result<(), FsError> {
         match self {
             FileSystem::Local(local) => local.rename(from.as_path(), to.as_path()),
             FileSystem::Hdfs(hdfs) => hdfs.rename(from, to),

@@ -21,7 +21,7 @@ pub struct FileUri {
 
 /// The address of a NameNode as a URI has it. With and without the default port it is the same one.
 #[derive(Clone, Debug, Eq)]
-pub struct NameNodeAddress {
+pub(crate) struct NameNodeAddress {
     host: String,
     port: Option<u16>,
 }
@@ -60,13 +60,13 @@ impl FileUri {
     ///
     /// # Errors
     /// As [`FileUri::parse`].
-    pub fn resolve(&self, text: &str) -> Result<Self, FileUriError> {
+    pub(crate) fn resolve(&self, text: &str) -> Result<Self, FileUriError> {
         Self::read(text, self.namenode.as_ref())
     }
 
     /// Whether a text is a path without scheme and root: clients resolve one below `mapred.working.dir`.
     #[must_use]
-    pub fn is_relative(text: &str) -> bool {
+    pub(crate) fn is_relative(text: &str) -> bool {
         scheme(text).is_none() && !text.is_empty() && !text.starts_with('/')
     }
 
@@ -75,7 +75,7 @@ impl FileUri {
     ///
     /// # Errors
     /// As [`FileUri::parse`].
-    pub fn of_default(value: &str) -> Result<Self, FileUriError> {
+    pub(crate) fn of_default(value: &str) -> Result<Self, FileUriError> {
         let fixed = match value {
             "local" => "file:///".to_owned(),
             value if !value.contains('/') => format!("hdfs://{value}"),
@@ -86,7 +86,7 @@ impl FileUri {
 
     /// The root of this machine.
     #[must_use]
-    pub fn local_root() -> Self {
+    pub(crate) fn local_root() -> Self {
         FileUri { namenode: None, path: "/".to_owned() }
     }
 
@@ -128,7 +128,7 @@ impl FileUri {
 
     /// The folder it lies in; `None` of a root.
     #[must_use]
-    pub fn parent(&self) -> Option<Self> {
+    pub(crate) fn parent(&self) -> Option<Self> {
         let (above, _) = self.path.rsplit_once('/').filter(|(_, name)| !name.is_empty())?;
         let path = if above.is_empty() { "/" } else { above };
         Some(FileUri { namenode: self.namenode.clone(), path: path.to_owned() })
@@ -136,25 +136,25 @@ impl FileUri {
 
     /// Its last name; `None` of a root.
     #[must_use]
-    pub fn name(&self) -> Option<&str> {
+    pub(crate) fn name(&self) -> Option<&str> {
         self.path.rsplit('/').next().filter(|name| !name.is_empty())
     }
 
     /// The root of its file system.
     #[must_use]
-    pub fn root(&self) -> Self {
+    pub(crate) fn root(&self) -> Self {
         FileUri { namenode: self.namenode.clone(), path: "/".to_owned() }
     }
 
     /// Whether this is `folder` or lies in it.
     #[must_use]
-    pub fn is_in(&self, folder: &FileUri) -> bool {
+    pub(crate) fn is_in(&self, folder: &FileUri) -> bool {
         self.below(folder).is_some()
     }
 
     /// The path from `folder` to this one, without a slash before it; empty for `folder` itself, `None` elsewhere.
     #[must_use]
-    pub fn below(&self, folder: &FileUri) -> Option<&str> {
+    pub(crate) fn below(&self, folder: &FileUri) -> Option<&str> {
         if self.namenode != folder.namenode {
             return None;
         }
@@ -164,13 +164,13 @@ impl FileUri {
 
     /// The NameNode that has it; `None`: this machine.
     #[must_use]
-    pub fn namenode(&self) -> Option<&NameNodeAddress> {
+    pub(crate) fn namenode(&self) -> Option<&NameNodeAddress> {
         self.namenode.as_ref()
     }
 
     /// The path on its file system.
     #[must_use]
-    pub fn path(&self) -> &str {
+    pub(crate) fn path(&self) -> &str {
         &self.path
     }
 
@@ -209,12 +209,12 @@ impl NameNodeAddress {
     }
 
     #[must_use]
-    pub fn host(&self) -> &str {
+    pub(crate) fn host(&self) -> &str {
         &self.host
     }
 
     #[must_use]
-    pub fn port(&self) -> u16 {
+    pub(crate) fn port(&self) -> u16 {
         self.port.unwrap_or(Endpoint::DEFAULT_NAMENODE_PORT)
     }
 

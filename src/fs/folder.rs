@@ -16,7 +16,7 @@ use super::status::{EntryKind, EntryOwner, EntryStatus, PERMISSION_BITS};
 
 /// A folder. Names given to its methods are plain names; paths lie below it, and no link in them is followed.
 #[derive(Debug)]
-pub enum Folder {
+pub(crate) enum Folder {
     /// On this machine, held open: it stays the same one, whatever happens to its name.
     Local(FolderHandle),
     /// On a NameNode, by its path.
@@ -30,28 +30,28 @@ impl Folder {
 
     /// Where it lies, for messages.
     #[must_use]
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         match self {
             Folder::Local(folder) => folder.path(),
             Folder::Hdfs(folder) => folder.path(),
         }
     }
 
-    pub fn owner(&self) -> Result<EntryOwner, FsError> {
+    pub(crate) fn owner(&self) -> Result<EntryOwner, FsError> {
         match self {
             Folder::Local(folder) => folder.owner().map(EntryOwner::Uid),
             Folder::Hdfs(folder) => Ok(folder.status().owner),
         }
     }
 
-    pub fn mode(&self) -> Result<u32, FsError> {
+    pub(crate) fn mode(&self) -> Result<u32, FsError> {
         match self {
             Folder::Local(folder) => folder.mode(),
             Folder::Hdfs(folder) => Ok(folder.mode()),
         }
     }
 
-    pub fn set_mode(&self, mode: u32) -> Result<(), FsError> {
+    pub(crate) fn set_mode(&self, mode: u32) -> Result<(), FsError> {
         match self {
             Folder::Local(folder) => folder.set_mode(mode),
             Folder::Hdfs(folder) => folder.set_mode(mode),
@@ -62,7 +62,7 @@ impl Folder {
     ///
     /// # Errors
     /// [`FsError`]: a link, a `..`, no folder.
-    pub fn folder(&self, path: &Path) -> Result<Self, FsError> {
+    pub(crate) fn folder(&self, path: &Path) -> Result<Self, FsError> {
         match self {
             Folder::Local(folder) => folder.folder(path).map(Folder::Local),
             Folder::Hdfs(folder) => folder.folder(path).map(Folder::hdfs),
@@ -73,7 +73,7 @@ impl Folder {
     ///
     /// # Errors
     /// [`FsError`]: a link, a `..`, no regular file, not as expected.
-    pub fn file(&self, path: &Path, expected: &Expected) -> Result<OpenFile, FsError> {
+    pub(crate) fn file(&self, path: &Path, expected: &Expected) -> Result<OpenFile, FsError> {
         match self {
             Folder::Local(folder) => folder.file(path, expected).map(OpenFile::Local),
             Folder::Hdfs(folder) => folder.file(path, expected),
@@ -84,7 +84,7 @@ impl Folder {
     ///
     /// # Errors
     /// [`FsError`]: a link or a file is there, or the file system refuses.
-    pub fn make_folder(&self, name: &OsStr, mode: u32) -> Result<Self, FsError> {
+    pub(crate) fn make_folder(&self, name: &OsStr, mode: u32) -> Result<Self, FsError> {
         match self {
             Folder::Local(folder) => folder.make_folder(name, mode).map(Folder::Local),
             Folder::Hdfs(folder) => folder.make_folder(name, mode).map(Folder::hdfs),
@@ -95,7 +95,7 @@ impl Folder {
     ///
     /// # Errors
     /// [`FsError`]: something has that name, or the file system refuses.
-    pub fn write_unsynced(&self, name: &OsStr, bytes: &[u8], mode: u32) -> Result<(), FsError> {
+    pub(crate) fn write_unsynced(&self, name: &OsStr, bytes: &[u8], mode: u32) -> Result<(), FsError> {
         match self {
             Folder::Local(folder) => folder.write_unsynced(name, bytes, mode),
             Folder::Hdfs(folder) => folder.write_unsynced(name, bytes, mode),
@@ -103,7 +103,7 @@ impl Folder {
     }
 
     /// Removes what has that name in it, a folder with all in it; links are removed, not followed. `false`: nothing was there.
-    pub fn remove(&self, name: &OsStr) -> Result<bool, FsError> {
+    pub(crate) fn remove(&self, name: &OsStr) -> Result<bool, FsError> {
         match self {
             Folder::Local(folder) => folder.remove(name),
             Folder::Hdfs(folder) => folder.remove(name),
@@ -114,7 +114,7 @@ impl Folder {
     ///
     /// # Errors
     /// [`FsError`]: no folder, or the file system refuses.
-    pub fn remove_empty_folder(&self, name: &OsStr) -> Result<bool, FsError> {
+    pub(crate) fn remove_empty_folder(&self, name: &OsStr) -> Result<bool, FsError> {
         match self {
             Folder::Local(folder) => folder.remove_empty_folder(name),
             Folder::Hdfs(folder) => folder.remove_empty_folder(name),
@@ -122,7 +122,7 @@ impl Folder {
     }
 
     /// The names of all that is in it, in order.
-    pub fn names(&self, bound: ListBound) -> Result<Vec<OsString>, FsError> {
+    pub(crate) fn names(&self, bound: ListBound) -> Result<Vec<OsString>, FsError> {
         match self {
             Folder::Local(folder) => folder.names(bound),
             Folder::Hdfs(folder) => folder.names(bound),
@@ -130,7 +130,7 @@ impl Folder {
     }
 
     /// What stands under a name in it, links not followed; `None`: nothing.
-    pub fn status_of(&self, name: &OsStr) -> Result<Option<EntryStatus>, FsError> {
+    pub(crate) fn status_of(&self, name: &OsStr) -> Result<Option<EntryStatus>, FsError> {
         match self {
             Folder::Local(folder) => Ok(folder.stat_of(name)?.map(|stat| EntryStatus {
                 kind: match FileType::from_raw_mode(stat.st_mode) {

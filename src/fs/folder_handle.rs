@@ -21,7 +21,7 @@ use super::path_walk::{FOLDER, Links, OpenFolder, components_below, open_root, w
 ///
 /// Names given to its methods are plain names; paths lie below it, and no link in them is followed.
 #[derive(Debug)]
-pub struct FolderHandle {
+pub(crate) struct FolderHandle {
     /// Opened with `O_PATH`.
     folder: OwnedFd,
     path: PathBuf,
@@ -32,7 +32,7 @@ impl FolderHandle {
     ///
     /// # Errors
     /// [`FsError`]: no folder, or the system refuses.
-    pub fn open(path: &Path) -> Result<Self, FsError> {
+    pub(crate) fn open(path: &Path) -> Result<Self, FsError> {
         Ok(Self { folder: open_root(path)?, path: path.to_owned() })
     }
 
@@ -45,22 +45,22 @@ impl FolderHandle {
 
     /// Where it lay when it was opened.
     #[must_use]
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
     /// The uid it belongs to.
-    pub fn owner(&self) -> Result<u32, FsError> {
+    pub(crate) fn owner(&self) -> Result<u32, FsError> {
         Ok(self.stat()?.st_uid)
     }
 
     /// Its permission bits, with the sticky bit.
-    pub fn mode(&self) -> Result<u32, FsError> {
+    pub(crate) fn mode(&self) -> Result<u32, FsError> {
         Ok(self.stat()?.st_mode & 0o7777)
     }
 
     /// Sets its permission bits.
-    pub fn set_mode(&self, mode: u32) -> Result<(), FsError> {
+    pub(crate) fn set_mode(&self, mode: u32) -> Result<(), FsError> {
         let refused = refused("change the mode of", &self.path, "a folder of the user of this process");
         rustix::fs::fchmod(self.readable()?, Mode::from_raw_mode(mode)).map_err(refused)
     }
@@ -69,7 +69,7 @@ impl FolderHandle {
     ///
     /// # Errors
     /// [`FsError`]: a link stands there, or the system refuses.
-    pub fn set_mode_of_entry(&self, name: &OsStr, mode: u32) -> Result<(), FsError> {
+    pub(crate) fn set_mode_of_entry(&self, name: &OsStr, mode: u32) -> Result<(), FsError> {
         let path = self.path_of(name)?;
         let is_link = |stat: &Stat| FileType::from_raw_mode(stat.st_mode) == FileType::Symlink;
         if self.stat_of(name)?.as_ref().is_some_and(is_link) {
@@ -83,13 +83,13 @@ impl FolderHandle {
     }
 
     /// Gives it to another user, and to a group unless it keeps its own. Only root may.
-    pub fn give(&self, uid: u32, gid: Option<u32>) -> Result<(), FsError> {
+    pub(crate) fn give(&self, uid: u32, gid: Option<u32>) -> Result<(), FsError> {
         let given = rustix::fs::fchown(self.readable()?, Some(Uid::from_raw(uid)), gid.map(Gid::from_raw));
         given.map_err(refused("change the owner of", &self.path, "a folder that may be given to another user"))
     }
 
     /// Gives what has that name in it to another user; a link itself, not its target. Only root may.
-    pub fn give_entry(&self, name: &OsStr, uid: u32, gid: u32) -> Result<(), FsError> {
+    pub(crate) fn give_entry(&self, name: &OsStr, uid: u32, gid: u32) -> Result<(), FsError> {
         let path = self.path_of(name)?;
         let (uid, gid) = (Some(Uid::from_raw(uid)), Some(Gid::from_raw(gid)));
         let given = rustix::fs::chownat(&self.folder, name, uid, gid, AtFlags::SYMLINK_NOFOLLOW);
@@ -100,7 +100,7 @@ impl FolderHandle {
     ///
     /// # Errors
     /// [`FsError`]: a link, a `..`, no folder.
-    pub fn folder(&self, path: &Path) -> Result<Self, FsError> {
+    pub(crate) fn folder(&self, path: &Path) -> Result<Self, FsError> {
         let names = components_below(&self.path, path)?;
         let found = walk(OpenFolder::Given(self.as_fd()), &self.path, names, path, Links::Refused)?;
         match FileType::from_raw_mode(found.stat.st_mode) {
@@ -113,7 +113,7 @@ impl FolderHandle {
     ///
     /// # Errors
     /// [`FsError`]: a link, a `..`, no regular file, not as expected.
-    pub fn file(&self, path: &Path, expected: &Expected) -> Result<CheckedFile, FsError> {
+    pub(crate) fn file(&self, path: &Path, expected: &Expected) -> Result<CheckedFile, FsError> {
         let names = components_below(&self.path, path)?;
         let found = walk(OpenFolder::Given(self.as_fd()), &self.path, names, path, Links::Refused)
             .map_err(FsError::at_reading)?;
@@ -124,7 +124,7 @@ impl FolderHandle {
     ///
     /// # Errors
     /// [`FsError`]: a link or a file is there, or the system refuses.
-    pub fn make_folder(&self, name: &OsStr, mode: u32) -> Result<Self, FsError> {
+    pub(crate) fn make_folder(&self, name: &OsStr, mode: u32) -> Result<Self, FsError> {
         let path = self.path_of(name)?;
         let refused = refused("make folder", &path, "a folder that may be written to");
         match rustix::fs::mkdirat(&self.folder, name, Mode::from_raw_mode(mode)) {
@@ -142,7 +142,7 @@ impl FolderHandle {
     ///
     /// # Errors
     /// [`FsError`]: something has that name, or the system refuses.
-    pub fn create_file(&self, name: &OsStr, mode: u32) -> Result<File, FsError> {
+    pub(crate) fn create_file(&self, name: &OsStr, mode: u32) -> Result<File, FsError> {
         let path = self.path_of(name)?;
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let refused = refused("write", &path, "a name that is free, in a folder that may be written to");
@@ -156,7 +156,7 @@ impl FolderHandle {
     ///
     /// # Errors
     /// [`FsError`]: a link, no regular file, one with further names, one of another user, or the system refuses.
-    pub fn open_own_file(&self, name: &OsStr, mode: u32) -> Result<File, FsError> {
+    pub(crate) fn open_own_file(&self, name: &OsStr, mode: u32) -> Result<File, FsError> {
         let path = self.path_of(name)?;
         let flags =
             OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
@@ -183,7 +183,7 @@ impl FolderHandle {
     ///
     /// # Errors
     /// [`FsError`]: something has that name, or the system refuses.
-    pub fn write_unsynced(&self, name: &OsStr, bytes: &[u8], mode: u32) -> Result<(), FsError> {
+    pub(crate) fn write_unsynced(&self, name: &OsStr, bytes: &[u8], mode: u32) -> Result<(), FsError> {
         let written = self.create_file(name, mode)?.write_all(bytes);
         written.map_err(refused("write", &self.path.join(name), "a file system with room"))
     }
@@ -192,7 +192,7 @@ impl FolderHandle {
     ///
     /// # Errors
     /// [`FsError`]: a folder has the new name, or the system refuses.
-    pub fn rename(&self, from: &OsStr, to: &OsStr) -> Result<(), FsError> {
+    pub(crate) fn rename(&self, from: &OsStr, to: &OsStr) -> Result<(), FsError> {
         let (from_path, _) = (self.path_of(from)?, self.path_of(to)?);
         rustix::fs::renameat(&self.folder, from, &self.folder, to).map_err(refused(
             "rename",
@@ -205,7 +205,7 @@ impl FolderHandle {
     ///
     /// # Errors
     /// [`FsError`]: no folder, or the system refuses.
-    pub fn remove_empty_folder(&self, name: &OsStr) -> Result<bool, FsError> {
+    pub(crate) fn remove_empty_folder(&self, name: &OsStr) -> Result<bool, FsError> {
         let path = self.path_of(name)?;
         match rustix::fs::unlinkat(&self.folder, name, AtFlags::REMOVEDIR) {
             Err(Errno::NOTEMPTY | Errno::EXIST | Errno::NOENT) => Ok(false),
@@ -214,14 +214,14 @@ impl FolderHandle {
     }
 
     /// The room on its file system for users without privileges, bytes.
-    pub fn free_bytes(&self) -> Result<u64, FsError> {
+    pub(crate) fn free_bytes(&self) -> Result<u64, FsError> {
         let found = rustix::fs::fstatvfs(self.readable()?);
         let found = found.map_err(refused("look at the file system of", &self.path, "a folder that may be read"))?;
         Ok(found.f_bavail.saturating_mul(found.f_frsize))
     }
 
     /// The names of all that is in it, in order.
-    pub fn names(&self, bound: ListBound) -> Result<Vec<OsString>, FsError> {
+    pub(crate) fn names(&self, bound: ListBound) -> Result<Vec<OsString>, FsError> {
         let failed = refused("list", &self.path, "a folder that may be read");
         let (mut names, mut count) = (Vec::new(), bound.begin());
         for entry in Dir::new(self.readable()?).map_err(&failed)? {
@@ -238,7 +238,7 @@ impl FolderHandle {
     }
 
     /// What stands under a name in it, links not followed; `None`: nothing.
-    pub fn stat_of(&self, name: &OsStr) -> Result<Option<Stat>, FsError> {
+    pub(crate) fn stat_of(&self, name: &OsStr) -> Result<Option<Stat>, FsError> {
         let path = self.path_of(name)?;
         match rustix::fs::statat(&self.folder, name, AtFlags::SYMLINK_NOFOLLOW) {
             Err(Errno::NOENT) => Ok(None),
@@ -247,7 +247,7 @@ impl FolderHandle {
     }
 
     /// Makes the names in it durable.
-    pub fn sync(&self) -> Result<(), FsError> {
+    pub(crate) fn sync(&self) -> Result<(), FsError> {
         rustix::fs::fsync(self.readable()?).map_err(refused("sync", &self.path, "a folder that may be read"))
     }
 

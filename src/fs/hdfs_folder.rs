@@ -17,7 +17,7 @@ const WRITABLE_FOR_OTHERS: u16 = 0o002;
 
 /// A folder as it was found. Later uses go by its path: a NameNode holds nothing open.
 #[derive(Debug)]
-pub struct HdfsFolder {
+pub(crate) struct HdfsFolder {
     files: HdfsFileSystem,
     uri: FileUri,
     shown_path: PathBuf,

@@ -72,7 +72,7 @@ impl LocalFileSystem {
     ///
     /// # Errors
     /// [`FsError`]; a folder, pipe or device is [`FsError::WrongKind`].
-    pub fn read_limited(&self, path: &Path, max_bytes: u64) -> Result<Vec<u8>, FsError> {
+    pub(crate) fn read_limited(&self, path: &Path, max_bytes: u64) -> Result<Vec<u8>, FsError> {
         open_behind_links(path, &Expected::file_of_any_owner().at_most(max_bytes))?.read_limited(max_bytes)
     }
 
@@ -81,7 +81,7 @@ impl LocalFileSystem {
     ///
     /// No `.NAME.crc` is written: Java reads such files unchecked. One that is there is removed, since the checksums of
     /// other content would make every Java reader fail.
-    pub fn write_new(&self, path: &Path, bytes: &[u8], mode: u32) -> Result<(), FsError> {
+    pub(crate) fn write_new(&self, path: &Path, bytes: &[u8], mode: u32) -> Result<(), FsError> {
         let refused = refused("write", path, "a folder that may be written to");
         let Some(name) = path.file_name() else {
             return Err(FsError::WrongKind { path: path.to_owned(), expected: "a file name" });
@@ -110,7 +110,7 @@ impl LocalFileSystem {
     ///
     /// # Errors
     /// [`FsError`]; also when the file is there, and what `write` returns.
-    pub fn create_with(
+    pub(crate) fn create_with(
         &self,
         path: &Path,
         mode: u32,
@@ -131,7 +131,7 @@ impl LocalFileSystem {
     ///
     /// # Errors
     /// [`FsError`]; also when the file is there.
-    pub fn write_unsynced(&self, path: &Path, bytes: &[u8], mode: u32) -> Result<(), FsError> {
+    pub(crate) fn write_unsynced(&self, path: &Path, bytes: &[u8], mode: u32) -> Result<(), FsError> {
         let written = create(path, mode).and_then(|mut file| file.write_all(bytes));
         written.map_err(refused("write", path, "a name that is free, in a folder that may be written to"))
     }
@@ -147,7 +147,7 @@ impl LocalFileSystem {
 
     /// Makes a folder and those above it. The folder itself has `mode` afterwards, also when it was there; folders above
     /// are made with 0755.
-    pub fn make_dir_all(&self, path: &Path, mode: u32) -> Result<(), FsError> {
+    pub(crate) fn make_dir_all(&self, path: &Path, mode: u32) -> Result<(), FsError> {
         let refused = refused("make folder", path, "a path whose folders may be made");
         if let Some(above) = path.parent().filter(|above| !above.as_os_str().is_empty()) {
             DirBuilder::new().recursive(true).mode(0o755).create(above).map_err(&refused)?;
@@ -166,7 +166,7 @@ impl LocalFileSystem {
     }
 
     /// The names of all that is in a folder, in order.
-    pub fn names_in(&self, path: &Path, bound: ListBound) -> Result<Vec<OsString>, FsError> {
+    pub(crate) fn names_in(&self, path: &Path, bound: ListBound) -> Result<Vec<OsString>, FsError> {
         let read = || -> io::Result<Vec<OsString>> {
             let (mut names, mut count) = (Vec::new(), bound.begin());
             for entry in fs::read_dir(path)? {
@@ -200,7 +200,7 @@ impl LocalFileSystem {
     }
 
     /// What stands under a path, links not followed; `None`: nothing.
-    pub fn kind_of(&self, path: &Path) -> Result<Option<EntryKind>, FsError> {
+    pub(crate) fn kind_of(&self, path: &Path) -> Result<Option<EntryKind>, FsError> {
         match fs::symlink_metadata(path) {
             Ok(metadata) if metadata.is_dir() => Ok(Some(EntryKind::Folder)),
             Ok(_) => Ok(Some(EntryKind::File)),
@@ -213,7 +213,7 @@ impl LocalFileSystem {
     ///
     /// # Errors
     /// [`FsError`]; the root is refused.
-    pub fn remove_dir_all(&self, path: &Path) -> Result<bool, FsError> {
+    pub(crate) fn remove_dir_all(&self, path: &Path) -> Result<bool, FsError> {
         if path.parent().is_none() {
             return Err(FsError::WrongKind { path: path.to_owned(), expected: "a folder below the root" });
         }
@@ -225,13 +225,13 @@ impl LocalFileSystem {
     }
 
     /// As [`Self::rename`]; the new name is on disk afterwards.
-    pub fn rename_synced(&self, from: &Path, to: &Path) -> Result<(), FsError> {
+    pub(crate) fn rename_synced(&self, from: &Path, to: &Path) -> Result<(), FsError> {
         self.rename(from, to)?;
         sync_folder_of(to).map_err(refused("rename", from, "a folder that may be read"))
     }
 
     /// When a file was changed last, epoch ms; `None`: it is not there.
-    pub fn modified_ms(&self, path: &Path) -> Result<Option<i64>, FsError> {
+    pub(crate) fn modified_ms(&self, path: &Path) -> Result<Option<i64>, FsError> {
         match fs::symlink_metadata(path) {
             Ok(metadata) => Ok(Some(metadata.mtime().saturating_mul(1_000))),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
@@ -240,7 +240,7 @@ impl LocalFileSystem {
     }
 
     /// Removes a file, with its checksums; `false` when there was none.
-    pub fn remove_file(&self, path: &Path) -> Result<bool, FsError> {
+    pub(crate) fn remove_file(&self, path: &Path) -> Result<bool, FsError> {
         let removed = path.file_name().map_or(Ok(()), |name| remove_checksums(path, name));
         match removed.and_then(|()| fs::remove_file(path)) {
             Ok(()) => Ok(true),
@@ -251,7 +251,7 @@ impl LocalFileSystem {
 
     /// Renames a file or folder, in place of a file that is there. Checksums go with their file; at no time are there some of another one.
     /// Not on disk afterwards, as what is renamed need not be.
-    pub fn rename(&self, from: &Path, to: &Path) -> Result<(), FsError> {
+    pub(crate) fn rename(&self, from: &Path, to: &Path) -> Result<(), FsError> {
         let refused = refused("rename", from, "two paths on one file system");
         if let Some(name) = to.file_name() {
             remove_checksums(to, name).map_err(&refused)?;

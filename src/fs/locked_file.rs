@@ -16,13 +16,13 @@ const PRIVATE: u32 = 0o600;
 
 /// The file, locked against other editors that use this until it is dropped.
 #[derive(Debug)]
-pub struct LockedFile {
+pub(crate) struct LockedFile {
     path: PathBuf,
     file: File,
 }
 
 #[derive(Clone, Copy, Debug)]
-pub struct FileAccess {
+pub(crate) struct FileAccess {
     mode: u32,
     uid: u32,
     gid: u32,
@@ -33,7 +33,7 @@ impl LockedFile {
     ///
     /// # Errors
     /// [`FsError`]; a lock that another editor holds for longer than five seconds.
-    pub fn open(path: &Path) -> Result<Self, FsError> {
+    pub(crate) fn open(path: &Path) -> Result<Self, FsError> {
         let unreadable = |source| refused("edit", path, "a file that this user may read and write", source);
         let path = std::fs::canonicalize(path).map_err(unreadable)?;
         loop {
@@ -53,7 +53,7 @@ impl LockedFile {
     ///
     /// # Errors
     /// As [`Self::open`].
-    pub fn open_or_create(path: &Path) -> Result<(Self, bool), FsError> {
+    pub(crate) fn open_or_create(path: &Path) -> Result<(Self, bool), FsError> {
         let created = File::options().write(true).create_new(true).mode(PRIVATE).open(path);
         match created {
             Ok(_) => Ok((Self::open(path)?, true)),
@@ -63,7 +63,7 @@ impl LockedFile {
     }
 
     /// The file, without links.
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
@@ -71,7 +71,7 @@ impl LockedFile {
     ///
     /// # Errors
     /// [`FsError`], also for what is no UTF-8 text.
-    pub fn text(&self) -> Result<String, FsError> {
+    pub(crate) fn text(&self) -> Result<String, FsError> {
         let mut text = String::new();
         let read = (&self.file).rewind().and_then(|()| (&self.file).take(MAX_BYTES).read_to_string(&mut text));
         read.map_err(|source| refused("read", &self.path, "UTF-8 text", source))?;
@@ -79,7 +79,7 @@ impl LockedFile {
     }
 
     /// Mode and owner.
-    pub fn access(&self) -> Result<FileAccess, FsError> {
+    pub(crate) fn access(&self) -> Result<FileAccess, FsError> {
         let metadata = self.file.metadata();
         let metadata = metadata.map_err(|source| refused("look at", &self.path, "a file", source))?;
         Ok(FileAccess { mode: metadata.mode() & 0o7777, uid: metadata.uid(), gid: metadata.gid() })
@@ -89,7 +89,7 @@ impl LockedFile {
     ///
     /// # Errors
     /// [`FsError`]; the old text stays.
-    pub fn replace(&self, text: &str) -> Result<(), FsError> {
+    pub(crate) fn replace(&self, text: &str) -> Result<(), FsError> {
         replace_file(&self.path, text, self.access()?)
     }
 }
@@ -98,7 +98,7 @@ impl LockedFile {
 ///
 /// # Errors
 /// [`FsError`]; a file that was there stays as it was.
-pub fn replace_file(path: &Path, text: &str, access: FileAccess) -> Result<(), FsError> {
+pub(crate) fn replace_file(path: &Path, text: &str, access: FileAccess) -> Result<(), FsError> {
     let failed = |source| refused("replace", path, "a folder and an owner that this user may write", source);
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let new = path.with_file_name(format!(".{name}.{}.new", std::process::id()));
@@ -126,7 +126,7 @@ pub fn replace_file(path: &Path, text: &str, access: FileAccess) -> Result<(), F
 }
 
 /// Writes a file that must not exist, for its owner only.
-pub fn write_private_file(path: &Path, text: &str) -> Result<(), FsError> {
+pub(crate) fn write_private_file(path: &Path, text: &str) -> Result<(), FsError> {
     let expected = "a path where nothing exists yet, in a folder that this user may write";
     let file = File::options().write(true).create_new(true).mode(PRIVATE).open(path);
     let mut file = file.map_err(|source| refused("create", path, expected, source))?;

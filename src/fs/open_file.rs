@@ -11,13 +11,13 @@ use super::error::{FsError, refused};
 
 /// A file that is open for reading and was found as expected.
 #[derive(Debug)]
-pub enum OpenFile {
+pub(crate) enum OpenFile {
     Local(CheckedFile),
     Hdfs(Box<HdfsFile>),
 }
 
 #[derive(Debug)]
-pub struct HdfsFile {
+pub(crate) struct HdfsFile {
     pub(super) reader: HdfsReader,
     /// Where it lies, for messages.
     pub(super) path: PathBuf,
@@ -28,7 +28,7 @@ pub struct HdfsFile {
 impl OpenFile {
     /// Where it lies, for messages.
     #[must_use]
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         match self {
             OpenFile::Local(file) => &file.path,
             OpenFile::Hdfs(file) => &file.path,
@@ -37,7 +37,7 @@ impl OpenFile {
 
     /// Its length when it was opened. It may grow or shrink since.
     #[must_use]
-    pub fn length_bytes(&self) -> u64 {
+    pub(crate) fn length_bytes(&self) -> u64 {
         match self {
             OpenFile::Local(file) => file.metadata.len(),
             OpenFile::Hdfs(file) => file.reader.length_bytes(),
@@ -48,7 +48,7 @@ impl OpenFile {
     ///
     /// # Errors
     /// [`FsError`]: the file system does not record it.
-    pub fn changed_ms(&self) -> Result<i64, FsError> {
+    pub(crate) fn changed_ms(&self) -> Result<i64, FsError> {
         match self {
             OpenFile::Local(file) => {
                 let changed = file.metadata.modified();
@@ -64,7 +64,7 @@ impl OpenFile {
     ///
     /// # Errors
     /// As [`Read::read`].
-    pub fn read_full(&mut self, into: &mut [u8]) -> io::Result<usize> {
+    pub(crate) fn read_full(&mut self, into: &mut [u8]) -> io::Result<usize> {
         match self {
             OpenFile::Local(file) => file.file.read(into),
             OpenFile::Hdfs(file) => file.reader.read_in_block(into),
@@ -75,7 +75,7 @@ impl OpenFile {
     ///
     /// # Errors
     /// [`FsError`]: longer, or the file system refuses.
-    pub fn read_limited(self, max_bytes: u64) -> Result<Vec<u8>, FsError> {
+    pub(crate) fn read_limited(self, max_bytes: u64) -> Result<Vec<u8>, FsError> {
         match self {
             OpenFile::Local(file) => file.read_limited(max_bytes),
             OpenFile::Hdfs(file) => file.read_limited(max_bytes),

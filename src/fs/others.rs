@@ -4,7 +4,7 @@ use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 
 /// What others may do with a regular file: read it, write to it; none where neither, or where it is something else.
-pub fn access_of_others(metadata: &Metadata) -> Option<&'static str> {
+pub(crate) fn access_of_others(metadata: &Metadata) -> Option<&'static str> {
     const READ: u32 = 0o004;
     const WRITE: u32 = 0o002;
     match (metadata.is_file(), metadata.mode() & (READ | WRITE)) {

@@ -26,7 +26,7 @@ impl FolderHandle {
     ///
     /// # Errors
     /// [`FsError`]: what the system refuses, or another file system is mounted in it; what came before is removed then.
-    pub fn remove(&self, name: &OsStr) -> Result<bool, FsError> {
+    pub(crate) fn remove(&self, name: &OsStr) -> Result<bool, FsError> {
         remove(self, name, &self.path_of(name)?)
     }
 }

@@ -4,15 +4,15 @@ const DAC_OVERRIDE: u32 = 1;
 const DAC_READ_SEARCH: u32 = 2;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct FileRights {
-    pub reads_all: bool,
+pub(crate) struct FileRights {
+    pub(crate) reads_all: bool,
     /// Writes and removes them.
-    pub writes_all: bool,
+    pub(crate) writes_all: bool,
 }
 
 impl FileRights {
     #[must_use]
-    pub fn of_process() -> Self {
+    pub(crate) fn of_process() -> Self {
         std::fs::read_to_string("/proc/self/status")
             .ok()
             .and_then(|status| Self::of_status(&status))

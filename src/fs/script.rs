@@ -35,7 +35,7 @@ pub enum ScriptFault {
 impl ScriptFault {
     /// Whether it is the file's own, and so the same on every machine.
     #[must_use]
-    pub fn is_of_file(&self) -> bool {
+    pub(crate) fn is_of_file(&self) -> bool {
         matches!(self, Self::DosLineEnds { .. } | Self::ByteOrderMark { .. })
     }
 }
@@ -43,7 +43,7 @@ impl ScriptFault {
 /// What keeps a script from starting in `folder`, if it is a script that can be read; `None` if nothing is found. With the value of a
 /// `PATH` it looks for programs that `env` starts, too.
 #[must_use]
-pub fn script_fault(script: &Path, folder: &Path, search_path: Option<&str>) -> Option<ScriptFault> {
+pub(crate) fn script_fault(script: &Path, folder: &Path, search_path: Option<&str>) -> Option<ScriptFault> {
     let name = script.file_name()?.to_string_lossy().into_owned();
     let head = read_head(script)?;
     if head.strip_prefix(BYTE_ORDER_MARK).is_some_and(|rest| rest.starts_with(b"#!")) {

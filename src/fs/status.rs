@@ -6,7 +6,7 @@ use std::ffi::OsString;
 pub(super) const PERMISSION_BITS: u32 = 0o7777;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EntryKind {
+pub(crate) enum EntryKind {
     Folder,
     /// Anything else.
     File,
@@ -22,38 +22,38 @@ pub enum EntryOwner {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct EntryStatus {
-    pub kind: EntryKind,
+pub(crate) struct EntryStatus {
+    pub(crate) kind: EntryKind,
     /// Its length; of a folder nothing that means anything.
-    pub length_bytes: u64,
+    pub(crate) length_bytes: u64,
     /// The block size that the file system keeps for it, bytes; `None` where it keeps none.
-    pub block_bytes: Option<u64>,
-    pub owner: EntryOwner,
-    pub mode: u32,
+    pub(crate) block_bytes: Option<u64>,
+    pub(crate) owner: EntryOwner,
+    pub(crate) mode: u32,
 }
 
 /// A file or folder in a folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
-    pub name: OsString,
-    pub status: EntryStatus,
+pub(crate) struct Entry {
+    pub(crate) name: OsString,
+    pub(crate) status: EntryStatus,
 }
 
 /// A part of a file, and the machines that have it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BlockPlace {
-    pub offset_bytes: u64,
-    pub length_bytes: u64,
-    pub hosts: Vec<BlockHost>,
+pub(crate) struct BlockPlace {
+    pub(crate) offset_bytes: u64,
+    pub(crate) length_bytes: u64,
+    pub(crate) hosts: Vec<BlockHost>,
 }
 
 /// A machine that has a part of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BlockHost {
+pub(crate) struct BlockHost {
     /// Its name, which is compared with those of trackers.
-    pub host: String,
+    pub(crate) host: String,
     /// Where it stands in the network: its rack and `address:port`, separated by a slash. Empty: unknown.
-    pub topology: String,
+    pub(crate) topology: String,
 }
 
 impl std::fmt::Display for EntryOwner {

@@ -13,7 +13,7 @@ const WRITABLE_FOR_OTHERS: u32 = 0o002;
 
 /// Who may add names to a folder of ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Privacy {
+pub(crate) enum Privacy {
     /// Only this user: what is opened in it by its name must be ours.
     Private,
     /// Others too, if the sticky bit keeps them from each other's: the staging root.
@@ -22,11 +22,11 @@ pub enum Privacy {
 
 /// A folder of which root and the user of this process alone decide where its path leads.
 #[derive(Debug)]
-pub struct TrustedFolder<F = FolderHandle> {
+pub(crate) struct TrustedFolder<F = FolderHandle> {
     /// The folder, open; its path has no links.
-    pub folder: F,
+    pub(crate) folder: F,
     /// What an operator should know of it, one line for each folder: a group decides too.
-    pub warnings: Vec<String>,
+    pub(crate) warnings: Vec<String>,
 }
 
 /// Opens a folder of our own, made with `mode` if it is missing, those above it with 755. The mode of one that is there stays.
@@ -40,7 +40,7 @@ pub struct TrustedFolder<F = FolderHandle> {
 ///
 /// # Errors
 /// [`FsError::Untrusted`] names the folder or link at fault; else what the system refuses.
-pub fn open_trusted_folder(path: &Path, mode: u32, privacy: Privacy) -> Result<TrustedFolder, FsError> {
+pub(crate) fn open_trusted_folder(path: &Path, mode: u32, privacy: Privacy) -> Result<TrustedFolder, FsError> {
     trusted(path, walk_from_top(path, Links::FollowedAllTrusted { make: Some(mode) })?, privacy)
 }
 
@@ -48,7 +48,7 @@ pub fn open_trusted_folder(path: &Path, mode: u32, privacy: Privacy) -> Result<T
 ///
 /// # Errors
 /// As that; or this user could not write to the folder, or not make it.
-pub fn check_trusted_folder(path: &Path, privacy: Privacy) -> Result<Option<TrustedFolder>, FsError> {
+pub(crate) fn check_trusted_folder(path: &Path, privacy: Privacy) -> Result<Option<TrustedFolder>, FsError> {
     match walk_from_top(path, Links::FollowedAllTrusted { make: None }) {
         Ok(found) => {
             let found = trusted(path, found, privacy)?;

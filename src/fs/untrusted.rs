@@ -25,7 +25,7 @@ use super::path_walk::{Links, OpenFolder, components_below, open_root, walk, wal
 ///
 /// # Errors
 /// [`FsError`]: a link, a `..`, no regular file, not as expected.
-pub fn open_below(root: &Path, path: &Path, expected: &Expected) -> Result<CheckedFile, FsError> {
+pub(crate) fn open_below(root: &Path, path: &Path, expected: &Expected) -> Result<CheckedFile, FsError> {
     let names = components_below(root, path)?;
     let root_folder = OpenFolder::Opened(open_root(root)?);
     open_found(&walk(root_folder, root, names, path, Links::Refused).map_err(FsError::at_reading)?, expected)
@@ -35,7 +35,7 @@ pub fn open_below(root: &Path, path: &Path, expected: &Expected) -> Result<Check
 ///
 /// # Errors
 /// [`FsError`]: a link, a `..`, no folder.
-pub fn open_folder_below(root: &Path, path: &Path) -> Result<FolderHandle, FsError> {
+pub(crate) fn open_folder_below(root: &Path, path: &Path) -> Result<FolderHandle, FsError> {
     FolderHandle::open(root)?.folder(path)
 }
 
@@ -43,7 +43,7 @@ pub fn open_folder_below(root: &Path, path: &Path) -> Result<FolderHandle, FsErr
 ///
 /// # Errors
 /// [`FsError`]: a link above the last name, a `..`, the root itself, what the system refuses.
-pub fn remove_below(root: &Path, path: &Path) -> Result<bool, FsError> {
+pub(crate) fn remove_below(root: &Path, path: &Path) -> Result<bool, FsError> {
     let names = components_below(root, path)?;
     let Some((name, above)) = names.split_last() else {
         return Err(FsError::WrongKind { path: path.to_owned(), expected: "a path below its root, without `..`" });
@@ -58,7 +58,7 @@ pub fn remove_below(root: &Path, path: &Path) -> Result<bool, FsError> {
 ///
 /// # Errors
 /// [`FsError`]: no regular file, not as expected.
-pub fn open_behind_links(path: &Path, expected: &Expected) -> Result<CheckedFile, FsError> {
+pub(crate) fn open_behind_links(path: &Path, expected: &Expected) -> Result<CheckedFile, FsError> {
     open_found(&walk_from_top(path, Links::Followed).map_err(FsError::at_reading)?, expected)
 }
 
@@ -67,7 +67,7 @@ pub fn open_behind_links(path: &Path, expected: &Expected) -> Result<CheckedFile
 ///
 /// # Errors
 /// [`FsError`]: no regular file; links that another user could point elsewhere.
-pub fn open_named_by_conf(path: &Path) -> Result<CheckedFile, FsError> {
+pub(crate) fn open_named_by_conf(path: &Path) -> Result<CheckedFile, FsError> {
     let found = walk_from_top(path, Links::FollowedIfTrusted).map_err(FsError::at_reading)?;
     open_found(&found, &Expected::file_of_any_owner())
 }

@@ -58,24 +58,18 @@ impl HdfsClient {
     }
 
     #[must_use]
-    pub fn as_user(&self, user: &str) -> Self {
+    pub(crate) fn as_user(&self, user: &str) -> Self {
         Self { shared: Arc::clone(&self.shared), user: user.to_owned() }
     }
 
     #[must_use]
-    pub fn user(&self) -> &str {
+    pub(crate) fn user(&self) -> &str {
         &self.user
     }
 
     #[must_use]
     pub fn options(&self) -> &HdfsOptions {
         self.namenode().options()
-    }
-
-    /// Host and port of the NameNode.
-    #[must_use]
-    pub fn address(&self) -> &str {
-        self.namenode().address()
     }
 
     fn namenode(&self) -> &NameNode {
@@ -145,7 +139,7 @@ impl HdfsClient {
     }
 
     /// Whether a directory is there and has nothing in it.
-    pub fn is_empty(&self, path: &HdfsPath) -> Result<bool, HdfsError> {
+    pub(crate) fn is_empty(&self, path: &HdfsPath) -> Result<bool, HdfsError> {
         Ok(self.page(path, Vec::new())?.is_some_and(|page| page.entries.is_empty()))
     }
 
@@ -261,13 +255,15 @@ impl HdfsClient {
     }
 
     /// Sets how many replicas are wanted, 1 to 512; false when there is no such file.
-    pub fn set_replication(&self, path: &HdfsPath, replication: u16) -> Result<bool, HdfsError> {
+    #[cfg(test)]
+    pub(crate) fn set_replication(&self, path: &HdfsPath, replication: u16) -> Result<bool, HdfsError> {
         let replication = i16::try_from(replication).unwrap_or(i16::MAX);
         self.ask_boolean(&HdfsCall::SetReplication { path: path.to_string(), replication })
     }
 
     /// Sets times of a file, epoch ms; `None`: as it is.
-    pub fn set_times(
+    #[cfg(test)]
+    pub(crate) fn set_times(
         &self,
         path: &HdfsPath,
         modified_ms: Option<i64>,

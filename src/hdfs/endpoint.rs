@@ -16,7 +16,7 @@ pub struct Endpoint {
 
 impl Endpoint {
     /// The port of a NameNode that a URI without one means.
-    pub const DEFAULT_NAMENODE_PORT: u16 = 8020;
+    pub(crate) const DEFAULT_NAMENODE_PORT: u16 = 8020;
 
     /// Connects; each address of the host is tried, with `limit` for each.
     pub(super) fn connect(&self, role: ServerRole, limit: Duration) -> Result<TcpStream, HdfsError> {

@@ -170,16 +170,16 @@ pub enum ServerRole {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message} ({})", class.rsplit('.').next().unwrap_or_default())]
 pub struct HdfsException {
-    pub kind: ExceptionKind,
+    pub(crate) kind: ExceptionKind,
     /// Its Java class.
-    pub class: String,
+    pub(crate) class: String,
     /// Its first line.
-    pub message: String,
+    pub(crate) message: String,
 }
 
 /// Kinds of exceptions that a client acts on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ExceptionKind {
+pub(crate) enum ExceptionKind {
     /// The user may not.
     AccessControl,
     /// The service does not let the user in, or does not let it act for another.
@@ -241,7 +241,7 @@ impl From<RemoteException> for HdfsException {
 impl HdfsError {
     /// What the server threw, if it threw something.
     #[must_use]
-    pub fn exception(&self) -> Option<&HdfsException> {
+    pub(crate) fn exception(&self) -> Option<&HdfsException> {
         match self {
             HdfsError::Refused { exception, .. } => Some(&**exception),
             _ => None,
@@ -250,13 +250,13 @@ impl HdfsError {
 
     /// The kind of what the server threw, if it threw something.
     #[must_use]
-    pub fn exception_kind(&self) -> Option<ExceptionKind> {
+    pub(crate) fn exception_kind(&self) -> Option<ExceptionKind> {
         self.exception().map(|exception| exception.kind)
     }
 
     /// Whether the NameNode is in safe mode, or cannot be reached now: a later try may succeed.
     #[must_use]
-    pub fn is_temporary(&self) -> bool {
+    pub(crate) fn is_temporary(&self) -> bool {
         match self {
             HdfsError::Connect { .. }
             | HdfsError::ClosedAtOnce { .. }
@@ -267,12 +267,14 @@ impl HdfsError {
     }
 
     #[must_use]
-    pub fn is_not_found(&self) -> bool {
+    #[cfg(test)]
+    pub(crate) fn is_not_found(&self) -> bool {
         matches!(self, HdfsError::NotFound { .. }) || self.exception_kind() == Some(ExceptionKind::FileNotFound)
     }
 
     #[must_use]
-    pub fn is_denied(&self) -> bool {
+    #[cfg(test)]
+    pub(crate) fn is_denied(&self) -> bool {
         matches!(self.exception_kind(), Some(ExceptionKind::AccessControl | ExceptionKind::Authorization))
     }
 

@@ -7,12 +7,12 @@ use crate::clock::Clock;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ListBound {
     /// Files and folders.
-    pub entries: usize,
-    pub name_bytes: usize,
+    pub(crate) entries: usize,
+    pub(crate) name_bytes: usize,
     /// Answers of a NameNode.
-    pub pages: usize,
+    pub(crate) pages: usize,
     /// From the first question to the last answer.
-    pub time: Duration,
+    pub(crate) time: Duration,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -37,7 +37,7 @@ pub(crate) struct ListCount {
 
 impl ListBound {
     /// Of folders that this program fills, read by a daemon.
-    pub const OWN: Self =
+    pub(crate) const OWN: Self =
         Self { entries: 1_000_000, name_bytes: 128 << 20, pages: 20_000, time: Duration::from_secs(60) };
     /// Of folders that users fill, read in a process of that user.
     pub const OF_USER: Self =

@@ -60,14 +60,18 @@ pub(crate) mod tests;
 mod umask;
 mod writer;
 
-pub use crate::wire::hdfs::ContentSummary;
 pub use client::HdfsClient;
 pub use endpoint::Endpoint;
-pub use error::{ExceptionKind, HdfsError, HdfsException, ServerRole};
-pub use list_bound::{BeyondListBound, ListBound};
-pub use options::{HdfsOptionError, HdfsOptions, NO_TIME_LIMIT, RetryStep};
-pub use path::{HdfsPath, HdfsPathError};
+pub(crate) use error::{ExceptionKind, HdfsError};
+pub use list_bound::ListBound;
+pub use options::HdfsOptions;
+#[cfg(test)]
+pub(crate) use options::RetryStep;
+pub(crate) use options::{HdfsOptionError, NO_TIME_LIMIT};
+pub use path::HdfsPath;
 pub use pauses::Pauses;
-pub use reader::HdfsReader;
-pub use status::{BlockLocation, HdfsStatus, ReplicaPlace};
-pub use writer::{CreateOptions, HdfsWriter};
+pub(crate) use reader::HdfsReader;
+pub(crate) use status::BlockLocation;
+pub use status::HdfsStatus;
+pub use writer::CreateOptions;
+pub(crate) use writer::HdfsWriter;

@@ -9,7 +9,7 @@ use super::pauses::Pauses;
 use super::umask::parse_umask;
 
 /// Stands for no limit: long enough for any task, short enough for what clocks and sockets compute with.
-pub const NO_TIME_LIMIT: Duration = Duration::from_secs(365 * 24 * 3600);
+pub(crate) const NO_TIME_LIMIT: Duration = Duration::from_secs(365 * 24 * 3600);
 
 #[derive(Clone, Debug)]
 pub struct HdfsOptions {
@@ -73,16 +73,16 @@ pub struct HdfsOptions {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RetryStep {
-    pub tries: u32,
-    pub pause: Duration,
+    pub(crate) tries: u32,
+    pub(crate) pause: Duration,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{key} = {value:?}: expected {expected}")]
 pub struct HdfsOptionError {
-    pub key: &'static str,
-    pub value: String,
-    pub expected: String,
+    pub(crate) key: &'static str,
+    pub(crate) value: String,
+    pub(crate) expected: String,
 }
 
 impl Default for HdfsOptions {

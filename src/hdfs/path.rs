@@ -17,14 +17,15 @@ pub struct HdfsPath(String);
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("HDFS path {path:?}: {reason}")]
 pub struct HdfsPathError {
-    pub path: String,
+    pub(crate) path: String,
     /// What is wrong, and what was expected.
-    pub reason: &'static str,
+    pub(crate) reason: &'static str,
 }
 
 impl HdfsPath {
     #[must_use]
-    pub fn root() -> Self {
+    #[cfg(test)]
+    pub(crate) fn root() -> Self {
         Self("/".to_owned())
     }
 
@@ -64,7 +65,8 @@ impl HdfsPath {
     ///
     /// # Errors
     /// A name that is empty, `.` or `..`, or has a `/`, `:` or NUL in it.
-    pub fn join(&self, name: &str) -> Result<Self, HdfsPathError> {
+    #[cfg(test)]
+    pub(crate) fn join(&self, name: &str) -> Result<Self, HdfsPathError> {
         if name.is_empty() || name == "." || name == ".." || name.contains('/') {
             return Err(HdfsPathError {
                 path: name.to_owned(),
@@ -76,20 +78,22 @@ impl HdfsPath {
 
     /// The directory it lies in; none for the root.
     #[must_use]
-    pub fn parent(&self) -> Option<Self> {
+    #[cfg(test)]
+    pub(crate) fn parent(&self) -> Option<Self> {
         let (parent, name) = self.0.rsplit_once('/')?;
         (!name.is_empty()).then(|| if parent.is_empty() { Self::root() } else { Self(parent.to_owned()) })
     }
 
     /// The last part; empty for the root.
     #[must_use]
-    pub fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         self.0.rsplit('/').next().unwrap_or_default()
     }
 
     /// The text, as it is sent.
     #[must_use]
-    pub fn as_str(&self) -> &str {
+    #[cfg(test)]
+    pub(crate) fn as_str(&self) -> &str {
         &self.0
     }
 }

@@ -10,7 +10,7 @@ pub struct Pauses(Arc<dyn Fn(Duration) + Send + Sync>);
 impl Pauses {
     #[must_use]
     #[allow(clippy::disallowed_methods, reason = "a pause between tries waits for nothing but the clock")]
-    pub fn sleeping() -> Self {
+    pub(crate) fn sleeping() -> Self {
         Self(Arc::new(std::thread::sleep))
     }
 
@@ -19,7 +19,7 @@ impl Pauses {
         Self(Arc::new(pause))
     }
 
-    pub fn pause(&self, length: Duration) {
+    pub(crate) fn pause(&self, length: Duration) {
         (self.0)(length);
     }
 }

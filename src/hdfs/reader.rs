@@ -79,20 +79,16 @@ impl HdfsReader {
 
     /// Length of the file when it was opened, bytes. Of a file that is being written: its complete blocks.
     #[must_use]
-    pub fn length_bytes(&self) -> u64 {
+    pub(crate) fn length_bytes(&self) -> u64 {
         self.length_bytes
-    }
-
-    #[must_use]
-    pub fn path(&self) -> &HdfsPath {
-        &self.path
     }
 
     /// Reads at an offset, at most to the end of a packet: [`Seek`] and [`Read`] in one.
     ///
     /// # Errors
     /// As [`Read::read`].
-    pub fn read_at(&mut self, offset_bytes: u64, buffer: &mut [u8]) -> io::Result<usize> {
+    #[cfg(test)]
+    pub(crate) fn read_at(&mut self, offset_bytes: u64, buffer: &mut [u8]) -> io::Result<usize> {
         self.position = offset_bytes;
         self.read(buffer)
     }
@@ -101,7 +97,7 @@ impl HdfsReader {
     ///
     /// # Errors
     /// As [`Read::read`], when nothing is read.
-    pub fn read_in_block(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+    pub(crate) fn read_in_block(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let mut count = 0;
         while count < buffer.len() {
             match self.read(&mut buffer[count..]) {

@@ -9,6 +9,7 @@ use super::block_writer::BlockWriter;
 use super::error::HdfsError;
 use super::file_being_written::{Beginning, FileBeingWritten};
 use super::lease_renewal::{CurrentBlock, LeaseRenewal, LeasedFile};
+#[cfg(test)]
 use super::path::HdfsPath;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,12 +113,14 @@ impl HdfsWriter {
     }
 
     #[must_use]
-    pub fn path(&self) -> &HdfsPath {
+    #[cfg(test)]
+    pub(crate) fn path(&self) -> &HdfsPath {
         &self.file.path
     }
 
     #[must_use]
-    pub fn written_bytes(&self) -> u64 {
+    #[cfg(test)]
+    pub(crate) fn written_bytes(&self) -> u64 {
         self.written
     }
 
@@ -137,7 +140,8 @@ impl HdfsWriter {
     ///
     /// # Errors
     /// [`HdfsError`] when the NameNode does not remove it; see the type for what becomes of it.
-    pub fn abandon(mut self) -> Result<(), HdfsError> {
+    #[cfg(test)]
+    pub(crate) fn abandon(mut self) -> Result<(), HdfsError> {
         self.state = WriterState::Finished;
         self.remove()
     }

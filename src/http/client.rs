@@ -20,7 +20,7 @@ use super::limits::MIN_HEADER_BYTES;
 
 /// An answer whose body is still to come. Dropping it closes the connection.
 #[derive(Debug)]
-pub struct IncomingAnswer {
+pub(crate) struct IncomingAnswer {
     response: Response<Incoming>,
     connection: RunningConnection,
 }
@@ -29,7 +29,7 @@ pub struct IncomingAnswer {
 struct RunningConnection(Option<Pin<Box<dyn Future<Output = hyper::Result<()>> + Send>>>);
 
 #[derive(Debug, thiserror::Error)]
-pub enum ClientError {
+pub(crate) enum ClientError {
     /// The connection broke, or the answer is not HTTP.
     #[error("{}", with_cause(.0))]
     Http(#[from] hyper::Error),
@@ -40,7 +40,7 @@ pub enum ClientError {
 
 /// Sends a request and returns the answer once its head has arrived. A head of more than `max_head_bytes` is an error; less
 /// than 8192 counts as 8192.
-pub async fn send_request<B>(
+pub(crate) async fn send_request<B>(
     stream: TcpStream,
     request: Request<B>,
     max_head_bytes: usize,
@@ -64,13 +64,13 @@ where
 
 impl IncomingAnswer {
     #[must_use]
-    pub fn status(&self) -> StatusCode {
+    pub(crate) fn status(&self) -> StatusCode {
         self.response.status()
     }
 
     /// Version, status and reason, as on the first line.
     #[must_use]
-    pub fn status_line(&self) -> String {
+    pub(crate) fn status_line(&self) -> String {
         let status = self.status();
         let reason = self.response.extensions().get::<ReasonPhrase>();
         let reason = match reason {
@@ -81,7 +81,7 @@ impl IncomingAnswer {
     }
 
     #[must_use]
-    pub fn headers(&self) -> &HeaderMap {
+    pub(crate) fn headers(&self) -> &HeaderMap {
         self.response.headers()
     }
 
@@ -89,7 +89,7 @@ impl IncomingAnswer {
     ///
     /// # Errors
     /// [`ClientError::Http`]: the body is cut off or malformed.
-    pub async fn next_piece(&mut self) -> Result<Option<Bytes>, ClientError> {
+    pub(crate) async fn next_piece(&mut self) -> Result<Option<Bytes>, ClientError> {
         poll_fn(|context| self.poll_piece(context)).await
     }
 
@@ -109,11 +109,11 @@ impl IncomingAnswer {
     }
 
     /// The whole body; bytes that are not UTF-8 are replaced.
-    pub async fn into_text(self, max_bytes: usize) -> Result<String, ClientError> {
+    pub(crate) async fn into_text(self, max_bytes: usize) -> Result<String, ClientError> {
         Ok(String::from_utf8_lossy(&self.into_bytes(max_bytes).await?).into_owned())
     }
 
-    pub async fn into_bytes(mut self, max_bytes: usize) -> Result<Vec<u8>, ClientError> {
+    pub(crate) async fn into_bytes(mut self, max_bytes: usize) -> Result<Vec<u8>, ClientError> {
         let mut body = Vec::new();
         while let Some(piece) = self.next_piece().await? {
             if piece.len() > max_bytes - body.len() {

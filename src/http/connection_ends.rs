@@ -3,16 +3,16 @@
 use std::net::SocketAddr;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ConnectionEnds {
+pub(crate) struct ConnectionEnds {
     /// The server's own.
-    pub local: SocketAddr,
+    pub(crate) local: SocketAddr,
     /// The client's, or that of a proxy.
-    pub peer: SocketAddr,
+    pub(crate) peer: SocketAddr,
 }
 
 /// Who is at the other end, where a Unix socket is served beside the port: an extension of each request there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LocalCaller {
+pub(crate) enum LocalCaller {
     /// The user of this machine who connected to the socket.
     Known(u32),
     /// Anybody, over TCP.

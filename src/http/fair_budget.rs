@@ -10,7 +10,7 @@ use super::peer::Peer;
 
 /// What all callers hold of something.
 #[derive(Debug)]
-pub struct FairBudget {
+pub(crate) struct FairBudget {
     holders: Mutex<BudgetHolders>,
     all: u64,
     of_user: u64,
@@ -35,13 +35,13 @@ struct BudgetHolder {
 
 /// What one request, upload or connection holds; given back when dropped.
 #[derive(Debug)]
-pub struct Held {
+pub(crate) struct Held {
     budget: Arc<FairBudget>,
     id: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum OverBudget {
+pub(crate) enum OverBudget {
     /// The user would hold too much.
     #[error("at most {0} of one user at a time")]
     OfUser(u64),
@@ -55,12 +55,12 @@ pub enum OverBudget {
 impl FairBudget {
     /// `all` for all, of it `of_user` for one user.
     #[must_use]
-    pub fn new(all: u64, of_user: u64) -> Arc<Self> {
+    pub(crate) fn new(all: u64, of_user: u64) -> Arc<Self> {
         Arc::new(Self { holders: Mutex::default(), all, of_user })
     }
 
     /// A holder of nothing yet; the second is done when it has to give way.
-    pub fn begin(self: &Arc<Self>, peer: Peer, user: &str) -> (Held, oneshot::Receiver<()>) {
+    pub(crate) fn begin(self: &Arc<Self>, peer: Peer, user: &str) -> (Held, oneshot::Receiver<()>) {
         let (cut, is_cut) = oneshot::channel();
         let mut holders = self.holders();
         holders.last += 1;
@@ -105,7 +105,7 @@ impl BudgetHolders {
 }
 
 impl Held {
-    pub fn grow(&self, more: u64) -> Result<(), OverBudget> {
+    pub(crate) fn grow(&self, more: u64) -> Result<(), OverBudget> {
         let FairBudget { all, of_user, .. } = *self.budget;
         let mut holders = self.budget.holders();
         let own = holders.held.get(&self.id).filter(|own| own.cut.is_some()).ok_or(OverBudget::GaveWay)?;
@@ -125,14 +125,14 @@ impl Held {
     }
 
     /// Holds what it holds until it is dropped: it gives way to no other any more.
-    pub fn keep(&self) {
+    pub(crate) fn keep(&self) {
         if let Some(own) = self.budget.holders().held.get_mut(&self.id) {
             own.is_kept = true;
         }
     }
 
     /// Gives all back, and may hold something again.
-    pub fn clear(&self) {
+    pub(crate) fn clear(&self) {
         if let Some(own) = self.budget.holders().held.get_mut(&self.id) {
             own.amount = 0;
         }

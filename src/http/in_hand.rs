@@ -25,11 +25,11 @@ pub(super) struct InHand {
 
 /// The place of a request's connection, for requests that wait.
 #[derive(Clone, Debug)]
-pub struct RequestPlace(pub(super) Arc<InHand>);
+pub(crate) struct RequestPlace(pub(super) Arc<InHand>);
 
 /// A wait of a request; over when dropped.
 #[derive(Debug)]
-pub struct RequestWait {
+pub(crate) struct RequestWait {
     in_hand: Arc<InHand>,
 }
 
@@ -72,14 +72,14 @@ impl InHand {
 impl RequestPlace {
     /// Connections that hold places, and the most that may.
     #[must_use]
-    pub fn connections(&self) -> (u64, u64) {
+    pub(crate) fn connections(&self) -> (u64, u64) {
         self.0.place.connections()
     }
 
     /// From now until the first is dropped, the request waits; the second is done when it must be answered at once, because others need
     /// the place.
     #[must_use]
-    pub fn begin_wait(&self) -> (RequestWait, oneshot::Receiver<()>) {
+    pub(crate) fn begin_wait(&self) -> (RequestWait, oneshot::Receiver<()>) {
         let is_cut = self.0.place.set_waiting();
         (RequestWait { in_hand: self.0.clone() }, is_cut)
     }
@@ -92,7 +92,7 @@ impl Drop for RequestWait {
 }
 
 /// Completes when a wait is cut short; never, where nothing can cut it.
-pub async fn cut_short(cut: Option<oneshot::Receiver<()>>) {
+pub(crate) async fn cut_short(cut: Option<oneshot::Receiver<()>>) {
     let is_cut = match cut {
         Some(cut) => cut.await.is_ok(),
         None => false,

@@ -59,7 +59,7 @@ impl From<TcpListener> for Listeners {
 
 impl Listeners {
     #[must_use]
-    pub fn with_socket(self, socket: Option<UnixListener>) -> Self {
+    pub(crate) fn with_socket(self, socket: Option<UnixListener>) -> Self {
         Self { socket, ..self }
     }
 
@@ -105,7 +105,7 @@ struct Caller {
 
 /// Serves until `shutdown`, within the limits on connections of [`WebLimits`]: idle connections give way, those with a request in hand
 /// never do. While all are busy nothing more is accepted.
-pub async fn accept_until(
+pub(crate) async fn accept_until(
     listeners: impl Into<Listeners>,
     router: Router,
     limits: WebLimits,

@@ -12,11 +12,13 @@ mod places;
 mod served_names;
 mod timed_stream;
 
-pub use client::{ClientError, IncomingAnswer, send_request};
-pub use connection_ends::{ConnectionEnds, LocalCaller};
-pub use fair_budget::{FairBudget, Held, OverBudget};
-pub use in_hand::{RequestPlace, RequestWait, cut_short};
+pub(crate) use client::{ClientError, IncomingAnswer, send_request};
+pub(crate) use connection_ends::{ConnectionEnds, LocalCaller};
+pub(crate) use fair_budget::{FairBudget, Held, OverBudget};
+pub(crate) use in_hand::{RequestPlace, RequestWait, cut_short};
 pub use limits::WebLimits;
-pub use listener::{Listeners, accept_until};
-pub use peer::Peer;
-pub use served_names::{NameRefused, ServedNames, require_served_name};
+
+pub(crate) use listener::{Listeners, accept_until};
+pub(crate) use peer::Peer;
+pub use served_names::ServedNames;
+pub(crate) use served_names::{NameRefused, require_served_name};

@@ -6,14 +6,14 @@ use crate::socket_owner::quick_uid_of_socket;
 
 /// Whose a connection is: an address, the network of an IPv6 address, or a user of this machine over loopback.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Peer {
+pub(crate) struct Peer {
     pub(super) address: IpAddr,
     pub(super) uid: Option<u32>,
 }
 
 impl Peer {
     /// Of a connection between these ends.
-    pub fn of(own: SocketAddr, peer: SocketAddr) -> Self {
+    pub(crate) fn of(own: SocketAddr, peer: SocketAddr) -> Self {
         let found = Self::from(peer.ip());
         match found.address.is_loopback() {
             true => Self { uid: quick_uid_of_socket(peer, own), ..found },
@@ -27,7 +27,7 @@ impl Peer {
     }
 
     /// Whether a process of this machine behind it is root's or of this process's user; of another machine that is not known.
-    pub fn may_be_root(&self) -> bool {
+    pub(crate) fn may_be_root(&self) -> bool {
         let is_ours = |uid: u32| uid == 0 || uid == rustix::process::geteuid().as_raw();
         !self.address.is_loopback() || self.uid.is_some_and(is_ours)
     }

@@ -29,7 +29,7 @@ pub struct ServedNames {
 
 /// Marks the response to a request under a name that is not served: why, in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NameRefused(pub String);
+pub(crate) struct NameRefused(pub(crate) String);
 
 impl ServedNames {
     /// These names, in any case; `None` answers to every name. `key` is the configuration key that a refusal points to.
@@ -42,7 +42,7 @@ impl ServedNames {
     /// Whether `authority` (`host` or `host:port`, as in the `Host` header) names this server. Ports are not compared: who forwards a
     /// port may change it, and a page cannot.
     #[must_use]
-    pub fn is_served(&self, authority: &str) -> bool {
+    pub(crate) fn is_served(&self, authority: &str) -> bool {
         let Some(names) = &self.names else { return true };
         if authority.parse::<IpAddr>().is_ok() {
             return true;
@@ -92,7 +92,7 @@ fn is_port(text: &str) -> bool {
 
 /// The router behind a check: a request under a name that is not served is answered with 421 and reaches no route, except for
 /// `open_paths`, which answer under any name. Unknown paths are checked too.
-pub fn require_served_name(router: Router, names: ServedNames, open_paths: &'static [&'static str]) -> Router {
+pub(crate) fn require_served_name(router: Router, names: ServedNames, open_paths: &'static [&'static str]) -> Router {
     let names = Arc::new(names);
     router.layer(from_fn(move |request: Request, next: Next| {
         let names = names.clone();

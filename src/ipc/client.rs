@@ -119,7 +119,7 @@ impl IpcClient {
     ///
     /// # Errors
     /// The connection is gone.
-    pub fn local_address(&self) -> std::io::Result<std::net::IpAddr> {
+    pub(crate) fn local_address(&self) -> std::io::Result<std::net::IpAddr> {
         Ok(self.stream.local_addr()?.ip())
     }
 

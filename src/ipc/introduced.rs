@@ -6,15 +6,15 @@ use std::sync::Arc;
 
 /// The user, protocol and address of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Introduced {
-    pub user: Arc<str>,
+pub(crate) struct Introduced {
+    pub(crate) user: Arc<str>,
     /// The calling user, if it is another.
-    pub real_user: Option<Arc<str>>,
-    pub protocol: Arc<str>,
-    pub address: IpAddr,
+    pub(crate) real_user: Option<Arc<str>>,
+    pub(crate) protocol: Arc<str>,
+    pub(crate) address: IpAddr,
 }
 
-pub enum ConnectionCheck {
+pub(crate) enum ConnectionCheck {
     Passed,
     /// It becomes known later, and no call is read until then; the text of a refusal.
     Pending(Pin<Box<dyn Future<Output = Result<(), String>>>>),

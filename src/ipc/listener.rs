@@ -36,7 +36,7 @@ const CHECK_TIMEOUT: Duration = Duration::from_secs(2);
 const SWEEP: Duration = Duration::from_millis(1_000);
 
 /// The RPC server: accepts connections and reads their calls.
-pub struct RpcServer<S> {
+pub(crate) struct RpcServer<S> {
     service: Rc<S>,
     places: Arc<Semaphore>,
     shared: Rc<SharedServer>,
@@ -54,20 +54,20 @@ pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
 
 impl<S: Service> RpcServer<S> {
     /// A server whose calls `service` answers.
-    pub fn new(limits: RpcLimits, clock: Clock, service: Rc<S>) -> Self {
+    pub(crate) fn new(limits: RpcLimits, clock: Clock, service: Rc<S>) -> Self {
         let shared = SharedServer::new(limits, clock);
         let places = Arc::new(Semaphore::new(limits.max_connections));
         Self { service, places, shared: Rc::new(shared) }
     }
 
     /// What it counts of its own work.
-    pub fn meter(&self) -> RpcMeter {
+    pub(crate) fn meter(&self) -> RpcMeter {
         RpcMeter::new(self.shared.heartbeats.clone(), self.places.clone(), self.shared.limits.max_connections)
     }
 
     /// Accepts connections until dropped, which closes the port. At the limit it stops accepting: a tracker whose
     /// connection is accepted and then closed retries without pause, one whose connection is not accepted waits.
-    pub async fn accept(self: Rc<Self>, listener: TcpListener) {
+    pub(crate) async fn accept(self: Rc<Self>, listener: TcpListener) {
         let mut is_refused = false;
         let mut burst = 0;
         loop {
@@ -209,7 +209,7 @@ impl<S: Service> RpcServer<S> {
     }
 
     /// Drops clients that block others, see [`RpcLimits`]. Never completes.
-    pub async fn sweep(self: Rc<Self>) {
+    pub(crate) async fn sweep(self: Rc<Self>) {
         let mut interval = tokio::time::interval(SWEEP);
         interval.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
@@ -255,7 +255,7 @@ impl<S: Service> RpcServer<S> {
     }
 
     /// Stops taking calls; completes when all calls are answered and the answers read.
-    pub async fn finish(&self) {
+    pub(crate) async fn finish(&self) {
         self.stop_taking();
         self.service.abandon_held_calls();
         for connection in self.open() {
@@ -263,7 +263,8 @@ impl<S: Service> RpcServer<S> {
         }
     }
 
-    pub fn connections(&self) -> usize {
+    #[cfg(test)]
+    pub(crate) fn connections(&self) -> usize {
         self.shared.limits.max_connections - self.places.available_permits()
     }
 }

@@ -16,13 +16,13 @@ use super::limits::RpcLimits;
 use super::pending_call::PendingCall;
 use super::session::Service;
 
-pub struct LocalCalls {
+pub(crate) struct LocalCalls {
     shared: Rc<SharedServer>,
 }
 
 impl LocalCalls {
     /// Calls within the usual limits.
-    pub fn new(clock: Clock) -> Self {
+    pub(crate) fn new(clock: Clock) -> Self {
         Self { shared: Rc::new(SharedServer::new(RpcLimits::default(), clock)) }
     }
 
@@ -30,7 +30,7 @@ impl LocalCalls {
     ///
     /// # Errors
     /// There are no sockets.
-    pub async fn call<S: Service>(
+    pub(crate) async fn call<S: Service>(
         &self,
         service: &Rc<S>,
         call: Call,

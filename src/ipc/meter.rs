@@ -8,7 +8,7 @@ use crate::latency::{Latencies, LatencyCounts};
 
 /// Reads the counts, on any thread.
 #[derive(Clone, Debug)]
-pub struct RpcMeter {
+pub(crate) struct RpcMeter {
     heartbeats: Arc<Latencies>,
     places: Arc<Semaphore>,
     max_connections: usize,
@@ -22,12 +22,12 @@ impl RpcMeter {
     }
 
     /// Times from the frames of heartbeats to their answers.
-    pub fn heartbeats(&self) -> LatencyCounts {
+    pub(crate) fn heartbeats(&self) -> LatencyCounts {
         self.heartbeats.read()
     }
 
     /// Connections that hold a place, and the most that may.
-    pub fn connections(&self) -> (u64, u64) {
+    pub(crate) fn connections(&self) -> (u64, u64) {
         let taken = self.max_connections.saturating_sub(self.places.available_permits());
         (taken as u64, self.max_connections as u64)
     }

@@ -29,16 +29,17 @@ mod tcp_info;
 #[cfg(test)]
 mod tests;
 
-pub use client::{IpcClient, IpcError};
+pub(crate) use client::IpcError;
 pub(crate) use inherited_connection::{InheritedConnection, InheritedTracker, Introduction};
-pub use introduced::{ConnectionCheck, Introduced};
+pub(crate) use introduced::{ConnectionCheck, Introduced};
 pub use limits::RpcLimits;
-pub use listener::{RpcServer, listen};
-pub use local_calls::LocalCalls;
-pub use meter::RpcMeter;
+pub(crate) use listener::RpcServer;
+pub use listener::listen;
+pub(crate) use local_calls::LocalCalls;
+pub(crate) use meter::RpcMeter;
 pub(crate) use origin::origin_of;
-pub use parted_answer::PartedAnswer;
-pub use pending_call::{Answer, PendingCall, RemoteError};
-pub use probe::Probe;
-pub use protocol_kind::served_protocol;
-pub use session::Service;
+pub(crate) use parted_answer::PartedAnswer;
+pub(crate) use pending_call::{Answer, PendingCall, RemoteError};
+pub(crate) use probe::Probe;
+pub(crate) use protocol_kind::served_protocol;
+pub(crate) use session::Service;

@@ -13,22 +13,22 @@ use super::origin::origin_of;
 use super::probe::Probe;
 
 #[derive(Clone, Debug, PartialEq)]
-pub enum Answer {
+pub(crate) enum Answer {
     Value(Value),
     Error(RemoteError),
 }
 
 /// A remote exception as Hadoop's clients rebuild it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RemoteError {
+pub(crate) struct RemoteError {
     /// The Java class.
-    pub class: &'static str,
+    pub(crate) class: &'static str,
     /// What its `Throwable.toString()` prints: the class, a colon, the text.
-    pub message: String,
+    pub(crate) message: String,
 }
 
 /// A call that can be answered once, now or later; dropped, it stays unanswered.
-pub struct PendingCall {
+pub(crate) struct PendingCall {
     pub(super) connection: Rc<Connection>,
     pub(super) id: i32,
     user: Arc<str>,
@@ -50,17 +50,17 @@ const KEPT_ANSWER_BYTES: usize = 256 << 10;
 
 impl RemoteError {
     /// An exception of `class` with the message `text`.
-    pub fn new(class: &'static str, text: impl std::fmt::Display) -> Self {
+    pub(crate) fn new(class: &'static str, text: impl std::fmt::Display) -> Self {
         Self { class, message: format!("{class}: {text}") }
     }
 
     /// A `java.io.IOException` whose `message` includes the class.
-    pub fn verbatim(message: String) -> Self {
+    pub(crate) fn verbatim(message: String) -> Self {
         Self { class: IO_EXCEPTION, message }
     }
 
     /// A `java.io.IOException`.
-    pub fn io(text: impl std::fmt::Display) -> Self {
+    pub(crate) fn io(text: impl std::fmt::Display) -> Self {
         Self::new(IO_EXCEPTION, text)
     }
 }
@@ -91,95 +91,95 @@ impl PendingCall {
     }
 
     /// The user of the connection.
-    pub fn user(&self) -> &Arc<str> {
+    pub(crate) fn user(&self) -> &Arc<str> {
         &self.user
     }
 
     /// The user that acts for the user of the connection, if another does.
-    pub fn real_user(&self) -> Option<&Arc<str>> {
+    pub(crate) fn real_user(&self) -> Option<&Arc<str>> {
         self.real_user.as_ref()
     }
 
     /// Whether the user's signature proves the role `admin`; never of a connection from outside.
-    pub fn has_admin_role(&self) -> bool {
+    pub(crate) fn has_admin_role(&self) -> bool {
         self.has_admin_role
     }
 
     /// Whether it is the first call on its connection.
-    pub fn is_first(&self) -> bool {
+    pub(crate) fn is_first(&self) -> bool {
         self.is_first
     }
 
-    pub fn connection(&self) -> u64 {
+    pub(crate) fn connection(&self) -> u64 {
         self.connection.number()
     }
 
     /// Memory charged for it.
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
 
     /// Probes the peer of another connection; `None` if that is closed.
-    pub fn probe(&self, connection: u64) -> Option<Probe> {
+    pub(crate) fn probe(&self, connection: u64) -> Option<Probe> {
         self.connection.sibling(connection).map(|other| Probe::begin(&other))
     }
 
     /// Whether its connection is closed for reading; the service was notified.
-    pub fn has_left(&self) -> bool {
+    pub(crate) fn has_left(&self) -> bool {
         self.connection.has_left() || self.connection.is_broken()
     }
 
     /// Completes when [`Self::has_left`] may have changed.
-    pub async fn connection_changed(&self) {
+    pub(crate) async fn connection_changed(&self) {
         self.connection.changed().await;
     }
 
-    pub fn close_connection(self) {
+    pub(crate) fn close_connection(self) {
         self.connection.abandon();
     }
 
-    pub fn address(&self) -> IpAddr {
+    pub(crate) fn address(&self) -> IpAddr {
         self.connection.address()
     }
 
     /// The local address of its connection and the client's; none once it is closed.
-    pub fn ends(&self) -> Option<(SocketAddr, SocketAddr)> {
+    pub(crate) fn ends(&self) -> Option<(SocketAddr, SocketAddr)> {
         self.connection.ends()
     }
 
-    pub fn origin(&self) -> u128 {
+    pub(crate) fn origin(&self) -> u128 {
         origin_of(self.connection.address())
     }
 
     /// Whether earlier answers are unread, this connection's or, for a `long` answer, too many of all clients: no
     /// further answer should be built now.
-    pub fn is_behind(&self, long: bool) -> bool {
+    pub(crate) fn is_behind(&self, long: bool) -> bool {
         self.connection.has_outgoing()
             || self.connection.is_in_parts()
             || (long && !self.connection.shared().budgets.unread.has_room())
     }
 
     /// Whether the client disconnected.
-    pub fn is_gone(&self) -> bool {
+    pub(crate) fn is_gone(&self) -> bool {
         self.connection.is_broken()
     }
 
     /// Completes when [`Self::has_left`].
-    pub async fn left(&self) {
+    pub(crate) async fn left(&self) {
         while !self.has_left() {
             self.connection_changed().await;
         }
     }
 
     /// Completes when [`Self::is_behind`] may have changed.
-    pub async fn caught_up(&self, long: bool) {
+    pub(crate) async fn caught_up(&self, long: bool) {
         self.connection.flushed().await;
         if long {
             self.connection.shared().budgets.unread.room().await;
         }
     }
 
-    pub fn answer(self, answer: &Answer) {
+    pub(crate) fn answer(self, answer: &Answer) {
         let shared = self.connection.shared();
         let mut buffer = shared.answer_buffer.borrow_mut();
         buffer.clear();
@@ -194,18 +194,18 @@ impl PendingCall {
     }
 
     /// Appends the whole response, for [`Self::answer_encoded`].
-    pub fn encode(&self, answer: &Answer, out: &mut Vec<u8>) {
+    pub(crate) fn encode(&self, answer: &Answer, out: &mut Vec<u8>) {
         match answer {
             Answer::Value(value) => encode_response(out, self.id, value),
             Answer::Error(error) => encode_error(out, self.id, error.class, &error.message),
         }
     }
 
-    pub fn answer_encoded(self, response: Vec<u8>) {
+    pub(crate) fn answer_encoded(self, response: Vec<u8>) {
         self.connection.send_whole(response);
     }
 
-    pub fn id(&self) -> i32 {
+    pub(crate) fn id(&self) -> i32 {
         self.id
     }
 }

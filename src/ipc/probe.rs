@@ -22,7 +22,7 @@ const USUAL_RETRIES: u32 = 9;
 /// it or does not answer is closed by the kernel, except while answers are unacknowledged: those are retransmitted at
 /// growing intervals; [`Probe::is_answered`] decides sooner.
 #[derive(Debug)]
-pub struct Probe {
+pub(crate) struct Probe {
     connection: Weak<Connection>,
     began_ms: u64,
 }
@@ -34,13 +34,13 @@ impl Probe {
         Self { connection: Rc::downgrade(connection), began_ms: connection.shared().clock.mono_ms() }
     }
 
-    pub fn client(&self) -> Option<SocketAddr> {
+    pub(crate) fn client(&self) -> Option<SocketAddr> {
         self.connection.upgrade()?.client()
     }
 
     /// Whether the peer's kernel acknowledged anything within `window_ms`, or since the probe started if that is
     /// shorter; `None` if the local kernel does not report it.
-    pub fn is_answered(&self, window_ms: u64) -> Option<bool> {
+    pub(crate) fn is_answered(&self, window_ms: u64) -> Option<bool> {
         let connection = self.connection.upgrade()?;
         let since_ms = connection.shared().clock.mono_ms().saturating_sub(self.began_ms);
         let (local, client) = connection.ends()?;
@@ -54,7 +54,7 @@ impl Probe {
     }
 
     /// Closes the connection of a peer that is gone.
-    pub fn close(&self) {
+    pub(crate) fn close(&self) {
         if let Some(connection) = self.connection.upgrade() {
             connection.abandon();
         }

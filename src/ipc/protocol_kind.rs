@@ -24,7 +24,7 @@ const FOREIGN: [&str; 7] = [
 ];
 
 /// The protocol of that class name, if a JobTracker serves it.
-pub fn served_protocol(class_name: &str) -> Option<Protocol> {
+pub(crate) fn served_protocol(class_name: &str) -> Option<Protocol> {
     Protocol::from_class_name(class_name).filter(|protocol| *protocol != Protocol::TaskUmbilical)
 }
 

@@ -15,7 +15,7 @@ use super::introduced::{ConnectionCheck, Introduced};
 use super::pending_call::{Answer, PendingCall, RemoteError};
 use super::protocol_kind::ProtocolKind;
 
-pub trait Service: 'static {
+pub(crate) trait Service: 'static {
     /// Handles a call, answered now or later; a dropped `pending` leaves the call unanswered.
     fn handle_call(self: &Rc<Self>, call: Call, pending: PendingCall);
 

@@ -21,18 +21,18 @@ use super::serve_error::ServeError;
 
 /// What is wrong with the files, and what may be.
 #[derive(Debug, Default)]
-pub struct FileFindings {
+pub(crate) struct FileFindings {
     /// A start would fail with the first.
-    pub errors: Vec<ServeError>,
+    pub(crate) errors: Vec<ServeError>,
     /// What a start accepts.
-    pub warnings: Vec<FileWarning>,
+    pub(crate) warnings: Vec<FileWarning>,
     /// What has the image of the budgets, where it was reached.
-    pub store: Option<String>,
+    pub(crate) store: Option<String>,
 }
 
 /// What is suspicious about files that a start accepts.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum FileWarning {
+pub(crate) enum FileWarning {
     /// No user may add money or queues.
     #[error("{file} has no administrator; expected a line `USER admin KEY`", file = .file.display())]
     NoAdmin {
@@ -115,7 +115,7 @@ pub enum FileWarning {
 
 /// Some names, the first of them written out.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Names(Vec<String>);
+pub(crate) struct Names(Vec<String>);
 
 /// Bytes of the shortest key that is not named.
 const LEAST_KEY_BYTES: usize = 4;
@@ -124,7 +124,7 @@ const SHOWN_NAMES: usize = 5;
 
 /// Looks at the ACL file and the budget file, and changes nothing. A missing file is named where the settings are read.
 /// Without a budget file, another back-end has the budgets.
-pub fn check_market_files(acl_file: &Path, budget_file: Option<&Path>) -> FileFindings {
+pub(crate) fn check_market_files(acl_file: &Path, budget_file: Option<&Path>) -> FileFindings {
     let mut findings = FileFindings::default();
     let users = findings.check_acl(acl_file, keys::ACL_FILE.name);
     let Some(budget_file) = budget_file else { return findings };
@@ -140,7 +140,7 @@ pub fn check_market_files(acl_file: &Path, budget_file: Option<&Path>) -> FileFi
 
 impl FileFindings {
     /// Leaves out what the errors of the configuration say already: a file that cannot be opened.
-    pub fn leave_out_named(&mut self, errors: &[ConfigError]) {
+    pub(crate) fn leave_out_named(&mut self, errors: &[ConfigError]) {
         let is_named =
             |name: &str| errors.iter().any(|error| matches!(error, ConfigError::NamedFile { key, .. } if *key == name));
         self.errors.retain(|error| match error {
@@ -152,7 +152,7 @@ impl FileFindings {
 
     /// Looks into the store of budgets, where it is not a file: whether it can be read, whose accounts it has, and whether it
     /// belongs to this state database, if there is one.
-    pub fn check_store(&mut self, market: &MarketSettings, state: &Path) {
+    pub(crate) fn check_store(&mut self, market: &MarketSettings, state: &Path) {
         let (place, found) = match &market.budget_store {
             BudgetStoreKind::File(path) => {
                 self.store = Some(format!("{}: a file; there is nothing to connect to", path.display()));
@@ -203,7 +203,7 @@ impl FileFindings {
     }
 
     /// Looks at a file of keys that is not the market's.
-    pub fn check_keys(&mut self, acl_file: &Path) {
+    pub(crate) fn check_keys(&mut self, acl_file: &Path) {
         self.check_acl(acl_file, keys::CONTAINERS_ACL_FILE.name);
     }
 

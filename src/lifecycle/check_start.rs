@@ -25,7 +25,7 @@ use super::web_socket::check_web_socket;
 const OTHERS: u32 = 0o077;
 
 /// All that is found.
-pub fn check_start(settings: &Settings) -> FileFindings {
+pub(crate) fn check_start(settings: &Settings) -> FileFindings {
     let mut findings = check_files(settings);
     if database_in(&settings.directories.state).exists() {
         findings.forgive_budget_lines();
@@ -69,7 +69,7 @@ fn ruling_scheduler(settings: &Settings) -> FileFindings {
 }
 
 /// The same, and what a start would find in a database of budgets or print by its program.
-pub fn check_start_connected(settings: &Settings) -> FileFindings {
+pub(crate) fn check_start_connected(settings: &Settings) -> FileFindings {
     let mut findings = check_start(settings);
     if let Some(market) = settings.market.as_ref().filter(|_| findings.errors.is_empty()) {
         findings.check_store(market, &database_in(&settings.directories.state));
@@ -78,7 +78,7 @@ pub fn check_start_connected(settings: &Settings) -> FileFindings {
 }
 
 /// What is found in files, of which a start and a reload log the warnings.
-pub fn check_files(settings: &Settings) -> FileFindings {
+pub(crate) fn check_files(settings: &Settings) -> FileFindings {
     let mut findings = match &settings.market {
         Some(market) => check_market_files(&market.acl_file, market.image_file()),
         None => FileFindings::default(),

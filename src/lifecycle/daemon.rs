@@ -167,7 +167,7 @@ impl Daemon {
     }
 
     /// The dispatcher of calls.
-    pub fn dispatcher(&self) -> &Rc<Dispatcher> {
+    pub(crate) fn dispatcher(&self) -> &Rc<Dispatcher> {
         &self.dispatcher
     }
 
@@ -186,21 +186,21 @@ impl Daemon {
 
     /// Adds a task that runs on the owner's thread while the daemon serves.
     #[must_use]
-    pub fn with_background_task(mut self, task: impl Future<Output = ()> + 'static) -> Self {
+    pub(crate) fn with_background_task(mut self, task: impl Future<Output = ()> + 'static) -> Self {
         self.background_tasks.push(Box::pin(task));
         self
     }
 
     /// Cleans up the files of earlier runs' jobs once the daemon serves.
     #[must_use]
-    pub fn with_leftovers(self, leftovers: Leftovers) -> Self {
+    pub(crate) fn with_leftovers(self, leftovers: Leftovers) -> Self {
         self.effect_handler.submissions.expect_leftovers(&leftovers);
         Self { leftovers: Some(leftovers), ..self }
     }
 
     /// Reads jobs that finished before the restart with `reader`.
     #[must_use]
-    pub fn with_finished_jobs(mut self, reader: FinishedJobReader) -> Self {
+    pub(crate) fn with_finished_jobs(mut self, reader: FinishedJobReader) -> Self {
         self.history_writer.read_by(reader.clone());
         self.effect_handler.submissions.find_ids_by(reader.clone());
         self.dispatcher.read_finished_jobs_by(reader);

@@ -30,20 +30,19 @@ mod web_socket;
 mod web_thread;
 mod what_if;
 
-pub use crate::server::retiring_path;
-pub use crate::store::Precedence;
-pub use check_files::{FileFindings, FileWarning, Names, check_market_files};
-pub use check_start::{check_files, check_start, check_start_connected};
-pub use daemon::{Daemon, DaemonParts, RunError};
-pub use handover::{
+pub(crate) use crate::server::retiring_path;
+pub(crate) use crate::store::Precedence;
+pub(crate) use check_files::{FileFindings, check_market_files};
+pub(crate) use check_start::{check_files, check_start, check_start_connected};
+pub use daemon::{Daemon, DaemonParts};
+pub(crate) use handover::{
     ControlError, Predecessor, SchedulerAnswer, SchedulerRequest, StopAnswer, UpgradeOutcome, request_scheduler,
     request_stop, request_upgrade,
 };
-pub use ports::as_others_name;
-pub use serve_error::ServeError;
-pub use session::Serving;
-pub use signals::{StopRequest, worker_stop_signal};
-pub use start::{ServeOptions, serve};
-pub use state_pages::{StatePages, StatePagesError};
-pub use web_socket::WebSocketError;
-pub use what_if::{PlayFailure, PlayQuestion, play_past};
+pub(crate) use ports::as_others_name;
+pub(crate) use serve_error::ServeError;
+pub(crate) use session::Serving;
+pub(crate) use signals::worker_stop_signal;
+pub(crate) use start::{ServeOptions, serve};
+pub(crate) use state_pages::{StatePages, StatePagesError};
+pub(crate) use what_if::{PlayFailure, PlayQuestion, play_past};

@@ -13,7 +13,7 @@ use super::web_socket::WebSocketError;
 
 /// Each text includes what to do.
 #[derive(Debug, thiserror::Error)]
-pub enum ServeError {
+pub(crate) enum ServeError {
     /// An address does not resolve here.
     #[error("{key} = {address}: {source}; expected an address of this machine")]
     Address {
@@ -127,12 +127,12 @@ impl ServeError {
     }
 
     /// Whether the budget file is missing that the first start needs.
-    pub fn is_of_missing_budgets(&self) -> bool {
+    pub(crate) fn is_of_missing_budgets(&self) -> bool {
         matches!(self, Self::Budget(BudgetBackEndError::Missing { .. }))
     }
 
     /// Whether another start would fail alike until a person acts: a supervisor must not try again.
-    pub fn is_permanent(&self) -> bool {
+    pub(crate) fn is_permanent(&self) -> bool {
         match self {
             Self::Store(error) => error.is_permanent(),
             Self::Budget(error) => match error {

@@ -49,15 +49,15 @@ use super::web_thread::{WebOptions, WebThread};
 
 /// What is known once the daemon serves.
 #[derive(Clone, Debug)]
-pub struct Serving {
+pub(crate) struct Serving {
     /// Address of RPC.
-    pub rpc: SocketAddr,
+    pub(crate) rpc: SocketAddr,
     /// Address of the web server.
-    pub http: SocketAddr,
+    pub(crate) http: SocketAddr,
     /// The folder of state.db.
-    pub state_dir: PathBuf,
+    pub(crate) state_dir: PathBuf,
     /// The settings, with those of the scheduler that rules.
-    pub settings: Arc<Settings>,
+    pub(crate) settings: Arc<Settings>,
 }
 
 /// A stop takes so long at most, whatever hangs.

@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use crate::process_stat::ignores_signal;
 
 /// The stop request of the process that embeds the daemon: stop once it is true, or its sender is dropped.
-pub type StopRequest = watch::Receiver<bool>;
+pub(crate) type StopRequest = watch::Receiver<bool>;
 
 /// What stops the daemon: an operator's request, and another source.
 pub(super) struct StopSource {
@@ -43,7 +43,7 @@ pub(super) struct StopSignals {
 
 /// Completes at the first SIGTERM or SIGINT, or at SIGHUP, which a closed terminal sends, unless this process was started to
 /// ignore it; at once if the system refuses signals.
-pub async fn worker_stop_signal() {
+pub(crate) async fn worker_stop_signal() {
     let waiting = async || {
         let mut signals = StopSignals::new()?;
         if ignores_signal(SignalKind::hangup().as_raw_value()) {

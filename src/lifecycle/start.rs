@@ -29,15 +29,15 @@ const MIN_CONNECTIONS: usize = 16;
 
 /// Start options beside the settings.
 #[derive(Debug, Default)]
-pub struct ServeOptions {
+pub(crate) struct ServeOptions {
     /// Whether an edited budget file or the ledger wins.
-    pub precedence: Precedence,
+    pub(crate) precedence: Precedence,
     /// The arguments for a successor, without the program's name.
-    pub arguments: Vec<OsString>,
+    pub(crate) arguments: Vec<OsString>,
     /// The running daemon that this one replaces.
-    pub predecessor: Option<Predecessor>,
+    pub(crate) predecessor: Option<Predecessor>,
     /// What stops a daemon that is embedded in a process; `None`: signals.
-    pub stop: Option<StopRequest>,
+    pub(crate) stop: Option<StopRequest>,
 }
 
 /// Runs the daemon on this thread until it is stopped, by SIGTERM or SIGINT unless `options` name another way, or
@@ -45,7 +45,11 @@ pub struct ServeOptions {
 ///
 /// # Errors
 /// [`ServeError`]
-pub fn serve(settings: &Settings, options: ServeOptions, started: impl FnOnce(&Serving)) -> Result<(), ServeError> {
+pub(crate) fn serve(
+    settings: &Settings,
+    options: ServeOptions,
+    started: impl FnOnce(&Serving),
+) -> Result<(), ServeError> {
     let runtime = Builder::new_current_thread()
         .enable_all()
         .max_blocking_threads(MAX_THREADS)

@@ -23,17 +23,17 @@ const CONTAINER_SLOT: Capability = Capability::new(1_024, 1);
 
 /// What is shown, and where.
 #[derive(Clone, Debug)]
-pub struct StatePages {
+pub(crate) struct StatePages {
     /// The state database or the backup.
-    pub file: PathBuf,
-    pub http: SocketAddr,
+    pub(crate) file: PathBuf,
+    pub(crate) http: SocketAddr,
     /// Whether everybody who reaches the address sees money, and jobs whatever their access lists say.
-    pub shows_all: bool,
+    pub(crate) shows_all: bool,
 }
 
 /// Why there are no pages.
 #[derive(Debug, thiserror::Error)]
-pub enum StatePagesError {
+pub(crate) enum StatePagesError {
     #[error("{0}")]
     Store(#[from] StoreError),
     #[error("cannot listen on {address}: {source}; expected an address of this machine whose port is free")]
@@ -47,7 +47,7 @@ impl StatePages {
     ///
     /// # Errors
     /// [`StatePagesError`]
-    pub fn serve(&self, started: impl FnOnce(SocketAddr, i64)) -> Result<(), StatePagesError> {
+    pub(crate) fn serve(&self, started: impl FnOnce(SocketAddr, i64)) -> Result<(), StatePagesError> {
         let (opened, loaded) = StateFile::open(&self.file, FINISHED_JOBS)?;
         let scheduler = scheduler_of(&loaded);
         let limits = (FINISHED_JOBS, self.shows_all);

@@ -20,7 +20,7 @@ const FOLDER_MODE: u32 = 0o755;
 
 /// Why it cannot be opened.
 #[derive(Debug, thiserror::Error)]
-pub enum WebSocketError {
+pub(crate) enum WebSocketError {
     /// The folder, or what stands in it.
     #[error("{0}; expected a name that is free, in a folder that only root and this user may write to")]
     Folder(#[from] FsError),

@@ -16,24 +16,24 @@ use super::serve_error::ServeError;
 
 /// What is asked for.
 #[derive(Clone, Debug)]
-pub struct PlayQuestion {
+pub(crate) struct PlayQuestion {
     /// Another scheduler.
-    pub scheduler: Option<SchedulerName>,
+    pub(crate) scheduler: Option<SchedulerName>,
     /// Keys with other values, `KEY=VALUE`.
-    pub set: Vec<String>,
+    pub(crate) set: Vec<String>,
     /// Another number of TaskTrackers.
-    pub nodes: Option<usize>,
+    pub(crate) nodes: Option<usize>,
     /// Whether deadline orders are kept.
-    pub with_orders: bool,
+    pub(crate) with_orders: bool,
     /// Which jobs.
-    pub span: RecordedSpan,
+    pub(crate) span: RecordedSpan,
     /// Whether each job is shown.
-    pub shows_jobs: bool,
+    pub(crate) shows_jobs: bool,
 }
 
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
-pub enum PlayFailure {
+pub(crate) enum PlayFailure {
     /// The settings of the first play.
     #[error("as configured: {0}")]
     Configured(Box<ServeError>),
@@ -84,7 +84,7 @@ pub(super) struct PlayBounds<'a> {
 ///
 /// # Errors
 /// [`PlayFailure`]
-pub fn play_past(
+pub(crate) fn play_past(
     question: &PlayQuestion,
     options: &LoadOptions,
     database: &Path,

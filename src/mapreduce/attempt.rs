@@ -21,7 +21,7 @@ pub enum AttemptRole {
 
 /// The effect of a report (1.2.1 `TaskInProgress.updateStatus`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ReportEffect {
+pub(crate) enum ReportEffect {
     Transition,
     /// The same state: progress and counters only.
     Update,
@@ -43,66 +43,72 @@ pub enum KillRequest {
 
 /// One run of a task.
 #[derive(Clone, Debug)]
-pub struct Attempt {
+pub(crate) struct Attempt {
     /// Never used twice for one task.
-    pub number: i32,
-    pub role: AttemptRole,
-    pub state: AttemptState,
-    pub phase: Phase,
-    pub tracker: TrackerId,
+    pub(crate) number: i32,
+    pub(crate) role: AttemptRole,
+    pub(crate) state: AttemptState,
+    pub(crate) phase: Phase,
+    pub(crate) tracker: TrackerId,
     /// The tracker that runs its task-cleanup, while one does.
-    pub cleanup_tracker: Option<TrackerId>,
+    pub(crate) cleanup_tracker: Option<TrackerId>,
     /// Slots of `tracker` that it takes; its task-cleanup takes one.
-    pub slots: u32,
+    pub(crate) slots: u32,
     /// Whether it holds its slots, or its task-cleanup holds one.
-    pub holds_slot: bool,
+    pub(crate) holds_slot: bool,
     /// Whether the tracker has reported that it works on it, or on its task-cleanup.
-    pub started: bool,
+    pub(crate) started: bool,
     /// Whether a tracker has reported it, or its task-cleanup once that was launched.
-    pub reported: bool,
+    pub(crate) reported: bool,
     /// Whether the one order to close it was sent.
-    pub close_sent: bool,
+    pub(crate) close_sent: bool,
     /// The end requested by a user, or by preemption once its tracker was ordered to kill it.
-    pub kill_request: Option<KillRequest>,
+    pub(crate) kill_request: Option<KillRequest>,
     /// Why it is preempted, until its tracker is ordered to kill it at the next heartbeat; dropped when the attempt is
     /// done by then.
-    pub preemption: Option<Arc<str>>,
+    pub(crate) preemption: Option<Arc<str>>,
     /// Whether its tracker was ordered to kill it for another queue.
-    pub was_preempted: bool,
+    pub(crate) was_preempted: bool,
     /// Whether the scheduler counts its slots as being released.
     pub(super) is_releasing: bool,
     /// 0 to 1.
-    pub progress: f32,
+    pub(crate) progress: f32,
     /// Launch time, epoch ms.
-    pub launch_ms: i64,
+    pub(crate) launch_ms: i64,
     /// Launch time, ms of the monotonic clock.
-    pub launch_mono_ms: u64,
+    pub(crate) launch_mono_ms: u64,
     /// Epoch ms by the tracker's clock; 0 = not yet.
-    pub start_ms: i64,
+    pub(crate) start_ms: i64,
     /// Epoch ms; 0 = not yet.
-    pub finish_ms: i64,
+    pub(crate) finish_ms: i64,
     /// Reduces: when copying ended, epoch ms; 0 = not yet.
-    pub shuffle_finish_ms: i64,
+    pub(crate) shuffle_finish_ms: i64,
     /// Reduces: when merging ended, epoch ms; 0 = not yet.
-    pub sort_finish_ms: i64,
+    pub(crate) sort_finish_ms: i64,
     /// Bytes of a map's output; -1 = unknown.
-    pub output_bytes: i64,
-    pub counters: Option<CounterValues>,
-    pub diagnostics: Diagnostics,
-    pub state_text: String,
+    pub(crate) output_bytes: i64,
+    pub(crate) counters: Option<CounterValues>,
+    pub(crate) diagnostics: Diagnostics,
+    pub(crate) state_text: String,
 }
 
 impl Attempt {
     /// Longest status text, bytes: the rest is cut.
-    pub const MAX_STATE_TEXT_BYTES: usize = crate::wire::limits::STATE_TEXT_BYTES;
+    pub(crate) const MAX_STATE_TEXT_BYTES: usize = crate::wire::limits::STATE_TEXT_BYTES;
 
-    pub fn percent(&self) -> u32 {
+    pub(crate) fn percent(&self) -> u32 {
         // NaN becomes 0.
         (self.progress.clamp(0.0, 1.0) * 100.0) as u32
     }
 
     /// A new attempt on a tracker, where it takes one slot.
-    pub fn launched(number: i32, role: AttemptRole, phase: Phase, tracker: TrackerId, now: crate::model::Now) -> Self {
+    pub(crate) fn launched(
+        number: i32,
+        role: AttemptRole,
+        phase: Phase,
+        tracker: TrackerId,
+        now: crate::model::Now,
+    ) -> Self {
         Self {
             number,
             role,
@@ -146,17 +152,17 @@ impl Attempt {
     }
 
     /// Whether its tracker may still work on it.
-    pub fn is_active(&self) -> bool {
+    pub(crate) fn is_active(&self) -> bool {
         matches!(self.state, AttemptState::Unassigned | AttemptState::Running | AttemptState::CommitPending)
     }
 
     /// Whether it waits for its task-cleanup or is in it.
-    pub fn is_unclean(&self) -> bool {
+    pub(crate) fn is_unclean(&self) -> bool {
         matches!(self.state, AttemptState::FailedUnclean | AttemptState::KilledUnclean)
     }
 
     /// The final state of an unclean attempt that gets no task-cleanup; none for others.
-    pub fn state_without_cleanup(&self) -> Option<AttemptState> {
+    pub(crate) fn state_without_cleanup(&self) -> Option<AttemptState> {
         match self.state {
             AttemptState::FailedUnclean => Some(AttemptState::Failed),
             AttemptState::KilledUnclean => Some(AttemptState::Killed),
@@ -165,19 +171,19 @@ impl Attempt {
     }
 
     /// The diagnostics of an attempt lost with its tracker (text of 1.2.1).
-    pub fn lost_tracker_text(tracker: &str) -> String {
+    pub(crate) fn lost_tracker_text(tracker: &str) -> String {
         format!("Lost task tracker: {tracker}")
     }
 
     /// Sets its status text, cut at [`Self::MAX_STATE_TEXT_BYTES`].
-    pub fn set_state_text(&mut self, mut text: String) {
+    pub(crate) fn set_state_text(&mut self, mut text: String) {
         text.truncate(text.floor_char_boundary(Self::MAX_STATE_TEXT_BYTES));
         self.state_text = text;
     }
 }
 
 /// The effect of a report of state `new` on an attempt in state `old`; `cleaning` while its task-cleanup runs.
-pub fn report_effect(old: AttemptState, new: AttemptState, cleaning: bool) -> ReportEffect {
+pub(crate) fn report_effect(old: AttemptState, new: AttemptState, cleaning: bool) -> ReportEffect {
     use AttemptState as S;
     match (old, new) {
         (S::Failed | S::Killed, _) if old == new => ReportEffect::Ignore,

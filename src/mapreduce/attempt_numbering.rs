@@ -8,33 +8,33 @@ use super::{HousekeepingQueue, JobFact, StoredJob};
 
 /// Attempt numbers are skipped in blocks of a thousand: more than any task has attempts
 /// ([`Task::MAX_ATTEMPTS`](super::Task::MAX_ATTEMPTS)), and what 1.2.1 meant to do at each of its own restarts.
-pub const ATTEMPT_BLOCK_SIZE: i32 = 1_000;
+pub(crate) const ATTEMPT_BLOCK_SIZE: i32 = 1_000;
 
 /// The first number of the block after the one that contains `number`.
-pub fn next_attempt_block(number: i32) -> i32 {
+pub(crate) fn next_attempt_block(number: i32) -> i32 {
     (number.max(0) / ATTEMPT_BLOCK_SIZE).saturating_add(1).saturating_mul(ATTEMPT_BLOCK_SIZE)
 }
 
 impl Job {
     /// Whether another JobTracker, or a later state, may have launched attempts of it.
-    pub fn has_foreign_attempts(&self) -> bool {
+    pub(crate) fn has_foreign_attempts(&self) -> bool {
         self.first_attempt > 0
     }
 
     /// Attempts of it that trackers run and that this JobTracker has not launched.
-    pub fn unknown_attempts(&self) -> u32 {
+    pub(crate) fn unknown_attempts(&self) -> u32 {
         self.unknown_attempts
     }
 
     /// Sets that number. The job is not set up while it is above zero: the cleanup of an unknown attempt would remove
     /// the output of new ones.
-    pub fn set_unknown_attempts(&mut self, unknown_attempts: u32, housekeeping: &mut HousekeepingQueue) {
+    pub(crate) fn set_unknown_attempts(&mut self, unknown_attempts: u32, housekeeping: &mut HousekeepingQueue) {
         self.unknown_attempts = unknown_attempts;
         self.refresh_housekeeping(housekeeping);
     }
 
     /// Numbers new attempts above an unknown one. Returns the fact, if that changes anything.
-    pub fn reserve_numbers_above(&mut self, unknown: AttemptId) -> Option<JobFact> {
+    pub(crate) fn reserve_numbers_above(&mut self, unknown: AttemptId) -> Option<JobFact> {
         let key = self.key_of(unknown.task)?;
         if unknown.number < self.first_attempt.max(self.task(key).next_number()) {
             return None;
@@ -46,7 +46,7 @@ impl Job {
 
 impl StoredJob {
     /// Discards all progress; only a decided end remains.
-    pub fn discard_progress(&mut self) {
+    pub(crate) fn discard_progress(&mut self) {
         self.skip_attempt_block();
         self.is_running = false;
         self.attempts.clear();
@@ -54,7 +54,7 @@ impl StoredJob {
     }
 
     /// Numbers new attempts above all that may have been launched.
-    pub fn skip_attempt_block(&mut self) {
+    pub(crate) fn skip_attempt_block(&mut self) {
         let highest = self.attempts.iter().map(|attempt| attempt.id.number).max().unwrap_or(0);
         self.accepted.first_attempt = next_attempt_block(highest.max(self.accepted.first_attempt));
     }

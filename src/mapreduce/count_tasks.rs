@@ -13,7 +13,7 @@ use super::task_tally::{BadEnds, TaskTally};
 
 impl Job {
     /// Its maps or reduces by state; none of a job that has not begun.
-    pub fn work_tally(&self, kind: Kind) -> TaskTally {
+    pub(crate) fn work_tally(&self, kind: Kind) -> TaskTally {
         if !self.has_begun() {
             return TaskTally::default();
         }
@@ -31,12 +31,12 @@ impl Job {
     }
 
     /// Both variants of its setup by state.
-    pub fn setup_tally(&self) -> TaskTally {
+    pub(crate) fn setup_tally(&self) -> TaskTally {
         self.tally_of(Kind::ALL.map(TaskKey::Setup))
     }
 
     /// Both variants of its cleanup by state.
-    pub fn cleanup_tally(&self) -> TaskTally {
+    pub(crate) fn cleanup_tally(&self) -> TaskTally {
         self.tally_of(Kind::ALL.map(TaskKey::Cleanup))
     }
 
@@ -55,12 +55,12 @@ impl Job {
     }
 
     /// Whether a task is one of its maps or reduces, not its setup or cleanup.
-    pub fn is_work(&self, task: TaskId) -> bool {
+    pub(crate) fn is_work(&self, task: TaskId) -> bool {
         matches!(self.key_of(task), Some(TaskKey::Work(..)))
     }
 
     /// Attempts of its maps or reduces that ended without success.
-    pub fn bad_ends(&self, kind: Kind) -> BadEnds {
+    pub(crate) fn bad_ends(&self, kind: Kind) -> BadEnds {
         self.bad_ends[kind]
     }
 
@@ -76,12 +76,12 @@ impl Job {
     }
 
     /// Hosts that it avoids, with the failures of its attempts there.
-    pub fn flaky_host_failures(&self) -> impl Iterator<Item = (HostId, u32)> {
+    pub(crate) fn flaky_host_failures(&self) -> impl Iterator<Item = (HostId, u32)> {
         self.flaky_hosts.with_failures()
     }
 
     /// The sum over its finished and running maps or reduces; none once tasks are retired.
-    pub fn counters_of_kind(&self, kind: Kind) -> Counters {
+    pub(crate) fn counters_of_kind(&self, kind: Kind) -> Counters {
         let mut total = CounterTotal::default();
         self.counter_sums[kind].add_to(&mut total);
         self.running_counters[kind].add_to(&mut total);

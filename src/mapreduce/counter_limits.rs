@@ -29,7 +29,7 @@ impl CounterLimits {
     ///
     /// # Errors
     /// [`CountersExceeded`]: there are too many.
-    pub fn apply(&self, counters: Counters) -> Result<Counters, CountersExceeded> {
+    pub(crate) fn apply(&self, counters: Counters) -> Result<Counters, CountersExceeded> {
         let counters = if self.fits(&counters) { counters } else { self.shorten_all(counters) };
         let count: usize = counters.groups.iter().map(|group| group.counters.len()).sum();
         if count as u64 > u64::from(self.counters) {
@@ -109,7 +109,7 @@ impl Job {
     ///
     /// # Errors
     /// [`CountersExceeded`]: there are too many.
-    pub fn counters(&self, limits: &CounterLimits) -> Result<Counters, CountersExceeded> {
+    pub(crate) fn counters(&self, limits: &CounterLimits) -> Result<Counters, CountersExceeded> {
         if let Some(finished_summary) = &self.finished_summary {
             return Ok(finished_summary.counters());
         }

@@ -53,7 +53,7 @@ const MAX_NAMES_BYTES: usize = 64 << 20;
 /// Attempts of a job send mostly the same names; where each sends its own, those beyond `MAX_SCHEMAS` are added by
 /// name.
 #[derive(Clone, Debug, Default)]
-pub struct CounterSum {
+pub(crate) struct CounterSum {
     parts: Vec<SchemaSum>,
     by_name: Option<Box<CounterTotal>>,
 }
@@ -133,7 +133,7 @@ impl CounterValues {
 
     /// Other values under the same names; there must be as many.
     #[must_use]
-    pub fn with_values(&self, values: impl Into<Arc<[i64]>>) -> Self {
+    pub(crate) fn with_values(&self, values: impl Into<Arc<[i64]>>) -> Self {
         Self { schema: self.schema.clone(), values: values.into() }
     }
 
@@ -162,18 +162,18 @@ impl CounterValues {
     }
 
     /// The values, in the order of the names.
-    pub fn values(&self) -> &[i64] {
+    pub(crate) fn values(&self) -> &[i64] {
         &self.values
     }
 }
 
 impl CounterSum {
-    pub fn add(&mut self, values: &CounterValues) {
+    pub(crate) fn add(&mut self, values: &CounterValues) {
         self.apply(values, i64::wrapping_add, 1);
     }
 
     /// Subtracts counters that were added.
-    pub fn subtract(&mut self, values: &CounterValues) {
+    pub(crate) fn subtract(&mut self, values: &CounterValues) {
         self.apply(values, i64::wrapping_sub, -1);
     }
 
@@ -199,7 +199,7 @@ impl CounterSum {
         }
     }
 
-    pub fn add_to(&self, total: &mut CounterTotal) {
+    pub(crate) fn add_to(&self, total: &mut CounterTotal) {
         for SchemaSum { schema, sums, .. } in &self.parts {
             for ((group, counter), sum) in schema.named().zip(sums) {
                 total.add(group, counter, *sum);
@@ -228,7 +228,7 @@ impl CounterSchema {
         2 * self.encoded.len() + counters * size_of::<Counter>() + size_of::<Self>()
     }
 
-    pub fn names(&self) -> &Counters {
+    pub(crate) fn names(&self) -> &Counters {
         &self.names
     }
 
@@ -239,13 +239,13 @@ impl CounterSchema {
 
 /// Counters added up by group and name (1.2.1 `Counters.incrAllCounters`).
 #[derive(Clone, Debug, Default)]
-pub struct CounterTotal {
+pub(crate) struct CounterTotal {
     groups: BTreeMap<String, (Text, BTreeMap<String, Counter>)>,
 }
 
 impl CounterTotal {
     /// Adds one value; the first display names are kept.
-    pub fn add(&mut self, group: &CounterGroup, counter: &Counter, value: i64) {
+    pub(crate) fn add(&mut self, group: &CounterGroup, counter: &Counter, value: i64) {
         let (_, counters) =
             self.groups.entry(group.name.0.clone()).or_insert_with(|| (group.display_name.clone(), BTreeMap::new()));
         counters
@@ -266,7 +266,7 @@ impl CounterTotal {
     }
 
     /// In the wire type, ordered by name.
-    pub fn into_counters(self) -> Counters {
+    pub(crate) fn into_counters(self) -> Counters {
         let groups = self.groups.into_iter().map(|(name, (display_name, counters))| CounterGroup {
             name: Text(name),
             display_name,

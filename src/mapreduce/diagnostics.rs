@@ -4,7 +4,7 @@
 ///
 /// Invariant: no text is empty, and all of them joined are at most [`Self::MAX_BYTES`] long.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Diagnostics(Vec<Box<str>>);
+pub(crate) struct Diagnostics(Vec<Box<str>>);
 
 impl From<String> for Diagnostics {
     fn from(text: String) -> Self {
@@ -16,10 +16,10 @@ impl From<String> for Diagnostics {
 
 impl Diagnostics {
     /// Most that is kept for one attempt, bytes: later texts are dropped.
-    pub const MAX_BYTES: usize = crate::wire::limits::DIAGNOSTICS_BYTES;
+    pub(crate) const MAX_BYTES: usize = crate::wire::limits::DIAGNOSTICS_BYTES;
 
     /// Appends a text, cut to the room left.
-    pub fn add(&mut self, text: &str) {
+    pub(crate) fn add(&mut self, text: &str) {
         let used: usize = self.0.iter().map(|text| text.len() + 1).sum();
         let room = Self::MAX_BYTES.saturating_sub(used);
         let kept = &text[..text.floor_char_boundary(room)];
@@ -28,21 +28,21 @@ impl Diagnostics {
         }
     }
 
-    pub fn texts(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn texts(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|text| &**text)
     }
 
     /// All texts, one a line: a client that prints them one by one shows the same.
-    pub fn joined(&self) -> String {
+    pub(crate) fn joined(&self) -> String {
         self.0.join("\n")
     }
 
     /// Whether the last text ends with `text`.
-    pub fn ends_with(&self, text: &str) -> bool {
+    pub(crate) fn ends_with(&self, text: &str) -> bool {
         self.0.last().is_some_and(|last| last.ends_with(text))
     }
 
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }

@@ -249,7 +249,7 @@ impl Job {
 
 impl Job {
     /// Decides the end: nothing new starts, running attempts are killed, and the job's cleanup has the committer abort.
-    pub fn decide_end(&mut self, outcome: JobOutcome, reason: String, context: &mut JobContext<'_>) {
+    pub(crate) fn decide_end(&mut self, outcome: JobOutcome, reason: String, context: &mut JobContext<'_>) {
         if self.is_over_or_ending() {
             return;
         }
@@ -294,7 +294,7 @@ impl Job {
     }
 
     /// Ends a job that ended unseen by this JobTracker. An end decided earlier holds.
-    pub fn end_unobserved(&mut self, why: &str, context: &mut JobContext<'_>) {
+    pub(crate) fn end_unobserved(&mut self, why: &str, context: &mut JobContext<'_>) {
         match &self.ending {
             Some(ending) => self.finish_job(ending.outcome, context),
             None => self.decide_end(JobOutcome::Killed, why.to_owned(), context),
@@ -302,7 +302,7 @@ impl Job {
     }
 
     /// Kills a job of which nothing can run any more, its cleanup included.
-    pub fn end_at_once(&mut self, why: &str, context: &mut JobContext<'_>) {
+    pub(crate) fn end_at_once(&mut self, why: &str, context: &mut JobContext<'_>) {
         self.decide_end(JobOutcome::Killed, why.to_owned(), context);
         self.failure_info = why.to_owned();
         self.finish_job(JobOutcome::Killed, context);
@@ -369,7 +369,7 @@ impl Job {
     }
 
     /// Whether an attempt is neither done nor ended.
-    pub fn has_live_attempt(&self) -> bool {
+    pub(crate) fn has_live_attempt(&self) -> bool {
         let is_live = |attempt: &Attempt| attempt.is_active() || attempt.is_unclean();
         self.all_task_keys().any(|key| self.task(key).attempts.iter().any(is_live))
     }

@@ -31,18 +31,18 @@ pub struct AcceptedJob {
 }
 
 /// Approximate memory of a job beside its tasks, bytes, with a token file of that length.
-pub fn job_bytes(spec: &JobSpec, splits: &SplitTable, token_file_bytes: usize) -> u64 {
+pub(crate) fn job_bytes(spec: &JobSpec, splits: &SplitTable, token_file_bytes: usize) -> u64 {
     (spec.bytes() + splits.bytes() + token_file_bytes) as u64
 }
 
 impl AcceptedJob {
     /// Its deadline as it was tested, if slots were promised to keep it.
-    pub fn tested_deadline(&self) -> Option<ChangedDeadline> {
+    pub(crate) fn tested_deadline(&self) -> Option<ChangedDeadline> {
         self.plan.map(|plan| ChangedDeadline { spec: self.spec.deadline.clone(), plan: Some(plan) })
     }
 
     /// Approximate memory beside its tasks, bytes.
-    pub fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         job_bytes(&self.spec, &self.splits, self.token_file.len())
     }
 }
@@ -171,7 +171,7 @@ pub enum JobFact {
 }
 
 impl JobFact {
-    pub fn job(&self) -> JobId {
+    pub(crate) fn job(&self) -> JobId {
         match self {
             JobFact::Accepted(accepted) => accepted.id,
             JobFact::Running { job, .. }

@@ -12,7 +12,7 @@ use super::{FinishedJob, SplitTable, StoredJob, TaskState, TrackerLocations};
 
 impl Job {
     /// A job as it was at its end. `app` is an id that no other job has; the scheduler need not know it.
-    pub fn from_finished(finished: FinishedJob, app: AppId) -> Self {
+    pub(crate) fn from_finished(finished: FinishedJob, app: AppId) -> Self {
         let FinishedJob { id, spec, submit_ms, priority, has_run, outcome, finish_ms, failure_info, counters } =
             finished;
         let mut job = Job::without_tasks(id, app, spec, Arc::new(SplitTable::default()), submit_ms);
@@ -35,7 +35,7 @@ impl Job {
     }
 
     /// A finished job with its tasks, for queries only.
-    pub fn from_stored(mut stored: StoredJob) -> Self {
+    pub(crate) fn from_stored(mut stored: StoredJob) -> Self {
         // Attempts that were live when the job ended were purged with it.
         for attempt in &mut stored.attempts {
             attempt.state = match attempt.state {
@@ -53,7 +53,7 @@ impl Job {
     }
 
     /// Whether its tasks and events are only in the database.
-    pub fn is_without_tasks(&self) -> bool {
+    pub(crate) fn is_without_tasks(&self) -> bool {
         self.finished_summary.is_some()
     }
 }

@@ -28,7 +28,7 @@ use super::{
 
 /// A task of a job by its purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum TaskKey {
+pub(crate) enum TaskKey {
     /// A map or reduce, by its index.
     Work(Kind, u32),
     /// The job's setup, in the variant that takes this kind of slot.
@@ -61,37 +61,37 @@ pub(super) struct JobCounts {
 }
 
 #[derive(Debug)]
-pub struct Job {
-    pub id: JobId,
+pub(crate) struct Job {
+    pub(crate) id: JobId,
     /// Its id at the scheduler.
-    pub app: AppId,
+    pub(crate) app: AppId,
     /// Slots that its next attempts take, as in its [`AppSpec`].
     pub(super) slots_per_task: PerKind<NonZeroU32>,
     /// Approximate memory beside its tasks, by [`AcceptedJob::bytes`], until it is over.
-    pub bytes: u64,
+    pub(crate) bytes: u64,
     /// Diagnostics that its attempts have sent, bytes.
     pub(super) diagnostics_bytes: usize,
-    pub spec: Arc<JobSpec>,
-    pub splits: Arc<SplitTable>,
+    pub(crate) spec: Arc<JobSpec>,
+    pub(crate) splits: Arc<SplitTable>,
     /// When it was submitted, epoch ms.
-    pub submit_ms: i64,
+    pub(crate) submit_ms: i64,
     /// Its place among submissions; 0: it ended before a restart.
-    pub order: u64,
+    pub(crate) order: u64,
     /// Start of the wait before its tasks may count as lagging, epoch ms: its submission, or the last restart.
     pub(super) straggler_watch_ms: i64,
     /// When it ended, epoch ms; 0 = not.
-    pub finish_ms: i64,
-    pub priority: Priority,
+    pub(crate) finish_ms: i64,
+    pub(crate) priority: Priority,
     /// The pool it was moved to.
-    pub pool: Option<Arc<str>>,
+    pub(crate) pool: Option<Arc<str>>,
     /// Its deadline, if it was changed.
-    pub changed_deadline: Option<Arc<ChangedDeadline>>,
+    pub(crate) changed_deadline: Option<Arc<ChangedDeadline>>,
     /// What is believed of its costs beside what it states.
-    pub estimate: JobEstimate,
+    pub(crate) estimate: JobEstimate,
     /// The last fact about it: the job must not be shown before that is durable.
-    pub last_fact: FactNumber,
+    pub(crate) last_fact: FactNumber,
     /// Trackers that were given any of its attempts: each gets KILL_JOB when the job is over.
-    pub trackers: BTreeSet<TrackerId>,
+    pub(crate) trackers: BTreeSet<TrackerId>,
     /// The lowest number that a new attempt may get.
     pub(super) first_attempt: i32,
     /// Attempts that trackers run and that this JobTracker has not launched: its setup waits until they are gone.
@@ -150,7 +150,7 @@ const MAX_HOSTS_NAMED: usize = 200_000;
 
 impl Job {
     /// A job just accepted, `app` at the scheduler. It waits for [`Self::begin`].
-    pub fn new(accepted: &AcceptedJob, app: &AppSpec) -> Self {
+    pub(crate) fn new(accepted: &AcceptedJob, app: &AppSpec) -> Self {
         Self { slots_per_task: app.slots_per_task, ..Self::accepted(accepted, app.id) }
     }
 
@@ -168,7 +168,7 @@ impl Job {
 
     /// Begins the job (1.2.1 `JobInProgress.initTasks`): its tasks exist from now on, its setup waits, and it requests
     /// slots once that has succeeded. No effect on one that has begun or is over.
-    pub fn begin(&mut self, topology: &mut Topology, housekeeping: &mut HousekeepingQueue) {
+    pub(crate) fn begin(&mut self, topology: &mut Topology, housekeeping: &mut HousekeepingQueue) {
         if self.make_tasks() {
             self.locate_splits(topology);
             self.refresh_housekeeping(housekeeping);
@@ -268,16 +268,16 @@ impl Job {
     }
 
     /// Whether it has begun. A job killed before has no tasks, events and counters to show (1.2.1 `isJobInited`).
-    pub fn has_begun(&self) -> bool {
+    pub(crate) fn has_begun(&self) -> bool {
         self.has_begun
     }
 
-    pub fn state(&self) -> JobState {
+    pub(crate) fn state(&self) -> JobState {
         self.state
     }
 
     /// Its state as clients and pages may know it: while its end is withheld, the one that it had before.
-    pub fn reported_state(&self) -> RunState {
+    pub(crate) fn reported_state(&self) -> RunState {
         match self.state.run_state() {
             _ if !self.is_end_withheld => self.state.run_state(),
             _ if self.has_run => RunState::Running,
@@ -286,63 +286,64 @@ impl Job {
     }
 
     /// Whether its end may be known.
-    pub fn is_end_reported(&self) -> bool {
+    pub(crate) fn is_end_reported(&self) -> bool {
         self.is_over() && !self.is_end_withheld
     }
 
     /// Withholds its end from clients and pages, or no longer does.
-    pub fn withhold_end(&mut self, is_withheld: bool) {
+    pub(crate) fn withhold_end(&mut self, is_withheld: bool) {
         self.is_end_withheld = is_withheld;
     }
 
     /// The decided end, while its cleanup is still to run.
-    pub fn ending(&self) -> Option<&Ending> {
+    #[cfg(test)]
+    pub(crate) fn ending(&self) -> Option<&Ending> {
         self.ending.as_ref()
     }
 
-    pub fn is_over(&self) -> bool {
+    pub(crate) fn is_over(&self) -> bool {
         matches!(self.state, JobState::Over(_))
     }
 
     /// Whether it is over or its end is decided.
-    pub fn is_over_or_ending(&self) -> bool {
+    pub(crate) fn is_over_or_ending(&self) -> bool {
         self.is_over() || self.ending.is_some()
     }
 
-    pub fn total(&self) -> PerKind<u32> {
+    pub(crate) fn total(&self) -> PerKind<u32> {
         PerKind::new(self.spec.maps, self.spec.reduces)
     }
 
-    pub fn finished(&self) -> PerKind<u32> {
+    pub(crate) fn finished(&self) -> PerKind<u32> {
         self.finished
     }
 
     /// Attempts of its maps and reduces that hold slots.
-    pub fn running(&self) -> PerKind<u32> {
+    pub(crate) fn running(&self) -> PerKind<u32> {
         let of = |kind: Kind| u32::try_from(self.slot_holders[kind].len()).unwrap_or(u32::MAX);
         PerKind::new(of(Kind::Map), of(Kind::Reduce))
     }
 
     /// Slots that its maps and reduces take if launched from now on. Attempts that run keep theirs.
-    pub fn set_slots_per_task(&mut self, slots: PerKind<NonZeroU32>, scheduler: &mut Scheduler) {
+    pub(crate) fn set_slots_per_task(&mut self, slots: PerKind<NonZeroU32>, scheduler: &mut Scheduler) {
         self.slots_per_task = slots;
         scheduler.set_slots_per_task(self.app, slots);
     }
 
     /// Slots that each of its next maps or reduces takes.
-    pub fn slots_per_task(&self, kind: Kind) -> u32 {
+    pub(crate) fn slots_per_task(&self, kind: Kind) -> u32 {
         self.slots_per_task[kind].get()
     }
 
     /// The attempts that [`Self::running`] counts, in order of launch.
-    pub fn running_attempts(&self, kind: Kind) -> impl Iterator<Item = &Attempt> {
+    pub(crate) fn running_attempts(&self, kind: Kind) -> impl Iterator<Item = &Attempt> {
         let attempt = move |&(_, number, attempt): &(u64, u32, i32)| self.attempt(TaskKey::Work(kind, number), attempt);
         self.slot_holders[kind].iter().filter_map(attempt)
     }
 
     /// Maps and reduces that are neither done nor given up nor running: what the market calls pending. A second attempt
     /// makes no difference.
-    pub fn pending(&self) -> PerKind<u32> {
+    pub(crate) fn pending(&self) -> PerKind<u32> {
         let of = |kind: Kind| self.undone(kind).saturating_sub(self.running_tasks[kind]);
         if self.is_over_or_ending() { PerKind::default() } else { PerKind::new(of(Kind::Map), of(Kind::Reduce)) }
     }
@@ -353,7 +354,7 @@ impl Job {
     }
 
     /// [`Self::pending`] as 1.2.1 counts it, which includes the tasks of a job that is killed, until that is over.
-    pub fn hadoop_pending(&self) -> PerKind<u32> {
+    pub(crate) fn hadoop_pending(&self) -> PerKind<u32> {
         if self.is_over() || self.ending.is_none() {
             return self.pending();
         }
@@ -363,7 +364,7 @@ impl Job {
     }
 
     /// The key of a task id; none when the job has no such task.
-    pub fn key_of(&self, id: TaskId) -> Option<TaskKey> {
+    pub(crate) fn key_of(&self, id: TaskId) -> Option<TaskKey> {
         let count = self.total()[id.kind];
         let number = u32::try_from(id.number).ok()?;
         match number.checked_sub(count) {
@@ -375,7 +376,7 @@ impl Job {
     }
 
     /// The id of a task: the cleanup is numbered one after the last task, the setup two after.
-    pub fn task_id(&self, key: TaskKey) -> TaskId {
+    pub(crate) fn task_id(&self, key: TaskKey) -> TaskId {
         let (kind, number) = match key {
             TaskKey::Work(kind, number) => (kind, number),
             TaskKey::Cleanup(kind) => (kind, self.total()[kind]),
@@ -385,7 +386,7 @@ impl Job {
     }
 
     /// A task. A key with an index beyond the job's tasks gives its setup; [`Self::key_of`] makes no such key.
-    pub fn task(&self, key: TaskKey) -> &Task {
+    pub(crate) fn task(&self, key: TaskKey) -> &Task {
         match key {
             TaskKey::Work(kind, number) => self.work[kind].get(number as usize).unwrap_or(&self.setup[kind]),
             TaskKey::Setup(kind) => &self.setup[kind],

@@ -28,21 +28,21 @@ impl Job {
     }
 
     /// When the newest of its running attempts of a kind was launched, ms of the monotonic clock.
-    pub fn newest_launch_mono_ms(&self, kind: Kind) -> Option<u64> {
+    pub(crate) fn newest_launch_mono_ms(&self, kind: Kind) -> Option<u64> {
         self.slot_holders[kind].last().map(|(launch_mono_ms, ..)| *launch_mono_ms)
     }
 
-    pub fn known_costs(&self) -> KnownCosts {
+    pub(crate) fn known_costs(&self) -> KnownCosts {
         self.task_costs.known()
     }
 
     /// The time of its slowest map that is done, microseconds; none: none is.
-    pub fn slowest_map_us(&self) -> Option<u64> {
+    pub(crate) fn slowest_map_us(&self) -> Option<u64> {
         self.task_costs.slowest_map_us()
     }
 
     /// What its first maps cost, once enough of them are done: a tenth, but no fewer than three.
-    pub fn first_maps_us_per_mb(&self) -> Option<u64> {
+    pub(crate) fn first_maps_us_per_mb(&self) -> Option<u64> {
         let enough = self.spec.maps.div_ceil(PART_OF_FIRST_MAPS).max(FIRST_MAPS);
         self.task_costs.map_us_per_mb().filter(|_| self.finished.map >= enough)
     }

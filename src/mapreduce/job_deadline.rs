@@ -6,7 +6,7 @@ use super::Job;
 
 impl Job {
     /// Its deadline as it is now.
-    pub fn deadline(&self) -> Option<&DeadlineSpec> {
+    pub(crate) fn deadline(&self) -> Option<&DeadlineSpec> {
         match &self.changed_deadline {
             Some(changed) => changed.spec.as_ref(),
             None => self.spec.deadline.as_ref(),
@@ -14,7 +14,7 @@ impl Job {
     }
 
     /// Of a job that ended after its deadline: how late, as schedulers report on jobs that run.
-    pub fn report_late_end(&self) -> Option<String> {
+    pub(crate) fn report_late_end(&self) -> Option<String> {
         let us = |ms: i64| ms.saturating_mul(1_000);
         let due_us = self.deadline().filter(|_| self.is_over())?.due_us(self.submit_ms);
         let late_us = us(self.finish_ms).saturating_sub(due_us);

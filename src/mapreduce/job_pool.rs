@@ -7,7 +7,7 @@ use super::pool_properties::POOL_PROPERTY;
 
 impl JobSpec {
     /// The pool of the job: the one it was moved to, else the one it names, else the value of `property`.
-    pub fn pool<'a>(&'a self, moved_to: Option<&'a str>, property: &str) -> &'a str {
+    pub(crate) fn pool<'a>(&'a self, moved_to: Option<&'a str>, property: &str) -> &'a str {
         let named = moved_to.or_else(|| self.pool_property(POOL_PROPERTY));
         pool_of_job(named, self.pool_property(property))
     }

@@ -123,7 +123,7 @@ const MAX_REASON_BYTES: usize = 1 << 10;
 
 impl JobSpec {
     /// Cuts texts for people, which Hadoop accepts at any length.
-    pub fn cut_texts(spec: &mut Arc<Self>) {
+    pub(crate) fn cut_texts(spec: &mut Arc<Self>) {
         let optional = [&spec.only_stock, &spec.code.map, &spec.code.reduce, &spec.submit_host, &spec.submit_address];
         let is_long = |text: &String| text.len() > MAX_REASON_BYTES;
         if spec.name.len() > JOB_NAME_BYTES || optional.into_iter().flatten().any(is_long) {
@@ -138,12 +138,12 @@ impl JobSpec {
 
     /// The queue of the market that pays for it while the market rules: that of its user, if it was signed. A market's
     /// queue accepts jobs of its own user alone, so an older job was signed where the names are equal.
-    pub fn payer(&self) -> Option<&str> {
+    pub(crate) fn payer(&self) -> Option<&str> {
         self.is_signed.unwrap_or(self.queue == self.user).then_some(&self.user)
     }
 
     /// Approximate memory, bytes.
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         let optional = [&self.view_acl, &self.modify_acl, &self.only_stock, &self.code.map, &self.code.reduce];
         let optional = optional.into_iter().chain([&self.submit_host, &self.submit_address]).flatten();
         let url = self.end_notification.iter().map(|notification| &notification.url);

@@ -4,7 +4,7 @@ use crate::model::RunState;
 
 /// The state of a job. [`JobState::can_become`] is the only table of transitions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum JobState {
+pub(crate) enum JobState {
     /// Accepted; it waits until the policy lets it begin (1.2.1: not yet initialised). Clients see PREP.
     Accepted,
     /// Begun; its setup has not succeeded.
@@ -32,7 +32,7 @@ pub struct Ending {
 }
 
 impl JobOutcome {
-    pub fn run_state(self) -> RunState {
+    pub(crate) fn run_state(self) -> RunState {
         match self {
             JobOutcome::Succeeded => RunState::Succeeded,
             JobOutcome::Failed => RunState::Failed,
@@ -43,7 +43,7 @@ impl JobOutcome {
 
 impl JobState {
     /// Whether a job in this state may change to `next`.
-    pub fn can_become(self, next: JobState) -> bool {
+    pub(crate) fn can_become(self, next: JobState) -> bool {
         match (self, next) {
             (JobState::Accepted, JobState::Prep) | (JobState::Prep, JobState::Running) => true,
             (JobState::Accepted | JobState::Prep, JobState::Over(outcome)) => outcome != JobOutcome::Succeeded,
@@ -52,7 +52,7 @@ impl JobState {
         }
     }
 
-    pub fn run_state(self) -> RunState {
+    pub(crate) fn run_state(self) -> RunState {
         match self {
             JobState::Accepted | JobState::Prep => RunState::Prep,
             JobState::Running => RunState::Running,

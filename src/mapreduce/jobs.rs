@@ -8,7 +8,7 @@ use crate::scheduler::{AppId, Distance, GrantResult, GrantSource};
 use super::{Job, Launch, NodeRegistry};
 
 #[derive(Debug, Default)]
-pub struct Jobs {
+pub(crate) struct Jobs {
     // Looked up, never iterated.
     by_app: FxHashMap<AppId, Box<Job>>,
     by_id: std::collections::BTreeMap<JobId, AppId>,
@@ -16,70 +16,66 @@ pub struct Jobs {
 }
 
 /// The jobs during an assignment of one tracker's slots; collects the launches.
-pub struct JobGrants<'a> {
+pub(crate) struct JobGrants<'a> {
     jobs: &'a mut Jobs,
     nodes: &'a NodeRegistry,
     now: Now,
     violations: &'a mut Violations,
-    pub launches: Vec<(AppId, Launch)>,
+    pub(crate) launches: Vec<(AppId, Launch)>,
 }
 
 impl Jobs {
     /// The id of the next job at the scheduler.
-    pub fn next_app_id(&mut self) -> AppId {
+    pub(crate) fn next_app_id(&mut self) -> AppId {
         self.last_app = self.last_app.wrapping_add(1);
         AppId::new(self.last_app)
     }
 
-    pub fn insert(&mut self, job: Job) {
+    pub(crate) fn insert(&mut self, job: Job) {
         self.by_id.insert(job.id, job.app);
         self.by_app.insert(job.app, Box::new(job));
     }
 
-    pub fn remove(&mut self, id: JobId) -> Option<Box<Job>> {
+    pub(crate) fn remove(&mut self, id: JobId) -> Option<Box<Job>> {
         let app = self.by_id.remove(&id)?;
         self.by_app.remove(&app)
     }
 
-    pub fn get(&self, id: JobId) -> Option<&Job> {
+    pub(crate) fn get(&self, id: JobId) -> Option<&Job> {
         self.by_app.get(self.by_id.get(&id)?).map(|job| &**job)
     }
 
-    pub fn get_mut(&mut self, id: JobId) -> Option<&mut Job> {
+    pub(crate) fn get_mut(&mut self, id: JobId) -> Option<&mut Job> {
         self.by_app.get_mut(self.by_id.get(&id)?).map(|job| &mut **job)
     }
 
     /// A job, by its id at the scheduler.
-    pub fn by_app(&self, app: AppId) -> Option<&Job> {
+    pub(crate) fn by_app(&self, app: AppId) -> Option<&Job> {
         self.by_app.get(&app).map(|job| &**job)
     }
 
-    pub fn by_app_mut(&mut self, app: AppId) -> Option<&mut Job> {
+    pub(crate) fn by_app_mut(&mut self, app: AppId) -> Option<&mut Job> {
         self.by_app.get_mut(&app).map(|job| &mut **job)
     }
 
     /// All jobs, by id. For queries, never for a heartbeat.
-    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Job> {
+    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = &Job> {
         self.by_id.values().filter_map(|app| self.by_app.get(app).map(|job| &**job))
     }
 
     /// Jobs with a greater id, or all, by id. For queries, never for a heartbeat.
-    pub fn iter_after(&self, id: Option<JobId>) -> impl Iterator<Item = &Job> {
+    pub(crate) fn iter_after(&self, id: Option<JobId>) -> impl Iterator<Item = &Job> {
         use std::ops::Bound::{Excluded, Unbounded};
         let range = self.by_id.range((id.map_or(Unbounded, Excluded), Unbounded));
         range.filter_map(|(_, app)| self.by_app.get(app).map(|job| &**job))
     }
 
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.by_id.len()
     }
 
-    pub fn is_empty(&self) -> bool {
-        self.by_id.is_empty()
-    }
-
     /// The jobs as a source of grants for one heartbeat.
-    pub fn grant_source<'a>(
+    pub(crate) fn grant_source<'a>(
         &'a mut self,
         nodes: &'a NodeRegistry,
         now: Now,
@@ -90,7 +86,7 @@ impl Jobs {
 }
 
 impl JobGrants<'_> {
-    pub fn job(&self, app: AppId) -> Option<JobId> {
+    pub(crate) fn job(&self, app: AppId) -> Option<JobId> {
         self.jobs.by_app(app).map(|job| job.id)
     }
 }

@@ -14,18 +14,18 @@ use super::node_registry::EligibleHosts;
 use super::{Attempt, AttemptRole, JobContext, JobFact, NodeRegistry, Task, TaskState};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Launch {
-    pub key: TaskKey,
-    pub attempt: AttemptId,
-    pub role: AttemptRole,
+pub(crate) struct Launch {
+    pub(crate) key: TaskKey,
+    pub(crate) attempt: AttemptId,
+    pub(crate) role: AttemptRole,
     /// Slots that it takes: one for a setup, cleanup or task-cleanup (1.2.1 `TaskInProgress.addRunningTask`).
-    pub slots: u32,
+    pub(crate) slots: u32,
 }
 
 impl Job {
     /// A map or reduce for `tracker`, granted by the scheduler: a waiting one, else a straggler; with the hosts of its
     /// request.
-    pub fn take_task(
+    pub(crate) fn take_task(
         &mut self,
         kind: Kind,
         tracker: TrackerId,
@@ -71,7 +71,7 @@ impl Job {
     }
 
     /// Creates the attempt of a task that was taken; and why it waited.
-    pub fn launch_task(
+    pub(crate) fn launch_task(
         &mut self,
         kind: Kind,
         number: u32,
@@ -99,12 +99,12 @@ impl Job {
 
     /// Whether the setup variant for `kind` may run on a tracker: not where too many of the job's attempts failed, nor
     /// where that variant failed, unless it failed everywhere else.
-    pub fn can_set_up_on(&self, kind: Kind, tracker: TrackerId, nodes: &NodeRegistry) -> bool {
+    pub(crate) fn can_set_up_on(&self, kind: Kind, tracker: TrackerId, nodes: &NodeRegistry) -> bool {
         self.can_run_variant_on(&self.setup[kind], kind, tracker, nodes)
     }
 
     /// Whether the cleanup variant for `kind` may run on a tracker, by the same rules.
-    pub fn can_clean_up_on(&self, kind: Kind, tracker: TrackerId, nodes: &NodeRegistry) -> bool {
+    pub(crate) fn can_clean_up_on(&self, kind: Kind, tracker: TrackerId, nodes: &NodeRegistry) -> bool {
         self.can_run_variant_on(&self.cleanup[kind], kind, tracker, nodes)
     }
 
@@ -114,7 +114,7 @@ impl Job {
     }
 
     /// Launches the job's setup, in the variant for `kind`, on a tracker.
-    pub fn launch_setup(&mut self, kind: Kind, tracker: TrackerId, context: &mut JobContext<'_>) -> Launch {
+    pub(crate) fn launch_setup(&mut self, kind: Kind, tracker: TrackerId, context: &mut JobContext<'_>) -> Launch {
         let launch =
             self.add_attempt(TaskKey::Setup(kind), AttemptRole::JobSetup, tracker, context.now, context.violations);
         context.scheduler.begin_housekeeping(self.app, tracker, kind, launch.slots, context.now.mono_ms);
@@ -124,7 +124,7 @@ impl Job {
     }
 
     /// Launches the job's cleanup, in the variant for `kind`, on a tracker.
-    pub fn launch_cleanup(&mut self, kind: Kind, tracker: TrackerId, context: &mut JobContext<'_>) -> Launch {
+    pub(crate) fn launch_cleanup(&mut self, kind: Kind, tracker: TrackerId, context: &mut JobContext<'_>) -> Launch {
         let launch =
             self.add_attempt(TaskKey::Cleanup(kind), AttemptRole::JobCleanup, tracker, context.now, context.violations);
         context.scheduler.begin_housekeeping(self.app, tracker, kind, launch.slots, context.now.mono_ms);
@@ -133,7 +133,7 @@ impl Job {
     }
 
     /// Launches the next waiting task-cleanup of that kind on a tracker, under the attempt's own id.
-    pub fn launch_task_cleanup(
+    pub(crate) fn launch_task_cleanup(
         &mut self,
         kind: Kind,
         tracker: TrackerId,
@@ -191,12 +191,12 @@ impl Job {
     }
 
     /// The fact that `launch` was sent in that response to a tracker.
-    pub fn launch_fact(&self, launch: &Launch, tracker: Arc<str>, response_id: i16, at_ms: i64) -> JobFact {
+    pub(crate) fn launch_fact(&self, launch: &Launch, tracker: Arc<str>, response_id: i16, at_ms: i64) -> JobFact {
         let Launch { attempt, role, slots, .. } = *launch;
         JobFact::AttemptLaunched { attempt, role, tracker, response_id, slots, at_ms }
     }
 
-    pub fn wire_task(&self, launch: &Launch) -> wire::Task {
+    pub(crate) fn wire_task(&self, launch: &Launch) -> wire::Task {
         let kind = launch.key.kind();
         let attempt = self.attempt(launch.key, launch.attempt.number);
         let state = match (launch.role, attempt) {
@@ -240,7 +240,7 @@ impl Job {
         }
     }
 
-    pub fn attempt(&self, key: TaskKey, number: i32) -> Option<&Attempt> {
+    pub(crate) fn attempt(&self, key: TaskKey, number: i32) -> Option<&Attempt> {
         let task = self.task(key);
         task.attempts.get(task.position(number)?)
     }
@@ -251,14 +251,14 @@ impl Job {
 }
 
 impl TaskKey {
-    pub fn kind(self) -> Kind {
+    pub(crate) fn kind(self) -> Kind {
         match self {
             TaskKey::Work(kind, _) | TaskKey::Setup(kind) | TaskKey::Cleanup(kind) => kind,
         }
     }
 
     /// Whether it is a map or reduce, not a setup or cleanup.
-    pub fn is_work(self) -> bool {
+    pub(crate) fn is_work(self) -> bool {
         matches!(self, TaskKey::Work(..))
     }
 }

@@ -10,22 +10,22 @@ use crate::scheduler::{HostId, RackId, Topology};
 
 /// What jobs know of a tracker.
 #[derive(Clone, Debug)]
-pub struct NodeInfo {
-    pub name: Arc<str>,
-    pub host: HostId,
-    pub rack: RackId,
+pub(crate) struct NodeInfo {
+    pub(crate) name: Arc<str>,
+    pub(crate) host: HostId,
+    pub(crate) rack: RackId,
     /// The rack and the groups of racks above it, as far as the levels of locality reach.
-    pub near: Arc<[RackId]>,
+    pub(crate) near: Arc<[RackId]>,
     /// `http://<host>:<port>` of its web server.
-    pub http: Arc<str>,
+    pub(crate) http: Arc<str>,
     /// Whether it runs only Hadoop Streaming.
-    pub streaming_only: bool,
+    pub(crate) streaming_only: bool,
     /// Free room in its local directories, bytes; none while it reports none.
-    pub free_disk_bytes: Option<u64>,
+    pub(crate) free_disk_bytes: Option<u64>,
 }
 
 #[derive(Debug, Default)]
-pub struct NodeRegistry {
+pub(crate) struct NodeRegistry {
     // Never iterated.
     nodes: FxHashMap<TrackerId, NodeInfo>,
     // Never iterated.
@@ -56,7 +56,7 @@ struct HostNodes {
 
 /// The hosts that a job can use: all, or only those with trackers that run Java code.
 #[derive(Clone, Copy, Debug)]
-pub struct EligibleHosts<'a> {
+pub(crate) struct EligibleHosts<'a> {
     registry: &'a NodeRegistry,
     stock_only: bool,
 }
@@ -67,12 +67,12 @@ const BOTH: PerKind<bool> = PerKind::new(true, true);
 impl NodeRegistry {
     /// A registry in which every host has slots of both kinds, as in 1.2.1: there a task may wait for a host without
     /// slots of its kind.
-    pub fn counting_all_hosts() -> Self {
+    pub(crate) fn counting_all_hosts() -> Self {
         Self { counts_all_hosts: true, ..Self::default() }
     }
 
     /// Counts every host, or only those with slots, from now on; `slots` are those of all trackers.
-    pub fn set_counting_all_hosts(
+    pub(crate) fn set_counting_all_hosts(
         &mut self,
         counts_all_hosts: bool,
         slots: impl IntoIterator<Item = (TrackerId, PerKind<u32>)>,
@@ -88,19 +88,19 @@ impl NodeRegistry {
     }
 
     /// Whether trackers, their health or their kinds of slots have changed since the last call.
-    pub fn take_has_changed(&mut self) -> bool {
+    pub(crate) fn take_has_changed(&mut self) -> bool {
         std::mem::take(&mut self.has_changed)
     }
 
     /// Adds a tracker, with slots of both kinds until [`Self::set_slots`].
-    pub fn insert(&mut self, tracker: TrackerId, info: NodeInfo) {
+    pub(crate) fn insert(&mut self, tracker: TrackerId, info: NodeInfo) {
         self.remove(tracker);
         self.join_host(info.host, BOTH, info.streaming_only);
         self.by_host.entry(info.host).or_default().insert(tracker);
         self.nodes.insert(tracker, info);
     }
 
-    pub fn remove(&mut self, tracker: TrackerId) -> Option<NodeInfo> {
+    pub(crate) fn remove(&mut self, tracker: TrackerId) -> Option<NodeInfo> {
         let info = self.nodes.remove(&tracker)?;
         self.unhealthy.remove(&tracker);
         let offers = self.offers.remove(&tracker).unwrap_or(BOTH);
@@ -109,17 +109,17 @@ impl NodeRegistry {
         Some(info)
     }
 
-    pub fn get(&self, tracker: TrackerId) -> Option<&NodeInfo> {
+    pub(crate) fn get(&self, tracker: TrackerId) -> Option<&NodeInfo> {
         self.nodes.get(&tracker)
     }
 
     /// The hosts for a job that runs on all trackers, or on stock ones only.
-    pub fn eligible_hosts(&self, stock_only: bool) -> EligibleHosts<'_> {
+    pub(crate) fn eligible_hosts(&self, stock_only: bool) -> EligibleHosts<'_> {
         EligibleHosts { registry: self, stock_only }
     }
 
     /// Sets the slots of a tracker; an unhealthy one has none.
-    pub fn set_slots(&mut self, tracker: TrackerId, slots: PerKind<u32>) {
+    pub(crate) fn set_slots(&mut self, tracker: TrackerId, slots: PerKind<u32>) {
         let Some(info) = self.nodes.get(&tracker).filter(|_| !self.counts_all_hosts) else { return };
         let (host, streaming_only) = (info.host, info.streaming_only);
         let offers = PerKind::new(slots.map > 0, slots.reduce > 0);
@@ -131,29 +131,25 @@ impl NodeRegistry {
         self.leave_host(host, before.unwrap_or(BOTH), streaming_only);
     }
 
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.nodes.len()
     }
 
-    pub fn is_empty(&self) -> bool {
-        self.nodes.is_empty()
-    }
-
     /// Sets the free disk space of a tracker, if reported.
-    pub fn set_free_disk(&mut self, tracker: TrackerId, bytes: Option<u64>) {
+    pub(crate) fn set_free_disk(&mut self, tracker: TrackerId, bytes: Option<u64>) {
         if let Some(info) = self.nodes.get_mut(&tracker) {
             info.free_disk_bytes = bytes;
         }
     }
 
     /// Sets the web server address of a tracker.
-    pub fn set_http(&mut self, tracker: TrackerId, http: &str) {
+    pub(crate) fn set_http(&mut self, tracker: TrackerId, http: &str) {
         if let Some(info) = self.nodes.get_mut(&tracker).filter(|info| *info.http != *http) {
             info.http = http.into();
         }
     }
 
-    pub fn set_healthy(&mut self, tracker: TrackerId, healthy: bool) {
+    pub(crate) fn set_healthy(&mut self, tracker: TrackerId, healthy: bool) {
         if healthy {
             self.has_changed |= self.unhealthy.remove(&tracker);
         } else if self.nodes.contains_key(&tracker) {
@@ -161,16 +157,16 @@ impl NodeRegistry {
         }
     }
 
-    pub fn in_service(&self) -> usize {
+    pub(crate) fn in_service(&self) -> usize {
         self.nodes.len() - self.unhealthy.len()
     }
 
-    pub fn on_host(&self, host: HostId) -> usize {
+    pub(crate) fn on_host(&self, host: HostId) -> usize {
         self.hosts.get(&host).map_or(0, |host| host.trackers as usize)
     }
 
     /// Sets the host of a tracker after it moved to another rack and got another id.
-    pub fn move_tracker(&mut self, tracker: TrackerId, host: HostId, topology: &Topology) {
+    pub(crate) fn move_tracker(&mut self, tracker: TrackerId, host: HostId, topology: &Topology) {
         let Some(info) = self.nodes.get_mut(&tracker) else { return };
         let old = std::mem::replace(&mut info.host, host);
         (info.rack, info.near) = (topology.rack_of(host), topology.shared_near(host));
@@ -182,7 +178,7 @@ impl NodeRegistry {
         self.by_host.entry(host).or_default().insert(tracker);
     }
 
-    pub fn trackers_on(&self, host: HostId) -> impl Iterator<Item = TrackerId> {
+    pub(crate) fn trackers_on(&self, host: HostId) -> impl Iterator<Item = TrackerId> {
         self.by_host.get(&host).into_iter().flatten().copied()
     }
 
@@ -229,12 +225,12 @@ impl NodeRegistry {
 
 impl EligibleHosts<'_> {
     /// Number of hosts with slots of a kind.
-    pub fn offering(&self, kind: Kind) -> usize {
+    pub(crate) fn offering(&self, kind: Kind) -> usize {
         if self.stock_only { self.registry.stock_offering[kind] } else { self.registry.offering[kind] }
     }
 
     /// Whether a host has slots of a kind.
-    pub fn offers(&self, host: HostId, kind: Kind) -> bool {
+    pub(crate) fn offers(&self, host: HostId, kind: Kind) -> bool {
         let Some(host) = self.registry.hosts.get(&host) else { return false };
         let offering = if self.stock_only { host.stock_offering } else { host.offering };
         offering[kind] > 0

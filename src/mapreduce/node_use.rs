@@ -9,7 +9,7 @@ use super::{HousekeepingQueue, Job, NodeRegistry};
 
 /// Whether and why not a slot of a tracker helps a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NodeUse {
+pub(crate) enum NodeUse {
     /// A slot of it would help.
     Useful,
     /// Its tracker runs only Hadoop Streaming, which this job is not.
@@ -24,7 +24,12 @@ pub enum NodeUse {
 
 impl Job {
     /// Counts an attempt that FAILED on a host, or a tracker there that was lost with attempts of the job.
-    pub fn record_host_failure(&mut self, host: HostId, nodes: &NodeRegistry, housekeeping: &mut HousekeepingQueue) {
+    pub(crate) fn record_host_failure(
+        &mut self,
+        host: HostId,
+        nodes: &NodeRegistry,
+        housekeeping: &mut HousekeepingQueue,
+    ) {
         self.flaky_hosts.add(host, nodes.in_service());
         self.list_if_flaky(housekeeping);
     }
@@ -40,7 +45,7 @@ impl Job {
     }
 
     /// Whether the tracker runs only Hadoop Streaming and the job is not that.
-    pub fn is_unsupported_on(&self, tracker: TrackerId, nodes: &NodeRegistry) -> bool {
+    pub(crate) fn is_unsupported_on(&self, tracker: TrackerId, nodes: &NodeRegistry) -> bool {
         self.spec.only_stock.is_some() && nodes.get(tracker).is_some_and(|info| info.streaming_only)
     }
 
@@ -52,7 +57,7 @@ impl Job {
     /// Whether the job takes no slots of that kind of a tracker: the tracker cannot run it, or too many of its attempts
     /// failed on that host. Where no other host has such slots the job takes the latter anyway: else it would wait
     /// forever.
-    pub fn avoids(&self, kind: Kind, tracker: TrackerId, nodes: &NodeRegistry) -> bool {
+    pub(crate) fn avoids(&self, kind: Kind, tracker: TrackerId, nodes: &NodeRegistry) -> bool {
         if self.is_unsupported_on(tracker, nodes) {
             return true;
         }
@@ -62,13 +67,13 @@ impl Job {
     }
 
     /// The hosts on which too many of its attempts failed, avoided or not.
-    pub fn flaky_hosts(&self) -> impl Iterator<Item = HostId> {
+    pub(crate) fn flaky_hosts(&self) -> impl Iterator<Item = HostId> {
         self.flaky_hosts.hosts()
     }
 
     /// What its tasks need of a tracker, for what the scheduler keeps of all trackers: [`Self::can_use`] without what is
     /// there of one moment only.
-    pub fn task_needs(&self, nodes: &NodeRegistry) -> TaskNeeds {
+    pub(crate) fn task_needs(&self, nodes: &NodeRegistry) -> TaskNeeds {
         let hosts = self.eligible_hosts(nodes);
         let trackers = nodes.in_service();
         let avoided: Vec<HostId> = self.flaky_hosts().filter(|host| self.flaky_hosts.avoids(*host, trackers)).collect();
@@ -89,7 +94,7 @@ impl Job {
     }
 
     /// Whether a slot of a tracker would help, by [`Self::can_use`], or why not.
-    pub fn node_use(&self, kind: Kind, tracker: TrackerId, nodes: &NodeRegistry) -> NodeUse {
+    pub(crate) fn node_use(&self, kind: Kind, tracker: TrackerId, nodes: &NodeRegistry) -> NodeUse {
         if self.can_use(kind, tracker, nodes) {
             NodeUse::Useful
         } else if self.is_unsupported_on(tracker, nodes) {
@@ -104,7 +109,7 @@ impl Job {
     }
 
     /// Maps that must be done or given up before its reduces may start; none when enough are.
-    pub fn maps_before_reduces(&self) -> Option<u32> {
+    pub(crate) fn maps_before_reduces(&self) -> Option<u32> {
         (!self.are_reduces_due()).then(|| slowstart_maps(&self.spec))
     }
 }

@@ -8,7 +8,12 @@ use super::{HousekeepingQueue, JobContext};
 
 impl Job {
     /// Pauses it or resumes it: what runs ends, and nothing starts but cleanups.
-    pub fn set_paused(&mut self, is_paused: bool, scheduler: &mut Scheduler, housekeeping: &mut HousekeepingQueue) {
+    pub(crate) fn set_paused(
+        &mut self,
+        is_paused: bool,
+        scheduler: &mut Scheduler,
+        housekeeping: &mut HousekeepingQueue,
+    ) {
         if self.is_paused == is_paused || self.is_over() {
             return;
         }
@@ -19,7 +24,7 @@ impl Job {
     }
 
     /// Whether nothing of it starts for now.
-    pub fn is_paused(&self) -> bool {
+    pub(crate) fn is_paused(&self) -> bool {
         self.is_paused
     }
 

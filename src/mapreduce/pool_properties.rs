@@ -7,14 +7,14 @@ use std::collections::BTreeMap;
 pub const POOL_PROPERTY: &str = "mapred.fairscheduler.pool";
 
 /// Properties that a Fair scheduler is usually configured to take the pool from, beside user and queue.
-pub const USUAL_POOL_PROPERTIES: [&str; 2] = ["pool.name", "group.name"];
+pub(crate) const USUAL_POOL_PROPERTIES: [&str; 2] = ["pool.name", "group.name"];
 
 /// Values of properties that may name the pool, by property.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct PoolProperties(pub BTreeMap<String, String>);
 
 impl PoolProperties {
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.0.iter().map(|(property, value)| property.len() + value.len()).sum()
     }
 }

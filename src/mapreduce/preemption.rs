@@ -17,7 +17,7 @@ const MAX_PREEMPTIONS: usize = Task::MAX_ATTEMPTS / 2;
 
 impl Job {
     /// Preemptible attempts of its maps or reduces in order of launch, with their ids.
-    pub fn preemptible_attempts(&self, kind: Kind) -> impl Iterator<Item = (AttemptId, &Attempt)> {
+    pub(crate) fn preemptible_attempts(&self, kind: Kind) -> impl Iterator<Item = (AttemptId, &Attempt)> {
         self.slot_holders[kind].iter().filter_map(move |(_, number, attempt)| {
             let key = TaskKey::Work(kind, *number);
             let task = self.task(key);
@@ -28,7 +28,7 @@ impl Job {
     }
 
     /// Decides to preempt an attempt. Its tracker gets the order with `why` at its next heartbeat.
-    pub fn preempt(&mut self, id: AttemptId, why: &Arc<str>, scheduler: &mut Scheduler) {
+    pub(crate) fn preempt(&mut self, id: AttemptId, why: &Arc<str>, scheduler: &mut Scheduler) {
         let Some(key) = self.key_of(id.task) else { return };
         let task = self.task_mut(key);
         let Some(position) = task.position(id.number) else { return };
@@ -40,13 +40,13 @@ impl Job {
     }
 
     /// The tracker of an attempt whose preemption is decided but not yet ordered; none for any other.
-    pub fn undelivered_preemption(&self, id: AttemptId) -> Option<TrackerId> {
+    pub(crate) fn undelivered_preemption(&self, id: AttemptId) -> Option<TrackerId> {
         let attempt = self.attempt(self.key_of(id.task)?, id.number)?;
         attempt.preemption.as_ref().map(|_| attempt.tracker)
     }
 
     /// Cancels a preemption that was not yet ordered.
-    pub fn cancel_preemption(&mut self, id: AttemptId, scheduler: &mut Scheduler) {
+    pub(crate) fn cancel_preemption(&mut self, id: AttemptId, scheduler: &mut Scheduler) {
         let Some(key) = self.key_of(id.task) else { return };
         let task = self.task_mut(key);
         let Some(position) = task.position(id.number) else { return };
@@ -63,14 +63,14 @@ impl Job {
 
 impl Job {
     /// Its maps or reduces that wait for a slot and may have one; second attempts do not count.
-    pub fn runnable(&self, kind: Kind) -> u32 {
+    pub(crate) fn runnable(&self, kind: Kind) -> u32 {
         let is_open = kind == Kind::Map || (self.reduces_requested && self.are_reduces_due());
         let is_running = self.state == JobState::Running && !self.is_over_or_ending();
         if is_open && is_running { u32::try_from(self.waiting[kind].len()).unwrap_or(u32::MAX) } else { 0 }
     }
 
     /// Whether a slot on a tracker would help: for its setup, or for a waiting task.
-    pub fn can_use(&self, kind: Kind, tracker: TrackerId, nodes: &NodeRegistry) -> bool {
+    pub(crate) fn can_use(&self, kind: Kind, tracker: TrackerId, nodes: &NodeRegistry) -> bool {
         if self.state == JobState::Prep {
             return self.can_set_up_on(kind, tracker, nodes);
         }
@@ -79,7 +79,7 @@ impl Job {
     }
 
     /// Whether there may be trackers that it cannot use.
-    pub fn is_constrained(&self, kind: Kind) -> bool {
+    pub(crate) fn is_constrained(&self, kind: Kind) -> bool {
         let is_picky = |task: &Task| !task.failed_hosts.is_empty();
         self.flaky_hosts().next().is_some()
             || match self.state {

@@ -11,7 +11,7 @@ use super::{AttemptRole, EndedAttempt, JobContext, JobFact, KillRequest, ReportE
 
 /// An order to the tracker about an attempt it reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AttemptOrder {
+pub(crate) enum AttemptOrder {
     /// Kill it, or forget it.
     Kill,
     /// Commit its output.
@@ -19,17 +19,17 @@ pub enum AttemptOrder {
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ReportResult {
+pub(crate) struct ReportResult {
     /// Whether the response must wait until the report is durable: the tracker drops something once it has the
     /// response.
-    pub must_be_durable: bool,
-    pub order: Option<AttemptOrder>,
+    pub(crate) must_be_durable: bool,
+    pub(crate) order: Option<AttemptOrder>,
     /// Whether the attempt has left its tracker: neither running nor holding map output.
-    pub has_left_node: bool,
+    pub(crate) has_left_node: bool,
     /// Whether this is the first report that the tracker works on it.
-    pub started: bool,
+    pub(crate) started: bool,
     /// Maps of the job whose output too many reduces could not fetch: they FAIL.
-    pub unfetchable: Vec<AttemptId>,
+    pub(crate) unfetchable: Vec<AttemptId>,
 }
 
 impl ReportResult {
@@ -41,7 +41,7 @@ impl ReportResult {
 
 impl Job {
     /// Applies a report from `tracker` on one of the job's attempts.
-    pub fn apply_report(
+    pub(crate) fn apply_report(
         &mut self,
         key: TaskKey,
         mut report: TaskStatus,
@@ -142,7 +142,7 @@ impl Job {
     }
 
     /// Whether a finished task must run again when its output is lost: a map, while reduces still read.
-    pub fn needs_output(&self, key: TaskKey) -> bool {
+    pub(crate) fn needs_output(&self, key: TaskKey) -> bool {
         let is_read = self.finished.reduce + self.failed.reduce < self.total().reduce;
         matches!(key, TaskKey::Work(Kind::Map, _)) && is_read && !self.is_over_or_ending()
     }
@@ -242,7 +242,7 @@ impl Job {
     }
 
     /// Ends an attempt without a report: its tracker is lost, or does not know it any more.
-    pub fn end_without_report(
+    pub(crate) fn end_without_report(
         &mut self,
         key: TaskKey,
         number: i32,
@@ -270,7 +270,7 @@ impl Job {
     /// The tracker that ran the task-cleanup of an attempt is lost: another one runs it, or none when the job ends and its
     /// own cleanup removes everything. A user's request for its end is lost with it (1.2.1
     /// `TaskInProgress.incompleteSubTask` removes it).
-    pub fn on_task_cleanup_lost(&mut self, key: TaskKey, number: i32, context: &mut JobContext<'_>) {
+    pub(crate) fn on_task_cleanup_lost(&mut self, key: TaskKey, number: i32, context: &mut JobContext<'_>) {
         let Some(position) = self.task(key).position(number) else { return };
         if self.is_over() {
             if self.task(key).attempts[position].holds_slot {
@@ -330,7 +330,7 @@ impl Job {
     }
 
     /// Releases the slots of an attempt whose tracker is lost or purged it with the finished job, without a report.
-    pub fn release_after_end(&mut self, id: AttemptId, scheduler: &mut Scheduler) {
+    pub(crate) fn release_after_end(&mut self, id: AttemptId, scheduler: &mut Scheduler) {
         let Some(key) = self.key_of(id.task) else { return };
         let Some(position) = self.task(key).position(id.number) else { return };
         self.free_slot(key, position, scheduler, self.finish_ms);
@@ -381,7 +381,7 @@ impl Job {
     }
 
     /// Adds the time for which slots were kept for it, unused (1.2.1 `JobInProgress.unreserveTaskTracker`).
-    pub fn add_fallow_slot_time(&mut self, ended: &EndedReservation, now: Now) {
+    pub(crate) fn add_fallow_slot_time(&mut self, ended: &EndedReservation, now: Now) {
         let held_ms = now.mono_ms.saturating_sub(ended.since_mono_ms).saturating_mul(u64::from(ended.slots));
         let total_ms = &mut self.counts.fallow_slot_ms[ended.kind];
         *total_ms = total_ms.saturating_add(i64::try_from(held_ms).unwrap_or(i64::MAX));
@@ -405,7 +405,7 @@ impl Job {
     }
 
     /// The order now due to the tracker of an attempt; none for one it has not reported.
-    pub fn order_for_tracker(
+    pub(crate) fn order_for_tracker(
         &mut self,
         key: TaskKey,
         number: i32,
@@ -470,7 +470,7 @@ impl Job {
 
     /// Records a user's request for an attempt's end; false when no tracker has reported that it runs, or a user
     /// requested its end before. The last request still decides how it ends (1.2.1 `TaskInProgress.killTask`).
-    pub fn request_kill(
+    pub(crate) fn request_kill(
         &mut self,
         key: TaskKey,
         number: i32,

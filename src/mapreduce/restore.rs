@@ -20,19 +20,19 @@ use super::{Attempt, AttemptRole, JobContext, KillRequest, StoredAttempt, Stored
 
 /// The location of a tracker that attempts from before the restart name.
 #[derive(Clone, Debug, Default)]
-pub struct TrackerLocation {
+pub(crate) struct TrackerLocation {
     /// Its tracker; the default when it is not expected back.
-    pub tracker: TrackerId,
+    pub(crate) tracker: TrackerId,
     /// Its host, with its rack and the groups of racks above it, if known.
-    pub host: Option<(HostId, Arc<[RackId]>)>,
+    pub(crate) host: Option<(HostId, Arc<[RackId]>)>,
 }
 
-pub type TrackerLocations = BTreeMap<Arc<str>, TrackerLocation>;
+pub(crate) type TrackerLocations = BTreeMap<Arc<str>, TrackerLocation>;
 
 impl Job {
     /// Restores a new job, which has begun if its rows say so, to the state of its rows. `trackers` are those that its
     /// attempts name.
-    pub fn restore(&mut self, stored: StoredJob, trackers: &TrackerLocations, context: &mut JobContext<'_>) {
+    pub(crate) fn restore(&mut self, stored: StoredJob, trackers: &TrackerLocations, context: &mut JobContext<'_>) {
         self.load_rows(stored, trackers, context.now, context.violations);
         self.trackers.retain(|tracker| context.nodes.get(*tracker).is_some());
         self.hold_slots(context.scheduler);

@@ -11,7 +11,7 @@ use super::{CounterInterner, SplitTable};
 
 impl Job {
     /// Whether its tasks are not needed any more: it is over and none of them holds a slot.
-    pub fn can_retire_tasks(&self) -> bool {
+    pub(crate) fn can_retire_tasks(&self) -> bool {
         let holds = |kind: Kind| {
             let of_job = [&self.setup[kind], &self.cleanup[kind]].into_iter();
             of_job.flat_map(|task| &task.attempts).any(|attempt| attempt.holds_slot)
@@ -20,7 +20,7 @@ impl Job {
     }
 
     /// Drops tasks, events and splits; keeps status and counters. From now on tasks are only in the database.
-    pub fn retire_tasks(&mut self, interner: &mut CounterInterner, limits: &CounterLimits) {
+    pub(crate) fn retire_tasks(&mut self, interner: &mut CounterInterner, limits: &CounterLimits) {
         if self.is_without_tasks() || !self.can_retire_tasks() {
             return;
         }

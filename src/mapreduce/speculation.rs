@@ -30,7 +30,7 @@ impl Job {
     }
 
     /// Checks for stragglers after the first minute.
-    pub fn check_stragglers(&mut self, context: &mut JobContext<'_>) {
+    pub(crate) fn check_stragglers(&mut self, context: &mut JobContext<'_>) {
         Kind::ALL.into_iter().for_each(|kind| self.refresh_straggler_demand(kind, context));
     }
 

@@ -7,19 +7,19 @@ use crate::wire::limits::{JOB_HOSTS, SPLIT_HOSTS, is_node_name};
 
 /// A host that holds input, and its rack.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct SplitHost {
+pub(crate) struct SplitHost {
     /// As the split spells it.
-    pub host: String,
+    pub(crate) host: String,
     /// For example `/default-rack`.
-    pub rack: String,
+    pub(crate) rack: String,
 }
 
 /// One split, as `job.splitmetainfo` has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Split {
+pub(crate) struct Split {
     /// Offset of its class name in `job.split`, bytes.
-    pub offset_bytes: i64,
-    pub length_bytes: i64,
+    pub(crate) offset_bytes: i64,
+    pub(crate) length_bytes: i64,
     first_location: u32,
     locations: u32,
 }
@@ -41,36 +41,32 @@ impl SplitTable {
     }
 
     /// The hosts that hold any input, by the indexes that [`Self::locations`] gives.
-    pub fn hosts(&self) -> &[SplitHost] {
+    pub(crate) fn hosts(&self) -> &[SplitHost] {
         &self.hosts
     }
 
     /// The splits; the position is the number of the map.
-    pub fn splits(&self) -> &[Split] {
+    pub(crate) fn splits(&self) -> &[Split] {
         &self.splits
     }
 
     /// Indexes into [`Self::hosts`] of the hosts that hold the input of `split`.
-    pub fn locations(&self, split: &Split) -> &[u32] {
+    pub(crate) fn locations(&self, split: &Split) -> &[u32] {
         let first = split.first_location as usize;
         self.locations.get(first..first + split.locations as usize).unwrap_or(&[])
     }
 
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.splits.len()
     }
 
-    pub fn is_empty(&self) -> bool {
-        self.splits.is_empty()
-    }
-
     /// What the maps read; a split of negative length is empty.
-    pub fn volume(&self) -> &InputVolume {
+    pub(crate) fn volume(&self) -> &InputVolume {
         &self.volume
     }
 
     /// Approximate memory, bytes.
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         let rows = self.splits.len() * size_of::<Split>() + self.locations.len() * size_of::<u32>();
         rows + self.hosts.len() * size_of::<SplitHost>() + self.name_bytes
     }
@@ -113,7 +109,7 @@ impl SplitTableBuilder {
     }
 
     /// The hosts so far, each once.
-    pub fn hosts(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn hosts(&self) -> impl Iterator<Item = &str> {
         self.table.hosts.iter().map(|host| &*host.host)
     }
 

@@ -93,7 +93,7 @@ pub struct FinishedJob {
 
 impl StoredJob {
     /// Whether it had begun. One without any launch may wait for its begin again: nothing of it is lost.
-    pub fn has_begun(&self) -> bool {
+    pub(crate) fn has_begun(&self) -> bool {
         self.is_running || self.ending.is_some() || !self.attempts.is_empty()
     }
 }

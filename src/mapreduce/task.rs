@@ -10,7 +10,7 @@ use super::{Attempt, CounterValues};
 const MAX_START_FAILURES: u32 = 2;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TaskState {
+pub(crate) enum TaskState {
     /// No attempt runs.
     Waiting,
     /// An attempt runs or is unclean.
@@ -24,7 +24,7 @@ pub enum TaskState {
 }
 
 #[derive(Clone, Debug)]
-pub struct Task {
+pub(crate) struct Task {
     pub state: TaskState,
     /// All its attempts, in order of their numbers.
     pub attempts: Vec<Attempt>,
@@ -52,7 +52,7 @@ pub struct Task {
 }
 
 /// What decides whether the task of an attempt is tried again.
-pub trait TriedAttempt {
+pub(crate) trait TriedAttempt {
     fn state(&self) -> AttemptState;
     /// Its diagnostics, the first of several texts at least.
     fn first_text(&self) -> &str;
@@ -60,7 +60,7 @@ pub trait TriedAttempt {
 
 /// Whether a task with these attempts has failed too often to be tried again, of which so many FAILED. A command that cannot be
 /// started will not get better: it is tried once more, perhaps on another host, however many attempts the job allows.
-pub fn has_failed_too_often<A: TriedAttempt>(attempts: &[A], failures: u32, max_attempts: u32) -> bool {
+pub(crate) fn has_failed_too_often<A: TriedAttempt>(attempts: &[A], failures: u32, max_attempts: u32) -> bool {
     failures >= max_attempts
         || was_tried_too_often(attempts)
         || failures >= MAX_START_FAILURES
@@ -90,7 +90,7 @@ impl TriedAttempt for Attempt {
 
 impl TaskState {
     /// Whether a task in this state may change to `next`.
-    pub fn can_become(self, next: TaskState) -> bool {
+    pub(crate) fn can_become(self, next: TaskState) -> bool {
         use TaskState as S;
         match self {
             // Given up at once when its only success is lost for the last time.
@@ -107,9 +107,9 @@ impl TaskState {
 
 impl Task {
     /// Most attempts of one task, including killed ones, which nothing else limits: then the task is given up.
-    pub const MAX_ATTEMPTS: usize = 1_000;
+    pub(crate) const MAX_ATTEMPTS: usize = 1_000;
 
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             state: TaskState::Waiting,
             attempts: Vec::new(),
@@ -147,21 +147,21 @@ impl Task {
     }
 
     /// The number of its next attempt; never one used before.
-    pub fn next_number(&self) -> i32 {
+    pub(crate) fn next_number(&self) -> i32 {
         self.attempts.last().map_or(0, |attempt| attempt.number.saturating_add(1))
     }
 
     /// The index of the attempt with that number.
-    pub fn position(&self, number: i32) -> Option<usize> {
+    pub(crate) fn position(&self, number: i32) -> Option<usize> {
         self.attempts.iter().position(|attempt| attempt.number == number)
     }
 
-    pub fn is_complete(&self) -> bool {
+    pub(crate) fn is_complete(&self) -> bool {
         matches!(self.state, TaskState::Complete(_))
     }
 
     /// Whether it has failed too often to be tried again.
-    pub fn has_failed_too_often(&self, max_attempts: u32) -> bool {
+    pub(crate) fn has_failed_too_often(&self, max_attempts: u32) -> bool {
         has_failed_too_often(&self.attempts, self.failures, max_attempts)
     }
 
@@ -171,11 +171,11 @@ impl Task {
     }
 
     /// Whether it is done or given up.
-    pub fn is_over(&self) -> bool {
+    pub(crate) fn is_over(&self) -> bool {
         matches!(self.state, TaskState::Complete(_) | TaskState::Failed | TaskState::Killed)
     }
 
-    pub fn has_live_attempt(&self) -> bool {
+    pub(crate) fn has_live_attempt(&self) -> bool {
         self.attempts.iter().any(|attempt| attempt.is_active() || attempt.is_unclean())
     }
 
@@ -186,7 +186,7 @@ impl Task {
 
     /// The attempt whose counters and text represent the task: the successful one, else the running one with the most
     /// progress, and of equals the last (1.2.1 `TaskInProgress.recomputeProgress`).
-    pub fn best_attempt(&self) -> Option<&Attempt> {
+    pub(crate) fn best_attempt(&self) -> Option<&Attempt> {
         let at_work = |attempt: &&Attempt| matches!(attempt.state, AttemptState::Running | AttemptState::CommitPending);
         match self.state {
             TaskState::Complete(position) => self.attempts.get(position),
@@ -212,7 +212,7 @@ impl Task {
     }
 
     /// Recomputes the progress and returns the difference (1.2.1 `TaskInProgress.recomputeProgress`).
-    pub fn recompute_progress(&mut self) -> f64 {
+    pub(crate) fn recompute_progress(&mut self) -> f64 {
         let old = self.progress;
         self.progress = match self.state {
             TaskState::Complete(_) => 1.0,

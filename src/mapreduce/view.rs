@@ -16,7 +16,7 @@ const SERVER_GROUP_DISPLAY: &str = "Job Counters ";
 
 impl Job {
     /// The constant part. `url` is the job's page.
-    pub fn profile(&self, url: String) -> JobProfile {
+    pub(crate) fn profile(&self, url: String) -> JobProfile {
         JobProfile {
             id: self.id,
             job_file: Text(self.spec.job_file.clone()),
@@ -28,7 +28,7 @@ impl Job {
     }
 
     /// The variable part. `with_acls` when access lists are enabled.
-    pub fn status(&self, with_acls: bool) -> JobStatus {
+    pub(crate) fn status(&self, with_acls: bool) -> JobStatus {
         let acl = |list: &Option<String>| AccessControlList(list.as_deref().unwrap_or(" ").into());
         let acls = match with_acls {
             true => vec![(JobAcl::ModifyJob, acl(&self.spec.modify_acl)), (JobAcl::ViewJob, acl(&self.spec.view_acl))],
@@ -102,36 +102,36 @@ impl Job {
     }
 
     /// Time for which its attempts of a kind held slots, or slots were kept for it, ms.
-    pub fn slot_time_ms(&self, kind: Kind) -> i64 {
+    pub(crate) fn slot_time_ms(&self, kind: Kind) -> i64 {
         self.counts.slot_ms[kind].saturating_add(self.counts.fallow_slot_ms[kind])
     }
 
     /// When the first of its maps or reduces was launched, epoch ms; none: none was, or its tasks are retired.
-    pub fn first_launch_ms(&self, kind: Kind) -> Option<i64> {
+    pub(crate) fn first_launch_ms(&self, kind: Kind) -> Option<i64> {
         first_launch_ms(&self.work[kind])
     }
 
-    pub fn first_setup_launch_ms(&self) -> Option<i64> {
+    pub(crate) fn first_setup_launch_ms(&self) -> Option<i64> {
         first_launch_ms([&self.setup.map, &self.setup.reduce])
     }
 
-    pub fn first_cleanup_launch_ms(&self) -> Option<i64> {
+    pub(crate) fn first_cleanup_launch_ms(&self) -> Option<i64> {
         first_launch_ms([&self.cleanup.map, &self.cleanup.reduce])
     }
 
     /// Reports on all maps or reduces, finished ones first; none once tasks are retired, and none of a job that has not
     /// begun.
-    pub fn task_reports(&self, kind: Kind) -> Vec<TaskReport> {
+    pub(crate) fn task_reports(&self, kind: Kind) -> Vec<TaskReport> {
         self.reports((0..self.total()[kind]).map(|number| TaskKey::Work(kind, number)))
     }
 
     /// Reports on both variants of the setup, the done one first.
-    pub fn setup_reports(&self) -> Vec<TaskReport> {
+    pub(crate) fn setup_reports(&self) -> Vec<TaskReport> {
         self.reports(Kind::ALL.into_iter().map(TaskKey::Setup))
     }
 
     /// Reports on both variants of the cleanup, the done one first.
-    pub fn cleanup_reports(&self) -> Vec<TaskReport> {
+    pub(crate) fn cleanup_reports(&self) -> Vec<TaskReport> {
         self.reports(Kind::ALL.into_iter().map(TaskKey::Cleanup))
     }
 
@@ -146,7 +146,7 @@ impl Job {
     }
 
     /// The state of a task as clients see it.
-    pub fn tip_status(&self, key: TaskKey) -> TipStatus {
+    pub(crate) fn tip_status(&self, key: TaskKey) -> TipStatus {
         let (task, id) = (self.task(key), self.task_id(key));
         let twin_is_over = |tasks: &crate::model::PerKind<Task>| {
             Kind::ALL.iter().any(|kind| *kind != key.kind() && tasks[*kind].is_over())
@@ -172,7 +172,7 @@ impl Job {
     }
 
     /// When a task was over, epoch ms, also one that failed or was killed (1.2.1 `TaskInProgress.kill`); 0: it is not.
-    pub fn task_end_ms(&self, key: TaskKey) -> i64 {
+    pub(crate) fn task_end_ms(&self, key: TaskKey) -> i64 {
         let task = self.task(key);
         if task.finish_ms > 0 || self.tip_status(key) != TipStatus::Killed {
             return task.finish_ms;
@@ -190,7 +190,7 @@ impl Job {
         superseded_ms.or_else(last_attempt_ms).unwrap_or(self.finish_ms)
     }
 
-    pub fn task_report(&self, key: TaskKey) -> TaskReport {
+    pub(crate) fn task_report(&self, key: TaskKey) -> TaskReport {
         let task = self.task(key);
         let best = task.best_attempt();
         TaskReport {
@@ -209,27 +209,23 @@ impl Job {
     }
 
     /// Diagnostics of an attempt; none when the job has no such attempt.
-    pub fn diagnostics(&self, key: TaskKey, number: i32) -> Option<Vec<String>> {
+    pub(crate) fn diagnostics(&self, key: TaskKey, number: i32) -> Option<Vec<String>> {
         let attempt = self.attempt(key, number)?;
         Some(attempt.diagnostics.texts().map(str::to_owned).collect())
     }
 
     /// At most `max` completion events from index `from`.
-    pub fn completion_events(&self, from: usize, max: usize) -> Vec<crate::wire::TaskCompletionEvent> {
+    pub(crate) fn completion_events(&self, from: usize, max: usize) -> Vec<crate::wire::TaskCompletionEvent> {
         (from..self.events.len().min(from.saturating_add(max))).filter_map(|index| self.event(index)).collect()
     }
 
     /// Whether clients count it among the jobs to complete.
-    pub fn is_to_complete(&self) -> bool {
+    pub(crate) fn is_to_complete(&self) -> bool {
         matches!(self.reported_state(), RunState::Prep | RunState::Running)
     }
 
-    pub fn is_running(&self) -> bool {
-        self.state == JobState::Running
-    }
-
     /// Why it failed; empty when it did not.
-    pub fn failure_info(&self) -> &str {
+    pub(crate) fn failure_info(&self) -> &str {
         &self.failure_info
     }
 }

@@ -13,18 +13,25 @@ mod requests;
 mod tests;
 
 pub use money::{
-    Account, Allowance, AllowanceTerms, AppliedBudgetFile, Bidding, BudgetFileError, BudgetLine, Charge, Consumer,
-    ContainerUse, EVERYONE, ForgottenStamps, GivenBack, Grace, GraceStep, HeldChange, Holding, Interval, KeyId,
-    LaidCharge, LedgerAccount, LedgerEntry, LedgerTotals, MAX_ORDERS_OF_QUEUE, MAX_QUEUES, MOST_MISSED_PERIODS,
-    MOST_NOTE_CHARACTERS, Market, MarketConfig, MarketFact, Meter, Metered, MeteredUse, OpenBids, Order, OrderEnd,
-    PaidAllowances, Part, Published, QueueChange, QueueTick, QueueUse, Quote, Reason, ReplayGuard, ReplayRefusal,
-    RoundingRemainder, Share, Signature, SignedTextId, SlotHolder, Stamp, TakenTopUp, Tick, TopUp, TopUpAnswer,
-    budget_file, divide_slots,
+    Account, Allowance, BudgetLine, Charge, Consumer, ContainerUse, ForgottenStamps, Holding, KeyId, LedgerAccount,
+    LedgerEntry, Market, MarketConfig, MarketFact, QueueUse, Reason, SignedTextId, SlotHolder, Stamp, TakenTopUp, Tick,
+    TopUp, TopUpAnswer, budget_file,
 };
+pub(crate) use money::{
+    AllowanceTerms, Bidding, BudgetFileError, EVERYONE, GivenBack, Grace, GraceStep, HeldChange, Interval, LaidCharge,
+    LedgerTotals, MAX_ORDERS_OF_QUEUE, MOST_MISSED_PERIODS, Meter, Metered, OpenBids, Order, OrderEnd, QueueChange,
+    QueueTick, Quote, ReplayGuard, ReplayRefusal, Share, Signature,
+};
+#[cfg(test)]
+pub(crate) use money::{AppliedBudgetFile, RoundingRemainder};
 pub use requests::{
-    Acl, AclEditError, AclEntry, AclError, AclProblem, AclText, Answer, DeadlineWords, Denial, ErrorClass, FROM_SQL,
-    HandledRequest, HistoryPage, JobAnswer, JobDenied, JobRequest, JobRequestError, JobRequestKind, JobSignature,
-    JobUpload, Key, KeyFault, MAX_RETIRING_MS, MarketError, Operation, OperationKind, OrderError, ParsedQuery,
-    QueryError, QueueInfo, ReportFilter, ReportKind, ReportRequest, RetiringKey, Role, ServletRequest, SignatureError,
-    Spans, StatementPage, VerifiedUser, answer, job_signature, signature,
+    Acl, Answer, HistoryPage, JobSignature, Key, MarketError, Operation, OperationKind, ParsedQuery, ReportKind,
+    ReportRequest, RetiringKey, Role, ServletRequest, StatementPage, VerifiedUser, signature,
 };
+pub(crate) use requests::{
+    AclEditError, AclEntry, AclError, AclText, DeadlineWords, Denial, ErrorClass, FROM_SQL, JobAnswer, JobDenied,
+    JobRequest, JobRequestError, JobUpload, KeyFault, MAX_RETIRING_MS, OrderError, QueryError, QueueInfo, ReportFilter,
+    Spans, answer, job_signature,
+};
+#[cfg(test)]
+pub(crate) use requests::{HandledRequest, SignatureError};

@@ -18,19 +18,19 @@ impl ApplicationSecret {
 
     /// A secret that was kept; none if these bytes are not one.
     #[must_use]
-    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Self> {
         bytes.try_into().ok().map(Self)
     }
 
     /// The bytes to keep. Secret.
     #[must_use]
-    pub const fn as_bytes(&self) -> &[u8] {
+    pub(crate) const fn as_bytes(&self) -> &[u8] {
         &self.0
     }
 
     /// As its application gets it and signs with it: 40 lower-case hex digits. Secret.
     #[must_use]
-    pub fn to_hex(&self) -> String {
+    pub(crate) fn to_hex(self) -> String {
         hex(&self.0)
     }
 }

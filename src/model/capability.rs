@@ -23,13 +23,13 @@ impl Capability {
     }
 
     #[must_use]
-    pub const fn fits(self, free: Self) -> bool {
+    pub(crate) const fn fits(self, free: Self) -> bool {
         self.memory_mb <= free.memory_mb && self.vcores <= free.vcores
     }
 
     /// What is asked as it is given: memory rounded up to a multiple of the minimum, and at least as many cores. Saturates.
     #[must_use]
-    pub fn rounded_up(self, minimum: Self) -> Self {
+    pub(crate) fn rounded_up(self, minimum: Self) -> Self {
         let step_mb = minimum.memory_mb.max(1);
         let steps = self.memory_mb.div_ceil(step_mb).max(1);
         Self { memory_mb: steps.saturating_mul(step_mb), vcores: self.vcores.max(minimum.vcores) }
@@ -38,26 +38,26 @@ impl Capability {
     /// Slots that it stands for in quotas, orders and charges: its larger part, in whole slots of the size `slot`; one at
     /// least.
     #[must_use]
-    pub fn slots(self, slot: Self) -> u32 {
+    pub(crate) fn slots(self, slot: Self) -> u32 {
         let by_memory = self.memory_mb.div_ceil(slot.memory_mb.max(1));
         by_memory.max(self.vcores.div_ceil(slot.vcores.max(1))).max(1)
     }
 
     /// Whole slots of the size `slot` that it holds.
     #[must_use]
-    pub fn whole_slots(self, slot: Self) -> u32 {
+    pub(crate) fn whole_slots(self, slot: Self) -> u32 {
         (self.memory_mb / slot.memory_mb.max(1)).min(self.vcores / slot.vcores.max(1))
     }
 
     #[must_use]
-    pub fn times_in(self, room: Self) -> u32 {
+    pub(crate) fn times_in(self, room: Self) -> u32 {
         let times = |all: u32, one: u32| all.checked_div(one).unwrap_or(u32::MAX);
         times(room.memory_mb, self.memory_mb).min(times(room.vcores, self.vcores))
     }
 
     /// The sum; none when it does not fit 32 bits.
     #[must_use]
-    pub fn checked_add(self, other: Self) -> Option<Self> {
+    pub(crate) fn checked_add(self, other: Self) -> Option<Self> {
         Some(Self {
             memory_mb: self.memory_mb.checked_add(other.memory_mb)?,
             vcores: self.vcores.checked_add(other.vcores)?,
@@ -66,7 +66,7 @@ impl Capability {
 
     /// What is left without the other, zero at least.
     #[must_use]
-    pub const fn saturating_sub(self, other: Self) -> Self {
+    pub(crate) const fn saturating_sub(self, other: Self) -> Self {
         Self {
             memory_mb: self.memory_mb.saturating_sub(other.memory_mb),
             vcores: self.vcores.saturating_sub(other.vcores),

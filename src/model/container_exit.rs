@@ -15,7 +15,7 @@ impl ContainerExit {
     /// Released or expired, or its node is lost.
     pub const ABORTED: Self = Self(-100);
     /// The node's disk failed or is full.
-    pub const DISKS_FAILED: Self = Self(-101);
+    pub(crate) const DISKS_FAILED: Self = Self(-101);
     /// Its slots went to a queue that had bought them.
     pub const PREEMPTED: Self = Self(-102);
     /// It used more memory than it has.
@@ -26,15 +26,15 @@ impl ContainerExit {
     /// Killed because its application had ended.
     pub const KILLED_AFTER_APPLICATION: Self = Self(-107);
     /// It wrote more log than it may, and asked to be killed for that.
-    pub const KILLED_FOR_LOGS: Self = Self(-109);
+    pub(crate) const KILLED_FOR_LOGS: Self = Self(-109);
     /// It ran longer than its time limit; ours.
-    pub const TIME_LIMIT: Self = Self(-200);
+    pub(crate) const TIME_LIMIT: Self = Self(-200);
     /// It ended with 0, and what it wrote could not be kept; ours.
-    pub const OUTPUT_LOST: Self = Self(-201);
+    pub(crate) const OUTPUT_LOST: Self = Self(-201);
 
     /// The status of a process that died of a signal that this program did not send.
     #[must_use]
-    pub const fn of_signal(signal: i32) -> Self {
+    pub(crate) const fn of_signal(signal: i32) -> Self {
         Self(128 + signal)
     }
 

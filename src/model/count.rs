@@ -5,7 +5,7 @@ use std::fmt::Display;
 
 use super::Violations;
 
-pub trait Count: Copy + Display {
+pub(crate) trait Count: Copy + Display {
     const MOST: Self;
     const ZERO: Self;
 
@@ -38,7 +38,7 @@ counts!(u32, u64, usize);
 /// Adds to a count.
 #[track_caller]
 #[inline]
-pub fn raise<C: Count>(count: &mut C, by: impl Into<C>, violations: &mut Violations) {
+pub(crate) fn raise<C: Count>(count: &mut C, by: impl Into<C>, violations: &mut Violations) {
     let by = by.into();
     let sum = count.plus(by);
     violations.check(sum.is_some(), || format!("a count of {count} cannot rise by {by}"));
@@ -48,7 +48,7 @@ pub fn raise<C: Count>(count: &mut C, by: impl Into<C>, violations: &mut Violati
 /// Subtracts from a count.
 #[track_caller]
 #[inline]
-pub fn lower<C: Count>(count: &mut C, by: impl Into<C>, violations: &mut Violations) {
+pub(crate) fn lower<C: Count>(count: &mut C, by: impl Into<C>, violations: &mut Violations) {
     let by = by.into();
     let rest = count.minus(by);
     violations.check(rest.is_some(), || format!("a count of {count} cannot drop by {by}"));

@@ -1,7 +1,7 @@
 //! Numbers of things as people read them.
 
 /// So many of something: `1 job`, `2 jobs`; a noun whose plural ends in an s.
-pub fn counted(number: impl TryInto<u128>, noun: &str) -> String {
+pub(crate) fn counted(number: impl TryInto<u128>, noun: &str) -> String {
     let number = number.try_into().unwrap_or(u128::MAX);
     format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }

@@ -3,15 +3,15 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CounterLimits {
     /// Most counters (`mapreduce.job.counters.limit`, `mapreduce.job.counters.max`).
-    pub counters: u32,
+    pub(crate) counters: u32,
     /// Most groups, less one: 1.2.1 refuses a new group when there are already more than this
     /// (`mapreduce.job.counters.groups.max`).
-    pub groups: u32,
+    pub(crate) groups: u32,
     /// Longest name of a counter, UTF-16 units; the end of a longer one is kept
     /// (`mapreduce.job.counters.counter.name.max`).
-    pub name_length: u32,
+    pub(crate) name_length: u32,
     /// Longest name of a group, likewise (`mapreduce.job.counters.group.name.max`).
-    pub group_name_length: u32,
+    pub(crate) group_name_length: u32,
 }
 
 impl Default for CounterLimits {

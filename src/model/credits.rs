@@ -61,7 +61,7 @@ impl Credits {
     /// A rate as people write it: three significant figures, rounded up, so that a bid of it is enough; whole credits are
     /// not rounded.
     #[must_use]
-    pub fn rate_text(self) -> String {
+    pub(crate) fn rate_text(self) -> String {
         let digits = self.0.unsigned_abs().checked_ilog10().map_or(1, |log| log + 1);
         let step = 10_i128.pow(digits.saturating_sub(3).min(DECIMALS as u32));
         let steps = self.0.div_euclid(step) + i128::from(self.0.rem_euclid(step) > 0);
@@ -70,7 +70,7 @@ impl Credits {
 
     /// An amount as people write it: two decimals, rounded to the nearest; what is less than a hundredth as a rate.
     #[must_use]
-    pub fn amount_text(self) -> String {
+    pub(crate) fn amount_text(self) -> String {
         let hundredth = UNITS_PER_CREDIT / 100;
         if self.0 != 0 && self.0.abs() < hundredth {
             return self.rate_text();
@@ -89,7 +89,7 @@ impl Credits {
 
     /// Reads a decimal as [`parse_exact`](Self::parse_exact) does, but rounds digits beyond the twelfth decimal, half
     /// to even. The flag is true if anything but zeros was cut off.
-    pub fn parse_rounded(text: &str) -> Result<(Self, bool), CreditsError> {
+    pub(crate) fn parse_rounded(text: &str) -> Result<(Self, bool), CreditsError> {
         let scanned = scan(text)?;
         let rounded = !is_zeros(scanned.tail);
         let half = scanned.tail.strip_prefix('5').is_some_and(is_zeros);
@@ -111,12 +111,12 @@ impl Credits {
     }
 
     /// The amount `count` times, or `None` when that leaves the range of `i128`.
-    pub fn checked_mul(self, count: u64) -> Option<Credits> {
+    pub(crate) fn checked_mul(self, count: u64) -> Option<Credits> {
         self.0.checked_mul(i128::from(count)).map(Credits)
     }
 
     /// The amount with exactly 20 decimals, as it stands in a budget file.
-    pub fn to_file_string(self) -> String {
+    pub(crate) fn to_file_string(self) -> String {
         let (sign, whole, fraction) = self.parts();
         format!("{sign}{whole}.{fraction:0DECIMALS$}{:0width$}", 0, width = FILE_DECIMALS - DECIMALS)
     }

@@ -20,7 +20,7 @@ pub struct Decimal {
 }
 
 impl Decimal {
-    pub const ZERO: Decimal = Decimal { units: 0 };
+    pub(crate) const ZERO: Decimal = Decimal { units: 0 };
 
     pub const fn whole(number: i32) -> Self {
         Self { units: number as i128 * ONE }
@@ -51,23 +51,23 @@ impl Decimal {
     }
 
     /// The whole part of `self * count`; zero for a negative number.
-    pub fn times(self, count: u64) -> u64 {
+    pub(crate) fn times(self, count: u64) -> u64 {
         self.times_fraction(count, 1).0
     }
 
     /// The whole part of `self` percent of `count`; zero for a negative number.
-    pub fn percent_of(self, count: u64) -> u64 {
+    pub(crate) fn percent_of(self, count: u64) -> u64 {
         self.times_fraction(count, 100).0
     }
 
     /// The smallest whole number that is not below `self` percent of `count`; zero for a negative number.
-    pub fn percent_of_rounded_up(self, count: u64) -> u64 {
+    pub(crate) fn percent_of_rounded_up(self, count: u64) -> u64 {
         let (whole, has_rest) = self.times_fraction(count, 100);
         whole.saturating_add(u64::from(has_rest))
     }
 
     /// The largest whole number that is not above it.
-    pub fn floor(self) -> i128 {
+    pub(crate) fn floor(self) -> i128 {
         self.units.div_euclid(ONE)
     }
 

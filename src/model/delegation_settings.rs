@@ -4,11 +4,11 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DelegationSettings {
     /// A key signs no further token after this time, ms (`mapreduce.cluster.delegation.key.update-interval`).
-    pub key_update_ms: u64,
+    pub(crate) key_update_ms: u64,
     /// A token ends this long after it was issued, ms (`mapreduce.cluster.delegation.token.max-lifetime`).
-    pub max_lifetime_ms: u64,
+    pub(crate) max_lifetime_ms: u64,
     /// A token ends this long after it was issued or renewed, ms (`mapreduce.cluster.delegation.token.renew-interval`).
-    pub renew_interval_ms: u64,
+    pub(crate) renew_interval_ms: u64,
 }
 
 /// Those of 1.2.1.

@@ -2,7 +2,7 @@
 
 /// Levenshtein distance, if it is at most `most`.
 #[must_use]
-pub fn edit_distance(left: &str, right: &str, most: usize) -> Option<usize> {
+pub(crate) fn edit_distance(left: &str, right: &str, most: usize) -> Option<usize> {
     if left.len().abs_diff(right.len()) > most {
         return None;
     }
@@ -27,7 +27,7 @@ pub fn edit_distance(left: &str, right: &str, most: usize) -> Option<usize> {
 }
 
 /// The word most similar to `word`, whatever the case of its letters; none is further away than a third of its letters, or 3.
-pub fn nearest<'a>(word: &str, among: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub(crate) fn nearest<'a>(word: &str, among: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let most = (word.len() / 3).max(3);
     let lower = word.to_ascii_lowercase();
     let near = |known: &'a str| Some((edit_distance(&lower, &known.to_ascii_lowercase(), most)?, known));

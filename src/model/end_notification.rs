@@ -4,11 +4,11 @@
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct EndNotification {
     /// The URL, with `$jobId` and `$jobStatus` not yet filled in.
-    pub url: String,
+    pub(crate) url: String,
     /// Further calls when one fails: `job.end.retry.attempts`.
-    pub retries: u32,
+    pub(crate) retries: u32,
     /// Pause between calls, ms: `job.end.retry.interval`.
-    pub retry_interval_ms: u64,
+    pub(crate) retry_interval_ms: u64,
     /// Timeout of one call, ms: `mapreduce.job.end-notification.timeout`.
-    pub timeout_ms: u64,
+    pub(crate) timeout_ms: u64,
 }

@@ -14,7 +14,7 @@ pub fn hex(bytes: &[u8]) -> String {
 
 /// The bytes of pairs of hexadecimal digits; none of another text.
 #[must_use]
-pub fn from_hex(text: &str) -> Option<Vec<u8>> {
+pub(crate) fn from_hex(text: &str) -> Option<Vec<u8>> {
     let digits = text.as_bytes();
     if !digits.len().is_multiple_of(2) || !digits.iter().all(u8::is_ascii_hexdigit) {
         return None;

@@ -9,15 +9,15 @@ const HTTP_PORT: u16 = 80;
 
 /// A host, with its port if there is one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Authority<'a> {
+pub(crate) struct Authority<'a> {
     /// A name, an IPv4 address, or an IPv6 address without its brackets.
-    pub host: &'a str,
+    pub(crate) host: &'a str,
     /// From 0 to 65535.
-    pub port: Option<u16>,
+    pub(crate) port: Option<u16>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct HttpUrl<'a> {
+pub(crate) struct HttpUrl<'a> {
     authority: Authority<'a>,
     /// Host and port as written, for the header `Host`.
     host_header: &'a str,
@@ -27,7 +27,7 @@ pub struct HttpUrl<'a> {
 
 /// Why a text is no URL that can be called. No part of it is repeated: it may hold a password.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum HttpUrlError {
+pub(crate) enum HttpUrlError {
     /// Another scheme, or none.
     #[error("it does not begin with http://")]
     Scheme,
@@ -43,7 +43,7 @@ impl<'a> Authority<'a> {
     ///
     /// # Errors
     /// [`HttpUrlError`]: the host or the port.
-    pub fn parse(text: &'a str) -> Result<Self, HttpUrlError> {
+    pub(crate) fn parse(text: &'a str) -> Result<Self, HttpUrlError> {
         let (host, port) = split_port(text);
         let port = port.map(|port| parse_port(port).ok_or(HttpUrlError::Port)).transpose()?;
         let is_host = match bracketed(host) {
@@ -59,12 +59,12 @@ impl<'a> Authority<'a> {
 
 impl<'a> HttpUrl<'a> {
     /// Parses `http://host[:port][/path][?query]`. What stands after the port is not checked.
-    pub fn parse(text: &'a str) -> Result<Self, HttpUrlError> {
+    pub(crate) fn parse(text: &'a str) -> Result<Self, HttpUrlError> {
         Self::parse_any(text, &["http"])
     }
 
     /// The same for `http:` and `https:`.
-    pub fn parse_also_secure(text: &'a str) -> Result<Self, HttpUrlError> {
+    pub(crate) fn parse_also_secure(text: &'a str) -> Result<Self, HttpUrlError> {
         Self::parse_any(text, &["http", "https"])
     }
 
@@ -84,36 +84,36 @@ impl<'a> HttpUrl<'a> {
     }
 
     #[must_use]
-    pub fn host(&self) -> &'a str {
+    pub(crate) fn host(&self) -> &'a str {
         self.authority.host
     }
 
     #[must_use]
-    pub fn port(&self) -> u16 {
+    pub(crate) fn port(&self) -> u16 {
         self.authority.port.unwrap_or(HTTP_PORT)
     }
 
     #[must_use]
-    pub fn has_port(&self) -> bool {
+    pub(crate) fn has_port(&self) -> bool {
         self.authority.port.is_some()
     }
 
     /// Host and port as written.
     #[must_use]
-    pub fn host_header(&self) -> &'a str {
+    pub(crate) fn host_header(&self) -> &'a str {
         self.host_header
     }
 
     /// Path and query as written; at least `/`.
     #[must_use]
-    pub fn path_and_query(&self) -> String {
+    pub(crate) fn path_and_query(&self) -> String {
         let sent = self.rest.split('#').next().unwrap_or_default();
         if sent.starts_with('/') { sent.to_owned() } else { format!("/{sent}") }
     }
 }
 
 /// Cuts a port off; the colons of an IPv6 address without brackets part nothing.
-pub fn split_port(text: &str) -> (&str, Option<&str>) {
+pub(crate) fn split_port(text: &str) -> (&str, Option<&str>) {
     match text.rsplit_once(':') {
         Some((host, port)) if !host.contains(':') || host.ends_with(']') => (host, Some(port)),
         _ => (text, None),
@@ -121,7 +121,7 @@ pub fn split_port(text: &str) -> (&str, Option<&str>) {
 }
 
 /// A port: digits alone, at most 65535.
-pub fn parse_port(text: &str) -> Option<u16> {
+pub(crate) fn parse_port(text: &str) -> Option<u16> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
 }
 

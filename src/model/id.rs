@@ -49,13 +49,13 @@ pub struct AttemptId {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is not {expected}")]
 pub struct IdError {
-    pub text: String,
-    pub expected: &'static str,
+    pub(crate) text: String,
+    pub(crate) expected: &'static str,
 }
 
 impl Identifier {
     /// Longest identifier, digits: always fits a `u64`.
-    pub const MAX_DIGITS: usize = 19;
+    pub(crate) const MAX_DIGITS: usize = 19;
 
     /// An identifier from a number, without leading zeros. Values of 20 digits are cut to the lower 19.
     pub fn from_number(number: u64) -> Self {
@@ -70,7 +70,7 @@ impl Identifier {
     }
 
     /// The digits as a number.
-    pub fn number(self) -> u64 {
+    pub(crate) fn number(self) -> u64 {
         self.value
     }
 }

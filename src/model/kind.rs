@@ -11,7 +11,7 @@ pub enum Kind {
 
 impl Kind {
     /// Both kinds, maps first: the order in which Hadoop serves them.
-    pub const ALL: [Kind; 2] = [Kind::Map, Kind::Reduce];
+    pub(crate) const ALL: [Kind; 2] = [Kind::Map, Kind::Reduce];
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
@@ -29,7 +29,7 @@ impl<T> PerKind<T> {
 impl PerKind<u64> {
     /// The same in 32 bits, saturating.
     #[must_use]
-    pub fn narrow(self) -> PerKind<u32> {
+    pub(crate) fn narrow(self) -> PerKind<u32> {
         let narrow = |value| u32::try_from(value).unwrap_or(u32::MAX);
         PerKind::new(narrow(self.map), narrow(self.reduce))
     }

@@ -73,9 +73,9 @@ pub struct BroughtResource {
 #[serde(deny_unknown_fields)]
 pub struct ContentResource {
     /// Its bytes, base64.
-    pub content: String,
+    pub(crate) content: String,
     #[serde(default)]
-    pub executable: bool,
+    pub(crate) executable: bool,
 }
 
 /// What becomes of a brought file.
@@ -125,13 +125,13 @@ fn default_placeholder() -> Option<String> {
 
 impl LaunchContext {
     /// Time between TERM and KILL unless set, ms.
-    pub const DEFAULT_KILL_GRACE_MS: u64 = 5_000;
+    pub(crate) const DEFAULT_KILL_GRACE_MS: u64 = 5_000;
     /// The placeholder unless set.
-    pub const DEFAULT_PLACEHOLDER: &str = "{}";
+    pub(crate) const DEFAULT_PLACEHOLDER: &str = "{}";
 
     /// Memory that it takes, bytes.
     #[must_use]
-    pub fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         let Self {
             command,
             environment,
@@ -184,7 +184,7 @@ impl LaunchContext {
 impl OutputPlace {
     /// Whether output goes into the container's log.
     #[must_use]
-    pub const fn is_log(&self) -> bool {
+    pub(crate) const fn is_log(&self) -> bool {
         matches!(self, Self::Log)
     }
 }

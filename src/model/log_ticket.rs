@@ -15,7 +15,7 @@ use super::hex::hex;
 use super::id::AttemptId;
 
 /// How long a ticket is valid, ms.
-pub const LOG_TICKET_MS: i64 = 300_000;
+pub(crate) const LOG_TICKET_MS: i64 = 300_000;
 
 /// What the token of a job signs to become the key of its tickets.
 const PURPOSE: &[u8] = b"jobtracker: key of log tickets";
@@ -27,7 +27,7 @@ pub struct LogKey([u8; KEY_BYTES]);
 
 /// Why a ticket does not open the logs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum LogTicketError {
+pub(crate) enum LogTicketError {
     /// It was made for another attempt, container or time, or by another key.
     #[error("the ticket is not one of the JobTracker for these logs")]
     Wrong,
@@ -55,7 +55,7 @@ impl LogKey {
 
     /// The bytes to keep. Secret.
     #[must_use]
-    pub fn as_bytes(&self) -> &[u8] {
+    pub(crate) fn as_bytes(&self) -> &[u8] {
         &self.0
     }
 
@@ -77,7 +77,7 @@ impl LogKey {
 
     /// The key that these hexadecimal digits are; none if they are none.
     #[must_use]
-    pub fn from_hex(digits: &str) -> Option<Self> {
+    pub(crate) fn from_hex(digits: &str) -> Option<Self> {
         let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
         let pairs = digits.as_bytes().chunks_exact(2).map(|pair| Some(digit(pair[0])? << 4 | digit(pair[1])?));
         let bytes: Vec<u8> = pairs.collect::<Option<_>>()?;
@@ -91,12 +91,18 @@ impl LogKey {
     }
 
     /// Checks a ticket at a time, epoch ms.
-    pub fn check(&self, attempt: AttemptId, expires_ms: i64, ticket: &str, now_ms: i64) -> Result<(), LogTicketError> {
+    pub(crate) fn check(
+        &self,
+        attempt: AttemptId,
+        expires_ms: i64,
+        ticket: &str,
+        now_ms: i64,
+    ) -> Result<(), LogTicketError> {
         check(&self.ticket(attempt, expires_ms), expires_ms, ticket, now_ms)
     }
 
     /// Checks a ticket for the logs of a container at a time, epoch ms.
-    pub fn check_container(
+    pub(crate) fn check_container(
         &self,
         container: ContainerId,
         expires_ms: i64,

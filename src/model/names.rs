@@ -5,14 +5,14 @@ macro_rules! names {
     ($type:ident { $($variant:ident = $name:literal),+ $(,)? }) => {
         impl $type {
             /// The name of the constant.
-            pub const fn name(self) -> &'static str {
+            pub(crate) const fn name(self) -> &'static str {
                 match self {
                     $(Self::$variant => $name,)+
                 }
             }
 
             /// The constant of that name.
-            pub fn from_name(name: &str) -> Option<Self> {
+            pub(crate) fn from_name(name: &str) -> Option<Self> {
                 match name {
                     $($name => Some(Self::$variant),)+
                     _ => None,

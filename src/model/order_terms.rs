@@ -6,7 +6,7 @@ use super::Credits;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct OrderTerms {
     /// The highest rate that it bids.
-    pub max_rate: Credits,
+    pub(crate) max_rate: Credits,
     /// What the job may cost with it; none: whatever it does.
-    pub max_cost: Option<Credits>,
+    pub(crate) max_cost: Option<Credits>,
 }

@@ -10,12 +10,12 @@ const LONGEST: usize = 30;
 
 impl PartsPerMillion {
     /// The whole: 1.0.
-    pub const ONE: PartsPerMillion = PartsPerMillion(1_000_000);
+    pub(crate) const ONE: PartsPerMillion = PartsPerMillion(1_000_000);
 
     /// Parses the ordinary decimals that Java's `Float.parseFloat` accepts (`0.05`, `.5`, `5e-2`, `1f`), exactly; digits after
     /// the sixth decimal round half up. `None` for anything else, for negative, infinite and not-a-number values.
     #[must_use]
-    pub fn parse(text: &str) -> Option<Self> {
+    pub(crate) fn parse(text: &str) -> Option<Self> {
         let text = text.trim();
         let text = text.strip_suffix(['f', 'F', 'd', 'D']).unwrap_or(text);
         let text = text.strip_prefix('+').unwrap_or(text);

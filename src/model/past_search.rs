@@ -4,9 +4,9 @@
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PastSearch {
     /// Of this user.
-    pub user: Option<String>,
+    pub(crate) user: Option<String>,
     /// With each of these in its name.
-    pub words: Vec<String>,
+    pub(crate) words: Vec<String>,
     /// Submitted from the first moment on and before the second one, epoch ms.
-    pub submitted_ms: Option<(i64, i64)>,
+    pub(crate) submitted_ms: Option<(i64, i64)>,
 }

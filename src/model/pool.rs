@@ -6,7 +6,7 @@ use super::{Kind, PerKind};
 
 /// A pool. Slots are counted by each tracker; containers share memory and cores with the tasks that run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Pool {
+pub(crate) enum Pool {
     Map,
     Reduce,
     Container,
@@ -24,10 +24,10 @@ pub struct PerPool<T> {
 
 impl Pool {
     /// All pools in the order in which they are served: slots first, as Hadoop serves them.
-    pub const ALL: [Pool; 3] = [Pool::Map, Pool::Reduce, Pool::Container];
+    pub(crate) const ALL: [Pool; 3] = [Pool::Map, Pool::Reduce, Pool::Container];
 
     /// The kind of slots; none: containers.
-    pub const fn kind(self) -> Option<Kind> {
+    pub(crate) const fn kind(self) -> Option<Kind> {
         match self {
             Pool::Map => Some(Kind::Map),
             Pool::Reduce => Some(Kind::Reduce),
@@ -60,7 +60,7 @@ impl PerPool<u32> {
     /// The slots that containers may use of what these have been bought for, while maps and reduces hold so many (resource
     /// requests, section 10: Q): those for containers, and what maps and reduces leave of theirs. Saturates.
     #[must_use]
-    pub fn left_for_containers(self, held: PerKind<u32>) -> u32 {
+    pub(crate) fn left_for_containers(self, held: PerKind<u32>) -> u32 {
         let left = |kind: Kind| self[kind].saturating_sub(held[kind]);
         self.container.saturating_add(left(Kind::Map)).saturating_add(left(Kind::Reduce))
     }

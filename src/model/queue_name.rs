@@ -25,7 +25,7 @@ pub struct QueueName(Arc<str>);
 #[error("{text:?} is not a queue name: expected 1 to 255 letters, digits, '.', '_', '-' or '@'")]
 pub struct QueueNameError {
     /// The beginning of the text.
-    pub text: String,
+    pub(crate) text: String,
 }
 
 impl QueueName {

@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// Bytes of a key.
-pub const SESSION_KEY_BYTES: usize = 32;
+pub(crate) const SESSION_KEY_BYTES: usize = 32;
 
 /// The key of sessions. It does not print.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -17,7 +17,7 @@ impl SessionKey {
 
     /// The bytes to sign with, and to keep. Secret.
     #[must_use]
-    pub const fn as_bytes(&self) -> &[u8; SESSION_KEY_BYTES] {
+    pub(crate) const fn as_bytes(&self) -> &[u8; SESSION_KEY_BYTES] {
         &self.0
     }
 }

@@ -1,13 +1,13 @@
 //! Texts as words of a POSIX shell, for commands that are printed to be pasted.
 
 /// A text as one word, quoted if needed.
-pub fn as_shell_word(text: &str) -> String {
+pub(crate) fn as_shell_word(text: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-:@%+=,".contains(&byte);
     if !text.is_empty() && text.bytes().all(is_plain) { text.to_owned() } else { quoted_as_shell_word(text) }
 }
 
 /// A text as one word, quoted.
-pub fn quoted_as_shell_word(text: &str) -> String {
+pub(crate) fn quoted_as_shell_word(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 

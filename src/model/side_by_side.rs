@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::iter::Peekable;
 
 /// The next row that stands where `compare` finds it equal; those before it are passed over.
-pub fn row_at<I: Iterator>(rows: &mut Peekable<I>, compare: impl Fn(&I::Item) -> Ordering) -> Option<I::Item> {
+pub(crate) fn row_at<I: Iterator>(rows: &mut Peekable<I>, compare: impl Fn(&I::Item) -> Ordering) -> Option<I::Item> {
     loop {
         match compare(rows.peek()?) {
             Ordering::Less => rows.next(),

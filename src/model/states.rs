@@ -57,12 +57,12 @@ names!(Priority {
 
 impl AttemptState {
     /// Whether it has succeeded, failed or been killed, and nothing of it runs.
-    pub fn is_over(self) -> bool {
+    pub(crate) fn is_over(self) -> bool {
         matches!(self, AttemptState::Succeeded | AttemptState::Failed | AttemptState::Killed)
     }
 
     /// Whether an attempt in this state may change to `next` (1.2.1 `TaskInProgress.updateStatus`).
-    pub fn can_become(self, next: AttemptState) -> bool {
+    pub(crate) fn can_become(self, next: AttemptState) -> bool {
         use AttemptState as S;
         match self {
             S::Unassigned => next != S::Unassigned,

@@ -10,25 +10,25 @@ pub struct TrackerId(u32);
 
 impl TrackerId {
     /// The id of no tracker; precedes the first one.
-    pub const NONE: TrackerId = TrackerId(0);
+    pub(crate) const NONE: TrackerId = TrackerId(0);
 
     /// The last id before the numbers wrap.
-    pub const LAST: TrackerId = TrackerId(u32::MAX);
+    pub(crate) const LAST: TrackerId = TrackerId(u32::MAX);
 
     /// The tracker with this number, for a test.
     #[cfg(test)]
-    pub const fn new(number: u32) -> Self {
+    pub(crate) const fn new(number: u32) -> Self {
         Self(number)
     }
 
     /// Its number: trackers are in the order in which they registered, until the numbers wrap.
-    pub const fn get(self) -> u32 {
+    pub(crate) const fn get(self) -> u32 {
         self.0
     }
 
     /// The id to try after this one.
     #[must_use]
-    pub const fn next(self) -> Self {
+    pub(crate) const fn next(self) -> Self {
         Self(self.0.wrapping_add(1))
     }
 }

@@ -10,15 +10,15 @@ use std::panic::Location;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BrokenInvariant {
     /// The check in the source.
-    pub place: &'static Location<'static>,
+    pub(crate) place: &'static Location<'static>,
     /// What was found the first time.
-    pub text: String,
+    pub(crate) text: String,
     /// How often, since the last report.
-    pub times: u64,
+    pub(crate) times: u64,
 }
 
 #[derive(Clone, Debug, Default)]
-pub struct Violations {
+pub(crate) struct Violations {
     /// By place; nothing is allocated while all invariants hold.
     found: Vec<BrokenInvariant>,
     #[cfg(test)]
@@ -32,7 +32,7 @@ impl Violations {
     /// Checks an invariant; `text` says what was found instead, with the culprit.
     #[track_caller]
     #[inline]
-    pub fn check(&mut self, holds: bool, text: impl FnOnce() -> String) {
+    pub(crate) fn check(&mut self, holds: bool, text: impl FnOnce() -> String) {
         if !holds {
             self.add(text());
         }
@@ -41,7 +41,7 @@ impl Violations {
     /// Records a broken invariant; a build with debug assertions panics.
     #[track_caller]
     #[cold]
-    pub fn add(&mut self, text: String) {
+    pub(crate) fn add(&mut self, text: String) {
         #[cfg(test)]
         let panics = !self.never_panics;
         #[cfg(not(test))]
@@ -56,17 +56,17 @@ impl Violations {
     }
 
     /// Whether all invariants held.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.found.is_empty()
     }
 
     /// Removes and returns what was found, by place in order of the first occurrence.
-    pub fn take(&mut self) -> Vec<BrokenInvariant> {
+    pub(crate) fn take(&mut self) -> Vec<BrokenInvariant> {
         std::mem::take(&mut self.found)
     }
 
     /// Takes over what another part of the state found.
-    pub fn append(&mut self, other: &mut Violations) {
+    pub(crate) fn append(&mut self, other: &mut Violations) {
         other.found.drain(..).for_each(|broken| self.merge(broken));
     }
 
@@ -84,7 +84,7 @@ impl Violations {
 #[cfg(test)]
 impl Violations {
     /// Collects as a release does.
-    pub fn counting() -> Self {
+    pub(crate) fn counting() -> Self {
         Self { never_panics: true, ..Self::default() }
     }
 }

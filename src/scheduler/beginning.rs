@@ -29,7 +29,7 @@ impl Scheduler {
         }
     }
 
-    pub fn is_to_begin(&self, id: AppId) -> bool {
+    pub(crate) fn is_to_begin(&self, id: AppId) -> bool {
         self.to_begin.contains(&id)
     }
 }

@@ -27,7 +27,7 @@ impl Scheduler {
     }
 
     /// Withdraws `count` tasks that were requested with the same `hosts`: killed, or done by another attempt.
-    pub fn withdraw_request(&mut self, id: AppId, kind: Kind, hosts: &[HostId], count: u32) {
+    pub(crate) fn withdraw_request(&mut self, id: AppId, kind: Kind, hosts: &[HostId], count: u32) {
         let Some(app) = self.apps.get_mut(&id) else { return };
         let waiting = app.tables[kind].waiting();
         // A removed app has withdrawn everything.
@@ -50,12 +50,12 @@ impl Scheduler {
     }
 
     /// Adds a second attempt for a task that is far behind, whichever that is when a slot is free; one at a time.
-    pub fn request_second_attempt(&mut self, id: AppId, kind: Kind) {
+    pub(crate) fn request_second_attempt(&mut self, id: AppId, kind: Kind) {
         self.set_second_attempt(id, kind, true);
         self.request_slots(id, kind, &[], 1);
     }
 
-    pub fn withdraw_second_attempt(&mut self, id: AppId, kind: Kind) {
+    pub(crate) fn withdraw_second_attempt(&mut self, id: AppId, kind: Kind) {
         self.set_second_attempt(id, kind, false);
         self.withdraw_request(id, kind, &[], 1);
     }

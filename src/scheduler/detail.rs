@@ -5,7 +5,7 @@ use super::constraint::DeadlineDetail;
 use super::fair::pool_detail::{PoolDetail, PooledJobDetail};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum GroupDetail {
+pub(crate) enum GroupDetail {
     /// The policy counts nothing of a group.
     Plain,
     /// A queue with a capacity.
@@ -14,7 +14,7 @@ pub enum GroupDetail {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AppDetail {
+pub(crate) enum AppDetail {
     /// The policy counts nothing of an app.
     Plain,
     /// A job of a queue with a capacity.

@@ -14,10 +14,10 @@ use super::GroupId;
 /// A group cannot be closed while apps are in it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("queue {name} still has {apps} unfinished jobs")]
-pub struct GroupBusy {
-    pub name: String,
+pub(crate) struct GroupBusy {
+    pub(crate) name: String,
     /// Apps in it, including removed ones that still hold slots.
-    pub apps: u32,
+    pub(crate) apps: u32,
 }
 
 #[derive(Debug)]

@@ -6,7 +6,7 @@ use super::Level;
 
 /// A limit or a wait that holds an app back.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Hold {
+pub(crate) enum Hold {
     /// It does not begin: as many apps, or tasks of apps, have begun as a limit allows.
     BeginLimit {
         of: LimitOwner,
@@ -48,13 +48,13 @@ pub enum Hold {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum LimitOwner {
+pub(crate) enum LimitOwner {
     Group(String),
     User,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LimitUnit {
+pub(crate) enum LimitUnit {
     Apps,
     /// Tasks of apps.
     Tasks,
@@ -62,7 +62,7 @@ pub enum LimitUnit {
 
 /// What a wait for near slots lasts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LocalityEnd {
+pub(crate) enum LocalityEnd {
     /// At least so long, ms.
     AfterMs(u64),
     /// Until so many more nodes had no near task for it.

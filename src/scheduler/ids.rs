@@ -18,7 +18,8 @@ impl AppId {
         Self(number)
     }
 
-    pub const fn get(self) -> u32 {
+    #[cfg(test)]
+    pub(crate) const fn get(self) -> u32 {
         self.0
     }
 }

@@ -13,13 +13,13 @@ use super::{GroupId, Scheduler};
 
 impl Scheduler {
     /// Moves the invariants found broken since the last call to `violations`.
-    pub fn report_violations(&mut self, violations: &mut Violations) {
+    pub(crate) fn report_violations(&mut self, violations: &mut Violations) {
         violations.append(&mut self.violations);
         violations.append(&mut self.topology.violations);
     }
 
     /// Compares each kept sum with a recount over all apps and nodes: slow, for builds with debug assertions.
-    pub fn check_sums(&self, violations: &mut Violations) {
+    pub(crate) fn check_sums(&self, violations: &mut Violations) {
         let Self { policy, groups, apps, nodes, totals, .. } = self;
         policy.check_counts(&View { groups, totals, apps, nodes }, violations);
         let recount = self.recount();
@@ -70,7 +70,7 @@ impl Scheduler {
     }
 
     /// The slots of each node that attempts of apps hold, in any order.
-    pub fn held_by_node(&self) -> impl Iterator<Item = (TrackerId, PerKind<u32>)> {
+    pub(crate) fn held_by_node(&self) -> impl Iterator<Item = (TrackerId, PerKind<u32>)> {
         self.nodes.iter().map(|(id, node)| (*id, node.held))
     }
 

@@ -73,30 +73,35 @@ mod wants;
 #[cfg(test)]
 mod tests;
 
-pub use admission::{AppRefusal, NewApp};
+#[cfg(test)]
+pub(crate) use admission::AppRefusal;
+pub use admission::NewApp;
 pub use app::{AppSize, AppSpec};
-pub use container::{
-    AskError, AskedRow, ContainerGrant, ContainerReason, ContainerSource, ContainerUsage, CountedRows,
-    DEFAULT_LOCALITY_DELAY, Earmark, MAX_COUNT, MAX_HOST_ROWS, MAX_ROWS, MAX_TYPES, RequestType, RowName,
-    UnreportedGrant, WaitingContainers, WaitingHousekeeping,
+pub(crate) use container::{
+    AskedRow, ContainerGrant, ContainerReason, ContainerSource, Earmark, RequestType, RowName, WaitingHousekeeping,
 };
-pub use detail::{AppDetail, GroupDetail};
+pub(crate) use detail::{AppDetail, GroupDetail};
 pub use fifo::FifoOptions;
-pub use grant::{AssignmentReport, Distance, GrantResult, GrantSource, NodeOffer, TaskOrigin};
-pub use group::GroupBusy;
-pub use hold::{Hold, LimitOwner, LimitUnit, LocalityEnd};
+pub(crate) use grant::AssignmentReport;
+pub use grant::{Distance, GrantResult, GrantSource, NodeOffer, TaskOrigin};
+pub(crate) use group::GroupBusy;
+pub(crate) use hold::{Hold, LimitOwner, LimitUnit, LocalityEnd};
 pub use ids::{AppId, GroupId};
-pub use move_app::MoveAppError;
-pub use node::{BagSums, Totals};
-pub use place_in_line::{PlacesInLine, QueuePosition};
-pub use policy::{Allocation, LaunchRules, SKIP_BUDGET};
+#[cfg(test)]
+pub(crate) use move_app::MoveAppError;
+pub(crate) use node::Totals;
+pub(crate) use place_in_line::{PlacesInLine, QueuePosition};
+pub use policy::Allocation;
+pub(crate) use policy::{LaunchRules, SKIP_BUDGET};
 pub use policy_options::PolicyOptions;
-pub use preemption::{Claim, OverQuotaGroup, PreemptionRound, RunningAttempt, UnderQuotaGroup, WaitingApp};
-pub use reservation::EndedReservation;
-pub use room_round::{Holder, NodeRoom, OverQueue, RoomRound, RoundOutcome, ShortQueue, WaitingWork};
-pub use scheduling_info::GroupReport;
-pub use state::{AddAppError, GroupUsage, Scheduler};
-pub use task_nodes::TaskNeeds;
-pub use topology::{CacheLevels, HostId, Level, RackId, Topology, rack_path};
-pub use usage_change::UsageChange;
-pub use wants::{Misfit, Wants};
+pub(crate) use preemption::{Claim, OverQuotaGroup, PreemptionRound, RunningAttempt, UnderQuotaGroup, WaitingApp};
+pub(crate) use reservation::EndedReservation;
+pub(crate) use room_round::{Holder, NodeRoom, OverQueue, RoomRound, RoundOutcome, ShortQueue, WaitingWork};
+pub(crate) use scheduling_info::GroupReport;
+pub use state::Scheduler;
+pub(crate) use state::{AddAppError, GroupUsage};
+pub(crate) use task_nodes::TaskNeeds;
+pub use topology::HostId;
+pub(crate) use topology::{CacheLevels, Level, RackId, Topology, rack_path};
+pub(crate) use usage_change::UsageChange;
+pub(crate) use wants::Misfit;

@@ -6,7 +6,7 @@ use super::change::Change;
 use super::{AppId, GroupId, Scheduler};
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum MoveAppError {
+pub(crate) enum MoveAppError {
     #[error("{0} is not known")]
     UnknownApp(AppId),
     #[error("{app} stays where it is: {group} is not open")]
@@ -14,7 +14,7 @@ pub enum MoveAppError {
 }
 
 impl Scheduler {
-    pub fn group_of(&self, id: AppId) -> Option<GroupId> {
+    pub(crate) fn group_of(&self, id: AppId) -> Option<GroupId> {
         self.apps.get(&id).map(|app| app.spec.group)
     }
 
@@ -22,7 +22,7 @@ impl Scheduler {
     ///
     /// # Errors
     /// When the app is not known or the group is not open; nothing has changed then.
-    pub fn move_app(&mut self, id: AppId, to: GroupId) -> Result<(), MoveAppError> {
+    pub(crate) fn move_app(&mut self, id: AppId, to: GroupId) -> Result<(), MoveAppError> {
         let from = self.group_of(id).ok_or(MoveAppError::UnknownApp(id))?;
         if from == to {
             return Ok(());

@@ -10,29 +10,29 @@ use super::reservation::Reservation;
 /// Sums over the cluster, updated at each change; [`Scheduler::recount`](super::Scheduler::recount) computes them from
 /// scratch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Totals {
-    pub nodes: u64,
-    pub hosts: u64,
-    pub slots: PerKind<u64>,
+pub(crate) struct Totals {
+    pub(crate) nodes: u64,
+    pub(crate) hosts: u64,
+    pub(crate) slots: PerKind<u64>,
     /// Slots held by setup and cleanup attempts.
-    pub occupied: PerKind<u64>,
+    pub(crate) occupied: PerKind<u64>,
     /// Attempts of apps that hold slots, and containers, wherever they are.
-    pub running: PerPool<u64>,
+    pub(crate) running: PerPool<u64>,
     /// Slots that they hold.
-    pub held: PerPool<u64>,
+    pub(crate) held: PerPool<u64>,
     /// Tasks that wait, and containers that are wanted.
-    pub waiting: PerPool<u64>,
+    pub(crate) waiting: PerPool<u64>,
     /// What nodes have for containers beside slots.
-    pub bags: BagSums,
+    pub(crate) bags: BagSums,
 }
 
 /// Slots of nodes that have memory and cores for containers, in sum.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct BagSums {
+pub(crate) struct BagSums {
     /// Whole slots for which nodes that take containers have no map or reduce slot (resource requests, section 6: X).
-    pub beyond_tasks: u64,
+    pub(crate) beyond_tasks: u64,
     /// Map and reduce slots without room beside the containers of their nodes.
-    pub blocked: u64,
+    pub(crate) blocked: u64,
 }
 
 #[derive(Debug)]
@@ -63,7 +63,7 @@ pub(super) struct Node {
 
 impl Totals {
     /// All slots: those of maps and reduces, and what nodes have for containers beside them.
-    pub fn all_slots(&self) -> u64 {
+    pub(crate) fn all_slots(&self) -> u64 {
         self.slots.map.saturating_add(self.slots.reduce).saturating_add(self.bags.beyond_tasks)
     }
 }

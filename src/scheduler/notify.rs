@@ -15,7 +15,7 @@ impl Scheduler {
     }
 
     /// Sets the time between heartbeats of a tracker, ms, which the policy uses from its next tick on.
-    pub fn set_heartbeat_interval_ms(&mut self, interval_ms: u64) {
+    pub(crate) fn set_heartbeat_interval_ms(&mut self, interval_ms: u64) {
         self.policy.set_heartbeat_interval_ms(interval_ms);
     }
 

@@ -11,7 +11,7 @@ use super::{AppId, Scheduler, Totals};
 impl Scheduler {
     /// Pauses an app, or resumes it. One that waits to begin does not begin while it is paused. No effect on one that was
     /// removed.
-    pub fn set_paused(&mut self, id: AppId, is_paused: bool) {
+    pub(crate) fn set_paused(&mut self, id: AppId, is_paused: bool) {
         if self.apps.get(&id).is_none_or(|app| app.is_paused == is_paused || app.draining) {
             return;
         }
@@ -58,10 +58,6 @@ impl Scheduler {
         Pool::ALL.into_iter().for_each(|pool| self.rekey(home, pool));
         self.notify(&Change::Fit(id));
         Pool::ALL.into_iter().for_each(|pool| self.notify(&Change::Demand { app: id, pool }));
-    }
-
-    pub fn is_paused(&self, id: AppId) -> bool {
-        self.apps.get(&id).is_some_and(|app| app.is_paused)
     }
 
     fn end_container_reservations_of_app(&mut self, id: AppId) {

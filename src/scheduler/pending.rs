@@ -8,14 +8,14 @@ use super::{AppId, Level, Scheduler};
 impl Scheduler {
     /// Sets the tasks of an app that are neither done nor given up nor running, runnable or not: what the market calls
     /// pending. A removed app has none, unless the policy keeps it.
-    pub fn set_pending(&mut self, id: AppId, pending: PerKind<u32>) {
+    pub(crate) fn set_pending(&mut self, id: AppId, pending: PerKind<u32>) {
         if self.apps.get(&id).is_some_and(|app| !app.draining || app.is_kept) {
             self.count_pending(id, pending);
         }
     }
 
     /// Says whether the setup of an app waits for a slot, or for leave to begin; at first it does.
-    pub fn set_awaits_setup(&mut self, id: AppId, awaits_setup: bool) {
+    pub(crate) fn set_awaits_setup(&mut self, id: AppId, awaits_setup: bool) {
         if self.apps.get(&id).is_some_and(|app| app.awaits_setup != awaits_setup) {
             self.change_app(id, |app| app.awaits_setup = awaits_setup);
         }
@@ -61,19 +61,19 @@ impl Scheduler {
     }
 
     /// Tasks of an app that wait for a slot.
-    pub fn app_waiting(&self, id: AppId) -> PerKind<u32> {
+    pub(crate) fn app_waiting(&self, id: AppId) -> PerKind<u32> {
         let waiting = |app: &App| PerKind::new(app.tables.map.waiting(), app.tables.reduce.waiting());
         self.apps.get(&id).map_or(PerKind::default(), waiting)
     }
 
     /// How near a node is to the nearest waiting task of an app; none when none waits or the node is not known.
-    pub fn nearest_level(&self, id: AppId, kind: Kind, node: TrackerId) -> Option<Level> {
+    pub(crate) fn nearest_level(&self, id: AppId, kind: Kind, node: TrackerId) -> Option<Level> {
         let (app, node) = (self.apps.get(&id)?, self.nodes.get(&node)?);
         (app.tables[kind].waiting() > 0).then(|| app.tables[kind].best_level(node.host, self.topology.near(node.host)))
     }
 
     /// Tasks of an app that are neither done nor running, by [`Self::set_pending`].
-    pub fn app_pending(&self, id: AppId) -> PerKind<u32> {
+    pub(crate) fn app_pending(&self, id: AppId) -> PerKind<u32> {
         self.apps.get(&id).map_or(PerKind::default(), |app| app.pending)
     }
 }

@@ -10,19 +10,19 @@ use super::state::KeyedGroups;
 use super::{AppId, GroupId, Scheduler};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct QueuePosition {
+pub(crate) struct QueuePosition {
     /// Groups with demand that are served first.
-    pub groups_before: usize,
+    pub(crate) groups_before: usize,
     /// Apps of the same group, or of all groups where the policy ignores them, that come first, also those that a limit
     /// holds back.
-    pub apps_before: usize,
+    pub(crate) apps_before: usize,
     /// Class of the group, where the policy distinguishes buyers.
-    pub class: Option<OrderClass>,
+    pub(crate) class: Option<OrderClass>,
 }
 
 /// Finds the positions of many apps; each group is looked at once.
 #[derive(Debug)]
-pub struct PlacesInLine<'a> {
+pub(crate) struct PlacesInLine<'a> {
     scheduler: &'a Scheduler,
     pool: Pool,
     groups: BTreeMap<GroupId, GroupInLine>,
@@ -42,7 +42,7 @@ impl PlacesInLine<'_> {
     /// The position of an app that waits for a grant from the pool or to begin; none for one that does not. One that a limit
     /// keeps out of the order has the position that it would have without the limit; one that waits to begin comes after
     /// all that have begun.
-    pub fn position(&mut self, id: AppId) -> Option<QueuePosition> {
+    pub(crate) fn position(&mut self, id: AppId) -> Option<QueuePosition> {
         let Scheduler { policy, groups, orders, apps, .. } = self.scheduler;
         let pool = self.pool;
         let app = apps.get(&id)?;
@@ -78,7 +78,7 @@ fn line_of(app: &App) -> GroupId {
 
 impl Scheduler {
     /// Positions of apps that wait for grants from a pool, or to begin.
-    pub fn places_in_line(&self, pool: impl Into<Pool>) -> PlacesInLine<'_> {
+    pub(crate) fn places_in_line(&self, pool: impl Into<Pool>) -> PlacesInLine<'_> {
         let mut to_begin: BTreeMap<GroupId, Vec<(AppKey, AppId)>> = BTreeMap::new();
         for (id, app) in self.to_begin.iter().filter_map(|id| Some((*id, self.apps.get(id)?))) {
             to_begin.entry(line_of(app)).or_default().push((self.policy.begin_key(app), id));
@@ -102,7 +102,7 @@ impl Scheduler {
         line
     }
 
-    pub fn queue_position(&self, id: AppId, pool: impl Into<Pool>) -> Option<QueuePosition> {
+    pub(crate) fn queue_position(&self, id: AppId, pool: impl Into<Pool>) -> Option<QueuePosition> {
         self.places_in_line(pool).position(id)
     }
 }

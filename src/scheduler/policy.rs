@@ -34,7 +34,7 @@ use super::{AppId, AppSpec, GroupId, Level};
 /// Most apps without a task for the node that one heartbeat may try, for each kind. Once the budget is used up, the
 /// node's next heartbeats traverse all apps in a fixed order, each resuming where the last one stopped. So an app
 /// behind any number of refusing apps is tried eventually.
-pub const SKIP_BUDGET: u32 = 100;
+pub(crate) const SKIP_BUDGET: u32 = 100;
 
 /// What a queue has bought for the current interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -49,7 +49,7 @@ pub struct Allocation {
 impl Allocation {
     /// The quota; without payment it is void.
     #[must_use]
-    pub fn paid(self) -> PerPool<u32> {
+    pub(crate) fn paid(self) -> PerPool<u32> {
         if self.rate_units > 0 { self.quota } else { PerPool::default() }
     }
 
@@ -88,13 +88,13 @@ pub(super) struct HeartbeatLimits {
 
 /// What a policy demands of its caller for tasks that it does not grant. The default demands nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LaunchRules {
+pub(crate) struct LaunchRules {
     /// A heartbeat launches at most one setup or cleanup, and no other task with it.
-    pub is_housekeeping_alone: bool,
+    pub(crate) is_housekeeping_alone: bool,
     /// A task that failed on some hosts may wait for any other, even for one without slots of its kind.
-    pub counts_all_hosts: bool,
+    pub(crate) counts_all_hosts: bool,
     /// Heartbeats of nodes without a free slot are offered too: the policy measures time by heartbeats.
-    pub offers_full_nodes: bool,
+    pub(crate) offers_full_nodes: bool,
 }
 
 /// An order of groups and apps, limits on a heartbeat, and reasons to refuse.

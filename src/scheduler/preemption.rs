@@ -15,63 +15,63 @@ use super::AppId;
 
 /// What a policy grants a group in a round of preemption.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Claim {
+pub(crate) struct Claim {
     /// Slots up to which it takes slots from others while its tasks wait.
-    pub due: PerKind<u32>,
+    pub(crate) due: PerKind<u32>,
     /// Slots that it does not lose.
-    pub kept: PerKind<u32>,
+    pub(crate) kept: PerKind<u32>,
 }
 
 /// Input of a round for one kind of slots. `A` is the caller's name for an attempt, and breaks the last ties: highest
 /// first.
 #[derive(Clone, Debug)]
-pub struct PreemptionRound<A> {
+pub(crate) struct PreemptionRound<A> {
     /// Groups under their quota with waiting tasks.
-    pub under_quota: Vec<UnderQuotaGroup>,
+    pub(crate) under_quota: Vec<UnderQuotaGroup>,
     /// Slots that are free or being released, by node.
-    pub incoming: Vec<(TrackerId, u32)>,
-    pub over_quota: Vec<OverQuotaGroup<A>>,
+    pub(crate) incoming: Vec<(TrackerId, u32)>,
+    pub(crate) over_quota: Vec<OverQuotaGroup<A>>,
 }
 
 /// A group that uses less than it has bought while tasks wait.
 #[derive(Clone, Debug, Default)]
-pub struct UnderQuotaGroup {
+pub(crate) struct UnderQuotaGroup {
     /// Its quota minus the slots it retains.
-    pub need: u32,
-    pub waiting: Vec<WaitingApp>,
+    pub(crate) need: u32,
+    pub(crate) waiting: Vec<WaitingApp>,
 }
 
 #[derive(Clone, Copy, Debug)]
-pub struct WaitingApp {
-    pub app: AppId,
-    pub tasks: u32,
+pub(crate) struct WaitingApp {
+    pub(crate) app: AppId,
+    pub(crate) tasks: u32,
     /// Slots that each of them takes, on one node.
-    pub slots_per_task: u32,
+    pub(crate) slots_per_task: u32,
     /// Whether there may be nodes that it cannot use. Such apps choose first.
-    pub is_constrained: bool,
+    pub(crate) is_constrained: bool,
 }
 
 /// A group that uses more than it has bought.
 #[derive(Clone, Debug)]
-pub struct OverQuotaGroup<A> {
+pub(crate) struct OverQuotaGroup<A> {
     /// Slots it retains beyond its quota.
-    pub excess: u32,
+    pub(crate) excess: u32,
     /// Attempts that may be preempted; those whose end is decided and exempt ones are not listed.
-    pub attempts: Vec<RunningAttempt<A>>,
+    pub(crate) attempts: Vec<RunningAttempt<A>>,
 }
 
 #[derive(Clone, Copy, Debug)]
-pub struct RunningAttempt<A> {
+pub(crate) struct RunningAttempt<A> {
     /// When its job was submitted, wall clock, ms.
-    pub job_start_ms: i64,
+    pub(crate) job_start_ms: i64,
     /// Its job.
-    pub app: AppId,
+    pub(crate) app: AppId,
     /// When it was launched, ms of the monotonic clock.
-    pub launch_mono_ms: u64,
-    pub node: TrackerId,
-    pub slots: u32,
+    pub(crate) launch_mono_ms: u64,
+    pub(crate) node: TrackerId,
+    pub(crate) slots: u32,
     /// The caller's name for it.
-    pub attempt: A,
+    pub(crate) attempt: A,
 }
 
 struct Unserved {
@@ -87,7 +87,7 @@ struct Unserved {
 
 impl<A: Copy + Ord> PreemptionRound<A> {
     /// The attempts to preempt, in order of selection. `can_use`: whether an app could use a slot of a node.
-    pub fn select_victims(mut self, can_use: impl Fn(AppId, TrackerId) -> bool) -> Vec<A> {
+    pub(crate) fn select_victims(mut self, can_use: impl Fn(AppId, TrackerId) -> bool) -> Vec<A> {
         let mut unserved = Unserved::new(&self.under_quota);
         for (node, slots) in self.incoming {
             unserved.take(node, slots, &can_use);
@@ -115,14 +115,14 @@ impl<A: Copy + Ord> PreemptionRound<A> {
 
 impl UnderQuotaGroup {
     /// Slots that it would use at once.
-    pub fn slots(&self) -> u32 {
+    pub(crate) fn slots(&self) -> u32 {
         self.need.min(self.waiting.iter().fold(0, |sum, app| sum.saturating_add(app.slots())))
     }
 }
 
 impl WaitingApp {
     /// Slots that all its waiting tasks take.
-    pub fn slots(&self) -> u32 {
+    pub(crate) fn slots(&self) -> u32 {
         self.tasks.saturating_mul(self.slots_per_task)
     }
 }

@@ -9,7 +9,7 @@ use super::{Allocation, AppId, Claim, GroupId, Scheduler};
 
 impl Scheduler {
     /// Counts the slots of an attempt as being released: its end is decided.
-    pub fn mark_releasing(&mut self, id: AppId, kind: Kind, node: TrackerId, slots: u32) {
+    pub(crate) fn mark_releasing(&mut self, id: AppId, kind: Kind, node: TrackerId, slots: u32) {
         let Some(app) = self.apps.get_mut(&id) else { return };
         raise(&mut app.releasing[kind], slots, &mut self.violations);
         self.groups.update_path(app.home, |group| raise(&mut group.releasing[kind], slots, &mut self.violations));
@@ -20,7 +20,7 @@ impl Scheduler {
 
     /// Reverts [`Self::mark_releasing`]: the decision was cancelled, or the attempt is gone; then call this before
     /// [`Self::remove_running`].
-    pub fn unmark_releasing(&mut self, id: AppId, kind: Kind, node: TrackerId, slots: u32) {
+    pub(crate) fn unmark_releasing(&mut self, id: AppId, kind: Kind, node: TrackerId, slots: u32) {
         let Some(app) = self.apps.get_mut(&id) else { return };
         lower(&mut app.releasing[kind], slots, &mut self.violations);
         self.groups.update_path(app.home, |group| lower(&mut group.releasing[kind], slots, &mut self.violations));
@@ -30,7 +30,7 @@ impl Scheduler {
     }
 
     /// A task-cleanup takes a slot, charged to no app and no group, and soon releases it.
-    pub fn start_task_cleanup(&mut self, node: TrackerId, kind: Kind) {
+    pub(crate) fn start_task_cleanup(&mut self, node: TrackerId, kind: Kind) {
         self.occupy_slots(node, kind, 1);
         if let Some(node) = self.nodes.get_mut(&node) {
             raise(&mut node.releasing[kind], 1_u32, &mut self.violations);
@@ -38,7 +38,7 @@ impl Scheduler {
     }
 
     /// A task-cleanup has released its slot.
-    pub fn end_task_cleanup(&mut self, node: TrackerId, kind: Kind) {
+    pub(crate) fn end_task_cleanup(&mut self, node: TrackerId, kind: Kind) {
         self.release_slots(node, kind, 1);
         if let Some(node) = self.nodes.get_mut(&node) {
             lower(&mut node.releasing[kind], 1_u32, &mut self.violations);
@@ -46,12 +46,12 @@ impl Scheduler {
     }
 
     /// Slots that a group holds and that are not being released.
-    pub fn retained(&self, group: GroupId) -> PerKind<u32> {
+    pub(crate) fn retained(&self, group: GroupId) -> PerKind<u32> {
         self.groups.retained(group).slots()
     }
 
     /// Slots of a node that are free or being released; zero for an unknown node.
-    pub fn incoming(&self, node: TrackerId) -> PerKind<u32> {
+    pub(crate) fn incoming(&self, node: TrackerId) -> PerKind<u32> {
         let incoming = |kind: Kind| {
             self.nodes.get(&node).map_or(0, |node| {
                 let retained = node.in_use(kind).saturating_sub(node.releasing[kind]);
@@ -62,23 +62,23 @@ impl Scheduler {
     }
 
     /// What a group may take and keep in a round of preemption.
-    pub fn claim(&self, group: GroupId) -> Claim {
+    pub(crate) fn claim(&self, group: GroupId) -> Claim {
         self.policy.claim(group)
     }
 
     /// What the pools of the Fair scheduler claim in a round of preemption, for one kind of slot.
-    pub fn pool_claims(&self, kind: Kind, now: Now) -> PoolClaims {
+    pub(crate) fn pool_claims(&self, kind: Kind, now: Now) -> PoolClaims {
         let Self { policy, groups, apps, nodes, totals, .. } = self;
         policy.pool_claims(kind, now, &View { groups, totals, apps, nodes })
     }
 
     /// The group whose sums count an app; its own one, or one in it.
-    pub fn home_of(&self, app: AppId) -> Option<GroupId> {
+    pub(crate) fn home_of(&self, app: AppId) -> Option<GroupId> {
         self.apps.get(&app).map(|app| app.home)
     }
 
     /// What a group has bought; nothing unless the policy is the market.
-    pub fn allocation(&self, group: GroupId) -> Allocation {
+    pub(crate) fn allocation(&self, group: GroupId) -> Allocation {
         self.policy.allocation(group)
     }
 }

@@ -8,7 +8,7 @@ use super::{AppId, AppSize, Scheduler};
 impl Scheduler {
     /// Removes an app with all its demand. Attempts that still hold slots count as running until each has ended. No effect
     /// on one that was removed before.
-    pub fn remove_app(&mut self, id: AppId) {
+    pub(crate) fn remove_app(&mut self, id: AppId) {
         self.to_begin.remove(&id);
         let keeps = self.policy.keeps_removed_apps();
         let Some(app) = self.apps.get_mut(&id).filter(|app| !app.draining) else { return };
@@ -39,7 +39,7 @@ impl Scheduler {
     }
 
     /// The job of a removed app is over, its cleanup included: policies that limit unfinished jobs count it no more.
-    pub fn end_app(&mut self, id: AppId) {
+    pub(crate) fn end_app(&mut self, id: AppId) {
         self.let_go(id);
         self.notify(&Change::AppEnded(id));
         self.forget_drained(id);

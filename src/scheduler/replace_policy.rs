@@ -16,7 +16,7 @@ impl Scheduler {
     }
 
     /// The same, with all listed groups brought to their places in another tree: `parent_of` names the parent.
-    pub fn rearrange<'a>(&mut self, options: PolicyOptions, parent_of: impl Fn(&str) -> Option<&'a str>) {
+    pub(crate) fn rearrange<'a>(&mut self, options: PolicyOptions, parent_of: impl Fn(&str) -> Option<&'a str>) {
         self.replace_between(options, |groups| groups.rearrange(parent_of));
     }
 
@@ -52,7 +52,7 @@ impl Scheduler {
     }
 
     /// All apps, also removed ones that still hold slots, in the order of submission.
-    pub fn apps_by_submission(&self) -> Vec<AppId> {
+    pub(crate) fn apps_by_submission(&self) -> Vec<AppId> {
         let mut apps: Vec<(u64, AppId)> = self.apps.iter().map(|(&id, app)| (app.spec.order, id)).collect();
         apps.sort_unstable();
         apps.into_iter().map(|(_, id)| id).collect()

@@ -16,12 +16,12 @@ pub(super) struct Reservation {
 
 /// Slots that were kept for an app and are no more, or are another number now: its job is charged for the time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct EndedReservation {
-    pub app: AppId,
-    pub kind: Kind,
-    pub node: TrackerId,
+pub(crate) struct EndedReservation {
+    pub(crate) app: AppId,
+    pub(crate) kind: Kind,
+    pub(crate) node: TrackerId,
     /// How many were kept.
-    pub slots: u32,
+    pub(crate) slots: u32,
     /// Since when, monotonic clock, ms.
-    pub since_mono_ms: u64,
+    pub(crate) since_mono_ms: u64,
 }

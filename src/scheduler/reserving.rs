@@ -9,15 +9,15 @@ use super::{AppId, Scheduler};
 impl Scheduler {
     /// Removes and returns the reservations that ended since the last call. The caller charges the time that they held
     /// their slots.
-    pub fn take_ended_reservations(&mut self) -> Vec<EndedReservation> {
+    pub(crate) fn take_ended_reservations(&mut self) -> Vec<EndedReservation> {
         std::mem::take(&mut self.ended_reservations)
     }
 
-    pub fn take_ended_reservations_of(&mut self, id: AppId) -> Vec<EndedReservation> {
+    pub(crate) fn take_ended_reservations_of(&mut self, id: AppId) -> Vec<EndedReservation> {
         self.ended_reservations.extract_if(.., |ended| ended.app == id).collect()
     }
 
-    pub fn reserved_nodes(&self, id: AppId) -> PerKind<u32> {
+    pub(crate) fn reserved_nodes(&self, id: AppId) -> PerKind<u32> {
         let count = |kind: Kind| self.apps.get(&id).map_or(0, |app| app.reserved_nodes[kind].len() as u32);
         PerKind::new(count(Kind::Map), count(Kind::Reduce))
     }

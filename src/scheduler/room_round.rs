@@ -20,82 +20,82 @@ use super::container::{Earmark, RequestType};
 
 /// Input of a round. `V` is the caller's name for a victim, and breaks the last ties: highest first.
 #[derive(Clone, Debug)]
-pub struct RoomRound<V> {
+pub(crate) struct RoomRound<V> {
     /// Queues that hold less than they have bought while something waits.
-    pub short: Vec<ShortQueue>,
+    pub(crate) short: Vec<ShortQueue>,
     /// What is free or being released on each node that takes work.
-    pub nodes: BTreeMap<TrackerId, NodeRoom>,
+    pub(crate) nodes: BTreeMap<TrackerId, NodeRoom>,
     /// Queues that hold more.
-    pub over: Vec<OverQueue<V>>,
+    pub(crate) over: Vec<OverQueue<V>>,
 }
 
 /// Slots, and memory and cores of a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct NodeRoom {
-    pub slots: PerKind<u32>,
+pub(crate) struct NodeRoom {
+    pub(crate) slots: PerKind<u32>,
     /// Memory and cores; none: nothing but its slots limits it.
-    pub room: Option<Capability>,
+    pub(crate) room: Option<Capability>,
     /// Of the cores, those that no container may use: there are more slots than cores.
-    pub cores_of_slots_alone: u32,
+    pub(crate) cores_of_slots_alone: u32,
 }
 
 #[derive(Clone, Debug, Default)]
-pub struct ShortQueue {
+pub(crate) struct ShortQueue {
     /// Slots that it has bought and does not hold.
-    pub need: PerPool<u32>,
-    pub waiting: Vec<WaitingWork>,
+    pub(crate) need: PerPool<u32>,
+    pub(crate) waiting: Vec<WaitingWork>,
 }
 
 /// Tasks or containers of an app that wait.
 #[derive(Clone, Copy, Debug)]
-pub struct WaitingWork {
-    pub app: AppId,
-    pub pool: Pool,
-    pub request: Option<RequestType>,
-    pub count: u32,
+pub(crate) struct WaitingWork {
+    pub(crate) app: AppId,
+    pub(crate) pool: Pool,
+    pub(crate) request: Option<RequestType>,
+    pub(crate) count: u32,
     /// Slots of each; of a container what it stands for.
-    pub slots: u32,
+    pub(crate) slots: u32,
     /// Memory and cores that each takes of a node that has some to share.
-    pub room: Capability,
+    pub(crate) room: Capability,
     /// Whether there may be nodes that they cannot use. Such ones choose first.
-    pub is_constrained: bool,
+    pub(crate) is_constrained: bool,
     /// Whether it is the setup of a job.
-    pub is_setup: bool,
+    pub(crate) is_setup: bool,
 }
 
 #[derive(Clone, Debug)]
-pub struct OverQueue<V> {
+pub(crate) struct OverQueue<V> {
     /// Slots that it holds beyond its quotas.
-    pub excess: PerKind<u32>,
-    pub holders: Vec<Holder<V>>,
+    pub(crate) excess: PerKind<u32>,
+    pub(crate) holders: Vec<Holder<V>>,
 }
 
 /// An attempt or a container that may be preempted.
 #[derive(Clone, Copy, Debug)]
-pub struct Holder<V> {
+pub(crate) struct Holder<V> {
     /// What it holds; a container all that it stands for.
-    pub pool: Pool,
-    pub slots: u32,
+    pub(crate) pool: Pool,
+    pub(crate) slots: u32,
     /// Memory and cores that come free with it.
-    pub room: Capability,
-    pub node: TrackerId,
+    pub(crate) room: Capability,
+    pub(crate) node: TrackerId,
     /// Whether it is a container that was never launched.
-    pub is_unlaunched: bool,
+    pub(crate) is_unlaunched: bool,
     /// When its job or application was submitted, wall clock, ms.
-    pub start_ms: i64,
+    pub(crate) start_ms: i64,
     /// Its job or application.
-    pub app: AppId,
+    pub(crate) app: AppId,
     /// Larger: later launched, or granted, than others of its pool.
-    pub age: u64,
+    pub(crate) age: u64,
     /// The caller's name for it.
-    pub victim: V,
+    pub(crate) victim: V,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct RoundOutcome<V> {
-    pub victims: Vec<V>,
+pub(crate) struct RoundOutcome<V> {
+    pub(crate) victims: Vec<V>,
     /// What was found for what waits on nodes whose memory and cores are shared.
-    pub earmarks: Vec<(TrackerId, Earmark)>,
+    pub(crate) earmarks: Vec<(TrackerId, Earmark)>,
 }
 
 /// Work that has found no place yet.
@@ -109,7 +109,7 @@ struct UnservedWork<F> {
 
 impl<V: Copy + Ord> RoomRound<V> {
     /// What to preempt, and for what. `can_use`: whether work could use a node with enough room.
-    pub fn decide(self, can_use: impl Fn(&WaitingWork, TrackerId) -> bool) -> RoundOutcome<V> {
+    pub(crate) fn decide(self, can_use: impl Fn(&WaitingWork, TrackerId) -> bool) -> RoundOutcome<V> {
         let Self { short, mut nodes, over } = self;
         let mut unserved = UnservedWork::new(short, can_use);
         for (node, room) in &mut nodes {
@@ -262,7 +262,7 @@ impl NodeRoom {
 
 impl ShortQueue {
     /// Slots that it would use at once.
-    pub fn slots(&self) -> u32 {
+    pub(crate) fn slots(&self) -> u32 {
         let of_pool = |pool: Pool| {
             let waits = self.waiting.iter().filter(|work| work.pool == pool);
             let wanted = waits.fold(0_u32, |sum, work| sum.saturating_add(work.count.saturating_mul(work.slots)));

@@ -11,6 +11,7 @@ use crate::model::{Kind, Now, PerKind, PerPool, Pool, TrackerId, Violations, low
 
 use super::admission::{AppRefusal, NewApp};
 use super::app::App;
+#[cfg(test)]
 use super::capacity::CapacityConfig;
 use super::change::{Change, Moves};
 use super::choosy_apps::ChoosyApps;
@@ -18,6 +19,7 @@ use super::constraint::{AppDeadline, ConstraintConfig, JobPlan, TimedWork, WhatI
 use super::container::state::ContainerState;
 use super::detail::AppDetail;
 use super::fair::allocations::Allocations;
+#[cfg(test)]
 use super::fair::options::FairOptions;
 use super::group::Groups;
 use super::key::{FirstApp, GroupKey};
@@ -42,13 +44,13 @@ pub enum AddAppError {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct GroupUsage<'a> {
-    pub name: &'a str,
-    pub id: GroupId,
+pub(crate) struct GroupUsage<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) id: GroupId,
     /// Slots that it holds.
-    pub held: PerKind<u32>,
+    pub(crate) held: PerKind<u32>,
     /// Tasks neither done nor running, by [`Scheduler::set_pending`].
-    pub pending: u64,
+    pub(crate) pending: u64,
 }
 
 /// Grants slots under one policy at a time.
@@ -125,12 +127,14 @@ impl Scheduler {
     }
 
     /// A scheduler under queues with capacities. `is_compatible`: exactly what Hadoop 1.2.1 grants in a heartbeat.
-    pub fn capacity(config: CapacityConfig, is_compatible: bool) -> Self {
+    #[cfg(test)]
+    pub(crate) fn capacity(config: CapacityConfig, is_compatible: bool) -> Self {
         Self::new(PolicyOptions::Capacity { config: Arc::new(config), is_compatible })
     }
 
     /// A scheduler under pools with fair shares.
-    pub fn fair(options: FairOptions, allocations: Allocations) -> Self {
+    #[cfg(test)]
+    pub(crate) fn fair(options: FairOptions, allocations: Allocations) -> Self {
         Self::new(PolicyOptions::Fair { options, allocations: Arc::new(allocations) })
     }
 
@@ -167,11 +171,11 @@ impl Scheduler {
     }
 
     /// What the policy demands for tasks that it does not grant.
-    pub fn launch_rules(&self) -> LaunchRules {
+    pub(crate) fn launch_rules(&self) -> LaunchRules {
         self.policy.launch_rules()
     }
 
-    pub fn topology(&self) -> &Topology {
+    pub(crate) fn topology(&self) -> &Topology {
         &self.topology
     }
 
@@ -194,7 +198,7 @@ impl Scheduler {
     }
 
     /// Replaces the pools of the Fair scheduler, none of which moves in the tree. No effect under another policy.
-    pub fn set_pools(&mut self, allocations: &Arc<Allocations>) {
+    pub(crate) fn set_pools(&mut self, allocations: &Arc<Allocations>) {
         self.policy.set_pools(allocations);
         self.moves.all = true;
         self.moves.wake_below.push(GroupId::ROOT);
@@ -203,7 +207,7 @@ impl Scheduler {
 
     /// Opens a group in another one, or finds the one that is open under this name, wherever it is. None when the
     /// parent is not open.
-    pub fn open_group_under(&mut self, parent: GroupId, name: &str) -> Option<GroupId> {
+    pub(crate) fn open_group_under(&mut self, parent: GroupId, name: &str) -> Option<GroupId> {
         if let Some(group) = self.groups.by_name(name) {
             return Some(group);
         }
@@ -216,7 +220,7 @@ impl Scheduler {
     ///
     /// # Errors
     /// [`GroupBusy`] while it has apps, including removed ones that still hold slots.
-    pub fn close_group(&mut self, group: GroupId) -> Result<(), GroupBusy> {
+    pub(crate) fn close_group(&mut self, group: GroupId) -> Result<(), GroupBusy> {
         self.groups.close(group)?.into_iter().for_each(|closed| self.forget_group(closed));
         Ok(())
     }
@@ -226,16 +230,16 @@ impl Scheduler {
         self.notify(&Change::GroupClosed(group));
     }
 
-    pub fn group(&self, name: &str) -> Option<GroupId> {
+    pub(crate) fn group(&self, name: &str) -> Option<GroupId> {
         self.groups.by_name(name)
     }
 
     /// Whether an app is in the group, also a removed one that still holds slots.
-    pub fn has_apps(&self, group: GroupId) -> bool {
+    pub(crate) fn has_apps(&self, group: GroupId) -> bool {
         self.groups.app_count(group) > 0
     }
 
-    pub fn group_name(&self, group: GroupId) -> Option<&str> {
+    pub(crate) fn group_name(&self, group: GroupId) -> Option<&str> {
         self.groups.name(group)
     }
 
@@ -254,7 +258,7 @@ impl Scheduler {
     }
 
     /// All groups, by name.
-    pub fn group_usages(&self) -> impl Iterator<Item = GroupUsage<'_>> {
+    pub(crate) fn group_usages(&self) -> impl Iterator<Item = GroupUsage<'_>> {
         self.groups.iter().map(|(name, id, group)| GroupUsage {
             name,
             id,
@@ -264,12 +268,12 @@ impl Scheduler {
     }
 
     /// Slots that a group holds.
-    pub fn usage(&self, group: GroupId) -> PerKind<u32> {
+    pub(crate) fn usage(&self, group: GroupId) -> PerKind<u32> {
         self.groups.held(group).slots()
     }
 
     /// Tasks of a group that wait for a slot.
-    pub fn waiting(&self, group: GroupId) -> PerKind<u32> {
+    pub(crate) fn waiting(&self, group: GroupId) -> PerKind<u32> {
         self.groups.waiting(group).slots().narrow()
     }
 }
@@ -293,7 +297,7 @@ impl Scheduler {
     }
 
     /// Sets the slots of a node. Zero keeps a blacklisted node out of the load that is spread.
-    pub fn set_slots(&mut self, id: TrackerId, slots: PerKind<u32>) {
+    pub(crate) fn set_slots(&mut self, id: TrackerId, slots: PerKind<u32>) {
         let Some(node) = self.nodes.get_mut(&id).filter(|node| node.slots != slots) else { return };
         node.set_slots(slots, &mut self.totals, &mut self.violations);
         self.task_nodes.change(id, |node| node.slots = slots);
@@ -307,7 +311,7 @@ impl Scheduler {
     }
 
     /// Sets the host of a node after its host moved to another rack and got another id.
-    pub fn move_node(&mut self, id: TrackerId, host: HostId) {
+    pub(crate) fn move_node(&mut self, id: TrackerId, host: HostId) {
         if let Some(node) = self.nodes.get_mut(&id) {
             let before = std::mem::replace(&mut node.host, host);
             self.task_nodes.change(id, |node| node.host = host);
@@ -318,7 +322,7 @@ impl Scheduler {
     }
 
     /// Removes a node. Its attempts count as running until each is removed by [`Self::remove_running`].
-    pub fn remove_node(&mut self, id: TrackerId) {
+    pub(crate) fn remove_node(&mut self, id: TrackerId) {
         self.end_reservations_of_node(id);
         self.forget_room(id);
         self.task_nodes.remove(id);
@@ -331,12 +335,12 @@ impl Scheduler {
     }
 
     /// Slots of a node that no attempt holds.
-    pub fn free_slots_on(&self, id: TrackerId, kind: Kind) -> u32 {
+    pub(crate) fn free_slots_on(&self, id: TrackerId, kind: Kind) -> u32 {
         self.nodes.get(&id).map_or(0, |node| node.slots[kind].saturating_sub(node.in_use(kind)))
     }
 
     /// Setup or cleanup attempts take slots, charged to no app and no group.
-    pub fn occupy_slots(&mut self, id: TrackerId, kind: Kind, slots: u32) {
+    pub(crate) fn occupy_slots(&mut self, id: TrackerId, kind: Kind, slots: u32) {
         if let Some(node) = self.nodes.get_mut(&id) {
             raise(&mut node.occupied[kind], slots, &mut self.violations);
             node.say_more(slots);
@@ -349,7 +353,7 @@ impl Scheduler {
     }
 
     /// Setup or cleanup attempts release their slots.
-    pub fn release_slots(&mut self, id: TrackerId, kind: Kind, slots: u32) {
+    pub(crate) fn release_slots(&mut self, id: TrackerId, kind: Kind, slots: u32) {
         if let Some(node) = self.nodes.get_mut(&id) {
             lower(&mut node.occupied[kind], slots, &mut self.violations);
             lower(&mut self.totals.occupied[kind], slots, &mut self.violations);
@@ -360,12 +364,12 @@ impl Scheduler {
     }
 
     /// Sums over the cluster.
-    pub fn totals(&self) -> Totals {
+    pub(crate) fn totals(&self) -> Totals {
         self.totals
     }
 
     /// The same sums, computed from all nodes and apps: for tests and checks, since it is slow.
-    pub fn recount(&self) -> Totals {
+    pub(crate) fn recount(&self) -> Totals {
         let mut totals = Totals::default();
         // Any order gives the same sum.
         self.nodes.values().for_each(|node| node.add_to(&mut totals, self.slot_size()));
@@ -412,14 +416,14 @@ impl Scheduler {
     }
 
     /// Changes the priority of an app: 0 (`VERY_HIGH`) to 4 (`VERY_LOW`).
-    pub fn set_priority(&mut self, id: AppId, priority: u8) {
+    pub(crate) fn set_priority(&mut self, id: AppId, priority: u8) {
         let before = self.apps.get_mut(&id).map(|app| std::mem::replace(&mut app.spec.priority, priority));
         self.notify(&Change::Priority { app: id, before: before.unwrap_or(priority), priority });
         self.rekey_app(id);
     }
 
     /// Sets the slots that tasks of an app hold if granted from now on; running attempts keep theirs.
-    pub fn set_slots_per_task(&mut self, id: AppId, slots: PerKind<NonZeroU32>) {
+    pub(crate) fn set_slots_per_task(&mut self, id: AppId, slots: PerKind<NonZeroU32>) {
         if let Some(app) = self.apps.get_mut(&id) {
             app.spec.slots_per_task = slots;
         }
@@ -429,14 +433,14 @@ impl Scheduler {
 
     /// Sets the part of the trackers that must pass an app over before it gets a far map, millionths
     /// (`mapreduce.job.locality.wait.factor`); 1 is the default, by which the policy decides alone.
-    pub fn set_locality_wait(&mut self, id: AppId, millionths: u64) {
+    pub(crate) fn set_locality_wait(&mut self, id: AppId, millionths: u64) {
         if let Some(app) = self.apps.get_mut(&id) {
             app.locality_wait_millionths = millionths;
         }
     }
 
     /// Sets most attempts of an app at a time, a limit that the Fair scheduler keeps; none = no limit.
-    pub fn set_max_running(&mut self, id: AppId, max_running: PerKind<Option<u32>>) {
+    pub(crate) fn set_max_running(&mut self, id: AppId, max_running: PerKind<Option<u32>>) {
         if let Some(app) = self.apps.get_mut(&id) {
             app.max_running = max_running;
         }
@@ -454,7 +458,7 @@ impl Scheduler {
     ///
     /// # Errors
     /// Why it cannot be kept.
-    pub fn check_deadline(
+    pub(crate) fn check_deadline(
         &self,
         id: AppId,
         name: &str,
@@ -467,13 +471,13 @@ impl Scheduler {
     }
 
     /// What admission would say of a deadline now; none where deadlines are not kept.
-    pub fn what_if(&self, timed: &TimedWork) -> Option<WhatIf> {
+    pub(crate) fn what_if(&self, timed: &TimedWork) -> Option<WhatIf> {
         let Self { groups, totals, apps, nodes, .. } = self;
         self.policy.what_if(timed, &View { groups, totals, apps, nodes })
     }
 
     /// Whether an app still has maps to run when the slots promised for them are no more.
-    pub fn is_promise_over(&self, id: AppId) -> bool {
+    pub(crate) fn is_promise_over(&self, id: AppId) -> bool {
         self.apps.get(&id).is_some_and(|app| match self.policy.app_detail(app) {
             AppDetail::Due(detail) => detail.is_promise_over,
             _ => false,
@@ -481,7 +485,7 @@ impl Scheduler {
     }
 
     /// Apps that missed their deadlines since the last call and are to be killed for it.
-    pub fn take_missed(&mut self) -> Vec<AppId> {
+    pub(crate) fn take_missed(&mut self) -> Vec<AppId> {
         self.policy.take_missed()
     }
 
@@ -500,12 +504,12 @@ impl Scheduler {
     }
 
     /// Attempts of an app that hold slots.
-    pub fn app_running(&self, id: AppId) -> PerKind<u32> {
+    pub(crate) fn app_running(&self, id: AppId) -> PerKind<u32> {
         self.apps.get(&id).map_or(PerKind::default(), |app| app.running.slots())
     }
 
     /// Slots that an app holds.
-    pub fn app_usage(&self, id: AppId) -> PerKind<u32> {
+    pub(crate) fn app_usage(&self, id: AppId) -> PerKind<u32> {
         self.apps.get(&id).map_or(PerKind::default(), |app| app.held.slots())
     }
 }

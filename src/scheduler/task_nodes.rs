@@ -11,13 +11,13 @@ use super::HostId;
 
 /// What tasks of an app need of a node beside free slots. Default: nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct TaskNeeds {
+pub(crate) struct TaskNeeds {
     /// Whether they run only on nodes that run more than Hadoop Streaming.
-    pub needs_stock: bool,
+    pub(crate) needs_stock: bool,
     /// Room on the disk for each map, bytes.
-    pub room_per_map_bytes: u64,
+    pub(crate) room_per_map_bytes: u64,
     /// Hosts that it takes no slots of.
-    pub avoided: Vec<HostId>,
+    pub(crate) avoided: Vec<HostId>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

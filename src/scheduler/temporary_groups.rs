@@ -4,7 +4,7 @@ use super::{GroupId, Scheduler};
 
 impl Scheduler {
     /// Opens a group below the root that closes with its last app, or finds the one that is open under this name.
-    pub fn open_temporary_group(&mut self, name: &str) -> GroupId {
+    pub(crate) fn open_temporary_group(&mut self, name: &str) -> GroupId {
         if let Some(group) = self.groups.by_name(name) {
             return group;
         }
@@ -14,7 +14,7 @@ impl Scheduler {
     }
 
     /// Lets a group close with its last app, at once if it has none.
-    pub fn make_temporary(&mut self, group: GroupId) {
+    pub(crate) fn make_temporary(&mut self, group: GroupId) {
         self.groups.set_temporary(group, true);
         self.close_if_temporary(group);
     }

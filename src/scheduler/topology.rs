@@ -18,7 +18,7 @@ pub struct HostId(u32);
 
 /// A rack, or a group of racks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct RackId(u32);
+pub(crate) struct RackId(u32);
 
 /// How near a grant is to the data of its task, nearest first (1.2.1 `obtainNewNodeLocalMapTask`,
 /// `obtainNewNodeOrRackLocalMapTask`, `obtainNewMapTask`).
@@ -37,24 +37,24 @@ pub enum Level {
 pub struct CacheLevels(usize);
 
 impl CacheLevels {
-    pub const MAX: usize = 8;
+    pub(crate) const MAX: usize = 8;
 
     /// So many, at least one.
     #[must_use]
-    pub fn new(levels: usize) -> Self {
+    pub(crate) fn new(levels: usize) -> Self {
         Self(levels.clamp(1, Self::MAX))
     }
 
     /// Whether hosts of a rack have all levels (1.2.1 `JobTracker.addHostToNodeMapping`); one that has not is far from
     /// what its path does not reach.
     #[must_use]
-    pub fn are_in(self, rack: &str) -> bool {
+    pub(crate) fn are_in(self, rack: &str) -> bool {
         rack.split('/').filter(|name| !name.is_empty()).count() >= self.groups()
     }
 
     /// Levels above the host.
     #[must_use]
-    pub fn groups(self) -> usize {
+    pub(crate) fn groups(self) -> usize {
         self.0 - 1
     }
 }
@@ -72,7 +72,7 @@ impl std::fmt::Display for CacheLevels {
 }
 
 /// The path of a rack, then those above it, nearest first; not the root.
-pub fn rack_path(rack: &str) -> impl Iterator<Item = &str> {
+pub(crate) fn rack_path(rack: &str) -> impl Iterator<Item = &str> {
     std::iter::successors(Some(rack), |path| path.rsplit_once('/').map(|(above, _)| above))
         .filter(|path| !path.is_empty())
 }
@@ -125,13 +125,13 @@ const NO_RACK: RackId = RackId(0);
 
 impl Topology {
     /// Sets the levels of locality, before any host is named.
-    pub fn set_levels(&mut self, levels: CacheLevels) {
+    pub(crate) fn set_levels(&mut self, levels: CacheLevels) {
         self.violations
             .check(self.hosts.is_empty(), || "levels of locality are set before any host is named".to_owned());
         self.levels = levels;
     }
 
-    pub fn levels(&self) -> CacheLevels {
+    pub(crate) fn levels(&self) -> CacheLevels {
         self.levels
     }
 
@@ -147,7 +147,7 @@ impl Topology {
     ///
     /// The old id stays valid, in the old rack, while it is held: requests made with it still match that rack. The id
     /// is unchanged when the host is in `rack` already.
-    pub fn move_host(&mut self, host: &str, rack: &str) -> HostId {
+    pub(crate) fn move_host(&mut self, host: &str, rack: &str) -> HostId {
         match self.host_by_name.get(host) {
             Some(&id) if self.rack_name(self.rack_of(id)) == rack => id,
             _ => self.place_host(host, rack),
@@ -155,7 +155,7 @@ impl Topology {
     }
 
     /// Keeps a host until a matching [`Self::release`].
-    pub fn hold(&mut self, host: HostId) {
+    pub(crate) fn hold(&mut self, host: HostId) {
         let Some(known) = self.hosts.get_mut(&host) else { return };
         raise(&mut known.holders, 1_u32, &mut self.violations);
         if let Some(place) = known.idle.take() {
@@ -163,14 +163,14 @@ impl Topology {
         }
     }
 
-    pub fn hold_for_node(&mut self, host: HostId) {
+    pub(crate) fn hold_for_node(&mut self, host: HostId) {
         self.hold(host);
         if let Some(known) = self.hosts.get_mut(&host) {
             known.had_node = true;
         }
     }
 
-    pub fn release(&mut self, host: HostId) {
+    pub(crate) fn release(&mut self, host: HostId) {
         let Some(known) = self.hosts.get_mut(&host) else { return };
         lower(&mut known.holders, 1_u32, &mut self.violations);
         if known.holders > 0 {
@@ -193,29 +193,30 @@ impl Topology {
     }
 
     /// The id of a host, when it is known.
-    pub fn host(&self, name: &str) -> Option<HostId> {
+    pub(crate) fn host(&self, name: &str) -> Option<HostId> {
         self.host_by_name.get(name).copied()
     }
 
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.hosts.len()
     }
 
-    pub fn is_empty(&self) -> bool {
+    #[cfg(test)]
+    pub(crate) fn is_empty(&self) -> bool {
         self.hosts.is_empty()
     }
 
-    pub fn rack_of(&self, host: HostId) -> RackId {
+    pub(crate) fn rack_of(&self, host: HostId) -> RackId {
         self.hosts.get(&host).map_or(NO_RACK, |host| host.rack)
     }
 
     /// The rack of a host and the groups of racks above it, nearest first, as far as the levels reach.
-    pub fn near(&self, host: HostId) -> &[RackId] {
+    pub(crate) fn near(&self, host: HostId) -> &[RackId] {
         let groups: &[RackId] = self.hosts.get(&host).map_or(&[], |host| &host.groups);
         &groups[..groups.len().min(self.levels.groups())]
     }
 
-    pub fn shared_near(&self, host: HostId) -> Arc<[RackId]> {
+    pub(crate) fn shared_near(&self, host: HostId) -> Arc<[RackId]> {
         match self.levels.groups() {
             0 => Arc::new([]),
             _ => self.groups(host),
@@ -229,22 +230,23 @@ impl Topology {
     }
 
     /// The id of a rack or group, when a host is known in it.
-    pub fn rack(&self, name: &str) -> Option<RackId> {
+    pub(crate) fn rack(&self, name: &str) -> Option<RackId> {
         self.rack_by_name.get(name).copied()
     }
 
     /// The name of a host, as first given; empty when unknown.
-    pub fn host_name(&self, host: HostId) -> &str {
+    pub(crate) fn host_name(&self, host: HostId) -> &str {
         self.hosts.get(&host).map_or("", |host| &host.name)
     }
 
     /// The name of a rack, as first given; empty when unknown.
-    pub fn rack_name(&self, rack: RackId) -> &str {
+    pub(crate) fn rack_name(&self, rack: RackId) -> &str {
         self.racks.get(&rack).map_or("", |rack| &rack.name)
     }
 
     /// How near `host` is to the nearest of `data`.
-    pub fn level(&self, host: HostId, data: &[HostId]) -> Level {
+    #[cfg(test)]
+    pub(crate) fn level(&self, host: HostId, data: &[HostId]) -> Level {
         let near = self.near(host);
         if data.contains(&host) {
             Level::Node

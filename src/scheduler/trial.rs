@@ -7,7 +7,7 @@ use super::{AppId, AppSpec, PolicyOptions, Scheduler};
 impl Scheduler {
     /// Which of the apps that wait to begin another policy would let begin at once, each app in the group of that name.
     /// O(apps log apps).
-    pub fn would_begin<'a>(
+    pub(crate) fn would_begin<'a>(
         &self,
         options: PolicyOptions,
         now: Now,

@@ -6,7 +6,7 @@ use super::{AppId, GroupId};
 
 /// What an app holds, or its group waits for, from now on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum UsageChange {
+pub(crate) enum UsageChange {
     /// Of a pool, so many more; fewer if negative.
     Held { app: AppId, pool: Pool, slots: i64 },
     /// A setup, job-cleanup or task-cleanup of the app takes a slot that is charged to no app.

@@ -8,42 +8,56 @@ use super::{AppId, GroupId, Scheduler};
 
 impl Scheduler {
     /// Logs changes of usage from now on, for a caller that takes them after each of its steps.
-    pub fn log_usage(&mut self) {
+    pub(crate) fn log_usage(&mut self) {
         self.usage_log.get_or_insert_default();
     }
 
     /// Takes the changes since the last call, and an empty buffer in exchange.
-    pub fn take_usage_changes(&mut self, buffer: &mut Vec<UsageChange>) {
+    pub(crate) fn take_usage_changes(&mut self, buffer: &mut Vec<UsageChange>) {
         if let Some(log) = &mut self.usage_log {
             buffer.clear();
             std::mem::swap(log, buffer);
         }
     }
 
-    pub fn has_usage_changes(&self) -> bool {
+    pub(crate) fn has_usage_changes(&self) -> bool {
         self.usage_log.as_ref().is_some_and(|log| !log.is_empty())
     }
 
     /// A setup or cleanup of an app takes slots, charged to no app and no group.
-    pub fn begin_housekeeping(&mut self, app: AppId, node: TrackerId, kind: Kind, slots: u32, launch_mono_ms: u64) {
+    pub(crate) fn begin_housekeeping(
+        &mut self,
+        app: AppId,
+        node: TrackerId,
+        kind: Kind,
+        slots: u32,
+        launch_mono_ms: u64,
+    ) {
         self.occupy_slots(node, kind, slots);
         self.note_usage(UsageChange::HousekeepingBegun { app, launch_mono_ms });
     }
 
     /// A setup or cleanup that was launched then has released its slots.
-    pub fn end_housekeeping(&mut self, app: AppId, node: TrackerId, kind: Kind, slots: u32, launch_mono_ms: u64) {
+    pub(crate) fn end_housekeeping(
+        &mut self,
+        app: AppId,
+        node: TrackerId,
+        kind: Kind,
+        slots: u32,
+        launch_mono_ms: u64,
+    ) {
         self.release_slots(node, kind, slots);
         self.note_usage(UsageChange::HousekeepingEnded { app, launch_mono_ms });
     }
 
     /// A task-cleanup of an app takes a slot, charged to no app and no group, and soon releases it.
-    pub fn begin_task_cleanup(&mut self, app: AppId, node: TrackerId, kind: Kind, launch_mono_ms: u64) {
+    pub(crate) fn begin_task_cleanup(&mut self, app: AppId, node: TrackerId, kind: Kind, launch_mono_ms: u64) {
         self.start_task_cleanup(node, kind);
         self.note_usage(UsageChange::HousekeepingBegun { app, launch_mono_ms });
     }
 
     /// A task-cleanup that was launched then has released its slot.
-    pub fn finish_task_cleanup(&mut self, app: AppId, node: TrackerId, kind: Kind, launch_mono_ms: u64) {
+    pub(crate) fn finish_task_cleanup(&mut self, app: AppId, node: TrackerId, kind: Kind, launch_mono_ms: u64) {
         self.end_task_cleanup(node, kind);
         self.note_usage(UsageChange::HousekeepingEnded { app, launch_mono_ms });
     }
@@ -78,7 +92,7 @@ impl Scheduler {
     }
 
     /// Slots of all pools that an app holds.
-    pub fn app_held(&self, id: AppId) -> PerPool<u32> {
+    pub(crate) fn app_held(&self, id: AppId) -> PerPool<u32> {
         self.apps.get(&id).map_or(PerPool::default(), |app| app.held)
     }
 }

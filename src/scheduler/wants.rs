@@ -16,7 +16,7 @@ const FITS_INTERVAL_MS: u64 = 1_000;
 
 /// Why no node that is there could run what an app waits for, were it empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Misfit {
+pub(crate) enum Misfit {
     /// Its tasks run only on nodes that run more than Hadoop Streaming, and no such node has slots.
     NeedsStock,
     /// No node has so much room for a map, bytes.
@@ -33,7 +33,7 @@ pub enum Misfit {
 }
 
 #[derive(Debug)]
-pub struct Wants<'a> {
+pub(crate) struct Wants<'a> {
     scheduler: &'a Scheduler,
     /// Slots of tasks that need nothing in particular.
     usable: PerKind<u64>,
@@ -61,19 +61,19 @@ struct AppSlots {
 
 impl Scheduler {
     /// Sets what tasks of an app need of a node beside free slots.
-    pub fn set_task_needs(&mut self, id: AppId, needs: TaskNeeds) {
+    pub(crate) fn set_task_needs(&mut self, id: AppId, needs: TaskNeeds) {
         let Some(app) = self.apps.get_mut(&id).filter(|app| app.needs != needs) else { return };
         app.needs = needs;
         self.list_if_choosy(id);
     }
 
     /// Says whether a node runs only Hadoop Streaming; at first it runs any task.
-    pub fn set_streaming_only(&mut self, node: TrackerId, is_streaming_only: bool) {
+    pub(crate) fn set_streaming_only(&mut self, node: TrackerId, is_streaming_only: bool) {
         self.task_nodes.change(node, |node| node.is_streaming_only = is_streaming_only);
     }
 
     /// Sets the room on the disks of a node, bytes; none: it reports none, and has room for anything.
-    pub fn set_disk_room(&mut self, node: TrackerId, bytes: Option<u64>) {
+    pub(crate) fn set_disk_room(&mut self, node: TrackerId, bytes: Option<u64>) {
         self.task_nodes.change(node, |node| node.room_bytes = bytes);
     }
 
@@ -85,11 +85,11 @@ impl Scheduler {
 
     /// Works out what has changed since the last call, so that [`Self::wants`] takes no longer than there are groups and
     /// apps that cannot use all nodes.
-    pub fn refresh_wants(&mut self) {
+    pub(crate) fn refresh_wants(&mut self) {
         self.refresh_container_wants();
     }
 
-    pub fn wants(&self) -> Wants<'_> {
+    pub(crate) fn wants(&self) -> Wants<'_> {
         let usable = self.usable_by_all();
         let mut confined: FxHashMap<GroupId, PerKind<Vec<Confined>>> = FxHashMap::default();
         for app in self.confined_apps() {
@@ -110,7 +110,7 @@ impl Scheduler {
 
     /// Why no node that is there could run anything that an app waits for, were it empty. None where some node could, and
     /// where the app waits for nothing, or no node is there at all.
-    pub fn misfit(&self, id: AppId) -> Option<Misfit> {
+    pub(crate) fn misfit(&self, id: AppId) -> Option<Misfit> {
         let app = self.apps.get(&id).filter(|_| self.totals.nodes > 0)?;
         let of_tasks = || {
             let waits = |kind: &Kind| asked(app, *kind) > 0 && self.totals.slots[*kind] > 0;
@@ -142,12 +142,12 @@ impl Scheduler {
         }
     }
 
-    pub fn holds_anything(&self, id: AppId) -> bool {
+    pub(crate) fn holds_anything(&self, id: AppId) -> bool {
         self.apps.get(&id).is_some_and(|app| app.running != PerPool::default())
     }
 
     /// Apps of a group that wait for something, so many at most. O(apps): for questions of people.
-    pub fn waiting_apps(&self, group: GroupId, most: usize) -> Vec<AppId> {
+    pub(crate) fn waiting_apps(&self, group: GroupId, most: usize) -> Vec<AppId> {
         let waits = |app: &App| {
             Kind::ALL.iter().any(|kind| asked(app, *kind) > 0)
                 || app.containers.as_ref().is_some_and(|demand| demand.has_rows())
@@ -217,7 +217,7 @@ fn asked(app: &App, kind: Kind) -> u64 {
 
 impl Wants<'_> {
     /// Slots that a group holds or could use of each pool now.
-    pub fn of(&self, group: GroupId) -> PerPool<u32> {
+    pub(crate) fn of(&self, group: GroupId) -> PerPool<u32> {
         let now = |kind| {
             let of_setups = |group: &Group| if kind == Kind::Map { u64::from(group.preparing) } else { 0 };
             self.of_kind(group, kind, |group| group.waiting[kind].saturating_add(of_setups(group)), |app| app.now)
@@ -226,7 +226,7 @@ impl Wants<'_> {
     }
 
     /// Slots that a group holds or could use once its jobs are set up and their reduces may begin.
-    pub fn later(&self, group: GroupId) -> PerKind<u32> {
+    pub(crate) fn later(&self, group: GroupId) -> PerKind<u32> {
         let later = |kind| self.of_kind(group, kind, |group| group.pending[kind], |app| app.later);
         PerKind::new(later(Kind::Map), later(Kind::Reduce))
     }

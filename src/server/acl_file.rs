@@ -140,7 +140,7 @@ impl AclFile {
     }
 
     /// The list in force.
-    pub fn current(&self) -> Arc<Acl> {
+    pub(crate) fn current(&self) -> Arc<Acl> {
         let acl = self.list.current.load_full();
         // An old key ends at its time, whether or not the file can be read then.
         acl.without_expired(wall_ms()).map_or(acl, Arc::new)
@@ -148,7 +148,7 @@ impl AclFile {
 
     /// The list after a check for changes. A bad edit, or a file system that does not answer, leaves the last good list
     /// in force.
-    pub async fn latest(&self) -> Arc<Acl> {
+    pub(crate) async fn latest(&self) -> Arc<Acl> {
         let _order = self.order.lock().await;
         let (done, checked) = oneshot::channel();
         let can_wait = !self.list.is_stuck.load(Ordering::Relaxed);
@@ -176,18 +176,18 @@ impl AclFile {
     ///
     /// # Errors
     /// The error of the file; the last good list stays in force.
-    pub fn reload(&self) -> Result<usize, String> {
+    pub(crate) fn reload(&self) -> Result<usize, String> {
         self.list.check(true);
         self.error().map_or_else(|| Ok(self.current().len()), Err)
     }
 
     /// The error of the file, if there is one.
-    pub fn error(&self) -> Option<String> {
+    pub(crate) fn error(&self) -> Option<String> {
         self.list.error.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// The path of the file.
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.list.path
     }
 }
@@ -294,7 +294,7 @@ fn marks_of(path: &Path) -> Marks {
 }
 
 /// The file of old keys: beside the ACL file, or beside what that links to.
-pub fn retiring_path(acl_file: &Path) -> PathBuf {
+pub(crate) fn retiring_path(acl_file: &Path) -> PathBuf {
     let mut name = std::fs::canonicalize(acl_file).unwrap_or_else(|_| acl_file.to_owned()).into_os_string();
     name.push(".retiring");
     PathBuf::from(name)
@@ -310,7 +310,7 @@ fn read(path: &Path, key: &'static str) -> Result<Acl, AclFileError> {
 ///
 /// # Errors
 /// A missing file, or one that is no text. The file of old keys may be missing.
-pub fn read_all_users(path: &Path, key: &'static str) -> Result<(Acl, Vec<AclError>), AclFileError> {
+pub(crate) fn read_all_users(path: &Path, key: &'static str) -> Result<(Acl, Vec<AclError>), AclFileError> {
     let (acl, mut errors) = Acl::parse_all(&read_text(path, key)?, &path.display().to_string());
     let retiring = retiring_path(path);
     let text = match read_text(&retiring, key) {

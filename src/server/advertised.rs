@@ -7,7 +7,7 @@ use crate::wire::protocol::Value;
 
 /// Versions and directories.
 #[derive(Clone, Debug)]
-pub struct Advertised {
+pub(crate) struct Advertised {
     version: String,
     build_version: String,
     system_dir: String,
@@ -18,7 +18,7 @@ pub struct Advertised {
 
 impl Advertised {
     /// The values of these settings.
-    pub fn new(settings: &Settings) -> Self {
+    pub(crate) fn new(settings: &Settings) -> Self {
         Self {
             version: settings.version.clone(),
             build_version: settings.build_version.clone(),
@@ -28,17 +28,17 @@ impl Advertised {
     }
 
     /// The release, for `getVIVersion`.
-    pub fn version(&self) -> Value {
+    pub(crate) fn version(&self) -> Value {
         Value::String(Some(self.version.clone()))
     }
 
     /// The build, which a stock tracker compares byte for byte with its own.
-    pub fn build_version(&self) -> Value {
+    pub(crate) fn build_version(&self) -> Value {
         Value::String(Some(self.build_version.clone()))
     }
 
     /// The file system of the system directory. All local files are one file system: unlike a path its URI prints with three slashes.
-    pub fn file_system(&self) -> Value {
+    pub(crate) fn file_system(&self) -> Value {
         let text = match self.directories.system.namenode() {
             None => "file:///".to_owned(),
             Some(address) => format!("hdfs://{address}"),
@@ -47,12 +47,12 @@ impl Advertised {
     }
 
     /// Where trackers find job tokens, for example `file:/hadoop/mapred/system`.
-    pub fn system_dir(&self) -> Value {
+    pub(crate) fn system_dir(&self) -> Value {
         Value::String(Some(self.system_dir.clone()))
     }
 
     /// Where that user's clients stage their jobs. Fails for names that are no plain name.
-    pub fn staging_area(&self, user: &str) -> Result<Value, RemoteError> {
+    pub(crate) fn staging_area(&self, user: &str) -> Result<Value, RemoteError> {
         match self.directories.staging_area(user) {
             Ok(directory) => Ok(Value::String(Some(directory.to_string()))),
             Err(error) => Err(RemoteError::io(format_args!("no staging directory for user `{user}`: {error}"))),

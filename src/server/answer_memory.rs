@@ -17,7 +17,7 @@ pub struct AnswerMemory {
 
 /// A reservation, released when dropped.
 #[derive(Debug)]
-pub struct MemoryReservation {
+pub(crate) struct MemoryReservation {
     permits: Option<OwnedSemaphorePermit>,
 }
 
@@ -25,7 +25,7 @@ pub struct MemoryReservation {
 
 impl MemoryReservation {
     /// Merges another reservation into this one.
-    pub fn merge(&mut self, other: Self) {
+    pub(crate) fn merge(&mut self, other: Self) {
         match (&mut self.permits, other.permits) {
             (Some(permits), Some(more)) => permits.merge(more),
             (permits @ None, more) => *permits = more,
@@ -38,19 +38,19 @@ impl MemoryReservation {
 
 impl AnswerMemory {
     /// A bound of so many bytes.
-    pub fn new(bytes: usize) -> Self {
+    pub(crate) fn new(bytes: usize) -> Self {
         let all = (bytes / PERMIT_BYTES).max(1);
         Self { permits: Arc::new(Semaphore::new(all)), all }
     }
 
     /// Reserves so many bytes if they are free now.
-    pub fn try_reserve(&self, bytes: usize) -> Option<MemoryReservation> {
+    pub(crate) fn try_reserve(&self, bytes: usize) -> Option<MemoryReservation> {
         let permits = self.permits.clone().try_acquire_many_owned(self.count(bytes)).ok()?;
         Some(MemoryReservation { permits: Some(permits) })
     }
 
     /// Reserves so many bytes once they are free.
-    pub async fn reserve(&self, bytes: usize) -> MemoryReservation {
+    pub(crate) async fn reserve(&self, bytes: usize) -> MemoryReservation {
         // The semaphore is never closed.
         MemoryReservation { permits: self.permits.clone().acquire_many_owned(self.count(bytes)).await.ok() }
     }

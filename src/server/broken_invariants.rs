@@ -7,7 +7,7 @@ use crate::model::BrokenInvariant;
 
 /// What the engine has reported. Cheap to clone, for any thread.
 #[derive(Clone, Debug, Default)]
-pub struct BrokenInvariants(Arc<Mutex<Reported>>);
+pub(crate) struct BrokenInvariants(Arc<Mutex<Reported>>);
 
 #[derive(Debug, Default)]
 struct Reported {

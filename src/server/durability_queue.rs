@@ -6,7 +6,7 @@ use crate::model::FactNumber;
 
 /// A queue of items that each wait for a fact. Items for the same fact are released in order of arrival.
 #[derive(Debug)]
-pub struct DurabilityQueue<T> {
+pub(crate) struct DurabilityQueue<T> {
     items: BTreeMap<(FactNumber, u64), T>,
     arrivals: u64,
 }
@@ -21,25 +21,20 @@ impl<T> Default for DurabilityQueue<T> {
 
 impl<T> DurabilityQueue<T> {
     /// Holds `item` until `number` is durable.
-    pub fn hold(&mut self, number: FactNumber, item: T) {
+    pub(crate) fn hold(&mut self, number: FactNumber, item: T) {
         self.arrivals += 1;
         self.items.insert((number, self.arrivals), item);
     }
 
     /// Removes the next item whose fact is at most `durable`.
-    pub fn release(&mut self, durable: FactNumber) -> Option<T> {
+    pub(crate) fn release(&mut self, durable: FactNumber) -> Option<T> {
         let first = self.items.first_entry()?;
         (first.key().0 <= durable).then(|| first.remove())
     }
 
     /// Number of items held.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.items.len()
-    }
-
-    /// Whether nothing is held.
-    pub fn is_empty(&self) -> bool {
-        self.items.is_empty()
     }
 }
 

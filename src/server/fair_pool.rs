@@ -72,7 +72,7 @@ impl FairShares {
 
 /// The number of stuck threads, readable on any thread.
 #[derive(Clone, Debug)]
-pub struct StuckThreads {
+pub(crate) struct StuckThreads {
     stuck: Arc<AtomicUsize>,
     most: usize,
 }
@@ -87,14 +87,14 @@ impl StuckThreads {
 
     /// The stuck threads and their limit, if any are stuck.
     #[must_use]
-    pub fn stuck(&self) -> Option<(usize, usize)> {
+    pub(crate) fn stuck(&self) -> Option<(usize, usize)> {
         let stuck = self.stuck.load(Ordering::Relaxed);
         (stuck > 0).then_some((stuck, self.most))
     }
 
     /// Whether all threads are stuck.
     #[must_use]
-    pub fn are_all(&self) -> bool {
+    pub(crate) fn are_all(&self) -> bool {
         self.stuck.load(Ordering::Relaxed) >= self.most
     }
 }

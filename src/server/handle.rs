@@ -95,7 +95,7 @@ pub struct OwnerHandle {
 
 /// Requests of other threads, for `Requests::answer`.
 #[derive(Debug)]
-pub struct Requests {
+pub(crate) struct Requests {
     requests: mpsc::Receiver<Request>,
     serving: ServingFlag,
 }
@@ -122,7 +122,7 @@ enum Request {
 
 impl OwnerHandle {
     /// A handle and its receiver. With a market, `acl`: users that may sign, `budget`: state of the budget file.
-    pub fn new(
+    pub(crate) fn new(
         store: watch::Receiver<Durable>,
         market: SharedPresence,
         acl: Option<Arc<AclFile>>,
@@ -167,19 +167,19 @@ impl OwnerHandle {
 
     /// Adds what the RPC server counts, and the most tasks of unfinished jobs.
     #[must_use]
-    pub fn with_rpc_meter(self, rpc: RpcMeter, max_tasks: Option<u64>) -> Self {
+    pub(crate) fn with_rpc_meter(self, rpc: RpcMeter, max_tasks: Option<u64>) -> Self {
         Self { meters: self.meters.with_rpc(rpc, max_tasks), ..self }
     }
 
     /// Adds what the store counts.
     #[must_use]
-    pub fn with_store_meter(self, store: StoreMeter) -> Self {
+    pub(crate) fn with_store_meter(self, store: StoreMeter) -> Self {
         Self { meters: self.meters.with_store(store), ..self }
     }
 
     /// Adds where plans of a switch of the scheduler read its files.
     #[must_use]
-    pub fn with_switch_plans(self, sources: LoadOptions) -> Self {
+    pub(crate) fn with_switch_plans(self, sources: LoadOptions) -> Self {
         Self { switches: Some(PlannedSwitches::new(sources)), ..self }
     }
 
@@ -190,19 +190,19 @@ impl OwnerHandle {
 
     /// Adds the ledger, for statements and histories.
     #[must_use]
-    pub fn with_ledger(self, ledger: LedgerReader) -> Self {
+    pub(crate) fn with_ledger(self, ledger: LedgerReader) -> Self {
         Self { ledger: Some(Ledger::new(ledger)), ..self }
     }
 
     /// Adds the threads for files of jobs, and whether these can be reached, for health.
     #[must_use]
-    pub fn with_health_of_files(self, stuck_threads: StuckThreads, awaited_files: AwaitedFiles) -> Self {
+    pub(crate) fn with_health_of_files(self, stuck_threads: StuckThreads, awaited_files: AwaitedFiles) -> Self {
         Self { stuck_threads: Some(stuck_threads), awaited_files, ..self }
     }
 
     /// Adds the broken invariants, for health.
     #[must_use]
-    pub fn with_broken_invariants(self, broken_invariants: BrokenInvariants) -> Self {
+    pub(crate) fn with_broken_invariants(self, broken_invariants: BrokenInvariants) -> Self {
         Self { broken_invariants, ..self }
     }
 
@@ -214,13 +214,13 @@ impl OwnerHandle {
 
     /// Adds the senders that are refused, for health.
     #[must_use]
-    pub fn with_refused_senders(self, refused_senders: RefusedSenders) -> Self {
+    pub(crate) fn with_refused_senders(self, refused_senders: RefusedSenders) -> Self {
         Self { refused_senders: Some(refused_senders), ..self }
     }
 
     /// Adds the files of jobs; `port`: the one of the web server.
     #[must_use]
-    pub fn with_job_files(self, submissions: &Submissions, rules: UploadRules, port: u16) -> Self {
+    pub(crate) fn with_job_files(self, submissions: &Submissions, rules: UploadRules, port: u16) -> Self {
         Self { job_files: Some(JobFilesOfWeb::new(submissions, rules, port)), ..self }
     }
 

@@ -78,7 +78,7 @@ impl Owner {
     /// An owner whose facts go into `sink`. The receiver yields each effect once it may be performed; they
     /// are bounded by the number of jobs and hosts.
     /// `held_bytes`: memory for answers that wait for the store.
-    pub fn new(
+    pub(crate) fn new(
         engine: Engine,
         sink: FactSender,
         clock: Clock,
@@ -106,12 +106,12 @@ impl Owner {
     }
 
     /// Passes an event to the engine. The reply must not be sent before the fact returned with it is durable.
-    pub fn step(&self, event: Event) -> (Reply, FactNumber) {
+    pub(crate) fn step(&self, event: Event) -> (Reply, FactNumber) {
         self.step_of(None, event)
     }
 
     /// As [`Self::step`] for a caller's event; the log lines that the address causes are limited.
-    pub fn step_from(&self, caller: IpAddr, event: Event) -> (Reply, FactNumber) {
+    pub(crate) fn step_from(&self, caller: IpAddr, event: Event) -> (Reply, FactNumber) {
         self.step_of(Some(caller), event)
     }
 
@@ -167,7 +167,7 @@ impl Owner {
     }
 
     /// Refuses the senders of `quarantine`. It is set once, before the first call.
-    pub fn set_quarantine(&self, quarantine: Rc<Quarantine>) {
+    pub(crate) fn set_quarantine(&self, quarantine: Rc<Quarantine>) {
         // A second one has the same content: there is one state folder.
         let _ = self.quarantine.set(quarantine);
     }
@@ -180,7 +180,7 @@ impl Owner {
     }
 
     /// Reads from the engine.
-    pub fn read<T>(&self, read: impl FnOnce(&Engine) -> Read<T>) -> Read<T> {
+    pub(crate) fn read<T>(&self, read: impl FnOnce(&Engine) -> Read<T>) -> Read<T> {
         read(&self.engine.borrow())
     }
 
@@ -190,7 +190,7 @@ impl Owner {
     }
 
     /// The views that this owner speaks to. They are set once, before the first call.
-    pub fn set_views(&self, views: ViewsFeed) {
+    pub(crate) fn set_views(&self, views: ViewsFeed) {
         // Each session has its own owner and views.
         let _ = self.views.set(views);
     }
@@ -204,17 +204,17 @@ impl Owner {
     }
 
     /// The accounts and the number of the last tick, for the budget file; `None` without a market.
-    pub fn budgets(&self) -> Option<(Vec<BudgetLine>, u64)> {
+    pub(crate) fn budgets(&self) -> Option<(Vec<BudgetLine>, u64)> {
         self.engine.borrow().market().map(|market| (market.budget_lines(), market.tick_number()))
     }
 
     /// The last durable fact that this thread has processed.
-    pub fn durable(&self) -> FactNumber {
+    pub(crate) fn durable(&self) -> FactNumber {
         self.durable.get()
     }
 
     /// The last fact of all.
-    pub fn last_fact(&self) -> FactNumber {
+    pub(crate) fn last_fact(&self) -> FactNumber {
         self.engine.borrow().last_fact()
     }
 
@@ -224,7 +224,7 @@ impl Owner {
     }
 
     /// Answers as soon as `number` is durable.
-    pub fn answer(&self, pending: PendingCall, answer: Answer, number: FactNumber) {
+    pub(crate) fn answer(&self, pending: PendingCall, answer: Answer, number: FactNumber) {
         if number <= self.durable.get() {
             pending.answer(&answer);
         } else {
@@ -234,7 +234,7 @@ impl Owner {
 
     /// Answers with what was read as soon as `number` is durable. If the memory for waiting answers is used up, the
     /// answer is dropped and `retry` is called then.
-    pub fn show(
+    pub(crate) fn show(
         &self,
         pending: PendingCall,
         answer: &Answer,
@@ -259,7 +259,7 @@ impl Owner {
     }
 
     /// Completes when `number` is durable.
-    pub async fn wait_durable(&self, number: FactNumber) -> Result<(), StoreGone> {
+    pub(crate) async fn wait_durable(&self, number: FactNumber) -> Result<(), StoreGone> {
         if number <= self.durable.get() {
             return Ok(());
         }
@@ -269,17 +269,17 @@ impl Owner {
     }
 
     /// The health of the store.
-    pub fn store_health(&self) -> Health {
+    pub(crate) fn store_health(&self) -> Health {
         self.store.borrow().health.clone()
     }
 
     /// Why nothing can become durable now; none: it can.
-    pub fn store_complaint(&self) -> Option<String> {
+    pub(crate) fn store_complaint(&self) -> Option<String> {
         complaint_of(&self.store.borrow().health)
     }
 
     /// Completes when nothing can become durable, with the reason.
-    pub async fn store_failure(&self) -> String {
+    pub(crate) async fn store_failure(&self) -> String {
         let mut store = self.store.clone();
         loop {
             let complaint = complaint_of(&store.borrow_and_update().health);
@@ -292,12 +292,12 @@ impl Owner {
     }
 
     /// Whether too many facts wait for the store to accept new work.
-    pub fn is_overloaded(&self) -> bool {
+    pub(crate) fn is_overloaded(&self) -> bool {
         self.sink.pressure() != Pressure::Normal
     }
 
     /// Follows the store and releases what waits for it, in order. Completes only with the store.
-    pub async fn release(&self) -> StoreGone {
+    pub(crate) async fn release(&self) -> StoreGone {
         let mut store = self.sink.durable();
         loop {
             let durable = store.borrow_and_update().number;
@@ -319,7 +319,7 @@ impl Owner {
     }
 
     /// Fires at once, for work left by the start, and then whenever the engine's timer is due. Never completes.
-    pub async fn run_timer(&self) {
+    pub(crate) async fn run_timer(&self) {
         self.step(Event::Timer { durable: self.durable.get() });
         loop {
             let next_ms = self.engine.borrow().next_timer_ms();

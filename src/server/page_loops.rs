@@ -29,14 +29,14 @@ const MOST_WORKERS: usize = 100_000;
 impl OwnerHandle {
     /// Adds the jobs in the database: those of before a restart, and keys of tickets.
     #[must_use]
-    pub fn with_finished_jobs(mut self, finished: FinishedJobReader) -> Self {
+    pub(crate) fn with_finished_jobs(mut self, finished: FinishedJobReader) -> Self {
         self.job_sources.set_finished(finished);
         self
     }
 
     /// Adds the files of submitted jobs.
     #[must_use]
-    pub fn with_map_inputs(mut self, inputs: MapInputs) -> Self {
+    pub(crate) fn with_map_inputs(mut self, inputs: MapInputs) -> Self {
         self.job_sources.set_inputs(inputs);
         self
     }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Counts reloads. Cheap to clone, for any thread.
 #[derive(Clone, Debug, Default)]
-pub struct ReloadCounts(Arc<Counts>);
+pub(crate) struct ReloadCounts(Arc<Counts>);
 
 #[derive(Debug, Default)]
 struct Counts {

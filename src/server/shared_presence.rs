@@ -8,7 +8,7 @@ use crate::web::MarketPresence;
 
 /// The presence of the market now. Clones share it.
 #[derive(Clone, Debug)]
-pub struct SharedPresence(Arc<AtomicU8>);
+pub(crate) struct SharedPresence(Arc<AtomicU8>);
 
 const ABSENT: u8 = 0;
 const IDLE: u8 = 1;
@@ -20,13 +20,13 @@ const SIGNING: u8 = 3;
 impl SharedPresence {
     /// One that begins so.
     #[must_use]
-    pub fn new(presence: MarketPresence) -> Self {
+    pub(crate) fn new(presence: MarketPresence) -> Self {
         Self(Arc::new(AtomicU8::new(code(presence))))
     }
 
     /// The presence now.
     #[must_use]
-    pub fn get(&self) -> MarketPresence {
+    pub(crate) fn get(&self) -> MarketPresence {
         match self.0.load(Ordering::Relaxed) {
             ABSENT => MarketPresence::Absent,
             IDLE => MarketPresence::Idle,
@@ -42,7 +42,7 @@ impl SharedPresence {
 
 /// What the engine's market is now.
 #[must_use]
-pub fn presence_of(engine: &Engine) -> MarketPresence {
+pub(crate) fn presence_of(engine: &Engine) -> MarketPresence {
     match engine.market() {
         None => MarketPresence::Absent,
         Some(market) if market.is_ruling() => MarketPresence::Ruling,

@@ -24,7 +24,7 @@ pub(super) const MOST_LIVE: usize = 50_000;
 impl OwnerHandle {
     /// Says whether access lists are on.
     #[must_use]
-    pub fn with_acls(mut self, are_acls_on: bool) -> Self {
+    pub(crate) fn with_acls(mut self, are_acls_on: bool) -> Self {
         self.are_acls_on = are_acls_on;
         self
     }

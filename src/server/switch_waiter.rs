@@ -8,7 +8,7 @@ use crate::api::SwitchPlan;
 
 /// The waiting operator, if any.
 #[derive(Debug, Default)]
-pub struct SwitchWaiter(RefCell<Option<oneshot::Sender<SwitchPlan>>>);
+pub(crate) struct SwitchWaiter(RefCell<Option<oneshot::Sender<SwitchPlan>>>);
 
 // === impl SwitchWaiter ===
 

@@ -19,7 +19,7 @@ const LEAST_MS: u64 = 250;
 
 impl Owner {
     /// Feeds the views. Never completes.
-    pub async fn speak_to(self: Rc<Self>, views: ViewsFeed) {
+    pub(crate) async fn speak_to(self: Rc<Self>, views: ViewsFeed) {
         let clock = self.clock();
         let mut walk = VolatileWalk::default();
         let (mut due_ms, mut earliest_ms, mut jobs_due_ms) = (clock.mono_ms(), 0, 0);

@@ -69,7 +69,7 @@ pub enum Part {
 }
 
 /// Into how many stretches the time of a run is divided.
-pub const STRETCHES: u64 = 16;
+pub(crate) const STRETCHES: u64 = 16;
 
 const NAMED: [(Part, &str); 33] = [
     (Part::Faults, "faults"),

@@ -32,7 +32,7 @@ mod user;
 pub mod what_if;
 mod world;
 
-pub use cuts::{Cuts, Part, PartError};
+pub use cuts::{Cuts, Part};
 pub use journal::Journal;
 pub use laws::{Law, Tally, Violation};
 pub use policy_choice::PolicyChoice;

@@ -12,52 +12,52 @@ use super::random::Random;
 use super::run_options::RunOptions;
 
 #[derive(Clone, Debug)]
-pub struct TrackerPlan {
+pub(crate) struct TrackerPlan {
     /// Its name, under which it registers.
-    pub name: String,
+    pub(crate) name: String,
     /// Its host; two trackers may share one.
-    pub host: String,
-    pub slots: PerKind<u32>,
+    pub(crate) host: String,
+    pub(crate) slots: PerKind<u32>,
 }
 
 /// One user, who owns the queue of the same name as soon as there is one.
 #[derive(Clone, Debug)]
-pub struct UserPlan {
+pub(crate) struct UserPlan {
     /// Name of the user and the queue.
-    pub name: String,
+    pub(crate) name: String,
     /// Money at the start; none: the queue does not exist yet.
-    pub budget: Option<Credits>,
+    pub(crate) budget: Option<Credits>,
     /// The first bid.
-    pub rate: Credits,
+    pub(crate) rate: Credits,
     /// How it plays against the market; none: it is honest, and does as it likes.
     pub(super) scheme: Option<Scheme>,
 }
 
 /// The world at its start.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub(crate) struct Plan {
     /// When it begins.
-    pub start: Now,
-    pub trackers: Vec<TrackerPlan>,
-    pub users: Vec<UserPlan>,
-    pub engine: EngineConfig,
+    pub(crate) start: Now,
+    pub(crate) trackers: Vec<TrackerPlan>,
+    pub(crate) users: Vec<UserPlan>,
+    pub(crate) engine: EngineConfig,
     /// Typical time of a task, ms.
-    pub task_ms: u64,
+    pub(crate) task_ms: u64,
     /// Typical pause of a user between two submissions, ms.
-    pub submit_pause_ms: u64,
+    pub(crate) submit_pause_ms: u64,
     /// Attempts that fail, of 1,000.
-    pub failing_permille: u64,
+    pub(crate) failing_permille: u64,
     /// Attempts that hang, of 1,000.
-    pub hanging_permille: u64,
+    pub(crate) hanging_permille: u64,
     /// Time after which a tracker fails a hanging attempt, ms.
-    pub task_timeout_ms: u64,
+    pub(crate) task_timeout_ms: u64,
     /// Most unfinished jobs of all users together. Below the number of apps that one heartbeat may skip, so that work
     /// conservation can be checked at each heartbeat.
-    pub most_live_jobs: usize,
+    pub(crate) most_live_jobs: usize,
     /// Typical time between two crashes of the JobTracker, ms; none: it never crashes.
-    pub crash_pause_ms: Option<u64>,
+    pub(crate) crash_pause_ms: Option<u64>,
     /// Typical time between two switches of the scheduler, ms; none: it stays.
-    pub switch_pause_ms: Option<u64>,
+    pub(crate) switch_pause_ms: Option<u64>,
     /// What the disks of trackers have room for, bytes; none: they do not say.
     pub(super) free_disk_bytes: Option<i64>,
     /// What there is for containers; none: no node has anything for them.
@@ -74,7 +74,7 @@ const IDLE_BIDDING_INTERVAL_MS: u64 = 5_000;
 const SEEDS_OF_A_CRASHING_ONE: u64 = 3;
 
 impl Plan {
-    pub fn new(options: &RunOptions) -> Self {
+    pub(crate) fn new(options: &RunOptions) -> Self {
         let RunOptions { seed, policy, has_containers, has_adversaries, .. } = *options;
         let mut random = Random::stream(seed, 0);
         let start = Now { mono_ms: random.between(1, 100_000_000), wall_ms: 1_795_252_000_000 };
@@ -134,19 +134,19 @@ impl Plan {
     }
 
     /// Time by which users time their requests to the market, ms; none without a market.
-    pub fn bidding_interval_ms(&self) -> Option<u64> {
+    pub(crate) fn bidding_interval_ms(&self) -> Option<u64> {
         let interval_ms = tick_interval_ms(&self.engine.policy).unwrap_or(IDLE_BIDDING_INTERVAL_MS);
         self.engine.market.map(|_| interval_ms)
     }
 
     /// Time between rounds of preemption of the market, ms; none without, or where other schedulers may have chosen
     /// attempts too.
-    pub fn kill_interval_ms(&self) -> Option<u64> {
+    pub(crate) fn kill_interval_ms(&self) -> Option<u64> {
         let rules_always = self.engine.policy.is_market() && self.switch_pause_ms.is_none();
         self.engine.policy.preemption_interval_ms().filter(|_| rules_always)
     }
 
-    pub fn budget_lines(&self) -> Vec<BudgetLine> {
+    pub(crate) fn budget_lines(&self) -> Vec<BudgetLine> {
         let line = |user: &UserPlan| {
             let (budget, queue) = (user.budget?, QueueName::new(&user.name).ok()?);
             Some(BudgetLine { queue, budget, rate: user.rate, is_budget_rounded: false, is_rate_rounded: false })

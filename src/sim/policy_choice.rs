@@ -17,7 +17,7 @@ pub enum PolicyChoice {
 }
 
 impl PolicyChoice {
-    pub fn has_deadlines(self) -> bool {
+    pub(crate) fn has_deadlines(self) -> bool {
         matches!(self, Self::Constraint | Self::Mixed)
     }
 }

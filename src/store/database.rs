@@ -20,7 +20,7 @@ const BUSY_TIMEOUT: Duration = Duration::from_millis(100);
 ///
 /// # Errors
 /// The database cannot be read, or its schema is not one of this program's.
-pub fn check_schema(state_dir: &Path) -> Result<(), StoreError> {
+pub(crate) fn check_schema(state_dir: &Path) -> Result<(), StoreError> {
     let path = super::folder::database_in(state_dir);
     readable(&path).map(drop)
 }

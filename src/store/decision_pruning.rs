@@ -3,7 +3,7 @@
 use rusqlite::{Connection, params};
 
 /// The newest decisions that stay whatever they are about.
-pub const DECISIONS_KEPT: usize = 10_000;
+pub(crate) const DECISIONS_KEPT: usize = 10_000;
 
 /// Deletes at most `limit_rows` decisions. Returns whether there may be more to delete.
 pub(super) fn prune_decisions(database: &Connection, limit_rows: usize) -> rusqlite::Result<bool> {

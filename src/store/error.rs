@@ -117,7 +117,7 @@ pub enum SchemaFound {
 impl StoreError {
     /// Whether another start would fail alike until a person acts.
     #[must_use]
-    pub fn is_permanent(&self) -> bool {
+    pub(crate) fn is_permanent(&self) -> bool {
         use rusqlite::ErrorCode;
         match self {
             Self::File { source, .. } => crate::fs::is_permanent(source),

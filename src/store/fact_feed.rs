@@ -28,7 +28,7 @@ pub struct FactFollower(Arc<SharedFeed>);
 
 /// Makes a follower look: [`FactFollower::next`] returns, though there may be no facts.
 #[derive(Clone, Debug)]
-pub struct FollowerWaker(Arc<SharedFeed>);
+pub(crate) struct FollowerWaker(Arc<SharedFeed>);
 
 /// What [`FactFollower::next`] found.
 #[derive(Debug)]
@@ -99,7 +99,7 @@ impl FactFollower {
         self.0.lock().is_followed = true;
     }
 
-    pub fn waker(&self) -> FollowerWaker {
+    pub(crate) fn waker(&self) -> FollowerWaker {
         FollowerWaker(self.0.clone())
     }
 
@@ -129,7 +129,7 @@ impl FactFollower {
 
 impl FollowerWaker {
     /// Wakes it. Never waits for what it does.
-    pub fn wake(&self) {
+    pub(crate) fn wake(&self) {
         self.0.lock().is_woken = true;
         self.0.changed.notify_one();
     }

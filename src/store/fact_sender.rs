@@ -88,7 +88,7 @@ impl FactSender {
     }
 
     /// More facts than this are [`Pressure::High`].
-    pub fn limit_facts(&self) -> u64 {
+    pub(crate) fn limit_facts(&self) -> u64 {
         self.limit_facts
     }
 

@@ -290,7 +290,7 @@ fault_points! {
 impl FaultPoint {
     /// Kills the process if this point is selected.
     #[inline]
-    pub fn pass(self) {
+    pub(crate) fn pass(self) {
         #[cfg(debug_assertions)]
         cut::pass(self);
     }
@@ -300,7 +300,7 @@ impl FaultPoint {
     /// # Errors
     /// As of [`Write::write_all`].
     #[inline]
-    pub fn write_all(self, file: &mut File, content: &[u8]) -> io::Result<()> {
+    pub(crate) fn write_all(self, file: &mut File, content: &[u8]) -> io::Result<()> {
         #[cfg(debug_assertions)]
         cut::tear(self, file, content);
         file.write_all(content)

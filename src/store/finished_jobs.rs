@@ -58,20 +58,20 @@ impl FinishedJobReader {
     }
 
     /// A job with its tasks, as if its end had just been decided; none if it is unknown. Blocks on the disk.
-    pub fn any_job(&self, job: JobId) -> Result<Option<StoredJob>, StoreError> {
+    pub(crate) fn any_job(&self, job: JobId) -> Result<Option<StoredJob>, StoreError> {
         let database = self.open()?;
         with_tasks(&Loader::new(&database, &self.database), job)
     }
 
     /// A finished job without its tasks; none if it is unknown or unfinished. Blocks on the disk.
-    pub fn finished(&self, job: JobId) -> Result<Option<FinishedJob>, StoreError> {
+    pub(crate) fn finished(&self, job: JobId) -> Result<Option<FinishedJob>, StoreError> {
         let database = self.open()?;
         finished_without_tasks(&Loader::new(&database, &self.database), job)
     }
 
     /// The key of the tickets for a job's logs, finished or not; none of an unknown job, or of one that an older build
     /// has ended. Blocks on the disk.
-    pub fn log_key(&self, job: JobId) -> Result<Option<LogKey>, StoreError> {
+    pub(crate) fn log_key(&self, job: JobId) -> Result<Option<LogKey>, StoreError> {
         let database = self.open()?;
         let sql = "SELECT log_key, token_file FROM job WHERE job = ?1";
         let read = |row: &rusqlite::Row<'_>| Ok((row.get::<_, Option<Vec<u8>>>(0)?, row.get::<_, Option<Vec<u8>>>(1)?));

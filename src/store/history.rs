@@ -14,12 +14,12 @@ use super::statement::LedgerReader;
 
 impl LedgerReader {
     /// The price over time. Blocks on the disk.
-    pub fn price_history(&self, page: HistoryPage) -> Result<PriceHistory, StoreError> {
+    pub(crate) fn price_history(&self, page: HistoryPage) -> Result<PriceHistory, StoreError> {
         self.read(|database| prices(database, page))
     }
 
     /// Spending of a queue over time; none if the queue never existed. Blocks on the disk.
-    pub fn spending_history(
+    pub(crate) fn spending_history(
         &self,
         queue: &QueueName,
         page: HistoryPage,

@@ -30,7 +30,7 @@ impl InMemoryStore {
     ///
     /// # Errors
     /// A row that the schema refuses, a fact that finds no row to change.
-    pub fn write(&mut self, first: FactNumber, facts: &[Fact]) -> Result<(), StoreError> {
+    pub(crate) fn write(&mut self, first: FactNumber, facts: &[Fact]) -> Result<(), StoreError> {
         let missed_updates = self.try_write(first, facts).map_err(|source| failed("write", source))?;
         match missed_updates.complaint() {
             Some(text) => Err(StoreError::Damaged { path: NOWHERE.into(), text }),
@@ -42,7 +42,7 @@ impl InMemoryStore {
     ///
     /// # Errors
     /// Invalid rows.
-    pub fn load(&mut self) -> Result<LoadedState, StoreError> {
+    pub(crate) fn load(&mut self) -> Result<LoadedState, StoreError> {
         let database = self.database().map_err(|source| failed("set up", source))?;
         load_state(database, Path::new(NOWHERE), &StoreOptions::new(NOWHERE))
     }

@@ -101,7 +101,7 @@ impl FinishedJobReader {
     ///
     /// # Errors
     /// The database cannot be read.
-    pub fn job_xml(&self, id: JobId, max_bytes: u64) -> Result<Option<Vec<u8>>, StoreError> {
+    pub(crate) fn job_xml(&self, id: JobId, max_bytes: u64) -> Result<Option<Vec<u8>>, StoreError> {
         let database = self.open()?;
         let loader = Loader::new(&database, self.path());
         let sql = "SELECT job_xml FROM job_history WHERE job = ?1";

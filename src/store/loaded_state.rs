@@ -86,7 +86,7 @@ pub struct BudgetFileHashes {
 
 impl LoadedState {
     /// The engine's state after a crash, if no other JobTracker ran meanwhile.
-    pub fn restored(self) -> Restored {
+    pub(crate) fn restored(self) -> Restored {
         let LoadedJobs { unfinished, finished, launch_answers, costs, interner } = self.jobs;
         Restored {
             last_fact: self.last_fact,

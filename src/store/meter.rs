@@ -22,7 +22,7 @@ impl StoreMeter {
     }
 
     /// How long commits took.
-    pub fn commit_times(&self) -> LatencyCounts {
+    pub(crate) fn commit_times(&self) -> LatencyCounts {
         self.counts.read().commit_times
     }
 

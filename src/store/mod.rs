@@ -70,37 +70,38 @@ mod writer;
 pub use backup::{BackupSummary, backup};
 pub use budget_command::CommandBackEnd;
 pub use budget_file::{
-    BudgetAtStart, BudgetBackEnd, BudgetBackEndError, BudgetLag, BudgetPublisher, BudgetStatus, CallWatch, FoundTopUps,
-    Interrupter, Precedence, read_all_budgets, read_budgets,
+    BudgetAtStart, BudgetBackEnd, BudgetBackEndError, BudgetPublisher, FoundTopUps, Interrupter, Precedence,
 };
-pub use budget_postgres::{INITIALISE_SQL, Initialised, PostgresBackEnd, initialise};
-pub use database::check_schema;
-pub use decision_pruning::DECISIONS_KEPT;
-pub use durable::{Durable, Health, StoreStats};
-pub use error::{SchemaFound, StoreError};
-pub use fact_feed::{FactBatch, FactFeed, FactFollower, Followed, FollowerWaker};
+pub(crate) use budget_file::{BudgetStatus, read_all_budgets, read_budgets};
+pub(crate) use budget_postgres::Initialised;
+pub use budget_postgres::{INITIALISE_SQL, PostgresBackEnd, initialise};
+pub(crate) use database::check_schema;
+pub(crate) use decision_pruning::DECISIONS_KEPT;
+pub use durable::{Durable, Health};
+#[cfg(test)]
+pub(crate) use error::SchemaFound;
+pub use error::StoreError;
+pub(crate) use fact_feed::FollowerWaker;
+pub use fact_feed::{FactBatch, FactFeed, FactFollower};
 pub use fact_sender::{FactReceiver, FactSender, Pressure};
 pub use fault_point::FaultPoint;
-pub use finished_jobs::FinishedJobReader;
+pub(crate) use finished_jobs::FinishedJobReader;
 pub use folder::database_in;
 pub use in_memory_store::InMemoryStore;
-pub use job_history::StoredHistory;
-pub use loaded_jobs::LoadedJobs;
-pub use loaded_state::{BudgetFileHashes, LoadedState};
+pub(crate) use job_history::StoredHistory;
+pub use loaded_state::LoadedState;
 #[cfg(test)]
 pub(crate) use loaded_state::{finished_after, loaded_after};
-pub use meter::StoreMeter;
-pub use missed_updates::MissedUpdates;
+pub(crate) use meter::StoreMeter;
 pub use options::{Retention, StoreOptions};
-pub use past_jobs::{PastJob, PastJobs, PastPlace};
-pub use recording::{
-    RecordedSize, RecordedSpan, read_recording, read_scheduler_choice, read_state_name, recorded_size,
-};
-pub use restore::{ComesAgain, LostMovement, LostSetting, LostState, RestoreSummary, restore};
-pub use split_encoding::{SplitBlobError, decode_splits, encode_splits};
-pub use state_file::StateFile;
-pub use state_reader::StateReader;
+pub(crate) use past_jobs::{PastJob, PastPlace};
+pub use recording::{RecordedSize, RecordedSpan, recorded_size};
+pub(crate) use recording::{read_recording, read_scheduler_choice, read_state_name};
+pub(crate) use restore::{ComesAgain, LostMovement, LostSetting, LostState, RestoreSummary, restore};
+pub use split_encoding::{decode_splits, encode_splits};
+pub(crate) use state_file::StateFile;
+pub(crate) use state_reader::StateReader;
 pub use state_store::Store;
-pub use statement::LedgerReader;
-pub use stored_applications::{StoredApplicationReader, StoredApplications};
-pub use stored_containers::{StoredContainerReader, StoredContainers};
+pub(crate) use statement::LedgerReader;
+pub(crate) use stored_applications::{StoredApplicationReader, StoredApplications};
+pub(crate) use stored_containers::{StoredContainerReader, StoredContainers};

@@ -10,35 +10,35 @@ use super::loader::Loader;
 
 /// A job that is over.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PastJob {
+pub(crate) struct PastJob {
     /// Its id.
-    pub id: JobId,
+    pub(crate) id: JobId,
     /// Its name.
-    pub name: String,
+    pub(crate) name: String,
     /// Its owner.
-    pub user: String,
+    pub(crate) user: String,
     /// When it was submitted, epoch ms.
-    pub submit_ms: i64,
+    pub(crate) submit_ms: i64,
     /// URI of its history file; none: it is not written yet.
-    pub history_path: Option<String>,
+    pub(crate) history_path: Option<String>,
 }
 
 /// When a job ran, and where its history is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PastPlace {
+pub(crate) struct PastPlace {
     /// When its setup had succeeded, epoch ms; none: it never did.
-    pub running_ms: Option<i64>,
+    pub(crate) running_ms: Option<i64>,
     /// As [`PastJob::history_path`].
-    pub history_path: Option<String>,
+    pub(crate) history_path: Option<String>,
 }
 
 /// A part of a list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct PastJobs {
+pub(crate) struct PastJobs {
     /// The jobs from the first of the part on.
-    pub jobs: Vec<PastJob>,
+    pub(crate) jobs: Vec<PastJob>,
     /// All that the search finds.
-    pub total: u64,
+    pub(crate) total: u64,
 }
 
 const SEARCHED: &str = "FROM job LEFT JOIN job_history USING (job) WHERE finish_ms IS NOT NULL";
@@ -50,7 +50,7 @@ impl FinishedJobReader {
     ///
     /// # Errors
     /// The database cannot be read, or a value in it is not valid.
-    pub fn past_jobs(&self, search: &PastSearch, first: u64, count: u64) -> Result<PastJobs, StoreError> {
+    pub(crate) fn past_jobs(&self, search: &PastSearch, first: u64, count: u64) -> Result<PastJobs, StoreError> {
         let mut database = self.open()?;
         let failed = |source| StoreError::Database { action: "read", path: self.path().to_owned(), source };
         // One state of the database for the count and the list.
@@ -82,7 +82,7 @@ impl FinishedJobReader {
     ///
     /// # Errors
     /// The database cannot be read.
-    pub fn past_place(&self, job: JobId) -> Result<Option<PastPlace>, StoreError> {
+    pub(crate) fn past_place(&self, job: JobId) -> Result<Option<PastPlace>, StoreError> {
         let database = self.open()?;
         let loader = Loader::new(&database, self.path());
         let sql = "SELECT running_ms, path FROM job LEFT JOIN job_history USING (job) WHERE job = ?1";

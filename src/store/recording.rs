@@ -36,7 +36,10 @@ const LONGEST_LEAD_MS: i64 = 600_000;
 ///
 /// # Errors
 /// The database cannot be read, has a newer schema version, or a value in it is not valid.
-pub fn read_recording(database: &Path, span: RecordedSpan) -> Result<(Recording, Option<SchedulerChoice>), StoreError> {
+pub(crate) fn read_recording(
+    database: &Path,
+    span: RecordedSpan,
+) -> Result<(Recording, Option<SchedulerChoice>), StoreError> {
     let failed = |source| StoreError::Database { action: "read", path: database.to_owned(), source };
     let mut connection = open_for_reading(database)?;
     let snapshot = connection.transaction().map_err(failed)?;
@@ -72,7 +75,7 @@ pub fn recorded_size(database: &Path, span: RecordedSpan) -> Result<RecordedSize
 ///
 /// # Errors
 /// As [`read_recording`].
-pub fn read_scheduler_choice(database: &Path) -> Result<Option<SchedulerChoice>, StoreError> {
+pub(crate) fn read_scheduler_choice(database: &Path) -> Result<Option<SchedulerChoice>, StoreError> {
     scheduler_choice(&Loader::new(&open_for_reading(database)?, database))
 }
 
@@ -80,7 +83,7 @@ pub fn read_scheduler_choice(database: &Path) -> Result<Option<SchedulerChoice>,
 ///
 /// # Errors
 /// As [`read_recording`].
-pub fn read_state_name(database: &Path) -> Result<Option<String>, StoreError> {
+pub(crate) fn read_state_name(database: &Path) -> Result<Option<String>, StoreError> {
     Loader::new(&open_for_reading(database)?, database).meta(STATE_NAME)
 }
 

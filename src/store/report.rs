@@ -44,7 +44,7 @@ type SumKey = (Option<String>, String, String);
 
 impl LedgerReader {
     /// A report; what has not ended counts as if it did at `now_ms`, epoch ms. Blocks on the disk.
-    pub fn report(&self, request: &ReportRequest, now_ms: i64) -> Result<Report, StoreError> {
+    pub(crate) fn report(&self, request: &ReportRequest, now_ms: i64) -> Result<Report, StoreError> {
         self.read(|database| {
             report(database, request, self.container_slot, now_ms, request.most.unwrap_or(MOST_ROWS).min(MOST_ROWS))
         })

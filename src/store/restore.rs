@@ -19,47 +19,47 @@ use super::fault_point::FaultPoint;
 use super::folder::{StateFolder, at, database_in, sync_folder};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RestoreSummary {
+pub(crate) struct RestoreSummary {
     /// The database, which is the copy now.
-    pub database: PathBuf,
-    pub copy: BackupSummary,
+    pub(crate) database: PathBuf,
+    pub(crate) copy: BackupSummary,
     /// Where the database of before is; none if there was none.
-    pub kept: Option<PathBuf>,
+    pub(crate) kept: Option<PathBuf>,
     /// What that had and the copy lacks, or why it cannot be read.
-    pub lost: Result<LostState, String>,
+    pub(crate) lost: Result<LostState, String>,
 }
 
 /// What is lost with a database that a copy replaces.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct LostState {
+pub(crate) struct LostState {
     /// Jobs and applications that the copy does not know: id, user, state.
-    pub submitted: Vec<[String; 3]>,
+    pub(crate) submitted: Vec<[String; 3]>,
     /// Jobs that it has as unfinished, and that have ended: id, user, state.
-    pub ended: Vec<[String; 3]>,
+    pub(crate) ended: Vec<[String; 3]>,
     /// Movements of money other than charges.
-    pub money: Vec<LostMovement>,
+    pub(crate) money: Vec<LostMovement>,
     /// What was set, and is as the copy has it now.
-    pub settings: Vec<LostSetting>,
+    pub(crate) settings: Vec<LostSetting>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LostMovement {
-    pub time_ms: i64,
-    pub reason: String,
-    pub queue: String,
+pub(crate) struct LostMovement {
+    pub(crate) time_ms: i64,
+    pub(crate) reason: String,
+    pub(crate) queue: String,
     /// Below 0 where the queue lost it.
-    pub amount: String,
+    pub(crate) amount: String,
     /// The queues of a transfer: from which, to which.
-    pub transfer: Option<[String; 2]>,
+    pub(crate) transfer: Option<[String; 2]>,
     /// Who moved it, and what was said about it; perhaps empty.
-    pub made_by: String,
-    pub note: String,
-    pub comes_again: Option<ComesAgain>,
+    pub(crate) made_by: String,
+    pub(crate) note: String,
+    pub(crate) comes_again: Option<ComesAgain>,
 }
 
 /// Why the next start moves the money again by itself, so that a person who does the same pays twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ComesAgain {
+pub(crate) enum ComesAgain {
     /// Its row in a database of budgets is found again.
     FromSql,
     /// The allowance is in the copy, and its missed periods are paid.
@@ -68,17 +68,17 @@ pub enum ComesAgain {
 
 /// A thing that a person has set, with its value in the database of before and in the copy; none: it is not there.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LostSetting {
-    pub subject: String,
-    pub lost: Option<String>,
-    pub copy: Option<String>,
+pub(crate) struct LostSetting {
+    pub(crate) subject: String,
+    pub(crate) lost: Option<String>,
+    pub(crate) copy: Option<String>,
 }
 
 /// Replaces the database of a state folder by a copy.
 ///
 /// # Errors
 /// A daemon has the folder; the copy is no database of this program, of a newer version or damaged; a file cannot be written.
-pub fn restore(state_dir: &Path, file: &Path) -> Result<RestoreSummary, StoreError> {
+pub(crate) fn restore(state_dir: &Path, file: &Path) -> Result<RestoreSummary, StoreError> {
     if !fs::metadata(file).map_err(at("restore", file))?.is_file() {
         // A pipe without a writer would hold up the restore.
         let source = std::io::Error::new(ErrorKind::InvalidInput, "it is not a regular file; expected a backup");

@@ -34,7 +34,7 @@ static NEXT_FOLDER: AtomicU32 = AtomicU32::new(0);
 
 /// A state database that is read and never changed.
 #[derive(Debug)]
-pub struct StateFile {
+pub(crate) struct StateFile {
     /// What is read.
     database: PathBuf,
     /// Keeps the copy, if there is one.
@@ -53,7 +53,7 @@ impl StateFile {
     ///
     /// # Errors
     /// It is missing, damaged, of another program, or of a newer schema version.
-    pub fn open(file: &Path, finished_jobs: usize) -> Result<(Self, LoadedState), StoreError> {
+    pub(crate) fn open(file: &Path, finished_jobs: usize) -> Result<(Self, LoadedState), StoreError> {
         let about = fs::metadata(file).map_err(at("read", file))?;
         if about.is_dir() {
             let source =
@@ -85,17 +85,17 @@ impl StateFile {
     }
 
     /// Reads the ledger, on any thread.
-    pub fn ledger(&self) -> LedgerReader {
+    pub(crate) fn ledger(&self) -> LedgerReader {
         LedgerReader::new(&self.database)
     }
 
     /// Reads jobs that are over, on any thread.
-    pub fn finished_jobs(&self) -> FinishedJobReader {
+    pub(crate) fn finished_jobs(&self) -> FinishedJobReader {
         FinishedJobReader::new(&self.database)
     }
 
     /// Reads complete containers, on any thread.
-    pub fn stored_containers(&self) -> StoredContainerReader {
+    pub(crate) fn stored_containers(&self) -> StoredContainerReader {
         StoredContainerReader::new(&self.database)
     }
 }

@@ -33,7 +33,7 @@ impl StateReader {
     }
 
     /// Newest finished jobs that a load has.
-    pub fn finished_jobs(&self) -> usize {
+    pub(crate) fn finished_jobs(&self) -> usize {
         self.options.finished_jobs
     }
 }

@@ -95,7 +95,7 @@ impl Store {
     ///
     /// # Errors
     /// It cannot be committed: the database is as it was, and this store writes nothing.
-    pub fn commit_migration(&self) -> Result<(), StoreError> {
+    pub(crate) fn commit_migration(&self) -> Result<(), StoreError> {
         let ended = |_| StoreError::Unwritten {
             facts: self.facts.waiting_facts(),
             text: "the writer thread has ended".to_owned(),
@@ -142,12 +142,12 @@ impl Store {
         FinishedJobReader::new(&self.path)
     }
 
-    pub fn stored_applications(&self) -> StoredApplicationReader {
+    pub(crate) fn stored_applications(&self) -> StoredApplicationReader {
         StoredApplicationReader::new(&self.path)
     }
 
     /// A reader of complete containers.
-    pub fn stored_containers(&self) -> StoredContainerReader {
+    pub(crate) fn stored_containers(&self) -> StoredContainerReader {
         StoredContainerReader::new(&self.path)
     }
 
@@ -157,7 +157,7 @@ impl Store {
     }
 
     /// What sessions of pages are signed with.
-    pub fn session_key(&self) -> SessionKey {
+    pub(crate) fn session_key(&self) -> SessionKey {
         self.session_key
     }
 

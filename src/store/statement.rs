@@ -28,7 +28,7 @@ impl LedgerReader {
 
     /// The same, with slots of that size for containers.
     #[must_use]
-    pub fn with_container_slot(self, container_slot: Capability) -> Self {
+    pub(crate) fn with_container_slot(self, container_slot: Capability) -> Self {
         Self { container_slot, ..self }
     }
 

@@ -15,19 +15,19 @@ use super::loader::Loader;
 
 /// Reads applications that are over. Cheap to clone; each call opens its own connection.
 #[derive(Clone, Debug)]
-pub struct StoredApplicationReader {
+pub(crate) struct StoredApplicationReader {
     database: PathBuf,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct StoredApplications {
-    pub user: Option<String>,
-    pub queue: Option<String>,
+pub(crate) struct StoredApplications {
+    pub(crate) user: Option<String>,
+    pub(crate) queue: Option<String>,
     /// In these states; empty: in any.
-    pub states: Vec<ApplicationState>,
+    pub(crate) states: Vec<ApplicationState>,
     /// With a smaller id than this.
-    pub after: Option<ApplicationId>,
-    pub limit: usize,
+    pub(crate) after: Option<ApplicationId>,
+    pub(crate) limit: usize,
 }
 
 impl StoredApplicationReader {
@@ -36,7 +36,7 @@ impl StoredApplicationReader {
     }
 
     /// An application that is over, for reports: without contexts and containers. Blocks on the disk.
-    pub fn one(&self, id: ApplicationId) -> Result<Option<RestoredApplication>, StoreError> {
+    pub(crate) fn one(&self, id: ApplicationId) -> Result<Option<RestoredApplication>, StoreError> {
         let sql = "SELECT application, submitted, secret, standing FROM application
                    WHERE application = ?1 AND finished_ms IS NOT NULL";
         Ok(self.read(sql, params![id.to_string()])?.pop())
@@ -46,7 +46,7 @@ impl StoredApplicationReader {
     ///
     /// # Errors
     /// The database cannot be read, or it is not one.
-    pub fn secret(&self, id: ApplicationId) -> Result<Option<ApplicationSecret>, StoreError> {
+    pub(crate) fn secret(&self, id: ApplicationId) -> Result<Option<ApplicationSecret>, StoreError> {
         let database = self.open()?;
         let loader = Loader::new(&database, &self.database);
         let sql = "SELECT secret FROM application WHERE application = ?1";
@@ -57,7 +57,7 @@ impl StoredApplicationReader {
     }
 
     /// Applications that are over, newest first; as [`Self::one`] has them. Blocks on the disk.
-    pub fn list(&self, wanted: &StoredApplications) -> Result<Vec<RestoredApplication>, StoreError> {
+    pub(crate) fn list(&self, wanted: &StoredApplications) -> Result<Vec<RestoredApplication>, StoreError> {
         let StoredApplications { user, queue, states, after, limit } = wanted;
         let sql = "SELECT application, submitted, secret, standing FROM application
                    WHERE finished_ms IS NOT NULL AND (start_ms, number) < (?1, ?2)

@@ -12,18 +12,18 @@ use super::loader::Loader;
 
 /// Reads complete containers of a state database. Cheap to clone; each call opens its own connection.
 #[derive(Clone, Debug)]
-pub struct StoredContainerReader {
+pub(crate) struct StoredContainerReader {
     database: PathBuf,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct StoredContainers {
+pub(crate) struct StoredContainers {
     /// With a higher number than this.
-    pub after: u64,
-    pub through: u64,
+    pub(crate) after: u64,
+    pub(crate) through: u64,
     /// Only those that failed by their own fault.
-    pub failed_only: bool,
-    pub limit: usize,
+    pub(crate) failed_only: bool,
+    pub(crate) limit: usize,
 }
 
 impl StoredContainerReader {
@@ -32,7 +32,11 @@ impl StoredContainerReader {
     }
 
     /// Complete containers of an application, by number. Blocks on the disk.
-    pub fn complete(&self, application: ApplicationId, wanted: StoredContainers) -> Result<Vec<Container>, StoreError> {
+    pub(crate) fn complete(
+        &self,
+        application: ApplicationId,
+        wanted: StoredContainers,
+    ) -> Result<Vec<Container>, StoreError> {
         let StoredContainers { after, through, failed_only, limit } = wanted;
         let sql = "SELECT record FROM container
                    WHERE application = ?1 AND number > ?2 AND number <= ?3 AND ended_ms IS NOT NULL
@@ -44,7 +48,7 @@ impl StoredContainerReader {
     }
 
     /// A container, if it is complete. Blocks on the disk.
-    pub fn one(&self, id: ContainerId) -> Result<Option<Container>, StoreError> {
+    pub(crate) fn one(&self, id: ContainerId) -> Result<Option<Container>, StoreError> {
         let wanted =
             StoredContainers { after: id.number.saturating_sub(1), through: id.number, failed_only: false, limit: 1 };
         let found = self.complete(id.application, wanted)?.pop();

@@ -14,7 +14,7 @@ const EXPECTED: &str = "expected KIND:NAME, KIND one of LongValueSum, LongValueM
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AggregateRules {
     /// Different values that are counted at most, and one more; `None`: all.
-    pub most_unique: Option<u64>,
+    pub(crate) most_unique: Option<u64>,
 }
 
 /// The values of one key so far.
@@ -37,14 +37,14 @@ enum Aggregate {
 
 /// A key whose values are aggregated.
 #[derive(Clone, Debug, PartialEq)]
-pub struct AggregateGroup {
+pub(crate) struct AggregateGroup {
     key: Vec<u8>,
     aggregate: Aggregate,
 }
 
 /// Gathers sorted records into groups.
 #[derive(Debug)]
-pub struct Aggregation<'a> {
+pub(crate) struct Aggregation<'a> {
     order: &'a KeyOrder,
     rules: AggregateRules,
     group: Option<AggregateGroup>,
@@ -53,7 +53,7 @@ pub struct Aggregation<'a> {
 impl<'a> Aggregation<'a> {
     /// Without records yet, which come in this order.
     #[must_use]
-    pub fn new(order: &'a KeyOrder, rules: AggregateRules) -> Self {
+    pub(crate) fn new(order: &'a KeyOrder, rules: AggregateRules) -> Self {
         Self { order, rules, group: None }
     }
 
@@ -61,7 +61,7 @@ impl<'a> Aggregation<'a> {
     ///
     /// # Errors
     /// [`TaskFailure::Unusable`]: the key names no aggregation, or the value is none of it.
-    pub fn add(&mut self, key: &[u8], value: &[u8]) -> Result<Option<AggregateGroup>, TaskFailure> {
+    pub(crate) fn add(&mut self, key: &[u8], value: &[u8]) -> Result<Option<AggregateGroup>, TaskFailure> {
         if let Some(group) = self.group.as_mut().filter(|group| self.order.same_group(&group.key, key)) {
             group.add(value)?;
             return Ok(None);
@@ -73,7 +73,7 @@ impl<'a> Aggregation<'a> {
 
     /// The last group.
     #[must_use]
-    pub fn finish(self) -> Option<AggregateGroup> {
+    pub(crate) fn finish(self) -> Option<AggregateGroup> {
         self.group
     }
 }
@@ -90,13 +90,13 @@ impl AggregateGroup {
 
     /// The key, which a combiner keeps.
     #[must_use]
-    pub fn key(&self) -> &[u8] {
+    pub(crate) fn key(&self) -> &[u8] {
         &self.key
     }
 
     /// The values that a combiner passes on in place of those it got.
     #[must_use]
-    pub fn combined(&self) -> Vec<String> {
+    pub(crate) fn combined(&self) -> Vec<String> {
         match &self.aggregate {
             Aggregate::UniqueCount { values, .. } => values.iter().cloned().collect(),
             Aggregate::Histogram(counts) => counts.iter().map(|(value, count)| format!("{value}\t{count}")).collect(),
@@ -106,13 +106,13 @@ impl AggregateGroup {
 
     /// The key of the output: what the aggregation is of.
     #[must_use]
-    pub fn name(&self) -> &[u8] {
+    pub(crate) fn name(&self) -> &[u8] {
         split_key(&self.key).map_or(&self.key, |(_, name)| name)
     }
 
     /// The value of the output.
     #[must_use]
-    pub fn report(&self) -> String {
+    pub(crate) fn report(&self) -> String {
         match &self.aggregate {
             Aggregate::LongSum(number) | Aggregate::LongMax(number) | Aggregate::LongMin(number) => number.to_string(),
             Aggregate::DoubleSum(sum) => java_double(*sum),

@@ -14,23 +14,23 @@ use super::text_output::TextOutput;
 
 /// Everything that one attempt runs with.
 #[derive(Clone, Copy, Debug)]
-pub struct AttemptContext<'a> {
-    pub plan: &'a StreamingPlan,
+pub(crate) struct AttemptContext<'a> {
+    pub(crate) plan: &'a StreamingPlan,
     /// The file systems, as the job's user.
-    pub files: &'a FileSystems,
+    pub(crate) files: &'a FileSystems,
     /// Index of the task within its kind.
-    pub partition: u32,
+    pub(crate) partition: u32,
     /// The attempt's own folder for intermediate files; exists.
-    pub folder: &'a Path,
+    pub(crate) folder: &'a Path,
     /// The working directory of its commands; prepared.
-    pub work_folder: &'a Path,
+    pub(crate) work_folder: &'a Path,
     /// The whole environment of its commands.
-    pub environment: &'a [(String, String)],
+    pub(crate) environment: &'a [(String, String)],
     /// The supervisor program ([`crate::supervisor::process`]); without one only process groups are killed.
-    pub supervisor: Option<&'a Path>,
-    pub log: Option<&'a StderrLog>,
+    pub(crate) supervisor: Option<&'a Path>,
+    pub(crate) log: Option<&'a StderrLog>,
     /// Shared with the tracker.
-    pub progress: &'a Progress,
+    pub(crate) progress: &'a Progress,
 }
 
 /// Records between two updates of counters, and checks for a stop.

@@ -34,41 +34,41 @@ const MAX_STDERR_LINE_BYTES: usize = 64 << 10;
 const WITH_LIMIT: &str = "ulimit -v \"$1\" && shift && exec \"$@\"";
 
 #[derive(Debug)]
-pub struct ChildCommand<'a> {
+pub(crate) struct ChildCommand<'a> {
     /// The path to execute.
-    pub program: PathBuf,
+    pub(crate) program: PathBuf,
     /// The command as it was given: program and arguments.
-    pub line: &'a [String],
+    pub(crate) line: &'a [String],
     /// Its working directory.
-    pub folder: PathBuf,
-    pub environment: &'a [(String, String)],
-    pub supervisor: Option<&'a Path>,
-    pub rules: ChildRules<'a>,
+    pub(crate) folder: PathBuf,
+    pub(crate) environment: &'a [(String, String)],
+    pub(crate) supervisor: Option<&'a Path>,
+    pub(crate) rules: ChildRules<'a>,
     /// Receives activity, counters and status; stops the command.
-    pub progress: &'a Progress,
-    pub log: Option<&'a StderrLog>,
+    pub(crate) progress: &'a Progress,
+    pub(crate) log: Option<&'a StderrLog>,
 }
 
 /// Limits of a command, and what its exit status means.
 #[derive(Clone, Copy, Debug)]
-pub struct ChildRules<'a> {
+pub(crate) struct ChildRules<'a> {
     /// Whether a status other than 0 is a failure.
-    pub non_zero_exit_is_failure: bool,
+    pub(crate) non_zero_exit_is_failure: bool,
     /// Prefix of reports on standard error.
-    pub reporter_prefix: &'a str,
+    pub(crate) reporter_prefix: &'a str,
     /// Whether its counters and status are reported; those of a combiner are not.
-    pub reports_count: bool,
+    pub(crate) reports_count: bool,
     /// Between the signals TERM and KILL.
-    pub kill_delay: Duration,
+    pub(crate) kill_delay: Duration,
     /// Longest wait for output after the end of the command.
-    pub join_delay: Option<Duration>,
+    pub(crate) join_delay: Option<Duration>,
     /// Virtual memory limit, kB.
-    pub ulimit_kb: Option<u64>,
+    pub(crate) ulimit_kb: Option<u64>,
 }
 
 /// The log of an attempt's standard error, with a limit.
 #[derive(Debug)]
-pub struct StderrLog {
+pub(crate) struct StderrLog {
     file: std::sync::Mutex<(File, u64)>,
 }
 
@@ -91,7 +91,7 @@ struct FeedResult {
 impl StderrLog {
     /// Writes to `file` up to `limit_bytes`; drops the rest.
     #[must_use]
-    pub fn new(file: File, limit_bytes: Option<u64>) -> Self {
+    pub(crate) fn new(file: File, limit_bytes: Option<u64>) -> Self {
         Self { file: std::sync::Mutex::new((file, limit_bytes.unwrap_or(u64::MAX))) }
     }
 

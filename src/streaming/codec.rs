@@ -20,7 +20,7 @@ const FOREIGN_EXTENSIONS: [&str; 5] = [".bz2", ".snappy", ".lzo", ".lzo_deflate"
 
 /// Writes through a codec, or plainly.
 #[derive(Debug)]
-pub enum Encoder<W: Write> {
+pub(crate) enum Encoder<W: Write> {
     Plain(W),
     Zlib(ZlibEncoder<W>),
     Gzip(GzEncoder<W>),
@@ -28,7 +28,7 @@ pub enum Encoder<W: Write> {
 
 /// Reads through a codec, or plainly.
 #[derive(Debug)]
-pub enum Decoder<R: Read> {
+pub(crate) enum Decoder<R: Read> {
     Plain(R),
     Zlib(Box<ZlibDecoder<R>>),
     /// Compressed, one or more members.
@@ -37,7 +37,7 @@ pub enum Decoder<R: Read> {
 
 impl Codec {
     #[must_use]
-    pub fn of_class(class: &str) -> Option<Self> {
+    pub(crate) fn of_class(class: &str) -> Option<Self> {
         match class {
             "org.apache.hadoop.io.compress.DefaultCodec" => Some(Codec::Zlib),
             "org.apache.hadoop.io.compress.GzipCodec" => Some(Codec::Gzip),
@@ -47,7 +47,7 @@ impl Codec {
 
     /// The extension of such files, with its dot.
     #[must_use]
-    pub fn extension(self) -> &'static str {
+    pub(crate) fn extension(self) -> &'static str {
         match self {
             Codec::Zlib => ".deflate",
             Codec::Gzip => ".gz",
@@ -56,19 +56,19 @@ impl Codec {
 
     /// The codec of an input file, by its extension.
     #[must_use]
-    pub fn of_file(name: &str) -> Option<Self> {
+    pub(crate) fn of_file(name: &str) -> Option<Self> {
         [Codec::Zlib, Codec::Gzip].into_iter().find(|codec| name.ends_with(codec.extension()))
     }
 
     /// Whether an input file has the extension of a codec that Hadoop may have and this program has not.
     #[must_use]
-    pub fn is_foreign_file(name: &str) -> bool {
+    pub(crate) fn is_foreign_file(name: &str) -> bool {
         FOREIGN_EXTENSIONS.iter().any(|extension| name.ends_with(extension))
     }
 }
 
 impl<W: Write> Encoder<W> {
-    pub fn new(codec: Option<Codec>, out: W) -> Self {
+    pub(crate) fn new(codec: Option<Codec>, out: W) -> Self {
         match codec {
             None => Encoder::Plain(out),
             Some(Codec::Zlib) => Encoder::Zlib(ZlibEncoder::new(out, Compression::default())),
@@ -77,7 +77,7 @@ impl<W: Write> Encoder<W> {
     }
 
     /// Flushes the codec and returns the underlying writer.
-    pub fn finish(self) -> io::Result<W> {
+    pub(crate) fn finish(self) -> io::Result<W> {
         match self {
             Encoder::Plain(out) => Ok(out),
             Encoder::Zlib(encoder) => encoder.finish(),
@@ -105,7 +105,7 @@ impl<W: Write> Write for Encoder<W> {
 }
 
 impl<R: Read> Decoder<R> {
-    pub fn new(codec: Option<Codec>, source: R) -> Self {
+    pub(crate) fn new(codec: Option<Codec>, source: R) -> Self {
         match codec {
             None => Decoder::Plain(source),
             Some(Codec::Zlib) => Decoder::Zlib(Box::new(ZlibDecoder::new(source))),
@@ -113,7 +113,7 @@ impl<R: Read> Decoder<R> {
         }
     }
 
-    pub fn source_mut(&mut self) -> &mut R {
+    pub(crate) fn source_mut(&mut self) -> &mut R {
         match self {
             Decoder::Plain(source) => source,
             Decoder::Zlib(decoder) => decoder.get_mut(),
@@ -121,7 +121,7 @@ impl<R: Read> Decoder<R> {
         }
     }
 
-    pub fn source(&self) -> &R {
+    pub(crate) fn source(&self) -> &R {
         match self {
             Decoder::Plain(source) => source,
             Decoder::Zlib(decoder) => decoder.get_ref(),

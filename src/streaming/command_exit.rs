@@ -16,21 +16,21 @@ const LONGEST_LINE: usize = 300;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommandExit {
     /// The status, 128 + n for signal n.
-    pub code: i32,
-    pub command: String,
+    pub(crate) code: i32,
+    pub(crate) command: String,
     /// A map's part of its input.
-    pub input: Option<String>,
+    pub(crate) input: Option<String>,
     /// The last lines of its standard error.
-    pub last_lines: LastLines,
+    pub(crate) last_lines: LastLines,
 }
 
 /// The last lines of a command's standard error, without empty ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct LastLines(VecDeque<String>);
+pub(crate) struct LastLines(VecDeque<String>);
 
 impl LastLines {
     /// Appends a line, and forgets the first one kept if there are too many.
-    pub fn add(&mut self, line: &[u8]) {
+    pub(crate) fn add(&mut self, line: &[u8]) {
         let start = &line[..line.len().min(4 * LONGEST_LINE)];
         let text = String::from_utf8_lossy(start);
         if text.trim().is_empty() {

@@ -9,14 +9,14 @@ use percent_encoding::percent_decode;
 
 /// A command's words; at least one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CommandLine {
+pub(crate) struct CommandLine {
     words: Vec<String>,
 }
 
 impl CommandLine {
     /// Reads the form-encoded value of a key; `None` when no word is in it.
     #[must_use]
-    pub fn decode(value: &str) -> Option<Self> {
+    pub(crate) fn decode(value: &str) -> Option<Self> {
         let with_blanks = value.replace('+', " ");
         let decoded = percent_decode(with_blanks.as_bytes()).decode_utf8_lossy();
         let words = split_words(&decoded);
@@ -25,14 +25,14 @@ impl CommandLine {
 
     /// Program and arguments.
     #[must_use]
-    pub fn words(&self) -> &[String] {
+    pub(crate) fn words(&self) -> &[String] {
         &self.words
     }
 
     /// The program to start in `folder`: an absolute path as it is, else a readable file there, which is made
     /// executable, or along `search_path`; else the word, unchanged.
     #[must_use]
-    pub fn program(&self, folder: &Path, search_path: &str) -> PathBuf {
+    pub(crate) fn program(&self, folder: &Path, search_path: &str) -> PathBuf {
         let word = self.words.first().map(String::as_str).unwrap_or_default();
         if word.starts_with('/') {
             return PathBuf::from(word);
@@ -54,7 +54,7 @@ impl CommandLine {
 
 /// A quote that a command opens and does not close: a task would take all that follows for one word.
 #[must_use]
-pub fn unclosed_quote(command: &str) -> Option<char> {
+pub(crate) fn unclosed_quote(command: &str) -> Option<char> {
     command.chars().fold(None, |open, c| match open {
         Some(quote) => (c != quote).then_some(quote),
         None => Some(c).filter(|c| matches!(c, '"' | '\'')),

@@ -11,13 +11,13 @@ use super::progress::Progress;
 use super::segment_reader::Records;
 
 /// Gathered before it goes into the command's standard input, bytes.
-pub const INPUT_BUFFER_BYTES: usize = 128 << 10;
+pub(crate) const INPUT_BUFFER_BYTES: usize = 128 << 10;
 
 /// The standard input of a command.
-pub type CommandInput<'a> = BufWriter<&'a mut dyn Write>;
+pub(crate) type CommandInput<'a> = BufWriter<&'a mut dyn Write>;
 /// Writes all of the standard input; runs beside [`Take`].
-pub type Feed<'a> = &'a mut (dyn FnMut(&mut CommandInput<'_>) -> Result<(), TaskFailure> + Send);
-pub type Take<'a> = &'a mut dyn FnMut(&mut dyn Read) -> Result<(), TaskFailure>;
+pub(crate) type Feed<'a> = &'a mut (dyn FnMut(&mut CommandInput<'_>) -> Result<(), TaskFailure> + Send);
+pub(crate) type Take<'a> = &'a mut dyn FnMut(&mut dyn Read) -> Result<(), TaskFailure>;
 
 /// A command that may run any number of times.
 pub trait CommandStream: Sync {
@@ -29,7 +29,7 @@ pub trait CommandStream: Sync {
 }
 
 /// Writes records as lines: key, separator, value.
-pub fn write_record(
+pub(crate) fn write_record(
     input: &mut CommandInput<'_>,
     key: &[u8],
     separator: &[u8],
@@ -47,7 +47,7 @@ pub fn write_record(
 ///
 /// # Errors
 /// Those of reading and of `record`.
-pub fn read_records(
+pub(crate) fn read_records(
     output: &mut dyn Read,
     rule: &FieldRule,
     mut record: impl FnMut(&[u8], &[u8]) -> Result<(), TaskFailure>,
@@ -85,7 +85,7 @@ impl Combiner<'_> {
     ///
     /// # Errors
     /// Those of reading, of the command and of `out`.
-    pub fn combine(
+    pub(crate) fn combine(
         &self,
         records: &mut (dyn Records + Send),
         mut out: impl FnMut(&[u8], &[u8]) -> Result<(), TaskFailure>,
@@ -133,7 +133,7 @@ pub(crate) mod closures {
     use super::*;
 
     /// A command that is a function from its whole input to its whole output.
-    pub(crate) struct Closure<F>(pub F);
+    pub(crate) struct Closure<F>(pub(crate) F);
 
     impl<F: Fn(&[u8]) -> Vec<u8> + Sync> CommandStream for Closure<F> {
         fn stream(&self, feed: Feed<'_>, take: Take<'_>) -> Result<(), TaskFailure> {

@@ -24,7 +24,7 @@ const SUCCESS: &str = "_SUCCESS";
 const FOLDER_MODE: u32 = 0o755;
 
 #[derive(Clone, Debug)]
-pub struct OutputCommitter {
+pub(crate) struct OutputCommitter {
     files: FileSystem,
     folder: FileUri,
 }
@@ -44,7 +44,7 @@ impl From<FileUriError> for TaskFailure {
 impl OutputCommitter {
     /// The committer of the job that writes to `folder`.
     #[must_use]
-    pub fn new(files: &FileSystems, folder: FileUri) -> Self {
+    pub(crate) fn new(files: &FileSystems, folder: FileUri) -> Self {
         Self { files: files.of(&folder), folder }
     }
 
@@ -53,7 +53,7 @@ impl OutputCommitter {
     ///
     /// # Errors
     /// [`TaskFailure::Unusable`]: it has another committer, or may have.
-    pub fn of_job(configuration: &Configuration, files: &FileSystems) -> Result<Option<Self>, TaskFailure> {
+    pub(crate) fn of_job(configuration: &Configuration, files: &FileSystems) -> Result<Option<Self>, TaskFailure> {
         let unusable = |key: &Key, reason: String| TaskFailure::Unusable {
             what: format!("a built-in tasktracker cannot set up or clean up this job: {}", key.name),
             reason,
@@ -81,16 +81,16 @@ impl OutputCommitter {
     ///
     /// # Errors
     /// None for ids that are printed as Hadoop prints them.
-    pub fn attempt_folder(&self, attempt: AttemptId) -> Result<FileUri, TaskFailure> {
+    pub(crate) fn attempt_folder(&self, attempt: AttemptId) -> Result<FileUri, TaskFailure> {
         Ok(self.temporary()?.join(&format!("_{attempt}"))?)
     }
 
-    pub fn set_up_job(&self) -> Result<(), TaskFailure> {
+    pub(crate) fn set_up_job(&self) -> Result<(), TaskFailure> {
         Ok(self.files.make_dir_all(&self.temporary()?, FOLDER_MODE)?)
     }
 
     /// Runs the job's cleanup; `marked`: write `_SUCCESS`.
-    pub fn clean_up_job(&self, marked: bool) -> Result<(), TaskFailure> {
+    pub(crate) fn clean_up_job(&self, marked: bool) -> Result<(), TaskFailure> {
         self.files.remove_dir_all(&self.temporary()?)?;
         if marked && self.files.kind_of(&self.folder)?.is_some() {
             let mark = self.folder.join(SUCCESS)?;
@@ -103,18 +103,18 @@ impl OutputCommitter {
     }
 
     /// Makes the folder that an attempt writes to.
-    pub fn set_up_attempt(&self, attempt: AttemptId) -> Result<FileUri, TaskFailure> {
+    pub(crate) fn set_up_attempt(&self, attempt: AttemptId) -> Result<FileUri, TaskFailure> {
         let folder = self.attempt_folder(attempt)?;
         self.files.make_dir_all(&folder, FOLDER_MODE)?;
         Ok(folder)
     }
 
-    pub fn needs_commit(&self, attempt: AttemptId) -> Result<bool, TaskFailure> {
+    pub(crate) fn needs_commit(&self, attempt: AttemptId) -> Result<bool, TaskFailure> {
         Ok(self.files.kind_of(&self.attempt_folder(attempt)?)?.is_some())
     }
 
     /// Moves everything that an attempt wrote to the output folder; existing folders are merged, files replaced.
-    pub fn commit(&self, attempt: AttemptId) -> Result<(), TaskFailure> {
+    pub(crate) fn commit(&self, attempt: AttemptId) -> Result<(), TaskFailure> {
         let from = self.attempt_folder(attempt)?;
         if self.files.kind_of(&from)?.is_some() {
             self.move_content(&from, &self.folder)?;
@@ -146,7 +146,7 @@ impl OutputCommitter {
     ///
     /// # Errors
     /// Those of the file system; Hadoop passes over them.
-    pub fn abort(&self, attempt: AttemptId) -> Result<(), TaskFailure> {
+    pub(crate) fn abort(&self, attempt: AttemptId) -> Result<(), TaskFailure> {
         self.files.remove_dir_all(&self.attempt_folder(attempt)?)?;
         Ok(())
     }

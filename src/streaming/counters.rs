@@ -13,7 +13,7 @@ const MOST_COUNTERS: usize = 120;
 const MOST_GROUPS: usize = 50;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FrameworkCounter {
+pub(crate) enum FrameworkCounter {
     MapInputRecords,
     MapInputBytes,
     MapOutputRecords,
@@ -96,7 +96,7 @@ const TABLE: [(FrameworkCounter, &str, &str, &str); 22] = [
 
 /// All values of an attempt's counters, on their way from its process to the worker's.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct StreamingCounterValues {
+pub(crate) struct StreamingCounterValues {
     /// In the order of [`FrameworkCounter`].
     framework: Vec<i64>,
     /// Group, name and value of each.
@@ -114,7 +114,7 @@ pub struct TooManyCounters {
 
 /// The counters of one attempt; any thread may add.
 #[derive(Debug)]
-pub struct TaskCounters {
+pub(crate) struct TaskCounters {
     /// In the order of [`TABLE`]; negative: not used by this kind of task.
     framework: [AtomicI64; TABLE.len()],
     /// By group and name.
@@ -132,7 +132,7 @@ impl Default for TaskCounters {
 
 impl TaskCounters {
     /// Adds to a counter of the framework; 0 makes it known.
-    pub fn add(&self, counter: FrameworkCounter, count: u64) {
+    pub(crate) fn add(&self, counter: FrameworkCounter, count: u64) {
         let slot = &self.framework[counter as usize];
         // The first addition replaces the mark.
         let _ = slot.compare_exchange(UNUSED, 0, Ordering::Relaxed, Ordering::Relaxed);
@@ -140,13 +140,13 @@ impl TaskCounters {
     }
 
     /// Sets a counter of the framework that is a snapshot, not a sum.
-    pub fn set(&self, counter: FrameworkCounter, value: u64) {
+    pub(crate) fn set(&self, counter: FrameworkCounter, value: u64) {
         self.framework[counter as usize].store(i64::try_from(value).unwrap_or(i64::MAX), Ordering::Relaxed);
     }
 
     /// A counter of the framework; 0 when nothing was added.
     #[must_use]
-    pub fn get(&self, counter: FrameworkCounter) -> i64 {
+    pub(crate) fn get(&self, counter: FrameworkCounter) -> i64 {
         self.framework[counter as usize].load(Ordering::Relaxed).max(0)
     }
 
@@ -154,7 +154,7 @@ impl TaskCounters {
     ///
     /// # Errors
     /// [`TooManyCounters`] when it would be one too many.
-    pub fn add_of_command(&self, group: &str, name: &str, count: i64) -> Result<(), TooManyCounters> {
+    pub(crate) fn add_of_command(&self, group: &str, name: &str, count: i64) -> Result<(), TooManyCounters> {
         let mut counters = self.of_command.lock().unwrap_or_else(PoisonError::into_inner);
         let key = (group.to_owned(), name.to_owned());
         if let Some(sum) = counters.get_mut(&key) {
@@ -175,7 +175,7 @@ impl TaskCounters {
 
     /// All of them, for [`Self::set_values`] of another process.
     #[must_use]
-    pub fn values(&self) -> StreamingCounterValues {
+    pub(crate) fn values(&self) -> StreamingCounterValues {
         let of_command = self.of_command.lock().unwrap_or_else(PoisonError::into_inner);
         let of_command = of_command.iter().map(|((group, name), value)| (group.clone(), name.clone(), *value));
         StreamingCounterValues {
@@ -185,7 +185,7 @@ impl TaskCounters {
     }
 
     /// Replaces all of them; of the command's no more than an attempt may have.
-    pub fn set_values(&self, values: StreamingCounterValues) {
+    pub(crate) fn set_values(&self, values: StreamingCounterValues) {
         for (counter, value) in self.framework.iter().zip(values.framework) {
             counter.store(value, Ordering::Relaxed);
         }
@@ -196,7 +196,7 @@ impl TaskCounters {
 
     /// All of them as they are reported.
     #[must_use]
-    pub fn snapshot(&self) -> wire::Counters {
+    pub(crate) fn snapshot(&self) -> wire::Counters {
         let mut groups: Vec<CounterGroup> = Vec::new();
         for (name, shown) in GROUPS {
             let of_group = TABLE.iter().filter(|(_, group, ..)| *group == name);

@@ -17,39 +17,39 @@ const MOST_BYTES: usize = 1 << 20;
 
 /// The split of a map, as its environment names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SplitInfo {
+pub(crate) struct SplitInfo {
     /// URI of the file, as the split has it.
-    pub file: String,
-    pub start_bytes: u64,
-    pub length_bytes: u64,
+    pub(crate) file: String,
+    pub(crate) start_bytes: u64,
+    pub(crate) length_bytes: u64,
 }
 
 /// What the environment of one attempt holds beside the job's configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AttemptInfo {
-    pub attempt: AttemptId,
+pub(crate) struct AttemptInfo {
+    pub(crate) attempt: AttemptId,
     /// Index of its task.
-    pub partition: u32,
-    pub user: String,
-    pub work_folder: PathBuf,
-    pub attempt_folder: PathBuf,
+    pub(crate) partition: u32,
+    pub(crate) user: String,
+    pub(crate) work_folder: PathBuf,
+    pub(crate) attempt_folder: PathBuf,
     /// Shared by the job's tasks here.
-    pub job_folder: PathBuf,
+    pub(crate) job_folder: PathBuf,
     /// The job's jar on this machine.
-    pub jar: Option<PathBuf>,
-    pub token_file: PathBuf,
+    pub(crate) jar: Option<PathBuf>,
+    pub(crate) token_file: PathBuf,
     /// Cache files on this machine, in the order of the job.
-    pub cache_files: Vec<PathBuf>,
-    pub cache_archives: Vec<PathBuf>,
+    pub(crate) cache_files: Vec<PathBuf>,
+    pub(crate) cache_archives: Vec<PathBuf>,
     /// For a map.
-    pub split: Option<SplitInfo>,
+    pub(crate) split: Option<SplitInfo>,
     /// Where side files go that are committed with the task, as a URI.
-    pub work_output: Option<String>,
+    pub(crate) work_output: Option<String>,
 }
 
 /// Whether commands inherit a variable from the daemon.
 #[must_use]
-pub fn is_passed_on(name: &str) -> bool {
+pub(crate) fn is_passed_on(name: &str) -> bool {
     PASSED_ON.contains(&name) || name.starts_with("LC_")
 }
 
@@ -57,7 +57,7 @@ pub fn is_passed_on(name: &str) -> bool {
 ///
 /// # Errors
 /// [`ConfigError`] for a value that expands without end.
-pub fn build_environment(
+pub(crate) fn build_environment(
     configuration: &Configuration,
     facts: &AttemptInfo,
     of_daemon: &BTreeMap<String, String>,
@@ -113,7 +113,7 @@ pub fn build_environment(
 ///
 /// # Errors
 /// [`ConfigError`] for a value that expands without end.
-pub fn home_of_commands(configuration: &Configuration, own: Option<&String>) -> Result<String, ConfigError> {
+pub(crate) fn home_of_commands(configuration: &Configuration, own: Option<&String>) -> Result<String, ConfigError> {
     match (own, configuration.named(keys::TASK_HOME.name)?) {
         (Some(own), None) => Ok(own.clone()),
         _ => Ok(configuration.text(&keys::TASK_HOME)?.unwrap_or_default()),

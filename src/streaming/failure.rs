@@ -126,7 +126,7 @@ impl TaskFailure {
 
     /// Whether the worker lacked something: no fault of the attempt.
     #[must_use]
-    pub fn is_shortage(&self) -> bool {
+    pub(crate) fn is_shortage(&self) -> bool {
         match self {
             Self::Short(_) => true,
             Self::Start { source, .. } | Self::Pipe(source) => is_shortage_at_start(source),

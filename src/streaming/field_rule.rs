@@ -3,16 +3,16 @@
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FieldRule {
     /// Between two fields; not empty.
-    pub separator: Vec<u8>,
+    pub(crate) separator: Vec<u8>,
     /// Fields of the key; 0 means 1.
-    pub key_fields: u32,
+    pub(crate) key_fields: u32,
 }
 
 impl FieldRule {
     /// Key and value; a line with too few separators is all key.
     #[inline]
     #[must_use]
-    pub fn split<'a>(&self, line: &'a [u8]) -> (&'a [u8], &'a [u8]) {
+    pub(crate) fn split<'a>(&self, line: &'a [u8]) -> (&'a [u8], &'a [u8]) {
         let nth = self.key_fields.max(1) as usize - 1;
         let cut = match *self.separator {
             [byte] if nth == 0 => memchr::memchr(byte, line),

@@ -6,26 +6,26 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_perc
 use crate::model::JobId;
 
 /// The path on the JobTracker's web port.
-pub const PATH: &str = "/jobfile";
+pub(crate) const PATH: &str = "/jobfile";
 /// Header of a request: its signature.
-pub const URL_HASH: &str = "UrlHash";
+pub(crate) const URL_HASH: &str = "UrlHash";
 /// Header of an answer: the signature of the request's.
-pub const REPLY_HASH: &str = "ReplyHash";
+pub(crate) const REPLY_HASH: &str = "ReplyHash";
 /// Header of an answer: when the file was changed last, ms since 1970.
-pub const CHANGED_MS: &str = "Changed-Ms";
+pub(crate) const CHANGED_MS: &str = "Changed-Ms";
 
 /// Characters that stand for themselves in a name.
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'.').remove(b'_').remove(b'-').remove(b'/');
 
 /// Path and query of a request for the file `name`, a path below the job's staging folder.
 #[must_use]
-pub fn path_and_query(job: JobId, name: &str) -> String {
+pub(crate) fn path_and_query(job: JobId, name: &str) -> String {
     format!("{PATH}?job={job}&name={}", utf8_percent_encode(name, ESCAPED))
 }
 
 /// The job and the file that a query names; `None` if one of them is missing, stands twice or is no id or text.
 #[must_use]
-pub fn parse_query(query: &str) -> Option<(JobId, String)> {
+pub(crate) fn parse_query(query: &str) -> Option<(JobId, String)> {
     let (mut job, mut name) = (None, None);
     for (key, value) in query.split('&').filter_map(|pair| pair.split_once('=')) {
         let place = match key {

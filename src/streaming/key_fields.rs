@@ -4,25 +4,25 @@ use thiserror::Error;
 
 /// A part of a key from one place to another, and how it is compared. Fields and bytes count from 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KeyRange {
-    pub begin_field: usize,
-    pub begin_byte: usize,
+pub(crate) struct KeyRange {
+    pub(crate) begin_field: usize,
+    pub(crate) begin_byte: usize,
     /// The field it ends in; 0: it goes to the end of the key.
-    pub end_field: usize,
+    pub(crate) end_field: usize,
     /// The last byte of that field; 0: to the field's end.
-    pub end_byte: usize,
-    pub is_numeric: bool,
+    pub(crate) end_byte: usize,
+    pub(crate) is_numeric: bool,
     /// The greater first.
-    pub is_reverse: bool,
+    pub(crate) is_reverse: bool,
 }
 
 /// Ranges of keys whose fields a byte separates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyFields {
     /// Between two fields.
-    pub separator: u8,
+    pub(crate) separator: u8,
     /// In the order in which they count; empty: nothing was said.
-    pub ranges: Vec<KeyRange>,
+    pub(crate) ranges: Vec<KeyRange>,
     /// Whether a range was named: without one the whole key is one field.
     has_fields: bool,
 }
@@ -31,15 +31,15 @@ pub struct KeyFields {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{word:?}: expected -kF[.C][nr][,F[.C][nr]]")]
 pub struct BadKeyOption {
-    pub word: String,
+    pub(crate) word: String,
 }
 
 /// A range in one key: the first byte, and the byte after the last; the end may be before the start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct KeyPlace {
-    pub start: usize,
+pub(crate) struct KeyPlace {
+    pub(crate) start: usize,
     /// After the last byte.
-    pub end: usize,
+    pub(crate) end: usize,
 }
 
 impl KeyRange {
@@ -78,7 +78,7 @@ impl KeyFields {
     ///
     /// # Errors
     /// [`BadKeyOption`] with the word that is none.
-    pub fn parse(separator: u8, options: &str) -> Result<Self, BadKeyOption> {
+    pub(crate) fn parse(separator: u8, options: &str) -> Result<Self, BadKeyOption> {
         let mut words = options.split_ascii_whitespace();
         let (mut ranges, mut global) = (Vec::new(), KeyRange::WHOLE);
         while let Some(word) = words.next() {
@@ -111,14 +111,14 @@ impl KeyFields {
 
     /// The first `count` fields as one range; none for 0.
     #[must_use]
-    pub fn first(separator: u8, count: usize) -> Self {
+    pub(crate) fn first(separator: u8, count: usize) -> Self {
         let range = KeyRange { end_field: count, ..KeyRange::WHOLE };
         KeyFields { separator, ranges: if count > 0 { vec![range] } else { Vec::new() }, has_fields: count > 0 }
     }
 
     /// The position of a range in a key; `None` when it begins beyond the key's end.
     #[must_use]
-    pub fn place(&self, key: &[u8], range: &KeyRange) -> Option<KeyPlace> {
+    pub(crate) fn place(&self, key: &[u8], range: &KeyRange) -> Option<KeyPlace> {
         let begin = self.field_start(key, range.begin_field)?;
         // Byte 0 of a field is the byte before it; Hadoop would run out of its array at the key's start.
         let start = (begin + range.begin_byte).saturating_sub(1);
@@ -151,7 +151,7 @@ impl KeyFields {
 impl KeyPlace {
     /// The bytes of the range.
     #[must_use]
-    pub fn of(self, key: &[u8]) -> &[u8] {
+    pub(crate) fn of(self, key: &[u8]) -> &[u8] {
         key.get(self.start..self.end).unwrap_or_default()
     }
 }

@@ -16,7 +16,7 @@ pub enum KeyOrder {
 impl KeyOrder {
     #[inline]
     #[must_use]
-    pub fn compare(&self, first: &[u8], second: &[u8]) -> Ordering {
+    pub(crate) fn compare(&self, first: &[u8], second: &[u8]) -> Ordering {
         match self {
             KeyOrder::Bytes => first.cmp(second),
             KeyOrder::Fields(fields) => compare_fields(fields, first, second),
@@ -27,7 +27,7 @@ impl KeyOrder {
     /// both lack a range, so that each of them counts as a group.
     #[inline]
     #[must_use]
-    pub fn same_group(&self, first: &[u8], second: &[u8]) -> bool {
+    pub(crate) fn same_group(&self, first: &[u8], second: &[u8]) -> bool {
         match self {
             KeyOrder::Bytes => first == second,
             KeyOrder::Fields(fields) => {

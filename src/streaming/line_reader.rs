@@ -11,7 +11,7 @@ const LONGEST_LINE_BYTES: usize = i32::MAX as usize - 16;
 const LONGEST_OUTPUT_LINE_BYTES: usize = 128 << 20;
 
 #[derive(Debug)]
-pub struct LineReader<R> {
+pub(crate) struct LineReader<R> {
     source: R,
     buffer: Vec<u8>,
     text: Range<usize>,
@@ -25,7 +25,7 @@ pub struct LineReader<R> {
 }
 
 impl<R: Read> LineReader<R> {
-    pub fn new(source: R) -> Self {
+    pub(crate) fn new(source: R) -> Self {
         Self {
             source,
             buffer: Vec::new(),
@@ -38,22 +38,22 @@ impl<R: Read> LineReader<R> {
     }
 
     /// Records that a command writes.
-    pub fn of_command(source: R) -> Self {
+    pub(crate) fn of_command(source: R) -> Self {
         Self { most_bytes: LONGEST_OUTPUT_LINE_BYTES, ..Self::new(source) }
     }
 
     /// Lines of an untrusted source: longer ones come in pieces of about `at_bytes`.
-    pub fn cutting(source: R, at_bytes: usize) -> Self {
+    pub(crate) fn cutting(source: R, at_bytes: usize) -> Self {
         Self { cut_at_bytes: Some(at_bytes), ..Self::new(source) }
     }
 
-    pub fn source(&self) -> &R {
+    pub(crate) fn source(&self) -> &R {
         &self.source
     }
 
     /// The current line, without its terminator.
     #[inline]
-    pub fn text(&self) -> &[u8] {
+    pub(crate) fn text(&self) -> &[u8] {
         &self.buffer[self.text.clone()]
     }
 
@@ -62,7 +62,7 @@ impl<R: Read> LineReader<R> {
     /// # Errors
     /// Those of reading; a line over 2 GB, of a command over 128 MiB.
     #[inline]
-    pub fn advance(&mut self) -> io::Result<Option<usize>> {
+    pub(crate) fn advance(&mut self) -> io::Result<Option<usize>> {
         let mut searched = 0;
         loop {
             let unread = &self.buffer[self.at..self.end];

@@ -19,9 +19,9 @@ use super::sort_buffer::SortBuffer;
 use super::spill_index::{IndexEntry, write_index};
 
 /// The file that reduces fetch from.
-pub const OUTPUT_FILE: &str = "file.out";
+pub(crate) const OUTPUT_FILE: &str = "file.out";
 /// The position of each reduce's part in it.
-pub const INDEX_FILE: &str = "file.out.index";
+pub(crate) const INDEX_FILE: &str = "file.out.index";
 
 /// Records between two updates of the counters.
 const RECORDS_BETWEEN_COUNTER_UPDATES: u64 = 1 << 12;

@@ -15,14 +15,14 @@ const MAX_PATH_CHARS: usize = 200;
 
 /// The part of the input that a map reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MapSplit {
+pub(crate) struct MapSplit {
     /// The file, as the split has it.
-    pub uri: String,
-    pub file: FileUri,
-    pub start_bytes: u64,
-    pub length_bytes: u64,
+    pub(crate) uri: String,
+    pub(crate) file: FileUri,
+    pub(crate) start_bytes: u64,
+    pub(crate) length_bytes: u64,
     /// Bytes of the split in `job.split`.
-    pub raw_bytes: u64,
+    pub(crate) raw_bytes: u64,
 }
 
 impl fmt::Display for MapSplit {
@@ -45,7 +45,7 @@ enum SplitKind {
 /// The reason why only a stock TaskTracker can read the splits at these offsets of a `job.split`, if there is one. A
 /// damaged file gives none: its tasks fail on every tracker. `default`: the file system of paths without a scheme.
 #[must_use]
-pub fn find_unsupported_split(
+pub(crate) fn find_unsupported_split(
     job_split: &[u8],
     offsets_bytes: impl Iterator<Item = i64>,
     default: &FileUri,
@@ -88,7 +88,7 @@ impl MapSplit {
     ///
     /// # Errors
     /// [`TaskFailure::Unusable`]: another kind of split, or a file that cannot be reached.
-    pub fn read(job_split: &[u8], offset_bytes: u64, default: &FileUri) -> Result<Self, TaskFailure> {
+    pub(crate) fn read(job_split: &[u8], offset_bytes: u64, default: &FileUri) -> Result<Self, TaskFailure> {
         let unusable = |reason: String| TaskFailure::Unusable { what: "the map's split".to_owned(), reason };
         let offset = usize::try_from(offset_bytes).unwrap_or(usize::MAX);
         let (split, file) = match classify_split(job_split, offset, default) {

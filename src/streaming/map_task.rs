@@ -7,7 +7,7 @@ use super::command_stream::{Combiner, CommandInput, CommandStream, read_records}
 use super::counters::FrameworkCounter;
 use super::failure::TaskFailure;
 use super::map_output::{MapOutput, OutputRules};
-pub use super::map_split::MapSplit;
+pub(crate) use super::map_split::MapSplit;
 use super::plan::SortedStep;
 use super::split_reader::{InputSplit, SplitReader};
 use crate::wire::Phase;
@@ -15,16 +15,16 @@ use crate::wire::Phase;
 use super::private_files::make_folder;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MapResult {
+pub(crate) struct MapResult {
     /// Length of `file.out` in the attempt's folder; `None`: the map wrote the job's output, which is to be committed.
-    pub output_bytes: Option<u64>,
+    pub(crate) output_bytes: Option<u64>,
 }
 
 /// Runs a map. A failed one leaves nothing in the job's output folder.
 ///
 /// # Errors
 /// [`TaskFailure`], for the attempt's diagnostics.
-pub fn run(attempt: &AttemptContext<'_>, split: &MapSplit) -> Result<MapResult, TaskFailure> {
+pub(crate) fn run(attempt: &AttemptContext<'_>, split: &MapSplit) -> Result<MapResult, TaskFailure> {
     attempt.run_with_cleanup(|| {
         let progress = attempt.progress;
         progress.enter_phase(Phase::Map, &format!("{}:{}+{}", split.uri, split.start_bytes, split.length_bytes));

@@ -18,7 +18,7 @@ const RECORDS_BETWEEN_STOP_CHECKS: u32 = 1 << 14;
 
 /// A sorted run that is not open yet.
 #[derive(Debug)]
-pub enum Run {
+pub(crate) enum Run {
     /// Records in memory, end mark included.
     Memory(Vec<u8>),
     /// A part of a file.
@@ -34,7 +34,7 @@ pub enum Run {
 
 /// Several runs as one. Equal keys come in the order of their runs.
 #[derive(Debug)]
-pub struct Merge<'a> {
+pub(crate) struct Merge<'a> {
     order: &'a KeyOrder,
     runs: Vec<SegmentReader>,
     /// A heap, the least on top; the top is the current record.
@@ -61,18 +61,18 @@ const UNKNOWN: usize = usize::MAX;
 const PREFIX_BYTES: usize = 8;
 
 #[derive(Clone, Copy, Debug)]
-pub struct MergeRules<'a> {
-    pub order: &'a KeyOrder,
+pub(crate) struct MergeRules<'a> {
+    pub(crate) order: &'a KeyOrder,
     /// How runs in files are compressed.
-    pub codec: Option<Codec>,
+    pub(crate) codec: Option<Codec>,
     /// Runs merged at a time, at least 2.
-    pub factor: usize,
+    pub(crate) factor: usize,
     /// Where intermediate runs go.
-    pub folder: &'a Path,
+    pub(crate) folder: &'a Path,
     /// Prefix of their names; concurrent merges need different ones.
-    pub name: &'a str,
+    pub(crate) name: &'a str,
     /// Receives activity; stops the merge.
-    pub progress: &'a Progress,
+    pub(crate) progress: &'a Progress,
 }
 
 impl Run {
@@ -91,7 +91,7 @@ impl Run {
 
     /// Bytes it takes, in memory or on disk.
     #[must_use]
-    pub fn stored_bytes(&self) -> u64 {
+    pub(crate) fn stored_bytes(&self) -> u64 {
         match self {
             Run::Memory(bytes) => bytes.len() as u64,
             Run::File { lengths, .. } => lengths.stored_bytes,
@@ -105,7 +105,12 @@ impl Run {
 
 impl<'a> Merge<'a> {
     /// All runs at once; counts what of them is read from files.
-    pub fn of(runs: Vec<Run>, order: &'a KeyOrder, codec: Option<Codec>, progress: &Progress) -> io::Result<Self> {
+    pub(crate) fn of(
+        runs: Vec<Run>,
+        order: &'a KeyOrder,
+        codec: Option<Codec>,
+        progress: &Progress,
+    ) -> io::Result<Self> {
         progress.counters().add(FrameworkCounter::FileBytesRead, runs.iter().map(Run::file_bytes).sum());
         let open: io::Result<Vec<SegmentReader>> = runs.into_iter().map(|run| run.open(codec)).collect();
         Self::new(open?, order)
@@ -136,30 +141,34 @@ impl<'a> Merge<'a> {
     }
 
     /// Merges in several steps if there are more runs than `factor`; counts records of intermediate runs in `spilled`.
-    pub fn in_steps(runs: Vec<Run>, rules: &MergeRules<'a>, spilled: &mut u64) -> io::Result<Self> {
+    pub(crate) fn in_steps(runs: Vec<Run>, rules: &MergeRules<'a>, spilled: &mut u64) -> io::Result<Self> {
         Merge::of(merge_down(runs, rules, spilled)?, rules.order, rules.codec, rules.progress)
     }
 
     /// Copies all records that are left.
-    pub fn write_to<W: io::Write>(mut self, writer: &mut SegmentWriter<W>, progress: &Progress) -> io::Result<()> {
+    pub(crate) fn write_to<W: io::Write>(
+        mut self,
+        writer: &mut SegmentWriter<W>,
+        progress: &Progress,
+    ) -> io::Result<()> {
         copy_records(&mut self, writer, progress)
     }
 
     /// Whether no record is left.
     #[must_use]
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.heap.is_empty()
     }
 
     /// How many of the records so far lay in memory.
     #[must_use]
-    pub fn records_of_memory(&self) -> u64 {
+    pub(crate) fn records_of_memory(&self) -> u64 {
         self.records_of_memory
     }
 
     /// Share of the bytes that have been passed, 0 to 1000.
     #[must_use]
-    pub fn passed_thousandths(&self) -> u64 {
+    pub(crate) fn passed_thousandths(&self) -> u64 {
         let passed: u64 = self.heap.iter().map(|head| self.runs[head.run].consumed_bytes()).sum();
         ((self.finished_bytes + passed) * 1000).checked_div(self.total_bytes).unwrap_or(1000).min(1000)
     }
@@ -254,7 +263,7 @@ impl Records for Merge<'_> {
 ///
 /// # Errors
 /// Those of reading and writing; when the attempt is stopped.
-pub fn copy_records<W: io::Write>(
+pub(crate) fn copy_records<W: io::Write>(
     records: &mut impl Records,
     writer: &mut SegmentWriter<W>,
     progress: &Progress,
@@ -275,7 +284,7 @@ pub fn copy_records<W: io::Write>(
 }
 
 /// Merges some of the runs until there are no more than `factor`; counts the records of new ones in `spilled`.
-pub fn merge_down(mut runs: Vec<Run>, rules: &MergeRules<'_>, spilled: &mut u64) -> io::Result<Vec<Run>> {
+pub(crate) fn merge_down(mut runs: Vec<Run>, rules: &MergeRules<'_>, spilled: &mut u64) -> io::Result<Vec<Run>> {
     let factor = rules.factor.max(2);
     // The first step merges as many as make all later ones full.
     let mut take = match runs.len().saturating_sub(1) % (factor - 1) {
@@ -296,7 +305,12 @@ pub fn merge_down(mut runs: Vec<Run>, rules: &MergeRules<'_>, spilled: &mut u64)
 }
 
 /// A file that holds one merged run, and how many records it has.
-pub fn write_run(merge: Merge<'_>, path: &Path, codec: Option<Codec>, progress: &Progress) -> io::Result<(Run, u64)> {
+pub(crate) fn write_run(
+    merge: Merge<'_>,
+    path: &Path,
+    codec: Option<Codec>,
+    progress: &Progress,
+) -> io::Result<(Run, u64)> {
     let mut writer = SegmentWriter::new(create_new_file(path)?, codec);
     merge.write_to(&mut writer, progress)?;
     let records = writer.records();

@@ -15,7 +15,7 @@ impl Partitioner {
     /// The reduce, from 0, of `reduces` there are; 0 when there are none.
     #[inline]
     #[must_use]
-    pub fn partition(&self, key: &[u8], reduces: u32) -> u32 {
+    pub(crate) fn partition(&self, key: &[u8], reduces: u32) -> u32 {
         if reduces <= 1 {
             return 0;
         }

@@ -59,11 +59,11 @@ pub enum UnsupportedJob {
 /// What a command reads and how its output is cut.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommandPlan {
-    pub command: CommandLine,
+    pub(crate) command: CommandLine,
     /// Between key and value on its standard input.
-    pub input_separator: Vec<u8>,
+    pub(crate) input_separator: Vec<u8>,
     /// How lines of its output become records.
-    pub output: FieldRule,
+    pub(crate) output: FieldRule,
 }
 
 /// What runs over sorted records.
@@ -96,71 +96,71 @@ pub struct SortPlan {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FetchTimeouts {
-    pub connect: Duration,
+pub(crate) struct FetchTimeouts {
+    pub(crate) connect: Duration,
     /// For its next bytes.
-    pub read: Duration,
+    pub(crate) read: Duration,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ShufflePlan {
-    pub parallel_copies: usize,
-    pub timeouts: FetchTimeouts,
+pub(crate) struct ShufflePlan {
+    pub(crate) parallel_copies: usize,
+    pub(crate) timeouts: FetchTimeouts,
     /// Failures of one output between two reports.
-    pub max_fetch_failures: u32,
+    pub(crate) max_fetch_failures: u32,
     /// Whether a failed read is reported at once.
-    pub notifies_read_errors: bool,
+    pub(crate) notifies_read_errors: bool,
     /// Memory for outputs, bytes.
-    pub memory_bytes: u64,
+    pub(crate) memory_bytes: u64,
     /// Bytes in memory from which on they are merged to disk.
-    pub merge_at_bytes: u64,
+    pub(crate) merge_at_bytes: u64,
     /// Outputs in memory from which on they are merged to disk.
-    pub merge_at_outputs: usize,
+    pub(crate) merge_at_outputs: usize,
 }
 
 /// Limits of commands, and what their exit status means.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ProcessPlan {
+pub(crate) struct ProcessPlan {
     /// Whether a status other than 0 fails the attempt.
-    pub non_zero_exit_is_failure: bool,
-    pub reporter_prefix: String,
+    pub(crate) non_zero_exit_is_failure: bool,
+    pub(crate) reporter_prefix: String,
     /// Longest time without activity.
-    pub time_limit: Option<Duration>,
+    pub(crate) time_limit: Option<Duration>,
     /// Between the signals TERM and KILL.
-    pub kill_delay: Duration,
+    pub(crate) kill_delay: Duration,
     /// For output after the end of the command.
-    pub join_delay: Option<Duration>,
+    pub(crate) join_delay: Option<Duration>,
     /// Most virtual memory of each process of a map, kB.
-    pub map_ulimit_kb: Option<u64>,
+    pub(crate) map_ulimit_kb: Option<u64>,
     /// Most virtual memory of each process of a reduce, kB.
-    pub reduce_ulimit_kb: Option<u64>,
+    pub(crate) reduce_ulimit_kb: Option<u64>,
     /// Address space requested for the processes of a map.
-    pub map_memory_bytes: Option<u64>,
-    pub reduce_memory_bytes: Option<u64>,
+    pub(crate) map_memory_bytes: Option<u64>,
+    pub(crate) reduce_memory_bytes: Option<u64>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OutputPlan {
+pub(crate) struct OutputPlan {
     /// The job's output folder.
-    pub folder: FileUri,
+    pub(crate) folder: FileUri,
     /// Between key and value.
-    pub separator: Vec<u8>,
-    pub codec: Option<Codec>,
+    pub(crate) separator: Vec<u8>,
+    pub(crate) codec: Option<Codec>,
 }
 
 /// A streaming job that a built-in tasktracker can run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StreamingPlan {
-    pub input: InputFormat,
-    pub read: ReadRules,
-    pub map: CommandPlan,
+pub(crate) struct StreamingPlan {
+    pub(crate) input: InputFormat,
+    pub(crate) read: ReadRules,
+    pub(crate) map: CommandPlan,
     /// `None`: there are no reduces, maps write the output.
-    pub sort: Option<SortPlan>,
+    pub(crate) sort: Option<SortPlan>,
     /// The reducer; `None`: records pass as they are.
-    pub reduce: Option<SortedStep>,
-    pub shuffle: ShufflePlan,
-    pub output: OutputPlan,
-    pub process: ProcessPlan,
+    pub(crate) reduce: Option<SortedStep>,
+    pub(crate) shuffle: ShufflePlan,
+    pub(crate) output: OutputPlan,
+    pub(crate) process: ProcessPlan,
 }
 
 const PIPE_MAPPER: &str = "org.apache.hadoop.streaming.PipeMapper";
@@ -195,7 +195,7 @@ struct JobReader<'a> {
 ///
 /// # Errors
 /// [`UnsupportedJob`] names the key and what was expected.
-pub fn check_values(configuration: &Configuration) -> Result<(), UnsupportedJob> {
+pub(crate) fn check_values(configuration: &Configuration) -> Result<(), UnsupportedJob> {
     for key in [keys::JOB, keys::STREAMING].into_iter().flatten() {
         configuration.checked(key)?;
     }
@@ -215,7 +215,7 @@ pub fn check_values(configuration: &Configuration) -> Result<(), UnsupportedJob>
 impl UnsupportedJob {
     /// The value of a key that cannot be used, if that is why.
     #[must_use]
-    pub fn value(&self) -> Option<&ConfigError> {
+    pub(crate) fn value(&self) -> Option<&ConfigError> {
         match self {
             Self::Value(error) => Some(error),
             _ => None,
@@ -228,7 +228,7 @@ impl StreamingPlan {
     ///
     /// # Errors
     /// [`UnsupportedJob`]: why a built-in tasktracker cannot run it.
-    pub fn read(configuration: &Configuration) -> Result<Self, UnsupportedJob> {
+    pub(crate) fn read(configuration: &Configuration) -> Result<Self, UnsupportedJob> {
         let job = JobReader { configuration };
         job.check_interfaces()?;
         let reduces: u32 = configuration.number(&keys::REDUCE_TASKS)?;
@@ -265,7 +265,7 @@ impl StreamingPlan {
 
     /// Name of the file that a task writes: `part-00000` and the codec's extension.
     #[must_use]
-    pub fn part_name(&self, partition: u32) -> String {
+    pub(crate) fn part_name(&self, partition: u32) -> String {
         format!("part-{partition:05}{}", self.output.codec.map_or("", Codec::extension))
     }
 }

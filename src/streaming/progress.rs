@@ -6,7 +6,7 @@
 
 mod report;
 
-pub use report::ProgressReport;
+pub(crate) use report::ProgressReport;
 
 use std::io::{PipeReader, PipeWriter, pipe};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -45,7 +45,7 @@ struct Memory {
 
 /// Guard: the command's processes are measured until it is dropped.
 #[derive(Debug)]
-pub struct TrackedCommand<'a> {
+pub(crate) struct TrackedCommand<'a> {
     progress: &'a Progress,
     tree: CommandTree,
 }
@@ -113,36 +113,36 @@ impl Progress {
     }
 
     #[must_use]
-    pub fn attempt(&self) -> AttemptId {
+    pub(crate) fn attempt(&self) -> AttemptId {
         self.attempt
     }
 
     /// Counters of the framework and of the command.
     #[must_use]
-    pub fn counters(&self) -> &TaskCounters {
+    pub(crate) fn counters(&self) -> &TaskCounters {
         &self.counters
     }
 
     #[must_use]
-    pub fn status(&self) -> (Phase, String) {
+    pub(crate) fn status(&self) -> (Phase, String) {
         let reported = locked(&self.reported);
         (reported.phase, reported.status.clone())
     }
 
     /// Share that is done, 0 to 1000.
     #[must_use]
-    pub fn done_thousandths(&self) -> u64 {
+    pub(crate) fn done_thousandths(&self) -> u64 {
         self.done_thousandths.load(Ordering::Relaxed)
     }
 
     /// Takes the map outputs that could not be fetched since the last call: the next heartbeat reports them.
     #[must_use]
-    pub fn take_failed_fetches(&self) -> Vec<AttemptId> {
+    pub(crate) fn take_failed_fetches(&self) -> Vec<AttemptId> {
         std::mem::take(&mut *locked(&self.failed_fetches))
     }
 
     /// Stops the attempt with [`TaskFailure::Killed`].
-    pub fn kill(&self) {
+    pub(crate) fn kill(&self) {
         self.stop(StopReason::Kill);
     }
 
@@ -152,7 +152,7 @@ impl Progress {
     }
 
     /// Records a map output that could not be fetched.
-    pub fn report_failed_fetch(&self, map: AttemptId) {
+    pub(crate) fn report_failed_fetch(&self, map: AttemptId) {
         let mut failed = locked(&self.failed_fetches);
         if !failed.contains(&map) {
             failed.push(map);
@@ -167,26 +167,26 @@ impl Progress {
         }
     }
 
-    pub fn set_done_thousandths(&self, thousandths: u64) {
+    pub(crate) fn set_done_thousandths(&self, thousandths: u64) {
         self.record_activity();
         self.done_thousandths.store(thousandths.min(1000), Ordering::Relaxed);
     }
 
     /// Enters a phase; the framework's status replaces the command's.
-    pub fn enter_phase(&self, phase: Phase, status: &str) {
+    pub(crate) fn enter_phase(&self, phase: Phase, status: &str) {
         self.record_activity();
         *locked(&self.reported) = ReportedStatus { phase, status: status.to_owned(), is_status_of_command: false };
     }
 
     /// Sets the framework's status, unless the command has set its own.
-    pub fn set_status(&self, status: impl FnOnce() -> String) {
+    pub(crate) fn set_status(&self, status: impl FnOnce() -> String) {
         let mut reported = locked(&self.reported);
         if !reported.is_status_of_command {
             reported.status = status();
         }
     }
 
-    pub fn set_command_status(&self, status: String) {
+    pub(crate) fn set_command_status(&self, status: String) {
         self.record_activity();
         let mut reported = locked(&self.reported);
         (reported.status, reported.is_status_of_command) = (status, true);
@@ -198,7 +198,7 @@ impl Progress {
     }
 
     /// Limits the address space of its processes.
-    pub fn limit_memory(&self, bytes: u64) {
+    pub(crate) fn limit_memory(&self, bytes: u64) {
         locked(&self.memory).limit_bytes = Some(bytes);
     }
 
@@ -210,7 +210,7 @@ impl Progress {
 
     /// Records the memory of its processes, and stops the attempt when they exceed twice the limit, or the limit in two
     /// measurements in a row: a process that forks briefly counts twice (1.2.1 `isProcessTreeOverLimit`).
-    pub fn record_memory(&self, processes: &ProcessTable) {
+    pub(crate) fn record_memory(&self, processes: &ProcessTable) {
         let mut memory = locked(&self.memory);
         let Some(first) = memory.trees.first().copied() else { return };
         let mut used = MemoryUse::default();
@@ -237,7 +237,7 @@ impl Progress {
 
     /// What its processes use, as last measured, and CPU time of those before them.
     #[must_use]
-    pub fn used(&self) -> TreeUse {
+    pub(crate) fn used(&self) -> TreeUse {
         let running_ms = locked(&self.memory).cpu_ms;
         let count = |counter| u64::try_from(self.counters.get(counter)).unwrap_or(0);
         TreeUse {
@@ -260,19 +260,19 @@ impl Progress {
 
     #[inline]
     #[must_use]
-    pub fn is_stopped(&self) -> bool {
+    pub(crate) fn is_stopped(&self) -> bool {
         self.is_stopped.load(Ordering::Acquire)
     }
 
     /// # Errors
     /// The reason, when the attempt is stopped.
     #[inline]
-    pub fn check(&self) -> Result<(), TaskFailure> {
+    pub(crate) fn check(&self) -> Result<(), TaskFailure> {
         if self.is_stopped() { Err(self.stop_reason()) } else { Ok(()) }
     }
 
     #[must_use]
-    pub fn stop_reason(&self) -> TaskFailure {
+    pub(crate) fn stop_reason(&self) -> TaskFailure {
         match &*locked(&self.stop) {
             Some(StopReason::Timeout(limit)) => {
                 TaskFailure::TimedOut { attempt: self.attempt, seconds: limit.as_secs() }
@@ -306,7 +306,7 @@ impl Progress {
         guard.is_none()
     }
 
-    pub fn run_with_time_limit<T>(&self, work: impl FnOnce() -> T) -> T {
+    pub(crate) fn run_with_time_limit<T>(&self, work: impl FnOnce() -> T) -> T {
         let Some(limit) = self.time_limit else { return work() };
         std::thread::scope(|scope| {
             scope.spawn(|| self.watch_activity(limit));

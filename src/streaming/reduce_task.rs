@@ -41,7 +41,7 @@ struct ReduceInput<'a> {
 ///
 /// # Errors
 /// [`TaskFailure`], for the attempt's diagnostics.
-pub fn run(
+pub(crate) fn run(
     attempt: &AttemptContext<'_>,
     maps: u32,
     feed: &MapCompletionFeed,

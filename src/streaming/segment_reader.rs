@@ -17,7 +17,7 @@ const BUFFER_BYTES: usize = 64 << 10;
 const LONGEST_HEAD: usize = 15;
 
 /// Records one after the other, sorted or not; a record is valid until the next call of `advance`.
-pub trait Records {
+pub(crate) trait Records {
     /// Advances to the next record; `false` after the last.
     ///
     /// # Errors
@@ -33,7 +33,7 @@ pub trait Records {
 }
 
 #[derive(Debug)]
-pub struct SegmentReader<R: Read = File> {
+pub(crate) struct SegmentReader<R: Read = File> {
     source: Option<Decoder<CrcReader<R>>>,
     buffer: Vec<u8>,
     /// Of `buffer`: what is read and not yet passed.
@@ -57,7 +57,7 @@ struct FramedRecord {
 
 /// The bytes of a segment before its CRC, which is verified at their end.
 #[derive(Debug)]
-pub struct CrcReader<R> {
+pub(crate) struct CrcReader<R> {
     source: R,
     left_bytes: u64,
     crc: Crc,
@@ -66,12 +66,12 @@ pub struct CrcReader<R> {
 
 impl<R: Read> CrcReader<R> {
     /// A segment of `stored_bytes`, CRC included.
-    pub fn new(source: R, stored_bytes: u64) -> Self {
+    pub(crate) fn new(source: R, stored_bytes: u64) -> Self {
         let left_bytes = stored_bytes.saturating_sub(TRAILER_BYTES);
         Self { source, left_bytes, crc: Crc::new(), is_verified: false }
     }
 
-    pub fn source(&self) -> &R {
+    pub(crate) fn source(&self) -> &R {
         &self.source
     }
 
@@ -107,7 +107,12 @@ impl<R: Read> Read for CrcReader<R> {
 
 impl SegmentReader<File> {
     /// The segment of a file that begins at `start_bytes`.
-    pub fn open(path: &Path, start_bytes: u64, lengths: SegmentLengths, codec: Option<Codec>) -> io::Result<Self> {
+    pub(crate) fn open(
+        path: &Path,
+        start_bytes: u64,
+        lengths: SegmentLengths,
+        codec: Option<Codec>,
+    ) -> io::Result<Self> {
         let mut file = File::open(path)?;
         file.seek(SeekFrom::Start(start_bytes))?;
         Ok(Self::new(file, lengths, codec))
@@ -116,14 +121,14 @@ impl SegmentReader<File> {
 
 impl<R: Read> SegmentReader<R> {
     /// A segment of these lengths, read from the position of `source`.
-    pub fn new(source: R, lengths: SegmentLengths, codec: Option<Codec>) -> Self {
+    pub(crate) fn new(source: R, lengths: SegmentLengths, codec: Option<Codec>) -> Self {
         let source = Decoder::new(codec, CrcReader::new(source, lengths.stored_bytes));
         Self { source: Some(source), raw_bytes: lengths.raw_bytes, ..Self::in_memory(Vec::new()) }
     }
 
     /// The records of a segment, end mark included, that are in memory, decompressed and verified.
     #[must_use]
-    pub fn in_memory(raw: Vec<u8>) -> Self {
+    pub(crate) fn in_memory(raw: Vec<u8>) -> Self {
         Self {
             source: None,
             at: 0,
@@ -139,19 +144,19 @@ impl<R: Read> SegmentReader<R> {
     /// Whether it lay in memory from the start.
     #[inline]
     #[must_use]
-    pub fn is_in_memory(&self) -> bool {
+    pub(crate) fn is_in_memory(&self) -> bool {
         self.source.is_none()
     }
 
     /// Its length, not compressed.
     #[must_use]
-    pub fn raw_bytes(&self) -> u64 {
+    pub(crate) fn raw_bytes(&self) -> u64 {
         self.raw_bytes
     }
 
     /// How much of that has been passed.
     #[must_use]
-    pub fn consumed_bytes(&self) -> u64 {
+    pub(crate) fn consumed_bytes(&self) -> u64 {
         self.consumed_bytes
     }
 

@@ -13,22 +13,22 @@ use crate::wire::Writer;
 use super::codec::{Codec, Encoder};
 
 /// Two lengths of -1.
-pub const END_MARK: [u8; 2] = [0xff, 0xff];
+pub(crate) const END_MARK: [u8; 2] = [0xff, 0xff];
 /// Of the CRC behind a segment.
-pub const TRAILER_BYTES: u64 = 4;
+pub(crate) const TRAILER_BYTES: u64 = 4;
 /// Gathered before they go to codec and file, bytes.
 const BUFFER_BYTES: usize = 128 << 10;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SegmentLengths {
+pub(crate) struct SegmentLengths {
     /// Records and end mark, not compressed, bytes.
-    pub raw_bytes: u64,
+    pub(crate) raw_bytes: u64,
     /// In the file, CRC included, bytes.
-    pub stored_bytes: u64,
+    pub(crate) stored_bytes: u64,
 }
 
 #[derive(Debug)]
-pub struct SegmentWriter<W: Write> {
+pub(crate) struct SegmentWriter<W: Write> {
     out: BufWriter<Encoder<CrcWriter<W>>>,
     frame: Vec<u8>,
     raw_bytes: u64,
@@ -58,7 +58,7 @@ impl<W: Write> Write for CrcWriter<W> {
 
 impl<W: Write> SegmentWriter<W> {
     /// A segment that starts at the position of `out`.
-    pub fn new(out: W, codec: Option<Codec>) -> Self {
+    pub(crate) fn new(out: W, codec: Option<Codec>) -> Self {
         let checksummed = CrcWriter { out, crc: Crc::new(), bytes: 0 };
         let out = BufWriter::with_capacity(BUFFER_BYTES, Encoder::new(codec, checksummed));
         Self { out, frame: Vec::new(), raw_bytes: 0, records: 0 }
@@ -66,13 +66,13 @@ impl<W: Write> SegmentWriter<W> {
 
     /// Appends a record that has its form already.
     #[inline]
-    pub fn append_framed(&mut self, record: &[u8]) -> io::Result<()> {
+    pub(crate) fn append_framed(&mut self, record: &[u8]) -> io::Result<()> {
         self.raw_bytes += record.len() as u64;
         self.records += 1;
         self.out.write_all(record)
     }
 
-    pub fn append(&mut self, key: &[u8], value: &[u8]) -> io::Result<()> {
+    pub(crate) fn append(&mut self, key: &[u8], value: &[u8]) -> io::Result<()> {
         self.frame.clear();
         frame_record(&mut self.frame, key, value);
         let record = std::mem::take(&mut self.frame);
@@ -81,12 +81,12 @@ impl<W: Write> SegmentWriter<W> {
         appended
     }
 
-    pub fn records(&self) -> u64 {
+    pub(crate) fn records(&self) -> u64 {
         self.records
     }
 
     /// Writes end mark and CRC; returns the underlying writer.
-    pub fn finish(mut self) -> io::Result<(W, SegmentLengths)> {
+    pub(crate) fn finish(mut self) -> io::Result<(W, SegmentLengths)> {
         self.out.write_all(&END_MARK)?;
         let encoder = self.out.into_inner().map_err(io::IntoInnerError::into_error)?;
         let CrcWriter { mut out, crc, bytes } = encoder.finish()?;
@@ -98,20 +98,20 @@ impl<W: Write> SegmentWriter<W> {
 
 #[inline]
 #[must_use]
-pub fn vint_bytes(value: usize) -> usize {
+pub(crate) fn vint_bytes(value: usize) -> usize {
     if value <= 127 { 1 } else { 1 + 8 - (value as u64).leading_zeros() as usize / 8 }
 }
 
 /// Bytes of a text with its length before it.
 #[inline]
 #[must_use]
-pub fn text_bytes(text: &[u8]) -> usize {
+pub(crate) fn text_bytes(text: &[u8]) -> usize {
     vint_bytes(text.len()) + text.len()
 }
 
 /// Appends a record; returns the offset of the key's text in it.
 #[inline]
-pub fn frame_record(out: &mut Vec<u8>, key: &[u8], value: &[u8]) -> usize {
+pub(crate) fn frame_record(out: &mut Vec<u8>, key: &[u8], value: &[u8]) -> usize {
     if key.len() < 127 && value.len() < 127 {
         // All lengths take one byte.
         out.reserve(key.len() + value.len() + 4);

@@ -23,7 +23,7 @@ struct KeyPlace {
 
 /// Records that are not sorted yet.
 #[derive(Debug)]
-pub struct SortBuffer {
+pub(crate) struct SortBuffer {
     arena: Vec<u8>,
     partitions: Vec<Vec<KeyPlace>>,
     records: usize,
@@ -32,7 +32,7 @@ pub struct SortBuffer {
 }
 
 #[derive(Debug)]
-pub struct Sorted<'a> {
+pub(crate) struct Sorted<'a> {
     arena: &'a [u8],
     places: &'a [KeyPlace],
     /// Behind the current record.
@@ -72,7 +72,7 @@ pub(crate) fn prefix(key: &[u8]) -> u64 {
 impl SortBuffer {
     /// An empty buffer for `partitions`, with room for about `room_bytes`.
     #[must_use]
-    pub fn new(partitions: u32, room_bytes: u64) -> Self {
+    pub(crate) fn new(partitions: u32, room_bytes: u64) -> Self {
         let mut arena = Vec::new();
         // Pages that are never written to take no memory. Without the room it grows as it fills.
         let _ = arena.try_reserve_exact(usize::try_from(room_bytes).unwrap_or(0).min(LONGEST_ARENA));
@@ -82,19 +82,19 @@ impl SortBuffer {
     /// How many bytes are in use, places included.
     #[inline]
     #[must_use]
-    pub fn used_bytes(&self) -> u64 {
+    pub(crate) fn used_bytes(&self) -> u64 {
         // Sorting a partition takes half as many places again.
         (self.arena.len() + (self.records + self.largest / 2) * size_of::<KeyPlace>()) as u64
     }
 
     #[must_use]
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.records == 0
     }
 
     /// Adds a record; `false` when the buffer is full. The partition must exist.
     #[inline]
-    pub fn push(&mut self, partition: u32, key: &[u8], value: &[u8]) -> bool {
+    pub(crate) fn push(&mut self, partition: u32, key: &[u8], value: &[u8]) -> bool {
         let record = self.arena.len();
         if key.len() + value.len() + 32 > LONGEST_ARENA - record {
             return false;
@@ -114,7 +114,7 @@ impl SortBuffer {
     }
 
     /// Sorts all partitions; the sort is stable.
-    pub fn sort(&mut self, order: &KeyOrder) {
+    pub(crate) fn sort(&mut self, order: &KeyOrder) {
         let arena = &self.arena;
         for places in &mut self.partitions {
             match order {
@@ -126,13 +126,13 @@ impl SortBuffer {
 
     /// The records of a partition, in their current order.
     #[must_use]
-    pub fn partition(&self, partition: u32) -> Sorted<'_> {
+    pub(crate) fn partition(&self, partition: u32) -> Sorted<'_> {
         let places = self.partitions.get(partition as usize).map_or(&[][..], Vec::as_slice);
         Sorted { arena: &self.arena, places, next: 0 }
     }
 
     /// Forgets all records; memory is kept for the next.
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.arena.clear();
         self.partitions.iter_mut().for_each(Vec::clear);
         (self.records, self.largest) = (0, 0);
@@ -166,7 +166,7 @@ fn merge_sort(places: &mut [KeyPlace], is_in_order: &dyn Fn(&KeyPlace, &KeyPlace
 
 impl Sorted<'_> {
     #[must_use]
-    pub fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.places.len()
     }
 

@@ -12,14 +12,14 @@ const CHECKSUM_BYTES: usize = 8;
 
 /// One partition's segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct IndexEntry {
+pub(crate) struct IndexEntry {
     /// Its first byte in the file.
-    pub start_bytes: u64,
-    pub lengths: SegmentLengths,
+    pub(crate) start_bytes: u64,
+    pub(crate) lengths: SegmentLengths,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum IndexError {
+pub(crate) enum IndexError {
     /// Its length is none that an index has.
     #[error("an index of {bytes} bytes; expected 24 for each reduce and 8")]
     Length { bytes: usize },
@@ -29,7 +29,7 @@ pub enum IndexError {
 }
 
 #[must_use]
-pub fn write_index(entries: &[IndexEntry]) -> Vec<u8> {
+pub(crate) fn write_index(entries: &[IndexEntry]) -> Vec<u8> {
     let mut file = Vec::with_capacity(entries.len() * ENTRY_BYTES + CHECKSUM_BYTES);
     for entry in entries {
         for number in [entry.start_bytes, entry.lengths.raw_bytes, entry.lengths.stored_bytes] {
@@ -41,7 +41,7 @@ pub fn write_index(entries: &[IndexEntry]) -> Vec<u8> {
     file
 }
 
-pub fn read_index(file: &[u8]) -> Result<Vec<IndexEntry>, IndexError> {
+pub(crate) fn read_index(file: &[u8]) -> Result<Vec<IndexEntry>, IndexError> {
     let wrong_length = IndexError::Length { bytes: file.len() };
     let Some((entries, sum)) = file.split_last_chunk::<CHECKSUM_BYTES>() else { return Err(wrong_length) };
     if entries.len() % ENTRY_BYTES != 0 {

@@ -10,7 +10,7 @@ use super::line_reader::LineReader;
 
 /// How lines become what the command reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum InputFormat {
+pub(crate) enum InputFormat {
     /// `TextInputFormat`: the line.
     Text,
     /// `NLineInputFormat`: its place in the file, the separator, the line.
@@ -24,14 +24,14 @@ pub enum InputFormat {
 
 /// A part of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct InputSplit<'a> {
-    pub file: &'a FileUri,
-    pub start_bytes: u64,
-    pub length_bytes: u64,
+pub(crate) struct InputSplit<'a> {
+    pub(crate) file: &'a FileUri,
+    pub(crate) start_bytes: u64,
+    pub(crate) length_bytes: u64,
 }
 
 #[derive(Debug)]
-pub struct SplitReader {
+pub(crate) struct SplitReader {
     lines: LineReader<Decoder<Counted>>,
     /// Offset in the file, or in its decompressed content.
     position: u64,
@@ -47,11 +47,11 @@ pub struct SplitReader {
 
 /// How far a split is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ReadRules {
+pub(crate) struct ReadRules {
     /// Lines of that many bytes and more are passed over.
-    pub longest_line_bytes: u64,
+    pub(crate) longest_line_bytes: u64,
     /// Bytes that a stock task reads at once. This reader reads no block more, since bytes read are counted.
-    pub block_bytes: u64,
+    pub(crate) block_bytes: u64,
 }
 
 /// Counts what is read, and reads no further than a stock task would.
@@ -86,7 +86,7 @@ fn of_system(error: FsError) -> io::Error {
 
 impl SplitReader {
     /// Opens the split; a compressed file is read as a whole.
-    pub fn open(files: &FileSystems, split: &InputSplit<'_>, rules: ReadRules) -> io::Result<Self> {
+    pub(crate) fn open(files: &FileSystems, split: &InputSplit<'_>, rules: ReadRules) -> io::Result<Self> {
         let opened = files.of(split.file).open(split.file, &Expected::file_of_any_owner());
         let mut file = opened.map_err(of_system)?;
         let codec = split.file.name().and_then(Codec::of_file);
@@ -117,7 +117,7 @@ impl SplitReader {
 
     /// Advances to the next record and returns the bytes consumed, skipped lines included; `None` after the last.
     #[inline]
-    pub fn advance(&mut self) -> io::Result<Option<u64>> {
+    pub(crate) fn advance(&mut self) -> io::Result<Option<u64>> {
         let begun_at = self.position;
         while self.end.is_none_or(|end| self.position <= end) {
             let Some(consumed_bytes) = self.lines.advance()? else { break };
@@ -132,7 +132,7 @@ impl SplitReader {
 
     /// Writes the current record as the command reads it; `separator` goes between key and value.
     #[inline]
-    pub fn write_record(&self, format: InputFormat, separator: &[u8], out: &mut impl Write) -> io::Result<()> {
+    pub(crate) fn write_record(&self, format: InputFormat, separator: &[u8], out: &mut impl Write) -> io::Result<()> {
         let line = self.lines.text();
         match format {
             InputFormat::Text => out.write_all(line)?,
@@ -156,13 +156,13 @@ impl SplitReader {
 
     /// Bytes read from the file so far, what was read ahead included.
     #[must_use]
-    pub fn read_bytes(&self) -> u64 {
+    pub(crate) fn read_bytes(&self) -> u64 {
         self.lines.source().source().read_bytes
     }
 
     /// Share of the split that is read, 0 to 1000.
     #[must_use]
-    pub fn read_thousandths(&self) -> u64 {
+    pub(crate) fn read_thousandths(&self) -> u64 {
         let passed = match self.end {
             Some(_) => self.position.saturating_sub(self.start_bytes),
             None => self.read_bytes(),

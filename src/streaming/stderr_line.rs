@@ -4,7 +4,7 @@
 const LONGEST_STATUS: usize = 512;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum StderrLine<'a> {
+pub(crate) enum StderrLine<'a> {
     /// `reporter:counter:GROUP,NAME,N`.
     Counter {
         group: String,
@@ -23,7 +23,7 @@ pub enum StderrLine<'a> {
 impl<'a> StderrLine<'a> {
     /// Reads a line without its end; `prefix` is that of reports.
     #[must_use]
-    pub fn parse(line: &'a [u8], prefix: &str) -> Self {
+    pub(crate) fn parse(line: &'a [u8], prefix: &str) -> Self {
         let Some(report) = line.strip_prefix(prefix.as_bytes()) else { return StderrLine::Log(line) };
         let report = String::from_utf8_lossy(report);
         if let Some(status) = report.strip_prefix("status:") {

@@ -10,7 +10,7 @@ use super::codec::{Codec, Encoder};
 const BUFFER_BYTES: usize = 256 << 10;
 
 #[derive(Debug)]
-pub struct TextOutput {
+pub(crate) struct TextOutput {
     out: BufWriter<Encoder<FileWriter>>,
     separator: Vec<u8>,
 }
@@ -18,13 +18,13 @@ pub struct TextOutput {
 impl TextOutput {
     /// Writes to a file that is there now, also if nothing is ever written.
     #[must_use]
-    pub fn new(file: FileWriter, codec: Option<Codec>, separator: &[u8]) -> Self {
+    pub(crate) fn new(file: FileWriter, codec: Option<Codec>, separator: &[u8]) -> Self {
         let encoder = Encoder::new(codec, file);
         Self { out: BufWriter::with_capacity(BUFFER_BYTES, encoder), separator: separator.to_owned() }
     }
 
     #[inline]
-    pub fn write(&mut self, key: &[u8], value: &[u8]) -> io::Result<()> {
+    pub(crate) fn write(&mut self, key: &[u8], value: &[u8]) -> io::Result<()> {
         self.out.write_all(key)?;
         self.out.write_all(&self.separator)?;
         self.out.write_all(value)?;
@@ -32,7 +32,7 @@ impl TextOutput {
     }
 
     /// Flushes; returns the bytes written, checksums included, as Hadoop counts them.
-    pub fn finish(self) -> io::Result<u64> {
+    pub(crate) fn finish(self) -> io::Result<u64> {
         let encoder = self.out.into_inner().map_err(io::IntoInnerError::into_error)?;
         encoder.finish()?.finish()
     }

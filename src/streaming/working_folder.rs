@@ -34,21 +34,21 @@ const PIECE_BYTES: usize = 1 << 20;
 
 /// A file or archive of the distributed cache, as the job names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CacheEntry {
-    pub file: FileUri,
+pub(crate) struct CacheEntry {
+    pub(crate) file: FileUri,
     /// Its name in the working directory, if it gets one.
-    pub link: Option<String>,
+    pub(crate) link: Option<String>,
     /// When it was changed last, ms since 1970: it must not have changed since. Java before 10 knows times of local files in whole seconds.
-    pub changed_ms: i64,
+    pub(crate) changed_ms: i64,
     /// Whether it is unpacked.
-    pub is_archive: bool,
+    pub(crate) is_archive: bool,
 }
 
 /// The cache files and archives of a job.
 ///
 /// # Errors
 /// [`TaskFailure::Unusable`] for a value that cannot be read.
-pub fn cache_entries(configuration: &Configuration) -> Result<Vec<CacheEntry>, TaskFailure> {
+pub(crate) fn cache_entries(configuration: &Configuration) -> Result<Vec<CacheEntry>, TaskFailure> {
     let mut entries = Vec::new();
     for (files, times, is_archive) in [
         (&keys::CACHE_FILES, &keys::CACHE_FILES_TIMESTAMPS, false),
@@ -72,11 +72,11 @@ pub fn cache_entries(configuration: &Configuration) -> Result<Vec<CacheEntry>, T
 }
 
 /// Called between pieces of long work; fails when the attempt must stop.
-pub type StopCheck<'a> = dyn Fn(WorkStep) -> Result<(), TaskFailure> + 'a;
+pub(crate) type StopCheck<'a> = dyn Fn(WorkStep) -> Result<(), TaskFailure> + 'a;
 
 /// What long work did since the last check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WorkStep {
+pub(crate) enum WorkStep {
     Advanced,
     Waiting,
 }
@@ -133,13 +133,13 @@ fn copy_folder(
 }
 
 /// Brings a file that a job names to a path of ours; returns when it was changed last, ms since 1970.
-pub type CopyFile<'a> = dyn Fn(&FileUri, &Path) -> Result<i64, TaskFailure> + 'a;
+pub(crate) type CopyFile<'a> = dyn Fn(&FileUri, &Path) -> Result<i64, TaskFailure> + 'a;
 
 /// Copies a cache entry into its own `folder`; returns the file, or the folder of the unpacked archive.
 ///
 /// # Errors
 /// [`TaskFailure`]; also when it has changed since the job was submitted.
-pub fn localize(
+pub(crate) fn localize(
     entry: &CacheEntry,
     folder: &Path,
     copy_file: &CopyFile<'_>,
@@ -191,7 +191,7 @@ pub(crate) fn copy(mut source: OpenFile, to: &Path, check_stop: &StopCheck<'_>) 
 }
 
 /// Unpacks a jar; everything in it may be read and executed by its owner. Entries outside the folder are rejected.
-pub fn unpack_jar(jar: &Path, folder: &Path, check_stop: &StopCheck<'_>) -> Result<(), TaskFailure> {
+pub(crate) fn unpack_jar(jar: &Path, folder: &Path, check_stop: &StopCheck<'_>) -> Result<(), TaskFailure> {
     let broken = |reason: String| TaskFailure::Unusable { what: jar.display().to_string(), reason };
     let file = File::open(jar).map_err(TaskFailure::file("read", jar))?;
     let unreadable = |error: ZipError| TaskFailure::unusable(&jar.display().to_string(), &error);
@@ -251,7 +251,7 @@ fn read_stderr(mut stderr: impl Read) -> String {
 
 /// Makes a new working directory: a link for each thing at the root of the unpacked jar, one for each of `links` (name and
 /// target), and a real folder `temporary` for temporary files.
-pub fn prepare_working_folder(
+pub(crate) fn prepare_working_folder(
     folder: &Path,
     jar_content: Option<&Path>,
     links: &[(String, PathBuf)],

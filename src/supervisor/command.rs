@@ -22,36 +22,36 @@ pub(crate) const WORK_FOLDER_VARIABLE: &str = "HADOOP_WORK_DIR";
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct CommandGroup {
     /// `cgroup.procs` of the group.
-    pub procs: PathBuf,
+    pub(crate) procs: PathBuf,
     /// That of the group of the process that starts the command, to which it returns.
-    pub own_procs: PathBuf,
+    pub(crate) own_procs: PathBuf,
 }
 
 /// What to start.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct CommandSpec {
-    pub program: PathBuf,
-    pub arguments: Vec<String>,
+    pub(crate) program: PathBuf,
+    pub(crate) arguments: Vec<String>,
     /// The working directory.
-    pub folder: PathBuf,
+    pub(crate) folder: PathBuf,
     /// The whole environment: nothing is inherited.
-    pub environment: Vec<(String, String)>,
+    pub(crate) environment: Vec<(String, String)>,
     /// The control group that it starts in; none: that of its supervisor, which alone can enter another.
-    pub group: Option<CommandGroup>,
+    pub(crate) group: Option<CommandGroup>,
 }
 
 /// What a command has for its standard input, output and error output: ends of pipes, or open files.
 pub(crate) struct CommandEnds {
-    pub stdin: OwnedFd,
-    pub stdout: OwnedFd,
-    pub stderr: OwnedFd,
+    pub(crate) stdin: OwnedFd,
+    pub(crate) stdout: OwnedFd,
+    pub(crate) stderr: OwnedFd,
 }
 
 /// The caller's ends of a command's pipes.
 pub(crate) struct CallerEnds {
-    pub stdin: PipeWriter,
-    pub stdout: PipeReader,
-    pub stderr: PipeReader,
+    pub(crate) stdin: PipeWriter,
+    pub(crate) stdout: PipeReader,
+    pub(crate) stderr: PipeReader,
 }
 
 /// An input without content, or an output that goes nowhere.
@@ -76,7 +76,7 @@ impl CommandGroup {
     ///
     /// # Errors
     /// Those of the system, and of the start.
-    pub fn with<T>(&self, start: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+    pub(crate) fn with<T>(&self, start: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
         enter(&self.procs)?;
         let started = start();
         // One that cannot return counts in the group, and ends with what it started.
@@ -96,13 +96,13 @@ fn enter(procs: &Path) -> io::Result<()> {
 
 impl CommandSpec {
     /// The folder by which its processes are found when all else is lost: [`WORK_FOLDER_VARIABLE`] of its environment.
-    pub fn marking_folder(&self) -> &Path {
+    pub(crate) fn marking_folder(&self) -> &Path {
         let mark = self.environment.iter().rfind(|(name, _)| name == WORK_FOLDER_VARIABLE);
         mark.map_or(&self.folder, |(_, folder)| Path::new(folder))
     }
 
     /// Starts the command in a process group of its own; calls `pause` before each further attempt.
-    pub fn start(&self, ends: CommandEnds, pause: impl Fn(Duration)) -> io::Result<Child> {
+    pub(crate) fn start(&self, ends: CommandEnds, pause: impl Fn(Duration)) -> io::Result<Child> {
         let mut command = Command::new(&self.program);
         command.args(&self.arguments).current_dir(&self.folder).env_clear();
         command.envs(self.environment.iter().map(|(name, value)| (name, value)));

@@ -26,7 +26,7 @@ use super::process::StartResult;
 use super::process_tree;
 
 /// The argument that makes the program a keeper.
-pub const KEEP_COMMANDS: &str = "keep-commands";
+pub(crate) const KEEP_COMMANDS: &str = "keep-commands";
 /// Starts a command.
 pub(super) const START: u8 = b's';
 /// Sends SIGTERM to the command and its process group.
@@ -55,7 +55,7 @@ struct Keeper {
 }
 
 /// Runs as a keeper until its caller closes the channel, or is gone.
-pub fn keep_commands() -> ExitCode {
+pub(crate) fn keep_commands() -> ExitCode {
     // The end of the channel reports an error to the caller.
     keep().map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS)
 }

@@ -157,17 +157,17 @@ impl Drop for KeeperProcess {
 
 impl KeptCommand {
     /// The keeper's process, of which the command descends.
-    pub fn pid(&self) -> i32 {
+    pub(crate) fn pid(&self) -> i32 {
         self.pid
     }
 
     /// Sends SIGTERM to the command and its process group.
-    pub fn terminate(&self) {
+    pub(crate) fn terminate(&self) {
         self.request(TERMINATE);
     }
 
     /// Has the keeper kill whatever is left of the command.
-    pub fn kill(&self) {
+    pub(crate) fn kill(&self) {
         if !self.channel.peek(CommandEnd::MESSAGE_BYTES + 1).ends_with(&[ALL_GONE]) {
             self.request(KILL);
         }
@@ -181,7 +181,7 @@ impl KeptCommand {
     }
 
     /// Whether the keeper has gone without reporting the end of the command.
-    pub fn is_lost(&self) -> bool {
+    pub(crate) fn is_lost(&self) -> bool {
         self.process.is_some() && self.channel.is_closed()
     }
 
@@ -203,13 +203,13 @@ impl KeptCommand {
     }
 
     /// CPU time of the command, its descendants and what its keeper took for it, ms. Waits until nothing is left of it.
-    pub fn cpu_ms(&mut self) -> u64 {
+    pub(crate) fn cpu_ms(&mut self) -> u64 {
         self.finish();
         self.cpu_ms
     }
 
     /// How the command ended. Waits until nothing is left of it.
-    pub fn reap(&mut self) -> io::Result<CommandEnd> {
+    pub(crate) fn reap(&mut self) -> io::Result<CommandEnd> {
         self.finish();
         self.end.ok_or_else(|| io::Error::other(SupervisorGone))
     }

@@ -8,10 +8,10 @@
 pub(crate) mod command;
 pub(crate) mod command_end;
 mod inherited;
-pub mod keeper_process;
+pub(crate) mod keeper_process;
 pub(crate) mod keepers;
-pub mod process;
-pub mod process_tree;
+pub(crate) mod process;
+pub(crate) mod process_tree;
 pub(crate) mod running_command;
 pub(crate) mod shortage;
 

@@ -33,9 +33,9 @@ use super::process_tree;
 use super::shortage::SupervisorGone;
 
 /// The argument that makes the program a supervisor.
-pub const SUPERVISE_COMMAND: &str = "keep-command";
+pub(crate) const SUPERVISE_COMMAND: &str = "keep-command";
 /// The supervisor's program: this one, also when its file has been replaced.
-pub const THIS_PROGRAM: &str = "/proc/self/exe";
+pub(crate) const THIS_PROGRAM: &str = "/proc/self/exe";
 /// Sends SIGTERM to the command.
 const TERMINATE: u8 = b't';
 /// Between two rounds of killing: killed processes have to be reaped.
@@ -63,7 +63,7 @@ impl SupervisedCommand {
     ///
     /// # Errors
     /// Those of either start.
-    pub fn start(program: &Path, spec: &CommandSpec, ends: CommandEnds) -> io::Result<(Self, Child)> {
+    pub(crate) fn start(program: &Path, spec: &CommandSpec, ends: CommandEnds) -> io::Result<(Self, Child)> {
         let (channel, its_end) = Channel::pair()?;
         let mut command = Command::new(program);
         command.arg0("jobtracker").arg(SUPERVISE_COMMAND).env_clear().process_group(0);
@@ -91,23 +91,23 @@ impl SupervisedCommand {
     }
 
     /// Sends SIGTERM to the command and its process group.
-    pub fn terminate(&self) {
+    pub(crate) fn terminate(&self) {
         // A supervisor that is gone has killed them.
         let _ = self.channel.send_bytes(&[TERMINATE]);
     }
 
     /// Whether the supervisor has gone without reporting the end of the command.
-    pub fn is_gone(&self) -> bool {
+    pub(crate) fn is_gone(&self) -> bool {
         self.channel.is_closed()
     }
 
     /// How the command ended, as the supervisor reported it; for one that has ended itself. None: it was killed before.
-    pub fn reported_end(&self) -> Option<CommandEnd> {
+    pub(crate) fn reported_end(&self) -> Option<CommandEnd> {
         CommandEnd::of_message(&self.channel.receive_bytes(CommandEnd::MESSAGE_BYTES).ok()?)
     }
 
     /// Lets the supervisor kill whatever is left of the command.
-    pub fn kill(&self) {
+    pub(crate) fn kill(&self) {
         self.channel.shutdown_write();
     }
 }
@@ -131,7 +131,7 @@ struct Supervisor {
 }
 
 /// Runs as a supervisor: returns the status of the command, once nothing is left of it.
-pub fn supervise() -> ExitCode {
+pub(crate) fn supervise() -> ExitCode {
     // The end of the channel reports an error to the caller.
     supervise_one().map_or(ExitCode::FAILURE, |code| ExitCode::from(u8::try_from(code).unwrap_or(u8::MAX)))
 }

@@ -17,49 +17,49 @@ const LOOK_PAUSE: Duration = Duration::from_millis(5);
 
 /// A process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Process {
+pub(crate) struct Process {
     /// Its number.
-    pub pid: i32,
+    pub(crate) pid: i32,
     /// Its parent's number.
-    pub parent: i32,
+    pub(crate) parent: i32,
     /// Address space, bytes.
-    pub virtual_bytes: u64,
+    pub(crate) virtual_bytes: u64,
     /// Resident memory, bytes.
-    pub physical_bytes: u64,
+    pub(crate) physical_bytes: u64,
     /// Processor time of its own, and of its children that were reaped, ms.
-    pub cpu_ms: u64,
+    pub(crate) cpu_ms: u64,
 }
 
 /// Memory of several processes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct MemoryUse {
+pub(crate) struct MemoryUse {
     /// Address space, bytes.
-    pub virtual_bytes: u64,
+    pub(crate) virtual_bytes: u64,
     /// Resident memory, bytes.
-    pub physical_bytes: u64,
+    pub(crate) physical_bytes: u64,
 }
 
 /// What the processes of a running command use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct TreeUse {
+pub(crate) struct TreeUse {
     /// Resident memory, bytes: a page that several processes share counts in equal parts where the system says so.
-    pub resident_bytes: u64,
+    pub(crate) resident_bytes: u64,
     /// Processor time of all, also of those that were reaped, ms.
-    pub cpu_ms: u64,
+    pub(crate) cpu_ms: u64,
 }
 
 /// The processes of a running command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CommandTree {
+pub(crate) struct CommandTree {
     /// All of them descend from it.
-    pub root: i32,
+    pub(crate) root: i32,
     /// Whether it is one of them.
-    pub with_root: bool,
+    pub(crate) with_root: bool,
 }
 
 /// A snapshot of all visible processes.
 #[derive(Clone, Debug, Default)]
-pub struct ProcessTable {
+pub(crate) struct ProcessTable {
     children: BTreeMap<i32, Vec<Process>>,
 }
 
@@ -91,7 +91,7 @@ fn kill_if(pid: i32, is_meant: impl Fn() -> bool) {
 }
 
 /// Kills all children of a process.
-pub fn kill_children(parent: Pid) {
+pub(crate) fn kill_children(parent: Pid) {
     let parent = parent.as_raw_nonzero().get();
     let is_child = |pid: i32| read(pid).is_some_and(|process| process.parent == parent);
     all_pids().filter(|pid| is_child(*pid)).for_each(|pid| kill_if(pid, || is_child(pid)));
@@ -103,7 +103,7 @@ pub fn kill_children(parent: Pid) {
 /// One look can miss a process: while it is in `exec` its environment reads as empty, and it may have forked since. So it looks again, until
 /// a look finds nothing new.
 #[expect(clippy::disallowed_methods, reason = "the end of an exec is no event that one could wait for")]
-pub fn kill_processes_in(folder: &Path) -> usize {
+pub(crate) fn kill_processes_in(folder: &Path) -> usize {
     let own = rustix::process::getpid().as_raw_nonzero().get();
     let is_worker = |pid: i32| pid != own && is_of_user(pid) && works_in(pid, folder);
     let mut killed = 0;
@@ -139,12 +139,12 @@ fn works_in(pid: i32, folder: &Path) -> bool {
 
 impl ProcessTable {
     /// Takes a snapshot.
-    pub fn read() -> Self {
+    pub(crate) fn read() -> Self {
         all_pids().filter_map(read).collect()
     }
 
     /// Memory of the descendants of a process; `with_root`: and its own.
-    pub fn memory_of(&self, root: i32, with_root: bool) -> MemoryUse {
+    pub(crate) fn memory_of(&self, root: i32, with_root: bool) -> MemoryUse {
         let mut sum = MemoryUse::default();
         for process in self.of_tree(root, with_root) {
             sum.virtual_bytes = sum.virtual_bytes.saturating_add(process.virtual_bytes);
@@ -154,12 +154,12 @@ impl ProcessTable {
     }
 
     /// CPU time of the processes of a command, also of those that were reaped, ms.
-    pub fn cpu_ms_of(&self, tree: CommandTree) -> u64 {
+    pub(crate) fn cpu_ms_of(&self, tree: CommandTree) -> u64 {
         self.of_tree(tree.root, true).iter().map(|process| process.cpu_ms).fold(0, u64::saturating_add)
     }
 
     /// What the processes of a command use now. Reads further files of each.
-    pub fn use_of(&self, tree: CommandTree) -> TreeUse {
+    pub(crate) fn use_of(&self, tree: CommandTree) -> TreeUse {
         // A root that does not count has reaped what did.
         let mut sum = TreeUse { resident_bytes: 0, cpu_ms: self.cpu_ms_of(tree) };
         for process in self.of_tree(tree.root, true) {

@@ -68,7 +68,7 @@ impl RunningCommand {
     ///
     /// # Errors
     /// Those of the system.
-    pub fn start<'a>(
+    pub(crate) fn start<'a>(
         spec: &CommandSpec,
         ends: CommandEnds,
         supervision: impl Into<Supervision<'a>>,
@@ -96,7 +96,7 @@ impl RunningCommand {
     }
 
     /// The processes whose memory counts: the supervisor's own does not.
-    pub fn tree(&self) -> CommandTree {
+    pub(crate) fn tree(&self) -> CommandTree {
         match &self.scope {
             ProcessScope::Group(child, _) => CommandTree { root: pid_of(child), with_root: true },
             ProcessScope::Supervisor(child, _) => CommandTree { root: pid_of(child), with_root: false },
@@ -105,13 +105,13 @@ impl RunningCommand {
     }
 
     /// Whether the command has ended within `time`.
-    pub fn has_ended_within(&self, time: Duration) -> bool {
+    pub(crate) fn has_ended_within(&self, time: Duration) -> bool {
         let mut waited = [PollFd::from_borrowed_fd(self.as_fd(), PollFlags::IN)];
         poll(&mut waited, Timespec::try_from(time).ok().as_ref()).is_ok_and(|ready| ready > 0)
     }
 
     /// Waits for the end of the command; ends it when `alarm` becomes readable or hangs up.
-    pub fn wait(&self, alarm: BorrowedFd<'_>, kill_delay: Duration) {
+    pub(crate) fn wait(&self, alarm: BorrowedFd<'_>, kill_delay: Duration) {
         loop {
             let mut waited =
                 [PollFd::from_borrowed_fd(self.as_fd(), PollFlags::IN), PollFd::from_borrowed_fd(alarm, PollFlags::IN)];
@@ -124,7 +124,7 @@ impl RunningCommand {
     }
 
     /// Sends SIGTERM to the command and its group.
-    pub fn terminate(&self) {
+    pub(crate) fn terminate(&self) {
         match &self.scope {
             ProcessScope::Group(child, _) => {
                 let _ = kill_process_group(Pid::from_child(child), Signal::TERM);
@@ -135,14 +135,14 @@ impl RunningCommand {
     }
 
     /// Sends SIGTERM to the command and its group; kills what is left after `kill_delay`.
-    pub fn end(&self, kill_delay: Duration) {
+    pub(crate) fn end(&self, kill_delay: Duration) {
         self.terminate();
         let _ = self.has_ended_within(kill_delay);
         self.kill_rest();
     }
 
     /// Kills what is left.
-    pub fn kill_rest(&self) {
+    pub(crate) fn kill_rest(&self) {
         match &self.scope {
             // The command is not reaped yet, so that no other process can have its number.
             ProcessScope::Group(child, _) => {
@@ -154,7 +154,7 @@ impl RunningCommand {
     }
 
     /// CPU time of the command and its reaped descendants. Waits for the end, and reads before reaping.
-    pub fn cpu_ms(&mut self) -> u64 {
+    pub(crate) fn cpu_ms(&mut self) -> u64 {
         let pid = match &mut self.scope {
             ProcessScope::Keeper(kept) => return kept.cpu_ms(),
             ProcessScope::Group(child, _) | ProcessScope::Supervisor(child, _) => Pid::from_child(child),
@@ -167,7 +167,7 @@ impl RunningCommand {
     }
 
     /// Kills what can be found of the command when its supervisor was killed, perhaps by the command itself.
-    pub fn end_if_unsupervised(&self) {
+    pub(crate) fn end_if_unsupervised(&self) {
         let is_lost = match &self.scope {
             ProcessScope::Group(..) => false,
             ProcessScope::Supervisor(_, supervised) => supervised.is_gone(),
@@ -183,7 +183,7 @@ impl RunningCommand {
     ///
     /// # Errors
     /// Those of waiting for it.
-    pub fn reap(&mut self) -> io::Result<CommandEnd> {
+    pub(crate) fn reap(&mut self) -> io::Result<CommandEnd> {
         match &mut self.scope {
             ProcessScope::Group(child, _) => Ok(child.wait()?.into()),
             ProcessScope::Supervisor(child, supervised) => {

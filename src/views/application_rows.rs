@@ -17,7 +17,7 @@ const WITHOUT_ITEM: u32 = u32::MAX;
 
 impl ApplicationView {
     /// As lists show it; `cost`: where that is shown.
-    pub fn row(&self, cost: Option<Credits>) -> ApplicationRow {
+    pub(crate) fn row(&self, cost: Option<Credits>) -> ApplicationRow {
         let (submitted, standing, totals) = (self.submitted(), self.standing(), self.totals());
         ApplicationRow {
             application: submitted.id,
@@ -42,7 +42,7 @@ impl ApplicationView {
 
     /// By itself, with the first rows of what it wants; `slot`: one slot's worth. What its containers have used counts once
     /// they are complete.
-    pub fn status(&self, cost: Option<Credits>, slot: Capability) -> ApplicationStatus {
+    pub(crate) fn status(&self, cost: Option<Credits>, slot: Capability) -> ApplicationStatus {
         let (submitted, standing, totals) = (self.submitted(), self.standing(), self.totals());
         let given = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
         let asked = self.requests().filter(|(request, _)| !is_master(**request));
@@ -71,7 +71,7 @@ impl ApplicationView {
     }
 
     /// Items that failed for good.
-    pub fn failed_items(&self) -> impl Iterator<Item = u32> + use<'_> {
+    pub(crate) fn failed_items(&self) -> impl Iterator<Item = u32> + use<'_> {
         let has_failed = |(_, item, trouble): &(RequestType, u32, &ItemTrouble)| {
             trouble.standing == ItemStanding::Failed && *item != WITHOUT_ITEM
         };
@@ -103,7 +103,7 @@ impl ApplicationView {
 }
 
 /// A container; what it uses while it lives is no fact.
-pub fn container_row(container: &Container) -> ContainerRow {
+pub(crate) fn container_row(container: &Container) -> ContainerRow {
     let end = container.end.as_ref();
     let kill_text = container.kill.as_ref().map(|kill| kill.diagnostics.clone());
     let text = end.map(|end| end.diagnostics.clone()).or(kill_text);

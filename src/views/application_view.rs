@@ -14,7 +14,7 @@ use super::shared_map::SharedMap;
 
 /// An application. Its containers that are complete are in `state.db` alone.
 #[derive(Clone, Debug, PartialEq)]
-pub struct ApplicationView {
+pub(crate) struct ApplicationView {
     submitted: Arc<SubmittedApplication>,
     standing: Arc<Standing>,
     requests: SharedMap<RequestType, Arc<RequestView>>,
@@ -29,7 +29,7 @@ pub struct ApplicationView {
 
 /// What an application wants of one type.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct RequestView {
+pub(crate) struct RequestView {
     rows: SharedMap<Placement, RequestRow>,
     launch: Option<Arc<LaunchView>>,
     /// How many of the items of `launch` were taken, in the order in which they are written.
@@ -45,11 +45,11 @@ struct LaunchView {
 
 /// Sums over live containers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LiveSums {
+pub(crate) struct LiveSums {
     /// Memory, MB.
-    pub memory_mb: u64,
+    pub(crate) memory_mb: u64,
     /// Cores.
-    pub cores: u64,
+    pub(crate) cores: u64,
 }
 
 impl ApplicationView {
@@ -184,27 +184,27 @@ impl ApplicationView {
     }
 
     /// Its id.
-    pub fn id(&self) -> ApplicationId {
+    pub(crate) fn id(&self) -> ApplicationId {
         self.submitted.id
     }
 
     /// What it was submitted with.
-    pub fn submitted(&self) -> &Arc<SubmittedApplication> {
+    pub(crate) fn submitted(&self) -> &Arc<SubmittedApplication> {
         &self.submitted
     }
 
     /// How it stands.
-    pub fn standing(&self) -> &Standing {
+    pub(crate) fn standing(&self) -> &Standing {
         &self.standing
     }
 
     /// Whether it is over and nothing of it lives.
-    pub fn is_done(&self) -> bool {
+    pub(crate) fn is_done(&self) -> bool {
         self.standing.state.is_over() && self.live.is_empty()
     }
 
     /// Its live containers, by number.
-    pub fn live(&self) -> impl DoubleEndedIterator<Item = &Container> {
+    pub(crate) fn live(&self) -> impl DoubleEndedIterator<Item = &Container> {
         self.live.values().map(|container| &**container)
     }
 
@@ -214,27 +214,27 @@ impl ApplicationView {
     }
 
     /// How many they are.
-    pub fn live_count(&self) -> usize {
+    pub(crate) fn live_count(&self) -> usize {
         self.live.len()
     }
 
     /// What they hold.
-    pub fn live_sums(&self) -> LiveSums {
+    pub(crate) fn live_sums(&self) -> LiveSums {
         self.live_sums
     }
 
     /// What its complete containers leave.
-    pub fn totals(&self) -> &ContainerTotals {
+    pub(crate) fn totals(&self) -> &ContainerTotals {
         &self.totals
     }
 
     /// What its containers have cost, up to the last tick.
-    pub fn cost(&self) -> &ContainerCost {
+    pub(crate) fn cost(&self) -> &ContainerCost {
         &self.cost
     }
 
     /// What it wants, by type, and then what it wants no more and has items.
-    pub fn requests(&self) -> impl Iterator<Item = (&RequestType, &RequestView)> {
+    pub(crate) fn requests(&self) -> impl Iterator<Item = (&RequestType, &RequestView)> {
         self.requests.iter().chain(self.dropped.iter()).map(|(request, view)| (request, &**view))
     }
 
@@ -244,27 +244,27 @@ impl ApplicationView {
     }
 
     /// Containers that it still wants, of all types.
-    pub fn wanted(&self) -> u64 {
+    pub(crate) fn wanted(&self) -> u64 {
         self.requests.values().map(|request| u64::from(request.wanted())).sum()
     }
 
     /// Items that did not end well at once, by type and number.
-    pub fn troubles(&self) -> impl Iterator<Item = (RequestType, u32, &ItemTrouble)> {
+    pub(crate) fn troubles(&self) -> impl Iterator<Item = (RequestType, u32, &ItemTrouble)> {
         self.troubles.iter().map(|((request, item), trouble)| (*request, *item, trouble))
     }
 
     /// The same of one item.
-    pub fn trouble(&self, request: RequestType, item: u32) -> Option<&ItemTrouble> {
+    pub(crate) fn trouble(&self, request: RequestType, item: u32) -> Option<&ItemTrouble> {
         self.troubles.get(&(request, item))
     }
 
     /// Whether what ran at its end was cut off: which items that were is not recorded.
-    pub fn may_be_cut(&self) -> bool {
+    pub(crate) fn may_be_cut(&self) -> bool {
         matches!(self.standing.state, ApplicationState::Failed | ApplicationState::Killed)
     }
 
     /// How many items it has, and how many of them have ended well; none without items, or where that is not recorded.
-    pub fn item_counts(&self) -> Option<ItemCounts> {
+    pub(crate) fn item_counts(&self) -> Option<ItemCounts> {
         let mut counts = None;
         for (request, view) in self.requests().filter(|_| !self.may_be_cut()) {
             let Some(items) = view.items() else { continue };
@@ -279,7 +279,7 @@ impl ApplicationView {
     }
 
     /// Items of a type that wait again, in their order.
-    pub fn waiting_again(&self, request: RequestType) -> Vec<u32> {
+    pub(crate) fn waiting_again(&self, request: RequestType) -> Vec<u32> {
         let of_type = self.troubles.iter().filter(|((known, _), _)| *known == request);
         let mut turns: Vec<(u64, u32)> = of_type
             .filter_map(|((_, item), trouble)| match trouble.standing {
@@ -303,22 +303,22 @@ impl RequestView {
     }
 
     /// Its rows, by place.
-    pub fn rows(&self) -> impl Iterator<Item = (&Placement, &RequestRow)> {
+    pub(crate) fn rows(&self) -> impl Iterator<Item = (&Placement, &RequestRow)> {
         self.rows.iter()
     }
 
     /// Containers that are still wanted.
-    pub fn wanted(&self) -> u32 {
+    pub(crate) fn wanted(&self) -> u32 {
         self.rows.get(&Placement::Any).map_or(0, |row| row.count)
     }
 
     /// Its items in the order in which they are written; none unless it has items.
-    pub fn items(&self) -> Option<&Items> {
+    pub(crate) fn items(&self) -> Option<&Items> {
         self.launch.as_deref().filter(|launch| launch.launch.items.is_some()).map(|launch| &launch.items)
     }
 
     /// How many of them were taken.
-    pub fn taken(&self) -> u32 {
+    pub(crate) fn taken(&self) -> u32 {
         self.taken
     }
 }

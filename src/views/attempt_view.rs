@@ -11,7 +11,7 @@ const TEXT_BYTES: usize = TaskAttempt::DIAGNOSTICS_BYTES;
 
 /// An attempt.
 #[derive(Clone, Debug, PartialEq)]
-pub struct AttemptView {
+pub(crate) struct AttemptView {
     /// The index of its task among those of its kind: the cleanup's follows the last, then the setup's.
     pub(super) task: u32,
     pub(super) number: i32,
@@ -30,17 +30,17 @@ pub struct AttemptView {
 
 /// What few attempts have.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct AttemptTexts {
+pub(crate) struct AttemptTexts {
     /// Its diagnostics, cut.
-    pub diagnostics: Box<str>,
+    pub(crate) diagnostics: Box<str>,
     /// Its last status text, cut.
-    pub status: Box<str>,
+    pub(crate) status: Box<str>,
     /// Name of the last tracker that its task-cleanup was launched on.
-    pub cleanup_tracker: Option<Arc<str>>,
+    pub(crate) cleanup_tracker: Option<Arc<str>>,
     /// When copying ended (reduces), epoch ms; 0: it has not.
-    pub shuffle_finish_ms: i64,
+    pub(crate) shuffle_finish_ms: i64,
     /// When merging ended (reduces), epoch ms; 0: it has not.
-    pub sort_finish_ms: i64,
+    pub(crate) sort_finish_ms: i64,
 }
 
 // === impl AttemptView ===
@@ -137,7 +137,7 @@ impl AttemptView {
     }
 
     /// Its texts, and what else few attempts have.
-    pub fn texts(&self) -> AttemptTexts {
+    pub(crate) fn texts(&self) -> AttemptTexts {
         self.texts.as_deref().cloned().unwrap_or_default()
     }
 
@@ -147,67 +147,58 @@ impl AttemptView {
     }
 
     /// The index of its task among those of its kind: the cleanup's follows the last, then the setup's.
-    pub fn task(&self) -> u32 {
+    pub(crate) fn task(&self) -> u32 {
         self.task
     }
 
     /// Its number among those of its task.
-    pub fn number(&self) -> i32 {
+    pub(crate) fn number(&self) -> i32 {
         self.number
     }
 
     /// Name of the tracker it was launched on.
-    pub fn tracker(&self) -> &Arc<str> {
+    pub(crate) fn tracker(&self) -> &Arc<str> {
         &self.tracker
     }
 
     /// When it was launched, epoch ms.
-    pub fn launch_ms(&self) -> i64 {
+    pub(crate) fn launch_ms(&self) -> i64 {
         self.launch_ms
     }
 
-    /// When its process started, epoch ms by the clock of its tracker; none: not yet, or never.
-    pub fn start_ms(&self) -> Option<i64> {
-        (self.start_ms != 0).then_some(self.start_ms)
-    }
-
     /// When it ended, epoch ms.
-    pub fn finish_ms(&self) -> Option<i64> {
+    pub(crate) fn finish_ms(&self) -> Option<i64> {
         (self.finish_ms != 0).then_some(self.finish_ms)
     }
 
-    /// Bytes of a map's output; none: not known.
-    pub fn output_bytes(&self) -> Option<u64> {
-        u64::try_from(self.output_bytes).ok()
-    }
-
     /// Slots that it takes.
-    pub fn slots(&self) -> u32 {
+    pub(crate) fn slots(&self) -> u32 {
         self.slots
     }
 
     /// What it is for.
-    pub fn role(&self) -> AttemptRole {
+    pub(crate) fn role(&self) -> AttemptRole {
         self.role
     }
 
     /// Its state as facts have it: RUNNING for all live ones.
-    pub fn state(&self) -> AttemptState {
+    pub(crate) fn state(&self) -> AttemptState {
         self.state
     }
 
     /// How it is requested to end.
-    pub fn kill_request(&self) -> Option<KillRequest> {
+    pub(crate) fn kill_request(&self) -> Option<KillRequest> {
         self.kill_request
     }
 
     /// Whether it may commit its output.
-    pub fn is_commit_granted(&self) -> bool {
+    #[cfg(test)]
+    pub(crate) fn is_commit_granted(&self) -> bool {
         self.is_commit_granted
     }
 
     /// Whether its tracker may still work on it.
-    pub fn is_live(&self) -> bool {
+    pub(crate) fn is_live(&self) -> bool {
         matches!(self.state, AttemptState::Unassigned | AttemptState::Running | AttemptState::CommitPending)
     }
 }

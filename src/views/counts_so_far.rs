@@ -9,7 +9,7 @@ use crate::model::Credits;
 
 /// Counts. Their keys are kinds, or queues and pools that have lost or paid something.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct CountsSoFar {
+pub(crate) struct CountsSoFar {
     decisions: BTreeMap<&'static str, u64>,
     preempted_slot_ms: BTreeMap<Arc<str>, u64>,
     spent: BTreeMap<Arc<str>, Credits>,
@@ -43,17 +43,17 @@ impl CountsSoFar {
     }
 
     /// Decisions by kind.
-    pub fn decisions(&self) -> impl Iterator<Item = (&'static str, u64)> {
+    pub(crate) fn decisions(&self) -> impl Iterator<Item = (&'static str, u64)> {
         self.decisions.iter().map(|(kind, count)| (*kind, *count))
     }
 
     /// Work of attempts and containers that gave way, slot-milliseconds, by the queue or pool that lost it.
-    pub fn preempted_slot_ms(&self) -> impl Iterator<Item = (&str, u64)> {
+    pub(crate) fn preempted_slot_ms(&self) -> impl Iterator<Item = (&str, u64)> {
         self.preempted_slot_ms.iter().map(|(queue, lost_ms)| (&**queue, *lost_ms))
     }
 
     /// What queues have paid.
-    pub fn spent(&self) -> impl Iterator<Item = (&str, Credits)> {
+    pub(crate) fn spent(&self) -> impl Iterator<Item = (&str, Credits)> {
         self.spent.iter().map(|(queue, spent)| (&**queue, *spent))
     }
 }

@@ -29,12 +29,12 @@ const PUBLIC_FIELDS: [&str; 16] = [
 
 impl Views {
     /// The newest decisions, the newest first; rates and amounts of the queues alone whose money is shown.
-    pub fn decision_rows(&self, sees_money_of: impl Fn(&str) -> bool) -> impl Iterator<Item = api::Decision> {
+    pub(crate) fn decision_rows(&self, sees_money_of: impl Fn(&str) -> bool) -> impl Iterator<Item = api::Decision> {
         self.decisions().rev().map(move |(number, decision)| decision_row(*number, decision, &sees_money_of))
     }
 
     /// The same of those about a job.
-    pub fn decision_rows_of(
+    pub(crate) fn decision_rows_of(
         &self,
         job: JobId,
         sees_money_of: impl Fn(&str) -> bool,
@@ -44,7 +44,11 @@ impl Views {
     }
 
     /// A decision.
-    pub fn decision_row(&self, number: FactNumber, sees_money_of: impl Fn(&str) -> bool) -> Option<api::Decision> {
+    pub(crate) fn decision_row(
+        &self,
+        number: FactNumber,
+        sees_money_of: impl Fn(&str) -> bool,
+    ) -> Option<api::Decision> {
         self.decision(number).map(|decision| decision_row(number, decision, sees_money_of))
     }
 }

@@ -6,25 +6,25 @@ use crate::model::{AttemptState, Kind, PerKind};
 use super::job_view::JobView;
 
 /// The upper bounds of the classes, s; a last class has no bound.
-pub const DURATION_BOUNDS_S: [u64; 9] = [1, 5, 15, 60, 300, 900, 3_600, 14_400, 86_400];
+pub(crate) const DURATION_BOUNDS_S: [u64; 9] = [1, 5, 15, 60, 300, 900, 3_600, 14_400, 86_400];
 
 /// Durations by class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Durations {
-    pub sum_ms: u64,
+pub(crate) struct Durations {
+    pub(crate) sum_ms: u64,
     /// One for each bound, then those above all of them.
-    pub counts: [u64; DURATION_BOUNDS_S.len() + 1],
+    pub(crate) counts: [u64; DURATION_BOUNDS_S.len() + 1],
 }
 
 /// What is counted of jobs and containers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct JobDurations {
+pub(crate) struct JobDurations {
     /// Of tasks that succeeded, from the start of their attempt to its end.
-    pub tasks: PerKind<Durations>,
+    pub(crate) tasks: PerKind<Durations>,
     /// Of jobs, from their submission to their first task.
-    pub waits: Durations,
+    pub(crate) waits: Durations,
     /// Of containers, from the request for them to their grant.
-    pub container_waits: Durations,
+    pub(crate) container_waits: Durations,
 }
 
 // === impl Durations ===
@@ -40,7 +40,7 @@ impl Durations {
     }
 
     /// All of them.
-    pub fn count(&self) -> u64 {
+    pub(crate) fn count(&self) -> u64 {
         self.counts.iter().sum()
     }
 }

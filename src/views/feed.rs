@@ -33,13 +33,13 @@ impl ViewsFeed {
     }
 
     /// Sends what is no fact.
-    pub fn send(&self, delta: VolatileDelta) {
+    pub(crate) fn send(&self, delta: VolatileDelta) {
         self.looks.send_delta();
         self.note(Note::Delta(Box::new(delta)));
     }
 
     /// The end of a job, which was withheld, may be shown.
-    pub fn report_end(&self, job: JobId) {
+    pub(crate) fn report_end(&self, job: JobId) {
         self.looks.report_end();
         self.note(Note::EndReported(job));
     }
@@ -51,27 +51,27 @@ impl ViewsFeed {
     }
 
     /// Whether somebody has looked of late.
-    pub fn is_looked_at(&self, now_ms: u64) -> bool {
+    pub(crate) fn is_looked_at(&self, now_ms: u64) -> bool {
         self.looks.is_looked_at(now_ms)
     }
 
     /// Whether somebody has looked at the jobs as the policy has them.
-    pub fn are_jobs_looked_at(&self, now_ms: u64) -> bool {
+    pub(crate) fn are_jobs_looked_at(&self, now_ms: u64) -> bool {
         self.looks.are_jobs_looked_at(now_ms)
     }
 
     /// The jobs to explain in the next delta: of those whose explanations are read, the ones explained longest ago.
-    pub fn jobs_to_explain(&self, now_ms: u64) -> Vec<JobId> {
+    pub(crate) fn jobs_to_explain(&self, now_ms: u64) -> Vec<JobId> {
         self.looks.jobs_to_explain(now_ms)
     }
 
     /// Whether the last delta still waits: the views are behind, and another one would only wait too.
-    pub fn is_delta_waiting(&self) -> bool {
+    pub(crate) fn is_delta_waiting(&self) -> bool {
         self.looks.is_delta_waiting()
     }
 
     /// Completes when a reader waits for a delta.
-    pub async fn wanted(&self) {
+    pub(crate) async fn wanted(&self) {
         self.looks.wanted.notified().await;
     }
 }

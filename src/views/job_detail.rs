@@ -14,7 +14,7 @@ use super::read_model::Views;
 
 impl JobView {
     /// It down to its attempts; `is_over`: nothing of it runs again. Of its attempts at most so many.
-    pub fn detail(&self, is_over: bool, most_attempts: usize) -> JobDetail {
+    pub(crate) fn detail(&self, is_over: bool, most_attempts: usize) -> JobDetail {
         let runs = |kind| self.task_runs(kind, is_over);
         let mut detail = JobDetail {
             runs: PerKind::new(runs(Kind::Map), runs(Kind::Reduce)),
@@ -66,7 +66,7 @@ impl JobView {
 
 impl Views {
     /// The live attempts of all jobs, by job, at most so many.
-    pub fn live_attempts(&self, most: usize) -> Vec<LiveAttempt> {
+    pub(crate) fn live_attempts(&self, most: usize) -> Vec<LiveAttempt> {
         let unfinished = self.jobs().filter(|job| job.finish_ms().is_none());
         let attempts = unfinished.flat_map(|job| {
             let (user, queue): (Arc<str>, Arc<str>) =

@@ -12,7 +12,7 @@ use super::shown::Shown;
 
 impl Shown {
     /// A job without its address, and without a cost unless money is shown; `reported`: as the policy had it last.
-    pub fn job_row(&self, job: &JobView, reported: Option<&ReportedJob>, sees_money: bool) -> JobRow {
+    pub(crate) fn job_row(&self, job: &JobView, reported: Option<&ReportedJob>, sees_money: bool) -> JobRow {
         let (state, finish_ms) = self.views.shown_end(job);
         let is_ending = job.ending().is_some() || job.finish_ms().is_some();
         let is_stopped = matches!(state, RunState::Failed | RunState::Killed);
@@ -47,12 +47,12 @@ impl Shown {
     }
 
     /// What a job has cost up to the last tick; none where no market charges it.
-    pub fn cost_of_job(&self, job: &JobView) -> Option<Credits> {
+    pub(crate) fn cost_of_job(&self, job: &JobView) -> Option<Credits> {
         cost_of(job, self.market())
     }
 
     /// The same of an application.
-    pub fn cost_of_application(&self, application: &ApplicationView) -> Option<Credits> {
+    pub(crate) fn cost_of_application(&self, application: &ApplicationView) -> Option<Credits> {
         let Market { is_ruling, .. } = self.market();
         let queue: &str = &application.submitted().queue;
         let balances = self.overview.money.as_ref().map_or(&[][..], |money| &money.balances);

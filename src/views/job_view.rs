@@ -33,15 +33,15 @@ pub struct JobView {
 
 /// Counts over the maps or reduces of a job.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct TaskCounts {
+pub(crate) struct TaskCounts {
     /// Tasks that are done. Of a job that failed or was killed they are known while the process runs that saw its end.
-    pub finished: u32,
+    pub(crate) finished: u32,
     /// Tasks that are not done and run.
-    pub running: u32,
+    pub(crate) running: u32,
     /// Attempts that run.
-    pub live_attempts: u32,
+    pub(crate) live_attempts: u32,
     /// Tasks that have failed as often as they may.
-    pub failed: u32,
+    pub(crate) failed: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -82,7 +82,7 @@ impl JobView {
     }
 
     /// One that is over, with its attempts, as it was before its end.
-    pub fn of_stored(stored: &StoredJob) -> Self {
+    pub(crate) fn of_stored(stored: &StoredJob) -> Self {
         Self::unfinished(stored)
     }
 
@@ -226,42 +226,27 @@ impl JobView {
     }
 
     /// Its id.
-    pub fn id(&self) -> JobId {
+    pub(crate) fn id(&self) -> JobId {
         self.id
     }
 
     /// What was submitted.
-    pub fn spec(&self) -> &Arc<JobSpec> {
+    pub(crate) fn spec(&self) -> &Arc<JobSpec> {
         &self.spec
     }
 
     /// When it was submitted, epoch ms.
-    pub fn submit_ms(&self) -> i64 {
+    pub(crate) fn submit_ms(&self) -> i64 {
         self.submit_ms
     }
 
     /// Its priority, which may have been changed.
-    pub fn priority(&self) -> Priority {
+    pub(crate) fn priority(&self) -> Priority {
         self.priority
     }
 
-    /// The pool it was moved to.
-    pub fn pool(&self) -> Option<&Arc<str>> {
-        self.pool.as_ref()
-    }
-
-    /// Its deadline, if it was changed or tested.
-    pub fn changed_deadline(&self) -> Option<&Arc<ChangedDeadline>> {
-        self.changed_deadline.as_ref()
-    }
-
-    /// What is believed of its costs beside what it states.
-    pub fn estimate(&self) -> JobEstimate {
-        self.estimate
-    }
-
     /// Its state.
-    pub fn state(&self) -> RunState {
+    pub(crate) fn state(&self) -> RunState {
         match self.end {
             Some(end) => end.outcome.run_state(),
             None => self.state_before_end(),
@@ -269,42 +254,42 @@ impl JobView {
     }
 
     /// Its state, or, of one that is over, the one before.
-    pub fn state_before_end(&self) -> RunState {
+    pub(crate) fn state_before_end(&self) -> RunState {
         if self.has_run { RunState::Running } else { RunState::Prep }
     }
 
     /// The decided end, while its cleanup is still to run.
-    pub fn ending(&self) -> Option<&Ending> {
+    pub(crate) fn ending(&self) -> Option<&Ending> {
         self.ending.as_deref()
     }
 
     /// When it ended, epoch ms; none: it has not.
-    pub fn finish_ms(&self) -> Option<i64> {
+    pub(crate) fn finish_ms(&self) -> Option<i64> {
         self.end.map(|end| end.finish_ms)
     }
 
     /// Why it failed; empty unless it did or will.
-    pub fn failure_info(&self) -> &str {
+    pub(crate) fn failure_info(&self) -> &str {
         &self.failure_info
     }
 
     /// Its cost up to the last tick that charged it.
-    pub fn cost(&self) -> Option<&JobCost> {
+    pub(crate) fn cost(&self) -> Option<&JobCost> {
         self.cost.as_ref()
     }
 
     /// All its maps and reduces.
-    pub fn total(&self) -> PerKind<u32> {
+    pub(crate) fn total(&self) -> PerKind<u32> {
         PerKind::new(self.spec.maps, self.spec.reduces)
     }
 
     /// Counts over its maps and reduces.
-    pub fn counts(&self) -> PerKind<TaskCounts> {
+    pub(crate) fn counts(&self) -> PerKind<TaskCounts> {
         self.counts
     }
 
     /// The attempts of its tasks of a kind; none once it is over.
-    pub fn tasks(&self, kind: Kind) -> &TaskList {
+    pub(crate) fn tasks(&self, kind: Kind) -> &TaskList {
         &self.tasks[kind]
     }
 }

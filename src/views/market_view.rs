@@ -8,22 +8,22 @@ use crate::model::{Credits, PerKind, PerPool, QueueName};
 
 /// The market.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct MarketView {
+pub(crate) struct MarketView {
     tick: Option<LastTick>,
     replica: Option<Replica>,
 }
 
 /// The last tick.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LastTick {
+pub(crate) struct LastTick {
     /// Its number; the first is 1.
-    pub number: u64,
+    pub(crate) number: u64,
     /// When, epoch ms.
-    pub at_ms: i64,
+    pub(crate) at_ms: i64,
     /// Length of the interval that it opened, ms.
-    pub interval_ms: u64,
+    pub(crate) interval_ms: u64,
     /// The price at it.
-    pub price: Credits,
+    pub(crate) price: Credits,
 }
 
 /// The market that its own facts make, without what nothing here shows: stamps of signatures, allowances, top-ups.
@@ -81,29 +81,29 @@ impl MarketView {
     }
 
     /// The last tick.
-    pub fn tick(&self) -> Option<LastTick> {
+    pub(crate) fn tick(&self) -> Option<LastTick> {
         self.tick
     }
 
     /// The rate that a queue's owner has set for the next tick.
-    pub fn bid(&self, queue: &str) -> Option<Credits> {
+    pub(crate) fn bid(&self, queue: &str) -> Option<Credits> {
         self.account(queue).map(Account::bid)
     }
 
     /// The account of a queue.
-    pub fn account(&self, queue: &str) -> Option<&Account> {
+    pub(crate) fn account(&self, queue: &str) -> Option<&Account> {
         let Replica(market) = self.replica.as_ref()?;
         market.account(queue)
     }
 
     /// The accounts, by queue.
-    pub fn accounts(&self) -> impl Iterator<Item = (&QueueName, &Account)> {
+    pub(crate) fn accounts(&self) -> impl Iterator<Item = (&QueueName, &Account)> {
         let markets = self.replica.iter().map(|Replica(market)| market);
         markets.flat_map(|market| market.queues().filter_map(|queue| Some((queue, market.account(queue.as_str())?))))
     }
 
     /// Deadline orders that stand, by queue and job.
-    pub fn orders(&self) -> impl Iterator<Item = (&QueueName, &Order)> {
+    pub(crate) fn orders(&self) -> impl Iterator<Item = (&QueueName, &Order)> {
         self.replica.iter().flat_map(|Replica(market)| orders(market))
     }
 
@@ -111,7 +111,12 @@ impl MarketView {
     /// first tick and of an unknown queue. `container_slots` are those for containers beside map and reduce slots. What the owner
     /// alone knows is taken as the simplest: what is held now is held for all of the open interval, and what waits could run, on
     /// a slot each.
-    pub fn bidding(&self, queue: &QueueName, overview: &ClusterSnapshot, container_slots: u32) -> Option<Bidding> {
+    pub(crate) fn bidding(
+        &self,
+        queue: &QueueName,
+        overview: &ClusterSnapshot,
+        container_slots: u32,
+    ) -> Option<Bidding> {
         let (Replica(market), tick) = (self.replica.as_ref()?, self.tick?);
         let usage: Vec<QueueUse> = overview.queues.iter().filter_map(use_of).collect();
         let slots = PerPool::new(overview.slots.map, overview.slots.reduce, container_slots);

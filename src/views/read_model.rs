@@ -114,7 +114,7 @@ impl ReadModel {
     }
 
     /// It is this time, epoch ms: containers that are requested by facts from now on are wanted since then.
-    pub fn set_time(&mut self, at_ms: i64) {
+    pub(crate) fn set_time(&mut self, at_ms: i64) {
         self.at_ms = at_ms;
     }
 
@@ -140,7 +140,7 @@ impl ReadModel {
     }
 
     /// The owner reports the end of this job from now on.
-    pub fn report_end(&mut self, job: JobId) {
+    pub(crate) fn report_end(&mut self, job: JobId) {
         self.views.withheld_ends.remove(&job);
         if self.views.job(job).is_some_and(|job| job.finish_ms().is_none()) {
             self.reported_ends.insert(job);
@@ -148,7 +148,7 @@ impl ReadModel {
     }
 
     /// This model in the place of `before`, which knows what the owner has said since facts were missed.
-    pub fn with_reported_ends_of(self, before: &Self) -> Self {
+    pub(crate) fn with_reported_ends_of(self, before: &Self) -> Self {
         let (durations, counts) = (before.views.durations, before.views.counts.clone());
         let views = Views { durations, counts, ..self.views };
         Self { reported_ends: before.reported_ends.clone(), views, ..self }
@@ -268,33 +268,33 @@ impl Views {
     }
 
     /// A job; none if it is unknown, or over for so long that it is in `state.db` alone.
-    pub fn job(&self, id: JobId) -> Option<&Arc<JobView>> {
+    pub(crate) fn job(&self, id: JobId) -> Option<&Arc<JobView>> {
         self.jobs.get(&id)
     }
 
     /// Jobs that are not over and the newest of the others, by id.
-    pub fn jobs(&self) -> impl DoubleEndedIterator<Item = &Arc<JobView>> {
+    pub(crate) fn jobs(&self) -> impl DoubleEndedIterator<Item = &Arc<JobView>> {
         self.jobs.values()
     }
 
     /// Tasks of jobs that are not over, setups and cleanups included.
-    pub fn unfinished_tasks(&self) -> u64 {
+    pub(crate) fn unfinished_tasks(&self) -> u64 {
         let unfinished = self.jobs().filter(|job| job.finish_ms().is_none());
         unfinished.map(|job| u64::from(job.total().map) + u64::from(job.total().reduce) + 4).sum()
     }
 
     /// An application; none if it is unknown, or over for so long that it is in `state.db` alone.
-    pub fn application(&self, id: ApplicationId) -> Option<&Arc<ApplicationView>> {
+    pub(crate) fn application(&self, id: ApplicationId) -> Option<&Arc<ApplicationView>> {
         self.applications.get(&id)
     }
 
     /// Applications that are not over and the newest of the others, by id.
-    pub fn applications(&self) -> impl DoubleEndedIterator<Item = &Arc<ApplicationView>> {
+    pub(crate) fn applications(&self) -> impl DoubleEndedIterator<Item = &Arc<ApplicationView>> {
         self.applications.values()
     }
 
     /// Live containers by the names of their trackers. O(live containers).
-    pub fn containers_by_tracker(&self) -> BTreeMap<&str, u64> {
+    pub(crate) fn containers_by_tracker(&self) -> BTreeMap<&str, u64> {
         let mut containers: BTreeMap<&str, u64> = BTreeMap::new();
         for container in self.applications().flat_map(|application| application.live()) {
             *containers.entry(&container.node.tracker).or_default() += 1;
@@ -303,17 +303,17 @@ impl Views {
     }
 
     /// Trackers that are there, by name, with the slots that count.
-    pub fn trackers(&self) -> impl Iterator<Item = &Presence> {
+    pub(crate) fn trackers(&self) -> impl Iterator<Item = &Presence> {
         self.trackers.values()
     }
 
     /// Drained workers, by name.
-    pub fn drains(&self) -> impl Iterator<Item = &Drain> {
+    pub(crate) fn drains(&self) -> impl Iterator<Item = &Drain> {
         self.drains.values()
     }
 
     /// What keeps work of a queue from starting: the hold of the job, if it is one's, or the pause of the queue.
-    pub fn pause_of(&self, job: Option<JobId>, queue: &str) -> Option<&Pause> {
+    pub(crate) fn pause_of(&self, job: Option<JobId>, queue: &str) -> Option<&Pause> {
         if self.pauses.is_empty() {
             return None;
         }
@@ -322,12 +322,12 @@ impl Views {
     }
 
     /// Whether a job is over and its end must not be shown yet.
-    pub fn is_end_withheld(&self, job: JobId) -> bool {
+    pub(crate) fn is_end_withheld(&self, job: JobId) -> bool {
         self.withheld_ends.get(&job).is_some()
     }
 
     /// The state of a job and when it ended, epoch ms, as they may be shown.
-    pub fn shown_end(&self, job: &JobView) -> (RunState, Option<i64>) {
+    pub(crate) fn shown_end(&self, job: &JobView) -> (RunState, Option<i64>) {
         match job.finish_ms().filter(|_| !self.is_end_withheld(job.id())) {
             Some(finish_ms) => (job.state(), Some(finish_ms)),
             None => (job.state_before_end(), None),
@@ -335,32 +335,27 @@ impl Views {
     }
 
     /// The market, empty where there is none.
-    pub fn market(&self) -> &MarketView {
+    pub(crate) fn market(&self) -> &MarketView {
         &self.market
     }
 
     /// Decisions and charges since the process began.
-    pub fn counts(&self) -> &CountsSoFar {
+    pub(crate) fn counts(&self) -> &CountsSoFar {
         &self.counts
     }
 
     /// How long tasks ran, and jobs and containers waited, since the process began.
-    pub fn durations(&self) -> &JobDurations {
+    pub(crate) fn durations(&self) -> &JobDurations {
         &self.durations
     }
 
-    /// The last choice of a scheduler.
-    pub fn choice(&self) -> Option<&SchedulerChoice> {
-        self.choice.as_deref()
-    }
-
     /// The newest decisions by number.
-    pub fn decisions(&self) -> impl DoubleEndedIterator<Item = (&FactNumber, &Arc<Decision>)> {
+    pub(crate) fn decisions(&self) -> impl DoubleEndedIterator<Item = (&FactNumber, &Arc<Decision>)> {
         self.decisions.iter()
     }
 
     /// A decision; none: there was none of that number, or newer ones have taken its place.
-    pub fn decision(&self, number: FactNumber) -> Option<&Arc<Decision>> {
+    pub(crate) fn decision(&self, number: FactNumber) -> Option<&Arc<Decision>> {
         self.decisions.get(&number)
     }
 

@@ -54,28 +54,28 @@ impl ViewsReader {
     }
 
     /// What facts have made, as it was published last.
-    pub fn views(&self) -> Views {
+    pub(crate) fn views(&self) -> Views {
         self.published.load().newest().views.clone()
     }
 
     /// What one of the last publications shows; none: it is not kept.
-    pub fn at(&self, generation: Generation) -> Option<Shown> {
+    pub(crate) fn at(&self, generation: Generation) -> Option<Shown> {
         self.published.load().at(generation)
     }
 
     /// The newest jobs that are wanted, at most so many, as they were published last, and how many more there are.
-    pub fn jobs(&self, is_wanted: impl Fn(&JobSnapshot) -> bool, most: usize) -> (Vec<JobSnapshot>, u64) {
+    pub(crate) fn jobs(&self, is_wanted: impl Fn(&JobSnapshot) -> bool, most: usize) -> (Vec<JobSnapshot>, u64) {
         self.published.load().newest().jobs(is_wanted, most)
     }
 
     /// Later overviews show at least this fact.
-    pub fn require(&self, number: FactNumber) {
+    pub(crate) fn require(&self, number: FactNumber) {
         self.required.fetch_max(number.0, Ordering::Relaxed);
     }
 
     /// All that was `durable` when the call came, and little more than a second old in what is no fact; after `limit` as far as
     /// there is anything. None before the first publication.
-    pub async fn look(&self, at: LookAt, durable: FactNumber, limit: Duration) -> Option<Shown> {
+    pub(crate) async fn look(&self, at: LookAt, durable: FactNumber, limit: Duration) -> Option<Shown> {
         let (asked_ms, at_jobs) = (self.clock.mono_ms(), at != LookAt::Cluster);
         let is_looked_at = match at {
             LookAt::Cluster => self.looks.is_looked_at(asked_ms),
@@ -110,7 +110,7 @@ impl ViewsReader {
 
     /// Why a job has no more slots, not much older than a second, or, with many such readers, than a round over their jobs; after
     /// `limit` what there is. The owner says it beside all else that is no fact.
-    pub async fn explanation(&self, job: JobId, limit: Duration) -> Option<LastExplanation> {
+    pub(crate) async fn explanation(&self, job: JobId, limit: Duration) -> Option<LastExplanation> {
         let asked_ms = self.clock.mono_ms();
         self.looks.look(asked_ms, false);
         let oldest_ms = self.looks.read_explanation(job, asked_ms);

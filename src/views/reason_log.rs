@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 /// Distance of two samples, ms.
-pub const SAMPLE_MS: u64 = 10_000;
+pub(crate) const SAMPLE_MS: u64 = 10_000;
 /// Most spans of a job; then the shortest joins a neighbour.
 const MOST_SPANS: usize = 200;
 /// So long after a sample the next one follows it without a gap, ms.
@@ -11,19 +11,19 @@ const GAPLESS_MS: i64 = 25_000;
 
 /// Why a job waited, in spans that do not overlap, the oldest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ReasonLog(Vec<ReasonSpan>);
+pub(crate) struct ReasonLog(Vec<ReasonSpan>);
 
 /// A span with one first reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ReasonSpan {
+pub(crate) struct ReasonSpan {
     /// Epoch ms.
-    pub from_ms: i64,
+    pub(crate) from_ms: i64,
     /// Epoch ms; the moment itself is of the next span.
-    pub to_ms: i64,
+    pub(crate) to_ms: i64,
     /// Its name, such as `quota_full`; `unknown` where the policy names none.
-    pub reason: Arc<str>,
+    pub(crate) reason: Arc<str>,
     /// Whether it says what a queue has bought, bids or owns.
-    pub is_of_market: bool,
+    pub(crate) is_of_market: bool,
 }
 
 // === impl ReasonLog ===
@@ -61,7 +61,7 @@ impl ReasonLog {
     }
 
     /// The spans.
-    pub fn spans(&self) -> impl Iterator<Item = &ReasonSpan> {
+    pub(crate) fn spans(&self) -> impl Iterator<Item = &ReasonSpan> {
         self.0.iter()
     }
 

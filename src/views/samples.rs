@@ -23,7 +23,7 @@ const QUEUES: usize = 50;
 
 /// What is sampled. Cloning it shares all parts.
 #[derive(Clone, Debug, Default)]
-pub struct Samples {
+pub(crate) struct Samples {
     slots: Arc<VecDeque<Arc<Sample>>>,
     reasons: SharedMap<JobId, Arc<ReasonLog>>,
     ticks: TickLog,
@@ -34,27 +34,27 @@ pub struct Samples {
 
 /// The slots at a moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Sample {
+pub(crate) struct Sample {
     /// Epoch ms.
-    pub time_ms: i64,
+    pub(crate) time_ms: i64,
     /// Slots of all workers in service.
-    pub slots: PerKind<u32>,
-    pub used: PerKind<u32>,
-    pub waiting: PerKind<u64>,
+    pub(crate) slots: PerKind<u32>,
+    pub(crate) used: PerKind<u32>,
+    pub(crate) waiting: PerKind<u64>,
     /// Slots that containers hold.
-    pub containers: u64,
+    pub(crate) containers: u64,
     /// By name.
-    pub queues: Vec<QueueSample>,
+    pub(crate) queues: Vec<QueueSample>,
 }
 
 /// A queue at that moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct QueueSample {
-    pub queue: Arc<str>,
+pub(crate) struct QueueSample {
+    pub(crate) queue: Arc<str>,
     /// Slots, those of containers too.
-    pub used: u64,
+    pub(crate) used: u64,
     /// Tasks and containers.
-    pub waiting: u64,
+    pub(crate) waiting: u64,
 }
 
 // === impl Samples ===
@@ -110,17 +110,17 @@ impl Samples {
     }
 
     /// The slots over time, the oldest first.
-    pub fn slots(&self) -> impl DoubleEndedIterator<Item = &Sample> {
+    pub(crate) fn slots(&self) -> impl DoubleEndedIterator<Item = &Sample> {
         self.slots.iter().map(|sample| &**sample)
     }
 
     /// What queues were sold at the last ticks, the oldest first.
-    pub fn ticks(&self) -> impl DoubleEndedIterator<Item = &TickShares> {
+    pub(crate) fn ticks(&self) -> impl DoubleEndedIterator<Item = &TickShares> {
         self.ticks.iter()
     }
 
     /// Why a job waited.
-    pub fn reasons(&self, job: JobId) -> Option<&ReasonLog> {
+    pub(crate) fn reasons(&self, job: JobId) -> Option<&ReasonLog> {
         self.reasons.get(&job).map(|log| &**log)
     }
 }

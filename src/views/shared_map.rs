@@ -11,7 +11,7 @@ const CHUNK: usize = 128;
 type Chunk<K, V> = Arc<Vec<(K, V)>>;
 
 /// A sorted map. Cloning it costs one pointer; the first change after that copies the list of chunks and one chunk.
-pub struct SharedMap<K, V> {
+pub(crate) struct SharedMap<K, V> {
     /// None is empty; sorted, as are their entries.
     chunks: Arc<Vec<Chunk<K, V>>>,
     len: usize,
@@ -21,29 +21,29 @@ pub struct SharedMap<K, V> {
 
 impl<K, V> SharedMap<K, V> {
     /// How many entries it has.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.len
     }
 
     /// Whether it has none.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.len == 0
     }
 
     /// All entries, by key.
-    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (&K, &V)> {
+    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = (&K, &V)> {
         self.chunks.iter().flat_map(|chunk| chunk.iter().map(|(key, value)| (key, value)))
     }
 
     /// All values, by key.
-    pub fn values(&self) -> impl DoubleEndedIterator<Item = &V> {
+    pub(crate) fn values(&self) -> impl DoubleEndedIterator<Item = &V> {
         self.iter().map(|(_, value)| value)
     }
 }
 
 impl<K: Ord, V> SharedMap<K, V> {
     /// The value of a key.
-    pub fn get<Q: Ord + ?Sized>(&self, key: &Q) -> Option<&V>
+    pub(crate) fn get<Q: Ord + ?Sized>(&self, key: &Q) -> Option<&V>
     where
         K: Borrow<Q>,
     {
@@ -64,7 +64,7 @@ impl<K: Ord, V> SharedMap<K, V> {
 
 impl<K: Ord + Clone, V: Clone> SharedMap<K, V> {
     /// The value of a key, to change it.
-    pub fn get_mut<Q: Ord + ?Sized>(&mut self, key: &Q) -> Option<&mut V>
+    pub(crate) fn get_mut<Q: Ord + ?Sized>(&mut self, key: &Q) -> Option<&mut V>
     where
         K: Borrow<Q>,
     {
@@ -75,7 +75,7 @@ impl<K: Ord + Clone, V: Clone> SharedMap<K, V> {
     }
 
     /// Sets the value of a key.
-    pub fn insert(&mut self, key: K, value: V) {
+    pub(crate) fn insert(&mut self, key: K, value: V) {
         let index = self.chunk_of(&key);
         let chunks = Arc::make_mut(&mut self.chunks);
         let Some(shared) = chunks.get_mut(index) else {
@@ -101,7 +101,7 @@ impl<K: Ord + Clone, V: Clone> SharedMap<K, V> {
     }
 
     /// Removes a key; returns whether it was there.
-    pub fn remove<Q: Ord + ?Sized>(&mut self, key: &Q) -> bool
+    pub(crate) fn remove<Q: Ord + ?Sized>(&mut self, key: &Q) -> bool
     where
         K: Borrow<Q>,
     {

@@ -13,13 +13,13 @@ use super::samples::Samples;
 #[derive(Clone, Debug, Default)]
 pub struct Shown {
     /// What facts have made.
-    pub views: Views,
+    pub(crate) views: Views,
     /// The cluster, with what is no fact.
-    pub overview: Arc<ClusterSnapshot>,
+    pub(crate) overview: Arc<ClusterSnapshot>,
     /// What was sampled of what is no fact.
-    pub samples: Samples,
+    pub(crate) samples: Samples,
     /// Which publication it is.
-    pub generation: Generation,
+    pub(crate) generation: Generation,
 }
 
 /// The last fact of a publication, and how many deltas of a run of the daemon are in it.
@@ -31,7 +31,7 @@ pub struct Generation {
 
 impl Generation {
     /// Reads what it is written as.
-    pub fn parse(text: &str) -> Option<Self> {
+    pub(crate) fn parse(text: &str) -> Option<Self> {
         let (fact, deltas) = text.split_once('.')?;
         Some(Self { fact: FactNumber(fact.parse().ok()?), deltas: deltas.parse().ok()? })
     }

@@ -20,23 +20,23 @@ use super::volatile::Volatile;
 
 /// The scheduler that ruled.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StoredScheduler {
-    pub policy: PolicyName,
+pub(crate) struct StoredScheduler {
+    pub(crate) policy: PolicyName,
     /// Its name, for display.
-    pub name: String,
+    pub(crate) name: String,
     /// Since when it ruled, epoch ms.
-    pub since_ms: i64,
+    pub(crate) since_ms: i64,
 }
 
 /// The views of a stored state. They never change.
 #[derive(Debug)]
-pub struct StoredViews(Published);
+pub(crate) struct StoredViews(Published);
 
 // === impl StoredViews ===
 
 impl StoredViews {
     /// `totals`: of the ledger, if there is one.
-    pub fn new(model: &ReadModel, scheduler: &StoredScheduler, totals: Option<LedgerTotals>) -> Self {
+    pub(crate) fn new(model: &ReadModel, scheduler: &StoredScheduler, totals: Option<LedgerTotals>) -> Self {
         let views = model.views().clone();
         let mut volatile = Volatile::default();
         volatile.apply(implied(&views, scheduler, totals));
@@ -46,12 +46,12 @@ impl StoredViews {
     }
 
     /// All of it.
-    pub fn shown(&self) -> Shown {
+    pub(crate) fn shown(&self) -> Shown {
         self.0.shown().unwrap_or_default()
     }
 
     /// The newest jobs that are wanted, at most so many, and how many more there are.
-    pub fn jobs(&self, is_wanted: impl Fn(&JobSnapshot) -> bool, most: usize) -> (Vec<JobSnapshot>, u64) {
+    pub(crate) fn jobs(&self, is_wanted: impl Fn(&JobSnapshot) -> bool, most: usize) -> (Vec<JobSnapshot>, u64) {
         self.0.jobs(is_wanted, most)
     }
 }

@@ -10,7 +10,7 @@ const CHUNK_TASKS: u32 = 128;
 
 /// Attempts by task, each task's by number. A task without any has no place.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct TaskList {
+pub(crate) struct TaskList {
     /// By the numbers of their tasks; sorted.
     chunks: Arc<Vec<Arc<Vec<AttemptView>>>>,
 }
@@ -19,7 +19,7 @@ pub struct TaskList {
 
 impl TaskList {
     /// The attempts of a task, by number.
-    pub fn of(&self, task: u32) -> &[AttemptView] {
+    pub(crate) fn of(&self, task: u32) -> &[AttemptView] {
         match self.chunks.get((task / CHUNK_TASKS) as usize) {
             Some(chunk) => range_of(chunk, task),
             None => &[],
@@ -27,7 +27,7 @@ impl TaskList {
     }
 
     /// All attempts, by task and number.
-    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &AttemptView> {
+    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = &AttemptView> {
         self.chunks.iter().flat_map(|chunk| chunk.iter())
     }
 

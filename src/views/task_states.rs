@@ -11,14 +11,14 @@ use super::job_view::JobView;
 
 impl JobView {
     /// How far a task is; `is_over`: nothing of the job runs again.
-    pub fn task_state(&self, kind: Kind, task: u32, is_over: bool) -> TaskState {
+    pub(crate) fn task_state(&self, kind: Kind, task: u32, is_over: bool) -> TaskState {
         let spec = self.spec();
         let max_attempts = if kind == Kind::Map { spec.map_max_attempts } else { spec.reduce_max_attempts };
         state_of(self.tasks(kind).of(task), max_attempts, is_over)
     }
 
     /// The states of its tasks of a kind in the order of their numbers, as lengths of runs of one state.
-    pub fn task_runs(&self, kind: Kind, is_over: bool) -> Vec<(TaskState, u32)> {
+    pub(crate) fn task_runs(&self, kind: Kind, is_over: bool) -> Vec<(TaskState, u32)> {
         let total = self.total()[kind];
         let untouched = state_of(&[], 1, is_over);
         let mut runs: Vec<(TaskState, u32)> = Vec::new();

@@ -15,24 +15,24 @@ const QUEUES: usize = 100;
 
 /// What queues were sold at a tick.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TickShares {
+pub(crate) struct TickShares {
     /// Its number.
-    pub tick: u64,
+    pub(crate) tick: u64,
     /// When, epoch ms.
-    pub time_ms: i64,
+    pub(crate) time_ms: i64,
     /// Length of the interval that it opened, ms.
-    pub interval_ms: u64,
+    pub(crate) interval_ms: u64,
     /// By name; those without work have none.
-    pub queues: Arc<[QueueShare]>,
+    pub(crate) queues: Arc<[QueueShare]>,
 }
 
 /// What a queue was sold.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct QueueShare {
-    pub queue: QueueName,
+pub(crate) struct QueueShare {
+    pub(crate) queue: QueueName,
     /// Its part of the cluster and, in it, the rate that it pays.
-    pub share: Share,
-    pub quota: PerPool<u32>,
+    pub(crate) share: Share,
+    pub(crate) quota: PerPool<u32>,
 }
 
 /// The ticks, the oldest first. Cloning it shares all.

@@ -75,7 +75,7 @@ impl LastExplanation {
 
     /// The whole of it, with the names of other queues; none: the owner knows no such job. For the first reader it takes as long
     /// as about eighty allocations: call it where that may be.
-    pub fn finish(&self) -> Option<&Explanation> {
+    pub(crate) fn finish(&self) -> Option<&Explanation> {
         let UnfinishedExplanation { explained, whole } = self.explained.as_deref()?;
         Some(whole.get_or_init(|| explained.clone().finish()))
     }

@@ -19,27 +19,27 @@ use crate::market::JobUpload;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileRefusal {
     /// The status of the answer.
-    pub status: StatusCode,
+    pub(crate) status: StatusCode,
     /// The reason.
-    pub text: String,
+    pub(crate) text: String,
 }
 
 /// A file that a client wants to hand over.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewUpload {
     /// Which file of which job.
-    pub file: JobUpload,
+    pub(crate) file: JobUpload,
     /// The user who hands it over.
-    pub user: Arc<str>,
+    pub(crate) user: Arc<str>,
     /// Whose connection it comes by.
-    pub peer: Peer,
+    pub(crate) peer: Peer,
     /// Its length, if the request says it.
-    pub length_bytes: Option<u64>,
+    pub(crate) length_bytes: Option<u64>,
 }
 
 /// A part of an upload.
 #[derive(Debug)]
-pub enum UploadPiece {
+pub(crate) enum UploadPiece {
     /// The next bytes.
     Bytes(Bytes),
     /// All bytes have been sent; without this the upload has been cut off.
@@ -50,45 +50,45 @@ pub enum UploadPiece {
 #[derive(Debug)]
 pub struct UploadSink {
     /// Takes the pieces; closed when the upload has failed.
-    pub pieces: mpsc::Sender<UploadPiece>,
+    pub(crate) pieces: mpsc::Sender<UploadPiece>,
     /// The outcome.
-    pub stored: oneshot::Receiver<Result<u64, FileRefusal>>,
+    pub(crate) stored: oneshot::Receiver<Result<u64, FileRefusal>>,
     /// Done when the upload has to give way to others.
-    pub gives_way: oneshot::Receiver<()>,
+    pub(crate) gives_way: oneshot::Receiver<()>,
 }
 
 /// A worker's request for a file of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobFileRequest {
     /// Path and query as received: what is signed.
-    pub path_and_query: String,
+    pub(crate) path_and_query: String,
     /// The signature.
-    pub url_hash: String,
+    pub(crate) url_hash: String,
 }
 
 /// A file of a job, piece by piece.
 #[derive(Debug)]
 pub struct JobFile {
     /// Headers of the answer.
-    pub headers: Vec<(&'static str, String)>,
+    pub(crate) headers: Vec<(&'static str, String)>,
     /// The content.
-    pub body: PieceBody,
+    pub(crate) body: PieceBody,
 }
 
 /// A body whose pieces another thread reads.
 #[derive(Debug)]
-pub struct PieceBody {
+pub(crate) struct PieceBody {
     /// The pieces, in order.
-    pub pieces: mpsc::Receiver<io::Result<Bytes>>,
+    pub(crate) pieces: mpsc::Receiver<io::Result<Bytes>>,
     /// Length of those that are still to come, bytes.
-    pub left_bytes: u64,
+    pub(crate) left_bytes: u64,
 }
 
 // === impl FileRefusal ===
 
 impl FileRefusal {
     /// A refusal with this status.
-    pub fn new(status: StatusCode, text: impl fmt::Display) -> Self {
+    pub(crate) fn new(status: StatusCode, text: impl fmt::Display) -> Self {
         Self { status, text: text.to_string() }
     }
 

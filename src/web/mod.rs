@@ -81,29 +81,31 @@ mod tests;
 
 use std::sync::Arc;
 
-pub use crate::http::{Listeners, ServedNames, WebLimits};
+pub(crate) use crate::http::Listeners;
+pub use crate::http::{ServedNames, WebLimits};
 pub use api::EventStreams;
-pub use applications::{ApplicationAccess, ApplicationOwner, ApplicationReply, NewsWait};
-pub use job_files::{FileRefusal, JobFile, JobFileRequest, NewUpload, PieceBody, UploadPiece, UploadSink};
+pub use applications::ApplicationOwner;
+pub(crate) use applications::{ApplicationAccess, ApplicationReply, NewsWait};
+pub(crate) use job_files::{FileRefusal, JobFile, JobFileRequest, NewUpload, PieceBody, UploadPiece, UploadSink};
 pub use job_forms::JobForms;
 pub use job_parts_owner::JobPartsOwner;
-pub use own_work::{OwnWork, UsedLimit};
-pub use owner::{
-    ClusterPart, HEALTHY, Health, HistoryTotals, JobChange, LedgerUnreadable, MarketPresence, MarketReply, Owner,
-    OwnerGone,
-};
-pub use page_user::{PageLogin, SimpleLogin};
-pub use pages::JobFilter;
-pub use plays::{MOST_KEPT_PLAYS, PlayForm, PlayRefusal, PlayRun, PlayState, Plays};
+pub(crate) use own_work::{OwnWork, UsedLimit};
+pub use owner::{ClusterPart, Health, JobChange, LedgerUnreadable, MarketPresence, MarketReply, Owner, OwnerGone};
+pub(crate) use owner::{HEALTHY, HistoryTotals};
+pub(crate) use page_user::{PageLogin, SimpleLogin};
+pub(crate) use pages::JobFilter;
+pub(crate) use plays::MOST_KEPT_PLAYS;
+pub use plays::{PlayForm, PlayRefusal, PlayRun, PlayState, Plays};
 pub use sessions::Sessions;
-pub use signed_read::{ReadRefusal, SignedRead};
+pub(crate) use signed_read::{ReadRefusal, SignedRead};
 pub use state::{ServedPorts, WebState};
-pub use stock::{
+pub(crate) use stock::{
     ConfProperty, FailureFilter, GRAPH_GROUPS, MOST_FAILURES, PastAttempt, PastKind, StockAcls, StockAttempt,
-    StockAttempts, StockCounter, StockCounterGroup, StockFailures, StockGraph, StockHistoryPlace, StockJob, StockOwner,
-    StockPast, StockPastJob, StockPastJobs, StockPlace, StockRead, StockSettings, StockTally, StockTask, StockTasks,
-    TASKS_PER_PAGE, TaskFilter, TaskList,
+    StockAttempts, StockCounter, StockCounterGroup, StockFailures, StockGraph, StockHistoryPlace, StockJob, StockPast,
+    StockPastJob, StockPastJobs, StockPlace, StockRead, StockTally, StockTask, StockTasks, TASKS_PER_PAGE, TaskFilter,
+    TaskList,
 };
+pub use stock::{StockOwner, StockSettings};
 pub use switch_question::{PlanQuestion, PlanRefusal};
 
 /// Answered when all connections are in use.

@@ -6,30 +6,30 @@ use crate::latency::LatencyCounts;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OwnWork {
     /// Times from the frames of heartbeats to their answers.
-    pub heartbeats: LatencyCounts,
+    pub(crate) heartbeats: LatencyCounts,
     /// Times of commits to `state.db`.
-    pub commits: LatencyCounts,
+    pub(crate) commits: LatencyCounts,
     /// Facts that are not durable yet.
-    pub facts_waiting: u64,
+    pub(crate) facts_waiting: u64,
     /// Reloads of the configuration that changed what they say.
-    pub reloads_done: u64,
+    pub(crate) reloads_done: u64,
     /// Reloads that changed nothing: something was wrong.
-    pub reloads_failed: u64,
+    pub(crate) reloads_failed: u64,
     /// What is limited, as far as it is used.
-    pub limits: Vec<UsedLimit>,
+    pub(crate) limits: Vec<UsedLimit>,
     /// Most tasks of unfinished jobs; none: as many as there are.
-    pub max_tasks: Option<u64>,
+    pub(crate) max_tasks: Option<u64>,
 }
 
 /// How far a limit is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct UsedLimit {
+pub(crate) struct UsedLimit {
     /// Of what.
-    pub name: &'static str,
+    pub(crate) name: &'static str,
     /// How much there is.
-    pub used: u64,
+    pub(crate) used: u64,
     /// How much there may be.
-    pub most: u64,
+    pub(crate) most: u64,
 }
 
 // === impl UsedLimit ===

@@ -382,17 +382,17 @@ pub enum MarketPresence {
 pub type MarketReply = Result<Answer, MarketError>;
 
 /// The text of a daemon that has nothing to complain of.
-pub const HEALTHY: &str = "ok";
+pub(crate) const HEALTHY: &str = "ok";
 
 /// How many histories of jobs were written since the start of the process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HistoryTotals {
     /// Histories that were written.
-    pub written: u64,
+    pub(crate) written: u64,
     /// Failed attempts to write one, or a user's copy of one.
-    pub failures: u64,
+    pub(crate) failures: u64,
     /// Finished jobs whose histories are not written yet.
-    pub waiting: u64,
+    pub(crate) waiting: u64,
 }
 
 /// Health of the daemon.
@@ -434,7 +434,7 @@ pub struct Health {
 
 impl Health {
     /// Problems that do not keep jobs from running.
-    pub fn complaints(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn complaints(&self) -> impl Iterator<Item = &str> {
         [&self.refused_senders, &self.defect, &self.store_error, &self.acl_error, &self.budget_error]
             .into_iter()
             .flatten()

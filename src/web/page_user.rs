@@ -63,7 +63,7 @@ pub(super) enum Said {
 
 impl SimpleLogin {
     /// Cookies are signed with this secret and good for so long, ms; `allows_nameless`: requests without a name are answered.
-    pub fn new(secret: impl Into<Arc<[u8]>>, validity_ms: i64, allows_nameless: bool) -> Self {
+    pub(crate) fn new(secret: impl Into<Arc<[u8]>>, validity_ms: i64, allows_nameless: bool) -> Self {
         Self { secret: secret.into(), validity_ms, allows_nameless }
     }
 

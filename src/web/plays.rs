@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::api::PlayComparison;
 
 /// Most plays whose outcomes are kept.
-pub const MOST_KEPT_PLAYS: usize = 16;
+pub(crate) const MOST_KEPT_PLAYS: usize = 16;
 
 /// What a form asks for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -8,11 +8,11 @@ use super::owner_gone::OwnerGone;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SignedRead {
     /// The call, as RPC frames it.
-    pub frame: Vec<u8>,
+    pub(crate) frame: Vec<u8>,
     /// The signer.
-    pub user: Arc<str>,
+    pub(crate) user: Arc<str>,
     /// Whether the signature proves the role `admin`.
-    pub has_admin_role: bool,
+    pub(crate) has_admin_role: bool,
 }
 
 /// Why a read is not answered.

@@ -20,9 +20,9 @@ pub(super) const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ServedPorts {
     /// RPC.
-    pub rpc: Option<SocketAddr>,
+    pub(crate) rpc: Option<SocketAddr>,
     /// The web server.
-    pub http: Option<SocketAddr>,
+    pub(crate) http: Option<SocketAddr>,
 }
 
 /// Settings of the web server and its way to the owner.

@@ -1,19 +1,19 @@
 //! Names of Java classes, as sent before values and in connection headers.
 
 /// The declared class of every null.
-pub const WRITABLE: &str = "org.apache.hadoop.io.Writable";
+pub(crate) const WRITABLE: &str = "org.apache.hadoop.io.Writable";
 /// The instance class of a null.
-pub const NULL_INSTANCE: &str = "org.apache.hadoop.io.ObjectWritable$NullInstance";
+pub(crate) const NULL_INSTANCE: &str = "org.apache.hadoop.io.ObjectWritable$NullInstance";
 /// The declared class of a result of methods that return nothing.
-pub const VOID: &str = "void";
+pub(crate) const VOID: &str = "void";
 /// The exception that represents most others in an ERROR response.
-pub const IO_EXCEPTION: &str = "java.io.IOException";
+pub(crate) const IO_EXCEPTION: &str = "java.io.IOException";
 /// What a map reports, declared as `mapred.TaskStatus`.
-pub const MAP_TASK_STATUS: &str = "org.apache.hadoop.mapred.MapTaskStatus";
+pub(crate) const MAP_TASK_STATUS: &str = "org.apache.hadoop.mapred.MapTaskStatus";
 /// What a reduce reports, declared as `mapred.TaskStatus`.
-pub const REDUCE_TASK_STATUS: &str = "org.apache.hadoop.mapred.ReduceTaskStatus";
+pub(crate) const REDUCE_TASK_STATUS: &str = "org.apache.hadoop.mapred.ReduceTaskStatus";
 /// The answer to a heartbeat.
-pub const HEARTBEAT_RESPONSE: &str = "org.apache.hadoop.mapred.HeartbeatResponse";
+pub(crate) const HEARTBEAT_RESPONSE: &str = "org.apache.hadoop.mapred.HeartbeatResponse";
 
 /// Classes that a Hadoop 1.2.1 server can load although no parameter here has them, or only inside others.
 const OTHERS: [&str; 24] = [
@@ -66,6 +66,6 @@ const PARAMETERS: [&str; 17] = [
 
 /// Whether Hadoop could load a class: a wrong one among these fails the call, any other closes the connection, as with
 /// a 1.2.1 server.
-pub fn is_known(name: &[u8]) -> bool {
+pub(crate) fn is_known(name: &[u8]) -> bool {
     PARAMETERS.iter().chain(&OTHERS).any(|known| known.as_bytes() == name)
 }

@@ -5,33 +5,33 @@ use std::fmt;
 use super::{Decode, Encode, Reader, Text, WireError, Writer};
 
 /// The kind of these tokens.
-pub const DELEGATION_KIND: &str = "MAPREDUCE_DELEGATION_TOKEN";
+pub(crate) const DELEGATION_KIND: &str = "MAPREDUCE_DELEGATION_TOKEN";
 
 /// The version of the layout.
 const VERSION: i8 = 0;
 
 /// What a delegation token says of itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DelegationIdentifier {
+pub(crate) struct DelegationIdentifier {
     /// The user that it stands for.
-    pub owner: Text,
+    pub(crate) owner: Text,
     /// The user that may renew it; empty: none.
-    pub renewer: Text,
+    pub(crate) renewer: Text,
     /// The user that asked for it in the name of the owner; empty: the owner.
-    pub real_user: Text,
+    pub(crate) real_user: Text,
     /// When it was issued, epoch ms.
-    pub issue_ms: i64,
+    pub(crate) issue_ms: i64,
     /// When it ends, however often it is renewed, epoch ms.
-    pub max_ms: i64,
+    pub(crate) max_ms: i64,
     /// Its number.
-    pub sequence: i32,
+    pub(crate) sequence: i32,
     /// The number of the key that signs it.
-    pub key: i32,
+    pub(crate) key: i32,
 }
 
 /// Bytes that are no identifier.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum DelegationIdentifierError {
+pub(crate) enum DelegationIdentifierError {
     /// Another layout.
     #[error("Unknown version of delegation token {0}")]
     Version(i8),
@@ -45,7 +45,7 @@ impl DelegationIdentifier {
     ///
     /// # Errors
     /// [`DelegationIdentifierError`]
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self, DelegationIdentifierError> {
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Result<Self, DelegationIdentifierError> {
         let mut reader = Reader::new(bytes);
         let version = reader.i8("version of a delegation token")?;
         if version != VERSION {
@@ -64,7 +64,7 @@ impl DelegationIdentifier {
 
     /// The bytes that its key signs.
     #[must_use]
-    pub fn to_bytes(&self) -> Vec<u8> {
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         let mut writer = Writer::new(&mut bytes);
         writer.i8(VERSION);

@@ -7,24 +7,24 @@ use super::limits;
 #[error("{what} at byte {offset}: {kind}")]
 pub struct WireError {
     /// The kind of error.
-    pub kind: WireErrorKind,
+    pub(crate) kind: WireErrorKind,
     /// Start of the field, bytes from the start of the frame or file.
-    pub offset: usize,
+    pub(crate) offset: usize,
     /// The field that was being read.
-    pub what: &'static str,
+    pub(crate) what: &'static str,
 }
 
 impl WireError {
     /// Whether a limit was exceeded, as opposed to malformed bytes.
     #[must_use]
-    pub fn is_too_long(&self) -> bool {
+    pub(crate) fn is_too_long(&self) -> bool {
         matches!(self.kind, WireErrorKind::TooLong { .. })
     }
 }
 
 /// The kinds of decoding errors.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum WireErrorKind {
+pub(crate) enum WireErrorKind {
     /// The bytes end too early, or cannot hold what a length or count promises.
     #[error("{needed} bytes are needed, {left} are left")]
     Truncated {

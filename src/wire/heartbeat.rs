@@ -52,7 +52,7 @@ impl HeartbeatRequest {
     /// Whether it is the last heartbeat of a tracker that has ended all its attempts. To a Java JobTracker it is that of an
     /// unhealthy tracker without slots.
     #[must_use]
-    pub fn signs_off(&self) -> bool {
+    pub(crate) fn signs_off(&self) -> bool {
         let status = &self.status;
         !status.health.healthy
             && &*status.health.report == SIGNED_OFF
@@ -63,7 +63,7 @@ impl HeartbeatRequest {
 
 impl HeartbeatRequest {
     /// The trackers of which its first heartbeat says that it has cleared up after them: nothing of theirs is left.
-    pub fn replaced_trackers(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn replaced_trackers(&self) -> impl Iterator<Item = &str> {
         let health = &self.status.health;
         let report = Some(&*health.report).filter(|_| self.initial_contact && health.healthy);
         let words = report.and_then(|report| report.strip_prefix(REPLACES)).into_iter();

@@ -27,7 +27,7 @@ impl Encode for Identifier {
 
 impl Kind {
     /// The kind behind Hadoop's `isMap`.
-    pub const fn from_is_map(is_map: bool) -> Self {
+    pub(crate) const fn from_is_map(is_map: bool) -> Self {
         if is_map { Self::Map } else { Self::Reduce }
     }
 
@@ -40,7 +40,7 @@ impl Kind {
 impl JobId {
     /// Reads a job id; `None` for a foreign one.
     #[inline]
-    pub fn decode_known(reader: &mut Reader<'_>) -> Result<Option<Self>, WireError> {
+    pub(crate) fn decode_known(reader: &mut Reader<'_>) -> Result<Option<Self>, WireError> {
         let number = reader.i32("job number")?;
         let identifier = reader.vint_bytes("job identifier")?;
         Ok(Identifier::from_digits(identifier).filter(|_| number >= 0).map(|identifier| Self::new(identifier, number)))
@@ -58,7 +58,7 @@ impl Encode for JobId {
 impl TaskId {
     /// Reads a task id; `None` for a foreign one.
     #[inline]
-    pub fn decode_known(reader: &mut Reader<'_>) -> Result<Option<Self>, WireError> {
+    pub(crate) fn decode_known(reader: &mut Reader<'_>) -> Result<Option<Self>, WireError> {
         let number = reader.i32("task number")?;
         let job = JobId::decode_known(reader)?;
         let kind = Kind::from_is_map(reader.bool("kind of the task")?);
@@ -78,7 +78,7 @@ impl Encode for TaskId {
 impl AttemptId {
     /// Reads an attempt id; `None` for a foreign one.
     #[inline]
-    pub fn decode_known(reader: &mut Reader<'_>) -> Result<Option<Self>, WireError> {
+    pub(crate) fn decode_known(reader: &mut Reader<'_>) -> Result<Option<Self>, WireError> {
         let number = reader.i32("attempt number")?;
         let task = TaskId::decode_known(reader)?;
         Ok(task.filter(|_| number >= 0).map(|task| task.attempt(number)))

@@ -127,7 +127,7 @@ pub struct JobQueueInfo {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QueueAclsInfo {
     /// The queue.
-    pub queue: Text,
+    pub(crate) queue: Text,
     /// `acl-submit-job`, `acl-administer-jobs`.
-    pub operations: Vec<String>,
+    pub(crate) operations: Vec<String>,
 }

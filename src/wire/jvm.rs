@@ -6,40 +6,40 @@ use super::{Decode, Encode, Reader, Task, TaskCompletionEvent, Text, WireError, 
 
 /// A process that runs tasks of one job and kind (1.2.1 `JVMId`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct JvmId {
+pub(crate) struct JvmId {
     /// Random, may be negative.
-    pub number: i32,
+    pub(crate) number: i32,
     /// The job it runs tasks of.
-    pub job: JobId,
+    pub(crate) job: JobId,
     /// The kind of tasks it runs.
-    pub kind: Kind,
+    pub(crate) kind: Kind,
 }
 
 /// The calling process (1.2.1 `JvmContext`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JvmContext {
     /// Its id at the tracker.
-    pub jvm: JvmId,
+    pub(crate) jvm: JvmId,
     /// Its process id at the operating system.
-    pub process_id: Text,
+    pub(crate) process_id: Text,
 }
 
 /// The next order to a process (1.2.1 `JvmTask`).
 #[derive(Clone, Debug, PartialEq)]
 pub struct JvmTask {
     /// Whether the process must exit.
-    pub should_die: bool,
+    pub(crate) should_die: bool,
     /// The task to run; without one, the process asks again.
-    pub task: Option<Box<Task>>,
+    pub(crate) task: Option<Box<Task>>,
 }
 
 /// New completion events for a reduce (1.2.1 `MapTaskCompletionEventsUpdate`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MapEventsUpdate {
     /// Whether the reduce must drop all earlier events.
-    pub reset: bool,
+    pub(crate) reset: bool,
     /// The new events.
-    pub events: Vec<TaskCompletionEvent>,
+    pub(crate) events: Vec<TaskCompletionEvent>,
 }
 
 impl Decode for JvmId {

@@ -5,7 +5,7 @@
 
 #![warn(missing_docs)]
 
-pub mod class;
+pub(crate) mod class;
 mod counters;
 mod delegation;
 pub(crate) mod error;
@@ -16,7 +16,7 @@ mod heartbeat;
 mod id;
 mod job;
 mod jvm;
-pub mod limits;
+pub(crate) mod limits;
 pub(crate) mod names;
 mod object;
 pub mod opening;
@@ -32,23 +32,26 @@ mod tracker;
 mod writer;
 
 pub use counters::{Counter, CounterGroup, Counters};
-pub use delegation::{DELEGATION_KIND, DelegationIdentifier, DelegationIdentifierError};
-pub use error::{WireError, WireErrorKind};
+pub(crate) use delegation::{DELEGATION_KIND, DelegationIdentifier, DelegationIdentifierError};
+pub(crate) use error::{WireError, WireErrorKind};
 pub use heartbeat::{Action, HeartbeatRequest, HeartbeatResponse};
-pub use job::{
-    AccessControlList, ClusterStatus, JobAcl, JobProfile, JobQueueInfo, JobStatus, JobTrackerState, QueueAclsInfo,
-    TrackersOfState,
+pub(crate) use job::{
+    AccessControlList, JobAcl, JobProfile, JobQueueInfo, JobTrackerState, QueueAclsInfo, TrackersOfState,
 };
-pub use jvm::{JvmContext, JvmId, JvmTask, MapEventsUpdate};
+pub use job::{ClusterStatus, JobStatus};
+pub(crate) use jvm::{JvmContext, JvmTask, MapEventsUpdate};
 pub use reader::{Decode, MEMORY_BASE_BYTES, MEMORY_PER_BYTE, Reader};
 pub use report::{CompletionStatus, TaskCompletionEvent, TaskReport, TipStatus};
 pub use reported_counters::ReportedCounters;
-pub use string::{JavaUtf, Text, Utf8, WString};
-pub use task::{CleanupOutcome, SkipRanges, SplitIndex, Task, TaskBody};
+pub(crate) use string::JavaUtf;
+pub use string::{Text, WString};
+pub(crate) use task::{CleanupOutcome, SplitIndex, TaskBody};
+pub use task::{SkipRanges, Task};
 pub use task_status::{Phase, RecordRange, ReduceProgress, TaskStatus};
 pub use token::{Credentials, Token};
-pub use tracker::{
-    BEAT_DIGEST, HealthStatus, LACKS, REPLACES, ResourceStatus, SIGNED_OFF, STREAMING_ONLY, TaskTrackerStatus,
-    given_worker_name, runs_streaming_only, worker_name,
+pub use tracker::{BEAT_DIGEST, ResourceStatus};
+pub(crate) use tracker::{
+    HealthStatus, LACKS, REPLACES, SIGNED_OFF, STREAMING_ONLY, TaskTrackerStatus, given_worker_name,
+    runs_streaming_only, worker_name,
 };
 pub use writer::{Encode, Writer};

@@ -13,7 +13,7 @@ use super::{
 };
 
 /// A type that is encoded with its class names.
-pub trait Object: Sized {
+pub(crate) trait Object: Sized {
     /// The declared class.
     const CLASS: &'static str;
 
@@ -25,14 +25,14 @@ pub trait Object: Sized {
 }
 
 /// A type that is also encoded in arrays.
-pub trait ArrayElement: Object {
+pub(crate) trait ArrayElement: Object {
     /// The class of the array, in the notation of the JVM.
     const ARRAY_CLASS: &'static str;
 }
 
 /// Why a value with its class names could not be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ObjectError {
+pub(crate) enum ObjectError {
     /// A known class where another is expected: the method does not exist, the connection is sound.
     #[error("{found} is not {expected}")]
     Mismatch {
@@ -48,7 +48,7 @@ pub enum ObjectError {
 
 /// Reads a value of one class, or `None` for null.
 #[inline]
-pub fn decode_object<T: Object>(reader: &mut Reader<'_>) -> Result<Option<T>, ObjectError> {
+pub(crate) fn decode_object<T: Object>(reader: &mut Reader<'_>) -> Result<Option<T>, ObjectError> {
     let start = reader.clone();
     let declared = reader.utf8_bytes("declared class")?;
     if declared == T::CLASS.as_bytes() {
@@ -69,7 +69,7 @@ pub fn decode_object<T: Object>(reader: &mut Reader<'_>) -> Result<Option<T>, Ob
 
 /// Writes a value, or the null of its class.
 #[inline]
-pub fn encode_object<T: Object>(value: Option<&T>, writer: &mut Writer<'_>) {
+pub(crate) fn encode_object<T: Object>(value: Option<&T>, writer: &mut Writer<'_>) {
     match value {
         Some(value) => {
             encode_class(T::CLASS, writer);
@@ -80,7 +80,7 @@ pub fn encode_object<T: Object>(value: Option<&T>, writer: &mut Writer<'_>) {
 }
 
 /// Writes the null of a class. A method without a result returns that of `void`.
-pub fn encode_null(declared: &str, writer: &mut Writer<'_>) {
+pub(crate) fn encode_null(declared: &str, writer: &mut Writer<'_>) {
     for name in [class::WRITABLE, class::NULL_INSTANCE, declared] {
         encode_class(name, writer);
     }

@@ -9,7 +9,7 @@ use super::{Decode, Encode, JavaUtf, Reader, Text, WireError, Writer};
 
 /// The authentication method of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AuthMethod {
+pub(crate) enum AuthMethod {
     /// None: the client states its user.
     Simple = 0x50,
     /// By a Kerberos ticket.
@@ -68,7 +68,7 @@ pub struct Opening {
 /// The part of an opening that is expected next.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum OpeningStage {
+pub(crate) enum OpeningStage {
     /// The first six bytes.
     #[default]
     Preamble,
@@ -103,7 +103,7 @@ pub enum OpeningStep {
 pub const SWITCH_TO_SIMPLE: [u8; 8] = [0, 0, 0, 0, 0xff, 0xff, 0xff, 0xa8];
 
 /// Longest header or token: three names of at most 64 KiB each.
-pub const OPENING_LIMIT_BYTES: usize = 256 * 1024;
+pub(crate) const OPENING_LIMIT_BYTES: usize = 256 * 1024;
 
 const PREAMBLE: &[u8; 5] = b"hrpc\x04";
 const PREAMBLE_BYTES: usize = PREAMBLE.len() + 1;
@@ -111,13 +111,13 @@ const PREAMBLE_BYTES: usize = PREAMBLE.len() + 1;
 impl Opening {
     /// An opening that expects `stage` next.
     #[must_use]
-    pub fn at(stage: OpeningStage) -> Self {
+    pub(crate) fn at(stage: OpeningStage) -> Self {
         Self { stage }
     }
 
     /// The part that is expected next.
     #[must_use]
-    pub fn stage(&self) -> OpeningStage {
+    pub(crate) fn stage(&self) -> OpeningStage {
         self.stage
     }
 

@@ -34,24 +34,24 @@ impl<'a> Reader<'a> {
     }
 
     /// Bytes read so far.
-    pub fn position(&self) -> usize {
+    pub(crate) fn position(&self) -> usize {
         self.position
     }
 
     /// Bytes not read yet.
-    pub fn left(&self) -> usize {
+    pub(crate) fn left(&self) -> usize {
         self.bytes.len() - self.position
     }
 
     /// The bytes from here to `later`, a clone of this reader that has read further.
     #[inline]
-    pub fn bytes_until(&self, later: &Reader<'a>) -> &'a [u8] {
+    pub(crate) fn bytes_until(&self, later: &Reader<'a>) -> &'a [u8] {
         self.bytes.get(self.position..later.position).unwrap_or(&[])
     }
 
     /// An error about the field that begins here.
     #[cold]
-    pub fn error(&self, kind: WireErrorKind, what: &'static str) -> WireError {
+    pub(crate) fn error(&self, kind: WireErrorKind, what: &'static str) -> WireError {
         WireError { kind, offset: self.position, what }
     }
 
@@ -80,25 +80,25 @@ impl<'a> Reader<'a> {
 
     /// One byte; 0 is false, all else true, as Java reads it.
     #[inline]
-    pub fn bool(&mut self, what: &'static str) -> Result<bool, WireError> {
+    pub(crate) fn bool(&mut self, what: &'static str) -> Result<bool, WireError> {
         Ok(self.i8(what)? != 0)
     }
 
     /// One signed byte.
     #[inline]
-    pub fn i8(&mut self, what: &'static str) -> Result<i8, WireError> {
+    pub(crate) fn i8(&mut self, what: &'static str) -> Result<i8, WireError> {
         self.array(what).map(i8::from_be_bytes)
     }
 
     /// Two bytes, unsigned.
     #[inline]
-    pub fn u16(&mut self, what: &'static str) -> Result<u16, WireError> {
+    pub(crate) fn u16(&mut self, what: &'static str) -> Result<u16, WireError> {
         self.array(what).map(u16::from_be_bytes)
     }
 
     /// Two bytes.
     #[inline]
-    pub fn i16(&mut self, what: &'static str) -> Result<i16, WireError> {
+    pub(crate) fn i16(&mut self, what: &'static str) -> Result<i16, WireError> {
         self.array(what).map(i16::from_be_bytes)
     }
 
@@ -110,19 +110,19 @@ impl<'a> Reader<'a> {
 
     /// Eight bytes.
     #[inline]
-    pub fn i64(&mut self, what: &'static str) -> Result<i64, WireError> {
+    pub(crate) fn i64(&mut self, what: &'static str) -> Result<i64, WireError> {
         self.array(what).map(i64::from_be_bytes)
     }
 
     /// Four bytes, IEEE 754; any bit pattern.
     #[inline]
-    pub fn f32(&mut self, what: &'static str) -> Result<f32, WireError> {
+    pub(crate) fn f32(&mut self, what: &'static str) -> Result<f32, WireError> {
         self.array(what).map(f32::from_be_bytes)
     }
 
     /// A number of 1 to 9 bytes (1.2.1 `WritableUtils.readVLong`); longer forms than needed are accepted, as there.
     #[inline]
-    pub fn vlong(&mut self, what: &'static str) -> Result<i64, WireError> {
+    pub(crate) fn vlong(&mut self, what: &'static str) -> Result<i64, WireError> {
         let first = self.i8(what)?;
         if first >= -112 {
             return Ok(i64::from(first));
@@ -136,19 +136,19 @@ impl<'a> Reader<'a> {
 
     /// The same code, cut to 32 bits as Java cuts it.
     #[inline]
-    pub fn vint(&mut self, what: &'static str) -> Result<i32, WireError> {
+    pub(crate) fn vint(&mut self, what: &'static str) -> Result<i32, WireError> {
         Ok(self.vlong(what)? as i32)
     }
 
     /// A length or count as a size, refused when below zero.
     #[inline]
-    pub fn length(&self, length: i32, what: &'static str) -> Result<usize, WireError> {
+    pub(crate) fn length(&self, length: i32, what: &'static str) -> Result<usize, WireError> {
         usize::try_from(length).map_err(|_| self.error(WireErrorKind::NegativeLength(i64::from(length)), what))
     }
 
     /// A count of values of at least `min_bytes` each, refused when the bytes left cannot hold them.
     #[inline]
-    pub fn count(&self, count: i32, min_bytes: usize, what: &'static str) -> Result<usize, WireError> {
+    pub(crate) fn count(&self, count: i32, min_bytes: usize, what: &'static str) -> Result<usize, WireError> {
         let count = self.length(count, what)?;
         let needed = count.saturating_mul(min_bytes);
         if needed > self.left() {
@@ -159,7 +159,7 @@ impl<'a> Reader<'a> {
 
     /// Refuses an announced length or count above `max`.
     #[inline]
-    pub fn check_limit(&self, length: usize, max: usize, what: &'static str) -> Result<(), WireError> {
+    pub(crate) fn check_limit(&self, length: usize, max: usize, what: &'static str) -> Result<(), WireError> {
         if length > max {
             let kind = WireErrorKind::TooLong { length: length as u64, limit: max as u64 };
             return Err(self.error(kind, what));
@@ -168,7 +168,7 @@ impl<'a> Reader<'a> {
     }
 
     /// `count` values in a row. Memory is reserved only for a count that the bytes left can hold.
-    pub fn list<T: Decode>(&mut self, count: i32, what: &'static str) -> Result<Vec<T>, WireError> {
+    pub(crate) fn list<T: Decode>(&mut self, count: i32, what: &'static str) -> Result<Vec<T>, WireError> {
         let count = self.count(count, T::MIN_BYTES, what)?;
         let mut list = Vec::with_capacity(count);
         for _ in 0..count {
@@ -179,7 +179,7 @@ impl<'a> Reader<'a> {
 
     /// Raw bytes behind a `vint` length (tokens, keys, `Text`).
     #[inline]
-    pub fn vint_bytes(&mut self, what: &'static str) -> Result<&'a [u8], WireError> {
+    pub(crate) fn vint_bytes(&mut self, what: &'static str) -> Result<&'a [u8], WireError> {
         let length = self.vint(what)?;
         let length = self.length(length, what)?;
         self.take(length, what)

@@ -17,17 +17,17 @@ const NAMES_ROOM_BYTES: usize = 1024;
 
 impl ReportedCounters {
     /// The names, encoded: equal for tasks that count the same things in the same order.
-    pub fn names(&self) -> &[u8] {
+    pub(crate) fn names(&self) -> &[u8] {
         &self.names
     }
 
     /// The values, in the order of the names.
-    pub fn values(&self) -> &[i64] {
+    pub(crate) fn values(&self) -> &[i64] {
         &self.values
     }
 
     /// Names and values together.
-    pub fn to_counters(&self) -> Counters {
+    pub(crate) fn to_counters(&self) -> Counters {
         let mut encoded = Vec::with_capacity(self.names.len() + 4 * self.values.len());
         self.encode(&mut Writer::new(&mut encoded));
         Counters::decode(&mut Reader::new(&encoded)).unwrap_or_default()
@@ -78,7 +78,7 @@ fn visit_values<'a>(
 
 impl ReportedCounters {
     /// Reads the counters of a report; `None` when their names exceed [`COUNTER_NAMES_BYTES`].
-    pub fn decode_within_limit(reader: &mut Reader<'_>) -> Result<Option<Self>, WireError> {
+    pub(crate) fn decode_within_limit(reader: &mut Reader<'_>) -> Result<Option<Self>, WireError> {
         let start = reader.clone();
         // The frame hardly ever has more bytes left than the limit, so this costs nothing.
         if reader.left() > COUNTER_NAMES_BYTES {

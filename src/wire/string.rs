@@ -13,7 +13,7 @@ pub struct Text(pub String);
 
 /// `u16` byte length, then CESU-8 with NUL as a plain zero byte (Java `UTF8`). The IPC layer and old-API splits use it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Utf8(pub String);
+pub(crate) struct Utf8(pub(crate) String);
 
 /// `i32` byte length, then UTF-8; length -1 is null (`WritableUtils.writeString`).
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -21,7 +21,7 @@ pub struct WString(pub Option<String>);
 
 /// `u16` byte length, then modified UTF-8 (`DataOutput.writeUTF`): NUL is `c0 80`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct JavaUtf(pub String);
+pub(crate) struct JavaUtf(pub(crate) String);
 
 impl Deref for Text {
     type Target = str;
@@ -52,13 +52,13 @@ impl fmt::Display for Text {
 impl<'a> Reader<'a> {
     /// A `Text` field. Malformed UTF-8 becomes U+FFFD, as in 1.2.1 `Text.readString`, so that it fails no heartbeat.
     #[inline]
-    pub fn text(&mut self, what: &'static str) -> Result<Text, WireError> {
+    pub(crate) fn text(&mut self, what: &'static str) -> Result<Text, WireError> {
         Ok(Text(String::from_utf8_lossy(self.vint_bytes(what)?).into_owned()))
     }
 
     /// A `Text` field cut to `max_bytes`; the rest is skipped without a copy.
     #[inline]
-    pub fn text_cut(&mut self, max_bytes: usize, what: &'static str) -> Result<Text, WireError> {
+    pub(crate) fn text_cut(&mut self, max_bytes: usize, what: &'static str) -> Result<Text, WireError> {
         let bytes = self.vint_bytes(what)?;
         if bytes.len() <= max_bytes {
             // A malformed byte may become three.
@@ -74,7 +74,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A `Text` field, refused when it is longer than `max_bytes`.
-    pub fn text_within(&mut self, max_bytes: usize, what: &'static str) -> Result<Text, WireError> {
+    pub(crate) fn text_within(&mut self, max_bytes: usize, what: &'static str) -> Result<Text, WireError> {
         let start = self.clone();
         let bytes = self.vint_bytes(what)?;
         start.check_limit(bytes.len(), max_bytes, what)?;
@@ -85,7 +85,7 @@ impl<'a> Reader<'a> {
 impl Writer<'_> {
     /// A `Text` field.
     #[inline]
-    pub fn text(&mut self, text: &str) {
+    pub(crate) fn text(&mut self, text: &str) {
         self.vint_bytes(text.as_bytes());
     }
 }
@@ -106,19 +106,19 @@ impl Encode for Text {
 
 impl Utf8 {
     /// Longest string that is written whole, in UTF-16 units; longer ones are cut (1.2.1 `UTF8.writeString`).
-    pub const MAX_UNITS: usize = 0xffff / 3;
+    pub(crate) const MAX_UNITS: usize = 0xffff / 3;
 }
 
 impl<'a> Reader<'a> {
     /// The bytes of a `UTF8` field, for comparison with an ASCII name.
     #[inline]
-    pub fn utf8_bytes(&mut self, what: &'static str) -> Result<&'a [u8], WireError> {
+    pub(crate) fn utf8_bytes(&mut self, what: &'static str) -> Result<&'a [u8], WireError> {
         let length = self.u16(what)?;
         self.take(usize::from(length), what)
     }
 
     /// A `UTF8` field: one, two or three bytes for a UTF-16 unit, or four for a pair of them.
-    pub fn utf8(&mut self, what: &'static str) -> Result<String, WireError> {
+    pub(crate) fn utf8(&mut self, what: &'static str) -> Result<String, WireError> {
         let start = self.clone();
         decode_java(self.utf8_bytes(what)?).ok_or_else(|| start.error(WireErrorKind::MalformedString, what))
     }
@@ -126,12 +126,12 @@ impl<'a> Reader<'a> {
 
 impl Writer<'_> {
     /// A `UTF8` field, cut to [`Utf8::MAX_UNITS`] at a character.
-    pub fn utf8(&mut self, text: &str) {
+    pub(crate) fn utf8(&mut self, text: &str) {
         self.java_string(text, Utf8::MAX_UNITS, false);
     }
 
     /// A `writeUTF` field, cut like `UTF8`; Java refuses to write what does not fit.
-    pub fn java_utf(&mut self, text: &str) {
+    pub(crate) fn java_utf(&mut self, text: &str) {
         self.java_string(text, Utf8::MAX_UNITS, true);
     }
 

@@ -21,18 +21,18 @@ pub enum CleanupOutcome {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SkipRanges {
     /// Sum of the ranges' lengths.
-    pub records: i64,
+    pub(crate) records: i64,
     /// The ranges, ascending.
-    pub ranges: Vec<RecordRange>,
+    pub(crate) ranges: Vec<RecordRange>,
 }
 
 /// The location of a map's split (1.2.1 `JobSplit.TaskSplitIndex`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SplitIndex {
     /// The submitted `job.split`.
-    pub file: Text,
+    pub(crate) file: Text,
     /// Offset of the split's class name in it, bytes.
-    pub offset_bytes: i64,
+    pub(crate) offset_bytes: i64,
 }
 
 /// The part that depends on the kind of task.
@@ -121,7 +121,7 @@ impl Encode for SplitIndex {
 
 impl TaskBody {
     /// Its kind of slot.
-    pub const fn kind(&self) -> Kind {
+    pub(crate) const fn kind(&self) -> Kind {
         match self {
             Self::Map { .. } => Kind::Map,
             Self::Reduce { .. } => Kind::Reduce,
@@ -131,7 +131,7 @@ impl TaskBody {
 
 impl Task {
     /// Whether it is a map or reduce of the job, not a setup or cleanup: of maps, only these have a split.
-    pub const fn is_ordinary(&self) -> bool {
+    pub(crate) const fn is_ordinary(&self) -> bool {
         self.job_cleanup.is_none() && !self.job_setup && !self.task_cleanup
     }
 }

@@ -27,9 +27,9 @@ pub enum Phase {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RecordRange {
     /// First record, counted from 0.
-    pub start: i64,
+    pub(crate) start: i64,
     /// Number of records.
-    pub length: i64,
+    pub(crate) length: i64,
 }
 
 /// The part of a report that only reduces have.
@@ -129,15 +129,15 @@ impl Encode for ReduceProgress {
 
 impl TaskStatus {
     /// Fewest bytes of a status of either kind.
-    pub const MIN_BYTES: usize = AttemptId::MIN_BYTES + 55;
+    pub(crate) const MIN_BYTES: usize = AttemptId::MIN_BYTES + 55;
 
     /// Its kind, one of Hadoop's two classes.
-    pub const fn kind(&self) -> Kind {
+    pub(crate) const fn kind(&self) -> Kind {
         Kind::from_is_map(self.reduce.is_none())
     }
 
     /// Reads a status of a kind, which the caller knows; `None` when its attempt is foreign.
-    pub fn decode_known(kind: Kind, reader: &mut Reader<'_>) -> Result<Option<Self>, WireError> {
+    pub(crate) fn decode_known(kind: Kind, reader: &mut Reader<'_>) -> Result<Option<Self>, WireError> {
         let attempt = AttemptId::decode_known(reader)?;
         let progress = reader.f32("progress of an attempt")?;
         let num_slots = reader.i32("slots of an attempt")?;
@@ -173,7 +173,7 @@ impl TaskStatus {
     }
 
     /// Writes the fields of a status of a kind; a reduce status without progress is written as not begun.
-    pub fn encode_as(&self, kind: Kind, writer: &mut Writer<'_>) {
+    pub(crate) fn encode_as(&self, kind: Kind, writer: &mut Writer<'_>) {
         self.attempt.encode(writer);
         writer.f32(self.progress);
         writer.i32(self.num_slots);

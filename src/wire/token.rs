@@ -85,7 +85,7 @@ impl Decode for Credentials {
 impl Credentials {
     /// Reads the credentials that a client submits with a job: refused beyond [`CREDENTIALS_BYTES`], before any of it
     /// is copied.
-    pub fn decode_submitted(reader: &mut Reader<'_>) -> Result<Self, WireError> {
+    pub(crate) fn decode_submitted(reader: &mut Reader<'_>) -> Result<Self, WireError> {
         let start = reader.clone();
         let mut ahead = reader.clone();
         let is_within = |ahead: &Reader<'_>| {

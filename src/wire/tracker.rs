@@ -91,52 +91,52 @@ pub struct HealthStatus {
 impl HealthStatus {
     /// The SHA-256 of the secret of a built-in worker's beats, hex digits; none if it says none.
     #[must_use]
-    pub fn beat_digest(&self) -> Option<&str> {
+    pub(crate) fn beat_digest(&self) -> Option<&str> {
         let mut words = self.report.split_ascii_whitespace();
         words.find_map(|word| word.strip_prefix(BEAT_DIGEST)).filter(|digest| digest.len() == 64)
     }
 
     /// What a built-in worker lacks; empty: nothing.
     #[must_use]
-    pub fn lack(&self) -> &str {
+    pub(crate) fn lack(&self) -> &str {
         self.report.find(LACKS).map_or("", |at| &self.report[at + LACKS.len()..])
     }
 }
 
 /// Begins the health report of the first heartbeat of a built-in worker that has cleared up after killed ones; their names
 /// follow.
-pub const REPLACES: &str = "replaces ";
+pub(crate) const REPLACES: &str = "replaces ";
 
 /// Begins the word in a built-in worker's health report that is followed by the SHA-256 of the secret of its beats, 64
 /// lower-case hex digits. It stands behind what else the report says.
 pub const BEAT_DIGEST: &str = "beat=";
 
 /// Begins what a built-in worker lacks, at the end of its health report, also of one that still takes work.
-pub const LACKS: &str = "lacks: ";
+pub(crate) const LACKS: &str = "lacks: ";
 
 /// The health report of a built-in worker's last heartbeat.
-pub const SIGNED_OFF: &str = "signed off";
+pub(crate) const SIGNED_OFF: &str = "signed off";
 
 /// Part of the names of trackers that run only Hadoop Streaming, where stock ones have the host of their RPC server: no
 /// host has this name, and no other JobTracker reads it.
-pub const STREAMING_ONLY: &str = "streaming_only";
+pub(crate) const STREAMING_ONLY: &str = "streaming_only";
 
 /// Whether a tracker of that name runs only Hadoop Streaming.
 #[must_use]
-pub fn runs_streaming_only(tracker: &str) -> bool {
+pub(crate) fn runs_streaming_only(tracker: &str) -> bool {
     given_name(tracker).is_some()
 }
 
 /// The name by which administrators know a worker: the one it was given, which follows [`STREAMING_ONLY`] behind a dot, else the
 /// name of its tracker. 1.2.1 reads no more of that than the host before the colon.
 #[must_use]
-pub fn worker_name(tracker: &str) -> &str {
+pub(crate) fn worker_name(tracker: &str) -> &str {
     given_worker_name(tracker).unwrap_or(tracker)
 }
 
 /// The name that the worker of a tracker was given (`--name`), if it was given one.
 #[must_use]
-pub fn given_worker_name(tracker: &str) -> Option<&str> {
+pub(crate) fn given_worker_name(tracker: &str) -> Option<&str> {
     given_name(tracker).filter(|name| !name.is_empty())
 }
 

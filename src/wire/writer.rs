@@ -20,55 +20,55 @@ impl<'a> Writer<'a> {
 
     /// Raw bytes.
     #[inline]
-    pub fn bytes(&mut self, bytes: &[u8]) {
+    pub(crate) fn bytes(&mut self, bytes: &[u8]) {
         self.out.extend_from_slice(bytes);
     }
 
     /// One byte, 0 or 1.
     #[inline]
-    pub fn bool(&mut self, value: bool) {
+    pub(crate) fn bool(&mut self, value: bool) {
         self.out.push(u8::from(value));
     }
 
     /// One signed byte.
     #[inline]
-    pub fn i8(&mut self, value: i8) {
+    pub(crate) fn i8(&mut self, value: i8) {
         self.bytes(&value.to_be_bytes());
     }
 
     /// Two bytes, unsigned.
     #[inline]
-    pub fn u16(&mut self, value: u16) {
+    pub(crate) fn u16(&mut self, value: u16) {
         self.bytes(&value.to_be_bytes());
     }
 
     /// Two bytes.
     #[inline]
-    pub fn i16(&mut self, value: i16) {
+    pub(crate) fn i16(&mut self, value: i16) {
         self.bytes(&value.to_be_bytes());
     }
 
     /// Four bytes.
     #[inline]
-    pub fn i32(&mut self, value: i32) {
+    pub(crate) fn i32(&mut self, value: i32) {
         self.bytes(&value.to_be_bytes());
     }
 
     /// Eight bytes.
     #[inline]
-    pub fn i64(&mut self, value: i64) {
+    pub(crate) fn i64(&mut self, value: i64) {
         self.bytes(&value.to_be_bytes());
     }
 
     /// Four bytes, IEEE 754.
     #[inline]
-    pub fn f32(&mut self, value: f32) {
+    pub(crate) fn f32(&mut self, value: f32) {
         self.bytes(&value.to_be_bytes());
     }
 
     /// A number of 1 to 9 bytes (1.2.1 `WritableUtils.writeVLong`), the shortest form.
     #[inline]
-    pub fn vlong(&mut self, value: i64) {
+    pub(crate) fn vlong(&mut self, value: i64) {
         if (-112..=127).contains(&value) {
             self.out.push(value as u8);
             return;
@@ -81,31 +81,31 @@ impl<'a> Writer<'a> {
 
     /// The same code for 32 bits.
     #[inline]
-    pub fn vint(&mut self, value: i32) {
+    pub(crate) fn vint(&mut self, value: i32) {
         self.vlong(i64::from(value));
     }
 
     /// A count in four bytes. No list of values in memory comes near 2^31.
     #[inline]
-    pub fn count(&mut self, count: usize) {
+    pub(crate) fn count(&mut self, count: usize) {
         self.i32(count as i32);
     }
 
     /// A count as `vint`.
     #[inline]
-    pub fn vint_count(&mut self, count: usize) {
+    pub(crate) fn vint_count(&mut self, count: usize) {
         self.vlong(count as i64);
     }
 
     /// Raw bytes behind a `vint` length.
     #[inline]
-    pub fn vint_bytes(&mut self, bytes: &[u8]) {
+    pub(crate) fn vint_bytes(&mut self, bytes: &[u8]) {
         self.vint_count(bytes.len());
         self.bytes(bytes);
     }
 
     /// Values in a row, without their count.
-    pub fn list<T: Encode>(&mut self, values: &[T]) {
+    pub(crate) fn list<T: Encode>(&mut self, values: &[T]) {
         for value in values {
             value.encode(self);
         }

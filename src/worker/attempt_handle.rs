@@ -16,7 +16,7 @@ use crate::streaming::working_folder::WorkStep;
 const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
 #[derive(Debug, Default)]
-pub struct AttemptHandle {
+pub(crate) struct AttemptHandle {
     /// Set once the job's files are here.
     progress: OnceLock<Progress>,
     is_killed: AtomicBool,
@@ -44,7 +44,7 @@ struct FileStep {
 
 impl AttemptHandle {
     /// Its progress, once it has started.
-    pub fn progress(&self) -> Option<&Progress> {
+    pub(crate) fn progress(&self) -> Option<&Progress> {
         self.progress.get()
     }
 
@@ -52,7 +52,7 @@ impl AttemptHandle {
     ///
     /// # Errors
     /// The reason, when it was stopped before.
-    pub fn start(&self, progress: Progress) -> Result<&Progress, TaskFailure> {
+    pub(crate) fn start(&self, progress: Progress) -> Result<&Progress, TaskFailure> {
         let progress = self.progress.get_or_init(|| progress);
         if let Some(limit) = self.timed_out.get() {
             progress.time_out(*limit);
@@ -64,7 +64,7 @@ impl AttemptHandle {
         Ok(progress)
     }
 
-    pub fn kill(&self) {
+    pub(crate) fn kill(&self) {
         self.is_killed.store(true, Ordering::SeqCst);
         if let Some(progress) = self.progress.get() {
             progress.kill();
@@ -73,16 +73,16 @@ impl AttemptHandle {
     }
 
     /// Whether the tracker killed it.
-    pub fn is_killed(&self) -> bool {
+    pub(crate) fn is_killed(&self) -> bool {
         self.is_killed.load(Ordering::SeqCst)
     }
 
     /// Whether it was stopped for any reason.
-    pub fn is_ending(&self) -> bool {
+    pub(crate) fn is_ending(&self) -> bool {
         self.is_killed() || self.timed_out.get().is_some() || self.progress.get().is_some_and(Progress::is_stopped)
     }
 
-    pub fn end_reason(&self, attempt: AttemptId) -> TaskFailure {
+    pub(crate) fn end_reason(&self, attempt: AttemptId) -> TaskFailure {
         match (self.timed_out.get(), self.progress.get()) {
             (Some(limit), _) => TaskFailure::TimedOut { attempt, seconds: limit.as_secs() },
             (None, Some(progress)) => progress.stop_reason(),
@@ -92,7 +92,7 @@ impl AttemptHandle {
 
     /// # Errors
     /// The reason, when it was stopped.
-    pub fn check(&self, attempt: AttemptId) -> Result<(), TaskFailure> {
+    pub(crate) fn check(&self, attempt: AttemptId) -> Result<(), TaskFailure> {
         if self.is_ending() { Err(self.end_reason(attempt)) } else { Ok(()) }
     }
 
@@ -100,7 +100,7 @@ impl AttemptHandle {
     ///
     /// # Errors
     /// The reason, when it was stopped.
-    pub fn check_step(&self, attempt: AttemptId, step: WorkStep) -> Result<(), TaskFailure> {
+    pub(crate) fn check_step(&self, attempt: AttemptId, step: WorkStep) -> Result<(), TaskFailure> {
         if step == WorkStep::Advanced {
             self.record_activity();
         }
@@ -108,21 +108,21 @@ impl AttemptHandle {
     }
 
     /// Runs work on files, which may hang: without progress for `limit`, the attempt is stopped. `None`: no limit.
-    pub fn with_time_limit<T>(&self, limit: Option<Duration>, work: impl FnOnce() -> T) -> T {
+    pub(crate) fn with_time_limit<T>(&self, limit: Option<Duration>, work: impl FnOnce() -> T) -> T {
         *self.step() = limit.map(|limit| FileStep { since: Instant::now(), limit });
         let done = work();
         *self.step() = None;
         done
     }
 
-    pub fn record_activity(&self) {
+    pub(crate) fn record_activity(&self) {
         if let Some(step) = &mut *self.step() {
             step.since = Instant::now();
         }
     }
 
     /// Stops the attempt when its step has made no progress within its limit.
-    pub fn expire_step(&self, now: Instant) {
+    pub(crate) fn expire_step(&self, now: Instant) {
         let late = self.step().filter(|step| now.duration_since(step.since) > step.limit);
         if let Some(step) = late {
             self.time_out(step.limit);
@@ -130,7 +130,7 @@ impl AttemptHandle {
     }
 
     /// Stops the attempt, of which a step has made no progress within this time.
-    pub fn time_out(&self, limit: Duration) {
+    pub(crate) fn time_out(&self, limit: Duration) {
         let _ = self.timed_out.set(limit);
         if let Some(progress) = self.progress.get() {
             progress.time_out(limit);
@@ -139,7 +139,7 @@ impl AttemptHandle {
     }
 
     /// Within which time a step has made no progress, if that stopped the attempt.
-    pub fn timed_out(&self) -> Option<Duration> {
+    pub(crate) fn timed_out(&self) -> Option<Duration> {
         self.timed_out.get().copied()
     }
 
@@ -148,31 +148,31 @@ impl AttemptHandle {
     }
 
     /// Sets the working directory of its command, and the time between SIGTERM and SIGKILL.
-    pub fn set_command(&self, folder: PathBuf, kill_delay: Duration) {
+    pub(crate) fn set_command(&self, folder: PathBuf, kill_delay: Duration) {
         let _ = (self.folder.set(folder), self.kill_delay.set(kill_delay));
     }
 
     /// Time between SIGTERM and SIGKILL to its command.
-    pub fn kill_delay(&self) -> Duration {
+    pub(crate) fn kill_delay(&self) -> Duration {
         self.kill_delay.get().copied().unwrap_or_default()
     }
 
     /// The working directory of its command, once there is one.
-    pub fn folder(&self) -> Option<&PathBuf> {
+    pub(crate) fn folder(&self) -> Option<&PathBuf> {
         self.folder.get()
     }
 
     /// Claims the report of its end; `true` for the first caller only.
-    pub fn claim_end(&self) -> bool {
+    pub(crate) fn claim_end(&self) -> bool {
         !self.has_ended.swap(true, Ordering::SeqCst)
     }
 
-    pub fn has_ended(&self) -> bool {
+    pub(crate) fn has_ended(&self) -> bool {
         self.has_ended.load(Ordering::SeqCst)
     }
 
     /// Claims the report of its end without its thread; `true` for the first caller only.
-    pub fn abandon(&self) -> bool {
+    pub(crate) fn abandon(&self) -> bool {
         let is_first = self.claim_end();
         if is_first {
             self.is_abandoned.store(true, Ordering::SeqCst);
@@ -181,7 +181,7 @@ impl AttemptHandle {
     }
 
     /// Whether its thread hangs and was abandoned.
-    pub fn is_abandoned(&self) -> bool {
+    pub(crate) fn is_abandoned(&self) -> bool {
         self.is_abandoned.load(Ordering::SeqCst)
     }
 
@@ -189,7 +189,7 @@ impl AttemptHandle {
     ///
     /// # Errors
     /// [`TaskFailure::Unusable`] when it hangs.
-    pub fn is_localizing(&self) -> Result<bool, TaskFailure> {
+    pub(crate) fn is_localizing(&self) -> Result<bool, TaskFailure> {
         if self.is_abandoned() {
             let reason = "hang on this machine: an earlier attempt was abandoned while reading them".to_owned();
             return Err(TaskFailure::Unusable { what: "the files of the job".to_owned(), reason });
@@ -197,12 +197,12 @@ impl AttemptHandle {
         Ok(!self.has_ended())
     }
 
-    pub fn grant_commit(&self) {
+    pub(crate) fn grant_commit(&self) {
         *self.may_commit.lock().unwrap_or_else(PoisonError::into_inner) = true;
         self.changed.notify_all();
     }
 
-    pub fn may_commit(&self) -> bool {
+    pub(crate) fn may_commit(&self) -> bool {
         *self.may_commit.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -210,7 +210,7 @@ impl AttemptHandle {
     ///
     /// # Errors
     /// [`TaskFailure::Killed`] when it is killed instead.
-    pub fn wait_for_commit_permission(&self) -> Result<(), TaskFailure> {
+    pub(crate) fn wait_for_commit_permission(&self) -> Result<(), TaskFailure> {
         let mut may_commit = self.may_commit.lock().unwrap_or_else(PoisonError::into_inner);
         while !*may_commit {
             if self.is_killed() {

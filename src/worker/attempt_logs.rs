@@ -16,23 +16,24 @@ use crate::model::AttemptId;
 use crate::streaming::failure::TaskFailure;
 use crate::streaming::private_files::{FILE_MODE, FOLDER_MODE, set_mode};
 
-pub const LOG_NAMES: [&str; 3] = ["stdout", "stderr", "syslog"];
+pub(crate) const LOG_NAMES: [&str; 3] = ["stdout", "stderr", "syslog"];
 
 /// Begins the name of an application's folder among the logs.
-pub const APPLICATION_PREFIX: &str = "application_";
+pub(crate) const APPLICATION_PREFIX: &str = "application_";
 
 #[derive(Clone, Debug)]
-pub struct AttemptLogs {
+pub(crate) struct AttemptLogs {
     /// `userlogs`, with a folder for each job.
-    pub folder: PathBuf,
+    pub(crate) folder: PathBuf,
     /// Limit of standard error.
-    pub limit_bytes: Option<u64>,
+    pub(crate) limit_bytes: Option<u64>,
     /// Retention since the last change.
-    pub retain: Duration,
+    pub(crate) retain: Duration,
 }
 
 impl AttemptLogs {
-    pub fn folder_of(&self, attempt: AttemptId) -> PathBuf {
+    #[cfg(test)]
+    pub(crate) fn folder_of(&self, attempt: AttemptId) -> PathBuf {
         self.folder.join(path_of(attempt))
     }
 
@@ -40,7 +41,7 @@ impl AttemptLogs {
     ///
     /// # Errors
     /// [`FsError`]: a link in its place, or a system error.
-    pub fn make_folder(&self, attempt: AttemptId) -> Result<FolderHandle, FsError> {
+    pub(crate) fn make_folder(&self, attempt: AttemptId) -> Result<FolderHandle, FsError> {
         let job = attempt.task.job.to_string();
         let of_job = FolderHandle::open(&self.folder)?.make_folder(OsStr::new(&job), FOLDER_MODE)?;
         of_job.make_folder(OsStr::new(&attempt.to_string()), FOLDER_MODE)
@@ -50,7 +51,7 @@ impl AttemptLogs {
     ///
     /// # Errors
     /// [`TaskFailure::Unusable`], [`TaskFailure::Short`]
-    pub fn create_logs(&self, attempt: AttemptId) -> Result<File, TaskFailure> {
+    pub(crate) fn create_logs(&self, attempt: AttemptId) -> Result<File, TaskFailure> {
         let unusable = |error: &(dyn Error + 'static)| TaskFailure::unusable_here("the attempt's logs", error);
         let folder = self.make_folder(attempt).map_err(|error| unusable(&error))?;
         for name in ["stdout", "syslog"] {
@@ -61,14 +62,14 @@ impl AttemptLogs {
     }
 
     /// Appends a line to the attempt's `syslog`; errors are ignored.
-    pub fn append_to_syslog(&self, attempt: AttemptId, words: &str) {
+    pub(crate) fn append_to_syslog(&self, attempt: AttemptId, words: &str) {
         let file = self.make_folder(attempt).and_then(|folder| log_file(&folder, "syslog"));
         // A log that cannot be written loses lines, not the attempt.
         let _ = file.map(|mut file| writeln!(file, "{words}"));
     }
 
     /// Opens a log for the requested part, if the attempt ran here: the file, and the range in bytes.
-    pub fn open_part(
+    pub(crate) fn open_part(
         &self,
         attempt: AttemptId,
         name: &str,
@@ -82,7 +83,7 @@ impl AttemptLogs {
     ///
     /// # Errors
     /// Those of the system; a link in its place.
-    pub fn write_index(&self, attempt: AttemptId) -> io::Result<()> {
+    pub(crate) fn write_index(&self, attempt: AttemptId) -> io::Result<()> {
         let folder = self.make_folder(attempt).map_err(io::Error::other)?;
         let parts: String = LOG_NAMES.iter().map(|name| format!("{name}:0 -1\n")).collect();
         let mut index = log_file(&folder, "log.index").map_err(io::Error::other)?;
@@ -92,7 +93,7 @@ impl AttemptLogs {
     }
 
     /// Removes the logs of jobs whose folders have not changed for the retention time. Those of applications are others' to remove.
-    pub fn remove_old(&self) {
+    pub(crate) fn remove_old(&self) {
         let Ok(logs) = FolderHandle::open(&self.folder) else { return };
         let (now_s, retain_s) = (wall_ms() / 1000, i64::try_from(self.retain.as_secs()).unwrap_or(i64::MAX));
         let names = logs.names(ListBound::OWN).unwrap_or_default();
@@ -112,7 +113,7 @@ fn path_of(attempt: AttemptId) -> PathBuf {
 
 /// Opens the log of that name in a folder below `logs` for the requested part; none: there is no such folder. Links, pipes and files
 /// of other users, which a command may have put there, are not opened.
-pub fn open_log_part(
+pub(crate) fn open_log_part(
     logs: &Path,
     path: &Path,
     name: &str,
@@ -132,7 +133,7 @@ pub fn open_log_part(
 ///
 /// # Errors
 /// [`FsError`]: a link or a pipe in its place, another's file, or a system error.
-pub fn log_file(folder: &FolderHandle, name: &str) -> Result<File, FsError> {
+pub(crate) fn log_file(folder: &FolderHandle, name: &str) -> Result<File, FsError> {
     let mut file = folder.open_own_file(OsStr::new(name), FILE_MODE)?;
     let ready = set_mode(&file, FILE_MODE).and_then(|()| file.seek(SeekFrom::End(0)));
     let path = folder.path().join(name);
@@ -142,7 +143,7 @@ pub fn log_file(folder: &FolderHandle, name: &str) -> Result<File, FsError> {
 
 /// The range of a log of `length` bytes from `start` to `end`, which is not included; negative offsets count from the
 /// end of the log: -1 is the byte behind its last.
-pub fn log_range(length: u64, start: i64, end: i64) -> Range<u64> {
+pub(crate) fn log_range(length: u64, start: i64, end: i64) -> Range<u64> {
     let length = i64::try_from(length).unwrap_or(i64::MAX);
     let place = |offset: i64| {
         let offset = if offset < 0 { length.saturating_add(offset).saturating_add(1) } else { offset };

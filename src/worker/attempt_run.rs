@@ -28,7 +28,12 @@ struct AttemptRun<'a> {
 }
 
 impl AttemptRunner {
-    pub fn start(self: &Arc<Self>, task: Arc<Task>, handle: Arc<AttemptHandle>, launch: u64) -> std::io::Result<()> {
+    pub(crate) fn start(
+        self: &Arc<Self>,
+        task: Arc<Task>,
+        handle: Arc<AttemptHandle>,
+        launch: u64,
+    ) -> std::io::Result<()> {
         let runner = self.clone();
         self.hang_monitor.add(task.status.attempt, launch, &handle);
         let name = format!("attempt {launch}");

@@ -16,20 +16,20 @@ use super::memory_monitor::MemoryMonitor;
 use super::node_health::NodeHealth;
 
 #[derive(Debug)]
-pub struct AttemptRunner {
-    pub jobs: Arc<LocalizedJobs>,
-    pub map_completions: Arc<MapCompletionPoller>,
+pub(crate) struct AttemptRunner {
+    pub(crate) jobs: Arc<LocalizedJobs>,
+    pub(crate) map_completions: Arc<MapCompletionPoller>,
     /// Receive standard error and the reasons of failures.
-    pub logs: AttemptLogs,
-    pub environment: BTreeMap<String, String>,
-    pub supervisor: Option<PathBuf>,
-    pub memory_monitor: Arc<MemoryMonitor>,
-    pub limits_memory: bool,
+    pub(crate) logs: AttemptLogs,
+    pub(crate) environment: BTreeMap<String, String>,
+    pub(crate) supervisor: Option<PathBuf>,
+    pub(crate) memory_monitor: Arc<MemoryMonitor>,
+    pub(crate) limits_memory: bool,
     /// Between two measurements of memory.
-    pub memory_interval: Duration,
-    pub hang_monitor: Arc<HangMonitor>,
+    pub(crate) memory_interval: Duration,
+    pub(crate) hang_monitor: Arc<HangMonitor>,
     /// Time limit for reading a job's files while its own limit is not known; `None`: no limit.
-    pub time_limit: Option<Duration>,
-    pub health: Arc<NodeHealth>,
-    pub events: UnboundedSender<AttemptMessage>,
+    pub(crate) time_limit: Option<Duration>,
+    pub(crate) health: Arc<NodeHealth>,
+    pub(crate) events: UnboundedSender<AttemptMessage>,
 }

@@ -17,7 +17,7 @@ const WORKER_ENDED: &str = "the worker was stopped";
 
 /// What the tracker must do, after an action or an event.
 #[derive(Debug)]
-pub enum AttemptCommand {
+pub(crate) enum AttemptCommand {
     Start {
         task: Arc<Task>,
         /// Shared with its thread.
@@ -34,7 +34,7 @@ pub enum AttemptCommand {
 
 /// A report of an attempt's thread.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub enum AttemptEvent {
+pub(crate) enum AttemptEvent {
     /// The job's files are here and it runs.
     Running,
     /// Its output waits for permission to commit.
@@ -43,10 +43,10 @@ pub enum AttemptEvent {
 }
 
 /// An event with its attempt and launch number.
-pub type AttemptMessage = (AttemptId, u64, AttemptEvent);
+pub(crate) type AttemptMessage = (AttemptId, u64, AttemptEvent);
 
 #[derive(Debug)]
-pub struct AttemptTable {
+pub(crate) struct AttemptTable {
     slots: PerKind<u32>,
     attempts: BTreeMap<AttemptId, TrackedAttempt>,
     /// Attempts that wait for a slot, in the order of their launches.
@@ -61,7 +61,7 @@ pub struct AttemptTable {
 
 impl AttemptTable {
     /// An empty table of a tracker with these slots.
-    pub fn new(slots: PerKind<u32>) -> Self {
+    pub(crate) fn new(slots: PerKind<u32>) -> Self {
         Self {
             slots,
             attempts: BTreeMap::new(),
@@ -73,12 +73,12 @@ impl AttemptTable {
         }
     }
 
-    pub fn failure_count(&self) -> i32 {
+    pub(crate) fn failure_count(&self) -> i32 {
         self.failure_count
     }
 
     /// Whether a slot of any kind is free, as the JobTracker counts them.
-    pub fn has_free_slot(&self) -> bool {
+    pub(crate) fn has_free_slot(&self) -> bool {
         Kind::ALL.into_iter().any(|kind| {
             let holders = self.attempts.values().filter(|tracked| tracked.kind() == kind && tracked.occupies_slot());
             let taken = holders.map(TrackedAttempt::slots).fold(0, u64::saturating_add);
@@ -87,21 +87,21 @@ impl AttemptTable {
     }
 
     /// Notes the worker's health with which an attempt was started.
-    pub fn set_wave(&mut self, attempt: AttemptId, wave: u64) {
+    pub(crate) fn set_wave(&mut self, attempt: AttemptId, wave: u64) {
         if let Some(tracked) = self.attempts.get_mut(&attempt) {
             tracked.wave = wave;
         }
     }
 
     /// That of a launch that has not ended.
-    pub fn wave_of(&self, attempt: AttemptId, launch: u64) -> Option<u64> {
+    pub(crate) fn wave_of(&self, attempt: AttemptId, launch: u64) -> Option<u64> {
         let tracked =
             self.attempts.get(&attempt).filter(|tracked| tracked.launch == launch && !tracked.is_finished())?;
         Some(tracked.wave)
     }
 
     /// Of the slots, how many attempts hold that run, parts in a thousand.
-    pub fn running_permille(&self) -> u32 {
+    pub(crate) fn running_permille(&self) -> u32 {
         let running = self.attempts.values().filter(|tracked| tracked.state == AttemptState::Running);
         let held = running.map(TrackedAttempt::slots).fold(0, u64::saturating_add);
         let all = u64::from(self.slots.map) + u64::from(self.slots.reduce);
@@ -109,12 +109,12 @@ impl AttemptTable {
     }
 
     /// Number of attempts whose threads run.
-    pub fn running_count(&self) -> usize {
+    pub(crate) fn running_count(&self) -> usize {
         self.attempts.values().filter(|tracked| tracked.is_started && !tracked.is_finished()).count()
     }
 
     /// Applies the actions of an answer, which also acknowledges the ends in its heartbeat.
-    pub fn apply_actions(&mut self, actions: Vec<Action>, wall_ms: i64) -> Vec<AttemptCommand> {
+    pub(crate) fn apply_actions(&mut self, actions: Vec<Action>, wall_ms: i64) -> Vec<AttemptCommand> {
         let mut commands = Vec::new();
         for attempt in std::mem::take(&mut self.reported_ends) {
             if let Some(tracked) = self.attempts.remove(&attempt).filter(|tracked| tracked.has_served_output()) {
@@ -214,7 +214,7 @@ impl AttemptTable {
     }
 
     /// Applies an event; returns whether to report it to the JobTracker at once.
-    pub fn apply_event(
+    pub(crate) fn apply_event(
         &mut self,
         attempt: AttemptId,
         launch: u64,
@@ -239,7 +239,7 @@ impl AttemptTable {
     }
 
     /// Fails a map whose served output can no longer be read.
-    pub fn on_output_lost(&mut self, attempt: AttemptId, why: &str) {
+    pub(crate) fn on_output_lost(&mut self, attempt: AttemptId, why: &str) {
         // The running heartbeat reports success; the next one must report the failure.
         self.reported_ends.remove(&attempt);
         if let Some(tracked) = self.served.remove(&attempt) {
@@ -251,20 +251,20 @@ impl AttemptTable {
     }
 
     /// Builds the reports of a heartbeat. Call it again only after that heartbeat is answered.
-    pub fn build_reports(&mut self, wall_ms: i64) -> Vec<TaskStatus> {
+    pub(crate) fn build_reports(&mut self, wall_ms: i64) -> Vec<TaskStatus> {
         self.reported_ends =
             self.attempts.iter().filter(|(_, tracked)| tracked.is_finished()).map(|(attempt, _)| *attempt).collect();
         self.attempts.values_mut().map(|tracked| tracked.build_report(wall_ms)).collect()
     }
 
     /// Ends what has not ended, for the last heartbeat: the process ends, and with it whatever its supervisors still run.
-    pub fn finish_all(&mut self, wall_ms: i64) {
+    pub(crate) fn finish_all(&mut self, wall_ms: i64) {
         for tracked in self.attempts.values_mut() {
             tracked.finish(AttemptOutcome::Killed(WORKER_ENDED.to_owned()), wall_ms);
         }
     }
 
-    pub fn kill_all(&self) {
+    pub(crate) fn kill_all(&self) {
         self.attempts.values().for_each(|tracked| tracked.handle.kill());
     }
 }

@@ -14,7 +14,7 @@ use super::settings::TaskTrackerSettings;
 
 /// Errors of a start, all of them, and warnings.
 #[must_use]
-pub fn check_tracker(settings: &TaskTrackerSettings) -> (Vec<TaskTrackerError>, Vec<String>) {
+pub(crate) fn check_tracker(settings: &TaskTrackerSettings) -> (Vec<TaskTrackerError>, Vec<String>) {
     let mut errors: Vec<TaskTrackerError> = folder_error(settings).into_iter().collect();
     errors.extend(address_error(settings));
     let lack = settings.containers.as_ref().and_then(ContainerSettings::lack_of_groups);
@@ -24,7 +24,7 @@ pub fn check_tracker(settings: &TaskTrackerSettings) -> (Vec<TaskTrackerError>, 
 
 /// What a start logs besides.
 #[must_use]
-pub fn machine_warnings(settings: &TaskTrackerSettings) -> Vec<String> {
+pub(crate) fn machine_warnings(settings: &TaskTrackerSettings) -> Vec<String> {
     let jobtracker = &settings.jobtracker;
     let unresolved = (jobtracker.host.as_str(), jobtracker.port).to_socket_addrs().err();
     let unresolved = unresolved.map(|error| {

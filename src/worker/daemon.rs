@@ -66,21 +66,21 @@ const BLOCKING_KEPT: Duration = Duration::from_secs(365 * 24 * 3600);
 const LOG_ROUND: Duration = Duration::from_secs(3600);
 
 #[derive(Clone, Debug)]
-pub struct Running {
+pub(crate) struct Running {
     /// `tracker_HOST:...`, the key at the JobTracker.
-    pub name: String,
+    pub(crate) name: String,
     /// The address that serves map output and logs.
-    pub http: SocketAddr,
+    pub(crate) http: SocketAddr,
     /// The folders for files of jobs.
-    pub folders: Vec<PathBuf>,
-    pub logs: PathBuf,
+    pub(crate) folders: Vec<PathBuf>,
+    pub(crate) logs: PathBuf,
     /// What it has for containers, in words; none: they are switched off.
-    pub containers: Option<String>,
+    pub(crate) containers: Option<String>,
 }
 
 /// Runs a tasktracker until `stop` is done; calls `started` once it runs. `supervisor` is this program as supervisor of commands
 /// ([`crate::supervisor::process`]): then their processes end with the tasktracker, however it ends.
-pub fn run(
+pub(crate) fn run(
     settings: TaskTrackerSettings,
     environment: BTreeMap<String, String>,
     supervisor: Option<PathBuf>,

@@ -7,7 +7,7 @@ use crate::config::NamedValue;
 use crate::fs::{FileUriError, FsError, is_permanent};
 
 #[derive(Debug, thiserror::Error)]
-pub enum TaskTrackerError {
+pub(crate) enum TaskTrackerError {
     /// The web address cannot be used.
     #[error(
         "cannot serve map output on {address}: {source}; give another with -D mapred.task.tracker.http.address=HOST:PORT, best a fixed port such as 50061"
@@ -67,7 +67,7 @@ pub enum TaskTrackerError {
 impl TaskTrackerError {
     /// Whether another start would fail alike until a person acts.
     #[must_use]
-    pub fn is_permanent(&self) -> bool {
+    pub(crate) fn is_permanent(&self) -> bool {
         match self {
             Self::Folder { source, .. } => is_permanent(source),
             Self::Untrusted(error) | Self::NamedFolder { source: error, .. } => error.is_permanent(),
@@ -84,7 +84,7 @@ fn reason(error: Option<&FsError>) -> String {
 }
 
 #[derive(Debug, thiserror::Error)]
-pub enum HeartbeatError {
+pub(crate) enum HeartbeatError {
     /// The JobTracker excludes this host.
     #[error("the JobTracker does not admit this host: {0}; see mapred.hosts and mapred.hosts.exclude there")]
     Disallowed(String),

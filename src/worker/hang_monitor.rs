@@ -28,7 +28,7 @@ const MAX_KILL_DELAY: Duration = Duration::from_secs(60);
 const MAX_ABANDONED: usize = 64;
 
 #[derive(Debug)]
-pub struct HangMonitor {
+pub(crate) struct HangMonitor {
     logs: AttemptLogs,
     attempts: Mutex<Vec<MonitoredAttempt>>,
     /// Abandoned threads that have not returned.
@@ -46,18 +46,18 @@ struct MonitoredAttempt {
 
 impl HangMonitor {
     /// Monitors no attempts yet; the reason for abandoning an attempt goes into its log too.
-    pub fn new(logs: AttemptLogs) -> Self {
+    pub(crate) fn new(logs: AttemptLogs) -> Self {
         Self { logs, attempts: Mutex::default(), abandoned: AtomicUsize::new(0) }
     }
 
     /// Monitors an attempt until its end is reported.
-    pub fn add(&self, attempt: AttemptId, launch: u64, handle: &Arc<AttemptHandle>) {
+    pub(crate) fn add(&self, attempt: AttemptId, launch: u64, handle: &Arc<AttemptHandle>) {
         let monitored = MonitoredAttempt { attempt, launch, handle: handle.clone(), ends_since: None };
         self.attempts.lock().unwrap_or_else(PoisonError::into_inner).push(monitored);
     }
 
     /// Records the return of an abandoned thread.
-    pub fn on_thread_returned(&self, attempt: AttemptId) {
+    pub(crate) fn on_thread_returned(&self, attempt: AttemptId) {
         self.abandoned.fetch_sub(1, Ordering::SeqCst);
         tracing::info!("{attempt}: its files answer again; its thread has ended");
     }
@@ -87,7 +87,7 @@ impl HangMonitor {
     }
 
     /// Checks at intervals, without end.
-    pub async fn run(&self, events: UnboundedSender<AttemptMessage>) {
+    pub(crate) async fn run(&self, events: UnboundedSender<AttemptMessage>) {
         loop {
             tokio::time::sleep(CHECK_INTERVAL).await;
             self.check_attempts(Instant::now(), &events);

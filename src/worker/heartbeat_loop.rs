@@ -37,18 +37,18 @@ const DISALLOWED: &str = "org.apache.hadoop.mapred.DisallowedTaskTrackerExceptio
 
 /// The tracker's name and address in its reports.
 #[derive(Clone, Debug)]
-pub struct TrackerIdentity {
+pub(crate) struct TrackerIdentity {
     /// The key of the tracker at the JobTracker.
-    pub name: String,
+    pub(crate) name: String,
     /// The port of its web server.
-    pub http_port: u16,
+    pub(crate) http_port: u16,
     /// SHA-256 of the secret of its beats about containers, hex digits; none: it sends none.
-    pub beat_digest: Option<String>,
+    pub(crate) beat_digest: Option<String>,
     /// Counts how often the JobTracker has registered it.
-    pub registrations: watch::Sender<u64>,
+    pub(crate) registrations: watch::Sender<u64>,
 }
 
-pub struct HeartbeatLoop {
+pub(crate) struct HeartbeatLoop {
     settings: TaskTrackerSettings,
     identity: TrackerIdentity,
     attempts: AttemptTable,
@@ -69,7 +69,7 @@ pub struct HeartbeatLoop {
 
 impl HeartbeatLoop {
     /// A loop that has not started.
-    pub fn new(
+    pub(crate) fn new(
         settings: TaskTrackerSettings,
         identity: TrackerIdentity,
         runner: Arc<AttemptRunner>,
@@ -94,7 +94,7 @@ impl HeartbeatLoop {
     }
 
     /// Exchanges heartbeats until the JobTracker rejects the tracker.
-    pub async fn run(&mut self) -> Result<std::convert::Infallible, HeartbeatError> {
+    pub(crate) async fn run(&mut self) -> Result<std::convert::Infallible, HeartbeatError> {
         let mut next = Instant::now();
         loop {
             self.wait_until(next).await;
@@ -204,7 +204,7 @@ impl HeartbeatLoop {
 
     /// Reports to the JobTracker that nothing runs here any more, so that it waits for nothing of this tracker. Without an answer it
     /// finds out after its expiry interval.
-    pub async fn sign_off(&mut self, timeout: Duration) {
+    pub(crate) async fn sign_off(&mut self, timeout: Duration) {
         if self.initial_contact {
             // It knows nothing of this tracker.
             return;
@@ -354,7 +354,7 @@ impl HeartbeatLoop {
     }
 
     /// Kills all attempts and waits for the end of their processes, at most for `timeout`.
-    pub async fn shut_down(&mut self, timeout: Duration) {
+    pub(crate) async fn shut_down(&mut self, timeout: Duration) {
         self.attempts.kill_all();
         let all_gone = async {
             while self.attempts.running_count() > 0 {

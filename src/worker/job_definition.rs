@@ -29,15 +29,15 @@ pub(super) const TOKEN_FILE: &str = "jobToken";
 const SPLITS: &str = "job.split";
 
 #[derive(Debug)]
-pub struct JobDefinition {
-    pub user: String,
+pub(crate) struct JobDefinition {
+    pub(crate) user: String,
     /// job.xml over the tracker's configuration.
-    pub configuration: Configuration,
+    pub(crate) configuration: Configuration,
     /// The file systems, as its owner and by its configuration.
-    pub files: FileSystems,
+    pub(crate) files: FileSystems,
     /// Signs requests for its map output.
-    pub secret: ShuffleSecret,
-    pub source: JobFileSource,
+    pub(crate) secret: ShuffleSecret,
+    pub(crate) source: JobFileSource,
     /// Whether the JobTracker had to send job.xml.
     is_sent: bool,
     plan: Result<StreamingPlan, String>,
@@ -47,14 +47,14 @@ pub struct JobDefinition {
 
 /// Files that only maps and reduces need.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct JobFiles {
-    pub jar: Option<PathBuf>,
-    pub jar_content: Option<PathBuf>,
+pub(crate) struct JobFiles {
+    pub(crate) jar: Option<PathBuf>,
+    pub(crate) jar_content: Option<PathBuf>,
     /// Cache files, in the order of the job.
-    pub cache_files: Vec<PathBuf>,
-    pub cache_archives: Vec<PathBuf>,
+    pub(crate) cache_files: Vec<PathBuf>,
+    pub(crate) cache_archives: Vec<PathBuf>,
     /// Names in the working directory, and their targets.
-    pub links: Vec<(String, PathBuf)>,
+    pub(crate) links: Vec<(String, PathBuf)>,
 }
 
 pub(super) fn unusable(what: &str, reason: impl ToString) -> TaskFailure {
@@ -62,7 +62,7 @@ pub(super) fn unusable(what: &str, reason: impl ToString) -> TaskFailure {
 }
 
 /// `mapred.task.timeout` of a job, or of the cluster while the job is not known; `None`: no limit.
-pub fn time_limit(configuration: &Configuration) -> Option<Duration> {
+pub(crate) fn time_limit(configuration: &Configuration) -> Option<Duration> {
     // Elsewhere an invalid value is an error.
     configuration.limit(&keys::TASK_TIMEOUT, 1).ok().flatten().map(Duration::from_millis)
 }
@@ -80,7 +80,7 @@ impl JobDefinition {
     ///
     /// # Errors
     /// [`TaskFailure`]: it cannot be read.
-    pub fn read(
+    pub(crate) fn read(
         task: &Task,
         secret: ShuffleSecret,
         folder: PathBuf,
@@ -106,7 +106,7 @@ impl JobDefinition {
     ///
     /// # Errors
     /// [`TaskFailure::Unusable`] when only a stock TaskTracker can run it.
-    pub fn plan(&self) -> Result<&StreamingPlan, TaskFailure> {
+    pub(crate) fn plan(&self) -> Result<&StreamingPlan, TaskFailure> {
         self.plan.as_ref().map_err(|reason| unusable("a built-in tasktracker cannot run this job", reason))
     }
 
@@ -114,22 +114,22 @@ impl JobDefinition {
     ///
     /// # Errors
     /// [`TaskFailure::Unusable`] when Java code commits its output.
-    pub fn committer(&self) -> Result<Option<OutputCommitter>, TaskFailure> {
+    pub(crate) fn committer(&self) -> Result<Option<OutputCommitter>, TaskFailure> {
         OutputCommitter::of_job(&self.configuration, &self.files)
     }
 
     /// Whether a success writes `_SUCCESS`.
-    pub fn marks_success(&self) -> bool {
+    pub(crate) fn marks_success(&self) -> bool {
         self.configuration.flag(&keys::MARK_SUCCESS).unwrap_or(true)
     }
 
     /// Longest time without progress of its tasks; `None`: no limit.
-    pub fn time_limit(&self) -> Option<Duration> {
+    pub(crate) fn time_limit(&self) -> Option<Duration> {
         time_limit(&self.configuration)
     }
 
     /// The content of a file with splits of the job, of at most `max_bytes`. The JobTracker sends them once for all maps here.
-    pub fn splits(
+    pub(crate) fn splits(
         &self,
         attempt: AttemptId,
         file: &FileUri,
@@ -153,7 +153,7 @@ impl JobDefinition {
     }
 
     /// Copies the jar and the cache. `check_stop` fails when the attempt is stopped.
-    pub fn copy_files(&self, check_stop: &StopCheck<'_>) -> Result<JobFiles, TaskFailure> {
+    pub(crate) fn copy_files(&self, check_stop: &StopCheck<'_>) -> Result<JobFiles, TaskFailure> {
         let mut files = JobFiles::default();
         let unusable_jar = |error: &dyn std::fmt::Display| unusable(keys::JOB_JAR.name, error);
         let jar = self.configuration.text(&keys::JOB_JAR).map_err(|error| unusable_jar(&error))?;
@@ -179,11 +179,11 @@ impl JobDefinition {
     }
 
     /// The folder that the job's tasks on this machine share (`job.local.dir`).
-    pub fn shared_folder(&self) -> PathBuf {
+    pub(crate) fn shared_folder(&self) -> PathBuf {
         self.folder.join("work")
     }
 
-    pub fn token_file(&self) -> PathBuf {
+    pub(crate) fn token_file(&self) -> PathBuf {
         self.folder.join(TOKEN_FILE)
     }
 }

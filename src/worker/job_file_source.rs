@@ -45,7 +45,12 @@ fn staging_root(job_file: &FileUri) -> FileUri {
 ///
 /// # Errors
 /// [`FsError`]: a link, no regular file, one with further names, or too long.
-pub fn read_job_file(files: &FileSystems, root: &FileUri, path: &FileUri, max_bytes: u64) -> Result<Vec<u8>, FsError> {
+pub(crate) fn read_job_file(
+    files: &FileSystems,
+    root: &FileUri,
+    path: &FileUri,
+    max_bytes: u64,
+) -> Result<Vec<u8>, FsError> {
     let expected = Expected::file_of_any_owner().with_one_link().at_most(max_bytes);
     files.of(path).open_below(root, path, &expected)?.read_limited(max_bytes)
 }
@@ -54,14 +59,14 @@ pub fn read_job_file(files: &FileSystems, root: &FileUri, path: &FileUri, max_by
 ///
 /// # Errors
 /// [`ConfigError`]: one of both is no address.
-pub fn jobtracker_web(cluster: &Configuration) -> Result<HostPort, ConfigError> {
+pub(crate) fn jobtracker_web(cluster: &Configuration) -> Result<HostPort, ConfigError> {
     let host = cluster.address(&keys::RPC_ADDRESS)?.host;
     Ok(HostPort { host, port: cluster.address(&keys::HTTP_ADDRESS)?.port })
 }
 
 /// The files of one job in its staging folder.
 #[derive(Clone, Debug)]
-pub struct JobFileSource {
+pub(crate) struct JobFileSource {
     files: FileSystems,
     job: JobId,
     secret: ShuffleSecret,
@@ -71,7 +76,7 @@ pub struct JobFileSource {
 
 impl JobFileSource {
     /// The files beside `job_file`, read through `files`; `secret` signs the requests for them.
-    pub fn new(
+    pub(crate) fn new(
         files: FileSystems,
         job: JobId,
         secret: ShuffleSecret,
@@ -83,7 +88,7 @@ impl JobFileSource {
     }
 
     /// Whether the file is the job's own, which its submitter handed over with it.
-    pub fn has(&self, file: &FileUri) -> bool {
+    pub(crate) fn has(&self, file: &FileUri) -> bool {
         self.name_of(file).is_some()
     }
 
@@ -91,7 +96,7 @@ impl JobFileSource {
     ///
     /// # Errors
     /// [`TaskFailure::Unusable`]: neither way leads to it.
-    pub fn read(
+    pub(crate) fn read(
         &self,
         file: &FileUri,
         max_bytes: u64,
@@ -120,7 +125,7 @@ impl JobFileSource {
     ///
     /// # Errors
     /// [`TaskFailure`]: neither way leads to it, or it cannot be written.
-    pub fn copy(&self, file: &FileUri, to: &Path, check_stop: &StopCheck<'_>) -> Result<i64, TaskFailure> {
+    pub(crate) fn copy(&self, file: &FileUri, to: &Path, check_stop: &StopCheck<'_>) -> Result<i64, TaskFailure> {
         if !self.has(file) {
             return copy_input(&self.files, file, to, check_stop);
         }

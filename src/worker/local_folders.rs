@@ -32,7 +32,7 @@ const MAX_NAME_BYTES: u64 = 1024;
 const LOCK: &str = ".lock";
 
 #[derive(Debug)]
-pub struct LocalFolders {
+pub(crate) struct LocalFolders {
     /// At least one, each with its locked file.
     held: Vec<(PathBuf, File)>,
     /// Unusable disks.
@@ -49,7 +49,7 @@ impl LocalFolders {
     ///
     /// # Errors
     /// [`TaskTrackerError::InUse`]; [`TaskTrackerError::Folder`] when no disk can be used; [`TaskTrackerError::Unreachable`].
-    pub fn acquire(
+    pub(crate) fn acquire(
         disks: &[PathBuf],
         port: u16,
         name: &str,
@@ -85,26 +85,26 @@ impl LocalFolders {
         }
     }
 
-    pub fn all(&self) -> impl Iterator<Item = &Path> {
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Path> {
         self.held.iter().map(|(folder, _)| folder.as_path())
     }
 
     /// The one that a path lies in.
-    pub fn of(&self, path: &Path) -> Option<&Path> {
+    pub(crate) fn of(&self, path: &Path) -> Option<&Path> {
         self.all().find(|folder| path.starts_with(folder))
     }
 
     /// Names of killed tasktrackers of which nothing is left on these disks.
-    pub fn replaced(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn replaced(&self) -> impl Iterator<Item = &str> {
         self.replaced.iter().map(String::as_str)
     }
 
-    pub fn failures(&self) -> usize {
+    pub(crate) fn failures(&self) -> usize {
         self.failures
     }
 
     /// The folder for new files: in turn, but none on a disk with less than half the free space of another.
-    pub fn next(&self) -> &Path {
+    pub(crate) fn next(&self) -> &Path {
         let free: Vec<u64> = self.all().map(|folder| free_space(folder).map_or(0, |free| free.bytes)).collect();
         let least = free.iter().max().map_or(0, |most| most / 2);
         let turn = self.next.fetch_add(1, Ordering::Relaxed);
@@ -116,12 +116,12 @@ impl LocalFolders {
     }
 
     /// The most free space on any disk.
-    pub fn free_space(&self) -> Option<FreeSpace> {
+    pub(crate) fn free_space(&self) -> Option<FreeSpace> {
         self.all().filter_map(free_space).max_by_key(|free| free.bytes)
     }
 
     /// Removes the folders; the next start removes the rest.
-    pub fn remove(&self) {
+    pub(crate) fn remove(&self) {
         for (folder, _) in &self.held {
             let _ = remove_tree(folder).and_then(|()| fs::remove_file(lock_of(folder)));
         }

@@ -39,7 +39,7 @@ pub(super) enum Localization<T> {
 
 /// Which user the attempts of a job run as.
 #[derive(Debug)]
-pub enum JobOwner {
+pub(crate) enum JobOwner {
     /// As the worker's own user, in its process, which has read job.xml.
     Worker(Box<JobDefinition>),
     /// As the job's user, each in a process of its own, which reads job.xml.
@@ -47,14 +47,14 @@ pub enum JobOwner {
 }
 
 #[derive(Debug)]
-pub struct LocalizedJob {
-    pub id: JobId,
+pub(crate) struct LocalizedJob {
+    pub(crate) id: JobId,
     /// Signs requests for its map output.
-    pub secret: ShuffleSecret,
+    pub(crate) secret: ShuffleSecret,
     /// Which user its attempts run as: the owner of its folders.
-    pub owner: JobOwner,
+    pub(crate) owner: JobOwner,
     /// Its shared files on this machine.
-    pub folder: PathBuf,
+    pub(crate) folder: PathBuf,
     /// Each of these disks may have a folder of this name.
     folders: Arc<LocalFolders>,
     name: String,
@@ -71,7 +71,7 @@ impl LocalizedJob {
     ///
     /// # Errors
     /// [`TaskFailure`]: a file of the job cannot be read, or jobs of its user do not run here.
-    pub fn localize(
+    pub(crate) fn localize(
         task: &Task,
         (folders, name): (Arc<LocalFolders>, String),
         system: &FileUri,
@@ -113,7 +113,7 @@ impl LocalizedJob {
     }
 
     /// The first attempt keeps the key of the job's log tickets beside its logs, for requests after the job's end.
-    pub fn keep_log_key(&self, logs: &AttemptLogs) {
+    pub(crate) fn keep_log_key(&self, logs: &AttemptLogs) {
         if self.is_log_key_kept.swap(true, Ordering::Relaxed) {
             return;
         }
@@ -126,7 +126,7 @@ impl LocalizedJob {
     ///
     /// # Errors
     /// [`TaskFailure`]; the next attempt retries. Also when the attempt is stopped, or the one that copies the files hangs.
-    pub fn files(
+    pub(crate) fn files(
         &self,
         attempt: AttemptId,
         handle: &Arc<AttemptHandle>,
@@ -156,7 +156,7 @@ impl LocalizedJob {
     ///
     /// # Errors
     /// [`TaskFailure::Unusable`]: the folder that it lies in cannot be made.
-    pub fn attempt_folder(&self, attempt: AttemptId) -> Result<PathBuf, TaskFailure> {
+    pub(crate) fn attempt_folder(&self, attempt: AttemptId) -> Result<PathBuf, TaskFailure> {
         let disk = self.folders.next();
         if let JobOwner::User(user) = &self.owner {
             make_folder_of(user, disk, &self.name, None).map_err(|error| of_folder(&error))?;
@@ -165,7 +165,7 @@ impl LocalizedJob {
     }
 
     /// The id of the user that its files belong to.
-    pub fn owner_uid(&self) -> u32 {
+    pub(crate) fn owner_uid(&self) -> u32 {
         match &self.owner {
             JobOwner::Worker(_) => rustix::process::geteuid().as_raw(),
             JobOwner::User(user) => user.uid,

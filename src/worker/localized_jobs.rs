@@ -20,7 +20,7 @@ use super::localized_job::{CHECK_INTERVAL, Localization, LocalizedJob};
 use super::run_as::RunAs;
 
 #[derive(Debug)]
-pub struct LocalizedJobs {
+pub(crate) struct LocalizedJobs {
     /// The jobs' folders are in them.
     folders: Arc<LocalFolders>,
     configuration: Configuration,
@@ -40,18 +40,18 @@ struct LocalizationState {
 }
 
 impl LocalizedJobs {
-    pub fn run_as(&self) -> &RunAs {
+    pub(crate) fn run_as(&self) -> &RunAs {
         &self.run_as
     }
 
     /// No jobs yet; their files go to `folders`.
-    pub fn new(folders: Arc<LocalFolders>, configuration: Configuration, run_as: RunAs) -> Self {
+    pub(crate) fn new(folders: Arc<LocalFolders>, configuration: Configuration, run_as: RunAs) -> Self {
         let (system_dir, state, localized) = (OnceLock::new(), Mutex::default(), Condvar::new());
         Self { folders, configuration, run_as, system_dir, state, localized }
     }
 
     /// The cluster's configuration, below each job.xml.
-    pub fn configuration(&self) -> &Configuration {
+    pub(crate) fn configuration(&self) -> &Configuration {
         &self.configuration
     }
 
@@ -60,12 +60,12 @@ impl LocalizedJobs {
     }
 
     /// The folders for files of jobs.
-    pub fn folders(&self) -> &LocalFolders {
+    pub(crate) fn folders(&self) -> &LocalFolders {
         &self.folders
     }
 
     /// Sets the folder with the jobs' tokens; the first call wins.
-    pub fn set_system_dir(&self, system: FileUri) {
+    pub(crate) fn set_system_dir(&self, system: FileUri) {
         self.system_dir.get_or_init(|| system);
     }
 
@@ -73,7 +73,7 @@ impl LocalizedJobs {
     ///
     /// # Errors
     /// [`TaskFailure`]; also when the attempt is stopped, or the one that copies the files hangs.
-    pub fn localize(&self, task: &Task, handle: &Arc<AttemptHandle>) -> Result<Arc<LocalizedJob>, TaskFailure> {
+    pub(crate) fn localize(&self, task: &Task, handle: &Arc<AttemptHandle>) -> Result<Arc<LocalizedJob>, TaskFailure> {
         let attempt = task.status.attempt;
         let job = attempt.task.job;
         let mut state = self.state();
@@ -113,7 +113,7 @@ impl LocalizedJobs {
     }
 
     /// Serves the output of a map.
-    pub fn serve_output(&self, attempt: AttemptId, localized_job: Arc<LocalizedJob>, folder: PathBuf) {
+    pub(crate) fn serve_output(&self, attempt: AttemptId, localized_job: Arc<LocalizedJob>, folder: PathBuf) {
         let before = self.state().outputs.insert(attempt, (localized_job, folder));
         // Dropping it may remove files: not under the lock.
         drop(before);
@@ -121,7 +121,7 @@ impl LocalizedJobs {
 
     /// Stops serving the output of a map. Drop the returned value to remove its files.
     #[must_use]
-    pub fn forget_output(&self, attempt: AttemptId) -> impl Send + use<> {
+    pub(crate) fn forget_output(&self, attempt: AttemptId) -> impl Send + use<> {
         self.state().outputs.remove(&attempt).map(|(localized_job, folder)| {
             let root = self.folders.of(&folder).map(Path::to_owned);
             LeftoverOutput { root, folder, _job: localized_job }
@@ -130,7 +130,7 @@ impl LocalizedJobs {
 
     /// Forgets a job; its folder is removed with its last attempt. Drop the returned value to remove files.
     #[must_use]
-    pub fn forget(&self, job: JobId) -> impl Send + use<> {
+    pub(crate) fn forget(&self, job: JobId) -> impl Send + use<> {
         let mut state = self.state();
         let gone = state.jobs.remove(&job);
         let outputs = std::mem::take(&mut state.outputs);
@@ -141,7 +141,7 @@ impl LocalizedJobs {
 
     /// Forgets all jobs. Drop the returned value to remove files.
     #[must_use]
-    pub fn forget_all(&self) -> impl Send + use<> {
+    pub(crate) fn forget_all(&self) -> impl Send + use<> {
         let mut state = self.state();
         (std::mem::take(&mut state.jobs), std::mem::take(&mut state.outputs))
     }

@@ -19,14 +19,14 @@ const MAX_KEY_BYTES: u64 = 64;
 
 /// What a request has to show for a ticket.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct GivenTicket {
+pub(crate) struct GivenTicket {
     /// `expires`, epoch ms.
-    pub expires_ms: Option<i64>,
-    pub ticket: Option<String>,
+    pub(crate) expires_ms: Option<i64>,
+    pub(crate) ticket: Option<String>,
 }
 
 #[derive(Debug, thiserror::Error)]
-pub enum LogsDenied {
+pub(crate) enum LogsDenied {
     #[error(
         "logs need a ticket of the JobTracker (mapred.acls.enabled is true); run `jobtracker job logs ATTEMPT`, or ask \
          /scheduler/logticket for one"
@@ -47,13 +47,13 @@ impl AttemptLogs {
     ///
     /// # Errors
     /// [`FsError`]: a link in its place, another's file, or a system error.
-    pub fn keep_key(&self, job: JobId, key: &LogKey) -> Result<(), FsError> {
+    pub(crate) fn keep_key(&self, job: JobId, key: &LogKey) -> Result<(), FsError> {
         let folder = FolderHandle::open(&self.folder)?.make_folder(OsStr::new(&job.to_string()), FOLDER_MODE)?;
         keep_key_in(&folder, key)
     }
 
     /// Checks a ticket for the logs of an attempt at a time, epoch ms. Reads a file.
-    pub fn check_ticket(&self, attempt: AttemptId, given: &GivenTicket, now_ms: i64) -> Result<(), LogsDenied> {
+    pub(crate) fn check_ticket(&self, attempt: AttemptId, given: &GivenTicket, now_ms: i64) -> Result<(), LogsDenied> {
         let (Some(expires_ms), Some(ticket)) = (given.expires_ms, &given.ticket) else {
             return Err(LogsDenied::NoTicket);
         };
@@ -68,7 +68,7 @@ impl AttemptLogs {
 ///
 /// # Errors
 /// [`FsError`]: a link in its place, another's file, or a system error.
-pub fn keep_key_in(folder: &FolderHandle, key: &LogKey) -> Result<(), FsError> {
+pub(crate) fn keep_key_in(folder: &FolderHandle, key: &LogKey) -> Result<(), FsError> {
     let mut file = folder.open_own_file(OsStr::new(KEY_FILE), FILE_MODE)?;
     let written = file.set_len(0).and_then(|()| file.seek(SeekFrom::Start(0)));
     let written = written.and_then(|_| file.write_all(key.as_bytes()));
@@ -80,7 +80,7 @@ pub fn keep_key_in(folder: &FolderHandle, key: &LogKey) -> Result<(), FsError> {
 ///
 /// # Errors
 /// Those of the system; what lies there is no file of our own.
-pub fn key_in(logs: &Path, name: &str) -> io::Result<Option<LogKey>> {
+pub(crate) fn key_in(logs: &Path, name: &str) -> io::Result<Option<LogKey>> {
     let folder = open_folder_below(logs, Path::new(name)).map_err(io::Error::other)?;
     let expected = Expected::file_of([geteuid().as_raw()]).with_one_link().at_most(MAX_KEY_BYTES);
     let file = folder.file(Path::new(KEY_FILE), &expected).map_err(io::Error::other)?.file;

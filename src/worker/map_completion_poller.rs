@@ -26,7 +26,7 @@ const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The jobs whose completion events reduces wait for.
 #[derive(Debug, Default)]
-pub struct MapCompletionPoller {
+pub(crate) struct MapCompletionPoller {
     jobs: Mutex<BTreeMap<JobId, PolledJob>>,
     woken: Notify,
 }
@@ -46,7 +46,7 @@ impl MapCompletionPoller {
     }
 
     /// Subscribes a new reduce to the completion events of its job's maps.
-    pub fn subscribe(&self, job: JobId, reduce: Arc<AttemptHandle>) -> Arc<MapCompletionFeed> {
+    pub(crate) fn subscribe(&self, job: JobId, reduce: Arc<AttemptHandle>) -> Arc<MapCompletionFeed> {
         let feed = Arc::new(MapCompletionFeed::default());
         let mut jobs = self.jobs();
         let polled = jobs.entry(job).or_default();
@@ -58,24 +58,24 @@ impl MapCompletionPoller {
     }
 
     /// Polls soon: there may be new events.
-    pub fn wake(&self) {
+    pub(crate) fn wake(&self) {
         self.woken.notify_one();
     }
 
     /// Forgets a job that is over.
-    pub fn forget(&self, job: JobId) {
+    pub(crate) fn forget(&self, job: JobId) {
         self.jobs().remove(&job);
     }
 
     /// Reads a job's events from the first one: a restarted JobTracker has a new list.
-    pub fn restart_events(&self, job: JobId) {
+    pub(crate) fn restart_events(&self, job: JobId) {
         if let Some(polled) = self.jobs().get_mut(&job) {
             polled.received = 0;
             polled.events.clear();
         }
     }
 
-    pub fn forget_all(&self) {
+    pub(crate) fn forget_all(&self) {
         self.jobs().clear();
     }
 
@@ -105,7 +105,7 @@ impl MapCompletionPoller {
     }
 
     /// Polls the JobTracker, without end.
-    pub async fn run(&self, jobtracker: &HostPort, user: &str) {
+    pub(crate) async fn run(&self, jobtracker: &HostPort, user: &str) {
         let mut connection: Option<IpcClient> = None;
         loop {
             let waited = self.jobs_to_poll();

@@ -10,18 +10,18 @@ use crate::supervisor::process_tree::{ProcessTable, TreeUse};
 use super::attempt_handle::AttemptHandle;
 
 #[derive(Debug, Default)]
-pub struct MemoryMonitor {
+pub(crate) struct MemoryMonitor {
     attempts: Mutex<Vec<Weak<AttemptHandle>>>,
 }
 
 impl MemoryMonitor {
     /// Measures an attempt while its handle is in use.
-    pub fn add(&self, attempt: &Arc<AttemptHandle>) {
+    pub(crate) fn add(&self, attempt: &Arc<AttemptHandle>) {
         self.attempts.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::downgrade(attempt));
     }
 
     /// What the attempts whose processes were measured use.
-    pub fn uses(&self) -> BTreeMap<AttemptId, TreeUse> {
+    pub(crate) fn uses(&self) -> BTreeMap<AttemptId, TreeUse> {
         let attempts = self.attempts.lock().unwrap_or_else(PoisonError::into_inner);
         let handles: Vec<Arc<AttemptHandle>> = attempts.iter().filter_map(Weak::upgrade).collect();
         drop(attempts);
@@ -47,7 +47,7 @@ impl MemoryMonitor {
     }
 
     /// Measures at intervals, without end.
-    pub async fn run(self: &Arc<Self>, interval: Duration) {
+    pub(crate) async fn run(self: &Arc<Self>, interval: Duration) {
         loop {
             tokio::time::sleep(interval).await;
             let monitor = self.clone();

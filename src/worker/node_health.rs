@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// All that is offered in good health.
-pub const WHOLE_PERMILLE: u32 = 1000;
+pub(crate) const WHOLE_PERMILLE: u32 = 1000;
 /// Pause after the first failure for want of something; each further one without a start in between is twice as long.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const MAX_PAUSE: Duration = Duration::from_secs(60);
@@ -28,25 +28,25 @@ const MAX_REASON_BYTES: usize = 300;
 
 /// What is free on the disk with the most room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FreeSpace {
-    pub bytes: u64,
+pub(crate) struct FreeSpace {
+    pub(crate) bytes: u64,
     /// Inodes; none: its file system does not count them.
-    pub inodes: Option<u64>,
+    pub(crate) inodes: Option<u64>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WorkOffer {
+pub(crate) struct WorkOffer {
     /// Of what it has, parts in a thousand, at least one.
-    pub share_permille: u32,
-    pub takes_work: bool,
+    pub(crate) share_permille: u32,
+    pub(crate) takes_work: bool,
     /// Whether it is ill: none of its slots counts.
-    pub is_ill: bool,
+    pub(crate) is_ill: bool,
     /// What is wrong; none: nothing.
-    pub complaint: Option<String>,
+    pub(crate) complaint: Option<String>,
 }
 
 #[derive(Debug)]
-pub struct NodeHealth {
+pub(crate) struct NodeHealth {
     min_free_bytes: u64,
     state: Mutex<State>,
 }
@@ -72,7 +72,7 @@ struct State {
 
 impl NodeHealth {
     /// Of a worker that lacks nothing and wants this free room on a disk.
-    pub fn new(min_free_bytes: u64) -> Self {
+    pub(crate) fn new(min_free_bytes: u64) -> Self {
         let state = State {
             share_permille: WHOLE_PERMILLE,
             wave: 0,
@@ -93,16 +93,16 @@ impl NodeHealth {
     }
 
     /// The number of what is launched now: see [`Self::on_shortage`].
-    pub fn wave(&self) -> u64 {
+    pub(crate) fn wave(&self) -> u64 {
         self.state().wave
     }
 
-    pub fn on_started(&self) {
+    pub(crate) fn on_started(&self) {
         self.state().has_started = true;
     }
 
     /// Something that was launched in this wave could not start or continue for want of something, while so much of what is offered runs.
-    pub fn on_shortage(&self, wave: u64, why: &str, used_permille: u32, now: Instant) {
+    pub(crate) fn on_shortage(&self, wave: u64, why: &str, used_permille: u32, now: Instant) {
         let mut state = self.state();
         if wave != state.wave || state.resumes_at.is_some_and(|resumes_at| now < resumes_at) {
             // What was granted before the JobTracker knows of the lower offer is no further try, also where it is launched after that.
@@ -129,7 +129,7 @@ impl NodeHealth {
     }
 
     /// The disks were looked at; none: they cannot be.
-    pub fn set_free_space(&self, free: Option<FreeSpace>) {
+    pub(crate) fn set_free_space(&self, free: Option<FreeSpace>) {
         let least = self.min_free_bytes.max(LEAST_FREE_BYTES);
         let why = free.and_then(|FreeSpace { bytes, inodes }| match inodes {
             _ if bytes < least => Some(format!(
@@ -154,18 +154,18 @@ impl NodeHealth {
     }
 
     /// Beats about containers have not reached the JobTracker since this time, for this reason; none: they do.
-    pub fn set_lost_beats(&self, lost: Option<(Instant, String)>) {
+    pub(crate) fn set_lost_beats(&self, lost: Option<(Instant, String)>) {
         self.state().lost_beats = lost;
     }
 
     /// A heartbeat was answered, or could not be sent.
-    pub fn on_heartbeat(&self, is_answered: bool, now: Instant) {
+    pub(crate) fn on_heartbeat(&self, is_answered: bool, now: Instant) {
         let mut state = self.state();
         state.answered_since = is_answered.then(|| state.answered_since.unwrap_or(now));
     }
 
     /// What is offered now. What was lowered grows with time.
-    pub fn offer(&self, now: Instant) -> WorkOffer {
+    pub(crate) fn offer(&self, now: Instant) -> WorkOffer {
         let mut state = self.state();
         while let Some(grows_at) = state.grows_at.filter(|at| *at <= now) {
             state.share_permille = (state.share_permille + (state.share_permille / 8).max(5)).min(WHOLE_PERMILLE);
@@ -195,7 +195,7 @@ impl NodeHealth {
 
 impl WorkOffer {
     /// So much of an amount, rounded up.
-    pub fn of(&self, amount: u32) -> u32 {
+    pub(crate) fn of(&self, amount: u32) -> u32 {
         let part = (u64::from(amount) * u64::from(self.share_permille)).div_ceil(u64::from(WHOLE_PERMILLE));
         u32::try_from(part).unwrap_or(amount)
     }

@@ -22,7 +22,7 @@ const READ_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The running reads, by the owner of the files.
 #[derive(Debug)]
-pub struct ReadPermits {
+pub(crate) struct ReadPermits {
     owners: Mutex<BTreeMap<ReadOwner, OwnerReads>>,
     threads: usize,
     ended: Notify,
@@ -42,7 +42,7 @@ struct ReadPermit {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum ReadOwner {
+pub(crate) enum ReadOwner {
     Job(JobId),
     Application(ApplicationId),
 }
@@ -50,8 +50,8 @@ pub enum ReadOwner {
 /// The files of a job or application do not answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the files of {owner} hang on this machine; try again later")]
-pub struct FilesHang {
-    pub owner: ReadOwner,
+pub(crate) struct FilesHang {
+    pub(crate) owner: ReadOwner,
 }
 
 impl fmt::Display for ReadOwner {
@@ -77,7 +77,7 @@ impl From<ApplicationId> for ReadOwner {
 
 impl ReadPermits {
     /// Permits for a pool of `threads`.
-    pub fn new(threads: usize) -> Arc<Self> {
+    pub(crate) fn new(threads: usize) -> Arc<Self> {
         Arc::new(Self { owners: Mutex::default(), threads, ended: Notify::new() })
     }
 
@@ -89,7 +89,7 @@ impl ReadPermits {
     ///
     /// # Errors
     /// [`FilesHang`]; the thread is abandoned.
-    pub async fn read<T: Send + 'static>(
+    pub(crate) async fn read<T: Send + 'static>(
         self: &Arc<Self>,
         owner: impl Into<ReadOwner>,
         work: impl FnOnce() -> T + Send + 'static,

@@ -32,7 +32,7 @@ const ACCEPT_LOOKS: u32 = 500;
 const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum RunAs {
+pub(crate) enum RunAs {
     /// As the worker's own user.
     Worker,
     /// Each as its own user on this machine.
@@ -41,20 +41,20 @@ pub enum RunAs {
 
 /// Whose jobs run under [`RunAs::JobUser`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UserRules {
+pub(crate) struct UserRules {
     /// Lowest user id (`jobtracker.worker.min-uid`).
-    pub min_uid: u32,
+    pub(crate) min_uid: u32,
     /// Users that are refused (`jobtracker.worker.banned-users`).
-    pub banned: BTreeSet<String>,
+    pub(crate) banned: BTreeSet<String>,
     /// The JobTracker of this machine whose jobs of root's run as root, whatever the lowest id, while it is a process of root's: without
     /// a conf folder it holds the name root to the process that uses it.
-    pub admits_root_of: Option<HostPort>,
+    pub(crate) admits_root_of: Option<HostPort>,
     /// Whether their commands may gain rights (`jobtracker.worker.no-new-privileges` is false).
-    pub may_gain: bool,
+    pub(crate) may_gain: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Privileges {
+pub(crate) enum Privileges {
     NotRoot,
     /// It is root, and lacks these capabilities.
     RootWithout(Vec<&'static str>),
@@ -64,7 +64,7 @@ pub enum Privileges {
 
 /// Why a job does not run here.
 #[derive(Debug, thiserror::Error)]
-pub enum RefusedUser {
+pub(crate) enum RefusedUser {
     /// The machine does not know the name.
     #[error(
         "{user:?} is no user of this worker's machine, and jobs run as their users (jobtracker.worker.run-as = job-user); create the account there"
@@ -86,7 +86,7 @@ pub enum RefusedUser {
 
 impl Privileges {
     #[must_use]
-    pub fn of_process() -> Self {
+    pub(crate) fn of_process() -> Self {
         if !geteuid().is_root() {
             return Self::NotRoot;
         }
@@ -105,7 +105,7 @@ impl RunAs {
     ///
     /// # Errors
     /// [`ConfigError`]: a bad value, or `job-user` for a worker that may not do that.
-    pub fn read(
+    pub(crate) fn read(
         configuration: &Configuration,
         has_conf_folder: bool,
         privileges: Privileges,
@@ -142,7 +142,7 @@ impl RunAs {
 impl RunAs {
     /// Whether commands may gain rights that their user has not.
     #[must_use]
-    pub fn may_gain(&self) -> bool {
+    pub(crate) fn may_gain(&self) -> bool {
         match self {
             Self::Worker => true,
             Self::JobUser(rules) => rules.may_gain,
@@ -152,7 +152,7 @@ impl RunAs {
 
 impl UserRules {
     /// The user of a job, if its jobs run here. May wait for a directory server.
-    pub fn admit(&self, user: &str) -> Result<LoginUser, RefusedUser> {
+    pub(crate) fn admit(&self, user: &str) -> Result<LoginUser, RefusedUser> {
         let named = || user.to_owned();
         if self.banned.contains(user) {
             return Err(RefusedUser::Banned { user: named() });

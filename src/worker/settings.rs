@@ -12,46 +12,46 @@ use super::containers::ContainerSettings;
 use super::run_as::{Privileges, RunAs};
 
 #[derive(Clone, Debug)]
-pub struct TaskTrackerSettings {
-    pub jobtracker: HostPort,
+pub(crate) struct TaskTrackerSettings {
+    pub(crate) jobtracker: HostPort,
     /// The user of this process and of its calls to the JobTracker.
-    pub user: String,
-    pub run_as: RunAs,
+    pub(crate) user: String,
+    pub(crate) run_as: RunAs,
     /// The name of this host for others.
-    pub host: String,
+    pub(crate) host: String,
     /// The name by which administrators know it; none: the name of its tracker.
-    pub name: Option<String>,
+    pub(crate) name: Option<String>,
     /// The address that serves map output and logs; port 0: any.
-    pub http_address: HostPort,
+    pub(crate) http_address: HostPort,
     /// Host names that the web answers to, beside addresses; `None`: every name.
-    pub web_hosts: Option<BTreeSet<String>>,
+    pub(crate) web_hosts: Option<BTreeSet<String>>,
     /// Concurrent attempts.
-    pub slots: PerKind<u32>,
+    pub(crate) slots: PerKind<u32>,
     /// Scratch folders, one on each disk.
-    pub local_folders: Vec<PathBuf>,
+    pub(crate) local_folders: Vec<PathBuf>,
     /// The folder of task logs; `None`: in the scratch folder.
-    pub log_folder: Option<PathBuf>,
+    pub(crate) log_folder: Option<PathBuf>,
     /// Limit of a log of standard error.
-    pub log_limit_bytes: Option<u64>,
+    pub(crate) log_limit_bytes: Option<u64>,
     /// Whether logs are shown for tickets of the JobTracker only (`mapred.acls.enabled`).
-    pub needs_log_tickets: bool,
-    pub log_retain_hours: u64,
+    pub(crate) needs_log_tickets: bool,
+    pub(crate) log_retain_hours: u64,
     /// With less free disk space no tasks are requested.
-    pub min_free_bytes: u64,
+    pub(crate) min_free_bytes: u64,
     /// Whether attempts are limited to the memory that their jobs request: the slots' memory is set (1.2.1
     /// `TaskTracker.initializeMemoryManagement`).
-    pub limits_memory: bool,
+    pub(crate) limits_memory: bool,
     /// Between two measurements of the attempts' memory.
-    pub memory_interval: Duration,
+    pub(crate) memory_interval: Duration,
     /// Containers; none: they are switched off.
-    pub containers: Option<ContainerSettings>,
+    pub(crate) containers: Option<ContainerSettings>,
     /// The cluster's configuration, below each job.xml.
-    pub configuration: Configuration,
+    pub(crate) configuration: Configuration,
 }
 
 impl TaskTrackerSettings {
     /// Checks every value, for a worker of this process's user.
-    pub fn read(configuration: Configuration, has_conf_folder: bool) -> Result<Self, ConfigError> {
+    pub(crate) fn read(configuration: Configuration, has_conf_folder: bool) -> Result<Self, ConfigError> {
         // Streaming jobs of a cluster on HDFS have their files there.
         configuration.file_uri(&keys::DEFAULT_FILE_SYSTEM)?;
         configuration.check_hdfs()?;

@@ -12,7 +12,7 @@ use super::attempt_handle::AttemptHandle;
 const COUNTERS_INTERVAL_MS: i64 = 60_000;
 
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub enum AttemptOutcome {
+pub(crate) enum AttemptOutcome {
     /// With the bytes of its map output, if it has one.
     Succeeded {
         /// Bytes of `file.out`.
@@ -28,7 +28,7 @@ pub enum AttemptOutcome {
 
 impl AttemptOutcome {
     /// Of an attempt whose work has returned this.
-    pub fn of(result: Result<Option<u64>, TaskFailure>, attempt: AttemptId, handle: &AttemptHandle) -> Self {
+    pub(crate) fn of(result: Result<Option<u64>, TaskFailure>, attempt: AttemptId, handle: &AttemptHandle) -> Self {
         match result {
             Ok(output_bytes) => Self::Succeeded { output_bytes },
             Err(failure) if handle.is_killed() => Self::Killed(failure.to_string()),
@@ -41,20 +41,20 @@ impl AttemptOutcome {
 }
 
 #[derive(Debug)]
-pub struct TrackedAttempt {
-    pub task: Arc<Task>,
+pub(crate) struct TrackedAttempt {
+    pub(crate) task: Arc<Task>,
     /// Shared with its thread.
-    pub handle: Arc<AttemptHandle>,
+    pub(crate) handle: Arc<AttemptHandle>,
     /// Distinguishes this launch from another of the same id.
-    pub launch: u64,
+    pub(crate) launch: u64,
     /// The worker's health when its thread was started: [`super::node_health::NodeHealth::wave`].
-    pub wave: u64,
+    pub(crate) wave: u64,
     /// The state of the next report.
-    pub state: AttemptState,
+    pub(crate) state: AttemptState,
     /// Whether its thread has been started.
-    pub is_started: bool,
+    pub(crate) is_started: bool,
     /// Not reported yet.
-    pub diagnostics: String,
+    pub(crate) diagnostics: String,
     start_ms: i64,
     finish_ms: i64,
     output_bytes: i64,
@@ -64,7 +64,7 @@ pub struct TrackedAttempt {
 }
 
 impl TrackedAttempt {
-    pub fn new(task: Task, launch: u64) -> Self {
+    pub(crate) fn new(task: Task, launch: u64) -> Self {
         Self {
             // A task-cleanup attempt keeps the state that it cleans up after.
             state: task.status.state,
@@ -84,51 +84,51 @@ impl TrackedAttempt {
     }
 
     /// The kind of slot it occupies.
-    pub fn kind(&self) -> Kind {
+    pub(crate) fn kind(&self) -> Kind {
         self.task.body.kind()
     }
 
     /// Slots that it occupies: more than one for a task with much memory.
-    pub fn slots(&self) -> u64 {
+    pub(crate) fn slots(&self) -> u64 {
         u64::try_from(self.task.num_slots).unwrap_or(0).max(1)
     }
 
     /// Whether it has succeeded, failed or been killed.
-    pub fn is_finished(&self) -> bool {
+    pub(crate) fn is_finished(&self) -> bool {
         self.state.is_over()
     }
 
     /// Whether it has an output that reduces fetch.
-    pub fn has_served_output(&self) -> bool {
+    pub(crate) fn has_served_output(&self) -> bool {
         self.state == AttemptState::Succeeded && self.output_bytes >= 0
     }
 
     /// Whether it occupies its slots, as the JobTracker counts them.
-    pub fn occupies_slot(&self) -> bool {
+    pub(crate) fn occupies_slot(&self) -> bool {
         !self.is_finished() && self.state != AttemptState::CommitPending
     }
 
     /// Records the start of its thread.
-    pub fn mark_started(&mut self, wall_ms: i64) {
+    pub(crate) fn mark_started(&mut self, wall_ms: i64) {
         self.is_started = true;
         self.start_ms = wall_ms;
     }
 
     /// Its job's files are here.
-    pub fn mark_running(&mut self) {
+    pub(crate) fn mark_running(&mut self) {
         if self.state == AttemptState::Unassigned {
             self.state = AttemptState::Running;
         }
     }
 
     /// Its output waits for permission to commit.
-    pub fn mark_commit_pending(&mut self) {
+    pub(crate) fn mark_commit_pending(&mut self) {
         if self.state == AttemptState::Running {
             self.state = AttemptState::CommitPending;
         }
     }
 
-    pub fn finish(&mut self, outcome: AttemptOutcome, wall_ms: i64) {
+    pub(crate) fn finish(&mut self, outcome: AttemptOutcome, wall_ms: i64) {
         if self.is_finished() {
             return;
         }
@@ -153,7 +153,7 @@ impl TrackedAttempt {
     }
 
     /// Adds a line to the diagnostics of the next report.
-    pub fn add_diagnostics(&mut self, text: &str) {
+    pub(crate) fn add_diagnostics(&mut self, text: &str) {
         if !self.diagnostics.is_empty() && !text.is_empty() {
             self.diagnostics.push('\n');
         }
@@ -161,7 +161,7 @@ impl TrackedAttempt {
     }
 
     /// Fails a succeeded map whose output is lost.
-    pub fn fail_for_lost_output(&mut self, why: &str) {
+    pub(crate) fn fail_for_lost_output(&mut self, why: &str) {
         if self.state == AttemptState::Succeeded {
             self.state = AttemptState::Failed;
             self.output_bytes = -1;
@@ -170,7 +170,7 @@ impl TrackedAttempt {
     }
 
     /// Builds its status report; each failed fetch is reported once.
-    pub fn build_report(&mut self, wall_ms: i64) -> TaskStatus {
+    pub(crate) fn build_report(&mut self, wall_ms: i64) -> TaskStatus {
         let progress = self.handle.progress();
         let (phase, state_text) = match progress {
             Some(progress) => progress.status(),

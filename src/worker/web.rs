@@ -46,7 +46,7 @@ const HTML: HeaderValue = HeaderValue::from_static("text/html; charset=utf-8");
 const BYTES: HeaderValue = HeaderValue::from_static("application/octet-stream");
 
 #[derive(Clone, Debug)]
-pub struct WebState {
+pub(crate) struct WebState {
     /// Outputs and secrets.
     pub jobs: Arc<LocalizedJobs>,
     pub logs: AttemptLogs,
@@ -82,7 +82,7 @@ enum Source {
 }
 
 /// The routes. Every answer has a content type, so that no browser guesses.
-pub fn router(state: WebState) -> Router {
+pub(crate) fn router(state: WebState) -> Router {
     Router::new()
         .route(servlet::PATH, get(map_output))
         .route("/tasklog", get(task_log))

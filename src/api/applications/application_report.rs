@@ -108,9 +108,9 @@ pub struct ApplicationReport {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ItemCounts {
     /// All of them.
-    pub total: u64,
+    pub(crate) total: u64,
     /// Those that have ended well.
-    pub done: u64,
+    pub(crate) done: u64,
 }
 
 /// Containers that were granted and are not launched.
@@ -118,13 +118,13 @@ pub struct ItemCounts {
 #[serde(rename_all = "camelCase")]
 pub struct UnlaunchedHold {
     /// Applications that hold them.
-    pub applications: u64,
+    pub(crate) applications: u64,
     /// How many they are.
-    pub containers: u64,
+    pub(crate) containers: u64,
     /// Slots that they stand for.
-    pub slots: u64,
+    pub(crate) slots: u64,
     /// When the last of their applications loses the first of them, unless it launches it, or calls in time, epoch ms.
-    pub until: i64,
+    pub(crate) until: i64,
 }
 
 /// A row of a table of requests.
@@ -132,23 +132,23 @@ pub struct UnlaunchedHold {
 #[serde(rename_all = "camelCase")]
 pub struct ResourceRequestRow {
     /// Smaller first.
-    pub priority: u32,
+    pub(crate) priority: u32,
     /// The id that keeps types apart.
-    pub allocation_request_id: u64,
+    pub(crate) allocation_request_id: u64,
     /// Where.
-    pub resource_name: Placement,
+    pub(crate) resource_name: Placement,
     /// What of it, rounded.
-    pub capability: Capability,
+    pub(crate) capability: Capability,
     /// How many containers are still wanted here.
-    pub num_containers: u32,
+    pub(crate) num_containers: u32,
     /// Whether containers may come from farther away than this row.
-    pub relax_locality: bool,
+    pub(crate) relax_locality: bool,
     /// Empty: there are no labels.
     #[serde(default)]
-    pub node_label_expression: String,
+    pub(crate) node_label_expression: String,
     /// Items that wait, as they are written, at most 1,000 parts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub items: Option<String>,
+    pub(crate) items: Option<String>,
 }
 
 /// Why a request waits.
@@ -156,23 +156,23 @@ pub struct ResourceRequestRow {
 #[serde(rename_all = "camelCase")]
 pub struct WaitingRequest {
     /// Its priority.
-    pub priority: u32,
+    pub(crate) priority: u32,
     /// Its capability.
-    pub capability: Capability,
+    pub(crate) capability: Capability,
     /// The first reason that holds.
-    pub reason: WaitingReason,
+    pub(crate) reason: WaitingReason,
     /// How many of its rows name hosts on which no worker takes containers: it does not wait for these.
     #[serde(default, skip_serializing_if = "is_zero")]
-    pub unmet_rows: u64,
+    pub(crate) unmet_rows: u64,
     /// The first five of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub unmet: Vec<String>,
+    pub(crate) unmet: Vec<String>,
 }
 
 /// Why a request waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum WaitingReason {
+pub(crate) enum WaitingReason {
     /// No node is as large.
     NoNodeFits,
     /// No node has as much free.
@@ -208,7 +208,7 @@ pub enum WaitingReason {
 impl ApplicationReport {
     /// About how many bytes it has as text.
     #[must_use]
-    pub fn approximate_bytes(&self) -> usize {
+    pub(crate) fn approximate_bytes(&self) -> usize {
         /// Without its texts, a row without its items.
         const WITHOUT_TEXTS: usize = 1 << 10;
         const OF_ROW: usize = 256;

@@ -9,41 +9,41 @@ use super::states::{ApplicationState, ReportedFinalStatus};
 
 /// A line of the list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ApplicationRow {
+pub(crate) struct ApplicationRow {
     /// Its id.
-    pub application: ApplicationId,
+    pub(crate) application: ApplicationId,
     /// Its name.
-    pub name: String,
+    pub(crate) name: String,
     /// Its owner.
-    pub user: String,
+    pub(crate) user: String,
     /// Its queue.
-    pub queue: String,
+    pub(crate) queue: String,
     /// How far it is.
-    pub state: ApplicationState,
+    pub(crate) state: ApplicationState,
     /// How it ended.
-    pub final_status: ReportedFinalStatus,
+    pub(crate) final_status: ReportedFinalStatus,
     /// When it was submitted, epoch ms.
-    pub started_ms: i64,
+    pub(crate) started_ms: i64,
     /// When it ended, epoch ms.
-    pub finished_ms: Option<i64>,
+    pub(crate) finished_ms: Option<i64>,
     /// Time from its submission to its end or to now, ms; none where answers do not depend on the moment.
-    pub elapsed_ms: Option<i64>,
+    pub(crate) elapsed_ms: Option<i64>,
     /// Live containers.
-    pub running_containers: u64,
+    pub(crate) running_containers: u64,
     /// Containers that it still asks for.
-    pub pending_containers: u64,
+    pub(crate) pending_containers: u64,
     /// Containers that are complete.
-    pub completed_containers: u64,
+    pub(crate) completed_containers: u64,
     /// Those that failed by their own fault.
-    pub failed_containers: u64,
+    pub(crate) failed_containers: u64,
     /// How many of its items are done; null: it has none, or is over.
-    pub items: Option<ItemCounts>,
+    pub(crate) items: Option<ItemCounts>,
     /// Memory that its live containers hold, MB.
-    pub memory_mb: u64,
+    pub(crate) memory_mb: u64,
     /// Cores that they hold.
-    pub cores: u64,
+    pub(crate) cores: u64,
     /// What it has cost, where that is shown.
-    pub cost: Option<Credits>,
+    pub(crate) cost: Option<Credits>,
 }
 
 impl From<&ApplicationReport> for ApplicationRow {

@@ -9,96 +9,96 @@ use super::placement::Placement;
 
 /// An application with what it wants. What only its owner's thread knows is absent where that is not asked.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct ApplicationStatus {
+pub(crate) struct ApplicationStatus {
     /// What lists show of it.
     #[serde(flatten)]
-    pub row: ApplicationRow,
+    pub(crate) row: ApplicationRow,
     /// What kind of program it is.
-    pub r#type: String,
+    pub(crate) r#type: String,
     /// Whether it needs no program.
-    pub unattended: bool,
+    pub(crate) unattended: bool,
     /// The attempt that has registered last; 0: none.
-    pub attempt: u32,
+    pub(crate) attempt: u32,
     /// How far it says it is, %.
-    pub progress_percent: f64,
+    pub(crate) progress_percent: f64,
     /// Its page.
-    pub url: Option<String>,
+    pub(crate) url: Option<String>,
     /// Why it ended so.
-    pub diagnostics: Option<String>,
+    pub(crate) diagnostics: Option<String>,
     /// Containers taken from it for others.
-    pub preempted_containers: u64,
+    pub(crate) preempted_containers: u64,
     /// Items that failed for good, at most 1,000 parts.
-    pub failed_items: Option<String>,
+    pub(crate) failed_items: Option<String>,
     /// Slots that its live containers stand for.
-    pub slots: Option<u64>,
+    pub(crate) slots: Option<u64>,
     /// Memory that its live containers use now, MB.
-    pub live_memory_mb: Option<u64>,
+    pub(crate) live_memory_mb: Option<u64>,
     /// CPU time that they have used, ms.
-    pub live_cpu_ms: Option<u64>,
+    pub(crate) live_cpu_ms: Option<u64>,
     /// What it was granted and has not launched.
-    pub unlaunched: Option<HeldUnlaunched>,
+    pub(crate) unlaunched: Option<HeldUnlaunched>,
     /// The same of all others.
-    pub held_by_others: Option<HeldUnlaunched>,
+    pub(crate) held_by_others: Option<HeldUnlaunched>,
     /// Memory times the time from grant to end, MB x s.
-    pub memory_mb_s: u64,
+    pub(crate) memory_mb_s: u64,
     /// Cores times the time from grant to end, s.
-    pub core_s: u64,
+    pub(crate) core_s: u64,
     /// What it asks for.
-    pub requests: Vec<RequestLine>,
+    pub(crate) requests: Vec<RequestLine>,
     /// That no connected worker can run anything that it waits for, and why.
-    pub cannot_run: Option<String>,
+    pub(crate) cannot_run: Option<String>,
     /// Why its requests wait.
-    pub why: Option<Vec<WaitingLine>>,
+    pub(crate) why: Option<Vec<WaitingLine>>,
     /// Its containers, where they were asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub containers: Option<Vec<ContainerRow>>,
+    pub(crate) containers: Option<Vec<ContainerRow>>,
 }
 
 /// A row of what an application asks for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RequestLine {
+pub(crate) struct RequestLine {
     /// Smaller first.
-    pub priority: u32,
+    pub(crate) priority: u32,
     /// The id that keeps types apart.
-    pub allocation_request_id: u64,
+    pub(crate) allocation_request_id: u64,
     /// Where.
-    pub resource_name: Placement,
+    pub(crate) resource_name: Placement,
     /// Memory of a container, MB.
-    pub memory_mb: u32,
+    pub(crate) memory_mb: u32,
     /// Its cores.
-    pub cores: u32,
+    pub(crate) cores: u32,
     /// How many are still wanted here.
-    pub containers: u32,
+    pub(crate) containers: u32,
     /// Whether they may come from farther away.
-    pub relax_locality: bool,
+    pub(crate) relax_locality: bool,
     /// Items that wait, at most 1,000 parts.
-    pub items: Option<String>,
+    pub(crate) items: Option<String>,
 }
 
 /// Why a request waits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct WaitingLine {
+pub(crate) struct WaitingLine {
     /// Its priority.
-    pub priority: u32,
+    pub(crate) priority: u32,
     /// Memory of a container, MB.
-    pub memory_mb: u32,
+    pub(crate) memory_mb: u32,
     /// Its cores.
-    pub cores: u32,
+    pub(crate) cores: u32,
     /// The first reason that holds.
-    pub reason: WaitingReason,
+    pub(crate) reason: WaitingReason,
 }
 
 /// Containers that were granted and are not launched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct HeldUnlaunched {
+pub(crate) struct HeldUnlaunched {
     /// Applications that hold them.
-    pub applications: u64,
+    pub(crate) applications: u64,
     /// How many they are.
-    pub containers: u64,
+    pub(crate) containers: u64,
     /// Slots that they stand for.
-    pub slots: u64,
+    pub(crate) slots: u64,
     /// When the last of their applications loses the first of them, epoch ms.
-    pub until_ms: i64,
+    pub(crate) until_ms: i64,
 }
 
 impl From<&ApplicationReport> for ApplicationStatus {

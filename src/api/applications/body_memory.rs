@@ -9,11 +9,11 @@ use super::launch_request::{ContainerStart, LaunchOnGrant, LaunchSource};
 use super::placement::Placement;
 
 /// A text or a number in a list or a map, beside the bytes of the text.
-pub const ENTRY_BYTES: u64 = 64;
+pub(crate) const ENTRY_BYTES: u64 = 64;
 /// A row of a table, beside its texts.
-pub const ROW_BYTES: u64 = 192;
+pub(crate) const ROW_BYTES: u64 = 192;
 /// An application, beside its texts.
-pub const APPLICATION_BYTES: u64 = 4_096;
+pub(crate) const APPLICATION_BYTES: u64 = 4_096;
 
 fn text(text: &str) -> u64 {
     text.len() as u64
@@ -36,7 +36,7 @@ fn specs(specs: &BTreeMap<String, LaunchContext>) -> u64 {
 
 impl Placement {
     /// Bytes of its name.
-    pub fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         match self {
             Self::Host(name) | Self::Rack(name) => text(name),
             Self::Any => 0,
@@ -48,7 +48,7 @@ impl Placement {
 
 impl AskRow {
     /// Memory that it takes, bytes.
-    pub fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         let Self { resource_name, launch, .. } = self;
         let of_launch =
             launch.as_ref().map_or(0, |LaunchOnGrant { spec, items, .. }| text(spec) + optional(items.as_ref()));
@@ -60,7 +60,7 @@ impl AskRow {
 
 impl Submission {
     /// Memory that it takes, bytes.
-    pub fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         let Self {
             application_id: _,
             name,
@@ -91,7 +91,7 @@ impl Submission {
 
 impl RegisterCall {
     /// Memory that it takes, bytes.
-    pub fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         let Self { tracking_url } = self;
         optional(tracking_url.as_ref())
     }
@@ -101,7 +101,8 @@ impl RegisterCall {
 
 impl UnregisterCall {
     /// Memory that it takes, bytes.
-    pub fn bytes(&self) -> u64 {
+    #[cfg(test)]
+    pub(crate) fn bytes(&self) -> u64 {
         let Self { attempt: _, final_status: _, diagnostics } = self;
         text(diagnostics)
     }
@@ -111,7 +112,7 @@ impl UnregisterCall {
 
 impl AllocateCall {
     /// Memory that it takes, bytes.
-    pub fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         let Self {
             attempt: _,
             response_id: _,
@@ -141,7 +142,7 @@ impl AllocateCall {
 
     /// Whether it brings nothing that is kept, for an application with so many live containers: it only gives them back,
     /// launches them in stored contexts, or drops types. What it names beside them is in its answer, which is kept.
-    pub fn only_gives_back(&self, live: usize) -> bool {
+    pub(crate) fn only_gives_back(&self, live: usize) -> bool {
         let brings_context = |start: &ContainerStart| matches!(start.source, LaunchSource::Context(_));
         let drops =
             |row: &AskRow| row.resource_name == Placement::Any && row.num_containers == 0 && row.launch.is_none();

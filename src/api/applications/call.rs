@@ -41,18 +41,18 @@ pub struct Submission {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SubmittedMaster {
     /// What it runs.
-    pub context: LaunchContext,
+    pub(crate) context: LaunchContext,
     /// What it takes.
-    pub capability: Capability,
+    pub(crate) capability: Capability,
     /// How often it may be started, 1 to 100.
-    pub max_attempts: u32,
+    pub(crate) max_attempts: u32,
 }
 
 /// `POST /apps/{id}/register`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RegisterCall {
     /// Where people look at it.
-    pub tracking_url: Option<String>,
+    pub(crate) tracking_url: Option<String>,
 }
 
 /// `POST /apps/{id}/allocate`.
@@ -82,9 +82,9 @@ pub struct AllocateCall {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Blacklist {
     /// From now on without.
-    pub additions: Vec<String>,
+    pub(crate) additions: Vec<String>,
     /// From now on with.
-    pub removals: Vec<String>,
+    pub(crate) removals: Vec<String>,
 }
 
 /// A row of a table of requests, as it stands from now on.
@@ -111,9 +111,9 @@ pub struct AskRow {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnregisterCall {
     /// The attempt that `register` gave.
-    pub attempt: u32,
+    pub(crate) attempt: u32,
     /// How it went.
-    pub final_status: FinalStatus,
+    pub(crate) final_status: FinalStatus,
     /// In words.
-    pub diagnostics: String,
+    pub(crate) diagnostics: String,
 }

@@ -95,20 +95,20 @@ pub struct AllocatedContainer {
 #[serde(rename_all = "kebab-case")]
 pub struct CompletedContainer {
     /// Its id.
-    pub container_id: ContainerId,
+    pub(crate) container_id: ContainerId,
     /// `COMPLETE`.
-    pub state: String,
+    pub(crate) state: String,
     /// How it ended.
-    pub exit_status: ContainerExit,
+    pub(crate) exit_status: ContainerExit,
     /// In words.
-    pub diagnostics: String,
+    pub(crate) diagnostics: String,
     /// Its node.
-    pub node_id: String,
+    pub(crate) node_id: String,
     /// The id it was asked with.
-    pub allocation_request_id: u64,
+    pub(crate) allocation_request_id: u64,
     /// Its item.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub item: Option<u32>,
+    pub(crate) item: Option<u32>,
 }
 
 /// A launch that was not done.
@@ -116,7 +116,7 @@ pub struct CompletedContainer {
 #[serde(rename_all = "kebab-case")]
 pub struct RefusedLaunch {
     /// The container.
-    pub container_id: ContainerId,
+    pub(crate) container_id: ContainerId,
     /// Why.
-    pub reason: String,
+    pub(crate) reason: String,
 }

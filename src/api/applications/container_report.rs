@@ -12,59 +12,59 @@ use super::states::ContainerState;
 #[serde(rename_all = "camelCase")]
 pub struct ContainerReport {
     /// Its id.
-    pub container_id: ContainerId,
+    pub(crate) container_id: ContainerId,
     /// Its application.
-    pub application_id: ApplicationId,
+    pub(crate) application_id: ApplicationId,
     /// The attempt of the application that it was granted to.
-    pub attempt: u32,
+    pub(crate) attempt: u32,
     /// Its node, `host:web port`.
-    pub node_id: String,
+    pub(crate) node_id: String,
     /// The web address of its node.
-    pub node_http_address: String,
+    pub(crate) node_http_address: String,
     /// The node's rack.
-    pub rack: String,
+    pub(crate) rack: String,
     /// How near it is to where it was wanted.
-    pub locality: Locality,
+    pub(crate) locality: Locality,
     /// The priority it was asked with.
-    pub priority: u32,
+    pub(crate) priority: u32,
     /// The id it was asked with.
-    pub allocation_request_id: u64,
+    pub(crate) allocation_request_id: u64,
     /// Memory, MB.
     #[serde(rename = "allocatedMB")]
-    pub allocated_mb: u32,
+    pub(crate) allocated_mb: u32,
     /// Cores.
     #[serde(rename = "allocatedVCores")]
-    pub allocated_vcores: u32,
+    pub(crate) allocated_vcores: u32,
     /// Slots that it stands for.
-    pub slots: u32,
+    pub(crate) slots: u32,
     /// Its item.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub item: Option<u32>,
+    pub(crate) item: Option<u32>,
     /// Attempts of the item with this one, from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub item_attempt: Option<u32>,
+    pub(crate) item_attempt: Option<u32>,
     /// How far it is.
-    pub state: ContainerState,
+    pub(crate) state: ContainerState,
     /// Whether it is being killed.
-    pub killing: bool,
+    pub(crate) killing: bool,
     /// How it ended; -1000 until it has.
-    pub exit_status: ContainerExit,
+    pub(crate) exit_status: ContainerExit,
     /// Why it ended so, in words.
-    pub diagnostics: String,
+    pub(crate) diagnostics: String,
     /// When it was granted, epoch ms.
-    pub granted_time: i64,
+    pub(crate) granted_time: i64,
     /// When its launch was ordered, epoch ms; 0: not yet.
-    pub launched_time: i64,
+    pub(crate) launched_time: i64,
     /// When its process started, epoch ms; 0: not yet.
-    pub started_time: i64,
+    pub(crate) started_time: i64,
     /// When it ended, epoch ms; 0: not yet.
-    pub finished_time: i64,
+    pub(crate) finished_time: i64,
     /// Memory that it uses now, MB; 0: it is complete, or was not measured yet.
     #[serde(rename = "memoryMB", default)]
-    pub memory_mb: u64,
+    pub(crate) memory_mb: u64,
     /// The most memory that it used, MB.
     #[serde(rename = "peakMemoryMB")]
-    pub peak_memory_mb: u32,
+    pub(crate) peak_memory_mb: u32,
     /// CPU time, ms.
-    pub cpu_ms: u64,
+    pub(crate) cpu_ms: u64,
 }

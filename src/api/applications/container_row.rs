@@ -9,39 +9,39 @@ use super::states::ContainerState;
 
 /// A container.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ContainerRow {
+pub(crate) struct ContainerRow {
     /// Its id.
-    pub container: ContainerId,
+    pub(crate) container: ContainerId,
     /// How far it is.
-    pub state: ContainerState,
+    pub(crate) state: ContainerState,
     /// Its node, `host:web port`.
-    pub node: String,
+    pub(crate) node: String,
     /// The node's rack.
-    pub rack: String,
+    pub(crate) rack: String,
     /// Its item.
-    pub item: Option<u32>,
+    pub(crate) item: Option<u32>,
     /// Attempts of the item with this one, from 1.
-    pub item_attempt: Option<u32>,
+    pub(crate) item_attempt: Option<u32>,
     /// How it ended.
-    pub exit_status: Option<ContainerExit>,
+    pub(crate) exit_status: Option<ContainerExit>,
     /// Why it ended so, or is to end.
-    pub diagnostics: Option<String>,
+    pub(crate) diagnostics: Option<String>,
     /// Memory, MB.
-    pub memory_mb: u32,
+    pub(crate) memory_mb: u32,
     /// Cores.
-    pub cores: u32,
+    pub(crate) cores: u32,
     /// When it was granted, epoch ms.
-    pub granted_ms: i64,
+    pub(crate) granted_ms: i64,
     /// When its process started, epoch ms.
-    pub started_ms: Option<i64>,
+    pub(crate) started_ms: Option<i64>,
     /// When it ended, epoch ms.
-    pub finished_ms: Option<i64>,
+    pub(crate) finished_ms: Option<i64>,
     /// Memory that it uses now, MB.
-    pub live_memory_mb: u64,
+    pub(crate) live_memory_mb: u64,
     /// The most memory that it used, MB.
-    pub peak_memory_mb: u32,
+    pub(crate) peak_memory_mb: u32,
     /// CPU time, ms.
-    pub cpu_ms: u64,
+    pub(crate) cpu_ms: u64,
 }
 
 impl From<&ContainerReport> for ContainerRow {

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// How an application says that it ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
-pub enum FinalStatus {
+pub(crate) enum FinalStatus {
     /// All went well.
     Succeeded,
     /// It did not.

@@ -7,7 +7,7 @@ use crate::model::{ContainerId, LaunchContext};
 /// What a container runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum LaunchSource {
+pub(crate) enum LaunchSource {
     /// A context that the application stored under this name.
     Spec(String),
     /// A context of its own.
@@ -19,13 +19,13 @@ pub enum LaunchSource {
 #[serde(rename_all = "kebab-case")]
 pub struct ContainerStart {
     /// The container.
-    pub container_id: ContainerId,
+    pub(crate) container_id: ContainerId,
     /// What it runs.
     #[serde(flatten)]
-    pub source: LaunchSource,
+    pub(crate) source: LaunchSource,
     /// Its item.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub item: Option<u32>,
+    pub(crate) item: Option<u32>,
 }
 
 /// `launch` of a row for any node: each container of the type starts as soon as it is granted.
@@ -51,8 +51,8 @@ pub struct LaunchOnGrant {
 pub struct ItemRules {
     /// How often an item may fail, 1 to 100; none: once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub max_attempts: Option<u32>,
+    pub(crate) max_attempts: Option<u32>,
     /// So many items may fail for good; one more ends the rest. None: any number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub max_fails: Option<u32>,
+    pub(crate) max_fails: Option<u32>,
 }

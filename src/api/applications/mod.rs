@@ -17,20 +17,22 @@ mod node_report;
 mod placement;
 mod states;
 
-pub use application_report::{
+pub(crate) use application_report::{
     ApplicationReport, ItemCounts, ResourceRequestRow, UnlaunchedHold, WaitingReason, WaitingRequest,
 };
-pub use application_row::ApplicationRow;
-pub use application_status::{ApplicationStatus, HeldUnlaunched, RequestLine, WaitingLine};
-pub use body_memory::{APPLICATION_BYTES, ENTRY_BYTES, ROW_BYTES};
-pub use call::{AllocateCall, AskRow, Blacklist, RegisterCall, Submission, SubmittedMaster, UnregisterCall};
-pub use call_answer::{
-    AllocateAnswer, AllocatedContainer, CompletedContainer, Locality, RefusedLaunch, RegisterAnswer,
-};
-pub use container_report::ContainerReport;
-pub use container_row::ContainerRow;
-pub use final_status::FinalStatus;
-pub use launch_request::{ContainerStart, ItemRules, LaunchOnGrant, LaunchSource};
-pub use node_report::{ClusterInfo, NodeKind, NodeReport, NodeState};
+pub(crate) use application_row::ApplicationRow;
+pub(crate) use application_status::{ApplicationStatus, RequestLine};
+pub(crate) use body_memory::{APPLICATION_BYTES, ENTRY_BYTES, ROW_BYTES};
+pub use call::{AllocateCall, AskRow, RegisterCall, Submission};
+pub(crate) use call::{Blacklist, SubmittedMaster, UnregisterCall};
+pub use call_answer::{AllocateAnswer, Locality};
+pub(crate) use call_answer::{AllocatedContainer, CompletedContainer, RefusedLaunch, RegisterAnswer};
+pub(crate) use container_report::ContainerReport;
+pub(crate) use container_row::ContainerRow;
+pub(crate) use final_status::FinalStatus;
+pub(crate) use launch_request::{ContainerStart, LaunchSource};
+pub use launch_request::{ItemRules, LaunchOnGrant};
+pub(crate) use node_report::{ClusterInfo, NodeKind, NodeReport, NodeState};
 pub use placement::Placement;
-pub use states::{ApplicationState, ContainerState, ReportedFinalStatus};
+pub(crate) use states::ApplicationState;
+pub use states::{ContainerState, ReportedFinalStatus};

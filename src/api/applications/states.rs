@@ -62,7 +62,7 @@ impl ApplicationState {
 
     /// The name that reports use.
     #[must_use]
-    pub const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Accepted => "ACCEPTED",
             Self::Running => "RUNNING",
@@ -78,7 +78,7 @@ impl ApplicationState {
 impl ContainerState {
     /// The name that reports use.
     #[must_use]
-    pub const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Allocated => "ALLOCATED",
             Self::Acquired => "ACQUIRED",
@@ -94,7 +94,7 @@ impl ContainerState {
 impl ReportedFinalStatus {
     /// The name that reports use.
     #[must_use]
-    pub const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Undefined => "UNDEFINED",
             Self::Succeeded => "SUCCEEDED",

@@ -13,7 +13,7 @@ const UNREACHABLE: u8 = 4;
 
 /// Why a command failed.
 #[derive(Debug, thiserror::Error)]
-pub enum AppCommandError {
+pub(crate) enum AppCommandError {
     /// The server's address.
     #[error("{0}")]
     Place(#[from] PlaceError),
@@ -54,7 +54,7 @@ pub enum AppCommandError {
 
 impl AppCommandError {
     /// The exit code of this process: 2 wrong usage or refused, 3 denied, 4 unreachable.
-    pub fn exit_code(&self) -> u8 {
+    pub(crate) fn exit_code(&self) -> u8 {
         match self {
             Self::Signer(error) => error.exit_code(),
             Self::Place(_) | Self::Argument(_) | Self::File { .. } => WRONG_USAGE,

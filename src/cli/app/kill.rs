@@ -13,7 +13,7 @@ use super::error::AppCommandError;
 
 /// Options of `app kill`.
 #[derive(Clone, Debug, clap::Args)]
-pub struct KillArguments {
+pub(crate) struct KillArguments {
     /// Application ids, such as application_1700000000000_0001; without any, all that are not over and that the options below
     /// choose
     #[arg(value_name = "APPLICATION", required_unless_present_any = ["user", "owner", "queue"],

@@ -15,7 +15,7 @@ use super::error::AppCommandError;
 
 /// Options of `app list`.
 #[derive(Clone, Debug, clap::Args)]
-pub struct ListArguments {
+pub(crate) struct ListArguments {
     /// Include those that are over
     #[arg(long)]
     all: bool,

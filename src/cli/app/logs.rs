@@ -25,7 +25,7 @@ const MOST_CONTAINERS: usize = 1_000;
 
 /// Options of `app logs`.
 #[derive(Clone, Debug, clap::Args)]
-pub struct LogsArguments {
+pub(crate) struct LogsArguments {
     /// Application id, such as application_1700000000000_0001: its only container, or those that have failed
     #[arg(value_name = "APPLICATION")]
     application: ApplicationId,

@@ -12,14 +12,14 @@ mod status;
 mod waiting;
 
 pub(super) use connection::client_of;
-pub use error::AppCommandError;
+pub(crate) use error::AppCommandError;
 pub(super) use failures::failure_text;
 pub(super) use waiting::waiting_text;
 
 /// Subcommands of `app`. Exit codes: 0 success, 2 wrong usage or refused, 3 denied, 4 unreachable.
 #[derive(Debug, clap::Subcommand)]
 #[command(after_help = EXIT_CODES)]
-pub enum AppCommand {
+pub(crate) enum AppCommand {
     /// List applications that are not over
     #[command(after_help = EXIT_CODES)]
     List(list::ListArguments),
@@ -41,7 +41,7 @@ const EXIT_CODES: &str = "Exit codes: 0 success, 2 wrong usage or refused, 3 den
 ///
 /// # Errors
 /// [`AppCommandError`]
-pub fn run(command: AppCommand) -> Result<String, AppCommandError> {
+pub(crate) fn run(command: AppCommand) -> Result<String, AppCommandError> {
     tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
         let (outcome, market) = match &command {
             AppCommand::List(arguments) => (list::list(arguments).await, &arguments.market),

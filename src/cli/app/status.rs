@@ -21,7 +21,7 @@ use super::waiting::waiting_text;
 
 /// Options of `app status`.
 #[derive(Clone, Debug, clap::Args)]
-pub struct StatusArguments {
+pub(crate) struct StatusArguments {
     /// Application id, such as application_1700000000000_0001
     #[arg(value_name = "APPLICATION")]
     application: ApplicationId,

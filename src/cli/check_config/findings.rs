@@ -7,68 +7,68 @@ use serde::Serialize;
 
 /// Everything that is to be said about a configuration.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Findings {
+pub(crate) struct Findings {
     /// The conf folder; none in standalone mode.
-    pub conf_dir: Option<PathBuf>,
+    pub(crate) conf_dir: Option<PathBuf>,
     /// `good`, `N warnings` (open doors of high grade count) or `N errors`.
-    pub verdict: String,
+    pub(crate) verdict: String,
     /// Whether the daemon would start.
-    pub is_good: bool,
+    pub(crate) is_good: bool,
     /// Number of values that files and `-D` set.
-    pub set: usize,
+    pub(crate) set: usize,
     /// Values in force.
-    pub sections: Vec<ShownSection>,
+    pub(crate) sections: Vec<ShownSection>,
     /// What is suspicious.
-    pub warnings: Vec<String>,
+    pub(crate) warnings: Vec<String>,
     /// What is set and not acted on.
-    pub not_acted_on: Vec<Unused>,
+    pub(crate) not_acted_on: Vec<Unused>,
     /// The user as which a tasktracker runs jobs; none for a JobTracker, and where the daemon would not start.
-    pub runs_as: Option<String>,
+    pub(crate) runs_as: Option<String>,
     /// How the files of jobs reach a JobTracker of this user; none for a tasktracker, and where the daemon would not start.
-    pub staging: Option<String>,
+    pub(crate) staging: Option<String>,
     /// Whose applications get containers; none for a tasktracker, and where the daemon would not start.
-    pub containers: Option<String>,
+    pub(crate) containers: Option<String>,
     /// What has the image of the budgets, where `--connect` reached it.
-    pub store: Option<String>,
+    pub(crate) store: Option<String>,
     /// What others may do.
-    pub open_doors: Vec<String>,
+    pub(crate) open_doors: Vec<String>,
     /// Summary of the open doors, A to D, and why; none where the daemon would not start.
-    pub exposure: Option<String>,
+    pub(crate) exposure: Option<String>,
     /// Why the daemon would not start.
-    pub errors: Vec<String>,
+    pub(crate) errors: Vec<String>,
 }
 
 /// The values of one section of the documentation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct ShownSection {
+pub(crate) struct ShownSection {
     /// Its title.
-    pub title: &'static str,
+    pub(crate) title: &'static str,
     /// Its values.
-    pub values: Vec<ShownValue>,
+    pub(crate) values: Vec<ShownValue>,
 }
 
 /// A value in force.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct ShownValue {
+pub(crate) struct ShownValue {
     /// The spelling of the key.
-    pub name: String,
+    pub(crate) name: String,
     /// The value.
-    pub value: String,
+    pub(crate) value: String,
     /// Where it is set: `FILE:LINE`, `-D`, `default` or `standalone default`.
-    pub origin: String,
+    pub(crate) origin: String,
     /// Whether it is a default.
-    pub is_default: bool,
+    pub(crate) is_default: bool,
 }
 
 /// A key that is set and not acted on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Unused {
+pub(crate) struct Unused {
     /// The key.
-    pub key: String,
+    pub(crate) key: String,
     /// Where it is set.
-    pub origin: String,
+    pub(crate) origin: String,
     /// What happens instead.
-    pub instead: String,
+    pub(crate) instead: String,
 }
 
 // === impl Findings ===
@@ -76,7 +76,7 @@ pub struct Unused {
 impl Findings {
     /// The number of errors, else that of warnings and open doors of high grade, in one line.
     #[must_use]
-    pub fn verdict(errors: usize, warnings: usize) -> String {
+    pub(crate) fn verdict(errors: usize, warnings: usize) -> String {
         let counted = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
         match (errors, warnings) {
             (0, 0) => "good".to_owned(),
@@ -87,7 +87,7 @@ impl Findings {
 
     /// The text for people: the verdict, why, then values; with defaults if `with_defaults`.
     #[must_use]
-    pub fn text(&self, with_defaults: bool) -> String {
+    pub(crate) fn text(&self, with_defaults: bool) -> String {
         let mut text = format!("{}\n", self.verdict);
         let set = self.set;
         match &self.conf_dir {

@@ -13,7 +13,7 @@ pub(super) const NONE_CHOSEN: &str = "no unfinished job is chosen by these optio
 
 /// Options that choose the jobs of a change.
 #[derive(Clone, Debug, Default, clap::Args)]
-pub struct ChoiceArguments {
+pub(crate) struct ChoiceArguments {
     #[command(flatten)]
     filter: FilterArguments,
     /// Do not ask before all jobs that the options choose are changed

@@ -18,7 +18,7 @@ use super::error::JobCommandError;
 
 /// Options of all `job` commands: JobTracker, signer, output form.
 #[derive(Clone, Debug, Default, clap::Args)]
-pub struct ConnectionArguments {
+pub(crate) struct ConnectionArguments {
     /// JobTracker, signer, output form.
     #[command(flatten)]
     pub(super) market: MarketArguments,

@@ -9,7 +9,7 @@ use super::error::JobCommandError;
 
 /// Options of `job counters`.
 #[derive(Clone, Debug, clap::Args)]
-pub struct CountersArguments {
+pub(crate) struct CountersArguments {
     /// Job id, such as job_202611211200_0001
     #[arg(value_name = "JOB")]
     job: JobId,

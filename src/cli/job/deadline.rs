@@ -16,7 +16,7 @@ use super::signed_change::ChangeWay;
 
 /// Options of `job deadline`.
 #[derive(Clone, Debug, clap::Args)]
-pub struct DeadlineOfJobArguments {
+pub(crate) struct DeadlineOfJobArguments {
     /// Job id, such as job_202611211200_0001
     #[arg(value_name = "JOB")]
     job: JobId,

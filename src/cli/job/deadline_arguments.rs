@@ -10,7 +10,7 @@ use crate::model::Credits;
 
 /// Options that state a deadline.
 #[derive(Clone, Debug, Default, clap::Args, serde::Serialize, serde::Deserialize)]
-pub struct DeadlineArguments {
+pub(crate) struct DeadlineArguments {
     /// When the job must be done: a duration from now, such as 20m, or a time, such as 18:00 or 2026-11-22T18:00, local unless
     /// it has an offset; one of today that is past is of tomorrow
     #[arg(long, value_name = "DURATION|TIME", value_parser = parse_due, allow_hyphen_values = true)]

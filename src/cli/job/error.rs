@@ -14,7 +14,7 @@ pub(super) type Outcome = Result<(String, ExitCode), JobCommandError>;
 
 /// Why a `job` command failed.
 #[derive(Debug, thiserror::Error)]
-pub enum JobCommandError {
+pub(crate) enum JobCommandError {
     /// The JobTracker's address.
     #[error("{0}")]
     Place(#[from] PlaceError),
@@ -42,7 +42,7 @@ pub enum JobCommandError {
 
 impl JobCommandError {
     /// The exit code of this process: 2 wrong usage or refused, 3 denied, 4 unreachable.
-    pub fn exit_code(&self) -> u8 {
+    pub(crate) fn exit_code(&self) -> u8 {
         match self {
             Self::Client(JobClientError::Denied(_)) => 3,
             Self::Client(

@@ -10,7 +10,7 @@ use super::error::JobCommandError;
 
 /// Options of `job events`.
 #[derive(Clone, Debug, clap::Args)]
-pub struct EventsArguments {
+pub(crate) struct EventsArguments {
     /// Job id, such as job_202611211200_0001
     #[arg(value_name = "JOB")]
     job: JobId,

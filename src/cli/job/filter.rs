@@ -11,7 +11,7 @@ use super::error::JobCommandError;
 
 /// Options that choose jobs.
 #[derive(Clone, Debug, Default, clap::Args)]
-pub struct FilterArguments {
+pub(crate) struct FilterArguments {
     #[command(flatten)]
     pub(super) user: UserFilter,
     /// Only jobs of this queue
@@ -27,7 +27,7 @@ pub struct FilterArguments {
 
 /// The state of a job, as an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum StateArgument {
+pub(crate) enum StateArgument {
     /// Setup is not finished.
     Prep,
     /// Tasks may run.

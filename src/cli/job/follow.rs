@@ -23,7 +23,7 @@ const JOB_FAILED: u8 = 1;
 
 /// Options of `job follow` and `job wait`.
 #[derive(Clone, Debug, clap::Args)]
-pub struct FollowArguments {
+pub(crate) struct FollowArguments {
     /// Job ids, such as job_202611211200_0001
     #[arg(value_name = "JOB", required = true)]
     jobs: Vec<JobId>,

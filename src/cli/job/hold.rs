@@ -11,7 +11,7 @@ use super::signed_change::ChangeWay;
 
 /// Options of `job hold` and `job release`.
 #[derive(Clone, Debug, clap::Args)]
-pub struct HoldArguments {
+pub(crate) struct HoldArguments {
     /// Job ids, such as job_202611211200_0001
     #[arg(value_name = "JOB", required = true)]
     jobs: Vec<JobId>,

@@ -11,7 +11,7 @@ use super::signed_change::ChangeWay;
 
 /// Options of `job kill`.
 #[derive(Clone, Debug, clap::Args)]
-pub struct KillArguments {
+pub(crate) struct KillArguments {
     /// Job ids, such as job_202611211200_0001; without any, all unfinished jobs that the options below choose
     #[arg(value_name = "JOB")]
     jobs: Vec<JobId>,

@@ -9,7 +9,7 @@ use super::signed_change::ChangeWay;
 
 /// Options of `job kill-task` and `job fail-task`.
 #[derive(Clone, Debug, clap::Args)]
-pub struct KillAttemptsArguments {
+pub(crate) struct KillAttemptsArguments {
     /// Attempt ids, such as attempt_202611211200_0001_m_000000_0
     #[arg(value_name = "ATTEMPT", required = true)]
     attempts: Vec<AttemptId>,

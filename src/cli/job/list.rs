@@ -13,7 +13,7 @@ use super::times::{TimedJob, Times};
 
 /// Options of `job list`.
 #[derive(Clone, Debug, clap::Args)]
-pub struct ListArguments {
+pub(crate) struct ListArguments {
     /// Include finished jobs that the JobTracker still knows
     #[arg(long)]
     all: bool,

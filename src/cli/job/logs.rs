@@ -16,7 +16,7 @@ use super::tasks::read_tasks;
 
 /// Options of `job logs`.
 #[derive(Clone, Debug, clap::Args)]
-pub struct LogsArguments {
+pub(crate) struct LogsArguments {
     /// Attempt id, such as attempt_202611211200_0001_m_000000_0, or job id
     #[arg(value_name = "ATTEMPT|JOB")]
     source: LogSource,

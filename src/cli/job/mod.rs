@@ -35,12 +35,10 @@ use std::process::ExitCode;
 
 use error::Outcome;
 
-pub use error::JobCommandError;
-
 /// Subcommands of `job`. Exit codes: 0 success, 1 the job failed, 2 wrong usage or refused, 3 denied, 4 unreachable.
 #[derive(Debug, clap::Subcommand)]
 #[command(after_help = EXIT_CODES)]
-pub enum JobCommand {
+pub(crate) enum JobCommand {
     /// Submit a streaming job and follow it to its end
     #[command(after_help = EXIT_CODES)]
     Submit(Box<submit_arguments::SubmitArguments>),
@@ -104,8 +102,8 @@ const EXIT_CODES: &str =
 /// Runs the command; returns the text to print.
 ///
 /// # Errors
-/// [`JobCommandError`]
-pub fn run(command: JobCommand) -> Outcome {
+/// [`error::JobCommandError`]
+pub(crate) fn run(command: JobCommand) -> Outcome {
     let done = |text: String| (text, ExitCode::SUCCESS);
     tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
         match command {

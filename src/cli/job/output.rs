@@ -17,7 +17,7 @@ use super::tasks::read_tasks;
 
 /// Options of `job output`.
 #[derive(Clone, Debug, clap::Args)]
-pub struct OutputArguments {
+pub(crate) struct OutputArguments {
     /// Job id, such as job_202611211200_0001
     #[arg(value_name = "JOB")]
     job: JobId,

@@ -18,7 +18,7 @@ use super::times::Times;
 #[derive(Clone, Debug, clap::Args)]
 #[command(override_usage = "jobtracker job priority [OPTIONS] <JOB>... <PRIORITY>
        jobtracker job priority [OPTIONS] --user NAME|--queue QUEUE|--name NAME|--since TIME <PRIORITY>")]
-pub struct PriorityArguments {
+pub(crate) struct PriorityArguments {
     /// Job ids, such as job_202611211200_0001; without any, all unfinished jobs that the options below choose. Then the priority
     /// among the jobs of the queue: VERY_HIGH, HIGH, NORMAL, LOW or VERY_LOW
     #[arg(value_name = "JOB|PRIORITY", required = true)]

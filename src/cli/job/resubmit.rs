@@ -16,7 +16,7 @@ use super::submit::submit;
 
 /// Options of `job resubmit`.
 #[derive(Clone, Debug, clap::Args)]
-pub struct ResubmitArguments {
+pub(crate) struct ResubmitArguments {
     /// Job id, such as job_202611211200_0001
     #[arg(value_name = "JOB")]
     job: JobId,

@@ -29,7 +29,7 @@ const MOST_EVENTS: u32 = 10_000;
 
 /// Options of `job status`.
 #[derive(Clone, Debug, clap::Args)]
-pub struct StatusArguments {
+pub(crate) struct StatusArguments {
     /// Job id, such as job_202611211200_0001
     #[arg(value_name = "JOB")]
     job: JobId,

@@ -17,7 +17,7 @@ use super::error::JobCommandError;
 
 /// Options of `job submit`.
 #[derive(Clone, Debug, clap::Args, serde::Serialize, serde::Deserialize)]
-pub struct SubmitArguments {
+pub(crate) struct SubmitArguments {
     /// Input file, directory or pattern; can be repeated
     #[arg(long, value_name = "PATH", required = true, num_args = 1..)]
     input: Vec<String>,

@@ -14,7 +14,7 @@ const LONGEST_STATUS: usize = 60;
 
 /// Options of `job tasks`.
 #[derive(Clone, Debug, clap::Args)]
-pub struct TasksArguments {
+pub(crate) struct TasksArguments {
     /// Job id, such as job_202611211200_0001
     #[arg(value_name = "JOB")]
     job: JobId,

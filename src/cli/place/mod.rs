@@ -14,7 +14,7 @@ use crate::fs::LocalFileSystem;
 
 pub(super) use origin::Origin;
 pub(super) use user_config::UserConfig;
-pub use user_config::UserConfigError;
+pub(crate) use user_config::UserConfigError;
 
 /// Heading of these options in each help.
 pub(super) const HEADING: &str = "Server and signer";
@@ -32,7 +32,7 @@ const HADOOP_CONF_DIR: &str = "HADOOP_CONF_DIR";
 
 /// Options that say where the JobTracker is.
 #[derive(Clone, Debug, Default, clap::Args)]
-pub struct PlaceArguments {
+pub(crate) struct PlaceArguments {
     /// HTTP address of the JobTracker, host:port; default: as --conf has it, else $JOBTRACKER_SERVER, $JOBTRACKER_CONF,
     /// $HADOOP_CONF_DIR, ~/.config/jobtracker/config.toml, /etc/hadoop_server, 127.0.0.1:50030
     #[arg(long, value_name = "ADDRESS", help_heading = HEADING)]
@@ -47,7 +47,7 @@ pub struct PlaceArguments {
 
 /// Why there is no address to ask.
 #[derive(Debug, thiserror::Error)]
-pub enum PlaceError {
+pub(crate) enum PlaceError {
     /// What is named is no address.
     #[error("the {kind} address {text:?} is from {origin}: expected host:port")]
     Address {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 /// Where an address comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Origin {
+pub(crate) enum Origin {
     /// An option.
     Option(&'static str),
     /// A variable of the environment.
@@ -24,7 +24,7 @@ pub enum Origin {
 
 impl Origin {
     /// Ends the text of an error about the address.
-    pub fn note(&self) -> String {
+    pub(crate) fn note(&self) -> String {
         match self {
             Self::Default => {
                 "; nothing names another: give --server HOST:PORT or --conf DIR, or set JOBTRACKER_SERVER".to_owned()

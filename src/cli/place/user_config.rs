@@ -12,24 +12,24 @@ const MAX_BYTES: u64 = 64 << 10;
 /// What the file says.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct UserConfig {
+pub(crate) struct UserConfig {
     /// HTTP address.
-    pub server: Option<String>,
+    pub(crate) server: Option<String>,
     /// RPC address.
-    pub jobtracker: Option<String>,
+    pub(crate) jobtracker: Option<String>,
     /// Who signs.
-    pub user: Option<String>,
+    pub(crate) user: Option<String>,
     /// File with the secret key; a relative path begins at the folder of this file.
-    pub key_file: Option<PathBuf>,
+    pub(crate) key_file: Option<PathBuf>,
     /// The file.
     #[serde(skip)]
-    pub path: PathBuf,
+    pub(crate) path: PathBuf,
 }
 
 /// The file cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {reason}; expected lines such as server = \"master:50030\", with server, jobtracker, user or key-file", path.display())]
-pub struct UserConfigError {
+pub(crate) struct UserConfigError {
     path: PathBuf,
     reason: String,
 }
@@ -38,7 +38,7 @@ pub struct UserConfigError {
 
 impl UserConfig {
     /// Reads the file of this process's user; without one everything is left open.
-    pub fn of_process() -> Result<Self, UserConfigError> {
+    pub(crate) fn of_process() -> Result<Self, UserConfigError> {
         let home = std::env::var_os("HOME").filter(|home| !home.is_empty());
         home.map_or_else(|| Ok(Self::default()), |home| Self::in_home(Path::new(&home)))
     }

@@ -30,7 +30,7 @@ otherwise 1 the command could not run or was ended from outside, 2 wrong usage o
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXIT_CODES)]
 #[group(id = "items", multiple = true, args = ["array", "each_line"])]
-pub struct RunArguments {
+pub(crate) struct RunArguments {
     /// Name for people; default: that of the program
     #[arg(long, value_name = "NAME")]
     name: Option<String>,

@@ -21,7 +21,7 @@ use super::interrupt::prompt;
 use super::market_text::{Form, json};
 use super::terminal::print_error;
 
-pub use arguments::RunArguments;
+pub(crate) use arguments::RunArguments;
 
 use interrupts::{INTERRUPTED_BASE, Interrupts, interrupts};
 use items::follow_items;
@@ -38,7 +38,7 @@ const MOST_FORGOTTEN: u32 = 5;
 ///
 /// # Errors
 /// [`AppCommandError`]
-pub fn run(arguments: &RunArguments) -> Result<(String, ExitCode), AppCommandError> {
+pub(crate) fn run(arguments: &RunArguments) -> Result<(String, ExitCode), AppCommandError> {
     let form = arguments.market.form();
     let submission = arguments.submission(&std::env::current_dir()?)?;
     let client = client_of(&arguments.market)?.awaiting_start();

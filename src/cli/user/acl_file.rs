@@ -7,7 +7,7 @@ use crate::config::ConfigError;
 
 /// Which ACL file, and how to answer.
 #[derive(Clone, Debug, clap::Args)]
-pub struct AclFileArguments {
+pub(crate) struct AclFileArguments {
     /// The ACL file; default: the one that the daemon of this configuration reads, mapred.priority-scheduler.acl-file or, without a
     /// market, jobtracker.containers.acl-file
     #[arg(long, value_name = "FILE", conflicts_with_all = ["conf", "define"])]

@@ -10,7 +10,7 @@ use crate::market::{AclEditError, AclError};
 
 /// Why a user cannot be changed; the ACL file is as before.
 #[derive(Debug, thiserror::Error)]
-pub enum UserFailure {
+pub(crate) enum UserFailure {
     /// The configuration.
     #[error("{0}")]
     Config(#[from] ConfigError),
@@ -61,7 +61,7 @@ impl From<MarketCommandError> for UserFailure {
 
 impl UserFailure {
     /// The exit code: 2 for wrong usage or configuration and refused edits, 1 for any other failure.
-    pub fn exit_code(&self) -> u8 {
+    pub(crate) fn exit_code(&self) -> u8 {
         match self {
             Self::Config(_) | Self::Edit(_) | Self::OldKeys(_) | Self::NotAdministrator { .. } => WRONG_USAGE,
             Self::Queue { source, .. } | Self::Argument(source) => source.exit_code(),

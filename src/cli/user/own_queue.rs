@@ -17,7 +17,7 @@ use super::failure::UserFailure;
 
 /// What the queue of a new user gets.
 #[derive(Clone, Debug, Default, clap::Args)]
-pub struct OwnQueueArguments {
+pub(crate) struct OwnQueueArguments {
     /// Add the user's queue at the running JobTracker, with these credits
     #[arg(long, value_name = "CREDITS", value_parser = credits)]
     budget: Option<String>,

@@ -11,7 +11,7 @@ use super::exchange::ApplicationClient;
 
 /// A log of a container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum LogName {
+pub(crate) enum LogName {
     /// Standard output.
     Stdout,
     /// The standard error output.
@@ -20,7 +20,7 @@ pub enum LogName {
 
 /// A log of one container, of which more may come.
 #[derive(Debug)]
-pub struct ContainerLog<'a> {
+pub(crate) struct ContainerLog<'a> {
     client: &'a ApplicationClient,
     container: ContainerId,
     name: LogName,
@@ -41,7 +41,7 @@ struct Place {
 
 impl LogName {
     /// Its name in addresses.
-    pub const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Stdout => "stdout",
             Self::Stderr => "stderr",
@@ -53,7 +53,7 @@ impl LogName {
 
 impl<'a> ContainerLog<'a> {
     /// A log.
-    pub fn new(client: &'a ApplicationClient, container: ContainerId, name: LogName) -> Self {
+    pub(crate) fn new(client: &'a ApplicationClient, container: ContainerId, name: LogName) -> Self {
         Self { client, container, name, place: None }
     }
 
@@ -61,7 +61,7 @@ impl<'a> ContainerLog<'a> {
     ///
     /// # Errors
     /// [`ApplicationClientError`]: its node is lost, the caller may not see it, or the worker does not answer.
-    pub async fn read_from(&mut self, from_bytes: u64) -> Result<Vec<u8>, ApplicationClientError> {
+    pub(crate) async fn read_from(&mut self, from_bytes: u64) -> Result<Vec<u8>, ApplicationClientError> {
         let is_known = self.place.is_some();
         let (node, status, body) = self.read_once(from_bytes).await?;
         let is_refused = |status| matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);

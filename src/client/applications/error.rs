@@ -63,12 +63,12 @@ pub enum ApplicationClientError {
 
 impl ApplicationClientError {
     /// Whether the same call may succeed later.
-    pub fn is_passing(&self) -> bool {
+    pub(crate) fn is_passing(&self) -> bool {
         matches!(self, Self::Unreachable { .. } | Self::Unavailable { .. })
     }
 
     /// The name of the problem that the server has answered; empty for other errors.
-    pub fn problem_name(&self) -> &str {
+    pub(crate) fn problem_name(&self) -> &str {
         match self {
             Self::Denied(problem) | Self::Refused(problem) | Self::Unavailable { problem, .. } => &problem.name,
             Self::Unreachable { .. } | Self::InvalidAnswer { .. } | Self::NoApplications { .. } | Self::Log { .. } => {

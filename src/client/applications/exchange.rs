@@ -65,12 +65,12 @@ impl ApplicationClient {
 
     /// With a text on how the server was found, which ends that of an error where it does not answer.
     #[must_use]
-    pub fn found(self, origin: impl Into<String>) -> Self {
+    pub(crate) fn found(self, origin: impl Into<String>) -> Self {
         Self { origin: origin.into(), ..self }
     }
 
     /// The same, with some patience for a server that was started just now.
-    pub fn awaiting_start(self) -> Self {
+    pub(crate) fn awaiting_start(self) -> Self {
         Self { start_repeats: START_REPEATS, ..self }
     }
 
@@ -81,7 +81,7 @@ impl ApplicationClient {
     }
 
     /// The server, `host:port`.
-    pub fn server(&self) -> &str {
+    pub(crate) fn server(&self) -> &str {
         &self.server
     }
 

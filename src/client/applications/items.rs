@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 
 /// Counts items: parts `N`, `N-M` or `N-M:STEP`, joined by commas. `None`: not written so. Whether one comes twice is the
 /// server's question.
-pub fn count_items(text: &str) -> Option<u64> {
+pub(crate) fn count_items(text: &str) -> Option<u64> {
     text.split(',').map(count_part).sum()
 }
 
 /// What is wrong with the first part that is none.
-pub fn items_fault(text: &str) -> String {
+pub(crate) fn items_fault(text: &str) -> String {
     let part = text.split(',').find(|part| count_part(part).is_none()).unwrap_or(text);
     let (range, step) = part.split_once(':').map_or((part, None), |(range, step)| (range, Some(step)));
     let is_number = |text: &&str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -30,7 +30,7 @@ pub fn items_fault(text: &str) -> String {
 }
 
 /// Those that are not `done`, ascending, runs of neighbours as one part; `None`: not written so, or more than `most`.
-pub fn items_without(text: &str, done: &BTreeSet<u32>, most: u64) -> Option<String> {
+pub(crate) fn items_without(text: &str, done: &BTreeSet<u32>, most: u64) -> Option<String> {
     count_items(text).filter(|count| *count <= most)?;
     let mut left = BTreeSet::new();
     for part in text.split(',') {

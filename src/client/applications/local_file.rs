@@ -9,11 +9,11 @@ use crate::model::{BroughtResource, ResourceKind};
 
 /// A file that workers bring, as it is now: if it changes, no container starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LocalFile {
+pub(crate) struct LocalFile {
     /// Where it is, its SHA-256 and length.
-    pub resource: BroughtResource,
+    pub(crate) resource: BroughtResource,
     /// Its lines; the last one need not end in a line break.
-    pub lines: u64,
+    pub(crate) lines: u64,
 }
 
 /// Any of the three bits that let a file be executed.
@@ -26,7 +26,7 @@ impl LocalFile {
     ///
     /// # Errors
     /// No regular file, or the system's error.
-    pub fn read(path: &Path) -> io::Result<Self> {
+    pub(crate) fn read(path: &Path) -> io::Result<Self> {
         let executable = open_file(path)?.metadata()?.permissions().mode() & EXECUTABLE != 0;
         let FileDigest { sha256, bytes, lines } = FileDigest::of(path)?;
         let resource = format!("file://{}", path.to_string_lossy());

@@ -11,29 +11,29 @@ use crate::client::job::with_key_of_list;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Problem {
     /// Status of HTTP.
-    pub status: u16,
+    pub(crate) status: u16,
     /// Its name, such as `too-many`; empty where something else than our server has answered.
-    pub name: String,
+    pub(crate) name: String,
     /// What it is about, in words.
-    pub detail: String,
+    pub(crate) detail: String,
     /// What is wrong, one by one.
-    pub faults: Vec<Fault>,
+    pub(crate) faults: Vec<Fault>,
     /// The server's clock, epoch ms, where it refuses a timestamp.
-    pub server_time_ms: Option<i64>,
+    pub(crate) server_time_ms: Option<i64>,
 }
 
 /// One thing that is wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault {
+pub(crate) struct Fault {
     /// Where.
-    pub place: FaultPlace,
+    pub(crate) place: FaultPlace,
     /// What, in words.
-    pub detail: String,
+    pub(crate) detail: String,
 }
 
 /// Where something is wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum FaultPlace {
+pub(crate) enum FaultPlace {
     /// In the body: the names and numbers that lead there.
     Body(Vec<String>),
     /// In this parameter of the query.

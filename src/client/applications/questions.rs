@@ -17,26 +17,26 @@ const MOST_AT_ONCE: usize = 1_000;
 
 /// Which applications are listed.
 #[derive(Clone, Debug, Default)]
-pub struct ApplicationQuery {
+pub(crate) struct ApplicationQuery {
     /// In these states; empty: in any.
-    pub states: Vec<ApplicationState>,
+    pub(crate) states: Vec<ApplicationState>,
     /// Of this user.
-    pub owner: Option<String>,
+    pub(crate) owner: Option<String>,
     /// Of this queue.
-    pub queue: Option<String>,
+    pub(crate) queue: Option<String>,
     /// The newest so many.
-    pub limit: usize,
+    pub(crate) limit: usize,
 }
 
 /// Which containers are listed.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct ContainerQuery {
+pub(crate) struct ContainerQuery {
     /// Only those that failed by their own fault.
-    pub failed_only: bool,
+    pub(crate) failed_only: bool,
     /// Only those of this item.
-    pub item: Option<u32>,
+    pub(crate) item: Option<u32>,
     /// The first so many; none: all.
-    pub limit: Option<usize>,
+    pub(crate) limit: Option<usize>,
 }
 
 #[derive(Deserialize)]
@@ -86,9 +86,9 @@ struct StateAnswer {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KillOutcome {
     /// How far the application is.
-    pub state: ApplicationState,
+    pub(crate) state: ApplicationState,
     /// Whether containers of it are still being ended.
-    pub is_ending: bool,
+    pub(crate) is_ending: bool,
 }
 
 // === impl ApplicationClient: questions ===
@@ -119,7 +119,10 @@ impl ApplicationClient {
     ///
     /// # Errors
     /// [`ApplicationClientError`]
-    pub async fn list(&self, query: &ApplicationQuery) -> Result<Vec<ApplicationReport>, ApplicationClientError> {
+    pub(crate) async fn list(
+        &self,
+        query: &ApplicationQuery,
+    ) -> Result<Vec<ApplicationReport>, ApplicationClientError> {
         let ApplicationQuery { states, owner, queue, limit } = query;
         let mut found = Vec::new();
         let mut after = None;
@@ -178,7 +181,7 @@ impl ApplicationClient {
     ///
     /// # Errors
     /// [`ApplicationClientError`]
-    pub async fn containers(
+    pub(crate) async fn containers(
         &self,
         id: ApplicationId,
         query: ContainerQuery,
@@ -212,7 +215,7 @@ impl ApplicationClient {
     ///
     /// # Errors
     /// [`ApplicationClientError`]
-    pub async fn container(&self, id: ContainerId) -> Result<ContainerReport, ApplicationClientError> {
+    pub(crate) async fn container(&self, id: ContainerId) -> Result<ContainerReport, ApplicationClientError> {
         let OneContainer { container } = self.ask(&Call::new(Method::GET, &format!("/containers/{id}"))).await?;
         Ok(container)
     }

@@ -62,7 +62,7 @@ impl RunSubmission {
     ///
     /// # Errors
     /// None in practice: every member can be written.
-    pub fn body(&self, application_id: ApplicationId) -> Result<String, serde_json::Error> {
+    pub(crate) fn body(&self, application_id: ApplicationId) -> Result<String, serde_json::Error> {
         let Self { name, queue, capability, context, work } = self;
         let launch = LaunchOnGrant {
             spec: SPEC.to_owned(),

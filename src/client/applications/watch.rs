@@ -17,7 +17,7 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// What a wait says of the connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ConnectionNews {
+pub(crate) enum ConnectionNews {
     /// The server does not answer; why.
     Lost(String),
     /// It answers again.
@@ -31,7 +31,7 @@ impl ApplicationClient {
     ///
     /// # Errors
     /// [`ApplicationClientError`]: the server refuses, or does not answer for ten minutes.
-    pub async fn next_report(
+    pub(crate) async fn next_report(
         &self,
         id: ApplicationId,
         known: Option<u64>,

@@ -85,15 +85,15 @@ const HADOOP: &str = "org.apache.hadoop.";
 )]
 pub struct UnknownClass {
     /// Who names it.
-    pub option: String,
+    pub(crate) option: String,
     /// The class.
-    pub class: String,
+    pub(crate) class: String,
     /// What it should be.
-    pub kind: &'static str,
+    pub(crate) kind: &'static str,
     /// One that may be meant.
-    pub similar: Option<String>,
+    pub(crate) similar: Option<String>,
     /// What there is.
-    pub expected: String,
+    pub(crate) expected: String,
 }
 
 /// Checks the classes that `-D` and `--partitioner` name.

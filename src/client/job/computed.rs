@@ -61,11 +61,11 @@ const NOTHING: &str = "nothing, since it is always set";
 #[error("-D {name}={value} would have no effect: the client computes this property; expected {instead}")]
 pub struct DroppedProperty {
     /// The property.
-    pub name: String,
+    pub(crate) name: String,
     /// Its value.
-    pub value: String,
+    pub(crate) value: String,
     /// What to give instead.
-    pub instead: &'static str,
+    pub(crate) instead: &'static str,
 }
 
 /// Checks that the properties of a job keep what `-D` sets. The number of maps is what is wanted: the number of splits takes its place, as

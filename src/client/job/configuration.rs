@@ -41,19 +41,19 @@ impl JobConfiguration {
 
     /// All values that a stock client would write into job.xml, unexpanded. Without a conf folder only those of `-D`: a client's
     /// defaults must not override the cluster's own configuration.
-    pub fn properties(&self) -> BTreeMap<String, String> {
+    pub(crate) fn properties(&self) -> BTreeMap<String, String> {
         let owned = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         let defaults = stock_defaults().filter(|_| self.has_folder).map(|(name, value)| owned(name, value));
         defaults.chain(self.configuration.written().map(|(name, value, _)| owned(name, value))).collect()
     }
 
     /// The value of `-D`, unexpanded.
-    pub fn overridden(&self, name: &str) -> Option<&str> {
+    pub(crate) fn overridden(&self, name: &str) -> Option<&str> {
         self.configuration.overrides().find_map(|(set, value)| (set == name).then_some(value))
     }
 
     /// All values of `-D`, unexpanded.
-    pub fn overrides(&self) -> impl Iterator<Item = (&str, &str)> {
+    pub(crate) fn overrides(&self) -> impl Iterator<Item = (&str, &str)> {
         self.configuration.overrides()
     }
 
@@ -69,7 +69,7 @@ impl JobConfiguration {
     }
 
     /// The file systems, as this user.
-    pub fn file_systems(&self, user: &str) -> FileSystems {
+    pub(crate) fn file_systems(&self, user: &str) -> FileSystems {
         self.configuration.file_systems(user)
     }
 
@@ -78,7 +78,7 @@ impl JobConfiguration {
     ///
     /// # Errors
     /// [`FileUriError`]: `local` or the user's name is none.
-    pub fn working_dir(&self, user: &str, local: &Path) -> Result<FileUri, FileUriError> {
+    pub(crate) fn working_dir(&self, user: &str, local: &Path) -> Result<FileUri, FileUriError> {
         let root = self.configuration.default_file_system();
         if let Some(folder) = self.overridden(keys::WORKING_DIR.name) {
             return root.resolve(folder);
@@ -93,7 +93,8 @@ impl JobConfiguration {
     ///
     /// # Errors
     /// [`ConfigError::EndlessExpansion`]
-    pub fn text(&self, name: &str) -> Result<Option<String>, ConfigError> {
+    #[cfg(test)]
+    pub(crate) fn text(&self, name: &str) -> Result<Option<String>, ConfigError> {
         let set = self.configuration.named(name)?.map(|setting| setting.value.trim().to_owned());
         Ok(set.or_else(|| stock_default(name).map(str::to_owned)))
     }
@@ -102,7 +103,7 @@ impl JobConfiguration {
     ///
     /// # Errors
     /// [`ConfigError`], with the value's place, if it is not such a number.
-    pub fn number(&self, name: &str, default: u64, least: u64) -> Result<u64, ConfigError> {
+    pub(crate) fn number(&self, name: &str, default: u64, least: u64) -> Result<u64, ConfigError> {
         let Some(setting) = self.configuration.named(name)? else {
             return Ok(stock_default(name).and_then(|text| text.parse().ok()).unwrap_or(default));
         };
@@ -116,7 +117,7 @@ impl JobConfiguration {
     ///
     /// # Errors
     /// [`ConfigError`]: a value is not an address.
-    pub fn addresses(&self) -> Result<ClientAddresses, ConfigError> {
+    pub(crate) fn addresses(&self) -> Result<ClientAddresses, ConfigError> {
         ClientAddresses::of(&self.configuration)
     }
 }

@@ -4,15 +4,15 @@ use serde::Serialize;
 
 /// A deadline under the constraint scheduler.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct DeadlineLine {
+pub(crate) struct DeadlineLine {
     /// Seconds after the submission, with one decimal.
-    pub after_s: String,
+    pub(crate) after_s: String,
     /// Seconds left, with one decimal; negative when it has passed.
-    pub left_s: String,
+    pub(crate) left_s: String,
     /// `ON_TIME`, `AT_RISK` or `LATE`.
-    pub state: String,
+    pub(crate) state: String,
     /// Its slots, and when its reduces must start.
-    pub plan: String,
+    pub(crate) plan: String,
 }
 
 // === impl DeadlineLine ===
@@ -28,7 +28,7 @@ impl DeadlineLine {
     }
 
     /// When its first map is planned to start, a time of the day with its zone, where slots are promised to it from later on.
-    pub fn planned_start(&self) -> Option<&str> {
+    pub(crate) fn planned_start(&self) -> Option<&str> {
         let (_, from) = self.plan.split_once(" minimum from ")?;
         from.split_once(". Reduces ").map(|(start, _)| start)
     }

@@ -40,7 +40,7 @@ pub enum OverwriteError {
 
 /// An output directory under another name beside its own. It returns on drop, unless it is removed.
 #[derive(Debug)]
-pub struct EarlierOutput {
+pub(crate) struct EarlierOutput {
     files: FileSystem,
     output: FileUri,
     aside: FileUri,
@@ -54,7 +54,7 @@ impl EarlierOutput {
     ///
     /// # Errors
     /// [`OverwriteError`]; then nothing has changed.
-    pub fn set_aside(files: &FileSystems, output: &FileUri) -> Result<Option<Self>, OverwriteError> {
+    pub(crate) fn set_aside(files: &FileSystems, output: &FileUri) -> Result<Option<Self>, OverwriteError> {
         let files = files.of(output);
         let unknown = |path: &FileUri| OverwriteError::Unknown { path: path.shown_path() };
         match files.status(output).map_err(failed("read", output))? {
@@ -80,7 +80,7 @@ impl EarlierOutput {
     ///
     /// # Errors
     /// [`OverwriteError::Io`]; then part of it may be left.
-    pub fn remove(mut self) -> Result<(), OverwriteError> {
+    pub(crate) fn remove(mut self) -> Result<(), OverwriteError> {
         self.is_removed = true;
         self.files.remove_dir_all(&self.aside).map(drop).map_err(failed("remove", &self.aside))
     }
@@ -96,13 +96,13 @@ impl Drop for EarlierOutput {
 }
 
 /// Whether an unfinished job has left files that look like its result.
-pub fn has_parts(files: &FileSystems, output: &FileUri) -> bool {
+pub(crate) fn has_parts(files: &FileSystems, output: &FileUri) -> bool {
     let names = files.of(output).names_in(output, ListBound::OF_USER);
     names.is_ok_and(|names| names.iter().any(|name| name.to_string_lossy().starts_with("part-")))
 }
 
 /// Whether a job that ended early has left a directory: no job has completed there, and none is at work.
-pub fn is_left_over(files: &FileSystems, output: &FileUri) -> bool {
+pub(crate) fn is_left_over(files: &FileSystems, output: &FileUri) -> bool {
     let names = files.of(output).names_in(output, ListBound::OF_USER);
     names.is_ok_and(|names| names.iter().all(|name| !matches!(&*name.to_string_lossy(), "_SUCCESS" | "_temporary")))
 }

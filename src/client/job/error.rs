@@ -165,7 +165,7 @@ impl JobClientError {
     }
 
     /// Whether the JobTracker may answer later.
-    pub fn is_unreachable(&self) -> bool {
+    pub(crate) fn is_unreachable(&self) -> bool {
         matches!(self, Self::Unreachable { .. })
     }
 }
@@ -190,7 +190,7 @@ fn first_words(message: &str) -> &str {
 
 /// A denial by a queue's access list names the key of the list in place of Hadoop's command, which this program has not.
 #[must_use]
-pub fn with_key_of_list(text: String) -> String {
+pub(crate) fn with_key_of_list(text: String) -> String {
     let Some((denial, _)) = text.split_once("Please run \"hadoop queue -showacls\"") else { return text };
     let denial = denial.trim_end().trim_end_matches('.');
     let queue = denial.rsplit(" on queue ").next().unwrap_or_default();

@@ -54,7 +54,7 @@ pub enum InputError {
 ///
 /// # Errors
 /// [`InputError`]: each path must match a file.
-pub fn find_input_files(files: &FileSystems, inputs: &[FileUri]) -> Result<Vec<InputFile>, InputError> {
+pub(crate) fn find_input_files(files: &FileSystems, inputs: &[FileUri]) -> Result<Vec<InputFile>, InputError> {
     let mut found = Vec::new();
     for input in inputs {
         let file_system = files.of(input);

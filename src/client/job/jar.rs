@@ -129,7 +129,7 @@ fn open(path: &Path) -> Result<CheckedFile, JarError> {
 ///
 /// # Errors
 /// [`JarError`]
-pub fn write_jar(jar: &Path, files: &[ShippedFile], streaming_jar: Option<&Path>) -> Result<(), JarError> {
+pub(crate) fn write_jar(jar: &Path, files: &[ShippedFile], streaming_jar: Option<&Path>) -> Result<(), JarError> {
     let options = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o644).open(jar);
     let file = options.map_err(io_error("write", jar))?;
     file.set_permissions(std::fs::Permissions::from_mode(0o644)).map_err(io_error("write", jar))?;

@@ -8,9 +8,9 @@ use std::fmt::Write as _;
 #[error("{name} contains the character {character:?}, which cannot be written to job.xml")]
 pub struct JobXmlError {
     /// The property.
-    pub name: String,
+    pub(crate) name: String,
     /// The character.
-    pub character: char,
+    pub(crate) character: char,
 }
 
 /// The bytes of job.xml.

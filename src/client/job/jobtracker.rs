@@ -38,24 +38,24 @@ impl JobTrackerClient {
 
     /// With a text on how the address was found, which ends that of an error where it does not answer.
     #[must_use]
-    pub fn found(self, origin: impl Into<String>) -> Self {
+    pub(crate) fn found(self, origin: impl Into<String>) -> Self {
         Self { origin: origin.into(), ..self }
     }
 
     /// Asks its web server why an answer takes long; and where there is a signer, again, signed, for what RPC denies: an
     /// administrator proves the role by the signature.
     #[must_use]
-    pub fn with_web(self, web: MarketClient, signer: Option<Signer>) -> Self {
+    pub(crate) fn with_web(self, web: MarketClient, signer: Option<Signer>) -> Self {
         Self { web: Some(web), signer, ..self }
     }
 
     /// Address of the JobTracker.
-    pub fn address(&self) -> &HostPort {
+    pub(crate) fn address(&self) -> &HostPort {
         &self.address
     }
 
     /// User name of the calls.
-    pub fn user(&self) -> &str {
+    pub(crate) fn user(&self) -> &str {
         &self.user
     }
 
@@ -146,7 +146,7 @@ impl JobTrackerClient {
     ///
     /// # Errors
     /// [`JobClientError`], for an unknown job too.
-    pub async fn job(&mut self, job: JobId) -> Result<JobLine, JobClientError> {
+    pub(crate) async fn job(&mut self, job: JobId) -> Result<JobLine, JobClientError> {
         let status = self.status(job).await?.ok_or(JobClientError::UnknownJob(job))?;
         self.line(&status).await
     }
@@ -170,7 +170,7 @@ impl JobTrackerClient {
     ///
     /// # Errors
     /// [`JobClientError`]
-    pub async fn jobs(&mut self, all: bool) -> Result<Vec<JobLine>, JobClientError> {
+    pub(crate) async fn jobs(&mut self, all: bool) -> Result<Vec<JobLine>, JobClientError> {
         let call = if all { Ask::GetAllJobs } else { Ask::JobsToComplete };
         let Value::JobStatuses(mut statuses) = self.call(call).await? else {
             return Err(JobClientError::Answer("getAllJobs"));
@@ -187,7 +187,7 @@ impl JobTrackerClient {
     ///
     /// # Errors
     /// [`JobClientError`]
-    pub async fn job_ids(&mut self) -> Result<Vec<JobId>, JobClientError> {
+    pub(crate) async fn job_ids(&mut self) -> Result<Vec<JobId>, JobClientError> {
         match self.call(Ask::JobsToComplete).await? {
             Value::JobStatuses(statuses) => Ok(statuses.iter().map(|status| status.id).collect()),
             _ => Err(JobClientError::Answer("jobsToComplete")),
@@ -198,7 +198,7 @@ impl JobTrackerClient {
     ///
     /// # Errors
     /// [`JobClientError`]
-    pub async fn queues(&mut self) -> Result<Vec<String>, JobClientError> {
+    pub(crate) async fn queues(&mut self) -> Result<Vec<String>, JobClientError> {
         match self.call(Ask::GetQueues).await? {
             Value::Queues(queues) => Ok(queues.into_iter().map(|queue| queue.name.0).collect()),
             _ => Err(JobClientError::Answer("getQueues")),
@@ -209,7 +209,7 @@ impl JobTrackerClient {
     ///
     /// # Errors
     /// [`JobClientError`]
-    pub async fn kill(&mut self, job: JobId) -> Result<(), JobClientError> {
+    pub(crate) async fn kill(&mut self, job: JobId) -> Result<(), JobClientError> {
         self.call(Ask::KillJob { job: Some(job) }).await.map(drop)
     }
 
@@ -217,7 +217,7 @@ impl JobTrackerClient {
     ///
     /// # Errors
     /// [`JobClientError`]
-    pub async fn kill_attempt(&mut self, attempt: AttemptId, should_fail: bool) -> Result<bool, JobClientError> {
+    pub(crate) async fn kill_attempt(&mut self, attempt: AttemptId, should_fail: bool) -> Result<bool, JobClientError> {
         match self.call(Ask::KillTask { attempt: Some(attempt), should_fail }).await? {
             Value::Boolean(is_killed) => Ok(is_killed),
             _ => Err(JobClientError::Answer("killTask")),
@@ -228,7 +228,7 @@ impl JobTrackerClient {
     ///
     /// # Errors
     /// [`JobClientError`]
-    pub async fn set_priority(&mut self, job: JobId, priority: &str) -> Result<(), JobClientError> {
+    pub(crate) async fn set_priority(&mut self, job: JobId, priority: &str) -> Result<(), JobClientError> {
         self.call(Ask::SetJobPriority { job: Some(job), priority: Some(priority.to_owned()) }).await.map(drop)
     }
 
@@ -236,7 +236,12 @@ impl JobTrackerClient {
     ///
     /// # Errors
     /// [`JobClientError`]
-    pub async fn events(&mut self, job: JobId, from: u32, count: u32) -> Result<Vec<AttemptLine>, JobClientError> {
+    pub(crate) async fn events(
+        &mut self,
+        job: JobId,
+        from: u32,
+        count: u32,
+    ) -> Result<Vec<AttemptLine>, JobClientError> {
         let mut lines = Vec::new();
         while (lines.len() as u64) < u64::from(count) {
             let next = i32::try_from(u64::from(from) + lines.len() as u64).unwrap_or(i32::MAX);
@@ -259,7 +264,7 @@ impl JobTrackerClient {
     ///
     /// # Errors
     /// [`JobClientError`]
-    pub async fn diagnostics(&mut self, attempt: AttemptId) -> Result<Vec<String>, JobClientError> {
+    pub(crate) async fn diagnostics(&mut self, attempt: AttemptId) -> Result<Vec<String>, JobClientError> {
         match self.read(Ask::GetTaskDiagnostics { attempt: Some(attempt) }).await? {
             Value::Strings(texts) => Ok(texts),
             _ => Err(JobClientError::Answer("getTaskDiagnostics")),
@@ -270,7 +275,7 @@ impl JobTrackerClient {
     ///
     /// # Errors
     /// [`JobClientError`]
-    pub async fn counters(&mut self, job: JobId) -> Result<Vec<CounterLine>, JobClientError> {
+    pub(crate) async fn counters(&mut self, job: JobId) -> Result<Vec<CounterLine>, JobClientError> {
         match self.read(Ask::GetJobCounters { job: Some(job) }).await? {
             Value::Counters(counters) => Ok(counters.as_ref().map(CounterLine::all_of).unwrap_or_default()),
             _ => Err(JobClientError::Answer("getJobCounters")),
@@ -281,7 +286,7 @@ impl JobTrackerClient {
     ///
     /// # Errors
     /// [`JobClientError`]
-    pub async fn worker_count(&mut self) -> Result<u64, JobClientError> {
+    pub(crate) async fn worker_count(&mut self) -> Result<u64, JobClientError> {
         match self.call(Ask::GetClusterStatus { detailed: false }).await? {
             Value::ClusterStatus(status) => {
                 let count = |count: i32| u64::try_from(count).unwrap_or(0);
@@ -295,7 +300,7 @@ impl JobTrackerClient {
     ///
     /// # Errors
     /// [`JobClientError`]
-    pub async fn tally(&mut self, job: JobId, kind: Kind) -> Result<TaskTally, JobClientError> {
+    pub(crate) async fn tally(&mut self, job: JobId, kind: Kind) -> Result<TaskTally, JobClientError> {
         let call = match kind {
             Kind::Map => Ask::GetMapTaskReports { job: Some(job) },
             Kind::Reduce => Ask::GetReduceTaskReports { job: Some(job) },
@@ -310,7 +315,7 @@ impl JobTrackerClient {
     ///
     /// # Errors
     /// [`JobClientError`]
-    pub async fn has_queue(&mut self, queue: &str) -> Result<bool, JobClientError> {
+    pub(crate) async fn has_queue(&mut self, queue: &str) -> Result<bool, JobClientError> {
         match self.call(Ask::GetQueueInfo { queue: Some(queue.to_owned()) }).await? {
             Value::QueueInfo(queue) => Ok(queue.is_some()),
             _ => Err(JobClientError::Answer("getQueueInfo")),

@@ -12,7 +12,7 @@ use super::split::{InputSplit, MOST_SPLITS};
 ///
 /// # Errors
 /// Read errors; `InvalidData` for more than [`MOST_SPLITS`].
-pub fn split_lines(uri: &str, file: &mut impl BufRead, lines: u64) -> io::Result<Vec<InputSplit>> {
+pub(crate) fn split_lines(uri: &str, file: &mut impl BufRead, lines: u64) -> io::Result<Vec<InputSplit>> {
     let mut splits = Vec::new();
     let (mut begin_bytes, mut length_bytes, mut counted) = (0_u64, 0_u64, 0_u64);
     let mut cut = |length_bytes: u64, begin_bytes: &mut u64| {

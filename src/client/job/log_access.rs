@@ -6,13 +6,13 @@ use crate::model::AttemptId;
 
 /// Who asks which JobTracker for tickets.
 #[derive(Clone, Debug)]
-pub struct LogAccess {
+pub(crate) struct LogAccess {
     /// The JobTracker's web address.
-    pub server: MarketClient,
+    pub(crate) server: MarketClient,
     /// The signer, if there is a key.
-    pub signer: Option<Signer>,
+    pub(crate) signer: Option<Signer>,
     /// The user, who is believed where the JobTracker has no keys.
-    pub user: String,
+    pub(crate) user: String,
 }
 
 // === impl LogAccess ===

@@ -13,29 +13,29 @@ use super::log_access::LogAccess;
 use super::view::AttemptLine;
 
 /// The logs of each attempt.
-pub const LOGS: [&str; 3] = ["stdout", "stderr", "syslog"];
+pub(crate) const LOGS: [&str; 3] = ["stdout", "stderr", "syslog"];
 
 /// The logs of one attempt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct AttemptLog {
+pub(crate) struct AttemptLog {
     /// The attempt.
-    pub attempt: AttemptId,
+    pub(crate) attempt: AttemptId,
     /// Its final status, in Hadoop's spelling.
-    pub status: &'static str,
+    pub(crate) status: &'static str,
     /// Address of the tracker.
-    pub tracker: String,
+    pub(crate) tracker: String,
     /// Names and texts of non-empty logs.
-    pub logs: Vec<(&'static str, String)>,
+    pub(crate) logs: Vec<(&'static str, String)>,
     /// Why the logs cannot be read, if those of other attempts can.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub error: Option<String>,
+    pub(crate) error: Option<String>,
 }
 
 /// The failed attempts of a job, or all ended ones.
 ///
 /// # Errors
 /// [`JobClientError`]
-pub async fn list_ended_attempts(
+pub(crate) async fn list_ended_attempts(
     jobtracker: &mut JobTrackerClient,
     job: JobId,
     all: bool,
@@ -49,7 +49,10 @@ pub async fn list_ended_attempts(
 ///
 /// # Errors
 /// [`JobClientError::UnknownAttempt`] among others.
-pub async fn attempt(jobtracker: &mut JobTrackerClient, attempt: AttemptId) -> Result<AttemptLine, JobClientError> {
+pub(crate) async fn attempt(
+    jobtracker: &mut JobTrackerClient,
+    attempt: AttemptId,
+) -> Result<AttemptLine, JobClientError> {
     // An unknown job has no events; this call reports that it is unknown.
     jobtracker.job(attempt.task.job).await?;
     let events = jobtracker.events(attempt.task.job, 0, u32::MAX).await?;
@@ -59,7 +62,7 @@ pub async fn attempt(jobtracker: &mut JobTrackerClient, attempt: AttemptId) -> R
 
 /// The logs of one attempt at its tracker, which may want a ticket.
 #[derive(Debug)]
-pub struct LogReader<'a> {
+pub(crate) struct LogReader<'a> {
     attempt: AttemptId,
     server: String,
     access: &'a LogAccess,
@@ -71,7 +74,7 @@ pub struct LogReader<'a> {
 
 impl<'a> LogReader<'a> {
     /// Of an attempt at its tracker's address.
-    pub fn new(attempt: AttemptId, tracker: &str, access: &'a LogAccess) -> Self {
+    pub(crate) fn new(attempt: AttemptId, tracker: &str, access: &'a LogAccess) -> Self {
         let server = tracker.strip_prefix("http://").unwrap_or(tracker).to_owned();
         Self { attempt, server, access, ticket: String::new() }
     }
@@ -80,7 +83,7 @@ impl<'a> LogReader<'a> {
     ///
     /// # Errors
     /// [`JobClientError::Log`], or [`JobClientError::Denied`].
-    pub async fn read_from(&mut self, log: &'static str, from_bytes: u64) -> Result<Vec<u8>, JobClientError> {
+    pub(crate) async fn read_from(&mut self, log: &'static str, from_bytes: u64) -> Result<Vec<u8>, JobClientError> {
         let attempt = self.attempt;
         let range = if from_bytes == 0 { String::new() } else { format!("&start={from_bytes}&end=-1") };
         let path = format!("/tasklog?attemptid={attempt}&plaintext=true&filter={log}{range}");
@@ -116,7 +119,7 @@ impl<'a> LogReader<'a> {
 ///
 /// # Errors
 /// [`JobClientError::Log`], or [`JobClientError::Denied`].
-pub async fn fetch(
+pub(crate) async fn fetch(
     attempt: &AttemptLine,
     wanted: &[&'static str],
     access: &LogAccess,
@@ -148,7 +151,7 @@ fn no_ticket(error: MarketClientError, attempt: AttemptId, server: &str) -> JobC
 ///
 /// # Errors
 /// The first [`JobClientError::Log`], if no log can be read.
-pub async fn fetch_all(
+pub(crate) async fn fetch_all(
     attempts: &[AttemptLine],
     wanted: &[&'static str],
     access: &LogAccess,

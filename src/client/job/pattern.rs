@@ -11,9 +11,9 @@ const MOST_ALTERNATIVES: usize = 10_000;
 #[error("{pattern:?}: {reason}")]
 pub struct PatternError {
     /// The pattern.
-    pub pattern: String,
+    pub(crate) pattern: String,
     /// What is wrong with it.
-    pub reason: String,
+    pub(crate) reason: String,
 }
 
 /// One component of a path.

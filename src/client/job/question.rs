@@ -19,7 +19,7 @@ const REDUCES: u32 = 1;
 
 impl PreparedJob {
     /// Names and values of a question's fields, for a job with a deadline that would be submitted at `now_ms`, epoch ms.
-    pub fn question(&self, now_ms: i64) -> Vec<(&'static str, String)> {
+    pub(crate) fn question(&self, now_ms: i64) -> Vec<(&'static str, String)> {
         let property = |name: &str| self.property(name).map(str::trim).filter(|value| !value.is_empty());
         let code =
             |is_new: &str, new: &str, old: &str| property(if property(is_new) == Some("true") { new } else { old });

@@ -8,45 +8,45 @@ use crate::wire::file::{FileSplit, SplitApi, SplitMeta, SplitsWriter, write_spli
 use super::split_hosts::FileBlocks;
 
 /// Maximum number of splits of one job: about ten times as many as the default limit of `job.splitmetainfo` allows.
-pub const MOST_SPLITS: usize = 5_000_000;
+pub(crate) const MOST_SPLITS: usize = 5_000_000;
 /// Suffixes with a codec in 1.2.1 that cannot be split.
 const COMPRESSED: &[&str] = &[".deflate", ".gz", ".snappy"];
 
 /// One file of the input.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct InputFile {
+pub(crate) struct InputFile {
     /// Its URI, such as `file:/data/a.txt`.
-    pub uri: String,
+    pub(crate) uri: String,
     /// Its length, bytes.
-    pub length_bytes: u64,
+    pub(crate) length_bytes: u64,
     /// The block size that its file system keeps for it, bytes; `None`: that of the rules.
-    pub block_bytes: Option<u64>,
+    pub(crate) block_bytes: Option<u64>,
     /// Where it lies.
-    pub blocks: FileBlocks,
+    pub(crate) blocks: FileBlocks,
 }
 
 /// Parameters of the split size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SplitRules {
+pub(crate) struct SplitRules {
     /// `mapred.map.tasks`, a hint.
-    pub wanted_maps: u64,
+    pub(crate) wanted_maps: u64,
     /// `mapred.min.split.size`.
-    pub min_split_bytes: u64,
+    pub(crate) min_split_bytes: u64,
     /// `fs.local.block.size`.
-    pub block_bytes: u64,
+    pub(crate) block_bytes: u64,
 }
 
 /// A part of a file (1.2.1 `FileSplit`).
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct InputSplit {
+pub(crate) struct InputSplit {
     /// The file.
-    pub uri: String,
+    pub(crate) uri: String,
     /// Offset of the first byte.
-    pub start_bytes: u64,
+    pub(crate) start_bytes: u64,
     /// Number of bytes.
-    pub length_bytes: u64,
+    pub(crate) length_bytes: u64,
     /// The machines that have it.
-    pub hosts: Arc<[String]>,
+    pub(crate) hosts: Arc<[String]>,
 }
 
 /// More than [`MOST_SPLITS`] splits.
@@ -58,7 +58,7 @@ pub struct TooManySplits;
 ///
 /// # Errors
 /// [`TooManySplits`]
-pub fn split_files(files: &[InputFile], rules: SplitRules) -> Result<Vec<InputSplit>, TooManySplits> {
+pub(crate) fn split_files(files: &[InputFile], rules: SplitRules) -> Result<Vec<InputSplit>, TooManySplits> {
     let total_bytes: u64 = files.iter().fold(0, |sum, file| sum.saturating_add(file.length_bytes));
     let goal_bytes = total_bytes / rules.wanted_maps.max(1);
     let mut splits = Vec::new();
@@ -91,12 +91,12 @@ fn part(file: &InputFile, left_bytes: u64, length_bytes: u64) -> InputSplit {
 }
 
 /// Whether a file can be split, by its name, as in 1.2.1 `TextInputFormat`. bzip2 can.
-pub fn is_splittable(uri: &str) -> bool {
+pub(crate) fn is_splittable(uri: &str) -> bool {
     !COMPRESSED.iter().any(|ending| uri.ends_with(ending))
 }
 
 /// Encodes `job.split` and `job.splitmetainfo`, the longest splits first (1.2.1 `JobClient.writeOldSplits`).
-pub fn encode_splits(mut splits: Vec<InputSplit>) -> (Vec<u8>, Vec<u8>) {
+pub(crate) fn encode_splits(mut splits: Vec<InputSplit>) -> (Vec<u8>, Vec<u8>) {
     splits.sort_by_key(|split| std::cmp::Reverse(split.length_bytes));
     let mut writer = SplitsWriter::default();
     for InputSplit { uri, start_bytes, length_bytes, hosts } in splits {

@@ -10,7 +10,7 @@ const DEFAULT_RACK: &str = "/default-rack";
 
 /// The blocks of one file, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct FileBlocks {
+pub(crate) struct FileBlocks {
     blocks: Vec<FileBlock>,
 }
 
@@ -34,7 +34,7 @@ struct Share<'a> {
 
 impl FileBlocks {
     /// The blocks of a file, in order.
-    pub fn new(places: Vec<BlockPlace>) -> Self {
+    pub(crate) fn new(places: Vec<BlockPlace>) -> Self {
         let block = |place: BlockPlace| {
             let hosts = place.hosts.iter().map(|host| host.host.clone()).collect();
             FileBlock { place, hosts }
@@ -44,7 +44,7 @@ impl FileBlocks {
 
     /// The machines of a split: of a part of one block those that have it, else as many as the last block has, those with the most
     /// bytes first, rack by rack; called by their addresses then, as the original does.
-    pub fn hosts(&self, start_bytes: u64, length_bytes: u64) -> Arc<[String]> {
+    pub(crate) fn hosts(&self, start_bytes: u64, length_bytes: u64) -> Arc<[String]> {
         let end_of = |block: &FileBlock| block.place.offset_bytes.saturating_add(block.place.length_bytes);
         let Some(first) = self.blocks.iter().position(|block| start_bytes < end_of(block)) else {
             return Arc::default();

@@ -83,9 +83,9 @@ pub struct StreamingJob {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShippedFile {
     /// Its path here.
-    pub path: PathBuf,
+    pub(crate) path: PathBuf,
     /// Its name in the working directory of tasks; default: its own, and that of a directory's content.
-    pub name: Option<String>,
+    pub(crate) name: Option<String>,
 }
 
 /// Characters that form encoding leaves unchanged, except for blanks.
@@ -95,7 +95,7 @@ const LONGEST_NAME: usize = 60;
 
 /// A word of a command that only a shell would act on, or replace: no shell runs commands of streaming jobs, which get it as
 /// an argument. Words behind a quote are left to whichever program gets them.
-pub fn shell_word(command: &str) -> Option<&str> {
+pub(crate) fn shell_word(command: &str) -> Option<&str> {
     const SHELL_WORDS: [&str; 8] = ["|", "||", "&", "&&", ";", "<", ">", ">>"];
     let unquoted = command.split(['\'', '"']).next().unwrap_or_default();
     let is_replaced = |word: &str| {
@@ -110,13 +110,13 @@ pub fn shell_word(command: &str) -> Option<&str> {
 impl ShippedFile {
     /// A file under its own name.
     #[must_use]
-    pub fn new(path: PathBuf) -> Self {
+    pub(crate) fn new(path: PathBuf) -> Self {
         Self { path, name: None }
     }
 
     /// Parses `PATH` or `PATH#NAME`; a file whose own name has the `#` is that file.
     #[must_use]
-    pub fn parse(text: &str) -> Self {
+    pub(crate) fn parse(text: &str) -> Self {
         match text.rsplit_once('#') {
             Some((path, name)) if !Path::new(text).exists() && !path.is_empty() && !name.is_empty() => {
                 Self { path: path.into(), name: Some(name.to_owned()) }
@@ -138,7 +138,7 @@ impl Reducer {
 
     /// Parses the stock tool's argument: `NONE`, here in small letters too, `aggregate`, the identity's class name, or a command.
     #[must_use]
-    pub fn parse(text: &str) -> Self {
+    pub(crate) fn parse(text: &str) -> Self {
         match text {
             none if none.eq_ignore_ascii_case("NONE") => Self::None,
             aggregate if aggregate.eq_ignore_ascii_case("aggregate") => Self::Aggregate,
@@ -163,7 +163,7 @@ impl InputFormat {
     const LINES: &str = "org.apache.hadoop.mapred.lib.NLineInputFormat";
 
     /// The format of a Java class.
-    pub fn of_class(class: &str) -> Self {
+    pub(crate) fn of_class(class: &str) -> Self {
         match class.trim() {
             Self::TEXT => Self::Text,
             Self::LINES => Self::Lines,
@@ -172,7 +172,7 @@ impl InputFormat {
     }
 
     /// The Java class that the stock tool uses.
-    pub fn class(&self) -> &str {
+    pub(crate) fn class(&self) -> &str {
         match self {
             Self::Text => Self::TEXT,
             Self::KeyValue => "org.apache.hadoop.streaming.StreamInputFormat",
@@ -223,7 +223,7 @@ impl StreamingJob {
 
     /// Sets the properties that the stock tool sets, overriding configured ones; formats of input and output that `-D` names in
     /// `given` stay.
-    pub fn set(&self, given: &BTreeMap<&str, &str>, properties: &mut BTreeMap<String, String>) {
+    pub(crate) fn set(&self, given: &BTreeMap<&str, &str>, properties: &mut BTreeMap<String, String>) {
         let forms = [
             (&keys::MAP_INPUT_FORM, &keys::MAP_INPUT_WRITER_CLASS, None),
             (&keys::REDUCE_INPUT_FORM, &keys::REDUCE_INPUT_WRITER_CLASS, None),
@@ -310,13 +310,13 @@ impl StreamingJob {
     }
 
     /// A command with a quote that is not closed, the option that gives it, and the quote.
-    pub fn unclosed_quote(&self) -> Option<(&'static str, &str, char)> {
+    pub(crate) fn unclosed_quote(&self) -> Option<(&'static str, &str, char)> {
         self.commands().find_map(|(option, command)| Some((option, command, unclosed_quote(command)?)))
     }
 
     /// What keeps scripts that it brings, and its commands start, from starting here. A worker may have interpreters that this
     /// machine has not.
-    pub fn script_faults(&self) -> Vec<ScriptFault> {
+    pub(crate) fn script_faults(&self) -> Vec<ScriptFault> {
         let search_path = std::env::var("PATH").ok();
         let mut faults = Vec::new();
         for (_, command) in self.commands() {
@@ -329,14 +329,14 @@ impl StreamingJob {
 
     /// A command that is the name of a Java class, as `org.example.Sum`, and no file here, and the option that gives it: nothing could
     /// start it.
-    pub fn java_class(&self) -> Option<(&'static str, &str)> {
+    pub(crate) fn java_class(&self) -> Option<(&'static str, &str)> {
         self.commands().map(|(option, command)| (option, command.trim())).find(|(_, command)| {
             is_java_class(command) && self.shipped_program(command).is_none() && !Path::new(command).exists()
         })
     }
 
     /// A reducer of one word that is almost `aggregate`, and no program here.
-    pub fn misspelt_aggregate(&self) -> Option<&str> {
+    pub(crate) fn misspelt_aggregate(&self) -> Option<&str> {
         const MOST_EDITS: usize = 2;
         let Reducer::Command(command) = &self.reducer else { return None };
         let is_near = edit_distance(&command.to_ascii_lowercase(), "aggregate", MOST_EDITS).is_some();
@@ -346,7 +346,7 @@ impl StreamingJob {
 
     /// Files that its commands name and that are here, but are not shipped with it: each with the option of its command. What is
     /// unpacked or lies on every worker is not known here.
-    pub fn unshipped_files(&self) -> Vec<(&'static str, String)> {
+    pub(crate) fn unshipped_files(&self) -> Vec<(&'static str, String)> {
         let search_path = std::env::var("PATH").unwrap_or_default();
         let mut found: Vec<(&'static str, String)> = Vec::new();
         for (option, command) in self.commands() {

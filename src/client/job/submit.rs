@@ -31,11 +31,11 @@ use super::streaming::{InputFormat, Reducer, StreamingJob};
 #[derive(Clone, Debug)]
 pub struct SigningOptions {
     /// The signer.
-    pub signer: Signer,
+    pub(crate) signer: Signer,
     /// The market, which provides the time.
-    pub market: MarketClient,
+    pub(crate) market: MarketClient,
     /// This machine's clock, epoch ms, used if the market does not answer.
-    pub wall_ms: fn() -> i64,
+    pub(crate) wall_ms: fn() -> i64,
 }
 
 /// A job ready for submission: its splits are computed, its output does not exist.
@@ -54,13 +54,13 @@ pub struct PreparedJob {
 
 /// What the maps of a job read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Input {
+pub(crate) struct Input {
     /// Number of maps.
-    pub maps: usize,
+    pub(crate) maps: usize,
     /// Length of all splits.
-    pub bytes: u64,
+    pub(crate) bytes: u64,
     /// Length of the largest split.
-    pub largest_bytes: u64,
+    pub(crate) largest_bytes: u64,
 }
 
 /// A job that a JobTracker has accepted.
@@ -155,44 +155,44 @@ impl PreparedJob {
 
     /// Hands the files over to this web address of the JobTracker where it cannot read them in the staging directory.
     #[must_use]
-    pub fn with_web(self, web: MarketClient) -> Self {
+    pub(crate) fn with_web(self, web: MarketClient) -> Self {
         Self { web: Some(web), ..self }
     }
 
     /// Whether only built-in workers can run it.
-    pub fn needs_built_in_worker(&self) -> bool {
+    pub(crate) fn needs_built_in_worker(&self) -> bool {
         self.job.streaming_jar.is_none()
     }
 
     /// What keeps scripts that it brings from starting on a machine like this one.
-    pub fn script_faults(&self) -> Vec<ScriptFault> {
+    pub(crate) fn script_faults(&self) -> Vec<ScriptFault> {
         self.job.script_faults()
     }
 
     /// Files that its commands name and that are here, but are not shipped with it: each with the option of its command.
-    pub fn unshipped_files(&self) -> Vec<(&'static str, String)> {
+    pub(crate) fn unshipped_files(&self) -> Vec<(&'static str, String)> {
         let is_cached =
             [keys::CACHE_FILES, keys::CACHE_ARCHIVES].iter().any(|key| self.properties.contains_key(key.name));
         if is_cached { Vec::new() } else { self.job.unshipped_files() }
     }
 
     /// What its maps read.
-    pub fn input(&self) -> Input {
+    pub(crate) fn input(&self) -> Input {
         self.input
     }
 
     /// A property of the job.
-    pub fn property(&self, name: &str) -> Option<&str> {
+    pub(crate) fn property(&self, name: &str) -> Option<&str> {
         self.properties.get(name).map(String::as_str)
     }
 
     /// The queue that it names.
-    pub fn queue(&self) -> &str {
+    pub(crate) fn queue(&self) -> &str {
         queue_of(&self.properties)
     }
 
     /// Number of reduces, if the submission sets it.
-    pub fn reduces(&self) -> Option<u32> {
+    pub(crate) fn reduces(&self) -> Option<u32> {
         match self.job.reducer {
             Reducer::None => Some(0),
             Reducer::Command(_) | Reducer::Identity | Reducer::Aggregate => {

@@ -9,84 +9,84 @@ use crate::wire::{CompletionStatus, Counters, JobProfile, JobStatus, TaskComplet
 
 use super::deadline_line::DeadlineLine;
 
-pub use crate::api::{JobState, TaskTally};
+pub(crate) use crate::api::{JobState, TaskTally};
 
 /// A job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct JobLine {
+pub(crate) struct JobLine {
     /// Its id.
-    pub job: JobId,
+    pub(crate) job: JobId,
     /// Its state, in Hadoop's spelling.
-    pub state: JobState,
+    pub(crate) state: JobState,
     /// Its name.
-    pub name: String,
+    pub(crate) name: String,
     /// Its owner.
-    pub user: String,
+    pub(crate) user: String,
     /// Its queue.
-    pub queue: String,
+    pub(crate) queue: String,
     /// Its priority, in Hadoop's spelling.
-    pub priority: &'static str,
+    pub(crate) priority: &'static str,
     /// When it was submitted, epoch ms.
-    pub started_ms: i64,
+    pub(crate) started_ms: i64,
     /// Progress of its maps, percent; `None` if it failed or was killed, for which Hadoop reports 100.
-    pub map_percent: Option<u32>,
+    pub(crate) map_percent: Option<u32>,
     /// Progress of its reduces, as for maps.
-    pub reduce_percent: Option<u32>,
+    pub(crate) reduce_percent: Option<u32>,
     /// Why it failed.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub failure: Option<String>,
+    pub(crate) failure: Option<String>,
     /// Who killed it, where the JobTracker says so.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub killed_by: Option<String>,
+    pub(crate) killed_by: Option<String>,
     /// That it is held, or its queue paused: the user and the time.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub held: Option<String>,
+    pub(crate) held: Option<String>,
     /// Why its end is decided, while its cleanup is still to run.
     #[serde(skip)]
-    pub ending: Option<String>,
+    pub(crate) ending: Option<String>,
     /// That no connected worker can run anything that it waits for, and why.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub cannot_run: Option<String>,
+    pub(crate) cannot_run: Option<String>,
     /// That a limit of its queue, pool or user keeps it from beginning, and which.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub may_not_begin: Option<String>,
+    pub(crate) may_not_begin: Option<String>,
     /// Its deadline, while a scheduler rules that keeps it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub deadline: Option<DeadlineLine>,
+    pub(crate) deadline: Option<DeadlineLine>,
     /// Its page.
-    pub url: String,
+    pub(crate) url: String,
 }
 
 /// A completion event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct AttemptLine {
+pub(crate) struct AttemptLine {
     /// Its number in the job's list of events.
-    pub number: i32,
+    pub(crate) number: i32,
     /// The attempt.
-    pub attempt: AttemptId,
+    pub(crate) attempt: AttemptId,
     /// `map`, `reduce`, or `setup or cleanup`, which run in slots of either kind.
-    pub task: &'static str,
+    pub(crate) task: &'static str,
     /// Its final status, in Hadoop's spelling.
-    pub status: &'static str,
+    pub(crate) status: &'static str,
     /// Address of the tracker, which has the log.
-    pub tracker: String,
+    pub(crate) tracker: String,
     /// Run time if it succeeded, ms.
-    pub run_time_ms: i32,
+    pub(crate) run_time_ms: i32,
 }
 
 /// A counter.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct CounterLine {
+pub(crate) struct CounterLine {
     /// Display name of the group.
-    pub group: String,
+    pub(crate) group: String,
     /// Hadoop's name of the group: a class, or the text of a command.
-    pub group_id: String,
+    pub(crate) group_id: String,
     /// Hadoop's name.
-    pub id: String,
+    pub(crate) id: String,
     /// Display name.
-    pub name: String,
+    pub(crate) name: String,
     /// Its value.
-    pub value: i64,
+    pub(crate) value: i64,
 }
 
 /// All that the built-in worker says of an attempt that it was asked to end.
@@ -132,19 +132,19 @@ impl JobLine {
 
 impl JobLine {
     /// Why nothing of it starts, where the JobTracker says so.
-    pub fn why_it_waits(&self) -> Option<&String> {
+    pub(crate) fn why_it_waits(&self) -> Option<&String> {
         self.held.as_ref().or(self.cannot_run.as_ref()).or(self.may_not_begin.as_ref())
     }
 
     /// How late it ended, if it had a deadline and missed it.
-    pub fn late_by(&self) -> Option<String> {
+    pub(crate) fn late_by(&self) -> Option<String> {
         let late_s = self.deadline.as_ref().filter(|_| self.state.is_finished())?.left_s.strip_prefix('-')?;
         Some(format!("late by {late_s} s"))
     }
 
     /// The last task that failed of a job that lost too many, and how many of its kind failed, in the words of 1.2.1
     /// `JobInProgress.failedTask`.
-    pub fn last_failed_task(&self) -> Option<(TaskId, u32)> {
+    pub(crate) fn last_failed_task(&self) -> Option<(TaskId, u32)> {
         let (_, text) = self.failure.as_ref().or(self.ending.as_ref())?.split_once("FailedCount: ")?;
         let (count, task) = text.split_once(". LastFailedTask: ")?;
         Some((task.trim().parse().ok()?, count.parse().ok()?))
@@ -152,7 +152,7 @@ impl JobLine {
 
     /// The tasks of a kind: those that failed, which Hadoop reports as killed, apart from those that were stopped when the job ended.
     #[must_use]
-    pub fn tally_at_end(&self, kind: Kind, tally: TaskTally) -> TaskTally {
+    pub(crate) fn tally_at_end(&self, kind: Kind, tally: TaskTally) -> TaskTally {
         match self.state {
             // All that has not finished is stopped with it.
             JobState::Prep | JobState::Running if self.ending.is_none() => {
@@ -197,7 +197,7 @@ impl AttemptLine {
     }
 
     /// One that has not ended, which has no completion event. `task`: as `/scheduler/tasks` calls it.
-    pub fn running(attempt: AttemptId, task: &str, tracker: String) -> Self {
+    pub(crate) fn running(attempt: AttemptId, task: &str, tracker: String) -> Self {
         let task = match task {
             "map" => "map",
             "reduce" => "reduce",
@@ -207,19 +207,19 @@ impl AttemptLine {
     }
 
     /// Whether it failed by itself, not by a kill.
-    pub fn has_failed(&self) -> bool {
+    pub(crate) fn has_failed(&self) -> bool {
         let status = CompletionStatus::from_name(self.status);
         matches!(status, Some(CompletionStatus::Failed | CompletionStatus::TipFailed))
     }
 
     /// Whether it was ended because its job did, as the built-in worker says, and did not fail; Hadoop counts its task as failed
     /// nevertheless.
-    pub fn was_stopped(diagnostics: &[String]) -> bool {
+    pub(crate) fn was_stopped(diagnostics: &[String]) -> bool {
         !diagnostics.is_empty() && diagnostics.iter().all(|text| text.trim() == STOPPED)
     }
 
     /// Address of its log for a browser.
-    pub fn log_address(&self) -> String {
+    pub(crate) fn log_address(&self) -> String {
         format!("{}/tasklog?attemptid={}&all=true", self.tracker, self.attempt)
     }
 }
@@ -228,7 +228,7 @@ impl AttemptLine {
 
 impl CounterLine {
     /// Whether the framework counts it, not the job's own code.
-    pub fn is_of_framework(&self) -> bool {
+    pub(crate) fn is_of_framework(&self) -> bool {
         self.group_id.starts_with(FRAMEWORK_GROUPS) || self.group_id == FILE_SYSTEM_GROUP
     }
 
@@ -284,7 +284,7 @@ impl JobLine {
 
 impl TaskTally {
     /// Tasks that are finished, percent; 100 if there are none.
-    pub fn finished_percent(&self) -> u32 {
+    pub(crate) fn finished_percent(&self) -> u32 {
         let percent = (u64::from(self.finished) * 100).checked_div(self.total.into()).unwrap_or(100);
         u32::try_from(percent).unwrap_or(100)
     }

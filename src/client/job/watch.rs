@@ -17,7 +17,7 @@ use super::view::{AttemptLine, JobLine, JobState, TaskTally};
 
 /// An update of a followed job.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum JobUpdate {
+pub(crate) enum JobUpdate {
     /// Its progress.
     Progress(Box<JobProgress>),
     /// A failed attempt and its diagnostics.
@@ -37,36 +37,36 @@ pub enum JobUpdate {
 
 /// Progress of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct JobProgress {
+pub(crate) struct JobProgress {
     /// The job.
-    pub job: JobLine,
+    pub(crate) job: JobLine,
     /// Its maps.
-    pub map: TaskTally,
+    pub(crate) map: TaskTally,
     /// Its reduces.
-    pub reduce: TaskTally,
+    pub(crate) reduce: TaskTally,
     /// Number of failed attempts.
-    pub failed_attempts: u32,
+    pub(crate) failed_attempts: u32,
     /// Its cost.
-    pub cost: JobCost,
+    pub(crate) cost: JobCost,
 }
 
 /// Reads the signer, if there is a key.
-pub type ReadSigner = dyn Fn() -> Option<Signer> + Send + Sync;
+pub(crate) type ReadSigner = dyn Fn() -> Option<Signer> + Send + Sync;
 
 /// Source of a job's cost.
 #[derive(Clone)]
-pub struct CostSource {
+pub(crate) struct CostSource {
     /// The market.
-    pub market: MarketClient,
+    pub(crate) market: MarketClient,
     /// The signer, read before each request: its key may be replaced while a job is followed. Not needed without a market.
-    pub signer: Arc<ReadSigner>,
+    pub(crate) signer: Arc<ReadSigner>,
     /// The wall clock, epoch ms.
-    pub wall_ms: fn() -> i64,
+    pub(crate) wall_ms: fn() -> i64,
 }
 
 /// What is known of a job's cost.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum JobCost {
+pub(crate) enum JobCost {
     /// There is no market.
     #[default]
     None,
@@ -105,12 +105,12 @@ const EVENTS_AT_ONCE: u32 = 10_000;
 impl CostSource {
     /// The cost of a job up to the last tick, after what was known of it. A cost that cannot be read any more is unknown, never
     /// the last one read.
-    pub async fn cost_of(&self, job: JobId, known: &JobCost) -> JobCost {
+    pub(crate) async fn cost_of(&self, job: JobId, known: &JobCost) -> JobCost {
         self.explained(job, known).await.0
     }
 
     /// Why nothing of a job will run soon that has just been submitted: its queue bids, and cannot pay.
-    pub async fn why_unpaid(&self, job: JobId) -> Option<String> {
+    pub(crate) async fn why_unpaid(&self, job: JobId) -> Option<String> {
         let (_, reasons) = self.explained(job, &JobCost::None).await;
         unpaid(&reasons).map(ToString::to_string)
     }
@@ -166,7 +166,7 @@ impl fmt::Debug for CostSource {
 ///
 /// # Errors
 /// [`JobClientError`]: the JobTracker refuses, has forgotten the job, or does not answer for ten minutes.
-pub async fn watch(
+pub(crate) async fn watch(
     jobtracker: &mut JobTrackerClient,
     job: JobId,
     costs: Option<&CostSource>,

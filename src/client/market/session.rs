@@ -16,7 +16,7 @@ impl MarketClient {
     ///
     /// # Errors
     /// [`MarketClientError`]; [`MarketClientError::Refused`] by a server without a market, which has nothing to hide.
-    pub async fn session_link(&self, page: &str, signer: &Signer) -> Result<String, MarketClientError> {
+    pub(crate) async fn session_link(&self, page: &str, signer: &Signer) -> Result<String, MarketClientError> {
         let signed = SignedQuery::new(&asked(page), &signer.user, self.time_ms().await?, &signer.key)?;
         Ok(format!("http://{}{}", self.server(), signed.link(SESSION)))
     }
@@ -25,7 +25,7 @@ impl MarketClient {
     ///
     /// # Errors
     /// As [`Self::session_link`], and [`MarketClientError::Denied`].
-    pub async fn session(&self, signer: &Signer) -> Result<String, MarketClientError> {
+    pub(crate) async fn session(&self, signer: &Signer) -> Result<String, MarketClientError> {
         let answer = self.answer_signed((SESSION, Carried::InLink), &asked(FIRST_PAGE), signer).await?;
         if answer.status != StatusCode::SEE_OTHER {
             let body = self.body_or_error(answer)?;

@@ -19,7 +19,7 @@ impl MarketClient {
     ///
     /// # Errors
     /// [`MarketClientError`]
-    pub async fn tasks(
+    pub(crate) async fn tasks(
         &self,
         job: JobId,
         is_running_only: bool,
@@ -54,7 +54,7 @@ impl MarketClient {
     ///
     /// # Errors
     /// [`MarketClientError`]
-    pub async fn job_times(&self, signer: Option<&Signer>) -> Result<JobTimesList, MarketClientError> {
+    pub(crate) async fn job_times(&self, signer: Option<&Signer>) -> Result<JobTimesList, MarketClientError> {
         if let Some(signer) = signer {
             match self.signed_json(JOB_TIMES, "jobs", signer).await {
                 Err(MarketClientError::Refused(_)) if self.request("time").await.is_err() => {}

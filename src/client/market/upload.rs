@@ -29,13 +29,13 @@ const MOST_RETRIES: usize = 60;
 
 /// A file of a job, ready to be sent.
 #[derive(Clone, Copy, Debug)]
-pub struct JobFile<'a> {
+pub(crate) struct JobFile<'a> {
     /// The job.
-    pub job: JobId,
+    pub(crate) job: JobId,
     /// Its path below the job's folder.
-    pub name: &'a str,
+    pub(crate) name: &'a str,
     /// Where it lies.
-    pub path: &'a Path,
+    pub(crate) path: &'a Path,
 }
 
 /// The content of a file, as it was when its digest was made.
@@ -51,7 +51,7 @@ impl MarketClient {
     ///
     /// # Errors
     /// [`MarketClientError`]: no JobTracker of ours answers.
-    pub async fn upload_rules(&self) -> Result<UploadRules, MarketClientError> {
+    pub(crate) async fn upload_rules(&self) -> Result<UploadRules, MarketClientError> {
         self.read_json(&self.body_or_error(self.get(UPLOAD, None).await?)?)
     }
 
@@ -60,7 +60,7 @@ impl MarketClient {
     ///
     /// # Errors
     /// [`MarketClientError`]: the file cannot be read, or the server refuses it.
-    pub async fn upload(
+    pub(crate) async fn upload(
         &self,
         file: JobFile<'_>,
         user: &str,

@@ -14,7 +14,7 @@ const PAUSE: &str = "/scheduler/pause";
 
 /// What is held or paused.
 #[derive(Clone, Copy, Debug)]
-pub enum PauseOf<'a> {
+pub(crate) enum PauseOf<'a> {
     /// A job.
     Job(JobId),
     /// A queue.
@@ -28,12 +28,12 @@ impl MarketClient {
     ///
     /// # Errors
     /// [`MarketClientError`]
-    pub async fn workers(&self) -> Result<Workers, MarketClientError> {
+    pub(crate) async fn workers(&self) -> Result<Workers, MarketClientError> {
         self.read_json(&self.body_or_error(self.get(WORKERS, None).await?)?)
     }
 
     /// Whether a stock TaskTracker is connected; where the JobTracker does not say, one may be.
-    pub async fn may_have_stock_workers(&self) -> bool {
+    pub(crate) async fn may_have_stock_workers(&self) -> bool {
         self.workers().await.map_or(true, |found| {
             let mut trackers = found.workers.iter().filter_map(|worker| worker.tracker.as_deref());
             trackers.any(|tracker| !runs_streaming_only(tracker))
@@ -45,7 +45,7 @@ impl MarketClient {
     ///
     /// # Errors
     /// [`MarketClientError`]; [`MarketClientError::Refused`] for an unknown worker.
-    pub async fn drain_worker(
+    pub(crate) async fn drain_worker(
         &self,
         worker: &str,
         is_on: bool,
@@ -60,7 +60,7 @@ impl MarketClient {
     ///
     /// # Errors
     /// [`MarketClientError`]; [`MarketClientError::Refused`] for an unknown one.
-    pub async fn pause(
+    pub(crate) async fn pause(
         &self,
         target: &PauseOf<'_>,
         is_on: bool,

@@ -54,7 +54,7 @@ keys! {
 }
 
 /// Keys of older releases, which are ignored, and why.
-pub const CAPACITY_OBSOLETE: &[(&str, &str)] = &[
+pub(crate) const CAPACITY_OBSOLETE: &[(&str, &str)] = &[
     ("mapred.capacity-scheduler.queue.<queue>.reclaim-time-limit", NO_RECLAIM),
     ("mapred.capacity-scheduler.default-reclaim-time-limit", NO_RECLAIM),
     ("mapred.capacity-scheduler.reclaimCapacity.interval", NO_RECLAIM),

@@ -3,23 +3,23 @@
 /// `name=value` lines, by name.
 const DEFAULTS: &str = include_str!("hadoop_defaults.properties");
 
-pub fn stock_defaults() -> impl Iterator<Item = (&'static str, &'static str)> {
+pub(crate) fn stock_defaults() -> impl Iterator<Item = (&'static str, &'static str)> {
     DEFAULTS.lines().filter_map(|line| line.split_once('='))
 }
 
-pub fn stock_default(name: &str) -> Option<&'static str> {
+pub(crate) fn stock_default(name: &str) -> Option<&'static str> {
     stock_defaults().find_map(|(known, value)| (known == name).then_some(value))
 }
 
 /// Whether 1.2.1 has a default for this name.
 #[must_use]
-pub fn is_hadoop_key(name: &str) -> bool {
+pub(crate) fn is_hadoop_key(name: &str) -> bool {
     stock_default(name).is_some()
 }
 
 /// Whether 1.2.1 has this default for this name, so that setting it changes nothing.
 #[must_use]
-pub fn is_hadoop_default(name: &str, value: &str) -> bool {
+pub(crate) fn is_hadoop_default(name: &str, value: &str) -> bool {
     stock_default(name).is_some_and(|default| default.trim() == value.trim())
 }
 

@@ -7,48 +7,48 @@ mod cluster;
 mod constraint;
 mod containers;
 mod fair;
-pub mod hadoop_defaults;
+pub(crate) mod hadoop_defaults;
 mod hdfs;
 mod job;
 mod market;
 mod own;
 mod policy;
 mod streaming;
-pub mod unused;
+pub(crate) mod unused;
 
 use std::fmt;
 
-pub use capacity::*;
-pub use cluster::*;
-pub use constraint::*;
-pub use containers::*;
-pub use fair::*;
-pub use hdfs::*;
-pub use job::*;
-pub use market::*;
-pub use own::*;
-pub use policy::*;
-pub use streaming::*;
+pub(crate) use capacity::*;
+pub(crate) use cluster::*;
+pub(crate) use constraint::*;
+pub(crate) use containers::*;
+pub(crate) use fair::*;
+pub(crate) use hdfs::*;
+pub(crate) use job::*;
+pub(crate) use market::*;
+pub(crate) use own::*;
+pub(crate) use policy::*;
+pub(crate) use streaming::*;
 
 use crate::model::{Decimal, HttpUrl, HttpUrlError, PartsPerMillion, parse_port, split_port};
 
 use super::host_port::HostPort;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Key {
+pub(crate) struct Key {
     /// Hadoop 1.2.1's name, or a name of this JobTracker. `<queue>` in it stands for a queue's name, `<user>` for a user's.
-    pub name: &'static str,
+    pub(crate) name: &'static str,
     /// Deprecated names, and those of Hadoop 0.21 and later. `name` wins over them.
-    pub aliases: &'static [&'static str],
+    pub(crate) aliases: &'static [&'static str],
     /// Default, as written in a file; `None`: not set.
-    pub default: Option<&'static str>,
-    pub kind: ValueKind,
+    pub(crate) default: Option<&'static str>,
+    pub(crate) kind: ValueKind,
     /// One line for the documentation.
-    pub meaning: &'static str,
+    pub(crate) meaning: &'static str,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ValueKind {
+pub(crate) enum ValueKind {
     Text,
     /// Names separated by commas.
     List,
@@ -82,7 +82,7 @@ pub enum ValueKind {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unit {
+pub(crate) enum Unit {
     /// A bare number.
     Count,
     Bytes,
@@ -99,7 +99,7 @@ pub enum Unit {
 impl Unit {
     /// The unit's symbol; empty for a bare number.
     #[must_use]
-    pub fn symbol(self) -> &'static str {
+    pub(crate) fn symbol(self) -> &'static str {
         match self {
             Unit::Count => "",
             Unit::Bytes => "bytes",
@@ -115,13 +115,13 @@ impl Unit {
 
 impl ValueKind {
     #[must_use]
-    pub fn is_text(self) -> bool {
+    pub(crate) fn is_text(self) -> bool {
         matches!(self, ValueKind::Text | ValueKind::List)
     }
 
     /// What was expected of an expanded value that is not of this kind.
     #[must_use]
-    pub fn refusal(self, value: &str) -> Option<String> {
+    pub(crate) fn refusal(self, value: &str) -> Option<String> {
         if self.accepts(value) {
             return None;
         }
@@ -135,7 +135,7 @@ impl ValueKind {
 
     /// Whether an expanded value is of this kind. Blanks around numbers, words and addresses are ignored.
     #[must_use]
-    pub fn accepts(self, value: &str) -> bool {
+    pub(crate) fn accepts(self, value: &str) -> bool {
         match self {
             ValueKind::Text | ValueKind::List => true,
             ValueKind::Class | ValueKind::LocalPath | ValueKind::LocalPaths | ValueKind::FileSystemPath => {
@@ -230,7 +230,7 @@ fn is_host_pattern(pattern: &str) -> bool {
 
 /// Parses a whole number as Hadoop does: decimal, or hexadecimal after `0x` (1.2.1 `Configuration.getLong`).
 #[must_use]
-pub fn parse_number(text: &str) -> Option<i64> {
+pub(crate) fn parse_number(text: &str) -> Option<i64> {
     let text = text.trim();
     let (sign, digits) = text.strip_prefix('-').map_or(("", text), |digits| ("-", digits));
     match digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X")) {
@@ -244,37 +244,37 @@ pub fn parse_number(text: &str) -> Option<i64> {
 
 /// Parses `true` or `false`. Hadoop silently replaces any other word by the default; this returns `None`.
 #[must_use]
-pub fn parse_flag(text: &str) -> Option<bool> {
+pub(crate) fn parse_flag(text: &str) -> Option<bool> {
     text.trim().parse().ok()
 }
 
 impl Key {
     /// All spellings, in order of precedence.
-    pub fn spellings(&self) -> impl Iterator<Item = &'static str> + use<> {
+    pub(crate) fn spellings(&self) -> impl Iterator<Item = &'static str> + use<> {
         std::iter::once(self.name).chain(self.aliases.iter().copied())
     }
 
     /// The key's name for one queue.
     #[must_use]
-    pub fn for_queue(&self, queue: &str) -> String {
+    pub(crate) fn for_queue(&self, queue: &str) -> String {
         self.name.replace("<queue>", queue)
     }
 
     /// The key's name for one user.
     #[must_use]
-    pub fn for_user(&self, user: &str) -> String {
+    pub(crate) fn for_user(&self, user: &str) -> String {
         self.name.replace("<user>", user)
     }
 
     /// Whether the name is one for each queue or user.
     #[must_use]
-    pub fn is_pattern(&self) -> bool {
+    pub(crate) fn is_pattern(&self) -> bool {
         self.name.contains('<')
     }
 
     /// Whether `name` is a spelling of this key, for any queue or user.
     #[must_use]
-    pub fn is_spelled(&self, name: &str) -> bool {
+    pub(crate) fn is_spelled(&self, name: &str) -> bool {
         match self.is_pattern() {
             true => self.queue_in(name).is_some(),
             false => self.spellings().any(|spelling| spelling == name),
@@ -283,7 +283,7 @@ impl Key {
 
     /// The queue or user for which `name` is a spelling of this key.
     #[must_use]
-    pub fn queue_in<'a>(&self, name: &'a str) -> Option<&'a str> {
+    pub(crate) fn queue_in<'a>(&self, name: &'a str) -> Option<&'a str> {
         self.spellings().find_map(|spelling| {
             let (head, rest) = spelling.split_once('<')?;
             let (_, tail) = rest.split_once('>')?;
@@ -293,15 +293,16 @@ impl Key {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub struct Section {
-    pub title: &'static str,
+pub(crate) struct Section {
+    pub(crate) title: &'static str,
     /// Introduction below the title.
-    pub note: &'static str,
+    #[cfg_attr(not(test), allow(dead_code, reason = "for the page"))]
+    pub(crate) note: &'static str,
     /// Its keys, in the order of the page.
-    pub keys: &'static [Key],
+    pub(crate) keys: &'static [Key],
 }
 
-pub const SECTIONS: &[Section] = &[
+pub(crate) const SECTIONS: &[Section] = &[
     Section {
         title: "Cluster",
         note: "Hadoop's own keys, read from the conf folder with Hadoop's defaults.",
@@ -361,7 +362,7 @@ pub const SECTIONS: &[Section] = &[
 ];
 
 /// Keys of the cluster that a built-in tasktracker reads in addition to [`TRACKER`].
-pub const READ_BY_TRACKER: &[Key] = &[
+pub(crate) const READ_BY_TRACKER: &[Key] = &[
     RPC_ADDRESS,
     DEFAULT_FILE_SYSTEM,
     HADOOP_TMP_DIR,
@@ -373,7 +374,7 @@ pub const READ_BY_TRACKER: &[Key] = &[
 ];
 
 /// Every key of every section.
-pub fn all() -> impl Iterator<Item = &'static Key> {
+pub(crate) fn all() -> impl Iterator<Item = &'static Key> {
     SECTIONS.iter().flat_map(|section| section.keys)
 }
 
@@ -382,7 +383,7 @@ macro_rules! keys {
     ($(#[$table_doc:meta])* $table:ident; $($constant:ident = $name:literal $([$($alias:literal),+])?, $kind:expr, $default:expr, $meaning:literal;)+) => {
         $(
             #[doc = $meaning]
-            pub const $constant: $crate::config::keys::Key = $crate::config::keys::Key {
+            pub(crate) const $constant: $crate::config::keys::Key = $crate::config::keys::Key {
                 name: $name,
                 aliases: &[$($($alias),+)?],
                 default: $default,
@@ -391,7 +392,7 @@ macro_rules! keys {
             };
         )+
         $(#[$table_doc])*
-        pub const $table: &[$crate::config::keys::Key] = &[$($constant),+];
+        pub(crate) const $table: &[$crate::config::keys::Key] = &[$($constant),+];
     };
 }
 use keys;

@@ -4,9 +4,9 @@
 use super::CAPACITY_OBSOLETE;
 
 /// A name, or the begin of names that ends in `*`, and what happens instead.
-pub type Entry = (&'static str, &'static str);
+pub(crate) type Entry = (&'static str, &'static str);
 
-pub const OF_JOBTRACKER: &[Entry] = &[
+pub(crate) const OF_JOBTRACKER: &[Entry] = &[
     ("hadoop.security.group.mapping", "groups are those of this machine (`id`)"),
     ("hadoop.security.group.mapping.*", "groups are those of this machine (`id`)"),
     ("hadoop.security.auth_to_local", "user names are taken as they come: there is no Kerberos"),
@@ -70,7 +70,7 @@ pub const OF_JOBTRACKER: &[Entry] = &[
     ("ipc.client.kill.max", "jobtracker.rpc.max-connections says when idle connections are closed"),
 ];
 
-pub const OF_TASKTRACKER: &[Entry] = &[
+pub(crate) const OF_TASKTRACKER: &[Entry] = &[
     ("mapred.task.tracker.task-controller", "jobtracker.worker.run-as sets the user of commands"),
     ("mapreduce.tasktracker.group", "there is no task-controller"),
     ("mapred.healthChecker.*", "no health script runs; what goes wrong on the worker's disks is reported"),
@@ -87,20 +87,20 @@ pub const OF_TASKTRACKER: &[Entry] = &[
 
 /// Whether a table says something about a name.
 #[must_use]
-pub fn is_listed(name: &str) -> bool {
+pub(crate) fn is_listed(name: &str) -> bool {
     let mut listed = OF_JOBTRACKER.iter().chain(OF_TASKTRACKER);
     listed.any(|(pattern, _)| matches(pattern, name)) || CAPACITY_OBSOLETE.iter().any(|(key, _)| is_of_queue(key, name))
 }
 
 /// Whether a name is the one of an entry.
 #[must_use]
-pub fn matches(pattern: &str, name: &str) -> bool {
+pub(crate) fn matches(pattern: &str, name: &str) -> bool {
     pattern.strip_suffix('*').map_or(pattern == name, |start| name.starts_with(start))
 }
 
 /// Whether `name` is a key in which `<queue>` may stand for a queue.
 #[must_use]
-pub fn is_of_queue(key: &str, name: &str) -> bool {
+pub(crate) fn is_of_queue(key: &str, name: &str) -> bool {
     match key.split_once("<queue>") {
         Some((head, tail)) => name.starts_with(head) && name.ends_with(tail) && name.len() > head.len() + tail.len(),
         None => key == name,

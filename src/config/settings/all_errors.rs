@@ -22,7 +22,7 @@ struct Errors(Vec<ConfigError>);
 impl Settings {
     /// All errors that keep a JobTracker from starting with this configuration; empty if [`Settings::load`] succeeds.
     #[must_use]
-    pub fn all_errors(options: &LoadOptions) -> Vec<ConfigError> {
+    pub(crate) fn all_errors(options: &LoadOptions) -> Vec<ConfigError> {
         let (configuration, errors) = options.configuration_with_errors();
         let mut errors = Errors(errors);
         errors.of_values(&configuration);

@@ -17,7 +17,7 @@ const SCHEMES: [&str; 2] = ["postgres://", "postgresql://"];
 
 /// Back-end that budgets are imported from at the first start and published to afterwards.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum BudgetStoreKind {
+pub(crate) enum BudgetStoreKind {
     /// `mapred.dynamic-scheduler.budget-file`.
     File(PathBuf),
     /// A program and its first arguments.
@@ -70,7 +70,7 @@ impl BudgetStoreKind {
     ///
     /// # Errors
     /// A value that is wrong, or one that is missing.
-    pub fn from_configuration(configuration: &Configuration) -> Result<Self, ConfigError> {
+    pub(crate) fn from_configuration(configuration: &Configuration) -> Result<Self, ConfigError> {
         let named = configuration.required(&keys::BUDGET_STORE)?;
         let command = given(configuration, &keys::BUDGET_STORE_COMMAND)?;
         let is_default = matches!(named.origin, Origin::Default);

@@ -10,10 +10,10 @@ const EVERY_ADDRESS: [&str; 2] = ["0.0.0.0", "::"];
 
 /// The addresses of a JobTracker for its clients; each none where the configuration does not have it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ClientAddresses {
-    pub rpc: Option<HostPort>,
+pub(crate) struct ClientAddresses {
+    pub(crate) rpc: Option<HostPort>,
     /// Of the web server: one that listens on all addresses is on the JobTracker's host, else on this machine.
-    pub http: Option<HostPort>,
+    pub(crate) http: Option<HostPort>,
 }
 
 impl ClientAddresses {
@@ -21,7 +21,7 @@ impl ClientAddresses {
     ///
     /// # Errors
     /// [`ConfigError`]: a value is not an address.
-    pub fn of(configuration: &Configuration) -> Result<Self, ConfigError> {
+    pub(crate) fn of(configuration: &Configuration) -> Result<Self, ConfigError> {
         let is_set = |key: &Key| configuration.written().any(|(name, _, _)| key.spellings().any(|known| known == name));
         let rpc = is_set(&keys::RPC_ADDRESS).then(|| rpc_address(configuration)).transpose()?;
         let rpc = rpc.map(|rpc| reachable(rpc, None));

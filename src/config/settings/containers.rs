@@ -14,27 +14,27 @@ use super::MarketSettings;
 const SLOT_MEMORY_MB: u32 = 1_024;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ContainerSettings {
+pub(crate) struct ContainerSettings {
     /// Whether applications may ask for them.
-    pub is_enabled: bool,
+    pub(crate) is_enabled: bool,
     /// The file of users, roles and keys; none: that of the market.
-    pub acl_file: Option<PathBuf>,
+    pub(crate) acl_file: Option<PathBuf>,
     /// What sizes are rounded up to.
-    pub minimum: Capability,
+    pub(crate) minimum: Capability,
     /// The largest container.
-    pub maximum: Capability,
+    pub(crate) maximum: Capability,
     /// One slot's worth.
-    pub slot: Capability,
+    pub(crate) slot: Capability,
     /// Time in which a granted container must be launched, ms.
-    pub launch_expiry_ms: u64,
+    pub(crate) launch_expiry_ms: u64,
     /// Longest time between TERM and KILL of a container that its owner did not end, ms.
-    pub max_kill_grace_ms: u64,
+    pub(crate) max_kill_grace_ms: u64,
     /// Offers passed over for locality.
-    pub locality_delay: u32,
+    pub(crate) locality_delay: u32,
     /// Maximum number of containers of an application.
-    pub max_per_application: u32,
+    pub(crate) max_per_application: u32,
     /// Maximum difference between the timestamp of a signed request and the server's clock, ms.
-    pub signature_window_ms: u64,
+    pub(crate) signature_window_ms: u64,
 }
 
 impl ContainerSettings {
@@ -67,7 +67,7 @@ impl ContainerSettings {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ApplicationKeys {
+pub(crate) enum ApplicationKeys {
     Off,
     /// They sign with the keys in this file.
     File(PathBuf),

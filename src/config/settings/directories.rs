@@ -11,12 +11,12 @@ use crate::fs::FileUri;
 const WIPED: &str = "jobTracker";
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Directories {
+pub(crate) struct Directories {
     /// System directory, with job tokens: `<this>/<job id>/jobToken`.
-    pub system: FileUri,
+    pub(crate) system: FileUri,
     /// Root of the users' staging directories: `<this>/<user>/.staging`.
-    pub staging_root: FileUri,
-    pub state: PathBuf,
+    pub(crate) staging_root: FileUri,
+    pub(crate) state: PathBuf,
 }
 
 impl Directories {
@@ -45,7 +45,7 @@ impl Directories {
     ///
     /// # Errors
     /// The user's name cannot be a file name.
-    pub fn staging_area(&self, user: &str) -> Result<FileUri, crate::fs::FileUriError> {
+    pub(crate) fn staging_area(&self, user: &str) -> Result<FileUri, crate::fs::FileUriError> {
         self.staging_root.join(user)?.join(".staging")
     }
 

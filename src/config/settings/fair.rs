@@ -13,38 +13,38 @@ const BOOSTER_CLASS: &str = "org.apache.hadoop.mapred.NewJobWeightBooster";
 const LOAD_MANAGER_CLASS: &str = "org.apache.hadoop.mapred.CapBasedLoadManager";
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FairSettings {
+pub(crate) struct FairSettings {
     /// The allocation file; none: `fair-scheduler.xml` in the conf folder, if that exists.
-    pub allocation_file: Option<PathBuf>,
+    pub(crate) allocation_file: Option<PathBuf>,
     /// Key of job.xml that names a job's pool.
-    pub pool_name_property: String,
+    pub(crate) pool_name_property: String,
     /// Whether jobs may name pools that are not declared.
-    pub allows_undeclared_pools: bool,
-    pub assigns_multiple: bool,
+    pub(crate) allows_undeclared_pools: bool,
+    pub(crate) assigns_multiple: bool,
     /// Most tasks of each kind in one heartbeat; none: all free slots.
-    pub max_assigned: PerKind<Option<u32>>,
+    pub(crate) max_assigned: PerKind<Option<u32>>,
     /// Whether larger jobs weigh more.
-    pub has_size_based_weights: bool,
+    pub(crate) has_size_based_weights: bool,
     /// Factor on the weight of new jobs, and for how long a job is new, ms; none: no boost.
-    pub new_job_boost: Option<(PartsPerMillion, u64)>,
+    pub(crate) new_job_boost: Option<(PartsPerMillion, u64)>,
     /// Share of its slots by which a tracker may exceed its part of the load.
-    pub load_max_diff: PartsPerMillion,
+    pub(crate) load_max_diff: PartsPerMillion,
     /// Time that a job waits for a slot on a host with its data, ms; none: by the heartbeat interval.
-    pub locality_delay_node_ms: Option<u64>,
+    pub(crate) locality_delay_node_ms: Option<u64>,
     /// Time that it then waits for a slot in a rack with its data, ms; none: by the heartbeat interval.
-    pub locality_delay_rack_ms: Option<u64>,
-    pub preemption: FairPreemption,
-    pub preemption_interval_ms: u64,
+    pub(crate) locality_delay_rack_ms: Option<u64>,
+    pub(crate) preemption: FairPreemption,
+    pub(crate) preemption_interval_ms: u64,
     /// Time between two updates of demands and shares, ms.
-    pub update_interval_ms: u64,
-    pub is_ordered_by_deficit: bool,
+    pub(crate) update_interval_ms: u64,
+    pub(crate) is_ordered_by_deficit: bool,
     /// The event log; none: not written.
-    pub event_log: Option<FairEventLog>,
+    pub(crate) event_log: Option<FairEventLog>,
 }
 
 /// Whether starving pools get slots from others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FairPreemption {
+pub(crate) enum FairPreemption {
     Off,
     /// What would be done is logged.
     OnlyLog,
@@ -52,14 +52,14 @@ pub enum FairPreemption {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FairEventLog {
-    pub event_log_dir: PathBuf,
-    pub dump_interval_ms: u64,
+pub(crate) struct FairEventLog {
+    pub(crate) event_log_dir: PathBuf,
+    pub(crate) dump_interval_ms: u64,
 }
 
 impl FairSettings {
     /// Reads and validates every value.
-    pub fn from_configuration(configuration: &Configuration) -> Result<Self, ConfigError> {
+    pub(crate) fn from_configuration(configuration: &Configuration) -> Result<Self, ConfigError> {
         let load_manager = configuration.required(&keys::FAIR_LOAD_MANAGER)?;
         if load_manager.value.trim() != LOAD_MANAGER_CLASS {
             return Err(load_manager.bad_value(format!("{LOAD_MANAGER_CLASS}, the only available one")));

@@ -9,26 +9,26 @@ use crate::config::keys::Key;
 use crate::fs::{FileUri, NameNodeAddress};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HistorySettings {
+pub(crate) struct HistorySettings {
     /// The history folder (`hadoop.job.history.location`).
-    pub folder: FileUri,
+    pub(crate) folder: FileUri,
     /// The done folder (`mapred.job.tracker.history.completed.location`).
-    pub done: FileUri,
+    pub(crate) done: FileUri,
     /// NameNodes that copies for users are written to.
-    pub copy_namenodes: BTreeSet<NameNodeAddress>,
+    pub(crate) copy_namenodes: BTreeSet<NameNodeAddress>,
     /// Size of the blocks of a history file on HDFS, bytes.
-    pub block_bytes: u64,
+    pub(crate) block_bytes: u64,
     /// Time for which files stay in the done folder, ms.
-    pub max_age_ms: i64,
+    pub(crate) max_age_ms: i64,
     /// Time between two removals of old files, ms.
-    pub cleaner_interval_ms: i64,
+    pub(crate) cleaner_interval_ms: i64,
     /// Time after the end of a job for which it is answered from the database when memory no longer has it, ms; none: never.
-    pub answered_for_ms: Option<i64>,
+    pub(crate) answered_for_ms: Option<i64>,
 }
 
 impl HistorySettings {
     /// The value of `hadoop.job.history.user.location` for no copy.
-    pub const NO_COPY: &str = "none";
+    pub(crate) const NO_COPY: &str = "none";
 
     pub(super) fn from_configuration(configuration: &Configuration) -> Result<Self, ConfigError> {
         let not_set = |key: &Key| ConfigError::NotSet { key: key.name, expected: key.kind.to_string() };

@@ -8,16 +8,16 @@ use crate::config::keys;
 
 /// From which callers changes of jobs are taken.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct JobChangeSettings {
+pub(crate) struct JobChangeSettings {
     /// Whether submissions and changes need a signature under every scheduler (`jobtracker.job-changes` = `signed`).
-    pub are_signed: bool,
+    pub(crate) are_signed: bool,
     /// Names and addresses of hosts whose callers may change jobs without one (`jobtracker.job-changes.hosts`).
-    pub hosts: Vec<String>,
+    pub(crate) hosts: Vec<String>,
 }
 
 impl JobChangeSettings {
     /// Reads both keys; names are not resolved.
-    pub fn from_configuration(configuration: &Configuration) -> Result<Self, ConfigError> {
+    pub(crate) fn from_configuration(configuration: &Configuration) -> Result<Self, ConfigError> {
         let hosts = configuration.list(&keys::JOB_CHANGES_HOSTS)?;
         if let Some(setting) = configuration.setting(&keys::JOB_CHANGES_HOSTS)?
             && !hosts.iter().all(|host| is_host(host))

@@ -7,13 +7,13 @@ use crate::model::{CounterLimits, PerKind};
 use crate::scheduler::capacity::SlotMemory;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RpcSettings {
-    pub max_frame_bytes: usize,
-    pub max_connections: usize,
+pub(crate) struct RpcSettings {
+    pub(crate) max_frame_bytes: usize,
+    pub(crate) max_connections: usize,
     /// Maximum number of unanswered calls of one connection.
-    pub max_calls_in_flight: usize,
+    pub(crate) max_calls_in_flight: usize,
     /// Time after which a connection that reads nothing is closed, ms.
-    pub write_timeout_ms: u64,
+    pub(crate) write_timeout_ms: u64,
 }
 
 impl RpcSettings {
@@ -28,14 +28,14 @@ impl RpcSettings {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct HttpLimits {
+pub(crate) struct HttpLimits {
     /// Time for the head of a request, ms.
-    pub header_timeout_ms: u64,
+    pub(crate) header_timeout_ms: u64,
     /// Maximum size of the head of a request, bytes.
-    pub max_header_bytes: usize,
-    pub max_connections: usize,
+    pub(crate) max_header_bytes: usize,
+    pub(crate) max_connections: usize,
     /// How long a read-only session lasts.
-    pub session_s: u32,
+    pub(crate) session_s: u32,
 }
 
 impl HttpLimits {
@@ -50,15 +50,15 @@ impl HttpLimits {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct UploadLimits {
+pub(crate) struct UploadLimits {
     /// Maximum size of the files of one job.
-    pub job_bytes: u64,
+    pub(crate) job_bytes: u64,
     /// Maximum size of the files of one user.
-    pub user_bytes: u64,
+    pub(crate) user_bytes: u64,
     /// Maximum size of all.
-    pub all_bytes: u64,
+    pub(crate) all_bytes: u64,
     /// Room that they leave on the disk.
-    pub keep_free_bytes: u64,
+    pub(crate) keep_free_bytes: u64,
 }
 
 impl UploadLimits {
@@ -78,24 +78,24 @@ const LEAST_FINISHED_JOBS: usize = 100;
 
 /// Limits of jobs. `None`: no limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct JobLimits {
+pub(crate) struct JobLimits {
     /// Maximum size of job.xml, bytes.
-    pub job_conf_bytes: u64,
+    pub(crate) job_conf_bytes: u64,
     /// Maximum size of `job.splitmetainfo`, bytes.
-    pub split_meta_bytes: Option<u64>,
+    pub(crate) split_meta_bytes: Option<u64>,
     /// Maximum number of maps and reduces of one job.
-    pub max_tasks: Option<u32>,
+    pub(crate) max_tasks: Option<u32>,
     /// Maximum number of tasks of all unfinished jobs.
-    pub max_live_tasks: Option<u64>,
+    pub(crate) max_live_tasks: Option<u64>,
     /// Maximum memory for texts, splits and credentials of all unfinished jobs, bytes.
-    pub max_live_bytes: Option<u64>,
+    pub(crate) max_live_bytes: Option<u64>,
     /// Maximum number of slots of a kind of a tracker.
-    pub max_tracker_slots: u32,
+    pub(crate) max_tracker_slots: u32,
     /// Maximum number of hosts of one split.
-    pub max_split_locations: Option<u32>,
-    pub counters: CounterLimits,
+    pub(crate) max_split_locations: Option<u32>,
+    pub(crate) counters: CounterLimits,
     /// Number of finished jobs kept in memory.
-    pub finished_jobs_kept: usize,
+    pub(crate) finished_jobs_kept: usize,
 }
 
 impl JobLimits {
@@ -121,11 +121,11 @@ impl JobLimits {
 
 /// Memory of slots, MB. Requests are checked only if all four are set (1.2.1 `JobTracker.perTaskMemoryConfigurationSetOnJT`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct MemorySettings {
-    pub map_slot_mb: Option<u64>,
-    pub reduce_slot_mb: Option<u64>,
-    pub max_map_mb: Option<u64>,
-    pub max_reduce_mb: Option<u64>,
+pub(crate) struct MemorySettings {
+    pub(crate) map_slot_mb: Option<u64>,
+    pub(crate) reduce_slot_mb: Option<u64>,
+    pub(crate) max_map_mb: Option<u64>,
+    pub(crate) max_reduce_mb: Option<u64>,
 }
 
 impl MemorySettings {
@@ -148,14 +148,14 @@ impl MemorySettings {
 
     /// Maximum memory that one map and one reduce may request, MB; `None` if requests are not checked.
     #[must_use]
-    pub fn max_task_mb(&self) -> Option<(u64, u64)> {
+    pub(crate) fn max_task_mb(&self) -> Option<(u64, u64)> {
         let most = (self.max_map_mb?, self.max_reduce_mb?);
         (self.map_slot_mb.is_some() && self.reduce_slot_mb.is_some()).then_some(most)
     }
 
     /// Sizes of slots by which the Capacity scheduler counts the slots of a task; `None` if requests are not checked.
     #[must_use]
-    pub fn slot_memory(&self) -> Option<SlotMemory> {
+    pub(crate) fn slot_memory(&self) -> Option<SlotMemory> {
         self.max_task_mb()?;
         Some(SlotMemory::new(PerKind::new(self.map_slot_mb?, self.reduce_slot_mb?)))
     }

@@ -13,18 +13,18 @@ use super::{JobChangeSettings, SchedulerKind};
 
 /// Settings of the market, which rules under the Dynamic Priority Scheduler and keeps accounts under every other one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MarketSettings {
+pub(crate) struct MarketSettings {
     /// Back-end for budgets outside of the state database.
-    pub budget_store: BudgetStoreKind,
-    pub acl_file: PathBuf,
+    pub(crate) budget_store: BudgetStoreKind,
+    pub(crate) acl_file: PathBuf,
     /// Maximum difference between a request's timestamp and the server's clock, ms.
-    pub signature_window_ms: u64,
+    pub(crate) signature_window_ms: u64,
     /// Maximum difference between a job signature's timestamp and the server's clock, ms.
-    pub job_signature_window_ms: u64,
+    pub(crate) job_signature_window_ms: u64,
     /// Number of jobs that one signature may submit.
-    pub job_signature_uses: u32,
+    pub(crate) job_signature_uses: u32,
     /// Whether unsigned requests see shares of queues and costs of jobs.
-    pub is_public: bool,
+    pub(crate) is_public: bool,
 }
 
 impl MarketSettings {
@@ -58,7 +58,7 @@ impl MarketSettings {
 
     /// The budget file, where it is the image of the budgets.
     #[must_use]
-    pub fn image_file(&self) -> Option<&Path> {
+    pub(crate) fn image_file(&self) -> Option<&Path> {
         match &self.budget_store {
             BudgetStoreKind::File(path) => Some(path),
             BudgetStoreKind::Command(_) | BudgetStoreKind::Postgres(_) => None,

@@ -7,7 +7,7 @@ mod client_addresses;
 mod constraint;
 mod containers;
 mod directories;
-pub mod fair;
+pub(crate) mod fair;
 mod history;
 mod job_changes;
 mod limits;
@@ -16,7 +16,7 @@ mod named_files;
 mod page_login;
 mod proxy_users;
 mod queues;
-pub mod reread;
+pub(crate) mod reread;
 pub(super) mod scheduler;
 mod scheduler_keys;
 mod trackers;
@@ -25,23 +25,24 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-pub use budget_store::{BudgetStoreKind, PostgresSettings, SslMode};
-pub use client_addresses::ClientAddresses;
-pub use containers::{ApplicationKeys, ContainerSettings};
-pub use directories::Directories;
-pub use history::HistorySettings;
-pub use job_changes::JobChangeSettings;
-pub use limits::{HttpLimits, JobLimits, MemorySettings, RpcSettings, UploadLimits};
-pub use market::MarketSettings;
-pub use page_login::{PageLoginSettings, SimpleLoginSettings};
-pub use proxy_users::{NameList, ProxyUser, ProxyUsers};
-pub use queues::{QueueSettings, QueueState, Queues};
-pub use scheduler::{
-    CAPACITY_CLASS, CONSTRAINT_CLASS, CapacitySettings, DYNAMIC_CLASS, DynamicSettings, FAIR_CLASS, FIFO_CLASS,
-    FairSchedulerSettings, FifoSettings, SchedulerKind, SchedulerName, UnknownScheduler,
-};
-pub use scheduler_keys::scheduler_keys;
-pub use trackers::{AdmittedTrackers, FaultSettings, HeartbeatSettings, TrackerSettings};
+pub(crate) use budget_store::BudgetStoreKind;
+pub use budget_store::{PostgresSettings, SslMode};
+pub(crate) use client_addresses::ClientAddresses;
+pub(crate) use containers::{ApplicationKeys, ContainerSettings};
+pub(crate) use directories::Directories;
+pub(crate) use history::HistorySettings;
+pub(crate) use job_changes::JobChangeSettings;
+pub(crate) use limits::{HttpLimits, JobLimits, MemorySettings, RpcSettings, UploadLimits};
+pub(crate) use market::MarketSettings;
+pub(crate) use page_login::PageLoginSettings;
+pub(crate) use proxy_users::{NameList, ProxyUser, ProxyUsers};
+pub(crate) use queues::{QueueState, Queues};
+#[cfg(test)]
+pub(crate) use scheduler::DynamicSettings;
+pub use scheduler::{CAPACITY_CLASS, FAIR_CLASS, FIFO_CLASS, SchedulerName};
+pub(crate) use scheduler::{CONSTRAINT_CLASS, DYNAMIC_CLASS, FairSchedulerSettings, SchedulerKind, UnknownScheduler};
+pub(crate) use scheduler_keys::scheduler_keys;
+pub(crate) use trackers::{AdmittedTrackers, HeartbeatSettings, TrackerSettings};
 
 use client_addresses::{check_ports, http_address, rpc_address};
 
@@ -78,7 +79,7 @@ pub struct LoadOptions {
 impl LoadOptions {
     /// For this process: the conf folder given, else the one of the environment, else none.
     #[must_use]
-    pub fn of_process(conf_dir: Option<PathBuf>, overrides: Vec<String>) -> Self {
+    pub(crate) fn of_process(conf_dir: Option<PathBuf>, overrides: Vec<String>) -> Self {
         let environment = Environment::of_process();
         LoadOptions { conf_dir: conf_dir.or_else(|| environment.conf_dir.clone()), overrides, environment }
     }
@@ -87,14 +88,14 @@ impl LoadOptions {
     ///
     /// # Errors
     /// Folder or file unreadable, a file that is not a configuration file, an override that is not `key=value`.
-    pub fn configuration(&self) -> Result<Configuration, ConfigError> {
+    pub(crate) fn configuration(&self) -> Result<Configuration, ConfigError> {
         let (configuration, errors) = self.configuration_with_errors();
         errors.into_iter().next().map_or(Ok(configuration), Err)
     }
 
     /// The same with all errors; what has none is layered.
     #[must_use]
-    pub fn configuration_with_errors(&self) -> (Configuration, Vec<ConfigError>) {
+    pub(crate) fn configuration_with_errors(&self) -> (Configuration, Vec<ConfigError>) {
         let mut errors = Vec::new();
         let mut properties = self.environment.properties.clone();
         let scratch = properties.remove(keys::HADOOP_TMP_DIR.name);
@@ -120,7 +121,7 @@ impl LoadOptions {
 
     /// The same with another scheduler.
     #[must_use]
-    pub fn under(&self, class: &str) -> Self {
+    pub(crate) fn under(&self, class: &str) -> Self {
         let mut options = self.clone();
         options.overrides.push(format!("{}={class}", keys::TASK_SCHEDULER.name));
         options
@@ -130,7 +131,7 @@ impl LoadOptions {
     ///
     /// # Errors
     /// As [`Self::configuration`], or the value is not a local path.
-    pub fn state_dir(&self) -> Result<PathBuf, ConfigError> {
+    pub(crate) fn state_dir(&self) -> Result<PathBuf, ConfigError> {
         self.configuration()?.required_local_path(&keys::STATE_DIR)
     }
 
@@ -139,7 +140,7 @@ impl LoadOptions {
     ///
     /// # Errors
     /// As [`Self::configuration`], or the value is not a local path.
-    pub fn acl_file(&self) -> Result<PathBuf, ConfigError> {
+    pub(crate) fn acl_file(&self) -> Result<PathBuf, ConfigError> {
         let configuration = self.configuration()?;
         let of_market = configuration.required_local_path(&keys::ACL_FILE)?;
         let of_applications = configuration.local_path(&keys::CONTAINERS_ACL_FILE)?;
@@ -151,66 +152,66 @@ impl LoadOptions {
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The conf folder; `None` in standalone mode.
-    pub conf_dir: Option<PathBuf>,
-    pub sources: LoadOptions,
+    pub(crate) conf_dir: Option<PathBuf>,
+    pub(crate) sources: LoadOptions,
     /// The user of the daemon, who may do everything.
-    pub daemon_user: String,
-    pub rpc_address: HostPort,
-    pub http_address: HostPort,
+    pub(crate) daemon_user: String,
+    pub(crate) rpc_address: HostPort,
+    pub(crate) http_address: HostPort,
     /// Host names that the web server answers to, besides addresses; `None`: every name.
-    pub web_hosts: Option<BTreeSet<String>>,
+    pub(crate) web_hosts: Option<BTreeSet<String>>,
     /// Where the web server listens beside its port.
-    pub web_socket: Option<PathBuf>,
-    pub rpc: RpcSettings,
-    pub http: HttpLimits,
+    pub(crate) web_socket: Option<PathBuf>,
+    pub(crate) rpc: RpcSettings,
+    pub(crate) http: HttpLimits,
     /// Whether pages change jobs.
-    pub has_private_actions: bool,
+    pub(crate) has_private_actions: bool,
     /// How requests to pages say who asks.
-    pub page_login: PageLoginSettings,
+    pub(crate) page_login: PageLoginSettings,
     /// Whether the Fair scheduler's page changes jobs by GET, too.
-    pub takes_get_changes: bool,
+    pub(crate) takes_get_changes: bool,
     /// Whether pages with numbers and the configuration are for administrators.
-    pub are_numbers_for_administrators: bool,
-    pub directories: Directories,
-    pub files: FileSystems,
-    pub history: HistorySettings,
-    pub scheduler: SchedulerKind,
+    pub(crate) are_numbers_for_administrators: bool,
+    pub(crate) directories: Directories,
+    pub(crate) files: FileSystems,
+    pub(crate) history: HistorySettings,
+    pub(crate) scheduler: SchedulerKind,
     /// How deadlines are planned while another than the constraint scheduler rules.
-    pub deadlines: ConstraintConfig,
+    pub(crate) deadlines: ConstraintConfig,
     /// The market; `None`: the scheduler needs none, and there is no ACL file.
-    pub market: Option<MarketSettings>,
+    pub(crate) market: Option<MarketSettings>,
     /// Who may submit and change jobs.
-    pub job_changes: JobChangeSettings,
-    pub containers: ContainerSettings,
-    pub queues: Queues,
-    pub proxy_users: ProxyUsers,
+    pub(crate) job_changes: JobChangeSettings,
+    pub(crate) containers: ContainerSettings,
+    pub(crate) queues: Queues,
+    pub(crate) proxy_users: ProxyUsers,
     /// Who may use which protocol; none: service-level authorization is off.
-    pub service_policy: Option<ServicePolicy>,
-    pub heartbeat: HeartbeatSettings,
-    pub trackers: TrackerSettings,
+    pub(crate) service_policy: Option<ServicePolicy>,
+    pub(crate) heartbeat: HeartbeatSettings,
+    pub(crate) trackers: TrackerSettings,
     /// How long delegation tokens last.
-    pub delegation: DelegationSettings,
-    pub job_limits: JobLimits,
-    pub uploads: UploadLimits,
-    pub memory: MemorySettings,
+    pub(crate) delegation: DelegationSettings,
+    pub(crate) job_limits: JobLimits,
+    pub(crate) uploads: UploadLimits,
+    pub(crate) memory: MemorySettings,
     /// The version reported to trackers, e.g. `1.2.1`.
-    pub version: String,
+    pub(crate) version: String,
     /// The build reported to trackers; must equal theirs byte for byte.
-    pub build_version: String,
+    pub(crate) build_version: String,
     /// Whole days for which the ledger keeps every movement.
-    pub ledger_detail_days: u32,
+    pub(crate) ledger_detail_days: u32,
     /// Maximum number of finished jobs in the state database; 0: no limit.
-    pub state_finished_jobs: u64,
+    pub(crate) state_finished_jobs: u64,
     /// Maximum age of finished jobs in the state database, in whole days; 0: no limit.
-    pub state_finished_job_days: u32,
-    pub restart_recover: bool,
+    pub(crate) state_finished_job_days: u32,
+    pub(crate) restart_recover: bool,
     /// Time after a start for which kills by disconnected clients are not executed, ms; 0: off
     /// (`jobtracker.restart.hold-client-kills-ms`).
-    pub hold_client_kills_ms: u64,
+    pub(crate) hold_client_kills_ms: u64,
     /// Hosts that job-end notifications may call (`jobtracker.end-notification.targets`).
-    pub end_notification_targets: Vec<String>,
+    pub(crate) end_notification_targets: Vec<String>,
     /// The cluster's values, below each job.xml.
-    pub configuration: Arc<Configuration>,
+    pub(crate) configuration: Arc<Configuration>,
 }
 
 impl Settings {
@@ -232,7 +233,7 @@ impl Settings {
 
     /// Validates every value. Reads nothing from the disk but this machine's names in `/etc/hosts` and the own file of
     /// the scheduler; looks whether there is an ACL file.
-    pub fn from_configuration(
+    pub(crate) fn from_configuration(
         configuration: Configuration,
         conf_dir: Option<PathBuf>,
     ) -> Result<(Settings, Vec<Warning>), ConfigError> {
@@ -302,7 +303,7 @@ impl Settings {
 
 impl Settings {
     #[must_use]
-    pub fn application_keys(&self) -> ApplicationKeys {
+    pub(crate) fn application_keys(&self) -> ApplicationKeys {
         ApplicationKeys::new(&self.containers, self.market.as_ref())
     }
 }

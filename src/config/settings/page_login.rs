@@ -16,7 +16,7 @@ const MAX_SECRET_BYTES: u64 = 1 << 16;
 
 /// How requests to pages say who asks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum PageLoginSettings {
+pub(crate) enum PageLoginSettings {
     /// They do not.
     #[default]
     Nameless,
@@ -28,13 +28,13 @@ pub enum PageLoginSettings {
 
 /// Names that are believed, and the cookie that keeps them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SimpleLoginSettings {
+pub(crate) struct SimpleLoginSettings {
     /// The file of the secret.
-    pub secret_file: PathBuf,
+    pub(crate) secret_file: PathBuf,
     /// How long a cookie is good, s.
-    pub validity_s: u32,
+    pub(crate) validity_s: u32,
     /// Whether requests without a name are answered.
-    pub allows_nameless: bool,
+    pub(crate) allows_nameless: bool,
 }
 
 impl PageLoginSettings {
@@ -65,7 +65,7 @@ impl SimpleLoginSettings {
     ///
     /// # Errors
     /// Why there is none; with the key that names the file.
-    pub fn secret(&self) -> Result<Vec<u8>, String> {
+    pub(crate) fn secret(&self) -> Result<Vec<u8>, String> {
         let (key, file) = (keys::HTTP_AUTH_SECRET.name, self.secret_file.display());
         let read = LocalFileSystem.read_limited(&self.secret_file, MAX_SECRET_BYTES);
         let secret = read.map_err(|error| format!("{error} ({key})"))?;

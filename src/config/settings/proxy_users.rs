@@ -10,7 +10,7 @@ use crate::config::keys;
 const PREFIX: &str = "hadoop.proxyuser.";
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum NameList {
+pub(crate) enum NameList {
     /// `*`.
     All,
     Names(BTreeSet<String>),
@@ -18,15 +18,15 @@ pub enum NameList {
 
 /// The users that a user may act for, and where it calls from.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
-pub struct ProxyUser {
+pub(crate) struct ProxyUser {
     /// Groups of the users that it may act for.
-    pub groups: NameList,
+    pub(crate) groups: NameList,
     /// Host names and addresses that it may call from.
-    pub hosts: NameList,
+    pub(crate) hosts: NameList,
 }
 
 /// The users that may act for others, by name.
-pub type ProxyUsers = BTreeMap<String, ProxyUser>;
+pub(crate) type ProxyUsers = BTreeMap<String, ProxyUser>;
 
 impl Default for NameList {
     fn default() -> Self {

@@ -5,7 +5,7 @@ use crate::config::error::ConfigError;
 use crate::config::keys;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum QueueState {
+pub(crate) enum QueueState {
     #[default]
     Running,
     /// It refuses new jobs; its jobs continue.
@@ -13,25 +13,25 @@ pub enum QueueState {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct QueueSettings {
-    pub name: String,
+pub(crate) struct QueueSettings {
+    pub(crate) name: String,
     /// Whether it accepts new jobs.
-    pub state: QueueState,
+    pub(crate) state: QueueState,
     /// Users and groups that may submit: `user,user group,group`; `*`: all, a blank: none.
-    pub submit_acl: String,
+    pub(crate) submit_acl: String,
     /// Users and groups that may kill and reorder its jobs.
-    pub administer_acl: String,
+    pub(crate) administer_acl: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Queues {
+pub(crate) struct Queues {
     /// In the order of `mapred.queue.names`, each name once.
-    pub queues: Vec<QueueSettings>,
-    pub acls_enabled: bool,
+    pub(crate) queues: Vec<QueueSettings>,
+    pub(crate) acls_enabled: bool,
     /// Users and groups that may do everything; a blank: only the user of the daemon.
-    pub administrators_acl: String,
+    pub(crate) administrators_acl: String,
     /// Time for which the groups of a user are cached, s.
-    pub groups_cache_s: u64,
+    pub(crate) groups_cache_s: u64,
 }
 
 impl Queues {

@@ -28,12 +28,12 @@ const REREAD: [&Key; 9] = [
 
 /// Queues, and the settings of one scheduler, which may divide them.
 #[derive(Clone, Debug)]
-pub struct QueuesAndScheduler {
-    pub queues: Queues,
+pub(crate) struct QueuesAndScheduler {
+    pub(crate) queues: Queues,
     /// The scheduler; none of an unknown class.
-    pub scheduler: Option<SchedulerKind>,
+    pub(crate) scheduler: Option<SchedulerKind>,
     /// Shortest heartbeat interval, ms, from which some settings of schedulers follow.
-    pub heartbeat_interval_ms: u64,
+    pub(crate) heartbeat_interval_ms: u64,
 }
 
 /// Re-reads the queues from the conf folder, and the settings and files of the scheduler of a class, whatever class the
@@ -41,7 +41,7 @@ pub struct QueuesAndScheduler {
 ///
 /// # Errors
 /// The first [`ConfigError`] of the folder, of a key of queues or of the scheduler.
-pub fn queues_and_scheduler(
+pub(crate) fn queues_and_scheduler(
     sources: &LoadOptions,
     class: &str,
 ) -> Result<(QueuesAndScheduler, Vec<Warning>), ConfigError> {
@@ -60,7 +60,7 @@ pub fn queues_and_scheduler(
 ///
 /// # Errors
 /// The first [`ConfigError`] of the folder, or of a key of trackers.
-pub fn trackers(sources: &LoadOptions) -> Result<TrackerSettings, ConfigError> {
+pub(crate) fn trackers(sources: &LoadOptions) -> Result<TrackerSettings, ConfigError> {
     TrackerSettings::from_configuration(&sources.configuration()?)
 }
 
@@ -68,7 +68,7 @@ pub fn trackers(sources: &LoadOptions) -> Result<TrackerSettings, ConfigError> {
 ///
 /// # Errors
 /// The first [`ConfigError`] of the folder, or of a key of such a user.
-pub fn proxy_users(sources: &LoadOptions) -> Result<(ProxyUsers, Vec<Warning>), ConfigError> {
+pub(crate) fn proxy_users(sources: &LoadOptions) -> Result<(ProxyUsers, Vec<Warning>), ConfigError> {
     let configuration = sources.configuration()?;
     let users = super::proxy_users::proxy_users(&configuration)?;
     Ok((users, contradictions::of_proxy_users(&configuration)))
@@ -78,14 +78,14 @@ pub fn proxy_users(sources: &LoadOptions) -> Result<(ProxyUsers, Vec<Warning>), 
 ///
 /// # Errors
 /// The first [`ConfigError`] of the folder, of the policy file or of a list.
-pub fn service_policy(sources: &LoadOptions) -> Result<Option<ServicePolicy>, ConfigError> {
+pub(crate) fn service_policy(sources: &LoadOptions) -> Result<Option<ServicePolicy>, ConfigError> {
     ServicePolicy::read(sources.configuration()?, sources.conf_dir.as_deref())
 }
 
 /// Known keys whose values differ from the running ones and apply only after a restart under the scheduler of a class,
 /// each with its place.
 #[must_use]
-pub fn changes_needing_restart(running: &Configuration, found: &Configuration, class: &str) -> Vec<String> {
+pub(crate) fn changes_needing_restart(running: &Configuration, found: &Configuration, class: &str) -> Vec<String> {
     let was: BTreeMap<&str, (&str, &Origin)> = restart_values(running, class).collect();
     let is: BTreeMap<&str, (&str, &Origin)> = restart_values(found, class).collect();
     let set = is.iter().filter(|(name, (value, _))| was.get(*name).is_none_or(|(old, _)| old != value));

@@ -21,8 +21,8 @@ use super::{MemorySettings, Queues};
 pub const FIFO_CLASS: &str = "org.apache.hadoop.mapred.JobQueueTaskScheduler";
 pub const CAPACITY_CLASS: &str = "org.apache.hadoop.mapred.CapacityTaskScheduler";
 pub const FAIR_CLASS: &str = "org.apache.hadoop.mapred.FairScheduler";
-pub const CONSTRAINT_CLASS: &str = "org.apache.hadoop.mapred.ConstraintScheduler";
-pub const DYNAMIC_CLASS: &str = "org.apache.hadoop.mapred.DynamicPriorityScheduler";
+pub(crate) const CONSTRAINT_CLASS: &str = "org.apache.hadoop.mapred.ConstraintScheduler";
+pub(crate) const DYNAMIC_CLASS: &str = "org.apache.hadoop.mapred.DynamicPriorityScheduler";
 
 /// Class name of the scheduler that enforces shares under the Dynamic Priority Scheduler.
 const ENFORCING_CLASS: &str = "org.apache.hadoop.mapred.PriorityScheduler";
@@ -41,7 +41,7 @@ pub struct SchedulerName {
 )]
 pub struct UnknownScheduler {
     /// The beginning of the text.
-    pub text: String,
+    pub(crate) text: String,
 }
 
 impl SchedulerName {
@@ -64,7 +64,7 @@ impl std::str::FromStr for SchedulerName {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum SchedulerKind {
+pub(crate) enum SchedulerKind {
     Fifo(FifoSettings),
     Capacity(CapacitySettings),
     Fair(FairSchedulerSettings),
@@ -73,37 +73,37 @@ pub enum SchedulerKind {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FifoSettings {
+pub(crate) struct FifoSettings {
     /// Whether tasks are assigned exactly as in Hadoop 1.2.1, even if slower.
-    pub is_compatible: bool,
+    pub(crate) is_compatible: bool,
     /// Share of the slots kept free in compatible mode.
-    pub capacity_pad: PartsPerMillion,
+    pub(crate) capacity_pad: PartsPerMillion,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CapacitySettings {
+pub(crate) struct CapacitySettings {
     /// Queues and limits, from `capacity-scheduler.xml`.
-    pub config: Arc<CapacityConfig>,
+    pub(crate) config: Arc<CapacityConfig>,
     /// Whether tasks are assigned exactly as in Hadoop 1.2.1, even if slower.
-    pub is_compatible: bool,
+    pub(crate) is_compatible: bool,
 }
 
 /// Settings of the Fair scheduler with its allocation file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FairSchedulerSettings {
-    pub settings: Box<FairSettings>,
-    pub allocations: Arc<Allocations>,
+pub(crate) struct FairSchedulerSettings {
+    pub(crate) settings: Box<FairSettings>,
+    pub(crate) allocations: Arc<Allocations>,
     /// Whether tasks are assigned exactly as in Hadoop 1.2.1, even if slower.
-    pub is_compatible: bool,
+    pub(crate) is_compatible: bool,
 }
 
 /// Settings of the Dynamic Priority Scheduler, beside those of its market.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DynamicSettings {
+pub(crate) struct DynamicSettings {
     /// Time between two ticks, ms; a whole number of seconds.
-    pub alloc_interval_ms: u64,
+    pub(crate) alloc_interval_ms: u64,
     /// Time between two rounds of preemption, ms; `None`: no preemption.
-    pub kill_interval_ms: Option<u64>,
+    pub(crate) kill_interval_ms: Option<u64>,
 }
 
 impl SchedulerKind {
@@ -124,7 +124,7 @@ impl SchedulerKind {
 
     /// What is to be remarked in the own file of the scheduler that a conf folder names, whatever errors this file or another has.
     #[must_use]
-    pub fn warnings_of_own_file(configuration: &Configuration, conf_dir: Option<&Path>) -> Vec<Warning> {
+    pub(crate) fn warnings_of_own_file(configuration: &Configuration, conf_dir: Option<&Path>) -> Vec<Warning> {
         let Ok(class) = configuration.required(&keys::TASK_SCHEDULER) else { return Vec::new() };
         match class.value.trim() {
             CAPACITY_CLASS => Queues::from_configuration(configuration)
@@ -182,7 +182,7 @@ impl SchedulerKind {
     }
 
     #[must_use]
-    pub fn class_name(&self) -> &'static str {
+    pub(crate) fn class_name(&self) -> &'static str {
         match self {
             SchedulerKind::Fifo(_) => FIFO_CLASS,
             SchedulerKind::Capacity(_) => CAPACITY_CLASS,

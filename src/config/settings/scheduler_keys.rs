@@ -11,7 +11,7 @@ use super::{SchedulerKind, Settings};
 ///
 /// # Errors
 /// A value whose expansion does not end; an own file of the scheduler that has become unreadable.
-pub fn scheduler_keys(settings: &Settings) -> Result<Vec<(String, String, String)>, ConfigError> {
+pub(crate) fn scheduler_keys(settings: &Settings) -> Result<Vec<(String, String, String)>, ConfigError> {
     let own: Vec<&Key> = match &settings.scheduler {
         SchedulerKind::Fifo(_) => vec![&keys::QUEUE_NAMES, &keys::COMPATIBLE, &keys::CAPACITY_PAD],
         SchedulerKind::Capacity(_) => vec![&keys::QUEUE_NAMES, &keys::COMPATIBLE],

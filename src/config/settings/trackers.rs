@@ -13,14 +13,14 @@ const HEARTBEATS_FALLBACK: u32 = 100;
 const LEAST_SCALING: PartsPerMillion = PartsPerMillion(10_000);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct HeartbeatSettings {
-    pub min_interval_ms: u64,
+pub(crate) struct HeartbeatSettings {
+    pub(crate) min_interval_ms: u64,
     /// Configured heartbeats a second over all trackers, from 1; `None`: the interval depends on the load.
-    pub heartbeats_in_second: Option<u32>,
+    pub(crate) heartbeats_in_second: Option<u32>,
     /// Factor on the interval that follows from the rate.
-    pub scaling: PartsPerMillion,
+    pub(crate) scaling: PartsPerMillion,
     /// Time without a heartbeat after which a tracker is lost, ms.
-    pub expiry_interval_ms: u64,
+    pub(crate) expiry_interval_ms: u64,
 }
 
 impl HeartbeatSettings {
@@ -41,7 +41,7 @@ impl HeartbeatSettings {
 
 /// Which trackers are served (`jobtracker.trackers.admit`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AdmittedTrackers {
+pub(crate) enum AdmittedTrackers {
     /// All whose own host names `mapred.hosts` and `mapred.hosts.exclude` allow.
     All,
     /// Those of hosts in `mapred.hosts`, connected from an address of their host.
@@ -49,20 +49,20 @@ pub enum AdmittedTrackers {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TrackerSettings {
-    pub admitted: AdmittedTrackers,
+pub(crate) struct TrackerSettings {
+    pub(crate) admitted: AdmittedTrackers,
     /// File of the hosts admitted; `None`: all.
-    pub hosts_file: Option<PathBuf>,
-    pub hosts_exclude_file: Option<PathBuf>,
+    pub(crate) hosts_file: Option<PathBuf>,
+    pub(crate) hosts_exclude_file: Option<PathBuf>,
     /// Program that prints racks; `None`: one rack for all.
-    pub topology_script: Option<PathBuf>,
+    pub(crate) topology_script: Option<PathBuf>,
     /// Maximum number of hosts given to one run of it.
-    pub topology_script_arguments: usize,
-    pub locality_levels: usize,
+    pub(crate) topology_script_arguments: usize,
+    pub(crate) locality_levels: usize,
     /// When faults put a host on the graylist.
-    pub faults: FaultSettings,
-    pub map_slots: u32,
-    pub reduce_slots: u32,
+    pub(crate) faults: FaultSettings,
+    pub(crate) map_slots: u32,
+    pub(crate) reduce_slots: u32,
 }
 
 impl TrackerSettings {
@@ -94,15 +94,15 @@ fn admitted(configuration: &Configuration, has_list: bool) -> Result<AdmittedTra
 
 /// When faults put a host on the graylist (1.2.1 `JobTracker.FaultyTrackersInfo`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FaultSettings {
+pub(crate) struct FaultSettings {
     /// Number of faults that put a host on the graylist, from 1.
-    pub threshold: u32,
+    pub(crate) threshold: u32,
     /// Time after which a fault is forgotten, minutes.
-    pub window_min: u32,
+    pub(crate) window_min: u32,
     /// Step in which faults are forgotten, minutes.
-    pub bucket_min: u32,
+    pub(crate) bucket_min: u32,
     /// Minimum excess over the average of all trackers, as a share of it.
-    pub excess_over_average: PartsPerMillion,
+    pub(crate) excess_over_average: PartsPerMillion,
 }
 
 impl FaultSettings {

@@ -8,7 +8,7 @@ use super::engine::Engine;
 
 /// An operation on a job (1.2.1 `Operation`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum JobOperation {
+pub(crate) enum JobOperation {
     KillJob,
     KillTask,
     FailTask,
@@ -21,12 +21,12 @@ pub enum JobOperation {
 
 /// What decides who may see or change a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct JobAccess<'a> {
-    pub queue: &'a str,
+pub(crate) struct JobAccess<'a> {
+    pub(crate) queue: &'a str,
     /// Its own list of who may see it.
-    pub view_acl: &'a str,
+    pub(crate) view_acl: &'a str,
     /// Its own list of who may change it.
-    pub modify_acl: &'a str,
+    pub(crate) modify_acl: &'a str,
 }
 
 impl JobOperation {
@@ -62,24 +62,24 @@ impl JobOperation {
 impl Engine {
     /// Whether the caller may do everything: the role `admin` by signature, the user of the daemon, and
     /// `mapreduce.cluster.administrators`. Applies even while access lists are off.
-    pub fn is_administrator(&self, caller: &Caller) -> bool {
+    pub(crate) fn is_administrator(&self, caller: &Caller) -> bool {
         caller.has_admin_role
             || *caller.user == *self.config.daemon_user
             || allows(&self.config.administrators_acl, caller)
     }
 
     /// Whether access lists of queues and jobs are checked.
-    pub fn are_acls_enabled(&self) -> bool {
+    pub(crate) fn are_acls_enabled(&self) -> bool {
         self.config.acls_enabled
     }
 
     /// Whether access of the user to the job depends on groups; without a job, whether access to queues does.
-    pub fn needs_groups(&self, job: Option<JobId>, user: &str) -> bool {
+    pub(crate) fn needs_groups(&self, job: Option<JobId>, user: &str) -> bool {
         self.needs_groups_for(job.and_then(|id| self.jobs.get(id)).map(|job| &*job.spec), user)
     }
 
     /// The same of a job with this specification.
-    pub fn needs_groups_for(&self, job: Option<&JobSpec>, user: &str) -> bool {
+    pub(crate) fn needs_groups_for(&self, job: Option<&JobSpec>, user: &str) -> bool {
         if *user == *self.config.daemon_user || job.is_some_and(|spec| spec.user == user) {
             return false;
         }
@@ -89,17 +89,17 @@ impl Engine {
     }
 
     /// Whether it depends on groups that the user is an administrator.
-    pub fn administrators_need_groups(&self, user: &str) -> bool {
+    pub(crate) fn administrators_need_groups(&self, user: &str) -> bool {
         *user != *self.config.daemon_user && names_groups(&self.config.administrators_acl)
     }
 
     /// Refuses a caller that may not see the counters of the job. An unknown job is never refused.
-    pub fn check_view_counters(&self, id: JobId, caller: &Caller) -> Result<(), Refusal> {
+    pub(crate) fn check_view_counters(&self, id: JobId, caller: &Caller) -> Result<(), Refusal> {
         self.check_view(id, caller, JobOperation::ViewJobCounters)
     }
 
     /// Refuses a caller that may not see the tasks of the job and their diagnostics.
-    pub fn check_view_details(&self, id: JobId, caller: &Caller) -> Result<(), Refusal> {
+    pub(crate) fn check_view_details(&self, id: JobId, caller: &Caller) -> Result<(), Refusal> {
         self.check_view(id, caller, JobOperation::ViewJobDetails)
     }
 
@@ -108,29 +108,29 @@ impl Engine {
     }
 
     /// As [`Self::check_view_counters`], of a job that memory no longer has.
-    pub fn check_view_counters_of(&self, job: &Job, caller: &Caller) -> Result<(), Refusal> {
+    pub(crate) fn check_view_counters_of(&self, job: &Job, caller: &Caller) -> Result<(), Refusal> {
         self.check_job_access(job, caller, JobOperation::ViewJobCounters)
     }
 
     /// As [`Self::check_view_details`], of a job that memory no longer has.
-    pub fn check_view_details_of(&self, job: &Job, caller: &Caller) -> Result<(), Refusal> {
+    pub(crate) fn check_view_details_of(&self, job: &Job, caller: &Caller) -> Result<(), Refusal> {
         self.check_job_access(job, caller, JobOperation::ViewJobDetails)
     }
 
     /// What decides who may see or change a job; none of an unknown one.
-    pub fn job_access(&self, id: JobId) -> Option<JobAccess<'_>> {
+    pub(crate) fn job_access(&self, id: JobId) -> Option<JobAccess<'_>> {
         let spec = &self.jobs.get(id)?.spec;
         let view_acl = spec.view_acl.as_deref().unwrap_or(" ");
         Some(JobAccess { queue: &spec.queue, view_acl, modify_acl: spec.modify_acl.as_deref().unwrap_or(" ") })
     }
 
     /// Who may submit to a queue; none of an unknown one.
-    pub fn submit_acl(&self, queue: &str) -> Option<&str> {
+    pub(crate) fn submit_acl(&self, queue: &str) -> Option<&str> {
         self.config.queues.iter().find(|known| known.name == queue).map(|queue| &*queue.submit_acl)
     }
 
     /// The cluster's administrators beside the user of the daemon.
-    pub fn administrators_acl(&self) -> &str {
+    pub(crate) fn administrators_acl(&self) -> &str {
         &self.config.administrators_acl
     }
 

@@ -8,7 +8,7 @@ use super::scheduler_wish::SchedulerWish;
 
 /// What administrators have ordered, or the configuration for them.
 #[derive(Debug)]
-pub struct Administration {
+pub(crate) struct Administration {
     /// The administrator who turned safe mode on; none while it is off.
     pub(in crate::engine) safe_mode: Option<Arc<str>>,
     /// The watch over the file system of the system directory has found that it cannot be used.

@@ -57,10 +57,10 @@ pub enum ApplicationCaller {
 /// What a signature of a user is stamped with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SignedTime {
-    pub key_id: KeyId,
+    pub(crate) key_id: KeyId,
     /// The timestamp that was signed, epoch ms.
-    pub timestamp_ms: i64,
-    pub text: SignedTextId,
+    pub(crate) timestamp_ms: i64,
+    pub(crate) text: SignedTextId,
 }
 
 #[derive(Clone, Debug)]
@@ -119,7 +119,7 @@ pub enum ApplicationQuestion {
 impl ApplicationQuestion {
     /// The application that must be there to be asked about.
     #[must_use]
-    pub fn application(&self) -> Option<ApplicationId> {
+    pub(crate) fn application(&self) -> Option<ApplicationId> {
         match self {
             Self::Register { application, .. }
             | Self::Allocate { application, .. }
@@ -138,7 +138,7 @@ impl ApplicationQuestion {
 
     /// One word for logs.
     #[must_use]
-    pub const fn name(&self) -> &'static str {
+    pub(crate) const fn name(&self) -> &'static str {
         match self {
             Self::NewId => "new-application",
             Self::Submit { .. } => "submit-application",
@@ -164,35 +164,35 @@ impl ApplicationQuestion {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoreView {
     /// Whether the caller may see the applications of every user.
-    pub sees_all: bool,
-    pub terms: ReportTerms,
-    pub now: Now,
+    pub(crate) sees_all: bool,
+    pub(crate) terms: ReportTerms,
+    pub(crate) now: Now,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ApplicationFilter {
     /// In these states; empty: in any.
-    pub states: Vec<ApplicationState>,
-    pub user: Option<String>,
-    pub queue: Option<String>,
+    pub(crate) states: Vec<ApplicationState>,
+    pub(crate) user: Option<String>,
+    pub(crate) queue: Option<String>,
     /// At most so many, 1 to 1,000.
-    pub limit: usize,
+    pub(crate) limit: usize,
     /// Most rows of what each asks for.
-    pub rows: usize,
+    pub(crate) rows: usize,
     /// Only those after this one in the list, which is in falling order.
-    pub after: Option<ApplicationId>,
+    pub(crate) after: Option<ApplicationId>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ContainerFilter {
     /// In these states; empty: in any.
-    pub states: Vec<ContainerState>,
+    pub(crate) states: Vec<ContainerState>,
     /// Only those that failed by their own fault.
-    pub failed_only: bool,
+    pub(crate) failed_only: bool,
     /// At most so many, 1 to 1,000.
-    pub limit: usize,
+    pub(crate) limit: usize,
     /// Only those with a higher number than this one.
-    pub after: Option<ContainerId>,
+    pub(crate) after: Option<ContainerId>,
 }
 
 /// How a container is ended by its owner.

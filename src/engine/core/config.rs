@@ -124,43 +124,43 @@ pub enum PolicyConfig {
 #[derive(Clone, Debug)]
 pub struct FairConfig {
     /// Options besides the allocation file.
-    pub options: FairOptions,
-    pub allocations: Arc<Allocations>,
+    pub(crate) options: FairOptions,
+    pub(crate) allocations: Arc<Allocations>,
     /// The property of a job that names its pool, unless the job does (`mapred.fairscheduler.poolnameproperty`).
-    pub pool_name_property: String,
+    pub(crate) pool_name_property: String,
     /// Whether jobs may name pools that are not declared (`mapred.fairscheduler.allow.undeclared.pools`).
-    pub allows_undeclared_pools: bool,
+    pub(crate) allows_undeclared_pools: bool,
     /// Time between rounds of preemption, ms (`mapred.fairscheduler.preemption.interval`); none = no attempt is ever
     /// preempted.
-    pub preemption_interval_ms: Option<u64>,
+    pub(crate) preemption_interval_ms: Option<u64>,
     /// Whether rounds of preemption only log what they would do (`mapred.fairscheduler.preemption.only.log`).
-    pub only_logs_preemption: bool,
+    pub(crate) only_logs_preemption: bool,
     /// The event log; none: it is not written (`mapred.fairscheduler.eventlog.enabled`).
-    pub event_log: Option<EventLogConfig>,
+    pub(crate) event_log: Option<EventLogConfig>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct EventLogConfig {
+pub(crate) struct EventLogConfig {
     /// Its directory (`mapred.fairscheduler.eventlog.location`).
-    pub directory: Arc<Path>,
+    pub(crate) directory: Arc<Path>,
     /// Time between two dumps of all jobs and pools, ms (`mapred.fairscheduler.dump.interval`).
-    pub dump_interval_ms: u64,
+    pub(crate) dump_interval_ms: u64,
 }
 
 /// Time between two looks for deadlines that are at risk or missed.
 const DEADLINE_CHECK_INTERVAL_MS: u64 = 1_000;
 
 impl PolicyConfig {
-    pub fn is_market(&self) -> bool {
+    pub(crate) fn is_market(&self) -> bool {
         matches!(self, PolicyConfig::Dynamic { .. })
     }
 
     /// Whether jobs are ordered in pools instead of queues.
-    pub fn has_pools(&self) -> bool {
+    pub(crate) fn has_pools(&self) -> bool {
         matches!(self, PolicyConfig::Fair(_))
     }
 
-    pub fn options(&self) -> PolicyOptions {
+    pub(crate) fn options(&self) -> PolicyOptions {
         match self {
             PolicyConfig::Fifo(options) => PolicyOptions::Fifo(*options),
             PolicyConfig::Capacity { config, is_compatible } => {
@@ -175,7 +175,7 @@ impl PolicyConfig {
     }
 
     /// Whether jobs are in the queues of the configuration.
-    pub fn has_queues(&self) -> bool {
+    pub(crate) fn has_queues(&self) -> bool {
         match self {
             PolicyConfig::Fifo(_) | PolicyConfig::Capacity { .. } | PolicyConfig::Constraint(_) => true,
             PolicyConfig::Fair(_) | PolicyConfig::Dynamic { .. } => false,
@@ -183,12 +183,12 @@ impl PolicyConfig {
     }
 
     /// Whether an accepted job of a queue keeps it: the configuration names it, or the policy needs none.
-    pub fn keeps_queue(&self, queue: &str, queues: &[QueueConfig]) -> bool {
+    pub(crate) fn keeps_queue(&self, queue: &str, queues: &[QueueConfig]) -> bool {
         !self.has_queues() || queues.iter().any(|configured| configured.name == queue)
     }
 
     /// Slots that each task of a job takes: more than one only where the Capacity scheduler sizes slots by memory.
-    pub fn slots_per_task(&self, spec: &JobSpec) -> PerKind<NonZeroU32> {
+    pub(crate) fn slots_per_task(&self, spec: &JobSpec) -> PerKind<NonZeroU32> {
         let PolicyConfig::Capacity { config, .. } = self else { return AppSpec::ONE_SLOT };
         let Some(memory) = config.slot_memory() else { return AppSpec::ONE_SLOT };
         let slots = |kind, task_mb: Option<u64>| {
@@ -199,7 +199,7 @@ impl PolicyConfig {
     }
 
     /// Time between two rounds that renew what the policy decides by, ms; none: events alone do.
-    pub fn update_interval_ms(&self) -> Option<u64> {
+    pub(crate) fn update_interval_ms(&self) -> Option<u64> {
         match self {
             PolicyConfig::Fifo(_) | PolicyConfig::Capacity { .. } => None,
             PolicyConfig::Fair(fair) => Some(fair.options.update_interval_ms),
@@ -209,7 +209,7 @@ impl PolicyConfig {
     }
 
     /// Time between two rounds of preemption, ms; none: no attempt is ever preempted.
-    pub fn preemption_interval_ms(&self) -> Option<u64> {
+    pub(crate) fn preemption_interval_ms(&self) -> Option<u64> {
         match self {
             PolicyConfig::Fifo(_) | PolicyConfig::Capacity { .. } | PolicyConfig::Constraint(_) => None,
             PolicyConfig::Fair(fair) => fair.preemption_interval_ms,
@@ -218,7 +218,7 @@ impl PolicyConfig {
     }
 
     /// Whether tasks are assigned exactly as by 1.2.1, its delays included (`jobtracker.scheduler.compatible`).
-    pub fn is_compatible(&self) -> bool {
+    pub(crate) fn is_compatible(&self) -> bool {
         match self {
             PolicyConfig::Fifo(options) => options.compatible,
             PolicyConfig::Capacity { is_compatible, .. } => *is_compatible,
@@ -230,13 +230,13 @@ impl PolicyConfig {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QueueConfig {
-    pub name: String,
+    pub(crate) name: String,
     /// Whether it accepts jobs (`mapred.queue.<q>.state`).
-    pub running: bool,
+    pub(crate) running: bool,
     /// Access list for submissions: `*`, or `user,user group,group`.
-    pub submit_acl: String,
+    pub(crate) submit_acl: String,
     /// Access list for the administration of its jobs.
-    pub administer_acl: String,
+    pub(crate) administer_acl: String,
 }
 
 impl QueueConfig {
@@ -251,14 +251,14 @@ impl QueueConfig {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HostLists {
     /// Admitted hosts; empty = all (`mapred.hosts`).
-    pub included: BTreeSet<String>,
+    pub(crate) included: BTreeSet<String>,
     /// Excluded hosts; takes precedence over `included` (`mapred.hosts.exclude`).
-    pub excluded: BTreeSet<String>,
+    pub(crate) excluded: BTreeSet<String>,
 }
 
 impl HostLists {
     /// Whether a tracker on that host may register.
-    pub fn admits(&self, host: &str) -> bool {
+    pub(crate) fn admits(&self, host: &str) -> bool {
         (self.included.is_empty() || self.included.contains(host)) && !self.excluded.contains(host)
     }
 }
@@ -266,13 +266,13 @@ impl HostLists {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HeartbeatConfig {
     /// Shortest interval, ms (`jobtracker.heartbeat.interval.min-ms`).
-    pub min_interval_ms: u32,
+    pub(crate) min_interval_ms: u32,
     /// Target rate of all trackers together, heartbeats a second; none = the built-in target
     /// (`mapred.heartbeats.in.second`).
-    pub in_second: Option<u32>,
+    pub(crate) in_second: Option<u32>,
     /// Factor on the interval that follows from `in_second`, millionths
     /// (`mapreduce.jobtracker.heartbeats.scaling.factor`).
-    pub scaling_millionths: u32,
+    pub(crate) scaling_millionths: u32,
 }
 
 /// Target rate when none is configured, heartbeats a second: a tenth of what the daemon can process.
@@ -284,7 +284,7 @@ impl HeartbeatConfig {
     /// The time until a tracker's next heartbeat, ms; longer while the cluster is `idle`.
     ///
     /// With a configured rate the rule of 1.2.1 `JobTracker.getNextHeartbeatInterval`, except for the minimum.
-    pub fn interval_ms(&self, trackers: usize, idle: bool) -> i32 {
+    pub(crate) fn interval_ms(&self, trackers: usize, idle: bool) -> i32 {
         let trackers = trackers as u64;
         let interval = match self.in_second {
             Some(rate) => 1_000 * trackers * u64::from(self.scaling_millionths) / (u64::from(rate.max(1)) * 1_000_000),

@@ -6,12 +6,12 @@ use crate::scheduler::constraint::{DeadlineChange, Due, NewDeadline};
 
 /// The fields as written; empty ones are not given.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct DeadlineFields {
+pub(crate) struct DeadlineFields {
     /// `setDeadline`: a duration from now or a time; empty clears the deadline.
-    pub due: String,
-    pub map_time: String,
-    pub reduce_time: String,
-    pub filter_ratio: String,
+    pub(crate) due: String,
+    pub(crate) map_time: String,
+    pub(crate) reduce_time: String,
+    pub(crate) filter_ratio: String,
 }
 
 impl DeadlineFields {
@@ -19,7 +19,7 @@ impl DeadlineFields {
     ///
     /// # Errors
     /// Which field is wrong, by the names of a form; the deadline is `setDeadline`.
-    pub fn change(&self) -> Result<DeadlineChange, String> {
+    pub(crate) fn change(&self) -> Result<DeadlineChange, String> {
         let due = self.due.trim();
         let times = [("mapTime", &self.map_time), ("reduceTime", &self.reduce_time)];
         let ms = |(name, text): (&str, &String)| match text.trim() {

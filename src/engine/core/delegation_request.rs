@@ -8,17 +8,17 @@ use crate::wire::Token;
 /// A call about a delegation token, and who calls.
 #[derive(Debug)]
 pub struct DelegationRequest {
-    pub call: DelegationCall,
+    pub(crate) call: DelegationCall,
     /// The user of the connection.
-    pub user: Arc<str>,
+    pub(crate) user: Arc<str>,
     /// The user that acts for `user`, if another does.
-    pub real_user: Option<Arc<str>>,
+    pub(crate) real_user: Option<Arc<str>>,
     /// A number for the caller's host.
-    pub origin: u128,
+    pub(crate) origin: u128,
 }
 
 #[derive(Debug)]
-pub enum DelegationCall {
+pub(crate) enum DelegationCall {
     /// A token of the caller.
     Get {
         /// Who may renew it; empty: no user.

@@ -36,7 +36,7 @@ pub struct Engine {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub struct RunStart {
+pub(crate) struct RunStart {
     pub(in crate::engine) start: Now,
     /// The number of this run's [`Fact::RunStarted`].
     pub(in crate::engine) fact: FactNumber,
@@ -44,7 +44,7 @@ pub struct RunStart {
 
 /// Counters for display only.
 #[derive(Debug, Default)]
-pub struct Tallies {
+pub(crate) struct Tallies {
     pub(in crate::engine) accepted: u64,
     /// Succeeded, failed, killed.
     pub(in crate::engine) ended: [u64; 3],
@@ -88,17 +88,17 @@ impl Engine {
     }
 
     /// Whether changes of jobs must be signed, whichever policy rules (`jobtracker.job-changes`).
-    pub fn needs_signatures(&self) -> bool {
+    pub(crate) fn needs_signatures(&self) -> bool {
         self.config.needs_signatures
     }
 
     /// While safe mode is on, the engine accepts no job, kills nothing and assigns no task.
-    pub fn is_in_safe_mode(&self) -> bool {
+    pub(crate) fn is_in_safe_mode(&self) -> bool {
         self.administration.safe_mode.is_some() || self.administration.is_file_system_away
     }
 
     /// Refuses while safe mode is on, with the text of 1.2.1.
-    pub fn check_safe_mode(&self) -> Result<(), Refusal> {
+    pub(crate) fn check_safe_mode(&self) -> Result<(), Refusal> {
         match &self.administration.safe_mode {
             Some(user) => Err(Refusal::SafeMode(format!("JobTracker is in safe-mode set by admin {user}"))),
             None if self.administration.is_file_system_away => Err(Refusal::SafeMode(
@@ -108,7 +108,7 @@ impl Engine {
         }
     }
 
-    pub fn longest_interval_ms(&self) -> u64 {
+    pub(crate) fn longest_interval_ms(&self) -> u64 {
         u64::try_from(self.config.heartbeat.interval_ms(self.trackers.len(), true)).unwrap_or(0)
     }
 

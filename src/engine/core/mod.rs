@@ -13,18 +13,23 @@ mod reply;
 mod scheduler_wish;
 mod worker_beat_event;
 
-pub use access::JobOperation;
-pub use administration::Administration;
-pub use application_request::{
-    ApplicationAnswer, ApplicationCaller, ApplicationFilter, ApplicationQuestion, ApplicationRequest, ApplicationWait,
-    ContainerFilter, ContainerSignal, SignedTime, StoreView,
+pub(crate) use access::JobOperation;
+pub(crate) use administration::Administration;
+pub use application_request::{ApplicationAnswer, ApplicationCaller, ApplicationQuestion, ApplicationRequest};
+pub(crate) use application_request::{
+    ApplicationFilter, ApplicationWait, ContainerFilter, ContainerSignal, SignedTime, StoreView,
 };
-pub use config::{EngineConfig, EventLogConfig, FairConfig, HeartbeatConfig, HostLists, PolicyConfig, QueueConfig};
-pub use deadline_fields::DeadlineFields;
-pub use delegation_request::{DelegationCall, DelegationRequest};
-pub use engine::{Engine, RunStart, Tallies};
+pub use config::{EngineConfig, PolicyConfig, QueueConfig};
+pub(crate) use config::{EventLogConfig, FairConfig, HeartbeatConfig, HostLists};
+pub(crate) use deadline_fields::DeadlineFields;
+pub(crate) use delegation_request::{DelegationCall, DelegationRequest};
+pub use engine::Engine;
+pub(crate) use engine::{RunStart, Tallies};
 pub use event::{Event, ReadSubmission};
-pub use inspection::Inspection;
-pub use reply::{HeartbeatAnswer, Read, Reply, Step, SubmissionReply, SwitchReply, Wait};
-pub use scheduler_wish::SchedulerWish;
-pub use worker_beat_event::{BeatRefusal, BeatReply, WorkerBeatEvent};
+
+pub(crate) use inspection::Inspection;
+pub use reply::{HeartbeatAnswer, Reply, Step, SubmissionReply};
+pub(crate) use reply::{Read, SwitchReply, Wait};
+pub(crate) use scheduler_wish::SchedulerWish;
+pub(crate) use worker_beat_event::BeatRefusal;
+pub use worker_beat_event::{BeatReply, WorkerBeatEvent};

@@ -28,7 +28,7 @@ pub struct Step {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wait {
+pub(crate) enum Wait {
     Nothing,
     /// All facts so far.
     All,

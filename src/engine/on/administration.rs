@@ -43,17 +43,17 @@ impl Engine {
 }
 
 impl Engine {
-    pub fn queues_and_hosts(&self) -> (&[QueueConfig], &HostLists) {
+    pub(crate) fn queues_and_hosts(&self) -> (&[QueueConfig], &HostLists) {
         (&self.config.queues, &self.config.hosts)
     }
 
     /// The admitted hosts; empty = all (`mapred.hosts`).
-    pub fn included_hosts(&self) -> &BTreeSet<String> {
+    pub(crate) fn included_hosts(&self) -> &BTreeSet<String> {
         &self.config.hosts.included
     }
 
     /// Refuses a caller that may not refresh the host lists, with the text of 1.2.1.
-    pub fn check_refresh_nodes(&self, caller: &Caller) -> Result<(), Refusal> {
+    pub(crate) fn check_refresh_nodes(&self, caller: &Caller) -> Result<(), Refusal> {
         match self.is_administrator(caller) {
             true => Ok(()),
             false => Err(Refusal::AccessDenied(format!("{} is not authorized to refresh nodes.", caller.user))),
@@ -146,7 +146,7 @@ impl Engine {
         Ok(())
     }
 
-    pub fn safe_mode(&self) -> Read<bool> {
+    pub(crate) fn safe_mode(&self) -> Read<bool> {
         Read { value: self.is_in_safe_mode(), wait_for: Default::default() }
     }
 }

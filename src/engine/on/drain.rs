@@ -28,7 +28,7 @@ impl Engine {
         }
     }
 
-    pub fn drained_workers(&self) -> impl Iterator<Item = &Arc<str>> {
+    pub(crate) fn drained_workers(&self) -> impl Iterator<Item = &Arc<str>> {
         self.trackers.drains.iter().map(|drain| &drain.worker)
     }
 

@@ -53,7 +53,7 @@ impl Case<'_> {
 
 impl Engine {
     /// Explains the slots of a job; none for an unknown job. `sees_names`: whether the answer may name other queues.
-    pub fn explain(&self, id: JobId, sees_names: bool, now: Now) -> Read<Option<Explained>> {
+    pub(crate) fn explain(&self, id: JobId, sees_names: bool, now: Now) -> Read<Option<Explained>> {
         let value = self.jobs.get(id).map(|job| self.explain_job(job, sees_names, now));
         Read { value, wait_for: self.outbox.last_fact() }
     }

@@ -14,7 +14,7 @@ pub struct Explained {
 
 impl Explained {
     /// The whole explanation. Takes as long as about eighty allocations: call it on another thread than the owner's.
-    pub fn finish(self) -> Explanation {
+    pub(crate) fn finish(self) -> Explanation {
         let Explained { mut explanation, bidding } = self;
         if let (Some(buyer), Some((bidding, kinds))) = (&mut explanation.market, bidding) {
             // A bid that its balance does not pay buys nothing, not even what is held.

@@ -43,7 +43,7 @@ impl Engine {
     ///
     /// # Errors
     /// The job is not in memory, or its lists do not name the caller.
-    pub fn check_view_logs(&self, attempt: AttemptId, caller: &Caller) -> Result<(), Refusal> {
+    pub(crate) fn check_view_logs(&self, attempt: AttemptId, caller: &Caller) -> Result<(), Refusal> {
         let job = attempt.task.job;
         if self.jobs.get(job).is_none() {
             return Err(Refusal::Invalid(JobRequestError::UnknownJob(job).to_string()));

@@ -45,11 +45,11 @@ pub enum ReadProgress {
 }
 
 /// Most tasks, jobs or trackers in one slice.
-pub const SLICE_ITEMS: u32 = 64;
+pub(crate) const SLICE_ITEMS: u32 = 64;
 /// A slice ends with the item that reaches this size, bytes.
-pub const SLICE_BYTES: usize = 64 << 10;
+pub(crate) const SLICE_BYTES: usize = 64 << 10;
 /// Most tasks that one slice visits; of jobs and trackers a sixteenth, since finding one takes longer.
-pub const SLICE_LOOKS: u32 = 4_096;
+pub(crate) const SLICE_LOOKS: u32 = 4_096;
 
 struct SliceCapacity {
     looks: u32,
@@ -95,7 +95,7 @@ pub struct JobsRead {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum WantedJobs {
+pub(crate) enum WantedJobs {
     All,
     ToComplete,
     /// Unfinished jobs of a queue; of the pool of that name while the Fair scheduler rules (1.2.1 contrib
@@ -120,13 +120,13 @@ impl LongRead {
         Self::Reports(Box::new(ReportsRead { job, kind, stage, cursor: 0, total: 0, done: Vec::new() }))
     }
 
-    pub fn jobs(wanted: WantedJobs) -> Self {
+    pub(crate) fn jobs(wanted: WantedJobs) -> Self {
         let wait_for = FactNumber::default();
         Self::Jobs(Box::new(JobsRead { wanted, after: None, listed: None, count: 0, start: None, wait_for }))
     }
 
     /// The cluster in the detailed form.
-    pub fn cluster() -> Self {
+    pub(crate) fn cluster() -> Self {
         Self::Cluster(Box::default())
     }
 

@@ -74,7 +74,7 @@ impl Engine {
 
     /// Applies an edited budget file at start. Returns a line for the operator about each change. The next tick writes
     /// the file again.
-    pub fn apply_budget_file(&mut self, lines: Vec<BudgetLine>, now: Now) -> Vec<String> {
+    pub(crate) fn apply_budget_file(&mut self, lines: Vec<BudgetLine>, now: Now) -> Vec<String> {
         let Some(market) = &mut self.market else { return Vec::new() };
         let (jobs, scheduler) = (&self.jobs, &self.cluster.scheduler);
         let is_ruling = market.accounts.is_ruling();

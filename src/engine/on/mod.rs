@@ -91,15 +91,22 @@ mod worker_beats;
 mod worker_page;
 
 pub use explained::Explained;
-pub use long_read::{LongRead, ReadProgress, SLICE_BYTES, SLICE_ITEMS, SLICE_LOOKS, Slice, WantedJobs};
+
+pub use long_read::{LongRead, ReadProgress};
+#[cfg(test)]
+pub(crate) use long_read::{SLICE_BYTES, SLICE_ITEMS, SLICE_LOOKS};
+pub(crate) use long_read::{Slice, WantedJobs};
 pub use queries::ReportKind;
+
 pub use restore::{Restored, RestoredJobs};
-pub use restore_applications::RestoredApplications;
+
+pub(crate) use restore_applications::RestoredApplications;
+pub(crate) use snapshot::JOBS_SHOWN;
 pub use snapshot::{
-    ClusterSnapshot, ContainersSnapshot, JOBS_SHOWN, JobSnapshot, LiveJob, MoneySnapshot, QueueSnapshot, Stuck,
-    TrackerSnapshot,
+    ClusterSnapshot, ContainersSnapshot, JobSnapshot, LiveJob, MoneySnapshot, QueueSnapshot, Stuck, TrackerSnapshot,
 };
-pub use task_page::{TaskCursor, TaskPage};
-pub use volatile::{ChangedList, VolatileDelta, VolatileWalk};
+pub(crate) use task_page::{TaskCursor, TaskPage};
+pub(crate) use volatile::{ChangedList, VolatileDelta, VolatileWalk};
 pub use what_if::DeadlineQuestion;
-pub use worker_page::WorkerPage;
+
+pub(crate) use worker_page::WorkerPage;

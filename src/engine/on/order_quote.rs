@@ -32,7 +32,7 @@ impl Engine {
     ///
     /// # Errors
     /// [`MarketError`] where the order could not be placed.
-    pub fn quote_order(
+    pub(crate) fn quote_order(
         &self,
         queue: &QueueName,
         max_rate: Credits,

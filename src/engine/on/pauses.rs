@@ -141,7 +141,8 @@ impl Engine {
         self.administration.pauses.of(None, queue).map(|pause| pause.reason().to_string())
     }
 
-    pub fn pauses(&self) -> impl Iterator<Item = &Pause> {
+    #[cfg(test)]
+    pub(crate) fn pauses(&self) -> impl Iterator<Item = &Pause> {
         self.administration.pauses.iter()
     }
 }

@@ -13,7 +13,7 @@ use super::switch_plan::undeclared_pools;
 
 impl Engine {
     /// The ruling policy with its settings.
-    pub fn policy(&self) -> &PolicyConfig {
+    pub(crate) fn policy(&self) -> &PolicyConfig {
         &self.config.policy
     }
 

@@ -30,7 +30,7 @@ impl Engine {
     }
 
     /// The property of a job that names its pool, while the Fair scheduler rules.
-    pub fn pool_name_property(&self) -> Option<&str> {
+    pub(crate) fn pool_name_property(&self) -> Option<&str> {
         self.fair_config().map(|fair| fair.pool_name_property.as_str())
     }
 

@@ -22,7 +22,7 @@ pub enum ReportKind {
 }
 
 impl ReportKind {
-    pub fn of(self, job: &Job) -> Vec<TaskReport> {
+    pub(crate) fn of(self, job: &Job) -> Vec<TaskReport> {
         match self {
             ReportKind::Work(kind) => job.task_reports(kind),
             ReportKind::Setup => job.setup_reports(),
@@ -33,7 +33,7 @@ impl ReportKind {
 
 impl Engine {
     /// The status of a job; none for an unknown one.
-    pub fn job_status(&self, id: JobId) -> Read<Option<JobStatus>> {
+    pub(crate) fn job_status(&self, id: JobId) -> Read<Option<JobStatus>> {
         self.read_job(id, |job| self.status_of(job))
     }
 
@@ -53,34 +53,34 @@ impl Engine {
     }
 
     /// The profile of a job; none for an unknown one.
-    pub fn job_profile(&self, id: JobId) -> Read<Option<JobProfile>> {
+    pub(crate) fn job_profile(&self, id: JobId) -> Read<Option<JobProfile>> {
         self.read_job(id, |job| self.profile_of(job))
     }
 
     /// The profile of a job that memory no longer has.
-    pub fn profile_of(&self, job: &Job) -> JobProfile {
+    pub(crate) fn profile_of(&self, job: &Job) -> JobProfile {
         job.profile(format!("{}{}", self.config.job_page_prefix, job.id))
     }
 
     /// A job, to be read: what is shown of it must wait for its last fact.
-    pub fn job(&self, id: JobId) -> Option<&Job> {
+    pub(crate) fn job(&self, id: JobId) -> Option<&Job> {
         self.jobs.get(id)
     }
 
     /// What the policy says of a job.
-    pub fn scheduling_info(&self, job: &Job) -> String {
+    pub(crate) fn scheduling_info(&self, job: &Job) -> String {
         self.status_of(job).scheduling_info.0
     }
 
     /// A registered tracker, with the path of its host in the network.
-    pub fn tracker_place(&self, id: TrackerId) -> Option<(&NodeInfo, String)> {
+    pub(crate) fn tracker_place(&self, id: TrackerId) -> Option<(&NodeInfo, String)> {
         let info = self.cluster.nodes.get(id)?;
         let topology = self.cluster.scheduler.topology();
         Some((info, format!("{}/{}", topology.rack_name(info.rack), topology.host_name(info.host))))
     }
 
     /// The name of a host.
-    pub fn host_name(&self, host: HostId) -> &str {
+    pub(crate) fn host_name(&self, host: HostId) -> &str {
         self.cluster.scheduler.topology().host_name(host)
     }
 
@@ -88,7 +88,7 @@ impl Engine {
     ///
     /// # Errors
     /// It has too many.
-    pub fn counters_of(&self, job: &Job) -> Result<Counters, CountersExceeded> {
+    pub(crate) fn counters_of(&self, job: &Job) -> Result<Counters, CountersExceeded> {
         job.counters(&self.cluster.counter_limits)
     }
 
@@ -107,18 +107,18 @@ impl Engine {
     }
 
     /// A part of a job's list of events; none for an unknown job.
-    pub fn completion_events(&self, id: JobId, from: usize, max: usize) -> Read<Vec<TaskCompletionEvent>> {
+    pub(crate) fn completion_events(&self, id: JobId, from: usize, max: usize) -> Read<Vec<TaskCompletionEvent>> {
         let events = self.read_job(id, |job| job.completion_events(from, max));
         Read { value: events.value.unwrap_or_default(), wait_for: events.wait_for }
     }
 
     /// Whether tasks and events of a job are in the store alone, as of jobs that completed before a restart.
-    pub fn is_in_store_alone(&self, id: JobId) -> bool {
+    pub(crate) fn is_in_store_alone(&self, id: JobId) -> bool {
         self.jobs.get(id).is_some_and(Job::is_without_tasks)
     }
 
     /// The diagnostics of an attempt. The caller must have passed [`Self::check_view_details`].
-    pub fn task_diagnostics(&self, id: AttemptId) -> Read<Vec<String>> {
+    pub(crate) fn task_diagnostics(&self, id: AttemptId) -> Read<Vec<String>> {
         let texts = self.read_job(id.task.job, |job| {
             job.key_of(id.task).and_then(|key| job.diagnostics(key, id.number)).unwrap_or_default()
         });
@@ -126,7 +126,8 @@ impl Engine {
     }
 
     /// All jobs by id. Clients get them in slices, by [`LongRead::jobs`](crate::engine::LongRead::jobs).
-    pub fn all_jobs(&self) -> Read<Vec<JobStatus>> {
+    #[cfg(test)]
+    pub(crate) fn all_jobs(&self) -> Read<Vec<JobStatus>> {
         self.read_jobs(|_| true)
     }
 
@@ -150,7 +151,7 @@ impl Engine {
 
 impl Engine {
     /// All queues, by name.
-    pub fn queues(&self) -> Read<Vec<JobQueueInfo>> {
+    pub(crate) fn queues(&self) -> Read<Vec<JobQueueInfo>> {
         let value = match self.ruling_market() {
             Some(market) => market.queues().map(|queue| queue_info(queue.as_str(), true)).collect(),
             None => self.config.queues.iter().map(|queue| self.queue_info(queue)).collect(),
@@ -159,7 +160,7 @@ impl Engine {
     }
 
     /// A queue; none for an unknown one.
-    pub fn queue(&self, name: &str) -> Read<Option<JobQueueInfo>> {
+    pub(crate) fn queue(&self, name: &str) -> Read<Option<JobQueueInfo>> {
         let value = match self.ruling_market() {
             Some(market) => {
                 market.queues().find(|queue| queue.as_str() == name).map(|queue| queue_info(queue.as_str(), true))
@@ -182,7 +183,7 @@ impl Engine {
     }
 
     /// The operations that the caller may perform, for each queue that allows any.
-    pub fn queue_acls(&self, caller: &Caller) -> Read<Vec<QueueAclsInfo>> {
+    pub(crate) fn queue_acls(&self, caller: &Caller) -> Read<Vec<QueueAclsInfo>> {
         let user = &*caller.user;
         let of = |name: &str, submit: bool, administer: bool| {
             let submit = submit.then(|| "acl-submit-job".to_owned());
@@ -212,7 +213,7 @@ impl Engine {
     ///
     /// # Errors
     /// Access lists are on and there is no such queue.
-    pub fn queue_admins(&self, name: &str) -> Result<Read<AccessControlList>, Refusal> {
+    pub(crate) fn queue_admins(&self, name: &str) -> Result<Read<AccessControlList>, Refusal> {
         let configured = || self.config.queues.iter().find(|queue| queue.name == name);
         let list = if !self.config.acls_enabled {
             "*".to_owned()
@@ -228,7 +229,7 @@ impl Engine {
     }
 
     /// The cluster; the detailed form lists tracker names, at a cost that grows with the number of trackers.
-    pub fn cluster_status(&self, detailed: bool) -> Read<ClusterStatus> {
+    pub(crate) fn cluster_status(&self, detailed: bool) -> Read<ClusterStatus> {
         let of = |trackers: usize, is_so: &dyn Fn(&Tracker) -> bool| {
             let named = self.trackers.iter().filter(|tracker| detailed && is_so(tracker));
             let names = named.map(|tracker| Text::from(&*tracker.name)).collect();

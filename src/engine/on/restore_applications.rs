@@ -10,19 +10,19 @@ use crate::model::{ApplicationId, Now};
 #[derive(Debug, Default)]
 pub struct RestoredApplications {
     /// All that are not over or have live containers, and the newest of the others.
-    pub applications: Vec<RestoredApplication>,
+    pub(crate) applications: Vec<RestoredApplication>,
     /// The latest start in an id; 0: there was none.
-    pub last_start_ms: u64,
+    pub(crate) last_start_ms: u64,
     /// Ids that were given out and not used: whose they are, and until when they are good, epoch ms.
-    pub unused_ids: Vec<(ApplicationId, Arc<str>, i64)>,
+    pub(crate) unused_ids: Vec<(ApplicationId, Arc<str>, i64)>,
     /// The signatures that were used, and those that are forgotten.
-    pub stamps: Vec<ApplicationChange>,
+    pub(crate) stamps: Vec<ApplicationChange>,
 }
 
 impl RestoredApplications {
     /// The stamps of requests about applications, among all that are stored.
     #[must_use]
-    pub fn stamps_among(facts: &[MarketFact]) -> Vec<ApplicationChange> {
+    pub(crate) fn stamps_among(facts: &[MarketFact]) -> Vec<ApplicationChange> {
         let is_here = |consumer| matches!(consumer, Consumer::Application | Consumer::Secret);
         let stamps = facts.iter().filter_map(|fact| match fact {
             MarketFact::Stamp(stamp) if is_here(stamp.consumer) => Some(ApplicationChange::Stamped(stamp.clone())),

@@ -6,7 +6,7 @@ use crate::market::{ContainerUse, SlotHolder};
 use crate::model::{Credits, JobId, Kind, PerKind, Priority, RunState};
 
 /// Most jobs in a snapshot.
-pub const JOBS_SHOWN: usize = 500;
+pub(crate) const JOBS_SHOWN: usize = 500;
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ClusterSnapshot {
@@ -205,7 +205,7 @@ impl ClusterSnapshot {
     }
 
     /// The newest jobs, newest first, and older ones that run.
-    pub fn all_jobs(&self) -> impl Iterator<Item = &JobSnapshot> {
+    pub(crate) fn all_jobs(&self) -> impl Iterator<Item = &JobSnapshot> {
         self.jobs.iter().chain(&self.older_jobs)
     }
 }

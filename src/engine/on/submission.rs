@@ -30,7 +30,7 @@ impl Engine {
     }
 
     /// Whether the id may be one of an earlier run that only the state store knows.
-    pub fn is_id_of_before(&self, id: JobId) -> bool {
+    pub(crate) fn is_id_of_before(&self, id: JobId) -> bool {
         id.identifier != self.config.identifier
             && self.jobs.get(id).is_none()
             && !self.submissions.reserved_ids().contains(id)
@@ -45,7 +45,7 @@ impl Engine {
     }
 
     /// The reserved job ids with their users, to hand over to another process.
-    pub fn reserved_ids(&self) -> impl Iterator<Item = (JobId, Arc<str>)> {
+    pub(crate) fn reserved_ids(&self) -> impl Iterator<Item = (JobId, Arc<str>)> {
         self.submissions.reserved_ids().iter().map(|(id, user)| (id, user.clone()))
     }
 
@@ -74,7 +74,7 @@ impl Engine {
     ///
     /// # Errors
     /// The id is not one that was issued to the user, or the job is being submitted or was.
-    pub fn check_upload(&self, id: JobId, user: &str) -> Result<(), Refusal> {
+    pub(crate) fn check_upload(&self, id: JobId, user: &str) -> Result<(), Refusal> {
         if self.jobs.get(id).is_some() || self.submissions.is_pending(id) {
             return Err(Refusal::Invalid(format!("{id} has been submitted: its files are fixed")));
         }
@@ -82,12 +82,12 @@ impl Engine {
     }
 
     /// Whether a job of the id is being submitted or has not ended, so that its files are needed.
-    pub fn needs_files(&self, id: JobId) -> bool {
+    pub(crate) fn needs_files(&self, id: JobId) -> bool {
         self.submissions.is_pending(id) || self.jobs.get(id).is_some_and(|job| !job.is_over())
     }
 
     /// Whether a job of the id is known, ended or not.
-    pub fn has_job(&self, id: JobId) -> bool {
+    pub(crate) fn has_job(&self, id: JobId) -> bool {
         self.jobs.get(id).is_some()
     }
 
@@ -155,7 +155,7 @@ impl Engine {
     ///
     /// # Errors
     /// The refusal, by the same order of checks as the full validation.
-    pub fn check_job_conf(
+    pub(crate) fn check_job_conf(
         &self,
         id: JobId,
         caller: &Caller,

@@ -23,7 +23,7 @@ struct JobPlacement<'a> {
 }
 
 impl Engine {
-    pub fn plan_switch(&self, wish: &SchedulerWish, now: Now) -> SwitchPlan {
+    pub(crate) fn plan_switch(&self, wish: &SchedulerWish, now: Now) -> SwitchPlan {
         let begun = self.market_to_begin(wish, now);
         let market = self.market().or(begun.as_ref());
         let placements: Vec<JobPlacement<'_>> = self.unfinished_jobs().map(|job| place(job, wish, market)).collect();
@@ -58,7 +58,7 @@ impl Engine {
         }
     }
 
-    pub fn scheduler_status(&self, now: Now) -> SchedulerStatus {
+    pub(crate) fn scheduler_status(&self, now: Now) -> SchedulerStatus {
         let in_place = |job: &Job| {
             let group = self.cluster.scheduler.group_of(job.app);
             group.and_then(|group| self.cluster.scheduler.group_name(group)).map(str::to_owned)

@@ -13,34 +13,34 @@ use super::long_read::{SLICE_BYTES, SLICE_ITEMS, SLICE_LOOKS};
 
 /// Where the next page begins: setup, maps, reduces, cleanup, counted through; and how many attempts of that task were shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct TaskCursor(pub u64);
+pub(crate) struct TaskCursor(pub(crate) u64);
 
 /// Bits of a cursor that count attempts of a task. Cursors grow, and are whole in the numbers of JSON.
 const SHOWN_BITS: u32 = 20;
 
 /// A page of the attempts of a job.
 #[derive(Clone, Debug, PartialEq)]
-pub struct TaskPage {
+pub(crate) struct TaskPage {
     /// The state of the job, in Hadoop's spelling.
-    pub state: &'static str,
-    pub user: String,
+    pub(crate) state: &'static str,
+    pub(crate) user: String,
     /// Its output folder.
-    pub output: Option<String>,
+    pub(crate) output: Option<String>,
     /// Its staging directory, which exists until the job has ended.
-    pub submit_dir: String,
-    pub is_over: bool,
+    pub(crate) submit_dir: String,
+    pub(crate) is_over: bool,
     /// Whether its attempts are in the store alone; there are none on the page then.
-    pub is_in_store_alone: bool,
+    pub(crate) is_in_store_alone: bool,
     /// Attempts; maps with the offset of their split in job.split, bytes.
-    pub attempts: Vec<(TaskAttempt, Option<i64>)>,
+    pub(crate) attempts: Vec<(TaskAttempt, Option<i64>)>,
     /// Where the next page begins; none after the last.
-    pub next: Option<TaskCursor>,
+    pub(crate) next: Option<TaskCursor>,
 }
 
 impl Engine {
     /// A page of the attempts of a job, or of those that have not ended; none for an unknown job. The job's
     /// access lists must let a `viewer` see its details.
-    pub fn task_page(
+    pub(crate) fn task_page(
         &self,
         id: JobId,
         is_running_only: bool,
@@ -120,11 +120,11 @@ impl TaskCursor {
     }
 
     /// Behind so many tasks, or so many attempts of a job that only the store has.
-    pub const fn behind(count: u64) -> Self {
+    pub(crate) const fn behind(count: u64) -> Self {
         Self::new(count, 0)
     }
 
-    pub const fn position(self) -> u64 {
+    pub(crate) const fn position(self) -> u64 {
         self.0 >> SHOWN_BITS
     }
 

@@ -11,7 +11,7 @@ use crate::model::Now;
 
 impl Engine {
     /// The relation of the tracker of that name to a connection.
-    pub fn connection_status(&self, tracker: &str, connection: u64, now: Now) -> ConnectionStatus {
+    pub(crate) fn connection_status(&self, tracker: &str, connection: u64, now: Now) -> ConnectionStatus {
         let Some(tracker) = self.trackers.named(tracker) else { return ConnectionStatus::Absent };
         if tracker.connection == connection {
             return ConnectionStatus::Own;
@@ -29,12 +29,12 @@ impl Engine {
     }
 
     /// The host of a registered tracker; none for an unknown one.
-    pub fn host_of_tracker(&self, tracker: &str) -> Option<Arc<str>> {
+    pub(crate) fn host_of_tracker(&self, tracker: &str) -> Option<Arc<str>> {
         self.trackers.named(tracker).map(|tracker| tracker.host.clone())
     }
 
     /// All open connections of trackers, to hand over to another process.
-    pub fn tracker_connections(&self, now: Now) -> impl Iterator<Item = InheritedTrackerConnection> {
+    pub(crate) fn tracker_connections(&self, now: Now) -> impl Iterator<Item = InheritedTrackerConnection> {
         let open = self.trackers.iter().filter(|tracker| self.trackers.is_connected(tracker));
         open.map(move |tracker| InheritedTrackerConnection {
             tracker: tracker.name.clone(),

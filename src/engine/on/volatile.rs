@@ -23,39 +23,39 @@ const JOBS: usize = 50;
 
 /// What is no fact, as far as it has changed.
 #[derive(Clone, Debug, Default)]
-pub struct VolatileDelta {
-    pub at: Now,
+pub(crate) struct VolatileDelta {
+    pub(crate) at: Now,
     /// All facts up to this one are in it: it must not be shown before that is durable.
-    pub wait_for: FactNumber,
+    pub(crate) wait_for: FactNumber,
     /// All that is no list, and what is stuck. Its other lists are empty, and its report leaves out all jobs that are not over.
-    pub head: ClusterSnapshot,
-    pub queues: ChangedList<QueueSnapshot>,
-    pub balances: ChangedList<(String, Credits)>,
-    pub groups: ChangedList<ReportedGroup>,
+    pub(crate) head: ClusterSnapshot,
+    pub(crate) queues: ChangedList<QueueSnapshot>,
+    pub(crate) balances: ChangedList<(String, Credits)>,
+    pub(crate) groups: ChangedList<ReportedGroup>,
     /// The newest jobs that are not over, as the policy has them; none: they were not asked for.
-    pub jobs: Option<Vec<ReportedJob>>,
+    pub(crate) jobs: Option<Vec<ReportedJob>>,
     /// Jobs that run, by id.
-    pub live_jobs: ChangedList<(JobId, LiveJob)>,
+    pub(crate) live_jobs: ChangedList<(JobId, LiveJob)>,
     /// Explanations of the jobs that were asked for, which name other queues; none of a job that is not known.
-    pub explained: Vec<(JobId, Option<Explained>)>,
+    pub(crate) explained: Vec<(JobId, Option<Explained>)>,
     /// Trackers that are new or have changed. When they were seen last is in `beats`.
-    pub trackers: Vec<(Arc<str>, TrackerSnapshot)>,
-    pub trackers_gone: Vec<Arc<str>>,
+    pub(crate) trackers: Vec<(Arc<str>, TrackerSnapshot)>,
+    pub(crate) trackers_gone: Vec<Arc<str>>,
     /// When trackers were seen last, ms of the monotonic clock.
-    pub beats: Vec<(Arc<str>, u64)>,
+    pub(crate) beats: Vec<(Arc<str>, u64)>,
 }
 
 /// A list as far as it has changed.
 #[derive(Clone, Debug)]
-pub struct ChangedList<T> {
-    pub len: usize,
+pub(crate) struct ChangedList<T> {
+    pub(crate) len: usize,
     /// Values at these places.
-    pub set: Vec<(usize, T)>,
+    pub(crate) set: Vec<(usize, T)>,
 }
 
 /// A walk in slices, and what it said last.
 #[derive(Debug, Default)]
-pub struct VolatileWalk {
+pub(crate) struct VolatileWalk {
     stage: WalkStage,
     delta: VolatileDelta,
     /// Jobs that are to be explained.
@@ -128,7 +128,7 @@ impl<T: Clone + PartialEq> ChangedList<T> {
 
 impl VolatileWalk {
     /// The walk that begins next explains these jobs.
-    pub fn explain(&mut self, jobs: Vec<JobId>) {
+    pub(crate) fn explain(&mut self, jobs: Vec<JobId>) {
         self.to_explain = jobs;
     }
 }
@@ -136,7 +136,7 @@ impl VolatileWalk {
 impl Engine {
     /// Makes one slice of a walk; the delta once the walk is complete. `with_jobs`: whether jobs are asked for, as the policy
     /// has them.
-    pub fn walk_volatile(&self, walk: &mut VolatileWalk, with_jobs: bool, now: Now) -> Option<VolatileDelta> {
+    pub(crate) fn walk_volatile(&self, walk: &mut VolatileWalk, with_jobs: bool, now: Now) -> Option<VolatileDelta> {
         let delta = &mut walk.delta;
         walk.stage = match std::mem::take(&mut walk.stage) {
             WalkStage::Head => {

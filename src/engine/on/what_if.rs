@@ -31,7 +31,7 @@ impl Engine {
     }
 
     /// What admission would say of a job now; none unless the constraint scheduler rules. Changes nothing.
-    pub fn what_if(&self, question: &DeadlineQuestion, now: Now) -> Option<WhatIfAnswer> {
+    pub(crate) fn what_if(&self, question: &DeadlineQuestion, now: Now) -> Option<WhatIfAnswer> {
         let PolicyConfig::Constraint(config) = &self.config.policy else { return None };
         let DeadlineQuestion { deadline, are_maps_known, reduces, .. } = question;
         let mut work = self.asked_work(question);

@@ -13,16 +13,16 @@ use crate::wire::worker_name;
 use super::long_read::{SLICE_ITEMS, SLICE_LOOKS};
 
 #[derive(Clone, Debug, PartialEq)]
-pub struct WorkerPage {
+pub(crate) struct WorkerPage {
     /// Workers, by the names of their trackers; on the last page also the drained ones that are not connected.
-    pub workers: Vec<WorkerStatus>,
+    pub(crate) workers: Vec<WorkerStatus>,
     /// The name of the tracker that the next page follows; none on the last page.
-    pub next: Option<Arc<str>>,
+    pub(crate) next: Option<Arc<str>>,
 }
 
 impl Engine {
     /// A page of the workers: those whose trackers' names follow `after`, or the first.
-    pub fn worker_page(&self, after: Option<&str>, now: Now) -> Read<WorkerPage> {
+    pub(crate) fn worker_page(&self, after: Option<&str>, now: Now) -> Read<WorkerPage> {
         let mut page = WorkerPage { workers: Vec::new(), next: None };
         let mut looks = 0;
         let mut trackers = self.trackers.iter_after(after).peekable();

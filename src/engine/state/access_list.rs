@@ -33,7 +33,7 @@ impl fmt::Display for Caller {
 }
 
 /// Whether a list, `*` or `user,user group,group`, names the caller.
-pub fn allows(list: &str, caller: &Caller) -> bool {
+pub(crate) fn allows(list: &str, caller: &Caller) -> bool {
     if list.trim() == "*" {
         return true;
     }
@@ -42,12 +42,12 @@ pub fn allows(list: &str, caller: &Caller) -> bool {
     is_in(users, &caller.user) || caller.groups.iter().any(|group| is_in(groups, group))
 }
 
-pub fn names_groups(list: &str) -> bool {
+pub(crate) fn names_groups(list: &str) -> bool {
     list.trim() != "*" && list.split_once(' ').is_some_and(|(_, groups)| !groups.trim().is_empty())
 }
 
 /// A list as 1.2.1 sends it: names sorted, each once.
-pub fn written(list: &str) -> String {
+pub(crate) fn written(list: &str) -> String {
     if list.trim() == "*" {
         return "*".to_owned();
     }

@@ -9,20 +9,20 @@ use crate::model::{AttemptState, PerKind, RunState};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AttemptCounts {
     /// Attempts launched.
-    pub launched: PerKind<u64>,
+    pub(crate) launched: PerKind<u64>,
     /// Those that succeeded.
-    pub completed: PerKind<u64>,
+    pub(crate) completed: PerKind<u64>,
     /// Those that FAILED.
-    pub failed: PerKind<u64>,
+    pub(crate) failed: PerKind<u64>,
     /// Those that were KILLED.
-    pub killed: PerKind<u64>,
+    pub(crate) killed: PerKind<u64>,
     /// Jobs submitted, succeeded, failed, killed.
-    pub jobs: [u64; 4],
+    pub(crate) jobs: [u64; 4],
 }
 
 /// The same of all queues and of each.
 #[derive(Debug, Default)]
-pub struct AttemptTallies {
+pub(crate) struct AttemptTallies {
     all: AttemptCounts,
     by_queue: BTreeMap<String, AttemptCounts>,
 }
@@ -34,7 +34,7 @@ const MOST_QUEUES: usize = 10_000;
 
 impl AttemptTallies {
     /// Counts a fact about a job.
-    pub fn count(&mut self, fact: &JobFact, job: &Job) {
+    pub(crate) fn count(&mut self, fact: &JobFact, job: &Job) {
         self.all.count(fact, job);
         let queue = &job.spec.queue;
         if let Some(counts) = self.by_queue.get_mut(queue) {
@@ -45,12 +45,12 @@ impl AttemptTallies {
     }
 
     /// Of all queues.
-    pub fn all(&self) -> &AttemptCounts {
+    pub(crate) fn all(&self) -> &AttemptCounts {
         &self.all
     }
 
     /// Of a queue.
-    pub fn of_queue(&self, queue: &str) -> AttemptCounts {
+    pub(crate) fn of_queue(&self, queue: &str) -> AttemptCounts {
         self.by_queue.get(queue).cloned().unwrap_or_default()
     }
 }

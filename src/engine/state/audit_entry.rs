@@ -11,33 +11,33 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuditEntry {
     /// What was done, or refused.
-    pub verb: &'static str,
+    pub(crate) verb: &'static str,
     /// Whether it was refused by an access list, a role or a signature.
-    pub is_denied: bool,
+    pub(crate) is_denied: bool,
     /// Who did it; for a refusal perhaps only what the caller claims.
-    pub user: String,
+    pub(crate) user: String,
     /// What it was done to, and how; in this order.
-    pub fields: Vec<(&'static str, String)>,
+    pub(crate) fields: Vec<(&'static str, String)>,
 }
 
 /// In place of a user, where a change does not show its author.
-pub const UNKNOWN_USER: &str = "-";
+pub(crate) const UNKNOWN_USER: &str = "-";
 
 impl AuditEntry {
-    pub fn new(verb: &'static str, user: impl Into<String>) -> Self {
+    pub(crate) fn new(verb: &'static str, user: impl Into<String>) -> Self {
         Self { verb, is_denied: false, user: user.into(), fields: Vec::new() }
     }
 
     /// The same with one more field.
     #[must_use]
-    pub fn with(mut self, name: &'static str, value: impl fmt::Display) -> Self {
+    pub(crate) fn with(mut self, name: &'static str, value: impl fmt::Display) -> Self {
         self.fields.push((name, value.to_string()));
         self
     }
 
     /// The same with one more field, if there is a value.
     #[must_use]
-    pub fn with_some(self, name: &'static str, value: Option<impl fmt::Display>) -> Self {
+    pub(crate) fn with_some(self, name: &'static str, value: Option<impl fmt::Display>) -> Self {
         match value {
             Some(value) => self.with(name, value),
             None => self,
@@ -45,7 +45,7 @@ impl AuditEntry {
     }
 
     #[must_use]
-    pub fn denied(self) -> Self {
+    pub(crate) fn denied(self) -> Self {
         Self { is_denied: true, ..self }
     }
 }

@@ -8,17 +8,17 @@ use super::outbox::Outbox;
 
 /// What jobs share, apart from the jobs themselves: so a job and its context can be borrowed at once.
 #[derive(Debug)]
-pub struct Cluster {
-    pub scheduler: Scheduler,
-    pub nodes: NodeRegistry,
-    pub housekeeping: HousekeepingQueue,
-    pub interner: CounterInterner,
-    pub counter_limits: CounterLimits,
+pub(crate) struct Cluster {
+    pub(crate) scheduler: Scheduler,
+    pub(crate) nodes: NodeRegistry,
+    pub(crate) housekeeping: HousekeepingQueue,
+    pub(crate) interner: CounterInterner,
+    pub(crate) counter_limits: CounterLimits,
 }
 
 impl Cluster {
     /// What a job needs while it handles an event. Its facts, and what it finds broken, go to `outbox`.
-    pub fn job_context<'a>(&'a mut self, outbox: &'a mut Outbox, now: Now) -> JobContext<'a> {
+    pub(crate) fn job_context<'a>(&'a mut self, outbox: &'a mut Outbox, now: Now) -> JobContext<'a> {
         JobContext {
             scheduler: &mut self.scheduler,
             interner: &mut self.interner,

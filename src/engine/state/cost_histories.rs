@@ -8,34 +8,34 @@ use crate::scheduler::constraint::{CostHistory, HistoryConfig, JobClass, KnownCo
 /// What the last jobs of a class have cost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClassCosts {
-    pub class: Arc<JobClass>,
+    pub(crate) class: Arc<JobClass>,
     /// When its last job ended, epoch ms.
-    pub last_end_ms: i64,
-    pub history: Arc<CostHistory>,
+    pub(crate) last_end_ms: i64,
+    pub(crate) history: Arc<CostHistory>,
 }
 
 /// What jobs have cost, by class. Users can invent any number of classes: those whose last job ended first are forgotten.
 #[derive(Debug, Default)]
-pub struct CostHistories {
+pub(crate) struct CostHistories {
     by_class: BTreeMap<Arc<JobClass>, ClassCosts>,
     by_last_end: BTreeSet<(i64, Arc<JobClass>)>,
 }
 
 impl CostHistories {
-    pub const MAX_CLASSES: usize = 10_000;
+    pub(crate) const MAX_CLASSES: usize = 10_000;
 
-    pub fn restored(all: Vec<ClassCosts>) -> Self {
+    pub(crate) fn restored(all: Vec<ClassCosts>) -> Self {
         let mut histories = Self::default();
         all.into_iter().for_each(|costs| histories.set(costs));
         histories
     }
 
-    pub fn learned(&self, class: &JobClass, config: &HistoryConfig) -> KnownCosts {
+    pub(crate) fn learned(&self, class: &JobClass, config: &HistoryConfig) -> KnownCosts {
         self.by_class.get(class).map(|costs| costs.history.learned(config)).unwrap_or_default()
     }
 
     /// Adds a job that has just ended; returns its class as it is now.
-    pub fn add(&mut self, class: JobClass, costs: KnownCosts, end_ms: i64) -> ClassCosts {
+    pub(crate) fn add(&mut self, class: JobClass, costs: KnownCosts, end_ms: i64) -> ClassCosts {
         let before = self.by_class.get(&class);
         let mut history = before.map(|before| CostHistory::clone(&before.history)).unwrap_or_default();
         history.add(costs);
@@ -46,7 +46,7 @@ impl CostHistories {
     }
 
     /// Forgets a class where there are too many.
-    pub fn forget_oldest(&mut self) -> Option<Arc<JobClass>> {
+    pub(crate) fn forget_oldest(&mut self) -> Option<Arc<JobClass>> {
         if self.by_class.len() <= Self::MAX_CLASSES {
             return None;
         }

@@ -43,14 +43,14 @@ const CHANGES: [&str; 25] = [
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Decision {
     /// When, epoch ms.
-    pub at_ms: i64,
+    pub(crate) at_ms: i64,
     #[serde(flatten)]
-    pub what: Decided,
+    pub(crate) what: Decided,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
-pub enum Decided {
+pub(crate) enum Decided {
     /// An attempt or container gives way to queues that hold less than is due to them.
     Preempted(Preempted),
     /// Another scheduler rules from now on, or the same by another choice.
@@ -61,52 +61,52 @@ pub enum Decided {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Victim {
+pub(crate) enum Victim {
     Attempt(AttemptId),
     Container(ContainerId),
 }
 
 /// What gave way, and what both sides paid when that was decided.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Preempted {
-    pub victim: Victim,
+pub(crate) struct Preempted {
+    pub(crate) victim: Victim,
     /// The queue or pool that loses its slots.
-    pub queue: Arc<str>,
-    pub worker: Arc<str>,
-    pub slots: u32,
+    pub(crate) queue: Arc<str>,
+    pub(crate) worker: Arc<str>,
+    pub(crate) slots: u32,
     /// What it paid for a slot over a whole interval; none: no market ruled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rate: Option<Credits>,
+    pub(crate) rate: Option<Credits>,
     /// How long it had held its slots, ms.
-    pub age_ms: u64,
+    pub(crate) age_ms: u64,
     /// For how long it had worked, ms: less than its age where a container was launched late.
-    pub lost_ms: u64,
+    pub(crate) lost_ms: u64,
     /// Those that it gave way to, the one that lacked most first.
     #[serde(rename = "for")]
-    pub claimants: Arc<[Claimant]>,
+    pub(crate) claimants: Arc<[Claimant]>,
 }
 
 /// A queue or pool below what is due to it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Claimant {
-    pub queue: String,
+pub(crate) struct Claimant {
+    pub(crate) queue: String,
     /// Slots that it lacked.
-    pub missing: u32,
+    pub(crate) missing: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rate: Option<Credits>,
+    pub(crate) rate: Option<Credits>,
 }
 
 /// What a caller has changed, as the audit log has it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Change {
-    pub verb: String,
-    pub user: String,
-    pub fields: Vec<(String, String)>,
+pub(crate) struct Change {
+    pub(crate) verb: String,
+    pub(crate) user: String,
+    pub(crate) fields: Vec<(String, String)>,
 }
 
 impl Decision {
     /// The decision in a change that somebody has made; none where the change is of nothing but the caller's own.
-    pub fn in_change(entry: &AuditEntry, at_ms: i64) -> Option<Self> {
+    pub(crate) fn in_change(entry: &AuditEntry, at_ms: i64) -> Option<Self> {
         if entry.is_denied || !CHANGES.contains(&entry.verb) {
             return None;
         }
@@ -116,7 +116,7 @@ impl Decision {
     }
 
     /// The name of its kind.
-    pub fn kind(&self) -> &'static str {
+    pub(crate) fn kind(&self) -> &'static str {
         match &self.what {
             Decided::Preempted(_) => "preempted",
             Decided::Policy { .. } => "policy",
@@ -125,12 +125,12 @@ impl Decision {
     }
 
     /// Whether files were read again.
-    pub fn is_about_files(&self) -> bool {
+    pub(crate) fn is_about_files(&self) -> bool {
         matches!(self.kind(), "reload" | "listed")
     }
 
     /// The job that it is about.
-    pub fn job(&self) -> Option<JobId> {
+    pub(crate) fn job(&self) -> Option<JobId> {
         match &self.what {
             Decided::Preempted(Preempted { victim: Victim::Attempt(attempt), .. }) => Some(attempt.task.job),
             Decided::Changed(change) => change.field("job")?.parse().ok(),
@@ -141,7 +141,7 @@ impl Decision {
 
 impl Preempted {
     /// Those that lack most, as a preemption names them.
-    pub fn most_lacking(mut claimants: Vec<Claimant>) -> Arc<[Claimant]> {
+    pub(crate) fn most_lacking(mut claimants: Vec<Claimant>) -> Arc<[Claimant]> {
         claimants.sort_by(|one, other| (other.missing, &one.queue).cmp(&(one.missing, &other.queue)));
         claimants.truncate(MOST_CLAIMANTS);
         claimants.into()
@@ -150,7 +150,7 @@ impl Preempted {
 
 impl Change {
     /// A value of it by name.
-    pub fn field(&self, name: &str) -> Option<&str> {
+    pub(crate) fn field(&self, name: &str) -> Option<&str> {
         self.fields.iter().find(|(field, _)| field == name).map(|(_, value)| value.as_str())
     }
 

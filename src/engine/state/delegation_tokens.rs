@@ -12,7 +12,7 @@ use subtle::ConstantTimeEq;
 use crate::model::{DelegationSettings, JobId, Now, Violations};
 use crate::wire::DelegationIdentifier;
 
-pub const KEY_BYTES: usize = 20;
+pub(crate) const KEY_BYTES: usize = 20;
 /// Most live tokens: of one owner, asked for from one host, and of all.
 const MAX_TOKENS: (usize, usize, usize) = (1_000, 10_000, 50_000);
 /// Most tokens that end in one step.
@@ -21,21 +21,21 @@ const MAX_ENDED: usize = 1_000;
 /// A key. It does not print.
 #[derive(Clone, PartialEq, Eq)]
 pub struct DelegationKey {
-    pub id: i32,
+    pub(crate) id: i32,
     /// Random bytes. Secret.
-    pub secret: [u8; KEY_BYTES],
+    pub(crate) secret: [u8; KEY_BYTES],
     /// Since when it signs, epoch ms.
-    pub made_ms: i64,
+    pub(crate) made_ms: i64,
 }
 
 /// A token that is in force.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DelegationToken {
-    pub identifier: DelegationIdentifier,
+    pub(crate) identifier: DelegationIdentifier,
     /// When it ends unless it is renewed, epoch ms.
-    pub until_ms: i64,
+    pub(crate) until_ms: i64,
     /// A number for the host that asked for it.
-    pub origin: u128,
+    pub(crate) origin: u128,
 }
 
 #[derive(Clone, Debug)]
@@ -54,13 +54,13 @@ pub enum DelegationChange {
 
 #[derive(Debug, Default)]
 pub struct RestoredDelegation {
-    pub keys: Vec<DelegationKey>,
-    pub tokens: Vec<DelegationToken>,
-    pub last_sequence: i32,
+    pub(crate) keys: Vec<DelegationKey>,
+    pub(crate) tokens: Vec<DelegationToken>,
+    pub(crate) last_sequence: i32,
 }
 
 #[derive(Debug)]
-pub struct DelegationTokens {
+pub(crate) struct DelegationTokens {
     settings: DelegationSettings,
     keys: BTreeMap<i32, DelegationKey>,
     tokens: BTreeMap<i32, DelegationToken>,
@@ -87,7 +87,7 @@ impl std::fmt::Debug for DelegationKey {
 
 impl DelegationKey {
     /// The password of a token with these bytes as its identifier.
-    pub fn password_of(&self, identifier: &[u8]) -> Vec<u8> {
+    pub(crate) fn password_of(&self, identifier: &[u8]) -> Vec<u8> {
         #[expect(clippy::expect_used, reason = "HMAC takes a key of any length")]
         let mut mac = Hmac::<Sha1>::new_from_slice(&self.secret).expect("a key of any length");
         mac.update(identifier);
@@ -97,7 +97,7 @@ impl DelegationKey {
 
 impl DelegationTokens {
     /// Those of an earlier run, under these settings.
-    pub fn restored(settings: DelegationSettings, restored: RestoredDelegation, now: Now) -> Self {
+    pub(crate) fn restored(settings: DelegationSettings, restored: RestoredDelegation, now: Now) -> Self {
         let mut tokens = Self {
             settings,
             keys: restored.keys.into_iter().map(|key| (key.id, key)).collect(),
@@ -117,7 +117,7 @@ impl DelegationTokens {
     }
 
     /// Applies a change that is recorded as a fact.
-    pub fn apply(&mut self, change: &DelegationChange, now: Now, violations: &mut Violations) {
+    pub(crate) fn apply(&mut self, change: &DelegationChange, now: Now, violations: &mut Violations) {
         match change {
             DelegationChange::KeyMade(key) => drop(self.keys.insert(key.id, key.clone())),
             DelegationChange::KeyForgotten(id) => drop(self.keys.remove(id)),
@@ -153,7 +153,7 @@ impl DelegationTokens {
     }
 
     /// Sets when the next token ends. A clock that was set moves it.
-    pub fn set_due(&mut self, now: Now) {
+    pub(crate) fn set_due(&mut self, now: Now) {
         self.due_mono_ms = self.ends.first().map(|(until_ms, _)| {
             // Strictly after its last millisecond.
             let left_ms = until_ms.saturating_sub(now.wall_ms).saturating_add(1);
@@ -162,37 +162,37 @@ impl DelegationTokens {
     }
 
     /// When the next token ends, ms of the monotonic clock.
-    pub fn due_mono_ms(&self) -> Option<u64> {
+    pub(crate) fn due_mono_ms(&self) -> Option<u64> {
         self.due_mono_ms
     }
 
     /// Keys that are no longer needed: they sign nothing, and all that they signed has ended.
-    pub fn unneeded_keys(&self, now: Now) -> Vec<i32> {
+    pub(crate) fn unneeded_keys(&self, now: Now) -> Vec<i32> {
         let kept_ms = self.settings.key_update_ms.saturating_add(self.settings.max_lifetime_ms);
         let is_old = |key: &DelegationKey| now.wall_ms > key.made_ms.saturating_add_unsigned(kept_ms);
         self.keys.values().filter(|key| is_old(key)).map(|key| key.id).collect()
     }
 
     /// The key that signs now; none: a new one is due.
-    pub fn signing_key(&self, now: Now) -> Option<&DelegationKey> {
+    pub(crate) fn signing_key(&self, now: Now) -> Option<&DelegationKey> {
         let signs =
             |key: &&DelegationKey| now.wall_ms < key.made_ms.saturating_add_unsigned(self.settings.key_update_ms);
         self.keys.values().next_back().filter(signs)
     }
 
     /// A new key of these random bytes.
-    pub fn new_key(&self, secret: [u8; KEY_BYTES], now: Now) -> DelegationKey {
+    pub(crate) fn new_key(&self, secret: [u8; KEY_BYTES], now: Now) -> DelegationKey {
         let last = self.keys.keys().next_back().copied().unwrap_or(0);
         DelegationKey { id: last.wrapping_add(1), secret, made_ms: now.wall_ms }
     }
 
     /// A key, if it is kept.
-    pub fn key(&self, id: i32) -> Option<&DelegationKey> {
+    pub(crate) fn key(&self, id: i32) -> Option<&DelegationKey> {
         self.keys.get(&id)
     }
 
     /// A new token of an owner, signed by a key.
-    pub fn new_token(
+    pub(crate) fn new_token(
         &self,
         owner: &str,
         renewer: &str,
@@ -220,7 +220,7 @@ impl DelegationTokens {
     ///
     /// # Errors
     /// The owner has as many as a user may have; or all others are in use by jobs.
-    pub fn make_room(&self, owner: &str, origin: u128) -> Result<Option<i32>, String> {
+    pub(crate) fn make_room(&self, owner: &str, origin: u128) -> Result<Option<i32>, String> {
         let count = |count: Option<&usize>| count.copied().unwrap_or(0);
         if count(self.of_owner.get(owner)) >= MAX_TOKENS.0 {
             return Err(format!("{owner} has {} delegation tokens, which is the limit for a user", MAX_TOKENS.0));
@@ -248,33 +248,33 @@ impl DelegationTokens {
     }
 
     /// Whether a token with exactly this identifier is in force.
-    pub fn is_in_force(&self, identifier: &DelegationIdentifier) -> bool {
+    pub(crate) fn is_in_force(&self, identifier: &DelegationIdentifier) -> bool {
         self.tokens.get(&identifier.sequence).is_some_and(|token| token.identifier == *identifier)
     }
 
     /// When a token ends that is renewed now, epoch ms.
-    pub fn renewed_until_ms(&self, identifier: &DelegationIdentifier, now: Now) -> i64 {
+    pub(crate) fn renewed_until_ms(&self, identifier: &DelegationIdentifier, now: Now) -> i64 {
         now.wall_ms.saturating_add_unsigned(self.settings.renew_interval_ms).min(identifier.max_ms)
     }
 
     /// Whether a password is that of the key for these bytes.
-    pub fn has_password(key: &DelegationKey, identifier: &[u8], password: &[u8]) -> bool {
+    pub(crate) fn has_password(key: &DelegationKey, identifier: &[u8], password: &[u8]) -> bool {
         key.password_of(identifier).ct_eq(password).into()
     }
 
     /// Tokens that have ended, not all at once.
-    pub fn ended(&self, now: Now) -> Vec<&DelegationToken> {
+    pub(crate) fn ended(&self, now: Now) -> Vec<&DelegationToken> {
         let ended = self.ends.iter().take_while(|(until_ms, _)| *until_ms < now.wall_ms).take(MAX_ENDED);
         ended.filter_map(|(_, sequence)| self.tokens.get(sequence)).collect()
     }
 
     /// Whether an unfinished job has the token in its credentials.
-    pub fn is_of_job(&self, sequence: i32) -> bool {
+    pub(crate) fn is_of_job(&self, sequence: i32) -> bool {
         self.uses.contains_key(&sequence)
     }
 
-    /// Keeps the tokens of a job in mind until [`Self::take_of_job`].
-    pub fn hold(&mut self, job: JobId, sequences: Vec<i32>) {
+    /// Keeps the tokens of a job in mind until [`Self::release`].
+    pub(crate) fn hold(&mut self, job: JobId, sequences: Vec<i32>) {
         if !sequences.is_empty() && !self.of_jobs.contains_key(&job) {
             sequences.iter().for_each(|sequence| *self.uses.entry(*sequence).or_default() += 1);
             self.of_jobs.insert(job, sequences);
@@ -282,7 +282,7 @@ impl DelegationTokens {
     }
 
     /// A job ends: its tokens are to be cancelled, or left alone.
-    pub fn release(&mut self, job: JobId, cancels: bool) {
+    pub(crate) fn release(&mut self, job: JobId, cancels: bool) {
         let sequences = self.of_jobs.remove(&job).unwrap_or_default();
         sequences.iter().for_each(|sequence| lower_count(&mut self.uses, sequence));
         if cancels {
@@ -291,14 +291,14 @@ impl DelegationTokens {
     }
 
     /// Removes and returns the tokens to be cancelled since the last call.
-    pub fn take_released(&mut self) -> Vec<DelegationToken> {
+    pub(crate) fn take_released(&mut self) -> Vec<DelegationToken> {
         let released = std::mem::take(&mut self.released);
         released.iter().filter_map(|sequence| self.tokens.get(sequence).cloned()).collect()
     }
 
     /// How many tokens are in force.
     #[cfg(test)]
-    pub fn in_force(&self) -> usize {
+    pub(crate) fn in_force(&self) -> usize {
         self.tokens.len()
     }
 }

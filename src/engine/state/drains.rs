@@ -10,15 +10,15 @@ use crate::model::PerKind;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Drain {
     /// The name that the worker was given, or the name of its tracker.
-    pub worker: Arc<str>,
-    pub user: Arc<str>,
+    pub(crate) worker: Arc<str>,
+    pub(crate) user: Arc<str>,
     /// Since when, epoch ms.
-    pub since_ms: i64,
+    pub(crate) since_ms: i64,
 }
 
 impl Drain {
     /// The worker, while it is not connected.
-    pub fn absent_worker(&self) -> WorkerStatus {
+    pub(crate) fn absent_worker(&self) -> WorkerStatus {
         WorkerStatus {
             worker: self.worker.to_string(),
             state: WorkerState::Absent,
@@ -41,38 +41,38 @@ impl Drain {
 
 /// All drained workers, connected or not.
 #[derive(Debug, Default)]
-pub struct Drains {
+pub(crate) struct Drains {
     by_worker: BTreeMap<Arc<str>, Drain>,
 }
 
 /// Most drained workers: names stay until they are resumed.
-pub const MAX_DRAINS: usize = 1_000;
+pub(crate) const MAX_DRAINS: usize = 1_000;
 
 impl Drains {
-    pub fn restored(drains: Vec<Drain>) -> Self {
+    pub(crate) fn restored(drains: Vec<Drain>) -> Self {
         Self { by_worker: drains.into_iter().map(|drain| (Arc::clone(&drain.worker), drain)).collect() }
     }
 
     /// Drains a worker; the caller has checked that there is room and that it is not drained.
-    pub fn add(&mut self, drain: Drain) {
+    pub(crate) fn add(&mut self, drain: Drain) {
         self.by_worker.insert(Arc::clone(&drain.worker), drain);
     }
 
     /// Ends the drain of a worker; returns whether there was one.
-    pub fn remove(&mut self, worker: &str) -> bool {
+    pub(crate) fn remove(&mut self, worker: &str) -> bool {
         self.by_worker.remove(worker).is_some()
     }
 
-    pub fn get(&self, worker: &str) -> Option<&Drain> {
+    pub(crate) fn get(&self, worker: &str) -> Option<&Drain> {
         self.by_worker.get(worker)
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = &Drain> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Drain> {
         self.by_worker.values()
     }
 
     /// Whether no further worker can be drained.
-    pub fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         self.by_worker.len() >= MAX_DRAINS
     }
 }

@@ -72,7 +72,7 @@ pub enum Effect {
 impl Effect {
     /// Whether the effect must wait until all facts before it are durable: a crash must not undo the end of a job whose
     /// files were removed or whose end was notified or written down, nor a balance that the budget file shows.
-    pub fn needs_facts(&self) -> bool {
+    pub(crate) fn needs_facts(&self) -> bool {
         matches!(
             self,
             Effect::RemoveJobFiles { .. }

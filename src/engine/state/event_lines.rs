@@ -9,7 +9,7 @@ use crate::scheduler::fair::event_log::LogEvent;
 
 /// Lines for the event log; none are kept while no event log is wanted.
 #[derive(Debug, Default)]
-pub struct EventLines {
+pub(crate) struct EventLines {
     /// Directory of the event log; none: it is not wanted.
     directory: Option<Arc<Path>>,
     lines: Vec<String>,
@@ -17,28 +17,28 @@ pub struct EventLines {
 
 impl EventLines {
     /// Directory of the event log; none while it is not wanted.
-    pub fn directory(&self) -> Option<&Arc<Path>> {
+    pub(crate) fn directory(&self) -> Option<&Arc<Path>> {
         self.directory.as_ref()
     }
 
     /// Keeps the lines that follow for an event log in another directory, or none.
-    pub fn set_directory(&mut self, directory: Option<Arc<Path>>) {
+    pub(crate) fn set_directory(&mut self, directory: Option<Arc<Path>>) {
         self.directory = directory;
     }
 
     /// Whether lines are kept; else what an event costs to collect need not be spent.
-    pub fn are_kept(&self) -> bool {
+    pub(crate) fn are_kept(&self) -> bool {
         self.directory.is_some()
     }
 
-    pub fn append(&mut self, event: &LogEvent<'_>) {
+    pub(crate) fn append(&mut self, event: &LogEvent<'_>) {
         if self.are_kept() {
             self.lines.push(event.to_string());
         }
     }
 
     /// Appends what becomes of a job.
-    pub fn append_job_fact(&mut self, job: JobId, fact: &JobFact) {
+    pub(crate) fn append_job_fact(&mut self, job: JobId, fact: &JobFact) {
         let event = match fact {
             JobFact::Accepted(_) => LogEvent::JobAdded(job),
             JobFact::Ended { .. } => LogEvent::JobRemoved(job),
@@ -52,7 +52,7 @@ impl EventLines {
     }
 
     /// Removes and returns the lines, with the directory that they are for; none without any.
-    pub fn take(&mut self) -> Option<(Arc<Path>, Vec<String>)> {
+    pub(crate) fn take(&mut self) -> Option<(Arc<Path>, Vec<String>)> {
         let directory = self.directory.as_ref().filter(|_| !self.lines.is_empty())?;
         Some((directory.clone(), std::mem::take(&mut self.lines)))
     }

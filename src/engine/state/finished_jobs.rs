@@ -8,7 +8,7 @@ use crate::model::{EndNotification, JobId, Now, TrackerId, Violations, lower};
 const RETIREMENT_PAUSE_MS: u64 = 1_000;
 
 #[derive(Debug, Default)]
-pub struct FinishedJobs {
+pub(crate) struct FinishedJobs {
     /// Oldest first.
     order: VecDeque<JobId>,
     /// Those with tasks in memory, oldest first, each with its weight by [`Limits::weight`](super::limits::Limits::weight).
@@ -30,10 +30,10 @@ struct WithheldEnd {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ReportedEnd {
-    pub notification: Option<EndNotification>,
+pub(crate) struct ReportedEnd {
+    pub(crate) notification: Option<EndNotification>,
     /// Whether the job must be forgotten now.
-    pub forget: bool,
+    pub(crate) forget: bool,
 }
 
 /// Trackers that have not acknowledged KILL_JOB of a completed job.
@@ -46,14 +46,14 @@ struct PendingKillJob {
 
 /// Every tracker has acknowledged KILL_JOB of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct KillJobDone {
+pub(crate) struct KillJobDone {
     /// Whether the job must be forgotten now.
-    pub forget: bool,
+    pub(crate) forget: bool,
 }
 
 /// What to do with the oldest job whose tasks are in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Retirement {
+pub(crate) enum Retirement {
     /// Its tasks are gone from memory.
     Done,
     /// It must keep them for now.
@@ -62,19 +62,19 @@ pub enum Retirement {
 
 impl FinishedJobs {
     /// Adds a completed job whose tasks stay in memory.
-    pub fn insert(&mut self, id: JobId, weight: u64) {
+    pub(crate) fn insert(&mut self, id: JobId, weight: u64) {
         self.order.push_back(id);
         self.retained.push_back((id, weight));
         self.retained_tasks += weight;
     }
 
     /// Adds a job that completed before a restart: its tasks are in the store alone.
-    pub fn restore(&mut self, id: JobId) {
+    pub(crate) fn restore(&mut self, id: JobId) {
         self.order.push_back(id);
     }
 
     /// Removes the oldest jobs beyond `most` and returns those to forget now; others follow their last KILL_JOB.
-    pub fn pop_beyond(&mut self, most: usize) -> Vec<JobId> {
+    pub(crate) fn pop_beyond(&mut self, most: usize) -> Vec<JobId> {
         let count = self.order.len().saturating_sub(most);
         let mut forgotten = Vec::new();
         for oldest in self.order.drain(..count) {
@@ -88,12 +88,12 @@ impl FinishedJobs {
     }
 
     /// Keeps the end of a job that has just completed from being reported, with what announces it.
-    pub fn withhold_end(&mut self, id: JobId, notification: Option<EndNotification>) {
+    pub(crate) fn withhold_end(&mut self, id: JobId, notification: Option<EndNotification>) {
         self.withheld_ends.insert(id, WithheldEnd { notification, forget_when_reported: false });
     }
 
     /// The end of a job may be reported; none if it is already.
-    pub fn report_end(&mut self, id: JobId) -> Option<ReportedEnd> {
+    pub(crate) fn report_end(&mut self, id: JobId) -> Option<ReportedEnd> {
         let WithheldEnd { notification, forget_when_reported } = self.withheld_ends.remove(&id)?;
         Some(ReportedEnd { notification, forget: forget_when_reported })
     }
@@ -101,12 +101,12 @@ impl FinishedJobs {
 
 impl FinishedJobs {
     /// These trackers must acknowledge KILL_JOB of a job that has just completed.
-    pub fn expect_kill_job(&mut self, id: JobId, trackers: impl IntoIterator<Item = TrackerId>) {
+    pub(crate) fn expect_kill_job(&mut self, id: JobId, trackers: impl IntoIterator<Item = TrackerId>) {
         self.pending_kill_jobs.entry(id).or_default().trackers.extend(trackers);
     }
 
     /// A tracker has acknowledged KILL_JOB, or is lost. Returns the end of waiting for it, if this was the last one.
-    pub fn acknowledge_kill_job(&mut self, id: JobId, tracker: TrackerId) -> Option<KillJobDone> {
+    pub(crate) fn acknowledge_kill_job(&mut self, id: JobId, tracker: TrackerId) -> Option<KillJobDone> {
         let pending = self.pending_kill_jobs.get_mut(&id)?;
         pending.trackers.remove(&tracker);
         if !pending.trackers.is_empty() {
@@ -121,30 +121,30 @@ impl FinishedJobs {
     }
 
     /// Whether any tracker has not acknowledged KILL_JOB of the job.
-    pub fn has_pending_kill_job(&self, id: JobId) -> bool {
+    pub(crate) fn has_pending_kill_job(&self, id: JobId) -> bool {
         self.pending_kill_jobs.contains_key(&id)
     }
 
-    pub fn pending_kill_jobs(&self) -> impl ExactSizeIterator<Item = JobId> {
+    pub(crate) fn pending_kill_jobs(&self) -> impl ExactSizeIterator<Item = JobId> {
         self.pending_kill_jobs.keys().copied()
     }
 }
 
 impl FinishedJobs {
     /// Schedules retirement if more tasks than `most` are in memory; called after each step.
-    pub fn schedule_retirement(&mut self, most: u64, now: Now) {
+    pub(crate) fn schedule_retirement(&mut self, most: u64, now: Now) {
         if self.retirement_due_mono_ms.is_none() && self.retained_tasks > most {
             self.retirement_due_mono_ms = Some(now.mono_ms + RETIREMENT_PAUSE_MS);
         }
     }
 
     /// When retirement is due, ms of the monotonic clock.
-    pub fn retirement_due_mono_ms(&self) -> Option<u64> {
+    pub(crate) fn retirement_due_mono_ms(&self) -> Option<u64> {
         self.retirement_due_mono_ms
     }
 
     /// Asks `retire` to drop the tasks of the oldest jobs until at most `most` are in memory.
-    pub fn retire_when_due(
+    pub(crate) fn retire_when_due(
         &mut self,
         most: u64,
         now: Now,

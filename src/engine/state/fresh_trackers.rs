@@ -9,11 +9,11 @@ use crate::model::TrackerId;
 
 /// Most names that one connection speaks for without any of them having run something. A TaskTracker has a connection of its own; those
 /// of one Java process share one, and a TaskTracker that begins again keeps its own under another name.
-pub const NAMES_OF_CONNECTION: usize = 16;
+pub(crate) const NAMES_OF_CONNECTION: usize = 16;
 
 /// Trackers that have never run anything, by where their heartbeats come from. Older trackers have lower ids.
 #[derive(Debug, Default)]
-pub struct FreshTrackers {
+pub(crate) struct FreshTrackers {
     by_address: BTreeMap<Option<IpAddr>, BTreeSet<TrackerId>>,
     by_count: BTreeSet<(usize, Option<IpAddr>)>,
     // Never iterated.
@@ -24,7 +24,7 @@ pub struct FreshTrackers {
 
 impl FreshTrackers {
     /// A tracker that has run nothing speaks on a connection.
-    pub fn insert(&mut self, id: TrackerId, connection: u64, address: Option<IpAddr>) {
+    pub(crate) fn insert(&mut self, id: TrackerId, connection: u64, address: Option<IpAddr>) {
         if self.places.get(&id) == Some(&(connection, address)) {
             return;
         }
@@ -35,7 +35,7 @@ impl FreshTrackers {
     }
 
     /// It has run something, or is gone.
-    pub fn remove(&mut self, id: TrackerId) {
+    pub(crate) fn remove(&mut self, id: TrackerId) {
         let Some((connection, address)) = self.places.remove(&id) else { return };
         if let Some(trackers) = self.by_connection.get_mut(&connection) {
             trackers.remove(&id);
@@ -47,13 +47,13 @@ impl FreshTrackers {
     }
 
     /// Those of the address that has the most, the oldest first.
-    pub fn of_greediest(&self) -> impl Iterator<Item = TrackerId> {
+    pub(crate) fn of_greediest(&self) -> impl Iterator<Item = TrackerId> {
         let greediest = self.by_count.last().and_then(|(_, address)| self.by_address.get(address));
         greediest.into_iter().flatten().copied()
     }
 
     /// The oldest for which a connection speaks, where it speaks for too many to add another.
-    pub fn beyond(&self, connection: u64) -> Option<TrackerId> {
+    pub(crate) fn beyond(&self, connection: u64) -> Option<TrackerId> {
         let trackers = self.by_connection.get(&connection)?;
         if trackers.len() < NAMES_OF_CONNECTION { None } else { trackers.first().copied() }
     }

@@ -10,26 +10,26 @@ use std::sync::Arc;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FaultConfig {
     /// Least faults within the window, at least 1 (`mapred.max.tracker.blacklists`).
-    pub threshold: u32,
+    pub(crate) threshold: u32,
     /// Faults are counted in buckets of this width, ms (`mapred.jobtracker.blacklist.fault-bucket-width`).
-    pub bucket_ms: i64,
+    pub(crate) bucket_ms: i64,
     /// Buckets in the window, the running one included (`mapred.jobtracker.blacklist.fault-timeout-window`).
-    pub buckets: i64,
+    pub(crate) buckets: i64,
     /// Least excess of the faults over the cluster's average, millionths of it
     /// (`mapred.cluster.average.blacklist.threshold`).
-    pub excess_millionths: u64,
+    pub(crate) excess_millionths: u64,
 }
 
 /// Counts of the cluster's trackers.
 #[derive(Clone, Copy, Debug)]
-pub struct ClusterSize {
-    pub in_service: usize,
-    pub graylisted: usize,
-    pub registered: usize,
+pub(crate) struct ClusterSize {
+    pub(crate) in_service: usize,
+    pub(crate) graylisted: usize,
+    pub(crate) registered: usize,
 }
 
 #[derive(Debug, Default)]
-pub struct HostFaults {
+pub(crate) struct HostFaults {
     hosts: BTreeMap<Arc<str>, FaultRecord>,
 }
 
@@ -47,7 +47,7 @@ impl FaultConfig {
     /// From window and bucket width in minutes, as in 1.2.1: a bucket is at most as wide as the window, and a remainder
     /// of the window adds one bucket.
     #[must_use]
-    pub fn new(threshold: u32, window_min: u32, bucket_min: u32, excess_millionths: u64) -> Self {
+    pub(crate) fn new(threshold: u32, window_min: u32, bucket_min: u32, excess_millionths: u64) -> Self {
         let window = i64::from(window_min.max(1));
         let bucket = i64::from(bucket_min.max(1)).min(window);
         Self {
@@ -85,7 +85,7 @@ impl FaultRecord {
 
 impl HostFaults {
     /// Records a fault of a host at `at_ms`, epoch ms. Returns whether that puts the host on the graylist.
-    pub fn add(&mut self, host: &Arc<str>, at_ms: i64, cluster: ClusterSize, config: &FaultConfig) -> bool {
+    pub(crate) fn add(&mut self, host: &Arc<str>, at_ms: i64, cluster: ClusterSize, config: &FaultConfig) -> bool {
         let bucket = at_ms.div_euclid(config.bucket_ms);
         if self.hosts.len() >= MAX_HOSTS && !self.hosts.contains_key(host) {
             return false;
@@ -106,7 +106,7 @@ impl HostFaults {
     }
 
     /// Drops old faults of a host. Returns whether that takes the host off the graylist.
-    pub fn expire(&mut self, host: &str, now_ms: i64, config: &FaultConfig) -> bool {
+    pub(crate) fn expire(&mut self, host: &str, now_ms: i64, config: &FaultConfig) -> bool {
         let Some(record) = self.hosts.get_mut(host) else { return false };
         let faults = record.count(now_ms.div_euclid(config.bucket_ms), config.buckets);
         if faults >= config.threshold {
@@ -120,24 +120,24 @@ impl HostFaults {
     }
 
     /// Drops all faults of a host. Returns whether that takes the host off the graylist.
-    pub fn forget(&mut self, host: &str) -> bool {
+    pub(crate) fn forget(&mut self, host: &str) -> bool {
         self.hosts.remove(host).is_some_and(|record| record.graylisted_at.is_some())
     }
 
-    pub fn graylisted(&self) -> impl Iterator<Item = &Arc<str>> {
+    pub(crate) fn graylisted(&self) -> impl Iterator<Item = &Arc<str>> {
         self.hosts.iter().filter(|(_, record)| record.graylisted_at.is_some()).map(|(host, _)| host)
     }
 
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.hosts.is_empty()
     }
 
-    pub fn is_graylisted(&self, host: &str) -> bool {
+    pub(crate) fn is_graylisted(&self, host: &str) -> bool {
         self.hosts.get(host).is_some_and(|record| record.graylisted_at.is_some())
     }
 
     /// Why a host is on the graylist, with the text of 1.2.1; none when it is not.
-    pub fn reason(&self, host: &str) -> Option<String> {
+    pub(crate) fn reason(&self, host: &str) -> Option<String> {
         let faults = self.hosts.get(host)?.graylisted_at?;
         Some(format!("{faults} failures on the tracker"))
     }

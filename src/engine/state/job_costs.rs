@@ -22,7 +22,7 @@ pub struct JobCost {
 }
 
 #[derive(Debug, Default)]
-pub struct JobCosts {
+pub(crate) struct JobCosts {
     /// Looked up, never iterated.
     costs: FxHashMap<JobId, JobCost>,
     /// Those that have left memory and may still be charged.
@@ -45,13 +45,13 @@ impl JobCost {
 
 impl JobCosts {
     /// Adds a new job, if an account pays for it.
-    pub fn open(&mut self, job: &Job) {
+    pub(crate) fn open(&mut self, job: &Job) {
         if job.spec.payer().is_some() {
             self.costs.insert(job.id, JobCost::nothing(job.id));
         }
     }
 
-    pub fn reopen(&mut self, job: &Job, cost: Option<JobCost>) {
+    pub(crate) fn reopen(&mut self, job: &Job, cost: Option<JobCost>) {
         self.open(job);
         if let Some((known, cost)) = self.costs.get_mut(&job.id).zip(cost) {
             *known = cost;
@@ -59,18 +59,18 @@ impl JobCosts {
     }
 
     /// Restores a job that completed before a restart, with its cost.
-    pub fn restore_completed(&mut self, job: JobId, cost: Option<JobCost>) {
+    pub(crate) fn restore_completed(&mut self, job: JobId, cost: Option<JobCost>) {
         self.costs.insert(job, cost.unwrap_or(JobCost::nothing(job)));
     }
 
     /// Restores the cost of a job that is not in memory and will be charged at the next tick.
-    pub fn restore_leaving(&mut self, cost: JobCost) {
+    pub(crate) fn restore_leaving(&mut self, cost: JobCost) {
         self.leaving.insert(cost.job);
         self.costs.insert(cost.job, cost);
     }
 
     /// Removes a job that leaves memory: while the market rules, once no tick will charge it any more.
-    pub fn forget(&mut self, job: &Job, is_ruling: bool) {
+    pub(crate) fn forget(&mut self, job: &Job, is_ruling: bool) {
         if is_ruling {
             self.leaving.insert(job.id);
         } else {
@@ -78,17 +78,17 @@ impl JobCosts {
         }
     }
 
-    pub fn of(&self, job: &Job) -> Option<&JobCost> {
+    pub(crate) fn of(&self, job: &Job) -> Option<&JobCost> {
         self.costs.get(&job.id)
     }
 
     /// What a job has cost, units, and what it has held for that, slot-milliseconds.
-    pub fn used_by(&self, job: JobId) -> (i128, PerKind<u64>) {
+    pub(crate) fn used_by(&self, job: JobId) -> (i128, PerKind<u64>) {
         self.costs.get(&job).map_or_else(Default::default, |cost| (cost.cost.units(), cost.slot_ms))
     }
 
     /// Adds what a tick has laid on jobs. Returns the charged ones.
-    pub fn charge(&mut self, tick: &Tick, meter: &Meter) -> Vec<JobCost> {
+    pub(crate) fn charge(&mut self, tick: &Tick, meter: &Meter) -> Vec<JobCost> {
         let mut charged = Vec::new();
         for charge in &tick.laid {
             let SlotHolder::Job(job) = charge.holder else { continue };
@@ -107,7 +107,7 @@ impl JobCosts {
     }
 
     /// No tick charges any more: another scheduler rules.
-    pub fn forget_leaving(&mut self) {
+    pub(crate) fn forget_leaving(&mut self) {
         for job in std::mem::take(&mut self.leaving) {
             self.costs.remove(&job);
         }

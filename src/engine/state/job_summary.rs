@@ -7,24 +7,24 @@ use crate::model::{JobId, Kind, PerKind};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobSummary {
-    pub job: JobId,
+    pub(crate) job: JobId,
     /// When it was submitted, epoch ms.
-    pub submit_ms: i64,
+    pub(crate) submit_ms: i64,
     /// First launch of a map, a reduce, the setup and the cleanup, epoch ms.
-    pub first_launches_ms: [Option<i64>; 4],
+    pub(crate) first_launches_ms: [Option<i64>; 4],
     /// When it ended, epoch ms.
-    pub finish_ms: i64,
-    pub tasks: PerKind<u32>,
+    pub(crate) finish_ms: i64,
+    pub(crate) tasks: PerKind<u32>,
     /// Slots that one of them takes.
-    pub slots_per_task: PerKind<u32>,
-    pub user: String,
-    pub queue: String,
-    pub outcome: JobOutcome,
+    pub(crate) slots_per_task: PerKind<u32>,
+    pub(crate) user: String,
+    pub(crate) queue: String,
+    pub(crate) outcome: JobOutcome,
     /// Time for which it had slots, ms.
-    pub slot_ms: PerKind<i64>,
+    pub(crate) slot_ms: PerKind<i64>,
     /// Slots of the cluster at its end.
-    pub cluster_slots: PerKind<u32>,
-    pub name: String,
+    pub(crate) cluster_slots: PerKind<u32>,
+    pub(crate) name: String,
 }
 
 /// Words of [`JobSummary::first_launches_ms`] in the line.
@@ -32,7 +32,7 @@ const FIRST_LAUNCHES: [&str; 4] = ["Map", "Reduce", "JobSetup", "JobCleanup"];
 
 impl JobSummary {
     /// The summary of a job that has just ended, on a cluster with so many slots.
-    pub fn of(job: &Job, outcome: JobOutcome, cluster_slots: PerKind<u32>) -> Self {
+    pub(crate) fn of(job: &Job, outcome: JobOutcome, cluster_slots: PerKind<u32>) -> Self {
         Self {
             job: job.id,
             submit_ms: job.submit_ms,

@@ -14,37 +14,37 @@ use super::live_jobs::LiveJobs;
 /// Jobs by id and by app: each is in [`Self::live`] until [`Self::finish`], then in [`Self::finished`] until
 /// [`Self::remove`].
 #[derive(Debug, Default)]
-pub struct JobTable {
+pub(crate) struct JobTable {
     jobs: Jobs,
-    pub live: LiveJobs,
-    pub finished: FinishedJobs,
-    pub cost_histories: CostHistories,
+    pub(crate) live: LiveJobs,
+    pub(crate) finished: FinishedJobs,
+    pub(crate) cost_histories: CostHistories,
 }
 
 impl JobTable {
     /// No jobs yet, after those of an earlier run.
-    pub fn with_histories(cost_histories: CostHistories) -> Self {
+    pub(crate) fn with_histories(cost_histories: CostHistories) -> Self {
         Self { cost_histories, ..Self::default() }
     }
 
     /// The id of the next job at the scheduler.
-    pub fn next_app_id(&mut self) -> AppId {
+    pub(crate) fn next_app_id(&mut self) -> AppId {
         self.jobs.next_app_id()
     }
 
-    pub fn insert_live(&mut self, job: Job) {
+    pub(crate) fn insert_live(&mut self, job: Job) {
         self.live.insert(&job);
         self.jobs.insert(job);
     }
 
     /// Adds a job that completed before a restart.
-    pub fn insert_finished(&mut self, job: Job) {
+    pub(crate) fn insert_finished(&mut self, job: Job) {
         self.finished.restore(job.id);
         self.jobs.insert(job);
     }
 
     /// Moves a job that has just completed to the finished ones and returns how it ended.
-    pub fn finish(&mut self, id: JobId, violations: &mut Violations) -> Option<JobOutcome> {
+    pub(crate) fn finish(&mut self, id: JobId, violations: &mut Violations) -> Option<JobOutcome> {
         let job = self.jobs.get(id)?;
         let JobState::Over(outcome) = job.state() else { return None };
         self.live.remove(job, violations);
@@ -52,12 +52,12 @@ impl JobTable {
         Some(outcome)
     }
 
-    pub fn remove(&mut self, id: JobId) -> Option<Box<Job>> {
+    pub(crate) fn remove(&mut self, id: JobId) -> Option<Box<Job>> {
         self.jobs.remove(id)
     }
 
     /// Drops tasks of finished jobs, beyond `most`, whose end is durable and that have no pending KILL_JOB.
-    pub fn retire_when_due(
+    pub(crate) fn retire_when_due(
         &mut self,
         most: u64,
         durable: FactNumber,
@@ -82,7 +82,7 @@ impl JobTable {
 
 impl JobTable {
     /// Moves an unfinished job to another queue, by the fact of that number.
-    pub fn move_to_queue(&mut self, id: JobId, queue: &str, fact: FactNumber, violations: &mut Violations) {
+    pub(crate) fn move_to_queue(&mut self, id: JobId, queue: &str, fact: FactNumber, violations: &mut Violations) {
         let Some(job) = self.jobs.get_mut(id) else { return };
         self.live.remove(job, violations);
         let spec = Arc::make_mut(&mut job.spec);
@@ -95,34 +95,34 @@ impl JobTable {
 }
 
 impl JobTable {
-    pub fn get(&self, id: JobId) -> Option<&Job> {
+    pub(crate) fn get(&self, id: JobId) -> Option<&Job> {
         self.jobs.get(id)
     }
 
-    pub fn get_mut(&mut self, id: JobId) -> Option<&mut Job> {
+    pub(crate) fn get_mut(&mut self, id: JobId) -> Option<&mut Job> {
         self.jobs.get_mut(id)
     }
 
     /// A job, by its id at the scheduler.
-    pub fn by_app(&self, app: AppId) -> Option<&Job> {
+    pub(crate) fn by_app(&self, app: AppId) -> Option<&Job> {
         self.jobs.by_app(app)
     }
 
-    pub fn by_app_mut(&mut self, app: AppId) -> Option<&mut Job> {
+    pub(crate) fn by_app_mut(&mut self, app: AppId) -> Option<&mut Job> {
         self.jobs.by_app_mut(app)
     }
 
     /// All jobs, live or finished, by id. For queries, never for a heartbeat.
-    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Job> {
+    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = &Job> {
         self.jobs.iter()
     }
 
-    pub fn all(&self) -> &Jobs {
+    pub(crate) fn all(&self) -> &Jobs {
         &self.jobs
     }
 
     /// The jobs as a source of grants for one heartbeat.
-    pub fn grant_source<'a>(
+    pub(crate) fn grant_source<'a>(
         &'a mut self,
         nodes: &'a NodeRegistry,
         now: Now,
@@ -134,7 +134,7 @@ impl JobTable {
 
 impl JobTable {
     /// Compares the sums over unfinished jobs with a recount.
-    pub fn check_live(&self, violations: &mut Violations) {
+    pub(crate) fn check_live(&self, violations: &mut Violations) {
         self.live.check(self.jobs.iter().filter(|job| !job.is_over()), violations);
     }
 }

@@ -10,7 +10,7 @@ use crate::model::AttemptId;
 ///
 /// An attempt that ends without a report stays until it would expire, and is dropped then.
 #[derive(Debug, Default)]
-pub struct Launching {
+pub(crate) struct Launching {
     by_time: BTreeSet<(u64, AttemptId)>,
     // Never iterated.
     since_mono_ms: FxHashMap<AttemptId, u64>,
@@ -18,26 +18,26 @@ pub struct Launching {
 
 impl Launching {
     /// Adds an attempt, or its task-cleanup, launched at that time of the monotonic clock.
-    pub fn insert(&mut self, attempt: AttemptId, at_mono_ms: u64) {
+    pub(crate) fn insert(&mut self, attempt: AttemptId, at_mono_ms: u64) {
         self.remove(attempt);
         self.since_mono_ms.insert(attempt, at_mono_ms);
         self.by_time.insert((at_mono_ms, attempt));
     }
 
     /// Removes an attempt that its tracker reported as started or ended.
-    pub fn remove(&mut self, attempt: AttemptId) {
+    pub(crate) fn remove(&mut self, attempt: AttemptId) {
         if let Some(since) = self.since_mono_ms.remove(&attempt) {
             self.by_time.remove(&(since, attempt));
         }
     }
 
     /// All attempts, oldest first.
-    pub fn iter(&self) -> impl Iterator<Item = AttemptId> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = AttemptId> {
         self.by_time.iter().map(|(_, attempt)| *attempt)
     }
 
     /// Removes and returns the oldest, if it was launched before that time.
-    pub fn pop_before(&mut self, mono_ms: u64) -> Option<AttemptId> {
+    pub(crate) fn pop_before(&mut self, mono_ms: u64) -> Option<AttemptId> {
         let (_, attempt) = *self.by_time.first().filter(|(since, _)| *since < mono_ms)?;
         self.remove(attempt);
         Some(attempt)

@@ -47,12 +47,12 @@ const MAX_FINISHED_TASKS: u64 = 1_000_000;
 
 impl Limits {
     /// Tasks of a job: maps, reduces, and setup and cleanup of either kind.
-    pub fn weight(spec: &JobSpec) -> u64 {
+    pub(crate) fn weight(spec: &JobSpec) -> u64 {
         u64::from(spec.maps) + u64::from(spec.reduces) + 4
     }
 
     /// Refuses a job whose tasks exceed the limit together with the existing ones.
-    pub fn check_room(&self, id: JobId, spec: &JobSpec, live_tasks: u64) -> Result<(), Refusal> {
+    pub(crate) fn check_room(&self, id: JobId, spec: &JobSpec, live_tasks: u64) -> Result<(), Refusal> {
         let Some(most) = self.max_live_tasks.filter(|most| live_tasks + Self::weight(spec) > *most) else {
             return Ok(());
         };
@@ -64,7 +64,7 @@ impl Limits {
     }
 
     /// Refuses invalid memory requirements, with the text of 1.2.1 `JobTracker.checkMemoryRequirements` first.
-    pub fn check_memory(&self, id: JobId, spec: &JobSpec) -> Result<(), Refusal> {
+    pub(crate) fn check_memory(&self, id: JobId, spec: &JobSpec) -> Result<(), Refusal> {
         let Some(most) = self.max_task_memory_mb else { return Ok(()) };
         let (map, reduce) = (spec.map_memory_mb, spec.reduce_memory_mb);
         let asked = [

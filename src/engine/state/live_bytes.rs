@@ -7,7 +7,7 @@ use crate::model::{Violations, lower};
 
 /// Bytes of all that is unfinished of one kind, and by user; no entry for users without any.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct LiveBytes {
+pub(crate) struct LiveBytes {
     all: u64,
     by_user: BTreeMap<String, u64>,
 }
@@ -16,7 +16,7 @@ pub struct LiveBytes {
 const PARTS_FOR_A_USER: u64 = 2;
 
 impl LiveBytes {
-    pub fn add(&mut self, user: &str, bytes: u64) {
+    pub(crate) fn add(&mut self, user: &str, bytes: u64) {
         if bytes == 0 {
             return;
         }
@@ -27,7 +27,7 @@ impl LiveBytes {
         }
     }
 
-    pub fn remove(&mut self, user: &str, bytes: u64, violations: &mut Violations) {
+    pub(crate) fn remove(&mut self, user: &str, bytes: u64, violations: &mut Violations) {
         if bytes == 0 {
             return;
         }
@@ -40,11 +40,11 @@ impl LiveBytes {
         }
     }
 
-    pub fn all(&self) -> u64 {
+    pub(crate) fn all(&self) -> u64 {
         self.all
     }
 
-    pub fn of(&self, user: &str) -> u64 {
+    pub(crate) fn of(&self, user: &str) -> u64 {
         self.by_user.get(user).copied().unwrap_or(0)
     }
 
@@ -52,7 +52,7 @@ impl LiveBytes {
     ///
     /// # Errors
     /// Why, in words.
-    pub fn check_room<'a>(
+    pub(crate) fn check_room<'a>(
         &self,
         what: &str,
         user: &str,

@@ -11,7 +11,7 @@ use super::live_bytes::LiveBytes;
 
 /// Unfinished jobs by queue. [`Self::insert`] and [`Self::remove`] update all sums together.
 #[derive(Debug, Default)]
-pub struct LiveJobs {
+pub(crate) struct LiveJobs {
     /// No entry for queues without any.
     by_queue: BTreeMap<String, BTreeSet<JobId>>,
     count: u64,
@@ -23,7 +23,7 @@ pub struct LiveJobs {
 }
 
 impl LiveJobs {
-    pub fn insert(&mut self, job: &Job) {
+    pub(crate) fn insert(&mut self, job: &Job) {
         self.by_queue.entry(job.spec.queue.clone()).or_default().insert(job.id);
         self.count += 1;
         self.tasks += Limits::weight(&job.spec);
@@ -34,7 +34,7 @@ impl LiveJobs {
     }
 
     /// Removes a completed job. No effect on others.
-    pub fn remove(&mut self, job: &Job, violations: &mut Violations) {
+    pub(crate) fn remove(&mut self, job: &Job, violations: &mut Violations) {
         self.running.remove(&job.id);
         let Some(of_queue) = self.by_queue.get_mut(&job.spec.queue) else { return };
         if of_queue.remove(&job.id) {
@@ -47,43 +47,43 @@ impl LiveJobs {
         }
     }
 
-    pub fn mark_running(&mut self, id: JobId) {
+    pub(crate) fn mark_running(&mut self, id: JobId) {
         self.running.insert(id);
     }
 
     /// By queue; no entry for queues without any.
-    pub fn by_queue(&self) -> &BTreeMap<String, BTreeSet<JobId>> {
+    pub(crate) fn by_queue(&self) -> &BTreeMap<String, BTreeSet<JobId>> {
         &self.by_queue
     }
 
-    pub fn count(&self) -> u64 {
+    pub(crate) fn count(&self) -> u64 {
         self.count
     }
 
     /// How many have left PREP.
-    pub fn running(&self) -> u64 {
+    pub(crate) fn running(&self) -> u64 {
         self.running.len() as u64
     }
 
     /// Those that have left PREP, from the one after this on.
-    pub fn running_after(&self, after: Option<JobId>) -> impl Iterator<Item = JobId> {
+    pub(crate) fn running_after(&self, after: Option<JobId>) -> impl Iterator<Item = JobId> {
         let from = after.map_or(Bound::Unbounded, Bound::Excluded);
         self.running.range((from, Bound::Unbounded)).copied()
     }
 
     /// Their tasks, by [`Limits::weight`].
-    pub fn tasks(&self) -> u64 {
+    pub(crate) fn tasks(&self) -> u64 {
         self.tasks
     }
 
-    pub fn bytes(&self) -> &LiveBytes {
+    pub(crate) fn bytes(&self) -> &LiveBytes {
         &self.bytes
     }
 }
 
 impl LiveJobs {
     /// Compares the sums with `unfinished`, all jobs that should be here.
-    pub fn check<'a>(&self, unfinished: impl Iterator<Item = &'a Job>, violations: &mut Violations) {
+    pub(crate) fn check<'a>(&self, unfinished: impl Iterator<Item = &'a Job>, violations: &mut Violations) {
         let unfinished: BTreeMap<JobId, &Job> = unfinished.map(|job| (job.id, job)).collect();
         let (kept, counted) = (self.count, unfinished.len() as u64);
         violations.check(kept == counted, || format!("{counted} jobs are unfinished, {kept} are counted"));

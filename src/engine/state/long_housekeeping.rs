@@ -12,25 +12,25 @@ const FREE_MS: u64 = 10_000;
 type Launch = (u64, AppId);
 
 #[derive(Debug, Default)]
-pub struct LongHousekeeping {
+pub(crate) struct LongHousekeeping {
     /// Those that are free so far, in the order of their launch.
     free: BTreeMap<Launch, u32>,
     counting: BTreeMap<Launch, u32>,
 }
 
 impl LongHousekeeping {
-    pub fn begin(&mut self, app: AppId, launch_mono_ms: u64) {
+    pub(crate) fn begin(&mut self, app: AppId, launch_mono_ms: u64) {
         *self.free.entry((launch_mono_ms, app)).or_default() += 1;
     }
 
     /// One that was launched then is over; returns whether it has counted.
-    pub fn end(&mut self, app: AppId, launch_mono_ms: u64) -> bool {
+    pub(crate) fn end(&mut self, app: AppId, launch_mono_ms: u64) -> bool {
         let launch = (launch_mono_ms, app);
         if take(&mut self.free, launch) { false } else { take(&mut self.counting, launch) }
     }
 
     /// The next one that counts from a time on that is not after `mono_ms`; it does from now on.
-    pub fn pop_due(&mut self, mono_ms: u64) -> Option<(u64, AppId)> {
+    pub(crate) fn pop_due(&mut self, mono_ms: u64) -> Option<(u64, AppId)> {
         let (&(launch_mono_ms, app), _) = self.free.first_key_value()?;
         let due_mono_ms = launch_mono_ms.saturating_add(FREE_MS);
         if due_mono_ms > mono_ms {
@@ -41,12 +41,12 @@ impl LongHousekeeping {
         Some((due_mono_ms, app))
     }
 
-    pub fn is_due(&self, mono_ms: u64) -> bool {
+    pub(crate) fn is_due(&self, mono_ms: u64) -> bool {
         self.free.first_key_value().is_some_and(|((launch, _), _)| launch.saturating_add(FREE_MS) <= mono_ms)
     }
 
     /// How many of each app count.
-    pub fn counting(&self) -> impl Iterator<Item = (AppId, u32)> {
+    pub(crate) fn counting(&self) -> impl Iterator<Item = (AppId, u32)> {
         self.counting.iter().map(|((_, app), count)| (*app, *count))
     }
 }

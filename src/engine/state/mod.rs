@@ -40,53 +40,61 @@ mod tracker;
 mod tracker_connection;
 mod trackers;
 
-pub use access_list::{Caller, allows, names_groups, written};
-pub use applications::{
-    Application, ApplicationChange, ApplicationRefusal, ApplicationTallies, Applications, BeatNotes, BodyFault,
-    CallResult, Container, ContainerCost, ContainerNode, ContainerSettings, ContainerTotals, EndClass, GrantSource,
-    Headroom, ItemStanding, ItemTrouble, Items, ItemsError, Kill, LastReport, Launched, LoweredRows, Master,
+pub use access_list::Caller;
+pub(crate) use access_list::{allows, names_groups, written};
+pub(crate) use applications::{
+    Application, ApplicationRefusal, Applications, BeatNotes, BodyFault, CallResult, ContainerCost, ContainerSettings,
+    ContainerTotals, EndClass, Headroom, ItemStanding, ItemTrouble, Items, LastReport, Launched, LoweredRows,
     MeasuredUse, NewApplication, NoFirstBeat, ReportTerms, RequestRow, RestoredApplication, RowPage, STEP_BYTES,
-    Standing, SubmittedApplication, TakenIn, TypeLaunch, UNUSED_ID_MS, WantedContainers, WorkerPlace, is_master,
-    report_stored, shown_id,
+    Standing, SubmittedApplication, TypeLaunch, UNUSED_ID_MS, WantedContainers, WorkerPlace, is_master, report_stored,
+    shown_id,
 };
-pub use attempt_tallies::{AttemptCounts, AttemptTallies};
-pub use audit_entry::{AuditEntry, UNKNOWN_USER};
-pub use cluster::Cluster;
-pub use cost_histories::{ClassCosts, CostHistories};
-pub use decision::{Change, Claimant, Decided, Decision, Preempted, Victim};
-pub use delegation_tokens::{
+pub use applications::{ApplicationChange, ApplicationTallies, Container};
+#[cfg(test)]
+pub(crate) use applications::{ContainerNode, GrantSource};
+pub(crate) use attempt_tallies::{AttemptCounts, AttemptTallies};
+pub(crate) use audit_entry::{AuditEntry, UNKNOWN_USER};
+pub(crate) use cluster::Cluster;
+pub(crate) use cost_histories::{ClassCosts, CostHistories};
+pub(crate) use decision::{Change, Claimant, Decided, Decision, Preempted, Victim};
+pub(crate) use delegation_tokens::{
     DelegationChange, DelegationKey, DelegationToken, DelegationTokens, KEY_BYTES as DELEGATION_KEY_BYTES,
     RestoredDelegation,
 };
-pub use drains::{Drain, Drains, MAX_DRAINS};
-pub use effect::{Effect, LogLevel};
-pub use event_lines::EventLines;
+pub(crate) use drains::{Drain, Drains, MAX_DRAINS};
+pub use effect::Effect;
+pub(crate) use effect::LogLevel;
+pub(crate) use event_lines::EventLines;
 pub use fact::Fact;
-pub use finished_jobs::{KillJobDone, ReportedEnd};
-pub use foreign_recovery::{ForeignJob, ForeignRecovery, ForeignState};
+
+pub(crate) use finished_jobs::{KillJobDone, ReportedEnd};
+pub(crate) use foreign_recovery::{ForeignJob, ForeignRecovery, ForeignState};
 #[cfg(test)]
-pub use fresh_trackers::NAMES_OF_CONNECTION;
-pub use host_faults::{ClusterSize, FaultConfig, HostFaults};
-pub use job_costs::{JobCost, JobCosts};
-pub use job_summary::JobSummary;
-pub use job_table::JobTable;
-pub use launching::Launching;
-pub use limits::Limits;
+pub(crate) use fresh_trackers::NAMES_OF_CONNECTION;
+pub(crate) use host_faults::{ClusterSize, FaultConfig, HostFaults};
+pub use job_costs::JobCost;
+pub(crate) use job_costs::JobCosts;
+pub(crate) use job_summary::JobSummary;
+pub(crate) use job_table::JobTable;
+pub(crate) use launching::Launching;
+pub(crate) use limits::Limits;
 #[cfg(test)]
-pub use live_jobs::LiveJobs;
-pub use market_state::MarketState;
-pub use order_standing::OrderStanding;
-pub use outbox::Outbox;
-pub use pauses::{MAX_PAUSES, Pause, PauseTarget, Pauses};
-pub use presences::{Presence, Presences};
+pub(crate) use live_jobs::LiveJobs;
+pub(crate) use market_state::MarketState;
+pub(crate) use order_standing::OrderStanding;
+pub(crate) use outbox::Outbox;
+pub(crate) use pauses::{MAX_PAUSES, Pause, PauseTarget, Pauses};
+pub(crate) use presences::{Presence, Presences};
 pub use refusal::Refusal;
+
 pub use reserved_ids::IdOwner;
+
 #[cfg(test)]
-pub use reserved_ids::MAX_RESERVED_IDS;
-pub use rounds::{Round, Rounds};
-pub use scheduler_choice::SchedulerChoice;
-pub use submissions::{MAX_PENDING, PendingSubmission, Submissions};
-pub use task_windows::WindowCounts;
-pub use tracker::{LastAnswer, LaunchAnswer, ReportFreshness, ReportedCounts, Tracker, TrackerRecovery};
-pub use tracker_connection::{ConnectionStatus, HeartbeatSender, InheritedTrackerConnection, TrackerConnection};
-pub use trackers::Trackers;
+pub(crate) use reserved_ids::MAX_RESERVED_IDS;
+pub(crate) use rounds::{Round, Rounds};
+pub(crate) use scheduler_choice::SchedulerChoice;
+pub(crate) use submissions::{MAX_PENDING, PendingSubmission, Submissions};
+pub(crate) use task_windows::WindowCounts;
+pub(crate) use tracker::{LastAnswer, LaunchAnswer, ReportFreshness, ReportedCounts, Tracker, TrackerRecovery};
+pub(crate) use tracker_connection::{ConnectionStatus, HeartbeatSender, InheritedTrackerConnection, TrackerConnection};
+pub(crate) use trackers::Trackers;

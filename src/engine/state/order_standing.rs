@@ -5,14 +5,14 @@ use crate::model::Credits;
 
 /// How an order stood at the last tick. Not durable: the next tick finds it again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OrderStanding {
-    pub state: OrderState,
+pub(crate) struct OrderStanding {
+    pub(crate) state: OrderState,
     /// When, epoch ms.
-    pub at_ms: i64,
+    pub(crate) at_ms: i64,
     /// The rate that would have done where its own highest one did not.
-    pub sufficient_rate: Option<Credits>,
+    pub(crate) sufficient_rate: Option<Credits>,
     /// What its job would cost in all, where that is more than it may, or than its queue can pay.
-    pub cost: Option<Credits>,
+    pub(crate) cost: Option<Credits>,
 }
 
 impl Default for OrderStanding {

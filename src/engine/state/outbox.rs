@@ -12,49 +12,49 @@ use super::job_summary::JobSummary;
 
 /// Numbers facts, and collects facts and effects of the current step.
 #[derive(Debug, Default)]
-pub struct Outbox {
+pub(crate) struct Outbox {
     last_fact: FactNumber,
     facts: Vec<Fact>,
     /// Facts of jobs that have no number yet, in order.
-    pub job_facts: Vec<JobFact>,
+    pub(crate) job_facts: Vec<JobFact>,
     effects: Vec<Effect>,
-    pub event_lines: EventLines,
+    pub(crate) event_lines: EventLines,
     /// Invariants found broken since the last step, which [`Self::report_violations`] makes effects.
-    pub violations: Violations,
+    pub(crate) violations: Violations,
     /// Steps since all invariants were checked.
-    pub steps_since_check: u32,
+    pub(crate) steps_since_check: u32,
 }
 
 impl Outbox {
     /// An outbox whose next fact follows `last_fact`.
-    pub fn after(last_fact: FactNumber) -> Self {
+    pub(crate) fn after(last_fact: FactNumber) -> Self {
         Self { last_fact, ..Self::default() }
     }
 
-    pub fn record(&mut self, fact: Fact) -> FactNumber {
+    pub(crate) fn record(&mut self, fact: Fact) -> FactNumber {
         self.last_fact = FactNumber(self.last_fact.0 + 1);
         self.facts.push(fact);
         self.last_fact
     }
 
-    pub fn last_fact(&self) -> FactNumber {
+    pub(crate) fn last_fact(&self) -> FactNumber {
         self.last_fact
     }
 
-    pub fn next_fact(&self) -> FactNumber {
+    pub(crate) fn next_fact(&self) -> FactNumber {
         FactNumber(self.last_fact.0 + 1)
     }
 
-    pub fn request(&mut self, effect: Effect) {
+    pub(crate) fn request(&mut self, effect: Effect) {
         self.effects.push(effect);
     }
 
-    pub fn log_line(&mut self, level: LogLevel, text: String) {
+    pub(crate) fn log_line(&mut self, level: LogLevel, text: String) {
         self.request(Effect::Log { level, text });
     }
 
     /// Requests what follows the end of a job in any case: its history, and the line of the log that sums it up.
-    pub fn end_job(&mut self, job: JobId, summary: Option<Box<JobSummary>>) {
+    pub(crate) fn end_job(&mut self, job: JobId, summary: Option<Box<JobSummary>>) {
         self.request(Effect::WriteHistory { job });
         if let Some(summary) = summary {
             self.request(Effect::SummarizeJob(summary));
@@ -62,36 +62,36 @@ impl Outbox {
     }
 
     /// Whether the current step has recorded anything.
-    pub fn has_facts(&self) -> bool {
+    pub(crate) fn has_facts(&self) -> bool {
         !self.facts.is_empty()
     }
 
     /// Records a decision, if there is one.
-    pub fn decide(&mut self, decision: Option<Decision>) {
+    pub(crate) fn decide(&mut self, decision: Option<Decision>) {
         if let Some(decision) = decision {
             self.record(Fact::Decided(Box::new(decision)));
         }
     }
 
-    pub fn audit(&mut self, entry: AuditEntry) {
+    pub(crate) fn audit(&mut self, entry: AuditEntry) {
         self.request(Effect::Audit(entry));
     }
 
     /// Makes an effect of each invariant found broken.
-    pub fn report_violations(&mut self) {
+    pub(crate) fn report_violations(&mut self) {
         if !self.violations.is_empty() {
             self.effects.extend(self.violations.take().into_iter().map(Effect::ReportBrokenInvariant));
         }
     }
 
     /// Removes and returns the facts of the current step, and the number of the first.
-    pub fn take_facts(&mut self) -> (FactNumber, Vec<Fact>) {
+    pub(crate) fn take_facts(&mut self) -> (FactNumber, Vec<Fact>) {
         let facts = std::mem::take(&mut self.facts);
         (FactNumber(self.last_fact.0 + 1 - facts.len() as u64), facts)
     }
 
     /// Removes and returns the effects of the current step.
-    pub fn take_effects(&mut self) -> Vec<Effect> {
+    pub(crate) fn take_effects(&mut self) -> Vec<Effect> {
         std::mem::take(&mut self.effects)
     }
 }

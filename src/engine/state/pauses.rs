@@ -17,15 +17,15 @@ pub enum PauseTarget {
 /// A job that is held, or a queue that is paused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pause {
-    pub target: PauseTarget,
-    pub user: Arc<str>,
+    pub(crate) target: PauseTarget,
+    pub(crate) user: Arc<str>,
     /// Since when, epoch ms.
-    pub since_ms: i64,
+    pub(crate) since_ms: i64,
 }
 
 impl Pause {
     /// Why work of its target does not start.
-    pub fn reason(&self) -> PendingReason {
+    pub(crate) fn reason(&self) -> PendingReason {
         let (by, since_ms) = (self.user.to_string(), self.since_ms);
         match &self.target {
             PauseTarget::Job(_) => PendingReason::Held { by, since_ms },
@@ -35,34 +35,34 @@ impl Pause {
 }
 
 #[derive(Debug, Default)]
-pub struct Pauses {
+pub(crate) struct Pauses {
     by_target: BTreeMap<PauseTarget, Pause>,
 }
 
 /// Most pauses: those of queues that are gone stay until they are resumed.
-pub const MAX_PAUSES: usize = 100_000;
+pub(crate) const MAX_PAUSES: usize = 100_000;
 
 impl Pauses {
-    pub fn restored(pauses: Vec<Pause>) -> Self {
+    pub(crate) fn restored(pauses: Vec<Pause>) -> Self {
         Self { by_target: pauses.into_iter().map(|pause| (pause.target.clone(), pause)).collect() }
     }
 
     /// Adds one; the caller has checked that there is room and none of this target.
-    pub fn add(&mut self, pause: Pause) {
+    pub(crate) fn add(&mut self, pause: Pause) {
         self.by_target.insert(pause.target.clone(), pause);
     }
 
     /// Removes one; whether there was one.
-    pub fn remove(&mut self, target: &PauseTarget) -> bool {
+    pub(crate) fn remove(&mut self, target: &PauseTarget) -> bool {
         self.by_target.remove(target).is_some()
     }
 
-    pub fn get(&self, target: &PauseTarget) -> Option<&Pause> {
+    pub(crate) fn get(&self, target: &PauseTarget) -> Option<&Pause> {
         self.by_target.get(target)
     }
 
     /// What keeps work of a queue from starting: the hold of the job, if it is one's, or the pause of the queue.
-    pub fn of(&self, job: Option<JobId>, queue: &str) -> Option<&Pause> {
+    pub(crate) fn of(&self, job: Option<JobId>, queue: &str) -> Option<&Pause> {
         if self.by_target.is_empty() {
             return None;
         }
@@ -71,12 +71,13 @@ impl Pauses {
     }
 
     /// All of them, jobs first.
-    pub fn iter(&self) -> impl Iterator<Item = &Pause> {
+    #[cfg(test)]
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Pause> {
         self.by_target.values()
     }
 
     /// Whether no further one can be added.
-    pub fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         self.by_target.len() >= MAX_PAUSES
     }
 }

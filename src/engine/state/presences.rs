@@ -7,52 +7,52 @@ use crate::model::PerKind;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Presence {
-    pub tracker: Arc<str>,
-    pub host: Arc<str>,
+    pub(crate) tracker: Arc<str>,
+    pub(crate) host: Arc<str>,
     /// Slots that count: none while it is unhealthy.
-    pub slots: PerKind<u32>,
+    pub(crate) slots: PerKind<u32>,
 }
 
 /// What the store believes, so that only news are recorded.
 #[derive(Debug, Default)]
-pub struct Presences {
+pub(crate) struct Presences {
     by_tracker: BTreeMap<Arc<str>, Presence>,
     /// Those of an earlier run that have not come again yet.
     absent: BTreeSet<Arc<str>>,
 }
 
 impl Presences {
-    pub fn restored(presences: Vec<Presence>) -> Self {
+    pub(crate) fn restored(presences: Vec<Presence>) -> Self {
         let absent = presences.iter().map(|presence| Arc::clone(&presence.tracker)).collect();
         let by_tracker = presences.into_iter().map(|presence| (Arc::clone(&presence.tracker), presence));
         Self { by_tracker: by_tracker.collect(), absent }
     }
 
     /// A tracker is there; returns whether that is news.
-    pub fn come(&mut self, presence: &Presence) -> bool {
+    pub(crate) fn come(&mut self, presence: &Presence) -> bool {
         self.absent.remove(&presence.tracker);
         let was = self.by_tracker.insert(Arc::clone(&presence.tracker), presence.clone());
         was.as_ref() != Some(presence)
     }
 
     /// The names of all that are believed to be there.
-    pub fn names(&self) -> impl Iterator<Item = &Arc<str>> {
+    pub(crate) fn names(&self) -> impl Iterator<Item = &Arc<str>> {
         self.by_tracker.keys()
     }
 
     /// A tracker is gone; returns whether that is news.
-    pub fn go(&mut self, tracker: &str) -> bool {
+    pub(crate) fn go(&mut self, tracker: &str) -> bool {
         self.absent.remove(tracker);
         self.by_tracker.remove(tracker).is_some()
     }
 
     /// Whether none of an earlier run is still to come again.
-    pub fn have_all_come(&self) -> bool {
+    pub(crate) fn have_all_come(&self) -> bool {
         self.absent.is_empty()
     }
 
     /// Forgets those of an earlier run that are not `there` now, and returns them; called once their time is over.
-    pub fn take_absent(&mut self, is_there: impl Fn(&str) -> bool) -> Vec<Arc<str>> {
+    pub(crate) fn take_absent(&mut self, is_there: impl Fn(&str) -> bool) -> Vec<Arc<str>> {
         if std::mem::take(&mut self.absent).is_empty() {
             return Vec::new();
         }

@@ -33,7 +33,7 @@ pub enum Refusal {
 
 impl Refusal {
     /// Of an unknown queue, with the text of 1.2.1.
-    pub fn unknown_queue(name: &str) -> Self {
+    pub(crate) fn unknown_queue(name: &str) -> Self {
         Self::InvalidJob(format!("Queue \"{}\" does not exist", excerpt(name)))
     }
 }

@@ -9,20 +9,20 @@ use std::sync::Arc;
 
 use crate::model::{JobId, Violations, lower};
 
-pub const MAX_RESERVED_IDS: usize = 20_000;
+pub(crate) const MAX_RESERVED_IDS: usize = 20_000;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IdOwner {
     /// Short user name: only this user may submit under the id.
-    pub user: Arc<str>,
-    pub connection: u64,
+    pub(crate) user: Arc<str>,
+    pub(crate) connection: u64,
     /// A number for the caller's network address; the edge decides which addresses count as one.
-    pub origin: u128,
+    pub(crate) origin: u128,
 }
 
 /// Job ids that were issued and not yet submitted.
 #[derive(Debug, Default)]
-pub struct ReservedIds {
+pub(crate) struct ReservedIds {
     ids: BTreeMap<JobId, ReservedId>,
     /// By address, user, connection and age.
     oldest: BTreeMap<(u128, Arc<str>, u64, u64), JobId>,
@@ -56,25 +56,25 @@ impl IdOwner {
 
 impl ReservedIds {
     /// The user who may submit under `id`; none when it is not reserved.
-    pub fn user(&self, id: JobId) -> Option<&Arc<str>> {
+    pub(crate) fn user(&self, id: JobId) -> Option<&Arc<str>> {
         self.ids.get(&id).map(|reservation| &reservation.owner.user)
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = (JobId, &Arc<str>)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (JobId, &Arc<str>)> {
         self.ids.iter().map(|(id, reservation)| (*id, &reservation.owner.user))
     }
 
-    pub fn contains(&self, id: JobId) -> bool {
+    pub(crate) fn contains(&self, id: JobId) -> bool {
         self.ids.contains_key(&id)
     }
 
     /// Whether an id must be released before the next reservation.
-    pub fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         self.ids.len() >= MAX_RESERVED_IDS
     }
 
     /// Reserves `id` for `owner`, replacing an earlier owner.
-    pub fn reserve(&mut self, id: JobId, owner: IdOwner) {
+    pub(crate) fn reserve(&mut self, id: JobId, owner: IdOwner) {
         self.release(id);
         self.last_age += 1;
         let age = self.last_age;
@@ -86,7 +86,7 @@ impl ReservedIds {
         self.ids.insert(id, ReservedId { owner, age });
     }
 
-    pub fn release(&mut self, id: JobId) -> bool {
+    pub(crate) fn release(&mut self, id: JobId) -> bool {
         let Some(ReservedId { owner: IdOwner { user, connection, origin }, age }) = self.ids.remove(&id) else {
             return false;
         };
@@ -98,7 +98,7 @@ impl ReservedIds {
     }
 
     /// Releases and returns the oldest id of the caller with the most ids. Ids that are `in_use` become its youngest.
-    pub fn reclaim(&mut self, in_use: impl Fn(JobId) -> bool) -> Option<JobId> {
+    pub(crate) fn reclaim(&mut self, in_use: impl Fn(JobId) -> bool) -> Option<JobId> {
         for _ in 0..self.ids.len() {
             let id = self.oldest_of_largest_holder()?;
             if !in_use(id) {

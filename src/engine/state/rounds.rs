@@ -6,39 +6,39 @@ use super::preemptions::Preemptions;
 
 /// The rounds of the ruling policy, and what the last ones have ordered.
 #[derive(Debug, Default)]
-pub struct Rounds {
+pub(crate) struct Rounds {
     /// Renews what the policy decides by: a tick of the market.
-    pub update: Round,
+    pub(crate) update: Round,
     /// When the market's interval ends that was open when the last run ended, until a tick is set to close it.
-    pub resumed_end_mono_ms: Option<u64>,
+    pub(crate) resumed_end_mono_ms: Option<u64>,
     /// Takes slots from groups that hold too many.
-    pub preemption: Round,
-    pub preemptions: Preemptions,
+    pub(crate) preemption: Round,
+    pub(crate) preemptions: Preemptions,
     /// Dumps of jobs and pools in the event log, each with an update of the policy.
-    pub dump: Round,
+    pub(crate) dump: Round,
 }
 
 /// Work that is due once in each interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Round {
+pub(crate) struct Round {
     interval_ms: u64,
     due_mono_ms: u64,
 }
 
 impl Rounds {
     /// When the next round of any kind is due; `u64::MAX`: never.
-    pub fn due_mono_ms(&self) -> u64 {
+    pub(crate) fn due_mono_ms(&self) -> u64 {
         self.update.due_mono_ms().min(self.preemption.due_mono_ms())
     }
 
     /// Whether a round of preemption is due at this time; under a market, one that would come shortly before a tick comes with
     /// it: it takes slots for what that tick sells, not for what the interval has sold that ends.
-    pub fn is_preemption_due(&self, is_market: bool, now: Now) -> bool {
+    pub(crate) fn is_preemption_due(&self, is_market: bool, now: Now) -> bool {
         now.mono_ms >= self.preemption.due_mono_ms && !(is_market && self.is_tick_near(now))
     }
 
     /// The same; it is due again an interval later.
-    pub fn begin_preemption_when_due(&mut self, is_market: bool, now: Now) -> bool {
+    pub(crate) fn begin_preemption_when_due(&mut self, is_market: bool, now: Now) -> bool {
         if self.is_preemption_due(is_market, now) {
             return match is_market {
                 true => self.preemption.begin_spaced_when_due(now),
@@ -67,7 +67,7 @@ impl Default for Round {
 
 impl Round {
     /// Due for the first time one interval from now; never without an interval.
-    pub fn every(interval_ms: Option<u64>, now: Now) -> Self {
+    pub(crate) fn every(interval_ms: Option<u64>, now: Now) -> Self {
         interval_ms.map_or(Self::default(), |interval_ms| {
             let interval_ms = interval_ms.max(1);
             Self { interval_ms, due_mono_ms: now.mono_ms.saturating_add(interval_ms) }
@@ -76,17 +76,17 @@ impl Round {
 
     /// The same, but due for the first time together with another one.
     #[must_use]
-    pub fn first_with(self, other: Round) -> Self {
+    pub(crate) fn first_with(self, other: Round) -> Self {
         Self { due_mono_ms: self.due_mono_ms.min(other.due_mono_ms), ..self }
     }
 
     /// It is due no later than at this time.
-    pub fn bring_forward(&mut self, due_mono_ms: u64) {
+    pub(crate) fn bring_forward(&mut self, due_mono_ms: u64) {
         self.due_mono_ms = self.due_mono_ms.min(due_mono_ms);
     }
 
     /// Whether it is due. It is due again after a whole number of intervals, so a late round counts once.
-    pub fn begin_when_due(&mut self, now: Now) -> bool {
+    pub(crate) fn begin_when_due(&mut self, now: Now) -> bool {
         let Some(late_ms) = now.mono_ms.checked_sub(self.due_mono_ms) else { return false };
         let missed = late_ms / self.interval_ms;
         self.due_mono_ms = self.due_mono_ms.saturating_add((missed + 1).saturating_mul(self.interval_ms));
@@ -94,7 +94,7 @@ impl Round {
     }
 
     /// The same, but it is due again one interval from now, however late it is.
-    pub fn begin_spaced_when_due(&mut self, now: Now) -> bool {
+    pub(crate) fn begin_spaced_when_due(&mut self, now: Now) -> bool {
         let is_due = now.mono_ms >= self.due_mono_ms;
         if is_due {
             self.due_mono_ms = now.mono_ms.saturating_add(self.interval_ms);
@@ -103,7 +103,7 @@ impl Round {
     }
 
     /// When it is due, ms of the monotonic clock; `u64::MAX`: never.
-    pub fn due_mono_ms(&self) -> u64 {
+    pub(crate) fn due_mono_ms(&self) -> u64 {
         self.due_mono_ms
     }
 }

@@ -6,23 +6,23 @@ use serde::{Deserialize, Serialize};
 /// then.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SchedulerChoice {
-    pub class: String,
+    pub(crate) class: String,
     /// Since when it rules, epoch ms.
-    pub since_ms: i64,
+    pub(crate) since_ms: i64,
     /// The user who chose it; none: the configuration did.
-    pub by: Option<String>,
+    pub(crate) by: Option<String>,
     /// The class that the configuration named then (`mapred.jobtracker.taskScheduler`).
-    pub configured: String,
+    pub(crate) configured: String,
 }
 
 impl SchedulerChoice {
     /// The choice of a configuration that names this class.
-    pub fn of_configuration(class: &str, now_wall_ms: i64) -> Self {
+    pub(crate) fn of_configuration(class: &str, now_wall_ms: i64) -> Self {
         Self { class: class.to_owned(), since_ms: now_wall_ms, by: None, configured: class.to_owned() }
     }
 
     /// Whether it stays in force under a configuration that names this class.
-    pub fn outlasts(&self, configured: &str) -> bool {
+    pub(crate) fn outlasts(&self, configured: &str) -> bool {
         self.configured == configured
     }
 }

@@ -10,10 +10,10 @@ use super::access_list::Caller;
 use super::limits::Limits;
 use super::reserved_ids::{IdOwner, ReservedIds};
 
-pub const MAX_PENDING: usize = 10_000;
+pub(crate) const MAX_PENDING: usize = 10_000;
 
 #[derive(Debug)]
-pub struct Submissions {
+pub(crate) struct Submissions {
     pending: BTreeMap<JobId, PendingSubmission>,
     reserved_ids: ReservedIds,
     last_job_number: i32,
@@ -23,7 +23,7 @@ pub struct Submissions {
 
 /// A submission between its phases.
 #[derive(Debug)]
-pub enum PendingSubmission {
+pub(crate) enum PendingSubmission {
     /// The edge is reading its files.
     Reading(Caller),
     /// It is valid; the edge is writing its system directory. With the user that acts for its own, if another does.
@@ -32,13 +32,13 @@ pub enum PendingSubmission {
 
 impl Submissions {
     /// No submissions; the next one accepted follows `last_order`.
-    pub fn after(last_order: u64) -> Self {
+    pub(crate) fn after(last_order: u64) -> Self {
         Self { pending: BTreeMap::new(), reserved_ids: ReservedIds::default(), last_job_number: 0, last_order }
     }
 
     /// Reserves an id for the owner: a new one, or at the limit the oldest unused id of the caller with the most. None
     /// when all numbers are used up.
-    pub fn reserve_new_id(&mut self, identifier: Identifier, owner: IdOwner) -> Option<JobId> {
+    pub(crate) fn reserve_new_id(&mut self, identifier: Identifier, owner: IdOwner) -> Option<JobId> {
         let id = match self.make_room_for_id().filter(|reclaimed| reclaimed.identifier == identifier) {
             Some(reclaimed) => reclaimed,
             None => {
@@ -50,19 +50,19 @@ impl Submissions {
         Some(id)
     }
 
-    pub fn reserve_old_id(&mut self, id: JobId, owner: IdOwner) {
+    pub(crate) fn reserve_old_id(&mut self, id: JobId, owner: IdOwner) {
         self.make_room_for_id();
         self.reserved_ids.reserve(id, owner);
     }
 
     /// Keeps the reservation of the previous process, while there is room.
-    pub fn inherit_id(&mut self, id: JobId, user: Arc<str>) {
+    pub(crate) fn inherit_id(&mut self, id: JobId, user: Arc<str>) {
         if !self.reserved_ids.is_full() {
             self.reserved_ids.reserve(id, IdOwner::named(user));
         }
     }
 
-    pub fn reserved_ids(&self) -> &ReservedIds {
+    pub(crate) fn reserved_ids(&self) -> &ReservedIds {
         &self.reserved_ids
     }
 
@@ -75,51 +75,51 @@ impl Submissions {
 
 impl Submissions {
     /// Moves the invariants found broken since the last call to `violations`.
-    pub fn report_violations(&mut self, violations: &mut Violations) {
+    pub(crate) fn report_violations(&mut self, violations: &mut Violations) {
         violations.append(&mut self.reserved_ids.violations);
     }
 }
 
 impl Submissions {
-    pub fn is_pending(&self, id: JobId) -> bool {
+    pub(crate) fn is_pending(&self, id: JobId) -> bool {
         self.pending.contains_key(&id)
     }
 
     /// Whether no more submission may begin.
-    pub fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         self.pending.len() >= MAX_PENDING
     }
 
-    pub fn insert(&mut self, id: JobId, submission: PendingSubmission) {
+    pub(crate) fn insert(&mut self, id: JobId, submission: PendingSubmission) {
         self.pending.insert(id, submission);
     }
 
-    pub fn remove(&mut self, id: JobId) -> Option<PendingSubmission> {
+    pub(crate) fn remove(&mut self, id: JobId) -> Option<PendingSubmission> {
         self.pending.remove(&id)
     }
 
     /// The next number in the order of submissions.
-    pub fn next_order(&mut self) -> u64 {
+    pub(crate) fn next_order(&mut self) -> u64 {
         self.last_order += 1;
         self.last_order
     }
 
-    pub fn release_id(&mut self, id: JobId) {
+    pub(crate) fn release_id(&mut self, id: JobId) {
         self.reserved_ids.release(id);
     }
 
     /// Tasks of all pending submissions that are read, by [`Limits::weight`].
-    pub fn tasks(&self) -> u64 {
+    pub(crate) fn tasks(&self) -> u64 {
         self.written().map(|accepted| Limits::weight(&accepted.spec)).sum()
     }
 
     /// Users and memory of all pending submissions that are read.
-    pub fn bytes(&self) -> impl Iterator<Item = (&str, u64)> {
+    pub(crate) fn bytes(&self) -> impl Iterator<Item = (&str, u64)> {
         self.written().map(|accepted| (accepted.spec.user.as_str(), accepted.bytes()))
     }
 
     /// Whether any is for this queue, as far as is known.
-    pub fn has_any_for(&self, queue: &str) -> bool {
+    pub(crate) fn has_any_for(&self, queue: &str) -> bool {
         self.written().any(|accepted| accepted.spec.queue == queue)
     }
 

@@ -4,16 +4,16 @@
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WindowCounts {
     /// Since it registered.
-    pub since_start: u64,
+    pub(crate) since_start: u64,
     /// In the last 24 hours.
-    pub last_day: u64,
+    pub(crate) last_day: u64,
     /// In the last 60 minutes.
-    pub last_hour: u64,
+    pub(crate) last_hour: u64,
 }
 
 /// Tasks that a tracker was given, and those that succeeded.
 #[derive(Clone, Debug, Default)]
-pub struct TaskWindows {
+pub(crate) struct TaskWindows {
     given: Window,
     succeeded: Window,
 }
@@ -39,17 +39,17 @@ const HOUR_MS: u64 = 60 * MINUTE_MS;
 
 impl TaskWindows {
     /// Counts tasks that it was given at `mono_ms`.
-    pub fn count_given(&mut self, tasks: usize, mono_ms: u64) {
+    pub(crate) fn count_given(&mut self, tasks: usize, mono_ms: u64) {
         self.given.add(u32::try_from(tasks).unwrap_or(u32::MAX), mono_ms);
     }
 
     /// Counts one that succeeded.
-    pub fn count_success(&mut self, mono_ms: u64) {
+    pub(crate) fn count_success(&mut self, mono_ms: u64) {
         self.succeeded.add(1, mono_ms);
     }
 
     /// Tasks that it was given, and of them those that succeeded.
-    pub fn counts(&self, mono_ms: u64) -> [WindowCounts; 2] {
+    pub(crate) fn counts(&self, mono_ms: u64) -> [WindowCounts; 2] {
         [&self.given, &self.succeeded].map(|window| WindowCounts {
             since_start: window.all,
             last_day: window.hours.sum(mono_ms / HOUR_MS),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 /// The relation of a tracker to the connection of a heartbeat under its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ConnectionStatus {
+pub(crate) enum ConnectionStatus {
     Own,
     /// The tracker is unknown, or its own connection is closed.
     Absent,
@@ -14,31 +14,31 @@ pub enum ConnectionStatus {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TrackerConnection {
-    pub connection: u64,
+pub(crate) struct TrackerConnection {
+    pub(crate) connection: u64,
     /// Time of the last heartbeat on it, ms of the monotonic clock.
-    pub last_seen_mono_ms: u64,
+    pub(crate) last_seen_mono_ms: u64,
     /// It was silent for longer than any healthy tracker.
-    pub is_silent: bool,
+    pub(crate) is_silent: bool,
     /// The connection certainly belongs to the tracker: the tracker registered on it under a name that was free, or
     /// used it for an expiry interval. Otherwise it may be an impostor's: after a restart the first connection is
     /// accepted.
-    pub is_sure: bool,
+    pub(crate) is_sure: bool,
 }
 
 /// Where a heartbeat comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct HeartbeatSender {
-    pub connection: u64,
+pub(crate) struct HeartbeatSender {
+    pub(crate) connection: u64,
     /// The address of its peer; none where it is unknown.
-    pub address: Option<IpAddr>,
+    pub(crate) address: Option<IpAddr>,
 }
 
 /// A tracker's own connection, handed over by the previous process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InheritedTrackerConnection {
-    pub tracker: Arc<str>,
+    pub(crate) tracker: Arc<str>,
     /// The number of the connection in this process.
-    pub connection: u64,
-    pub is_sure: bool,
+    pub(crate) connection: u64,
+    pub(crate) is_sure: bool,
 }

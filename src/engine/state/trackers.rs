@@ -19,7 +19,7 @@ use super::tracker_connection::HeartbeatSender;
 ///
 /// Busy slots change only by [`Self::set_busy`], so that their sum is right.
 #[derive(Debug, Default)]
-pub struct Trackers {
+pub(crate) struct Trackers {
     // Never iterated.
     by_id: FxHashMap<TrackerId, Tracker>,
     // Never iterated.
@@ -30,29 +30,29 @@ pub struct Trackers {
     /// Those with each name that workers were given; never iterated.
     by_given_name: FxHashMap<Box<str>, BTreeSet<TrackerId>>,
     /// Those that have never run anything.
-    pub fresh: FreshTrackers,
+    pub(crate) fresh: FreshTrackers,
     // Open connections on which heartbeats came; never iterated.
     connections: FxHashSet<u64>,
     /// What the store believes of them.
-    pub presences: Presences,
+    pub(crate) presences: Presences,
     /// Drained workers, connected or not.
-    pub drains: Drains,
+    pub(crate) drains: Drains,
     /// Hosts in the default rack only because nothing has said yet where they are.
-    pub unresolved_hosts: BTreeSet<Arc<str>>,
+    pub(crate) unresolved_hosts: BTreeSet<Arc<str>>,
     /// Hosts that the log has named because their racks have too few levels.
-    pub shallow_hosts: BTreeSet<Arc<str>>,
+    pub(crate) shallow_hosts: BTreeSet<Arc<str>>,
     /// When to look for silent trackers next.
-    pub next_expiry_mono_ms: u64,
+    pub(crate) next_expiry_mono_ms: u64,
 }
 
 impl Trackers {
     /// No trackers; the store believes these to be there, and has these as drained.
-    pub fn new(next_expiry_mono_ms: u64, presences: Presences, drains: Drains) -> Self {
+    pub(crate) fn new(next_expiry_mono_ms: u64, presences: Presences, drains: Drains) -> Self {
         Self { next_expiry_mono_ms, presences, drains, ..Self::default() }
     }
 
     /// Adds a tracker under a name that is free.
-    pub fn insert(&mut self, tracker: Tracker) {
+    pub(crate) fn insert(&mut self, tracker: Tracker) {
         if let Some(given) = given_worker_name(&tracker.name) {
             self.by_given_name.entry(given.into()).or_default().insert(tracker.id);
         }
@@ -62,7 +62,7 @@ impl Trackers {
     }
 
     /// Removes a tracker; its id is never used again.
-    pub fn remove(&mut self, id: TrackerId, violations: &mut Violations) -> Option<Tracker> {
+    pub(crate) fn remove(&mut self, id: TrackerId, violations: &mut Violations) -> Option<Tracker> {
         self.set_busy(id, PerKind::default(), violations);
         let tracker = self.by_id.remove(&id)?;
         self.fresh.remove(id);
@@ -80,7 +80,7 @@ impl Trackers {
     }
 
     /// Other connected trackers whose workers were given the same name.
-    pub fn namesakes(&self, id: TrackerId) -> impl Iterator<Item = &Tracker> {
+    pub(crate) fn namesakes(&self, id: TrackerId) -> impl Iterator<Item = &Tracker> {
         let given = self.get(id).and_then(|tracker| given_worker_name(&tracker.name));
         let ids = given.and_then(|given| self.by_given_name.get(given)).into_iter().flatten();
         ids.filter(move |other| **other != id)
@@ -88,39 +88,39 @@ impl Trackers {
             .filter(|other| self.is_connected(other))
     }
 
-    pub fn id_of(&self, name: &str) -> Option<TrackerId> {
+    pub(crate) fn id_of(&self, name: &str) -> Option<TrackerId> {
         self.ids.get(name).copied()
     }
 
-    pub fn get(&self, id: TrackerId) -> Option<&Tracker> {
+    pub(crate) fn get(&self, id: TrackerId) -> Option<&Tracker> {
         self.by_id.get(&id)
     }
 
-    pub fn get_mut(&mut self, id: TrackerId) -> Option<&mut Tracker> {
+    pub(crate) fn get_mut(&mut self, id: TrackerId) -> Option<&mut Tracker> {
         self.by_id.get_mut(&id)
     }
 
-    pub fn named(&self, name: &str) -> Option<&Tracker> {
+    pub(crate) fn named(&self, name: &str) -> Option<&Tracker> {
         self.get(self.id_of(name)?)
     }
 
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.by_id.len()
     }
 
     /// All trackers, by name. For queries and timers, never for a heartbeat.
-    pub fn iter(&self) -> impl Iterator<Item = &Tracker> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Tracker> {
         self.iter_after(None)
     }
 
     /// Trackers with a later name, or all, by name.
-    pub fn iter_after(&self, name: Option<&str>) -> impl Iterator<Item = &Tracker> {
+    pub(crate) fn iter_after(&self, name: Option<&str>) -> impl Iterator<Item = &Tracker> {
         use std::ops::Bound::{Excluded, Unbounded};
         let range = (name.map_or(Unbounded, Excluded), Unbounded);
         self.sorted.range::<str, _>(range).filter_map(|(_, id)| self.by_id.get(id))
     }
 
-    pub fn for_each_mut(&mut self, mut change: impl FnMut(&mut Tracker)) {
+    pub(crate) fn for_each_mut(&mut self, mut change: impl FnMut(&mut Tracker)) {
         for id in self.sorted.values() {
             if let Some(tracker) = self.by_id.get_mut(id) {
                 change(tracker);
@@ -129,19 +129,19 @@ impl Trackers {
     }
 
     /// The names of all trackers, sorted.
-    pub fn names(&self) -> impl Iterator<Item = &Arc<str>> {
+    pub(crate) fn names(&self) -> impl Iterator<Item = &Arc<str>> {
         self.sorted.keys()
     }
 }
 
 impl Trackers {
     /// Slots in use by the last reports of all trackers.
-    pub fn busy_slots(&self) -> PerKind<u64> {
+    pub(crate) fn busy_slots(&self) -> PerKind<u64> {
         self.busy_slots
     }
 
     /// Sets the slots in use by the last report of a tracker.
-    pub fn set_busy(&mut self, id: TrackerId, busy: PerKind<u32>, violations: &mut Violations) {
+    pub(crate) fn set_busy(&mut self, id: TrackerId, busy: PerKind<u32>, violations: &mut Violations) {
         let Some(tracker) = self.by_id.get_mut(&id) else { return };
         let was = std::mem::replace(&mut tracker.busy, busy);
         for kind in Kind::ALL {
@@ -153,7 +153,7 @@ impl Trackers {
 
 impl Trackers {
     /// Compares the sum of busy slots with a recount.
-    pub fn check_busy_slots(&self, violations: &mut Violations) {
+    pub(crate) fn check_busy_slots(&self, violations: &mut Violations) {
         for kind in Kind::ALL {
             let counted: u64 = self.iter().map(|tracker| u64::from(tracker.busy[kind])).sum();
             let kept = self.busy_slots[kind];
@@ -165,7 +165,7 @@ impl Trackers {
 
 impl Trackers {
     /// Records the connection of a tracker's heartbeat; no effect when it is the tracker's own already.
-    pub fn connect(&mut self, id: TrackerId, sender: HeartbeatSender, now: Now) {
+    pub(crate) fn connect(&mut self, id: TrackerId, sender: HeartbeatSender, now: Now) {
         let HeartbeatSender { connection, address } = sender;
         let Some(tracker) = self.by_id.get_mut(&id) else { return };
         // A connection that was handed over says its address with the next heartbeat.
@@ -183,7 +183,7 @@ impl Trackers {
         }
     }
 
-    pub fn mark_run(&mut self, id: TrackerId) {
+    pub(crate) fn mark_run(&mut self, id: TrackerId) {
         if let Some(tracker) = self.by_id.get_mut(&id)
             && !std::mem::replace(&mut tracker.has_run, true)
         {
@@ -192,7 +192,7 @@ impl Trackers {
     }
 
     /// Restores the connection of a tracker that a previous process handed over.
-    pub fn inherit_connection(&mut self, id: TrackerId, connection: u64, is_sure: bool, now: Now) {
+    pub(crate) fn inherit_connection(&mut self, id: TrackerId, connection: u64, is_sure: bool, now: Now) {
         let Some(tracker) = self.by_id.get_mut(&id) else { return };
         tracker.connection = connection;
         tracker.connected_mono_ms = now.mono_ms;
@@ -200,12 +200,12 @@ impl Trackers {
         self.connections.insert(connection);
     }
 
-    pub fn close_connection(&mut self, connection: u64) {
+    pub(crate) fn close_connection(&mut self, connection: u64) {
         self.connections.remove(&connection);
     }
 
     /// Whether the connection of the tracker's last heartbeat is open.
-    pub fn is_connected(&self, tracker: &Tracker) -> bool {
+    pub(crate) fn is_connected(&self, tracker: &Tracker) -> bool {
         self.connections.contains(&tracker.connection)
     }
 }

@@ -21,7 +21,7 @@ use crate::wire::{
 
 /// What a fake task does when its tracker next calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
+pub(crate) enum Fate {
     Succeed,
     Fail,
     FailUnclean,
@@ -30,11 +30,11 @@ pub enum Fate {
     Linger,
 }
 
-pub type FakeTask = FakeAttempt;
+pub(crate) type FakeTask = FakeAttempt;
 
-pub struct ConnectedTracker {
+pub(crate) struct ConnectedTracker {
     fake: FakeTracker,
-    pub connection: u64,
+    pub(crate) connection: u64,
 }
 
 impl Deref for ConnectedTracker {
@@ -51,49 +51,49 @@ impl DerefMut for ConnectedTracker {
     }
 }
 
-pub struct Cluster {
-    pub engine: Engine,
-    pub config: EngineConfig,
-    pub now: Now,
-    pub trackers: Vec<ConnectedTracker>,
-    pub facts: Vec<Fact>,
-    pub effects: Vec<Effect>,
+pub(crate) struct Cluster {
+    pub(crate) engine: Engine,
+    pub(crate) config: EngineConfig,
+    pub(crate) now: Now,
+    pub(crate) trackers: Vec<ConnectedTracker>,
+    pub(crate) facts: Vec<Fact>,
+    pub(crate) effects: Vec<Effect>,
     /// The rack of all hosts, as submissions name it.
-    pub rack: String,
+    pub(crate) rack: String,
     /// What the effects of the last step wait for.
-    pub effects_wait_for: FactNumber,
+    pub(crate) effects_wait_for: FactNumber,
     /// Every attempt ever launched for real work, to catch a second launch.
-    pub launched: BTreeSet<AttemptId>,
+    pub(crate) launched: BTreeSet<AttemptId>,
 }
 
-pub fn config(policy: PolicyConfig) -> EngineConfig {
+pub(crate) fn config(policy: PolicyConfig) -> EngineConfig {
     let identifier = "202611210913".parse().unwrap();
     EngineConfig { queues: vec![QueueConfig::open("default")], ..EngineConfig::with_defaults(identifier, policy) }
 }
 
-pub fn fifo() -> PolicyConfig {
+pub(crate) fn fifo() -> PolicyConfig {
     PolicyConfig::Fifo(FifoOptions::default())
 }
 
-pub fn dynamic() -> PolicyConfig {
+pub(crate) fn dynamic() -> PolicyConfig {
     PolicyConfig::Dynamic { alloc_interval_ms: 1_000, kill_interval_ms: None }
 }
 
-pub fn spec(user: &str, queue: &str, maps: u32, reduces: u32) -> JobSpec {
+pub(crate) fn spec(user: &str, queue: &str, maps: u32, reduces: u32) -> JobSpec {
     JobSpec::with_defaults(user, queue, maps, reduces)
 }
 
 impl Cluster {
-    pub fn new(policy: PolicyConfig) -> Self {
+    pub(crate) fn new(policy: PolicyConfig) -> Self {
         Self::of(config(policy))
     }
 
     /// With a market, whether it rules or not.
-    pub fn with_market(policy: PolicyConfig) -> Self {
+    pub(crate) fn with_market(policy: PolicyConfig) -> Self {
         Self::of(EngineConfig { market: Some(Default::default()), ..config(policy) })
     }
 
-    pub fn of(config: EngineConfig) -> Self {
+    pub(crate) fn of(config: EngineConfig) -> Self {
         let now = Now { mono_ms: 1_000_000, wall_ms: 1_795_252_000_000 };
         let mut engine = Engine::new(config.clone(), Restored::default(), now);
         let (first, facts) = engine.take_start_facts();
@@ -111,7 +111,7 @@ impl Cluster {
         }
     }
 
-    pub fn add_tracker(&mut self, host: &str, maps: u32, reduces: u32) -> usize {
+    pub(crate) fn add_tracker(&mut self, host: &str, maps: u32, reduces: u32) -> usize {
         let connection = self.trackers.len() as u64 + 1;
         let name = format!("tracker_{host}:localhost/127.0.0.1:{connection}");
         let fake = FakeTracker::new(name, host, PerKind::new(maps, reduces));
@@ -119,13 +119,13 @@ impl Cluster {
         self.trackers.len() - 1
     }
 
-    pub fn pass_ms(&mut self, ms: u64) {
+    pub(crate) fn pass_ms(&mut self, ms: u64) {
         self.now.mono_ms += ms;
         self.now.wall_ms += ms as i64;
     }
 
     /// A step with everything that must always hold of one.
-    pub fn step(&mut self, event: Event) -> (Reply, FactNumber) {
+    pub(crate) fn step(&mut self, event: Event) -> (Reply, FactNumber) {
         let last = FactNumber(self.facts.len() as u64);
         let Step { reply, wait_for, effects, effects_wait_for, facts, first_fact } = self.engine.step(event, self.now);
         self.effects_wait_for = effects_wait_for;
@@ -191,30 +191,30 @@ impl Cluster {
     }
 
     /// Rings the timer, with a store that is never behind.
-    pub fn timer(&mut self) -> FactNumber {
+    pub(crate) fn timer(&mut self) -> FactNumber {
         let durable = FactNumber(self.facts.len() as u64);
         self.step(Event::Timer { durable }).1
     }
 
-    pub fn new_job_id(&mut self, user: &str) -> JobId {
+    pub(crate) fn new_job_id(&mut self, user: &str) -> JobId {
         match self.step(Event::NewJobId { owner: IdOwner::named(user) }).0 {
             Reply::JobId(id) => id,
             other => panic!("{other:?}"),
         }
     }
 
-    pub fn submit(&mut self, spec: JobSpec) -> Result<JobId, Refusal> {
+    pub(crate) fn submit(&mut self, spec: JobSpec) -> Result<JobId, Refusal> {
         self.submit_signed(spec, JobSignature::Missing)
     }
 
     /// Maps and reduces of a job take so many slots if launched from now on.
-    pub fn set_slots_per_task(&mut self, id: JobId, slots: PerKind<NonZeroU32>) {
+    pub(crate) fn set_slots_per_task(&mut self, id: JobId, slots: PerKind<NonZeroU32>) {
         if let Some(job) = self.engine.jobs.get_mut(id) {
             job.set_slots_per_task(slots, &mut self.engine.cluster.scheduler);
         }
     }
 
-    pub fn signature(&self, user: &str) -> JobSignature {
+    pub(crate) fn signature(&self, user: &str) -> JobSignature {
         let acl = crate::market::Acl::parse(&format!("{user} user secret\n"), "acl").unwrap();
         let key_id = acl.get(user).unwrap().key.key_id();
         JobSignature::Verified {
@@ -224,13 +224,13 @@ impl Cluster {
     }
 
     /// Asks the market for something, as its administrator.
-    pub fn admin_asks(&mut self, operation: &str) -> Result<Answer, MarketError> {
+    pub(crate) fn admin_asks(&mut self, operation: &str) -> Result<Answer, MarketError> {
         let query = format!("{operation}&user=root&timestamp={}", self.now.wall_ms);
         self.ask(ParsedQuery::parse(&query).unwrap(), true)
     }
 
     /// Asks the market for something, as the user that the query names.
-    pub fn ask(&mut self, parsed: ParsedQuery, is_admin: bool) -> Result<Answer, MarketError> {
+    pub(crate) fn ask(&mut self, parsed: ParsedQuery, is_admin: bool) -> Result<Answer, MarketError> {
         let user = parsed.user.clone().unwrap();
         let role = if is_admin { crate::market::Role::Admin } else { crate::market::Role::User };
         let key_id = crate::market::Key::new("secret").key_id();
@@ -245,7 +245,7 @@ impl Cluster {
     }
 
     /// A submission as the edge reads it: every map has its input on `h0` or `h1`.
-    pub fn read_submission(&self, id: JobId, spec: JobSpec, signature: JobSignature) -> ReadSubmission {
+    pub(crate) fn read_submission(&self, id: JobId, spec: JobSpec, signature: JobSignature) -> ReadSubmission {
         let mut splits = SplitTable::builder();
         for map in 0..spec.maps {
             let host = format!("h{}", map % 2);
@@ -263,12 +263,12 @@ impl Cluster {
         }
     }
 
-    pub fn submit_signed(&mut self, spec: JobSpec, signature: JobSignature) -> Result<JobId, Refusal> {
+    pub(crate) fn submit_signed(&mut self, spec: JobSpec, signature: JobSignature) -> Result<JobId, Refusal> {
         let id = self.new_job_id(&spec.user);
         self.submit_as(id, spec, signature)
     }
 
-    pub fn submit_as(&mut self, id: JobId, spec: JobSpec, signature: JobSignature) -> Result<JobId, Refusal> {
+    pub(crate) fn submit_as(&mut self, id: JobId, spec: JobSpec, signature: JobSignature) -> Result<JobId, Refusal> {
         let caller = Caller::named(spec.user.as_str());
         match self.step(Event::SubmissionRequested { id, caller: caller.clone() }).0 {
             Reply::Submission(SubmissionReply::ReadFiles) => {}
@@ -292,7 +292,7 @@ impl Cluster {
     }
 
     /// A job that another JobTracker had accepted is handed in.
-    pub fn find(&mut self, id: JobId, spec: JobSpec) -> Result<(), Refusal> {
+    pub(crate) fn find(&mut self, id: JobId, spec: JobSpec) -> Result<(), Refusal> {
         let read = self.read_submission(id, spec, JobSignature::Missing);
         let found = ForeignJob {
             id,
@@ -312,7 +312,7 @@ impl Cluster {
     }
 
     /// Another JobTracker has given a tracker these attempts; it is at work on them.
-    pub fn give_elsewhere(&mut self, index: usize, attempts: impl IntoIterator<Item = AttemptId>) {
+    pub(crate) fn give_elsewhere(&mut self, index: usize, attempts: impl IntoIterator<Item = AttemptId>) {
         let tracker = &mut self.trackers[index];
         tracker.is_registered = true;
         tracker.unanswered = None;
@@ -330,12 +330,12 @@ impl Cluster {
         }
     }
 
-    pub fn state(&self, id: JobId) -> RunState {
+    pub(crate) fn state(&self, id: JobId) -> RunState {
         self.engine.job_status(id).value.unwrap().run_state
     }
 
     /// The heartbeat that a tracker would send now; ended tasks are reported once.
-    pub fn request(&mut self, index: usize) -> HeartbeatRequest {
+    pub(crate) fn request(&mut self, index: usize) -> HeartbeatRequest {
         let tracker = &mut self.trackers[index].fake;
         let mut request = tracker.request(tracker.attempts.iter().map(report).collect());
         request.restarted = request.initial_contact;
@@ -343,7 +343,7 @@ impl Cluster {
     }
 
     /// One heartbeat: every task first does what `fate` says, then the tracker calls and obeys.
-    pub fn beat(&mut self, index: usize, fate: impl Fn(&FakeTask) -> Fate) -> (HeartbeatResponse, FactNumber) {
+    pub(crate) fn beat(&mut self, index: usize, fate: impl Fn(&FakeTask) -> Fate) -> (HeartbeatResponse, FactNumber) {
         if let Some(request) = self.trackers[index].unanswered.take() {
             return self.send(index, request);
         }
@@ -355,7 +355,7 @@ impl Cluster {
     }
 
     /// A heartbeat whose answer does not arrive.
-    pub fn beat_unanswered(&mut self, index: usize, fate: impl Fn(&FakeTask) -> Fate) {
+    pub(crate) fn beat_unanswered(&mut self, index: usize, fate: impl Fn(&FakeTask) -> Fate) {
         if self.trackers[index].unanswered.is_none() {
             for task in &mut self.trackers[index].attempts {
                 advance(task, fate(task));
@@ -367,7 +367,7 @@ impl Cluster {
         self.step(Event::Heartbeat { request, connection, address: None });
     }
 
-    pub fn send(&mut self, index: usize, request: HeartbeatRequest) -> (HeartbeatResponse, FactNumber) {
+    pub(crate) fn send(&mut self, index: usize, request: HeartbeatRequest) -> (HeartbeatResponse, FactNumber) {
         let connection = self.trackers[index].connection;
         let sent_id = request.response_id;
         let sent = request.status.tasks.clone();
@@ -384,7 +384,7 @@ impl Cluster {
     }
 
     /// A tracker gets an answer to a heartbeat without reports.
-    pub fn obeyed(&mut self, index: usize, answer: HeartbeatAnswer) {
+    pub(crate) fn obeyed(&mut self, index: usize, answer: HeartbeatAnswer) {
         self.obey(index, &decode(answer), &[]);
     }
 
@@ -410,7 +410,7 @@ impl Cluster {
     }
 
     /// A tracker's process ends, and another takes its place under its name.
-    pub fn restart(&mut self, index: usize) {
+    pub(crate) fn restart(&mut self, index: usize) {
         let connection = self.trackers[index].connection;
         self.step(Event::ConnectionClosed { connection });
         let tracker = &mut self.trackers[index];
@@ -419,7 +419,7 @@ impl Cluster {
     }
 
     /// Lets all trackers call in turn until the job is over.
-    pub fn run(&mut self, id: JobId, fate: impl Fn(&FakeTask) -> Fate) -> RunState {
+    pub(crate) fn run(&mut self, id: JobId, fate: impl Fn(&FakeTask) -> Fate) -> RunState {
         for _ in 0..500 {
             for index in 0..self.trackers.len() {
                 self.pass_ms(100);
@@ -440,7 +440,7 @@ fn is_winner(engine: &Engine, attempt: AttemptId) -> bool {
     task.position(attempt.number).is_some_and(|position| task.state == TaskState::Complete(position))
 }
 
-pub fn advance(task: &mut FakeTask, fate: Fate) {
+pub(crate) fn advance(task: &mut FakeTask, fate: Fate) {
     use AttemptState as S;
     task.advance(match (task.state, fate) {
         (S::Unassigned, Fate::Linger) => AttemptStep::Wait,
@@ -481,6 +481,6 @@ fn report(task: &FakeTask) -> TaskStatus {
     }
 }
 
-pub fn decode(answer: HeartbeatAnswer) -> HeartbeatResponse {
+pub(crate) fn decode(answer: HeartbeatAnswer) -> HeartbeatResponse {
     answer.response().unwrap().into_owned()
 }

@@ -8,7 +8,7 @@ use crate::store::loaded_after;
 use super::cluster::{Cluster, FakeTask, Fate, advance};
 
 /// What a start makes of all facts so far.
-pub fn restored(facts: &[Fact]) -> Restored {
+pub(crate) fn restored(facts: &[Fact]) -> Restored {
     let opened = loaded_after(facts);
     assert_eq!(opened.last_fact.0, facts.len() as u64);
     opened.restored()
@@ -17,7 +17,7 @@ pub fn restored(facts: &[Fact]) -> Restored {
 impl Cluster {
     /// The daemon is cut off and started again, `outage_ms` later. What trackers would have sent at the beginning of the
     /// outage they send at its end, and meanwhile their tasks do what `fate` says.
-    pub fn crash(&mut self, outage_ms: u64, fate: impl Fn(&FakeTask) -> Fate) {
+    pub(crate) fn crash(&mut self, outage_ms: u64, fate: impl Fn(&FakeTask) -> Fate) {
         // An endowment that no step has taken along.
         self.facts.extend(self.engine.take_start_facts().1);
         let after = self.cut_off(outage_ms, fate);
@@ -28,13 +28,13 @@ impl Cluster {
     }
 
     /// The same where the last facts had not become durable, and nothing that depends on them was sent.
-    pub fn crash_to_durable(&mut self, outage_ms: u64, fate: impl Fn(&FakeTask) -> Fate) {
+    pub(crate) fn crash_to_durable(&mut self, outage_ms: u64, fate: impl Fn(&FakeTask) -> Fate) {
         self.engine = self.cut_off(outage_ms, fate);
         self.take_start_facts();
     }
 
     /// The daemon is cut off, others have been at work, and it is started again.
-    pub fn restart_after(&mut self, foreign_state: ForeignState) {
+    pub(crate) fn restart_after(&mut self, foreign_state: ForeignState) {
         self.facts.extend(self.engine.take_start_facts().1);
         self.engine = self.cut_off_before(foreign_state, 1_000, |_| Fate::Hang);
         self.take_start_facts();

@@ -12,7 +12,7 @@ use super::preemption::{hang, live};
 use super::scheduler_switch::{done, wish};
 
 /// A log that dumps every two seconds.
-pub fn event_log() -> Option<EventLogConfig> {
+pub(crate) fn event_log() -> Option<EventLogConfig> {
     Some(EventLogConfig { directory: Path::new("/logs/fairscheduler").into(), dump_interval_ms: 2_000 })
 }
 
@@ -20,7 +20,7 @@ fn logged(config: FairConfig) -> PolicyConfig {
     PolicyConfig::Fair(FairConfig { event_log: event_log(), ..config })
 }
 
-pub fn events(cluster: &Cluster) -> Vec<String> {
+pub(crate) fn events(cluster: &Cluster) -> Vec<String> {
     let lines = cluster.effects.iter().filter_map(|effect| match effect {
         Effect::AppendToEventLog { directory, lines, .. } => {
             assert_eq!(directory, &Arc::from(Path::new("/logs/fairscheduler")));

@@ -9,7 +9,7 @@ use crate::model::{JobId, Kind, PerKind, RunState};
 use super::cluster::{Cluster, FakeTask, Fate, fifo, spec};
 
 /// Five trackers; the first one's host is the bad one.
-pub fn five_hosts() -> Cluster {
+pub(crate) fn five_hosts() -> Cluster {
     let mut cluster = Cluster::new(fifo());
     for host in ["bad", "h1", "h2", "h3", "h4"] {
         let index = cluster.add_tracker(host, 2, 1);
@@ -18,7 +18,7 @@ pub fn five_hosts() -> Cluster {
     cluster
 }
 
-pub fn touchy(maps: u32, failures: u32) -> JobSpec {
+pub(crate) fn touchy(maps: u32, failures: u32) -> JobSpec {
     JobSpec { max_tracker_failures: failures, map_max_attempts: 100, ..spec("alice", "default", maps, 0) }
 }
 
@@ -36,7 +36,7 @@ fn launched_on_bad(cluster: &Cluster, id: JobId) -> BTreeMap<AttemptRole, usize>
 }
 
 /// Beats until the job is over: maps fail on the bad host, whose tracker calls ten times as often.
-pub fn run(cluster: &mut Cluster, id: JobId, bad_fate: impl Fn(&FakeTask) -> Fate) -> RunState {
+pub(crate) fn run(cluster: &mut Cluster, id: JobId, bad_fate: impl Fn(&FakeTask) -> Fate) -> RunState {
     for _ in 0..300 {
         for _ in 0..10 {
             cluster.beat(0, &bad_fate);
@@ -51,7 +51,7 @@ pub fn run(cluster: &mut Cluster, id: JobId, bad_fate: impl Fn(&FakeTask) -> Fat
     panic!("{id} does not end")
 }
 
-pub fn fail_work(task: &FakeTask) -> Fate {
+pub(crate) fn fail_work(task: &FakeTask) -> Fate {
     if task.role == Role::Housekeeping { Fate::Succeed } else { Fate::Fail }
 }
 

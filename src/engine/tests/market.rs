@@ -7,20 +7,20 @@ use crate::model::{AttemptState, Credits, FactNumber, JobId, Kind, QueueName, Ru
 
 use super::cluster::{Cluster, Fate, dynamic, spec};
 
-pub fn credits(text: &str) -> Credits {
+pub(crate) fn credits(text: &str) -> Credits {
     text.parse().unwrap()
 }
 
-pub fn market(lines: &[(&str, &str, &str)]) -> Cluster {
+pub(crate) fn market(lines: &[(&str, &str, &str)]) -> Cluster {
     market_under(dynamic(), lines)
 }
 
-pub fn market_under(policy: PolicyConfig, lines: &[(&str, &str, &str)]) -> Cluster {
+pub(crate) fn market_under(policy: PolicyConfig, lines: &[(&str, &str, &str)]) -> Cluster {
     seeded(Cluster::new(policy), lines)
 }
 
 /// The cluster, its market with these accounts.
-pub fn seeded(mut cluster: Cluster, lines: &[(&str, &str, &str)]) -> Cluster {
+pub(crate) fn seeded(mut cluster: Cluster, lines: &[(&str, &str, &str)]) -> Cluster {
     let line = |(queue, budget, rate): &(&str, &str, &str)| BudgetLine {
         queue: QueueName::new(queue).unwrap(),
         budget: credits(budget),

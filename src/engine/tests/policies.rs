@@ -10,14 +10,14 @@ use crate::scheduler::fair::options::FairOptions;
 use super::cluster::{Cluster, Fate, fifo, spec};
 
 /// The Capacity scheduler with one queue, `default`.
-pub fn capacity() -> PolicyConfig {
+pub(crate) fn capacity() -> PolicyConfig {
     let queue = WrittenQueue::with_defaults("default", Decimal::parse("100"));
     let written = WrittenConfig { queues: vec![queue], ..WrittenConfig::default() };
     PolicyConfig::Capacity { config: Arc::new(CapacityConfig::new(&written).unwrap()), is_compatible: false }
 }
 
 /// The Fair scheduler without declared pools.
-pub fn fair() -> PolicyConfig {
+pub(crate) fn fair() -> PolicyConfig {
     PolicyConfig::Fair(FairConfig {
         options: FairOptions::default(),
         allocations: Arc::default(),

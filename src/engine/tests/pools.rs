@@ -17,7 +17,7 @@ fn allocations(file: &str) -> Arc<Allocations> {
     Arc::new(AllocationFile::parse(&format!("<allocations>{file}</allocations>")).unwrap().allocations)
 }
 
-pub fn fair_config(file: &str) -> FairConfig {
+pub(crate) fn fair_config(file: &str) -> FairConfig {
     FairConfig {
         options: FairOptions::default(),
         allocations: allocations(file),
@@ -33,7 +33,7 @@ fn cluster(file: &str) -> Cluster {
     Cluster::new(PolicyConfig::Fair(fair_config(file)))
 }
 
-pub fn in_pool(property: &str, pool: &str, maps: u32, reduces: u32) -> JobSpec {
+pub(crate) fn in_pool(property: &str, pool: &str, maps: u32, reduces: u32) -> JobSpec {
     let pool_properties = PoolProperties(BTreeMap::from([(property.to_owned(), pool.to_owned())]));
     JobSpec { pool_properties, slowstart_millionths: 0, ..spec("ann", "default", maps, reduces) }
 }
@@ -43,7 +43,7 @@ fn pool_of(cluster: &Cluster, job: JobId) -> Option<&str> {
     scheduler.group_name(scheduler.group_of(cluster.engine.jobs.get(job)?.app)?)
 }
 
-pub fn set_pool(cluster: &mut Cluster, id: JobId, pool: &str) -> Reply {
+pub(crate) fn set_pool(cluster: &mut Cluster, id: JobId, pool: &str) -> Reply {
     let caller = Caller::named("ann");
     cluster.step(Event::SetPool { id, pool: pool.to_owned(), caller }).0
 }
@@ -137,7 +137,7 @@ fn a_job_runs_no_more_tasks_at_a_time_than_it_wants() {
 
 /// Two trackers of two maps and two reduces, filled by a job in the default pool. Another one was set up beside it and
 /// then moved to `poolA`.
-pub fn starving(only_logs: bool, event_log: Option<EventLogConfig>) -> (Cluster, [JobId; 2]) {
+pub(crate) fn starving(only_logs: bool, event_log: Option<EventLogConfig>) -> (Cluster, [JobId; 2]) {
     let file = "<pool name='default'><schedulingMode>fifo</schedulingMode></pool>
         <pool name='poolA'><minMaps>2</minMaps><minReduces>1</minReduces>
         <minSharePreemptionTimeout>60</minSharePreemptionTimeout></pool>";
@@ -156,7 +156,7 @@ pub fn starving(only_logs: bool, event_log: Option<EventLogConfig>) -> (Cluster,
     (cluster, jobs)
 }
 
-pub fn running(cluster: &Cluster, jobs: [JobId; 2]) -> [PerKind<u32>; 2] {
+pub(crate) fn running(cluster: &Cluster, jobs: [JobId; 2]) -> [PerKind<u32>; 2] {
     jobs.map(|job| cluster.engine.cluster.scheduler.app_running(cluster.engine.jobs.get(job).unwrap().app))
 }
 

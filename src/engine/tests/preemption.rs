@@ -10,9 +10,9 @@ use super::cluster::{Cluster, FakeTask, Fate, spec};
 use super::market::market_under;
 
 const ALLOC_INTERVAL_MS: u64 = 1_000;
-pub const KILL_INTERVAL_MS: u64 = 2_000;
+pub(crate) const KILL_INTERVAL_MS: u64 = 2_000;
 
-pub fn preempting(kill_interval_ms: Option<u64>) -> PolicyConfig {
+pub(crate) fn preempting(kill_interval_ms: Option<u64>) -> PolicyConfig {
     PolicyConfig::Dynamic { alloc_interval_ms: ALLOC_INTERVAL_MS, kill_interval_ms }
 }
 
@@ -24,7 +24,7 @@ fn equals() -> Cluster {
 }
 
 /// Work hangs, all other tasks succeed.
-pub fn hang(task: &FakeTask) -> Fate {
+pub(crate) fn hang(task: &FakeTask) -> Fate {
     if task.role == Role::Housekeeping { Fate::Succeed } else { Fate::Hang }
 }
 
@@ -41,7 +41,7 @@ fn beat_all(cluster: &mut Cluster, fate: impl Fn(&FakeTask) -> Fate + Copy) {
 }
 
 /// Time passes in steps in which all trackers call, after the timer has rung where it is due.
-pub fn live(cluster: &mut Cluster, ms: u64, fate: impl Fn(&FakeTask) -> Fate + Copy) {
+pub(crate) fn live(cluster: &mut Cluster, ms: u64, fate: impl Fn(&FakeTask) -> Fate + Copy) {
     for _ in 0..ms / 100 {
         cluster.pass_ms(100);
         if cluster.engine.next_timer_ms().is_some_and(|due| due <= cluster.now.mono_ms) {
@@ -64,7 +64,7 @@ fn live_until(cluster: &mut Cluster, is_so: impl Fn(&Cluster) -> bool) {
     panic!("it never is so");
 }
 
-pub fn attempts(cluster: &Cluster) -> Vec<(String, AttemptId, Attempt)> {
+pub(crate) fn attempts(cluster: &Cluster) -> Vec<(String, AttemptId, Attempt)> {
     let mut attempts = Vec::new();
     for job in cluster.engine.jobs.iter() {
         for (kind, number) in Kind::ALL.into_iter().flat_map(|kind| (0..job.total()[kind]).map(move |n| (kind, n))) {
@@ -77,7 +77,7 @@ pub fn attempts(cluster: &Cluster) -> Vec<(String, AttemptId, Attempt)> {
     attempts
 }
 
-pub fn is_preempted(attempt: &Attempt) -> bool {
+pub(crate) fn is_preempted(attempt: &Attempt) -> bool {
     attempt.preemption.is_some() || attempt.kill_request == Some(KillRequest::Preempt)
 }
 

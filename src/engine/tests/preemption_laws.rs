@@ -43,7 +43,7 @@ fn coming(cluster: &Cluster, kind: Kind) -> BTreeMap<TrackerId, u32> {
 }
 
 /// Fires the timer and checks the victims of a round.
-pub fn ring(cluster: &mut Cluster) {
+pub(crate) fn ring(cluster: &mut Cluster) {
     let (before, marked_before) = (usage_by_queue(cluster), marked(cluster));
     let due = cluster.engine.inspect().is_preemption_due(cluster.now);
     cluster.timer();
@@ -95,7 +95,7 @@ fn check_amount(cluster: &Cluster, usage_by_queue: &BTreeMap<String, QueueUsage>
 }
 
 /// A tracker calls: each victim on it gets its kill, or was spared.
-pub fn beat(cluster: &mut Cluster, index: usize, fate: impl Fn(&FakeTask) -> Fate) {
+pub(crate) fn beat(cluster: &mut Cluster, index: usize, fate: impl Fn(&FakeTask) -> Fate) {
     cluster.beat(index, fate);
     let Some(tracker) = cluster.engine.trackers.named(cluster.trackers[index].name.as_str()) else { return };
     let waits = |(_, _, attempt): &(String, AttemptId, crate::mapreduce::Attempt)| {

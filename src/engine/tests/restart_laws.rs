@@ -15,7 +15,7 @@ use super::cluster::{Cluster, FakeTask, Fate, fifo, spec};
 const HOSTS: [&str; 5] = ["h0", "h1", "h2", "h3", "h4"];
 
 #[derive(Clone, Debug)]
-pub enum Operation {
+pub(crate) enum Operation {
     Beat(usize),
     LoseAnswer(usize),
     Restart(usize),
@@ -29,7 +29,7 @@ pub enum Operation {
     CrashWithin(usize),
 }
 
-pub fn operations(with_faults: bool) -> impl Strategy<Value = Vec<Operation>> {
+pub(crate) fn operations(with_faults: bool) -> impl Strategy<Value = Vec<Operation>> {
     let faults = u32::from(with_faults);
     let operation = prop_oneof![
         20 => (0..HOSTS.len()).prop_map(Operation::Beat),
@@ -47,7 +47,7 @@ pub fn operations(with_faults: bool) -> impl Strategy<Value = Vec<Operation>> {
 }
 
 /// Fails the first attempts of some tasks, in a way that depends on the ids alone.
-pub fn faulty(task: &FakeTask) -> Fate {
+pub(crate) fn faulty(task: &FakeTask) -> Fate {
     let salt = task.id.task.number * 7 + task.id.task.job.number * 3 + task.id.number;
     match salt % 6 {
         _ if task.id.number > 2 => Fate::Succeed,
@@ -57,7 +57,7 @@ pub fn faulty(task: &FakeTask) -> Fate {
     }
 }
 
-pub fn play(operations: &[Operation], with_faults: bool, fate: fn(&FakeTask) -> Fate) -> Cluster {
+pub(crate) fn play(operations: &[Operation], with_faults: bool, fate: fn(&FakeTask) -> Fate) -> Cluster {
     let mut cluster = Cluster::new(fifo());
     for host in HOSTS {
         cluster.add_tracker(host, 2, 1);

@@ -15,7 +15,7 @@ use super::market::market_under;
 use super::policies;
 
 /// Half of the cluster for `default` and half for `research`, which may take three quarters.
-pub fn two_queues() -> PolicyConfig {
+pub(crate) fn two_queues() -> PolicyConfig {
     let queue = |name: &str| WrittenQueue::with_defaults(name, Decimal::parse("50"));
     let research = WrittenQueue { maximum_capacity: Decimal::whole(75), ..queue("research") };
     let written = WrittenConfig { queues: vec![queue("default"), research], ..WrittenConfig::default() };
@@ -23,17 +23,17 @@ pub fn two_queues() -> PolicyConfig {
 }
 
 /// The Fair scheduler with these allocations.
-pub fn fair(file: &str) -> PolicyConfig {
+pub(crate) fn fair(file: &str) -> PolicyConfig {
     let file = AllocationFile::parse(&format!("<allocations>{file}</allocations>")).unwrap();
     let PolicyConfig::Fair(fair) = policies::fair() else { panic!("another policy") };
     PolicyConfig::Fair(FairConfig { allocations: Arc::new(file.allocations), ..fair })
 }
 
-pub fn report(cluster: &Cluster) -> SchedulerReport {
+pub(crate) fn report(cluster: &Cluster) -> SchedulerReport {
     cluster.engine.build_snapshot(cluster.now).value.report
 }
 
-pub fn why(cluster: &Cluster, job: JobId) -> Vec<String> {
+pub(crate) fn why(cluster: &Cluster, job: JobId) -> Vec<String> {
     let explained = cluster.engine.explain(job, false, cluster.now).value.unwrap().finish();
     explained.why.iter().map(PendingReason::to_string).collect()
 }
@@ -49,7 +49,7 @@ fn start_tasks(cluster: &mut Cluster) {
     }
 }
 
-pub fn with_trackers(policy: PolicyConfig, specs: impl IntoIterator<Item = JobSpec>) -> (Cluster, Vec<JobId>) {
+pub(crate) fn with_trackers(policy: PolicyConfig, specs: impl IntoIterator<Item = JobSpec>) -> (Cluster, Vec<JobId>) {
     let mut cluster = Cluster::new(policy);
     cluster.add_tracker("h0", 2, 1);
     cluster.add_tracker("h1", 2, 1);

@@ -23,7 +23,7 @@ fn class(policy: &PolicyConfig) -> &'static str {
 }
 
 /// For a scheduler with the queue `default`.
-pub fn wish(policy: PolicyConfig) -> Box<SchedulerWish> {
+pub(crate) fn wish(policy: PolicyConfig) -> Box<SchedulerWish> {
     Box::new(SchedulerWish {
         class: class(&policy).to_owned(),
         configured: "Configured".to_owned(),
@@ -55,7 +55,7 @@ fn switch(cluster: &mut Cluster, wish: Box<SchedulerWish>) -> SwitchReply {
     }
 }
 
-pub fn done(cluster: &mut Cluster, wish: Box<SchedulerWish>) -> SwitchPlan {
+pub(crate) fn done(cluster: &mut Cluster, wish: Box<SchedulerWish>) -> SwitchPlan {
     match switch(cluster, wish) {
         SwitchReply::Done(plan) => *plan,
         other => panic!("{other:?}"),

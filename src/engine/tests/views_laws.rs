@@ -21,7 +21,7 @@ fn fed(facts: &[Fact]) -> ReadModel {
 }
 
 /// Each job that the engine knows, as it shows it.
-pub fn assert_as_shown(cluster: &Cluster, views: &Views) {
+pub(crate) fn assert_as_shown(cluster: &Cluster, views: &Views) {
     for shown in cluster.engine.build_snapshot(cluster.now).value.jobs {
         let job = views.job(shown.id).unwrap();
         let counts = job.counts();

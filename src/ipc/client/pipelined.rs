@@ -42,7 +42,7 @@ impl PipelinedClient {
     }
 
     #[must_use]
-    pub fn unanswered(&self) -> usize {
+    pub(crate) fn unanswered(&self) -> usize {
         self.unanswered.len()
     }
 

@@ -24,7 +24,7 @@ use crate::server::write_audit_line;
 use super::stop_answer::StopAnswer;
 
 /// The name of the socket in the state folder.
-pub const CONTROL: &str = "control";
+pub(crate) const CONTROL: &str = "control";
 /// Only the daemon's own user connects; the peer's user is checked, too.
 const MODE: u32 = 0o600;
 /// Timeout for reading an operator's request.
@@ -49,7 +49,7 @@ pub(super) enum ControlRequest {
 /// A request about the scheduler, or for a reload of the configuration.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub enum SchedulerRequest {
+pub(crate) enum SchedulerRequest {
     /// Show which one rules.
     Show,
     /// Read the configuration again, as SIGHUP does.
@@ -73,7 +73,7 @@ pub enum SchedulerRequest {
 /// An answer about the scheduler or a reload.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum SchedulerAnswer {
+pub(crate) enum SchedulerAnswer {
     /// Which one rules.
     Status(SchedulerStatus),
     /// What a switch would do.
@@ -102,7 +102,7 @@ pub enum SchedulerAnswer {
 /// The outcome of an upgrade.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum UpgradeOutcome {
+pub(crate) enum UpgradeOutcome {
     /// The new process serves.
     Done {
         /// Its process id.
@@ -119,7 +119,7 @@ pub enum UpgradeOutcome {
 
 /// Why the outcome is unknown.
 #[derive(Debug, thiserror::Error)]
-pub enum ControlError {
+pub(crate) enum ControlError {
     /// No daemon listens.
     #[error("cannot reach a daemon at {path}: {source}")]
     Unreached {
@@ -177,7 +177,7 @@ struct UpgradeGuard(Rc<Cell<bool>>);
 ///
 /// # Errors
 /// [`ControlError`]
-pub fn request_upgrade(state_dir: &Path, program: &Path) -> Result<UpgradeOutcome, ControlError> {
+pub(crate) fn request_upgrade(state_dir: &Path, program: &Path) -> Result<UpgradeOutcome, ControlError> {
     read_answer(&mut send_request(state_dir, &ControlRequest::Upgrade { program: program.to_owned() })?)
 }
 
@@ -186,7 +186,7 @@ pub fn request_upgrade(state_dir: &Path, program: &Path) -> Result<UpgradeOutcom
 ///
 /// # Errors
 /// [`ControlError`]
-pub fn request_scheduler(
+pub(crate) fn request_scheduler(
     state_dir: &Path,
     request: SchedulerRequest,
     mut on_wait: impl FnMut(&SwitchPlan),

@@ -17,7 +17,7 @@ use super::message::{
 
 /// The running daemon that this process replaces.
 #[derive(Debug)]
-pub struct Predecessor {
+pub(crate) struct Predecessor {
     channel: Channel,
     offer: Offer,
 }
@@ -40,7 +40,7 @@ impl Predecessor {
     ///
     /// # Errors
     /// No process is there, or one with another version of the hand-over.
-    pub fn of_stdin() -> io::Result<Self> {
+    pub(crate) fn of_stdin() -> io::Result<Self> {
         let channel = Channel::of_stdin()?;
         // The version first: other members of a later version may not parse.
         let offer: serde_json::Value = channel.receive(None)?;
@@ -65,7 +65,7 @@ impl Predecessor {
     }
 
     /// Reports why this process does not take over.
-    pub fn refuse(&self, why: &str) {
+    pub(crate) fn refuse(&self, why: &str) {
         // A predecessor that is gone needs no reason.
         let _ = self.channel.send(&FromSuccessor::Refused { why: why.to_owned() });
     }

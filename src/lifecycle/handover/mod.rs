@@ -18,12 +18,12 @@ mod request_stop;
 mod stop_answer;
 
 pub(super) use control::{Control, SchedulerCall, UpgradeRequest, name_of};
-pub use control::{
+pub(crate) use control::{
     ControlError, SchedulerAnswer, SchedulerRequest, UpgradeOutcome, request_scheduler, request_upgrade,
 };
 pub(super) use incoming::InheritedState;
-pub use incoming::Predecessor;
+pub(crate) use incoming::Predecessor;
 pub(super) use message::{Offer, Port};
 pub(super) use outgoing::{HandoverState, Successor};
-pub use request_stop::request_stop;
-pub use stop_answer::StopAnswer;
+pub(crate) use request_stop::request_stop;
+pub(crate) use stop_answer::StopAnswer;

@@ -16,7 +16,7 @@ const LAST_MOMENT: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 ///
 /// # Errors
 /// [`ControlError`]
-pub fn request_stop(state_dir: &Path) -> Result<StopAnswer, ControlError> {
+pub(crate) fn request_stop(state_dir: &Path) -> Result<StopAnswer, ControlError> {
     let mut answers = send_request(state_dir, &ControlRequest::Stop)?;
     let answer = read_answer(&mut answers)?;
     if let StopAnswer::Stopping { process, .. } = answer {

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// The answer to a request to stop.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum StopAnswer {
+pub(crate) enum StopAnswer {
     /// It stops; the connection closes when the process has ended.
     Stopping {
         /// Its process id.

@@ -5,7 +5,7 @@ use crate::model::{Kind, PerKind};
 
 impl Job {
     /// `waiting`: the scheduler's counts.
-    pub fn assert_consistent(&self, waiting: PerKind<u32>) {
+    pub(crate) fn assert_consistent(&self, waiting: PerKind<u32>) {
         if self.is_without_tasks() {
             return;
         }
@@ -64,7 +64,7 @@ impl Job {
     }
 
     /// Its attempts whose slots are being released.
-    pub fn releasing(&self, kind: Kind) -> usize {
+    pub(crate) fn releasing(&self, kind: Kind) -> usize {
         let releasing = self.work[kind].iter().flat_map(|task| &task.attempts).filter(|attempt| attempt.is_releasing);
         releasing.map(|attempt| attempt.slots as usize).sum()
     }

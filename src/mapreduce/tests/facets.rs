@@ -8,7 +8,7 @@ use crate::model::{AttemptState, Kind};
 impl Job {
     /// Leaves out what trackers report again after a restart, and hosts, of which a restart may know more: it has the
     /// name of a tracker that is gone.
-    pub fn facets(&self, nodes: &NodeRegistry) -> String {
+    pub(crate) fn facets(&self, nodes: &NodeRegistry) -> String {
         let mut text = format!(
             "{:?} {:?} {:?} {:?} pending {:?} finished {:?} failed {:?} open {} in work {:?} counts {:?} output {:?}\n",
             self.state,

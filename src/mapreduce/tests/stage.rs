@@ -8,10 +8,10 @@ use crate::scheduler::{AppId, AppSpec, FifoOptions, Scheduler};
 use crate::wire::{Phase, RecordRange, ReduceProgress, TaskStatus, Text};
 
 /// A job on trackers that have slots for everything.
-pub struct Stage {
-    pub job: Job,
-    pub facts: Vec<JobFact>,
-    pub now: Now,
+pub(crate) struct Stage {
+    pub(crate) job: Job,
+    pub(crate) facts: Vec<JobFact>,
+    pub(crate) now: Now,
     scheduler: Scheduler,
     interner: CounterInterner,
     nodes: NodeRegistry,
@@ -20,12 +20,12 @@ pub struct Stage {
 
 impl Stage {
     /// A job whose setup has succeeded.
-    pub fn running(maps: u32, reduces: u32) -> Self {
+    pub(crate) fn running(maps: u32, reduces: u32) -> Self {
         Self::changed(maps, reduces, |_| {})
     }
 
     /// A job changed by `change`, whose setup has succeeded.
-    pub fn changed(maps: u32, reduces: u32, change: impl FnOnce(&mut JobSpec)) -> Self {
+    pub(crate) fn changed(maps: u32, reduces: u32, change: impl FnOnce(&mut JobSpec)) -> Self {
         let mut scheduler = Scheduler::fifo(FifoOptions::default());
         let group = scheduler.open_group("default");
         let app = AppId::new(1);
@@ -67,7 +67,7 @@ impl Stage {
         stage
     }
 
-    pub fn add_tracker(&mut self, host: &str) -> TrackerId {
+    pub(crate) fn add_tracker(&mut self, host: &str) -> TrackerId {
         let host_id = self.scheduler.topology_mut().intern_host(host, "/default-rack");
         let tracker = self.scheduler.add_node(host_id, PerKind::new(100, 100));
         let rack = self.scheduler.topology().rack_of(host_id);
@@ -85,7 +85,7 @@ impl Stage {
     }
 
     /// Runs `act` with the job and its context.
-    pub fn act<T>(&mut self, act: impl FnOnce(&mut Job, &mut JobContext<'_>) -> T) -> T {
+    pub(crate) fn act<T>(&mut self, act: impl FnOnce(&mut Job, &mut JobContext<'_>) -> T) -> T {
         let mut context = JobContext {
             scheduler: &mut self.scheduler,
             interner: &mut self.interner,
@@ -100,7 +100,7 @@ impl Stage {
     }
 
     /// Launches an attempt of a task on a tracker, whether the task waits for one or not.
-    pub fn launch(&mut self, kind: Kind, number: u32, tracker: TrackerId) -> AttemptId {
+    pub(crate) fn launch(&mut self, kind: Kind, number: u32, tracker: TrackerId) -> AttemptId {
         let (launch, _) =
             self.job.launch_task(kind, number, tracker, &self.nodes, self.now, &mut Violations::default());
         self.scheduler.add_running(self.job.app, kind, tracker, launch.slots);
@@ -108,16 +108,16 @@ impl Stage {
     }
 
     /// Tasks for which slots are requested.
-    pub fn waiting(&self) -> PerKind<u32> {
+    pub(crate) fn waiting(&self) -> PerKind<u32> {
         self.scheduler.app_waiting(self.job.app)
     }
 
     /// A report with only a state.
-    pub fn report(&mut self, tracker: TrackerId, attempt: AttemptId, state: AttemptState) -> ReportResult {
+    pub(crate) fn report(&mut self, tracker: TrackerId, attempt: AttemptId, state: AttemptState) -> ReportResult {
         self.report_with(tracker, attempt, state, |_| {})
     }
 
-    pub fn report_with(
+    pub(crate) fn report_with(
         &mut self,
         tracker: TrackerId,
         attempt: AttemptId,

@@ -10,16 +10,16 @@ use super::tick::{MOST_IN_VAIN, QueueUse};
 
 /// The state at the last tick, which `info`, `infos` and `price` show.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Published {
+pub(crate) struct Published {
     /// The balance.
-    pub budget: Credits,
+    pub(crate) budget: Credits,
     /// The effective rate.
-    pub rate: Credits,
-    pub share: Share,
+    pub(crate) rate: Credits,
+    pub(crate) share: Share,
     /// Slots used within the quota.
-    pub used: u64,
+    pub(crate) used: u64,
     /// Tasks and containers waiting.
-    pub pending: u64,
+    pub(crate) pending: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,7 +67,7 @@ impl Account {
     }
 
     /// The state at the last tick.
-    pub fn published(&self) -> &Published {
+    pub(crate) fn published(&self) -> &Published {
         &self.published
     }
 

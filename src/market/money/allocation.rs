@@ -28,16 +28,16 @@ pub struct RoundingRemainder(i64);
 
 /// The bid of an active queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Bid {
+pub(crate) struct Bid {
     /// Its balance after the charge.
-    pub balance: Credits,
-    pub rate: Credits,
-    pub running: PerKind<u32>,
-    pub containers: ContainerUse,
+    pub(crate) balance: Credits,
+    pub(crate) rate: Credits,
+    pub(crate) running: PerKind<u32>,
+    pub(crate) containers: ContainerUse,
     /// The slots that it holds or could use: it is sold no more.
-    pub want: PerPool<u32>,
+    pub(crate) want: PerPool<u32>,
     /// What rounding left from the previous interval.
-    pub remainder: PerPool<RoundingRemainder>,
+    pub(crate) remainder: PerPool<RoundingRemainder>,
 }
 
 impl RoundingRemainder {
@@ -78,28 +78,28 @@ fn u32_at_most(slots: i128) -> u32 {
 
 /// What the allocation grants to a queue for one interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Grant {
+pub(crate) struct Grant {
     /// Its part of the cluster, and in it the rate that will be charged: the bid, or 0 when the queue is not funded.
-    pub share: Share,
+    pub(crate) share: Share,
     /// The slots it may use for its money.
-    pub quota: PerPool<u32>,
+    pub(crate) quota: PerPool<u32>,
     /// What rounding left for the next tick.
-    pub remainder: PerPool<RoundingRemainder>,
+    pub(crate) remainder: PerPool<RoundingRemainder>,
 }
 
 /// A part in a division of slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Part {
+pub(crate) struct Part {
     /// What it is weighted by; 0 gets nothing.
-    pub rate: Credits,
+    pub(crate) rate: Credits,
     /// The slots that it can use.
-    pub most: u32,
+    pub(crate) most: u32,
 }
 
 /// Divides whole slots among parts in proportion to their rates, none above what it can use: what one cannot use goes to
 /// the others. Rounded by largest remainder, ties to the first; at most [`MAX_QUEUES`] parts, of at most
 /// [`Credits::MAX`].
-pub fn divide_slots(slots: u32, parts: &[Part]) -> Vec<u32> {
+pub(crate) fn divide_slots(slots: u32, parts: &[Part]) -> Vec<u32> {
     divide(slots, parts, |_| RoundingRemainder::default()).into_iter().map(|(slots, _)| slots).collect()
 }
 
@@ -185,7 +185,7 @@ fn is_filled(part: &Part, slots: u32, price: i128) -> bool {
 }
 
 /// Whether a queue takes part: it bids something and can pay one slot for one interval.
-pub fn is_funded(balance: Credits, rate: Credits) -> bool {
+pub(crate) fn is_funded(balance: Credits, rate: Credits) -> bool {
     rate > Credits::ZERO && balance >= rate
 }
 
@@ -195,7 +195,7 @@ pub fn is_funded(balance: Credits, rate: Credits) -> bool {
 ///
 /// The slots of each pool are divided among the funded bids by their rates, none beyond what it wants. Containers that the
 /// slots for containers are too few for may use map and reduce slots, so these count as wanted too.
-pub fn allocate(bids: &[Bid], slots: PerPool<u32>) -> (Credits, Vec<Grant>) {
+pub(crate) fn allocate(bids: &[Bid], slots: PerPool<u32>) -> (Credits, Vec<Grant>) {
     let funded: Vec<usize> = (0..bids.len()).filter(|&index| bids[index].is_funded()).collect();
     let sum_of_rates = |places: &[usize]| places.iter().map(|&index| bids[index].rate.units()).sum();
     let price = Credits::from_units(sum_of_rates(&funded));

@@ -25,16 +25,16 @@ pub struct Allowance {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AllowanceTerms {
     /// Credits of each period; above zero.
-    pub credits: Credits,
+    pub(crate) credits: Credits,
     /// The length of a period, s; at least 1.
-    pub every_s: u64,
+    pub(crate) every_s: u64,
     /// The balance at which payment stops.
-    pub cap: Option<Credits>,
+    pub(crate) cap: Option<Credits>,
 }
 
 /// The clocks of this run. Not part of the facts.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct AllowanceClock {
+pub(crate) struct AllowanceClock {
     /// When this run began, ms of the monotonic clock.
     pub(super) started_mono_ms: i64,
     /// The wall clock less the monotonic one, as the stored times have it, ms.

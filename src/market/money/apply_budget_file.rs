@@ -12,17 +12,17 @@ use super::state::Market;
 
 /// The effects of an edited budget file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct AppliedBudgetFile {
-    pub facts: Vec<MarketFact>,
-    pub changes: Vec<QueueChange>,
+pub(crate) struct AppliedBudgetFile {
+    pub(crate) facts: Vec<MarketFact>,
+    pub(crate) changes: Vec<QueueChange>,
     /// One line for the log about each queue that the file changed.
-    pub messages: Vec<String>,
+    pub(crate) messages: Vec<String>,
 }
 
 impl Market {
     /// Sets budgets, rates and queues to those of an edited budget file. Credits committed to the open interval stay,
     /// and so does a queue without a line while `is_queue_busy` reports unfinished jobs or applications.
-    pub fn apply_budget_file(
+    pub(crate) fn apply_budget_file(
         &mut self,
         lines: Vec<BudgetLine>,
         now: Now,

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use crate::model::{Credits, QueueName};
 
 /// Largest number of queues. Keeps every product of the allocation within `i128`.
-pub const MAX_QUEUES: usize = 50_000;
+pub(crate) const MAX_QUEUES: usize = 50_000;
 
 /// Characters of a bad line that an error repeats.
 const SHOWN_CHARACTERS: usize = 100;
@@ -31,12 +31,12 @@ pub struct BudgetLine {
 #[error("{file}:{line}: {reason}, in {text:?}")]
 pub struct BudgetFileError {
     /// The file, or what else the lines were read from.
-    pub file: String,
+    pub(crate) file: String,
     /// The line, counted from 1.
-    pub line: usize,
+    pub(crate) line: usize,
     /// The beginning of the line.
-    pub text: String,
-    pub reason: String,
+    pub(crate) text: String,
+    pub(crate) reason: String,
 }
 
 /// Parses a budget file; `file` names it in errors. Empty lines, lines that begin with `#` and a byte order mark are
@@ -50,7 +50,7 @@ pub fn parse(text: &str, file: &str) -> Result<Vec<BudgetLine>, BudgetFileError>
 }
 
 /// The same with all wrong lines, beside the right ones.
-pub fn parse_all(text: &str, file: &str) -> (Vec<BudgetLine>, Vec<BudgetFileError>) {
+pub(crate) fn parse_all(text: &str, file: &str) -> (Vec<BudgetLine>, Vec<BudgetFileError>) {
     let mut seen = BTreeSet::new();
     let (mut lines, mut errors) = (Vec::new(), Vec::new());
     for (line, number) in text.trim_start_matches(BYTE_ORDER_MARK).lines().zip(1..) {

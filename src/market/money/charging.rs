@@ -42,7 +42,7 @@ impl Market {
     }
 
     /// The same, after `raise` has raised bids for orders; it is given what the charges are laid on.
-    pub fn tick_with_orders(
+    pub(crate) fn tick_with_orders(
         &mut self,
         usage: &[QueueUse],
         slots: PerPool<u32>,
@@ -113,7 +113,11 @@ impl Market {
 
     /// The bids that the next tick would find if nothing changed until then, before orders raise any, and what its charges
     /// would be laid on. `usage` is by name.
-    pub fn open_bids<'a>(&'a self, usage: &'a [QueueUse], slots: PerPool<u32>) -> (OpenBids<'a>, Vec<LaidCharge>) {
+    pub(crate) fn open_bids<'a>(
+        &'a self,
+        usage: &'a [QueueUse],
+        slots: PerPool<u32>,
+    ) -> (OpenBids<'a>, Vec<LaidCharge>) {
         let (mut bids, mut laid) = (OpenBids::new(slots), Vec::new());
         for Concerned { queue, place, account, queue_use, metered } in self.concerned(usage, AT_END) {
             let (charge, graces, balance) = self.charges_of(place, account, metered, AT_END);

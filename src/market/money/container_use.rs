@@ -11,7 +11,7 @@ pub struct ContainerUse {
 
 impl ContainerUse {
     /// Whether any container is held or wanted.
-    pub fn has_any(&self) -> bool {
+    pub(crate) fn has_any(&self) -> bool {
         self.held > 0 || self.wanted > 0
     }
 }

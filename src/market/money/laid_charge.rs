@@ -15,10 +15,10 @@ use super::slot_holder::SlotHolder;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LaidCharge {
     /// What pays.
-    pub holder: SlotHolder,
+    pub(crate) holder: SlotHolder,
     /// What it held in the interval, within the quota and beyond it.
-    pub slot_ms: PerPool<u64>,
-    pub amount: Credits,
+    pub(crate) slot_ms: PerPool<u64>,
+    pub(crate) amount: Credits,
 }
 
 /// Lays an amount on holders, given in the order of their submissions; `ordered` is what one job pays alone on top, because

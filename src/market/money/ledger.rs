@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::{Credits, PerPool, QueueName, Violations};
 
-pub const MOST_NOTE_CHARACTERS: usize = 256;
+pub(crate) const MOST_NOTE_CHARACTERS: usize = 256;
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

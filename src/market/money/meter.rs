@@ -109,7 +109,7 @@ impl Meter {
     }
 
     /// The length of the open interval, ms: more of it costs nothing.
-    pub fn length_ms(&self) -> u64 {
+    pub(crate) fn length_ms(&self) -> u64 {
         self.length_ms
     }
 
@@ -185,12 +185,12 @@ impl Meter {
     }
 
     /// How long the interval has been open, ms.
-    pub fn offset_ms(&self, mono_ms: u64) -> u64 {
+    pub(crate) fn offset_ms(&self, mono_ms: u64) -> u64 {
         self.clock.offset_ms.saturating_add(mono_ms.saturating_sub(self.clock.mono_ms))
     }
 
     /// When the open interval ends, by the monotonic clock.
-    pub fn end_mono_ms(&self, mono_ms: u64) -> u64 {
+    pub(crate) fn end_mono_ms(&self, mono_ms: u64) -> u64 {
         mono_ms.saturating_add(self.length_ms.saturating_sub(self.offset_ms(mono_ms)))
     }
 
@@ -501,14 +501,14 @@ impl Meter {
     }
 
     /// The queue that pays for what a job or application holds, or has held in the open interval.
-    pub fn queue_of(&self, holder: SlotHolder) -> Option<&QueueName> {
+    pub(crate) fn queue_of(&self, holder: SlotHolder) -> Option<&QueueName> {
         let of_grace = || self.graces_of(holder).next().map(|place| &self.holders[place as usize]);
         self.names.get(self.known(holder).or_else(of_grace)?.queue as usize)
     }
 
     /// Whether the next tick may charge a job or application: it holds anything, or has in the open interval, or its order
     /// has set a rate.
-    pub fn may_charge(&self, holder: SlotHolder) -> bool {
+    pub(crate) fn may_charge(&self, holder: SlotHolder) -> bool {
         self.known(holder).is_some()
             || self.graces_of(holder).next().is_some()
             || holder.job().is_some_and(|job| self.ordered.contains(&job))

@@ -10,30 +10,30 @@ use super::slot_holder::SlotHolder;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Metered {
     /// The tick that opened the interval.
-    pub tick: u64,
+    pub(crate) tick: u64,
     /// How long it had been open, ms, without the time while the daemon was down.
-    pub offset_ms: u64,
+    pub(crate) offset_ms: u64,
     /// What changed; nothing where as many slots ended as began: the moment is proven all the same.
-    pub changes: Vec<HeldChange>,
+    pub(crate) changes: Vec<HeldChange>,
 }
 
 /// The slots of one job or application, before and after.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct HeldChange {
-    pub holder: SlotHolder,
-    pub queue: QueueName,
+pub(crate) struct HeldChange {
+    pub(crate) holder: SlotHolder,
+    pub(crate) queue: QueueName,
     /// Its place among submissions.
-    pub order: u64,
+    pub(crate) order: u64,
     /// The preempted container of it in whose grace they are held; none: it holds them as its queue pays now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub grace: Option<Grace>,
+    pub(crate) grace: Option<Grace>,
     /// The slots it held.
-    pub before: PerPool<u32>,
+    pub(crate) before: PerPool<u32>,
     /// The slots it holds from now on.
-    pub after: PerPool<u32>,
+    pub(crate) after: PerPool<u32>,
     /// What it gave back of containers so promptly that it is not charged, slot-milliseconds.
     #[serde(default, skip_serializing_if = "is_default")]
-    pub given_back_ms: u64,
+    pub(crate) given_back_ms: u64,
 }
 
 /// Whether a value is left out of a fact.
@@ -45,55 +45,55 @@ pub(super) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Grace {
     /// The number of the container in its application.
-    pub container: u64,
+    pub(crate) container: u64,
     /// Credits for one slot over a whole interval, as its queue paid when the container was granted.
-    pub rate: Credits,
+    pub(crate) rate: Credits,
     /// For how long it is charged from the change on, ms: an interval in all.
-    pub left_ms: u64,
+    pub(crate) left_ms: u64,
 }
 
 /// A step of a preempted container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GraceStep {
     /// Its application.
-    pub holder: SlotHolder,
+    pub(crate) holder: SlotHolder,
     /// Its number in the application.
-    pub container: u64,
+    pub(crate) container: u64,
     /// The slots that it stands for.
-    pub slots: u32,
+    pub(crate) slots: u32,
     /// As in [`Grace`].
-    pub rate: Credits,
+    pub(crate) rate: Credits,
     /// Whether its grace begins; else nothing of it is left.
-    pub begins: bool,
+    pub(crate) begins: bool,
 }
 
 /// A container that its application gave back without having launched it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GivenBack {
     /// Its application.
-    pub holder: SlotHolder,
+    pub(crate) holder: SlotHolder,
     /// The slots that it stood for.
-    pub slots: u32,
-    pub held_ms: u64,
+    pub(crate) slots: u32,
+    pub(crate) held_ms: u64,
 }
 
 /// What a queue has held of what it pays for since its interval was opened, slot-milliseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct MeteredUse {
+pub(crate) struct MeteredUse {
     /// Within its quota.
-    pub within_ms: PerPool<u64>,
+    pub(crate) within_ms: PerPool<u64>,
     /// By containers beyond its quota, which count as sold to it while other queues do not hold what they were sold.
-    pub beyond_ms: u64,
+    pub(crate) beyond_ms: u64,
 }
 
 impl MeteredUse {
-    pub fn slot_ms(&self) -> PerPool<u64> {
+    pub(crate) fn slot_ms(&self) -> PerPool<u64> {
         let PerPool { map, reduce, container } = self.within_ms;
         PerPool::new(map, reduce, container.saturating_add(self.beyond_ms))
     }
 
     /// Whether there is nothing to pay for.
-    pub fn is_nothing(&self) -> bool {
+    pub(crate) fn is_nothing(&self) -> bool {
         *self == Self::default()
     }
 }

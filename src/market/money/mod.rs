@@ -31,33 +31,46 @@ mod suspension;
 mod tick;
 mod top_up;
 
-pub use account::{Account, Published};
-pub use allocation::{Part, RoundingRemainder, divide_slots};
-pub use allowance::{Allowance, AllowanceTerms};
-pub use apply_budget_file::AppliedBudgetFile;
-pub use budget_file::{BudgetFileError, BudgetLine, MAX_QUEUES};
+pub use account::Account;
+pub(crate) use account::Published;
+#[cfg(test)]
+pub(crate) use allocation::RoundingRemainder;
+pub use allowance::Allowance;
+pub(crate) use allowance::AllowanceTerms;
+#[cfg(test)]
+pub(crate) use apply_budget_file::AppliedBudgetFile;
+pub use budget_file::BudgetLine;
+pub(crate) use budget_file::{BudgetFileError, MAX_QUEUES};
 pub use container_use::ContainerUse;
-pub use fact::{MarketFact, QueueChange};
-pub use interval::{Charge, Interval};
-pub use laid_charge::LaidCharge;
+
+pub use fact::MarketFact;
+pub(crate) use fact::QueueChange;
+pub use interval::Charge;
+pub(crate) use interval::Interval;
+pub(crate) use laid_charge::LaidCharge;
 pub(in crate::market) use ledger::Movement;
 #[cfg(test)]
 pub(in crate::market) use ledger::OF_FIRST_BUDGETS;
-pub use ledger::{LedgerAccount, LedgerEntry, LedgerTotals, MOST_NOTE_CHARACTERS, Reason};
-pub use meter::Meter;
-pub use metered::{GivenBack, Grace, GraceStep, HeldChange, Metered, MeteredUse};
-pub use open_bids::OpenBids;
-pub use order::{Order, OrderEnd};
-pub use orders::MAX_ORDERS_OF_QUEUE;
-pub use pay_allowances::{MOST_MISSED_PERIODS, PaidAllowances};
+pub use ledger::{LedgerAccount, LedgerEntry, Reason};
+pub(crate) use ledger::{LedgerTotals, MOST_NOTE_CHARACTERS};
+pub(crate) use meter::Meter;
+#[cfg(test)]
+pub(crate) use metered::MeteredUse;
+pub(crate) use metered::{GivenBack, Grace, GraceStep, HeldChange, Metered};
+pub(crate) use open_bids::OpenBids;
+pub(crate) use order::{Order, OrderEnd};
+pub(crate) use orders::MAX_ORDERS_OF_QUEUE;
+pub(crate) use pay_allowances::MOST_MISSED_PERIODS;
 pub use queue_meter::Holding;
-pub use quote::{Bidding, Quote};
-pub use replay::{
-    Consumer, EVERYONE, ForgottenStamps, KeyId, MarketConfig, ReplayGuard, ReplayRefusal, Signature, SignedTextId,
-    Stamp,
-};
-pub use share::Share;
+
+pub(crate) use quote::{Bidding, Quote};
+pub use replay::{Consumer, ForgottenStamps, KeyId, MarketConfig, SignedTextId, Stamp};
+pub(crate) use replay::{EVERYONE, ReplayGuard, ReplayRefusal, Signature};
+pub(crate) use share::Share;
 pub use slot_holder::SlotHolder;
+
 pub use state::Market;
-pub use tick::{QueueTick, QueueUse, Tick};
+
+pub(crate) use tick::QueueTick;
+pub use tick::{QueueUse, Tick};
 pub use top_up::{TakenTopUp, TopUp, TopUpAnswer};

@@ -9,7 +9,7 @@ const MOST_LOOKS: usize = 5_000;
 
 /// The bids of the active queues, each with its owner's rate or that of one of its orders.
 #[derive(Debug)]
-pub struct OpenBids<'a> {
+pub(crate) struct OpenBids<'a> {
     slots: PerPool<u32>,
     queues: Vec<&'a QueueName>,
     pub(super) bids: Vec<Bid>,
@@ -36,7 +36,7 @@ impl<'a> OpenBids<'a> {
     /// So many orders will ask for rates and quotas. If looking at each bid for each order is too much work, rates
     /// are from now on those that claim whole slots, which cost up to a slot's worth more than the least, and quotas
     /// are what claims surely get as long as the balance pays them.
-    pub fn expect_orders(&mut self, orders: usize) {
+    pub(crate) fn expect_orders(&mut self, orders: usize) {
         self.is_in_closed_form = orders.saturating_mul(self.bids.len()) > MOST_LOOKS;
     }
 
@@ -49,17 +49,17 @@ impl<'a> OpenBids<'a> {
     }
 
     /// The place of a queue; none if it is idle.
-    pub fn place(&self, queue: &str) -> Option<usize> {
+    pub(crate) fn place(&self, queue: &str) -> Option<usize> {
         self.queues.binary_search_by(|name| name.as_str().cmp(queue)).ok()
     }
 
     /// The rate that the queue at a place bids so far.
-    pub fn rate(&self, place: usize) -> Credits {
+    pub(crate) fn rate(&self, place: usize) -> Credits {
         self.bids[place].rate
     }
 
     /// The map and reduce slots that a rate would buy for the queue at a place: no container takes any of them.
-    pub fn quota(&self, place: usize, rate: Credits) -> PerKind<u32> {
+    pub(crate) fn quota(&self, place: usize, rate: Credits) -> PerKind<u32> {
         if self.is_in_closed_form {
             return self.sure_quota(place, rate);
         }
@@ -70,7 +70,7 @@ impl<'a> OpenBids<'a> {
 
     /// The least rate for which the queue at a place is sold as many slots of each kind, whether it can pay them or not;
     /// none: no rate is.
-    pub fn least_rate(&self, place: usize, needed: PerKind<u32>) -> Option<Credits> {
+    pub(crate) fn least_rate(&self, place: usize, needed: PerKind<u32>) -> Option<Credits> {
         let rates = Kind::ALL.map(|kind| match needed[kind] {
             0 => Some(Credits::ZERO),
             needed if needed > self.slots[kind] => None,
@@ -151,7 +151,7 @@ impl<'a> OpenBids<'a> {
     }
 
     /// Lets the queue at a place bid the rate of an order, if that is higher than what it bids.
-    pub fn raise(&mut self, place: usize, rate: Credits, order: JobId) {
+    pub(crate) fn raise(&mut self, place: usize, rate: Credits, order: JobId) {
         if rate > self.bids[place].rate {
             self.funded_units -= funded_units(&self.bids[place]);
             let own_rate = std::mem::replace(&mut self.bids[place].rate, rate);
@@ -173,7 +173,7 @@ impl<'a> OpenBids<'a> {
 
     /// The most slots that the queue at a place pays for at a rate that buys it this: containers may count as sold too
     /// where others do not hold what they were sold.
-    pub fn most_charged(&self, place: usize, rate: Credits, quota: PerKind<u32>) -> u64 {
+    pub(crate) fn most_charged(&self, place: usize, rate: Credits, quota: PerKind<u32>) -> u64 {
         let bid = Bid { rate, ..self.bids[place] };
         if !bid.containers.has_any() {
             return u64::from(quota.map) + u64::from(quota.reduce);
@@ -182,7 +182,7 @@ impl<'a> OpenBids<'a> {
     }
 
     /// What the queue at a place has after the charge for the interval that closes.
-    pub fn balance(&self, place: usize) -> Credits {
+    pub(crate) fn balance(&self, place: usize) -> Credits {
         self.bids[place].balance
     }
 }

@@ -7,13 +7,13 @@ use crate::model::{Credits, JobId};
 /// A standing order: as long as it stands, its queue bids the least rate that buys what the job needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Order {
-    pub job: JobId,
+    pub(crate) job: JobId,
     /// When it must be done, epoch ms.
-    pub deadline_ms: i64,
+    pub(crate) deadline_ms: i64,
     /// The highest rate that it bids.
-    pub max_rate: Credits,
+    pub(crate) max_rate: Credits,
     /// What the job may cost with it; none: whatever it does.
-    pub max_cost: Option<Credits>,
+    pub(crate) max_cost: Option<Credits>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -12,7 +12,7 @@ use super::ledger::{LedgerAccount, Movement, Reason};
 use super::state::Market;
 
 /// Most periods that passed while the program was down and are paid, and most of a queue in one step.
-pub const MOST_MISSED_PERIODS: u64 = 100;
+pub(crate) const MOST_MISSED_PERIODS: u64 = 100;
 
 /// How often the wall clock is looked at while there are allowances, ms.
 const LOOK_MS: i64 = 10_000;
@@ -21,32 +21,32 @@ const LOOK_MS: i64 = 10_000;
 const MOST_DRIFT_MS: u64 = 1_000;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct PaidAllowances {
+pub(crate) struct PaidAllowances {
     /// Payments and the periods that have passed.
-    pub facts: Vec<MarketFact>,
+    pub(crate) facts: Vec<MarketFact>,
     /// Queues with periods that are never paid: more than [`MOST_MISSED_PERIODS`] passed while the program was down.
-    pub skipped: Vec<(QueueName, u64)>,
+    pub(crate) skipped: Vec<(QueueName, u64)>,
 }
 
 impl Market {
-    pub fn allowance(&self, queue: &str) -> Option<&Allowance> {
+    pub(crate) fn allowance(&self, queue: &str) -> Option<&Allowance> {
         self.allowances.get(queue)
     }
 
     /// Time until the next payment of an allowance, s, rounded up.
-    pub fn allowance_next_s(&self, allowance: &Allowance, now: Now) -> u64 {
+    pub(crate) fn allowance_next_s(&self, allowance: &Allowance, now: Now) -> u64 {
         let ahead_ms = self.due_mono_ms(allowance).saturating_sub(mono(now));
         u64::try_from(ahead_ms).unwrap_or(0).div_ceil(1_000)
     }
 
     /// Begins a run: times that are stored count by the wall clock as it is now.
-    pub fn start_allowances(&mut self, now: Now) {
+    pub(crate) fn start_allowances(&mut self, now: Now) {
         let (started_mono_ms, offset_ms) = (mono(now), offset(now));
         self.allowance_clock = AllowanceClock { started_mono_ms, offset_ms, next_mono_ms: started_mono_ms };
     }
 
     /// When [`Self::pay_allowances`] has to be called, ms of the monotonic clock; `u64::MAX`: never.
-    pub fn next_allowance_mono_ms(&self) -> u64 {
+    pub(crate) fn next_allowance_mono_ms(&self) -> u64 {
         match self.allowances.is_empty() {
             true => u64::MAX,
             false => u64::try_from(self.allowance_clock.next_mono_ms).unwrap_or(0),
@@ -54,7 +54,7 @@ impl Market {
     }
 
     /// Moves the stored times with a wall clock that was set. Cheap where it was not.
-    pub fn follow_wall_clock(&mut self, now: Now) -> Vec<MarketFact> {
+    pub(crate) fn follow_wall_clock(&mut self, now: Now) -> Vec<MarketFact> {
         let mut facts = Vec::new();
         let moved_ms = offset(now).saturating_sub(self.allowance_clock.offset_ms);
         if !self.allowances.is_empty() && moved_ms.unsigned_abs() < MOST_DRIFT_MS {
@@ -69,7 +69,7 @@ impl Market {
     }
 
     /// Pays the periods that have passed, each once.
-    pub fn pay_allowances(&mut self, now: Now) -> PaidAllowances {
+    pub(crate) fn pay_allowances(&mut self, now: Now) -> PaidAllowances {
         let mut paid = PaidAllowances { facts: self.follow_wall_clock(now), skipped: Vec::new() };
         if self.allowances.is_empty() || mono(now) < self.allowance_clock.next_mono_ms {
             return paid;

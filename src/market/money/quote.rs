@@ -28,23 +28,23 @@ pub struct Bidding {
 /// What a rate would buy for a queue at the next tick if nothing else changed until then.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Quote {
-    pub queue: QueueName,
+    pub(crate) queue: QueueName,
     /// The quoted rate, credits for one slot over one interval.
-    pub rate: Credits,
+    pub(crate) rate: Credits,
     /// Whether it could pay for one slot; without that it gets neither share nor quota.
-    pub is_funded: bool,
+    pub(crate) is_funded: bool,
     /// The price that would be published.
-    pub price: Credits,
-    pub share: Share,
-    pub quota: PerPool<u32>,
+    pub(crate) price: Credits,
+    pub(crate) share: Share,
+    pub(crate) quota: PerPool<u32>,
     /// Its balance after the charge for the open interval.
-    pub balance: Credits,
+    pub(crate) balance: Credits,
     /// The slots it holds now.
-    pub running: PerPool<u32>,
+    pub(crate) running: PerPool<u32>,
     /// Seconds that the balance lasts with the whole quota in use; none if nothing would be charged.
-    pub full_use_lasts_s: Option<u64>,
+    pub(crate) full_use_lasts_s: Option<u64>,
     /// Seconds that it lasts with the present use, as far as it is within the quota; none if nothing would be charged.
-    pub present_use_lasts_s: Option<u64>,
+    pub(crate) present_use_lasts_s: Option<u64>,
 }
 
 impl Market {
@@ -86,12 +86,12 @@ impl Market {
 
 impl Bidding {
     /// The queue's balance after the charge for the open interval.
-    pub fn balance(&self) -> Credits {
+    pub(crate) fn balance(&self) -> Credits {
         self.bids[self.place].balance
     }
 
     /// Whether it could pay for one slot at a rate.
-    pub fn is_funded(&self, rate: Credits) -> bool {
+    pub(crate) fn is_funded(&self, rate: Credits) -> bool {
         is_funded(self.balance(), rate)
     }
 
@@ -121,7 +121,7 @@ impl Bidding {
 
     /// The quote for the smallest rate whose quota is enough, as each larger quota must be too; none if the queue can afford no
     /// such rate. Takes as long as about eighty quotes.
-    pub fn least_rate(&self, is_enough: impl Fn(PerPool<u32>) -> bool) -> Option<Quote> {
+    pub(crate) fn least_rate(&self, is_enough: impl Fn(PerPool<u32>) -> bool) -> Option<Quote> {
         let mut bids = self.bids.clone();
         // If the balance is ignored, a higher rate never buys less.
         let mut buys_enough = |units: i128| {
@@ -149,7 +149,7 @@ impl Bidding {
 
 /// Seconds until a balance is spent at a cost for each interval; none if nothing is charged. The actual time is longer,
 /// because a quota is cut to what the balance can pay.
-pub fn lasts_s(balance: Credits, cost: Credits, interval_ms: u64) -> Option<u64> {
+pub(crate) fn lasts_s(balance: Credits, cost: Credits, interval_ms: u64) -> Option<u64> {
     if cost <= Credits::ZERO {
         return None;
     }

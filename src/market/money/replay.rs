@@ -11,10 +11,10 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 /// Maximum number of used signatures that are kept of a user with one consumer.
-pub const MAX_KEPT_SIGNATURES: usize = 100_000;
+pub(crate) const MAX_KEPT_SIGNATURES: usize = 100_000;
 
 /// In place of a user: what is forgotten of all of them. No user has this name.
-pub const EVERYONE: &str = "";
+pub(crate) const EVERYONE: &str = "";
 
 /// Settings of the replay guard: for how long and how often a signature is accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,13 +54,13 @@ pub enum Consumer {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Signature<'a> {
-    pub consumer: Consumer,
-    pub user: &'a str,
-    pub key_id: KeyId,
+pub(crate) struct Signature<'a> {
+    pub(crate) consumer: Consumer,
+    pub(crate) user: &'a str,
+    pub(crate) key_id: KeyId,
     /// The timestamp under the signature, epoch ms.
-    pub timestamp_ms: i64,
-    pub text: SignedTextId,
+    pub(crate) timestamp_ms: i64,
+    pub(crate) text: SignedTextId,
 }
 
 /// A use of a signature.
@@ -152,7 +152,7 @@ pub enum ReplayRefusal {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ReplayGuard {
+pub(crate) struct ReplayGuard {
     start_ms: i64,
     max_kept: usize,
     users: BTreeMap<(Consumer, String), BTreeMap<KeyId, UsedSignatures>>,
@@ -170,7 +170,7 @@ struct UsedSignatures {
 
 impl ForgottenStamps {
     /// Everything that anybody has signed up to that time, epoch ms: what was used of it is lost.
-    pub fn of_everyone(consumer: Consumer, up_to_ms: i64) -> Self {
+    pub(crate) fn of_everyone(consumer: Consumer, up_to_ms: i64) -> Self {
         Self { consumer, user: EVERYONE.to_owned(), key_id: KeyId(0), up_to_ms }
     }
 }
@@ -194,7 +194,7 @@ impl UsedSignatures {
 
 impl ReplayGuard {
     /// A guard without stamps, of a server that started at `start_ms`, epoch ms.
-    pub fn new(start_ms: i64) -> Self {
+    pub(crate) fn new(start_ms: i64) -> Self {
         Self::with_limit(start_ms, MAX_KEPT_SIGNATURES)
     }
 
@@ -203,12 +203,12 @@ impl ReplayGuard {
     }
 
     /// When the server started, epoch ms.
-    pub fn start_ms(&self) -> i64 {
+    pub(crate) fn start_ms(&self) -> i64 {
         self.start_ms
     }
 
     /// Applies a use; one that is forgotten or known with more uses changes nothing.
-    pub fn apply(&mut self, stamp: &Stamp) {
+    pub(crate) fn apply(&mut self, stamp: &Stamp) {
         self.change(stamp.consumer, &stamp.user, stamp.key_id, |used| {
             if used.forgotten_up_to_ms.is_none_or(|up_to_ms| stamp.timestamp_ms > up_to_ms) {
                 let uses = used.uses.entry(stamp.place()).or_default();
@@ -218,7 +218,7 @@ impl ReplayGuard {
     }
 
     /// Forgets the signatures of a key up to a timestamp.
-    pub fn forget(&mut self, forgotten: &ForgottenStamps) {
+    pub(crate) fn forget(&mut self, forgotten: &ForgottenStamps) {
         let ForgottenStamps { consumer, user, key_id, up_to_ms } = forgotten;
         self.change(*consumer, user, *key_id, |used| {
             used.forgotten_up_to_ms = used.forgotten_up_to_ms.max(Some(*up_to_ms));
@@ -229,7 +229,7 @@ impl ReplayGuard {
     }
 
     /// Forgets a user whose signatures can never be verified again.
-    pub fn remove_user(&mut self, consumer: Consumer, user: &str) {
+    pub(crate) fn remove_user(&mut self, consumer: Consumer, user: &str) {
         let keys = self.users.remove(&(consumer, user.to_owned())).unwrap_or_default();
         for (key_id, used) in keys {
             if let Some(oldest_ms) = used.oldest_ms() {
@@ -253,7 +253,7 @@ impl ReplayGuard {
 
     /// What should be forgotten after this signature was used: used signatures that no other can equal any more. A key
     /// forgets once in a while, not at each use, unless its user has as many as are kept.
-    pub fn next_to_forget(
+    pub(crate) fn next_to_forget(
         &self,
         signature: &Signature<'_>,
         now_ms: i64,
@@ -289,7 +289,12 @@ impl ReplayGuard {
 
     /// The use of a signature, or why it is refused; nothing changes. The stamp must be applied and stored before the
     /// request is answered.
-    pub fn check(&self, signature: &Signature<'_>, now_ms: i64, config: &MarketConfig) -> Result<Stamp, ReplayRefusal> {
+    pub(crate) fn check(
+        &self,
+        signature: &Signature<'_>,
+        now_ms: i64,
+        config: &MarketConfig,
+    ) -> Result<Stamp, ReplayRefusal> {
         let Signature { consumer, user, key_id, timestamp_ms, text } = *signature;
         let text = if consumer == Consumer::Job { SignedTextId::default() } else { text };
         let keys = self.keys(consumer, user);
@@ -324,7 +329,7 @@ fn outdated(keys: &BTreeMap<KeyId, UsedSignatures>, now_ms: i64, config: &Market
 }
 
 impl SignedTextId {
-    pub fn of(text: &str) -> Self {
+    pub(crate) fn of(text: &str) -> Self {
         let [a, b, c, d, e, f, g, h, ..]: [u8; 32] = Sha256::digest(text.as_bytes()).into();
         SignedTextId(u64::from_be_bytes([a, b, c, d, e, f, g, h]))
     }

@@ -17,20 +17,20 @@ pub struct Share {
 }
 
 impl Share {
-    pub const ZERO: Share = Share { rate: Credits::ZERO, price: Credits::ZERO };
+    pub(crate) const ZERO: Share = Share { rate: Credits::ZERO, price: Credits::ZERO };
 
     /// The share that a rate buys at a price; nothing unless 0 < rate <= price.
-    pub fn new(rate: Credits, price: Credits) -> Share {
+    pub(crate) fn new(rate: Credits, price: Credits) -> Share {
         if rate > Credits::ZERO && rate <= price { Share { rate, price } } else { Share::ZERO }
     }
 
     /// The rate: the ratio's numerator.
-    pub fn rate(self) -> Credits {
+    pub(crate) fn rate(self) -> Credits {
         self.rate
     }
 
     /// The price: the ratio's denominator; 0 for no share.
-    pub fn price(self) -> Credits {
+    pub(crate) fn price(self) -> Credits {
         self.price
     }
 }

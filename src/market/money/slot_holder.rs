@@ -16,7 +16,7 @@ pub enum SlotHolder {
 
 impl SlotHolder {
     /// The job; none: it is an application.
-    pub fn job(self) -> Option<JobId> {
+    pub(crate) fn job(self) -> Option<JobId> {
         match self {
             SlotHolder::Job(job) => Some(job),
             SlotHolder::Application(_) => None,

@@ -110,12 +110,12 @@ impl Market {
     }
 
     /// A heartbeat has left map slots free: a setup that waits could have had one.
-    pub fn note_free_maps(&mut self) {
+    pub(crate) fn note_free_maps(&mut self) {
         self.had_free_maps = true;
     }
 
     /// A queue had too little in the open interval: less is left of what it holds and waits for than it was sold.
-    pub fn note_too_little(&mut self, queue: &str) {
+    pub(crate) fn note_too_little(&mut self, queue: &str) {
         if let Some(account) = self.accounts.get_mut(queue) {
             account.note_too_little();
         }
@@ -139,24 +139,24 @@ impl Market {
 
     /// The most that a queue may owe at the next tick, for its quota and for graces of preempted containers: credits that cannot be
     /// withdrawn before. What containers hold beyond the quota is paid as far as the balance reaches.
-    pub fn committed(&self, queue: &str) -> Credits {
+    pub(crate) fn committed(&self, queue: &str) -> Credits {
         let of_quota = self.account(queue).map_or(Credits::ZERO, Account::committed);
         Credits::from_units(of_quota.units().saturating_add(self.meter.most_for_graces(queue).units()))
     }
 
     /// Whether a queue will pay for what it has held since the last tick.
-    pub fn owes(&self, queue: &QueueName, now: Now) -> bool {
+    pub(crate) fn owes(&self, queue: &QueueName, now: Now) -> bool {
         self.meter.owes(queue, now.mono_ms) && self.account(queue.as_str()).is_some_and(Account::pays)
             || self.meter.place_of(queue).is_some_and(|place| self.meter.has_graces(place))
     }
 
     /// The fact of what is held in the interval that a tick has just opened and no row says: by graces, and by jobs that are over.
-    pub fn continued(&self, over: impl Iterator<Item = JobId>) -> Option<MarketFact> {
+    pub(crate) fn continued(&self, over: impl Iterator<Item = JobId>) -> Option<MarketFact> {
         self.meter.continued(over.map(SlotHolder::Job)).map(MarketFact::Metered)
     }
 
     /// The fact of what jobs that have just ended still hold; none where nothing is counted.
-    pub fn proof_of_ended(&self, ended: impl Iterator<Item = JobId>, mono_ms: u64) -> Option<MarketFact> {
+    pub(crate) fn proof_of_ended(&self, ended: impl Iterator<Item = JobId>, mono_ms: u64) -> Option<MarketFact> {
         self.meter.proof(ended.map(SlotHolder::Job), mono_ms).map(MarketFact::Metered)
     }
 
@@ -166,7 +166,7 @@ impl Market {
         self.meter = Meter::default();
     }
 
-    pub fn price(&self) -> Credits {
+    pub(crate) fn price(&self) -> Credits {
         self.price
     }
 
@@ -188,7 +188,7 @@ impl Market {
     }
 
     /// The top-up of a reference, if the ledger has it.
-    pub fn taken_top_up(&self, reference: &str) -> Option<&TakenTopUp> {
+    pub(crate) fn taken_top_up(&self, reference: &str) -> Option<&TakenTopUp> {
         self.taken_top_ups.get(reference)
     }
 

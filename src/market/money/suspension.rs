@@ -10,12 +10,12 @@ use super::tick::Tick;
 
 impl Market {
     /// Whether it assigns the slots: whether rates buy shares, and jobs need signatures.
-    pub fn is_ruling(&self) -> bool {
+    pub(crate) fn is_ruling(&self) -> bool {
         self.is_ruling
     }
 
     /// Begins to rule: the next tick sells slots.
-    pub fn resume(&mut self) {
+    pub(crate) fn resume(&mut self) {
         self.is_ruling = true;
     }
 
@@ -28,7 +28,7 @@ impl Market {
 
     /// Stops ruling. What it has sold ends without a charge, so all balances may be withdrawn; returns the fact of that,
     /// none if nothing was sold.
-    pub fn suspend(&mut self, now: Now) -> Option<MarketFact> {
+    pub(crate) fn suspend(&mut self, now: Now) -> Option<MarketFact> {
         self.is_ruling = false;
         self.meter.stop();
         let has_sold = self.accounts.values().any(|account| account.interval().is_some());

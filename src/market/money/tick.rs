@@ -118,7 +118,7 @@ pub struct QueueTick {
 
 impl QueueTick {
     /// All charges above 0.
-    pub fn charges(&self) -> impl Iterator<Item = Charge> {
+    pub(crate) fn charges(&self) -> impl Iterator<Item = Charge> {
         let all = [self.charge].into_iter().chain(self.graces.iter().copied());
         all.filter(|charge| charge.amount() > Credits::ZERO)
     }
@@ -126,12 +126,12 @@ impl QueueTick {
 
 impl Tick {
     /// Whether any queue pays anything.
-    pub fn is_charged(&self) -> bool {
+    pub(crate) fn is_charged(&self) -> bool {
         self.queue_ticks.iter().any(|queue_tick| queue_tick.charges().next().is_some())
     }
 
     /// The ledger entries of this tick: one for each charge above 0.
-    pub fn charges(&self) -> impl Iterator<Item = LedgerEntry> {
+    pub(crate) fn charges(&self) -> impl Iterator<Item = LedgerEntry> {
         let count = self.queue_ticks.iter().flat_map(QueueTick::charges).count() as u64;
         let of_queue = |queue_tick| QueueTick::charges(queue_tick).map(|charge| (&queue_tick.queue, charge));
         let numbers = self.ledger.rows + 1 - count..;

@@ -28,7 +28,7 @@ pub struct TakenTopUp {
 }
 
 impl TakenTopUp {
-    pub fn is_refused(&self) -> bool {
+    pub(crate) fn is_refused(&self) -> bool {
         self.ledger == 0
     }
 }

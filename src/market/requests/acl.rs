@@ -47,7 +47,7 @@ impl Acl {
     }
 
     /// The same with all lines that do not count, beside the list of the others.
-    pub fn parse_all(text: &str, origin: &str) -> (Acl, Vec<AclError>) {
+    pub(crate) fn parse_all(text: &str, origin: &str) -> (Acl, Vec<AclError>) {
         let (mut entries, mut lines) = (BTreeMap::new(), BTreeMap::new());
         let mut errors = Vec::new();
         for (line, number) in lines_of(text) {
@@ -74,7 +74,7 @@ impl Acl {
     }
 
     /// The list without old keys that are not valid at `now_ms`, epoch ms; none if all are.
-    pub fn without_expired(&self, now_ms: i64) -> Option<Self> {
+    pub(crate) fn without_expired(&self, now_ms: i64) -> Option<Self> {
         let is_valid = |key: &RetiringKey| key.is_valid(now_ms);
         if self.retiring.iter().all(is_valid) {
             return None;
@@ -84,20 +84,20 @@ impl Acl {
     }
 
     /// The keys that a user signs with: the one of its line first, then old ones.
-    pub fn keys_of(&self, user: &str) -> impl Iterator<Item = &Key> {
+    pub(crate) fn keys_of(&self, user: &str) -> impl Iterator<Item = &Key> {
         let old = self.retiring.iter().filter(move |key| key.user == user).map(|key| &key.key);
         self.entries.get(user).map(|entry| &entry.key).into_iter().chain(old)
     }
 
-    pub fn retiring(&self) -> &[RetiringKey] {
+    pub(crate) fn retiring(&self) -> &[RetiringKey] {
         &self.retiring
     }
 
-    pub fn users(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn users(&self) -> impl Iterator<Item = &str> {
         self.entries.keys().map(String::as_str)
     }
 
-    pub fn admins(&self) -> usize {
+    pub(crate) fn admins(&self) -> usize {
         self.entries.values().filter(|entry| entry.role == Role::Admin).count()
     }
 
@@ -105,12 +105,8 @@ impl Acl {
         self.entries.get(user)
     }
 
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.entries.len()
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
     }
 }
 

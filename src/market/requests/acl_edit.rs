@@ -6,7 +6,7 @@ use super::key::Key;
 
 /// Why an edit is refused; the text stays as it is.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum AclEditError {
+pub(crate) enum AclEditError {
     /// A line of the present text does not count: repair it first.
     #[error("{0}; repair the file first")]
     Line(#[from] AclError),
@@ -25,14 +25,14 @@ pub enum AclEditError {
 
 /// The text of an ACL, and its name for errors.
 #[derive(Clone, Copy, Debug)]
-pub struct AclText<'a> {
-    pub text: &'a str,
-    pub file: &'a str,
+pub(crate) struct AclText<'a> {
+    pub(crate) text: &'a str,
+    pub(crate) file: &'a str,
 }
 
 impl AclText<'_> {
     /// The text with one more user at its end.
-    pub fn with_user(self, user: &str, role: Role, key: &str) -> Result<String, AclEditError> {
+    pub(crate) fn with_user(self, user: &str, role: Role, key: &str) -> Result<String, AclEditError> {
         let is_word = !user.is_empty() && !user.starts_with('#') && !user.starts_with(BYTE_ORDER_MARK);
         if !is_word || user.chars().any(|c| c.is_control() || c.is_whitespace()) {
             return Err(AclEditError::Name(user.to_owned()));
@@ -46,13 +46,13 @@ impl AclText<'_> {
     }
 
     /// The text without the user's line, and the role that it had.
-    pub fn without_user(self, user: &str) -> Result<(String, Role), AclEditError> {
+    pub(crate) fn without_user(self, user: &str) -> Result<(String, Role), AclEditError> {
         let role = self.entry(user)?.0;
         Ok((self.text.split_inclusive('\n').filter(|line| user_of(line) != Some(user)).collect(), role))
     }
 
     /// The text with another key in the user's line, and the key that stood there.
-    pub fn with_key(self, user: &str, key: &str) -> Result<(String, Key), AclEditError> {
+    pub(crate) fn with_key(self, user: &str, key: &str) -> Result<(String, Key), AclEditError> {
         let old = self.entry(user)?.1;
         let lines = self.text.split_inclusive('\n').map(|line| match user_of(line) == Some(user) {
             true => replace_last_field(line, key),

@@ -11,16 +11,16 @@ pub(super) const BYTE_ORDER_MARK: char = '\u{feff}';
 #[error("{file}:{line}: {problem}: {text:?}")]
 pub struct AclError {
     /// The file, or what else the list was read from.
-    pub file: String,
+    pub(crate) file: String,
     /// The line, counted from 1.
-    pub line: usize,
+    pub(crate) line: usize,
     /// The first word of the line; the rest may hold a key and is not shown.
-    pub text: String,
-    pub problem: AclProblem,
+    pub(crate) text: String,
+    pub(crate) problem: AclProblem,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum AclProblem {
+pub(crate) enum AclProblem {
     /// It has fewer fields than three, or more.
     #[error("expected three fields: user role key")]
     Fields,

@@ -58,17 +58,17 @@ pub enum Answer {
 /// One queue, as published at a tick or live.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QueueInfo {
-    pub queue: QueueName,
+    pub(crate) queue: QueueName,
     /// Its balance.
-    pub budget: Credits,
+    pub(crate) budget: Credits,
     /// Published: the effective rate. Live: the bid.
-    pub spending: Credits,
+    pub(crate) spending: Credits,
     /// Its part of the cluster since the last tick.
-    pub share: Share,
+    pub(crate) share: Share,
     /// Slots used within the quota at the last tick.
-    pub used: u64,
+    pub(crate) used: u64,
     /// Tasks that waited at the last tick.
-    pub pending: u64,
+    pub(crate) pending: u64,
 }
 
 impl QueueInfo {
@@ -79,18 +79,18 @@ impl QueueInfo {
     }
 
     /// As changes answer it: the present balance and bid, the rest from the last tick.
-    pub fn live(queue: &QueueName, account: &Account) -> QueueInfo {
+    pub(crate) fn live(queue: &QueueName, account: &Account) -> QueueInfo {
         QueueInfo { budget: account.balance(), spending: account.bid(), ..QueueInfo::published(queue, account) }
     }
 }
 
 /// A host name up to its first dot, as answers show it.
-pub fn short_host(host: &str) -> &str {
+pub(crate) fn short_host(host: &str) -> &str {
     host.split_once('.').map_or(host, |(first, _)| first)
 }
 
 /// The XML of an answer; `host` is shown as given.
-pub fn render(answer: &Answer, host: &str) -> String {
+pub(crate) fn render(answer: &Answer, host: &str) -> String {
     let mut xml = AnswerFrame::open(host);
     match answer {
         // Answered as JSON.
@@ -118,7 +118,7 @@ pub fn render(answer: &Answer, host: &str) -> String {
 }
 
 /// The XML of a refusal that is not a denial.
-pub fn render_error(message: &str, host: &str) -> String {
+pub(crate) fn render_error(message: &str, host: &str) -> String {
     let mut xml = AnswerFrame::open(host);
     xml.element(1, "error", message);
     xml.close()

@@ -10,7 +10,7 @@ use super::signature::SignatureError;
 
 /// The class of a refusal, which the web server maps to an HTTP status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ErrorClass {
+pub(crate) enum ErrorClass {
     /// Not authorized: by the document HTTP 500 with the text `ACCESS DENIED: ` and the query.
     Denied,
     /// The request is malformed: 400.
@@ -152,7 +152,7 @@ pub enum Denial {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum JobDenied {
+pub(crate) enum JobDenied {
     /// A job goes to the queue of its user's name, whatever the role.
     #[error("ACCESS DENIED: queue {queue:?} differs from user {user:?}")]
     QueueDiffers { queue: String, user: String },
@@ -181,7 +181,7 @@ pub enum JobDenied {
 }
 
 impl MarketError {
-    pub fn class(&self) -> ErrorClass {
+    pub(crate) fn class(&self) -> ErrorClass {
         match self {
             MarketError::Denied { .. } => ErrorClass::Denied,
             MarketError::Query(_)
@@ -219,7 +219,7 @@ impl MarketError {
     }
 
     /// The second line of a denial's body: the reason and the server's time.
-    pub fn reason_line(&self) -> Option<String> {
+    pub(crate) fn reason_line(&self) -> Option<String> {
         match self {
             MarketError::Denied { reason: Some((denial, now_ms)), .. } => {
                 Some(format!("{denial}; the server's time is {now_ms}"))

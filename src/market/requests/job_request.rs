@@ -58,24 +58,24 @@ pub enum JobRequest {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DeadlineWords {
     /// `deadline`: a duration from now or a time; empty: `clear` is given instead.
-    pub due: String,
-    pub map_time: String,
-    pub reduce_time: String,
-    pub filter_ratio: String,
+    pub(crate) due: String,
+    pub(crate) map_time: String,
+    pub(crate) reduce_time: String,
+    pub(crate) filter_ratio: String,
 }
 
 /// A job after a signed request about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobAnswer {
-    pub job: JobId,
+    pub(crate) job: JobId,
     /// The attempt that was asked to end.
-    pub attempt: Option<AttemptId>,
+    pub(crate) attempt: Option<AttemptId>,
     /// Hadoop's name of its state.
-    pub state: &'static str,
+    pub(crate) state: &'static str,
     /// Whether it has begun to end, or has ended.
-    pub is_ending: bool,
+    pub(crate) is_ending: bool,
     /// Hadoop's name of its priority.
-    pub priority: &'static str,
+    pub(crate) priority: &'static str,
 }
 
 /// Why a signed request about a job was refused.
@@ -99,7 +99,7 @@ pub enum JobRequestError {
 
 impl JobRequestKind {
     /// The parameter that selects it.
-    pub const fn parameter(self) -> &'static str {
+    pub(crate) const fn parameter(self) -> &'static str {
         match self {
             Self::Kill => "killJob",
             Self::KillTask => "killTask",
@@ -112,12 +112,12 @@ impl JobRequestKind {
         }
     }
 
-    pub const fn is_change(self) -> bool {
+    pub(crate) const fn is_change(self) -> bool {
         !matches!(self, Self::LogTicket)
     }
 
     /// Whether its own parameter is an attempt's id.
-    pub const fn is_of_attempt(self) -> bool {
+    pub(crate) const fn is_of_attempt(self) -> bool {
         matches!(self, Self::KillTask | Self::FailTask | Self::LogTicket)
     }
 }

@@ -12,10 +12,10 @@ const DIGEST_BYTES: usize = 32;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobUpload {
-    pub job: JobId,
+    pub(crate) job: JobId,
     /// The path of the file in the job's folder: plain names, separated by `/`.
-    pub name: String,
-    pub sha256: [u8; DIGEST_BYTES],
+    pub(crate) name: String,
+    pub(crate) sha256: [u8; DIGEST_BYTES],
 }
 
 /// Whether a name stays in its folder, and is one that a file system has.

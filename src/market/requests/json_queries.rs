@@ -26,10 +26,10 @@ pub struct HistoryPage {
 
 /// A part of a history, divided into spans.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Spans {
+pub(crate) struct Spans {
     /// Start of the first span, epoch ms.
-    pub since_ms: i64,
-    pub step_ms: u64,
+    pub(crate) since_ms: i64,
+    pub(crate) step_ms: u64,
     last: u32,
 }
 
@@ -38,7 +38,7 @@ impl ParsedQuery {
     ///
     /// # Errors
     /// As [`ParsedQuery::parse`], and if `statement` is missing.
-    pub fn parse_statement(query: &str) -> Result<ParsedQuery, QueryError> {
+    pub(crate) fn parse_statement(query: &str) -> Result<ParsedQuery, QueryError> {
         parse_one(OperationKind::Statement, query, "statement=QUEUE, or statement for the signer's own queue")
     }
 
@@ -46,7 +46,7 @@ impl ParsedQuery {
     ///
     /// # Errors
     /// As [`ParsedQuery::parse`], and if `queues` is missing.
-    pub fn parse_queue_status(query: &str) -> Result<ParsedQuery, QueryError> {
+    pub(crate) fn parse_queue_status(query: &str) -> Result<ParsedQuery, QueryError> {
         parse_one(OperationKind::QueueStatus, query, "queues=QUEUE, or queues for all that the signer may see")
     }
 
@@ -54,7 +54,7 @@ impl ParsedQuery {
     ///
     /// # Errors
     /// As [`ParsedQuery::parse`], and if `history` is missing.
-    pub fn parse_history(query: &str) -> Result<ParsedQuery, QueryError> {
+    pub(crate) fn parse_history(query: &str) -> Result<ParsedQuery, QueryError> {
         if query.is_empty() {
             return Ok(ParsedQuery::empty(OperationKind::PriceHistory));
         }
@@ -67,7 +67,7 @@ impl ParsedQuery {
     ///
     /// # Errors
     /// As [`ParsedQuery::parse`], and if `tasks` is missing.
-    pub fn parse_tasks(query: &str) -> Result<ParsedQuery, QueryError> {
+    pub(crate) fn parse_tasks(query: &str) -> Result<ParsedQuery, QueryError> {
         parse_one(OperationKind::Tasks, query, "tasks=JOB, or tasks=JOB&running")
     }
 
@@ -75,7 +75,7 @@ impl ParsedQuery {
     ///
     /// # Errors
     /// As [`ParsedQuery::parse`], and if `read` is missing.
-    pub fn parse_read(query: &str) -> Result<ParsedQuery, QueryError> {
+    pub(crate) fn parse_read(query: &str) -> Result<ParsedQuery, QueryError> {
         parse_one(OperationKind::Read, query, "read=CALL, a call of the JobSubmissionProtocol in hexadecimal digits")
     }
 
@@ -83,7 +83,7 @@ impl ParsedQuery {
     ///
     /// # Errors
     /// As [`ParsedQuery::parse`], and if `jobs` is missing.
-    pub fn parse_job_times(query: &str) -> Result<ParsedQuery, QueryError> {
+    pub(crate) fn parse_job_times(query: &str) -> Result<ParsedQuery, QueryError> {
         parse_one(OperationKind::JobTimes, query, "jobs")
     }
 
@@ -91,7 +91,7 @@ impl ParsedQuery {
     ///
     /// # Errors
     /// As [`ParsedQuery::parse`], and if `job` is missing.
-    pub fn parse_explain(query: &str) -> Result<ParsedQuery, QueryError> {
+    pub(crate) fn parse_explain(query: &str) -> Result<ParsedQuery, QueryError> {
         // A query that was signed for an upload names a job, too.
         let parsed = ParsedQuery::parse_of(&[OperationKind::Explain, OperationKind::Upload], query)?;
         let parsed = parsed.filter(|parsed| parsed.kind == OperationKind::Explain);
@@ -102,7 +102,7 @@ impl ParsedQuery {
     ///
     /// # Errors
     /// As [`ParsedQuery::parse`], and if `sha256` is missing.
-    pub fn parse_upload(query: &str) -> Result<ParsedQuery, QueryError> {
+    pub(crate) fn parse_upload(query: &str) -> Result<ParsedQuery, QueryError> {
         parse_one(OperationKind::Upload, query, "job=JOB&name=NAME&sha256=HEX")
     }
 
@@ -110,7 +110,7 @@ impl ParsedQuery {
     ///
     /// # Errors
     /// As [`ParsedQuery::parse`], and if `attempt` is missing.
-    pub fn parse_log_ticket(query: &str) -> Result<ParsedQuery, QueryError> {
+    pub(crate) fn parse_log_ticket(query: &str) -> Result<ParsedQuery, QueryError> {
         parse_one(OperationKind::OfJob(JobRequestKind::LogTicket), query, "attempt=ATTEMPT")
     }
 
@@ -118,7 +118,7 @@ impl ParsedQuery {
     ///
     /// # Errors
     /// As [`ParsedQuery::parse`], and if `session` is missing or leads elsewhere than to a page of this server.
-    pub fn parse_session(query: &str) -> Result<ParsedQuery, QueryError> {
+    pub(crate) fn parse_session(query: &str) -> Result<ParsedQuery, QueryError> {
         let parsed = parse_one(OperationKind::Session, query, "session=PAGE")?;
         if is_local_path(&parsed.value) { Ok(parsed) } else { Err(QueryError::SessionPage) }
     }
@@ -127,7 +127,7 @@ impl ParsedQuery {
     ///
     /// # Errors
     /// As [`ParsedQuery::parse`], and if `order` is missing.
-    pub fn parse_order_quote(query: &str) -> Result<ParsedQuery, QueryError> {
+    pub(crate) fn parse_order_quote(query: &str) -> Result<ParsedQuery, QueryError> {
         parse_one(OperationKind::OrderQuote, query, "order=MAXRATE&queue=QUEUE")
     }
 }
@@ -144,13 +144,13 @@ fn is_local_path(text: &str) -> bool {
 
 impl StatementPage {
     /// Largest number of rows in one answer.
-    pub const MOST_ROWS: usize = 5_000;
+    pub(crate) const MOST_ROWS: usize = 5_000;
 
     /// Parses `since` and `before` out of a raw query string.
     ///
     /// # Errors
     /// A repeated parameter, or one that is not a number.
-    pub fn parse(query: &str) -> Result<StatementPage, QueryError> {
+    pub(crate) fn parse(query: &str) -> Result<StatementPage, QueryError> {
         let (mut since, mut before) = (None, None);
         for pair in query.split('&') {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
@@ -165,7 +165,7 @@ impl StatementPage {
 }
 
 impl HistoryPage {
-    pub const MOST_POINTS: u32 = 1_000;
+    pub(crate) const MOST_POINTS: u32 = 1_000;
     const POINTS: u32 = 100;
     const DAY_MS: i64 = 86_400_000;
 
@@ -173,7 +173,7 @@ impl HistoryPage {
     ///
     /// # Errors
     /// A repeated parameter, or one that is not a number or out of range.
-    pub fn parse(query: &str) -> Result<HistoryPage, QueryError> {
+    pub(crate) fn parse(query: &str) -> Result<HistoryPage, QueryError> {
         let (mut since, mut points) = (None, None);
         for pair in query.split('&') {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
@@ -192,7 +192,7 @@ impl HistoryPage {
 
     /// The spans up to `until_ms`, the end of the history. Without a start in the request they begin one day before it,
     /// or at `first_ms`, the start of the history.
-    pub fn spans(self, first_ms: i64, until_ms: i64) -> Spans {
+    pub(crate) fn spans(self, first_ms: i64, until_ms: i64) -> Spans {
         let since_ms = self.since_ms.unwrap_or(until_ms.saturating_sub(Self::DAY_MS).max(first_ms));
         let length_ms = u64::try_from(until_ms.saturating_sub(since_ms)).unwrap_or(0).saturating_add(1);
         Spans { since_ms, step_ms: length_ms.div_ceil(u64::from(self.points.max(1))), last: self.points.max(1) - 1 }
@@ -202,7 +202,7 @@ impl HistoryPage {
 impl Spans {
     /// The span that contains a time; none before the first span. Times after the end, as a clock set back leaves them,
     /// count for the last span.
-    pub fn of(&self, time_ms: i64) -> Option<u32> {
+    pub(crate) fn of(&self, time_ms: i64) -> Option<u32> {
         let after_ms = u64::try_from(time_ms.checked_sub(self.since_ms)?).ok()?;
         Some(u32::try_from(after_ms / self.step_ms.max(1)).unwrap_or(u32::MAX).min(self.last))
     }

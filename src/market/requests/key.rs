@@ -13,7 +13,7 @@ pub struct Key(Box<str>);
 
 /// Why a text is not a key alone. No key of the ACL file is such a text, so that every signature with it would be denied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum KeyFault {
+pub(crate) enum KeyFault {
     #[error("is empty")]
     Empty,
     /// The bytes are no UTF-8.
@@ -45,7 +45,7 @@ impl Key {
     }
 
     /// The key that a file has, with nothing else but blanks and line ends around it.
-    pub fn alone_in(bytes: &[u8]) -> Result<Self, KeyFault> {
+    pub(crate) fn alone_in(bytes: &[u8]) -> Result<Self, KeyFault> {
         let text = std::str::from_utf8(bytes).map_err(|_| KeyFault::NotText)?;
         if text.starts_with(BYTE_ORDER_MARK) {
             return Err(KeyFault::ByteOrderMark);
@@ -71,13 +71,13 @@ impl Key {
     }
 
     /// Whether it has quotes around it. They count as part of it, and few keys of the ACL file have any.
-    pub fn is_quoted(&self) -> bool {
+    pub(crate) fn is_quoted(&self) -> bool {
         let inner = |quote: char| self.0.strip_prefix(quote).and_then(|key| key.strip_suffix(quote));
         ['"', '\'', '`'].into_iter().any(|quote| inner(quote).is_some())
     }
 
     /// The text, for a file that has keys.
-    pub fn secret(&self) -> &str {
+    pub(crate) fn secret(&self) -> &str {
         &self.0
     }
 
@@ -86,7 +86,7 @@ impl Key {
         self.0.as_bytes()
     }
 
-    pub fn key_id(&self) -> KeyId {
+    pub(crate) fn key_id(&self) -> KeyId {
         let digest: [u8; 32] = Sha256::digest(self.as_bytes()).into();
         let [a, b, c, d, e, f, g, h, ..] = digest;
         KeyId(u64::from_be_bytes([a, b, c, d, e, f, g, h]))

@@ -3,7 +3,7 @@
 mod acl;
 mod acl_edit;
 mod acl_line;
-pub mod answer;
+pub(crate) mod answer;
 mod error;
 mod handle_request;
 mod job_request;
@@ -23,19 +23,33 @@ mod submission;
 mod take_top_ups;
 mod upload_query;
 
-pub use acl::{Acl, AclEntry, Role};
-pub use acl_edit::{AclEditError, AclText};
-pub use acl_line::{AclError, AclProblem};
-pub use answer::{Answer, QueueInfo};
-pub use error::{Denial, ErrorClass, JobDenied, MarketError, OrderError};
-pub use handle_request::{HandledRequest, ServletRequest};
-pub use job_request::{DeadlineWords, JobAnswer, JobRequest, JobRequestError, JobRequestKind};
-pub use job_upload::JobUpload;
-pub use json_queries::{HistoryPage, Spans, StatementPage};
-pub use key::{Key, KeyFault};
+pub(crate) use acl::AclEntry;
+pub use acl::{Acl, Role};
+pub(crate) use acl_edit::{AclEditError, AclText};
+pub(crate) use acl_line::AclError;
+pub use answer::Answer;
+pub(crate) use answer::QueueInfo;
+pub use error::MarketError;
+pub(crate) use error::{Denial, ErrorClass, JobDenied, OrderError};
+#[cfg(test)]
+pub(crate) use handle_request::HandledRequest;
+pub use handle_request::ServletRequest;
+pub(crate) use job_request::{DeadlineWords, JobAnswer, JobRequest, JobRequestError};
+pub(crate) use job_upload::JobUpload;
+pub(crate) use json_queries::Spans;
+pub use json_queries::{HistoryPage, StatementPage};
+pub use key::Key;
+pub(crate) use key::KeyFault;
 pub use operation_kind::OperationKind;
-pub use query::{Operation, ParsedQuery, QueryError};
-pub use report_request::{ReportFilter, ReportKind, ReportRequest};
-pub use retiring::{MAX_RETIRING_MS, RetiringKey};
-pub use signature::{JobSignature, SignatureError, VerifiedUser, job_signature};
-pub use take_top_ups::FROM_SQL;
+
+pub(crate) use query::QueryError;
+pub use query::{Operation, ParsedQuery};
+pub(crate) use report_request::ReportFilter;
+pub use report_request::{ReportKind, ReportRequest};
+pub(crate) use retiring::MAX_RETIRING_MS;
+pub use retiring::RetiringKey;
+#[cfg(test)]
+pub(crate) use signature::SignatureError;
+pub(crate) use signature::job_signature;
+pub use signature::{JobSignature, VerifiedUser};
+pub(crate) use take_top_ups::FROM_SQL;

@@ -29,7 +29,7 @@ impl ParsedQuery {
     ///
     /// # Errors
     /// It is too long, or would break a line of the audit log or of a table.
-    pub fn note(&self) -> Result<String, QueryError> {
+    pub(crate) fn note(&self) -> Result<String, QueryError> {
         let note = self.own_parameter("note")?.unwrap_or_default();
         if let Some(character) = note.chars().find(|character| character.is_control()) {
             return Err(QueryError::NoteCharacter(character));
@@ -83,7 +83,7 @@ impl ParsedQuery {
     }
 
     /// The parameters that the audit log shows beside the operation's own value and its queue.
-    pub fn audited_parameters(&self) -> Vec<(&'static str, String)> {
+    pub(crate) fn audited_parameters(&self) -> Vec<(&'static str, String)> {
         let wanted: &[&'static str] = match self.kind {
             OperationKind::AddBudget => &["note"],
             OperationKind::Transfer => &["from", "to", "note"],

@@ -98,7 +98,7 @@ impl OperationKind {
     ];
 
     /// The parameter that selects it; empty for [`OperationKind::Nothing`].
-    pub const fn parameter(self) -> &'static str {
+    pub(crate) const fn parameter(self) -> &'static str {
         match self {
             OperationKind::Nothing => "",
             OperationKind::Price => "price",
@@ -134,7 +134,7 @@ impl OperationKind {
     }
 
     /// Whether it changes accounts or jobs: not allowed by HEAD, and its stamp is stored before the answer leaves.
-    pub const fn is_change(self) -> bool {
+    pub(crate) const fn is_change(self) -> bool {
         match self {
             OperationKind::SetSpending
             | OperationKind::AddBudget
@@ -170,7 +170,7 @@ impl OperationKind {
         }
     }
 
-    pub const fn is_open_to_all(self) -> bool {
+    pub(crate) const fn is_open_to_all(self) -> bool {
         use OperationKind::{Nothing, Price, PriceHistory, Time};
         matches!(self, Nothing | Price | Time | PriceHistory)
     }

@@ -13,7 +13,7 @@ const SHOWN_CHARACTERS: usize = 64;
 
 impl ParsedQuery {
     /// The job that it is about; `None` for an operation on something else, or a text that is no id.
-    pub fn job_asked_about(&self) -> Option<JobId> {
+    pub(crate) fn job_asked_about(&self) -> Option<JobId> {
         match self.kind {
             OperationKind::OfJob(kind) if kind.is_of_attempt() => self.attempt().ok().map(|attempt| attempt.task.job),
             OperationKind::OfJob(_) => self.job().ok(),

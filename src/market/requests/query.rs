@@ -281,7 +281,7 @@ impl ParsedQuery {
     }
 
     /// The name of the queue it acts on, not yet checked; `None` where it is not given or there is none.
-    pub fn target(&self) -> Option<&str> {
+    pub(crate) fn target(&self) -> Option<&str> {
         match self.kind {
             OperationKind::SetSpending
             | OperationKind::AddBudget
@@ -320,7 +320,7 @@ impl ParsedQuery {
         }
     }
 
-    pub fn operation(&self) -> Result<Operation, QueryError> {
+    pub(crate) fn operation(&self) -> Result<Operation, QueryError> {
         Ok(match self.kind {
             OperationKind::Nothing => Operation::Nothing,
             OperationKind::Price => Operation::Price,
@@ -391,7 +391,7 @@ impl ParsedQuery {
 }
 
 impl ParsedQuery {
-    pub fn job(&self) -> Result<JobId, QueryError> {
+    pub(crate) fn job(&self) -> Result<JobId, QueryError> {
         let refused = || QueryError::JobId {
             parameter: self.kind.parameter(),
             value: self.value.chars().take(SHOWN_CHARACTERS).collect(),

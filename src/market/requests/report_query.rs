@@ -15,7 +15,7 @@ impl ParsedQuery {
     ///
     /// # Errors
     /// As [`ParsedQuery::parse`], and if `report` is missing.
-    pub fn parse_report(query: &str) -> Result<ParsedQuery, QueryError> {
+    pub(crate) fn parse_report(query: &str) -> Result<ParsedQuery, QueryError> {
         let parsed = ParsedQuery::parse_of(&[OperationKind::Report], query)?;
         parsed.ok_or(QueryError::NothingAsked("report=users, report=queues or report=jobs"))
     }
@@ -24,7 +24,7 @@ impl ParsedQuery {
     ///
     /// # Errors
     /// There is no such report, or its times are none.
-    pub fn report(&self) -> Result<ReportRequest, QueryError> {
+    pub(crate) fn report(&self) -> Result<ReportRequest, QueryError> {
         let kind = ReportKind::ALL.into_iter().find(|kind| kind.name() == self.value);
         let kind = kind.ok_or_else(|| QueryError::ReportName(self.value.chars().take(32).collect()))?;
         let since_ms: Option<i64> = number("since", self.own_parameter("since")?)?;

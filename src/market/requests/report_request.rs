@@ -33,23 +33,23 @@ pub struct ReportRequest {
 /// Which jobs and applications a report shows; without a member: all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReportFilter {
-    pub user: Option<String>,
-    pub queue: Option<String>,
-    pub state: Option<String>,
+    pub(crate) user: Option<String>,
+    pub(crate) queue: Option<String>,
+    pub(crate) state: Option<String>,
 }
 
 impl ReportFilter {
     /// Whether it lets all pass.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 }
 
 impl ReportKind {
-    pub const ALL: [ReportKind; 3] = [ReportKind::Users, ReportKind::Queues, ReportKind::Jobs];
+    pub(crate) const ALL: [ReportKind; 3] = [ReportKind::Users, ReportKind::Queues, ReportKind::Jobs];
 
     /// As requests and commands name it.
-    pub const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             ReportKind::Users => "users",
             ReportKind::Queues => "queues",

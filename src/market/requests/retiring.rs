@@ -4,7 +4,7 @@ use super::acl_line::{AclError, AclProblem, has_control_character, lines_of, sho
 use super::key::Key;
 
 /// The longest time for which an old key stays valid, ms.
-pub const MAX_RETIRING_MS: i64 = 7 * 86_400_000;
+pub(crate) const MAX_RETIRING_MS: i64 = 7 * 86_400_000;
 /// Tolerated on top, since clocks differ and are corrected.
 const CLOCK_TOLERANCE_MS: i64 = 3_600_000;
 
@@ -19,13 +19,13 @@ pub struct RetiringKey {
 impl RetiringKey {
     /// Whether it may sign at `now_ms`, epoch ms: it has not expired, and does not claim to be valid for longer than
     /// [`MAX_RETIRING_MS`].
-    pub fn is_valid(&self, now_ms: i64) -> bool {
+    pub(crate) fn is_valid(&self, now_ms: i64) -> bool {
         let latest_ms = now_ms.saturating_add(MAX_RETIRING_MS).saturating_add(CLOCK_TOLERANCE_MS);
         now_ms < self.until_ms && self.until_ms <= latest_ms
     }
 
     /// Reads all lines, with those that do not count. `origin` names the file in errors.
-    pub fn parse_all(text: &str, origin: &str) -> (Vec<RetiringKey>, Vec<AclError>) {
+    pub(crate) fn parse_all(text: &str, origin: &str) -> (Vec<RetiringKey>, Vec<AclError>) {
         let (mut keys, mut errors) = (Vec::new(), Vec::new());
         for (line, number) in lines_of(text) {
             match parse_line(line) {

@@ -66,7 +66,7 @@ pub fn sign(message: &str, key: &Key) -> String {
 
 /// The base64 text in an `Authorization` value or a `mapred.job.signature`: each `%XX` is decoded once, a literal `+`
 /// stays a `+`.
-pub fn decode_header(header: &str) -> Result<Vec<u8>, SignatureError> {
+pub(crate) fn decode_header(header: &str) -> Result<Vec<u8>, SignatureError> {
     let mut decoded = Vec::with_capacity(header.len());
     let mut bytes = header.bytes();
     while let Some(byte) = bytes.next() {
@@ -85,7 +85,7 @@ pub fn decode_header(header: &str) -> Result<Vec<u8>, SignatureError> {
 }
 
 /// Verifies a signature of `message` by `user` in constant time.
-pub fn verify(
+pub(crate) fn verify(
     acl: &Acl,
     user: Option<&str>,
     message: &str,
@@ -100,7 +100,7 @@ pub fn verify(
 }
 
 /// Whether `header` is a signature of `message` by this key, in constant time.
-pub fn is_by_key(message: &str, header: &str, key: &Key) -> bool {
+pub(crate) fn is_by_key(message: &str, header: &str, key: &Key) -> bool {
     decode_header(header).is_ok_and(|given| is_mac(message, &given, key))
 }
 
@@ -114,7 +114,7 @@ pub fn job_message(user: &str, timestamp: &str) -> String {
 }
 
 /// Verifies a job's `mapred.job.timestamp` and `mapred.job.signature`, given its submitter, who must be known, signed or not.
-pub fn job_signature(acl: &Acl, user: &str, timestamp: Option<&str>, signature: Option<&str>) -> JobSignature {
+pub(crate) fn job_signature(acl: &Acl, user: &str, timestamp: Option<&str>, signature: Option<&str>) -> JobSignature {
     if acl.get(user).is_none() {
         return JobSignature::NotVerified(SignatureError::UnknownUser);
     }

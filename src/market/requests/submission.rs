@@ -10,7 +10,7 @@ use super::signature::{JobSignature, SignatureError};
 impl Market {
     /// Authorizes `user` to submit to `queue`: the user must be known, the names equal (for administrators too), the signature
     /// valid and its timestamp fresh; checked in this order. The returned fact records that the signature was used.
-    pub fn authorize_job(
+    pub(crate) fn authorize_job(
         &mut self,
         user: &str,
         queue: &str,
@@ -24,7 +24,7 @@ impl Market {
 
     /// Authorizes `user` to submit to a queue of another scheduler: the signature is valid, its timestamp fresh. The
     /// returned fact records that the signature was used.
-    pub fn authorize_submitter(
+    pub(crate) fn authorize_submitter(
         &mut self,
         user: &str,
         signature: &JobSignature,
@@ -37,14 +37,20 @@ impl Market {
     }
 
     /// Reports what [`Self::authorize_job`] would refuse now, without using the signature.
-    pub fn check_job(&self, user: &str, queue: &str, signature: &JobSignature, now: Now) -> Result<(), JobDenied> {
+    pub(crate) fn check_job(
+        &self,
+        user: &str,
+        queue: &str,
+        signature: &JobSignature,
+        now: Now,
+    ) -> Result<(), JobDenied> {
         check_known(user, signature)?;
         self.check_own_queue(user, queue)?;
         self.check_submitter(user, signature, now)
     }
 
     /// Reports what [`Self::authorize_submitter`] would refuse now, without using the signature.
-    pub fn check_submitter(&self, user: &str, signature: &JobSignature, now: Now) -> Result<(), JobDenied> {
+    pub(crate) fn check_submitter(&self, user: &str, signature: &JobSignature, now: Now) -> Result<(), JobDenied> {
         self.guard.check(&check_signer(user, signature)?, now.wall_ms, &self.config)?;
         Ok(())
     }

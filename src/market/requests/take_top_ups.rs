@@ -10,7 +10,7 @@ use super::error::MarketError;
 use super::move_money::Author;
 
 /// Before the name of who made a top-up, since that is no user of the market.
-pub const FROM_SQL: &str = "sql:";
+pub(crate) const FROM_SQL: &str = "sql:";
 const MOST_REFERENCE_BYTES: usize = 100;
 /// The longest name of a role in a database.
 const MOST_AUTHOR_BYTES: usize = 63;

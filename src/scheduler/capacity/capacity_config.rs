@@ -17,7 +17,7 @@ pub struct CapacityConfig {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CapacityQueue {
+pub(crate) struct CapacityQueue {
     pub(super) name: String,
     pub(super) capacity: Decimal,
     pub(super) maximum_capacity: Option<Decimal>,
@@ -69,31 +69,31 @@ impl CapacityConfig {
 
     /// The same with slots of these sizes; none: a task takes one slot, whatever its job asks for.
     #[must_use]
-    pub fn with_slot_memory(self, slot_memory: Option<SlotMemory>) -> Self {
+    pub(crate) fn with_slot_memory(self, slot_memory: Option<SlotMemory>) -> Self {
         Self { slot_memory, ..self }
     }
 
     /// The size of slots, if tasks take slots by their memory.
-    pub fn slot_memory(&self) -> Option<SlotMemory> {
+    pub(crate) fn slot_memory(&self) -> Option<SlotMemory> {
         self.slot_memory
     }
 
     /// Its queues, in the order of `mapred.queue.names`.
-    pub fn queues(&self) -> &[CapacityQueue] {
+    pub(crate) fn queues(&self) -> &[CapacityQueue] {
         &self.queues
     }
 
-    pub fn queue(&self, name: &str) -> Option<&CapacityQueue> {
+    pub(crate) fn queue(&self, name: &str) -> Option<&CapacityQueue> {
         self.queues.iter().find(|queue| queue.name == name)
     }
 
     /// Most maps of one heartbeat; looked at after a map was granted, so zero grants one.
-    pub fn maximum_tasks_per_heartbeat(&self) -> u32 {
+    pub(crate) fn maximum_tasks_per_heartbeat(&self) -> u32 {
         self.maximum_tasks_per_heartbeat
     }
 
     /// Most maps that a heartbeat may grant after an off-switch map.
-    pub fn maximum_tasks_after_off_switch(&self) -> u32 {
+    pub(crate) fn maximum_tasks_after_off_switch(&self) -> u32 {
         self.maximum_tasks_after_off_switch
     }
 }
@@ -164,41 +164,41 @@ impl CapacityQueue {
         }
     }
 
-    pub fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
     /// Its share of the cluster, percent.
-    pub fn capacity(&self) -> Decimal {
+    pub(crate) fn capacity(&self) -> Decimal {
         self.capacity
     }
 
     /// What it never exceeds, percent of the cluster; none: no limit.
-    pub fn maximum_capacity(&self) -> Option<Decimal> {
+    pub(crate) fn maximum_capacity(&self) -> Option<Decimal> {
         self.maximum_capacity
     }
 
     /// The part of the queue below which no user is limited, percent.
-    pub fn minimum_user_limit_percent(&self) -> u32 {
+    pub(crate) fn minimum_user_limit_percent(&self) -> u32 {
         self.minimum_user_limit_percent
     }
 
     /// Multiples of the queue's capacity that one user may hold.
-    pub fn user_limit_factor(&self) -> Decimal {
+    pub(crate) fn user_limit_factor(&self) -> Decimal {
         self.user_limit_factor
     }
 
     /// Whether jobs are ordered by priority. Fixed when the queue is created; a reload does not change it.
-    pub fn supports_priority(&self) -> bool {
+    pub(crate) fn supports_priority(&self) -> bool {
         self.supports_priority
     }
 
-    pub fn job_limits(&self) -> &JobLimits {
+    pub(crate) fn job_limits(&self) -> &JobLimits {
         &self.job_limits
     }
 
     /// Its share of a cluster with so many slots of a kind.
-    pub fn slot_share(&self, cluster_slots: u64) -> SlotShare {
+    pub(crate) fn slot_share(&self, cluster_slots: u64) -> SlotShare {
         SlotShare::new(self.capacity, self.maximum_capacity, cluster_slots)
     }
 }

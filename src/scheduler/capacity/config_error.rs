@@ -79,7 +79,7 @@ pub enum CapacityConfigError {
 }
 
 impl CapacityConfigError {
-    pub fn queue(&self) -> Option<&str> {
+    pub(crate) fn queue(&self) -> Option<&str> {
         match self {
             Self::NamedTwice { queue }
             | Self::NoCapacity { queue }

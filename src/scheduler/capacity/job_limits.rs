@@ -4,21 +4,21 @@ use crate::model::Decimal;
 
 /// How many jobs a queue accepts and initialises (1.2.1 `CapacitySchedulerQueue.initializeQueue`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct JobLimits {
+pub(crate) struct JobLimits {
     /// Jobs initialising or running at once.
-    pub initialized: u64,
-    pub initialized_per_user: u64,
+    pub(crate) initialized: u64,
+    pub(crate) initialized_per_user: u64,
     /// Jobs waiting, initialising or running.
-    pub accepted: u64,
-    pub accepted_per_user: u64,
+    pub(crate) accepted: u64,
+    pub(crate) accepted_per_user: u64,
     /// Maps and reduces of initialising and running jobs. May be negative, and then refuses every job.
-    pub active_tasks: i64,
-    pub active_tasks_per_user: i64,
+    pub(crate) active_tasks: i64,
+    pub(crate) active_tasks_per_user: i64,
 }
 
 impl JobLimits {
     /// Limits that refuse nothing.
-    pub const NONE: JobLimits = JobLimits {
+    pub(crate) const NONE: JobLimits = JobLimits {
         initialized: u64::MAX,
         initialized_per_user: u64::MAX,
         accepted: u64::MAX,
@@ -29,7 +29,7 @@ impl JobLimits {
 
     /// `capacity` percent of `maximum_system_jobs`, of which each user gets `user_limit_percent`, both rounded up; the
     /// jobs accepted are `accept_factor` times as many.
-    pub fn new(
+    pub(crate) fn new(
         maximum_system_jobs: u32,
         capacity: Decimal,
         user_limit_percent: u32,

@@ -14,23 +14,23 @@ use super::user_jobs::{UserJobs, is_within};
 use super::{JobLimits, JobRank, JobStage, RefusedJob, StageCounts};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ListedJob {
-    pub id: AppId,
-    pub user: Arc<str>,
+pub(crate) struct ListedJob {
+    pub(crate) id: AppId,
+    pub(crate) user: Arc<str>,
     /// Its maps and reduces, finished ones included.
-    pub tasks: u64,
+    pub(crate) tasks: u64,
     /// Its place among the queue's jobs.
-    pub rank: JobRank,
-    pub stage: JobStage,
+    pub(crate) rank: JobRank,
+    pub(crate) stage: JobStage,
     /// Whether no node could run it: it takes no place among those that have begun.
-    pub is_stuck: bool,
+    pub(crate) is_stuck: bool,
     /// Whether it is paused and nothing of it runs: it takes no such place either, and begins once it is resumed.
-    pub is_paused: bool,
+    pub(crate) is_paused: bool,
 }
 
 /// All jobs of one queue, with the counts that its limits need.
 #[derive(Debug)]
-pub struct JobLists {
+pub(crate) struct JobLists {
     limits: JobLimits,
     // Looked up, never iterated.
     jobs: FxHashMap<AppId, ListedJob>,
@@ -61,7 +61,7 @@ impl ListedJob {
 }
 
 impl JobLists {
-    pub fn new(limits: JobLimits) -> Self {
+    pub(crate) fn new(limits: JobLimits) -> Self {
         Self {
             limits,
             jobs: FxHashMap::default(),
@@ -80,7 +80,7 @@ impl JobLists {
     ///
     /// # Errors
     /// The first limit that refuses it.
-    pub fn check_job(&self, job: &str, queue: &str, user: &str, tasks: u64) -> Result<(), RefusedJob> {
+    pub(crate) fn check_job(&self, job: &str, queue: &str, user: &str, tasks: u64) -> Result<(), RefusedJob> {
         let (job, queue, user_counts) = (|| job.to_owned(), || queue.to_owned(), self.user_counts(user));
         let user = || user.to_owned();
         let limit = self.limits.active_tasks_per_user;
@@ -100,7 +100,7 @@ impl JobLists {
 
     /// Adds a job in its stage, whatever the limits: a submission was checked before, and jobs that a restart or a
     /// change of the policy brings are accepted already.
-    pub fn add_job(&mut self, job: ListedJob) {
+    pub(crate) fn add_job(&mut self, job: ListedJob) {
         self.remove_job(job.id);
         let user = Arc::clone(&job.user);
         self.list(&job);
@@ -109,7 +109,7 @@ impl JobLists {
     }
 
     /// Removes a job, in whatever stage, and gives back its active tasks.
-    pub fn remove_job(&mut self, id: AppId) {
+    pub(crate) fn remove_job(&mut self, id: AppId) {
         let Some(job) = self.jobs.remove(&id) else { return };
         self.unlist(&job);
         self.update_candidate(&job.user);
@@ -119,7 +119,7 @@ impl JobLists {
     }
 
     /// Replaces the limits; no job that is accepted or initialised is affected.
-    pub fn set_limits(&mut self, limits: JobLimits) {
+    pub(crate) fn set_limits(&mut self, limits: JobLimits) {
         self.limits = limits;
         for user in self.users.values_mut() {
             user.candidate = user.first_permitted(&limits);
@@ -130,7 +130,7 @@ impl JobLists {
 
 impl JobLists {
     /// Moves waiting jobs to initialising while the limits allow it; their ids, in the order of the queue.
-    pub fn initialize_jobs(&mut self) -> Vec<AppId> {
+    pub(crate) fn initialize_jobs(&mut self) -> Vec<AppId> {
         let mut begun = Vec::new();
         let mut last = None;
         while let Some((rank, id)) = self.next_job(last) {
@@ -142,22 +142,22 @@ impl JobLists {
     }
 
     /// Moves a job to another stage. A waiting job that is already running skips a stage.
-    pub fn set_stage(&mut self, id: AppId, stage: JobStage) {
+    pub(crate) fn set_stage(&mut self, id: AppId, stage: JobStage) {
         self.change_job(id, |job| job.stage = stage);
     }
 
     /// Moves a job to another place in its stage, after a change of its priority or start time.
-    pub fn set_rank(&mut self, id: AppId, rank: JobRank) {
+    pub(crate) fn set_rank(&mut self, id: AppId, rank: JobRank) {
         self.change_job(id, |job| job.rank = rank);
     }
 
     /// Says whether no node could run a job, and whether it is paused.
-    pub fn set_stuck(&mut self, id: AppId, is_stuck: bool, is_paused: bool) {
+    pub(crate) fn set_stuck(&mut self, id: AppId, is_stuck: bool, is_paused: bool) {
         self.change_job(id, |job| (job.is_stuck, job.is_paused) = (is_stuck, is_paused));
     }
 
     /// Sets the number of a job's maps and reduces.
-    pub fn set_tasks(&mut self, id: AppId, tasks: u64) {
+    pub(crate) fn set_tasks(&mut self, id: AppId, tasks: u64) {
         self.change_job(id, |job| job.tasks = tasks);
     }
 
@@ -190,7 +190,7 @@ impl JobLists {
 }
 
 impl JobLists {
-    pub fn counts(&self) -> StageCounts {
+    pub(crate) fn counts(&self) -> StageCounts {
         StageCounts {
             waiting: self.waiting.len() as u64,
             initializing: self.initializing.len() as u64,
@@ -203,29 +203,30 @@ impl JobLists {
         self.counts().initialized().saturating_sub(self.stuck)
     }
 
-    pub fn user_counts(&self, user: &str) -> StageCounts {
+    pub(crate) fn user_counts(&self, user: &str) -> StageCounts {
         self.users.get(user).map_or(StageCounts::default(), |user| user.counts)
     }
 
-    pub fn users(&self) -> u64 {
+    pub(crate) fn users(&self) -> u64 {
         self.users.len() as u64
     }
 
     /// Maps and reduces of initialising and running jobs that take a place.
-    pub fn active_tasks(&self) -> u64 {
+    pub(crate) fn active_tasks(&self) -> u64 {
         self.active_tasks
     }
 
-    pub fn user_active_tasks(&self, user: &str) -> u64 {
+    #[cfg(test)]
+    pub(crate) fn user_active_tasks(&self, user: &str) -> u64 {
         self.users.get(user).map_or(0, |user| user.active_tasks)
     }
 
-    pub fn job(&self, id: AppId) -> Option<&ListedJob> {
+    pub(crate) fn job(&self, id: AppId) -> Option<&ListedJob> {
         self.jobs.get(&id)
     }
 
     /// All jobs as clients list them: initialising, running, then waiting ones, each in the order of the queue.
-    pub fn listed(&self) -> impl Iterator<Item = AppId> {
+    pub(crate) fn listed(&self) -> impl Iterator<Item = AppId> {
         [&self.initializing, &self.running, &self.waiting].into_iter().flat_map(|list| list.values().copied())
     }
 }

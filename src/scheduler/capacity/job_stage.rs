@@ -3,7 +3,7 @@
 use std::fmt;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum JobStage {
+pub(crate) enum JobStage {
     /// Accepted; nothing of it runs.
     Waiting,
     /// Its setup may run.
@@ -15,18 +15,18 @@ pub enum JobStage {
 /// Jobs of a queue, or of one user in it, by stage.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StageCounts {
-    pub waiting: u64,
-    pub initializing: u64,
-    pub running: u64,
+    pub(crate) waiting: u64,
+    pub(crate) initializing: u64,
+    pub(crate) running: u64,
 }
 
 impl StageCounts {
     /// Initialising or running.
-    pub fn initialized(&self) -> u64 {
+    pub(crate) fn initialized(&self) -> u64 {
         self.initializing.saturating_add(self.running)
     }
 
-    pub fn accepted(&self) -> u64 {
+    pub(crate) fn accepted(&self) -> u64 {
         self.waiting.saturating_add(self.initialized())
     }
 

@@ -5,41 +5,41 @@ const OVERRIDDEN: u64 = 1_000_000;
 
 /// Opportunities since the last near map of a job.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LocalityWait {
+pub(crate) struct LocalityWait {
     opportunities: u64,
 }
 
 /// The part of the trackers that must have passed a job over, as a fraction. Fixed when the job is initialised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct WaitFactor {
+pub(crate) struct WaitFactor {
     part: u64,
     whole: u64,
 }
 
 impl LocalityWait {
     /// The job is asked for a map.
-    pub fn count_opportunity(&mut self) {
+    pub(crate) fn count_opportunity(&mut self) {
         self.opportunities = self.opportunities.saturating_add(1);
     }
 
     /// The job got a map near its data.
-    pub fn reset(&mut self) {
+    pub(crate) fn reset(&mut self) {
         self.opportunities = 0;
     }
 
     /// The job got the node that was reserved for it, so distance does not matter.
-    pub fn ignore_distance(&mut self) {
+    pub(crate) fn ignore_distance(&mut self) {
         self.opportunities = OVERRIDDEN;
     }
 
     /// Whether the job, with so many unfinished maps, may get a far map in a cluster of so many trackers.
-    pub fn allows_off_switch(&self, unfinished_maps: u32, trackers: u64, factor: WaitFactor) -> bool {
+    pub(crate) fn allows_off_switch(&self, unfinished_maps: u32, trackers: u64, factor: WaitFactor) -> bool {
         let required = u128::from(u64::from(unfinished_maps).min(trackers)) * u128::from(factor.part);
         required < u128::from(self.opportunities) * u128::from(factor.whole)
     }
 
     /// How many more opportunities until [`Self::allows_off_switch`] does; zero: the next one may be far.
-    pub fn opportunities_left(&self, unfinished_maps: u32, trackers: u64, factor: WaitFactor) -> u64 {
+    pub(crate) fn opportunities_left(&self, unfinished_maps: u32, trackers: u64, factor: WaitFactor) -> u64 {
         let required = u128::from(u64::from(unfinished_maps).min(trackers)) * u128::from(factor.part);
         let first_allowed = required / u128::from(factor.whole.max(1)) + 1;
         let next = u128::from(self.opportunities) + 1;
@@ -49,13 +49,13 @@ impl LocalityWait {
 
 impl WaitFactor {
     /// All trackers.
-    pub const ONE: WaitFactor = WaitFactor { part: 1, whole: 1 };
+    pub(crate) const ONE: WaitFactor = WaitFactor { part: 1, whole: 1 };
 
     /// The factor of a job whose splits are on `split_hosts` distinct hosts of a cluster of `cluster_hosts`.
     ///
     /// `configured_millionths` is `mapreduce.job.locality.wait.factor`, which counts unless it is 1. Zero for splits
     /// without hosts; one while no tracker is known.
-    pub fn new(configured_millionths: u64, split_hosts: u64, cluster_hosts: u64) -> Self {
+    pub(crate) fn new(configured_millionths: u64, split_hosts: u64, cluster_hosts: u64) -> Self {
         const WHOLE: u64 = 1_000_000;
         if configured_millionths != WHOLE {
             return Self { part: configured_millionths, whole: WHOLE };

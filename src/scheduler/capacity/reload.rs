@@ -9,7 +9,7 @@ impl CapacityConfig {
     ///
     /// # Errors
     /// [`CapacityConfigError::QueueRemoved`]; `self` stays in force.
-    pub fn reload(&self, read: CapacityConfig) -> Result<CapacityConfig, CapacityConfigError> {
+    pub(crate) fn reload(&self, read: CapacityConfig) -> Result<CapacityConfig, CapacityConfigError> {
         let removed = self.queues.iter().find(|queue| read.queue(&queue.name).is_none());
         if let Some(queue) = removed {
             return Err(CapacityConfigError::QueueRemoved { queue: queue.name.clone() });

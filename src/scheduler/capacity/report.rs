@@ -12,26 +12,26 @@ const SEPARATOR: &str = "-------------";
 
 /// The scheduling information of a queue. Every line ends with a newline.
 #[derive(Clone, Copy, Debug)]
-pub struct QueueReport<'a> {
-    pub queue: &'a CapacityQueue,
-    pub slots: PerKind<KindReport<'a>>,
-    pub jobs: StageCounts,
+pub(crate) struct QueueReport<'a> {
+    pub(crate) queue: &'a CapacityQueue,
+    pub(crate) slots: PerKind<KindReport<'a>>,
+    pub(crate) jobs: StageCounts,
     /// Users with a job in it.
-    pub users: u64,
+    pub(crate) users: u64,
 }
 
 /// One kind of slot in a [`QueueReport`].
 #[derive(Clone, Copy, Debug)]
-pub struct KindReport<'a> {
-    pub share: SlotShare,
-    pub usage: &'a SlotUsage,
+pub(crate) struct KindReport<'a> {
+    pub(crate) share: SlotShare,
+    pub(crate) usage: &'a SlotUsage,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct JobReport {
-    pub running: PerKind<u32>,
-    pub slots_per_task: PerKind<u32>,
-    pub reserved_nodes: PerKind<u32>,
+pub(crate) struct JobReport {
+    pub(crate) running: PerKind<u32>,
+    pub(crate) slots_per_task: PerKind<u32>,
+    pub(crate) reserved_nodes: PerKind<u32>,
 }
 
 impl fmt::Display for QueueReport<'_> {

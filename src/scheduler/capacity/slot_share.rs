@@ -6,28 +6,28 @@ use crate::model::Decimal;
 
 /// A queue's slots of one kind, computed again whenever the cluster's slots change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SlotShare {
+pub(crate) struct SlotShare {
     /// Its guaranteed slots.
-    pub capacity: u32,
+    pub(crate) capacity: u32,
     /// Its maximum; none: no limit is configured. Zero limits nothing either, though it is printed: the share of the
     /// cluster comes to less than one slot.
-    pub maximum: Option<u32>,
+    pub(crate) maximum: Option<u32>,
 }
 
 impl SlotShare {
     /// Percentages of a cluster with so many slots, the rest dropped.
-    pub fn new(capacity: Decimal, maximum: Option<Decimal>, cluster_slots: u64) -> Self {
+    pub(crate) fn new(capacity: Decimal, maximum: Option<Decimal>, cluster_slots: u64) -> Self {
         let slots = |percent: Decimal| u32::try_from(percent.percent_of(cluster_slots)).unwrap_or(u32::MAX);
         Self { capacity: slots(capacity), maximum: maximum.map(slots) }
     }
 
     /// Whether a queue that occupies `occupied` slots may take `slots` more.
-    pub fn has_room(&self, occupied: u32, slots: u32) -> bool {
+    pub(crate) fn has_room(&self, occupied: u32, slots: u32) -> bool {
         self.maximum.is_none_or(|maximum| maximum == 0 || occupied.saturating_add(slots) <= maximum)
     }
 
     /// The fraction by which queues are sorted, as part and whole; a queue without capacity counts as full.
-    pub fn fill(&self, occupied: u32) -> (u32, NonZeroU32) {
+    pub(crate) fn fill(&self, occupied: u32) -> (u32, NonZeroU32) {
         match NonZeroU32::new(self.capacity) {
             Some(capacity) => (occupied, capacity),
             None => (1, NonZeroU32::MIN),

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 /// Usage of a queue for one kind of slot.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct SlotUsage {
+pub(crate) struct SlotUsage {
     /// Attempts of running jobs.
-    pub running_tasks: u32,
+    pub(crate) running_tasks: u32,
     /// Slots of these attempts, and of nodes reserved for the queue's jobs.
-    pub occupied: u32,
+    pub(crate) occupied: u32,
     /// Occupied slots of each user; users without any may be missing.
-    pub by_user: BTreeMap<Arc<str>, u32>,
+    pub(crate) by_user: BTreeMap<Arc<str>, u32>,
 }

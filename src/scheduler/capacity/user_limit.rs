@@ -6,7 +6,7 @@ use super::SlotShare;
 
 /// What a queue's limits say about one more task of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SlotVerdict {
+pub(crate) enum SlotVerdict {
     Allowed,
     QueueAtMaximum {
         maximum: u32,
@@ -19,16 +19,16 @@ pub enum SlotVerdict {
 
 /// The user limit of a queue for one kind of slot, at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct UserLimit {
-    pub share: SlotShare,
+pub(crate) struct UserLimit {
+    pub(crate) share: SlotShare,
     /// Slots that the queue occupies.
-    pub occupied: u32,
+    pub(crate) occupied: u32,
     /// Users with a running job that has pending tasks.
-    pub active_users: u32,
+    pub(crate) active_users: u32,
     /// `minimum-user-limit-percent`.
-    pub minimum_percent: u32,
+    pub(crate) minimum_percent: u32,
     /// `user-limit-factor`.
-    pub factor: Decimal,
+    pub(crate) factor: Decimal,
 }
 
 impl UserLimit {
@@ -36,7 +36,7 @@ impl UserLimit {
     ///
     /// Below capacity the queue's capacity is divided; above it, what the queue would occupy. A queue counts as having
     /// room for one task, so that queues of less than one slot progress.
-    pub fn slots(&self, slots: u32) -> u64 {
+    pub(crate) fn slots(&self, slots: u32) -> u64 {
         self.part(slots).min(self.factor.times(self.capacity(slots)))
     }
 
@@ -54,7 +54,7 @@ impl UserLimit {
     }
 
     /// Whether a user that occupies `by_user` slots may take `slots` more.
-    pub fn verdict(&self, by_user: u32, slots: u32) -> SlotVerdict {
+    pub(crate) fn verdict(&self, by_user: u32, slots: u32) -> SlotVerdict {
         if let Some(maximum) = self.share.maximum.filter(|_| !self.share.has_room(self.occupied, slots)) {
             return SlotVerdict::QueueAtMaximum { maximum };
         }
@@ -67,7 +67,7 @@ impl UserLimit {
 
     /// Whether a user that occupies `by_user` slots may take no number of slots. One that is refused few may be allowed
     /// more where the factor is above one, since the capacity counts as large enough for one task: then false.
-    pub fn is_exhausted(&self, by_user: u32) -> bool {
+    pub(crate) fn is_exhausted(&self, by_user: u32) -> bool {
         let one_more = u64::from(by_user) + 1;
         let grows_with_size = self.factor > Decimal::whole(1);
         one_more > if grows_with_size { self.part(1) } else { self.slots(1) }

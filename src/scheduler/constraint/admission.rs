@@ -22,10 +22,10 @@ pub struct TimedWork {
 
 /// Slots of the cluster that deadlines may count on: all of its live trackers, less those that other jobs hold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SlotSupply {
-    pub slots: PerKind<u64>,
+pub(crate) struct SlotSupply {
+    pub(crate) slots: PerKind<u64>,
     /// Whether a tracker with slots is connected.
-    pub has_workers: bool,
+    pub(crate) has_workers: bool,
 }
 
 /// What keeps the deadline of an admitted job. Times are microseconds since any common start.
@@ -41,33 +41,33 @@ pub struct JobPlan {
 
 /// The test of a deadline with its numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Assessment {
+pub(crate) struct Assessment {
     /// The least maps at a time that keep it; none: no number does.
-    pub needed_maps: Option<u32>,
+    pub(crate) needed_maps: Option<u32>,
     /// Map slots without a promise from now on, for as long as that number takes.
-    pub free_maps: u64,
+    pub(crate) free_maps: u64,
     /// Until when no more are; none: for ever.
-    pub promised_until_us: Option<i64>,
-    pub needed_reduces: u32,
+    pub(crate) promised_until_us: Option<i64>,
+    pub(crate) needed_reduces: u32,
     /// Reduce slots without a promise while they run.
-    pub free_reduces: u64,
+    pub(crate) free_reduces: u64,
     /// When all its reduces must have started, after its arrival.
-    pub latest_reduce_start: Seconds,
+    pub(crate) latest_reduce_start: Seconds,
     /// What keeps it, or why it is not taken.
-    pub verdict: Result<JobPlan, DeadlineRejection>,
+    pub(crate) verdict: Result<JobPlan, DeadlineRejection>,
 }
 
 /// What would be said of a deadline now, and the earliest that would be taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct WhatIf {
-    pub assessment: Assessment,
+pub(crate) struct WhatIf {
+    pub(crate) assessment: Assessment,
     /// The earliest deadline after the arrival that would be taken; none: no deadline would.
-    pub earliest: Option<Seconds>,
+    pub(crate) earliest: Option<Seconds>,
 }
 
 /// Why a deadline is not taken. Times are counted from the arrival; the text has them in seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum DeadlineRejection {
+pub(crate) enum DeadlineRejection {
     #[error("deadline lies in the past")]
     InThePast,
     /// There is no time for a map.
@@ -117,8 +117,8 @@ pub enum DeadlineRejection {
 
 /// A duration in microseconds, printed as seconds with one decimal, rounded up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Seconds {
-    pub us: i64,
+pub(crate) struct Seconds {
+    pub(crate) us: i64,
 }
 
 /// A time of the day in UTC, epoch microseconds, rounded up to a second.
@@ -174,18 +174,23 @@ impl TimedWork {
 ///
 /// # Errors
 /// Why they do not, with the earliest deadline that they would keep.
-pub fn admit(job: &TimedWork, model: Model, ledger: &Ledger, supply: SlotSupply) -> Result<JobPlan, DeadlineRejection> {
+pub(crate) fn admit(
+    job: &TimedWork,
+    model: Model,
+    ledger: &Ledger,
+    supply: SlotSupply,
+) -> Result<JobPlan, DeadlineRejection> {
     assess(job, model, ledger, supply).verdict
 }
 
 /// The same, with the numbers that decide it.
-pub fn assess(job: &TimedWork, model: Model, ledger: &Ledger, supply: SlotSupply) -> Assessment {
+pub(crate) fn assess(job: &TimedWork, model: Model, ledger: &Ledger, supply: SlotSupply) -> Assessment {
     let test = AdmissionTest::new(job, model, ledger, supply);
     Assessment { verdict: test.verdict(), ..test.numbers() }
 }
 
 /// The same for a question: with the earliest deadline whatever the verdict.
-pub fn what_if(job: &TimedWork, model: Model, ledger: &Ledger, supply: SlotSupply) -> WhatIf {
+pub(crate) fn what_if(job: &TimedWork, model: Model, ledger: &Ledger, supply: SlotSupply) -> WhatIf {
     let test = AdmissionTest::new(job, model, ledger, supply);
     WhatIf { assessment: assess(job, model, ledger, supply), earliest: test.earliest() }
 }

@@ -6,19 +6,19 @@ use crate::scheduler::AppId;
 use super::{AdmissionSlots, AppDeadline, Ledger, MapClaim, Model, Promise, SlotSupply, TimedWork, admit};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct UnfinishedJob {
-    pub app: AppId,
-    pub deadline: AppDeadline,
+pub(crate) struct UnfinishedJob {
+    pub(crate) app: AppId,
+    pub(crate) deadline: AppDeadline,
     /// When it was submitted, epoch microseconds.
-    pub arrival_us: i64,
-    pub left: PerKind<u32>,
+    pub(crate) arrival_us: i64,
+    pub(crate) left: PerKind<u32>,
     /// Slots that it holds.
-    pub held: PerKind<u32>,
+    pub(crate) held: PerKind<u32>,
 }
 
 /// The jobs whose deadlines the cluster does not keep, the earliest first: each is tested as a new one would be, on what is
 /// left of it, beside those before it. `others`: slots that jobs without a deadline hold.
-pub fn find_at_risk(
+pub(crate) fn find_at_risk(
     mut jobs: Vec<UnfinishedJob>,
     (model, slots_for): (Model, AdmissionSlots),
     slots: PerKind<u64>,

@@ -37,7 +37,7 @@ pub enum Strategy {
 
 impl Strategy {
     /// The most tasks of a kind that a job with this minimum runs at a time; none: as many as are free.
-    pub fn most(self, minimum: u32) -> Option<u32> {
+    pub(crate) fn most(self, minimum: u32) -> Option<u32> {
         match self {
             Self::Minimum => Some(minimum),
             Self::All => None,
@@ -80,11 +80,11 @@ pub enum AdmissionSlots {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DefaultCosts {
     /// Of a map (`mapred.constraint-scheduler.map.ms.per.mb`).
-    pub map_us_per_mb: u64,
+    pub(crate) map_us_per_mb: u64,
     /// Of a reduce (`mapred.constraint-scheduler.reduce.ms.per.mb`).
-    pub reduce_us_per_mb: u64,
+    pub(crate) reduce_us_per_mb: u64,
     /// Of the copy (`mapred.constraint-scheduler.network.mb.per.sec`), rounded up.
-    pub copy_us_per_mb: u64,
+    pub(crate) copy_us_per_mb: u64,
 }
 
 impl Default for DefaultCosts {
@@ -96,20 +96,20 @@ impl Default for DefaultCosts {
 /// What a job.xml says of the job's deadline (`mapred.job.deadline.*`).
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct DeadlineSpec {
-    pub due: Due,
+    pub(crate) due: Due,
     /// Cost of its maps; none: by history or configuration.
-    pub map: Option<StatedCost>,
-    pub reduce: Option<StatedCost>,
+    pub(crate) map: Option<StatedCost>,
+    pub(crate) reduce: Option<StatedCost>,
     /// Cost of moving map output, microseconds per MB.
-    pub copy_us_per_mb: Option<u64>,
+    pub(crate) copy_us_per_mb: Option<u64>,
     /// Map output by map input, millionths.
-    pub filter_millionths: Option<u64>,
-    pub keys: KeySpread,
+    pub(crate) filter_millionths: Option<u64>,
+    pub(crate) keys: KeySpread,
 }
 
 /// A deadline as stated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub enum Due {
+pub(crate) enum Due {
     /// So long after the submission, ms (`mapred.job.deadline.ms`).
     AfterMs(u64),
     /// At a time, epoch ms (`mapred.job.deadline.at.ms`).
@@ -118,7 +118,7 @@ pub enum Due {
 
 /// A cost as stated, which is above zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub enum StatedCost {
+pub(crate) enum StatedCost {
     /// Microseconds per MB (`mapred.job.deadline.map.ms.per.mb`, `mapred.job.deadline.reduce.ms.per.mb`).
     UsPerMb(u64),
     /// The time of one task, ms (`mapred.job.deadline.map.task.ms`, `mapred.job.deadline.reduce.task.ms`).

@@ -7,17 +7,17 @@ use super::KnownCosts;
 /// How costs are learned from jobs that have run (`mapred.constraint-scheduler.history.*`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HistoryConfig {
-    pub enabled: bool,
+    pub(crate) enabled: bool,
     /// Jobs of which a cost must be known before it counts.
-    pub min_samples: u32,
+    pub(crate) min_samples: u32,
     /// Weight of the last job in the mean, millionths.
-    pub alpha_millionths: u64,
+    pub(crate) alpha_millionths: u64,
 }
 
 /// What the last jobs of a class have cost, the oldest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(transparent)]
-pub struct CostHistory {
+pub(crate) struct CostHistory {
     jobs: VecDeque<KnownCosts>,
 }
 
@@ -31,9 +31,9 @@ impl Default for HistoryConfig {
 }
 
 impl CostHistory {
-    pub const MAX_JOBS: usize = 20;
+    pub(crate) const MAX_JOBS: usize = 20;
 
-    pub fn add(&mut self, costs: KnownCosts) {
+    pub(crate) fn add(&mut self, costs: KnownCosts) {
         while self.jobs.len() >= Self::MAX_JOBS {
             self.jobs.pop_front();
         }
@@ -42,7 +42,7 @@ impl CostHistory {
 
     /// What the next job will cost. Of tasks the most that any job has: a deadline is kept on the slowest node. Of copies
     /// and output the mean, in which the last jobs weigh more.
-    pub fn learned(&self, config: &HistoryConfig) -> KnownCosts {
+    pub(crate) fn learned(&self, config: &HistoryConfig) -> KnownCosts {
         if !config.enabled {
             return KnownCosts::default();
         }

@@ -11,21 +11,21 @@ const ONE: u128 = 1_000_000;
 
 /// Costs of a job, in microseconds per MB (2^20 bytes).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Costs {
+pub(crate) struct Costs {
     /// Of one MB of input in a map.
-    pub map_us_per_mb: u64,
+    pub(crate) map_us_per_mb: u64,
     /// Of one MB of map output in a reduce, the sort included.
-    pub reduce_us_per_mb: u64,
+    pub(crate) reduce_us_per_mb: u64,
     /// Of moving one MB of map output to a reduce.
-    pub copy_us_per_mb: u64,
+    pub(crate) copy_us_per_mb: u64,
     /// Map output by map input, millionths.
-    pub filter_millionths: u64,
+    pub(crate) filter_millionths: u64,
 }
 
 impl Costs {
     /// The work of a job by these costs, each duration rounded up to whole microseconds. A job without reduces neither
     /// copies nor reduces.
-    pub fn work(&self, input: &InputVolume, reduces: u32, keys: KeySpread) -> JobWork {
+    pub(crate) fn work(&self, input: &InputVolume, reduces: u32, keys: KeySpread) -> JobWork {
         let of_output = |us_per_mb: u64| match reduces {
             0 => 0,
             _ => duration_us(input.bytes, us_per_mb, self.filter_millionths.into()),

@@ -14,26 +14,26 @@ pub enum DeadlineChange {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NewDeadline {
     /// At a time, or so long from now.
-    pub due: Due,
-    pub map_task_ms: Option<u64>,
-    pub reduce_task_ms: Option<u64>,
+    pub(crate) due: Due,
+    pub(crate) map_task_ms: Option<u64>,
+    pub(crate) reduce_task_ms: Option<u64>,
     /// Map output by map input, millionths.
-    pub filter_millionths: Option<u64>,
+    pub(crate) filter_millionths: Option<u64>,
 }
 
 /// The deadline of a job as it was tested last: at its submission, or when it was changed.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct ChangedDeadline {
     /// The deadline, at a time; none: it was cleared.
-    pub spec: Option<DeadlineSpec>,
+    pub(crate) spec: Option<DeadlineSpec>,
     /// What was promised to keep it; none: nothing was.
     #[serde(default)]
-    pub plan: Option<JobPlan>,
+    pub(crate) plan: Option<JobPlan>,
 }
 
 impl NewDeadline {
     /// The deadline, at a time; `stated`: what the job stated before.
-    pub fn over(&self, stated: Option<&DeadlineSpec>, now_ms: i64) -> DeadlineSpec {
+    pub(crate) fn over(&self, stated: Option<&DeadlineSpec>, now_ms: i64) -> DeadlineSpec {
         let due = match self.due {
             Due::AfterMs(ms) => Due::AtMs(now_ms.saturating_add_unsigned(ms)),
             at @ Due::AtMs(_) => at,

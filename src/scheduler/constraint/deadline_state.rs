@@ -3,7 +3,7 @@
 use std::fmt;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeadlineState {
+pub(crate) enum DeadlineState {
     /// As far as is known.
     OnTime,
     /// What is left needs more slots than it has.

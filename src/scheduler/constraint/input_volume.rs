@@ -4,27 +4,27 @@
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct InputVolume {
     /// One for each map.
-    pub splits: u32,
+    pub(crate) splits: u32,
     /// The lengths of all splits together.
-    pub bytes: u128,
+    pub(crate) bytes: u128,
     /// The length of the largest split.
-    pub largest_bytes: u64,
+    pub(crate) largest_bytes: u64,
 }
 
 impl InputVolume {
-    pub fn push(&mut self, bytes: u64) {
+    pub(crate) fn push(&mut self, bytes: u64) {
         self.splits = self.splits.saturating_add(1);
         self.bytes += u128::from(bytes);
         self.largest_bytes = self.largest_bytes.max(bytes);
     }
 
     /// So many bytes in splits that differ by a byte at most.
-    pub fn in_equal_splits(bytes: u64, splits: u32) -> Self {
+    pub(crate) fn in_equal_splits(bytes: u64, splits: u32) -> Self {
         Self { splits, bytes: bytes.into(), largest_bytes: bytes.div_ceil(u64::from(splits.max(1))) }
     }
 
     /// So many bytes in blocks, of which the last is what is left.
-    pub fn in_blocks(bytes: u64, block_bytes: u64) -> Self {
+    pub(crate) fn in_blocks(bytes: u64, block_bytes: u64) -> Self {
         let splits = u32::try_from(bytes.div_ceil(block_bytes.max(1))).unwrap_or(u32::MAX);
         Self { splits, bytes: bytes.into(), largest_bytes: bytes.min(block_bytes) }
     }

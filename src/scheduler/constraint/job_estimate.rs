@@ -9,18 +9,18 @@ const ONE: u64 = 1_000_000;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct JobEstimate {
     /// By the jobs of its class before it.
-    pub history: KnownCosts,
+    pub(crate) history: KnownCosts,
     /// By its own first maps, where nothing else is known: of one MB of input, microseconds.
     #[serde(default)]
-    pub first_maps_us_per_mb: Option<u64>,
+    pub(crate) first_maps_us_per_mb: Option<u64>,
     /// The time of its slowest map once its promise was over and it still ran, whatever else is known, microseconds.
     #[serde(default)]
-    pub slowest_map_us: Option<u64>,
+    pub(crate) slowest_map_us: Option<u64>,
 }
 
 impl JobEstimate {
     /// What the job costs where it states nothing.
-    pub fn costs(&self, default: &DefaultCosts) -> Costs {
+    pub(crate) fn costs(&self, default: &DefaultCosts) -> Costs {
         let history = &self.history;
         let map = history.map_us_per_mb.or(self.first_maps_us_per_mb);
         Costs {
@@ -32,7 +32,7 @@ impl JobEstimate {
     }
 
     /// Whether its first maps shall show what maps cost: neither the job nor history says.
-    pub fn awaits_first_maps(&self, stated: &DeadlineSpec) -> bool {
+    pub(crate) fn awaits_first_maps(&self, stated: &DeadlineSpec) -> bool {
         stated.map.is_none() && self.history.map_us_per_mb.is_none() && self.first_maps_us_per_mb.is_none()
     }
 }

@@ -20,7 +20,7 @@ pub struct JobWork {
 
 impl JobWork {
     /// Time of the longest reduce: that of all if one reduce gets every key.
-    pub fn longest_reduce_us(&self) -> u64 {
+    pub(crate) fn longest_reduce_us(&self) -> u64 {
         match (self.reduces, self.keys) {
             (0, _) => 0,
             (_, KeySpread::Single) => self.reduce_us,
@@ -29,7 +29,7 @@ impl JobWork {
     }
 
     /// The same job with maps that take so long at least.
-    pub fn with_maps_of(&self, map_us: u64) -> Self {
+    pub(crate) fn with_maps_of(&self, map_us: u64) -> Self {
         Self {
             map_us: self.map_us.max(map_us.saturating_mul(self.maps.into())),
             longest_map_us: self.longest_map_us.max(map_us),
@@ -38,7 +38,7 @@ impl JobWork {
     }
 
     /// The same job with this many maps left, which are as long as its others on average.
-    pub fn with_maps_left(&self, maps: u32) -> Self {
+    pub(crate) fn with_maps_left(&self, maps: u32) -> Self {
         let left = u128::from(self.map_us) * u128::from(maps.min(self.maps));
         let map_us = left.div_ceil(u128::from(self.maps.max(1)));
         // It is at most what it was.
@@ -46,7 +46,7 @@ impl JobWork {
     }
 
     /// The same job with this many reduces left, each as long as before.
-    pub fn with_reduces_left(&self, reduces: u32) -> Self {
+    pub(crate) fn with_reduces_left(&self, reduces: u32) -> Self {
         let left = u128::from(self.reduce_us) * u128::from(reduces.min(self.reduces));
         let reduce_us = left.div_ceil(u128::from(self.reduces.max(1)));
         // It is at most what it was.

@@ -2,19 +2,19 @@
 
 /// What is known of costs, each by itself: of one job that has run, or of many.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct KnownCosts {
+pub(crate) struct KnownCosts {
     /// Of one MB of input in a map, microseconds.
-    pub map_us_per_mb: Option<u64>,
+    pub(crate) map_us_per_mb: Option<u64>,
     /// Of one MB of map output in a reduce, microseconds.
-    pub reduce_us_per_mb: Option<u64>,
+    pub(crate) reduce_us_per_mb: Option<u64>,
     /// Of moving one MB of map output to a reduce, microseconds.
-    pub copy_us_per_mb: Option<u64>,
+    pub(crate) copy_us_per_mb: Option<u64>,
     /// Map output by map input, millionths.
-    pub filter_millionths: Option<u64>,
+    pub(crate) filter_millionths: Option<u64>,
 }
 
 impl KnownCosts {
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 }

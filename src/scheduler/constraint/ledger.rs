@@ -8,29 +8,29 @@ use super::sums_by_time::SumsByTime;
 
 /// What one admitted job may claim.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Promise {
+pub(crate) struct Promise {
     /// Map slots, in times that do not overlap.
-    pub maps: [MapClaim; 2],
+    pub(crate) maps: [MapClaim; 2],
     /// Reduce slots, from `reduces_from_us` to `until_us`.
-    pub reduces: u32,
+    pub(crate) reduces: u32,
     /// When its reduces start, at the latest.
-    pub reduces_from_us: i64,
+    pub(crate) reduces_from_us: i64,
     /// When they have ended.
-    pub until_us: i64,
+    pub(crate) until_us: i64,
 }
 
 /// Map slots for a time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct MapClaim {
-    pub slots: u32,
-    pub from_us: i64,
+pub(crate) struct MapClaim {
+    pub(crate) slots: u32,
+    pub(crate) from_us: i64,
     /// Until when, that moment not included; the last that there is: for ever.
-    pub until_us: i64,
+    pub(crate) until_us: i64,
 }
 
 /// All promises. A lookup costs far less than a walk of the jobs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Ledger {
+pub(crate) struct Ledger {
     promises: BTreeMap<AppId, Promise>,
     maps: SumsByTime,
     reduces: SumsByTime,
@@ -38,7 +38,7 @@ pub struct Ledger {
 
 impl MapClaim {
     /// From now on, for ever.
-    pub const fn lasting(slots: u32) -> Self {
+    pub(crate) const fn lasting(slots: u32) -> Self {
         Self { slots, from_us: i64::MIN, until_us: i64::MAX }
     }
 
@@ -49,7 +49,7 @@ impl MapClaim {
 
 impl Ledger {
     /// Sets what a job is promised; none: nothing any more.
-    pub fn set(&mut self, app: AppId, promise: Option<Promise>) {
+    pub(crate) fn set(&mut self, app: AppId, promise: Option<Promise>) {
         let before = match promise {
             Some(promise) => self.promises.insert(app, promise),
             None => self.promises.remove(&app),
@@ -83,19 +83,19 @@ impl Ledger {
     }
 
     /// The promises of all jobs but one. Linear in the promises.
-    pub fn without(&self, app: AppId) -> Self {
+    pub(crate) fn without(&self, app: AppId) -> Self {
         let mut others = self.clone();
         others.set(app, None);
         others
     }
 
     /// What a job is promised.
-    pub fn get(&self, app: AppId) -> Option<Promise> {
+    pub(crate) fn get(&self, app: AppId) -> Option<Promise> {
         self.promises.get(&app).copied()
     }
 
     /// Map slots that are promised at a moment.
-    pub fn maps_at(&self, at_us: i64) -> u64 {
+    pub(crate) fn maps_at(&self, at_us: i64) -> u64 {
         unsigned(self.maps.at(at_us))
     }
 
@@ -105,12 +105,12 @@ impl Ledger {
     }
 
     /// The most map slots that are promised at one moment from this one to another, both included.
-    pub fn most_maps(&self, from_us: i64, until_us: i64) -> u64 {
+    pub(crate) fn most_maps(&self, from_us: i64, until_us: i64) -> u64 {
         unsigned(self.maps.peak_between(from_us, until_us))
     }
 
     /// The same beside those of one job.
-    pub fn most_maps_beside(&self, app: AppId, from_us: i64, until_us: i64) -> u64 {
+    pub(crate) fn most_maps_beside(&self, app: AppId, from_us: i64, until_us: i64) -> u64 {
         let Some(own) = self.promises.get(&app) else { return self.most_maps(from_us, until_us) };
         let mut cuts = [from_us; 5];
         for (cut, claim) in cuts[1..].chunks_mut(2).zip(&own.maps) {
@@ -131,18 +131,19 @@ impl Ledger {
     }
 
     /// Reduce slots that are promised at a moment, that of a start and that of a deadline included.
-    pub fn reduces_at(&self, at_us: i64) -> u64 {
+    #[cfg(test)]
+    pub(crate) fn reduces_at(&self, at_us: i64) -> u64 {
         unsigned(self.reduces.at(at_us))
     }
 
     /// The most reduce slots that are promised at one moment from this one to another, both included.
-    pub fn most_reduces(&self, from_us: i64, until_us: i64) -> u64 {
+    pub(crate) fn most_reduces(&self, from_us: i64, until_us: i64) -> u64 {
         unsigned(self.reduces.peak_between(from_us, until_us))
     }
 
     /// The first moment from `from_us` on, from which no more than `most` reduces are promised for `during_us`, both ends
     /// included.
-    pub fn earliest_reduces(&self, most: u64, from_us: i64, during_us: u64) -> i64 {
+    pub(crate) fn earliest_reduces(&self, most: u64, from_us: i64, during_us: u64) -> i64 {
         let most = i64::try_from(most).unwrap_or(i64::MAX);
         // After the last deadline nothing is promised.
         self.reduces.first_low(most, during_us.saturating_add(1), from_us, i64::MAX).unwrap_or(i64::MAX)

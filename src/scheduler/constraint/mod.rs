@@ -40,27 +40,28 @@ mod sums_by_time;
 #[cfg(test)]
 mod tests;
 
-pub use admission::{
-    Assessment, DeadlineRejection, JobPlan, Seconds, SlotSupply, TimedWork, WhatIf, admit, assess, what_if,
-};
+pub(crate) use admission::{DeadlineRejection, Seconds, SlotSupply, WhatIf, admit, what_if};
+pub use admission::{JobPlan, TimedWork};
 pub use app_deadline::AppDeadline;
-pub use at_risk::{UnfinishedJob, find_at_risk};
-pub use constraint_config::{
-    Admission, AdmissionSlots, ConstraintConfig, DeadlineSpec, DefaultCosts, Due, OnMissed, StatedCost, Strategy,
+pub(crate) use at_risk::{UnfinishedJob, find_at_risk};
+pub use constraint_config::ConstraintConfig;
+pub(crate) use constraint_config::{
+    Admission, AdmissionSlots, DeadlineSpec, DefaultCosts, Due, OnMissed, StatedCost, Strategy,
 };
-pub use cost_history::{CostHistory, HistoryConfig};
-pub use costs::Costs;
-pub use deadline_change::{ChangedDeadline, DeadlineChange, NewDeadline};
-pub use deadline_detail::DeadlineDetail;
-pub use deadline_state::DeadlineState;
-pub use input_volume::InputVolume;
-pub use job_class::JobClass;
+pub(crate) use cost_history::{CostHistory, HistoryConfig};
+pub(crate) use costs::Costs;
+pub(crate) use deadline_change::{ChangedDeadline, DeadlineChange, NewDeadline};
+pub(crate) use deadline_detail::DeadlineDetail;
+pub(crate) use deadline_state::DeadlineState;
+pub(crate) use input_volume::InputVolume;
+pub(crate) use job_class::JobClass;
 pub use job_estimate::JobEstimate;
+
 pub use job_work::JobWork;
 pub use key_spread::KeySpread;
-pub use known_costs::KnownCosts;
-pub use ledger::{Ledger, MapClaim, Promise};
-pub use model::Model;
-pub use overrun::Overrun;
+pub(crate) use known_costs::KnownCosts;
+pub(crate) use ledger::{Ledger, MapClaim, Promise};
+pub(crate) use model::Model;
+pub(crate) use overrun::Overrun;
 pub(super) use policy::Constraint;
-pub use rejected_job::RejectedJob;
+pub(crate) use rejected_job::RejectedJob;

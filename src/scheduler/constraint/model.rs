@@ -21,13 +21,13 @@ pub enum Model {
 
 impl Model {
     /// The latest moment at which all reduces of a job may start together.
-    pub fn latest_reduce_start_us(self, work: &JobWork, deadline_us: i64) -> i64 {
+    pub(crate) fn latest_reduce_start_us(self, work: &JobWork, deadline_us: i64) -> i64 {
         deadline_us.saturating_sub_unsigned(work.copy_us).saturating_sub_unsigned(self.reduce_round_us(work))
     }
 
     /// The least maps at a time that end by `latest_us` if the first starts at `start_us`; none when no number does. Zero
     /// for a job without maps, else from one to all maps.
-    pub fn least_maps(self, work: &JobWork, start_us: i64, latest_us: i64) -> Option<u32> {
+    pub(crate) fn least_maps(self, work: &JobWork, start_us: i64, latest_us: i64) -> Option<u32> {
         if work.maps == 0 {
             return (latest_us >= start_us).then_some(0);
         }
@@ -41,7 +41,7 @@ impl Model {
 
     /// The least reduces at a time that end by the deadline if they start at `start_us`: from one to all. All when it is
     /// too late for any number. Zero for a job without reduces.
-    pub fn least_reduces(self, work: &JobWork, start_us: i64, deadline_us: i64) -> u32 {
+    pub(crate) fn least_reduces(self, work: &JobWork, start_us: i64, deadline_us: i64) -> u32 {
         let slots = match work.keys {
             KeySpread::Uniform => self.slots_for_reduces(work, start_us, deadline_us),
             // Whichever has all the keys must start at once.
@@ -60,14 +60,14 @@ impl Model {
 
     /// The earliest deadline that so many map slots keep if the first map starts at `start_us`; none without a slot for a
     /// job with maps.
-    pub fn earliest_deadline_us(self, work: &JobWork, start_us: i64, map_slots: u32) -> Option<i64> {
+    pub(crate) fn earliest_deadline_us(self, work: &JobWork, start_us: i64, map_slots: u32) -> Option<i64> {
         let map_us = self.maps_us(work, map_slots)?;
         let after_us = map_us.saturating_add(self.after_maps_us(work));
         Some(start_us.saturating_add_unsigned(after_us))
     }
 
     /// How long so many slots are in use for all maps: a moment at least; none without a slot for a job with maps.
-    pub fn maps_us(self, work: &JobWork, slots: u32) -> Option<u64> {
+    pub(crate) fn maps_us(self, work: &JobWork, slots: u32) -> Option<u64> {
         let us = match (work.maps, slots, self) {
             (0, ..) => return Some(0),
             (_, 0, _) => return None,
@@ -86,17 +86,17 @@ impl Model {
     }
 
     /// How long copy and reduces take after the last map if all reduces run at a time.
-    pub fn after_maps_us(self, work: &JobWork) -> u64 {
+    pub(crate) fn after_maps_us(self, work: &JobWork) -> u64 {
         work.copy_us.saturating_add(self.reduce_round_us(work))
     }
 
     /// Time of one round of maps.
-    pub fn map_round_us(self, work: &JobWork) -> u64 {
+    pub(crate) fn map_round_us(self, work: &JobWork) -> u64 {
         work.longest_map_us.saturating_add(self.wait_us())
     }
 
     /// Time of one round of reduces.
-    pub fn reduce_round_us(self, work: &JobWork) -> u64 {
+    pub(crate) fn reduce_round_us(self, work: &JobWork) -> u64 {
         match work.reduces {
             0 => 0,
             _ => work.longest_reduce_us().saturating_add(self.wait_us()),

@@ -6,7 +6,7 @@ use super::{ConstraintConfig, JobPlan, JobWork, Model, Seconds};
 
 /// How late a job ends at least.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Overrun {
+pub(crate) struct Overrun {
     takes_us: u64,
     what: Taking,
     late_us: i64,
@@ -50,7 +50,7 @@ impl TaskRounds {
 
 impl Overrun {
     /// Of a job whose next map, or first reduce if it has no maps, begins at `begin_us`; none: it may end in time.
-    pub fn of(work: &JobWork, model: Model, begin_us: i64, due_us: i64) -> Option<Self> {
+    pub(crate) fn of(work: &JobWork, model: Model, begin_us: i64, due_us: i64) -> Option<Self> {
         let (has_maps, has_reduces) = (work.maps > 0, work.reduces > 0);
         let map_us = if has_maps { model.map_round_us(work) } else { 0 };
         let takes_us = map_us.saturating_add(model.after_maps_us(work));
@@ -58,7 +58,7 @@ impl Overrun {
     }
 
     /// Of a job that is to be admitted with this plan: the fluid model counts no whole tasks.
-    pub fn of_plan(work: &JobWork, config: &ConstraintConfig, plan: &JobPlan, due_us: i64) -> Option<Self> {
+    pub(crate) fn of_plan(work: &JobWork, config: &ConstraintConfig, plan: &JobPlan, due_us: i64) -> Option<Self> {
         let begin_us = plan.start_us;
         Self::of(work, config.model, begin_us, due_us).or_else(|| {
             let at_a_time = config.strategy.most(plan.maps).filter(|_| config.model == Model::Fluid)?;
@@ -88,7 +88,7 @@ impl Overrun {
     }
 
     /// How late it ends at least, microseconds.
-    pub fn late_us(self) -> i64 {
+    pub(crate) fn late_us(self) -> i64 {
         self.late_us
     }
 }

@@ -32,7 +32,7 @@ use super::{
 };
 
 #[derive(Debug)]
-pub struct Constraint {
+pub(crate) struct Constraint {
     pub(super) config: ConstraintConfig,
     /// Jobs with a deadline whose end is not decided. Looked up, never iterated.
     pub(super) jobs: FxHashMap<AppId, DeadlineJob>,

@@ -6,6 +6,6 @@ use super::DeadlineRejection;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("Job {name} rejected by the constraint scheduler: {rejection}")]
 pub struct RejectedJob {
-    pub name: String,
-    pub rejection: DeadlineRejection,
+    pub(crate) name: String,
+    pub(crate) rejection: DeadlineRejection,
 }

@@ -4,7 +4,7 @@ use super::{Costs, DeadlineSpec, Due, InputVolume, JobWork, StatedCost};
 
 impl DeadlineSpec {
     /// When the job is due, epoch microseconds; too late for any number is as late as there is.
-    pub fn due_us(&self, submit_ms: i64) -> i64 {
+    pub(crate) fn due_us(&self, submit_ms: i64) -> i64 {
         let due_ms = match self.due {
             Due::AfterMs(ms) => submit_ms.saturating_add_unsigned(ms),
             Due::AtMs(ms) => ms,
@@ -13,7 +13,7 @@ impl DeadlineSpec {
     }
 
     /// The work of the job: by what it states, else by what is believed of it.
-    pub fn work(&self, input: &InputVolume, reduces: u32, believed: &Costs) -> JobWork {
+    pub(crate) fn work(&self, input: &InputVolume, reduces: u32, believed: &Costs) -> JobWork {
         let per_mb = |stated, believed| match stated {
             Some(StatedCost::UsPerMb(us_per_mb)) => us_per_mb,
             Some(StatedCost::TaskMs(_)) | None => believed,

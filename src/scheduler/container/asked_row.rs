@@ -6,36 +6,36 @@ use crate::scheduler::AppId;
 
 use super::{CountedRows, RequestType, RowName};
 
-pub const MAX_TYPES: usize = 100;
+pub(crate) const MAX_TYPES: usize = 100;
 /// Most rows of an application, all types together.
-pub const MAX_ROWS: usize = 20_000;
-pub const MAX_HOST_ROWS: usize = 10_000;
-pub const MAX_COUNT: u32 = i32::MAX.unsigned_abs();
+pub(crate) const MAX_ROWS: usize = 20_000;
+pub(crate) const MAX_HOST_ROWS: usize = 10_000;
+pub(crate) const MAX_COUNT: u32 = i32::MAX.unsigned_abs();
 
 /// A row as it is from now on: it replaces the one of the same type and name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AskedRow {
-    pub request: RequestType,
-    pub name: RowName,
+pub(crate) struct AskedRow {
+    pub(crate) request: RequestType,
+    pub(crate) name: RowName,
     /// How many containers are wanted here, at most [`MAX_COUNT`]. Zero for a host or rack: a closed gate.
-    pub count: u32,
+    pub(crate) count: u32,
     /// Of a rack: whether its nodes are served beyond hosts with rows of their own. Of `*`: whether nodes without rows
     /// are. Without effect for a host.
-    pub relax_locality: bool,
+    pub(crate) relax_locality: bool,
     /// Most containers of the type at a time; only of `*`.
-    pub max_running: Option<NonZeroU32>,
+    pub(crate) max_running: Option<NonZeroU32>,
 }
 
 /// A grant that the application had not received when it sent its rows: its numbers still include it.
 #[derive(Clone, Copy, Debug)]
-pub struct UnreportedGrant<'a> {
-    pub request: RequestType,
-    pub counted: &'a CountedRows,
+pub(crate) struct UnreportedGrant<'a> {
+    pub(crate) request: RequestType,
+    pub(crate) counted: &'a CountedRows,
 }
 
 /// Why rows were not accepted; none of them was.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum AskError {
+pub(crate) enum AskError {
     /// The application is not known, or was removed.
     #[error("{0} is not known")]
     UnknownApp(AppId),

@@ -8,16 +8,18 @@ use crate::scheduler::change::Change;
 use crate::scheduler::{AppId, GroupId, Scheduler};
 
 use super::demand::ContainerDemand;
-use super::{AskError, AskedRow, CountedRows, RequestType, UnreportedGrant};
+use super::{AskError, AskedRow, UnreportedGrant};
+#[cfg(test)]
+use super::{CountedRows, RequestType};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ContainerUsage {
+pub(crate) struct ContainerUsage {
     /// Containers held, from grant to end.
-    pub running: u32,
+    pub(crate) running: u32,
     /// Slots that they stand for.
-    pub held: u32,
+    pub(crate) held: u32,
     /// Containers that are wanted and could be granted at once.
-    pub waiting: u64,
+    pub(crate) waiting: u64,
 }
 
 impl Scheduler {
@@ -25,7 +27,7 @@ impl Scheduler {
     ///
     /// # Errors
     /// Why not.
-    pub fn check_ask(&self, id: AppId, rows: &[AskedRow]) -> Result<(), AskError> {
+    pub(crate) fn check_ask(&self, id: AppId, rows: &[AskedRow]) -> Result<(), AskError> {
         let app = self.apps.get(&id).filter(|app| !app.draining).ok_or(AskError::UnknownApp(id))?;
         app.containers.as_deref().unwrap_or(&ContainerDemand::default()).check(rows)
     }
@@ -39,7 +41,12 @@ impl Scheduler {
     ///
     /// # Errors
     /// Why the rows are not accepted; none was set then.
-    pub fn ask(&mut self, id: AppId, rows: &[AskedRow], unreported: &[UnreportedGrant<'_>]) -> Result<(), AskError> {
+    pub(crate) fn ask(
+        &mut self,
+        id: AppId,
+        rows: &[AskedRow],
+        unreported: &[UnreportedGrant<'_>],
+    ) -> Result<(), AskError> {
         self.check_ask(id, rows)?;
         let waited = self.containers_waited_for(id);
         let Some(demand) = self.demand_mut(id) else { return Ok(()) };
@@ -63,7 +70,7 @@ impl Scheduler {
     }
 
     /// Sets rows as they were before a restart: subtracts nothing, and keeps the rows of types that want nothing.
-    pub fn restore_rows(&mut self, id: AppId, rows: &[AskedRow]) {
+    pub(crate) fn restore_rows(&mut self, id: AppId, rows: &[AskedRow]) {
         let Some(demand) = self.demand_mut(id) else { return };
         rows.iter().for_each(|row| demand.restore_row(row));
         self.containers.asked.insert(id);
@@ -72,7 +79,8 @@ impl Scheduler {
 
     /// Counts a grant on its rows again, as the scheduler did when it granted it: for a caller that replays calls and
     /// grants after a restart. It holds nothing by that; see [`Self::restore_container`].
-    pub fn count_grant(&mut self, id: AppId, request: RequestType, counted: &CountedRows) {
+    #[cfg(test)]
+    pub(crate) fn count_grant(&mut self, id: AppId, request: RequestType, counted: &CountedRows) {
         if let Some(table) = self.demand_mut(id).and_then(|demand| demand.types.get_mut(&request)) {
             table.lower_rows(counted);
             self.update_demand(id);
@@ -80,7 +88,7 @@ impl Scheduler {
     }
 
     /// Drops all rows of an application; what it holds stays.
-    pub fn withdraw_rows(&mut self, id: AppId) {
+    pub(crate) fn withdraw_rows(&mut self, id: AppId) {
         let Some(demand) = self.apps.get_mut(&id).and_then(|app| app.containers.as_mut()) else { return };
         let tables = std::mem::take(&mut demand.types);
         let reserved: Vec<TrackerId> = tables.into_values().filter_map(|table| table.reserved_on).collect();
@@ -90,7 +98,7 @@ impl Scheduler {
     }
 
     /// Adds hosts and racks to those that get nothing for an application, then removes others from them.
-    pub fn blacklist(&mut self, id: AppId, additions: &[Arc<str>], removals: &[Arc<str>]) {
+    pub(crate) fn blacklist(&mut self, id: AppId, additions: &[Arc<str>], removals: &[Arc<str>]) {
         if additions.is_empty() && removals.is_empty() {
             return;
         }
@@ -102,7 +110,7 @@ impl Scheduler {
 
     /// Says whether a closed gate of an application is closed at every level; if not, its host or rack only counts as
     /// far. At first false.
-    pub fn set_strict_gates(&mut self, id: AppId, are_strict: bool) {
+    pub(crate) fn set_strict_gates(&mut self, id: AppId, are_strict: bool) {
         if let Some(demand) = self.demand_mut(id) {
             demand.has_strict_gates = are_strict;
             self.forget_want_of(id);
@@ -110,7 +118,7 @@ impl Scheduler {
     }
 
     /// Says whether an application is granted nothing for now, whatever it asks for. At first false.
-    pub fn set_withheld(&mut self, id: AppId, is_withheld: bool) {
+    pub(crate) fn set_withheld(&mut self, id: AppId, is_withheld: bool) {
         if self.demand(id).is_some_and(|demand| demand.is_withheld) == is_withheld {
             return;
         }
@@ -133,11 +141,12 @@ impl Scheduler {
 
     /// All rows of an application as they are now, in the order of their types; of a type hosts, then racks, then `*`,
     /// by name.
-    pub fn rows_of(&self, id: AppId) -> Vec<AskedRow> {
+    #[cfg(test)]
+    pub(crate) fn rows_of(&self, id: AppId) -> Vec<AskedRow> {
         self.demand(id).map_or(Vec::new(), ContainerDemand::all_rows)
     }
 
-    pub fn app_containers(&self, id: AppId) -> ContainerUsage {
+    pub(crate) fn app_containers(&self, id: AppId) -> ContainerUsage {
         self.apps.get(&id).map_or(ContainerUsage::default(), |app| ContainerUsage {
             running: app.running.container,
             held: app.held.container,
@@ -145,7 +154,7 @@ impl Scheduler {
         })
     }
 
-    pub fn group_containers(&self, id: GroupId) -> ContainerUsage {
+    pub(crate) fn group_containers(&self, id: GroupId) -> ContainerUsage {
         self.groups.get(id).map_or(ContainerUsage::default(), |group| ContainerUsage {
             running: group.running.container,
             held: group.held.container,
@@ -155,7 +164,7 @@ impl Scheduler {
 
     /// Memory and cores that are free for an application now on all nodes together, without those on its blacklist.
     /// Saturates.
-    pub fn headroom(&self, id: AppId) -> Capability {
+    pub(crate) fn headroom(&self, id: AppId) -> Capability {
         let (mut memory_mb, mut vcores) = self.containers.nodes.free();
         let names = self.demand(id).into_iter().flat_map(ContainerDemand::blacklist);
         let at = |name| self.containers.nodes.at(self.topology.host(name), self.topology.rack(name));

@@ -9,25 +9,25 @@ use super::{RequestType, RowName};
 
 /// The host and rack rows that a grant has lowered, beside `*`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct CountedRows {
-    pub host: Option<Arc<str>>,
-    pub rack: Option<Arc<str>>,
+pub(crate) struct CountedRows {
+    pub(crate) host: Option<Arc<str>>,
+    pub(crate) rack: Option<Arc<str>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ContainerGrant {
-    pub app: AppId,
-    pub request: RequestType,
-    pub node: TrackerId,
+pub(crate) struct ContainerGrant {
+    pub(crate) app: AppId,
+    pub(crate) request: RequestType,
+    pub(crate) node: TrackerId,
     /// How near the node is to what was asked.
-    pub level: Level,
-    pub counted: CountedRows,
+    pub(crate) level: Level,
+    pub(crate) counted: CountedRows,
     /// Slots that it stands for in quotas, orders and charges.
-    pub slots: u32,
+    pub(crate) slots: u32,
 }
 
 /// Takes containers as they are granted.
-pub trait ContainerSource {
+pub(crate) trait ContainerSource {
     /// Takes a container; false: not now, for example because the application holds as many as it may. Nothing was
     /// counted then, and this application is passed over until the node is offered again.
     fn take_container(&mut self, grant: &ContainerGrant) -> bool;
@@ -35,7 +35,7 @@ pub trait ContainerSource {
 
 impl ContainerGrant {
     /// The row that gave the level.
-    pub fn row_name(&self) -> RowName {
+    pub(crate) fn row_name(&self) -> RowName {
         let CountedRows { host, rack } = &self.counted;
         match self.level {
             Level::Node => host.clone().map_or(RowName::Any, RowName::Host),

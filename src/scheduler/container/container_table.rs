@@ -14,7 +14,7 @@ use super::{CountedRows, RowName};
 
 /// Misses after which nodes in the rack are good enough, where so many nodes take containers
 /// (`jobtracker.containers.locality.delay`). Hadoop 2 `yarn.scheduler.capacity.node-locality-delay`.
-pub const DEFAULT_LOCALITY_DELAY: u32 = 40;
+pub(crate) const DEFAULT_LOCALITY_DELAY: u32 = 40;
 
 /// What decides how far away a container may be, beside the rows of its type.
 #[derive(Clone, Copy, Debug)]
@@ -145,6 +145,7 @@ impl ContainerTable {
         hosts.chain(racks).chain([(RowName::Any, self.rows.anywhere)]).collect()
     }
 
+    #[cfg(test)]
     pub(super) fn relaxes(&self, name: &RowName) -> bool {
         match name {
             RowName::Host(name) | RowName::Rack(name) => !self.fixed.contains(name),

@@ -211,6 +211,7 @@ impl ContainerDemand {
     }
 
     /// All rows in the order of their types, each with hosts before racks before `*`, by name.
+    #[cfg(test)]
     pub(super) fn all_rows(&self) -> Vec<AskedRow> {
         let rows_of = |(request, table): (&RequestType, &ContainerTable)| {
             let (request, max_running) = (*request, table.max_running());

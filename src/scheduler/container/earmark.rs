@@ -5,12 +5,12 @@ use crate::scheduler::AppId;
 
 /// Room of a node for one waiting task or container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Earmark {
-    pub app: AppId,
+pub(crate) struct Earmark {
+    pub(crate) app: AppId,
     /// What it waits for.
-    pub pool: Pool,
+    pub(crate) pool: Pool,
     /// Memory and cores that it takes.
-    pub room: Capability,
+    pub(crate) room: Capability,
     /// Whether it is the setup of a job, which its caller launches beside the tasks that wait.
-    pub is_setup: bool,
+    pub(crate) is_setup: bool,
 }

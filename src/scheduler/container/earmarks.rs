@@ -13,7 +13,7 @@ use super::state::WaitingHousekeeping;
 
 impl Scheduler {
     /// Keeps room of nodes for what a round has found it for, and no other any more. No effect on nodes without a bag.
-    pub fn set_earmarks(&mut self, earmarks: &[(TrackerId, Earmark)]) {
+    pub(crate) fn set_earmarks(&mut self, earmarks: &[(TrackerId, Earmark)]) {
         for node in std::mem::take(&mut self.containers.earmarking) {
             if let Some(bag) = self.bag_mut(node) {
                 bag.earmarked.clear();
@@ -28,7 +28,7 @@ impl Scheduler {
         }
     }
 
-    pub fn earmarks_on(&self, node: TrackerId) -> &[Earmark] {
+    pub(crate) fn earmarks_on(&self, node: TrackerId) -> &[Earmark] {
         self.bag(node).map_or(&[], |bag| &bag.earmarked)
     }
 
@@ -80,7 +80,7 @@ impl Scheduler {
     }
 
     /// Sets how many tasks wait that the caller launches itself: containers leave them room, as they do for other tasks.
-    pub fn set_waiting_housekeeping(&mut self, waiting: WaitingHousekeeping) {
+    pub(crate) fn set_waiting_housekeeping(&mut self, waiting: WaitingHousekeeping) {
         self.containers.housekeeping = waiting;
     }
 

@@ -32,7 +32,7 @@ struct NodeWalk {
 impl Scheduler {
     /// Grants containers on a node at its heartbeat, after its tasks were assigned. Returns how many. Call it once a
     /// heartbeat, since delays and reservations count heartbeats, and [`Self::grant_containers`] after it.
-    pub fn grant_containers_on(&mut self, node: TrackerId, source: &mut impl ContainerSource) -> u32 {
+    pub(crate) fn grant_containers_on(&mut self, node: TrackerId, source: &mut impl ContainerSource) -> u32 {
         if let Some(bag) = self.bag_mut(node) {
             bag.missed.clear();
         }
@@ -46,7 +46,7 @@ impl Scheduler {
     /// Grants what has become possible since the last call: on nodes that got room, and for applications that asked.
     /// Returns how many. Call it after each event that asks for containers, ends one, or removes an application. The cost
     /// does not depend on nodes that have no room or get nothing.
-    pub fn grant_containers(&mut self, source: &mut impl ContainerSource) -> u32 {
+    pub(crate) fn grant_containers(&mut self, source: &mut impl ContainerSource) -> u32 {
         let mut granted = self.offer_again(source);
         loop {
             if let Some(node) = self.containers.freed.pop_first() {

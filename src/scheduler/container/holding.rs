@@ -9,13 +9,13 @@ use super::RequestType;
 impl Scheduler {
     /// Counts a container that was granted before a restart: it holds its part of `node`, if that is back already (else
     /// [`Self::place_container`] follows), and lowers no row.
-    pub fn restore_container(&mut self, id: AppId, node: TrackerId, request: RequestType) {
+    pub(crate) fn restore_container(&mut self, id: AppId, node: TrackerId, request: RequestType) {
         self.hold_container(id, node, request);
         self.update_demand(id);
     }
 
     /// A container that was restored without its node holds its part of it: its node is back.
-    pub fn place_container(&mut self, node: TrackerId, request: RequestType) {
+    pub(crate) fn place_container(&mut self, node: TrackerId, request: RequestType) {
         if let Some(bag) = self.bag_mut(node) {
             bag.held.take(request.capability);
             self.update_room(node);
@@ -25,7 +25,7 @@ impl Scheduler {
 
     /// A container has ended, or was given back: nothing of it is left on its node, or the node is lost. Its request is
     /// not raised again. [`Self::grant_containers`] then grants what can be granted at once.
-    pub fn end_container(&mut self, id: AppId, node: TrackerId, request: RequestType) {
+    pub(crate) fn end_container(&mut self, id: AppId, node: TrackerId, request: RequestType) {
         let slots = request.capability.slots(self.containers.slot);
         if let Some(bag) = self.bag_mut(node) {
             let was_held = bag.held.give_back(request.capability);

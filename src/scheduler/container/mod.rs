@@ -41,11 +41,11 @@ pub(super) mod state;
 #[cfg(test)]
 mod tests;
 
-pub use asked_row::{AskError, AskedRow, MAX_COUNT, MAX_HOST_ROWS, MAX_ROWS, MAX_TYPES, UnreportedGrant};
-pub use asking::ContainerUsage;
-pub use container_grant::{ContainerGrant, ContainerSource, CountedRows};
-pub use container_table::DEFAULT_LOCALITY_DELAY;
-pub use earmark::Earmark;
-pub use reasons::{ContainerReason, WaitingContainers};
-pub use request_type::{RequestType, RowName};
-pub use state::WaitingHousekeeping;
+pub(crate) use asked_row::{AskError, AskedRow, UnreportedGrant};
+#[cfg(test)]
+pub(crate) use asked_row::{MAX_COUNT, MAX_HOST_ROWS, MAX_TYPES};
+pub(crate) use container_grant::{ContainerGrant, ContainerSource, CountedRows};
+pub(crate) use earmark::Earmark;
+pub(crate) use reasons::ContainerReason;
+pub(crate) use request_type::{RequestType, RowName};
+pub(crate) use state::WaitingHousekeeping;

@@ -10,23 +10,23 @@ impl Scheduler {
     /// Sets the memory and cores of one slot: what each slot in use takes of its node's bag, and the unit of
     /// [`Capability::slots`]. Default 1,024 MB and 1 core. Call it before there are containers: those held keep the
     /// slots that they were counted with.
-    pub fn set_slot_size(&mut self, slot: Capability) {
+    pub(crate) fn set_slot_size(&mut self, slot: Capability) {
         self.containers.slot = slot;
     }
 
     /// The memory and cores of one slot.
-    pub fn slot_size(&self) -> Capability {
+    pub(crate) fn slot_size(&self) -> Capability {
         self.containers.slot
     }
 
     /// Sets the misses after which a node in a wanted rack is near enough (`jobtracker.containers.locality.delay`).
-    pub fn set_locality_delay(&mut self, misses: u32) {
+    pub(crate) fn set_locality_delay(&mut self, misses: u32) {
         self.containers.locality_delay = misses;
     }
 
     /// Sets the memory and cores that a node has for containers and running tasks together. None: it has no bag, takes
     /// no containers, and nothing but its slots limits its tasks. What its containers hold is kept when it changes.
-    pub fn set_bag(&mut self, node: TrackerId, declared: Option<Capability>) {
+    pub(crate) fn set_bag(&mut self, node: TrackerId, declared: Option<Capability>) {
         let Some(entry) = self.nodes.get_mut(&node) else { return };
         match (declared, &mut entry.bag) {
             (Some(declared), Some(bag)) => bag.declared = declared,
@@ -47,7 +47,7 @@ impl Scheduler {
 
     /// Says whether containers may be granted on a node with a bag: false while it is ill, excluded, out of disk, or in
     /// its first beat after a restart. At first false.
-    pub fn set_takes_containers(&mut self, node: TrackerId, takes: bool) {
+    pub(crate) fn set_takes_containers(&mut self, node: TrackerId, takes: bool) {
         let Some(bag) = self.nodes.get_mut(&node).and_then(|node| node.bag.as_mut()) else { return };
         if bag.takes_containers == takes {
             return;
@@ -65,7 +65,7 @@ impl Scheduler {
 
     /// Sets how many slots of both kinds are in use on a node by its own word, at its heartbeat. Until the next one its bag
     /// has no room for more than that leaves, though the caller has released slots since: what ran in them may still run.
-    pub fn set_said_in_use(&mut self, node: TrackerId, slots: u32) {
+    pub(crate) fn set_said_in_use(&mut self, node: TrackerId, slots: u32) {
         let Some(entry) = self.nodes.get_mut(&node).filter(|entry| entry.said != Some(slots)) else { return };
         entry.said = Some(slots);
         if entry.bag.is_some() {
@@ -74,33 +74,34 @@ impl Scheduler {
     }
 
     /// Whether containers may be granted on a node.
-    pub fn takes_containers(&self, node: TrackerId) -> bool {
+    pub(crate) fn takes_containers(&self, node: TrackerId) -> bool {
         self.bag(node).is_some_and(|bag| bag.takes_containers)
     }
 
     /// Slots that the bag of a node has room for beside what runs there; none: it has no bag, and no limit. For tasks
     /// that the caller grants itself: setup and cleanup.
-    pub fn slot_room(&self, node: TrackerId) -> Option<u32> {
+    pub(crate) fn slot_room(&self, node: TrackerId) -> Option<u32> {
         self.nodes.get(&node)?.slot_room(self.containers.slot)
     }
 
     /// Memory and cores that are free on a node beside containers and running tasks; none without a bag.
-    pub fn room_on(&self, node: TrackerId) -> Option<Capability> {
+    pub(crate) fn room_on(&self, node: TrackerId) -> Option<Capability> {
         let entry = self.nodes.get(&node)?;
         Some(entry.bag.as_ref()?.free(entry.tasks(), self.containers.slot))
     }
 
     /// Memory, MB, and cores that the containers of a node hold; zero without a bag.
-    pub fn held_by_containers(&self, node: TrackerId) -> (u64, u64) {
+    #[cfg(test)]
+    pub(crate) fn held_by_containers(&self, node: TrackerId) -> (u64, u64) {
         self.bag(node).map_or((0, 0), |bag| (bag.held.memory_mb, bag.held.vcores))
     }
 
-    pub fn container_nodes(&self) -> usize {
+    pub(crate) fn container_nodes(&self) -> usize {
         self.containers.nodes.len()
     }
 
     /// Whole slots of nodes that take containers for which they have no map or reduce slot, over all such nodes.
-    pub fn slots_beyond_tasks(&self) -> u64 {
+    pub(crate) fn slots_beyond_tasks(&self) -> u64 {
         self.totals.bags.beyond_tasks
     }
 

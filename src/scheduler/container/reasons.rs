@@ -12,21 +12,21 @@ use super::placing::Unplaceable;
 
 /// A request type with containers that are wanted, and what keeps them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WaitingContainers {
-    pub request: RequestType,
-    pub wanted: u32,
-    pub reason: ContainerReason,
+pub(crate) struct WaitingContainers {
+    pub(crate) request: RequestType,
+    pub(crate) wanted: u32,
+    pub(crate) reason: ContainerReason,
     /// How many of its rows name hosts on which no node takes containers: nothing waits for these.
-    pub unmet_rows: u64,
+    pub(crate) unmet_rows: u64,
     /// The first of them, by name.
-    pub unmet: Vec<Arc<str>>,
+    pub(crate) unmet: Vec<Arc<str>>,
 }
 
 /// Most rows that nodes cannot meet that are named.
 const MOST_UNMET: usize = 5;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum ContainerReason {
+pub(crate) enum ContainerReason {
     /// Nothing is granted to the application for now.
     Withheld,
     /// As many of the type run as may run at a time.
@@ -46,7 +46,7 @@ pub enum ContainerReason {
 impl Scheduler {
     /// The types of an application that want containers, in their order, each with what keeps them. O(types times nodes
     /// that take containers): for questions of people.
-    pub fn waiting_containers(&self, id: AppId) -> Vec<WaitingContainers> {
+    pub(crate) fn waiting_containers(&self, id: AppId) -> Vec<WaitingContainers> {
         let Some(demand) = self.demand(id) else { return Vec::new() };
         let wanted = demand.types.iter().filter(|(_, table)| table.wanted() > 0);
         let waiting = wanted.map(|(&request, table)| {
@@ -63,7 +63,7 @@ impl Scheduler {
     }
 
     /// The types of an application of which containers could be granted now, in their order, with how many.
-    pub fn grantable_containers(&self, id: AppId) -> Vec<(RequestType, u32)> {
+    pub(crate) fn grantable_containers(&self, id: AppId) -> Vec<(RequestType, u32)> {
         let types = self.demand(id).into_iter().flat_map(|demand| {
             demand.types.iter().map(|(request, table)| (*request, demand.grantable(request, table)))
         });
@@ -71,14 +71,14 @@ impl Scheduler {
     }
 
     /// What the largest node has that takes containers. O(nodes): for questions of people.
-    pub fn largest_node(&self) -> Option<Capability> {
+    pub(crate) fn largest_node(&self) -> Option<Capability> {
         let bags = self.nodes.values().filter_map(|node| node.bag.as_ref()).filter(|bag| bag.takes_containers);
         bags.map(|bag| bag.declared).max_by_key(|declared| (declared.memory_mb, declared.vcores))
     }
 
     /// Whether a node would give an application its next container, of this type, once there is room: gates, distance,
     /// its earlier types and reservations for those that stand before it let it.
-    pub fn could_place(&self, id: AppId, request: &RequestType, node: TrackerId) -> bool {
+    pub(crate) fn could_place(&self, id: AppId, request: &RequestType, node: TrackerId) -> bool {
         let (Some(demand), Some(entry)) = (self.demand(id), self.nodes.get(&node)) else { return false };
         let Some(bag) = entry.bag.as_ref().filter(|bag| bag.takes_containers) else { return false };
         let site = NodeSite::of(&self.topology, entry.host);

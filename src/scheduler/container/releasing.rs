@@ -7,7 +7,7 @@ use crate::scheduler::Scheduler;
 impl Scheduler {
     /// Memory and cores of a node for tasks that are free or being released by tasks; none without a bag. Containers get less of it by
     /// [`Self::cores_of_slots_alone`].
-    pub fn incoming_room(&self, node: TrackerId) -> Option<Capability> {
+    pub(crate) fn incoming_room(&self, node: TrackerId) -> Option<Capability> {
         let entry = self.nodes.get(&node)?;
         let retained = |kind: Kind| entry.in_use(kind).saturating_sub(entry.releasing[kind]);
         let tasks = retained(Kind::Map).saturating_add(retained(Kind::Reduce));
@@ -15,7 +15,7 @@ impl Scheduler {
     }
 
     /// Cores that the slots of a node stand for beyond what it has declared: tasks may use them, containers not.
-    pub fn cores_of_slots_alone(&self, node: TrackerId) -> u32 {
+    pub(crate) fn cores_of_slots_alone(&self, node: TrackerId) -> u32 {
         let Some(entry) = self.nodes.get(&node) else { return 0 };
         let of_slots = entry.slots.map.saturating_add(entry.slots.reduce).saturating_mul(self.containers.slot.vcores);
         entry.bag.as_ref().map_or(0, |bag| of_slots.saturating_sub(bag.declared.vcores))

@@ -23,7 +23,7 @@ pub struct RequestType {
 /// Names, not ids of the topology: a row may name a host or rack where no node stands yet, and stays good when a host
 /// moves to another rack.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum RowName {
+pub(crate) enum RowName {
     Host(Arc<str>),
     /// A rack; begins with `/`.
     Rack(Arc<str>),

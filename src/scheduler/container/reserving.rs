@@ -11,12 +11,12 @@ use super::container_table::{NodeSite, SiteVerdict};
 
 impl Scheduler {
     /// The application and type that the room of a node is kept for.
-    pub fn reservation_on(&self, node: TrackerId) -> Option<(AppId, RequestType)> {
+    pub(crate) fn reservation_on(&self, node: TrackerId) -> Option<(AppId, RequestType)> {
         self.bag(node)?.reserved
     }
 
     /// Whether a container of a type would fit on nodes, and all of them are kept for others.
-    pub fn is_room_kept_from(&self, app: AppId, request: &RequestType) -> bool {
+    pub(crate) fn is_room_kept_from(&self, app: AppId, request: &RequestType) -> bool {
         let is_kept = |node: TrackerId| self.reservation_on(node).is_some_and(|(other, _)| other != app);
         let next = |from: TrackerId| self.containers.nodes.next(from, request.capability);
         // The first that is not kept ends the walk.

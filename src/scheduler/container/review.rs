@@ -19,7 +19,7 @@ impl Scheduler {
     }
 
     /// Whether a limit of the policy keeps an application from a container of a type, on every node.
-    pub fn is_container_limited(&self, id: AppId, request: &RequestType) -> bool {
+    pub(crate) fn is_container_limited(&self, id: AppId, request: &RequestType) -> bool {
         let Self { policy, groups, apps, nodes, totals, containers, .. } = self;
         let Some(app) = apps.get(&id) else { return false };
         let offered = OfferedContainer::new(request.capability.slots(containers.slot), 0);

@@ -41,11 +41,11 @@ const MOST_STALE: usize = 20_000;
 
 /// How many tasks wait that the caller launches itself at heartbeats, before all others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct WaitingHousekeeping {
+pub(crate) struct WaitingHousekeeping {
     /// Those that a free slot of either kind serves: setups and cleanups.
-    pub of_either_kind: u32,
+    pub(crate) of_either_kind: u32,
     /// Those that need a slot of one kind: task-cleanups.
-    pub of_kind: PerKind<u32>,
+    pub(crate) of_kind: PerKind<u32>,
 }
 
 impl ContainerState {

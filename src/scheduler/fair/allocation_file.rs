@@ -43,18 +43,18 @@ const MAX_WEIGHT: PartsPerMillion = PartsPerMillion(1_000_000_000 * PartsPerMill
 const MAX_TIMEOUT_S: u64 = 1_000_000_000;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct AllocationFile {
-    pub allocations: Allocations,
+pub(crate) struct AllocationFile {
+    pub(crate) allocations: Allocations,
     /// Questionable parts, at most 100.
-    pub warnings: Vec<AllocationWarning>,
+    pub(crate) warnings: Vec<AllocationWarning>,
 }
 
 /// A questionable part of a file that loads.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AllocationWarning {
+pub(crate) struct AllocationWarning {
     /// Line, from 1.
-    pub line: u32,
-    pub text: String,
+    pub(crate) line: u32,
+    pub(crate) text: String,
 }
 
 /// Why a file does not load. Nothing of it applies then.
@@ -62,12 +62,12 @@ pub struct AllocationWarning {
 #[error("line {line}: {problem}")]
 pub struct AllocationFileError {
     /// Line, from 1.
-    pub line: u32,
-    pub problem: AllocationProblem,
+    pub(crate) line: u32,
+    pub(crate) problem: AllocationProblem,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum AllocationProblem {
+pub(crate) enum AllocationProblem {
     /// Not XML.
     #[error("{0}; expected XML with one element <allocations>")]
     Malformed(String),
@@ -135,7 +135,7 @@ impl AllocationFile {
     ///
     /// # Errors
     /// The first problem.
-    pub fn parse(text: &str) -> Result<Self, AllocationFileError> {
+    pub(crate) fn parse(text: &str) -> Result<Self, AllocationFileError> {
         let root = Element::parse(text).map_err(|error| AllocationFileError {
             line: error.line,
             problem: AllocationProblem::Malformed(error.reason),

@@ -6,52 +6,52 @@ use std::ops::Bound;
 use crate::model::{Kind, PartsPerMillion, PerKind};
 
 /// The pool of a job that names none. It always exists.
-pub const DEFAULT_POOL: &str = "default";
+pub(crate) const DEFAULT_POOL: &str = "default";
 
 /// The allocations in force. Default: those of an empty file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Allocations {
     /// Declared pools by full name: `parent.child` for a pool in a pool.
-    pub pools: BTreeMap<String, DeclaredPool>,
+    pub(crate) pools: BTreeMap<String, DeclaredPool>,
     /// Settings of a pool that is not declared.
-    pub undeclared: PoolSettings,
+    pub(crate) undeclared: PoolSettings,
     /// Most running jobs of the users that have a limit of their own; none = no limit.
-    pub user_max_running_jobs: BTreeMap<String, Option<u32>>,
+    pub(crate) user_max_running_jobs: BTreeMap<String, Option<u32>>,
     /// Most running jobs of any other user; none = no limit.
-    pub default_user_max_running_jobs: Option<u32>,
+    pub(crate) default_user_max_running_jobs: Option<u32>,
     /// A pool below half its fair share for longer than this may preempt, ms; none = never.
-    pub fair_share_timeout_ms: Option<u64>,
+    pub(crate) fair_share_timeout_ms: Option<u64>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DeclaredPool {
+pub(crate) struct DeclaredPool {
     /// Full name of the pool that contains it.
-    pub parent: Option<String>,
+    pub(crate) parent: Option<String>,
     /// Its settings, defaults of the file included.
-    pub settings: PoolSettings,
+    pub(crate) settings: PoolSettings,
     /// Line of its first element, from 1.
-    pub line: u32,
+    pub(crate) line: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PoolSettings {
+pub(crate) struct PoolSettings {
     /// Slots that it gets before others get more than their own minimum; of a pool with children at least their sum.
-    pub min: PerKind<u32>,
+    pub(crate) min: PerKind<u32>,
     /// Most slots; none = no limit. Wins over a larger minimum.
-    pub max: PerKind<Option<u32>>,
+    pub(crate) max: PerKind<Option<u32>>,
     /// Most running jobs; none = no limit.
-    pub max_running_jobs: Option<u32>,
+    pub(crate) max_running_jobs: Option<u32>,
     /// Its share beside others; zero: it gets its minimum and what no other pool wants.
-    pub weight: PartsPerMillion,
+    pub(crate) weight: PartsPerMillion,
     /// Below its minimum for longer than this it may preempt, ms; none = never.
-    pub min_share_timeout_ms: Option<u64>,
+    pub(crate) min_share_timeout_ms: Option<u64>,
     /// Order of its own jobs.
-    pub mode: SchedulingMode,
+    pub(crate) mode: SchedulingMode,
 }
 
 /// How the jobs of a pool are ordered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum SchedulingMode {
+pub(crate) enum SchedulingMode {
     /// By running tasks and weight.
     #[default]
     Fair,
@@ -61,12 +61,12 @@ pub enum SchedulingMode {
 
 impl Allocations {
     /// Settings of a pool, declared or not.
-    pub fn settings(&self, pool: &str) -> PoolSettings {
+    pub(crate) fn settings(&self, pool: &str) -> PoolSettings {
         self.pools.get(pool).map_or(self.undeclared, |declared| declared.settings)
     }
 
     /// Whether another file declares the same pools inside of the same pools.
-    pub fn has_same_tree(&self, other: &Self) -> bool {
+    pub(crate) fn has_same_tree(&self, other: &Self) -> bool {
         let inner = |allocations: &Self| -> BTreeMap<String, String> {
             let pools = allocations.pools.iter();
             pools.filter_map(|(name, pool)| Some((name.clone(), pool.parent.clone()?))).collect()
@@ -75,7 +75,7 @@ impl Allocations {
     }
 
     /// Whether the file declares pools in a pool.
-    pub fn has_pools_in(&self, pool: &str) -> bool {
+    pub(crate) fn has_pools_in(&self, pool: &str) -> bool {
         let later = self.pools.range::<str, _>((Bound::Excluded(pool), Bound::Unbounded));
         let is_in = |declared: &DeclaredPool| declared.parent.as_deref() == Some(pool);
         let mut within = later.take_while(|(name, _)| name.starts_with(pool));
@@ -83,14 +83,14 @@ impl Allocations {
     }
 
     /// Most running jobs of a user; none = no limit.
-    pub fn max_running_jobs_of_user(&self, user: &str) -> Option<u32> {
+    pub(crate) fn max_running_jobs_of_user(&self, user: &str) -> Option<u32> {
         self.user_max_running_jobs.get(user).copied().unwrap_or(self.default_user_max_running_jobs)
     }
 }
 
 impl PoolSettings {
     /// Whether the maximum of a kind is below the minimum.
-    pub fn is_inverted(&self, kind: Kind) -> bool {
+    pub(crate) fn is_inverted(&self, kind: Kind) -> bool {
         self.max[kind].is_some_and(|max| max < self.min[kind])
     }
 }
@@ -110,7 +110,7 @@ impl Default for PoolSettings {
 
 impl SchedulingMode {
     /// `FAIR` or `FIFO`, as pages show it.
-    pub const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Fair => "FAIR",
             Self::Fifo => "FIFO",

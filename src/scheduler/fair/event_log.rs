@@ -8,7 +8,7 @@ use crate::scheduler::Level;
 use super::share::Share;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum LogEvent<'a> {
+pub(crate) enum LogEvent<'a> {
     Initialized,
     Shutdown,
     JobAdded(JobId),
@@ -61,31 +61,31 @@ pub enum LogEvent<'a> {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DumpedJob<'a> {
-    pub job: JobId,
-    pub name: &'a str,
-    pub user: &'a str,
-    pub priority: Priority,
-    pub pool: &'a str,
-    pub tasks: PerKind<JobLineTasks>,
+pub(crate) struct DumpedJob<'a> {
+    pub(crate) job: JobId,
+    pub(crate) name: &'a str,
+    pub(crate) user: &'a str,
+    pub(crate) priority: Priority,
+    pub(crate) pool: &'a str,
+    pub(crate) tasks: PerKind<JobLineTasks>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct JobLineTasks {
-    pub total: u32,
-    pub running: u32,
-    pub demand: u32,
-    pub share: Share,
-    pub weight: PartsPerMillion,
+pub(crate) struct JobLineTasks {
+    pub(crate) total: u32,
+    pub(crate) running: u32,
+    pub(crate) demand: u32,
+    pub(crate) share: Share,
+    pub(crate) weight: PartsPerMillion,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PoolLine<'a> {
-    pub name: &'a str,
-    pub weight: PartsPerMillion,
-    pub jobs: usize,
-    pub min: PerKind<u32>,
-    pub running: PerKind<u32>,
+pub(crate) struct PoolLine<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) weight: PartsPerMillion,
+    pub(crate) jobs: usize,
+    pub(crate) min: PerKind<u32>,
+    pub(crate) running: PerKind<u32>,
 }
 
 impl fmt::Display for LogEvent<'_> {

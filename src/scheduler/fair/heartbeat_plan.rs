@@ -5,36 +5,36 @@ use crate::model::{Kind, PerKind};
 use super::load_cap::LoadCap;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct HeartbeatCaps {
+pub(crate) struct HeartbeatCaps {
     /// Whether several tasks (`mapred.fairscheduler.assignmultiple`); else one.
-    pub assigns_multiple: bool,
+    pub(crate) assigns_multiple: bool,
     /// Most of each kind (`mapred.fairscheduler.assignmultiple.maps`, `.reduces`); none = all free slots.
-    pub max: PerKind<Option<u32>>,
+    pub(crate) max: PerKind<Option<u32>>,
 }
 
 /// Counts of one kind at the start of a heartbeat.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct HeartbeatLoad {
-    pub free: u32,
-    pub slots: u32,
+pub(crate) struct HeartbeatLoad {
+    pub(crate) free: u32,
+    pub(crate) slots: u32,
     /// Tasks on the tracker, setups and cleanups included.
-    pub running_here: u32,
-    pub total_slots: u64,
+    pub(crate) running_here: u32,
+    pub(crate) total_slots: u64,
     /// Demand of all pools at the last update.
-    pub runnable: u64,
+    pub(crate) runnable: u64,
     /// Running tasks of all pools.
-    pub running: u64,
+    pub(crate) running: u64,
 }
 
 impl HeartbeatCaps {
     /// Most tasks of a kind for a tracker with so many free slots of it.
-    pub fn of_free_slots(&self, kind: Kind, free: u32) -> u32 {
+    pub(crate) fn of_free_slots(&self, kind: Kind, free: u32) -> u32 {
         if self.assigns_multiple { self.max[kind].unwrap_or(u32::MAX).min(free) } else { free.min(1) }
     }
 
     /// Most tasks of a kind for a heartbeat: also below the tracker's part of the load, and until exactly as much runs
     /// as is runnable. If more runs already, as after a demand has dropped, that stops nothing, as in the original.
-    pub fn limit(&self, kind: Kind, load_cap: &LoadCap, load: &HeartbeatLoad) -> u32 {
+    pub(crate) fn limit(&self, kind: Kind, load_cap: &LoadCap, load: &HeartbeatLoad) -> u32 {
         let HeartbeatLoad { free, slots, running_here, total_slots, runnable, running } = *load;
         let room = load_cap.cap(slots, total_slots, runnable).saturating_sub(running_here);
         let missing =
@@ -44,7 +44,12 @@ impl HeartbeatCaps {
 
     /// The kind of the next slot, among those that are open: the one of which the tracker has fewer, maps if equal;
     /// none when the heartbeat ends.
-    pub fn next_kind(&self, running_here: PerKind<u32>, given: PerKind<u32>, is_open: PerKind<bool>) -> Option<Kind> {
+    pub(crate) fn next_kind(
+        &self,
+        running_here: PerKind<u32>,
+        given: PerKind<u32>,
+        is_open: PerKind<bool>,
+    ) -> Option<Kind> {
         if !self.assigns_multiple && given != PerKind::default() {
             return None;
         }

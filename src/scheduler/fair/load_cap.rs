@@ -5,20 +5,20 @@
 use crate::model::PartsPerMillion;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct LoadCap {
+pub(crate) struct LoadCap {
     max_diff: f64,
 }
 
 impl LoadCap {
     /// Trackers may exceed their part of the load by this part of their slots (`mapred.fairscheduler.load.max.diff`).
-    pub fn new(max_diff: PartsPerMillion) -> Self {
+    pub(crate) fn new(max_diff: PartsPerMillion) -> Self {
         // The key is a Java float, which widens to a double: 0.2 is slightly above 0.2 then.
         Self { max_diff: f64::from((max_diff.0 as f64 / PartsPerMillion::ONE.0 as f64) as f32) }
     }
 
     /// Most tasks of a kind for a tracker with `slots` of the cluster's `total_slots` of it, while the demand of all
     /// pools is `runnable`.
-    pub fn cap(&self, slots: u32, total_slots: u64, runnable: u64) -> u32 {
+    pub(crate) fn cap(&self, slots: u32, total_slots: u64, runnable: u64) -> u32 {
         let load = self.max_diff + runnable as f64 / total_slots as f64;
         // Not a number without slots and demand: Java's `Math.min` keeps it, and the cast makes it zero.
         let part = if load.is_nan() { load } else { load.min(1_f64) };

@@ -6,31 +6,31 @@ use crate::scheduler::Level;
 const MAX_AUTOMATIC_DELAY_MS: u64 = 15_000;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LocalityDelays {
+pub(crate) struct LocalityDelays {
     /// For a slot on a host with its data, ms.
-    pub node_ms: u64,
+    pub(crate) node_ms: u64,
     /// Then for one in a rack with its data, ms.
-    pub rack_ms: u64,
+    pub(crate) rack_ms: u64,
 }
 
 /// Configured delays; one that is not set follows the heartbeat interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LocalityDelayRule {
+pub(crate) struct LocalityDelayRule {
     /// `mapred.fairscheduler.locality.delay.node`, ms; none = automatic.
-    pub node_ms: Option<u64>,
+    pub(crate) node_ms: Option<u64>,
     /// `mapred.fairscheduler.locality.delay.rack`, ms; none = automatic.
-    pub rack_ms: Option<u64>,
+    pub(crate) rack_ms: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LocalityWait {
+pub(crate) struct LocalityWait {
     last_level: Level,
     waited_ms: u64,
 }
 
 impl LocalityDelayRule {
     /// The delays while trackers report at this interval.
-    pub fn delays(&self, heartbeat_interval_ms: u64) -> LocalityDelays {
+    pub(crate) fn delays(&self, heartbeat_interval_ms: u64) -> LocalityDelays {
         let automatic_ms = MAX_AUTOMATIC_DELAY_MS.min(heartbeat_interval_ms.saturating_mul(3) / 2);
         LocalityDelays { node_ms: self.node_ms.unwrap_or(automatic_ms), rack_ms: self.rack_ms.unwrap_or(automatic_ms) }
     }
@@ -38,7 +38,7 @@ impl LocalityDelayRule {
 
 impl LocalityWait {
     /// The farthest level that the job may take.
-    pub fn allowed_level(&self, delays: LocalityDelays) -> Level {
+    pub(crate) fn allowed_level(&self, delays: LocalityDelays) -> Level {
         match self.last_level {
             Level::Node if self.waited_ms >= delays.node_ms.saturating_add(delays.rack_ms) => Level::Any,
             Level::Node if self.waited_ms >= delays.node_ms => Level::Rack,
@@ -49,7 +49,7 @@ impl LocalityWait {
     }
 
     /// How much longer until a farther level than [`Self::allowed_level`] is allowed, ms; none at any level.
-    pub fn remaining_ms(&self, delays: LocalityDelays) -> Option<u64> {
+    pub(crate) fn remaining_ms(&self, delays: LocalityDelays) -> Option<u64> {
         let needed_ms = match (self.last_level, self.allowed_level(delays)) {
             (_, Level::Any) => return None,
             (Level::Node, Level::Rack) => delays.node_ms.saturating_add(delays.rack_ms),
@@ -60,21 +60,21 @@ impl LocalityWait {
     }
 
     /// The job was skipped at the heartbeat before, this long ago.
-    pub fn add_ms(&mut self, gap_ms: u64) {
+    pub(crate) fn add_ms(&mut self, gap_ms: u64) {
         self.waited_ms = self.waited_ms.saturating_add(gap_ms);
     }
 
     /// A map of it was launched this far from its data.
-    pub fn on_launch(&mut self, level: Level) {
+    pub(crate) fn on_launch(&mut self, level: Level) {
         *self = Self { last_level: level, waited_ms: 0 };
     }
 
     /// Level of the last map launched.
-    pub fn last_level(&self) -> Level {
+    pub(crate) fn last_level(&self) -> Level {
         self.last_level
     }
 
-    pub fn waited_ms(&self) -> u64 {
+    pub(crate) fn waited_ms(&self) -> u64 {
         self.waited_ms
     }
 }

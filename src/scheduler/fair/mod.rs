@@ -5,34 +5,34 @@
 //! demands, weights and shares, the order of pools and jobs, what a heartbeat may give ([`heartbeat_plan`],
 //! [`locality_wait`]), and preemption ([`starvation`], [`victims`]).
 
-pub mod allocation_file;
+pub(crate) mod allocation_file;
 pub mod allocations;
 mod claims;
 mod deficit;
 mod deficit_update;
-pub mod event_log;
+pub(crate) mod event_log;
 mod fair_job;
 mod heartbeat_notes;
-pub mod heartbeat_plan;
+pub(crate) mod heartbeat_plan;
 mod leftovers;
-pub mod load_cap;
-pub mod locality_wait;
+pub(crate) mod load_cap;
+pub(crate) mod locality_wait;
 pub mod options;
 pub(super) mod policy;
-pub mod pool_claims;
-pub mod pool_detail;
-pub mod pool_name;
+pub(crate) mod pool_claims;
+pub(crate) mod pool_detail;
+pub(crate) mod pool_name;
 mod pool_tree;
 mod pools;
 mod rank;
 mod refresh;
-pub mod reload;
+pub(crate) mod reload;
 mod running_limits;
-pub mod share;
-pub mod starvation;
+pub(crate) mod share;
+pub(crate) mod starvation;
 mod update;
-pub mod victims;
-pub mod weight;
+pub(crate) mod victims;
+pub(crate) mod weight;
 mod xml_element;
 
 #[cfg(test)]

@@ -7,27 +7,27 @@ use super::weight::WeightRule;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FairOptions {
-    pub heartbeat_caps: HeartbeatCaps,
+    pub(crate) heartbeat_caps: HeartbeatCaps,
     /// Caps of a tracker while the load is light.
-    pub load_cap: LoadCap,
-    pub weights: WeightRule,
+    pub(crate) load_cap: LoadCap,
+    pub(crate) weights: WeightRule,
     /// Waits for near slots.
-    pub delays: LocalityDelayRule,
+    pub(crate) delays: LocalityDelayRule,
     /// Time between heartbeats of a tracker, for automatic waits, ms.
-    pub heartbeat_interval_ms: u64,
+    pub(crate) heartbeat_interval_ms: u64,
     /// Whether starving pools may take slots from others (`mapred.fairscheduler.preemption`).
-    pub preempts: bool,
+    pub(crate) preempts: bool,
     /// Time between updates of demands and shares, ms (`mapred.fairscheduler.update.interval`).
-    pub update_interval_ms: u64,
+    pub(crate) update_interval_ms: u64,
     /// Order of jobs and pools when a slot is free.
-    pub ordering: JobOrdering,
+    pub(crate) ordering: JobOrdering,
     /// Whether a heartbeat gives exactly what the original would (`jobtracker.scheduler.compatible`).
-    pub is_compatible: bool,
+    pub(crate) is_compatible: bool,
 }
 
 /// Order of jobs and pools when a slot is free (`mapred.fairscheduler.ordering`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum JobOrdering {
+pub(crate) enum JobOrdering {
     /// By running tasks and weights, pools first.
     #[default]
     Fair,

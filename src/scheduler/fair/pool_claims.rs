@@ -7,20 +7,20 @@ use super::starvation::WantedSlots;
 
 /// All pools, each after the one that contains it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct PoolClaims {
+pub(crate) struct PoolClaims {
     /// Slots that starving pools want together.
-    pub wanted: u32,
-    pub pools: Vec<PoolClaim>,
+    pub(crate) wanted: u32,
+    pub(crate) pools: Vec<PoolClaim>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PoolClaim {
-    pub group: GroupId,
+pub(crate) struct PoolClaim {
+    pub(crate) group: GroupId,
     /// The group of the pool that contains it.
-    pub parent: Option<GroupId>,
+    pub(crate) parent: Option<GroupId>,
     /// Its name; of the part of a pool for its own jobs that of the pool.
-    pub name: String,
+    pub(crate) name: String,
     /// Its fair share at the last update.
-    pub share: Share,
-    pub wanted: WantedSlots,
+    pub(crate) share: Share,
+    pub(crate) wanted: WantedSlots,
 }

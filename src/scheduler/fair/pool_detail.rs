@@ -7,37 +7,37 @@ use super::allocations::PoolSettings;
 use super::share::Share;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PoolDetail {
-    pub settings: PoolSettings,
+pub(crate) struct PoolDetail {
+    pub(crate) settings: PoolSettings,
     /// Demand of its jobs at the last update, up to its maximum.
-    pub demand: PerKind<u32>,
+    pub(crate) demand: PerKind<u32>,
     /// Its fair share at the last update.
-    pub share: PerKind<Share>,
+    pub(crate) share: PerKind<Share>,
     /// How long it has less than it is due; none while pools do not preempt.
-    pub starved: Option<PerKind<StarvedTimes>>,
+    pub(crate) starved: Option<PerKind<StarvedTimes>>,
 }
 
 /// How long a pool has less than it is due.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct StarvedTimes {
+pub(crate) struct StarvedTimes {
     /// Since it had its minimum, ms.
-    pub since_min_ms: u64,
-    pub since_half_share_ms: u64,
+    pub(crate) since_min_ms: u64,
+    pub(crate) since_half_share_ms: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PooledJobDetail {
+pub(crate) struct PooledJobDetail {
     /// Whether the limits on running jobs let it be set up and run.
-    pub is_admitted: bool,
+    pub(crate) is_admitted: bool,
     /// Its demand at the last update.
-    pub demand: PerKind<u32>,
-    pub weight: PerKind<PartsPerMillion>,
+    pub(crate) demand: PerKind<u32>,
+    pub(crate) weight: PerKind<PartsPerMillion>,
     /// Its fair share; none in a FIFO pool.
-    pub share: Option<PerKind<Share>>,
+    pub(crate) share: Option<PerKind<Share>>,
     /// Slot-milliseconds that it got less than its share; negative: more. Only in the order by deficit.
-    pub deficit_slot_ms: Option<PerKind<i64>>,
+    pub(crate) deficit_slot_ms: Option<PerKind<i64>>,
     /// Time that it has waited for slots near its data, ms.
-    pub waited_ms: u64,
+    pub(crate) waited_ms: u64,
     /// The level of the last map launched.
-    pub last_level: Level,
+    pub(crate) last_level: Level,
 }

@@ -7,21 +7,21 @@ use super::allocations::{Allocations, DEFAULT_POOL};
 #[error(
     "Pool name: '{pool}' is invalid. Add pool name to the fair scheduler allocation file. Valid pools are: {valid}"
 )]
-pub struct UndeclaredPool {
-    pub pool: String,
+pub(crate) struct UndeclaredPool {
+    pub(crate) pool: String,
     /// The declared pools, sorted, separated by comma and blank.
-    pub valid: String,
+    pub(crate) valid: String,
 }
 
 /// The pool of a job: the value of `mapred.fairscheduler.pool`, else of the property that
 /// `mapred.fairscheduler.poolnameproperty` names, else `default`. Here also if that value is blank.
-pub fn pool_of_job<'a>(explicit: Option<&'a str>, of_property: Option<&'a str>) -> &'a str {
+pub(crate) fn pool_of_job<'a>(explicit: Option<&'a str>, of_property: Option<&'a str>) -> &'a str {
     explicit.or(of_property).map(str::trim).filter(|pool| !pool.is_empty()).unwrap_or(DEFAULT_POOL)
 }
 
 /// Refuses a pool that is not declared (`mapred.fairscheduler.allow.undeclared.pools` is false). `default` counts as
 /// declared only if the file declares it.
-pub fn require_declared(pool: &str, allocations: &Allocations) -> Result<(), UndeclaredPool> {
+pub(crate) fn require_declared(pool: &str, allocations: &Allocations) -> Result<(), UndeclaredPool> {
     if allocations.pools.contains_key(pool) {
         return Ok(());
     }

@@ -7,7 +7,7 @@ const SETTLE_MS: i64 = 5_000;
 
 /// What is known of the file that is in force.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ReloadRule {
+pub(crate) struct ReloadRule {
     last_look_mono_ms: u64,
     last_load_wall_ms: i64,
     has_failed: bool,
@@ -15,12 +15,12 @@ pub struct ReloadRule {
 
 impl ReloadRule {
     /// The rule for a file that has just been loaded.
-    pub fn new(now_mono_ms: u64, now_wall_ms: i64) -> Self {
+    pub(crate) fn new(now_mono_ms: u64, now_wall_ms: i64) -> Self {
         Self { last_look_mono_ms: now_mono_ms, last_load_wall_ms: now_wall_ms, has_failed: false }
     }
 
     /// Whether to look at the file's modification time now.
-    pub fn is_look_due(&mut self, now_mono_ms: u64) -> bool {
+    pub(crate) fn is_look_due(&mut self, now_mono_ms: u64) -> bool {
         let is_due = now_mono_ms.saturating_sub(self.last_look_mono_ms) > LOOK_INTERVAL_MS;
         if is_due {
             self.last_look_mono_ms = now_mono_ms;
@@ -29,17 +29,17 @@ impl ReloadRule {
     }
 
     /// Whether a file that was modified at this time is to be read: after the last successful load, and settled since.
-    pub fn is_read_due(&self, modified_wall_ms: i64, now_wall_ms: i64) -> bool {
+    pub(crate) fn is_read_due(&self, modified_wall_ms: i64, now_wall_ms: i64) -> bool {
         modified_wall_ms > self.last_load_wall_ms && now_wall_ms > modified_wall_ms.saturating_add(SETTLE_MS)
     }
 
-    pub fn on_loaded(&mut self, now_wall_ms: i64) {
+    pub(crate) fn on_loaded(&mut self, now_wall_ms: i64) {
         self.last_load_wall_ms = now_wall_ms;
         self.has_failed = false;
     }
 
     /// The file could not be loaded: the allocations before stay. Whether to log why: once, until a load succeeds.
-    pub fn on_failed(&mut self) -> bool {
+    pub(crate) fn on_failed(&mut self) -> bool {
         !std::mem::replace(&mut self.has_failed, true)
     }
 }

@@ -7,7 +7,7 @@ use super::pool_tree::{PoolNode, with_ancestors};
 
 /// A limit on running jobs that is reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RunningLimit {
+pub(crate) enum RunningLimit {
     /// That of the job's user.
     OfUser { limit: u32 },
     /// That of its pool, or of one around it.
@@ -20,7 +20,7 @@ pub enum RunningLimit {
 
 /// Counts of one round over all jobs, which are to be asked for in order of priority, start and id.
 #[derive(Debug)]
-pub struct RunningLimits<'a> {
+pub(crate) struct RunningLimits<'a> {
     allocations: &'a Allocations,
     pools: &'a [PoolNode],
     // Looked up, never iterated.
@@ -30,7 +30,7 @@ pub struct RunningLimits<'a> {
 
 impl<'a> RunningLimits<'a> {
     /// No job counts yet.
-    pub fn new(allocations: &'a Allocations, pools: &'a [PoolNode]) -> Self {
+    pub(crate) fn new(allocations: &'a Allocations, pools: &'a [PoolNode]) -> Self {
         Self { allocations, pools, by_user: FxHashMap::default(), by_pool: vec![0; pools.len()] }
     }
 
@@ -39,7 +39,7 @@ impl<'a> RunningLimits<'a> {
     ///
     /// # Errors
     /// The first limit that is reached.
-    pub fn admit(&mut self, user: &'a str, pool: usize) -> Result<(), RunningLimit> {
+    pub(crate) fn admit(&mut self, user: &'a str, pool: usize) -> Result<(), RunningLimit> {
         let reached = |count: u32, max: Option<u32>| max.filter(|max| count >= *max);
         let of_user = self.by_user.entry(user).or_default();
         if let Some(limit) = reached(*of_user, self.allocations.max_running_jobs_of_user(user)) {

@@ -11,18 +11,18 @@ use crate::model::PartsPerMillion;
 
 /// What a pool or a job asks for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ShareClaim {
+pub(crate) struct ShareClaim {
     /// Slots that it could use.
-    pub demand: u32,
+    pub(crate) demand: u32,
     /// Slots that it gets first, up to its demand; all minimums together may exceed what there is.
-    pub min: u32,
+    pub(crate) min: u32,
     /// Zero: its minimum only.
-    pub weight: PartsPerMillion,
+    pub(crate) weight: PartsPerMillion,
 }
 
 /// A share of slots, in millionths of a slot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Share(pub u64);
+pub(crate) struct Share(pub(crate) u64);
 
 /// A fraction `part / whole` of slots (millionths) to weight.
 #[derive(Clone, Copy)]
@@ -40,7 +40,7 @@ struct Turn {
 
 /// Divides `total` among claims: for the smallest ratio `r` at which the sum reaches the total, or all demands, each
 /// gets `min(max(weight * r, min), demand)`. O(n log n).
-pub fn fair_shares(claims: &[ShareClaim], total: Share) -> Vec<Share> {
+pub(crate) fn fair_shares(claims: &[ShareClaim], total: Share) -> Vec<Share> {
     let demands: u128 = claims.iter().map(|claim| claim.demand_millionths()).sum();
     let target = u128::from(total.0).min(demands);
     // Slots of claims that do not grow at the ratio in hand, and the weight of those that do.
@@ -98,22 +98,22 @@ impl ShareClaim {
 }
 
 impl Share {
-    pub fn of_slots(slots: u32) -> Self {
+    pub(crate) fn of_slots(slots: u32) -> Self {
         Self(u64::from(slots) * PartsPerMillion::ONE.0)
     }
 
     /// Whole slots in it, the rest dropped.
-    pub fn whole_slots(self) -> u32 {
+    pub(crate) fn whole_slots(self) -> u32 {
         u32::try_from(self.0 / PartsPerMillion::ONE.0).unwrap_or(u32::MAX)
     }
 
     #[must_use]
-    pub fn half(self) -> Self {
+    pub(crate) fn half(self) -> Self {
         Self(self.0 / 2)
     }
 
     /// With one decimal, half up, as pages show it.
-    pub fn to_tenths(self) -> String {
+    pub(crate) fn to_tenths(self) -> String {
         let tenths = (self.0 + 50_000) / 100_000;
         format!("{}.{}", tenths / 10, tenths % 10)
     }

@@ -4,43 +4,43 @@
 use super::share::Share;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Entitlement {
-    pub running: u32,
+pub(crate) struct Entitlement {
+    pub(crate) running: u32,
     /// Demand at the last update.
-    pub demand: u32,
-    pub min: u32,
+    pub(crate) demand: u32,
+    pub(crate) min: u32,
     /// Its fair share at the last update.
-    pub share: Share,
+    pub(crate) share: Share,
 }
 
 /// When a pool last had what it is due of one kind, ms of the monotonic clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct StarvationClocks {
+pub(crate) struct StarvationClocks {
     at_min_ms: u64,
     at_half_share_ms: u64,
 }
 
 /// Times after which a pool preempts, ms; none = never.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct StarvationTimeouts {
+pub(crate) struct StarvationTimeouts {
     /// Below its minimum.
-    pub min_share_ms: Option<u64>,
+    pub(crate) min_share_ms: Option<u64>,
     /// Below half its fair share.
-    pub fair_share_ms: Option<u64>,
+    pub(crate) fair_share_ms: Option<u64>,
 }
 
 /// Slots that a starving pool wants by preemption.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct WantedSlots {
+pub(crate) struct WantedSlots {
     /// What its minimum lacks.
-    pub to_min: u32,
+    pub(crate) to_min: u32,
     /// What its fair share lacks.
-    pub to_share: u32,
+    pub(crate) to_share: u32,
 }
 
 impl WantedSlots {
     /// The larger of both.
-    pub fn slots(self) -> u32 {
+    pub(crate) fn slots(self) -> u32 {
         self.to_min.max(self.to_share)
     }
 }
@@ -65,12 +65,12 @@ impl Entitlement {
 
 impl StarvationClocks {
     /// The clocks of a pool that was created now.
-    pub fn new(now_ms: u64) -> Self {
+    pub(crate) fn new(now_ms: u64) -> Self {
         Self { at_min_ms: now_ms, at_half_share_ms: now_ms }
     }
 
     /// Sets the clocks of what the pool has now. At each update while preemption is on.
-    pub fn update(&mut self, entitlement: &Entitlement, now_ms: u64) {
+    pub(crate) fn update(&mut self, entitlement: &Entitlement, now_ms: u64) {
         if entitlement.has_min() {
             self.at_min_ms = now_ms;
         }
@@ -80,11 +80,11 @@ impl StarvationClocks {
     }
 
     /// Whether a timeout has passed: its jobs then take slots at any distance from their data.
-    pub fn is_starving(&self, timeouts: StarvationTimeouts, now_ms: u64) -> bool {
+    pub(crate) fn is_starving(&self, timeouts: StarvationTimeouts, now_ms: u64) -> bool {
         self.is_below_min(timeouts, now_ms) || self.is_below_half_share(timeouts, now_ms)
     }
 
-    pub fn wanted(&self, entitlement: &Entitlement, timeouts: StarvationTimeouts, now_ms: u64) -> WantedSlots {
+    pub(crate) fn wanted(&self, entitlement: &Entitlement, timeouts: StarvationTimeouts, now_ms: u64) -> WantedSlots {
         WantedSlots {
             to_min: if self.is_below_min(timeouts, now_ms) { entitlement.missing_to_min() } else { 0 },
             to_share: if self.is_below_half_share(timeouts, now_ms) { entitlement.missing_to_share() } else { 0 },
@@ -92,12 +92,12 @@ impl StarvationClocks {
     }
 
     /// Time since the pool had its minimum, ms.
-    pub fn since_min_ms(&self, now_ms: u64) -> u64 {
+    pub(crate) fn since_min_ms(&self, now_ms: u64) -> u64 {
         now_ms.saturating_sub(self.at_min_ms)
     }
 
     /// Time since the pool had half its fair share, ms.
-    pub fn since_half_share_ms(&self, now_ms: u64) -> u64 {
+    pub(crate) fn since_half_share_ms(&self, now_ms: u64) -> u64 {
         now_ms.saturating_sub(self.at_half_share_ms)
     }
 

@@ -13,59 +13,59 @@ use super::weight::WeightRule;
 
 /// What the update reads of a job.
 #[derive(Clone, Copy, Debug)]
-pub struct JobFacts<'a> {
+pub(crate) struct JobFacts<'a> {
     /// Index of its pool, one without children.
-    pub pool: usize,
-    pub user: &'a str,
+    pub(crate) pool: usize,
+    pub(crate) user: &'a str,
     /// 0 (`VERY_HIGH`) to 4 (`VERY_LOW`).
-    pub priority: u8,
+    pub(crate) priority: u8,
     /// Time since its start, ms.
-    pub age_ms: u64,
+    pub(crate) age_ms: u64,
     /// Whether it is set up; else it waits for that.
-    pub is_running: bool,
+    pub(crate) is_running: bool,
     /// Whether no node could run it: it takes no place among the running jobs.
-    pub is_stuck: bool,
+    pub(crate) is_stuck: bool,
     /// Whether it is paused: it is not admitted, and takes no such place once none of its attempts runs.
-    pub is_paused: bool,
+    pub(crate) is_paused: bool,
     /// Slots that it could use: running attempts, waiting tasks and attempts that may be started beside a running one.
-    pub could_use: PerKind<u32>,
+    pub(crate) could_use: PerKind<u32>,
     /// Most slots (`mapred.fairscheduler.job.max.maps`, `.reduces`); none = no limit.
-    pub max: PerKind<Option<u32>>,
+    pub(crate) max: PerKind<Option<u32>>,
 }
 
 /// A job after an update. Default: one that may not run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct JobStanding {
+pub(crate) struct JobStanding {
     /// Whether the limits let it be set up and run.
-    pub is_admitted: bool,
+    pub(crate) is_admitted: bool,
     /// Whether it is admitted and was set up: it gets tasks.
-    pub is_runnable: bool,
+    pub(crate) is_runnable: bool,
     /// The limit that does not.
-    pub refused_by: Option<RunningLimit>,
+    pub(crate) refused_by: Option<RunningLimit>,
     /// Its demand, of a job that runs.
-    pub demand: PerKind<u32>,
-    pub weight: PerKind<PartsPerMillion>,
+    pub(crate) demand: PerKind<u32>,
+    pub(crate) weight: PerKind<PartsPerMillion>,
     /// Its fair share; zero in a FIFO pool.
-    pub share: PerKind<Share>,
+    pub(crate) share: PerKind<Share>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PoolStanding {
+pub(crate) struct PoolStanding {
     /// Demand of its jobs, up to its maximum.
-    pub demand: PerKind<u32>,
-    pub share: PerKind<Share>,
+    pub(crate) demand: PerKind<u32>,
+    pub(crate) share: PerKind<Share>,
 }
 
 /// All jobs and pools after an update, in the order in which they were given.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Update {
-    pub jobs: Vec<JobStanding>,
-    pub pools: Vec<PoolStanding>,
+pub(crate) struct Update {
+    pub(crate) jobs: Vec<JobStanding>,
+    pub(crate) pools: Vec<PoolStanding>,
 }
 
 impl Update {
     /// Computes all of it. `jobs` are in order of priority, start and id; `slots` are those of the cluster.
-    pub fn compute(
+    pub(crate) fn compute(
         allocations: &Allocations,
         pools: &[PoolNode],
         jobs: &[JobFacts<'_>],

@@ -9,39 +9,39 @@ use super::share::Share;
 
 /// One round for one kind of slot. `A` names an attempt and breaks ties, the highest first.
 #[derive(Clone, Debug, Default)]
-pub struct FairPreemptionRound<A> {
+pub(crate) struct FairPreemptionRound<A> {
     /// Slots that all starving pools want.
-    pub wanted: u32,
+    pub(crate) wanted: u32,
     /// Slots that are being released by attempts whose end is ordered.
-    pub releasing: u32,
-    pub pools: Vec<PoolSlots>,
+    pub(crate) releasing: u32,
+    pub(crate) pools: Vec<PoolSlots>,
     /// Running attempts of which a tracker has reported something.
-    pub attempts: Vec<VictimCandidate<A>>,
+    pub(crate) attempts: Vec<VictimCandidate<A>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PoolSlots {
+pub(crate) struct PoolSlots {
     /// Its running tasks, without those whose end is ordered.
-    pub retained: u32,
-    pub share: Share,
-    pub parent: Option<usize>,
+    pub(crate) retained: u32,
+    pub(crate) share: Share,
+    pub(crate) parent: Option<usize>,
 }
 
 /// An attempt that may die.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct VictimCandidate<A> {
+pub(crate) struct VictimCandidate<A> {
     /// Index of its pool.
-    pub pool: usize,
+    pub(crate) pool: usize,
     /// When it started, by its tracker's clock, ms.
-    pub start_wall_ms: i64,
-    pub slots: u32,
-    pub attempt: A,
+    pub(crate) start_wall_ms: i64,
+    pub(crate) slots: u32,
+    pub(crate) attempt: A,
 }
 
 impl<A: Copy + Ord> FairPreemptionRound<A> {
     /// The attempts to kill, newest first; only of pools that hold more than their fair share when it is their turn, as
     /// do all that contain them.
-    pub fn select_victims(mut self) -> Vec<A> {
+    pub(crate) fn select_victims(mut self) -> Vec<A> {
         let mut missing = self.wanted.saturating_sub(self.releasing);
         self.attempts.sort_unstable_by_key(|candidate| Reverse((candidate.start_wall_ms, candidate.attempt)));
         let mut victims = Vec::new();

@@ -8,25 +8,25 @@ const LOG_BITS: u32 = 32;
 const PRIORITY_QUARTERS: [u64; 5] = [16, 8, 4, 2, 1];
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct WeightRule {
+pub(crate) struct WeightRule {
     /// Whether larger jobs weigh more (`mapred.fairscheduler.sizebasedweight`).
-    pub is_size_based: bool,
+    pub(crate) is_size_based: bool,
     /// Boost of new jobs (`mapred.fairscheduler.weightadjuster`).
-    pub new_job_boost: Option<NewJobBoost>,
+    pub(crate) new_job_boost: Option<NewJobBoost>,
 }
 
 /// A larger weight for new jobs (1.2.1 `NewJobWeightBooster`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NewJobBoost {
+pub(crate) struct NewJobBoost {
     /// Factor on the weight (`mapred.newjobweightbooster.factor`).
-    pub factor: PartsPerMillion,
+    pub(crate) factor: PartsPerMillion,
     /// For this time after the job's start, ms (`mapred.newjobweightbooster.duration`).
-    pub duration_ms: u64,
+    pub(crate) duration_ms: u64,
 }
 
 impl WeightRule {
     /// The weight of a runnable job; `priority` from 0 (`VERY_HIGH`) to 4 (`VERY_LOW`), `age_ms` since its start.
-    pub fn weight(&self, demand: u32, priority: u8, age_ms: u64) -> PartsPerMillion {
+    pub(crate) fn weight(&self, demand: u32, priority: u8, age_ms: u64) -> PartsPerMillion {
         let mut weight = u128::from(PartsPerMillion::ONE.0);
         if self.is_size_based {
             weight = u128::from(log2_millionths(u64::from(demand) + 1));

@@ -24,10 +24,10 @@ pub(super) struct Element {
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {reason}")]
-pub struct XmlElementError {
+pub(crate) struct XmlElementError {
     /// Line, from 1.
-    pub line: u32,
-    pub reason: String,
+    pub(crate) line: u32,
+    pub(crate) reason: String,
 }
 
 /// At most 64 characters of a text.

@@ -17,7 +17,7 @@ use crate::scheduler::{AppId, AppSpec, GroupId, Scheduler};
 
 /// Lets apps begin.
 #[derive(Clone, Debug, Default)]
-pub struct Gate(Arc<AtomicUsize>);
+pub(crate) struct Gate(Arc<AtomicUsize>);
 
 #[derive(Debug)]
 struct GatedFifo {
@@ -26,7 +26,7 @@ struct GatedFifo {
 }
 
 impl Gate {
-    pub fn admit(&self, apps: usize) {
+    pub(crate) fn admit(&self, apps: usize) {
         self.0.fetch_add(apps, Ordering::Relaxed);
     }
 }
@@ -63,7 +63,7 @@ impl Policy for GatedFifo {
 
 impl Scheduler {
     /// Rules by first in, first out behind a gate, which is shut. Call this before apps are added.
-    pub fn set_gate(&mut self) -> Gate {
+    pub(crate) fn set_gate(&mut self) -> Gate {
         let gate = Gate::default();
         self.policy = Box::new(GatedFifo { fifo: Fifo::new(0), gate: gate.clone() });
         gate

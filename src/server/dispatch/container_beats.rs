@@ -76,7 +76,7 @@ impl Dispatcher {
     }
 
     /// Answers held beats as their time is over. Never completes.
-    pub async fn end_held_beats(self: Rc<Self>) {
+    pub(crate) async fn end_held_beats(self: Rc<Self>) {
         let clock = self.owner.clock();
         loop {
             let next_ms = self.held_beats.next_end_ms();

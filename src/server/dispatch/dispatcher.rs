@@ -30,7 +30,7 @@ use super::rate_limited::Refreshes;
 use super::tracker_claims::TrackerClaims;
 
 /// Answers calls with the engine's replies.
-pub struct Dispatcher {
+pub(crate) struct Dispatcher {
     pub(super) owner: Rc<Owner>,
     pub(super) advertised: Advertised,
     pub(super) submissions: Rc<Submissions>,
@@ -63,7 +63,12 @@ pub(super) const STORE_OVERLOADED: &str =
 
 impl Dispatcher {
     /// A dispatcher that queues at most about `waiting_calls` calls of clients.
-    pub fn new(owner: Rc<Owner>, settings: &Settings, submissions: Rc<Submissions>, waiting_calls: usize) -> Rc<Self> {
+    pub(crate) fn new(
+        owner: Rc<Owner>,
+        settings: &Settings,
+        submissions: Rc<Submissions>,
+        waiting_calls: usize,
+    ) -> Rc<Self> {
         let local_clock = owner.clock();
         let audit = HadoopAudit::new(owner.clock(), settings.queues.acls_enabled);
         let admission = Rc::new(Admission::new(settings.trackers.admitted, owner.clock()));
@@ -101,17 +106,17 @@ impl Dispatcher {
     }
 
     /// Sets the reader of jobs that finished before the restart.
-    pub fn read_finished_jobs_by(&self, reader: FinishedJobReader) {
+    pub(crate) fn read_finished_jobs_by(&self, reader: FinishedJobReader) {
         self.finished_jobs.read_by(reader);
     }
 
     /// Applies the engine's list of hosts to admission.
-    pub fn apply_host_list(&self) {
+    pub(crate) fn apply_host_list(&self) {
         self.owner.with_engine(|engine| self.admission.set_list(engine.included_hosts()));
     }
 
     /// Resolves host names as they come due. Never completes.
-    pub async fn resolve_hosts(self: Rc<Self>) {
+    pub(crate) async fn resolve_hosts(self: Rc<Self>) {
         tokio::join!(self.admission.clone().resolve(), self.believed_hosts.clone().resolve());
     }
 
@@ -122,7 +127,7 @@ impl Dispatcher {
 
     /// Applies the rules for connections that open from now on. Service-level authorization is switched on and off by a
     /// restart only.
-    pub fn set_connection_policy(&self, proxy_users: ProxyUsers, service: Option<ServicePolicy>) {
+    pub(crate) fn set_connection_policy(&self, proxy_users: ProxyUsers, service: Option<ServicePolicy>) {
         self.policy.set_proxy_users(proxy_users);
         if self.policy.is_authorizing() && service.is_some() {
             self.policy.set_service(service);
@@ -130,7 +135,7 @@ impl Dispatcher {
     }
 
     /// Discards the cached groups.
-    pub fn forget_groups(&self) {
+    pub(crate) fn forget_groups(&self) {
         self.groups.forget();
     }
 

@@ -25,13 +25,13 @@ use crate::ipc::{ConnectionCheck, Introduced, PendingCall, RemoteError, Service,
 use crate::wire::protocol::{Call, Protocol, Value};
 
 use client_queue::QueuedCall;
-pub use dispatcher::Dispatcher;
+pub(crate) use dispatcher::Dispatcher;
 
 // === impl Dispatcher: calls ===
 
 impl Dispatcher {
     /// Handles clients' calls, one per turn. Never completes.
-    pub async fn serve_clients(self: Rc<Self>) {
+    pub(crate) async fn serve_clients(self: Rc<Self>) {
         loop {
             let (call, pending) = match self.clients.next().await {
                 QueuedCall::Call(call, pending) => (call, pending),

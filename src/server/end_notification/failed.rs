@@ -10,7 +10,7 @@ const MOST_JOBS: usize = 1_000;
 
 /// Why, by job, in words for its user; of the newest jobs, since this start.
 #[derive(Clone, Debug, Default)]
-pub struct FailedNotifications(Arc<Mutex<BTreeMap<JobId, String>>>);
+pub(crate) struct FailedNotifications(Arc<Mutex<BTreeMap<JobId, String>>>);
 
 impl FailedNotifications {
     /// None: its owner was reached, or no URL is called.

@@ -23,8 +23,8 @@ use crate::model::{EndNotification, HttpUrl, HttpUrlError, JobId, counted};
 
 use super::fair_pool::FairShares;
 
-pub use failed::FailedNotifications;
-pub use targets::Targets;
+pub(crate) use failed::FailedNotifications;
+pub(crate) use targets::Targets;
 
 /// Concurrent calls, those for one user, and those to one host: a host that users share has room beside the slow calls of one.
 const CONCURRENT_CALLS: (usize, usize, usize) = (16, 4, 8);

@@ -6,7 +6,7 @@ use crate::model::{parse_port, split_port};
 
 /// Patterns of hosts.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Targets(Vec<TargetPattern>);
+pub(crate) struct Targets(Vec<TargetPattern>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct TargetPattern {
@@ -20,12 +20,12 @@ struct TargetPattern {
 impl Targets {
     /// Parses `jobtracker.end-notification.targets`: names or addresses, with `*` for any characters, with or without a
     /// port.
-    pub fn new(patterns: &[String]) -> Self {
+    pub(crate) fn new(patterns: &[String]) -> Self {
         Self(patterns.iter().map(|pattern| TargetPattern::new(pattern)).collect())
     }
 
     /// Whether every host may be called.
-    pub fn are_all(&self) -> bool {
+    pub(crate) fn are_all(&self) -> bool {
         self.0.iter().any(|target| target.host.as_str() == "*" && target.port.is_none())
     }
 

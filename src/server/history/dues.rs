@@ -10,7 +10,7 @@ use crate::web::HistoryTotals;
 
 /// Counts of histories, for metrics. Cheap to clone.
 #[derive(Clone, Debug, Default)]
-pub struct HistoryCounts(pub(super) Arc<Counts>);
+pub(crate) struct HistoryCounts(pub(super) Arc<Counts>);
 
 #[derive(Debug, Default)]
 pub(super) struct Counts {

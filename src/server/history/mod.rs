@@ -37,7 +37,7 @@ use super::owner::Owner;
 use super::rack_resolver::RackResolver;
 
 pub(crate) use content::HistoryContent;
-pub use dues::HistoryCounts;
+pub(crate) use dues::HistoryCounts;
 pub(in crate::server) use lines::host_of_tracker;
 pub(in crate::server) use names::log_file;
 pub(crate) use user_copies::UserCopies;

@@ -36,7 +36,7 @@ const CHECK_INTERVAL: Duration = Duration::from_secs(2);
 
 /// The senders to refuse, and the step in progress. Lives on the owner's thread.
 #[derive(Debug)]
-pub struct Quarantine {
+pub(crate) struct Quarantine {
     folder: PathBuf,
     /// The build of this program.
     program: String,
@@ -57,14 +57,14 @@ struct Known {
 
 /// The line for health while senders are refused. Cheap to clone, for any thread.
 #[derive(Clone, Debug)]
-pub struct RefusedSenders(watch::Receiver<Option<String>>);
+pub(crate) struct RefusedSenders(watch::Receiver<Option<String>>);
 
 // === impl Quarantine ===
 
 impl Quarantine {
     /// Reads the senders that stopped earlier processes of this build from a state folder; removes what is out of date.
     /// Blocking.
-    pub fn open(state_dir: &Path) -> Self {
+    pub(crate) fn open(state_dir: &Path) -> Self {
         Self::open_as(state_dir, this_build(), wall_ms())
     }
 
@@ -93,13 +93,13 @@ impl Quarantine {
     }
 
     /// The line for health.
-    pub fn refused_senders(&self) -> RefusedSenders {
+    pub(crate) fn refused_senders(&self) -> RefusedSenders {
         RefusedSenders(self.complaint.subscribe())
     }
 
     /// Forgets senders whose files an administrator has removed, and those whose time is over. Completes when none is
     /// left.
-    pub async fn forget_released(&self) {
+    pub(crate) async fn forget_released(&self) {
         while !self.known.borrow().is_empty() {
             tokio::time::sleep(CHECK_INTERVAL).await;
             let paths: Vec<PathBuf> = self.known.borrow().iter().map(|known| known.record.path.clone()).collect();

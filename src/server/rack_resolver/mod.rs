@@ -27,7 +27,7 @@ const MAX_NAME_BYTES: usize = 255;
 
 /// Resolves hosts to racks. After a failure a host has `/default-rack` for now and is resolved again later.
 #[derive(Debug)]
-pub struct RackResolver {
+pub(crate) struct RackResolver {
     script: Option<PathBuf>,
     hosts_per_run: usize,
     lookups: AddressLookups,
@@ -69,7 +69,7 @@ impl Drop for RackRequest {
 
 impl RackResolver {
     /// From the settings; without a program all hosts are in one rack.
-    pub fn new(settings: &TrackerSettings) -> Arc<Self> {
+    pub(crate) fn new(settings: &TrackerSettings) -> Arc<Self> {
         Self::with_script(settings.topology_script.clone(), settings.topology_script_arguments)
     }
 

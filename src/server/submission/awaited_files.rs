@@ -6,7 +6,7 @@ use crate::ipc::RemoteError;
 
 /// Why the files of jobs cannot be reached, if so. Cheap to clone.
 #[derive(Clone, Debug, Default)]
-pub struct AwaitedFiles {
+pub(crate) struct AwaitedFiles {
     reasons: Arc<Mutex<Reasons>>,
 }
 
@@ -42,7 +42,7 @@ impl AwaitedFiles {
 
     /// The reason, if they cannot be reached.
     #[must_use]
-    pub fn reason(&self) -> Option<String> {
+    pub(crate) fn reason(&self) -> Option<String> {
         self.with(|reasons| reasons.since_start.as_ref().or(reasons.at_last_look.as_ref()).cloned())
     }
 
@@ -51,7 +51,7 @@ impl AwaitedFiles {
     ///
     /// # Errors
     /// A `SafeModeException`.
-    pub fn check(&self) -> Result<(), RemoteError> {
+    pub(crate) fn check(&self) -> Result<(), RemoteError> {
         let since_start = self.with(|reasons| reasons.since_start.clone());
         since_start.map_or(Ok(()), |reason| Err(safe_mode(&reason)))
     }

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use crate::config::JobConfError;
 use crate::fs::{FileUriError, FsError};
 use crate::ipc::RemoteError;
-use crate::market::AclError;
 use crate::model::JobId;
 use crate::wire::WireError;
 
@@ -13,7 +12,7 @@ use super::awaited_files::safe_mode;
 
 /// Why a submission's files are rejected. Each text names the file and what was expected.
 #[derive(Debug, thiserror::Error)]
-pub enum SubmissionError {
+pub(crate) enum SubmissionError {
     /// The staging directory is no valid path.
     #[error("the staging directory of {job}: {source}")]
     Directory {
@@ -167,14 +166,11 @@ pub enum SubmissionError {
     /// The system provides no random bytes.
     #[error("the system provided no random bytes for the token of {0}")]
     NoRandomness(JobId),
-    /// The ACL file was never valid.
-    #[error("cannot check signatures: {0}")]
-    Acl(AclError),
 }
 
 impl SubmissionError {
     /// Whether files cannot be reached now, and a later try may succeed.
-    pub fn is_temporary(&self) -> bool {
+    pub(crate) fn is_temporary(&self) -> bool {
         matches!(self, SubmissionError::File(error) if error.is_temporary())
     }
 

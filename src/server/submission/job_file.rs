@@ -31,7 +31,7 @@ const MAX_REPEATED_CHARS: usize = 64;
 
 /// Gives files of jobs. Cheap to clone, for any thread.
 #[derive(Clone, Debug)]
-pub struct JobFileSender {
+pub(crate) struct JobFileSender {
     system: SystemDir,
     staging: StagingRoot,
     places: Arc<Semaphore>,

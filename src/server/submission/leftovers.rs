@@ -19,7 +19,7 @@ const PAUSE: Duration = Duration::from_secs(10);
 
 /// What should be in the system directory, and what earlier runs put there.
 #[derive(Debug)]
-pub struct Leftovers {
+pub(crate) struct Leftovers {
     unfinished: Vec<JobFiles>,
     /// Finished jobs, with the staging directory if it is to be removed.
     finished: BTreeMap<JobId, Option<String>>,
@@ -50,7 +50,7 @@ struct JobFiles {
 
 impl Leftovers {
     /// The leftovers in the loaded state.
-    pub fn of(opened: &LoadedState, predecessors: &ForeignState, unread: Option<UnreadSystemDir>) -> Self {
+    pub(crate) fn of(opened: &LoadedState, predecessors: &ForeignState, unread: Option<UnreadSystemDir>) -> Self {
         let unfinished = opened.jobs.unfinished.iter().filter_map(|job| {
             let accepted = &job.accepted;
             let token_file = match &predecessors.unfinished_jobs {

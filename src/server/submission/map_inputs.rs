@@ -23,7 +23,7 @@ const READ_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Reads what maps read.
 #[derive(Clone, Debug)]
-pub struct MapInputs {
+pub(crate) struct MapInputs {
     staging: StagingRoot,
     permits: Arc<Semaphore>,
 }
@@ -32,7 +32,7 @@ pub struct MapInputs {
 
 impl MapInputs {
     /// For the staging directories of these settings.
-    pub fn new(settings: &Settings) -> Self {
+    pub(crate) fn new(settings: &Settings) -> Self {
         Self { staging: StagingRoot::new(settings), permits: Arc::new(Semaphore::new(READS_AT_ONE_TIME)) }
     }
 

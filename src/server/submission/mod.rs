@@ -38,14 +38,14 @@ use super::hadoop_audit::HadoopAudit;
 use super::owner::Owner;
 use super::rack_resolver::RackResolver;
 
-pub use awaited_files::AwaitedFiles;
-pub use error::SubmissionError;
-pub use job_file::JobFileSender;
-pub use leftovers::Leftovers;
-pub use map_inputs::MapInputs;
-pub use read::SubmissionRequest;
-pub use system_dir_at_start::{DirectoryError, SystemDirAtStart, make_directories};
-pub use uploads::Uploads;
+pub(crate) use awaited_files::AwaitedFiles;
+pub(crate) use error::SubmissionError;
+pub(crate) use job_file::JobFileSender;
+pub(crate) use leftovers::Leftovers;
+pub(crate) use map_inputs::MapInputs;
+pub(crate) use read::SubmissionRequest;
+pub(crate) use system_dir_at_start::{DirectoryError, SystemDirAtStart, make_directories};
+pub(crate) use uploads::Uploads;
 
 use awaited_files::is_safe_mode;
 use read::{ReadConf, Splits, SubmissionReader};
@@ -68,7 +68,7 @@ const REMOVAL_PAUSE: Duration = Duration::from_secs(10);
 const REMOVALS: (usize, Duration) = (4, Duration::from_secs(60));
 
 /// Takes submissions through their phases.
-pub struct Submissions {
+pub(crate) struct Submissions {
     owner: Rc<Owner>,
     resolver: Arc<RackResolver>,
     reader: SubmissionReader,
@@ -98,7 +98,7 @@ pub struct Submissions {
 
 impl Submissions {
     /// Submissions with these settings. `acl`: users that may sign, if there is a market.
-    pub fn new(
+    pub(crate) fn new(
         owner: Rc<Owner>,
         resolver: Arc<RackResolver>,
         settings: &Settings,
@@ -129,12 +129,12 @@ impl Submissions {
     }
 
     /// The threads that are stuck on files of jobs.
-    pub fn stuck(&self) -> StuckThreads {
+    pub(crate) fn stuck(&self) -> StuckThreads {
         self.file_pool.stuck()
     }
 
     /// Whether the files of jobs can be reached.
-    pub fn awaited_files(&self) -> &AwaitedFiles {
+    pub(crate) fn awaited_files(&self) -> &AwaitedFiles {
         &self.awaited_files
     }
 
@@ -144,23 +144,23 @@ impl Submissions {
     }
 
     /// Takes in the files of jobs that clients hand over.
-    pub fn uploads(&self) -> &Uploads {
+    pub(crate) fn uploads(&self) -> &Uploads {
         &self.uploads
     }
 
     /// Gives workers the files of jobs.
-    pub fn job_files(&self) -> &JobFileSender {
+    pub(crate) fn job_files(&self) -> &JobFileSender {
         &self.job_files
     }
 
     /// Sets the store that knows ids issued before the restart.
-    pub fn find_ids_by(&self, store: FinishedJobReader) {
+    pub(crate) fn find_ids_by(&self, store: FinishedJobReader) {
         // There is one database, so the first store is the right one.
         let _ = self.store.set(store);
     }
 
     /// Announces a cleanup of earlier runs' directories.
-    pub fn expect_leftovers(&self, leftovers: &Leftovers) {
+    pub(crate) fn expect_leftovers(&self, leftovers: &Leftovers) {
         self.is_settled.send_replace(false);
         if let Some(unread) = &leftovers.unread {
             self.awaited_files.set(unread.reason.clone());
@@ -168,7 +168,7 @@ impl Submissions {
     }
 
     /// Answers a submitJob, when the job is durable or rejected.
-    pub async fn submit(self: Rc<Self>, request: SubmissionRequest, pending: PendingCall) {
+    pub(crate) async fn submit(self: Rc<Self>, request: SubmissionRequest, pending: PendingCall) {
         let mut stamped = FactNumber::default();
         let (answer, wait_for) = match self.accept(request, &pending, &mut stamped).await {
             Ok((reply, wait_for)) => (answer_of(reply), wait_for),
@@ -365,7 +365,7 @@ impl Submissions {
     }
 
     /// Removes the files of a completed job: its system directory, and `staging` if that is in the staging root.
-    pub async fn remove_files(&self, id: JobId, staging: Option<String>) {
+    pub(crate) async fn remove_files(&self, id: JobId, staging: Option<String>) {
         if !*self.is_settled.borrow() {
             self.removed_early.borrow_mut().insert(id);
         }
@@ -412,7 +412,7 @@ impl Submissions {
     }
 
     /// Removes job-info, so that no other JobTracker adopts a completed job.
-    pub async fn remove_job_info(&self, id: JobId) {
+    pub(crate) async fn remove_job_info(&self, id: JobId) {
         let system = self.system.clone();
         self.remove_when_reached(move || system.remove_job_info(id)).await;
     }

@@ -37,15 +37,15 @@ const MAX_SPLITS_BYTES: u64 = 64 << 20;
 
 /// A submitJob call.
 #[derive(Debug)]
-pub struct SubmissionRequest {
+pub(crate) struct SubmissionRequest {
     /// The id issued by getNewJobId.
-    pub id: JobId,
+    pub(crate) id: JobId,
     /// The submitter.
-    pub caller: crate::engine::Caller,
+    pub(crate) caller: crate::engine::Caller,
     /// URI of the job's staging directory, as the client sent it.
-    pub submit_dir: String,
+    pub(crate) submit_dir: String,
     /// Tokens and keys of the job.
-    pub credentials: Credentials,
+    pub(crate) credentials: Credentials,
 }
 
 /// The content of a submission's job.xml.

@@ -21,7 +21,7 @@ const ROOT_MODE: u32 = 0o1777;
 ///
 /// # Errors
 /// [`FsError`]. A missing one that cannot be made is only logged, since clients may make it.
-pub fn make_staging_root(settings: &Settings) -> Result<(), FsError> {
+pub(crate) fn make_staging_root(settings: &Settings) -> Result<(), FsError> {
     let root = &settings.directories.staging_root;
     let files = settings.files.of(root);
     match files.trusted_folder(root, ROOT_MODE, Privacy::Shared) {

@@ -26,7 +26,7 @@ const COUNTS_OF_STARTS: [&str; 2] = ["jobtracker.info", "jobtracker.info.recover
 
 /// The system directory, reached as the daemon's user. Cheap to clone.
 #[derive(Clone, Debug)]
-pub struct SystemDir {
+pub(crate) struct SystemDir {
     files: FileSystem,
     uri: FileUri,
 }
@@ -36,7 +36,7 @@ pub struct SystemDir {
 impl SystemDir {
     /// That of the settings.
     #[must_use]
-    pub fn new(settings: &Settings) -> Self {
+    pub(crate) fn new(settings: &Settings) -> Self {
         let uri = settings.directories.system.clone();
         Self { files: settings.files.of(&uri), uri }
     }
@@ -50,7 +50,7 @@ impl SystemDir {
     ///
     /// # Errors
     /// [`FsError`].
-    pub fn make(&self) -> Result<(), FsError> {
+    pub(crate) fn make(&self) -> Result<(), FsError> {
         let TrustedFolder { folder, warnings } = self.trusted()?;
         warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
         if folder.mode()? != DIRECTORY_MODE {

@@ -16,7 +16,7 @@ use super::system_dir::SystemDir;
 
 /// The content of the system directory at the start.
 #[derive(Debug)]
-pub struct SystemDirAtStart {
+pub(crate) struct SystemDirAtStart {
     system: SystemDir,
     jobs: BTreeSet<JobId>,
     /// A JobTracker of 1.2.1 has started there since our last run.
@@ -27,7 +27,7 @@ pub struct SystemDirAtStart {
 
 /// A system directory whose file system could not be reached at the start.
 #[derive(Debug)]
-pub struct UnreadSystemDir {
+pub(crate) struct UnreadSystemDir {
     pub(super) settings: Arc<Settings>,
     /// Why not.
     pub(super) reason: String,
@@ -53,14 +53,14 @@ impl KnownIds {
 ///
 /// # Errors
 /// Of which of both, and why.
-pub fn make_directories(settings: &Settings) -> Result<(), DirectoryError> {
+pub(crate) fn make_directories(settings: &Settings) -> Result<(), DirectoryError> {
     SystemDir::new(settings).make().map_err(DirectoryError::System)?;
     make_staging_root(settings).map_err(DirectoryError::StagingRoot)
 }
 
 /// Why system directory or staging root cannot be used.
 #[derive(Debug, thiserror::Error)]
-pub enum DirectoryError {
+pub(crate) enum DirectoryError {
     /// The system directory.
     #[error("{0}{advice}", advice = system_advice(.0))]
     System(FsError),
@@ -80,7 +80,7 @@ fn system_advice(error: &FsError) -> &'static str {
 impl DirectoryError {
     /// Whether a later try may succeed.
     #[must_use]
-    pub fn is_temporary(&self) -> bool {
+    pub(crate) fn is_temporary(&self) -> bool {
         match self {
             DirectoryError::System(error) | DirectoryError::StagingRoot(error) => error.is_temporary(),
             DirectoryError::SafeMode(_) => true,
@@ -96,7 +96,7 @@ impl SystemDirAtStart {
     ///
     /// # Errors
     /// One of both cannot be made or read.
-    pub fn read(settings: &Settings) -> Result<Self, DirectoryError> {
+    pub(crate) fn read(settings: &Settings) -> Result<Self, DirectoryError> {
         match Self::read_now(settings) {
             Err(error) if error.is_temporary() => {
                 tracing::warn!("no job can be submitted until the files of jobs can be reached: {error}");
@@ -120,28 +120,28 @@ impl SystemDirAtStart {
     }
 
     /// What is to be done once its file system can be reached, if that is not so now.
-    pub fn unread(&self, settings: &Settings, opened: &LoadedState) -> Option<UnreadSystemDir> {
+    pub(crate) fn unread(&self, settings: &Settings, opened: &LoadedState) -> Option<UnreadSystemDir> {
         let reason = self.unread.clone()?;
         Some(UnreadSystemDir { settings: Arc::new(settings.clone()), reason, known: KnownIds::of(opened) })
     }
 
     /// The jobs that have a directory.
-    pub fn jobs(&self) -> &BTreeSet<JobId> {
+    pub(crate) fn jobs(&self) -> &BTreeSet<JobId> {
         &self.jobs
     }
 
     /// The identifiers in the ids of these jobs.
-    pub fn identifiers(&self) -> impl Iterator<Item = Identifier> {
+    pub(crate) fn identifiers(&self) -> impl Iterator<Item = Identifier> {
         self.jobs.iter().map(|job| job.identifier)
     }
 
     /// Whether a JobTracker of 1.2.1 has started there since our last run.
-    pub fn was_another_here(&self) -> bool {
+    pub(crate) fn was_another_here(&self) -> bool {
         self.was_another_here
     }
 
     /// What the engine must know of it. `recover`: whether jobs are adopted at all. Blocking.
-    pub fn predecessors(&self, opened: &LoadedState, recover: bool) -> ForeignState {
+    pub(crate) fn predecessors(&self, opened: &LoadedState, recover: bool) -> ForeignState {
         ForeignState {
             unfinished_jobs: self.was_another_here.then(|| self.tokens(opened)),
             jobs: self.jobs_of_others(&KnownIds::of(opened), recover),

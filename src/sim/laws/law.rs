@@ -49,7 +49,7 @@ pub struct Violation {
 
 impl Law {
     /// The number of the law in docs/testing.md; 0 for the order of facts.
-    pub fn number(self) -> u8 {
+    pub(crate) fn number(self) -> u8 {
         match self {
             Law::Order => 0,
             Law::Money => 1,

@@ -42,11 +42,13 @@ use super::adversaries::Scheme;
 use super::plan::{Plan, tick_interval_ms};
 pub(super) use heartbeat_outcome::HeartbeatOutcome;
 pub use law::{Law, Violation};
+
 pub(super) use money::{Intent, MoneyChange};
 use preemption::PreemptionChecker;
 use share::ShareChecker;
 use slot_time::SlotTime;
 pub use tally::Tally;
+
 use wants::WantChecker;
 use work::WorkChecker;
 

@@ -21,20 +21,20 @@ const ASSUMED: &[&str] = &[
 
 /// A play, and under what it was.
 #[derive(Clone, Copy, Debug)]
-pub struct PlayedUnder<'a> {
-    pub played: &'a Played,
+pub(crate) struct PlayedUnder<'a> {
+    pub(crate) played: &'a Played,
     /// Class name of the scheduler.
-    pub scheduler: &'a str,
+    pub(crate) scheduler: &'a str,
     /// TaskTrackers.
-    pub nodes: usize,
+    pub(crate) nodes: usize,
     /// Keys with values.
-    pub set: &'a [String],
-    pub with_orders: bool,
+    pub(crate) set: &'a [String],
+    pub(crate) with_orders: bool,
 }
 
 /// Both plays of a recording; `shows_jobs`: also job by job.
 #[must_use]
-pub fn compare(
+pub(crate) fn compare(
     recording: &Recording,
     configured: PlayedUnder<'_>,
     asked: PlayedUnder<'_>,

@@ -39,7 +39,7 @@ pub(super) fn figures_of(recording: &Recording, played: &Played, places: &[usize
 }
 
 /// Whether a job has succeeded by a deadline.
-pub fn is_met(job: &PlayedJob, deadline_ms: i64) -> bool {
+pub(crate) fn is_met(job: &PlayedJob, deadline_ms: i64) -> bool {
     job.end.is_some_and(|(state, end_ms)| state == RunState::Succeeded && end_ms <= deadline_ms)
 }
 

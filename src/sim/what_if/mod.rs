@@ -10,9 +10,9 @@ mod play_tracker;
 mod played;
 mod recording;
 
-pub use comparison::{PlayedUnder, compare};
+pub(crate) use comparison::{PlayedUnder, compare};
 pub use play::{Play, PlayOptions};
-pub use played::{Played, PlayedJob};
-pub use recording::{
-    JobTimes, MarketChange, RecordedJob, RecordedMarket, RecordedOrder, RecordedTracker, Recording, TaskTimes,
-};
+#[cfg(test)]
+pub(crate) use played::Played;
+pub use recording::{JobTimes, RecordedJob, RecordedMarket, RecordedTracker, Recording, TaskTimes};
+pub(crate) use recording::{MarketChange, RecordedOrder};

@@ -7,14 +7,14 @@ use super::recording::{RecordedTracker, Recording};
 
 impl Recording {
     /// How many trackers were there at one time or another.
-    pub fn nodes(&self) -> usize {
+    pub(crate) fn nodes(&self) -> usize {
         self.names().len()
     }
 
     /// The same with so many trackers: the first of those recorded, then others like these by turns, there all the time,
     /// each on a host of its own.
     #[must_use]
-    pub fn with_nodes(&self, nodes: usize) -> Self {
+    pub(crate) fn with_nodes(&self, nodes: usize) -> Self {
         let names = self.names();
         let kept: BTreeSet<&Arc<str>> = names.iter().take(nodes).collect();
         let mut trackers: Vec<RecordedTracker> =

@@ -100,13 +100,13 @@ pub enum MarketChange {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordedOrder {
-    pub job: JobId,
+    pub(crate) job: JobId,
     /// Until when, epoch ms.
-    pub deadline_ms: i64,
+    pub(crate) deadline_ms: i64,
     /// The highest rate that it bids.
-    pub max_rate: Credits,
+    pub(crate) max_rate: Credits,
     /// What the job may cost with it.
-    pub max_cost: Option<Credits>,
+    pub(crate) max_cost: Option<Credits>,
 }
 
 impl Recording {
@@ -118,12 +118,12 @@ impl Recording {
 
 impl TaskTimes {
     /// From the start of its process, or from the last map for a reduce, to its end.
-    pub fn run_ms(self) -> u64 {
+    pub(crate) fn run_ms(self) -> u64 {
         u64::from(self.first_ms) + u64::from(self.rest_ms)
     }
 
     /// From its launch to its end.
-    pub fn all_ms(self) -> u64 {
+    pub(crate) fn all_ms(self) -> u64 {
         u64::from(self.delay_ms) + self.run_ms()
     }
 

@@ -93,7 +93,7 @@ impl CallWatch {
     }
 
     /// Something has been answered, and the call continues.
-    pub fn note_answer(&self) {
+    pub(crate) fn note_answer(&self) {
         if let Some((_, since)) = &mut *self.call() {
             *since = now();
         }

@@ -15,7 +15,10 @@ mod outage;
 mod publisher;
 mod read_budgets;
 
-pub use back_end::{BudgetAtStart, BudgetBackEnd, BudgetBackEndError, CallWatch, Interrupter};
+pub(crate) use back_end::CallWatch;
+pub use back_end::{BudgetAtStart, BudgetBackEnd, BudgetBackEndError, Interrupter};
 pub use file_back_end::Precedence;
-pub use publisher::{BudgetLag, BudgetPublisher, BudgetStatus, FoundTopUps};
-pub use read_budgets::{read_all_budgets, read_budgets};
+
+pub(crate) use publisher::BudgetStatus;
+pub use publisher::{BudgetPublisher, FoundTopUps};
+pub(crate) use read_budgets::{read_all_budgets, read_budgets};

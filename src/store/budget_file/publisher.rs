@@ -126,7 +126,7 @@ impl BudgetStatus {
     }
 
     /// Why a start would refuse the image now; a database may be out.
-    pub fn hindrance(&self) -> Option<String> {
+    pub(crate) fn hindrance(&self) -> Option<String> {
         self.0.is_file.then(|| self.last_error()).flatten()
     }
 
@@ -136,12 +136,12 @@ impl BudgetStatus {
     }
 
     /// The tick that this process has published last.
-    pub fn shown_tick(&self) -> Option<u64> {
+    pub(crate) fn shown_tick(&self) -> Option<u64> {
         self.0.progress().shown
     }
 
     /// All of it.
-    pub fn read(&self) -> BudgetImageStatus {
+    pub(crate) fn read(&self) -> BudgetImageStatus {
         let BudgetLag { ticks, seconds } = self.lag();
         BudgetImageStatus {
             place: self.place().to_owned(),

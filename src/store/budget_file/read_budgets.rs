@@ -11,7 +11,7 @@ use super::file::BudgetFile;
 ///
 /// # Errors
 /// A missing or invalid file.
-pub fn read_budgets(path: &Path) -> Result<Vec<BudgetLine>, BudgetBackEndError> {
+pub(crate) fn read_budgets(path: &Path) -> Result<Vec<BudgetLine>, BudgetBackEndError> {
     let file = BudgetFile::at(path, Path::new(""));
     file.parse(&file.read_existing()?)
 }
@@ -20,7 +20,7 @@ pub fn read_budgets(path: &Path) -> Result<Vec<BudgetLine>, BudgetBackEndError> 
 ///
 /// # Errors
 /// A missing file, or one that is no text.
-pub fn read_all_budgets(path: &Path) -> Result<(Vec<BudgetLine>, Vec<BudgetFileError>), BudgetBackEndError> {
+pub(crate) fn read_all_budgets(path: &Path) -> Result<(Vec<BudgetLine>, Vec<BudgetFileError>), BudgetBackEndError> {
     let file = BudgetFile::at(path, Path::new(""));
     file.parse_all(&file.read_existing()?)
 }

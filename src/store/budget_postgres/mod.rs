@@ -16,4 +16,6 @@ mod tls;
 mod top_ups;
 
 pub use back_end::PostgresBackEnd;
-pub use initialise::{INITIALISE_SQL, Initialised, initialise};
+
+pub(crate) use initialise::Initialised;
+pub use initialise::{INITIALISE_SQL, initialise};

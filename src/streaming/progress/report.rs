@@ -12,7 +12,7 @@ use super::{Progress, locked};
 
 /// All that the worker reports of an attempt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ProgressReport {
+pub(crate) struct ProgressReport {
     phase: Phase,
     status: String,
     done_thousandths: u64,
@@ -24,7 +24,7 @@ pub struct ProgressReport {
 impl Progress {
     /// What there is to report now. Failed fetches are in one report only.
     #[must_use]
-    pub fn report(&self) -> ProgressReport {
+    pub(crate) fn report(&self) -> ProgressReport {
         let (phase, status) = self.status();
         ProgressReport {
             phase,
@@ -36,7 +36,7 @@ impl Progress {
     }
 
     /// Takes over what the attempt's own process reports.
-    pub fn apply_report(&self, report: ProgressReport) {
+    pub(crate) fn apply_report(&self, report: ProgressReport) {
         let mut reported = locked(&self.reported);
         (reported.phase, reported.status) = (report.phase, report.status);
         drop(reported);

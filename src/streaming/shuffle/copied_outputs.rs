@@ -23,20 +23,20 @@ const LEAST_OUTPUTS_IN_MEMORY: u64 = 4;
 
 /// How much stays in memory, and where the rest goes.
 #[derive(Clone, Copy, Debug)]
-pub struct CopyRules<'a> {
-    pub memory_bytes: u64,
+pub(crate) struct CopyRules<'a> {
+    pub(crate) memory_bytes: u64,
     /// Bytes in memory from which on they are merged to disk.
-    pub merge_at_bytes: u64,
+    pub(crate) merge_at_bytes: u64,
     /// Outputs in memory from which on they are merged to disk.
-    pub merge_at_outputs: usize,
-    pub order: &'a KeyOrder,
+    pub(crate) merge_at_outputs: usize,
+    pub(crate) order: &'a KeyOrder,
     /// How outputs are compressed, on the wire and on disk.
-    pub codec: Option<Codec>,
+    pub(crate) codec: Option<Codec>,
     /// A folder of the attempt's own, which exists.
-    pub folder: &'a Path,
+    pub(crate) folder: &'a Path,
 }
 
-pub struct CopiedOutputs<'a> {
+pub(crate) struct CopiedOutputs<'a> {
     rules: CopyRules<'a>,
     progress: &'a Progress,
     state: Mutex<BufferState>,
@@ -53,14 +53,14 @@ struct BufferState {
 
 /// A verified output that is not part of the result yet.
 #[derive(Debug)]
-pub struct BufferedSegment {
+pub(crate) struct BufferedSegment {
     run: Run,
     stored_bytes: u64,
 }
 
 /// Why an output is not stored.
 #[derive(Debug)]
-pub enum BufferError {
+pub(crate) enum BufferError {
     /// The fetch failed: a retry may help.
     Fetch(FetchError),
     /// Nothing more can be stored.
@@ -70,14 +70,14 @@ pub enum BufferError {
 impl BufferedSegment {
     /// Bytes that came over the wire.
     #[must_use]
-    pub fn stored_bytes(&self) -> u64 {
+    pub(crate) fn stored_bytes(&self) -> u64 {
         self.stored_bytes
     }
 }
 
 impl<'a> CopiedOutputs<'a> {
     #[must_use]
-    pub fn new(rules: CopyRules<'a>, progress: &'a Progress) -> Self {
+    pub(crate) fn new(rules: CopyRules<'a>, progress: &'a Progress) -> Self {
         progress.counters().add(FrameworkCounter::ReduceShuffleBytes, 0);
         Self { rules, progress, state: Mutex::default() }
     }
@@ -87,7 +87,7 @@ impl<'a> CopiedOutputs<'a> {
     }
 
     /// Reads an output to its end and verifies it.
-    pub fn buffer(&self, fetched: Fetched<'_>) -> Result<BufferedSegment, BufferError> {
+    pub(crate) fn buffer(&self, fetched: Fetched<'_>) -> Result<BufferedSegment, BufferError> {
         let lengths = fetched.lengths;
         let (run, stored_bytes) = if self.reserve(lengths.raw_bytes).map_err(BufferError::Failed)? {
             match into_memory(fetched, self.rules.codec) {
@@ -145,7 +145,7 @@ impl<'a> CopiedOutputs<'a> {
         }
     }
 
-    pub fn add(&self, segment: BufferedSegment) -> Result<(), TaskFailure> {
+    pub(crate) fn add(&self, segment: BufferedSegment) -> Result<(), TaskFailure> {
         self.progress.counters().add(FrameworkCounter::ReduceShuffleBytes, segment.stored_bytes);
         let mut state = self.state();
         match segment.run {
@@ -162,7 +162,7 @@ impl<'a> CopiedOutputs<'a> {
     }
 
     /// Drops an unwanted output and releases its memory or file.
-    pub fn discard(&self, segment: BufferedSegment) {
+    pub(crate) fn discard(&self, segment: BufferedSegment) {
         match segment.run {
             Run::Memory(bytes) => self.state().used_bytes -= bytes.len() as u64,
             Run::File { path, .. } => drop(std::fs::remove_file(path)),
@@ -189,7 +189,7 @@ impl<'a> CopiedOutputs<'a> {
 
     /// The result: the runs in memory, and those on disk.
     #[must_use]
-    pub fn into_runs(self) -> (Vec<Run>, Vec<Run>) {
+    pub(crate) fn into_runs(self) -> (Vec<Run>, Vec<Run>) {
         let state = self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
         (state.memory.into_iter().map(Run::Memory).collect(), state.disk)
     }

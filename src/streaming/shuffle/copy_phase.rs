@@ -15,7 +15,7 @@ const ACTIVITY_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Completion events of maps on their way from the JobTracker to one reduce: the tracker pushes, the reduce takes.
 #[derive(Debug, Default)]
-pub struct MapCompletionFeed {
+pub(crate) struct MapCompletionFeed {
     events: Mutex<Vec<MapEvent>>,
     changed: Condvar,
 }
@@ -44,13 +44,13 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl MapCompletionFeed {
     /// Appends events, in the order of the job's completion events.
-    pub fn push(&self, events: impl IntoIterator<Item = MapEvent>) {
+    pub(crate) fn push(&self, events: impl IntoIterator<Item = MapEvent>) {
         locked(&self.events).extend(events);
         self.changed.notify_all();
     }
 
     /// Takes the events since the last call; waits at most `time` for one.
-    pub fn take(&self, time: Duration) -> Vec<MapEvent> {
+    pub(crate) fn take(&self, time: Duration) -> Vec<MapEvent> {
         let mut events = locked(&self.events);
         if events.is_empty() {
             (events, _) = self.changed.wait_timeout(events, time).unwrap_or_else(PoisonError::into_inner);
@@ -71,7 +71,7 @@ impl MapCompletionFeed {
 /// # Errors
 /// [`TaskFailure::Shuffle`] when too many fetches failed; those of storing outputs.
 #[expect(clippy::disallowed_methods, reason = "waits after failures are about the clock of the machine")]
-pub fn copy_map_outputs(
+pub(crate) fn copy_map_outputs(
     rules: ScheduleRules,
     parallel_copies: usize,
     feed: &MapCompletionFeed,

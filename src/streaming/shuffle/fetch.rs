@@ -33,7 +33,7 @@ const MAX_HEAD_BYTES: usize = 64 << 10;
 const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(500);
 
 #[derive(Debug, Error)]
-pub enum FetchError {
+pub(crate) enum FetchError {
     #[error("no connection: {0}")]
     Connect(io::Error),
     /// The connection broke, or the output is damaged.
@@ -50,21 +50,21 @@ pub enum FetchError {
 }
 
 /// An output whose bytes are still to come.
-pub struct Fetched<'a> {
+pub(crate) struct Fetched<'a> {
     /// Its lengths, as the tracker sent them.
-    pub lengths: SegmentLengths,
+    pub(crate) lengths: SegmentLengths,
     /// Bytes of its stored length, CRC included.
-    pub body: Box<dyn Read + 'a>,
+    pub(crate) body: Box<dyn Read + 'a>,
 }
 
 /// A source of map outputs.
-pub trait FetchMapOutput: Sync {
+pub(crate) trait FetchMapOutput: Sync {
     /// Requests one map's output for the reduce `reduce`.
     fn fetch(&self, order: &FetchOrder, reduce: u32) -> Result<Fetched<'_>, FetchError>;
 }
 
 #[derive(Debug)]
-pub struct HttpFetcher<'a> {
+pub(crate) struct HttpFetcher<'a> {
     secret: ShuffleSecret,
     timeouts: FetchTimeouts,
     progress: &'a Progress,
@@ -90,13 +90,13 @@ struct BlockingBody<'a> {
 impl FetchError {
     /// Whether this worker lacks what it needs to fetch: no fault of the map or its tracker.
     #[must_use]
-    pub fn is_shortage(&self) -> bool {
+    pub(crate) fn is_shortage(&self) -> bool {
         matches!(self, FetchError::Connect(error) | FetchError::Read(error) if is_shortage(error))
     }
 
     /// How the schedule counts it.
     #[must_use]
-    pub fn fault(&self) -> FetchFault {
+    pub(crate) fn fault(&self) -> FetchFault {
         match self {
             FetchError::Connect(_) => FetchFault::Connect,
             FetchError::Read(_) | FetchError::Answer { is_refusal: true, .. } => FetchFault::Read,
@@ -133,7 +133,7 @@ impl FetchMapOutput for HttpFetcher<'_> {
 impl<'a> HttpFetcher<'a> {
     /// Fetches outputs of the job that `secret` belongs to, until the attempt of `progress` is stopped.
     #[must_use]
-    pub fn new(secret: ShuffleSecret, timeouts: FetchTimeouts, progress: &'a Progress) -> Self {
+    pub(crate) fn new(secret: ShuffleSecret, timeouts: FetchTimeouts, progress: &'a Progress) -> Self {
         Self { secret, timeouts, progress, runtimes: Runtimes::default() }
     }
 

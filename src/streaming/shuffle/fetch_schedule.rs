@@ -16,7 +16,7 @@ const MOST_FAILED_OUTPUTS: usize = 5;
 
 /// A change of a map's output, in the order of the job's completion events.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub enum MapEvent {
+pub(crate) enum MapEvent {
     /// The tracker at this URL serves its output.
     Succeeded {
         attempt: AttemptId,
@@ -32,7 +32,7 @@ pub enum MapEvent {
 
 /// The next step of a fetching thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum FetchDecision {
+pub(crate) enum FetchDecision {
     /// Fetch this; one of [`FetchSchedule::on_fetched`] and [`FetchSchedule::on_fetch_failed`] must follow.
     Fetch(FetchOrder),
     /// Nothing before this time, ms, unless an event or the end of a fetch comes.
@@ -43,7 +43,7 @@ pub enum FetchDecision {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FetchFault {
+pub(crate) enum FetchFault {
     Connect,
     /// The connection was made, but no valid output arrived.
     Read,
@@ -53,27 +53,27 @@ pub enum FetchFault {
 
 /// The consequence of a failed fetch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct FailureResponse {
+pub(crate) struct FailureResponse {
     /// Whether the JobTracker gets a report.
-    pub is_reported: bool,
+    pub(crate) is_reported: bool,
     /// Why the attempt must give up, if so.
-    pub give_up_reason: Option<&'static str>,
+    pub(crate) give_up_reason: Option<&'static str>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ScheduleRules {
-    pub maps: u32,
+pub(crate) struct ScheduleRules {
+    pub(crate) maps: u32,
     /// Failures of one output between two reports.
-    pub max_fetch_failures: u32,
+    pub(crate) max_fetch_failures: u32,
     /// Whether a failed read is reported at once.
-    pub notifies_read_errors: bool,
+    pub(crate) notifies_read_errors: bool,
     /// Which host comes first differs from reduce to reduce.
-    pub seed: u32,
+    pub(crate) seed: u32,
 }
 
 /// What one reduce still has to fetch.
 #[derive(Debug)]
-pub struct FetchSchedule {
+pub(crate) struct FetchSchedule {
     rules: ScheduleRules,
     queues: HostQueues,
     /// Maps that are copied, or go without data.
@@ -91,7 +91,7 @@ pub struct FetchSchedule {
 
 impl FetchSchedule {
     #[must_use]
-    pub fn new(rules: ScheduleRules, now_ms: u64) -> Self {
+    pub(crate) fn new(rules: ScheduleRules, now_ms: u64) -> Self {
         Self {
             rules,
             queues: HostQueues::default(),
@@ -107,7 +107,7 @@ impl FetchSchedule {
         }
     }
 
-    pub fn apply_event(&mut self, event: MapEvent) {
+    pub(crate) fn apply_event(&mut self, event: MapEvent) {
         match event {
             MapEvent::Succeeded { attempt, tracker, run_ms } => {
                 self.longest_map_ms = self.longest_map_ms.max(run_ms);
@@ -128,18 +128,18 @@ impl FetchSchedule {
     }
 
     #[must_use]
-    pub fn is_complete(&self) -> bool {
+    pub(crate) fn is_complete(&self) -> bool {
         self.done.len() >= self.rules.maps as usize
     }
 
     /// Maps that are in.
     #[must_use]
-    pub fn done(&self) -> usize {
+    pub(crate) fn done(&self) -> usize {
         self.done.len()
     }
 
     /// Chooses the next fetch. At most one at a time from each host.
-    pub fn next_fetch(&mut self, now_ms: u64) -> FetchDecision {
+    pub(crate) fn next_fetch(&mut self, now_ms: u64) -> FetchDecision {
         if self.is_complete() {
             return FetchDecision::Complete;
         }
@@ -150,7 +150,7 @@ impl FetchSchedule {
     }
 
     /// Records a fetched output; `false` when it is no longer wanted.
-    pub fn on_fetched(&mut self, order: &FetchOrder, now_ms: u64) -> bool {
+    pub(crate) fn on_fetched(&mut self, order: &FetchOrder, now_ms: u64) -> bool {
         self.queues.release(&order.tracker);
         let is_new = !self.obsolete.contains(&order.attempt) && self.done.insert(order.attempt.task.number);
         if is_new {
@@ -162,7 +162,7 @@ impl FetchSchedule {
     }
 
     /// Records a failed fetch. It is retried after a wait, before all others of its host.
-    pub fn on_fetch_failed(&mut self, order: FetchOrder, fault: FetchFault, now_ms: u64) -> FailureResponse {
+    pub(crate) fn on_fetch_failed(&mut self, order: FetchOrder, fault: FetchFault, now_ms: u64) -> FailureResponse {
         self.queues.release(&order.tracker);
         let map = order.attempt.task.number;
         if self.obsolete.contains(&order.attempt) || self.done.contains(&map) {

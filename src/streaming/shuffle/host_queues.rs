@@ -10,15 +10,15 @@ use crate::model::{AttemptId, HttpUrl};
 
 /// One output to fetch.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FetchOrder {
-    pub attempt: AttemptId,
+pub(crate) struct FetchOrder {
+    pub(crate) attempt: AttemptId,
     /// `http://host:port`.
-    pub tracker: String,
+    pub(crate) tracker: String,
 }
 
 /// Waiting fetches.
 #[derive(Debug, Default)]
-pub struct HostQueues {
+pub(crate) struct HostQueues {
     /// By name; hosts without orders stay.
     hosts: BTreeMap<Arc<str>, FetchHost>,
     /// By map: where its orders wait. More than one only after a map has run again.
@@ -48,7 +48,7 @@ struct FetchPlace {
 
 impl HostQueues {
     /// Adds an order at the end of its host's queue, unless it is in the queue.
-    pub fn push_back(&mut self, order: FetchOrder) {
+    pub(crate) fn push_back(&mut self, order: FetchOrder) {
         let name = self.intern_host(&order.tracker);
         let places = self.places.get(&order.attempt.task.number);
         let is_queued = places
@@ -60,7 +60,7 @@ impl HostQueues {
 
     /// Adds an order at the front of its host's queue, in place of a queued one. Nothing is fetched from the host before
     /// `not_before_ms`.
-    pub fn push_front(&mut self, order: FetchOrder, not_before_ms: u64) {
+    pub(crate) fn push_front(&mut self, order: FetchOrder, not_before_ms: u64) {
         let name = self.intern_host(&order.tracker);
         self.remove(order.attempt.task.number, |place| place.attempt == order.attempt && place.host == name);
         self.unlist(&name);
@@ -70,17 +70,17 @@ impl HostQueues {
         self.insert(&name, order, |orders| orders.first_key_value().map_or(0, |(first, _)| first - 1));
     }
 
-    pub fn remove_attempt(&mut self, attempt: AttemptId) {
+    pub(crate) fn remove_attempt(&mut self, attempt: AttemptId) {
         self.remove(attempt.task.number, |place| place.attempt == attempt);
     }
 
     /// Removes the orders of all attempts of a map.
-    pub fn remove_map(&mut self, map: i32) {
+    pub(crate) fn remove_map(&mut self, map: i32) {
         self.remove(map, |_| true);
     }
 
     /// Takes the next order; its host is busy until [`Self::release`]. `seed` chooses the first host of all.
-    pub fn pop(&mut self, now_ms: u64, seed: u32) -> Option<FetchOrder> {
+    pub(crate) fn pop(&mut self, now_ms: u64, seed: u32) -> Option<FetchOrder> {
         while self.next_ready_ms().is_some_and(|time_ms| time_ms <= now_ms) {
             self.ready.extend(self.waiting.pop_first().map(|(_, name)| name));
         }
@@ -103,12 +103,12 @@ impl HostQueues {
     }
 
     /// When the next host can be fetched from, ms, if none can be now.
-    pub fn next_ready_ms(&self) -> Option<u64> {
+    pub(crate) fn next_ready_ms(&self) -> Option<u64> {
         self.waiting.first().map(|(time_ms, _)| *time_ms)
     }
 
     /// Records the end of a fetch from the host of this tracker.
-    pub fn release(&mut self, tracker: &str) {
+    pub(crate) fn release(&mut self, tracker: &str) {
         let name = self.intern_host(tracker);
         if let Some(host) = self.hosts.get_mut(&name) {
             host.is_busy = false;
@@ -180,7 +180,7 @@ impl HostQueues {
 
 /// The host name of a tracker's URL: one fetch at a time from all trackers of a host.
 #[must_use]
-pub fn host_of(tracker: &str) -> &str {
+pub(crate) fn host_of(tracker: &str) -> &str {
     HttpUrl::parse(tracker).map_or(tracker, |url| url.host())
 }
 

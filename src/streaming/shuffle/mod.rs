@@ -4,11 +4,11 @@
 //! [`servlet`] answers requests, [`fetch`] sends them, [`fetch_schedule`] chooses the next fetch from [`host_queues`],
 //! [`copied_outputs`] holds the fetched outputs, [`copy_phase`] combines them for one reduce.
 
-pub mod copied_outputs;
-pub mod copy_phase;
-pub mod fetch;
-pub mod fetch_schedule;
-pub mod host_queues;
+pub(crate) mod copied_outputs;
+pub(crate) mod copy_phase;
+pub(crate) mod fetch;
+pub(crate) mod fetch_schedule;
+pub(crate) mod host_queues;
 mod runtimes;
-pub mod servlet;
+pub(crate) mod servlet;
 pub mod signature;

@@ -15,16 +15,16 @@ use super::super::map_output::{INDEX_FILE, OUTPUT_FILE};
 use super::super::spill_index::{IndexEntry, read_index};
 use super::signature::{ShuffleSecret, is_same_hash};
 
-pub const PATH: &str = "/mapOutput";
+pub(crate) const PATH: &str = "/mapOutput";
 /// The status of an answer to a request that may succeed when it is repeated.
-pub const LATER: u16 = 503;
+pub(crate) const LATER: u16 = 503;
 /// The longest index that is read: of more reduces than a job may have. Bytes.
 const MAX_INDEX_BYTES: u64 = 64 << 20;
 /// Most characters of a request that a refusal repeats.
 const MAX_REPEATED_CHARS: usize = 64;
 
 /// What this tracker knows of jobs and outputs.
-pub trait ServedOutputs {
+pub(crate) trait ServedOutputs {
     /// The secret of a job that runs here.
     fn secret(&self, job: JobId) -> Option<ShuffleSecret>;
 
@@ -34,17 +34,17 @@ pub trait ServedOutputs {
 
 /// The folder of a map's output. Commands of the job could have put links and pipes there.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OutputFolder {
+pub(crate) struct OutputFolder {
     /// The tracker's own folder around it: below it no link is followed.
-    pub root: PathBuf,
-    pub path: PathBuf,
+    pub(crate) root: PathBuf,
+    pub(crate) path: PathBuf,
     /// The user id of the user that ran the map.
-    pub owner: u32,
+    pub(crate) owner: u32,
 }
 
 /// A request, as far as it matters.
 #[derive(Clone, Copy, Debug)]
-pub struct ServletRequest<'a> {
+pub(crate) struct ServletRequest<'a> {
     /// As it was sent: this is what is signed.
     pub path_and_query: &'a str,
     /// The header `UrlHash`.
@@ -55,23 +55,23 @@ pub struct ServletRequest<'a> {
 
 /// A part of a map's output.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FileRange {
-    pub folder: OutputFolder,
-    pub start_bytes: u64,
-    pub length_bytes: u64,
+pub(crate) struct FileRange {
+    pub(crate) folder: OutputFolder,
+    pub(crate) start_bytes: u64,
+    pub(crate) length_bytes: u64,
 }
 
 /// What is sent back.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ServletAnswer {
-    pub status: u16,
+pub(crate) struct ServletAnswer {
+    pub(crate) status: u16,
     /// For people: the reason phrase, or the body of a refusal.
-    pub reason: String,
-    pub headers: Vec<(&'static str, String)>,
+    pub(crate) reason: String,
+    pub(crate) headers: Vec<(&'static str, String)>,
     /// The body, for status 200.
-    pub body: Option<FileRange>,
+    pub(crate) body: Option<FileRange>,
     /// An output of this tracker that can no longer be read: its map must run again.
-    pub lost: Option<AttemptId>,
+    pub(crate) lost: Option<AttemptId>,
 }
 
 impl OutputFolder {
@@ -79,7 +79,7 @@ impl OutputFolder {
     ///
     /// # Errors
     /// [`FsError`]: a link, no regular file, another's file, or longer than `max_bytes`.
-    pub fn open(&self, name: &str, max_bytes: u64) -> Result<CheckedFile, FsError> {
+    pub(crate) fn open(&self, name: &str, max_bytes: u64) -> Result<CheckedFile, FsError> {
         let expected = Expected::file_of([self.owner]).with_one_link().at_most(max_bytes);
         open_below(&self.root, &self.path.join(name), &expected)
     }
@@ -90,7 +90,7 @@ impl FileRange {
     ///
     /// # Errors
     /// As [`OutputFolder::open`].
-    pub fn open(&self) -> Result<CheckedFile, FsError> {
+    pub(crate) fn open(&self) -> Result<CheckedFile, FsError> {
         self.folder.open(OUTPUT_FILE, u64::MAX)
     }
 }
@@ -99,13 +99,16 @@ impl FileRange {
 ///
 /// # Errors
 /// The refusal.
-pub fn verified_job(request: &ServletRequest<'_>, outputs: &dyn ServedOutputs) -> Result<JobId, Box<ServletAnswer>> {
+pub(crate) fn verified_job(
+    request: &ServletRequest<'_>,
+    outputs: &dyn ServedOutputs,
+) -> Result<JobId, Box<ServletAnswer>> {
     VerifiedRequest::of(request, outputs).map(|verified| verified.job)
 }
 
 /// Answers a request. Reads the index, not the output: the sender of the body reports a failed read ([`unreadable`]).
 #[must_use]
-pub fn answer(request: &ServletRequest<'_>, outputs: &dyn ServedOutputs) -> ServletAnswer {
+pub(crate) fn answer(request: &ServletRequest<'_>, outputs: &dyn ServedOutputs) -> ServletAnswer {
     match VerifiedRequest::of(request, outputs) {
         Ok(verified) => {
             let mut answer = find(&verified, outputs);
@@ -202,7 +205,7 @@ fn refusal(status: u16, reason: &str) -> ServletAnswer {
 /// The answer when an output of this tracker cannot be read: not now ([`LATER`]) where the tracker lacks descriptors or memory, else
 /// never again.
 #[must_use]
-pub fn unreadable(attempt: AttemptId, reduce: &str, error: &io::Error) -> ServletAnswer {
+pub(crate) fn unreadable(attempt: AttemptId, reduce: &str, error: &io::Error) -> ServletAnswer {
     let reason = format!("getMapOutput({attempt},{}) failed : {error}", shortened(reduce));
     match is_shortage(error) {
         true => refusal(LATER, &reason),

@@ -33,7 +33,7 @@ impl ShuffleSecret {
 
     /// What the answer to a request with that `UrlHash` carries as `ReplyHash`.
     #[must_use]
-    pub fn reply_hash(&self, url_hash: &str) -> String {
+    pub(crate) fn reply_hash(&self, url_hash: &str) -> String {
         self.sign(&[url_hash.as_bytes()])
     }
 
@@ -46,7 +46,7 @@ impl ShuffleSecret {
 
 /// Whether two hashes are equal; takes as long for wrong ones as for right ones.
 #[must_use]
-pub fn is_same_hash(given: &str, expected: &str) -> bool {
+pub(crate) fn is_same_hash(given: &str, expected: &str) -> bool {
     !expected.is_empty() && bool::from(given.as_bytes().ct_eq(expected.as_bytes()))
 }
 

@@ -189,10 +189,10 @@ impl Address {
 
 /// Names of the parts of paths.
 pub(super) mod part {
-    pub const JOB: &str = "job";
-    pub const WORKER: &str = "worker";
-    pub const QUEUE: &str = "queue";
-    pub const DECISION: &str = "decision";
-    pub const USER: &str = "user";
-    pub const REPORT: &str = "report";
+    pub(crate) const JOB: &str = "job";
+    pub(crate) const WORKER: &str = "worker";
+    pub(crate) const QUEUE: &str = "queue";
+    pub(crate) const DECISION: &str = "decision";
+    pub(crate) const USER: &str = "user";
+    pub(crate) const REPORT: &str = "report";
 }

@@ -22,7 +22,7 @@ const OPENAPI: &str = include_str!("../../../static/api.json");
 pub(super) const OPENAPI_PATH: &str = "/api/v1/openapi.json";
 
 /// The addresses of the API and its description.
-pub fn routes<O: Owner>(web: &Arc<WebState<O>>) -> Router<Arc<WebState<O>>> {
+pub(crate) fn routes<O: Owner>(web: &Arc<WebState<O>>) -> Router<Arc<WebState<O>>> {
     let api = Arc::new(Api::new(web.clone()));
     let router = Router::new().route(OPENAPI_PATH, only_get(get(openapi))).route("/api/{*rest}", any(unknown_path));
     Address::ALL.into_iter().fold(router, |router, address| {

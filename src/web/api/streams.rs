@@ -205,12 +205,12 @@ impl EventStreams {
     }
 
     /// How many are open.
-    pub fn open_count(&self) -> usize {
+    pub(crate) fn open_count(&self) -> usize {
         self.hub().readers.len()
     }
 
     /// Ends all streams, and lets none begin.
-    pub fn close(&self) {
+    pub(crate) fn close(&self) {
         let mut hub = self.hub();
         hub.is_closed = true;
         let bye = frame("bye", 0, hub.last_id, &json!({}));
@@ -263,7 +263,7 @@ impl EventStreams {
     }
 
     /// Ends the streams of a session: what is shown to its user is shown to these readers no more.
-    pub fn end_session(&self, session: &str) {
+    pub(crate) fn end_session(&self, session: &str) {
         let mut hub = self.hub();
         let bye = frame("bye", 0, hub.last_id, &json!({}));
         hub.readers.retain(|reader| {

@@ -38,15 +38,15 @@ pub(super) enum Address {
 /// The parameters that a path can have.
 pub(super) mod part {
     /// The id of an application.
-    pub const APPLICATION: &str = "application-id";
+    pub(crate) const APPLICATION: &str = "application-id";
     /// The id of a container.
-    pub const CONTAINER: &str = "container-id";
+    pub(crate) const CONTAINER: &str = "container-id";
     /// How a container ends.
-    pub const COMMAND: &str = "command";
+    pub(crate) const COMMAND: &str = "command";
     /// Which log.
-    pub const LOG: &str = "log";
+    pub(crate) const LOG: &str = "log";
     /// The id of a node.
-    pub const NODE: &str = "node-id";
+    pub(crate) const NODE: &str = "node-id";
 }
 
 // === impl Address ===

@@ -24,7 +24,8 @@ mod verified;
 #[cfg(test)]
 pub(super) mod tests;
 
-pub use owner::{ApplicationAccess, ApplicationOwner, ApplicationReply, NewsWait};
+pub use owner::ApplicationOwner;
+pub(crate) use owner::{ApplicationAccess, ApplicationReply, NewsWait};
 pub(super) use path_parts::PathParts;
 pub(super) use problem::Problem;
 pub(super) use problem_name::ProblemName;

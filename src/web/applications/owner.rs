@@ -13,9 +13,9 @@ use super::super::owner_gone::OwnerGone;
 #[derive(Debug, Default)]
 pub struct NewsWait {
     /// Milliseconds.
-    pub ms: u64,
+    pub(crate) ms: u64,
     /// Done when it must be answered with what there is.
-    pub cut: Option<oneshot::Receiver<()>>,
+    pub(crate) cut: Option<oneshot::Receiver<()>>,
 }
 
 /// The way to the owner of applications. Without methods of its own there are none.
@@ -46,7 +46,7 @@ pub trait ApplicationOwner: Send + Sync + 'static {
 }
 
 /// The answer to a request about applications, or its refusal.
-pub type ApplicationReply = Result<Box<ApplicationAnswer>, ApplicationRefusal>;
+pub(crate) type ApplicationReply = Result<Box<ApplicationAnswer>, ApplicationRefusal>;
 
 /// How callers are known.
 #[derive(Clone, Debug)]

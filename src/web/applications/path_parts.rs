@@ -11,18 +11,18 @@ use super::problem_name::ProblemName;
 
 /// The decoded parts of a path by their names in its template.
 #[derive(Clone, Debug, Default)]
-pub struct PathParts(Vec<(String, String)>);
+pub(crate) struct PathParts(Vec<(String, String)>);
 
 // === impl PathParts ===
 
 impl PathParts {
     /// The parts that the router found.
-    pub fn new(found: &RawPathParams) -> Self {
+    pub(crate) fn new(found: &RawPathParams) -> Self {
         Self(found.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect())
     }
 
     /// A part, as it is.
-    pub fn get(&self, name: &str) -> &str {
+    pub(crate) fn get(&self, name: &str) -> &str {
         self.0.iter().find(|(part, _)| part == name).map_or("", |(_, value)| value)
     }
 
@@ -30,7 +30,7 @@ impl PathParts {
     ///
     /// # Errors
     /// `no-such-application`.
-    pub fn application(&self) -> Result<ApplicationId, Problem> {
+    pub(crate) fn application(&self) -> Result<ApplicationId, Problem> {
         let text = self.get(part::APPLICATION);
         let unknown = |_| Problem::new(ProblemName::NoSuchApplication, format!("there is no application {text}"));
         text.parse().map_err(unknown)

@@ -20,7 +20,7 @@ const RETRY_S: &str = "1";
 
 /// What is answered in the place of what was asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
+pub(crate) struct Problem {
     name: ProblemName,
     detail: String,
     errors: Vec<BodyFault>,
@@ -65,18 +65,18 @@ struct ErrorJson<'a> {
 
 impl Problem {
     /// A problem with what is particular about this one.
-    pub fn new(name: ProblemName, detail: impl Into<String>) -> Self {
+    pub(crate) fn new(name: ProblemName, detail: impl Into<String>) -> Self {
         let (errors, detail) = (Vec::new(), detail.into());
         Self { name, detail, errors, state: None, server_time_ms: None, allow: None, attempt: None }
     }
 
     /// The same with what to try instead.
-    pub fn with_try(self, attempt: impl Into<String>) -> Self {
+    pub(crate) fn with_try(self, attempt: impl Into<String>) -> Self {
         Self { attempt: Some(attempt.into()), ..self }
     }
 
     /// Members or parameters are wrong.
-    pub fn of_faults(name: ProblemName, errors: Vec<BodyFault>) -> Self {
+    pub(crate) fn of_faults(name: ProblemName, errors: Vec<BodyFault>) -> Self {
         let detail = match errors.as_slice() {
             [] => "the request is not valid".to_owned(),
             [only] => format!("{}: {}", only.pointer, only.detail),
@@ -86,18 +86,18 @@ impl Problem {
     }
 
     /// Nothing is at a path.
-    pub fn no_such_address(path: &str) -> Self {
+    pub(crate) fn no_such_address(path: &str) -> Self {
         Self::new(ProblemName::NoSuchAddress, format!("there is nothing at {path}"))
     }
 
     /// Another method is expected.
-    pub fn of_method(method: &str, allow: String) -> Self {
+    pub(crate) fn of_method(method: &str, allow: String) -> Self {
         let detail = format!("{method} is not allowed here; expected {allow}");
         Self { allow: Some(allow), ..Self::new(ProblemName::MethodNotAllowed, detail) }
     }
 
     /// The answer; `path` is what was asked for.
-    pub fn response(&self, path: &str) -> Response<Body> {
+    pub(crate) fn response(&self, path: &str) -> Response<Body> {
         let status = self.name.status();
         let errors = self.errors.iter().map(ErrorJson::of).collect();
         let body = json(&ProblemJson {

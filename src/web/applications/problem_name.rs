@@ -4,7 +4,7 @@ use axum::http::StatusCode;
 
 /// A kind of problem; `/problems/NAME` explains it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ProblemName {
+pub(crate) enum ProblemName {
     /// Body or query cannot be as they are.
     InvalidRequest,
     /// A row of `ask` or a launch cannot be as it is.
@@ -71,7 +71,7 @@ pub enum ProblemName {
 
 impl ProblemName {
     /// All kinds.
-    pub const ALL: [Self; 30] = [
+    pub(crate) const ALL: [Self; 30] = [
         Self::InvalidRequest,
         Self::InvalidResourceRequest,
         Self::SignatureRefused,
@@ -105,7 +105,7 @@ impl ProblemName {
     ];
 
     /// The name in the address of its page.
-    pub const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::InvalidRequest => "invalid-request",
             Self::InvalidResourceRequest => "invalid-resource-request",
@@ -141,12 +141,12 @@ impl ProblemName {
     }
 
     /// The kind of that name.
-    pub fn from_name(name: &str) -> Option<Self> {
+    pub(crate) fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
 
     /// The status of its answers.
-    pub const fn status(self) -> StatusCode {
+    pub(crate) const fn status(self) -> StatusCode {
         match self {
             Self::InvalidRequest | Self::InvalidResourceRequest => StatusCode::BAD_REQUEST,
             Self::SignatureRefused | Self::TimestampRefused | Self::SessionRefused => StatusCode::UNAUTHORIZED,
@@ -176,7 +176,7 @@ impl ProblemName {
     }
 
     /// In a few words, the same for all of a kind.
-    pub const fn title(self) -> &'static str {
+    pub(crate) const fn title(self) -> &'static str {
         match self {
             Self::InvalidRequest => "The request is not valid",
             Self::InvalidResourceRequest => "A resource request is not valid",
@@ -212,7 +212,7 @@ impl ProblemName {
     }
 
     /// What it means and what to do.
-    pub const fn explanation(self) -> &'static str {
+    pub(crate) const fn explanation(self) -> &'static str {
         match self {
             Self::InvalidRequest => {
                 "The body is no JSON, or one of its members is missing, unknown, repeated, of another type or out of \
@@ -294,7 +294,7 @@ impl ProblemName {
     }
 
     /// Hadoop's class for it, where clients know one.
-    pub const fn exception(self) -> Option<&'static str> {
+    pub(crate) const fn exception(self) -> Option<&'static str> {
         match self {
             Self::InvalidRequest => Some("BadRequestException"),
             Self::InvalidResourceRequest => Some("InvalidResourceRequestException"),

@@ -15,7 +15,7 @@ use super::problem_name::ProblemName;
 
 /// The parameters of a request while they are read.
 #[derive(Debug)]
-pub struct QueryParameters {
+pub(crate) struct QueryParameters {
     /// A parameter that is repeated has several values.
     left: BTreeMap<String, Vec<String>>,
     faults: Vec<BodyFault>,
@@ -26,12 +26,12 @@ pub struct QueryParameters {
 
 impl QueryParameters {
     /// The decoded parameters of an address.
-    pub fn of(uri: &Uri) -> Self {
+    pub(crate) fn of(uri: &Uri) -> Self {
         Self::with_repeated(uri, &[])
     }
 
     /// The same where these may be repeated.
-    pub fn with_repeated(uri: &Uri, repeated: &[&str]) -> Self {
+    pub(crate) fn with_repeated(uri: &Uri, repeated: &[&str]) -> Self {
         let mut read = Self { left: BTreeMap::new(), faults: Vec::new(), known: Vec::new() };
         match Query::<Vec<(String, String)>>::try_from_uri(uri) {
             Err(_) => read.refuse("", "the query is not URL-encoded"),
@@ -49,17 +49,17 @@ impl QueryParameters {
     }
 
     /// The value of a parameter that was not taken yet, as it is.
-    pub fn get(&self, name: &str) -> Option<&str> {
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
         self.left.get(name)?.first().map(String::as_str)
     }
 
     /// A parameter, if it is there.
-    pub fn take(&mut self, name: &'static str) -> Option<String> {
+    pub(crate) fn take(&mut self, name: &'static str) -> Option<String> {
         self.take_all(name).into_iter().next()
     }
 
     /// The values of a parameter that may be repeated.
-    pub fn take_all(&mut self, name: &'static str) -> Vec<String> {
+    pub(crate) fn take_all(&mut self, name: &'static str) -> Vec<String> {
         if !self.known.contains(&name) {
             self.known.push(name);
         }
@@ -67,7 +67,12 @@ impl QueryParameters {
     }
 
     /// Values of a parameter that may be repeated, each of which `parse` reads.
-    pub fn parsed_all<T>(&mut self, name: &'static str, expected: &str, parse: impl Fn(&str) -> Option<T>) -> Vec<T> {
+    pub(crate) fn parsed_all<T>(
+        &mut self,
+        name: &'static str,
+        expected: &str,
+        parse: impl Fn(&str) -> Option<T>,
+    ) -> Vec<T> {
         let texts = self.take_all(name);
         let values: Vec<T> = texts.iter().filter_map(|text| parse(text)).collect();
         if values.len() < texts.len() {
@@ -77,7 +82,7 @@ impl QueryParameters {
     }
 
     /// A parameter that `parse` reads; none if it is absent or wrong.
-    pub fn parsed<T>(
+    pub(crate) fn parsed<T>(
         &mut self,
         name: &'static str,
         expected: &str,
@@ -92,7 +97,7 @@ impl QueryParameters {
     }
 
     /// A whole number.
-    pub fn whole<N: TryFrom<u64>>(&mut self, name: &'static str, range: RangeInclusive<u64>) -> Option<N> {
+    pub(crate) fn whole<N: TryFrom<u64>>(&mut self, name: &'static str, range: RangeInclusive<u64>) -> Option<N> {
         let expected = format!("a whole number from {} to {}", range.start(), range.end());
         self.parsed(name, &expected, |text| {
             let number = plain_number(text).filter(|number| range.contains(number))?;
@@ -101,12 +106,12 @@ impl QueryParameters {
     }
 
     /// A list with commas.
-    pub fn list<T>(&mut self, name: &'static str, expected: &str, parse: impl Fn(&str) -> Option<T>) -> Vec<T> {
+    pub(crate) fn list<T>(&mut self, name: &'static str, expected: &str, parse: impl Fn(&str) -> Option<T>) -> Vec<T> {
         self.parsed(name, expected, |text| text.split(',').map(parse).collect()).unwrap_or_default()
     }
 
     /// Notes that a parameter is wrong or missing.
-    pub fn refuse(&mut self, name: &str, detail: &str) {
+    pub(crate) fn refuse(&mut self, name: &str, detail: &str) {
         if self.faults.len() < MAX_FINDINGS {
             self.faults.push(BodyFault { pointer: name.to_owned(), detail: detail.to_owned() });
         }
@@ -116,7 +121,7 @@ impl QueryParameters {
     ///
     /// # Errors
     /// `invalid-request`.
-    pub fn end(mut self) -> Result<(), Problem> {
+    pub(crate) fn end(mut self) -> Result<(), Problem> {
         let known = self.known.join(", ");
         for name in std::mem::take(&mut self.left).into_keys() {
             self.refuse(&name, &format!("the parameter is unknown; known are {known}"));

@@ -27,7 +27,7 @@ const OPENAPI: &str = include_str!("../../../static/openapi.json");
 const OPENAPI_PATH: &str = "/ws/v1/openapi.json";
 
 /// The addresses of applications, their description and the pages of problems.
-pub fn routes<O: ApplicationOwner>(web: &Arc<WebState<O>>) -> Router<Arc<WebState<O>>> {
+pub(crate) fn routes<O: ApplicationOwner>(web: &Arc<WebState<O>>) -> Router<Arc<WebState<O>>> {
     let applications = Arc::new(Applications::new(web.clone()));
     let router = Router::new()
         .route(OPENAPI_PATH, only_get(get(openapi)))
@@ -47,7 +47,7 @@ pub fn routes<O: ApplicationOwner>(web: &Arc<WebState<O>>) -> Router<Arc<WebStat
 }
 
 /// Below `/ws/` and `/api/`, the refusal of the name under which a request came is a problem, as every error is there.
-pub async fn refuse_names_by_problems(request: Request, next: Next) -> Response<Body> {
+pub(crate) async fn refuse_names_by_problems(request: Request, next: Next) -> Response<Body> {
     if !["/ws/", "/api/"].iter().any(|root| request.uri().path().starts_with(root)) {
         return next.run(request).await;
     }
@@ -75,7 +75,7 @@ async fn unknown_path(uri: Uri) -> Response<Body> {
 }
 
 /// A route for GET and HEAD alone.
-pub fn only_get<S: Clone + Send + Sync + 'static>(route: MethodRouter<S>) -> MethodRouter<S> {
+pub(crate) fn only_get<S: Clone + Send + Sync + 'static>(route: MethodRouter<S>) -> MethodRouter<S> {
     route.fallback(async |request: Request| {
         let refusal = Problem::of_method(request.method().as_str(), "GET, HEAD".to_owned());
         refusal.response(request.uri().path())

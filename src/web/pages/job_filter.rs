@@ -7,17 +7,17 @@ use crate::model::{JobId, RunState};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JobFilter {
     /// This one.
-    pub job: Option<JobId>,
+    pub(crate) job: Option<JobId>,
     /// In one of these states; empty: in any.
-    pub states: Vec<RunState>,
+    pub(crate) states: Vec<RunState>,
     /// Of this user.
-    pub user: Option<String>,
+    pub(crate) user: Option<String>,
     /// In this queue.
-    pub queue: Option<String>,
+    pub(crate) queue: Option<String>,
     /// With this in its name, in whatever case.
-    pub name: Option<String>,
+    pub(crate) name: Option<String>,
     /// That ended at this moment or later, epoch ms.
-    pub ended_since_ms: Option<i64>,
+    pub(crate) ended_since_ms: Option<i64>,
 }
 
 // === impl JobFilter ===
@@ -42,7 +42,7 @@ impl JobFilter {
     }
 
     /// Whether a job is listed.
-    pub fn passes(&self, job: &JobSnapshot) -> bool {
+    pub(crate) fn passes(&self, job: &JobSnapshot) -> bool {
         let is = |wanted: &Option<String>, value: &str| wanted.as_ref().is_none_or(|wanted| wanted == value);
         let has_name = |part: &String| job.name.to_lowercase().contains(&part.to_lowercase());
         self.job.is_none_or(|id| id == job.id)

@@ -43,7 +43,7 @@ use axum::routing::get;
 use super::owner::Owner;
 use super::state::WebState;
 
-pub use job_filter::JobFilter;
+pub(crate) use job_filter::JobFilter;
 
 pub(super) use deadline_answer::{deadline_answer, is_of_browser};
 pub(super) use handlers::no_such_page;

@@ -19,7 +19,7 @@ const NO_USER: &str = "Unauthenticated users are not authorized to access this p
 ///
 /// # Errors
 /// 401 to others, where they are for administrators.
-pub async fn check_instrumentation<O: Owner>(state: &WebState<O>, user: &str) -> Result<(), Refused> {
+pub(crate) async fn check_instrumentation<O: Owner>(state: &WebState<O>, user: &str) -> Result<(), Refused> {
     refuse_others(state, state.stock.are_numbers_for_administrators, user).await
 }
 

@@ -10,7 +10,7 @@ use crate::model::{Kind, PerKind};
 use super::jmx_beans::numbers_of_jobtracker;
 
 /// The numbers. `machine`: the name of this one.
-pub fn metrics_as_json(overview: &ClusterSnapshot, machine: &str) -> String {
+pub(crate) fn metrics_as_json(overview: &ClusterSnapshot, machine: &str) -> String {
     let mut contexts = Map::new();
     let tags = json!({ "hostName": machine, "sessionId": "" });
     contexts.insert("mapred".into(), json!({ "jobtracker": [[tags, numbers_of_jobtracker(overview)]] }));

@@ -47,14 +47,16 @@ use axum::routing::{any, get};
 use super::owner::Owner;
 use super::state::WebState;
 
-pub use data::{
+pub(crate) use data::{
     FailureFilter, GRAPH_GROUPS, MOST_FAILURES, StockAcls, StockAttempt, StockAttempts, StockCounter,
     StockCounterGroup, StockFailures, StockGraph, StockJob, StockPastJob, StockPastJobs, StockPlace, StockTally,
     StockTask, StockTasks, TASKS_PER_PAGE, TaskFilter, TaskList,
 };
-pub use owner::{StockOwner, StockRead};
-pub use past_data::{PastAttempt, PastKind, StockHistoryPlace, StockPast};
-pub use settings::{ConfProperty, StockSettings};
+pub use owner::StockOwner;
+pub(crate) use owner::StockRead;
+pub(crate) use past_data::{PastAttempt, PastKind, StockHistoryPlace, StockPast};
+pub(crate) use settings::ConfProperty;
+pub use settings::StockSettings;
 
 pub(super) use access::check_instrumentation;
 pub(super) use metrics_json::metrics_as_json;

@@ -11,7 +11,7 @@ use super::data::{
 use super::past_data::{StockHistoryPlace, StockPast};
 
 /// What a read of a job answers: none for an unknown one.
-pub type StockRead<T> = Result<Result<Option<T>, Refusal>, OwnerGone>;
+pub(crate) type StockRead<T> = Result<Result<Option<T>, Refusal>, OwnerGone>;
 
 /// The way to the jobs. A job's access lists must let a `viewer` see it; without methods of its own there are none.
 pub trait StockOwner: Send + Sync + 'static {

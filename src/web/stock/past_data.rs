@@ -7,25 +7,25 @@ use super::data::{StockAttempt, StockJob};
 /// A job that is over, with all its attempts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StockPast {
-    pub job: StockJob,
+    pub(crate) job: StockJob,
     /// When its setup had succeeded, epoch ms; 0: it never did.
-    pub launch_ms: i64,
+    pub(crate) launch_ms: i64,
     /// As [`StockPastJob::log_file`](super::StockPastJob::log_file).
-    pub log_file: String,
+    pub(crate) log_file: String,
     /// By task and number.
-    pub attempts: Vec<PastAttempt>,
+    pub(crate) attempts: Vec<PastAttempt>,
 }
 
 /// An attempt, and what it was for.
 #[derive(Clone, Debug, PartialEq)]
-pub struct PastAttempt {
-    pub kind: PastKind,
-    pub attempt: StockAttempt,
+pub(crate) struct PastAttempt {
+    pub(crate) kind: PastKind,
+    pub(crate) attempt: StockAttempt,
 }
 
 /// What an attempt was for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PastKind {
+pub(crate) enum PastKind {
     Setup,
     Map,
     Reduce,

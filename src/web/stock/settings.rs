@@ -29,9 +29,9 @@ pub struct StockSettings {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ConfProperty {
-    pub key: String,
-    pub value: String,
-    pub is_final: bool,
+    pub(crate) key: String,
+    pub(crate) value: String,
+    pub(crate) is_final: bool,
     /// Where it comes from.
-    pub resource: String,
+    pub(crate) resource: String,
 }

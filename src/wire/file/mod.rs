@@ -8,7 +8,8 @@ mod token_storage;
 pub use job_info::JobInfo;
 pub use split::{FileSplit, SplitApi, SplitsWriter, read_file_split};
 pub use split_meta::{SplitMeta, read_split_meta, write_split_meta};
-pub use token_storage::{JOB_TOKEN_ALIAS, job_token_password, read_token_storage, write_token_storage};
+pub(crate) use token_storage::job_token_password;
+pub use token_storage::{JOB_TOKEN_ALIAS, read_token_storage, write_token_storage};
 
 use super::{Reader, WireError, WireErrorKind};
 

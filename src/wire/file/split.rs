@@ -60,7 +60,7 @@ pub fn read_file_split(file: &[u8], offset_bytes: usize) -> Result<FileSplit, Wi
 
 impl SplitApi {
     /// The class of its file splits.
-    pub const fn class_name(self) -> &'static str {
+    pub(crate) const fn class_name(self) -> &'static str {
         match self {
             Self::Old => "org.apache.hadoop.mapred.FileSplit",
             Self::New => "org.apache.hadoop.mapreduce.lib.input.FileSplit",

@@ -20,7 +20,7 @@ pub fn read_token_storage(file: &[u8]) -> Result<Credentials, WireError> {
 }
 
 /// The password of the job token in a `jobToken`; none if there is none.
-pub fn job_token_password(file: &[u8]) -> Option<Vec<u8>> {
+pub(crate) fn job_token_password(file: &[u8]) -> Option<Vec<u8>> {
     let credentials = read_token_storage(file).ok()?;
     let (_, token) = credentials.tokens.into_iter().find(|(alias, _)| **alias == *JOB_TOKEN_ALIAS)?;
     Some(token.password)

@@ -7,7 +7,7 @@ use super::DatanodeInfo;
 use super::block::decode_nodes;
 
 /// The version of the data port, of 0.20.203.0 to 1.2.1.
-pub const DATA_TRANSFER_VERSION: i16 = 17;
+pub(crate) const DATA_TRANSFER_VERSION: i16 = 17;
 
 const WRITE: i8 = 80;
 const READ: i8 = 81;
@@ -65,9 +65,9 @@ pub struct WriteRequest {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Checksums {
     /// Whether there are any: four bytes, the CRC-32 of each chunk.
-    pub are_sent: bool,
+    pub(crate) are_sent: bool,
     /// Bytes of a chunk, 1 to [`CHECKSUM_CHUNK_BYTES`].
-    pub chunk_bytes: usize,
+    pub(crate) chunk_bytes: usize,
 }
 
 impl Checksums {
@@ -79,7 +79,7 @@ impl Checksums {
 
     /// Bytes of the checksums of so much data.
     #[must_use]
-    pub const fn bytes_of(self, data_bytes: usize) -> usize {
+    pub(crate) const fn bytes_of(self, data_bytes: usize) -> usize {
         if self.are_sent { data_bytes.div_ceil(self.chunk_bytes) * 4 } else { 0 }
     }
 }

@@ -46,7 +46,7 @@ pub enum AdminState {
 impl AdminState {
     /// Hadoop's name.
     #[must_use]
-    pub const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Normal => "NORMAL",
             Self::DecommissionInProgress => "DECOMMISSION_INPROGRESS",
@@ -56,7 +56,7 @@ impl AdminState {
 
     /// The state of that name.
     #[must_use]
-    pub fn from_name(name: &str) -> Option<Self> {
+    pub(crate) fn from_name(name: &str) -> Option<Self> {
         [Self::Normal, Self::DecommissionInProgress, Self::Decommissioned].into_iter().find(|one| one.name() == name)
     }
 }
@@ -72,7 +72,7 @@ impl DatanodeInfo {
 
     /// Host and port of [`Self::name`]; no port where the name has none.
     #[must_use]
-    pub fn address(&self) -> (&str, Option<u16>) {
+    pub(crate) fn address(&self) -> (&str, Option<u16>) {
         match self.name.rsplit_once(':') {
             Some((host, port)) => (host, port.parse().ok()),
             None => (&self.name, None),

@@ -24,19 +24,18 @@ mod states;
 
 pub use answer::{HdfsAnswer, HdfsAnswerKind, HdfsOutcome, HdfsResponse, decode_hdfs_response, encode_hdfs_response};
 pub use block::{Block, LocatedBlock, LocatedBlocks};
-pub use byte_array::ByteArray;
+pub(crate) use byte_array::ByteArray;
 pub use call::HdfsCall;
-pub use call_frame::{HdfsCallFrame, HdfsProtocol, decode_hdfs_call, encode_hdfs_call};
-pub use data_request::{
-    Checksums, DATA_TRANSFER_VERSION, DataRequest, ReadRequest, WriteRequest, decode_data_request, encode_data_request,
-};
+pub use call_frame::{HdfsProtocol, decode_hdfs_call, encode_hdfs_call};
+pub use data_request::{Checksums, DataRequest, ReadRequest, WriteRequest, decode_data_request, encode_data_request};
 pub use data_status::DataStatus;
 pub use datanode::{AdminState, DatanodeInfo};
 pub use file_status::{ContentSummary, DirectoryListing, FileStatus};
-pub use packet::{DataFrame, HEARTBEAT_SEQUENCE, Packet, encode_end, encode_packet, first_bad_chunk, split_data_frame};
+pub use packet::{DataFrame, HEARTBEAT_SEQUENCE, encode_end, encode_packet, first_bad_chunk, split_data_frame};
 pub use permission::FsPermission;
 pub use pipeline::{
     PipelineAck, ReadAnswer, SetupAnswer, decode_ack, decode_read_answer, decode_setup_answer, encode_ack,
     encode_checksum_ok, encode_read_answer, encode_setup_answer,
 };
-pub use states::{DatanodeReportType, SafeModeAction};
+pub(crate) use states::DatanodeReportType;
+pub use states::SafeModeAction;

@@ -26,10 +26,10 @@ encoded_by_name!(JobTrackerState, "state of the JobTracker");
 
 impl RunState {
     /// All states, by their numbers.
-    pub const ALL: [Self; 5] = [Self::Running, Self::Succeeded, Self::Failed, Self::Prep, Self::Killed];
+    pub(crate) const ALL: [Self; 5] = [Self::Running, Self::Succeeded, Self::Failed, Self::Prep, Self::Killed];
 
     /// The state of that number.
-    pub fn from_number(number: i32) -> Option<Self> {
+    pub(crate) fn from_number(number: i32) -> Option<Self> {
         Self::ALL.into_iter().find(|state| *state as i32 == number)
     }
 }

@@ -4,7 +4,7 @@ use crate::wire::object::{Object, ObjectError, decode_object, encode_object};
 use crate::wire::{HeartbeatRequest, Reader, TaskStatus, WireError, WireErrorKind, Writer, class};
 
 /// A parameter or result: usually one object.
-pub trait CallValue: Sized {
+pub(crate) trait CallValue: Sized {
     /// The declared classes, in order.
     const CLASSES: &'static [&'static str];
 
@@ -17,7 +17,7 @@ pub trait CallValue: Sized {
 
 /// Why a parameter or result could not be decoded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum CallValueError {
+pub(crate) enum CallValueError {
     /// Another class than declared, or malformed bytes.
     #[error(transparent)]
     Object(#[from] ObjectError),

@@ -17,18 +17,19 @@ mod task_umbilical;
 mod value;
 
 pub use admin_operations::{AdminOperationsCall, SafeModeAction};
-pub use call::{Call, CallError, CallFrame, decode_call, encode_call};
+pub(crate) use call::CallFrame;
+pub use call::{Call, CallError, decode_call, encode_call};
 pub use container_beats::ContainerBeatCall;
 pub use inter_tracker::InterTrackerCall;
 pub use job_submission::JobSubmissionCall;
 pub use refresh_authorization_policy::RefreshAuthorizationPolicyCall;
 pub use refresh_user_mappings::RefreshUserMappingsCall;
-pub use response::{
-    CallOutcome, FATAL_CALL_ID, RemoteException, Response, decode_response, encode_array_start, encode_element,
-    encode_error, encode_fatal, encode_response, encode_response_start, encode_value, response_id,
+pub use response::{CallOutcome, FATAL_CALL_ID, RemoteException, decode_response, encode_response, response_id};
+pub(crate) use response::{
+    Response, encode_array_start, encode_element, encode_error, encode_fatal, encode_response_start, encode_value,
 };
-pub use table::Method;
-pub use task_umbilical::{NewApiJobId, TaskUmbilicalCall};
+pub(crate) use table::Method;
+pub(crate) use task_umbilical::TaskUmbilicalCall;
 pub use value::{ReturnType, Value};
 
 /// A protocol, as the header of a connection names it.

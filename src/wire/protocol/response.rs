@@ -49,34 +49,34 @@ pub fn encode_response(out: &mut Vec<u8>, id: i32, value: &Value) {
 }
 
 /// Appends the part before the value of the response to a successful call.
-pub fn encode_response_start(out: &mut Vec<u8>, id: i32) {
+pub(crate) fn encode_response_start(out: &mut Vec<u8>, id: i32) {
     let mut writer = Writer::new(out);
     writer.i32(id);
     writer.i32(SUCCESS);
 }
 
 /// Appends a value with its class names.
-pub fn encode_value(value: &Value, out: &mut Vec<u8>) {
+pub(crate) fn encode_value(value: &Value, out: &mut Vec<u8>) {
     value.encode(&mut Writer::new(out));
 }
 
 /// Appends the part before the elements of an array; its last four bytes are the count.
-pub fn encode_array_start<T: ArrayElement>(count: usize, out: &mut Vec<u8>) {
+pub(crate) fn encode_array_start<T: ArrayElement>(count: usize, out: &mut Vec<u8>) {
     encode_array_head::<T>(count, &mut Writer::new(out));
 }
 
 /// Appends an element of an array.
-pub fn encode_element<T: ArrayElement>(element: &T, out: &mut Vec<u8>) {
+pub(crate) fn encode_element<T: ArrayElement>(element: &T, out: &mut Vec<u8>) {
     encode_object(Some(element), &mut Writer::new(out));
 }
 
 /// Appends the response to a failed call. Clients see the class and the first line of the message.
-pub fn encode_error(out: &mut Vec<u8>, id: i32, class: &str, message: &str) {
+pub(crate) fn encode_error(out: &mut Vec<u8>, id: i32, class: &str, message: &str) {
     encode_exception(out, id, ERROR, class, message);
 }
 
 /// Appends the last response of a connection.
-pub fn encode_fatal(out: &mut Vec<u8>, class: &str, message: &str) {
+pub(crate) fn encode_fatal(out: &mut Vec<u8>, class: &str, message: &str) {
     encode_exception(out, FATAL_CALL_ID, FATAL, class, message);
 }
 

@@ -15,7 +15,7 @@ pub struct Method {
 
 impl Method {
     /// How many parameters it has.
-    pub const fn parameter_count(&self) -> usize {
+    pub(crate) const fn parameter_count(&self) -> usize {
         let mut count = 0;
         let mut group = 0;
         while group < self.classes.len() {

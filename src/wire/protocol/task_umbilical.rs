@@ -8,7 +8,7 @@ use super::table::protocol;
 
 /// A job id declared as the class of the newer API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NewApiJobId(pub JobId);
+pub struct NewApiJobId(pub(crate) JobId);
 
 protocol! {
     /// Calls of task processes; each but the last names the calling process.

@@ -16,14 +16,14 @@ const GOOD_FOR: Duration = Duration::from_secs(30);
 
 /// Users that were admitted lately. Refusals are not kept: an account may be created in between.
 #[derive(Debug, Default)]
-pub struct AdmittedUsers {
+pub(crate) struct AdmittedUsers {
     /// By name, with the time until which they are good.
     found: Mutex<BTreeMap<String, (Instant, LoginUser)>>,
 }
 
 impl AdmittedUsers {
     /// The user of a container, if its containers run here. May wait for a directory server; others do not wait for that.
-    pub fn admit(&self, rules: &UserRules, user: &str) -> Result<LoginUser, RefusedUser> {
+    pub(crate) fn admit(&self, rules: &UserRules, user: &str) -> Result<LoginUser, RefusedUser> {
         self.admit_at(Instant::now(), user, || rules.admit(user))
     }
 

@@ -29,7 +29,7 @@ const PIECE_BYTES: usize = 128 << 10;
 const MAX_TARGET_BYTES: u64 = 4096;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ArchiveFormat {
+pub(crate) enum ArchiveFormat {
     /// `.zip`
     Zip,
     /// `.tar`
@@ -56,7 +56,7 @@ struct Unpacking<'a> {
 
 impl ArchiveFormat {
     /// That of a file of this name; none if it is not unpacked.
-    pub fn of_name(name: &str) -> Option<Self> {
+    pub(crate) fn of_name(name: &str) -> Option<Self> {
         let name = name.to_lowercase();
         let ends = [(".zip", Self::Zip), (".tar", Self::Tar), (".tar.gz", Self::TarGz), (".tgz", Self::TarGz)];
         ends.into_iter().find_map(|(end, format)| name.ends_with(end).then_some(format))
@@ -67,7 +67,7 @@ impl ArchiveFormat {
 ///
 /// # Errors
 /// [`ResourceFault`]: an entry that leads out, one that is no file, folder or link, a damaged archive, what the system refuses.
-pub fn unpack(
+pub(crate) fn unpack(
     format: ArchiveFormat,
     packed: File,
     folder: &FolderHandle,

@@ -16,15 +16,15 @@ const SLOT_MEMORY_MB: u32 = 1_024;
 
 /// Memory and cores that this process may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MachineRoom {
+pub(crate) struct MachineRoom {
     /// Memory of the machine, or the limit of this process where that is less, MB.
-    pub memory_mb: u32,
+    pub(crate) memory_mb: u32,
     /// Processors.
-    pub vcores: u32,
+    pub(crate) vcores: u32,
 }
 
 impl MachineRoom {
-    pub fn of_process() -> Self {
+    pub(crate) fn of_process() -> Self {
         let meminfo = fs::read_to_string("/proc/meminfo").unwrap_or_default();
         let limit = limit_bytes(Path::new(MOUNT), &memberships_of_process());
         let memory = machine_bytes(&meminfo).into_iter().chain(limit).min().unwrap_or(0);
@@ -54,7 +54,7 @@ fn limit_bytes(mount: &Path, memberships: &str) -> Option<u64> {
 ///
 /// # Errors
 /// [`ConfigError`]: a bad value, or one set by hand that is less than the slots take.
-pub fn declared(
+pub(crate) fn declared(
     configuration: &Configuration,
     slots: PerKind<u32>,
     machine: MachineRoom,

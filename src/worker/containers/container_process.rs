@@ -23,7 +23,7 @@ use super::user_message::{FromContainer, ToContainer};
 const REPORT_INTERVAL: Duration = Duration::from_secs(15);
 
 /// Runs the container that the worker sends. Errors reach the worker as the container's end, or as that of the channel.
-pub fn run_container_process() -> ExitCode {
+pub(crate) fn run_container_process() -> ExitCode {
     let Ok(channel) = Channel::of_stdin() else { return ExitCode::FAILURE };
     let channel = Arc::new(SharedChannel::new(channel));
     let end = match run(&channel) {

@@ -6,16 +6,16 @@ use crate::api::{ContainerLaunch, ContextId, SentContext};
 use crate::model::LaunchContext;
 
 #[derive(Debug, Default)]
-pub struct LaunchContexts {
+pub(crate) struct LaunchContexts {
     kept: BTreeMap<ContextId, LaunchContext>,
 }
 
 impl LaunchContexts {
-    pub fn keep(&mut self, contexts: Vec<SentContext>) {
+    pub(crate) fn keep(&mut self, contexts: Vec<SentContext>) {
         self.kept.extend(contexts.into_iter().map(|sent| (sent.id, sent.context)));
     }
 
-    pub fn forget(&mut self, contexts: &[ContextId]) {
+    pub(crate) fn forget(&mut self, contexts: &[ContextId]) {
         contexts.iter().for_each(|id| drop(self.kept.remove(id)));
     }
 
@@ -23,13 +23,13 @@ impl LaunchContexts {
     ///
     /// # Errors
     /// The context, if it is not here.
-    pub fn resolve(&self, launch: ContainerLaunch<u64>) -> Result<ContainerLaunch, ContextId> {
+    pub(crate) fn resolve(&self, launch: ContainerLaunch<u64>) -> Result<ContainerLaunch, ContextId> {
         let id = ContextId { application: launch.id.application, number: launch.context };
         let context = self.kept.get(&id).ok_or(id)?.clone();
         Ok(launch.in_context(context))
     }
 
-    pub fn list(&self) -> Vec<ContextId> {
+    pub(crate) fn list(&self) -> Vec<ContextId> {
         self.kept.keys().copied().collect()
     }
 }

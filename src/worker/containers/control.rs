@@ -52,12 +52,12 @@ impl ContainerControl {
         let _ = rustix::io::write(&self.alarm, &1_u64.to_ne_bytes());
     }
 
-    pub fn wish(&self) -> Option<KillWish> {
+    pub(crate) fn wish(&self) -> Option<KillWish> {
         self.wish.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// The wish after the descriptor became readable, which it is no longer afterwards.
-    pub fn answer_alarm(&self) -> Option<KillWish> {
+    pub(crate) fn answer_alarm(&self) -> Option<KillWish> {
         // Nothing is there to read where another thread was first.
         let _ = rustix::io::read(&self.alarm, &mut [0_u8; 8]);
         self.wish()

@@ -11,7 +11,7 @@ use crate::supervisor::command::CommandGroup;
 use crate::supervisor::process_tree::TreeUse;
 
 /// Where the system has them.
-pub const MOUNT: &str = "/sys/fs/cgroup";
+pub(crate) const MOUNT: &str = "/sys/fs/cgroup";
 /// The group that the worker itself moves into: a group with others below it has no processes of its own.
 const OWN_LEAF: &str = "worker";
 /// What it takes of the kernel's controllers.
@@ -23,28 +23,28 @@ const WEIGHT_OF_CORE: u32 = 100;
 const MAX_WEIGHT: u32 = 10_000;
 
 #[derive(Clone, Debug)]
-pub struct ControlGroups {
+pub(crate) struct ControlGroups {
     /// The group that is delegated to it.
     folder: PathBuf,
 }
 
 #[derive(Debug)]
-pub struct ContainerGroup {
+pub(crate) struct ContainerGroup {
     folder: PathBuf,
     own_procs: PathBuf,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct GroupCounts {
+pub(crate) struct GroupCounts {
     /// The most memory, bytes; none where the kernel does not keep it.
-    pub peak_bytes: Option<u64>,
-    pub cpu_ms: Option<u64>,
+    pub(crate) peak_bytes: Option<u64>,
+    pub(crate) cpu_ms: Option<u64>,
     /// Processes that the kernel killed for memory.
-    pub oom_kills: u64,
+    pub(crate) oom_kills: u64,
 }
 
 #[derive(Debug, thiserror::Error)]
-pub enum NoGroups {
+pub(crate) enum NoGroups {
     /// The process is in no group of version 2.
     #[error("this process is in no control group of version 2")]
     NoVersionTwo,
@@ -82,7 +82,7 @@ fn field(text: &str, name: &str) -> Option<u64> {
 }
 
 /// The groups that this process is in, as `/proc/self/cgroup` says it (cgroups(7)).
-pub fn memberships_of_process() -> String {
+pub(crate) fn memberships_of_process() -> String {
     fs::read_to_string("/proc/self/cgroup").unwrap_or_default()
 }
 
@@ -97,7 +97,7 @@ impl ControlGroups {
     ///
     /// # Errors
     /// [`NoGroups`]; the process is then where it was, if the system lets it return.
-    pub fn take_over(mount: &Path, memberships: &str) -> Result<Self, NoGroups> {
+    pub(crate) fn take_over(mount: &Path, memberships: &str) -> Result<Self, NoGroups> {
         let groups = Self::find(mount, memberships)?;
         make_folder(&groups.folder.join(OWN_LEAF))?;
         write(&groups.own_procs(), "0")?;
@@ -116,7 +116,7 @@ impl ControlGroups {
     ///
     /// # Errors
     /// [`NoGroups`]
-    pub fn find(mount: &Path, memberships: &str) -> Result<Self, NoGroups> {
+    pub(crate) fn find(mount: &Path, memberships: &str) -> Result<Self, NoGroups> {
         let folder = folder_of(mount, memberships)?;
         let controllers = fs::read_to_string(folder.join("cgroup.controllers")).map_err(|_| NoGroups::NoVersionTwo)?;
         if !folder.join("cgroup.events").exists() {
@@ -147,14 +147,14 @@ impl ControlGroups {
     }
 
     /// What a container uses now; none where the kernel does not say.
-    pub fn use_of(&self, id: ContainerId) -> Option<TreeUse> {
+    pub(crate) fn use_of(&self, id: ContainerId) -> Option<TreeUse> {
         let folder = self.folder.join(id.to_string());
         let resident_bytes = fs::read_to_string(folder.join("memory.current")).ok()?.trim().parse().ok()?;
         let stat = fs::read_to_string(folder.join("cpu.stat")).ok()?;
         Some(TreeUse { resident_bytes, cpu_ms: field(&stat, "usage_usec")? / 1000 })
     }
 
-    pub fn make(&self, id: ContainerId, capability: Capability) -> Result<ContainerGroup, NoGroups> {
+    pub(crate) fn make(&self, id: ContainerId, capability: Capability) -> Result<ContainerGroup, NoGroups> {
         let folder = self.folder.join(id.to_string());
         make_folder(&folder)?;
         let group = ContainerGroup { folder, own_procs: self.own_procs() };
@@ -172,12 +172,12 @@ impl ControlGroups {
 
 impl ContainerGroup {
     /// How a command starts in it.
-    pub fn for_command(&self) -> CommandGroup {
+    pub(crate) fn for_command(&self) -> CommandGroup {
         CommandGroup { procs: self.folder.join("cgroup.procs"), own_procs: self.own_procs.clone() }
     }
 
     /// What it has counted so far.
-    pub fn counts(&self) -> GroupCounts {
+    pub(crate) fn counts(&self) -> GroupCounts {
         let text = |name: &str| fs::read_to_string(self.folder.join(name)).unwrap_or_default();
         GroupCounts {
             peak_bytes: text("memory.peak").trim().parse().ok(),

@@ -10,14 +10,14 @@ use super::contexts::LaunchContexts;
 use super::table::ContainerTable;
 
 #[derive(Clone, Debug)]
-pub struct BeatIdentity {
+pub(crate) struct BeatIdentity {
     /// The tracker's name, as in its heartbeats.
-    pub tracker: String,
+    pub(crate) tracker: String,
     /// A random number of this process.
-    pub incarnation: u64,
+    pub(crate) incarnation: u64,
     /// Random, 64 hex digits.
-    pub secret: String,
-    pub declared: DeclaredBag,
+    pub(crate) secret: String,
+    pub(crate) declared: DeclaredBag,
 }
 
 #[derive(Debug)]
@@ -29,7 +29,7 @@ struct SentBeat {
 
 /// What there is to say that no beat has said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum News {
+pub(crate) enum News {
     Nothing,
     /// That containers have come and run: their ends often follow at once.
     Started,
@@ -39,7 +39,7 @@ pub enum News {
 
 /// The beats of one connection.
 #[derive(Debug, Default)]
-pub struct Conversation {
+pub(crate) struct Conversation {
     /// Of the last beat.
     number: u64,
     sent: BTreeMap<i32, SentBeat>,
@@ -55,11 +55,11 @@ pub struct Conversation {
 
 /// What the worker offers to containers now.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ContainerOffer {
+pub(crate) struct ContainerOffer {
     /// Memory and cores, shared with its slots.
-    pub capability: Capability,
+    pub(crate) capability: Capability,
     /// Why it takes no container; none: it does.
-    pub unhealthy: Option<String>,
+    pub(crate) unhealthy: Option<String>,
 }
 
 /// Bytes of all texts about ends in one beat: a beat beyond the daemon's limit would be refused again and again. A control
@@ -85,7 +85,7 @@ fn with_short_texts(mut containers: Vec<BeatContainer>) -> Vec<BeatContainer> {
 
 impl Conversation {
     /// What there is to say that no beat has said.
-    pub fn news(&self, table: &ContainerTable, offer: &ContainerOffer) -> News {
+    pub(crate) fn news(&self, table: &ContainerTable, offer: &ContainerOffer) -> News {
         let is_urgent = table.last_end() > self.sent_change || self.sent_offer.as_ref() != Some(offer);
         match table.last_change() > self.sent_change {
             _ if self.number == 0 || is_urgent => News::Urgent,
@@ -95,7 +95,7 @@ impl Conversation {
     }
 
     /// The next beat: all there is in the first, then what no answered beat has said.
-    pub fn next_beat(
+    pub(crate) fn next_beat(
         &mut self,
         identity: &BeatIdentity,
         table: &ContainerTable,
@@ -126,12 +126,12 @@ impl Conversation {
     }
 
     /// Records the call in which the last beat was sent.
-    pub fn on_sent(&mut self, call: i32) {
+    pub(crate) fn on_sent(&mut self, call: i32) {
         self.sent.insert(call, SentBeat { number: self.number, change: self.sent_change });
     }
 
     /// Records the answer to a call; `false`: it is older than one that was answered, so that what it says may be outdated.
-    pub fn on_answered(&mut self, call: i32) -> bool {
+    pub(crate) fn on_answered(&mut self, call: i32) -> bool {
         let Some(sent) = self.sent.remove(&call) else { return false };
         self.answered_change = self.answered_change.max(sent.change);
         let is_latest = sent.number > self.answered;

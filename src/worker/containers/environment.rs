@@ -18,7 +18,7 @@ fn is_passed_on(name: &str) -> bool {
 /// The environment of a container with this context, its item put in, in this working directory; sorted by name.
 ///
 /// What the context says counts before what is the worker's, and after what only the worker knows.
-pub fn build(order: &ContainerOrder, context: &LaunchContext, work_folder: &str) -> Vec<(String, String)> {
+pub(crate) fn build(order: &ContainerOrder, context: &LaunchContext, work_folder: &str) -> Vec<(String, String)> {
     let launch = &order.launch;
     let of_worker = order.environment.iter().filter(|(name, _)| is_passed_on(name));
     let mut all: BTreeMap<String, String> = of_worker.map(|(name, value)| (name.clone(), value.clone())).collect();

@@ -8,7 +8,7 @@ use crate::model::ContainerExit;
 use crate::supervisor::shortage::{has_shortage, is_of_disk, is_shortage_at_start};
 
 #[derive(Debug, thiserror::Error)]
-pub enum ResourceFault {
+pub(crate) enum ResourceFault {
     /// Its address is none of a file.
     #[error("{0}")]
     Address(#[from] FileUriError),
@@ -81,7 +81,7 @@ pub enum ResourceFault {
 }
 
 #[derive(Debug, thiserror::Error)]
-pub enum LaunchFault {
+pub(crate) enum LaunchFault {
     #[error("local resource {name:?}: {source}")]
     Resource { name: String, source: ResourceFault },
     /// The item has no value.
@@ -124,7 +124,7 @@ fn is_written_to_bad_disk(error: &FsError) -> bool {
 
 impl LaunchFault {
     /// That a program, as the context has it, was not started: its file in that working directory.
-    pub fn of_start(program: &str, file: &Path, folder: &Path, error: io::Error) -> Self {
+    pub(crate) fn of_start(program: &str, file: &Path, folder: &Path, error: io::Error) -> Self {
         if is_shortage_at_start(&error) {
             return Self::System(error);
         }
@@ -134,7 +134,7 @@ impl LaunchFault {
     }
 
     /// The status of a container that did not start for this reason: of the node where its own disk is full or broken.
-    pub fn exit(&self) -> ContainerExit {
+    pub(crate) fn exit(&self) -> ContainerExit {
         let is_of_node = match self {
             Self::Resource { source: ResourceFault::Copy { action: "write", source, .. }, .. } => is_of_disk(source),
             Self::Resource { source: ResourceFault::File(error), .. } | Self::Own(error) => {

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::{Component, Path};
 
 /// The names on the way down a relative path, none of them `..`; empty for the folder itself. None: it leads out.
-pub fn names_below(path: &Path) -> Option<Vec<OsString>> {
+pub(crate) fn names_below(path: &Path) -> Option<Vec<OsString>> {
     let mut names = Vec::new();
     for part in path.components() {
         match part {

@@ -6,7 +6,7 @@ use crate::model::{LaunchContext, OutputPlace};
 
 /// Puts the value in place of the placeholder in the command, the environment's values, the working directory and the places of
 /// output. Without a placeholder nothing changes.
-pub fn put_in(context: &mut LaunchContext, value: &str) {
+pub(crate) fn put_in(context: &mut LaunchContext, value: &str) {
     let Some(placeholder) = context.placeholder.clone().filter(|text| !text.is_empty()) else { return };
     let put = |text: &mut String| {
         if text.contains(&placeholder) {
@@ -26,7 +26,7 @@ pub fn put_in(context: &mut LaunchContext, value: &str) {
 
 /// Reads the line of a number, from 1, while the content comes in pieces.
 #[derive(Debug)]
-pub struct LineFinder {
+pub(crate) struct LineFinder {
     wanted: u32,
     /// Of the line that is being read, from 1.
     number: u32,
@@ -40,11 +40,11 @@ const MAX_LINE_BYTES: usize = 64 << 10;
 
 impl LineFinder {
     /// For the line of that number.
-    pub fn new(wanted: u32) -> Self {
+    pub(crate) fn new(wanted: u32) -> Self {
         Self { wanted, number: 1, line: Vec::new(), is_open: false }
     }
 
-    pub fn take(&mut self, piece: &[u8]) {
+    pub(crate) fn take(&mut self, piece: &[u8]) {
         for part in piece.split_inclusive(|byte| *byte == b'\n') {
             let (text, ends) = part.strip_suffix(b"\n").map_or((part, false), |text| (text, true));
             if self.number == self.wanted {
@@ -63,7 +63,7 @@ impl LineFinder {
     ///
     /// # Errors
     /// Why there is none, in words.
-    pub fn finish(mut self) -> Result<String, String> {
+    pub(crate) fn finish(mut self) -> Result<String, String> {
         let lines = if self.is_open { self.number } else { self.number - 1 };
         if self.wanted == 0 || self.wanted > lines {
             return Err(format!("there are lines 1 to {lines}"));

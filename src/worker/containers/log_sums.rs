@@ -6,13 +6,13 @@ use std::sync::Arc;
 use crate::model::{ApplicationId, ContainerId};
 
 /// Most bytes of the logs of one application.
-pub const APPLICATION_BYTES: u64 = 128 << 20;
+pub(crate) const APPLICATION_BYTES: u64 = 128 << 20;
 /// Most bytes of the logs of one user.
-pub const USER_BYTES: u64 = 256 << 20;
+pub(crate) const USER_BYTES: u64 = 256 << 20;
 
 /// The logs of containers that have ended.
 #[derive(Debug, Default)]
-pub struct LogSums {
+pub(crate) struct LogSums {
     of_users: BTreeMap<Arc<str>, UserLogs>,
 }
 
@@ -26,12 +26,12 @@ struct UserLogs {
 
 impl LogSums {
     /// A container of the user has ended before the worker began, later than those that were noted so far.
-    pub fn note(&mut self, user: &str, id: ContainerId, bytes: u64) {
+    pub(crate) fn note(&mut self, user: &str, id: ContainerId, bytes: u64) {
         self.of_users.entry(user.into()).or_default().push(id, bytes);
     }
 
     /// A container of the user has ended, with so many bytes in its logs. Returns those whose logs are to go; the newest never is.
-    pub fn add(&mut self, user: &str, id: ContainerId, bytes: u64) -> Vec<ContainerId> {
+    pub(crate) fn add(&mut self, user: &str, id: ContainerId, bytes: u64) -> Vec<ContainerId> {
         if bytes == 0 {
             return Vec::new();
         }
@@ -52,7 +52,7 @@ impl LogSums {
     }
 
     /// Forgets those whose logs have gone for their age.
-    pub fn retain(&mut self, is_there: impl Fn(ContainerId) -> bool) {
+    pub(crate) fn retain(&mut self, is_there: impl Fn(ContainerId) -> bool) {
         self.of_users.retain(|_, logs| {
             let ended = std::mem::take(logs);
             for (id, bytes) in ended.ended.into_iter().filter(|(id, _)| is_there(*id)) {

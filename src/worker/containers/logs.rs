@@ -19,17 +19,17 @@ use super::super::attempt_logs::{APPLICATION_PREFIX, AttemptLogs, log_file, open
 use super::super::log_tickets::{GivenTicket, LogsDenied, keep_key_in, key_in};
 use super::log_sums::LogSums;
 
-pub const CONTAINER_LOGS: [&str; 2] = ["stdout", "stderr"];
+pub(crate) const CONTAINER_LOGS: [&str; 2] = ["stdout", "stderr"];
 /// Among the logs of an application: whose it is.
 const USER_FILE: &str = "user";
 
 #[derive(Clone, Debug)]
-pub struct ContainerLogs {
+pub(crate) struct ContainerLogs {
     logs: AttemptLogs,
 }
 
 impl ContainerLogs {
-    pub fn new(logs: AttemptLogs) -> Self {
+    pub(crate) fn new(logs: AttemptLogs) -> Self {
         Self { logs }
     }
 
@@ -37,7 +37,7 @@ impl ContainerLogs {
     ///
     /// # Errors
     /// [`FsError`]: a link in the place of a folder or file, or a system error.
-    pub fn create(&self, id: ContainerId, user: &str, key: Option<&LogKey>) -> Result<[File; 2], FsError> {
+    pub(crate) fn create(&self, id: ContainerId, user: &str, key: Option<&LogKey>) -> Result<[File; 2], FsError> {
         let name = id.application.to_string();
         let of_application = FolderHandle::open(&self.logs.folder)?.make_folder(OsStr::new(&name), FOLDER_MODE)?;
         // Written once, since a request may read it at any time.
@@ -55,7 +55,7 @@ impl ContainerLogs {
     }
 
     /// Opens a log for the requested part, if the container ran here: the file, and the range in bytes.
-    pub fn open_part(
+    pub(crate) fn open_part(
         &self,
         id: ContainerId,
         name: &str,
@@ -66,7 +66,7 @@ impl ContainerLogs {
     }
 
     /// Checks a ticket for the logs of a container at a time, epoch ms. Reads a file.
-    pub fn check_ticket(&self, id: ContainerId, given: &GivenTicket, now_ms: i64) -> Result<(), LogsDenied> {
+    pub(crate) fn check_ticket(&self, id: ContainerId, given: &GivenTicket, now_ms: i64) -> Result<(), LogsDenied> {
         let (Some(expires_ms), Some(ticket)) = (given.expires_ms, &given.ticket) else {
             return Err(LogsDenied::NoTicketOfContainer);
         };
@@ -77,7 +77,7 @@ impl ContainerLogs {
     }
 
     /// How much the logs take that containers have left here before.
-    pub fn sums(&self) -> LogSums {
+    pub(crate) fn sums(&self) -> LogSums {
         let mut ended = Vec::new();
         let Ok(logs) = FolderHandle::open(&self.logs.folder) else { return LogSums::default() };
         for name in logs.names(ListBound::OWN).unwrap_or_default() {
@@ -96,7 +96,7 @@ impl ContainerLogs {
         sums
     }
 
-    pub fn bytes_of(&self, id: ContainerId) -> u64 {
+    pub(crate) fn bytes_of(&self, id: ContainerId) -> u64 {
         let Ok(folder) = FolderHandle::open(&self.logs.folder).and_then(|logs| logs.folder(&path_of(id))) else {
             return 0;
         };
@@ -104,7 +104,7 @@ impl ContainerLogs {
         CONTAINER_LOGS.into_iter().map(|name| bytes(name).cast_unsigned()).sum()
     }
 
-    pub fn remove(&self, id: ContainerId) {
+    pub(crate) fn remove(&self, id: ContainerId) {
         let of_application = Path::new(&id.application.to_string()).to_owned();
         let folder = FolderHandle::open(&self.logs.folder).and_then(|logs| logs.folder(&of_application));
         let removed = folder.and_then(|folder| folder.remove(OsStr::new(&id.to_string())));
@@ -114,7 +114,7 @@ impl ContainerLogs {
     }
 
     /// Removes logs that have not changed for the retention time, but for those of containers that run.
-    pub fn remove_old(&self, is_live: &dyn Fn(&str) -> bool) {
+    pub(crate) fn remove_old(&self, is_live: &dyn Fn(&str) -> bool) {
         let Ok(logs) = FolderHandle::open(&self.logs.folder) else { return };
         let names = logs.names(ListBound::OWN).unwrap_or_default();
         for name in names.iter().filter(|name| name.to_string_lossy().starts_with(APPLICATION_PREFIX)) {

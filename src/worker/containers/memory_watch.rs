@@ -15,7 +15,7 @@ pub struct ProcessLooks {
 
 impl ProcessLooks {
     /// What a command's processes use, as seen at most so long ago. Reads files of `/proc`.
-    pub fn use_of(&self, tree: CommandTree, age: Duration) -> TreeUse {
+    pub(crate) fn use_of(&self, tree: CommandTree, age: Duration) -> TreeUse {
         self.processes(age).use_of(tree)
     }
 

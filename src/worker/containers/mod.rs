@@ -42,12 +42,12 @@ mod user_container;
 mod user_message;
 
 pub(super) use bag::MachineRoom;
-pub use container_process::run_container_process;
-pub use logs::{CONTAINER_LOGS, ContainerLogs};
+pub(crate) use container_process::run_container_process;
+pub(crate) use logs::{CONTAINER_LOGS, ContainerLogs};
 pub(super) use runner::ContainerRunner;
 pub(super) use service::ContainerService;
-pub use settings::{ContainerLimits, ContainerSettings};
+pub(crate) use settings::ContainerSettings;
 pub(super) use start::{ContainerSurroundings, StartedContainers};
 
 /// The argument that makes the program the process of a container.
-pub const CONTAINER_COMMAND: &str = "run-container";
+pub(crate) const CONTAINER_COMMAND: &str = "run-container";

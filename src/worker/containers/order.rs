@@ -33,22 +33,22 @@ pub struct ContainerOrder {
 }
 
 impl ContainerOrder {
-    pub fn temporary_folder(&self) -> PathBuf {
+    pub(crate) fn temporary_folder(&self) -> PathBuf {
         self.folder.join("tmp")
     }
 
     /// The file with its application's secret, if it gets one.
-    pub fn secret_file(&self) -> PathBuf {
+    pub(crate) fn secret_file(&self) -> PathBuf {
         self.folder.join("secret")
     }
 
     /// When its time is over, if it is limited and begins now: with its files.
-    pub fn time_limit_from(&self, now: Instant) -> Option<Instant> {
+    pub(crate) fn time_limit_from(&self, now: Instant) -> Option<Instant> {
         let limit_ms = self.launch.context.time_limit_ms?;
         now.checked_add(Duration::from_millis(limit_ms))
     }
 
-    pub fn memory_limit_bytes(&self) -> u64 {
+    pub(crate) fn memory_limit_bytes(&self) -> u64 {
         u64::from(self.launch.capability.memory_mb) << 20
     }
 }

@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 const PIECE_BYTES: usize = 64 << 10;
 
 #[derive(Debug)]
-pub struct OutputLog {
+pub(crate) struct OutputLog {
     file: File,
     written_bytes: u64,
     limit_bytes: u64,
@@ -18,15 +18,15 @@ pub struct OutputLog {
 
 /// What could not be kept of an output.
 #[derive(Debug)]
-pub struct LostOutput {
-    pub bytes: u64,
+pub(crate) struct LostOutput {
+    pub(crate) bytes: u64,
     /// What the system said first.
-    pub error: io::Error,
+    pub(crate) error: io::Error,
 }
 
 /// A log and the pipe that its content comes from.
 #[derive(Debug)]
-pub struct CollectedOutput {
+pub(crate) struct CollectedOutput {
     pipe: io::PipeReader,
     log: OutputLog,
     is_over: bool,
@@ -34,7 +34,7 @@ pub struct CollectedOutput {
 
 impl OutputLog {
     /// A log of at most `limit_bytes` in a file that is empty.
-    pub fn new(file: File, limit_bytes: u64) -> Self {
+    pub(crate) fn new(file: File, limit_bytes: u64) -> Self {
         Self { file, written_bytes: 0, limit_bytes, is_full: false, lost: None }
     }
 
@@ -83,25 +83,25 @@ impl OutputLog {
 
 impl CollectedOutput {
     /// Collects what comes from the pipe.
-    pub fn new(pipe: io::PipeReader, log: OutputLog) -> io::Result<Self> {
+    pub(crate) fn new(pipe: io::PipeReader, log: OutputLog) -> io::Result<Self> {
         rustix::io::ioctl_fionbio(&pipe, true)?;
         Ok(Self { pipe, log, is_over: false })
     }
 
     /// Whether nothing more can come.
-    pub fn is_over(&self) -> bool {
+    pub(crate) fn is_over(&self) -> bool {
         self.is_over
     }
 
     /// What could not be written, and how much was.
-    pub fn lost(&self) -> Option<(&LostOutput, u64)> {
+    pub(crate) fn lost(&self) -> Option<(&LostOutput, u64)> {
         let lost = self.log.lost.as_ref()?;
         Some((lost, self.log.written_bytes.saturating_sub(lost.bytes)))
     }
 
     /// Takes what is there; returns whether the log has overflowed just now. Takes at most a few pieces, so that a flood lets the
     /// caller look at other things.
-    pub fn take(&mut self) -> bool {
+    pub(crate) fn take(&mut self) -> bool {
         let mut piece = [0; PIECE_BYTES];
         let mut has_overflowed = false;
         for _ in 0..16 {

@@ -26,7 +26,7 @@ const INNER_FOLDERS: [&str; 2] = ["tmp", "work"];
 const MOST_SPARES: usize = 64;
 
 #[derive(Debug)]
-pub struct OwnFolders {
+pub(crate) struct OwnFolders {
     shared: Arc<SharedFolders>,
     /// The thread that clears; none before the first one is cleared.
     clearing: Mutex<Option<Sender<ContainerId>>>,
@@ -51,21 +51,21 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl OwnFolders {
-    pub fn new(disks: Arc<LocalFolders>) -> Self {
+    pub(crate) fn new(disks: Arc<LocalFolders>) -> Self {
         Self { shared: Arc::new(SharedFolders { disks, spares: Mutex::default() }), clearing: Mutex::default() }
     }
 
     /// Notes how much room the disks have.
-    pub fn look_at_room(&self, health: &NodeHealth) {
+    pub(crate) fn look_at_room(&self, health: &NodeHealth) {
         health.set_free_space(self.shared.disks.free_space());
     }
 
-    pub fn next_disk(&self) -> &Path {
+    pub(crate) fn next_disk(&self) -> &Path {
         self.shared.disks.next()
     }
 
     /// Makes the folder of a container on a disk, for its user.
-    pub fn make(&self, disk: &Path, id: ContainerId, user: Option<&LoginUser>) -> Result<PathBuf, FsError> {
+    pub(crate) fn make(&self, disk: &Path, id: ContainerId, user: Option<&LoginUser>) -> Result<PathBuf, FsError> {
         let all = FolderHandle::open(disk)?.make_folder(OsStr::new(FOLDER), REACHABLE_MODE)?;
         let name = OsString::from(id.to_string());
         if user.is_none()
@@ -83,7 +83,7 @@ impl OwnFolders {
     }
 
     /// Clears the folder of an ended container on a thread: nothing waits for a disk.
-    pub fn clear_later(&self, id: ContainerId) {
+    pub(crate) fn clear_later(&self, id: ContainerId) {
         let mut clearing = lock(&self.clearing);
         if clearing.as_ref().is_none_or(|thread| thread.send(id).is_err()) {
             let (sender, receiver) = channel();

@@ -30,7 +30,7 @@ const DEFAULT_PATH: &str = "/bin:/usr/bin";
 
 /// Where an output of a container goes.
 #[derive(Debug)]
-pub enum Output {
+pub(crate) enum Output {
     Log,
     /// Into an open file, or nowhere.
     File(OwnedFd),
@@ -38,15 +38,15 @@ pub enum Output {
 
 /// A container that can start.
 #[derive(Debug)]
-pub struct Prepared {
-    pub spec: CommandSpec,
-    pub stdout: Output,
+pub(crate) struct Prepared {
+    pub(crate) spec: CommandSpec,
+    pub(crate) stdout: Output,
     /// Where its standard error output goes.
-    pub stderr: Output,
+    pub(crate) stderr: Output,
 }
 
 /// Brings and checks all that a container needs.
-pub fn prepare(order: &ContainerOrder, should_stop: &StopCheck<'_>) -> Result<Prepared, LaunchFault> {
+pub(crate) fn prepare(order: &ContainerOrder, should_stop: &StopCheck<'_>) -> Result<Prepared, LaunchFault> {
     let mut context = order.launch.context.clone();
     if let Some(value) = value_of_item(order, should_stop)? {
         put_in(&mut context, &value);

@@ -40,21 +40,21 @@ const LIST_BOUND: ListBound =
 
 /// The files of all users, on all disks of a worker.
 #[derive(Debug)]
-pub struct ResourceCaches {
+pub(crate) struct ResourceCaches {
     limit_bytes: u64,
 }
 
 /// Where the files of a user are on a disk.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SharedFiles {
-    pub folder: PathBuf,
+    pub(crate) folder: PathBuf,
     /// Most bytes of them: the user's part of the disk's limit.
-    pub limit_bytes: u64,
+    pub(crate) limit_bytes: u64,
 }
 
 /// The files of one user on one disk.
 #[derive(Debug)]
-pub struct ResourceCache {
+pub(crate) struct ResourceCache {
     folder: FolderHandle,
     limit_bytes: u64,
 }
@@ -67,7 +67,7 @@ struct CachedFile {
 
 impl ResourceCaches {
     /// On each disk at most so many bytes; 0: no file is kept.
-    pub fn new(limit_bytes: u64) -> Self {
+    pub(crate) fn new(limit_bytes: u64) -> Self {
         Self { limit_bytes }
     }
 
@@ -76,7 +76,7 @@ impl ResourceCaches {
     ///
     /// # Errors
     /// The folder cannot be made.
-    pub fn folder_of(&self, disk: &Path, user: Option<&LoginUser>) -> Result<Option<SharedFiles>, FsError> {
+    pub(crate) fn folder_of(&self, disk: &Path, user: Option<&LoginUser>) -> Result<Option<SharedFiles>, FsError> {
         if self.limit_bytes == 0 {
             return Ok(None);
         }
@@ -118,7 +118,7 @@ impl ResourceCache {
     ///
     /// # Errors
     /// It cannot be opened.
-    pub fn open(files: &SharedFiles) -> Result<Self, FsError> {
+    pub(crate) fn open(files: &SharedFiles) -> Result<Self, FsError> {
         Ok(Self { folder: FolderHandle::open(&files.folder)?, limit_bytes: files.limit_bytes })
     }
 
@@ -150,7 +150,7 @@ impl ResourceCache {
     ///
     /// # Errors
     /// Those of `bring`; or the files cannot be read or written.
-    pub fn link(
+    pub(crate) fn link(
         &self,
         (sha256, mode): (&str, u32),
         (to, name): (&FolderHandle, &OsStr),

@@ -14,10 +14,10 @@ use super::fault::ResourceFault;
 const PIECE_BYTES: usize = 128 << 10;
 
 /// Whether the container is to end, which ends the copying.
-pub type StopCheck<'a> = dyn Fn() -> bool + 'a;
+pub(crate) type StopCheck<'a> = dyn Fn() -> bool + 'a;
 
 /// Reads a file to its end; returns its SHA-256 in hex, and its length.
-pub fn digest_of(
+pub(crate) fn digest_of(
     file: &mut File,
     path: &Path,
     should_stop: &StopCheck<'_>,

@@ -28,21 +28,21 @@ const READ_MODE: u32 = 0o400;
 const EXECUTE_MODE: u32 = 0o500;
 /// Of a folder on the way to a file.
 const FOLDER_MODE: u32 = 0o700;
-pub struct Destination<'a> {
-    pub work_folder: FolderHandle,
+pub(crate) struct Destination<'a> {
+    pub(crate) work_folder: FolderHandle,
     /// Whether it is the container's own, so that nothing was in it before.
-    pub is_own: bool,
+    pub(crate) is_own: bool,
     /// A folder of the container's own, for what becomes no part of the working directory.
-    pub own_folder: &'a FolderHandle,
+    pub(crate) own_folder: &'a FolderHandle,
     /// A name that no other container has.
-    pub unique: String,
+    pub(crate) unique: String,
     /// Files that other containers of the user have too; none: each has its own.
-    pub cache: Option<&'a ResourceCache>,
+    pub(crate) cache: Option<&'a ResourceCache>,
 }
 
 impl Destination<'_> {
     /// Brings a resource to its name in the working directory.
-    pub fn bring(
+    pub(crate) fn bring(
         &self,
         name: &str,
         resource: &LocalResource,
@@ -156,7 +156,7 @@ impl Destination<'_> {
 ///
 /// # Errors
 /// [`ResourceFault`]; inside, why there is no such line.
-pub fn line_of(
+pub(crate) fn line_of(
     resource: &LocalResource,
     number: u32,
     should_stop: &StopCheck<'_>,

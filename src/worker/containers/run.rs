@@ -139,7 +139,7 @@ impl ContainerRun<'_> {
 }
 
 /// The end of a container that did not start.
-pub fn end_without_start(fault: &LaunchFault, wish: Option<KillWish>) -> ContainerEnd {
+pub(crate) fn end_without_start(fault: &LaunchFault, wish: Option<KillWish>) -> ContainerEnd {
     let (exit, diagnostics) = match (fault, wish) {
         (LaunchFault::Stopped, Some(wish)) => (wish.exit, wish.diagnostics),
         (fault, _) => (fault.exit(), fault.to_string()),
@@ -191,12 +191,12 @@ fn pause(time: Duration) {
 }
 
 /// In whole MB, rounded up.
-pub fn whole_mb(bytes: u64) -> u32 {
+pub(crate) fn whole_mb(bytes: u64) -> u32 {
     u32::try_from(bytes.div_ceil(1 << 20)).unwrap_or(u32::MAX)
 }
 
 /// What a container over its memory is killed with.
-pub fn over_memory(used_bytes: u64, limit_bytes: u64) -> (ContainerExit, String) {
+pub(crate) fn over_memory(used_bytes: u64, limit_bytes: u64) -> (ContainerExit, String) {
     let (used, limit) = (whole_mb(used_bytes), limit_bytes >> 20);
     (ContainerExit::KILLED_EXCEEDED_MEMORY, format!("used {used} MB of memory, more than its {limit} MB"))
 }

@@ -38,37 +38,37 @@ const MAX_DIAGNOSTICS_BYTES: usize = 4 << 10;
 const MEASURED_TOGETHER: Duration = Duration::from_millis(500);
 
 #[derive(Debug)]
-pub struct ContainerRunner {
-    pub folders: OwnFolders,
-    pub logs: ContainerLogs,
-    pub environment: BTreeMap<String, String>,
+pub(crate) struct ContainerRunner {
+    pub(crate) folders: OwnFolders,
+    pub(crate) logs: ContainerLogs,
+    pub(crate) environment: BTreeMap<String, String>,
     /// Says which `HOME` commands get.
-    pub configuration: Configuration,
+    pub(crate) configuration: Configuration,
     /// Watch over commands, unless each is watched over by a process of its user.
-    pub keepers: Option<Arc<Keepers>>,
-    pub run_as: RunAs,
+    pub(crate) keepers: Option<Arc<Keepers>>,
+    pub(crate) run_as: RunAs,
     /// Their users that were looked up lately.
-    pub users: AdmittedUsers,
+    pub(crate) users: AdmittedUsers,
     /// The worker's `host:web port`.
-    pub node_id: String,
-    pub log_limit_bytes: u64,
+    pub(crate) node_id: String,
+    pub(crate) log_limit_bytes: u64,
     /// Between two looks at memory.
-    pub memory_interval: Duration,
+    pub(crate) memory_interval: Duration,
     /// Control groups, where there are.
-    pub groups: Option<ControlGroups>,
-    pub caches: ResourceCaches,
+    pub(crate) groups: Option<ControlGroups>,
+    pub(crate) caches: ResourceCaches,
     /// Measures memory where there are none.
-    pub looks: ProcessLooks,
+    pub(crate) looks: ProcessLooks,
     /// How much the logs of those that have ended take.
-    pub log_sums: Mutex<LogSums>,
+    pub(crate) log_sums: Mutex<LogSums>,
     /// The containers whose threads run.
-    pub live: Mutex<BTreeSet<ContainerId>>,
-    pub events: UnboundedSender<ContainerMessage>,
+    pub(crate) live: Mutex<BTreeSet<ContainerId>>,
+    pub(crate) events: UnboundedSender<ContainerMessage>,
 }
 
 impl ContainerRunner {
     /// Starts the thread of a container; without one the container has ended.
-    pub fn start(self: &Arc<Self>, launch: ContainerLaunch, control: Arc<ContainerControl>) {
+    pub(crate) fn start(self: &Arc<Self>, launch: ContainerLaunch, control: Arc<ContainerControl>) {
         let (runner, id) = (self.clone(), launch.id);
         self.live().insert(id);
         let run = move || {
@@ -98,7 +98,7 @@ impl ContainerRunner {
     }
 
     /// Measures containers by their first processes. Reads files of `/proc` and of control groups.
-    pub fn measure(&self, running: &[(ContainerId, u32)]) {
+    pub(crate) fn measure(&self, running: &[(ContainerId, u32)]) {
         // Without a supervisor the first process is the command.
         let with_root = self.keepers.is_none() && matches!(self.run_as, RunAs::Worker);
         for (id, pid) in running {
@@ -111,7 +111,7 @@ impl ContainerRunner {
         }
     }
 
-    pub fn remove_old_logs(&self) {
+    pub(crate) fn remove_old_logs(&self) {
         let live: BTreeSet<String> = self.live().iter().map(ContainerId::to_string).collect();
         self.logs.remove_old(&|name| live.contains(name));
         let mut sums = self.log_sums.lock().unwrap_or_else(PoisonError::into_inner);
@@ -126,12 +126,12 @@ impl ContainerRunner {
     }
 
     /// Removes what ended containers have left on the disks, but for their logs. Nothing waits for it.
-    pub fn clear_later(&self, ended: impl IntoIterator<Item = ContainerId>) {
+    pub(crate) fn clear_later(&self, ended: impl IntoIterator<Item = ContainerId>) {
         ended.into_iter().for_each(|id| self.folders.clear_later(id));
     }
 
     /// Ends the keepers that had no command for so long.
-    pub fn end_idle_keepers(&self, time: Duration) {
+    pub(crate) fn end_idle_keepers(&self, time: Duration) {
         if let Some(keepers) = &self.keepers {
             keepers.end_idle(time);
         }

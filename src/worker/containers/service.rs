@@ -50,27 +50,27 @@ const MOST_UNANSWERED: usize = 2;
 /// Beyond the longest grace, for the ends of containers and their reports, when the worker stops.
 const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 
-pub struct ContainerService {
-    pub jobtracker: HostPort,
+pub(crate) struct ContainerService {
+    pub(crate) jobtracker: HostPort,
     /// The user of the calls.
-    pub user: String,
-    pub identity: BeatIdentity,
-    pub health: Arc<NodeHealth>,
+    pub(crate) user: String,
+    pub(crate) identity: BeatIdentity,
+    pub(crate) health: Arc<NodeHealth>,
     /// The largest container that could not start, which stays possible while less is offered.
-    pub least: Capability,
+    pub(crate) least: Capability,
     /// Longest time between TERM and KILL when the worker stops.
-    pub max_stop_grace: Duration,
-    pub table: ContainerTable,
-    pub contexts: LaunchContexts,
-    pub runner: Arc<ContainerRunner>,
-    pub memory_monitor: Arc<MemoryMonitor>,
+    pub(crate) max_stop_grace: Duration,
+    pub(crate) table: ContainerTable,
+    pub(crate) contexts: LaunchContexts,
+    pub(crate) runner: Arc<ContainerRunner>,
+    pub(crate) memory_monitor: Arc<MemoryMonitor>,
     /// The control of containers that ended at once, since no descriptor was left for their own.
-    pub spare: Arc<ContainerControl>,
-    pub events: UnboundedReceiver<ContainerMessage>,
+    pub(crate) spare: Arc<ContainerControl>,
+    pub(crate) events: UnboundedReceiver<ContainerMessage>,
     /// How often the JobTracker has registered this worker.
-    pub registered: watch::Receiver<u64>,
+    pub(crate) registered: watch::Receiver<u64>,
     /// When the worker gives up waiting for ends, since it stops.
-    pub stops_at: Option<Instant>,
+    pub(crate) stops_at: Option<Instant>,
 }
 
 enum ConversationEnd {
@@ -83,7 +83,7 @@ enum ConversationEnd {
 
 impl ContainerService {
     /// Beats, once the JobTracker has registered the worker, without end.
-    pub async fn run(&mut self) -> Infallible {
+    pub(crate) async fn run(&mut self) -> Infallible {
         let (mut pause, mut has_said_unknown, mut failed_since) = (FIRST_PAUSE, false, None::<Instant>);
         loop {
             let until = match self.connect_and_beat(&mut pause).await {
@@ -113,7 +113,7 @@ impl ContainerService {
     }
 
     /// Ends all containers, each with its own grace within that of a stop, and reports their ends.
-    pub async fn shut_down(&mut self) {
+    pub(crate) async fn shut_down(&mut self) {
         if self.table.live_count() == 0 {
             return;
         }

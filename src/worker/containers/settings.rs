@@ -20,19 +20,19 @@ enum GroupChoice {
 }
 
 #[derive(Clone, Debug)]
-pub struct ContainerSettings {
-    pub declared: DeclaredBag,
-    pub log_limit_bytes: u64,
+pub(crate) struct ContainerSettings {
+    pub(crate) declared: DeclaredBag,
+    pub(crate) log_limit_bytes: u64,
     /// Longest time between TERM and KILL when the worker stops.
-    pub max_stop_grace: Duration,
+    pub(crate) max_stop_grace: Duration,
     /// Most bytes of files that containers share, on each disk; 0: they share none.
-    pub shared_file_bytes: u64,
+    pub(crate) shared_file_bytes: u64,
     groups: GroupChoice,
 }
 
 /// What keeps containers to their memory.
 #[derive(Clone, Debug)]
-pub struct ContainerLimits {
+pub(crate) struct ContainerLimits {
     /// Control groups, where the worker has them.
     pub(super) groups: Option<ControlGroups>,
     why_none: String,
@@ -40,7 +40,7 @@ pub struct ContainerLimits {
 
 impl ContainerSettings {
     /// Checks every value; none where containers are switched off.
-    pub fn read(configuration: &Configuration, slots: PerKind<u32>) -> Result<Option<Self>, ConfigError> {
+    pub(crate) fn read(configuration: &Configuration, slots: PerKind<u32>) -> Result<Option<Self>, ConfigError> {
         if !configuration.flag(&keys::TRACKER_CONTAINERS)? {
             return Ok(None);
         }

@@ -30,27 +30,27 @@ use super::settings::{ContainerLimits, ContainerSettings};
 use super::table::ContainerTable;
 
 /// What the worker has for containers once it has started.
-pub struct StartedContainers {
-    pub service: ContainerService,
-    pub runner: Arc<ContainerRunner>,
+pub(crate) struct StartedContainers {
+    pub(crate) service: ContainerService,
+    pub(crate) runner: Arc<ContainerRunner>,
     /// SHA-256 of the secret of the beats, hex digits: the worker's heartbeats carry it.
-    pub beat_digest: String,
+    pub(crate) beat_digest: String,
     /// What keeps containers to their memory.
-    pub limits: ContainerLimits,
+    pub(crate) limits: ContainerLimits,
 }
 
-pub struct ContainerSurroundings<'a> {
-    pub settings: &'a TaskTrackerSettings,
+pub(crate) struct ContainerSurroundings<'a> {
+    pub(crate) settings: &'a TaskTrackerSettings,
     /// Its name at the JobTracker.
-    pub tracker: &'a str,
-    pub http_port: u16,
+    pub(crate) tracker: &'a str,
+    pub(crate) http_port: u16,
     /// Its disks.
-    pub folders: &'a Arc<LocalFolders>,
-    pub logs: &'a AttemptLogs,
-    pub memory_monitor: &'a Arc<MemoryMonitor>,
-    pub health: &'a Arc<NodeHealth>,
-    pub environment: &'a BTreeMap<String, String>,
-    pub supervisor: Option<PathBuf>,
+    pub(crate) folders: &'a Arc<LocalFolders>,
+    pub(crate) logs: &'a AttemptLogs,
+    pub(crate) memory_monitor: &'a Arc<MemoryMonitor>,
+    pub(crate) health: &'a Arc<NodeHealth>,
+    pub(crate) environment: &'a BTreeMap<String, String>,
+    pub(crate) supervisor: Option<PathBuf>,
 }
 
 impl StartedContainers {
@@ -58,7 +58,7 @@ impl StartedContainers {
     ///
     /// # Errors
     /// [`TaskTrackerError::NoControlGroup`], where one is required; [`TaskTrackerError::Start`].
-    pub fn new(
+    pub(crate) fn new(
         of_containers: &ContainerSettings,
         surroundings: &ContainerSurroundings<'_>,
         registered: watch::Receiver<u64>,

@@ -12,7 +12,7 @@ use super::control::{ContainerControl, KillWish};
 
 /// What becomes of a container, as the thread that runs it reports it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ContainerEvent {
+pub(crate) enum ContainerEvent {
     /// Its process runs.
     Started {
         /// The process, or that of its supervisor.
@@ -25,11 +25,11 @@ pub enum ContainerEvent {
     Ended(ContainerEnd),
 }
 
-pub type ContainerMessage = (ContainerId, ContainerEvent);
+pub(crate) type ContainerMessage = (ContainerId, ContainerEvent);
 
 /// The containers that the daemon has not noted the end of.
 #[derive(Debug, Default)]
-pub struct ContainerTable {
+pub(crate) struct ContainerTable {
     containers: BTreeMap<ContainerId, TrackedContainer>,
     /// Number of the last change of a state; counts from 1.
     last_change: u64,
@@ -41,13 +41,13 @@ pub struct ContainerTable {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LaunchedContainer {
-    pub id: ContainerId,
-    pub capability: Capability,
+pub(crate) struct LaunchedContainer {
+    pub(crate) id: ContainerId,
+    pub(crate) capability: Capability,
     /// The worker's health when it came: [`super::super::node_health::NodeHealth::wave`].
-    pub wave: u64,
+    pub(crate) wave: u64,
     /// Its own time between TERM and KILL.
-    pub grace: Duration,
+    pub(crate) grace: Duration,
 }
 
 #[derive(Debug)]
@@ -71,13 +71,13 @@ const MEMORY_STEP_BYTES: u64 = 4 << 20;
 const CPU_STEP_MS: u64 = 500;
 
 /// Whether use has moved by a step.
-pub fn has_moved(before: TreeUse, now: TreeUse) -> bool {
+pub(crate) fn has_moved(before: TreeUse, now: TreeUse) -> bool {
     now.resident_bytes.abs_diff(before.resident_bytes) >= MEMORY_STEP_BYTES.max(before.resident_bytes / 16)
         || now.cpu_ms.abs_diff(before.cpu_ms) >= CPU_STEP_MS
 }
 
 /// As a beat says it.
-pub fn reported_use(id: String, used: TreeUse) -> ReportedUse {
+pub(crate) fn reported_use(id: String, used: TreeUse) -> ReportedUse {
     ReportedUse { id, memory_mb: used.resident_bytes.div_ceil(1 << 20).into(), cpu_ms: used.cpu_ms.into() }
 }
 
@@ -94,7 +94,7 @@ fn next_state(state: &BeatContainerState, event: ContainerEvent) -> Option<BeatC
 
 impl ContainerTable {
     /// Takes a container that is launched; `false`: it is here already.
-    pub fn launch(&mut self, launched: LaunchedContainer, control: Arc<ContainerControl>) -> bool {
+    pub(crate) fn launch(&mut self, launched: LaunchedContainer, control: Arc<ContainerControl>) -> bool {
         let LaunchedContainer { id, capability, wave, grace } = launched;
         if self.containers.contains_key(&id) {
             return false;
@@ -108,12 +108,12 @@ impl ContainerTable {
         true
     }
 
-    pub fn has(&self, id: ContainerId) -> bool {
+    pub(crate) fn has(&self, id: ContainerId) -> bool {
         self.containers.contains_key(&id)
     }
 
     /// Changes the state of a container by an event.
-    pub fn apply(&mut self, (id, event): ContainerMessage) {
+    pub(crate) fn apply(&mut self, (id, event): ContainerMessage) {
         let Some(container) = self.containers.get_mut(&id) else { return };
         if let ContainerEvent::Measured(used) = event {
             if !container.has_ended() && has_moved(container.used, used) {
@@ -132,14 +132,14 @@ impl ContainerTable {
     }
 
     /// Passes a kill on; one of a container that is not here, or has ended, changes nothing.
-    pub fn kill(&self, kill: ContainerKill) {
+    pub(crate) fn kill(&self, kill: ContainerKill) {
         if let Some(container) = self.containers.get(&kill.id) {
             container.control.kill(kill.into());
         }
     }
 
     /// Ends all containers, each with its own grace, `most` at most; returns the longest.
-    pub fn kill_all(&self, exit: ContainerExit, diagnostics: &str, most: Duration) -> Duration {
+    pub(crate) fn kill_all(&self, exit: ContainerExit, diagnostics: &str, most: Duration) -> Duration {
         let live = self.containers.values().filter(|container| !container.has_ended());
         live.map(|container| {
             let grace = container.grace.min(most);
@@ -151,27 +151,27 @@ impl ContainerTable {
     }
 
     /// Forgets a container whose end was noted; `false`: there is none.
-    pub fn forget(&mut self, id: ContainerId) -> bool {
+    pub(crate) fn forget(&mut self, id: ContainerId) -> bool {
         let has_ended = self.containers.get(&id).is_some_and(TrackedContainer::has_ended);
         has_ended && self.containers.remove(&id).is_some()
     }
 
     /// What a beat says: the containers whose states have changed after the change of that number, 0: all; and those that have
     /// ended, until their ends are noted.
-    pub fn to_report(&self, change: u64) -> Vec<BeatContainer> {
+    pub(crate) fn to_report(&self, change: u64) -> Vec<BeatContainer> {
         let is_news = |container: &TrackedContainer| container.changed > change || container.has_ended();
         let changed = self.containers.iter().filter(|(_, container)| is_news(container));
         changed.map(|(id, container)| BeatContainer { id: *id, state: container.state.clone() }).collect()
     }
 
     /// What live containers use whose use has moved by a step after the change of that number.
-    pub fn used_since(&self, change: u64) -> Vec<ReportedUse> {
+    pub(crate) fn used_since(&self, change: u64) -> Vec<ReportedUse> {
         let moved = self.containers.iter().filter(|(_, one)| one.used_changed > change && !one.has_ended());
         moved.map(|(id, container)| reported_use(id.to_string(), container.used)).collect()
     }
 
     /// Takes what the running attempts of tasks use.
-    pub fn measure_attempts(&mut self, attempts: BTreeMap<AttemptId, TreeUse>) {
+    pub(crate) fn measure_attempts(&mut self, attempts: BTreeMap<AttemptId, TreeUse>) {
         let is_same_list = attempts.len() == self.attempts.len();
         let is_near =
             |(id, used): (&AttemptId, &TreeUse)| self.attempts.get(id).is_some_and(|old| !has_moved(*old, *used));
@@ -182,13 +182,13 @@ impl ContainerTable {
     }
 
     /// What attempts use, if that has moved by a step after the change of that number.
-    pub fn attempts_since(&self, change: u64) -> Option<Vec<ReportedUse>> {
+    pub(crate) fn attempts_since(&self, change: u64) -> Option<Vec<ReportedUse>> {
         let report = || self.attempts.iter().map(|(id, used)| reported_use(id.to_string(), *used)).collect();
         (self.attempts_changed > change).then(report)
     }
 
     /// Containers whose processes run, with the first of them.
-    pub fn running(&self) -> Vec<(ContainerId, u32)> {
+    pub(crate) fn running(&self) -> Vec<(ContainerId, u32)> {
         let pid_of = |container: &TrackedContainer| match container.state {
             BeatContainerState::Running { pid, .. } => Some(pid),
             BeatContainerState::Launching | BeatContainerState::Ended(_) => None,
@@ -197,7 +197,7 @@ impl ContainerTable {
     }
 
     /// A container whose end says that the worker could not start it, though it was not to be killed: what it may use, and its wave.
-    pub fn failed_start(&self, id: ContainerId, end: &ContainerEnd) -> Option<(Capability, u64)> {
+    pub(crate) fn failed_start(&self, id: ContainerId, end: &ContainerEnd) -> Option<(Capability, u64)> {
         let is_of_worker = matches!(end.exit, ContainerExit::ABORTED | ContainerExit::DISKS_FAILED);
         let container = self.containers.get(&id).filter(|container| !container.has_ended())?;
         let is_own = is_of_worker && end.started_ms.is_none() && container.control.wish().is_none();
@@ -205,7 +205,7 @@ impl ContainerTable {
     }
 
     /// Of what is declared, how much the containers hold whose processes run, parts in a thousand.
-    pub fn running_permille(&self, declared: Capability) -> u32 {
+    pub(crate) fn running_permille(&self, declared: Capability) -> u32 {
         let is_running = |one: &&TrackedContainer| matches!(one.state, BeatContainerState::Running { .. });
         let (memory_mb, vcores) = self.containers.values().filter(is_running).fold((0_u64, 0_u64), |sum, one| {
             (sum.0 + u64::from(one.capability.memory_mb), sum.1 + u64::from(one.capability.vcores))
@@ -215,22 +215,22 @@ impl ContainerTable {
     }
 
     /// The number of the last change; 0 before the first.
-    pub fn last_change(&self) -> u64 {
+    pub(crate) fn last_change(&self) -> u64 {
         self.last_change
     }
 
     /// The number of the last change that was an end; 0 before the first.
-    pub fn last_end(&self) -> u64 {
+    pub(crate) fn last_end(&self) -> u64 {
         self.last_end
     }
 
     /// Whether there is none, not even one whose end was not noted.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.containers.is_empty()
     }
 
     /// How many have not ended.
-    pub fn live_count(&self) -> usize {
+    pub(crate) fn live_count(&self) -> usize {
         self.containers.values().filter(|container| !container.has_ended()).count()
     }
 }

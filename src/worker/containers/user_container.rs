@@ -30,20 +30,20 @@ const SILENCE: Duration = Duration::from_secs(60);
 const END_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A container in a process of its own.
-pub struct UserContainer<'a> {
-    pub order: &'a ContainerOrder,
-    pub control: &'a ContainerControl,
-    pub user: &'a LoginUser,
+pub(crate) struct UserContainer<'a> {
+    pub(crate) order: &'a ContainerOrder,
+    pub(crate) control: &'a ContainerControl,
+    pub(crate) user: &'a LoginUser,
     /// Whether its command may gain rights that its user has not.
-    pub may_gain: bool,
+    pub(crate) may_gain: bool,
     /// The control group that the process starts in.
-    pub group: Option<CommandGroup>,
+    pub(crate) group: Option<CommandGroup>,
     /// Called once its command runs.
-    pub on_started: &'a dyn Fn(u32, i64),
+    pub(crate) on_started: &'a dyn Fn(u32, i64),
 }
 
 impl UserContainer<'_> {
-    pub fn run(&self, logs: &[File; 2]) -> ContainerEnd {
+    pub(crate) fn run(&self, logs: &[File; 2]) -> ContainerEnd {
         let spec = UserProcessSpec {
             command: CONTAINER_COMMAND,
             folder: &self.order.folder,

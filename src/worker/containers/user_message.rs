@@ -6,12 +6,12 @@ use crate::api::{ContainerEnd, ContainerKill};
 
 /// To the process. First comes the order, and the descriptors of the two logs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum ToContainer {
+pub(crate) enum ToContainer {
     Kill(ContainerKill),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum FromContainer {
+pub(crate) enum FromContainer {
     Started {
         /// The command's supervisor.
         pid: u32,

@@ -55,7 +55,7 @@ struct OtherProcess<'a> {
 }
 
 /// Runs the attempt that the worker sends. Errors reach the worker as the attempt's end, or as that of the channel.
-pub fn run_attempt_process() -> ExitCode {
+pub(crate) fn run_attempt_process() -> ExitCode {
     let Ok(channel) = Channel::of_stdin() else { return ExitCode::FAILURE };
     let channel = Arc::new(SharedChannel::new(channel));
     let ran = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| run(&channel)));

@@ -14,11 +14,11 @@ mod message;
 mod user_attempt;
 mod user_process;
 
-pub use attempt_process::run_attempt_process;
+pub(crate) use attempt_process::run_attempt_process;
 pub(super) use identity::Identity;
 pub(super) use message::SharedChannel;
 pub(super) use user_attempt::UserAttempt;
 pub(super) use user_process::{UserProcess, UserProcessSpec};
 
 /// The argument that makes the program the process of an attempt.
-pub const ATTEMPT_COMMAND: &str = "run-attempt";
+pub(crate) const ATTEMPT_COMMAND: &str = "run-attempt";

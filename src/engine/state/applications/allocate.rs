@@ -18,7 +18,7 @@ use super::specs::check_specs;
 use super::table::Applications;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum CallResult {
+pub(crate) enum CallResult {
     Answer(Arc<[u8]>),
     /// It is taken in and not to be answered before there is something, or its time is over.
     TakenIn,
@@ -29,7 +29,7 @@ impl Applications {
     ///
     /// # Errors
     /// Nothing of the call is done then.
-    pub fn allocate(
+    pub(crate) fn allocate(
         &mut self,
         application: ApplicationId,
         call: AllocateCall,
@@ -90,7 +90,7 @@ impl Applications {
     }
 
     /// Whether a call has not been taken in.
-    pub fn is_new_call(&self, id: ApplicationId, call: &AllocateCall, digest: &[u8; 32]) -> bool {
+    pub(crate) fn is_new_call(&self, id: ApplicationId, call: &AllocateCall, digest: &[u8; 32]) -> bool {
         let order = self.get(id).map(|calling| calling.order_of_call(call.attempt, call.response_id, digest));
         matches!(order, Some(Ok(CallOrder::New)))
     }
@@ -175,7 +175,7 @@ impl Applications {
     }
 
     /// Answers the call that was taken in, if there is something, or `is_over`.
-    pub fn answer_call(
+    pub(crate) fn answer_call(
         &mut self,
         application: ApplicationId,
         attempt: u32,

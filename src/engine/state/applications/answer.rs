@@ -14,11 +14,11 @@ use super::table::Applications;
 
 /// What is free for an application.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Headroom {
+pub(crate) struct Headroom {
     /// On all nodes together.
-    pub limit: Capability,
+    pub(crate) limit: Capability,
     /// Nodes that take containers.
-    pub nodes: u32,
+    pub(crate) nodes: u32,
 }
 
 impl Applications {

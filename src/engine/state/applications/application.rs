@@ -18,60 +18,60 @@ use super::request_table::{RequestRow, RequestTable};
 use super::settings::{COMPLETE_KEPT, COMPLETE_KEPT_WHEN_OVER};
 
 #[derive(Clone, Debug, PartialEq)]
-pub struct Application {
-    pub submitted: Arc<SubmittedApplication>,
-    pub standing: Standing,
+pub(crate) struct Application {
+    pub(crate) submitted: Arc<SubmittedApplication>,
+    pub(crate) standing: Standing,
     /// Contexts by number.
-    pub contexts: BTreeMap<u64, Arc<LaunchContext>>,
+    pub(crate) contexts: BTreeMap<u64, Arc<LaunchContext>>,
     /// Names of contexts.
-    pub specs: BTreeMap<String, u64>,
-    pub tables: BTreeMap<RequestType, RequestTable>,
+    pub(crate) specs: BTreeMap<String, u64>,
+    pub(crate) tables: BTreeMap<RequestType, RequestTable>,
     /// Items that did not end well at once.
-    pub troubles: BTreeMap<RequestType, BTreeMap<u32, ItemTrouble>>,
+    pub(crate) troubles: BTreeMap<RequestType, BTreeMap<u32, ItemTrouble>>,
     /// Hosts and racks that it wants nothing of.
-    pub blacklist: BTreeSet<String>,
+    pub(crate) blacklist: BTreeSet<String>,
     /// Containers by number: all that live, and some that are complete.
-    pub containers: BTreeMap<u64, Container>,
-    pub last_answer: Option<Arc<[u8]>>,
-    pub cost: ContainerCost,
+    pub(crate) containers: BTreeMap<u64, Container>,
+    pub(crate) last_answer: Option<Arc<[u8]>>,
+    pub(crate) cost: ContainerCost,
     /// What follows from the containers.
-    pub counts: ContainerSums,
+    pub(crate) counts: ContainerSums,
 }
 
 /// What follows from the containers of an application.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ContainerSums {
+pub(crate) struct ContainerSums {
     /// Numbers of live containers.
-    pub live: BTreeSet<u64>,
+    pub(crate) live: BTreeSet<u64>,
     /// Numbers of live containers that are not launched.
-    pub unlaunched: BTreeSet<u64>,
+    pub(crate) unlaunched: BTreeSet<u64>,
     /// Numbers of containers that no answer has named.
-    pub unnamed: BTreeSet<u64>,
+    pub(crate) unnamed: BTreeSet<u64>,
     /// Numbers of complete containers whose status no answer has.
-    pub unreported: BTreeSet<u64>,
+    pub(crate) unreported: BTreeSet<u64>,
     /// Complete containers in memory, in the order of their ends.
-    pub complete: VecDeque<u64>,
-    pub live_of: BTreeMap<RequestType, u32>,
+    pub(crate) complete: VecDeque<u64>,
+    pub(crate) live_of: BTreeMap<RequestType, u32>,
     /// Live containers that run a context, by its number.
-    pub context_uses: BTreeMap<u64, u32>,
+    pub(crate) context_uses: BTreeMap<u64, u32>,
     /// Items that wait again, by when they came to wait.
-    pub waiting: BTreeMap<RequestType, BTreeSet<(u64, u32)>>,
+    pub(crate) waiting: BTreeMap<RequestType, BTreeSet<(u64, u32)>>,
     /// Memory and cores of live containers.
-    pub memory_mb: u64,
+    pub(crate) memory_mb: u64,
     /// See `memory_mb`.
-    pub vcores: u64,
+    pub(crate) vcores: u64,
     /// Memory of all of it, bytes.
-    pub bytes: u64,
+    pub(crate) bytes: u64,
     /// The highest number that a container has had.
-    pub last_number: u64,
+    pub(crate) last_number: u64,
     /// The highest number of a complete container that is in the store alone.
-    pub stored_through: u64,
+    pub(crate) stored_through: u64,
     /// What the containers that are complete leave.
-    pub totals: ContainerTotals,
+    pub(crate) totals: ContainerTotals,
 }
 
 impl Application {
-    pub fn new(submitted: Arc<SubmittedApplication>, standing: Standing) -> Self {
+    pub(crate) fn new(submitted: Arc<SubmittedApplication>, standing: Standing) -> Self {
         let mut application = Self {
             submitted,
             standing,
@@ -92,7 +92,7 @@ impl Application {
     /// What a restart keeps of it: all but complete containers whose end was acknowledged, and those of one without a
     /// program.
     #[cfg(test)]
-    pub fn durable(&self) -> Self {
+    pub(crate) fn durable(&self) -> Self {
         let mut kept = self.clone();
         let is_needed = |container: &Container| {
             container.is_live()
@@ -109,51 +109,51 @@ impl Application {
         kept
     }
 
-    pub fn id(&self) -> ApplicationId {
+    pub(crate) fn id(&self) -> ApplicationId {
         self.submitted.id
     }
 
-    pub fn is_over(&self) -> bool {
+    pub(crate) fn is_over(&self) -> bool {
         self.standing.state.is_over()
     }
 
     /// Whether a program may register and call.
-    pub fn has_program(&self) -> bool {
+    pub(crate) fn has_program(&self) -> bool {
         !self.submitted.is_unattended
     }
 
-    pub fn live(&self) -> impl Iterator<Item = &Container> {
+    pub(crate) fn live(&self) -> impl Iterator<Item = &Container> {
         self.counts.live.iter().filter_map(|number| self.containers.get(number))
     }
 
     /// Live containers that are not launched, the oldest first.
-    pub fn unlaunched(&self) -> impl Iterator<Item = &Container> {
+    pub(crate) fn unlaunched(&self) -> impl Iterator<Item = &Container> {
         self.counts.unlaunched.iter().filter_map(|number| self.containers.get(number))
     }
 
     /// Containers that are still wanted, of all types.
-    pub fn outstanding(&self) -> u64 {
+    pub(crate) fn outstanding(&self) -> u64 {
         self.tables.values().map(|table| u64::from(table.outstanding())).sum()
     }
 
     /// Those of them that may be granted: a program whose containers have lapsed gets none before it calls.
-    pub fn wanted(&self) -> u64 {
+    pub(crate) fn wanted(&self) -> u64 {
         if self.standing.has_lapsed { 0 } else { self.outstanding() }
     }
 
     /// The context that a name stands for, with its number.
-    pub fn spec(&self, name: &str) -> Option<(u64, &Arc<LaunchContext>)> {
+    pub(crate) fn spec(&self, name: &str) -> Option<(u64, &Arc<LaunchContext>)> {
         let number = *self.specs.get(name)?;
         Some((number, self.contexts.get(&number)?))
     }
 
     /// Whether an answer has reached its application: a later call said so.
-    pub fn is_acknowledged(&self, (attempt, response_id): (u32, u64)) -> bool {
+    pub(crate) fn is_acknowledged(&self, (attempt, response_id): (u32, u64)) -> bool {
         let Standing { attempt: now, response_id: last, taken_in, .. } = &self.standing;
         attempt < *now || response_id < *last || (response_id == *last && taken_in.is_some())
     }
 
-    pub fn apply(&mut self, change: &ApplicationChange) {
+    pub(crate) fn apply(&mut self, change: &ApplicationChange) {
         match change {
             ApplicationChange::Submitted { standing, .. } | ApplicationChange::Stands { standing, .. } => {
                 self.standing = (**standing).clone();
@@ -345,19 +345,19 @@ impl Application {
     }
 
     /// The first item that waits again, by when it came to wait.
-    pub fn first_waiting(&self, request: RequestType) -> Option<(u32, ItemTrouble)> {
+    pub(crate) fn first_waiting(&self, request: RequestType) -> Option<(u32, ItemTrouble)> {
         let (_, item) = *self.counts.waiting.get(&request)?.first()?;
         Some((item, *self.troubles.get(&request)?.get(&item)?))
     }
 
     /// The turn of the next item that comes to wait.
-    pub fn next_turn(&self, request: RequestType) -> u64 {
+    pub(crate) fn next_turn(&self, request: RequestType) -> u64 {
         let last = self.counts.waiting.get(&request).and_then(|waiting| waiting.last());
         last.map_or(0, |(turn, _)| turn + 1)
     }
 
     /// How many items it has, and how many of them have ended well; none without items, or once it is over.
-    pub fn item_counts(&self) -> Option<ItemCounts> {
+    pub(crate) fn item_counts(&self) -> Option<ItemCounts> {
         let with_items = |table: &&RequestTable| table.launch.as_ref().is_some_and(|launch| launch.items.is_some());
         let tables = self.tables.iter().filter(|(_, table)| with_items(table));
         let mut counts = None;
@@ -373,7 +373,7 @@ impl Application {
     }
 
     /// Items of a type that have failed for good.
-    pub fn failed_items(&self, request: RequestType) -> impl Iterator<Item = u32> {
+    pub(crate) fn failed_items(&self, request: RequestType) -> impl Iterator<Item = u32> {
         let items = self.troubles.get(&request).into_iter().flatten();
         items
             .filter(|(item, trouble)| trouble.standing == ItemStanding::Failed && **item != WITHOUT_ITEM)
@@ -381,7 +381,7 @@ impl Application {
     }
 
     /// How many containers count on each row that were granted and not named by an answer.
-    pub fn unnamed_on_rows(&self) -> BTreeMap<(RequestType, Placement), u32> {
+    pub(crate) fn unnamed_on_rows(&self) -> BTreeMap<(RequestType, Placement), u32> {
         let mut on_rows = BTreeMap::new();
         for container in self.counts.unnamed.iter().filter_map(|number| self.containers.get(number)) {
             for place in container.lowered_rows() {
@@ -392,12 +392,12 @@ impl Application {
     }
 
     /// A number for a new context; that of a master has 0.
-    pub fn next_context(&self) -> u64 {
+    pub(crate) fn next_context(&self) -> u64 {
         self.contexts.last_key_value().map_or(1, |(number, _)| number + 1)
     }
 
     /// Whether a live container or a name needs a context.
-    pub fn needs_context(&self, number: u64) -> bool {
+    pub(crate) fn needs_context(&self, number: u64) -> bool {
         self.specs.values().any(|named| *named == number)
             || self.counts.context_uses.contains_key(&number)
             || (number == 0 && self.submitted.master.is_some())
@@ -405,7 +405,7 @@ impl Application {
 }
 
 impl Container {
-    pub fn lowered_rows(&self) -> Vec<Placement> {
+    pub(crate) fn lowered_rows(&self) -> Vec<Placement> {
         let mut rows = vec![Placement::Any];
         rows.extend(self.lowered.rack_of(&self.node.rack).map(|rack| Placement::Rack(rack.to_owned())));
         if self.lowered.host {
@@ -414,7 +414,7 @@ impl Container {
         rows
     }
 
-    pub fn waits_for_launch(&self) -> bool {
+    pub(crate) fn waits_for_launch(&self) -> bool {
         matches!(self.state, ContainerState::Allocated | ContainerState::Acquired)
     }
 }

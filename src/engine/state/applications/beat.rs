@@ -14,31 +14,36 @@ use super::worker::{ContainerWorker, WorkerRest};
 
 /// Where a worker is, as its tracker is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WorkerPlace {
-    pub tracker: TrackerId,
+pub(crate) struct WorkerPlace {
+    pub(crate) tracker: TrackerId,
     /// `host:web port`.
-    pub node: Arc<str>,
-    pub host: Arc<str>,
-    pub rack: Arc<str>,
+    pub(crate) node: Arc<str>,
+    pub(crate) host: Arc<str>,
+    pub(crate) rack: Arc<str>,
 }
 
 /// What a beat is answered, apart from what its worker is owed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct BeatNotes {
+pub(crate) struct BeatNotes {
     /// Containers that the worker may forget.
-    pub noted: Vec<ContainerId>,
+    pub(crate) noted: Vec<ContainerId>,
     /// Containers of the worker that are not there.
-    pub kills: Vec<ContainerKill>,
+    pub(crate) kills: Vec<ContainerKill>,
     /// What it reported and is not believed, for the log.
-    pub refused_use: Option<String>,
+    pub(crate) refused_use: Option<String>,
 }
 
 /// The beat is not the first one of its worker's connection, and nothing is known of the worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NoFirstBeat;
+pub(crate) struct NoFirstBeat;
 
 impl Applications {
-    pub fn take_beat(&mut self, beat: WorkerBeat, place: WorkerPlace, now: Now) -> Result<BeatNotes, NoFirstBeat> {
+    pub(crate) fn take_beat(
+        &mut self,
+        beat: WorkerBeat,
+        place: WorkerPlace,
+        now: Now,
+    ) -> Result<BeatNotes, NoFirstBeat> {
         let name: Arc<str> = Arc::from(beat.tracker.as_str());
         self.greet(&name, &beat, place, now)?;
         self.note_what_it_has(&name, &beat);
@@ -215,7 +220,7 @@ impl Applications {
     }
 
     /// A node is gone, and its containers with it.
-    pub fn lose_worker(&mut self, tracker: &str, now: Now) {
+    pub(crate) fn lose_worker(&mut self, tracker: &str, now: Now) {
         self.forget_contexts_of(tracker);
         let worker = self.workers.remove(tracker);
         if let Some(worker) = &worker {
@@ -231,7 +236,7 @@ impl Applications {
     }
 
     /// The rack of a node is resolved: what is granted there from now on is there.
-    pub fn move_worker(&mut self, tracker: TrackerId, rack: &str) {
+    pub(crate) fn move_worker(&mut self, tracker: TrackerId, rack: &str) {
         let Self { worker_names, workers, .. } = self;
         if let Some(worker) = worker_names.get(&tracker).and_then(|name| workers.get_mut(name)) {
             worker.rack = Arc::from(rack);
@@ -239,15 +244,15 @@ impl Applications {
     }
 
     /// The incarnation of a worker that has sent a whole list.
-    pub fn incarnation(&self, tracker: &str) -> Option<u64> {
+    pub(crate) fn incarnation(&self, tracker: &str) -> Option<u64> {
         self.workers.get(tracker).map(|worker| worker.incarnation)
     }
 
-    pub fn trackers_with_containers(&self) -> impl Iterator<Item = &Arc<str>> {
+    pub(crate) fn trackers_with_containers(&self) -> impl Iterator<Item = &Arc<str>> {
         self.on_tracker.keys()
     }
 
-    pub fn containers_on(&self, tracker: &str) -> u64 {
+    pub(crate) fn containers_on(&self, tracker: &str) -> u64 {
         self.on_tracker.get(tracker).map_or(0, |here| here.len() as u64)
     }
 }

@@ -71,7 +71,7 @@ fn json_bytes(context: &LaunchContext) -> usize {
 
 impl Applications {
     /// What a worker is owed, as far as one answer goes; none: nothing new, and the beat may wait.
-    pub fn answer_beat(&mut self, tracker: &str, notes: BeatNotes, is_over: bool) -> Option<BeatAnswer> {
+    pub(crate) fn answer_beat(&mut self, tracker: &str, notes: BeatNotes, is_over: bool) -> Option<BeatAnswer> {
         let mut portion = Portion::new(notes);
         let worker = self.workers.get_mut(tracker)?;
         let after = worker.portion_ended_at.take();

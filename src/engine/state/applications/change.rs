@@ -124,7 +124,7 @@ pub enum ApplicationChange {
 
 impl ApplicationChange {
     #[must_use]
-    pub fn is_reported(&self) -> bool {
+    pub(crate) fn is_reported(&self) -> bool {
         !matches!(
             self,
             Self::Stamped(_)
@@ -138,7 +138,7 @@ impl ApplicationChange {
 
     /// The application; none: none alone.
     #[must_use]
-    pub fn application(&self) -> Option<ApplicationId> {
+    pub(crate) fn application(&self) -> Option<ApplicationId> {
         match self {
             Self::Submitted { submitted, .. } => Some(submitted.id),
             Self::Container(container) => Some(container.id.application),

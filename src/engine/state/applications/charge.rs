@@ -10,12 +10,12 @@ use super::container_cost::ContainerCost;
 use super::table::Applications;
 
 impl Applications {
-    pub fn containers_of_queue(&self, queue: &str) -> ContainerUse {
+    pub(crate) fn containers_of_queue(&self, queue: &str) -> ContainerUse {
         self.container_counts.of_queue(queue)
     }
 
     /// Adds what a tick has laid on applications.
-    pub fn charge(&mut self, tick: &Tick) {
+    pub(crate) fn charge(&mut self, tick: &Tick) {
         for LaidCharge { holder, slot_ms, amount } in &tick.laid {
             let SlotHolder::Application(application) = *holder else { continue };
             let before = self.all.get(&application).map(|charged| charged.cost);

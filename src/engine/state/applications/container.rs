@@ -49,12 +49,12 @@ fn is_nothing(rate: &Credits) -> bool {
 /// The rows that a grant lowered, beside that for any node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LoweredRows {
-    pub host: bool,
+    pub(crate) host: bool,
     /// That of the rack, or of a group of racks above it.
-    pub rack: bool,
+    pub(crate) rack: bool,
     /// How many levels above its rack that is; 0: the rack.
     #[serde(default, skip_serializing_if = "is_rack_itself")]
-    pub above: u8,
+    pub(crate) above: u8,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it")]
@@ -64,20 +64,20 @@ fn is_rack_itself(above: &u8) -> bool {
 
 impl LoweredRows {
     /// The name of the rack row that a grant in a rack lowered.
-    pub fn rack_of(self, rack: &str) -> Option<&str> {
+    pub(crate) fn rack_of(self, rack: &str) -> Option<&str> {
         rack_path(rack).nth(self.above.into()).filter(|_| self.rack)
     }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ContainerNode {
-    pub tracker: Arc<str>,
+    pub(crate) tracker: Arc<str>,
     /// The worker's incarnation at the grant.
-    pub incarnation: u64,
+    pub(crate) incarnation: u64,
     /// `host:web port`.
-    pub id: Arc<str>,
-    pub host: Arc<str>,
-    pub rack: Arc<str>,
+    pub(crate) id: Arc<str>,
+    pub(crate) host: Arc<str>,
+    pub(crate) rack: Arc<str>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -103,13 +103,13 @@ pub struct Kill {
 
 impl Kill {
     /// A kill that is no preemption.
-    pub fn new(exit: ContainerExit, diagnostics: String, grace_ms: u64) -> Self {
+    pub(crate) fn new(exit: ContainerExit, diagnostics: String, grace_ms: u64) -> Self {
         Self { exit, diagnostics, grace_ms, is_preemption: false }
     }
 }
 
 #[derive(Clone, Debug)]
-pub enum ContainerStep {
+pub(crate) enum ContainerStep {
     Named,
     Launch(Launched),
     /// Its worker says that it runs, since this time, epoch ms.
@@ -128,19 +128,19 @@ impl Container {
 
     /// Whether its worker has or gets its launch.
     #[must_use]
-    pub fn is_launched(&self) -> bool {
+    pub(crate) fn is_launched(&self) -> bool {
         matches!(self.state, ContainerState::Launching | ContainerState::Running)
     }
 
     /// Whether it was preempted and is not complete.
     #[must_use]
-    pub fn is_in_grace(&self) -> bool {
+    pub(crate) fn is_in_grace(&self) -> bool {
         self.is_live() && self.kill.as_ref().is_some_and(|kill| kill.is_preemption)
     }
 
     /// What the market counts of its grace from now on; of `slot` size.
     #[must_use]
-    pub fn grace_step(&self, slot: Capability) -> GraceStep {
+    pub(crate) fn grace_step(&self, slot: Capability) -> GraceStep {
         GraceStep {
             holder: SlotHolder::Application(self.id.application),
             container: self.id.number,
@@ -151,24 +151,24 @@ impl Container {
     }
 
     #[must_use]
-    pub fn item(&self) -> Option<u32> {
+    pub(crate) fn item(&self) -> Option<u32> {
         self.launch.and_then(|launch| launch.item)
     }
 
     /// How it ended; -1000 until it has.
     #[must_use]
-    pub fn exit(&self) -> ContainerExit {
+    pub(crate) fn exit(&self) -> ContainerExit {
         self.end.as_ref().map_or(ContainerExit::INVALID, |end| end.exit)
     }
 
     #[must_use]
-    pub fn has_failed(&self) -> bool {
+    pub(crate) fn has_failed(&self) -> bool {
         self.end.as_ref().is_some_and(|end| end.exit.is_own_fault())
     }
 
     /// The container after a step; none: the step changes nothing, because it is further already.
     #[must_use]
-    pub fn after(&self, step: ContainerStep) -> Option<Self> {
+    pub(crate) fn after(&self, step: ContainerStep) -> Option<Self> {
         use ContainerState::{Acquired, Allocated, Complete, Launching, Running};
         let mut next = self.clone();
         match (self.state, step) {

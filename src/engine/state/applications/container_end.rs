@@ -32,7 +32,7 @@ impl Applications {
 
     /// Takes a container from its application for a queue that has bought what it holds: at once where it was never
     /// launched, else after its grace, `most_ms` at most.
-    pub fn preempt_container(&mut self, id: ContainerId, why: &str, most_ms: u64, now: Now) {
+    pub(crate) fn preempt_container(&mut self, id: ContainerId, why: &str, most_ms: u64, now: Now) {
         let (exit, grace_ms) = (ContainerExit::PREEMPTED, self.grace_ms(id).min(most_ms));
         let kill = Kill { is_preemption: true, ..Kill::new(exit, why.to_owned(), grace_ms) };
         self.kill_container(id, kill, now);

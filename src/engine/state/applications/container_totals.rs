@@ -8,18 +8,18 @@ use super::container::Container;
 
 /// Sums over the complete containers of an application.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ContainerTotals {
-    pub complete: u64,
-    pub failed: u64,
-    pub preempted: u64,
+pub(crate) struct ContainerTotals {
+    pub(crate) complete: u64,
+    pub(crate) failed: u64,
+    pub(crate) preempted: u64,
     /// Memory times the time from grant to end, MB x ms.
-    pub memory_mb_ms: u64,
+    pub(crate) memory_mb_ms: u64,
     /// Cores times the time from grant to end, ms.
-    pub vcore_ms: u64,
+    pub(crate) vcore_ms: u64,
 }
 
 impl ContainerTotals {
-    pub fn add(&mut self, container: &Container) {
+    pub(crate) fn add(&mut self, container: &Container) {
         let Some(end) = &container.end else { return };
         let held_ms = end.ended_ms.saturating_sub(container.granted_ms).max(0).cast_unsigned();
         let Capability { memory_mb, vcores } = container.request.capability;

@@ -15,7 +15,7 @@ use super::table::Applications;
 impl Applications {
     /// Makes a container of a grant, for which its queue pays so much now. None: nothing is wanted, the application holds as many as
     /// it may, or its worker is gone.
-    pub fn grant(
+    pub(crate) fn grant(
         &mut self,
         application: ApplicationId,
         grant: &ContainerGrant,

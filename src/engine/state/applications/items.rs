@@ -5,15 +5,15 @@
 use std::fmt;
 use std::str::FromStr;
 
-pub const MAX_PARTS: usize = 10_000;
-pub const MAX_ITEMS: u64 = 10_000_000;
+pub(crate) const MAX_PARTS: usize = 10_000;
+pub(crate) const MAX_ITEMS: u64 = 10_000_000;
 /// Most pairs of parts that reach into each other: each is compared.
 const MAX_COMPARED: usize = 1_000_000;
 const LARGEST: u32 = i32::MAX as u32;
 
 /// Items in the order in which they are written; no item twice.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Items {
+pub(crate) struct Items {
     parts: Vec<Part>,
 }
 
@@ -27,7 +27,7 @@ struct Part {
 
 /// Why a text is no list of items.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ItemsError {
+pub(crate) enum ItemsError {
     /// A part has another form.
     #[error("{0:?} is no item: expected N, N-M or N-M:STEP with 0 <= N <= M < 2147483648 and a step of 1 at least")]
     Part(String),
@@ -145,18 +145,18 @@ fn number(digits: &str) -> Option<u32> {
 impl Items {
     /// How many they are, at most `MAX_ITEMS`.
     #[must_use]
-    pub fn len(&self) -> u32 {
+    pub(crate) fn len(&self) -> u32 {
         u32::try_from(self.parts.iter().map(|part| part.len()).sum::<u64>()).unwrap_or(u32::MAX)
     }
 
     #[must_use]
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.parts.is_empty()
     }
 
     /// The item at a place, from 0, in the order in which they are written.
     #[must_use]
-    pub fn at(&self, place: u32) -> Option<u32> {
+    pub(crate) fn at(&self, place: u32) -> Option<u32> {
         let mut place = u64::from(place);
         for part in &self.parts {
             if place < part.len() {
@@ -168,12 +168,12 @@ impl Items {
     }
 
     /// All of them, in the order in which they are written.
-    pub fn iter(&self) -> impl Iterator<Item = u32> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = u32> {
         self.parts.iter().flat_map(|part| (0..part.len()).map(|place| part.at(place)))
     }
 
     #[must_use]
-    pub fn after_first(&self, place: u32) -> Self {
+    pub(crate) fn after_first(&self, place: u32) -> Self {
         let mut place = u64::from(place);
         let mut parts = Vec::new();
         for part in &self.parts {
@@ -189,7 +189,7 @@ impl Items {
 
     /// The same without these items, which are few.
     #[must_use]
-    pub fn without(&self, items: impl IntoIterator<Item = u32>) -> Self {
+    pub(crate) fn without(&self, items: impl IntoIterator<Item = u32>) -> Self {
         let mut parts = self.parts.clone();
         for item in items {
             if let Some(place) = parts.iter().position(|part| part.contains(item)) {
@@ -202,7 +202,7 @@ impl Items {
 
     /// The items of a set, runs of neighbours as one part; at most so many parts, then `...`.
     #[must_use]
-    pub fn shown(items: impl IntoIterator<Item = u32>, most_parts: usize) -> String {
+    pub(crate) fn shown(items: impl IntoIterator<Item = u32>, most_parts: usize) -> String {
         let mut parts: Vec<Part> = Vec::new();
         for item in items {
             if let Some(part) = parts.last_mut().filter(|part| part.last.checked_add(1) == Some(item)) {
@@ -218,7 +218,7 @@ impl Items {
 
     /// These as a text of at most so many parts, then `...`.
     #[must_use]
-    pub fn cut(&self, most_parts: usize) -> String {
+    pub(crate) fn cut(&self, most_parts: usize) -> String {
         if self.parts.len() <= most_parts {
             return self.to_string();
         }

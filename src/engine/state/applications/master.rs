@@ -6,15 +6,15 @@ use crate::scheduler::RequestType;
 /// The request id of masters, beyond all that applications may use.
 const MASTER_ID: u64 = u64::MAX;
 
-pub fn master_request(capability: Capability) -> RequestType {
+pub(crate) fn master_request(capability: Capability) -> RequestType {
     RequestType { priority: 0, request_id: MASTER_ID, capability }
 }
 
-pub fn is_master(request: RequestType) -> bool {
+pub(crate) fn is_master(request: RequestType) -> bool {
     request.request_id == MASTER_ID
 }
 
 /// The request id as applications know it.
-pub fn shown_id(request: RequestType) -> u64 {
+pub(crate) fn shown_id(request: RequestType) -> u64 {
     if is_master(request) { 0 } else { request.request_id }
 }

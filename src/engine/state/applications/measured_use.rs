@@ -5,15 +5,15 @@ use std::collections::BTreeMap;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MeasuredUse {
     /// Resident memory, MB.
-    pub memory_mb: u64,
+    pub(crate) memory_mb: u64,
     /// The most of it, MB.
-    pub peak_memory_mb: u64,
-    pub cpu_ms: u64,
+    pub(crate) peak_memory_mb: u64,
+    pub(crate) cpu_ms: u64,
 }
 
 /// What several of them use, with its sum.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MeasuredUses<K> {
+pub(crate) struct MeasuredUses<K> {
     of: BTreeMap<K, MeasuredUse>,
     total: MeasuredUse,
 }
@@ -45,12 +45,12 @@ impl<K: Ord> MeasuredUses<K> {
     }
 
     /// What one uses; none: it was not measured.
-    pub fn get(&self, key: &K) -> Option<MeasuredUse> {
+    pub(crate) fn get(&self, key: &K) -> Option<MeasuredUse> {
         self.of.get(key).copied()
     }
 
     /// What all use; the peak is not known.
-    pub fn total(&self) -> MeasuredUse {
+    pub(crate) fn total(&self) -> MeasuredUse {
         self.total
     }
 }

@@ -80,12 +80,12 @@ impl Application {
 
 impl Applications {
     /// Memory of applications that are not over.
-    pub fn live_bytes(&self) -> &LiveBytes {
+    pub(crate) fn live_bytes(&self) -> &LiveBytes {
         &self.live_bytes
     }
 
     /// Compares the sums with a recount of all applications: slow.
-    pub fn check_live_bytes(&self, violations: &mut Violations) {
+    pub(crate) fn check_live_bytes(&self, violations: &mut Violations) {
         let mut recounted = LiveBytes::default();
         for application in self.all.values() {
             let bytes = application.recounted_bytes();

@@ -43,24 +43,31 @@ mod worker;
 
 use super::live_bytes;
 
-pub use allocate::CallResult;
-pub use answer::Headroom;
-pub use application::Application;
-pub use beat::{BeatNotes, NoFirstBeat, WorkerPlace};
+pub(crate) use allocate::CallResult;
+pub(crate) use answer::Headroom;
+pub(crate) use application::Application;
+pub(crate) use beat::{BeatNotes, NoFirstBeat, WorkerPlace};
 pub use change::ApplicationChange;
-pub use container::{Container, ContainerNode, Kill, Launched, LoweredRows};
-pub use container_cost::ContainerCost;
-pub use container_totals::ContainerTotals;
-pub use items::{Items, ItemsError};
-pub use master::{is_master, shown_id};
-pub use measured_use::MeasuredUse;
-pub use record::{GrantSource, ItemStanding, ItemTrouble, Master, Standing, SubmittedApplication, TakenIn, TypeLaunch};
-pub use refusal::{ApplicationRefusal, BodyFault};
-pub use report::{ReportTerms, WantedContainers, report_stored};
-pub use request_table::RequestRow;
-pub use restored::RestoredApplication;
-pub use row_page::{LastReport, RowPage, STEP_BYTES};
-pub use settings::{ContainerSettings, UNUSED_ID_MS};
-pub use submit::NewApplication;
-pub use table::Applications;
-pub use tallies::{ApplicationTallies, EndClass};
+
+pub use container::Container;
+#[cfg(test)]
+pub(crate) use container::ContainerNode;
+pub(crate) use container::{Launched, LoweredRows};
+pub(crate) use container_cost::ContainerCost;
+pub(crate) use container_totals::ContainerTotals;
+pub(crate) use items::Items;
+pub(crate) use master::{is_master, shown_id};
+pub(crate) use measured_use::MeasuredUse;
+#[cfg(test)]
+pub(crate) use record::GrantSource;
+pub(crate) use record::{ItemStanding, ItemTrouble, Standing, SubmittedApplication, TypeLaunch};
+pub(crate) use refusal::{ApplicationRefusal, BodyFault};
+pub(crate) use report::{ReportTerms, WantedContainers, report_stored};
+pub(crate) use request_table::RequestRow;
+pub(crate) use restored::RestoredApplication;
+pub(crate) use row_page::{LastReport, RowPage, STEP_BYTES};
+pub(crate) use settings::{ContainerSettings, UNUSED_ID_MS};
+pub(crate) use submit::NewApplication;
+pub(crate) use table::Applications;
+pub use tallies::ApplicationTallies;
+pub(crate) use tallies::EndClass;

@@ -20,7 +20,7 @@ impl Applications {
     ///
     /// # Errors
     /// The application is unknown, over, or needs no program.
-    pub fn register(
+    pub(crate) fn register(
         &mut self,
         application: ApplicationId,
         call: RegisterCall,
@@ -70,7 +70,7 @@ impl Applications {
     ///
     /// # Errors
     /// The application is unknown, over otherwise, or the attempt does not count.
-    pub fn unregister(
+    pub(crate) fn unregister(
         &mut self,
         application: ApplicationId,
         call: UnregisterCall,
@@ -91,7 +91,7 @@ impl Applications {
     ///
     /// # Errors
     /// It is unknown.
-    pub fn kill_application(
+    pub(crate) fn kill_application(
         &mut self,
         application: ApplicationId,
         by: &str,
@@ -113,7 +113,7 @@ impl Applications {
     ///
     /// # Errors
     /// It is unknown.
-    pub fn state_of(&self, application: ApplicationId) -> Result<(ApplicationState, bool), ApplicationRefusal> {
+    pub(crate) fn state_of(&self, application: ApplicationId) -> Result<(ApplicationState, bool), ApplicationRefusal> {
         let known = self.known(application)?;
         Ok((known.standing.state, known.is_over() && !known.counts.live.is_empty()))
     }
@@ -122,7 +122,7 @@ impl Applications {
     ///
     /// # Errors
     /// It is unknown.
-    pub fn signal(
+    pub(crate) fn signal(
         &mut self,
         id: ContainerId,
         is_sudden: bool,
@@ -147,7 +147,7 @@ impl Applications {
     }
 
     /// When the next container or application is too late, ms of the monotonic clock; `u64::MAX`: never.
-    pub fn next_due_mono_ms(&self) -> u64 {
+    pub(crate) fn next_due_mono_ms(&self) -> u64 {
         self.doubt.map_or_else(|| self.first_due_mono_ms(), |doubt| doubt.next_mono_ms)
     }
 
@@ -159,7 +159,7 @@ impl Applications {
 
     /// Ends containers that were not launched in time, and applications that were silent for too long; not while the store
     /// does not get from `durable` to `last`, the last fact, since calls are refused then.
-    pub fn expire_when_due(&mut self, durable: FactNumber, last: FactNumber, now: Now) {
+    pub(crate) fn expire_when_due(&mut self, durable: FactNumber, last: FactNumber, now: Now) {
         if self.first_due_mono_ms() > now.mono_ms {
             self.doubt = None;
             return;

@@ -73,8 +73,8 @@ pub enum ApplicationRefusal {
 pub struct BodyFault {
     /// Where: a JSON pointer into the body as URI fragment, such as `#/ask/2/capability/memory`; or the name of a parameter,
     /// without `#`.
-    pub pointer: String,
-    pub detail: String,
+    pub(crate) pointer: String,
+    pub(crate) detail: String,
 }
 
 fn first_of(faults: &[BodyFault]) -> String {

@@ -21,24 +21,24 @@ use super::table::Applications;
 const MAX_SHOWN_PARTS: usize = 1_000;
 
 #[derive(Clone, Copy, Debug)]
-pub struct WantedContainers<'a> {
+pub(crate) struct WantedContainers<'a> {
     /// In these states; empty: in any.
-    pub states: &'a [ContainerState],
+    pub(crate) states: &'a [ContainerState],
     /// Only those that failed by their own fault.
-    pub failed_only: bool,
-    pub limit: usize,
+    pub(crate) failed_only: bool,
+    pub(crate) limit: usize,
     /// Only those with a higher number.
-    pub after: u64,
+    pub(crate) after: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ReportTerms {
+pub(crate) struct ReportTerms {
     /// One slot's worth.
-    pub slot: Capability,
+    pub(crate) slot: Capability,
     /// Epoch ms in the ids of this run.
-    pub cluster_id: u64,
+    pub(crate) cluster_id: u64,
     /// The fact that holds the last change of the application.
-    pub version: u64,
+    pub(crate) version: u64,
 }
 
 /// Approximate bytes of a report on a container without its text.
@@ -46,7 +46,7 @@ const CONTAINER_BYTES: usize = 512;
 
 impl Applications {
     /// A report on an application, with what others know of it.
-    pub fn report(
+    pub(crate) fn report(
         &self,
         application: &Application,
         cost: Option<Credits>,
@@ -62,11 +62,11 @@ impl Applications {
     }
 
     /// The terms of reports on applications that are not in memory.
-    pub fn stored_terms(&self) -> ReportTerms {
+    pub(crate) fn stored_terms(&self) -> ReportTerms {
         ReportTerms { slot: self.settings.slot, cluster_id: self.start_ms, version: self.base_version.0 }
     }
 
-    pub fn container_report(&self, container: &Container) -> ContainerReport {
+    pub(crate) fn container_report(&self, container: &Container) -> ContainerReport {
         let report = ContainerReport::of(container, self.settings.slot);
         match self.container_use(container.id).filter(|_| container.is_live()) {
             Some(MeasuredUse { memory_mb, peak_memory_mb, cpu_ms }) => ContainerReport {
@@ -83,7 +83,7 @@ impl Applications {
     ///
     /// # Errors
     /// The application is unknown.
-    pub fn containers(
+    pub(crate) fn containers(
         &self,
         application: ApplicationId,
         wanted: WantedContainers<'_>,
@@ -109,7 +109,7 @@ impl Applications {
 }
 
 /// A report on an application that the store alone has; without a cost if nothing was charged for it.
-pub fn report_stored(restored: RestoredApplication, terms: ReportTerms, now: Now) -> ApplicationReport {
+pub(crate) fn report_stored(restored: RestoredApplication, terms: ReportTerms, now: Now) -> ApplicationReport {
     let cost = Some(restored.cost.cost).filter(|cost| *cost > Credits::ZERO);
     build_report(&restored.into_application(), terms, cost, Vec::new(), RowPage::FIRST, now)
 }
@@ -213,7 +213,7 @@ fn rows_of(
 
 impl ContainerReport {
     /// A report on a container; `slot`: one slot's worth.
-    pub fn of(container: &Container, slot: Capability) -> Self {
+    pub(crate) fn of(container: &Container, slot: Capability) -> Self {
         let end = container.end.as_ref();
         let launch = container.launch;
         let item = container.item();

@@ -10,32 +10,32 @@ use super::record::TypeLaunch;
 
 /// The rows of one type.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct RequestTable {
+pub(crate) struct RequestTable {
     /// By name: hosts, racks, any.
-    pub rows: BTreeMap<Placement, RequestRow>,
+    pub(crate) rows: BTreeMap<Placement, RequestRow>,
     /// What starts its containers when they are granted.
-    pub launch: Option<TypeLaunch>,
-    pub items: Items,
+    pub(crate) launch: Option<TypeLaunch>,
+    pub(crate) items: Items,
     /// How many of them were taken, in the order in which they are written.
-    pub taken: u32,
+    pub(crate) taken: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RequestRow {
+pub(crate) struct RequestRow {
     /// Containers that are still wanted here.
-    pub count: u32,
+    pub(crate) count: u32,
     /// Whether containers may come from farther away than this row.
-    pub relaxes: bool,
+    pub(crate) relaxes: bool,
 }
 
 impl RequestTable {
     /// Containers that are still wanted.
-    pub fn outstanding(&self) -> u32 {
+    pub(crate) fn outstanding(&self) -> u32 {
         self.rows.get(&Placement::Any).map_or(0, |row| row.count)
     }
 
     /// The rows that a grant lowers, as they are then.
-    pub fn lowered(&self, lowered: LoweredRows, host: &str, rack: &str) -> Vec<(Placement, RequestRow)> {
+    pub(crate) fn lowered(&self, lowered: LoweredRows, host: &str, rack: &str) -> Vec<(Placement, RequestRow)> {
         let host = lowered.host.then(|| Placement::Host(host.to_owned()));
         let rack = lowered.rack_of(rack).map(|rack| Placement::Rack(rack.to_owned()));
         let names = host.into_iter().chain(rack).chain([Placement::Any]);

@@ -17,29 +17,29 @@ use super::request_table::{RequestRow, RequestTable};
 use super::table::Applications;
 
 #[derive(Clone, Debug)]
-pub struct RestoredApplication {
-    pub submitted: SubmittedApplication,
-    pub standing: Standing,
+pub(crate) struct RestoredApplication {
+    pub(crate) submitted: SubmittedApplication,
+    pub(crate) standing: Standing,
     /// Contexts by number.
-    pub contexts: Vec<(u64, LaunchContext)>,
+    pub(crate) contexts: Vec<(u64, LaunchContext)>,
     /// Names of contexts.
-    pub specs: Vec<(String, u64)>,
-    pub rows: Vec<(RequestType, Placement, RequestRow)>,
+    pub(crate) specs: Vec<(String, u64)>,
+    pub(crate) rows: Vec<(RequestType, Placement, RequestRow)>,
     /// What starts containers when they are granted, with the number of items that were taken.
-    pub launches: Vec<(RequestType, TypeLaunch, u32)>,
+    pub(crate) launches: Vec<(RequestType, TypeLaunch, u32)>,
     /// Items that did not end well at once.
-    pub troubles: Vec<(RequestType, u32, ItemTrouble)>,
+    pub(crate) troubles: Vec<(RequestType, u32, ItemTrouble)>,
     /// Hosts and racks that it wants nothing of.
-    pub blacklist: Vec<String>,
+    pub(crate) blacklist: Vec<String>,
     /// Containers that live, and those whose status was perhaps not received.
-    pub containers: Vec<Container>,
-    pub totals: ContainerTotals,
-    pub last_number: u64,
+    pub(crate) containers: Vec<Container>,
+    pub(crate) totals: ContainerTotals,
+    pub(crate) last_number: u64,
     /// The highest number of a complete container that is not among `containers`; 0: none.
-    pub stored_through: u64,
+    pub(crate) stored_through: u64,
     /// The last answer as it was sent.
-    pub last_answer: Option<Arc<[u8]>>,
-    pub cost: ContainerCost,
+    pub(crate) last_answer: Option<Arc<[u8]>>,
+    pub(crate) cost: ContainerCost,
 }
 
 impl RestoredApplication {
@@ -77,7 +77,7 @@ impl RestoredApplication {
 
 impl Applications {
     /// Adds an application of an earlier run. Its silence begins now.
-    pub fn restore(&mut self, restored: RestoredApplication, now: Now) -> ApplicationId {
+    pub(crate) fn restore(&mut self, restored: RestoredApplication, now: Now) -> ApplicationId {
         let application = restored.into_application();
         let id = application.id();
         for container in application.live() {

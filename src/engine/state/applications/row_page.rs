@@ -5,24 +5,24 @@ use std::sync::Arc;
 use crate::api::applications::{ApplicationReport, ResourceRequestRow};
 
 /// Bytes of reports that one step makes at most: others wait for it meanwhile.
-pub const STEP_BYTES: usize = 512 << 10;
+pub(crate) const STEP_BYTES: usize = 512 << 10;
 
 /// Which rows of its requests a report has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RowPage {
     /// So many rows come before the first.
-    pub after: usize,
+    pub(crate) after: usize,
     /// At most so many, and those that fit in `STEP_BYTES`.
-    pub most: usize,
+    pub(crate) most: usize,
 }
 
 /// The report that was made last, for all callers who wait for the same one.
 #[derive(Debug)]
-pub struct LastReport {
-    pub report: Arc<ApplicationReport>,
-    pub rows: RowPage,
+pub(crate) struct LastReport {
+    pub(crate) report: Arc<ApplicationReport>,
+    pub(crate) rows: RowPage,
     /// When it was made, ms of the monotonic clock.
-    pub at_mono_ms: u64,
+    pub(crate) at_mono_ms: u64,
 }
 
 /// Approximate bytes of a row without its items.
@@ -30,7 +30,7 @@ const ROW_BYTES: usize = 256;
 
 impl RowPage {
     /// The first rows, of an application that is asked for by itself.
-    pub const FIRST: Self = Self { after: 0, most: 100 };
+    pub(crate) const FIRST: Self = Self { after: 0, most: 100 };
 
     /// These rows, and how many others there are.
     pub(super) fn of(

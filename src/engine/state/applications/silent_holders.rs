@@ -9,12 +9,12 @@ use super::table::Applications;
 
 impl Applications {
     /// Programs that have been silent for too long with containers to launch.
-    pub fn silent_holders(&self) -> impl Iterator<Item = ApplicationId> {
+    pub(crate) fn silent_holders(&self) -> impl Iterator<Item = ApplicationId> {
         self.lapses.overdue()
     }
 
     /// Takes back what a silent program has not launched, since others wait. It gets nothing more until it calls.
-    pub fn lapse_unlaunched(&mut self, id: ApplicationId, now: Now) {
+    pub(crate) fn lapse_unlaunched(&mut self, id: ApplicationId, now: Now) {
         let patience_ms = self.lapses.patience_ms(id);
         self.lapses.disarm(id);
         let Some(silent) = self.get(id) else { return };
@@ -31,7 +31,7 @@ impl Applications {
     }
 
     /// What an application holds without having launched it; none: nothing.
-    pub fn unlaunched_of(&self, application: &Application, now: Now) -> Option<UnlaunchedHold> {
+    pub(crate) fn unlaunched_of(&self, application: &Application, now: Now) -> Option<UnlaunchedHold> {
         let slot = self.settings.slot;
         let first = application.unlaunched().next()?;
         let expires_ms = first.granted_ms.saturating_add_unsigned(self.settings.launch_expiry_ms);
@@ -48,7 +48,7 @@ impl Applications {
     }
 
     /// What all but an application hold without having launched it; none: nothing. O(programs that hold something).
-    pub fn unlaunched_of_others(&self, than: Option<ApplicationId>, now: Now) -> Option<UnlaunchedHold> {
+    pub(crate) fn unlaunched_of_others(&self, than: Option<ApplicationId>, now: Now) -> Option<UnlaunchedHold> {
         let holders = self.lapses.holders().filter(|id| Some(*id) != than);
         let held = holders.filter_map(|id| self.unlaunched_of(self.get(id)?, now));
         held.reduce(|sum, one| UnlaunchedHold {

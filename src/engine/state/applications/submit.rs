@@ -17,15 +17,15 @@ use super::table::Applications;
 
 /// A submission with what is known beside its body.
 #[derive(Debug)]
-pub struct NewApplication<'a> {
-    pub submission: Submission,
-    pub user: &'a Arc<str>,
-    pub queue: Arc<str>,
+pub(crate) struct NewApplication<'a> {
+    pub(crate) submission: Submission,
+    pub(crate) user: &'a Arc<str>,
+    pub(crate) queue: Arc<str>,
     /// SHA-256 of the body.
-    pub digest: [u8; 32],
-    pub secret: ApplicationSecret,
+    pub(crate) digest: [u8; 32],
+    pub(crate) secret: ApplicationSecret,
     /// Its number in the order of submissions.
-    pub order: u64,
+    pub(crate) order: u64,
 }
 
 impl Applications {
@@ -33,7 +33,7 @@ impl Applications {
     ///
     /// # Errors
     /// [`ApplicationRefusal::ApplicationExists`], [`ApplicationRefusal::Forbidden`].
-    pub fn submitted_before(
+    pub(crate) fn submitted_before(
         &self,
         id: ApplicationId,
         user: &str,
@@ -53,7 +53,7 @@ impl Applications {
     ///
     /// # Errors
     /// An id that was not given to the user, rows that are wrong, a limit.
-    pub fn submit(&mut self, new: NewApplication<'_>, now: Now) -> Result<ApplicationId, ApplicationRefusal> {
+    pub(crate) fn submit(&mut self, new: NewApplication<'_>, now: Now) -> Result<ApplicationId, ApplicationRefusal> {
         let NewApplication { submission, user, queue, digest, secret, order } = new;
         let id = submission.application_id;
         match self.unused.get(&id) {

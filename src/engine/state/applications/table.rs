@@ -26,8 +26,8 @@ use super::tallies::ApplicationTallies;
 use super::worker::ContainerWorker;
 
 #[derive(Debug)]
-pub struct Applications {
-    pub settings: ContainerSettings,
+pub(crate) struct Applications {
+    pub(crate) settings: ContainerSettings,
     /// Epoch ms in the ids of this run.
     pub(super) start_ms: u64,
     /// The last number of this run.
@@ -35,7 +35,7 @@ pub struct Applications {
     pub(super) all: BTreeMap<ApplicationId, Application>,
     /// Those that are over, oldest end first, once nothing of them lives.
     pub(super) over: BTreeSet<(i64, ApplicationId)>,
-    pub last_report: Option<LastReport>,
+    pub(crate) last_report: Option<LastReport>,
     /// Ids that were given out and not used: their owners, and until when they are good, ms of the monotonic clock.
     pub(super) unused: BTreeMap<ApplicationId, (Arc<str>, u64)>,
     pub(super) stamps: ReplayGuard,
@@ -64,7 +64,7 @@ pub struct Applications {
     pub(super) grace_steps: Vec<GraceStep>,
     /// When programs have called, and when what they have not launched lapses.
     pub(super) lapses: Lapses,
-    pub tallies: ApplicationTallies,
+    pub(crate) tallies: ApplicationTallies,
     /// Why nothing is too late now.
     pub(super) doubt: Option<StoreDoubt>,
     pub(super) changes: Vec<ApplicationChange>,
@@ -85,7 +85,7 @@ pub struct Applications {
 
 impl Applications {
     /// None yet. Ids carry `start_ms`, epoch ms, which no earlier run has used; `last_fact` is the last one of those.
-    pub fn new(settings: ContainerSettings, start_ms: u64, last_fact: FactNumber) -> Self {
+    pub(crate) fn new(settings: ContainerSettings, start_ms: u64, last_fact: FactNumber) -> Self {
         Self {
             settings,
             start_ms,
@@ -130,7 +130,7 @@ impl Applications {
     }
 
     /// Applies a change: the only way in which what is stored changes.
-    pub fn apply(&mut self, change: &ApplicationChange) {
+    pub(crate) fn apply(&mut self, change: &ApplicationChange) {
         self.count(change);
         match change {
             ApplicationChange::Stamped(stamp) => self.stamps.apply(stamp),
@@ -230,7 +230,7 @@ impl Applications {
     }
 
     /// Takes the changes of this step; `fact` is the number of the fact that holds them.
-    pub fn take_changes(&mut self, fact: FactNumber) -> Vec<ApplicationChange> {
+    pub(crate) fn take_changes(&mut self, fact: FactNumber) -> Vec<ApplicationChange> {
         let reported = self.changes.iter().filter(|change| change.is_reported());
         for application in reported.filter_map(ApplicationChange::application) {
             self.versions.insert(application, fact);
@@ -241,28 +241,28 @@ impl Applications {
     }
 
     /// Takes the changes of this step that the scheduler does not know; [`Self::passed_on`] gives them back.
-    pub fn pass_on(&mut self) -> Vec<ApplicationChange> {
+    pub(crate) fn pass_on(&mut self) -> Vec<ApplicationChange> {
         self.changes.split_off(self.passed_on.min(self.changes.len()))
     }
 
     /// The scheduler knows these changes from now on.
-    pub fn passed_on(&mut self, changes: Vec<ApplicationChange>) {
+    pub(crate) fn passed_on(&mut self, changes: Vec<ApplicationChange>) {
         self.changes.extend(changes);
         self.passed_on = self.changes.len();
     }
 
     /// The scheduler knows all changes of this step: it made them.
-    pub fn mark_passed_on(&mut self) {
+    pub(crate) fn mark_passed_on(&mut self) {
         self.passed_on = self.changes.len();
     }
 
     /// Takes the node that a container was placed on; none: it never was, in this run.
-    pub fn take_place(&mut self, container: ContainerId) -> Option<TrackerId> {
+    pub(crate) fn take_place(&mut self, container: ContainerId) -> Option<TrackerId> {
         self.placed.remove(&container)
     }
 
     /// Containers of a tracker that were restored and have no node in the scheduler. They have this one from now on.
-    pub fn place_restored(&mut self, tracker: &str, node: TrackerId) -> Vec<ContainerId> {
+    pub(crate) fn place_restored(&mut self, tracker: &str, node: TrackerId) -> Vec<ContainerId> {
         let here = self.on_tracker.get(tracker).into_iter().flatten().copied();
         let restored: Vec<ContainerId> = here.filter(|id| !self.placed.contains_key(id)).collect();
         self.placed.extend(restored.iter().map(|id| (*id, node)));
@@ -270,29 +270,29 @@ impl Applications {
     }
 
     /// A worker that has sent a whole list, by its tracker's name.
-    pub fn worker(&self, tracker: &str) -> Option<&ContainerWorker> {
+    pub(crate) fn worker(&self, tracker: &str) -> Option<&ContainerWorker> {
         self.workers.get(tracker)
     }
 
     /// Memory and cores of all workers together, MB, and their number.
-    pub fn declared(&self) -> (u64, u64, u64) {
+    pub(crate) fn declared(&self) -> (u64, u64, u64) {
         self.workers.values().fold((0, 0, 0), |(memory_mb, vcores, workers), worker| {
             let capability = worker.capability;
             (memory_mb + u64::from(capability.memory_mb), vcores + u64::from(capability.vcores), workers + 1)
         })
     }
 
-    pub fn has_changes(&self) -> bool {
+    pub(crate) fn has_changes(&self) -> bool {
         !self.changes.is_empty()
     }
 
     /// Takes the graces of preempted containers that have begun or ended since the last call.
-    pub fn take_grace_steps(&mut self) -> Vec<GraceStep> {
+    pub(crate) fn take_grace_steps(&mut self) -> Vec<GraceStep> {
         std::mem::take(&mut self.grace_steps)
     }
 
     /// The containers of an application that are in their grace since they were preempted.
-    pub fn graces_of(&self, holder: SlotHolder) -> impl Iterator<Item = GraceStep> {
+    pub(crate) fn graces_of(&self, holder: SlotHolder) -> impl Iterator<Item = GraceStep> {
         let application = match holder {
             SlotHolder::Application(application) => self.get(application),
             SlotHolder::Job(_) => None,
@@ -302,27 +302,27 @@ impl Applications {
     }
 
     /// Takes the containers that have ended without having been launched.
-    pub fn take_given_back(&mut self) -> Vec<GivenBack> {
+    pub(crate) fn take_given_back(&mut self) -> Vec<GivenBack> {
         std::mem::take(&mut self.given_back)
     }
 
     /// Takes which applications have something to say.
-    pub fn take_news(&mut self) -> BTreeSet<ApplicationId> {
+    pub(crate) fn take_news(&mut self) -> BTreeSet<ApplicationId> {
         std::mem::take(&mut self.news)
     }
 
     /// Takes which workers have something to do.
-    pub fn take_worker_news(&mut self) -> BTreeSet<Arc<str>> {
+    pub(crate) fn take_worker_news(&mut self) -> BTreeSet<Arc<str>> {
         std::mem::take(&mut self.worker_news)
     }
 
     /// Moves the invariants found broken since the last call to `violations`.
-    pub fn report_violations(&mut self, violations: &mut Violations) {
+    pub(crate) fn report_violations(&mut self, violations: &mut Violations) {
         violations.append(&mut self.violations);
     }
 
     /// Compares the counts of queues' containers with a recount of all applications.
-    pub fn check_container_counts(&self, violations: &mut Violations) {
+    pub(crate) fn check_container_counts(&self, violations: &mut Violations) {
         let recounted = ContainerCounts::recounted(self.all.values(), self.settings.slot);
         violations.check(self.container_counts == recounted, || {
             format!("containers of queues are counted as {:?}, they are {recounted:?}", self.container_counts)
@@ -331,7 +331,7 @@ impl Applications {
 
     /// Forgets the oldest applications that are over, beyond those that are kept, each once nothing of it is still to be
     /// charged.
-    pub fn forget_oldest_over(&mut self, may_be_charged: impl Fn(ApplicationId) -> bool) {
+    pub(crate) fn forget_oldest_over(&mut self, may_be_charged: impl Fn(ApplicationId) -> bool) {
         while self.over.len() > self.settings.over_kept {
             let Some(&(finished_ms, id)) = self.over.first() else { return };
             if may_be_charged(id) {
@@ -345,38 +345,38 @@ impl Applications {
     }
 
     /// Epoch ms in the ids of this run.
-    pub fn start_ms(&self) -> u64 {
+    pub(crate) fn start_ms(&self) -> u64 {
         self.start_ms
     }
 
     /// An application is this app in the scheduler.
-    pub fn enter_app(&mut self, application: ApplicationId, app: AppId) {
+    pub(crate) fn enter_app(&mut self, application: ApplicationId, app: AppId) {
         self.apps.insert(application, app);
         self.of_app.insert(app, application);
     }
 
-    pub fn app(&self, application: ApplicationId) -> Option<AppId> {
+    pub(crate) fn app(&self, application: ApplicationId) -> Option<AppId> {
         self.apps.get(&application).copied()
     }
 
     /// The application that is this app in the scheduler.
-    pub fn of_app(&self, app: AppId) -> Option<ApplicationId> {
+    pub(crate) fn of_app(&self, app: AppId) -> Option<ApplicationId> {
         self.of_app.get(&app).copied()
     }
 
     /// Forgets what an application was in the scheduler.
-    pub fn leave_app(&mut self, application: ApplicationId) -> Option<AppId> {
+    pub(crate) fn leave_app(&mut self, application: ApplicationId) -> Option<AppId> {
         let app = self.apps.remove(&application)?;
         self.of_app.remove(&app);
         Some(app)
     }
 
-    pub fn get(&self, id: ApplicationId) -> Option<&Application> {
+    pub(crate) fn get(&self, id: ApplicationId) -> Option<&Application> {
         self.all.get(&id)
     }
 
     /// All in memory, by id.
-    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Application> {
+    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = &Application> {
         self.all.values()
     }
 
@@ -393,7 +393,7 @@ impl Applications {
         Ok(application)
     }
 
-    pub fn container(&self, id: ContainerId) -> Option<&Container> {
+    pub(crate) fn container(&self, id: ContainerId) -> Option<&Container> {
         self.all.get(&id.application)?.containers.get(&id.number).filter(|container| container.id == id)
     }
 
@@ -404,7 +404,7 @@ impl Applications {
         })
     }
 
-    pub fn version(&self, id: ApplicationId) -> u64 {
+    pub(crate) fn version(&self, id: ApplicationId) -> u64 {
         self.versions.get(&id).unwrap_or(&self.base_version).0
     }
 
@@ -432,7 +432,7 @@ impl Applications {
     ///
     /// # Errors
     /// The user has too many that are not used.
-    pub fn new_id(&mut self, user: &Arc<str>, now: Now) -> Result<ApplicationId, ApplicationRefusal> {
+    pub(crate) fn new_id(&mut self, user: &Arc<str>, now: Now) -> Result<ApplicationId, ApplicationRefusal> {
         self.unused.retain(|_, (_, until_ms)| *until_ms > now.mono_ms);
         let of_user = self.unused.values().filter(|(owner, _)| owner == user).count();
         if of_user >= super::settings::MAX_UNUSED_IDS {
@@ -450,7 +450,7 @@ impl Applications {
     }
 
     /// An id that an earlier run has given out is good for what is left of its time, which ends at `until_ms`, epoch ms.
-    pub fn restore_id(&mut self, id: ApplicationId, user: Arc<str>, until_ms: i64, now: Now) {
+    pub(crate) fn restore_id(&mut self, id: ApplicationId, user: Arc<str>, until_ms: i64, now: Now) {
         let left_ms = until_ms.saturating_sub(now.wall_ms).max(0).cast_unsigned().min(UNUSED_ID_MS);
         if left_ms > 0 {
             self.unused.insert(id, (user, now.mono_ms.saturating_add(left_ms)));
@@ -462,7 +462,7 @@ impl Applications {
     ///
     /// # Errors
     /// It was used, or is out of its window.
-    pub fn use_signature(&mut self, signature: &Signature<'_>, now: Now) -> Result<(), ApplicationRefusal> {
+    pub(crate) fn use_signature(&mut self, signature: &Signature<'_>, now: Now) -> Result<(), ApplicationRefusal> {
         let config = MarketConfig { signature_window_ms: self.settings.signature_window_ms, ..MarketConfig::default() };
         let stamp = self
             .stamps
@@ -484,14 +484,14 @@ impl Applications {
     }
 
     /// Accepts nothing that was signed before now: what was used of it is lost.
-    pub fn forget_lost_signatures(&mut self, now: Now) {
+    pub(crate) fn forget_lost_signatures(&mut self, now: Now) {
         for consumer in [Consumer::Application, Consumer::Secret] {
             self.change(ApplicationChange::StampsForgotten(ForgottenStamps::of_everyone(consumer, now.wall_ms)));
         }
     }
 
     /// Restores what was used, or forgotten, before this run; after the applications.
-    pub fn restore_stamps(&mut self, stamp: &ApplicationChange) {
+    pub(crate) fn restore_stamps(&mut self, stamp: &ApplicationChange) {
         let (consumer, user) = match stamp {
             ApplicationChange::Stamped(stamp) => (stamp.consumer, &stamp.user),
             ApplicationChange::StampsForgotten(forgotten) => (forgotten.consumer, &forgotten.user),

@@ -7,7 +7,7 @@ use super::container::Container;
 
 /// How containers end, in few classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EndClass {
+pub(crate) enum EndClass {
     /// With 0.
     Succeeded,
     /// With another code of its own, or by a signal of others.
@@ -47,7 +47,7 @@ pub struct ApplicationTallies {
 }
 
 impl EndClass {
-    pub const ALL: [Self; 11] = [
+    pub(crate) const ALL: [Self; 11] = [
         Self::Succeeded,
         Self::Failed,
         Self::NotStarted,
@@ -62,7 +62,7 @@ impl EndClass {
     ];
 
     #[must_use]
-    pub const fn of(exit: ContainerExit) -> Self {
+    pub(crate) const fn of(exit: ContainerExit) -> Self {
         match exit {
             ContainerExit::SUCCESS => Self::Succeeded,
             ContainerExit::INVALID => Self::NotStarted,
@@ -80,7 +80,7 @@ impl EndClass {
 
     /// The name that metrics use.
     #[must_use]
-    pub const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Succeeded => "succeeded",
             Self::Failed => "failed",
@@ -99,7 +99,7 @@ impl EndClass {
 
 impl ApplicationTallies {
     /// An application has come into this state, from that one; none: it is new here.
-    pub fn count_state(&mut self, before: Option<ApplicationState>, after: ApplicationState) {
+    pub(crate) fn count_state(&mut self, before: Option<ApplicationState>, after: ApplicationState) {
         if before == Some(after) {
             return;
         }
@@ -117,7 +117,7 @@ impl ApplicationTallies {
     }
 
     /// A container is like this now, and was like that; none: it is new here.
-    pub fn count_container(&mut self, before: Option<&Container>, after: &Container) {
+    pub(crate) fn count_container(&mut self, before: Option<&Container>, after: &Container) {
         if let Some(at) = before.and_then(|before| live(before.state)) {
             self.live[at] = self.live[at].saturating_sub(1);
         }

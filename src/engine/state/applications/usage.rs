@@ -39,7 +39,7 @@ impl ReportedUse {
 
 /// A report that was refused, for the log.
 #[derive(Debug)]
-pub struct RefusedUse {
+pub(crate) struct RefusedUse {
     tracker: String,
     id: String,
     why: UseRefusal,
@@ -108,19 +108,19 @@ impl Applications {
     }
 
     /// What a live container uses; none: it was not measured yet.
-    pub fn container_use(&self, id: ContainerId) -> Option<MeasuredUse> {
+    pub(crate) fn container_use(&self, id: ContainerId) -> Option<MeasuredUse> {
         let container = self.container(id)?;
         self.workers.get(&container.node.tracker)?.container_use.get(&id)
     }
 
     /// What containers and attempts of a worker use together.
-    pub fn use_on(&self, tracker: &str) -> MeasuredUse {
+    pub(crate) fn use_on(&self, tracker: &str) -> MeasuredUse {
         let Some(worker) = self.workers.get(tracker) else { return MeasuredUse::default() };
         sum([worker.container_use.total(), worker.attempt_use.total()])
     }
 
     /// What all containers use that are live, and all attempts of tasks that workers measure.
-    pub fn use_of_all(&self) -> (MeasuredUse, MeasuredUse) {
+    pub(crate) fn use_of_all(&self) -> (MeasuredUse, MeasuredUse) {
         let workers = self.workers.values();
         (
             sum(workers.clone().map(|worker| worker.container_use.total())),

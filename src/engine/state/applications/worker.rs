@@ -12,45 +12,45 @@ use super::measured_use::MeasuredUses;
 
 /// A worker that has sent a whole list of its containers.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ContainerWorker {
-    pub tracker: TrackerId,
+pub(crate) struct ContainerWorker {
+    pub(crate) tracker: TrackerId,
     /// A random number of its process.
-    pub incarnation: u64,
+    pub(crate) incarnation: u64,
     /// `host:web port`.
-    pub node: Arc<str>,
-    pub host: Arc<str>,
-    pub rack: Arc<str>,
+    pub(crate) node: Arc<str>,
+    pub(crate) host: Arc<str>,
+    pub(crate) rack: Arc<str>,
     /// Memory and cores of all that it runs.
-    pub capability: Capability,
+    pub(crate) capability: Capability,
     /// Why it takes no container; none: it does.
-    pub complaint: Option<String>,
+    pub(crate) complaint: Option<String>,
     /// How long it rests after a container that it could not start for its own sake.
-    pub rest: WorkerRest,
+    pub(crate) rest: WorkerRest,
     /// Containers that it says it has.
-    pub has: BTreeSet<ContainerId>,
+    pub(crate) has: BTreeSet<ContainerId>,
     /// Its containers with a launch that it has not said to have, or a kill.
-    pub owed: BTreeSet<ContainerId>,
+    pub(crate) owed: BTreeSet<ContainerId>,
     /// Launches that an answer has carried.
-    pub sent: BTreeSet<ContainerId>,
-    pub container_use: MeasuredUses<ContainerId>,
+    pub(crate) sent: BTreeSet<ContainerId>,
+    pub(crate) container_use: MeasuredUses<ContainerId>,
     /// What its attempts of tasks use.
-    pub attempt_use: MeasuredUses<AttemptId>,
+    pub(crate) attempt_use: MeasuredUses<AttemptId>,
     /// Whether it has reported what cannot be, which is logged once.
-    pub has_lied: bool,
-    pub keeps_contexts: bool,
+    pub(crate) has_lied: bool,
+    pub(crate) keeps_contexts: bool,
     /// Contexts that it has said to keep, or that a container needs which it has said to have.
-    pub contexts: BTreeSet<ContextId>,
+    pub(crate) contexts: BTreeSet<ContextId>,
     /// Contexts that it keeps and that no container needs any more, until an answer says so.
-    pub dropped_contexts: BTreeSet<ContextId>,
+    pub(crate) dropped_contexts: BTreeSet<ContextId>,
     /// The last container in a portion of what it is owed; none: a portion begins with the first.
-    pub portion_ended_at: Option<ContainerId>,
+    pub(crate) portion_ended_at: Option<ContainerId>,
     /// Whether there is a launch or a kill that no answer has carried since its connection began.
-    pub has_news: bool,
+    pub(crate) has_news: bool,
 }
 
 /// The pause of a worker that cannot start what it gets: tries of the same work are apart in time, however many there are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct WorkerRest {
+pub(crate) struct WorkerRest {
     until_mono_ms: u64,
     last_ms: u64,
 }
@@ -61,7 +61,7 @@ const MAX_REST_MS: u64 = 60_000;
 
 impl WorkerRest {
     /// It could not start a container. What was granted before the pause changes nothing.
-    pub fn on_failed_start(&mut self, now_mono_ms: u64) {
+    pub(crate) fn on_failed_start(&mut self, now_mono_ms: u64) {
         if !self.is_over(now_mono_ms) {
             return;
         }
@@ -69,19 +69,19 @@ impl WorkerRest {
         self.until_mono_ms = now_mono_ms.saturating_add(self.last_ms);
     }
 
-    pub fn on_start(&mut self) {
+    pub(crate) fn on_start(&mut self) {
         self.last_ms = 0;
     }
 
     /// Whether it may get containers.
-    pub fn is_over(&self, now_mono_ms: u64) -> bool {
+    pub(crate) fn is_over(&self, now_mono_ms: u64) -> bool {
         self.until_mono_ms <= now_mono_ms
     }
 }
 
 impl ContainerWorker {
     /// Updates whether it is owed anything for a container of its: after each change of the container, and of what it has.
-    pub fn note_what_is_owed(&mut self, container: &Container) {
+    pub(crate) fn note_what_is_owed(&mut self, container: &Container) {
         match self.lacks_launch(container) || (container.is_launched() && container.kill.is_some()) {
             true => self.owed.insert(container.id),
             false => self.owed.remove(&container.id),
@@ -89,7 +89,7 @@ impl ContainerWorker {
     }
 
     /// Whether a container is launched here, and it has not said to have it.
-    pub fn lacks_launch(&self, container: &Container) -> bool {
+    pub(crate) fn lacks_launch(&self, container: &Container) -> bool {
         container.state == ContainerState::Launching && !self.has.contains(&container.id)
     }
 }

@@ -25,41 +25,41 @@ use crate::wire::{BEAT_DIGEST, HealthStatus, LACKS};
 
 use crate::engine::tests::cluster::{Cluster, FakeTask, Fate, advance, fifo};
 
-pub const ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
-pub const ONE: Capability = Capability::new(1_024, 1);
+pub(crate) const ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+pub(crate) const ONE: Capability = Capability::new(1_024, 1);
 
 /// A worker as it knows itself.
-pub struct FakeWorker {
-    pub incarnation: u64,
-    pub capability: Capability,
+pub(crate) struct FakeWorker {
+    pub(crate) incarnation: u64,
+    pub(crate) capability: Capability,
     beats: u64,
-    pub containers: BTreeMap<ContainerId, BeatContainerState>,
-    pub unhealthy: Option<String>,
-    pub keeps_contexts: bool,
-    pub contexts: BTreeMap<ContextId, LaunchContext>,
+    pub(crate) containers: BTreeMap<ContainerId, BeatContainerState>,
+    pub(crate) unhealthy: Option<String>,
+    pub(crate) keeps_contexts: bool,
+    pub(crate) contexts: BTreeMap<ContextId, LaunchContext>,
     /// What the next beat says of what is used.
-    pub usage: Vec<ReportedUse>,
-    pub attempt_usage: Option<Vec<ReportedUse>>,
+    pub(crate) usage: Vec<ReportedUse>,
+    pub(crate) attempt_usage: Option<Vec<ReportedUse>>,
 }
 
-pub struct Bench {
-    pub cluster: Cluster,
-    pub workers: Vec<FakeWorker>,
+pub(crate) struct Bench {
+    pub(crate) cluster: Cluster,
+    pub(crate) workers: Vec<FakeWorker>,
 }
 
 impl Bench {
     /// One worker for each size, registered and well, without slots.
-    pub fn new(sizes: &[Capability]) -> Self {
+    pub(crate) fn new(sizes: &[Capability]) -> Self {
         Self::under(Cluster::new(fifo()), sizes)
     }
 
-    pub fn under(cluster: Cluster, sizes: &[Capability]) -> Self {
+    pub(crate) fn under(cluster: Cluster, sizes: &[Capability]) -> Self {
         let workers: Vec<_> = sizes.iter().map(|size| (*size, PerKind::default())).collect();
         Self::of(cluster, &workers)
     }
 
     /// The same in a cluster that is there, each worker with slots.
-    pub fn of(cluster: Cluster, workers: &[(Capability, PerKind<u32>)]) -> Self {
+    pub(crate) fn of(cluster: Cluster, workers: &[(Capability, PerKind<u32>)]) -> Self {
         let mut bench = Self { cluster, workers: Vec::new() };
         for (index, (capability, slots)) in workers.iter().enumerate() {
             let index = bench.add_worker_with(&format!("h{index}"), *capability, *slots);
@@ -71,7 +71,7 @@ impl Bench {
     }
 
     /// Adds a worker that has sent nothing yet.
-    pub fn add_worker(&mut self, host: &str, capability: Capability) -> usize {
+    pub(crate) fn add_worker(&mut self, host: &str, capability: Capability) -> usize {
         self.add_worker_with(host, capability, PerKind::default())
     }
 
@@ -94,18 +94,18 @@ impl Bench {
     }
 
     /// The tasks of a worker do what `fate` says.
-    pub fn advance(&mut self, index: usize, fate: impl Fn(&FakeTask) -> Fate) {
+    pub(crate) fn advance(&mut self, index: usize, fate: impl Fn(&FakeTask) -> Fate) {
         for task in &mut self.cluster.trackers[index].attempts {
             advance(task, fate(task));
         }
     }
 
-    pub fn secret(index: usize) -> String {
+    pub(crate) fn secret(index: usize) -> String {
         format!("{index:064x}")
     }
 
     /// A heartbeat of a worker's tracker, with the digest of its secret. A host whose rack is asked for is in the default one.
-    pub fn heartbeat(&mut self, index: usize) {
+    pub(crate) fn heartbeat(&mut self, index: usize) {
         self.heartbeat_without_rack(index);
         let asked = self.cluster.engine.trackers.unresolved_hosts.iter();
         for host in asked.cloned().collect::<Vec<_>>() {
@@ -114,12 +114,12 @@ impl Bench {
     }
 
     /// A heartbeat, and nothing says where its host is.
-    pub fn heartbeat_without_rack(&mut self, index: usize) {
+    pub(crate) fn heartbeat_without_rack(&mut self, index: usize) {
         self.heartbeat_in_need(index, true, "");
     }
 
     /// A heartbeat of a worker that may be ill, and lacks this.
-    pub fn heartbeat_in_need(&mut self, index: usize, healthy: bool, lack: &str) {
+    pub(crate) fn heartbeat_in_need(&mut self, index: usize, healthy: bool, lack: &str) {
         self.cluster.pass_ms(10);
         let mut request = match self.cluster.trackers[index].unanswered.take() {
             Some(request) => request,
@@ -136,13 +136,13 @@ impl Bench {
     }
 
     /// The first beat of a connection: all that the worker has.
-    pub fn connect(&mut self, index: usize) -> BeatReply {
+    pub(crate) fn connect(&mut self, index: usize) -> BeatReply {
         self.workers[index].beats = 0;
         self.beat(index)
     }
 
     /// A beat with all that the worker has.
-    pub fn beat(&mut self, index: usize) -> BeatReply {
+    pub(crate) fn beat(&mut self, index: usize) -> BeatReply {
         let reply = self.lose_answer(index);
         if let BeatReply::Answer(answer) = &reply {
             self.obey(index, answer);
@@ -151,7 +151,7 @@ impl Bench {
     }
 
     /// A beat whose answer gets lost.
-    pub fn lose_answer(&mut self, index: usize) -> BeatReply {
+    pub(crate) fn lose_answer(&mut self, index: usize) -> BeatReply {
         let worker = &mut self.workers[index];
         worker.beats += 1;
         let is_first = worker.beats == 1;
@@ -174,7 +174,7 @@ impl Bench {
         self.send_beat(beat, ADDRESS)
     }
 
-    pub fn send_beat(&mut self, beat: WorkerBeat, address: IpAddr) -> BeatReply {
+    pub(crate) fn send_beat(&mut self, beat: WorkerBeat, address: IpAddr) -> BeatReply {
         let event = WorkerBeatEvent::Came { beat: Box::new(beat), address: Some(address) };
         match self.cluster.step(Event::WorkerBeat(event)).0 {
             Reply::Beat(reply) => reply,
@@ -211,7 +211,7 @@ impl Bench {
     }
 
     /// All workers beat until they have nothing to hear.
-    pub fn settle(&mut self) {
+    pub(crate) fn settle(&mut self) {
         for _ in 0..20 {
             let replies: Vec<BeatReply> = (0..self.workers.len()).map(|index| self.beat(index)).collect();
             if replies.iter().all(|reply| *reply == BeatReply::Waits) {
@@ -222,28 +222,28 @@ impl Bench {
     }
 
     /// A container runs on its worker.
-    pub fn start(&mut self, id: ContainerId) {
+    pub(crate) fn start(&mut self, id: ContainerId) {
         let worker = self.workers.iter_mut().find(|worker| worker.containers.contains_key(&id)).unwrap();
         worker.containers.insert(id, BeatContainerState::Running { pid: 1, started_ms: 7 });
     }
 
     /// A container ends on its worker.
-    pub fn end(&mut self, id: ContainerId, exit: i32) {
+    pub(crate) fn end(&mut self, id: ContainerId, exit: i32) {
         let worker = self.workers.iter_mut().find(|worker| worker.containers.contains_key(&id)).unwrap();
         worker.containers.insert(id, ended(ContainerExit(exit), ""));
         self.settle();
     }
 
     /// All containers that workers have, in order, with what they run.
-    pub fn on_workers(&self) -> Vec<ContainerId> {
+    pub(crate) fn on_workers(&self) -> Vec<ContainerId> {
         self.workers.iter().flat_map(|worker| worker.containers.keys().copied()).collect()
     }
 
-    pub fn ask(&mut self, question: ApplicationQuestion) -> Result<ApplicationAnswer, ApplicationRefusal> {
+    pub(crate) fn ask(&mut self, question: ApplicationQuestion) -> Result<ApplicationAnswer, ApplicationRefusal> {
         self.ask_as("alice", question)
     }
 
-    pub fn ask_as(
+    pub(crate) fn ask_as(
         &mut self,
         user: &str,
         question: ApplicationQuestion,
@@ -252,14 +252,14 @@ impl Bench {
         self.request(ApplicationRequest::Asked { caller, question: Box::new(question) })
     }
 
-    pub fn request(&mut self, request: ApplicationRequest) -> Result<ApplicationAnswer, ApplicationRefusal> {
+    pub(crate) fn request(&mut self, request: ApplicationRequest) -> Result<ApplicationAnswer, ApplicationRefusal> {
         match self.cluster.step(Event::Application(Box::new(request))).0 {
             Reply::Application(answer) => answer.map(|answer| *answer),
             other => panic!("{other:?}"),
         }
     }
 
-    pub fn new_id(&mut self, user: &str) -> ApplicationId {
+    pub(crate) fn new_id(&mut self, user: &str) -> ApplicationId {
         match self.ask_as(user, ApplicationQuestion::NewId).unwrap() {
             ApplicationAnswer::NewId { application, .. } => application,
             other => panic!("{other:?}"),
@@ -267,7 +267,7 @@ impl Bench {
     }
 
     /// Submits an application of alice's.
-    pub fn submit(&mut self, change: impl FnOnce(&mut Submission)) -> ApplicationId {
+    pub(crate) fn submit(&mut self, change: impl FnOnce(&mut Submission)) -> ApplicationId {
         let mut submission = submission(self.new_id("alice"));
         change(&mut submission);
         let id = submission.application_id;
@@ -277,7 +277,7 @@ impl Bench {
     }
 
     /// Submits an application and registers a program.
-    pub fn register(&mut self) -> Program {
+    pub(crate) fn register(&mut self) -> Program {
         let application = self.submit(|_| {});
         let mut program = Program { application, attempt: 0, response_id: 0 };
         program.register(self);
@@ -285,19 +285,19 @@ impl Bench {
     }
 
     /// Submits an unattended application of these rows, with a spec `s`.
-    pub fn unattended(&mut self, rows: Vec<AskRow>) -> ApplicationId {
+    pub(crate) fn unattended(&mut self, rows: Vec<AskRow>) -> ApplicationId {
         self.submit(|submission| {
             submission.specs.insert("s".to_owned(), context("true"));
             submission.unattended = Some(rows);
         })
     }
 
-    pub fn application(&self, id: ApplicationId) -> &Application {
+    pub(crate) fn application(&self, id: ApplicationId) -> &Application {
         self.cluster.engine.applications.get(id).unwrap()
     }
 
     /// The daemon is cut off and started again; workers and programs notice nothing but closed connections.
-    pub fn crash(&mut self) {
+    pub(crate) fn crash(&mut self) {
         self.cluster.crash(1_000, |_| Fate::Hang);
         for index in 0..self.workers.len() {
             self.heartbeat(index);
@@ -309,14 +309,14 @@ impl Bench {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub struct Program {
-    pub application: ApplicationId,
-    pub attempt: u32,
-    pub response_id: u64,
+pub(crate) struct Program {
+    pub(crate) application: ApplicationId,
+    pub(crate) attempt: u32,
+    pub(crate) response_id: u64,
 }
 
 impl Program {
-    pub fn register(&mut self, bench: &mut Bench) {
+    pub(crate) fn register(&mut self, bench: &mut Bench) {
         let question = ApplicationQuestion::Register { application: self.application, call: RegisterCall::default() };
         let owner = self.owner(bench);
         let answer = bench.ask_as(&owner, question).unwrap();
@@ -328,31 +328,31 @@ impl Program {
         bench.application(self.application).submitted.user.to_string()
     }
 
-    pub fn question(&self, call: AllocateCall) -> ApplicationQuestion {
+    pub(crate) fn question(&self, call: AllocateCall) -> ApplicationQuestion {
         let call = AllocateCall { attempt: self.attempt, response_id: self.response_id, ..call };
         let digest = digest_of(&call);
         ApplicationQuestion::Allocate { application: self.application, call: Box::new(call), digest }
     }
 
     /// A call that is answered at once.
-    pub fn call(&mut self, bench: &mut Bench, call: AllocateCall) -> AllocateAnswer {
+    pub(crate) fn call(&mut self, bench: &mut Bench, call: AllocateCall) -> AllocateAnswer {
         let owner = self.owner(bench);
         let answer = read(bench.ask_as(&owner, self.question(call)).unwrap());
         self.response_id = answer.response_id;
         answer
     }
 
-    pub fn wait(&self) -> ApplicationWait {
+    pub(crate) fn wait(&self) -> ApplicationWait {
         let Self { application, attempt, response_id } = *self;
         ApplicationWait::Allocate { application, attempt, response_id }
     }
 
-    pub fn container(&self, number: u64) -> ContainerId {
+    pub(crate) fn container(&self, number: u64) -> ContainerId {
         self.application.container(self.attempt, number)
     }
 }
 
-pub fn read(answer: ApplicationAnswer) -> AllocateAnswer {
+pub(crate) fn read(answer: ApplicationAnswer) -> AllocateAnswer {
     match answer {
         ApplicationAnswer::Allocated(body) => serde_json::from_slice(&body).unwrap(),
         other => panic!("{other:?}"),
@@ -363,7 +363,7 @@ fn digest_of(call: &AllocateCall) -> [u8; 32] {
     Sha256::digest(format!("{call:?}")).into()
 }
 
-pub fn submission(application_id: ApplicationId) -> Submission {
+pub(crate) fn submission(application_id: ApplicationId) -> Submission {
     Submission {
         application_id,
         name: "trial".to_owned(),
@@ -379,7 +379,7 @@ pub fn submission(application_id: ApplicationId) -> Submission {
     }
 }
 
-pub fn submit_as(bench: &mut Bench, user: &str, change: impl FnOnce(&mut Submission)) -> ApplicationId {
+pub(crate) fn submit_as(bench: &mut Bench, user: &str, change: impl FnOnce(&mut Submission)) -> ApplicationId {
     let mut submission = submission(bench.new_id(user));
     change(&mut submission);
     let id = submission.application_id;
@@ -387,25 +387,25 @@ pub fn submit_as(bench: &mut Bench, user: &str, change: impl FnOnce(&mut Submiss
     id
 }
 
-pub fn run_as(bench: &mut Bench, user: &str, rows: Vec<AskRow>) -> ApplicationId {
+pub(crate) fn run_as(bench: &mut Bench, user: &str, rows: Vec<AskRow>) -> ApplicationId {
     submit_as(bench, user, |submission| {
         submission.specs.insert("s".to_owned(), context("true"));
         submission.unattended = Some(rows);
     })
 }
 
-pub fn submit_question(submission: Submission) -> ApplicationQuestion {
+pub(crate) fn submit_question(submission: Submission) -> ApplicationQuestion {
     let digest = Sha256::digest(format!("{submission:?}")).into();
     let secret = ApplicationSecret::new([7; 20]);
     ApplicationQuestion::Submit { submission: Box::new(submission), digest, secret }
 }
 
-pub fn context(program: &str) -> LaunchContext {
+pub(crate) fn context(program: &str) -> LaunchContext {
     LaunchContext::of_command(vec![program.to_owned()])
 }
 
 /// A row for so many containers of one slot anywhere.
-pub fn row(priority: u32, num_containers: u32) -> AskRow {
+pub(crate) fn row(priority: u32, num_containers: u32) -> AskRow {
     AskRow {
         priority,
         allocation_request_id: 0,
@@ -418,7 +418,7 @@ pub fn row(priority: u32, num_containers: u32) -> AskRow {
 }
 
 /// A row whose items start when they are granted.
-pub fn items_row(items: &str, change: impl FnOnce(&mut LaunchOnGrant)) -> AskRow {
+pub(crate) fn items_row(items: &str, change: impl FnOnce(&mut LaunchOnGrant)) -> AskRow {
     let mut launch = LaunchOnGrant {
         spec: "s".to_owned(),
         items: Some(items.to_owned()),
@@ -429,11 +429,11 @@ pub fn items_row(items: &str, change: impl FnOnce(&mut LaunchOnGrant)) -> AskRow
     AskRow { launch: Some(launch), ..row(1, 0) }
 }
 
-pub fn asking(ask: Vec<AskRow>) -> AllocateCall {
+pub(crate) fn asking(ask: Vec<AskRow>) -> AllocateCall {
     AllocateCall { ask, ..AllocateCall::default() }
 }
 
-pub fn launching(ids: &[ContainerId], program: &str) -> AllocateCall {
+pub(crate) fn launching(ids: &[ContainerId], program: &str) -> AllocateCall {
     let launch = ids.iter().map(|id| ContainerStart {
         container_id: *id,
         source: LaunchSource::Context(Box::new(context(program))),
@@ -442,7 +442,7 @@ pub fn launching(ids: &[ContainerId], program: &str) -> AllocateCall {
     AllocateCall { launch: launch.collect(), ..AllocateCall::default() }
 }
 
-pub fn ended(exit: ContainerExit, diagnostics: &str) -> BeatContainerState {
+pub(crate) fn ended(exit: ContainerExit, diagnostics: &str) -> BeatContainerState {
     BeatContainerState::Ended(ContainerEnd {
         exit,
         diagnostics: diagnostics.to_owned(),
@@ -453,23 +453,23 @@ pub fn ended(exit: ContainerExit, diagnostics: &str) -> BeatContainerState {
     })
 }
 
-pub fn ids(answer: &AllocateAnswer) -> Vec<ContainerId> {
+pub(crate) fn ids(answer: &AllocateAnswer) -> Vec<ContainerId> {
     answer.allocated_containers.iter().map(|container| container.container_id).collect()
 }
 
-pub fn statuses(answer: &AllocateAnswer) -> Vec<(u64, i32)> {
+pub(crate) fn statuses(answer: &AllocateAnswer) -> Vec<(u64, i32)> {
     let statuses = answer.completed_container_statuses.iter();
     statuses.map(|status| (status.container_id.number, status.exit_status.0)).collect()
 }
 
-pub fn launches(reply: BeatReply) -> Vec<ContainerLaunch> {
+pub(crate) fn launches(reply: BeatReply) -> Vec<ContainerLaunch> {
     match reply {
         BeatReply::Answer(answer) => answer.launches,
         other => panic!("{other:?}"),
     }
 }
 
-pub fn refused(reply: BeatReply) -> BeatRefusal {
+pub(crate) fn refused(reply: BeatReply) -> BeatRefusal {
     match reply {
         BeatReply::Refused(refusal) => refusal,
         other => panic!("{other:?}"),

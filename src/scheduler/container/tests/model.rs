@@ -8,50 +8,50 @@ use crate::scheduler::Level;
 use crate::scheduler::container::{AskedRow, RequestType, RowName};
 
 #[derive(Clone, Debug)]
-pub struct ModelNode {
-    pub host: String,
-    pub rack: String,
-    pub declared: Capability,
-    pub takes: bool,
-    pub tasks: u32,
-    pub containers: Vec<(usize, RequestType)>,
+pub(crate) struct ModelNode {
+    pub(crate) host: String,
+    pub(crate) rack: String,
+    pub(crate) declared: Capability,
+    pub(crate) takes: bool,
+    pub(crate) tasks: u32,
+    pub(crate) containers: Vec<(usize, RequestType)>,
     missed: BTreeSet<(usize, RequestType)>,
     starved: Option<(usize, RequestType)>,
-    pub reserved: Option<(usize, RequestType)>,
+    pub(crate) reserved: Option<(usize, RequestType)>,
 }
 
 #[derive(Clone, Debug, Default)]
-pub struct ModelApp {
-    pub is_strict: bool,
-    pub blacklist: BTreeSet<String>,
-    pub types: BTreeMap<RequestType, ModelType>,
+pub(crate) struct ModelApp {
+    pub(crate) is_strict: bool,
+    pub(crate) blacklist: BTreeSet<String>,
+    pub(crate) types: BTreeMap<RequestType, ModelType>,
 }
 
 #[derive(Clone, Debug, Default)]
-pub struct ModelType {
-    pub rows: Vec<AskedRow>,
+pub(crate) struct ModelType {
+    pub(crate) rows: Vec<AskedRow>,
     misses: u32,
 }
 
 /// Applications in the order of their submission.
 #[derive(Clone, Debug)]
-pub struct Model {
-    pub nodes: Vec<ModelNode>,
-    pub apps: Vec<ModelApp>,
-    pub delay: u32,
+pub(crate) struct Model {
+    pub(crate) nodes: Vec<ModelNode>,
+    pub(crate) apps: Vec<ModelApp>,
+    pub(crate) delay: u32,
     /// The queues of a market; none: applications are served in their order.
-    pub queues: Option<Vec<ModelQueue>>,
+    pub(crate) queues: Option<Vec<ModelQueue>>,
 }
 
 /// A queue with what it has bought, and its maps. The application of each number is in the queue of that number, modulo
 /// the queues.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct ModelQueue {
-    pub map_quota: u32,
-    pub reduce_quota: u32,
-    pub container_slots: u32,
-    pub rate: u32,
-    pub maps: u32,
+pub(crate) struct ModelQueue {
+    pub(crate) map_quota: u32,
+    pub(crate) reduce_quota: u32,
+    pub(crate) container_slots: u32,
+    pub(crate) rate: u32,
+    pub(crate) maps: u32,
 }
 
 /// What a node is offered ends in.
@@ -64,7 +64,7 @@ enum Answer {
 const SLOT: Capability = Capability::new(1_024, 1);
 
 impl ModelNode {
-    pub fn new(host: &str, rack: &str, declared: Capability) -> Self {
+    pub(crate) fn new(host: &str, rack: &str, declared: Capability) -> Self {
         Self {
             host: host.to_owned(),
             rack: rack.to_owned(),
@@ -78,7 +78,7 @@ impl ModelNode {
         }
     }
 
-    pub fn free(&self) -> Capability {
+    pub(crate) fn free(&self) -> Capability {
         let used = self.containers.iter().map(|(_, request)| request.capability);
         used.fold(self.declared.saturating_sub(SLOT.times(self.tasks)), Capability::saturating_sub)
     }
@@ -143,13 +143,13 @@ impl Model {
         firsts.into_iter().min_by(|one, other| comes_before(one, other)).map(|(_, app)| app)
     }
 
-    pub fn held(&self, queue: usize, queues: usize) -> u32 {
+    pub(crate) fn held(&self, queue: usize, queues: usize) -> u32 {
         let all = self.nodes.iter().flat_map(|node| &node.containers);
         all.filter(|(app, _)| app % queues == queue).map(|(_, request)| request.capability.slots(SLOT)).sum()
     }
 
     /// All rows of a call, which a caller sent that had received all grants.
-    pub fn ask(&mut self, app: usize, rows: &[AskedRow]) {
+    pub(crate) fn ask(&mut self, app: usize, rows: &[AskedRow]) {
         let types = &mut self.apps[app].types;
         for row in rows {
             let of_type = types.entry(row.request).or_default();
@@ -163,7 +163,7 @@ impl Model {
         }
     }
 
-    pub fn rows(&self, app: usize) -> Vec<AskedRow> {
+    pub(crate) fn rows(&self, app: usize) -> Vec<AskedRow> {
         let mut rows: Vec<AskedRow> = self.apps[app].types.values().flat_map(|of_type| of_type.rows.clone()).collect();
         rows.sort_by_key(|row| (row.request, row.name.clone()));
         rows
@@ -279,7 +279,7 @@ impl Model {
     }
 
     /// Ends reservations that their types can no longer use.
-    pub fn drop_reservations(&mut self, node: usize) {
+    pub(crate) fn drop_reservations(&mut self, node: usize) {
         let Some((app, request)) = self.nodes[node].reserved else { return };
         let is_usable = self.may_be_granted(app, &request)
             && self.level(&self.nodes[node], app, &request, true).is_ok()
@@ -291,7 +291,7 @@ impl Model {
     }
 
     /// A heartbeat of a node: what it is granted.
-    pub fn beat(&mut self, number: usize) -> Vec<(usize, RequestType, Level)> {
+    pub(crate) fn beat(&mut self, number: usize) -> Vec<(usize, RequestType, Level)> {
         self.nodes[number].missed.clear();
         self.drop_reservations(number);
         let (mut granted, mut passed_over, mut head) = (Vec::new(), BTreeSet::new(), None);

@@ -10,24 +10,24 @@ use crate::scheduler::container::{
 use crate::scheduler::{AppId, AppSpec, FifoOptions, Level, Scheduler};
 
 /// 1,024 MB and one core: a slot.
-pub const GB: Capability = Capability::new(1_024, 1);
+pub(crate) const GB: Capability = Capability::new(1_024, 1);
 
 /// Takes all containers, or none of one application.
 #[derive(Debug, Default)]
-pub struct Source {
-    pub grants: Vec<ContainerGrant>,
-    pub refuses: Option<AppId>,
+pub(crate) struct Source {
+    pub(crate) grants: Vec<ContainerGrant>,
+    pub(crate) refuses: Option<AppId>,
 }
 
 #[derive(Debug)]
-pub struct Stage {
-    pub scheduler: Scheduler,
-    pub source: Source,
-    pub nodes: BTreeMap<String, TrackerId>,
+pub(crate) struct Stage {
+    pub(crate) scheduler: Scheduler,
+    pub(crate) source: Source,
+    pub(crate) nodes: BTreeMap<String, TrackerId>,
 }
 
 /// A row: name and count.
-pub type Row = (&'static str, u32);
+pub(crate) type Row = (&'static str, u32);
 
 impl ContainerSource for Source {
     fn take_container(&mut self, grant: &ContainerGrant) -> bool {
@@ -40,46 +40,46 @@ impl ContainerSource for Source {
 }
 
 /// A type of priority `priority` and so many MB, with one core.
-pub const fn request(priority: u32, memory_mb: u32) -> RequestType {
+pub(crate) const fn request(priority: u32, memory_mb: u32) -> RequestType {
     RequestType { priority, request_id: 0, capability: Capability::new(memory_mb, 1) }
 }
 
-pub fn row(request: RequestType, name: &str, count: u32) -> AskedRow {
+pub(crate) fn row(request: RequestType, name: &str, count: u32) -> AskedRow {
     AskedRow { request, name: name.into(), count, relax_locality: true, max_running: None }
 }
 
-pub fn rows(request: RequestType, rows: &[Row]) -> Vec<AskedRow> {
+pub(crate) fn rows(request: RequestType, rows: &[Row]) -> Vec<AskedRow> {
     rows.iter().map(|&(name, count)| row(request, name, count)).collect()
 }
 
 /// The row without relax-locality.
-pub fn fixed(row: AskedRow) -> AskedRow {
+pub(crate) fn fixed(row: AskedRow) -> AskedRow {
     AskedRow { relax_locality: false, ..row }
 }
 
 /// The row with so many containers at a time.
-pub fn at_a_time(row: AskedRow, most: u32) -> AskedRow {
+pub(crate) fn at_a_time(row: AskedRow, most: u32) -> AskedRow {
     AskedRow { max_running: NonZeroU32::new(most), ..row }
 }
 
 impl Stage {
     /// Nodes of 8 GB and 8 cores by host and rack, all taking containers.
-    pub fn new(nodes: &[(&str, &str)]) -> Self {
+    pub(crate) fn new(nodes: &[(&str, &str)]) -> Self {
         Self::with_bags(&nodes.iter().map(|&(host, rack)| (host, rack, Capability::new(8_192, 8))).collect::<Vec<_>>())
     }
 
-    pub fn with_bags(nodes: &[(&str, &str, Capability)]) -> Self {
+    pub(crate) fn with_bags(nodes: &[(&str, &str, Capability)]) -> Self {
         Self::under(Scheduler::fifo(FifoOptions::default()), nodes)
     }
 
-    pub fn under(scheduler: Scheduler, nodes: &[(&str, &str, Capability)]) -> Self {
+    pub(crate) fn under(scheduler: Scheduler, nodes: &[(&str, &str, Capability)]) -> Self {
         let mut stage = Self { scheduler, source: Source::default(), nodes: BTreeMap::new() };
         nodes.iter().for_each(|&(host, rack, bag)| stage.add_node(host, rack, bag));
         stage.grant();
         stage
     }
 
-    pub fn add_node(&mut self, host: &str, rack: &str, bag: Capability) {
+    pub(crate) fn add_node(&mut self, host: &str, rack: &str, bag: Capability) {
         let id = self.scheduler.topology_mut().intern_host(host, rack);
         let node = self.scheduler.add_node(id, PerKind::new(4, 2));
         self.scheduler.set_bag(node, Some(bag));
@@ -88,11 +88,11 @@ impl Stage {
     }
 
     /// Adds an application to queue `q`; the smaller number was submitted first.
-    pub fn add_app(&mut self, number: u32) -> AppId {
+    pub(crate) fn add_app(&mut self, number: u32) -> AppId {
         self.add_app_in("q", number)
     }
 
-    pub fn add_app_in(&mut self, queue: &str, number: u32) -> AppId {
+    pub(crate) fn add_app_in(&mut self, queue: &str, number: u32) -> AppId {
         let (id, group) = (AppId::new(number), self.scheduler.open_group(queue));
         self.scheduler.add_app(AppSpec { order: number.into(), ..AppSpec::plain(id, group) }).unwrap();
         self.scheduler.resume_app(id);
@@ -100,13 +100,13 @@ impl Stage {
     }
 
     /// Sets rows and grants nothing yet.
-    pub fn set(&mut self, app: AppId, rows: &[AskedRow]) {
+    pub(crate) fn set(&mut self, app: AppId, rows: &[AskedRow]) {
         self.scheduler.ask(app, rows, &[]).unwrap();
         self.check();
     }
 
     /// Sets rows of an application that has not received some grants.
-    pub fn set_unreported(&mut self, app: AppId, rows: &[AskedRow], grants: &[ContainerGrant]) {
+    pub(crate) fn set_unreported(&mut self, app: AppId, rows: &[AskedRow], grants: &[ContainerGrant]) {
         let unreported: Vec<UnreportedGrant<'_>> = grants
             .iter()
             .map(|ContainerGrant { request, counted, .. }| UnreportedGrant { request: *request, counted })
@@ -116,7 +116,7 @@ impl Stage {
     }
 
     /// Grants at once what is possible; returns the hosts with levels.
-    pub fn grant(&mut self) -> Vec<(String, Level)> {
+    pub(crate) fn grant(&mut self) -> Vec<(String, Level)> {
         let before = self.source.grants.len();
         let granted = self.scheduler.grant_containers(&mut self.source);
         assert_eq!(granted as usize, self.source.grants.len() - before);
@@ -125,7 +125,7 @@ impl Stage {
     }
 
     /// A heartbeat of a node; returns the levels of what it was granted.
-    pub fn beat(&mut self, host: &str) -> Vec<Level> {
+    pub(crate) fn beat(&mut self, host: &str) -> Vec<Level> {
         let before = self.source.grants.len();
         let granted = self.scheduler.grant_containers_on(self.nodes[host], &mut self.source);
         assert_eq!(granted as usize, self.source.grants.len() - before);
@@ -137,32 +137,32 @@ impl Stage {
         self.source.grants[before..].iter().map(|grant| (self.host_of(grant.node), grant.level)).collect()
     }
 
-    pub fn host_of(&self, node: TrackerId) -> String {
+    pub(crate) fn host_of(&self, node: TrackerId) -> String {
         self.nodes.iter().find(|(_, id)| **id == node).map(|(host, _)| host.clone()).unwrap_or_default()
     }
 
-    pub fn end(&mut self, grant: &ContainerGrant) {
+    pub(crate) fn end(&mut self, grant: &ContainerGrant) {
         self.scheduler.end_container(grant.app, grant.node, grant.request);
         self.check();
     }
 
     /// So many maps of job `app` run on a node.
-    pub fn run_maps(&mut self, app: AppId, host: &str, count: u32) {
+    pub(crate) fn run_maps(&mut self, app: AppId, host: &str, count: u32) {
         (0..count).for_each(|_| self.scheduler.add_running(app, Kind::Map, self.nodes[host], 1));
     }
 
     /// The rows of a type, as names and counts.
-    pub fn table(&self, app: AppId, request: RequestType) -> Vec<(String, u32)> {
+    pub(crate) fn table(&self, app: AppId, request: RequestType) -> Vec<(String, u32)> {
         let rows = self.scheduler.rows_of(app).into_iter().filter(|row| row.request == request);
         rows.map(|row| (row.name.to_string(), row.count)).collect()
     }
 
-    pub fn last(&self) -> ContainerGrant {
+    pub(crate) fn last(&self) -> ContainerGrant {
         self.source.grants.last().unwrap().clone()
     }
 
     /// Sums equal a recount, and no node has given more than it has.
-    pub fn check(&mut self) {
+    pub(crate) fn check(&mut self) {
         let mut violations = Violations::default();
         self.scheduler.report_violations(&mut violations);
         self.scheduler.check_sums(&mut violations);
@@ -170,7 +170,7 @@ impl Stage {
     }
 }
 
-pub fn counted(grant: &ContainerGrant) -> Vec<RowName> {
+pub(crate) fn counted(grant: &ContainerGrant) -> Vec<RowName> {
     let CountedRows { host, rack } = grant.counted.clone();
     host.map(RowName::Host).into_iter().chain(rack.map(RowName::Rack)).collect()
 }

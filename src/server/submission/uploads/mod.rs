@@ -34,7 +34,7 @@ const ROUND: Duration = Duration::from_secs(30);
 
 /// Takes files of jobs in. Cheap to clone, for any thread.
 #[derive(Clone, Debug)]
-pub struct Uploads {
+pub(crate) struct Uploads {
     folders: UploadFolders,
     ledger: Arc<Mutex<UploadLedger>>,
     limits: crate::config::settings::UploadLimits,

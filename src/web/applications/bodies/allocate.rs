@@ -13,10 +13,10 @@ use super::names;
 /// Releases, and launches, of one call.
 const MAX_CONTAINERS: usize = 10_000;
 /// The longest wait, ms.
-pub const MAX_WAIT_MS: u64 = 30_000;
+pub(crate) const MAX_WAIT_MS: u64 = 30_000;
 
 /// What a call has more of than one call may have.
-pub fn refuse_large_call(body: &JsonValue) -> Option<String> {
+pub(crate) fn refuse_large_call(body: &JsonValue) -> Option<String> {
     let JsonValue::Object(members) = body else { return None };
     members.iter().find_map(|(name, value)| {
         let most = match name.as_str() {
@@ -34,7 +34,7 @@ pub fn refuse_large_call(body: &JsonValue) -> Option<String> {
 }
 
 /// Reads the body of an allocate call.
-pub fn read_allocate(item: Item<'_>) -> Option<AllocateCall> {
+pub(crate) fn read_allocate(item: Item<'_>) -> Option<AllocateCall> {
     let mut members = Members::of(item)?;
     let attempt = members.required("attempt", read_attempt);
     let response_id = members.required("response-id", |item| item.whole(0..=i64::MAX as u64));

@@ -6,7 +6,7 @@ use super::super::json::{Findings, Item, JsonValue};
 
 /// Why a body is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum BodyError {
+pub(crate) enum BodyError {
     /// It is no JSON; with the place.
     NotJson(String),
     /// It has more of something than one call may have.
@@ -19,7 +19,7 @@ pub enum BodyError {
 ///
 /// # Errors
 /// Everything that is wrong.
-pub fn read_body<T>(
+pub(crate) fn read_body<T>(
     text: &[u8],
     refuse_large: impl FnOnce(&JsonValue) -> Option<String>,
     read: impl FnOnce(Item<'_>) -> Option<T>,
@@ -40,7 +40,7 @@ pub fn read_body<T>(
 
 impl BodyError {
     /// Whether only rows of `ask` and launches are wrong.
-    pub fn is_of_requests(&self) -> bool {
+    pub(crate) fn is_of_requests(&self) -> bool {
         let of_request = |found: &BodyFault| {
             let first = found.pointer.trim_start_matches("#/").split('/').next();
             matches!(first, Some("ask" | "launch"))

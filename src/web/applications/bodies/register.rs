@@ -10,7 +10,7 @@ use super::names;
 const MAX_DIAGNOSTICS: usize = 65_536;
 
 /// Reads the body of `register`.
-pub fn read_register(item: Item<'_>) -> Option<RegisterCall> {
+pub(crate) fn read_register(item: Item<'_>) -> Option<RegisterCall> {
     let mut members = Members::of(item)?;
     let tracking_url = members.optional("tracking-url", names::tracking_url);
     members.end()?;
@@ -18,7 +18,7 @@ pub fn read_register(item: Item<'_>) -> Option<RegisterCall> {
 }
 
 /// Reads the body of `unregister`.
-pub fn read_unregister(item: Item<'_>) -> Option<UnregisterCall> {
+pub(crate) fn read_unregister(item: Item<'_>) -> Option<UnregisterCall> {
     let mut members = Members::of(item)?;
     let attempt = members.required("attempt", read_attempt);
     let final_status = members.required("final-status", |item| {
@@ -36,7 +36,7 @@ pub fn read_unregister(item: Item<'_>) -> Option<UnregisterCall> {
 }
 
 /// Reads `{"state": "KILLED"}`, the only state that can be put.
-pub fn read_kill(item: Item<'_>) -> Option<()> {
+pub(crate) fn read_kill(item: Item<'_>) -> Option<()> {
     let mut members = Members::of(item)?;
     let state = members.required("state", |item| item.parsed("KILLED", |text| (text == "KILLED").then_some(())));
     members.end()?;

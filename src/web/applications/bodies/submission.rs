@@ -18,7 +18,7 @@ const DEFAULT_EXPIRY_MS: u64 = 600_000;
 const DEFAULT_MASTER_ATTEMPTS: u32 = 2;
 
 /// Reads a submission.
-pub fn read_submission(item: Item<'_>) -> Option<Submission> {
+pub(crate) fn read_submission(item: Item<'_>) -> Option<Submission> {
     let mut members = Members::of(item)?;
     let application_id = members.required("application-id", names::application_id);
     let name = members.or("application-name", DEFAULT_NAME.to_owned(), |item| item.text_of(1..=255).map(str::to_owned));

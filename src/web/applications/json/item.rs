@@ -9,7 +9,7 @@ use super::value::JsonValue;
 
 /// A value at its place. Each reading gives none after it has noted what is wrong.
 #[derive(Clone, Copy, Debug)]
-pub struct Item<'a> {
+pub(crate) struct Item<'a> {
     pub(super) value: &'a JsonValue,
     pub(super) place: Place<'a>,
     pub(super) findings: &'a Findings,
@@ -19,7 +19,7 @@ pub struct Item<'a> {
 
 impl<'a> Item<'a> {
     /// The whole of a body.
-    pub const fn body(value: &'a JsonValue, findings: &'a Findings) -> Self {
+    pub(crate) const fn body(value: &'a JsonValue, findings: &'a Findings) -> Self {
         Self::new(value, Place::Body, findings)
     }
 
@@ -28,17 +28,17 @@ impl<'a> Item<'a> {
     }
 
     /// Notes that this is wrong.
-    pub fn refuse<T>(&self, detail: impl Display) -> Option<T> {
+    pub(crate) fn refuse<T>(&self, detail: impl Display) -> Option<T> {
         self.findings.add(&self.place, detail)
     }
 
     /// Whether it is `null`.
-    pub const fn is_null(&self) -> bool {
+    pub(crate) const fn is_null(&self) -> bool {
         matches!(self.value, JsonValue::Null)
     }
 
     /// Reads every member of an object as `read` has it; the names are the caller's to check. None if one is wrong.
-    pub fn each_member<T>(
+    pub(crate) fn each_member<T>(
         &self,
         most: usize,
         mut read: impl FnMut(&'a str, Item<'_>) -> Option<T>,
@@ -67,7 +67,11 @@ impl<'a> Item<'a> {
     }
 
     /// Reads every item of an array. None if one is wrong.
-    pub fn each<T>(&self, count: RangeInclusive<usize>, mut read: impl FnMut(Item<'_>) -> Option<T>) -> Option<Vec<T>> {
+    pub(crate) fn each<T>(
+        &self,
+        count: RangeInclusive<usize>,
+        mut read: impl FnMut(Item<'_>) -> Option<T>,
+    ) -> Option<Vec<T>> {
         let JsonValue::Array(items) = self.value else {
             return self.refuse(format_args!("expected an array, found {}", self.value));
         };
@@ -87,7 +91,7 @@ impl<'a> Item<'a> {
     }
 
     /// A whole number in a range.
-    pub fn whole<N: TryFrom<u64>>(&self, range: RangeInclusive<u64>) -> Option<N> {
+    pub(crate) fn whole<N: TryFrom<u64>>(&self, range: RangeInclusive<u64>) -> Option<N> {
         let number = match self.value {
             JsonValue::Whole(number) if range.contains(number) => N::try_from(*number).ok(),
             _ => None,
@@ -99,7 +103,7 @@ impl<'a> Item<'a> {
     }
 
     /// A number from 0 to 1.
-    pub fn share(&self) -> Option<f64> {
+    pub(crate) fn share(&self) -> Option<f64> {
         match self.value {
             JsonValue::Whole(0) => Some(0.0),
             JsonValue::Whole(1) => Some(1.0),
@@ -109,7 +113,7 @@ impl<'a> Item<'a> {
     }
 
     /// `true` or `false`.
-    pub fn boolean(&self) -> Option<bool> {
+    pub(crate) fn boolean(&self) -> Option<bool> {
         match self.value {
             JsonValue::Boolean(value) => Some(*value),
             other => self.refuse(format_args!("expected true or false, found {other}")),
@@ -117,7 +121,7 @@ impl<'a> Item<'a> {
     }
 
     /// A text.
-    pub fn text(&self) -> Option<&'a str> {
+    pub(crate) fn text(&self) -> Option<&'a str> {
         match self.value {
             JsonValue::Text(text) => Some(text),
             other => self.refuse(format_args!("expected a text, found {other}")),
@@ -125,7 +129,7 @@ impl<'a> Item<'a> {
     }
 
     /// A text of so many characters.
-    pub fn text_of(&self, characters: RangeInclusive<usize>) -> Option<&'a str> {
+    pub(crate) fn text_of(&self, characters: RangeInclusive<usize>) -> Option<&'a str> {
         let text = self.text()?;
         let count = text.chars().count();
         if characters.contains(&count) {
@@ -136,7 +140,7 @@ impl<'a> Item<'a> {
     }
 
     /// A text that the system takes as an argument, a path or a value: without a zero byte, and not empty.
-    pub fn plain_text(&self) -> Option<&'a str> {
+    pub(crate) fn plain_text(&self) -> Option<&'a str> {
         match self.text_without_zero()? {
             "" => self.refuse("expected a text that is not empty"),
             text => Some(text),
@@ -144,7 +148,7 @@ impl<'a> Item<'a> {
     }
 
     /// A text without a zero byte, empty perhaps.
-    pub fn text_without_zero(&self) -> Option<&'a str> {
+    pub(crate) fn text_without_zero(&self) -> Option<&'a str> {
         match self.text()? {
             text if text.contains('\0') => self.refuse("a zero byte cannot be passed to a program"),
             text => Some(text),
@@ -152,7 +156,7 @@ impl<'a> Item<'a> {
     }
 
     /// A text that `parse` reads; `expected` says what it should be.
-    pub fn parsed<T>(&self, expected: &str, parse: impl FnOnce(&str) -> Option<T>) -> Option<T> {
+    pub(crate) fn parsed<T>(&self, expected: &str, parse: impl FnOnce(&str) -> Option<T>) -> Option<T> {
         let text = self.text()?;
         parse(text).or_else(|| self.refuse(format_args!("expected {expected}, found {:?}", shown(text))))
     }

@@ -11,7 +11,7 @@ use super::value::JsonValue;
 
 /// The members of an object while it is read.
 #[derive(Debug)]
-pub struct Members<'a> {
+pub(crate) struct Members<'a> {
     members: &'a [(String, JsonValue)],
     place: Place<'a>,
     findings: &'a Findings,
@@ -23,7 +23,7 @@ pub struct Members<'a> {
 
 impl<'a> Members<'a> {
     /// The members of an item that has to be an object.
-    pub fn of(item: Item<'a>) -> Option<Self> {
+    pub(crate) fn of(item: Item<'a>) -> Option<Self> {
         let Item { value, place, findings } = item;
         match value {
             JsonValue::Object(members) => Some(Self { members, place, findings, known: Vec::new() }),
@@ -32,7 +32,7 @@ impl<'a> Members<'a> {
     }
 
     /// A member that has to be there.
-    pub fn required<T>(&mut self, name: &'static str, read: impl FnOnce(Item<'_>) -> Option<T>) -> Option<T> {
+    pub(crate) fn required<T>(&mut self, name: &'static str, read: impl FnOnce(Item<'_>) -> Option<T>) -> Option<T> {
         match self.optional(name, read)? {
             Some(member) => Some(member),
             None => self.refuse_at(name, "the member is missing"),
@@ -40,7 +40,11 @@ impl<'a> Members<'a> {
     }
 
     /// A member that may be absent: `None` if it is wrong, `Some(None)` if it is absent.
-    pub fn optional<T>(&mut self, name: &'static str, read: impl FnOnce(Item<'_>) -> Option<T>) -> Option<Option<T>> {
+    pub(crate) fn optional<T>(
+        &mut self,
+        name: &'static str,
+        read: impl FnOnce(Item<'_>) -> Option<T>,
+    ) -> Option<Option<T>> {
         self.known.push(name);
         match self.members.iter().find(|(member, _)| member == name) {
             None => Some(None),
@@ -49,27 +53,32 @@ impl<'a> Members<'a> {
     }
 
     /// A member that has a value where it is absent.
-    pub fn or<T>(&mut self, name: &'static str, absent: T, read: impl FnOnce(Item<'_>) -> Option<T>) -> Option<T> {
+    pub(crate) fn or<T>(
+        &mut self,
+        name: &'static str,
+        absent: T,
+        read: impl FnOnce(Item<'_>) -> Option<T>,
+    ) -> Option<T> {
         Some(self.optional(name, read)?.unwrap_or(absent))
     }
 
     /// Whether a member is there.
-    pub fn has(&self, name: &str) -> bool {
+    pub(crate) fn has(&self, name: &str) -> bool {
         self.members.iter().any(|(member, _)| member == name)
     }
 
     /// Notes that the object itself is wrong.
-    pub fn refuse<T>(&self, detail: impl Display) -> Option<T> {
+    pub(crate) fn refuse<T>(&self, detail: impl Display) -> Option<T> {
         self.findings.add(&self.place, detail)
     }
 
     /// Notes that a member is wrong, or missing where it would stand.
-    pub fn refuse_at<T>(&self, name: &str, detail: impl Display) -> Option<T> {
+    pub(crate) fn refuse_at<T>(&self, name: &str, detail: impl Display) -> Option<T> {
         self.findings.add(&Place::Member(&self.place, name), detail)
     }
 
     /// Notes members that are unknown or repeated; none if there are any.
-    pub fn end(self) -> Option<()> {
+    pub(crate) fn end(self) -> Option<()> {
         let mut names = BTreeSet::new();
         let mut is_good = Some(());
         for (name, _) in self.members {

@@ -23,7 +23,7 @@ const ESCAPED: &AsciiSet = &CONTROLS
 
 /// A place in a body; a place below another one refers to it.
 #[derive(Clone, Copy, Debug)]
-pub enum Place<'a> {
+pub(crate) enum Place<'a> {
     /// The whole body.
     Body,
     /// A member of the object there.

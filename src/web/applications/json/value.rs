@@ -6,7 +6,7 @@ use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 
 /// A value of a JSON text. Values nest at most 127 deep, the limit of the parser.
 #[derive(Clone, Debug, PartialEq)]
-pub enum JsonValue {
+pub(crate) enum JsonValue {
     /// `null`
     Null,
     /// `true`, `false`
@@ -34,7 +34,7 @@ impl JsonValue {
     ///
     /// # Errors
     /// It is no JSON: with the place in words.
-    pub fn read(text: &[u8]) -> Result<Self, String> {
+    pub(crate) fn read(text: &[u8]) -> Result<Self, String> {
         serde_json::from_slice(text).map_err(|error| error.to_string())
     }
 }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 /// What is wrong with a value, each with its place; references are looked up in `document`.
-pub fn violations(document: &Value, schema: &Value, value: &Value) -> Vec<String> {
+pub(crate) fn violations(document: &Value, schema: &Value, value: &Value) -> Vec<String> {
     let mut found = Vec::new();
     check(document, schema, value, "$", &mut found);
     found

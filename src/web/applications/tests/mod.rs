@@ -3,7 +3,7 @@
 mod answers;
 mod bodies;
 mod body_memory;
-pub mod json_schema;
+pub(crate) mod json_schema;
 mod loopback;
 mod openapi;
 mod problems;

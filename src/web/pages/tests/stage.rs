@@ -18,13 +18,13 @@ use super::super::page::Page;
 use super::super::viewer::View;
 
 /// When all of it is seen, epoch ms.
-pub const NOW_MS: i64 = 1_700_000_060_000;
+pub(crate) const NOW_MS: i64 = 1_700_000_060_000;
 
-pub fn job_id(number: i32) -> JobId {
+pub(crate) fn job_id(number: i32) -> JobId {
     format!("job_202611211200_{number:04}").parse().unwrap()
 }
 
-pub fn job(number: i32, name: &str, state: RunState) -> JobSnapshot {
+pub(crate) fn job(number: i32, name: &str, state: RunState) -> JobSnapshot {
     let is_over = !matches!(state, RunState::Prep | RunState::Running);
     JobSnapshot {
         id: job_id(number),
@@ -110,7 +110,7 @@ fn reported(number: i32) -> ReportedJob {
 }
 
 /// A market with a running and a failed job.
-pub fn snapshot() -> ClusterSnapshot {
+pub(crate) fn snapshot() -> ClusterSnapshot {
     let queue = QueueSnapshot {
         name: "alice".to_owned(),
         running: PerKind::new(3, 0),
@@ -151,20 +151,20 @@ pub fn snapshot() -> ClusterSnapshot {
     }
 }
 
-pub fn public() -> View {
+pub(crate) fn public() -> View {
     View::of_snapshot(snapshot(), true, true)
 }
 
-pub fn private() -> View {
+pub(crate) fn private() -> View {
     View::of_snapshot(snapshot(), true, false)
 }
 
-pub fn asked(address: &str) -> Asked {
+pub(crate) fn asked(address: &str) -> Asked {
     Asked::of(&address.parse::<Uri>().unwrap(), &HeaderMap::new())
 }
 
 /// The body of a page.
-pub async fn html(page: &Page, view: &View, address: &str) -> String {
+pub(crate) async fn html(page: &Page, view: &View, address: &str) -> String {
     let answer = view.answer(page, &asked(address));
     String::from_utf8(to_bytes(answer.into_body(), usize::MAX).await.unwrap().to_vec()).unwrap()
 }
@@ -187,7 +187,7 @@ fn attempt(number: i32, state: AttemptState, from_ms: i64, to_ms: Option<i64>) -
 }
 
 /// Four maps done, a failed one with its words, one that runs, and four that wait.
-pub fn detail() -> JobDetail {
+pub(crate) fn detail() -> JobDetail {
     let submit_ms = job(1, "", RunState::Running).submit_ms;
     let mut attempts: Vec<AttemptDetail> = (0..4)
         .map(|number| attempt(number, AttemptState::Succeeded, submit_ms + 5_000, Some(submit_ms + 15_000)))
@@ -201,12 +201,12 @@ pub fn detail() -> JobDetail {
 }
 
 /// Facts of a market with two accounts and its first tick.
-pub fn market_views() -> Views {
+pub(crate) fn market_views() -> Views {
     market_views_of("12.5")
 }
 
 /// With this balance of alice, who bids 1.
-pub fn market_views_of(balance: &str) -> Views {
+pub(crate) fn market_views_of(balance: &str) -> Views {
     let account = |queue: &str, balance: &str, rate: &str| MarketFact::Account {
         queue: queue.parse().unwrap(),
         balance: balance.parse().unwrap(),

@@ -19,10 +19,8 @@ const MAX_NAME_BYTES: usize = 256;
 /// Names that one lookup is for.
 const MAX_NAMES: usize = 100;
 
-/// A user as a login has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LoginUser {
-    /// The name.
     pub(crate) name: String,
     /// The user id.
     pub(crate) uid: u32,
@@ -106,13 +104,8 @@ fn unknown(database: &str, names: &BTreeSet<&str>) -> BTreeSet<String> {
     asked.into_iter().filter(|name| !found.contains(name)).map(str::to_owned).collect()
 }
 
-// === impl LoginUser ===
-
 impl LoginUser {
     /// The user of a name; `None` if this machine does not know it.
-    ///
-    /// # Errors
-    /// [`LookupError`]
     pub(crate) fn find(name: &str) -> Result<Option<Self>, LookupError> {
         if !is_plain(name) {
             return Ok(None);

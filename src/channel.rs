@@ -28,8 +28,6 @@ const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 #[derive(Debug)]
 pub struct Channel(UnixStream);
 
-// === impl Channel ===
-
 impl Channel {
     /// This process's end, and the end for the new process.
     ///

@@ -10,8 +10,6 @@ pub struct Clock {
     origin: tokio::time::Instant,
 }
 
-// === impl Clock ===
-
 impl Clock {
     /// A clock whose monotonic time is [`Self::START_MS`] now. It follows tokio's time, so tests may pause it.
     pub fn start() -> Self {

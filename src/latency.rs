@@ -27,8 +27,6 @@ fn class_of(us: u64) -> usize {
     LATENCY_BOUNDS_US.partition_point(|bound_us| *bound_us < us)
 }
 
-// === impl Latencies ===
-
 impl Latencies {
     /// Counts one.
     pub(crate) fn add(&self, taken: Duration) {
@@ -45,8 +43,6 @@ impl Latencies {
         LatencyCounts { sum_us: self.sum_us.load(Ordering::Relaxed), classes }
     }
 }
-
-// === impl LatencyCounts ===
 
 impl LatencyCounts {
     /// Counts one.

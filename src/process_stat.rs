@@ -17,8 +17,6 @@ pub(crate) struct ProcessStat {
     pub(crate) resident_bytes: u64,
 }
 
-// === impl ProcessStat ===
-
 impl ProcessStat {
     /// Of a process; `None` once it is reaped.
     pub(crate) fn of(pid: i32) -> Option<Self> {
@@ -62,8 +60,6 @@ pub(crate) struct ThreadStat {
     /// Processor time since its start, user and system.
     pub(crate) cpu_ms: u64,
 }
-
-// === impl ThreadStat ===
 
 impl ThreadStat {
     /// All of them, by number; none where the system has no `/proc`.

@@ -56,8 +56,6 @@ pub(crate) fn run(command: &mut Command, timeout: Duration, max_bytes: usize) ->
     RunningPrograms::default().run(command, timeout, max_bytes)
 }
 
-// === impl RunningPrograms ===
-
 impl Default for RunningPrograms {
     fn default() -> Self {
         Self(Mutex::new(Some(BTreeSet::new())))

@@ -109,8 +109,6 @@ pub struct WhatIfAnswer {
     pub(crate) late_by_ms: Option<i64>,
 }
 
-// === impl CostSource ===
-
 impl CostSource {
     /// As pages and texts name it.
     pub(crate) const fn name(self) -> &'static str {

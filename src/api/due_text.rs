@@ -25,8 +25,6 @@ pub(crate) struct InvalidDue;
 #[error("expected a duration above 0 such as 40s or 1h30m")]
 pub(crate) struct InvalidDuration;
 
-// === impl DueText ===
-
 impl FromStr for DueText {
     type Err = InvalidDue;
 

@@ -16,8 +16,6 @@ pub(crate) struct ExactDecimal(pub(crate) PartsPerMillion);
 #[error("{0:?} is not a decimal number of at most six decimals")]
 pub(crate) struct ExactDecimalError(String);
 
-// === impl ExactDecimal ===
-
 impl ExactDecimal {
     /// With one decimal, half up, as pages show it.
     #[must_use]

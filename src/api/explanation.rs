@@ -174,8 +174,6 @@ pub(crate) struct LastRound {
     pub(crate) by_queue: Vec<(String, u32)>,
 }
 
-// === impl Explanation ===
-
 impl Explanation {
     /// Leaves out the names of other queues.
     pub(crate) fn hide_names(&mut self) {

@@ -70,8 +70,6 @@ pub struct SpendingPoint {
     pub(crate) rate: Option<Credits>,
 }
 
-// === impl PricePoint ===
-
 impl PricePoint {
     /// A span that contains one tick.
     pub fn of(tick: u64, time_ms: i64, price: Credits) -> PricePoint {
@@ -84,8 +82,6 @@ impl PricePoint {
         self.high = self.high.max(price);
     }
 }
-
-// === impl SpendingPoint ===
 
 impl SpendingPoint {
     /// Adds earlier charges of the same span; returns false and changes nothing if the sum is out of range.

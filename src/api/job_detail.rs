@@ -83,8 +83,6 @@ pub struct LiveAttempt {
     pub(crate) slots: u32,
 }
 
-// === impl TaskState ===
-
 impl TaskState {
     /// All, in the order in which pages list them.
     pub(crate) const ALL: [TaskState; 6] =
@@ -103,8 +101,6 @@ impl TaskState {
     }
 }
 
-// === impl JobDetail ===
-
 impl JobDetail {
     /// Its attempts that have failed, the first to end first.
     pub(crate) fn failures(&self) -> Vec<&AttemptDetail> {
@@ -114,8 +110,6 @@ impl JobDetail {
         failures
     }
 }
-
-// === impl AttemptDetail ===
 
 impl AttemptDetail {
     /// Whether it runs.

@@ -52,8 +52,6 @@ pub struct JobEvent {
     pub(crate) run_time_ms: i32,
 }
 
-// === impl CounterSpread ===
-
 impl CounterSpread {
     /// Of these values; none of fewer than two.
     pub(crate) fn of(mut values: Vec<i64>) -> Option<Self> {

@@ -40,8 +40,6 @@ pub(crate) enum OrderState {
     Spent,
 }
 
-// === impl OrderState ===
-
 impl OrderState {
     /// As texts name it.
     pub(crate) const fn name(self) -> &'static str {

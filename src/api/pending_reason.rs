@@ -300,8 +300,6 @@ pub enum NearLevel {
     Rack,
 }
 
-// === impl PendingReason ===
-
 impl PendingReason {
     /// Its name in JSON, such as `quota_full`.
     #[must_use]

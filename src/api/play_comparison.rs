@@ -140,8 +140,6 @@ pub struct PlayedEnd {
     pub refusal: Option<String>,
 }
 
-// === impl PlayComparison ===
-
 impl PlayComparison {
     /// That jobs are refused as asked, and why the first is; none: none is.
     #[must_use]
@@ -154,8 +152,6 @@ impl PlayComparison {
         Some(format!("As asked, {refused} refused; the first: {why}"))
     }
 }
-
-// === impl PlayFigures ===
 
 impl PlayFigures {
     /// The hours of slots, with two decimals.
@@ -170,8 +166,6 @@ impl PlayFigures {
         if self.deadlines == 0 { "-".to_owned() } else { format!("{} of {}", self.deadlines_met, self.deadlines) }
     }
 }
-
-// === impl ComparedJob ===
 
 impl ComparedJob {
     /// How long the job took to an end of it, with the state unless it succeeded.
@@ -194,8 +188,6 @@ impl ComparedJob {
         tenths_text(u64::try_from(until_ms.saturating_sub(self.submitted_ms)).unwrap_or(0))
     }
 }
-
-// === impl PlayedEnd ===
 
 impl PlayedEnd {
     /// Whether the deadline was met.

@@ -96,8 +96,6 @@ pub struct Report {
     pub next: Option<u64>,
 }
 
-// === impl ReportSubject ===
-
 impl ReportSubject {
     /// In place of a job, in a report by month: all of the user in the queue in the month.
     pub(crate) const ALL: &'static str = "*";

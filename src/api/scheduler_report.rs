@@ -296,8 +296,6 @@ pub(crate) struct PooledJob {
     pub(crate) waited_ms: u64,
 }
 
-// === impl SchedulerReport ===
-
 impl SchedulerReport {
     /// Removes what is private of all queues but those whose money is shown: with the price, a share or a quota gives the rate of
     /// its queue, and the order of queues is that of their rates.

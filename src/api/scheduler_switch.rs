@@ -198,8 +198,6 @@ fn names(jobs: &[JobId]) -> String {
     names.join(", ")
 }
 
-// === impl SwitchPlan ===
-
 impl SwitchPlan {
     /// Whether nothing refuses the switch.
     #[must_use]

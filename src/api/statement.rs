@@ -96,8 +96,6 @@ pub struct Statement {
     pub has_earlier: bool,
 }
 
-// === impl MovementReason ===
-
 impl MovementReason {
     const ALL: [MovementReason; 7] = [
         MovementReason::Endowment,

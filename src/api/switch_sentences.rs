@@ -7,8 +7,6 @@ use super::scheduler_switch::{GroupStatus, SwitchPlan};
 /// Most jobs of one sort that a plan names.
 const NAMED_JOBS: usize = 20;
 
-// === impl SwitchPlan ===
-
 impl SwitchPlan {
     /// What the switch would do, or why it is refused, a sentence each. `time` shows a moment, epoch ms.
     #[must_use]

@@ -205,8 +205,6 @@ pub struct ContainerLaunch<C = LaunchContext> {
     pub server: String,
 }
 
-// === impl ContainerLaunch ===
-
 impl<C> ContainerLaunch<C> {
     /// The same launch in this context.
     pub(crate) fn in_context<D>(self, context: D) -> ContainerLaunch<D> {

@@ -34,8 +34,6 @@ pub(crate) enum BackupFailure {
     Store(#[from] StoreError),
 }
 
-// === impl BackupFailure ===
-
 impl BackupFailure {
     /// The exit code: 2 for wrong usage or configuration, 1 for any other failure.
     pub(crate) fn exit_code(&self) -> u8 {

@@ -148,8 +148,6 @@ fn read_tracker_settings(
     TaskTrackerSettings::read(configuration.clone(), options.conf_dir.is_some())
 }
 
-// === impl Daemon ===
-
 impl Daemon {
     /// Loads the configuration as the daemon does at start.
     fn load(self, options: &LoadOptions, configuration: &Configuration, looks: Looks) -> Loaded {

@@ -138,8 +138,6 @@ struct Translation {
     has_input_reader: bool,
 }
 
-// === impl Translation ===
-
 impl Translation {
     fn of(options: &[OsString]) -> Result<Vec<OsString>, String> {
         let mut translation = Self::default();

@@ -72,8 +72,6 @@ pub(crate) enum MarketCommandError {
     System(#[from] std::io::Error),
 }
 
-// === impl MarketCommandError ===
-
 impl MarketCommandError {
     /// The exit code of this process: 2 wrong usage or refused, 3 denied, 4 unreachable.
     pub(crate) fn exit_code(&self) -> u8 {
@@ -88,8 +86,6 @@ impl MarketCommandError {
         }
     }
 }
-
-// === impl MarketArguments ===
 
 impl MarketArguments {
     /// A client of the server.

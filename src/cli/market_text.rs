@@ -52,8 +52,6 @@ pub(super) struct QueueRow {
     orders: Vec<OrderStatus>,
 }
 
-// === impl QueueRow ===
-
 impl QueueRow {
     /// Slots that its containers hold, of those used.
     fn container_slots(&self) -> u32 {

@@ -45,8 +45,6 @@ pub(super) fn pasted_at(command: &str, place: &str) -> String {
     GIVEN.get().cloned().unwrap_or_default().added_to(command, Some(place))
 }
 
-// === impl Given ===
-
 impl Given {
     /// Of the innermost command.
     fn of(matches: &ArgMatches) -> Self {

@@ -35,8 +35,6 @@ pub(crate) enum ReloadFailure {
     Unexpected,
 }
 
-// === impl ReloadFailure ===
-
 impl ReloadFailure {
     /// The exit code: 2 for wrong configuration, 4 if no daemon is reached, 1 for any other failure.
     pub(crate) fn exit_code(&self) -> u8 {

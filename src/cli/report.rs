@@ -150,8 +150,6 @@ fn ask(
     }
 }
 
-// === impl ReportArguments ===
-
 impl ReportArguments {
     fn request(&self) -> Result<ReportRequest, MarketCommandError> {
         let Self { of, since, until, user, queue, state, by, .. } = self;

@@ -85,8 +85,6 @@ pub(super) enum ReportForm {
     Json,
 }
 
-// === impl Column ===
-
 impl Column {
     /// The columns of a list of names such as `user,cost`.
     pub(super) fn parse_list(list: &str) -> Result<Vec<Column>, String> {
@@ -160,8 +158,6 @@ impl Column {
         }
     }
 }
-
-// === impl Cell ===
 
 impl Cell {
     fn for_people(self) -> String {

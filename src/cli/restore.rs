@@ -41,8 +41,6 @@ pub(crate) enum RestoreFailure {
     Store(#[from] StoreError),
 }
 
-// === impl RestoreFailure ===
-
 impl RestoreFailure {
     /// The exit code: 2 for what a person must mend, 1 for a file that cannot be written.
     pub(crate) fn exit_code(&self) -> u8 {

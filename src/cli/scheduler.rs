@@ -68,8 +68,6 @@ pub(crate) enum SchedulerFailure {
     Json(#[from] serde_json::Error),
 }
 
-// === impl SchedulerFailure ===
-
 impl SchedulerFailure {
     /// The exit code: 2 for wrong usage or configuration, or refused; 4 if no daemon is reached; 1 for any other failure.
     pub(crate) fn exit_code(&self) -> u8 {
@@ -112,8 +110,6 @@ pub(crate) fn run(command: &SchedulerCommand) -> Result<(String, u8), SchedulerF
         }
     }
 }
-
-// === impl SwitchArguments ===
 
 impl SwitchArguments {
     fn wish(&self) -> Result<(String, Option<String>), UnknownScheduler> {

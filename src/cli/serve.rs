@@ -57,16 +57,12 @@ pub(crate) enum ServeFailure {
     Serve(ServeError),
 }
 
-// === impl ConfigurationArguments ===
-
 impl ConfigurationArguments {
     /// As options for loading the configuration.
     pub(crate) fn load_options(&self) -> LoadOptions {
         LoadOptions::of_process(self.conf.clone(), self.define.clone())
     }
 }
-
-// === impl ServeFailure ===
 
 impl ServeFailure {
     /// The exit code: 2 for wrong usage or configuration, and for whatever else keeps it from starting until a person acts,

@@ -71,8 +71,6 @@ pub(crate) enum KeySource {
     Environment(String),
 }
 
-// === impl SignerError ===
-
 impl SignerError {
     /// The exit code of this process: without a key a request is denied as one is whose signature is missing; what an option
     /// names must be right.
@@ -88,8 +86,6 @@ impl SignerError {
         matches!(self, Self::BadKey { fault, .. } if *fault != KeyFault::Empty)
     }
 }
-
-// === impl SignerArguments ===
 
 impl SignerArguments {
     /// The user's name: `--as`, else as in the user's own file, else the login name of this process.
@@ -154,8 +150,6 @@ impl SignerArguments {
         }
     }
 }
-
-// === impl KeySource ===
 
 /// Never shows the key.
 impl fmt::Display for KeySource {

@@ -91,8 +91,6 @@ pub(crate) fn run(arguments: &SimulateArguments) -> Result<String, String> {
     Ok(lines(&table))
 }
 
-// === impl SimulateArguments ===
-
 impl SimulateArguments {
     fn options(&self, seed: u64) -> RunOptions {
         let policy = match self.policy {

@@ -47,8 +47,6 @@ pub(crate) enum StatusFailure {
     System(#[from] std::io::Error),
 }
 
-// === impl StatusFailure ===
-
 impl StatusFailure {
     /// The exit code: 2 for wrong configuration, 4 if no daemon answers.
     pub(crate) fn exit_code(&self) -> u8 {

@@ -32,8 +32,6 @@ pub(crate) enum StopFailure {
     Refused(String),
 }
 
-// === impl StopFailure ===
-
 impl StopFailure {
     /// The exit code: 2 for wrong configuration, 4 if no daemon is reached, 1 for any other failure.
     pub(crate) fn exit_code(&self) -> u8 {

@@ -43,8 +43,6 @@ pub(crate) enum StoreFailure {
     Database(ServeError),
 }
 
-// === impl StoreFailure ===
-
 impl StoreFailure {
     /// The exit code: 2 for what only a person can mend, 4 if the database is not reached.
     pub(crate) fn exit_code(&self) -> u8 {

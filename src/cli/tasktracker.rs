@@ -47,8 +47,6 @@ pub(crate) enum TaskTrackerFailure {
     Run(#[from] TaskTrackerError),
 }
 
-// === impl TaskTrackerArguments ===
-
 impl TaskTrackerArguments {
     /// Keys that are set, `key=value`; what is set by its key comes last and counts.
     fn definitions(&self, default_slots: Option<u32>) -> Vec<String> {
@@ -68,8 +66,6 @@ fn worker_name(text: &str) -> Result<String, String> {
         false => Err(format!("expected 1 to {LONGEST_NAME} letters, digits, `_`, `-` and `.`")),
     }
 }
-
-// === impl TaskTrackerFailure ===
 
 impl TaskTrackerFailure {
     /// The exit code: 2 for wrong usage or configuration, and for whatever else only a person can mend, 3 if the JobTracker

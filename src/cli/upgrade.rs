@@ -44,8 +44,6 @@ pub(crate) enum UpgradeFailure {
     Refused(String),
 }
 
-// === impl UpgradeFailure ===
-
 impl UpgradeFailure {
     /// The exit code: 2 for wrong usage or configuration, 4 if no daemon is reached, 1 for any other failure.
     pub(crate) fn exit_code(&self) -> u8 {

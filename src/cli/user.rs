@@ -188,8 +188,6 @@ fn parse_overlap_ms(text: &str) -> Result<i64, String> {
     ms.filter(is_allowed).ok_or_else(|| "expected a duration such as 12h or 2d, at most 7d".to_owned())
 }
 
-// === impl NewKeyArguments ===
-
 impl NewKeyArguments {
     /// Makes a key, places it and puts it in force; a key that is not put in force leaves no file. Returns the key or its
     /// file.
@@ -218,8 +216,6 @@ fn new_key() -> Result<String, UserFailure> {
     getrandom::fill(&mut bytes).map_err(UserFailure::NoRandomness)?;
     Ok(hex(&bytes))
 }
-
-// === impl UserChange ===
 
 impl UserChange {
     fn new(user: &str, role: Role, acl_file: &std::path::Path, key: Option<String>, key_file: Option<PathBuf>) -> Self {

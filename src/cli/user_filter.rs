@@ -13,8 +13,6 @@ pub(crate) struct UserFilter {
     pub(super) owner: Option<String>,
 }
 
-// === impl UserFilter ===
-
 impl UserFilter {
     /// The user.
     pub(super) fn name(&self) -> Option<&str> {

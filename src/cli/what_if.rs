@@ -67,8 +67,6 @@ pub(crate) enum WhatIfFailure {
     Play(#[from] PlayFailure),
 }
 
-// === impl WhatIfFailure ===
-
 impl WhatIfFailure {
     /// The exit code: 1 for a state that cannot be read, 2 for wrong usage or configuration.
     pub(crate) fn exit_code(&self) -> u8 {

@@ -23,8 +23,6 @@ pub(crate) struct FileDigest {
     pub(crate) lines: u64,
 }
 
-// === impl FileDigest ===
-
 impl FileDigest {
     /// Reads a regular file, whose path may lead through links.
     ///

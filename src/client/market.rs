@@ -119,8 +119,6 @@ impl MarketClientError {
     }
 }
 
-// === impl MarketClient ===
-
 impl MarketClient {
     /// A client of `server`, `host:port`.
     pub fn new(server: impl Into<String>) -> Self {

@@ -27,8 +27,6 @@ pub struct SignedQuery {
     pub authorization: String,
 }
 
-// === impl SignedQuery ===
-
 impl SignedQuery {
     /// Signs a query such as `info=alice` at a time, epoch ms.
     ///

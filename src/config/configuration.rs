@@ -93,9 +93,6 @@ impl Configuration {
     }
 
     /// Adds `mapred-queue-acls.xml`, of which only keys of queues are read.
-    ///
-    /// # Errors
-    /// As [`Self::add_file`].
     pub(crate) fn add_queue_acls_file(&mut self, file: &str, bytes: &[u8]) -> Result<(), ConfigError> {
         self.add_file_where(file, bytes, |name| name.starts_with("mapred.queue."))
     }

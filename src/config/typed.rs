@@ -70,17 +70,11 @@ impl Configuration {
     }
 
     /// A text, blanks kept; `None` if not set or empty.
-    ///
-    /// # Errors
-    /// As [`Self::checked`].
     pub(crate) fn text(&self, key: &Key) -> Result<Option<String>, ConfigError> {
         Ok(self.checked(key)?.map(|setting| setting.value).filter(|text| !text.is_empty()))
     }
 
     /// A whole number in the key's unit, as the caller's integer type.
-    ///
-    /// # Errors
-    /// As [`Self::required`].
     pub(crate) fn number<T: TryFrom<i64>>(&self, key: &Key) -> Result<T, ConfigError> {
         let setting = self.required(key)?;
         keys::parse_number(&setting.value)
@@ -89,9 +83,6 @@ impl Configuration {
     }
 
     /// A limit: `None` if not set or below `least`, which means "no limit" in Hadoop.
-    ///
-    /// # Errors
-    /// As [`Self::checked`].
     pub(crate) fn limit<T: TryFrom<i64>>(&self, key: &Key, least: i64) -> Result<Option<T>, ConfigError> {
         match self.checked(key)?.and_then(|setting| keys::parse_number(&setting.value)) {
             Some(number) if number >= least => self.number(key).map(Some),
@@ -100,18 +91,11 @@ impl Configuration {
     }
 
     /// A limit of milliseconds; 0: none.
-    ///
-    /// # Errors
-    /// As [`Self::required`].
     pub(crate) fn time_limit(&self, key: &Key) -> Result<Duration, ConfigError> {
         let limit_ms: u64 = self.number(key)?;
         Ok(if limit_ms == 0 { NO_TIME_LIMIT } else { Duration::from_millis(limit_ms) })
     }
 
-    /// A flag.
-    ///
-    /// # Errors
-    /// As [`Self::required`].
     pub(crate) fn flag(&self, key: &Key) -> Result<bool, ConfigError> {
         let setting = self.required(key)?;
         keys::parse_flag(&setting.value).ok_or_else(|| setting.bad_value(key.kind.to_string()))
@@ -137,28 +121,17 @@ impl Configuration {
         self.flag(key)
     }
 
-    /// A ratio.
-    ///
-    /// # Errors
-    /// As [`Self::required`].
     pub(crate) fn ratio(&self, key: &Key) -> Result<PartsPerMillion, ConfigError> {
         let setting = self.required(key)?;
         PartsPerMillion::parse(&setting.value).ok_or_else(|| setting.bad_value(key.kind.to_string()))
     }
 
-    /// An address.
-    ///
-    /// # Errors
-    /// As [`Self::required`].
     pub(crate) fn address(&self, key: &Key) -> Result<HostPort, ConfigError> {
         let setting = self.required(key)?;
         HostPort::parse(&setting.value).ok_or_else(|| setting.bad_value(key.kind.to_string()))
     }
 
     /// Names separated by commas, blanks around them removed.
-    ///
-    /// # Errors
-    /// As [`Self::checked`].
     pub(crate) fn list(&self, key: &Key) -> Result<Vec<String>, ConfigError> {
         let text = self.text(key)?.unwrap_or_default();
         Ok(text.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect())

@@ -41,8 +41,6 @@ struct Lot {
     amount: Credits,
 }
 
-// === impl Bill ===
-
 impl Bill {
     /// Sums the statement and compares it with what the user knows.
     pub(super) fn of(statement: &Statement, expected: &Expected) -> Self {

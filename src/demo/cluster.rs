@@ -35,8 +35,6 @@ pub(super) struct Cluster {
     received: mpsc::UnboundedReceiver<DaemonEvent>,
 }
 
-// === impl Cluster ===
-
 impl Cluster {
     pub(super) fn new() -> Self {
         let (events, received) = mpsc::unbounded_channel();

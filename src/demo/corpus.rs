@@ -15,7 +15,6 @@ pub(super) type Counts = BTreeMap<String, u64>;
 
 /// Most different words.
 const VOCABULARY: u64 = 2_000;
-/// Words in a line.
 const LINE_WORDS: u64 = 12;
 /// Words between two yields.
 const BREAK_WORDS: u64 = LINE_WORDS * 10_000;
@@ -36,8 +35,6 @@ pub(super) struct Corpus {
 
 /// The generator `SplitMix64`.
 struct Chance(u64);
-
-// === impl Corpus ===
 
 impl Corpus {
     /// Writes a text of at least `bytes` bytes into a new folder. It can be cancelled.
@@ -99,8 +96,6 @@ fn word(number: u64) -> String {
         }
     }
 }
-
-// === impl Chance ===
 
 impl Chance {
     fn next(&mut self) -> u64 {

@@ -57,8 +57,6 @@ pub(crate) enum DemoError {
     TooSlow(u64),
 }
 
-// === impl DemoError ===
-
 impl DemoError {
     pub(super) fn file(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();

@@ -39,8 +39,6 @@ pub(super) fn header() -> String {
     )
 }
 
-// === impl MarketTable ===
-
 impl MarketTable {
     /// A line of the table of ticks.
     pub(super) fn row(&self) -> String {
@@ -96,8 +94,6 @@ impl MarketTable {
         self.jobs.iter().map(of).fold((0, 0), |(done, all), (more, of)| (done + more, all + of))
     }
 }
-
-// === impl JobView ===
 
 impl JobView {
     /// The text beside its progress bar.

@@ -45,16 +45,12 @@ pub(crate) enum DemoEnd {
 #[derive(Debug, thiserror::Error)]
 #[error("{error}{}", log.as_ref().map(|log| format!("; the log of the daemons is {}", log.display())).unwrap_or_default())]
 pub(crate) struct DemoFailure {
-    /// The error.
     pub(crate) error: Box<DemoError>,
     /// The log of the daemons.
     pub(crate) log: Option<PathBuf>,
 }
 
 /// Runs a demo and prints its progress. Its folder is removed afterwards, unless it is kept or a check failed.
-///
-/// # Errors
-/// [`DemoFailure`]
 pub(crate) fn run(options: &DemoOptions) -> Result<DemoEnd, DemoFailure> {
     let mut scratch = Scratch::create().map_err(|error| DemoFailure { error: error.into(), log: None })?;
     let ended = scratch.log_to_file().and_then(|()| run_in(&scratch, options));

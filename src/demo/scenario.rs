@@ -64,8 +64,6 @@ pub(super) struct Scenario<'a> {
     has_raised: bool,
 }
 
-// === impl Scenario ===
-
 impl<'a> Scenario<'a> {
     pub(super) fn new(scratch: &'a Scratch, options: &'a DemoOptions, serving: &Serving) -> Self {
         let rpc = HostPort { host: serving.rpc.ip().to_string(), port: serving.rpc.port() };
@@ -111,7 +109,6 @@ impl<'a> Scenario<'a> {
         }
     }
 
-    /// Performs the actions that are due.
     async fn perform_due_actions(&mut self, table: &MarketTable, screen: &mut Screen) -> Result<(), DemoError> {
         let (done, all) = table.maps(self.options.maps);
         if self.users[1].job.is_none() {
@@ -240,8 +237,6 @@ impl<'a> Scenario<'a> {
         )
     }
 }
-
-// === impl User ===
 
 impl User<'_> {
     fn is_over(&self) -> bool {

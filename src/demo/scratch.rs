@@ -53,8 +53,6 @@ pub(super) struct Scratch {
     pub(super) administrator: Signer,
 }
 
-// === impl Scratch ===
-
 impl Scratch {
     /// Creates the private folder, with keys, ACL and budgets.
     pub(super) fn create() -> Result<Self, DemoError> {
@@ -109,7 +107,6 @@ impl Scratch {
         self.path(&format!("{user}.key"))
     }
 
-    /// The URI of a path.
     pub(super) fn uri(path: &Path) -> Result<FileUri, DemoError> {
         Ok(FileUri::parse(&path.to_string_lossy())?)
     }

@@ -22,8 +22,6 @@ struct Live {
     jobs: [ProgressBar; 2],
 }
 
-// === impl Screen ===
-
 impl Screen {
     /// Live on a terminal.
     pub(super) fn of_stdout() -> Self {
@@ -64,8 +62,6 @@ impl Screen {
         }
     }
 }
-
-// === impl Live ===
 
 impl Live {
     /// None if the terminal cannot draw.

@@ -19,8 +19,6 @@ pub(super) struct DemoReport {
 /// Most wrong words that are listed.
 const MOST_LISTED: usize = 5;
 
-// === impl DemoReport ===
-
 impl DemoReport {
     /// From the bills and the counts of each user's job.
     pub(super) fn of(corpus: &Corpus, counted: &[(&str, Counts)], bills: &[Bill]) -> Self {

@@ -57,9 +57,6 @@ impl FileUri {
     }
 
     /// Reads a text as [`FileUri::parse`], with this file system as the default (`fs.default.name`): `/x` and `hdfs:///x` lie on it.
-    ///
-    /// # Errors
-    /// As [`FileUri::parse`].
     pub(crate) fn resolve(&self, text: &str) -> Result<Self, FileUriError> {
         Self::read(text, self.namenode.as_ref())
     }
@@ -72,9 +69,6 @@ impl FileUri {
 
     /// Reads a value of `fs.default.name`; of old it may be `local` or `host:port` (1.2.1 `FileSystem.fixName`). Its path counts for
     /// nothing.
-    ///
-    /// # Errors
-    /// As [`FileUri::parse`].
     pub(crate) fn of_default(value: &str) -> Result<Self, FileUriError> {
         let fixed = match value {
             "local" => "file:///".to_owned(),

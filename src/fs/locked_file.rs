@@ -50,9 +50,6 @@ impl LockedFile {
     }
 
     /// The same, where a missing file is first created, empty and for its owner only. Returns whether it was.
-    ///
-    /// # Errors
-    /// As [`Self::open`].
     pub(crate) fn open_or_create(path: &Path) -> Result<(Self, bool), FsError> {
         let created = File::options().write(true).create_new(true).mode(PRIVATE).open(path);
         match created {

@@ -61,9 +61,6 @@ impl OpenFile {
 
     /// Fills the buffer, unless the file or, on HDFS, its block ends before: one read of a stock client (1.2.1 `FSInputChecker.read`,
     /// `DFSInputStream.read`).
-    ///
-    /// # Errors
-    /// As [`Read::read`].
     pub(crate) fn read_full(&mut self, into: &mut [u8]) -> io::Result<usize> {
         match self {
             OpenFile::Local(file) => file.file.read(into),

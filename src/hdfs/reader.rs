@@ -84,9 +84,6 @@ impl HdfsReader {
     }
 
     /// Reads at an offset, at most to the end of a packet: [`Seek`] and [`Read`] in one.
-    ///
-    /// # Errors
-    /// As [`Read::read`].
     #[cfg(test)]
     pub(crate) fn read_at(&mut self, offset_bytes: u64, buffer: &mut [u8]) -> io::Result<usize> {
         self.position = offset_bytes;

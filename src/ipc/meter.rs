@@ -14,8 +14,6 @@ pub(crate) struct RpcMeter {
     max_connections: usize,
 }
 
-// === impl RpcMeter ===
-
 impl RpcMeter {
     pub(super) fn new(heartbeats: Arc<Latencies>, places: Arc<Semaphore>, max_connections: usize) -> Self {
         Self { heartbeats, places, max_connections }

@@ -16,8 +16,6 @@ pub(super) struct AclWatch {
     _watcher: RecommendedWatcher,
 }
 
-// === impl AclWatch ===
-
 impl AclWatch {
     /// Triggers a check of the file at each event; without events it is checked each second.
     pub(super) fn of(acl: &AclFile) -> Option<Self> {

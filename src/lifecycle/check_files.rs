@@ -42,7 +42,6 @@ pub(crate) enum FileWarning {
     /// Others can read the keys, or change what the file says.
     #[error("{file} is {access} for others: run chmod o-rwx {file}", file = .file.display())]
     OpenToOthers {
-        /// The file.
         file: PathBuf,
         /// `readable`, `writable` or both.
         access: &'static str,
@@ -60,7 +59,6 @@ pub(crate) enum FileWarning {
     UsersWithoutQueue {
         /// The budget file.
         file: PathBuf,
-        /// The users.
         users: Names,
     },
     /// A key that is guessed at once.
@@ -68,7 +66,6 @@ pub(crate) enum FileWarning {
     ShortKey {
         /// The ACL file.
         file: PathBuf,
-        /// The user.
         user: String,
     },
     /// Each of these users can sign as the others.
@@ -76,7 +73,6 @@ pub(crate) enum FileWarning {
     SharedKey {
         /// The ACL file.
         file: PathBuf,
-        /// The users.
         users: Names,
     },
     /// A value that a start accepts.
@@ -90,9 +86,7 @@ pub(crate) enum FileWarning {
     /// A line of a file of hosts.
     #[error("{file}:{line}: {remark}", file = .file.display())]
     Line {
-        /// The file.
         file: PathBuf,
-        /// The line.
         line: u32,
         /// The problem.
         remark: String,
@@ -108,7 +102,6 @@ pub(crate) enum FileWarning {
     QueuesWithoutUser {
         /// The ACL file.
         file: PathBuf,
-        /// The queues.
         queues: Names,
     },
 }
@@ -135,8 +128,6 @@ pub(crate) fn check_market_files(acl_file: &Path, budget_file: Option<&Path>) ->
     }
     findings
 }
-
-// === impl FileFindings ===
 
 impl FileFindings {
     /// Leaves out what the errors of the configuration say already: a file that cannot be opened.
@@ -282,8 +273,6 @@ fn queues_without_user(users: &Acl, queues: &[BudgetLine], acl_file: &Path) -> O
 pub(super) fn names_of<'n>(names: impl Iterator<Item = &'n str>) -> Option<String> {
     Names::of(names).map(|names| names.to_string())
 }
-
-// === impl Names ===
 
 impl Names {
     /// None for none.

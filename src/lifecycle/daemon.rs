@@ -48,7 +48,6 @@ pub struct Daemon {
 /// A further task on the owner's thread.
 type BackgroundTask = Pin<Box<dyn Future<Output = ()>>>;
 
-/// The parts of a daemon.
 pub struct DaemonParts<'a> {
     /// The configuration.
     pub settings: &'a Settings,
@@ -89,12 +88,9 @@ pub enum RunError {
     /// The store's thread has ended.
     #[error(transparent)]
     StoreGone(#[from] StoreGone),
-    /// A task panicked.
     #[error("a task of the daemon panicked: {0}")]
     Panicked(tokio::task::JoinError),
 }
-
-// === impl Daemon ===
 
 impl Daemon {
     /// Puts the parts together. The handle is for other threads.
@@ -312,8 +308,6 @@ impl Daemon {
         served
     }
 }
-
-// === impl Calls ===
 
 impl Calls {
     /// Completes when all facts so far are durable; the error describes the delay.

@@ -7,13 +7,10 @@ use super::handover::{SchedulerAnswer, SchedulerCall};
 
 /// A switch to the market that needs one first.
 pub(super) struct MarketOpening {
-    /// The market.
     pub(super) market: MarketSettings,
     /// The switch, which the next session does.
     pub(super) call: SchedulerCall,
 }
-
-// === impl MarketOpening ===
 
 impl MarketOpening {
     /// Answers that there is no market after all.

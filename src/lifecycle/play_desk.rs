@@ -63,8 +63,6 @@ struct Bounds {
     ended: Option<String>,
 }
 
-// === impl PlayDesk ===
-
 impl PlayDesk {
     pub(super) fn new(sources: LoadOptions, database: PathBuf) -> Self {
         Self { sources, database, runs: Arc::default(), is_closed: Arc::default() }
@@ -152,8 +150,6 @@ fn lock(runs: &Mutex<Runs>) -> MutexGuard<'_, Runs> {
     runs.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-// === impl Runs ===
-
 impl Runs {
     fn begin(&mut self, form: PlayForm, by: &str, begun_ms: i64) -> String {
         self.begun += 1;
@@ -177,8 +173,6 @@ impl Runs {
         self.all.drain(..over);
     }
 }
-
-// === impl Bounds ===
 
 impl Bounds {
     fn may_continue(&mut self) -> bool {

@@ -28,8 +28,6 @@ pub(super) fn allow_descriptors(needed: usize) -> usize {
     usize::try_from(if raised.is_ok() { reached } else { current }).unwrap_or(needed)
 }
 
-// === impl OpenPort ===
-
 impl OpenPort {
     /// Binds the port that a key names.
     pub(super) fn open(key: &'static str, address: &HostPort) -> Result<Self, ServeError> {

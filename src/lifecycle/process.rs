@@ -57,8 +57,6 @@ pub(super) struct Ports {
     pub(super) http: OpenPort,
 }
 
-// === impl DaemonProcess ===
-
 impl DaemonProcess<'_> {
     /// An operator's way to stop this process.
     pub(super) fn operator_stop(&self) -> OperatorStop {

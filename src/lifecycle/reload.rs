@@ -64,8 +64,6 @@ pub(super) struct Reloaded {
     pub(super) warnings: Vec<String>,
 }
 
-// === impl Reload ===
-
 impl Reload {
     pub(super) fn new(
         settings: &Settings,
@@ -160,8 +158,6 @@ impl Reload {
         }
     }
 }
-
-// === impl ReloadedFiles ===
 
 impl ReloadedFiles {
     /// Where a queue would be listed that is missing, and what to do.

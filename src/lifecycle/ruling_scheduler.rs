@@ -16,8 +16,6 @@ pub(super) struct RulingScheduler<'a> {
     pub(super) line: String,
 }
 
-// === impl RulingScheduler ===
-
 impl<'a> RulingScheduler<'a> {
     /// Reads the files of the chosen scheduler if it is not the configured one.
     pub(super) fn find(settings: &'a Settings, stored: Option<&SchedulerChoice>) -> Result<Self, ConfigError> {

@@ -26,8 +26,6 @@ pub(super) struct SchedulerControl {
     pub(super) openings: mpsc::UnboundedSender<MarketOpening>,
 }
 
-// === impl SchedulerControl ===
-
 impl SchedulerControl {
     /// Answers each request on its own: one may wait for a tick of the market.
     pub(super) async fn answer_calls(self, mut calls: mpsc::UnboundedReceiver<SchedulerCall>) {

@@ -17,7 +17,6 @@ pub(crate) enum ServeError {
     /// An address does not resolve here.
     #[error("{key} = {address}: {source}; expected an address of this machine")]
     Address {
-        /// The key.
         key: &'static str,
         /// Its value.
         address: HostPort,
@@ -55,7 +54,6 @@ pub(crate) enum ServeError {
     NameNode {
         /// What a person would change.
         culprit: Box<NamedValue>,
-        /// Its host.
         host: String,
         /// The system's error.
         source: std::io::Error,
@@ -68,9 +66,7 @@ pub(crate) enum ServeError {
         "cannot listen on {address}: {source}; stop what listens there (jobtracker status shows whether it is another JobTracker, jobtracker stop ends it), or set another address by -D {key}=HOST:PORT"
     )]
     Port {
-        /// The key.
         key: &'static str,
-        /// The address.
         address: SocketAddr,
         /// The system's error.
         source: std::io::Error,
@@ -114,8 +110,6 @@ pub(crate) enum ServeError {
     #[error("{0}: see the log; a restart continues from the durable state")]
     Run(#[from] RunError),
 }
-
-// === impl ServeError ===
 
 impl ServeError {
     /// That the socket of these settings cannot be opened.

@@ -33,8 +33,6 @@ struct Socket {
     watchdog: Option<Duration>,
 }
 
-// === impl ServiceNotifier ===
-
 impl ServiceNotifier {
     /// The service manager of this process, from its environment.
     pub(super) fn of_process() -> Self {
@@ -129,8 +127,6 @@ impl ServiceNotifier {
         }
     }
 }
-
-// === impl Socket ===
 
 impl Socket {
     fn to(name: &OsStr, watchdog: Option<Duration>) -> io::Result<Self> {

@@ -103,8 +103,6 @@ struct HandoverPreparation<'a> {
     clock: Clock,
 }
 
-// === impl DaemonProcess: sessions ===
-
 impl DaemonProcess<'_> {
     pub(super) async fn serve_session(
         &mut self,
@@ -484,8 +482,6 @@ fn within(limit: Duration, work: impl FnOnce() -> Result<(), ServeError> + Send 
     closed.recv_timeout(limit).unwrap_or(Err(ServeError::CloseTimeout))
 }
 
-// === impl HandoverPreparation ===
-
 impl HandoverPreparation<'_> {
     /// Starts the successor, and pauses all calls once it is ready. Returns since when they wait. After an error
     /// everything is as before.
@@ -519,8 +515,6 @@ impl HandoverPreparation<'_> {
         Ok(since_ms)
     }
 }
-
-// === impl Web ===
 
 impl<'a> Web<'a> {
     fn new(port: &'a OpenPort, socket: Option<&'a WebSocket>, handle: OwnerHandle, options: WebOptions) -> Self {

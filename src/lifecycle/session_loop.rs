@@ -25,8 +25,6 @@ enum HandoverResult {
     Stopped,
 }
 
-// === impl DaemonProcess: session after session ===
-
 impl DaemonProcess<'_> {
     /// Serves until stopped, or until another process has taken over.
     pub(super) async fn serve_until_stopped(

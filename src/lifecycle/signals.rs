@@ -62,8 +62,6 @@ pub(crate) async fn worker_stop_signal() {
     }
 }
 
-// === impl StopSource ===
-
 impl StopSource {
     /// By that request, or by signals if there is none.
     pub(super) fn new(request: Option<StopRequest>) -> io::Result<Self> {
@@ -105,16 +103,12 @@ impl StopSource {
     }
 }
 
-// === impl OperatorStop ===
-
 impl OperatorStop {
     /// Stops the daemon; a second time changes nothing.
     pub(super) fn stop(&self) {
         self.requested.send_replace(true);
     }
 }
-
-// === impl StopSignals ===
 
 impl StopSignals {
     fn new() -> io::Result<Self> {

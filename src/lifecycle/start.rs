@@ -42,9 +42,6 @@ pub(crate) struct ServeOptions {
 
 /// Runs the daemon on this thread until it is stopped, by SIGTERM or SIGINT unless `options` name another way, or
 /// replaced by another process. `started` is called once it serves.
-///
-/// # Errors
-/// [`ServeError`]
 pub(crate) fn serve(
     settings: &Settings,
     options: ServeOptions,

@@ -44,9 +44,6 @@ pub(crate) enum StatePagesError {
 
 impl StatePages {
     /// Serves until SIGTERM, SIGINT or SIGHUP; `started` is called with the address and the moment that is shown, epoch ms.
-    ///
-    /// # Errors
-    /// [`StatePagesError`]
     pub(crate) fn serve(&self, started: impl FnOnce(SocketAddr, i64)) -> Result<(), StatePagesError> {
         let (opened, loaded) = StateFile::open(&self.file, FINISHED_JOBS)?;
         let scheduler = scheduler_of(&loaded);

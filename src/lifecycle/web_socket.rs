@@ -50,8 +50,6 @@ pub(super) struct WebSocket {
     file: (u64, u64),
 }
 
-// === impl WebSocketError ===
-
 impl WebSocketError {
     /// Whether another start would fail alike until a person acts.
     pub(super) fn is_permanent(&self) -> bool {
@@ -63,8 +61,6 @@ impl WebSocketError {
         }
     }
 }
-
-// === impl WebSocket ===
 
 impl WebSocket {
     /// Listens at a path. A socket whose process has ended is replaced; of a live one, that of `predecessor` alone.

@@ -60,8 +60,6 @@ pub(super) struct WebThread {
     thread: JoinHandle<()>,
 }
 
-// === impl WebThread ===
-
 impl WebThread {
     /// Serves HTTP on `listener`, and at a socket if there is one.
     pub(super) fn start(

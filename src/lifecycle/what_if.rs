@@ -81,9 +81,6 @@ pub(super) struct PlayBounds<'a> {
 }
 
 /// Plays what a database has recorded, also while a daemon writes to it.
-///
-/// # Errors
-/// [`PlayFailure`]
 pub(crate) fn play_past(
     question: &PlayQuestion,
     options: &LoadOptions,

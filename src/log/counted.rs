@@ -13,7 +13,6 @@ static NOTICES: AtomicU64 = AtomicU64::new(0);
 /// Counts the lines that are logged.
 pub(super) struct CountedLines;
 
-/// Lines that were logged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LoggedLines {
     pub(crate) errors: u64,
@@ -21,8 +20,6 @@ pub(crate) struct LoggedLines {
     /// Of the level INFO.
     pub(crate) notices: u64,
 }
-
-// === impl CountedLines ===
 
 impl<S: Subscriber> Layer<S> for CountedLines {
     fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
@@ -35,8 +32,6 @@ impl<S: Subscriber> Layer<S> for CountedLines {
         count.fetch_add(1, Ordering::Relaxed);
     }
 }
-
-// === impl LoggedLines ===
 
 impl LoggedLines {
     /// Up to now.

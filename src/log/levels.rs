@@ -37,8 +37,6 @@ const NAMES: [(&str, LevelFilter); 8] = [
     ("ALL", LevelFilter::TRACE),
 ];
 
-// === impl LogLevel ===
-
 impl LogLevel {
     pub(crate) fn parse(name: &str) -> Option<Self> {
         NAMES.iter().find(|(known, _)| *known == name).map(|(_, level)| Self(*level))

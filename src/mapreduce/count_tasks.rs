@@ -9,8 +9,6 @@ use super::CounterTotal;
 use super::job::{Job, TaskKey};
 use super::task_tally::{BadEnds, TaskTally};
 
-// === impl Job: counts ===
-
 impl Job {
     /// Its maps or reduces by state; none of a job that has not begun.
     pub(crate) fn work_tally(&self, kind: Kind) -> TaskTally {

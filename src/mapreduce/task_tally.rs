@@ -18,8 +18,6 @@ pub(crate) struct TaskTally {
 /// Attempts that ended without success.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct BadEnds {
-    /// FAILED.
     pub(crate) failed: u32,
-    /// KILLED.
     pub(crate) killed: u32,
 }

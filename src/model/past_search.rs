@@ -3,7 +3,6 @@
 /// Which jobs that are over are listed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PastSearch {
-    /// Of this user.
     pub(crate) user: Option<String>,
     /// With each of these in its name.
     pub(crate) words: Vec<String>,

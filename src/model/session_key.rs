@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-/// Bytes of a key.
 pub(crate) const SESSION_KEY_BYTES: usize = 32;
 
 /// The key of sessions. It does not print.

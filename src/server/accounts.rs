@@ -20,8 +20,6 @@ pub(super) struct Accounts {
     known: Mutex<BTreeMap<String, (Instant, Option<u32>)>>,
 }
 
-// === impl Accounts ===
-
 impl Accounts {
     pub(super) fn new() -> Self {
         Self { known: Mutex::default() }

@@ -81,12 +81,10 @@ pub enum AclFileError {
     /// The file is missing or unreadable.
     #[error("{source} ({key})")]
     File {
-        /// The error.
         source: FsError,
         /// The configuration key that names the file.
         key: &'static str,
     },
-    /// It is not text.
     #[error("{}: expected UTF-8 text", .0.display())]
     NotText(PathBuf),
     /// One of its lines is wrong.
@@ -96,8 +94,6 @@ pub enum AclFileError {
     #[error("cannot start the thread that checks the ACL file: {0}")]
     Thread(io::Error),
 }
-
-// === impl AclFile ===
 
 impl AclFile {
     /// Reads the file of the market for the first time; a bad file is an error.
@@ -192,8 +188,6 @@ impl AclFile {
     }
 }
 
-// === impl List ===
-
 impl List {
     /// Runs until all senders are dropped.
     fn run_checks(&self, requests: &Receiver<CheckRequest>) {
@@ -275,8 +269,6 @@ fn edits(before: &Acl, after: &Acl, path: &Path) -> Vec<AuditEntry> {
     }
     edits.into_iter().map(|entry| entry.with("file", path.display())).collect()
 }
-
-// === impl FileMark ===
 
 impl FileMark {
     fn of(path: &Path) -> Option<Self> {

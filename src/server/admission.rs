@@ -78,8 +78,6 @@ pub(super) enum Admitted {
     Unknown,
 }
 
-// === impl Admission ===
-
 impl Admission {
     /// Admission as configured; [`Self::set_list`] sets the list.
     pub(super) fn new(admitted: AdmittedTrackers, clock: Clock) -> Self {
@@ -218,8 +216,6 @@ impl Admission {
         listed.answered.notify_waiters();
     }
 }
-
-// === impl Hosts ===
 
 impl Hosts {
     /// Removes and returns a name that is due.

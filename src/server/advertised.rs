@@ -14,8 +14,6 @@ pub(crate) struct Advertised {
     directories: Directories,
 }
 
-// === impl Advertised ===
-
 impl Advertised {
     /// The values of these settings.
     pub(crate) fn new(settings: &Settings) -> Self {

@@ -27,8 +27,6 @@ pub(crate) struct AllocationWatch {
     owner: Rc<Owner>,
 }
 
-// === impl AllocationWatch ===
-
 impl AllocationWatch {
     /// None where no file could be named: no conf folder, or keys of the Fair scheduler that it would refuse.
     pub(crate) fn new(settings: &Settings, owner: Rc<Owner>) -> Option<Self> {

@@ -21,8 +21,6 @@ pub(crate) struct MemoryReservation {
     permits: Option<OwnedSemaphorePermit>,
 }
 
-// === impl MemoryReservation ===
-
 impl MemoryReservation {
     /// Merges another reservation into this one.
     pub(crate) fn merge(&mut self, other: Self) {
@@ -33,8 +31,6 @@ impl MemoryReservation {
         }
     }
 }
-
-// === impl AnswerMemory ===
 
 impl AnswerMemory {
     /// A bound of so many bytes.

@@ -47,8 +47,6 @@ struct TakenCall {
     response_id: u64,
 }
 
-// === impl ApplicationOfWeb ===
-
 impl ApplicationOfWeb {
     /// Passes the request to the engine; what takes longer becomes one of `in_hand`.
     pub(super) fn ask(
@@ -128,8 +126,6 @@ impl ApplicationOfWeb {
         }))
     }
 }
-
-// === impl TakenCall ===
 
 impl TakenCall {
     fn of(request: &ApplicationRequest) -> Option<Self> {

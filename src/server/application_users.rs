@@ -19,8 +19,6 @@ pub(crate) enum ApplicationUsers {
     Loopback,
 }
 
-// === impl ApplicationUsers ===
-
 impl ApplicationUsers {
     /// As configured; `of_market`: the file of the market, where there is one.
     ///

@@ -36,8 +36,6 @@ pub(super) struct Waiting {
     request: Rc<WaitingRequest>,
 }
 
-// === impl ApplicationWaits ===
-
 impl ApplicationWaits {
     /// The engine has news of an application: its requests ask again.
     pub(crate) fn notify(&self, application: ApplicationId) {
@@ -102,8 +100,6 @@ pub(super) fn application_of(wait: ApplicationWait) -> ApplicationId {
         ApplicationWait::Allocate { application, .. } | ApplicationWait::Show { application, .. } => application,
     }
 }
-
-// === impl Waiting ===
 
 impl Waiting {
     /// Completes when the request should ask again, or was taken over.

@@ -61,8 +61,6 @@ pub(super) enum DiskReply {
     Ask(ApplicationRequest),
 }
 
-// === impl DiskRequest ===
-
 impl DiskRequest {
     /// None: the engine alone answers.
     pub(super) fn of(request: &ApplicationRequest) -> Option<Self> {
@@ -92,8 +90,6 @@ impl DiskRequest {
         Some(Self { caller: Some(caller.clone()), question })
     }
 }
-
-// === impl ApplicationsOnDisk ===
 
 impl ApplicationsOnDisk {
     pub(super) const fn containers(&self) -> &ContainersOnDisk {

@@ -31,8 +31,6 @@ struct Repeated {
     count: u64,
 }
 
-// === impl AuditLog ===
-
 impl AuditLog {
     /// The line of an entry, unless it repeats a refusal.
     pub(crate) fn line_of(&mut self, entry: &AuditEntry, now_ms: u64) -> Option<String> {

@@ -31,8 +31,6 @@ struct Resolution {
     has_failed: bool,
 }
 
-// === impl BelievedHosts ===
-
 impl BelievedHosts {
     /// The hosts of a list.
     pub(crate) fn new(hosts: &[String]) -> Self {

@@ -18,8 +18,6 @@ struct Reported {
     first: Option<String>,
 }
 
-// === impl BrokenInvariants ===
-
 impl BrokenInvariants {
     /// Counts a report; logs its place unless that is logged already.
     pub(super) fn add(&self, broken: &BrokenInvariant) {

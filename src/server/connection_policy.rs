@@ -37,8 +37,6 @@ struct Rules {
     service: Option<ServicePolicy>,
 }
 
-// === impl ConnectionPolicy ===
-
 impl ConnectionPolicy {
     pub(super) fn new(
         proxy_users: ProxyUsers,

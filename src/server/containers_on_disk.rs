@@ -21,8 +21,6 @@ pub(crate) struct ContainersOnDisk {
     permits: Arc<Semaphore>,
 }
 
-// === impl ContainersOnDisk ===
-
 impl ContainersOnDisk {
     /// `slot`: one slot's worth.
     pub(crate) fn new(reader: StoredContainerReader, slot: Capability) -> Self {
@@ -46,7 +44,6 @@ impl ContainersOnDisk {
         self.read(move |reader| reader.complete(application, wanted)).await
     }
 
-    /// A report on a container.
     pub(super) fn report(&self, container: &Container) -> ContainerReport {
         ContainerReport::of(container, self.slot)
     }

@@ -11,8 +11,6 @@ pub(crate) struct DurabilityQueue<T> {
     arrivals: u64,
 }
 
-// === impl DurabilityQueue ===
-
 impl<T> Default for DurabilityQueue<T> {
     fn default() -> Self {
         Self { items: BTreeMap::new(), arrivals: 0 }

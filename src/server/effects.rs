@@ -47,8 +47,6 @@ struct AuditedEffects {
     clock: Clock,
 }
 
-// === impl AuditedEffects ===
-
 impl AuditedEffects {
     /// The next effect; none when the source is closed.
     async fn next(&mut self) -> Option<Effect> {
@@ -85,8 +83,6 @@ impl Drop for AuditedEffects {
         self.log.take_repeated(None).iter().for_each(write_audit_line);
     }
 }
-
-// === impl EffectHandler ===
 
 impl EffectHandler {
     /// Performs effects as they arrive, concurrently. Completes when the source closes.

@@ -34,7 +34,6 @@ pub enum HostsError {
     /// The file is missing or unreadable.
     #[error("{0} (mapred.hosts, mapred.hosts.exclude)")]
     File(#[from] FsError),
-    /// It is not text.
     #[error("{}: expected UTF-8 text (mapred.hosts, mapred.hosts.exclude)", .0.display())]
     NotText(PathBuf),
 }

@@ -27,14 +27,11 @@ struct UserShare {
     stuck: Rc<Cell<usize>>,
 }
 
-/// A permit.
 #[derive(Debug)]
 pub(super) struct FairPermit {
     of_all: OwnedSemaphorePermit,
     of_share: OwnedSemaphorePermit,
 }
-
-// === impl FairShares ===
 
 impl FairShares {
     /// `all` permits, of which one user may hold `share`.
@@ -76,8 +73,6 @@ pub(crate) struct StuckThreads {
     stuck: Arc<AtomicUsize>,
     most: usize,
 }
-
-// === impl StuckThreads ===
 
 impl StuckThreads {
     #[cfg(test)]
@@ -135,8 +130,6 @@ pub(super) enum FairPoolError {
     Closed(#[from] AcquireError),
 }
 
-// === impl FairPool ===
-
 impl FairPool {
     /// `all` threads, `share` of one user. After `deadline` a thread counts as stuck and its permit is released; with
     /// `most_stuck` stuck threads, work is rejected.
@@ -145,7 +138,6 @@ impl FairPool {
         Self { permits: FairShares::new(all, share), deadline, stuck }
     }
 
-    /// The stuck threads.
     pub(super) fn stuck(&self) -> StuckThreads {
         self.stuck.clone()
     }

@@ -43,8 +43,6 @@ pub(crate) struct FileOwner {
     shows_all: bool,
 }
 
-// === impl FileOwner ===
-
 impl FileOwner {
     /// Of a file that is open; `scheduler`: the one that ruled.
     pub(crate) fn new(

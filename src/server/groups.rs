@@ -24,7 +24,6 @@ type Answer = Rc<OnceCell<(Instant, GroupNames)>>;
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum output of `id`, bytes.
 const MAX_OUTPUT_BYTES: usize = 1 << 20;
-/// Concurrent lookups.
 const CONCURRENT_LOOKUPS: usize = 4;
 /// Users in the cache; at most twice as many are in memory.
 const REMEMBERED_USERS: usize = 5_000;
@@ -62,8 +61,6 @@ struct Known {
 )]
 pub(super) struct TooManyNames;
 
-// === impl Known ===
-
 impl Known {
     fn get(&mut self, user: &str) -> Option<&Answer> {
         if let Some((user, answer)) = self.older.remove_entry(user) {
@@ -80,8 +77,6 @@ impl Known {
         self.recent.insert(user, answer);
     }
 }
-
-// === impl Groups ===
 
 impl Groups {
     /// Caches answers for `cache_s` seconds (`hadoop.security.groups.cache.secs`).

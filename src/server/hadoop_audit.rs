@@ -33,8 +33,6 @@ pub(super) struct HadoopAudit {
     are_acls_enabled: bool,
 }
 
-// === impl AuditedCall ===
-
 impl AuditedCall {
     /// The line (1.2.1 `AuditLogger.createSuccessLog`, `createFailureLog`); `why`: why it was refused.
     fn line(&self, why: Option<&str>) -> String {
@@ -49,8 +47,6 @@ impl AuditedCall {
         }
     }
 }
-
-// === impl HadoopAudit ===
 
 impl HadoopAudit {
     /// Why a call is refused that an access list does not allow.

@@ -118,8 +118,6 @@ enum Request {
     CheckUpload(JobId, Arc<str>, bool, oneshot::Sender<Result<(), Refusal>>),
 }
 
-// === impl OwnerHandle ===
-
 impl OwnerHandle {
     /// A handle and its receiver. With a market, `acl`: users that may sign, `budget`: state of the budget file.
     pub(crate) fn new(
@@ -519,8 +517,6 @@ impl crate::web::Owner for OwnerHandle {
         }
     }
 }
-
-// === impl Requests ===
 
 impl Requests {
     /// The flag for whether calls are taken.

@@ -21,8 +21,6 @@ pub(crate) struct HdfsMonitor {
     owner: Rc<Owner>,
 }
 
-// === impl HdfsMonitor ===
-
 impl HdfsMonitor {
     /// None where the system directory lies on this machine.
     ///

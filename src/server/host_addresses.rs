@@ -13,7 +13,6 @@ use tokio::time::Instant;
 const VALID_FOR: (Duration, Duration) = (Duration::from_secs(60), Duration::from_secs(10));
 /// Timeout of a lookup; the system's resolver may take longer, on a thread of the pool.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// Concurrent lookups.
 const CONCURRENT_LOOKUPS: usize = 4;
 /// Names in the cache; they come from the configuration.
 const REMEMBERED_NAMES: usize = 10_000;
@@ -33,8 +32,6 @@ impl Default for HostAddresses {
         Self { known: RefCell::default(), permits: Semaphore::new(CONCURRENT_LOOKUPS) }
     }
 }
-
-// === impl HostAddresses ===
 
 impl HostAddresses {
     /// Whether any of these names and addresses is or has this address.

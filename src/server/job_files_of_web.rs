@@ -18,8 +18,6 @@ pub(super) struct JobFilesOfWeb {
     pub(super) port: u16,
 }
 
-// === impl JobFilesOfWeb ===
-
 impl JobFilesOfWeb {
     pub(super) fn new(submissions: &Submissions, rules: UploadRules, port: u16) -> Self {
         Self { uploads: submissions.uploads().clone(), sender: submissions.job_files().clone(), rules, port }

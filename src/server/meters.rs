@@ -16,8 +16,6 @@ pub(super) struct Meters {
     max_tasks: Option<u64>,
 }
 
-// === impl Meters ===
-
 impl Meters {
     /// What was counted; `requests`: those of the web that wait for the owner, and the most. None where nothing counts.
     pub(super) fn read(&self, requests: (u64, u64)) -> Option<OwnWork> {

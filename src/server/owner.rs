@@ -72,8 +72,6 @@ pub(super) fn complaint_of(health: &Health) -> Option<String> {
     }
 }
 
-// === impl Owner ===
-
 impl Owner {
     /// An owner whose facts go into `sink`. The receiver yields each effect once it may be performed; they
     /// are bounded by the number of jobs and hosts.
@@ -179,7 +177,6 @@ impl Owner {
         }
     }
 
-    /// Reads from the engine.
     pub(crate) fn read<T>(&self, read: impl FnOnce(&Engine) -> Read<T>) -> Read<T> {
         read(&self.engine.borrow())
     }
@@ -268,7 +265,6 @@ impl Owner {
         released.await.map_err(|_| StoreGone)
     }
 
-    /// The health of the store.
     pub(crate) fn store_health(&self) -> Health {
         self.store.borrow().health.clone()
     }
@@ -390,7 +386,6 @@ impl Owner {
     }
 }
 
-/// The text of a panic.
 fn panic_text(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or_default()

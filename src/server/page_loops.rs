@@ -24,8 +24,6 @@ const MOST_BYTES: usize = 1 << 20;
 /// Most workers in an answer.
 const MOST_WORKERS: usize = 100_000;
 
-// === impl OwnerHandle: pages ===
-
 impl OwnerHandle {
     /// Adds the jobs in the database: those of before a restart, and keys of tickets.
     #[must_use]

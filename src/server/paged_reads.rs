@@ -52,8 +52,6 @@ pub(super) enum PagedRequest {
     },
 }
 
-// === impl JobSources ===
-
 impl Default for JobSources {
     fn default() -> Self {
         Self { finished: None, inputs: None, permits: Arc::new(Semaphore::new(READS_AT_ONE_TIME)) }
@@ -101,8 +99,6 @@ impl JobSources {
         }
     }
 }
-
-// === impl PagedRequest ===
 
 impl PagedRequest {
     /// Answers once what the answer shows is durable.

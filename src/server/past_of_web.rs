@@ -19,8 +19,6 @@ use super::history::log_file;
 use super::stock_jobs::{Found, JobSource};
 use super::stock_requests::StockRequest;
 
-// === impl OwnerHandle: jobs that are over ===
-
 impl OwnerHandle {
     /// Whether a viewer may see a job; `head`: as the database has it, if it is over.
     async fn check_viewer(

@@ -13,8 +13,6 @@ struct Counts {
     failed: AtomicU64,
 }
 
-// === impl ReloadCounts ===
-
 impl ReloadCounts {
     /// Counts one.
     pub(crate) fn add(&self, is_done: bool) {

@@ -13,7 +13,6 @@ use super::engine_config::{policy, queue_configs};
 /// A wish with what its files say.
 #[derive(Debug)]
 pub(crate) struct ReadWish {
-    /// The wish.
     pub(crate) wish: SchedulerWish,
     /// Keys that count and are set.
     pub(crate) keys: Vec<SetKey>,

@@ -15,8 +15,6 @@ const IDLE: u8 = 1;
 const RULING: u8 = 2;
 const SIGNING: u8 = 3;
 
-// === impl SharedPresence ===
-
 impl SharedPresence {
     /// One that begins so.
     #[must_use]

@@ -19,8 +19,6 @@ pub(super) const MOST_ATTEMPTS: usize = 20_000;
 /// Most attempts that hold slots, on a page.
 pub(super) const MOST_LIVE: usize = 50_000;
 
-// === impl OwnerHandle: jobs on pages ===
-
 impl OwnerHandle {
     /// Says whether access lists are on.
     #[must_use]

@@ -29,8 +29,6 @@ pub(super) struct ReadRequest {
     reply: oneshot::Sender<io::Result<TcpStream>>,
 }
 
-// === impl ReadRequest ===
-
 impl ReadRequest {
     /// Makes the call, unless too many wait.
     pub(super) fn make(self, dispatcher: &Rc<Dispatcher>, in_hand: &mut JoinSet<()>) {

@@ -36,8 +36,6 @@ pub(super) enum Found<T> {
     NotInMemory { is_known: bool, are_acls_on: bool },
 }
 
-// === impl JobSource ===
-
 impl<'a> JobSource<'a> {
     /// A job of before a restart; none if the database does not have it. Blocks on the disk.
     pub(super) fn stored(reader: &FinishedJobReader, id: JobId, are_acls_on: bool) -> Option<JobSource<'a>> {
@@ -460,7 +458,6 @@ fn host_and_port(http: &str) -> (Option<String>, u16) {
     }
 }
 
-/// A viewer with groups.
 pub(super) fn with_groups(viewer: Option<Caller>, groups: Arc<[String]>) -> Option<Caller> {
     viewer.map(|viewer| Caller { groups, ..viewer })
 }

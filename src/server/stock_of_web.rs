@@ -21,8 +21,6 @@ fn past_job(job: PastJob) -> StockPastJob {
     StockPastJob { id, name, user, submit_ms, log_file }
 }
 
-// === impl OwnerHandle: jobs of the stock pages ===
-
 impl OwnerHandle {
     /// What `read` makes of a job; none of an unknown one. Its access lists must let a `viewer` see it.
     async fn read_stock<T: Send + 'static>(

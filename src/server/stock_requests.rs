@@ -20,8 +20,6 @@ type Make = dyn FnOnce(&Rc<Owner>, &Rc<Dispatcher>, &mut JoinSet<()>) + Send;
 /// A request about a job.
 pub(super) struct StockRequest(Box<Make>);
 
-// === impl StockRequest ===
-
 impl StockRequest {
     /// What `read` makes of a job that memory has.
     pub(super) fn of_job<T: Send + 'static>(

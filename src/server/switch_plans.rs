@@ -22,8 +22,6 @@ pub(super) struct PlannedSwitches {
     permit: Arc<Semaphore>,
 }
 
-// === impl PlannedSwitches ===
-
 impl PlannedSwitches {
     pub(super) fn new(sources: LoadOptions) -> Self {
         Self { sources, permit: Arc::new(Semaphore::new(1)) }

@@ -10,8 +10,6 @@ use crate::api::SwitchPlan;
 #[derive(Debug, Default)]
 pub(crate) struct SwitchWaiter(RefCell<Option<oneshot::Sender<SwitchPlan>>>);
 
-// === impl SwitchWaiter ===
-
 impl SwitchWaiter {
     /// Completes with what the switch did, or with why it was refused.
     pub(crate) fn wait(&self) -> oneshot::Receiver<SwitchPlan> {

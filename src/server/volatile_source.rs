@@ -15,8 +15,6 @@ const IDLE_MS: u64 = 10_000;
 /// Least time between two deltas, where a reader waits for one: it looks again after a while, or it has changed something.
 const LEAST_MS: u64 = 250;
 
-// === impl Owner: what is no fact ===
-
 impl Owner {
     /// Feeds the views. Never completes.
     pub(crate) async fn speak_to(self: Rc<Self>, views: ViewsFeed) {

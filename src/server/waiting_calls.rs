@@ -11,8 +11,6 @@ pub(super) struct WaitingCalls(Arc<AtomicU64>);
 #[derive(Debug)]
 pub(super) struct WaitingCall(WaitingCalls);
 
-// === impl WaitingCalls ===
-
 impl WaitingCalls {
     /// One more, if it may wait.
     pub(super) fn begin(&self, wait_ms: u64) -> Option<WaitingCall> {

@@ -296,9 +296,6 @@ impl FaultPoint {
     }
 
     /// Writes `content`; if this point is selected, writes a part and kills the process.
-    ///
-    /// # Errors
-    /// As of [`Write::write_all`].
     #[inline]
     pub(crate) fn write_all(self, file: &mut File, content: &[u8]) -> io::Result<()> {
         #[cfg(debug_assertions)]

@@ -93,8 +93,6 @@ impl FinishedJobReader {
     }
 }
 
-// === impl FinishedJobReader: configurations ===
-
 impl FinishedJobReader {
     /// The job.xml of a job, over or not; none: the job is unknown, it had none or one of more than `max_bytes`, or its history
     /// is written. Blocks on the disk.

@@ -14,8 +14,6 @@ pub struct StoreMeter {
     facts: FactSender,
 }
 
-// === impl StoreMeter ===
-
 impl StoreMeter {
     pub(super) fn new(counts: Arc<WriterCounts>, facts: FactSender) -> Self {
         Self { counts, facts }

@@ -11,9 +11,7 @@ use super::loader::Loader;
 /// A job that is over.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PastJob {
-    /// Its id.
     pub(crate) id: JobId,
-    /// Its name.
     pub(crate) name: String,
     /// Its owner.
     pub(crate) user: String,
@@ -42,8 +40,6 @@ pub(crate) struct PastJobs {
 }
 
 const SEARCHED: &str = "FROM job LEFT JOIN job_history USING (job) WHERE finish_ms IS NOT NULL";
-
-// === impl FinishedJobReader: lists ===
 
 impl FinishedJobReader {
     /// At most `count` jobs from the `first` on, the one submitted last in front. Blocks on the disk.

@@ -72,17 +72,11 @@ pub fn recorded_size(database: &Path, span: RecordedSpan) -> Result<RecordedSize
 }
 
 /// Reads the last choice of a scheduler alone, also while a daemon writes.
-///
-/// # Errors
-/// As [`read_recording`].
 pub(crate) fn read_scheduler_choice(database: &Path) -> Result<Option<SchedulerChoice>, StoreError> {
     scheduler_choice(&Loader::new(&open_for_reading(database)?, database))
 }
 
 /// Reads the name that back-ends of budgets know the database by, once it has one.
-///
-/// # Errors
-/// As [`read_recording`].
 pub(crate) fn read_state_name(database: &Path) -> Result<Option<String>, StoreError> {
     Loader::new(&open_for_reading(database)?, database).meta(STATE_NAME)
 }

@@ -45,8 +45,6 @@ pub(crate) struct StateFile {
 #[derive(Debug)]
 struct PrivateFolder(PathBuf);
 
-// === impl StateFile ===
-
 impl StateFile {
     /// Opens a file and loads its state, with so many of the newest jobs that are over. Blocks for as long as checking, and perhaps
     /// copying it, takes.
@@ -132,8 +130,6 @@ fn beside(file: &Path, suffix: &str) -> PathBuf {
 fn has_content(file: &Path) -> bool {
     fs::metadata(file).is_ok_and(|about| about.len() > 0)
 }
-
-// === impl PrivateFolder ===
 
 impl PrivateFolder {
     fn make() -> Result<Self, StoreError> {

@@ -31,9 +31,6 @@ pub(crate) fn create_file(path: &Path) -> io::Result<File> {
 }
 
 /// A file that is read and appended to, created if missing.
-///
-/// # Errors
-/// As [`create_file`].
 pub(crate) fn open_to_read_and_append(path: &Path) -> io::Result<File> {
     open(path, OpenOptions::new().read(true).append(true).create(true))
 }
@@ -47,9 +44,6 @@ pub(crate) fn create_new_file(path: &Path) -> io::Result<File> {
 }
 
 /// A file with this content, in place of one that is there.
-///
-/// # Errors
-/// As [`create_file`].
 pub(crate) fn write_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
     io::Write::write_all(&mut create_file(path)?, bytes)
 }

@@ -69,8 +69,6 @@ pub(crate) fn open_pipes() -> io::Result<(CommandEnds, CallerEnds)> {
     Ok((ends, CallerEnds { stdin: caller_stdin, stdout: caller_stdout, stderr: caller_stderr }))
 }
 
-// === impl CommandGroup ===
-
 impl CommandGroup {
     /// Starts something in the group: this process, whose other threads start nothing, is in it meanwhile.
     ///
@@ -91,8 +89,6 @@ fn enter(procs: &Path) -> io::Result<()> {
     rustix::io::write(&file, b"0")?;
     Ok(())
 }
-
-// === impl CommandSpec ===
 
 impl CommandSpec {
     /// The folder by which its processes are found when all else is lost: [`WORK_FOLDER_VARIABLE`] of its environment.

@@ -10,7 +10,6 @@ use rustix::process::WaitStatus;
 pub(crate) enum CommandEnd {
     /// With this exit code, 0 to 255.
     Exited(u8),
-    /// Of this signal.
     Signalled(u8),
 }
 
@@ -18,8 +17,6 @@ pub(crate) enum CommandEnd {
 const EXITED: u8 = b'e';
 /// First byte of a message about a signal.
 const SIGNALLED: u8 = b's';
-
-// === impl CommandEnd ===
 
 impl CommandEnd {
     /// Length of [`Self::message`], bytes.

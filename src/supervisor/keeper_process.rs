@@ -74,8 +74,6 @@ fn keep() -> io::Result<()> {
     served
 }
 
-// === impl Keeper ===
-
 impl Keeper {
     fn kept(&self) -> MutexGuard<'_, Option<Kept>> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)

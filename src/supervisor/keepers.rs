@@ -57,8 +57,6 @@ pub(super) struct KeptCommand {
     cpu_ms: u64,
 }
 
-// === impl Keepers ===
-
 impl Keepers {
     /// None yet. `program` is this one.
     pub fn new(program: PathBuf) -> Self {
@@ -131,8 +129,6 @@ impl Keepers {
     }
 }
 
-// === impl KeeperProcess ===
-
 impl KeeperProcess {
     fn pid(&self) -> i32 {
         self.child.id().cast_signed()
@@ -152,8 +148,6 @@ impl Drop for KeeperProcess {
         let _ = self.child.wait();
     }
 }
-
-// === impl KeptCommand ===
 
 impl KeptCommand {
     /// The keeper's process, of which the command descends.

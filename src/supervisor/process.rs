@@ -41,7 +41,6 @@ const TERMINATE: u8 = b't';
 /// Between two rounds of killing: killed processes have to be reaped.
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// The result of a start.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) enum StartResult {
     Started,
@@ -54,8 +53,6 @@ pub(super) enum StartResult {
 pub(crate) struct SupervisedCommand {
     channel: Channel,
 }
-
-// === impl SupervisedCommand ===
 
 impl SupervisedCommand {
     /// Starts a supervisor, which starts the command. The returned child is the supervisor; it exits with the status of
@@ -119,8 +116,6 @@ impl AsFd for SupervisedCommand {
     }
 }
 
-// === The supervisor's own process ===
-
 /// What both threads of the supervisor know of the command.
 struct Supervisor {
     command: Pid,
@@ -163,8 +158,6 @@ fn supervise_one() -> io::Result<i32> {
     })?;
     Ok(supervisor.reap_all())
 }
-
-// === impl Supervisor ===
 
 impl Supervisor {
     /// Reports that the command runs, and accepts requests from now on.

@@ -15,7 +15,6 @@ use super::command::WORK_FOLDER_VARIABLE;
 const MOST_LOOKS: usize = 8;
 const LOOK_PAUSE: Duration = Duration::from_millis(5);
 
-/// A process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Process {
     /// Its number.
@@ -134,8 +133,6 @@ fn works_in(pid: i32, folder: &Path) -> bool {
     let work = work.and_then(|value| value.strip_prefix(b"="));
     work.is_some_and(|work| Path::new(std::ffi::OsStr::from_bytes(work)).starts_with(folder))
 }
-
-// === impl ProcessTable ===
 
 impl ProcessTable {
     /// Takes a snapshot.

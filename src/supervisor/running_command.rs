@@ -19,7 +19,6 @@ use super::process::SupervisedCommand;
 use super::process_tree;
 use super::process_tree::CommandTree;
 
-/// A running command.
 #[derive(Debug)]
 pub(crate) struct RunningCommand {
     scope: ProcessScope,
@@ -53,15 +52,11 @@ fn pid_of(child: &Child) -> i32 {
     Pid::from_child(child).as_raw_nonzero().get()
 }
 
-// === impl Supervision ===
-
 impl<'a> From<Option<&'a Path>> for Supervision<'a> {
     fn from(supervisor: Option<&'a Path>) -> Self {
         supervisor.map_or(Self::Absent, Self::Own)
     }
 }
-
-// === impl RunningCommand ===
 
 impl RunningCommand {
     /// Starts a command, under a supervisor if there is one; calls `pause` before each further attempt to start it.

@@ -46,9 +46,7 @@ struct LaunchView {
 /// Sums over live containers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LiveSums {
-    /// Memory, MB.
     pub(crate) memory_mb: u64,
-    /// Cores.
     pub(crate) cores: u64,
 }
 
@@ -183,7 +181,6 @@ impl ApplicationView {
         }
     }
 
-    /// Its id.
     pub(crate) fn id(&self) -> ApplicationId {
         self.submitted.id
     }

@@ -9,7 +9,6 @@ use crate::model::{AttemptId, AttemptState};
 /// Longest text of an attempt, bytes.
 const TEXT_BYTES: usize = TaskAttempt::DIAGNOSTICS_BYTES;
 
-/// An attempt.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct AttemptView {
     /// The index of its task among those of its kind: the cleanup's follows the last, then the setup's.
@@ -42,8 +41,6 @@ pub(crate) struct AttemptTexts {
     /// When merging ended (reduces), epoch ms; 0: it has not.
     pub(crate) sort_finish_ms: i64,
 }
-
-// === impl AttemptView ===
 
 impl AttemptView {
     /// One that was launched just now.
@@ -110,7 +107,6 @@ impl AttemptView {
         self.set_texts(AttemptTexts { diagnostics: cut(diagnostics), ..self.texts() });
     }
 
-    /// Its end is requested.
     pub(super) fn request_end(&mut self, request: KillRequest) {
         self.kill_request = Some(request);
     }

@@ -20,8 +20,6 @@ const MOST_NAMES: usize = 500;
 /// The name of the sum of the others.
 const OTHERS: &str = "_other";
 
-// === impl CountsSoFar ===
-
 impl CountsSoFar {
     pub(super) fn count_decision(&mut self, decision: &Decision) {
         *self.decisions.entry(decision.kind()).or_default() += 1;

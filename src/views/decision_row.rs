@@ -43,7 +43,6 @@ impl Views {
         about_it.map(move |(number, decision)| decision_row(*number, decision, &sees_money_of))
     }
 
-    /// A decision.
     pub(crate) fn decision_row(
         &self,
         number: FactNumber,

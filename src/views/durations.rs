@@ -27,8 +27,6 @@ pub(crate) struct JobDurations {
     pub(crate) container_waits: Durations,
 }
 
-// === impl Durations ===
-
 impl Durations {
     pub(super) fn add(&mut self, ms: i64) {
         let ms = ms.max(0).unsigned_abs();
@@ -44,8 +42,6 @@ impl Durations {
         self.counts.iter().sum()
     }
 }
-
-// === impl JobDurations ===
 
 impl JobDurations {
     /// Counts a fact about a job, before it is applied to it.

@@ -25,8 +25,6 @@ pub struct ViewsFeed {
     looks: Arc<Looks>,
 }
 
-// === impl ViewsFeed ===
-
 impl ViewsFeed {
     pub(super) fn new(notes: mpsc::Sender<Note>, waker: FollowerWaker, looks: Arc<Looks>) -> Self {
         Self { notes, waker, looks }

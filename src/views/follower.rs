@@ -86,8 +86,6 @@ pub fn follow(
     Ok((reader, feed))
 }
 
-// === impl ViewsThread ===
-
 impl ViewsThread {
     fn run(mut self) {
         let mut is_changed = false;

@@ -10,8 +10,6 @@ use super::attempt_view::AttemptView;
 use super::job_view::JobView;
 use super::read_model::Views;
 
-// === impl JobView: details ===
-
 impl JobView {
     /// It down to its attempts; `is_over`: nothing of it runs again. Of its attempts at most so many.
     pub(crate) fn detail(&self, is_over: bool, most_attempts: usize) -> JobDetail {
@@ -61,8 +59,6 @@ impl JobView {
         }
     }
 }
-
-// === impl Views: what holds slots ===
 
 impl Views {
     /// The live attempts of all jobs, by job, at most so many.

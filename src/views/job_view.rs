@@ -50,8 +50,6 @@ struct JobEnd {
     finish_ms: i64,
 }
 
-// === impl JobView ===
-
 impl JobView {
     pub(super) fn accepted(accepted: &AcceptedJob) -> Self {
         let AcceptedJob { id, spec, submit_ms, .. } = accepted;
@@ -225,7 +223,6 @@ impl JobView {
         Self { counts: if is_unknown { PerKind::default() } else { self.counts }, ..self.clone() }
     }
 
-    /// Its id.
     pub(crate) fn id(&self) -> JobId {
         self.id
     }
@@ -245,7 +242,6 @@ impl JobView {
         self.priority
     }
 
-    /// Its state.
     pub(crate) fn state(&self) -> RunState {
         match self.end {
             Some(end) => end.outcome.run_state(),

@@ -26,8 +26,6 @@ pub(super) struct Looks {
     explanations: Mutex<ReadExplanations>,
 }
 
-// === impl Looks ===
-
 impl Looks {
     pub(super) fn look(&self, now_ms: u64, at_jobs: bool) {
         self.looked_ms.store(now_ms, Ordering::Relaxed);
@@ -49,7 +47,6 @@ impl Looks {
         self.with_explanations(|read| read.read(job, now_ms))
     }
 
-    /// The jobs to explain now.
     pub(super) fn jobs_to_explain(&self, now_ms: u64) -> Vec<JobId> {
         self.with_explanations(|read| read.take_due(now_ms))
     }

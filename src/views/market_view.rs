@@ -6,14 +6,12 @@ use crate::engine::{ClusterSnapshot, QueueSnapshot};
 use crate::market::{Account, Bidding, Market, MarketConfig, MarketFact, Order, QueueUse};
 use crate::model::{Credits, PerKind, PerPool, QueueName};
 
-/// The market.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct MarketView {
     tick: Option<LastTick>,
     replica: Option<Replica>,
 }
 
-/// The last tick.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LastTick {
     /// Its number; the first is 1.
@@ -22,15 +20,12 @@ pub(crate) struct LastTick {
     pub(crate) at_ms: i64,
     /// Length of the interval that it opened, ms.
     pub(crate) interval_ms: u64,
-    /// The price at it.
     pub(crate) price: Credits,
 }
 
 /// The market that its own facts make, without what nothing here shows: stamps of signatures, allowances, top-ups.
 #[derive(Clone, Debug)]
 struct Replica(Arc<Market>);
-
-// === impl Replica ===
 
 impl PartialEq for Replica {
     /// How queues have used what they were sold is left out: a restart forgets it.
@@ -52,8 +47,6 @@ fn interval_text(market: &Market, queue: &QueueName) -> String {
 fn orders(market: &Market) -> impl Iterator<Item = (&QueueName, &Order)> {
     market.orders().flat_map(|(queue, orders)| orders.map(move |order| (queue, order)))
 }
-
-// === impl MarketView ===
 
 impl MarketView {
     pub(super) fn apply(&mut self, fact: &MarketFact) {
@@ -80,7 +73,6 @@ impl MarketView {
         Arc::make_mut(market).apply(fact);
     }
 
-    /// The last tick.
     pub(crate) fn tick(&self) -> Option<LastTick> {
         self.tick
     }
@@ -90,13 +82,11 @@ impl MarketView {
         self.account(queue).map(Account::bid)
     }
 
-    /// The account of a queue.
     pub(crate) fn account(&self, queue: &str) -> Option<&Account> {
         let Replica(market) = self.replica.as_ref()?;
         market.account(queue)
     }
 
-    /// The accounts, by queue.
     pub(crate) fn accounts(&self) -> impl Iterator<Item = (&QueueName, &Account)> {
         let markets = self.replica.iter().map(|Replica(market)| market);
         markets.flat_map(|market| market.queues().filter_map(|queue| Some((queue, market.account(queue.as_str())?))))

@@ -50,8 +50,6 @@ pub(super) struct Progress {
     pub(super) reported_ends: u64,
 }
 
-// === impl Publications ===
-
 impl Publications {
     pub(super) fn new(first: Published) -> Self {
         Self { newest: Arc::new(first), before: Vec::new() }
@@ -73,8 +71,6 @@ impl Publications {
         all.find(|one| one.generation() == generation).and_then(|one| one.shown())
     }
 }
-
-// === impl Published ===
 
 impl Published {
     pub(super) fn new(views: Views, volatile: Volatile, samples: Samples, reported_ends: u64) -> Self {

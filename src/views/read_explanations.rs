@@ -30,8 +30,6 @@ struct Reading {
     explained_ms: u64,
 }
 
-// === impl ReadExplanations ===
-
 impl ReadExplanations {
     /// The explanation of a job is read. Answers since when it must have been made, ms of the monotonic clock: the first reader
     /// sees this moment, others see what was made in the last round over all jobs.

@@ -63,8 +63,6 @@ pub struct MissedFacts {
     expected: FactNumber,
 }
 
-// === impl ReadModel ===
-
 impl ReadModel {
     /// As the state was loaded; of jobs and of applications that are over at most so many are kept.
     pub fn load(loaded: &LoadedState, finished_kept: usize) -> Self {
@@ -253,8 +251,6 @@ impl ReadModel {
         }
     }
 }
-
-// === impl Views ===
 
 impl Views {
     /// The last fact in them.

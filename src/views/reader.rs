@@ -41,8 +41,6 @@ pub enum LookAt {
     OfLate,
 }
 
-// === impl ViewsReader ===
-
 impl ViewsReader {
     pub(super) fn new(
         published: Arc<ArcSwap<Publications>>,

@@ -26,8 +26,6 @@ pub(crate) struct ReasonSpan {
     pub(crate) is_of_market: bool,
 }
 
-// === impl ReasonLog ===
-
 impl ReasonLog {
     /// Adds what was seen at a moment, epoch ms; it holds until the next sample, or for as long as samples are apart.
     pub(super) fn add(&mut self, at_ms: i64, reason: Arc<str>, is_of_market: bool) {
@@ -60,7 +58,6 @@ impl ReasonLog {
         log
     }
 
-    /// The spans.
     pub(crate) fn spans(&self) -> impl Iterator<Item = &ReasonSpan> {
         self.0.iter()
     }

@@ -17,8 +17,6 @@ struct Wanted {
     count: u32,
 }
 
-// === impl Requested ===
-
 impl Requested {
     /// So many were wanted when the process began.
     pub(super) fn load(&mut self, application: ApplicationId, request: RequestType, count: u32) {

@@ -57,8 +57,6 @@ pub(crate) struct QueueSample {
     pub(crate) waiting: u64,
 }
 
-// === impl Samples ===
-
 impl Samples {
     /// Takes a sample of what was said last, if one is due. `jobs`: as the policy has them, where they came with it; of jobs that
     /// are not `known` nothing is kept.

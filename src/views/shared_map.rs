@@ -17,8 +17,6 @@ pub(crate) struct SharedMap<K, V> {
     len: usize,
 }
 
-// === impl SharedMap ===
-
 impl<K, V> SharedMap<K, V> {
     /// How many entries it has.
     pub(crate) fn len(&self) -> usize {

@@ -32,8 +32,6 @@ pub(crate) struct StoredScheduler {
 #[derive(Debug)]
 pub(crate) struct StoredViews(Published);
 
-// === impl StoredViews ===
-
 impl StoredViews {
     /// `totals`: of the ledger, if there is one.
     pub(crate) fn new(model: &ReadModel, scheduler: &StoredScheduler, totals: Option<LedgerTotals>) -> Self {

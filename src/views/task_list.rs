@@ -15,8 +15,6 @@ pub(crate) struct TaskList {
     chunks: Arc<Vec<Arc<Vec<AttemptView>>>>,
 }
 
-// === impl TaskList ===
-
 impl TaskList {
     /// The attempts of a task, by number.
     pub(crate) fn of(&self, task: u32) -> &[AttemptView] {

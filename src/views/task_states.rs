@@ -7,8 +7,6 @@ use crate::model::{AttemptState, Kind};
 use super::attempt_view::AttemptView;
 use super::job_view::JobView;
 
-// === impl JobView: states of tasks ===
-
 impl JobView {
     /// How far a task is; `is_over`: nothing of the job runs again.
     pub(crate) fn task_state(&self, kind: Kind, task: u32, is_over: bool) -> TaskState {

@@ -29,8 +29,6 @@ struct FollowedStore {
     difference: Option<String>,
 }
 
-// === impl FollowedStore ===
-
 impl FollowedStore {
     fn new() -> Self {
         let model = ReadModel::load(&LoadedState::default(), FINISHED_KEPT);

@@ -39,8 +39,6 @@ pub(crate) struct QueueShare {
 #[derive(Clone, Debug, Default)]
 pub(super) struct TickLog(Arc<VecDeque<Arc<TickShares>>>);
 
-// === impl TickLog ===
-
 impl TickLog {
     /// Takes the last tick, if it is new.
     pub(super) fn take(&mut self, market: &MarketView) {

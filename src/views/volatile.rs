@@ -60,8 +60,6 @@ pub(super) struct ShownTracker {
     pub(super) seen_mono_ms: u64,
 }
 
-// === impl LastExplanation ===
-
 impl LastExplanation {
     #[cfg(test)]
     pub(crate) fn of(explained: Option<Explained>) -> Self {
@@ -80,8 +78,6 @@ impl LastExplanation {
         Some(whole.get_or_init(|| explained.clone().finish()))
     }
 }
-
-// === impl Volatile ===
 
 impl Volatile {
     /// Takes in what has changed.
@@ -116,8 +112,6 @@ impl Volatile {
         }
     }
 }
-
-// === impl Volatile: jobs ===
 
 impl Volatile {
     fn explain(&mut self, explained: Vec<(JobId, Option<Explained>)>) {

@@ -33,8 +33,6 @@ struct KindCells {
     running: u32,
 }
 
-// === impl CapacityPage ===
-
 impl<'a> CapacityPage<'a> {
     pub(super) fn new(host: &'a str, report: &SchedulerReport) -> Self {
         let queues = report.groups.iter().filter_map(|group| Some((group, group.capacity.as_ref()?)));
@@ -42,8 +40,6 @@ impl<'a> CapacityPage<'a> {
         CapacityPage { host, queues, at: format_time(report.at_ms) }
     }
 }
-
-// === impl QueueRow ===
 
 impl QueueRow {
     fn new(group: &ReportedGroup, queue: &QueueCapacity) -> Self {

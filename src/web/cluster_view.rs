@@ -24,8 +24,6 @@ pub(super) struct ClusterView {
     pub(super) old: Option<(i64, String)>,
 }
 
-// === impl ClusterView ===
-
 impl ClusterView {
     /// The newest snapshot that may be shown.
     ///

@@ -19,8 +19,6 @@ pub(super) struct ConfirmPage<'a> {
     at: String,
 }
 
-// === impl ConfirmPage ===
-
 impl<'a> ConfirmPage<'a> {
     /// None for a change that no link may ask for.
     pub(super) fn new(

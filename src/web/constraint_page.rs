@@ -37,8 +37,6 @@ struct JobRow {
     filter_ratio: String,
 }
 
-// === impl ConstraintPage ===
-
 impl<'a> ConstraintPage<'a> {
     /// `has_forms`: with the form that changes jobs.
     pub(super) fn new(host: &'a str, report: &SchedulerReport, has_forms: bool) -> Self {
@@ -57,8 +55,6 @@ impl<'a> ConstraintPage<'a> {
         }
     }
 }
-
-// === impl JobRow ===
 
 impl JobRow {
     fn new(job: &ReportedJob, deadline: &JobDeadline) -> Self {

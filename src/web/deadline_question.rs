@@ -32,7 +32,6 @@ pub(super) enum QuestionError {
     /// A field that is needed.
     #[error("{name} is missing; expected {expected}")]
     Missing {
-        /// Its name.
         name: &'static str,
         /// What it holds.
         expected: &'static str,
@@ -40,7 +39,6 @@ pub(super) enum QuestionError {
     /// A field that holds something else.
     #[error("{name}: {value:?} is not {expected}")]
     Field {
-        /// Its name.
         name: String,
         /// What it holds.
         value: String,
@@ -57,10 +55,7 @@ pub(super) enum QuestionError {
     },
     /// Reduces without anything to reduce.
     #[error("volumeMb: 0 with {reduces} reduces; expected a volume above 0, or reduces 0")]
-    NoVolume {
-        /// The reduces.
-        reduces: u32,
-    },
+    NoVolume { reduces: u32 },
 }
 
 const NAMES: [&str; 16] = [
@@ -84,8 +79,6 @@ const NAMES: [&str; 16] = [
 
 /// Fields by name.
 struct Fields<'a>(&'a BTreeMap<String, String>);
-
-// === impl Fields ===
 
 impl Fields<'_> {
     fn read<T>(
@@ -131,7 +124,6 @@ impl Fields<'_> {
     }
 }
 
-/// Reads a question.
 pub(super) fn read_question(fields: &BTreeMap<String, String>) -> Result<DeadlineQuestion, QuestionError> {
     if let Some(unknown) = fields.keys().find(|name| !NAMES.contains(&name.as_str())) {
         return Err(QuestionError::Unknown(unknown.chars().take(64).collect()));

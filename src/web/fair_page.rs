@@ -63,8 +63,6 @@ struct KindCells {
     deficit: String,
 }
 
-// === impl FairPage ===
-
 impl<'a> FairPage<'a> {
     /// `is_advanced`: with more columns; `has_forms`: with forms that change jobs.
     pub(super) fn new(host: &'a str, report: &SchedulerReport, is_advanced: bool, has_forms: bool) -> Self {
@@ -87,8 +85,6 @@ impl<'a> FairPage<'a> {
         }
     }
 }
-
-// === impl PoolRow ===
 
 impl PoolRow {
     fn new(group: &ReportedGroup, pool: &PoolShares) -> Self {
@@ -113,8 +109,6 @@ impl PoolRow {
     }
 }
 
-// === impl JobRow ===
-
 impl JobRow {
     fn new(job: &ReportedJob) -> Self {
         let held_back_by: Vec<String> = job.held_back_by.iter().map(ToString::to_string).collect();
@@ -136,8 +130,6 @@ impl JobRow {
         }
     }
 }
-
-// === impl KindCells ===
 
 impl KindCells {
     fn new(job: &ReportedJob, kind: Kind) -> Self {

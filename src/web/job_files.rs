@@ -27,7 +27,6 @@ pub struct FileRefusal {
 /// A file that a client wants to hand over.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewUpload {
-    /// Which file of which job.
     pub(crate) file: JobUpload,
     /// The user who hands it over.
     pub(crate) user: Arc<str>,
@@ -84,8 +83,6 @@ pub(crate) struct PieceBody {
     pub(crate) left_bytes: u64,
 }
 
-// === impl FileRefusal ===
-
 impl FileRefusal {
     /// A refusal with this status.
     pub(crate) fn new(status: StatusCode, text: impl fmt::Display) -> Self {
@@ -97,8 +94,6 @@ impl FileRefusal {
         Self::new(StatusCode::NOT_FOUND, "there are no files of jobs here")
     }
 }
-
-// === impl PieceBody ===
 
 impl hyper::body::Body for PieceBody {
     type Data = Bytes;

@@ -12,8 +12,6 @@ use crate::model::Kind;
 /// Writes metrics one after the other. Names end in their unit.
 pub(super) struct MetricWriter<'a>(pub(super) DescriptorEncoder<'a>);
 
-// === impl MetricWriter ===
-
 impl MetricWriter<'_> {
     fn metric<'s>(&'s mut self, name: &'s str, help: &str, kind: MetricType) -> Result<MetricEncoder<'s>, fmt::Error> {
         self.0.encode_descriptor(name, help, None, kind)

@@ -99,8 +99,6 @@ struct Scrape {
     shows_money: bool,
 }
 
-// === impl Scrape ===
-
 impl Scrape {
     fn encode(self) -> Result<String, fmt::Error> {
         let mut registry = Registry::default();

@@ -8,7 +8,6 @@ const OPEN_METRICS: &str = "application/openmetrics-text";
 const OPEN_METRICS_VERSIONS: [&str; 2] = ["1.0.0", "0.0.1"];
 const TEXT_VERSION: &str = "0.0.4";
 
-/// A format of metrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MetricsFormat {
     /// What every scraper reads.
@@ -23,8 +22,6 @@ struct MediaRange<'a> {
     /// Thousandths.
     quality: u32,
 }
-
-// === impl MetricsFormat ===
 
 impl MetricsFormat {
     /// OpenMetrics if the caller names it and prefers nothing else; a `*` does not name it.
@@ -76,8 +73,6 @@ fn prometheus_text(open_metrics: &str) -> String {
     }
     text
 }
-
-// === impl MediaRange ===
 
 impl<'a> MediaRange<'a> {
     fn parse(text: &'a str) -> Self {

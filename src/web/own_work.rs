@@ -32,8 +32,6 @@ pub(crate) struct UsedLimit {
     pub(crate) most: u64,
 }
 
-// === impl UsedLimit ===
-
 impl UsedLimit {
     /// How full it is; 1: no more of it.
     pub(super) fn ratio(self) -> f64 {

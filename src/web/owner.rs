@@ -344,7 +344,6 @@ pub enum ClusterPart {
     Work(PauseTarget),
 }
 
-/// A change of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum JobChange {
     /// Moves it to another pool.
@@ -353,11 +352,9 @@ pub enum JobChange {
     Priority(String),
     /// Gives it another deadline, or none.
     Deadline(DeadlineChange),
-    /// Kills it.
     Kill,
     /// Ends one of its attempts.
     EndAttempt {
-        /// The attempt.
         attempt: AttemptId,
         /// As FAILED instead of KILLED.
         is_failure: bool,
@@ -429,8 +426,6 @@ pub struct Health {
     /// Requests that wait for news of an application.
     pub waiting_calls: u64,
 }
-
-// === impl Health ===
 
 impl Health {
     /// Problems that do not keep jobs from running.

@@ -19,15 +19,10 @@ pub(super) struct PageQuery {
 /// A change of a job as a form has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum FormChange {
-    /// Of its pool.
     Pool(String),
-    /// Of its priority.
     Priority(String),
-    /// Of its deadline.
     Deadline(DeadlineFields),
 }
-
-// === impl PageQuery ===
 
 impl PageQuery {
     /// The parameters of a query; none if any of them is not the page's, or if one is repeated.

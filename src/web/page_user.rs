@@ -13,7 +13,6 @@ use subtle::ConstantTimeEq;
 use super::cookie::cookie;
 use super::form_body::values_of;
 
-/// The name of the cookie.
 pub(super) const COOKIE_NAME: &str = "hadoop.auth";
 /// Between what is signed and the signature.
 const SIGNATURE: &str = "&s=";
@@ -51,15 +50,12 @@ pub(super) struct PageUser(pub(super) Arc<str>);
 /// What a request says.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Said {
-    /// Nothing.
     Nothing,
     /// A user, and the cookie that the browser has not yet.
     User(Arc<str>, Option<String>),
     /// A name that the cookie cannot hold.
     BadName,
 }
-
-// === impl SimpleLogin ===
 
 impl SimpleLogin {
     /// Cookies are signed with this secret and good for so long, ms; `allows_nameless`: requests without a name are answered.

@@ -81,9 +81,6 @@ pub enum PlayRefusal {
 /// What makes plays, one at a time.
 pub trait Plays: Debug + Send + Sync {
     /// Begins a play; its id. Returns at once.
-    ///
-    /// # Errors
-    /// [`PlayRefusal`]
     fn begin(&self, form: PlayForm, by: &str) -> Result<String, PlayRefusal>;
 
     /// Those that run or are kept, the newest first.

@@ -27,8 +27,6 @@ struct PoolFigures {
     below_half_share_s: Option<PerKind<f64>>,
 }
 
-// === impl PoolFigures ===
-
 impl PoolFigures {
     fn new(group: &ReportedGroup, pool: &PoolShares) -> Self {
         let approximate = |exact: ExactDecimal| exact.0.0 as f64 / 1e6;

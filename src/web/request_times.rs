@@ -23,8 +23,6 @@ pub(super) struct RequestTimes(Arc<Mutex<Counts>>);
 /// By the pattern of the route and the status.
 type Counts = BTreeMap<(Arc<str>, u16), LatencyCounts>;
 
-// === impl RequestTimes ===
-
 impl RequestTimes {
     fn add(&self, route: &str, status: StatusCode, begun: Instant) {
         let taken = begun.elapsed();

@@ -89,7 +89,6 @@ pub(super) fn json(value: &impl serde::Serialize) -> String {
     serde_json::to_string(value).unwrap_or_default() + "\n"
 }
 
-/// A refusal as JSON.
 pub(super) fn json_refusal(status: StatusCode, message: &str) -> Response<Body> {
     fresh(status, JSON, json(&serde_json::json!({ "error": message })))
 }

@@ -12,8 +12,6 @@ pub(super) struct Rows<R> {
     pub(super) left_out: usize,
 }
 
-// === impl Rows ===
-
 impl<R> Rows<R> {
     pub(super) fn new<T>(all: impl IntoIterator<Item = T>, row: impl FnMut(T) -> R) -> Self {
         let mut all = all.into_iter();

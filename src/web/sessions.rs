@@ -14,7 +14,6 @@ use crate::model::{SessionKey, from_hex, hex};
 
 use super::cookie::cookie;
 
-/// The name of the cookie.
 const COOKIE_NAME: &str = "jobtracker_session";
 /// How texts of sessions begin; what comes after it may have another form one day.
 const VERSION: &str = "v1";
@@ -27,8 +26,6 @@ pub struct Sessions {
     key: SessionKey,
     length_s: u32,
 }
-
-// === impl Sessions ===
 
 impl Sessions {
     /// Sessions that last so long, s, signed with this key.

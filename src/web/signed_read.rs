@@ -29,8 +29,6 @@ pub enum ReadRefusal {
     Unavailable(String),
 }
 
-// === impl ReadRefusal ===
-
 impl From<OwnerGone> for ReadRefusal {
     fn from(gone: OwnerGone) -> Self {
         Self::Unavailable(gone.to_string())

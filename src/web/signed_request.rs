@@ -34,8 +34,6 @@ pub(super) struct HttpRequest {
     pub(super) user: Option<PageUser>,
 }
 
-// === impl HttpRequest ===
-
 impl<S: Sync> FromRequestParts<S> for HttpRequest {
     type Rejection = Infallible;
 
@@ -92,7 +90,6 @@ pub(super) async fn request_market<O: Owner>(
     }
 }
 
-/// The status of a refusal.
 pub(super) const fn status_of_refusal(class: ErrorClass) -> StatusCode {
     match class {
         // As the document has it.

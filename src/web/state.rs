@@ -19,7 +19,6 @@ pub(super) const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 /// Where the daemon listens; none where that is unknown.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ServedPorts {
-    /// RPC.
     pub(crate) rpc: Option<SocketAddr>,
     /// The web server.
     pub(crate) http: Option<SocketAddr>,

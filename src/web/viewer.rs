@@ -28,8 +28,6 @@ enum Who {
     Administrator(Arc<str>),
 }
 
-// === impl Viewer ===
-
 impl Viewer {
     /// Somebody who has proved nothing, where money is public or not, and access lists are on or not.
     pub(super) const fn stranger(is_money_public: bool, are_acls_on: bool) -> Self {

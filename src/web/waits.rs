@@ -15,7 +15,6 @@ const NOT_SAMPLED: &str = "not_sampled";
 /// The reason of a span whose reason is not for this viewer: it says what a queue has bought.
 const NOT_SHOWN: &str = "not_shown";
 
-/// A span.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct WaitSpan {
     pub(super) from_ms: i64,
@@ -71,10 +70,7 @@ struct Running {
     is_set_up: bool,
 }
 
-// === impl WaitState ===
-
 impl WaitState {
-    /// In words.
     pub(super) const fn words(self) -> &'static str {
         match self {
             Self::Prep => "waits for its setup",
@@ -90,8 +86,6 @@ impl WaitState {
         matches!(self, Self::Prep | Self::Waits | Self::Limited)
     }
 }
-
-// === impl Running ===
 
 impl Running {
     fn begin(&mut self, attempt: &AttemptDetail) {

@@ -20,8 +20,6 @@ pub(super) struct WorkMetrics {
     pub(super) http_connections: Option<(u64, u64)>,
 }
 
-// === impl WorkMetrics ===
-
 impl WorkMetrics {
     pub(super) fn write(&self, writer: &mut MetricWriter<'_>, views: &Views) -> fmt::Result {
         let requests = self

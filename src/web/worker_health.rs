@@ -18,8 +18,6 @@ pub(super) struct WorkerHealth {
     pub(super) silent: usize,
 }
 
-// === impl WorkerHealth ===
-
 impl WorkerHealth {
     /// Counts the workers of a snapshot.
     pub(super) fn of(overview: &ClusterSnapshot) -> Self {

@@ -42,9 +42,6 @@ pub(crate) enum DelegationIdentifierError {
 
 impl DelegationIdentifier {
     /// Reads an identifier. Bytes after it are ignored, as Java does.
-    ///
-    /// # Errors
-    /// [`DelegationIdentifierError`]
     pub(crate) fn from_bytes(bytes: &[u8]) -> Result<Self, DelegationIdentifierError> {
         let mut reader = Reader::new(bytes);
         let version = reader.i8("version of a delegation token")?;

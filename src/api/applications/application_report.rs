@@ -203,8 +203,6 @@ pub(crate) enum WaitingReason {
     NoCall,
 }
 
-// === impl ApplicationReport ===
-
 impl ApplicationReport {
     /// About how many bytes it has as text.
     #[must_use]

@@ -32,8 +32,6 @@ fn specs(specs: &BTreeMap<String, LaunchContext>) -> u64 {
     specs.iter().map(|(name, context)| 2 * ENTRY_BYTES + text(name) + context.bytes()).sum()
 }
 
-// === impl Placement ===
-
 impl Placement {
     /// Bytes of its name.
     pub(crate) fn bytes(&self) -> u64 {
@@ -44,8 +42,6 @@ impl Placement {
     }
 }
 
-// === impl AskRow ===
-
 impl AskRow {
     /// Memory that it takes, bytes.
     pub(crate) fn bytes(&self) -> u64 {
@@ -55,8 +51,6 @@ impl AskRow {
         ROW_BYTES + resource_name.bytes() + of_launch
     }
 }
-
-// === impl Submission ===
 
 impl Submission {
     /// Memory that it takes, bytes.
@@ -87,8 +81,6 @@ impl Submission {
     }
 }
 
-// === impl RegisterCall ===
-
 impl RegisterCall {
     /// Memory that it takes, bytes.
     pub(crate) fn bytes(&self) -> u64 {
@@ -96,8 +88,6 @@ impl RegisterCall {
         optional(tracking_url.as_ref())
     }
 }
-
-// === impl UnregisterCall ===
 
 impl UnregisterCall {
     /// Memory that it takes, bytes.
@@ -107,8 +97,6 @@ impl UnregisterCall {
         text(diagnostics)
     }
 }
-
-// === impl AllocateCall ===
 
 impl AllocateCall {
     /// Memory that it takes, bytes.

@@ -14,8 +14,6 @@ pub enum Placement {
     Any,
 }
 
-// === impl Placement ===
-
 impl From<String> for Placement {
     fn from(name: String) -> Self {
         match name.as_str() {

@@ -51,8 +51,6 @@ pub enum ReportedFinalStatus {
     Killed,
 }
 
-// === impl ApplicationState ===
-
 impl ApplicationState {
     /// Whether it is final.
     #[must_use]
@@ -73,8 +71,6 @@ impl ApplicationState {
     }
 }
 
-// === impl ContainerState ===
-
 impl ContainerState {
     /// The name that reports use.
     #[must_use]
@@ -88,8 +84,6 @@ impl ContainerState {
         }
     }
 }
-
-// === impl ReportedFinalStatus ===
 
 impl ReportedFinalStatus {
     /// The name that reports use.

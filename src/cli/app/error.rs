@@ -50,8 +50,6 @@ pub(crate) enum AppCommandError {
     System(#[from] std::io::Error),
 }
 
-// === impl AppCommandError ===
-
 impl AppCommandError {
     /// The exit code of this process: 2 wrong usage or refused, 3 denied, 4 unreachable.
     pub(crate) fn exit_code(&self) -> u8 {

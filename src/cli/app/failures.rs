@@ -87,8 +87,6 @@ fn render(kinds: &[FailureKind], application: ApplicationId, are_all: bool) -> S
     text
 }
 
-// === impl FailureKind ===
-
 impl FailureKind {
     /// How many items failed so; of containers without items, how many of them.
     fn count(&self) -> usize {

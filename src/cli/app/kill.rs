@@ -60,8 +60,6 @@ pub(super) async fn kill(arguments: &KillArguments) -> Result<String, AppCommand
     })
 }
 
-// === impl KillArguments ===
-
 impl KillArguments {
     /// Those that are not over, as the options choose.
     fn query(&self) -> ApplicationQuery {

@@ -50,8 +50,6 @@ enum StateArgument {
     Killed,
 }
 
-// === impl StateArgument ===
-
 impl From<StateArgument> for ApplicationState {
     fn from(state: StateArgument) -> Self {
         match state {

@@ -71,8 +71,6 @@ pub(crate) struct Unused {
     pub(crate) instead: String,
 }
 
-// === impl Findings ===
-
 impl Findings {
     /// The number of errors, else that of warnings and open doors of high grade, in one line.
     #[must_use]

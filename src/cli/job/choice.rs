@@ -21,8 +21,6 @@ pub(crate) struct ChoiceArguments {
     yes: bool,
 }
 
-// === impl ChoiceArguments ===
-
 impl ChoiceArguments {
     /// Refuses ids beside options that choose, and neither. With ids, `--user` is who asks.
     pub(super) fn check(&self, ids: &[JobId]) -> Result<(), JobCommandError> {

@@ -32,8 +32,6 @@ pub(super) struct Connection {
     pub(super) market: MarketClient,
 }
 
-// === impl ConnectionArguments ===
-
 impl ConnectionArguments {
     /// As asked by a command that a user filters.
     pub(super) fn of_filter(&self, filter: &UserFilter) -> Self {

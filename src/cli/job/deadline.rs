@@ -40,8 +40,6 @@ pub(crate) struct DeadlineOfJobArguments {
     connection: ConnectionArguments,
 }
 
-// === impl DeadlineOfJobArguments ===
-
 impl DeadlineOfJobArguments {
     /// The change as a query.
     fn change(&self) -> String {

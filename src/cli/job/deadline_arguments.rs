@@ -32,8 +32,6 @@ pub(crate) struct DeadlineArguments {
     pub(super) max_cost: Option<Credits>,
 }
 
-// === impl DeadlineArguments ===
-
 impl DeadlineArguments {
     /// Properties of the job, `key=value`.
     pub(super) fn properties(&self) -> Vec<String> {

@@ -38,8 +38,6 @@ pub(crate) enum JobCommandError {
     System(#[from] std::io::Error),
 }
 
-// === impl JobCommandError ===
-
 impl JobCommandError {
     /// The exit code of this process: 2 wrong usage or refused, 3 denied, 4 unreachable.
     pub(crate) fn exit_code(&self) -> u8 {

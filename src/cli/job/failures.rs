@@ -32,8 +32,6 @@ struct FailureKind {
     attempts: u32,
 }
 
-// === impl Failures ===
-
 impl Default for Failures {
     fn default() -> Self {
         Self { kinds: Vec::new(), of_task: BTreeMap::new(), unstarted: BTreeSet::new(), last_event: -1 }

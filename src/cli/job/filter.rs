@@ -48,8 +48,6 @@ pub(super) struct Filter<'a> {
     since_ms: Option<i64>,
 }
 
-// === impl FilterArguments ===
-
 impl FilterArguments {
     /// Whether an option other than `--user` is given.
     pub(super) fn chooses_besides_user(&self) -> bool {
@@ -67,8 +65,6 @@ impl FilterArguments {
         Ok(Filter { arguments: self, name: self.name.as_ref().map(pattern).transpose()?, since_ms })
     }
 }
-
-// === impl StateArgument ===
 
 impl StateArgument {
     /// Whether a job in this state has ended.
@@ -88,8 +84,6 @@ impl StateArgument {
             }
     }
 }
-
-// === impl Filter ===
 
 impl Filter<'_> {
     /// Whether a job is meant.

@@ -69,8 +69,6 @@ struct Printer {
     failures: BTreeMap<AttemptId, u32>,
 }
 
-// === impl Printer ===
-
 impl Printer {
     async fn print_news(
         &mut self,

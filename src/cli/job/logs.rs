@@ -40,8 +40,6 @@ enum LogSource {
     Attempt(AttemptId),
 }
 
-// === impl LogSource ===
-
 impl FromStr for LogSource {
     type Err = String;
 

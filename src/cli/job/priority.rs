@@ -55,8 +55,6 @@ enum PriorityArgument {
     VeryLow,
 }
 
-// === impl Word ===
-
 impl FromStr for Word {
     type Err = String;
 
@@ -68,8 +66,6 @@ impl FromStr for Word {
         })
     }
 }
-
-// === impl PriorityArguments ===
 
 impl PriorityArguments {
     fn jobs_and_priority(&self) -> Result<(Vec<JobId>, PriorityArgument), JobCommandError> {
@@ -85,8 +81,6 @@ impl PriorityArguments {
         }
     }
 }
-
-// === impl PriorityArgument ===
 
 impl PriorityArgument {
     const fn name(self) -> &'static str {

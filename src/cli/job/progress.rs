@@ -33,8 +33,6 @@ pub(super) fn no_worker() -> String {
     format!("no worker is connected; the job waits for one: start `{}`", pasted_place("jobtracker tasktracker"))
 }
 
-// === impl Progress ===
-
 impl Progress {
     /// Bars if stdout is a terminal, else lines: on stdout, or on stderr if stdout is for JSON.
     pub(super) fn new(is_for_machine: bool) -> Self {

@@ -26,8 +26,6 @@ pub(super) enum ChangeWay {
     },
 }
 
-// === impl ChangeWay ===
-
 impl ChangeWay {
     /// The way to the JobTracker that a job is on.
     ///

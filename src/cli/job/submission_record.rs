@@ -44,8 +44,6 @@ pub(super) struct SubmissionRecord {
     pub(super) output: Option<FileUri>,
 }
 
-// === impl SubmissionRecord ===
-
 impl SubmissionRecord {
     /// Keeps it; without a home directory there is no record.
     pub(super) fn write(&self) -> io::Result<()> {

@@ -232,8 +232,6 @@ enum OutputState<'a> {
     None(&'a FileUri),
 }
 
-// === impl OutputState ===
-
 impl<'a> OutputState<'a> {
     fn folder(&self) -> &'a FileUri {
         let (Self::Complete(folder) | Self::Incomplete(folder) | Self::None(folder)) = self;

@@ -106,8 +106,6 @@ const QUEUE_KEYS: [Key; 3] = [keys::QUEUE_NAME, keys::QUEUE_NAME_LATER, keys::QU
 /// Directory of the streaming jar below `HADOOP_HOME`.
 const STREAMING_FOLDER: &str = "contrib/streaming";
 
-// === impl SubmitArguments ===
-
 impl SubmitArguments {
     /// Its commands, by the options that give them.
     pub(super) fn commands(&self) -> impl Iterator<Item = (&'static str, &str)> {

@@ -47,8 +47,6 @@ pub(super) struct TimedJob<'a> {
     pub(super) end_notification: Option<String>,
 }
 
-// === impl Times ===
-
 impl Times {
     /// Asks the JobTracker of these jobs.
     pub(super) async fn of(connection: &ConnectionArguments, jobs: &[JobLine]) -> Result<Self, JobCommandError> {

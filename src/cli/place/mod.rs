@@ -109,16 +109,12 @@ struct Surroundings {
     server_file: Option<String>,
 }
 
-// === impl PlaceError ===
-
 impl PlaceError {
     /// Whether a server was asked and has not answered.
     pub(super) fn is_unreachable(&self) -> bool {
         matches!(self, Self::NoRpcAddress { .. })
     }
 }
-
-// === impl PlaceArguments ===
 
 impl PlaceArguments {
     /// The first that names a JobTracker: options and `-D` (`key=value`), variables, files, else this machine.
@@ -167,8 +163,6 @@ impl PlaceArguments {
         Ok(place)
     }
 }
-
-// === impl Place ===
 
 impl Place {
     fn is_found(&self) -> bool {
@@ -237,8 +231,6 @@ impl Place {
     }
 }
 
-// === impl Found ===
-
 impl Found {
     fn default_at(port: u16) -> Self {
         Self { address: HostPort { host: LOOPBACK.to_owned(), port }, origin: Origin::Default }
@@ -249,8 +241,6 @@ impl Found {
         MarketClient::new(self.address.to_string()).found(self.origin.note())
     }
 }
-
-// === impl Surroundings ===
 
 impl Surroundings {
     fn of_process() -> Result<Self, UserConfigError> {

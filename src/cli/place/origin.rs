@@ -20,8 +20,6 @@ pub(crate) enum Origin {
     Default,
 }
 
-// === impl Origin ===
-
 impl Origin {
     /// Ends the text of an error about the address.
     pub(crate) fn note(&self) -> String {

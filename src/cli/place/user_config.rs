@@ -34,8 +34,6 @@ pub(crate) struct UserConfigError {
     reason: String,
 }
 
-// === impl UserConfig ===
-
 impl UserConfig {
     /// Reads the file of this process's user; without one everything is left open.
     pub(crate) fn of_process() -> Result<Self, UserConfigError> {

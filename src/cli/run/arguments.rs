@@ -94,8 +94,6 @@ pub(crate) struct RunArguments {
     command: Vec<String>,
 }
 
-// === impl RunArguments ===
-
 impl RunArguments {
     /// What is submitted from this directory.
     ///

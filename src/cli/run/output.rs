@@ -33,8 +33,6 @@ struct Current<'a> {
     is_closed: bool,
 }
 
-// === impl Printer ===
-
 impl<'a, 'o> Printer<'a, 'o> {
     pub(super) fn new(client: &'a ApplicationClient, context: &LaunchContext, outputs: Outputs<'o>) -> Self {
         let is_logged = [context.stdout.is_log(), context.stderr.is_log()];

@@ -28,8 +28,6 @@ enum ProgressForm {
     Lines { last: String, next: Option<Instant> },
 }
 
-// === impl ItemProgress ===
-
 impl ItemProgress {
     pub(super) fn new(count: u64) -> Self {
         let lines = ProgressForm::Lines { last: String::new(), next: None };

@@ -20,8 +20,6 @@ pub(crate) struct AclFileArguments {
     pub(super) json: bool,
 }
 
-// === impl AclFileArguments ===
-
 impl AclFileArguments {
     /// Where it is.
     ///

@@ -15,8 +15,6 @@ pub(super) struct Edit {
     pub(super) is_new: bool,
 }
 
-// === impl Edit ===
-
 impl Edit {
     pub(super) fn open(path: &Path) -> Result<Self, UserFailure> {
         Ok(Self { acl: LockedFile::open(path)?, is_new: false })

@@ -51,8 +51,6 @@ pub(crate) enum UserFailure {
     NoRandomness(getrandom::Error),
 }
 
-// === impl UserFailure ===
-
 impl From<MarketCommandError> for UserFailure {
     fn from(error: MarketCommandError) -> Self {
         Self::Argument(Box::new(error))

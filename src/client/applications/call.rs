@@ -32,8 +32,6 @@ pub(super) struct AddressedCall {
     pub(super) authorization: Option<String>,
 }
 
-// === impl Call ===
-
 impl Call {
     /// A call of an address below `/ws/v1/cluster`, such as `/apps`.
     pub(super) fn new(method: Method, address: &str) -> Self {

@@ -20,8 +20,6 @@ pub(super) struct SigningClock {
     last_ms: AtomicI64,
 }
 
-// === impl SigningClock ===
-
 impl SigningClock {
     pub(super) fn new(wall_ms: fn() -> i64) -> Self {
         Self { wall_ms, offset_ms: AtomicI64::new(0), last_ms: AtomicI64::new(0) }

@@ -37,8 +37,6 @@ struct Place {
     target: String,
 }
 
-// === impl LogName ===
-
 impl LogName {
     /// Its name in addresses.
     pub(crate) const fn name(self) -> &'static str {
@@ -48,8 +46,6 @@ impl LogName {
         }
     }
 }
-
-// === impl ContainerLog ===
 
 impl<'a> ContainerLog<'a> {
     /// A log.

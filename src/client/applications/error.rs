@@ -59,8 +59,6 @@ pub enum ApplicationClientError {
     },
 }
 
-// === impl ApplicationClientError ===
-
 impl ApplicationClientError {
     /// Whether the same call may succeed later.
     pub(crate) fn is_passing(&self) -> bool {

@@ -45,8 +45,6 @@ pub struct ApplicationClient {
     pub(super) pause: Duration,
 }
 
-// === impl ApplicationClient ===
-
 impl ApplicationClient {
     /// A client of `server`, `host:port`, that signs if there is a key. `wall_ms` reads the clock, epoch ms.
     pub fn new(server: String, user: String, signer: Option<Signer>, wall_ms: fn() -> i64) -> Self {

@@ -19,8 +19,6 @@ pub(crate) struct LocalFile {
 /// Any of the three bits that let a file be executed.
 const EXECUTABLE: u32 = 0o111;
 
-// === impl LocalFile ===
-
 impl LocalFile {
     /// Reads a regular file by its absolute path, whose text is UTF-8. It may be executed if it may be here.
     ///

@@ -66,8 +66,6 @@ struct SentFault {
 /// Most characters shown of an answer that is no problem.
 const MOST_SHOWN: usize = 200;
 
-// === impl Problem ===
-
 impl Problem {
     /// Reads an answer that is no success. Any other text than a problem becomes the detail of one without name.
     pub(super) fn of(status: StatusCode, body: &[u8]) -> Self {
@@ -96,8 +94,6 @@ impl fmt::Display for Problem {
         self.faults.iter().try_for_each(|Fault { place, detail }| write!(f, "\n  {place}: {detail}"))
     }
 }
-
-// === impl Fault ===
 
 impl From<SentFault> for Fault {
     fn from(SentFault { pointer, parameter, detail }: SentFault) -> Self {

@@ -91,8 +91,6 @@ pub struct KillOutcome {
     pub(crate) is_ending: bool,
 }
 
-// === impl ApplicationClient: questions ===
-
 impl ApplicationClient {
     /// A fresh id. One that is not used lapses.
     ///

@@ -55,8 +55,6 @@ struct Body<'a> {
     ask: [AskRow; 1],
 }
 
-// === impl RunSubmission ===
-
 impl RunSubmission {
     /// The body of `POST /apps`: the same bytes each time, so that it may be sent again.
     ///

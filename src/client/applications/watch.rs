@@ -24,8 +24,6 @@ pub(crate) enum ConnectionNews {
     Back,
 }
 
-// === impl ApplicationClient: waits ===
-
 impl ApplicationClient {
     /// The application once its version differs from `known`; without `known`, at once.
     ///

@@ -123,8 +123,6 @@ pub(super) fn check_classes<'a>(
     Ok(())
 }
 
-// === impl ClassKind ===
-
 impl ClassKind {
     fn check(&self, class: &str, option: &str) -> Result<(), Box<UnknownClass>> {
         // Nothing is no class, and ${...} is not known here.

@@ -16,8 +16,6 @@ pub struct JobConfiguration {
     has_folder: bool,
 }
 
-// === impl JobConfiguration ===
-
 impl JobConfiguration {
     /// Reads the conf folder, if one is given, and applies `overrides`, `key=value`. `${user.name}` is `user`.
     ///

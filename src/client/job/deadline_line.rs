@@ -15,8 +15,6 @@ pub(crate) struct DeadlineLine {
     pub(crate) plan: String,
 }
 
-// === impl DeadlineLine ===
-
 impl DeadlineLine {
     /// Reads `Deadline 600.0 s (left 412.5 s, ON_TIME). PLAN`; none: the job has no deadline that the ruling scheduler keeps.
     pub(super) fn parse(scheduling_information: &str) -> Option<Self> {

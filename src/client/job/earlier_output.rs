@@ -47,8 +47,6 @@ pub(crate) struct EarlierOutput {
     is_removed: bool,
 }
 
-// === impl EarlierOutput ===
-
 impl EarlierOutput {
     /// Renames `output` if it exists and a job of this user wrote it.
     ///

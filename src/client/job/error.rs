@@ -139,8 +139,6 @@ pub enum JobClientError {
     Answer(&'static str),
 }
 
-// === impl JobClientError ===
-
 impl JobClientError {
     /// Converts an error of the connection to `jobtracker`.
     pub(super) fn of(error: IpcError, jobtracker: &str) -> Self {

@@ -55,8 +55,6 @@ fn owner_of(path: &Path) -> Option<u32> {
     std::fs::metadata(path).ok().map(|metadata| metadata.uid())
 }
 
-// === impl HandOver ===
-
 impl HandOver {
     /// Sends all files of a folder, which lie in it directly.
     pub(super) async fn send_all(

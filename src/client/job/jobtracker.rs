@@ -28,8 +28,6 @@ pub struct JobTrackerClient {
     signer: Option<Signer>,
 }
 
-// === impl JobTrackerClient ===
-
 impl JobTrackerClient {
     /// A client of the JobTracker at `address`; does not connect yet.
     pub fn new(address: HostPort, user: impl Into<String>) -> Self {

@@ -15,8 +15,6 @@ pub(crate) struct LogAccess {
     pub(crate) user: String,
 }
 
-// === impl LogAccess ===
-
 impl LogAccess {
     /// What a request for the logs of an attempt has beside its other parameters.
     ///

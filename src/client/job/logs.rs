@@ -70,8 +70,6 @@ pub(crate) struct LogReader<'a> {
     ticket: String,
 }
 
-// === impl LogReader ===
-
 impl<'a> LogReader<'a> {
     /// Of an attempt at its tracker's address.
     pub(crate) fn new(attempt: AttemptId, tracker: &str, access: &'a LogAccess) -> Self {

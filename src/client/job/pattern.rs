@@ -25,8 +25,6 @@ pub(super) enum Name {
     Pattern(Pattern),
 }
 
-// === impl Name ===
-
 impl Name {
     /// Parses one component of a pattern without braces.
     pub(super) fn parse(text: &str) -> Result<Self, PatternError> {

@@ -15,8 +15,6 @@ const FIELDS: [(&str, &str); 7] = [
 /// Reduces of a job that does not say.
 const REDUCES: u32 = 1;
 
-// === impl PreparedJob: questions ===
-
 impl PreparedJob {
     /// Names and values of a question's fields, for a job with a deadline that would be submitted at `now_ms`, epoch ms.
     pub(crate) fn question(&self, now_ms: i64) -> Vec<(&'static str, String)> {

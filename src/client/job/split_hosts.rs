@@ -30,8 +30,6 @@ struct Share<'a> {
     hosts: Vec<Share<'a>>,
 }
 
-// === impl FileBlocks ===
-
 impl FileBlocks {
     /// The blocks of a file, in order.
     pub(crate) fn new(places: Vec<BlockPlace>) -> Self {

@@ -43,8 +43,6 @@ enum Transfer {
     HandedOver(HandOver),
 }
 
-// === impl Staging ===
-
 impl Staging {
     /// Creates the directory of `job` in the staging area of the user of `files`, and the area if it does not exist; or a folder for
     /// files that go to the JobTracker's `web`.

@@ -105,8 +105,6 @@ pub(crate) fn shell_word(command: &str) -> Option<&str> {
     unquoted.split_whitespace().find(|word| SHELL_WORDS.contains(word) || is_replaced(word))
 }
 
-// === impl ShippedFile ===
-
 impl ShippedFile {
     /// A file under its own name.
     #[must_use]
@@ -131,8 +129,6 @@ impl ShippedFile {
     }
 }
 
-// === impl Reducer ===
-
 impl Reducer {
     const IDENTITY: &str = "org.apache.hadoop.mapred.lib.IdentityReducer";
 
@@ -155,8 +151,6 @@ impl Reducer {
         }
     }
 }
-
-// === impl InputFormat ===
 
 impl InputFormat {
     const TEXT: &str = "org.apache.hadoop.mapred.TextInputFormat";
@@ -181,8 +175,6 @@ impl InputFormat {
         }
     }
 }
-
-// === impl RecordForm ===
 
 impl RecordForm {
     /// What a property names; text if it is not set. What is none is refused with the other values of the job.
@@ -212,8 +204,6 @@ impl RecordForm {
         }
     }
 }
-
-// === impl StreamingJob ===
 
 impl StreamingJob {
     /// How its input is read, where `given` is the class that `-D` names.

@@ -96,8 +96,6 @@ const DEFAULT_QUEUE: &str = "default";
 /// The queue's key in the Dynamic Priority Scheduler document.
 const MARKET_QUEUE: &str = "mapreduce.job.queue.name";
 
-// === impl PreparedJob ===
-
 impl PreparedJob {
     /// Computes the splits and checks that the output does not exist; `working_dir` is the client's working directory.
     ///

@@ -96,8 +96,6 @@ const FRAMEWORK_GROUPS: &str = "org.apache.hadoop.";
 /// The group of bytes read and written (1.2.1 `Task`).
 const FILE_SYSTEM_GROUP: &str = "FileSystemCounters";
 
-// === impl JobLine ===
-
 impl JobLine {
     /// From a status and a profile, which may be missing.
     pub(super) fn of(status: &JobStatus, profile: Option<&JobProfile>) -> Self {
@@ -175,8 +173,6 @@ fn percent(progress: f32) -> u32 {
     (progress.clamp(0.0, 1.0) * 100.0) as u32
 }
 
-// === impl AttemptLine ===
-
 impl AttemptLine {
     pub(super) fn of(event: &TaskCompletionEvent) -> Self {
         let kind = event.attempt.task.kind;
@@ -224,8 +220,6 @@ impl AttemptLine {
     }
 }
 
-// === impl CounterLine ===
-
 impl CounterLine {
     /// Whether the framework counts it, not the job's own code.
     pub(crate) fn is_of_framework(&self) -> bool {
@@ -252,8 +246,6 @@ impl CounterLine {
     }
 }
 
-// === impl JobLine ===
-
 #[cfg(test)]
 impl JobLine {
     /// A running job.
@@ -279,8 +271,6 @@ impl JobLine {
         }
     }
 }
-
-// === impl TaskTally ===
 
 impl TaskTally {
     /// Tasks that are finished, percent; 100 if there are none.

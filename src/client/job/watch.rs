@@ -100,8 +100,6 @@ const WORKERS_PAUSE: Duration = Duration::from_secs(5);
 /// Maximum number of events in one poll.
 const EVENTS_AT_ONCE: u32 = 10_000;
 
-// === impl CostSource ===
-
 impl CostSource {
     /// The cost of a job up to the last tick, after what was known of it. A cost that cannot be read any more is unknown, never
     /// the last one read.

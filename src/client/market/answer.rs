@@ -70,8 +70,6 @@ pub struct MarketAnswer {
 #[error("invalid market answer: {0}")]
 pub struct AnswerError(String);
 
-// === impl MarketAnswer ===
-
 impl MarketAnswer {
     /// Parses an answer.
     ///
@@ -115,8 +113,6 @@ struct Walk {
     /// The quote being parsed.
     quote: Option<QuoteLine>,
 }
-
-// === impl Walk ===
 
 impl Walk {
     fn open(&mut self, element: &BytesStart<'_>) -> Result<(), AnswerError> {
@@ -168,8 +164,6 @@ impl Walk {
         &mut self.answer.queues[last]
     }
 }
-
-// === impl QuoteLine ===
 
 impl QuoteLine {
     fn take(&mut self, name: &str, content: String) -> Result<(), AnswerError> {

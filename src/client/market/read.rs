@@ -25,8 +25,6 @@ pub(in crate::client) enum SignedReadError {
     Call(#[from] IpcError),
 }
 
-// === impl MarketClient: reads ===
-
 impl MarketClient {
     /// What a call that reads something of a job returns.
     ///

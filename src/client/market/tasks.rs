@@ -11,8 +11,6 @@ const TASKS: &str = "/scheduler/tasks";
 /// Path of the times of jobs.
 const JOB_TIMES: &str = "/scheduler/jobs";
 
-// === impl MarketClient: attempts ===
-
 impl MarketClient {
     /// A job with its attempts, or with those that have not ended, as `user` may see them, asked for in portions. Only a ruling
     /// market needs a signature.

@@ -44,8 +44,6 @@ struct FileBody {
     left_bytes: u64,
 }
 
-// === impl MarketClient: job files ===
-
 impl MarketClient {
     /// How the server takes files of jobs.
     ///

@@ -21,8 +21,6 @@ pub(crate) enum PauseOf<'a> {
     Queue(&'a str),
 }
 
-// === impl MarketClient: workers ===
-
 impl MarketClient {
     /// All workers.
     ///

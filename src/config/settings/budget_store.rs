@@ -63,8 +63,6 @@ const SSL_MODES: [(&str, SslMode); 6] = [
     ("verify-full", SslMode::VerifyFull),
 ];
 
-// === impl BudgetStoreKind ===
-
 impl BudgetStoreKind {
     /// The store that a configuration names.
     ///
@@ -102,8 +100,6 @@ impl BudgetStoreKind {
         }
     }
 }
-
-// === impl PostgresSettings ===
 
 impl PostgresSettings {
     fn from_configuration(configuration: &Configuration) -> Result<Self, ConfigError> {
@@ -163,8 +159,6 @@ fn decoded(text: &str) -> Result<String, String> {
 fn has_password(url: &str) -> bool {
     without_password(url) != url
 }
-
-// === impl SslMode ===
 
 impl SslMode {
     fn named(word: &str) -> Result<Self, String> {

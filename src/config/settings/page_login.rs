@@ -29,7 +29,6 @@ pub(crate) enum PageLoginSettings {
 /// Names that are believed, and the cookie that keeps them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SimpleLoginSettings {
-    /// The file of the secret.
     pub(crate) secret_file: PathBuf,
     /// How long a cookie is good, s.
     pub(crate) validity_s: u32,

@@ -147,7 +147,6 @@ struct Charged {
 }
 
 impl OrderCharges<'_> {
-    /// Of the jobs of orders.
     fn on_orders(&self, queues: &[QueueOrders]) -> BTreeMap<JobId, Charged> {
         let open = queues.iter().flat_map(|queue| &queue.orders);
         let mut charged: BTreeMap<JobId, Charged> = open

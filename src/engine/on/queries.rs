@@ -79,7 +79,6 @@ impl Engine {
         Some((info, format!("{}/{}", topology.rack_name(info.rack), topology.host_name(info.host))))
     }
 
-    /// The name of a host.
     pub(crate) fn host_name(&self, host: HostId) -> &str {
         self.cluster.scheduler.topology().host_name(host)
     }

@@ -195,8 +195,6 @@ pub struct TrackerSnapshot {
     pub task_windows: [WindowCounts; 2],
 }
 
-// === impl ClusterSnapshot ===
-
 impl ClusterSnapshot {
     /// Attempts that run, as these trackers reported last.
     pub(crate) fn attempts_on(trackers: &[TrackerSnapshot]) -> PerKind<u64> {
@@ -209,8 +207,6 @@ impl ClusterSnapshot {
         self.jobs.iter().chain(&self.older_jobs)
     }
 }
-
-// === impl LiveJob ===
 
 impl LiveJob {
     /// Of a job in a state in which it does not run: 1.2.1 shows jobs that failed or were killed as done.

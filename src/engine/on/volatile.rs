@@ -58,7 +58,6 @@ pub(crate) struct ChangedList<T> {
 pub(crate) struct VolatileWalk {
     stage: WalkStage,
     delta: VolatileDelta,
-    /// Jobs that are to be explained.
     to_explain: Vec<JobId>,
     queues: Vec<QueueSnapshot>,
     balances: Vec<(String, Credits)>,
@@ -123,8 +122,6 @@ impl<T: Clone + PartialEq> ChangedList<T> {
         is_full
     }
 }
-
-// === impl VolatileWalk ===
 
 impl VolatileWalk {
     /// The walk that begins next explains these jobs.

@@ -30,8 +30,6 @@ pub(crate) struct AttemptTallies {
 /// Most queues that are counted apart.
 const MOST_QUEUES: usize = 10_000;
 
-// === impl AttemptTallies ===
-
 impl AttemptTallies {
     /// Counts a fact about a job.
     pub(crate) fn count(&mut self, fact: &JobFact, job: &Job) {
@@ -49,13 +47,10 @@ impl AttemptTallies {
         &self.all
     }
 
-    /// Of a queue.
     pub(crate) fn of_queue(&self, queue: &str) -> AttemptCounts {
         self.by_queue.get(queue).cloned().unwrap_or_default()
     }
 }
-
-// === impl AttemptCounts ===
 
 impl AttemptCounts {
     fn count(&mut self, fact: &JobFact, job: &Job) {

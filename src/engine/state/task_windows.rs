@@ -35,8 +35,6 @@ struct Buckets<const N: usize> {
 const MINUTE_MS: u64 = 60_000;
 const HOUR_MS: u64 = 60 * MINUTE_MS;
 
-// === impl TaskWindows ===
-
 impl TaskWindows {
     /// Counts tasks that it was given at `mono_ms`.
     pub(crate) fn count_given(&mut self, tasks: usize, mono_ms: u64) {
@@ -58,8 +56,6 @@ impl TaskWindows {
     }
 }
 
-// === impl Window ===
-
 impl Default for Window {
     fn default() -> Self {
         Self { all: 0, minutes: Buckets { counts: [0; 60], newest: 0 }, hours: Buckets { counts: [0; 24], newest: 0 } }
@@ -73,8 +69,6 @@ impl Window {
         self.hours.add(tasks, mono_ms / HOUR_MS);
     }
 }
-
-// === impl Buckets ===
 
 impl<const N: usize> Buckets<N> {
     fn add(&mut self, tasks: u32, bucket: u64) {

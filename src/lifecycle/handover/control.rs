@@ -99,7 +99,6 @@ pub(crate) enum SchedulerAnswer {
     },
 }
 
-/// The outcome of an upgrade.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum UpgradeOutcome {
@@ -174,18 +173,12 @@ pub(in crate::lifecycle) struct UpgradeRequest {
 struct UpgradeGuard(Rc<Cell<bool>>);
 
 /// Requests that the daemon on that state folder be replaced by `program`, and waits.
-///
-/// # Errors
-/// [`ControlError`]
 pub(crate) fn request_upgrade(state_dir: &Path, program: &Path) -> Result<UpgradeOutcome, ControlError> {
     read_answer(&mut send_request(state_dir, &ControlRequest::Upgrade { program: program.to_owned() })?)
 }
 
 /// Asks the daemon on that state folder about its scheduler, and waits. `on_wait` shows a plan that waits for the market's
 /// next tick.
-///
-/// # Errors
-/// [`ControlError`]
 pub(crate) fn request_scheduler(
     state_dir: &Path,
     request: SchedulerRequest,
@@ -227,8 +220,6 @@ fn short_path(folder: &FolderHandle) -> PathBuf {
     Path::new("/proc/self/fd").join(folder.as_fd().as_raw_fd().to_string()).join(CONTROL)
 }
 
-// === impl Control ===
-
 impl Control {
     /// Listens in a state folder that this process holds; removes a socket left over by an earlier one.
     pub(in crate::lifecycle) fn open(state_dir: &Path, stop: OperatorStop) -> io::Result<Self> {
@@ -267,7 +258,6 @@ impl Control {
         }
     }
 
-    /// The next request.
     pub(in crate::lifecycle) async fn next(&mut self) -> UpgradeRequest {
         match self.requests.recv().await {
             Some(request) => request,
@@ -387,8 +377,6 @@ pub(in crate::lifecycle) fn name_of(user: u32) -> String {
     Account::of(user).map_or_else(|| user.to_string(), |account| account.name)
 }
 
-// === impl UpgradeRequest ===
-
 impl UpgradeRequest {
     /// Sends the outcome to the operator.
     pub(in crate::lifecycle) async fn answer(mut self, outcome: UpgradeOutcome) {
@@ -404,8 +392,6 @@ impl UpgradeRequest {
         let _ = write(&mut self.stream, &outcome).await;
     }
 }
-
-// === impl SchedulerCall ===
 
 impl SchedulerCall {
     /// Sends an answer. The operator may have disconnected.
@@ -423,8 +409,6 @@ impl SchedulerCall {
         while self.stream.read(&mut rest).await.is_ok_and(|count| count > 0) {}
     }
 }
-
-// === impl UpgradeGuard ===
 
 impl Drop for UpgradeGuard {
     fn drop(&mut self) {

@@ -33,8 +33,6 @@ pub(in crate::lifecycle) struct InheritedState {
     pub(in crate::lifecycle) connections: Vec<InheritedConnection>,
 }
 
-// === impl Predecessor ===
-
 impl Predecessor {
     /// The predecessor at the other end of this process's standard input.
     ///
@@ -130,8 +128,6 @@ impl Predecessor {
         let _ = self.channel.receive::<ToSuccessor>(None);
     }
 }
-
-// === impl Offer ===
 
 impl Offer {
     /// An offer of this program's version.

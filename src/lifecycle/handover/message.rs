@@ -34,12 +34,16 @@ pub(in crate::lifecycle) struct Port {
 #[serde(rename_all = "kebab-case")]
 pub(super) enum FromSuccessor {
     /// It cannot take over; nothing has changed yet.
-    Refused { why: String },
+    Refused {
+        why: String,
+    },
     /// It can read its configuration and the state, and waits for the [`HandoverState`](super::HandoverState).
-    Ready { version: u32, program_version: String },
+    Ready {
+        version: u32,
+        program_version: String,
+    },
     /// It has opened the store and received everything, and waits for permission to serve.
     Restored,
-    /// It serves.
     Serving,
 }
 

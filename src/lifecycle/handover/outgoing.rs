@@ -68,8 +68,6 @@ pub(in crate::lifecycle) enum SuccessorError {
     Version { theirs: u32 },
 }
 
-// === impl Successor ===
-
 impl Successor {
     /// Starts `program` with these arguments and waits until it is ready.
     pub(in crate::lifecycle) async fn start(
@@ -185,8 +183,6 @@ impl Drop for Successor {
         }
     }
 }
-
-// === impl TrackerEntry ===
 
 impl TrackerEntry {
     fn of(tracker: &InheritedTracker) -> Self {

@@ -13,9 +13,6 @@ use super::stop_answer::StopAnswer;
 const LAST_MOMENT: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 
 /// Requests that the daemon on that state folder stop, and waits until its process has ended.
-///
-/// # Errors
-/// [`ControlError`]
 pub(crate) fn request_stop(state_dir: &Path) -> Result<StopAnswer, ControlError> {
     let mut answers = send_request(state_dir, &ControlRequest::Stop)?;
     let answer = read_answer(&mut answers)?;

@@ -18,8 +18,6 @@ use super::callers::caller_of;
 use super::dispatcher::{Dispatcher, STORE_OVERLOADED};
 use super::rate_limited::Outcome;
 
-// === impl Dispatcher: administration ===
-
 impl Dispatcher {
     pub(super) fn admin_operations(self: &Rc<Self>, call: AdminOperationsCall, pending: PendingCall) {
         match call {

@@ -20,8 +20,6 @@ pub(super) fn caller_of(pending: &PendingCall) -> Caller {
     Caller { real_user, has_admin_role, ..Caller::named(pending.user().clone()) }
 }
 
-// === impl Dispatcher: callers ===
-
 impl Dispatcher {
     /// Calls `then` with the caller of an operation on a job, or on a queue if `job` is `None`. Groups are looked up
     /// only if an access list needs them.

@@ -8,7 +8,6 @@ use tokio::sync::Notify;
 use crate::ipc::PendingCall;
 use crate::wire::protocol::Call;
 
-/// A queued call.
 pub(super) enum QueuedCall {
     /// A new call.
     Call(Call, PendingCall),
@@ -23,8 +22,6 @@ pub(super) struct ClientQueue {
     arrived: Notify,
     room: Notify,
 }
-
-// === impl ClientQueue ===
 
 impl ClientQueue {
     pub(super) fn new(bound: usize) -> Self {

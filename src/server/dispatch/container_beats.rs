@@ -35,8 +35,6 @@ enum BeatError {
     Secret,
 }
 
-// === impl Dispatcher: beats ===
-
 impl Dispatcher {
     pub(super) fn container_beats(&self, call: &ContainerBeatCall, pending: PendingCall) {
         let ContainerBeatCall::Beat { beat } = call;

@@ -59,8 +59,6 @@ pub(crate) struct Dispatcher {
 pub(super) const STORE_OVERLOADED: &str =
     "the call was rejected because too many changes wait for the state store: try again soon";
 
-// === impl Dispatcher ===
-
 impl Dispatcher {
     /// A dispatcher that queues at most about `waiting_calls` calls of clients.
     pub(crate) fn new(

@@ -15,7 +15,6 @@ use crate::server::owner::Owner;
 use crate::store::{FinishedJobReader, StoreError};
 use crate::wire::protocol::{Value, encode_response};
 
-/// Concurrent reads.
 const CONCURRENT_READS: usize = 2;
 
 /// Answers from the database, if there is one.
@@ -23,8 +22,6 @@ pub(super) struct FinishedJobs {
     reader: OnceCell<FinishedJobReader>,
     permits: Arc<Semaphore>,
 }
-
-// === impl FinishedJobs ===
 
 impl FinishedJobs {
     pub(super) fn new() -> Self {
@@ -79,13 +76,11 @@ impl FinishedJobs {
     }
 }
 
-/// Reports on tasks of a job.
 pub(super) fn task_reports(reader: &FinishedJobReader, job: JobId, kind: ReportKind) -> Result<Value, StoreError> {
     let job = reader.job(job)?.map(Job::from_stored);
     Ok(Value::TaskReports(job.map(|job| kind.of(&job)).unwrap_or_default()))
 }
 
-/// The diagnostics of an attempt.
 pub(super) fn diagnostics(reader: &FinishedJobReader, attempt: AttemptId) -> Result<Value, StoreError> {
     let job = reader.job(attempt.task.job)?.map(Job::from_stored);
     let texts = job.and_then(|job| job.diagnostics(job.key_of(attempt.task)?, attempt.number));

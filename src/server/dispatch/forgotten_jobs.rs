@@ -15,8 +15,6 @@ use crate::wire::protocol::Value;
 use super::dispatcher::Dispatcher;
 use super::finished_jobs;
 
-// === impl Dispatcher: jobs that memory no longer has ===
-
 impl Dispatcher {
     /// Calls `then` with the job, without its tasks, if memory no longer has it and it is still answered; else with none.
     pub(super) fn with_forgotten(

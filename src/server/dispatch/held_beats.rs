@@ -33,8 +33,6 @@ struct Held<P> {
     by_end: BTreeSet<(u64, Arc<str>)>,
 }
 
-// === impl HeldBeats ===
-
 impl<P> Default for HeldBeats<P> {
     fn default() -> Self {
         Self { held: RefCell::new(Held { by_tracker: BTreeMap::new(), by_end: BTreeSet::new() }), begun: Notify::new() }

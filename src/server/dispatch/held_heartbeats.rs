@@ -37,8 +37,6 @@ struct HeldHeartbeat {
     woken: Notify,
 }
 
-// === impl HeldHeartbeats ===
-
 impl HeldHeartbeats {
     /// Holds a heartbeat. Beyond the bound the hosts with the most bytes lose their oldest, possibly this
     /// one.
@@ -84,8 +82,6 @@ impl HeldHeartbeats {
         Some(held)
     }
 }
-
-// === impl HeartbeatHold ===
 
 impl HeartbeatHold {
     /// Whether it was dropped for its memory: close its connection, the sender retries.

@@ -14,8 +14,6 @@ const PART_BYTES: usize = 1 << 20;
 /// Memory for an answer whose beginning changes until it is complete, a list of jobs or trackers: about ten thousand.
 const LIST_BYTES: usize = 8 << 20;
 
-// === impl Dispatcher: long answers ===
-
 impl Dispatcher {
     /// Answers with the slices of `read`.
     pub(super) fn show_long(self: &Rc<Self>, pending: PendingCall, read: LongRead) {

@@ -27,8 +27,6 @@ use crate::wire::protocol::{Call, Protocol, Value};
 use client_queue::QueuedCall;
 pub(crate) use dispatcher::Dispatcher;
 
-// === impl Dispatcher: calls ===
-
 impl Dispatcher {
     /// Handles clients' calls, one per turn. Never completes.
     pub(crate) async fn serve_clients(self: Rc<Self>) {

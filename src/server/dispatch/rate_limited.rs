@@ -33,8 +33,6 @@ pub(super) struct Refreshes {
 /// The result of a run.
 pub(super) type Outcome = (Answer, FactNumber);
 
-// === impl RateLimited ===
-
 impl RateLimited {
     /// Answers `pending` with the result of the next run of `work`, which runs on behalf of one waiting caller. A run
     /// that started before the call does not count: it may have read what has changed since.

@@ -24,8 +24,6 @@ use super::tracker_claims::{Claim, ClaimDecision, PROBE_TIMEOUT_MS, decide, show
 /// Maximum time that a heartbeat is held until the addresses of its host are known, ms.
 const RESOLVE_TIMEOUT_MS: u64 = 10_000;
 
-// === impl Dispatcher: senders of heartbeats ===
-
 impl Dispatcher {
     /// Holds a heartbeat until its sender is known.
     pub(super) async fn decide_claim(self: Rc<Self>, request: HeartbeatRequest, pending: PendingCall) {

@@ -39,8 +39,6 @@ pub(super) enum ClaimDecision {
     OtherHost,
 }
 
-// === impl TrackerClaims ===
-
 impl TrackerClaims {
     /// Notifies claimants that a heartbeat arrived on a connection, or that it closed.
     pub(super) fn notify_claimants(&self, connection: u64) {
@@ -62,8 +60,6 @@ impl TrackerClaims {
         Some(claim)
     }
 }
-
-// === impl Claim ===
 
 impl Claim {
     /// Logs one line for all claimants, however often they retry.

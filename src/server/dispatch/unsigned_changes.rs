@@ -10,8 +10,6 @@ use crate::model::JobId;
 use super::callers::caller_of;
 use super::dispatcher::Dispatcher;
 
-// === impl Dispatcher: unsigned changes ===
-
 impl Dispatcher {
     /// Calls `then` with the caller of a change of a job, or refuses it; `verb`: the subcommand of `job` that signs it.
     pub(super) fn as_changer(

@@ -91,16 +91,12 @@ enum CallError {
     TooSlow(u64),
 }
 
-// === impl CallError ===
-
 impl CallError {
     /// Whether a retry may succeed.
     fn is_retryable(&self) -> bool {
         !matches!(self, Self::NotAUrl(_) | Self::NotSent(_) | Self::NotATarget)
     }
 }
-
-// === impl Notifier ===
 
 impl Notifier {
     /// A notifier that calls only `targets`.

@@ -15,8 +15,6 @@ struct TargetPattern {
     port: Option<u16>,
 }
 
-// === impl Targets ===
-
 impl Targets {
     /// Parses `jobtracker.end-notification.targets`: names or addresses, with `*` for any characters, with or without a
     /// port.
@@ -35,8 +33,6 @@ impl Targets {
         self.0.iter().any(|target| target.port.is_none_or(|only| only == port) && target.host.matches(&host))
     }
 }
-
-// === impl TargetPattern ===
 
 impl TargetPattern {
     fn new(text: &str) -> Self {

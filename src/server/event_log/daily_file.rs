@@ -27,8 +27,6 @@ pub(super) struct DailyFile {
     open: Option<(File, Date)>,
 }
 
-// === impl DailyFile ===
-
 impl DailyFile {
     /// A file that is opened by its first line.
     pub(super) fn new(directory: &Path, name: &str) -> Self {

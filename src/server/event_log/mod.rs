@@ -48,8 +48,6 @@ pub(crate) struct EventLog {
     open: Option<Arc<Path>>,
 }
 
-// === impl EventLog ===
-
 impl EventLog {
     /// The event log of a daemon; no file exists before its first line.
     pub(crate) fn new(user: &str, host: &str, clock: Clock) -> Self {

@@ -45,8 +45,6 @@ struct Aging {
     first_error: Option<HistoryFileError>,
 }
 
-// === impl Aging ===
-
 impl Aging {
     /// What lies in a folder.
     fn below(&mut self, folder: &FileUri) -> Vec<FileUri> {

@@ -22,8 +22,6 @@ pub(crate) struct HistoryContent {
 /// Why there is nothing to read: of the database, or of a file. It becomes a line of the log.
 pub(in crate::server) type HistoryUnreadable = Box<dyn std::error::Error + Send + Sync>;
 
-// === impl HistoryContent ===
-
 impl HistoryContent {
     /// The lines of a job's history; none: it is not over, or the database has lost it.
     pub(in crate::server) fn lines(

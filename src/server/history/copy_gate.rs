@@ -20,8 +20,6 @@ pub(super) struct GatedWriter<'a> {
     pub(super) gate: &'a CopyGate,
 }
 
-// === impl CopyGate ===
-
 impl CopyGate {
     pub(super) fn close(&self) {
         self.is_closed.store(true, Ordering::SeqCst);

@@ -26,8 +26,6 @@ pub(super) struct HistoryDues {
     pub(super) counts: HistoryCounts,
 }
 
-// === impl HistoryCounts ===
-
 impl HistoryCounts {
     /// The counts now.
     pub(in crate::server) fn read(&self) -> HistoryTotals {
@@ -39,8 +37,6 @@ impl HistoryCounts {
         }
     }
 }
-
-// === impl HistoryDues ===
 
 impl HistoryDues {
     /// The history of a job is due.

@@ -36,7 +36,6 @@ pub(super) enum HistoryFileError {
     /// The user cannot be looked up.
     #[error("user {user:?} cannot be looked up: {source}")]
     Lookup {
-        /// The user.
         user: String,
         /// Why.
         source: LookupError,
@@ -44,7 +43,6 @@ pub(super) enum HistoryFileError {
     /// The user's rights cannot be taken.
     #[error("the rights of user {user:?} cannot be taken: {source}")]
     Rights {
-        /// The user.
         user: String,
         /// The system's error.
         source: io::Error,
@@ -69,8 +67,6 @@ pub(super) struct HistoryFiles {
 fn has_rights_of(user: &str, own: &str, is_root: bool) -> bool {
     is_root || user == own
 }
-
-// === impl HistoryFiles ===
 
 impl HistoryFiles {
     /// The daemon's, in its done folder.
@@ -119,7 +115,6 @@ impl HistoryFiles {
         })
     }
 
-    /// Whether a folder is there.
     pub(super) fn has_folder(&self, folder: &FileUri) -> Result<bool, HistoryFileError> {
         let files = self.files.of(folder);
         self.with_rights(|| Ok(files.kind_of(folder)? == Some(EntryKind::Folder)))

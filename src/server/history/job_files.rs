@@ -48,8 +48,6 @@ pub(super) struct JobFiles<'a> {
     values: JobValues,
 }
 
-// === impl Places ===
-
 impl Places {
     pub(super) fn new(settings: &Settings) -> Self {
         Self {
@@ -62,8 +60,6 @@ impl Places {
         }
     }
 }
-
-// === impl JobFiles ===
 
 impl<'a> JobFiles<'a> {
     pub(super) fn new(places: &'a Places, stored: &'a StoredHistory, racks: &'a BTreeMap<String, String>) -> Self {

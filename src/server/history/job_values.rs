@@ -18,8 +18,6 @@ pub(super) struct JobValues {
     pub(super) working_dir: Option<String>,
 }
 
-// === impl JobValues ===
-
 impl JobValues {
     /// Reads a job.xml over the cluster's values. Its length was checked when it was submitted.
     pub(super) fn read(job_xml: &[u8], cluster: &Configuration, user: &str) -> Result<Self, JobConfError> {

@@ -33,7 +33,6 @@ pub(super) struct HistoryFacts<'a> {
 enum Happened {
     /// A task was launched for the first time.
     TaskBegan(usize),
-    /// An attempt ended.
     AttemptEnded(usize),
 }
 
@@ -78,8 +77,6 @@ struct Lines<'a> {
     /// Attempts that had succeeded and whose output was lost.
     lost: BTreeSet<AttemptId>,
 }
-
-// === impl Lines ===
 
 impl<'a> Lines<'a> {
     fn new(facts: &'a HistoryFacts<'a>) -> Self {
@@ -197,7 +194,6 @@ impl<'a> Lines<'a> {
         lines
     }
 
-    /// Work attempts of a kind.
     fn work(&self, kind: Kind) -> impl Iterator<Item = &'a StoredAttempt> {
         self.attempts().iter().filter(move |attempt| attempt.role == AttemptRole::Work && attempt.id.task.kind == kind)
     }

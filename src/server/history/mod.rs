@@ -79,8 +79,6 @@ enum Outcome {
     Failed(Due),
 }
 
-// === impl HistoryWriter ===
-
 impl HistoryWriter {
     /// A writer, and what gives it the jobs that end.
     pub(crate) fn new(owner: Rc<Owner>, settings: &Settings, resolver: Arc<RackResolver>) -> (Self, Rc<UserCopies>) {
@@ -105,7 +103,6 @@ impl HistoryWriter {
         HistoryContent { places: self.places.clone() }
     }
 
-    /// Its counts.
     pub(crate) fn counts(&self) -> HistoryCounts {
         self.counts.clone()
     }

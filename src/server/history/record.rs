@@ -9,8 +9,6 @@ pub(super) struct Record {
     text: String,
 }
 
-// === impl Record ===
-
 impl Record {
     /// A record without pairs. `kind`: Meta, Job, Task, MapAttempt or ReduceAttempt.
     pub(super) fn new(kind: &str) -> Self {

@@ -71,8 +71,6 @@ impl Drop for CloseGate {
     }
 }
 
-// === impl UserCopies ===
-
 impl UserCopies {
     pub(super) fn new(
         owner: Rc<Owner>,

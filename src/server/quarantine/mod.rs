@@ -59,8 +59,6 @@ struct Known {
 #[derive(Clone, Debug)]
 pub(crate) struct RefusedSenders(watch::Receiver<Option<String>>);
 
-// === impl Quarantine ===
-
 impl Quarantine {
     /// Reads the senders that stopped earlier processes of this build from a state folder; removes what is out of date.
     /// Blocking.
@@ -166,7 +164,6 @@ impl Quarantine {
         kept.extend_from_slice(&frame[..frame.len().min(MAX_FRAME_BYTES)]);
     }
 
-    /// A step begins.
     pub(super) fn begin_step(&self, event: &Event) {
         self.source.borrow_mut().describe(event);
     }
@@ -222,8 +219,6 @@ fn this_build() -> String {
     let bytes = file.map_or(0, |file| file.len());
     format!("{version}, {bytes} bytes of {}", since_epoch.unwrap_or_default().as_millis())
 }
-
-// === impl RefusedSenders ===
 
 impl RefusedSenders {
     /// The line for health, if senders are refused.

@@ -43,8 +43,6 @@ const MAX_PANIC_BYTES: usize = 2 << 10;
 const FOLDER_MODE: u32 = 0o700;
 const FILE_MODE: u32 = 0o600;
 
-// === impl Record ===
-
 impl Record {
     /// Counts one more panic of `source` in the file of `folder`, which is made if it is missing.
     pub(super) fn count(

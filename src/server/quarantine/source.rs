@@ -47,8 +47,6 @@ const ARGUMENTS_BYTES: usize = 512;
 /// Bytes of a token's identifier among the arguments.
 const TOKEN_BYTES: usize = 64;
 
-// === impl StepSource ===
-
 impl StepSource {
     /// Describes the sender of `event`. Reuses the memory of the last one: each heartbeat passes here.
     pub(super) fn describe(&mut self, event: &Event) {
@@ -133,7 +131,6 @@ impl StepSource {
         }
     }
 
-    /// Whether it can be refused.
     pub(super) fn can_be_refused(&self) -> bool {
         self.channel != Channel::Daemon
     }

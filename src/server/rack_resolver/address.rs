@@ -41,8 +41,6 @@ impl Drop for Thread {
     }
 }
 
-// === impl AddressLookups ===
-
 impl AddressLookups {
     /// The program's arguments for hosts: addresses, as 1.2.1 `NetUtils.normalizeHostName` gives them; unresolved names
     /// stay, without leading dashes, so that none becomes an option. Blocking.
@@ -86,8 +84,6 @@ impl AddressLookups {
         std::thread::Builder::new().name("addresses".to_owned()).spawn(look_up).is_ok()
     }
 }
-
-// === impl Names ===
 
 impl Names {
     fn resolve_names(&self) {

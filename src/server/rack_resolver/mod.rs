@@ -44,8 +44,6 @@ pub(super) struct RackRequest {
     timeout: Duration,
 }
 
-// === impl RackRequest ===
-
 impl RackRequest {
     /// Completes when all racks are known, or the timeout is over.
     pub(super) async fn wait(&mut self) {
@@ -64,8 +62,6 @@ impl Drop for RackRequest {
         self.resolver.queue().abandon(self.number);
     }
 }
-
-// === impl RackResolver ===
 
 impl RackResolver {
     /// From the settings; without a program all hosts are in one rack.

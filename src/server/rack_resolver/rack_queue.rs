@@ -62,8 +62,6 @@ struct RackCache {
     older: BTreeMap<String, String>,
 }
 
-// === impl RackCache ===
-
 impl RackCache {
     fn get(&mut self, host: &str) -> Option<&str> {
         if let Some((host, rack)) = self.older.remove_entry(host) {
@@ -79,8 +77,6 @@ impl RackCache {
         self.recent.insert(host, rack);
     }
 }
-
-// === impl RackQueue ===
 
 impl RackQueue {
     /// The rack of a host, if it is known.

@@ -33,8 +33,6 @@ pub(super) enum ScriptError {
     NoRack(String),
 }
 
-// === impl ScriptError ===
-
 impl ScriptError {
     /// Whether a single host may be the cause.
     fn can_be_one_host(&self) -> bool {

@@ -18,8 +18,6 @@ struct Reasons {
     at_last_look: Option<String>,
 }
 
-// === impl AwaitedFiles ===
-
 impl AwaitedFiles {
     /// They could not be reached since the start, for this reason.
     pub(super) fn set(&self, reason: String) {

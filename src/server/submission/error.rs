@@ -16,7 +16,6 @@ pub(crate) enum SubmissionError {
     /// The staging directory is no valid path.
     #[error("the staging directory of {job}: {source}")]
     Directory {
-        /// The job.
         job: JobId,
         /// Why.
         source: FileUriError,
@@ -27,7 +26,6 @@ pub(crate) enum SubmissionError {
         shortened(directory)
     )]
     OtherDirectory {
-        /// The job.
         job: JobId,
         /// The directory that the client named.
         directory: String,
@@ -42,11 +40,9 @@ pub(crate) enum SubmissionError {
         folder.display()
     )]
     ClosedDirectory {
-        /// The user of the daemon.
         daemon_user: String,
         /// The folder that is closed.
         folder: PathBuf,
-        /// Its mode.
         mode: u32,
     },
     /// A file is missing, unreadable or too long.
@@ -62,7 +58,6 @@ pub(crate) enum SubmissionError {
         path: PathBuf,
         /// Its length.
         bytes: u64,
-        /// The limit.
         limit_bytes: u64,
     },
     /// job.splitmetainfo is too long. It begins with the words of 1.2.1 `SplitMetaInfoReader`.
@@ -72,13 +67,11 @@ pub(crate) enum SubmissionError {
         path.display()
     )]
     SplitMetaLength {
-        /// The job.
         job: JobId,
         /// The file.
         path: PathBuf,
         /// Its length.
         bytes: u64,
-        /// The limit.
         limit_bytes: u64,
     },
     /// job.xml cannot be parsed.
@@ -130,7 +123,6 @@ pub(crate) enum SubmissionError {
         split: usize,
         /// Hosts it names.
         found: usize,
-        /// The limit.
         limit: u32,
     },
     /// `job-info` cannot be parsed.
@@ -144,7 +136,6 @@ pub(crate) enum SubmissionError {
     /// `job-info` is about another job.
     #[error("job-info in the system directory of {job} is about {found}")]
     OtherJobInfo {
-        /// The job.
         job: JobId,
         /// The one it names.
         found: JobId,

@@ -37,8 +37,6 @@ pub(crate) struct JobFileSender {
     places: Arc<Semaphore>,
 }
 
-// === impl JobFileSender ===
-
 impl JobFileSender {
     pub(super) fn new(settings: &Settings, staging: StagingRoot) -> Self {
         let places = Arc::new(Semaphore::new(SENT_AT_ONCE));

@@ -46,8 +46,6 @@ struct JobFiles {
     token_file: Arc<[u8]>,
 }
 
-// === impl Leftovers ===
-
 impl Leftovers {
     /// The leftovers in the loaded state.
     pub(crate) fn of(opened: &LoadedState, predecessors: &ForeignState, unread: Option<UnreadSystemDir>) -> Self {
@@ -101,8 +99,6 @@ impl Leftovers {
         Ok(jobs)
     }
 }
-
-// === impl Submissions ===
 
 impl Submissions {
     /// Cleans up the system directory, as soon as its file system answers.

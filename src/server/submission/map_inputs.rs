@@ -28,8 +28,6 @@ pub(crate) struct MapInputs {
     permits: Arc<Semaphore>,
 }
 
-// === impl MapInputs ===
-
 impl MapInputs {
     /// For the staging directories of these settings.
     pub(crate) fn new(settings: &Settings) -> Self {

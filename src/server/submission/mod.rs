@@ -94,8 +94,6 @@ pub(crate) struct Submissions {
     audit: HadoopAudit,
 }
 
-// === impl Submissions ===
-
 impl Submissions {
     /// Submissions with these settings. `acl`: users that may sign, if there is a market.
     pub(crate) fn new(

@@ -18,8 +18,6 @@ use super::{SubmissionError, Submissions};
 /// Pause between two tries to reach the system directory.
 const REACH_PAUSE: Duration = Duration::from_secs(2);
 
-// === impl Submissions ===
-
 impl Submissions {
     /// Adopts the jobs that another JobTracker had accepted, then removes its start marker.
     pub(in crate::server) async fn adopt_found_jobs(&self, jobs: &BTreeSet<JobId>, was_another_here: bool) {

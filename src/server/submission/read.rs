@@ -74,8 +74,6 @@ pub(super) enum Splits {
     WaitForRacks(SplitTableBuilder, RackRequest),
 }
 
-// === impl Splits ===
-
 impl Splits {
     /// Time grows with the number of hosts.
     pub(super) fn of(builder: SplitTableBuilder, rack_request: Option<RackRequest>, resolver: &RackResolver) -> Self {
@@ -102,8 +100,6 @@ pub(super) struct SubmissionReader {
     staging: StagingRoot,
     daemon_user: String,
 }
-
-// === impl SubmissionReader ===
 
 impl SubmissionReader {
     pub(super) fn new(settings: &Settings, acl: Option<Arc<AclFile>>, staging: StagingRoot) -> Self {

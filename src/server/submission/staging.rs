@@ -50,8 +50,6 @@ pub(super) struct JobDirectory {
     owners: Vec<u32>,
 }
 
-// === impl StagingRoot ===
-
 impl StagingRoot {
     pub(super) fn new(settings: &Settings) -> Self {
         let files = settings.files.clone();
@@ -209,8 +207,6 @@ fn size_of(folder: &Folder, level: usize, bound: &mut ListBound) -> Result<u64, 
     }
     Ok(bytes)
 }
-
-// === impl JobDirectory ===
 
 impl JobDirectory {
     pub(super) fn uri(&self) -> &FileUri {

@@ -31,10 +31,7 @@ pub(crate) struct SystemDir {
     uri: FileUri,
 }
 
-// === impl SystemDir ===
-
 impl SystemDir {
-    /// That of the settings.
     #[must_use]
     pub(crate) fn new(settings: &Settings) -> Self {
         let uri = settings.directories.system.clone();
@@ -47,9 +44,6 @@ impl SystemDir {
     }
 
     /// Makes it, at the start. One that other users own or may change is refused.
-    ///
-    /// # Errors
-    /// [`FsError`].
     pub(crate) fn make(&self) -> Result<(), FsError> {
         let TrustedFolder { folder, warnings } = self.trusted()?;
         warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
@@ -152,9 +146,6 @@ impl SystemDir {
     }
 
     /// Whether a JobTracker of 1.2.1 has started on this directory since the marker was removed.
-    ///
-    /// # Errors
-    /// [`FsError`].
     pub(super) fn has_foreign_start_marker(&self) -> Result<bool, FsError> {
         let system = self.folder()?;
         for name in COUNTS_OF_STARTS {

@@ -64,7 +64,6 @@ pub(crate) enum DirectoryError {
     /// The system directory.
     #[error("{0}{advice}", advice = system_advice(.0))]
     System(FsError),
-    /// The staging root.
     #[error("mapreduce.jobtracker.staging.root.dir: {0}")]
     StagingRoot(FsError),
     /// The NameNode of the system directory is in safe mode: files that it names can perhaps not be read, and none can be written.
@@ -87,8 +86,6 @@ impl DirectoryError {
         }
     }
 }
-
-// === impl SystemDirAtStart ===
 
 impl SystemDirAtStart {
     /// Makes what is missing of system directory and staging root, and reads the first. A file system that cannot be reached now is no
@@ -182,8 +179,6 @@ impl SystemDirAtStart {
         present.map(|job| (job, token(job))).collect()
     }
 }
-
-// === impl UnreadSystemDir ===
 
 impl UnreadSystemDir {
     /// Tries again; returns the jobs to be adopted, and whether a JobTracker of 1.2.1 has started there. Blocking.

@@ -47,8 +47,6 @@ pub(super) struct WantChecker {
     offered: PerKind<BTreeSet<String>>,
 }
 
-// === impl WantChecker ===
-
 impl WantChecker {
     pub(super) fn new(plan: &Plan) -> Self {
         let machine = |(place, tracker): (usize, &crate::sim::plan::TrackerPlan)| {

@@ -81,8 +81,6 @@ pub struct CallWatch(Arc<Mutex<Option<(&'static str, Instant)>>>);
 /// See [`BudgetBackEnd::interrupter`].
 pub type Interrupter = Box<dyn Fn() + Send + Sync>;
 
-// === impl CallWatch ===
-
 impl CallWatch {
     /// Makes a call.
     pub(super) fn during<T>(&self, action: &'static str, call: impl FnOnce() -> T) -> T {

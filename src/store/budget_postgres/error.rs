@@ -77,7 +77,6 @@ pub(super) enum PostgresError {
 }
 
 impl PostgresError {
-    /// The error of a back-end.
     pub(super) fn of(self, action: &'static str, place: &str) -> BudgetBackEndError {
         match self {
             Self::Row(error) => error.into(),

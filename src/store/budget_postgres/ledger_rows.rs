@@ -104,8 +104,6 @@ pub(super) fn sums_through(ledger: &LedgerReader, number: i64) -> Result<BTreeMa
     ledger.read(read).map_err(|error| PostgresError::Ledger(error.to_string()))
 }
 
-// === impl Movements ===
-
 impl Movements {
     pub(super) fn is_empty(&self) -> bool {
         self.ledger.is_empty()
@@ -127,8 +125,6 @@ impl Movements {
         }
     }
 }
-
-// === impl Entry ===
 
 impl Entry {
     fn read(row: &Row<'_>) -> rusqlite::Result<Self> {

@@ -95,8 +95,6 @@ pub(super) async fn load(client: &Client, place: &str, former: Former) -> Result
     Ok(budget_file::parse(&text, &format!("{place}, jobtracker.account"))?)
 }
 
-// === impl Publisher ===
-
 impl Publisher<'_> {
     /// Gives the tables to this state database at its first start: nothing of it is published yet.
     pub(super) async fn claim(&self, client: &mut Client) -> Result<(), PostgresError> {

@@ -48,8 +48,6 @@ struct LenientVerifier {
     provider: Arc<CryptoProvider>,
 }
 
-// === impl Tls ===
-
 impl Tls {
     pub(super) fn new(mode: SslMode, root_certificates: Option<&str>) -> Result<Self, PostgresError> {
         let provider = Arc::new(ring::default_provider());
@@ -146,8 +144,6 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for TlsOver<S> {
         Pin::new(&mut self.0).poll_shutdown(cx)
     }
 }
-
-// === impl LenientVerifier ===
 
 impl ServerCertVerifier for LenientVerifier {
     fn verify_server_cert(

@@ -87,9 +87,6 @@ impl OutputFolder {
 
 impl FileRange {
     /// Opens the output.
-    ///
-    /// # Errors
-    /// As [`OutputFolder::open`].
     pub(crate) fn open(&self) -> Result<CheckedFile, FsError> {
         self.folder.open(OUTPUT_FILE, u64::MAX)
     }

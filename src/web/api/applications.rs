@@ -18,7 +18,6 @@ use super::work::{SORTS, WorkFilter, work_of_application};
 
 /// States of applications.
 const STATES: [&str; 5] = ["ACCEPTED", "RUNNING", "FINISHED", "FAILED", "KILLED"];
-/// States of containers.
 const CONTAINER_STATES: [&str; 5] = ["ALLOCATED", "ACQUIRED", "LAUNCHING", "RUNNING", "COMPLETE"];
 
 /// Answers `/applications`.

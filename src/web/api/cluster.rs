@@ -26,7 +26,6 @@ pub(super) fn cluster<O: Owner>(ask: &Ask<'_, O>, parameters: QueryParameters) -
     Ok(Found::One(cluster_of(ask)))
 }
 
-/// The cluster.
 pub(super) fn cluster_of<O: Owner>(ask: &Ask<'_, O>) -> Value {
     let view = ClusterView { overview: ask.shown.overview.clone(), old: None };
     let mut found = lasting(&status_of(&view, ask.web.owner.health(), ask.web.ports));

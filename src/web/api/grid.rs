@@ -6,7 +6,6 @@ use super::super::applications::QueryParameters;
 
 /// Cells unless they are given.
 const CELLS: u32 = 2_500;
-/// Most cells.
 const MOST_CELLS: u64 = 10_000;
 
 /// How many of what is in a row are in which state.

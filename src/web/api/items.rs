@@ -21,7 +21,6 @@ const MOST_LOOKED_AT: i64 = 200_000;
 /// How far an item is.
 const STATES: [&str; 5] = ["WAITING", "RUNNING", "SUCCEEDED", "FAILED", "ENDED"];
 
-/// An item.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 struct ItemRow {
     item: u32,

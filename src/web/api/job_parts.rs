@@ -28,7 +28,6 @@ const TASKS: [&str; 4] = ["setup", "map", "reduce", "cleanup"];
 /// Tasks up to which a grid is made on the thread of the web server.
 const FEW_TASKS: u32 = 20_000;
 
-/// A task.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 struct TaskRow {
     task: String,
@@ -123,7 +122,6 @@ fn attempt_row(job: &JobView, kind: Kind, attempt: &AttemptView, overview: &Clus
     row
 }
 
-/// A tracker that is there.
 pub(super) fn tracker_of<'a>(overview: &'a ClusterSnapshot, name: &str) -> Option<&'a TrackerSnapshot> {
     let place = overview.trackers.binary_search_by(|tracker| tracker.name.as_str().cmp(name)).ok()?;
     overview.trackers.get(place)

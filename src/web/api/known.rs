@@ -50,7 +50,6 @@ pub(super) fn known_application<O>(ask: &Ask<'_, O>) -> Result<Arc<ApplicationVi
     ask.shown.views.application(id).cloned().ok_or_else(unknown)
 }
 
-/// That there is no such queue.
 pub(super) fn no_such_queue(name: &str) -> Problem {
     let detail = format!("there is no queue {name:?}");
     Problem::new(ProblemName::NoSuchQueue, detail).with_try("/api/v1/queues")

@@ -24,7 +24,6 @@ const POINTS: u32 = 300;
 const QUOTES: u32 = 50;
 /// Most quotes of a curve.
 const MOST_QUOTES: u64 = 200;
-/// A credit in units.
 const ONE_CREDIT_UNITS: i128 = 1_000_000_000_000;
 const RATE: &str = "credits for one slot over one interval, such as 0.5";
 

@@ -16,7 +16,6 @@ use super::cursor::{Key, Place};
 use super::listing::Listing;
 use super::work::{Work, work_of, work_of_application};
 
-/// A user.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 struct UserRow<'a> {
     user: &'a str,

@@ -24,7 +24,6 @@ use super::listing::Listing;
 use super::market::{check_market, points};
 use super::stored::found;
 
-/// A queue.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 struct QueueRow<'a> {
     queue: &'a str,

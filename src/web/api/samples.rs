@@ -18,7 +18,6 @@ struct SampleSeries<'a> {
     points: Vec<SamplePoint<'a>>,
 }
 
-/// A sample.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 struct SamplePoint<'a> {
     time_ms: i64,
@@ -30,7 +29,6 @@ struct SamplePoint<'a> {
     queues: Vec<QueuePoint<'a>>,
 }
 
-/// A queue in it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 struct QueuePoint<'a> {
     queue: &'a str,

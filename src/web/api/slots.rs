@@ -27,7 +27,6 @@ const MOST_CELLS: u32 = 1_000;
 /// Slots that a container counts as.
 const CONTAINER: &str = "container";
 
-/// A worker.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 struct WorkerSlots<'a> {
     worker: &'a str,
@@ -49,8 +48,6 @@ struct Cell {
     /// When it was launched, or granted.
     since_ms: Option<i64>,
 }
-
-// === impl Cell ===
 
 impl Cell {
     fn of_attempt(live: LiveAttempt, is_open: bool) -> Self {

@@ -18,10 +18,8 @@ use super::job_parts::{tracker_of, with_attempts};
 
 /// Bars unless they are given.
 const BARS: usize = 1_000;
-/// Most bars.
 const MOST_BARS: u64 = 10_000;
 
-/// A timeline.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 struct Timeline {
     /// By worker.

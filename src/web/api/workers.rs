@@ -17,7 +17,6 @@ use super::ask::Ask;
 use super::cursor::{Key, Place};
 use super::listing::Listing;
 
-/// A rack.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 struct RackRow {
     rack: String,

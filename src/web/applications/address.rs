@@ -19,9 +19,7 @@ pub(super) enum Address {
     Allocate,
     /// Its program ends it.
     Unregister,
-    /// Its state.
     State,
-    /// Its containers.
     Containers,
     /// One container.
     Container,
@@ -43,13 +41,10 @@ pub(super) mod part {
     pub(crate) const CONTAINER: &str = "container-id";
     /// How a container ends.
     pub(crate) const COMMAND: &str = "command";
-    /// Which log.
     pub(crate) const LOG: &str = "log";
     /// The id of a node.
     pub(crate) const NODE: &str = "node-id";
 }
-
-// === impl Address ===
 
 impl Address {
     /// All addresses.

@@ -94,8 +94,6 @@ struct InfoJson {
 #[derive(Debug, Default)]
 pub(super) struct LastReport(Mutex<Option<(Arc<ApplicationReport>, Bytes)>>);
 
-// === impl LastReport ===
-
 impl LastReport {
     fn text_of(&self, app: &Arc<ApplicationReport>) -> Bytes {
         let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -46,8 +46,6 @@ pub(super) struct UnreadBody<'a> {
     is_cut: oneshot::Receiver<()>,
 }
 
-// === impl UnreadBody ===
-
 impl<'a> UnreadBody<'a> {
     /// The body of a request of that caller, whose bytes count in `bodies` until the request is answered.
     pub(super) fn of(

@@ -13,8 +13,6 @@ use super::problem_name::ProblemName;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PathParts(Vec<(String, String)>);
 
-// === impl PathParts ===
-
 impl PathParts {
     /// The parts that the router found.
     pub(crate) fn new(found: &RawPathParams) -> Self {

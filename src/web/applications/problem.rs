@@ -61,8 +61,6 @@ struct ErrorJson<'a> {
     detail: &'a str,
 }
 
-// === impl Problem ===
-
 impl Problem {
     /// A problem with what is particular about this one.
     pub(crate) fn new(name: ProblemName, detail: impl Into<String>) -> Self {
@@ -177,8 +175,6 @@ impl From<OwnerGone> for Problem {
         Self::new(ProblemName::Unavailable, gone.to_string())
     }
 }
-
-// === impl ErrorJson ===
 
 impl<'a> ErrorJson<'a> {
     fn of(fault: &'a BodyFault) -> Self {

@@ -17,23 +17,14 @@ pub(crate) enum ProblemName {
     SessionRefused,
     /// Not the caller's own.
     Forbidden,
-    /// No such application.
     NoSuchApplication,
-    /// No such container.
     NoSuchContainer,
-    /// No such node.
     NoSuchNode,
-    /// No such job.
     NoSuchJob,
-    /// No such queue.
     NoSuchQueue,
-    /// No such user.
     NoSuchUser,
-    /// No such worker.
     NoSuchWorker,
-    /// No such decision.
     NoSuchDecision,
-    /// There is no market.
     NoMarket,
     /// No such path.
     NoSuchAddress,
@@ -53,7 +44,6 @@ pub(crate) enum ProblemName {
     ApplicationExists,
     /// The application has ended.
     ApplicationOver,
-    /// The body is too large.
     BodyTooLarge,
     /// The body is no JSON by its header.
     UnsupportedMediaType,
@@ -66,8 +56,6 @@ pub(crate) enum ProblemName {
     /// Not now.
     Unavailable,
 }
-
-// === impl ProblemName ===
 
 impl ProblemName {
     /// All kinds.

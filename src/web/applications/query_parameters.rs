@@ -22,8 +22,6 @@ pub(crate) struct QueryParameters {
     known: Vec<&'static str>,
 }
 
-// === impl QueryParameters ===
-
 impl QueryParameters {
     /// The decoded parameters of an address.
     pub(crate) fn of(uri: &Uri) -> Self {

@@ -44,8 +44,6 @@ pub(super) struct Applications<O> {
     reports: LastReport,
 }
 
-// === impl Applications ===
-
 impl<O: ApplicationOwner> Applications<O> {
     pub(super) fn new(web: Arc<WebState<O>>) -> Self {
         let waits = Semaphore::new(web.limits.connections / 2);

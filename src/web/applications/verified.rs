@@ -22,8 +22,6 @@ pub(super) enum SignedBody {
     Digest(Option<String>),
 }
 
-// === impl Verified ===
-
 impl Verified {
     /// A caller of an address that is open to all. What a signature would bring is passed over.
     pub(super) fn unknown(parameters: &mut QueryParameters) -> Self {

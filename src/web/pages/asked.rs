@@ -36,8 +36,6 @@ pub(super) struct Asked {
     pub(super) known_tags: KnownTags,
 }
 
-// === impl Asked ===
-
 impl Asked {
     pub(super) fn new(request: &HttpRequest) -> Self {
         Self::of(&request.uri, &request.headers)

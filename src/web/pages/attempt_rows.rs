@@ -154,7 +154,6 @@ pub(super) fn task_page(view: &View, task: TaskId, job: &JobSnapshot, detail: &J
     })
 }
 
-/// An attempt.
 pub(super) fn attempt_page(view: &View, id: AttemptId, job: &JobSnapshot, detail: &JobDetail) -> Result<Page, Refused> {
     let Some(attempt) = detail.attempts.iter().find(|attempt| attempt.attempt == id) else {
         return Err(Refused::unknown("attempt", &id.to_string(), Some(format!("/jobs/{}/tasks", id.task.job))));

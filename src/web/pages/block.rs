@@ -33,7 +33,6 @@ pub(super) struct Section {
 /// A block of a section.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Block {
-    /// A line.
     Line(Cell),
     /// A line that asks for attention.
     Complaint(Cell),
@@ -105,8 +104,6 @@ pub(super) struct Field {
     pub(super) is_hidden: bool,
 }
 
-// === impl Field ===
-
 impl Field {
     /// A field of any text.
     pub(super) fn text(name: &'static str, label: &'static str, value: impl Into<String>) -> Self {
@@ -124,15 +121,11 @@ impl Field {
     }
 }
 
-// === impl Section ===
-
 impl Section {
     pub(super) fn new(id: &'static str, title: impl Into<String>, blocks: Vec<Block>) -> Self {
         Self { id, title: title.into(), blocks }
     }
 }
-
-// === impl Block ===
 
 impl Block {
     /// Words of a client, whole.
@@ -145,8 +138,6 @@ impl Block {
         Self::Line(vec![Piece::text(text)])
     }
 }
-
-// === impl Table ===
 
 impl Table {
     pub(super) fn new(caption: impl Into<String>, columns: Vec<Column>, rows: Vec<Vec<Cell>>) -> Self {
@@ -187,8 +178,6 @@ fn harmless_cell(text: &str) -> String {
     if text.contains(' ') { quoted_csv_cell(text) } else { csv_cell(text) }
 }
 
-// === impl Column ===
-
 impl Column {
     /// A column of texts.
     pub(super) const fn text(label: &'static str) -> Self {
@@ -200,7 +189,6 @@ impl Column {
         Self { label, is_number: true, sort: None }
     }
 
-    /// Its head in CSV.
     pub(super) fn head_in_csv(&self) -> &'static str {
         HEADS_IN_CSV.iter().find(|(label, _)| *label == self.label).map_or(self.label, |(_, head)| head)
     }

@@ -18,8 +18,6 @@ pub(super) struct Refused {
     pub(super) try_commands: Vec<String>,
 }
 
-// === impl Refused ===
-
 impl Refused {
     pub(super) fn unavailable(why: String) -> Self {
         let title = "The JobTracker does not answer now".to_owned();

@@ -10,17 +10,13 @@ pub struct JobFilter {
     pub(crate) job: Option<JobId>,
     /// In one of these states; empty: in any.
     pub(crate) states: Vec<RunState>,
-    /// Of this user.
     pub(crate) user: Option<String>,
-    /// In this queue.
     pub(crate) queue: Option<String>,
     /// With this in its name, in whatever case.
     pub(crate) name: Option<String>,
     /// That ended at this moment or later, epoch ms.
     pub(crate) ended_since_ms: Option<i64>,
 }
-
-// === impl JobFilter ===
 
 impl JobFilter {
     /// The words of states that a filter may name.

@@ -23,7 +23,6 @@ pub(super) struct Page {
     pub(super) status: StatusCode,
     /// The title of the document: the finding first.
     pub(super) title: String,
-    /// The heading.
     pub(super) heading: Cell,
     /// The entry of the navigation that leads to it.
     pub(super) entry: &'static str,
@@ -53,8 +52,6 @@ struct PartOfPage<'a> {
     frame: &'a Frame,
     is_whole: bool,
 }
-
-// === impl Page ===
 
 impl Page {
     /// The answer to a request for it.

@@ -25,15 +25,29 @@ pub(super) enum Piece {
     /// A command or a path, to copy.
     Code(String),
     /// A link; its text may be a client's.
-    Link { to: String, text: Foreign },
-    /// A moment.
-    Moment { iso: String, text: String },
+    Link {
+        to: String,
+        text: Foreign,
+    },
+    Moment {
+        iso: String,
+        text: String,
+    },
     /// A number that lives: its name and value are in the page as data.
-    Number { metric: &'static str, value: String, shown: String },
+    Number {
+        metric: &'static str,
+        value: String,
+        shown: String,
+    },
     /// A state, by colour, shape and word.
     State(ShownState),
     /// A number out of a whole.
-    Part { metric: &'static str, of: u64, whole: u64, label: String },
+    Part {
+        metric: &'static str,
+        of: u64,
+        whole: u64,
+        label: String,
+    },
     /// Tasks by state as a bar.
     Bar(StateBar),
 }
@@ -41,7 +55,6 @@ pub(super) enum Piece {
 /// A text that a client chose, with control characters as symbols.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Foreign {
-    /// As it is shown.
     pub(super) shown: String,
     /// The whole; none: it is shown.
     pub(super) whole: Option<String>,
@@ -62,7 +75,6 @@ pub(super) struct StateBar {
     pub(super) parts: Vec<BarPart>,
 }
 
-/// A part of a bar.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct BarPart {
     pub(super) class: &'static str,
@@ -73,8 +85,6 @@ pub(super) struct BarPart {
 
 /// The pieces of a cell or a line.
 pub(super) type Cell = Vec<Piece>;
-
-// === impl Piece ===
 
 impl Piece {
     /// Words of ours.
@@ -102,7 +112,6 @@ impl Piece {
         Self::Link { to: to.into(), text: Foreign::new(text) }
     }
 
-    /// A moment, epoch ms.
     pub(super) fn moment(epoch_ms: i64) -> Self {
         Self::Moment { iso: iso_text(epoch_ms), text: format_time(epoch_ms) }
     }
@@ -142,8 +151,6 @@ impl From<&str> for Piece {
         Self::text(text)
     }
 }
-
-// === impl Foreign ===
 
 impl Foreign {
     pub(super) fn new(text: &str) -> Self {
@@ -189,14 +196,11 @@ pub(super) fn iso_text(epoch_ms: i64) -> String {
     Timestamp::from_millisecond(epoch_ms).map(|time| time.to_string()).unwrap_or_default()
 }
 
-// === impl ShownState ===
-
 impl ShownState {
     const fn new(class: &'static str, word: &'static str, shape: &'static str) -> Self {
         Self { class, word, shape }
     }
 
-    /// The state of a job.
     pub(super) const fn of_job(state: RunState) -> Self {
         match state {
             RunState::Prep => Self::new("waiting", "preparing", Self::of_task(TaskState::Waiting).shape),
@@ -207,7 +211,6 @@ impl ShownState {
         }
     }
 
-    /// The state of a task.
     pub(super) const fn of_task(state: TaskState) -> Self {
         let shape = match state {
             TaskState::Waiting => "M6 1a5 5 0 1 0 0 10a5 5 0 1 0 0-10zm0 2a3 3 0 1 1 0 6a3 3 0 1 1 0-6z",
@@ -237,8 +240,6 @@ impl ShownState {
         Self::new(like.class, word, like.shape)
     }
 }
-
-// === impl StateBar ===
 
 impl StateBar {
     /// The tasks of a job: finished, running; the rest waits, or was killed if the job is over.

@@ -13,8 +13,6 @@ pub(super) const OTHERS: &str = "others";
 #[derive(Clone, Debug, Default)]
 pub(super) struct Colours<'a>(BTreeMap<&'a str, &'static str>);
 
-// === impl Colours ===
-
 impl<'a> Colours<'a> {
     /// Of all queues.
     pub(super) fn of_queues(overview: &'a ClusterSnapshot) -> Self {
@@ -27,7 +25,6 @@ impl<'a> Colours<'a> {
         Self(names.into_iter().zip(CLASSES).collect())
     }
 
-    /// The class of a name.
     pub(super) fn class(&self, name: &str) -> &'static str {
         self.0.get(name).copied().unwrap_or(OTHERS)
     }

@@ -75,7 +75,6 @@ fn place_reason(view: &View, job: &ReportedJob, kind: Kind) -> Option<PendingRea
     }
 }
 
-/// A reason as a sentence.
 pub(super) fn sentence(reason: &str) -> String {
     let mut letters = reason.chars();
     letters.next().map_or_else(String::new, |first| format!("{}{}.", first.to_uppercase(), letters.as_str()))

@@ -13,7 +13,6 @@ use crate::model::hex;
 
 use super::super::response::text;
 
-/// A file.
 struct StaticFile {
     stem: &'static str,
     ending: &'static str,
@@ -52,8 +51,6 @@ pub(super) struct FileAddresses {
     pub(super) script: String,
     pub(super) icon: String,
 }
-
-// === impl FileAddresses ===
 
 impl FileAddresses {
     pub(super) fn get() -> Self {

@@ -46,8 +46,6 @@ pub(super) struct View {
     container_slots: u32,
 }
 
-// === impl View ===
-
 impl View {
     /// The newest view of the cluster, with the jobs as the policy has them.
     ///

@@ -14,7 +14,6 @@ const MOST_CHARACTERS: usize = 11;
 /// Of these at its start, where it is cut.
 const FIRST_CHARACTERS: usize = 4;
 
-/// A bar.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Bar {
     pub(crate) name: String,
@@ -26,7 +25,6 @@ pub(crate) struct Bar {
     pub(crate) waiting: u64,
 }
 
-/// The bars, by name.
 pub(crate) fn bars(name: &'static str, title: String, bars: &[Bar], right: &'static str) -> Picture {
     let shown = || bars.iter().take(MOST_BARS);
     let largest = shown().map(|bar| (bar.used + bar.waiting).max(bar.right.unwrap_or(0))).max().unwrap_or(0);

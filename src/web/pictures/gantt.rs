@@ -13,7 +13,6 @@ const LEFT: f64 = 160.0;
 const RIGHT: f64 = 592.0;
 const TOP: f64 = 6.0;
 
-/// A bar.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct GanttBar {
     /// The worker: lanes of one stand together.

@@ -6,7 +6,6 @@ use crate::api::TaskState;
 
 use super::picture::{LegendLine, Mark, Picture, Px};
 
-/// Most cells.
 pub(crate) const MOST_CELLS: u32 = 2_500;
 /// Cells in a row.
 const ROW: u32 = 50;

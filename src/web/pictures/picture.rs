@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-/// A picture.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Picture {
     /// What it is, as `data-picture`.
@@ -22,15 +21,29 @@ pub(crate) struct Picture {
     pub(crate) rows: Vec<Vec<String>>,
 }
 
-/// A mark.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Mark {
     /// A path of a class; a line of a series has its name.
-    Path { class: String, d: String, series: Option<&'static str> },
+    Path {
+        class: String,
+        d: String,
+        series: Option<&'static str>,
+    },
     /// A box, which may say what it is.
-    Box { class: String, x: Px, y: Px, width: Px, height: Px, words: String },
-    /// A word.
-    Word { class: &'static str, x: Px, y: Px, text: String },
+    Box {
+        class: String,
+        x: Px,
+        y: Px,
+        width: Px,
+        height: Px,
+        words: String,
+    },
+    Word {
+        class: &'static str,
+        x: Px,
+        y: Px,
+        text: String,
+    },
 }
 
 /// What a class of marks means.
@@ -44,8 +57,6 @@ pub(crate) struct LegendLine {
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
 pub(crate) struct Px(pub(crate) f64);
 
-// === impl Px ===
-
 impl fmt::Display for Px {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = format!("{:.2}", self.0);
@@ -53,8 +64,6 @@ impl fmt::Display for Px {
         formatter.write_str(if text == "-0" { "0" } else { text })
     }
 }
-
-// === impl Picture ===
 
 impl Picture {
     /// The lines of the legend that explain a mark of this picture: by the last word of their class.
@@ -67,8 +76,6 @@ impl Picture {
     }
 }
 
-// === impl LegendLine ===
-
 impl LegendLine {
     pub(crate) fn new(class: impl Into<String>, text: impl Into<String>) -> Self {
         Self { class: class.into(), text: text.into() }
@@ -79,8 +86,6 @@ impl LegendLine {
         matches!(&*self.class, "right" | "line" | "median" | "quantile")
     }
 }
-
-// === impl Mark ===
 
 impl Mark {
     /// The class of a mark that can be seen.
@@ -98,7 +103,6 @@ impl Mark {
         Self::Box { class: class.into(), x: Px(x), y: Px(y), width: Px(width), height: Px(height), words }
     }
 
-    /// A word.
     pub(crate) fn word(class: &'static str, x: f64, y: f64, text: impl Into<String>) -> Self {
         Self::Word { class, x: Px(x), y: Px(y), text: text.into() }
     }

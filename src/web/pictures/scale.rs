@@ -11,8 +11,6 @@ pub(super) struct Scale {
     pub(super) px_to: f64,
 }
 
-// === impl Scale ===
-
 impl Scale {
     pub(super) fn new((from, to): (f64, f64), (px_from, px_to): (f64, f64)) -> Self {
         let to = if to > from { to } else { from + 1.0 };

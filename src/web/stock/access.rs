@@ -24,9 +24,6 @@ pub(crate) async fn check_instrumentation<O: Owner>(state: &WebState<O>, user: &
 }
 
 /// The log: for all, or for administrators.
-///
-/// # Errors
-/// As [`check_instrumentation`].
 pub(super) async fn check_administrators<O: Owner>(state: &WebState<O>, user: &str) -> Result<(), Refused> {
     refuse_others(state, state.stock.is_authorization_on, user).await
 }

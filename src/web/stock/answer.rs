@@ -19,7 +19,6 @@ const JSON: &str = "application/json; charset=utf-8";
 /// Blank lines before the JSON, which the JSPs of 1.2.1 leave there.
 const BLANK_LINES: &str = "\n\n\n\n\n\n\n\n\n\n\n\n";
 
-/// A page.
 pub(super) fn page(status: StatusCode, page: &impl Template) -> Response<Body> {
     match page.render() {
         Ok(html) => html_of(status, html),
@@ -48,7 +47,6 @@ pub(super) fn json(status: StatusCode, value: &impl Serialize) -> Response<Body>
     fresh(status, JSON, format!("{BLANK_LINES}{body}\n\n"))
 }
 
-/// An error as JSON.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct JsonError {

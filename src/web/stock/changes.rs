@@ -24,8 +24,6 @@ pub(super) struct Changes<'a, O> {
     caller: Caller,
 }
 
-// === impl Changes ===
-
 impl<'a, O: Owner> Changes<'a, O> {
     /// # Errors
     /// Why the request may change nothing.

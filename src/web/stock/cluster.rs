@@ -27,7 +27,6 @@ pub(super) struct Summary {
     pub(super) excluded: usize,
 }
 
-/// A queue.
 pub(super) struct Queue {
     pub(super) name: String,
     pub(super) state: &'static str,
@@ -35,7 +34,6 @@ pub(super) struct Queue {
     pub(super) info: Vec<String>,
 }
 
-/// A table of jobs.
 pub(super) struct JobTable {
     pub(super) jobs: Vec<JobRow>,
     /// Whether jobs can be chosen and changed.
@@ -43,7 +41,6 @@ pub(super) struct JobTable {
     pub(super) refresh: u32,
 }
 
-/// A row of it.
 pub(super) struct JobRow {
     pub(super) index: usize,
     pub(super) id: String,
@@ -58,8 +55,6 @@ pub(super) struct JobRow {
     pub(super) scheduling_info: String,
     pub(super) diagnostics: String,
 }
-
-// === impl Summary ===
 
 impl Summary {
     pub(super) fn of(overview: &ClusterSnapshot) -> Self {
@@ -90,8 +85,6 @@ fn reserved(overview: &ClusterSnapshot) -> PerKind<u32> {
     PerKind::new(sum(|job| job.live.reserved.map), sum(|job| job.live.reserved.reduce))
 }
 
-// === impl Queue ===
-
 impl Queue {
     /// All queues. `shows_money`: whether what a market says of them may be shown.
     pub(super) fn all(overview: &ClusterSnapshot, shows_money: bool) -> Vec<Self> {
@@ -107,8 +100,6 @@ impl Queue {
         queues.collect()
     }
 }
-
-// === impl JobTable ===
 
 impl JobTable {
     /// A table of jobs, numbered from `first` on.
@@ -128,8 +119,6 @@ impl JobTable {
         Self { refresh: REFRESH_S, ..self }
     }
 }
-
-// === impl JobRow ===
 
 impl JobRow {
     fn new(job: &JobSnapshot, index: usize, shows_money: bool) -> Self {

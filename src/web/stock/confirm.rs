@@ -17,10 +17,7 @@ pub(super) struct Confirm {
     label: &'static str,
 }
 
-// === impl Confirm ===
-
 impl Confirm {
-    /// Whether a job is to be killed.
     pub(super) fn kill_job(id: JobId) -> Self {
         Confirm {
             verb: "kill",

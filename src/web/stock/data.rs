@@ -4,29 +4,21 @@ use crate::model::{AttemptId, AttemptState, JobId, Kind, PerKind, Priority, RunS
 
 /// Most groups of tasks in a graph.
 pub(crate) const GRAPH_GROUPS: u32 = 600;
-/// Tasks on a page.
 pub(crate) const TASKS_PER_PAGE: u32 = 2_000;
 /// Most attempts on a page of failures.
 pub(crate) const MOST_FAILURES: usize = 2_000;
 
-/// A job.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StockJob {
-    /// Its id.
     pub(crate) id: JobId,
-    /// Its name.
     pub(crate) name: String,
     /// Its owner.
     pub(crate) user: String,
-    /// Its queue.
     pub(crate) queue: String,
-    /// Its priority.
     pub(crate) priority: Priority,
-    /// Its state.
     pub(crate) state: RunState,
     /// URI of its job.xml.
     pub(crate) job_file: String,
-    /// The host that submitted it.
     pub(crate) submit_host: Option<String>,
     /// The address of that host.
     pub(crate) submit_address: Option<String>,
@@ -52,7 +44,6 @@ pub struct StockJob {
     pub(crate) bad_ends: PerKind<(u32, u32)>,
     /// Hosts that it avoids, with the failures of its attempts there.
     pub(crate) flaky: Vec<(String, u32)>,
-    /// Its counters.
     pub(crate) counters: Vec<StockCounterGroup>,
     /// The progress of its tasks; none of a job with too many of them.
     pub(crate) graphs: PerKind<StockGraph>,
@@ -85,16 +76,12 @@ pub(crate) struct StockTally {
 /// A group of counters of a job, by the names for display.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StockCounterGroup {
-    /// Its name.
     pub(crate) name: String,
-    /// Its counters.
     pub(crate) counters: Vec<StockCounter>,
 }
 
-/// A counter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct StockCounter {
-    /// Its name.
     pub(crate) name: String,
     /// The sum over maps and over reduces; 0 for a task.
     pub(crate) of_kind: PerKind<i64>,
@@ -118,9 +105,7 @@ pub(crate) struct StockGraph {
 pub enum TaskList {
     /// Its maps or reduces.
     Work(Kind),
-    /// Its setup.
     Setup,
-    /// Its cleanup.
     Cleanup,
 }
 
@@ -133,10 +118,8 @@ pub struct StockTasks {
     pub(crate) total: u32,
 }
 
-/// A task.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct StockTask {
-    /// Its id.
     pub(crate) id: TaskId,
     /// Its progress, 0 to 1.
     pub(crate) progress: f32,
@@ -180,12 +163,9 @@ pub struct StockAttempts {
     pub(crate) split_nodes: Vec<String>,
 }
 
-/// An attempt.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct StockAttempt {
-    /// Its id.
     pub(crate) id: AttemptId,
-    /// Its state.
     pub(crate) state: AttemptState,
     /// Its progress, 0 to 1.
     pub(crate) progress: f32,
@@ -210,7 +190,6 @@ pub(crate) struct StockAttempt {
 /// A tracker of an attempt.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct StockPlace {
-    /// Its name.
     pub(crate) name: String,
     /// Its host; none if it is not connected, and has left no address.
     pub(crate) host: Option<String>,
@@ -241,9 +220,7 @@ pub struct StockPastJobs {
 /// A job that is over.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct StockPastJob {
-    /// Its id.
     pub(crate) id: JobId,
-    /// Its name.
     pub(crate) name: String,
     /// Its owner.
     pub(crate) user: String,
@@ -262,8 +239,6 @@ pub struct FailureFilter {
     pub(crate) state: Option<AttemptState>,
 }
 
-// === impl FailureFilter ===
-
 impl FailureFilter {
     /// Whether an attempt in this state is listed.
     pub(crate) fn lists(&self, state: AttemptState) -> bool {
@@ -274,15 +249,11 @@ impl FailureFilter {
     }
 }
 
-// === impl StockPlace ===
-
 impl StockPlace {
     /// `http://HOST:PORT`; none where the host is not known.
     pub(crate) fn url(&self) -> Option<String> {
         self.host.as_ref().map(|host| format!("http://{host}:{}", self.http_port))
     }
 }
-
-// === impl StockCounterGroup ===
 
 impl StockCounterGroup {}

@@ -6,7 +6,6 @@ use jiff::tz::TimeZone;
 
 /// Version of Hadoop that these pages are of.
 pub(super) const VERSION: &str = "1.2.1";
-/// Its revision.
 pub(super) const REVISION: &str = "1503152";
 /// When it was compiled.
 pub(super) const COMPILED: &str = "Wed Jul 24 13:39:35 PDT 2013";

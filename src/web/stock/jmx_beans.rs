@@ -14,7 +14,6 @@ const MIB: f64 = 1_048_576.0;
 /// Running jobs are counted by how long they have run, minutes from and to.
 const RUN_TIMES_MIN: [(i64, i64); 4] = [(0, 60), (60, 300), (300, 1_440), (1_440, i64::MAX)];
 
-/// A bean.
 #[derive(Clone, Debug)]
 pub(super) struct Bean {
     pub(super) name: String,
@@ -22,8 +21,6 @@ pub(super) struct Bean {
     pub(super) kind: String,
     pub(super) attributes: Vec<(String, Value)>,
 }
-
-// === impl Bean ===
 
 impl Bean {
     fn new(name: impl Into<String>, kind: impl Into<String>) -> Self {

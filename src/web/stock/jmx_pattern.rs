@@ -11,8 +11,6 @@ pub(super) struct Pattern {
     is_open: bool,
 }
 
-// === impl Pattern ===
-
 impl Pattern {
     /// None for a text that is no pattern.
     pub(super) fn parse(text: &str) -> Option<Self> {

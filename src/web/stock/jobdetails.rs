@@ -175,8 +175,6 @@ struct GraphPart {
     svg: Option<String>,
 }
 
-// === impl Page ===
-
 impl<'a> Page<'a> {
     fn new(job: &'a StockJob, host: &'a str, graphs: &Graphs, has_actions: bool, now_ms: i64) -> Self {
         let end_ms = job.finish_ms.unwrap_or(now_ms);
@@ -222,8 +220,6 @@ impl Page<'_> {
     }
 }
 
-// === impl Graphs ===
-
 impl Graphs {
     fn parts(&self, job: &StockJob) -> Vec<GraphPart> {
         let part = |kind: Kind, title: &'static str, word: &str, is_off: bool| GraphPart {
@@ -242,8 +238,6 @@ impl Graphs {
         [Some(maps), has_reduces.then_some(reduces)].into_iter().flatten().collect()
     }
 }
-
-// === impl LevelState ===
 
 impl LevelState {
     fn of(tally: StockTally) -> Self {
@@ -266,8 +260,6 @@ impl LevelState {
         }
     }
 }
-
-// === impl KindRow ===
 
 impl KindRow {
     fn new(job: &StockJob, kind: Kind) -> Self {
@@ -372,8 +364,6 @@ struct Counter<'a> {
     total_value: i64,
 }
 
-// === impl Json ===
-
 impl<'a> Json<'a> {
     fn new(job: &'a StockJob, host: &'a str, now_ms: i64) -> Self {
         Json {
@@ -385,8 +375,6 @@ impl<'a> Json<'a> {
         }
     }
 }
-
-// === impl MetaInfo ===
 
 impl<'a> MetaInfo<'a> {
     fn new(job: &'a StockJob, host: &'a str, now_ms: i64) -> Self {
@@ -421,8 +409,6 @@ impl<'a> MetaInfo<'a> {
     }
 }
 
-// === impl TaskSummary ===
-
 impl TaskSummary {
     fn new(job: &StockJob, kind: Kind) -> Self {
         let StockTally { total, pending, running, finished, killed } = job.work[kind];
@@ -441,8 +427,6 @@ impl TaskSummary {
         }
     }
 }
-
-// === impl CounterGroup ===
 
 impl<'a> CounterGroup<'a> {
     fn new(group: &'a StockCounterGroup) -> Self {

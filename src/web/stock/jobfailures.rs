@@ -95,8 +95,6 @@ struct Row<'a> {
     logs: Option<Logs>,
 }
 
-// === impl Failures ===
-
 impl<'a> Failures<'a> {
     fn new(failures: &'a StockFailures, refusal: Option<String>, id: JobId, host: &'a str) -> Self {
         let rows = failures.attempts.iter().map(|attempt| Row {

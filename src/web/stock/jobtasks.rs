@@ -65,8 +65,6 @@ struct Wanted {
     page: u32,
 }
 
-// === impl Wanted ===
-
 impl Wanted {
     fn of(asked: &Asked, id: JobId) -> Result<Self, Refused> {
         let kind = asked.get("type").unwrap_or("map");
@@ -128,8 +126,6 @@ struct Row<'a> {
     counters: usize,
 }
 
-// === impl Page ===
-
 impl<'a> Page<'a> {
     /// `tasks`: none of an unknown job.
     fn new(tasks: Option<&'a StockTasks>, wanted: &'a Wanted, host: &'a str) -> Self {
@@ -153,8 +149,6 @@ impl<'a> Page<'a> {
         }
     }
 }
-
-// === impl Row ===
 
 impl<'a> Row<'a> {
     fn new(task: &'a StockTask) -> Self {
@@ -194,8 +188,6 @@ struct TaskInfo<'a> {
     finish_time: String,
     duration_secs: i64,
 }
-
-// === impl Json ===
 
 impl<'a> Json<'a> {
     fn new(tasks: &'a StockTasks, wanted: &'a Wanted) -> Self {

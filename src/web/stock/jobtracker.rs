@@ -87,8 +87,6 @@ struct Page<'a> {
     failed: JobTable,
 }
 
-// === impl Page ===
-
 impl<'a> Page<'a> {
     fn new(overview: &'a ClusterSnapshot, host: &'a str, has_actions: bool, shows_money: bool) -> Self {
         let (memory, summary) = (Memory::now(), Summary::of(overview));
@@ -184,8 +182,6 @@ struct TaskStats {
     completion_percentage: f32,
 }
 
-// === impl Json ===
-
 impl<'a> Json<'a> {
     fn new(overview: &'a ClusterSnapshot, host: &'a str, shows_money: bool) -> Self {
         let jobs = |states: &[RunState]| {
@@ -213,8 +209,6 @@ impl<'a> Json<'a> {
     }
 }
 
-// === impl ClusterSummary ===
-
 impl ClusterSummary {
     fn new(summary: &Summary, memory: &Memory) -> Self {
         ClusterSummary {
@@ -237,8 +231,6 @@ impl ClusterSummary {
         }
     }
 }
-
-// === impl JobSummary ===
 
 impl<'a> JobSummary<'a> {
     fn new(job: &'a JobSnapshot, shows_money: bool) -> Self {

@@ -84,8 +84,6 @@ struct TrackerRow<'a> {
     silent_s: u64,
 }
 
-// === impl Machines ===
-
 impl<'a> Machines<'a> {
     fn new(overview: &'a ClusterSnapshot, host: &'a str, kind: &str) -> Self {
         let rows = |is: fn(&&TrackerSnapshot) -> bool| {
@@ -119,8 +117,6 @@ impl<'a> Machines<'a> {
         Machines { new_page: "/#trackers", host, heading, kind, list, columns, has_reason, reason_for, worst }
     }
 }
-
-// === impl TrackerRow ===
 
 impl<'a> TrackerRow<'a> {
     fn new(tracker: &'a TrackerSnapshot, at_ms: i64) -> Self {

@@ -20,7 +20,6 @@ pub trait StockOwner: Send + Sync + 'static {
         std::future::ready(Ok(false))
     }
 
-    /// A job.
     fn stock_job(&self, _job: JobId, _viewer: Option<Caller>) -> impl Future<Output = StockRead<StockJob>> + Send {
         std::future::ready(Err(OwnerGone))
     }

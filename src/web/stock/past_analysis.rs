@@ -66,8 +66,6 @@ struct Phase {
     last: (TaskId, String),
 }
 
-// === impl Page ===
-
 impl<'a> Page<'a> {
     fn new(past: &'a StockPast, tasks: u32) -> Self {
         let job = &past.job;
@@ -89,8 +87,6 @@ impl<'a> Page<'a> {
         }
     }
 }
-
-// === impl Phase ===
 
 impl Phase {
     /// None: no attempt of the kind has succeeded.

@@ -44,8 +44,6 @@ pub enum StockHistoryPlace {
     },
 }
 
-// === impl StockPast ===
-
 impl StockPast {
     /// How it ended, as history files say it.
     pub(super) fn status(&self) -> &'static str {
@@ -57,8 +55,6 @@ impl StockPast {
         }
     }
 }
-
-// === impl PastKind ===
 
 impl PastKind {
     /// With their words, as pages list them.

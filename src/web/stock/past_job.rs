@@ -200,8 +200,6 @@ struct KindRow {
     finished: String,
 }
 
-// === impl Details ===
-
 impl<'a> Details<'a> {
     fn new(past: &'a StockPast) -> Self {
         let job = &past.job;
@@ -241,8 +239,6 @@ impl Details<'_> {
         grouped(*number.borrow())
     }
 }
-
-// === impl KindRow ===
 
 impl KindRow {
     fn new(past: &StockPast, word: &'static str, kind: PastKind) -> Self {
@@ -287,8 +283,6 @@ struct TaskRow {
     finished: String,
     error: String,
 }
-
-// === impl Tasks ===
 
 impl<'a> Tasks<'a> {
     /// None: the request names no kind or no end.
@@ -340,8 +334,6 @@ struct AttemptRow<'a> {
     counters: usize,
 }
 
-// === impl Attempts ===
-
 impl<'a> Attempts<'a> {
     fn new(past: &'a StockPast, task: TaskId, split_nodes: Vec<String>) -> Self {
         let attempts: Vec<&PastAttempt> =
@@ -387,8 +379,6 @@ struct Counters {
     id: AttemptId,
     groups: Option<Vec<StockCounterGroup>>,
 }
-
-// === impl Counters ===
 
 impl Counters {
     fn grouped(&self, number: impl Borrow<i64>) -> String {

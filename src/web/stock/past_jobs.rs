@@ -121,8 +121,6 @@ struct Row<'a> {
     user: &'a str,
 }
 
-// === impl Home ===
-
 impl<'a> Home<'a> {
     fn new(found: &'a StockPastJobs, host: &'a str, search: &'a str, page: i64, first: u64) -> Self {
         let (names, day) = search.split_once(';').unwrap_or((search, ""));

@@ -14,8 +14,6 @@ pub(super) struct Memory {
     pub(super) all_bytes: u64,
 }
 
-// === impl Memory ===
-
 impl Memory {
     pub(super) fn now() -> Self {
         let used_bytes = ProcessStat::of_this_process().map_or(0, |stat| stat.resident_bytes);
@@ -30,8 +28,6 @@ pub(super) struct Process {
     pub(super) threads: u64,
     pub(super) running_threads: u64,
 }
-
-// === impl Process ===
 
 impl Process {
     pub(super) fn now() -> Self {

@@ -23,8 +23,6 @@ pub(super) struct Asked {
 /// What a page answers instead of itself.
 pub(super) type Refused = Box<Response<Body>>;
 
-// === impl Asked ===
-
 impl Asked {
     /// # Errors
     /// What to answer to another method, or to parameters that are no text or cannot be read.

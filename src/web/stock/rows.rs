@@ -21,8 +21,6 @@ pub(super) struct Logs {
     pub(super) plain: String,
 }
 
-// === impl Progress ===
-
 impl Progress {
     /// Of a progress from 0 to 1.
     pub(super) fn of(progress: f32) -> Self {
@@ -30,8 +28,6 @@ impl Progress {
         Progress { text: percent(progress), whole: (progress * 100.0) as u32 }
     }
 }
-
-// === impl Logs ===
 
 impl Logs {
     /// Of an attempt on a tracker; none if that is not connected.
@@ -47,7 +43,6 @@ impl Logs {
     }
 }
 
-/// The new page of a job.
 pub(super) fn new_job_page(id: JobId) -> String {
     format!("/jobs/{id}")
 }

@@ -9,7 +9,6 @@ use super::changes::go_back;
 
 /// The style of stock pages, part of the binary.
 const STYLE: &str = include_str!("../../../static/hadoop.css");
-/// The icon.
 const ICON: &str = include_str!("../../../static/icon.svg");
 
 /// Answers `/static/hadoop.css`.

@@ -36,8 +36,6 @@ pub(super) struct Named {
     pub(super) attempt: Option<AttemptId>,
 }
 
-// === impl Named ===
-
 impl Named {
     /// # Errors
     /// What to answer to none, and to ids that are malformed.
@@ -158,8 +156,6 @@ struct Row<'a> {
     has_actions: bool,
 }
 
-// === impl Page ===
-
 impl<'a> Page<'a> {
     fn new(attempts: Option<&'a StockAttempts>, task: TaskId, has_actions: bool) -> Self {
         let is_housekeeping = attempts.is_some_and(|attempts| attempts.is_housekeeping);
@@ -174,8 +170,6 @@ impl<'a> Page<'a> {
         }
     }
 }
-
-// === impl Row ===
 
 impl<'a> Row<'a> {
     fn new(attempt: &'a StockAttempt, has_actions: bool) -> Self {
@@ -237,8 +231,6 @@ struct Timing {
     duration_secs: i64,
 }
 
-// === impl Json ===
-
 impl<'a> Json<'a> {
     fn new(attempts: &'a StockAttempts, task: TaskId) -> Self {
         let has_phases = task.kind == Kind::Reduce && !attempts.is_housekeeping;
@@ -250,8 +242,6 @@ impl<'a> Json<'a> {
         }
     }
 }
-
-// === impl AttemptInfo ===
 
 impl<'a> AttemptInfo<'a> {
     fn new(attempt: &'a StockAttempt, has_phases: bool) -> Self {
@@ -273,8 +263,6 @@ impl<'a> AttemptInfo<'a> {
     }
 }
 
-// === impl TrackerInfo ===
-
 impl<'a> TrackerInfo<'a> {
     fn new(place: &'a StockPlace) -> Self {
         TrackerInfo {
@@ -286,8 +274,6 @@ impl<'a> TrackerInfo<'a> {
         }
     }
 }
-
-// === impl Timing ===
 
 impl Timing {
     fn new(at_ms: i64, since_ms: i64) -> Self {

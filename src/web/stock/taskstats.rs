@@ -57,8 +57,6 @@ struct Page<'a> {
     groups: Option<&'a [StockCounterGroup]>,
 }
 
-// === impl Page ===
-
 impl Page<'_> {
     fn grouped(&self, number: impl Borrow<i64>) -> String {
         grouped(*number.borrow())
@@ -85,8 +83,6 @@ struct Counter<'a> {
     name: &'a str,
     value: i64,
 }
-
-// === impl Json ===
 
 impl<'a> Json<'a> {
     fn new(groups: &'a [StockCounterGroup], what: String) -> Self {

@@ -113,9 +113,6 @@ impl ControlGroups {
     }
 
     /// The group of this process, where a take-over may succeed; changes nothing.
-    ///
-    /// # Errors
-    /// [`NoGroups`]
     pub(crate) fn find(mount: &Path, memberships: &str) -> Result<Self, NoGroups> {
         let folder = folder_of(mount, memberships)?;
         let controllers = fs::read_to_string(folder.join("cgroup.controllers")).map_err(|_| NoGroups::NoVersionTwo)?;

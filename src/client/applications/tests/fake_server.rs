@@ -36,8 +36,6 @@ pub(crate) struct FakeServer {
     serving: JoinHandle<()>,
 }
 
-// === impl Reply ===
-
 impl Reply {
     /// A good answer.
     pub(crate) fn json(body: impl ToString) -> Self {
@@ -63,8 +61,6 @@ impl Reply {
         Self::Answer { status: "307 Temporary Redirect", headers, body: Vec::new() }
     }
 }
-
-// === impl FakeServer ===
 
 impl FakeServer {
     /// Serves what `answer` makes of each request, until it is dropped.

@@ -37,7 +37,6 @@ const ROOM_INTERVAL_BYTES: u64 = 64 << 20;
 /// Tries to make the folders while the last job of the user ends and takes its empty ones away.
 const TRIES: usize = 5;
 
-/// The folders.
 #[derive(Clone, Debug)]
 pub(super) struct UploadFolders {
     pub(super) staging: StagingRoot,
@@ -73,8 +72,6 @@ pub(super) fn is_user_name(user: &str) -> bool {
         && !user.contains(['/', '\0'])
         && !user.contains(char::is_control)
 }
-
-// === impl UploadFolders ===
 
 impl UploadFolders {
     pub(super) fn new(staging: StagingRoot, state: PathBuf, limits: UploadLimits, daemon_user: String) -> Self {
@@ -270,8 +267,6 @@ fn marker_name(user: &str, job: JobId) -> String {
 fn no_room(error: &std::io::Error) -> FileRefusal {
     FileRefusal::new(StatusCode::INSUFFICIENT_STORAGE, format_args!("the file cannot be written: {error}"))
 }
-
-// === impl NewFile ===
 
 impl NewFile {
     fn create(folder: FolderHandle, name: OsString) -> Result<Self, FsError> {

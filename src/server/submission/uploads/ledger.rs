@@ -73,8 +73,6 @@ pub(super) struct Review {
     pub(super) is_due: bool,
 }
 
-// === impl UploadLedger ===
-
 impl UploadLedger {
     /// Takes up files of an earlier run.
     pub(super) fn restore(&mut self, owner: Owner, bytes: u64, last: Instant) {
@@ -230,8 +228,6 @@ impl UploadLedger {
         }
     }
 }
-
-// === impl Reservation ===
 
 impl Reservation {
     /// Room for an upload of `name`, which is refused at once if its length is known and too much.

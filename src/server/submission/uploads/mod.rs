@@ -42,8 +42,6 @@ pub(crate) struct Uploads {
     places: Arc<FairBudget>,
 }
 
-// === impl Uploads ===
-
 impl Uploads {
     pub(super) fn new(settings: &Settings, staging: StagingRoot) -> Self {
         let folders = UploadFolders::new(

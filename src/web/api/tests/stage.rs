@@ -64,7 +64,6 @@ fn sessions() -> Sessions {
     Sessions::new(SessionKey::new([7; 32]), 60)
 }
 
-/// An answer.
 #[derive(Debug)]
 pub(super) struct Answered {
     pub(super) status: u16,

@@ -24,7 +24,6 @@ pub(super) enum Asker {
     Unattended,
 }
 
-/// Reads a row.
 pub(super) fn read_row(item: Item<'_>, asker: Asker) -> Option<AskRow> {
     let mut members = Members::of(item)?;
     let priority = members.required("priority", |item| item.whole(0..=MAX_INT));

@@ -11,7 +11,6 @@ use super::local_resources::local_resources;
 const MAX_COMMAND_TEXTS: usize = 1_000;
 /// Bytes of program and arguments together; of names and values of the environment together.
 const MAX_TEXT_BYTES: usize = 64 << 10;
-/// Variables.
 const MAX_VARIABLES: usize = 1_000;
 /// The longest time limit, ms: beyond it not every JSON library keeps whole numbers.
 const MAX_TIME_LIMIT_MS: u64 = 1 << 53;
@@ -20,7 +19,6 @@ const MAX_KILL_GRACE_MS: u64 = 600_000;
 /// Variables that the worker sets begin so.
 const OWN_PREFIX: &str = "JOBTRACKER_";
 
-/// Reads a context.
 pub(super) fn read_context(item: Item<'_>) -> Option<LaunchContext> {
     let mut members = Members::of(item)?;
     let command = members.required("command", command);

@@ -12,12 +12,10 @@ const MAX_SPECS: usize = 100;
 /// Bytes of a name of a stored context.
 const MAX_SPEC_NAME_BYTES: usize = 64;
 
-/// The id of an application.
 pub(super) fn application_id(item: Item<'_>) -> Option<ApplicationId> {
     item.parsed("an application id such as application_1700000000000_0001", |text| text.parse().ok())
 }
 
-/// The id of a container.
 pub(super) fn container_id(item: Item<'_>) -> Option<ContainerId> {
     item.parsed("a container id such as container_1700000000000_0001_01_000001", |text| text.parse().ok())
 }
@@ -42,7 +40,6 @@ pub(super) fn place(item: Item<'_>) -> Option<String> {
     name_without_blanks(item, "a host, a rack that begins with /, or *")
 }
 
-/// A host or a rack.
 pub(super) fn host_or_rack(item: Item<'_>) -> Option<String> {
     let name = name_without_blanks(item, "a host, or a rack that begins with /")?;
     if name == "*" { item.refuse("expected a host or a rack, found *") } else { Some(name) }

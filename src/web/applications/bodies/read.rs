@@ -36,8 +36,6 @@ pub(crate) fn read_body<T>(
     }
 }
 
-// === impl BodyError ===
-
 impl BodyError {
     /// Whether only rows of `ask` and launches are wrong.
     pub(crate) fn is_of_requests(&self) -> bool {

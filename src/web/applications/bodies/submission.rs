@@ -17,7 +17,6 @@ const DEFAULT_EXPIRY_MS: u64 = 600_000;
 /// How often a master is started.
 const DEFAULT_MASTER_ATTEMPTS: u32 = 2;
 
-/// Reads a submission.
 pub(crate) fn read_submission(item: Item<'_>) -> Option<Submission> {
     let mut members = Members::of(item)?;
     let application_id = members.required("application-id", names::application_id);

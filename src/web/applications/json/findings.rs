@@ -14,8 +14,6 @@ pub(crate) const MAX_FINDINGS: usize = 20;
 #[derive(Debug, Default)]
 pub(crate) struct Findings(RefCell<Vec<BodyFault>>);
 
-// === impl Findings ===
-
 impl Findings {
     /// Notes a finding. Returns none, which is what a reader gives for a value that is wrong.
     pub(crate) fn add<T>(&self, place: &Place<'_>, detail: impl Display) -> Option<T> {

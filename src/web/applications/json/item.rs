@@ -15,8 +15,6 @@ pub(crate) struct Item<'a> {
     pub(super) findings: &'a Findings,
 }
 
-// === impl Item ===
-
 impl<'a> Item<'a> {
     /// The whole of a body.
     pub(crate) const fn body(value: &'a JsonValue, findings: &'a Findings) -> Self {
@@ -120,7 +118,6 @@ impl<'a> Item<'a> {
         }
     }
 
-    /// A text.
     pub(crate) fn text(&self) -> Option<&'a str> {
         match self.value {
             JsonValue::Text(text) => Some(text),

@@ -19,8 +19,6 @@ pub(crate) struct Members<'a> {
     known: Vec<&'static str>,
 }
 
-// === impl Members ===
-
 impl<'a> Members<'a> {
     /// The members of an item that has to be an object.
     pub(crate) fn of(item: Item<'a>) -> Option<Self> {

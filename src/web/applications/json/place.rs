@@ -32,8 +32,6 @@ pub(crate) enum Place<'a> {
     Index(&'a Place<'a>, usize),
 }
 
-// === impl Place ===
-
 /// As a URI fragment: `#/ask/2/capability/memory`.
 impl fmt::Display for Place<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

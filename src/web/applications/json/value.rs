@@ -17,7 +17,6 @@ pub(crate) enum JsonValue {
     Negative(i64),
     /// Any other number.
     Number(f64),
-    /// A text.
     Text(String),
     /// `[…]`
     Array(Vec<JsonValue>),
@@ -26,8 +25,6 @@ pub(crate) enum JsonValue {
 }
 
 struct AnyValue;
-
-// === impl JsonValue ===
 
 impl JsonValue {
     /// Reads a text.
@@ -60,8 +57,6 @@ impl<'de> Deserialize<'de> for JsonValue {
         deserializer.deserialize_any(AnyValue)
     }
 }
-
-// === impl AnyValue ===
 
 impl<'de> Visitor<'de> for AnyValue {
     type Value = JsonValue;

@@ -78,8 +78,6 @@ struct Answered {
     body: String,
 }
 
-// === impl TestOwner ===
-
 impl ApplicationOwner for TestOwner {
     async fn application(&self, request: ApplicationRequest, wait: NewsWait) -> Result<ApplicationReply, OwnerGone> {
         match request {
@@ -110,8 +108,6 @@ impl ApplicationOwner for TestOwner {
         self.0.uids.contains(&(user, uid))
     }
 }
-
-// === impl Served ===
 
 impl Served {
     fn new(owned: Owned, limits: WebLimits) -> Self {
@@ -174,8 +170,6 @@ fn owned(access: ApplicationAccess, reply: impl Fn(&ApplicationQuestion) -> Repl
         uids: Vec::new(),
     }
 }
-
-// === impl Answered ===
 
 impl Answered {
     fn header(&self, name: &str) -> &str {

@@ -10,7 +10,6 @@ use crate::http::require_served_name;
 use crate::market::ReplayRefusal;
 use axum::middleware::from_fn;
 
-/// A path of an address.
 pub(super) fn path_of(address: Address) -> String {
     address
         .template()

@@ -119,7 +119,6 @@ pub(super) fn middle() -> Recorded {
     }
 }
 
-/// At its end.
 fn end() -> Recorded {
     let killed = StockJob {
         state: RunState::Killed,
@@ -152,7 +151,6 @@ fn end() -> Recorded {
     }
 }
 
-/// The memory is ours.
 fn with_memory(ours: &str) -> String {
     let (before, after) = ours.split_once("(Heap Size is ").unwrap();
     let (sizes, after) = after.split_once(')').unwrap();

@@ -74,8 +74,6 @@ pub(super) struct Answered {
     pub(super) body: String,
 }
 
-// === impl Recorded ===
-
 impl Recorded {
     pub(super) async fn get(&self, target: &str) -> Answered {
         self.ask("GET", target, "", &[]).await

@@ -101,7 +101,7 @@ fn rooms_of_the_engine_name_only_whom_they_may() {
     holds(engine::arrows);
     holds(engine::fields);
     assert_eq!(engine::call_circles(&TREE), [""; 0]);
-    assert_eq!(file("src/engine/core/engine.rs").code.matches("pub struct Engine {").count(), 1);
+    assert_eq!(file("src/engine/mod.rs").code.matches("pub struct Engine {").count(), 1);
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::api::PolicyName;
 use crate::config::Settings;
 use crate::config::settings::fair::FairPreemption;
 use crate::config::settings::reread::QueuesAndScheduler;
@@ -138,12 +139,12 @@ pub(crate) fn reread_policy(read: &QueuesAndScheduler) -> Option<PolicyConfig> {
 
 /// The class name of the scheduler that is this policy.
 pub(crate) fn scheduler_class(policy: &PolicyConfig) -> &'static str {
-    match policy {
-        PolicyConfig::Fifo(_) => FIFO_CLASS,
-        PolicyConfig::Capacity { .. } => CAPACITY_CLASS,
-        PolicyConfig::Fair(_) => FAIR_CLASS,
-        PolicyConfig::Constraint(_) => CONSTRAINT_CLASS,
-        PolicyConfig::Dynamic { .. } => DYNAMIC_CLASS,
+    match policy.name() {
+        PolicyName::Fifo => FIFO_CLASS,
+        PolicyName::Capacity => CAPACITY_CLASS,
+        PolicyName::Fair => FAIR_CLASS,
+        PolicyName::Constraint => CONSTRAINT_CLASS,
+        PolicyName::Dynamic => DYNAMIC_CLASS,
     }
 }
 

@@ -152,7 +152,7 @@ mod proofs {
     fn too_many_fields_are_found() {
         let with = |count: usize| {
             let fields: String = (0..count).map(|number| format!("    a{number}: u32,\n")).collect();
-            source("src/engine/core/engine.rs", &format!("pub struct Engine {{\n{fields}}}\n"))
+            source("src/engine/mod.rs", &format!("pub struct Engine {{\n{fields}}}\n"))
         };
         assert_eq!(fields(&with(MAX_FIELDS)), []);
         assert_eq!(fields(&with(MAX_FIELDS + 1)).len(), 1);

@@ -119,8 +119,8 @@ def repeated_names(files):
 
 
 def is_policy(path):
-    """Whether it is the policies' own, or their tests'."""
-    return re.match(r"src/scheduler/(fifo|capacity|fair|constraint|dynamic|policy)", path) is not None
+    """Whether it is the policies' own, or their tests', or the type's own file."""
+    return re.match(r"src/scheduler/(fifo|capacity|fair|constraint|dynamic|policy)|src/engine/core/(policy|group_claim)", path) is not None
 
 
 def main():

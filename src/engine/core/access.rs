@@ -4,7 +4,7 @@ use crate::engine::state::{Caller, Refusal, allows, names_groups};
 use crate::mapreduce::{Job, JobSpec};
 use crate::model::JobId;
 
-use super::engine::Engine;
+use super::Engine;
 
 /// An operation on a job (1.2.1 `Operation`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

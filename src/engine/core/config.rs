@@ -1,19 +1,14 @@
 //! Settings of the engine.
 
 use std::collections::BTreeSet;
-use std::num::NonZeroU32;
-use std::path::Path;
-use std::sync::Arc;
 
 use crate::engine::state::{ContainerSettings, Limits, SchedulerChoice};
-use crate::mapreduce::JobSpec;
 use crate::market::MarketConfig;
-use crate::model::{DelegationSettings, Identifier, Kind, PerKind};
-use crate::scheduler::capacity::CapacityConfig;
+use crate::model::{DelegationSettings, Identifier};
+use crate::scheduler::CacheLevels;
 use crate::scheduler::constraint::ConstraintConfig;
-use crate::scheduler::fair::allocations::Allocations;
-use crate::scheduler::fair::options::FairOptions;
-use crate::scheduler::{AppSpec, CacheLevels, FifoOptions, PolicyOptions};
+
+use super::policy::{PolicyConfig, QueueConfig};
 
 #[derive(Clone, Debug)]
 pub struct EngineConfig {
@@ -93,157 +88,6 @@ impl EngineConfig {
             finished_jobs_kept: 100,
             withholds_ends: false,
         }
-    }
-}
-
-#[derive(Clone, Debug)]
-pub enum PolicyConfig {
-    /// `JobQueueTaskScheduler`.
-    Fifo(FifoOptions),
-    /// `CapacityTaskScheduler`.
-    Capacity {
-        /// Queues and limits (`capacity-scheduler.xml`).
-        config: Arc<CapacityConfig>,
-        /// Whether a heartbeat grants exactly what 1.2.1 would (`jobtracker.scheduler.compatible`).
-        is_compatible: bool,
-    },
-    /// `FairScheduler`.
-    Fair(FairConfig),
-    /// `ConstraintScheduler`.
-    Constraint(ConstraintConfig),
-    /// `DynamicPriorityScheduler`.
-    Dynamic {
-        /// Time between ticks, ms (`mapred.dynamic-scheduler.alloc-interval`).
-        alloc_interval_ms: u64,
-        /// Time between rounds of preemption, ms (`mapred.priority-scheduler.kill-interval`); none = no attempt is ever
-        /// preempted.
-        kill_interval_ms: Option<u64>,
-    },
-}
-
-#[derive(Clone, Debug)]
-pub struct FairConfig {
-    /// Options besides the allocation file.
-    pub(crate) options: FairOptions,
-    pub(crate) allocations: Arc<Allocations>,
-    /// The property of a job that names its pool, unless the job does (`mapred.fairscheduler.poolnameproperty`).
-    pub(crate) pool_name_property: String,
-    /// Whether jobs may name pools that are not declared (`mapred.fairscheduler.allow.undeclared.pools`).
-    pub(crate) allows_undeclared_pools: bool,
-    /// Time between rounds of preemption, ms (`mapred.fairscheduler.preemption.interval`); none = no attempt is ever
-    /// preempted.
-    pub(crate) preemption_interval_ms: Option<u64>,
-    /// Whether rounds of preemption only log what they would do (`mapred.fairscheduler.preemption.only.log`).
-    pub(crate) only_logs_preemption: bool,
-    /// The event log; none: it is not written (`mapred.fairscheduler.eventlog.enabled`).
-    pub(crate) event_log: Option<EventLogConfig>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct EventLogConfig {
-    /// Its directory (`mapred.fairscheduler.eventlog.location`).
-    pub(crate) directory: Arc<Path>,
-    /// Time between two dumps of all jobs and pools, ms (`mapred.fairscheduler.dump.interval`).
-    pub(crate) dump_interval_ms: u64,
-}
-
-/// Time between two looks for deadlines that are at risk or missed.
-const DEADLINE_CHECK_INTERVAL_MS: u64 = 1_000;
-
-impl PolicyConfig {
-    pub(crate) fn is_market(&self) -> bool {
-        matches!(self, PolicyConfig::Dynamic { .. })
-    }
-
-    /// Whether jobs are ordered in pools instead of queues.
-    pub(crate) fn has_pools(&self) -> bool {
-        matches!(self, PolicyConfig::Fair(_))
-    }
-
-    pub(crate) fn options(&self) -> PolicyOptions {
-        match self {
-            PolicyConfig::Fifo(options) => PolicyOptions::Fifo(*options),
-            PolicyConfig::Capacity { config, is_compatible } => {
-                PolicyOptions::Capacity { config: Arc::clone(config), is_compatible: *is_compatible }
-            }
-            PolicyConfig::Fair(fair) => {
-                PolicyOptions::Fair { options: fair.options, allocations: Arc::clone(&fair.allocations) }
-            }
-            PolicyConfig::Constraint(config) => PolicyOptions::Constraint(*config),
-            PolicyConfig::Dynamic { .. } => PolicyOptions::Dynamic,
-        }
-    }
-
-    /// Whether jobs are in the queues of the configuration.
-    pub(crate) fn has_queues(&self) -> bool {
-        match self {
-            PolicyConfig::Fifo(_) | PolicyConfig::Capacity { .. } | PolicyConfig::Constraint(_) => true,
-            PolicyConfig::Fair(_) | PolicyConfig::Dynamic { .. } => false,
-        }
-    }
-
-    /// Whether an accepted job of a queue keeps it: the configuration names it, or the policy needs none.
-    pub(crate) fn keeps_queue(&self, queue: &str, queues: &[QueueConfig]) -> bool {
-        !self.has_queues() || queues.iter().any(|configured| configured.name == queue)
-    }
-
-    /// Slots that each task of a job takes: more than one only where the Capacity scheduler sizes slots by memory.
-    pub(crate) fn slots_per_task(&self, spec: &JobSpec) -> PerKind<NonZeroU32> {
-        let PolicyConfig::Capacity { config, .. } = self else { return AppSpec::ONE_SLOT };
-        let Some(memory) = config.slot_memory() else { return AppSpec::ONE_SLOT };
-        let slots = |kind, task_mb: Option<u64>| {
-            let slots = task_mb.map_or(1, |task_mb| memory.slots_per_task(kind, task_mb));
-            NonZeroU32::new(slots).unwrap_or(NonZeroU32::MIN)
-        };
-        PerKind::new(slots(Kind::Map, spec.map_memory_mb), slots(Kind::Reduce, spec.reduce_memory_mb))
-    }
-
-    /// Time between two rounds that renew what the policy decides by, ms; none: events alone do.
-    pub(crate) fn update_interval_ms(&self) -> Option<u64> {
-        match self {
-            PolicyConfig::Fifo(_) | PolicyConfig::Capacity { .. } => None,
-            PolicyConfig::Fair(fair) => Some(fair.options.update_interval_ms),
-            PolicyConfig::Constraint(_) => Some(DEADLINE_CHECK_INTERVAL_MS),
-            PolicyConfig::Dynamic { alloc_interval_ms, .. } => Some(*alloc_interval_ms),
-        }
-    }
-
-    /// Time between two rounds of preemption, ms; none: no attempt is ever preempted.
-    pub(crate) fn preemption_interval_ms(&self) -> Option<u64> {
-        match self {
-            PolicyConfig::Fifo(_) | PolicyConfig::Capacity { .. } | PolicyConfig::Constraint(_) => None,
-            PolicyConfig::Fair(fair) => fair.preemption_interval_ms,
-            PolicyConfig::Dynamic { kill_interval_ms, .. } => *kill_interval_ms,
-        }
-    }
-
-    /// Whether tasks are assigned exactly as by 1.2.1, its delays included (`jobtracker.scheduler.compatible`).
-    pub(crate) fn is_compatible(&self) -> bool {
-        match self {
-            PolicyConfig::Fifo(options) => options.compatible,
-            PolicyConfig::Capacity { is_compatible, .. } => *is_compatible,
-            PolicyConfig::Fair(fair) => fair.options.is_compatible,
-            PolicyConfig::Constraint(_) | PolicyConfig::Dynamic { .. } => false,
-        }
-    }
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct QueueConfig {
-    pub(crate) name: String,
-    /// Whether it accepts jobs (`mapred.queue.<q>.state`).
-    pub(crate) running: bool,
-    /// Access list for submissions: `*`, or `user,user group,group`.
-    pub(crate) submit_acl: String,
-    /// Access list for the administration of its jobs.
-    pub(crate) administer_acl: String,
-}
-
-impl QueueConfig {
-    /// A queue that accepts jobs of every user.
-    pub fn open(name: &str) -> Self {
-        let everybody = || "*".to_owned();
-        Self { name: name.to_owned(), running: true, submit_acl: everybody(), administer_acl: everybody() }
     }
 }
 

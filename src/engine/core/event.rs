@@ -3,19 +3,20 @@
 use core::net::IpAddr;
 use std::sync::Arc;
 
-use crate::engine::state::{Caller, ForeignJob, IdOwner, InheritedTrackerConnection, PauseTarget};
+use crate::api::{BeatAnswer, WorkerBeat};
+use crate::engine::state::{
+    Caller, DELEGATION_KEY_BYTES, ForeignJob, IdOwner, InheritedTrackerConnection, PauseTarget,
+};
 use crate::mapreduce::{JobSpec, SplitTable};
-use crate::market::{JobSignature, ServletRequest, TopUp};
+use crate::market::{BudgetLine, JobSignature, ServletRequest, TopUp};
 use crate::model::{AttemptId, FactNumber, JobId};
 use crate::scheduler::constraint::DeadlineChange;
 use crate::scheduler::fair::allocations::Allocations;
-use crate::wire::{Credentials, HeartbeatRequest};
+use crate::wire::{Credentials, HeartbeatRequest, Token};
 
 use super::application_request::ApplicationRequest;
-use super::config::{HostLists, PolicyConfig, QueueConfig};
-use super::delegation_request::DelegationRequest;
-use super::scheduler_wish::SchedulerWish;
-use super::worker_beat_event::WorkerBeatEvent;
+use super::config::HostLists;
+use super::policy::{PolicyConfig, QueueConfig};
 
 /// A submission whose files the edge has read.
 #[derive(Clone, Debug)]
@@ -251,4 +252,94 @@ pub enum Event {
         /// The last durable fact: a tracker whose answer waits for a later one does not expire.
         durable: FactNumber,
     },
+}
+
+/// A wish for another scheduler, or for the ruling one with its files read again. The edge has read the files.
+#[derive(Clone, Debug)]
+pub struct SchedulerWish {
+    pub(crate) class: String,
+    /// The class that the configuration names now.
+    pub(crate) configured: String,
+    pub(crate) by: String,
+    pub(crate) policy: PolicyConfig,
+    pub(crate) queues: Vec<QueueConfig>,
+    /// Jobs whose queue is not among these move to this one.
+    pub(crate) move_to: Option<String>,
+    /// The budgets of a market that would begin, for a plan; none: there is one, or none is needed.
+    pub(crate) first_budgets: Option<Vec<BudgetLine>>,
+}
+
+/// A call about a delegation token, and who calls.
+#[derive(Debug)]
+pub struct DelegationRequest {
+    pub(crate) call: DelegationCall,
+    /// The user of the connection.
+    pub(crate) user: Arc<str>,
+    /// The user that acts for `user`, if another does.
+    pub(crate) real_user: Option<Arc<str>>,
+    /// A number for the caller's host.
+    pub(crate) origin: u128,
+}
+
+#[derive(Debug)]
+pub(crate) enum DelegationCall {
+    /// A token of the caller.
+    Get {
+        /// Who may renew it; empty: no user.
+        renewer: String,
+        /// Random bytes: the secret of a new key, if one is due.
+        secret: [u8; DELEGATION_KEY_BYTES],
+    },
+    /// A later end of a token.
+    Renew(Token),
+    Cancel(Token),
+}
+
+/// A beat, or one that waits and asks again.
+#[derive(Clone, Debug)]
+pub enum WorkerBeatEvent {
+    Came {
+        beat: Box<WorkerBeat>,
+        /// The address that it came from; none where it is unknown.
+        address: Option<IpAddr>,
+    },
+    /// A beat that was answered by [`BeatReply::Waits`] asks again.
+    Waited {
+        tracker: String,
+        incarnation: u64,
+        /// Whether it is to be answered now, with whatever there is.
+        is_over: bool,
+    },
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BeatReply {
+    Answer(BeatAnswer),
+    /// Nothing yet: it waits until [`Effect::WorkerHasNews`](crate::engine::Effect::WorkerHasNews), or until a newer beat of
+    /// the worker or the end of its time.
+    Waits,
+    /// The worker is not believed; it should register, or is not what it says.
+    Refused(BeatRefusal),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BeatRefusal {
+    /// No tracker of that name is registered.
+    #[error("no TaskTracker of that name is registered")]
+    NotRegistered,
+    /// The tracker is not one of this program's workers.
+    #[error("the TaskTracker of that name is no built-in worker")]
+    NotBuiltIn,
+    /// The beat comes from another address than the tracker's heartbeats.
+    #[error("the TaskTracker of that name has another address")]
+    WrongAddress,
+    /// The tracker's heartbeats carry the digest of another secret.
+    #[error("the secret is not that of the TaskTracker of that name")]
+    WrongSecret,
+    /// A newer process beats under that name, or none has sent a whole list of its containers.
+    #[error("the first beat of a worker lists all that it has")]
+    NoFirstBeat,
+    /// Containers are switched off (`jobtracker.containers.enabled`).
+    #[error("containers are switched off")]
+    SwitchedOff,
 }

@@ -7,8 +7,7 @@ use crate::mapreduce::{HousekeepingQueue, Jobs, NodeRegistry};
 use crate::model::{ApplicationId, JobId, Now, PerKind, TrackerId};
 use crate::scheduler::{AppId, Scheduler};
 
-use super::config::PolicyConfig;
-use super::engine::Engine;
+use super::Engine;
 
 /// A read-only view of the engine's state.
 #[derive(Clone, Copy, Debug)]
@@ -56,10 +55,7 @@ impl<'a> Inspection<'a> {
     /// waits for it.
     pub(crate) fn preemption_grace_ms(self) -> u64 {
         let most_ms = self.engine.applications.settings.max_kill_grace_ms;
-        match &self.engine.config.policy {
-            PolicyConfig::Dynamic { alloc_interval_ms, .. } => most_ms.min(*alloc_interval_ms),
-            _ => most_ms,
-        }
+        self.engine.config.policy.market_interval_ms().map_or(most_ms, |interval_ms| most_ms.min(interval_ms))
     }
 
     pub(crate) fn tracker_id_of(self, name: &str) -> Option<TrackerId> {

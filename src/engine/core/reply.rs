@@ -10,7 +10,7 @@ use crate::model::{FactNumber, JobId};
 use crate::wire::{Decode, HeartbeatResponse, JobStatus, Reader, Token, WireError};
 
 use super::application_request::ApplicationAnswer;
-use super::worker_beat_event::BeatReply;
+use super::event::BeatReply;
 
 #[derive(Debug)]
 pub struct Step {

@@ -137,7 +137,7 @@ impl Engine {
         }
         // Under a ruling market the accounts are the queues; a configured queue of the same name adds its access lists only.
         // Pools open with their jobs.
-        if self.ruling_market().is_none() && !matches!(self.config.policy, PolicyConfig::Fair(_)) {
+        if self.ruling_market().is_none() && !self.config.policy.has_pools() {
             for queue in &queues {
                 self.cluster.scheduler.open_group(&queue.name);
             }

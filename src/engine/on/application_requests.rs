@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::api::applications::{AllocateCall, ApplicationReport, Submission};
 use crate::engine::core::{
     ApplicationAnswer, ApplicationCaller, ApplicationFilter, ApplicationQuestion, ApplicationRequest, ApplicationWait,
-    ContainerFilter, ContainerSignal, Engine, PolicyConfig, Reply, SignedTime, StoreView, Wait,
+    ContainerFilter, ContainerSignal, Engine, Grouping, Reply, SignedTime, StoreView, Wait,
 };
 use crate::engine::state::{
     Application, ApplicationRefusal, BodyFault, CallResult, Caller, Container, LastReport, NewApplication, Refusal,
@@ -182,28 +182,28 @@ impl Engine {
 
     /// The queue of an application: the one that it names, else that of its owner under a market, else `default`.
     fn queue_of_application(&self, caller: &Caller, named: Option<&str>) -> Result<Arc<str>, ApplicationRefusal> {
-        let own = match &self.config.policy {
-            PolicyConfig::Dynamic { .. } | PolicyConfig::Fair(_) => &*caller.user,
-            PolicyConfig::Fifo(_) | PolicyConfig::Capacity { .. } | PolicyConfig::Constraint(_) => "default",
+        let own = match self.config.policy.grouping() {
+            Grouping::Accounts | Grouping::Pools(_) => &*caller.user,
+            Grouping::Queues => "default",
         };
         let name = named.unwrap_or(own);
         let wrong = |detail: String| {
             ApplicationRefusal::InvalidRequest(vec![BodyFault { pointer: "#/queue".to_owned(), detail }])
         };
-        match &self.config.policy {
+        match self.config.policy.grouping() {
             // As for jobs: whose it is is checked before whether it is there, so names of other queues do not leak, and
             // administrators have no other rights here.
-            PolicyConfig::Dynamic { .. } if *name != *caller.user => {
+            Grouping::Accounts if *name != *caller.user => {
                 let user = &caller.user;
                 return Err(ApplicationRefusal::Forbidden(format!(
                     "queue {name:?} is not the queue of user {user}, whose applications run in queue \"{user}\" alone"
                 )));
             }
-            PolicyConfig::Dynamic { .. } if self.market().is_none_or(|market| market.account(name).is_none()) => {
+            Grouping::Accounts if self.market().is_none_or(|market| market.account(name).is_none()) => {
                 return Err(wrong(format!("there is no queue {name:?}")));
             }
-            PolicyConfig::Dynamic { .. } | PolicyConfig::Fair(_) => {}
-            PolicyConfig::Fifo(_) | PolicyConfig::Capacity { .. } | PolicyConfig::Constraint(_) => {
+            Grouping::Accounts | Grouping::Pools(_) => {}
+            Grouping::Queues => {
                 self.check_queue(name, caller).map_err(|refusal| match refusal {
                     Refusal::AccessDenied(text) => ApplicationRefusal::Forbidden(text),
                     other => wrong(other.to_string()),

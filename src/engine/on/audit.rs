@@ -3,11 +3,13 @@
 
 use std::sync::Arc;
 
-use crate::engine::core::{DelegationCall, DelegationRequest, Engine, Event, PolicyConfig, Reply};
+use crate::engine::core::{
+    ApplicationCaller, ApplicationQuestion, ApplicationRequest, DelegationCall, DelegationRequest, Engine, Event, Reply,
+};
 use crate::engine::state::{ApplicationRefusal, AuditEntry, Caller, Decision, PauseTarget, Refusal, UNKNOWN_USER};
 use crate::mapreduce::Job;
 use crate::market::{JobRequest, MarketError, Operation, OperationKind, Role, ServletRequest};
-use crate::model::{Credits, JobId, Now};
+use crate::model::{ApplicationId, Credits, JobId, Now};
 use crate::wire::DelegationIdentifier;
 use crate::wire::limits::excerpt;
 
@@ -100,7 +102,7 @@ impl Engine {
                 let (included, excluded) = (hosts.included.len(), hosts.excluded.len());
                 (entry.with("included", included).with("excluded", excluded), Done::Always)
             }
-            Event::AllocationsRead { .. } if matches!(self.config.policy, PolicyConfig::Fair(_)) => {
+            Event::AllocationsRead { .. } if self.config.policy.has_pools() => {
                 (AuditEntry::new("reload-allocations", UNKNOWN_USER), Done::Always)
             }
             // The switch itself is entered where it happens: it may wait for the market's next tick.
@@ -275,4 +277,35 @@ fn of_market(request: &ServletRequest) -> (AuditEntry, Done) {
         entry = entry.with(name, value);
     }
     (entry, if query.kind.is_change() { Done::Always } else { Done::Never })
+}
+
+impl Engine {
+    /// The entry of a request, if it changes something that is entered; and whether there is anything left to change.
+    pub(super) fn audited_application(&self, request: &ApplicationRequest) -> Option<(AuditEntry, bool)> {
+        let ApplicationRequest::Asked { caller, question } = request else { return None };
+        let user = match caller {
+            ApplicationCaller::User { caller, .. } => caller.user.to_string(),
+            ApplicationCaller::Application { application, .. } => application.to_string(),
+        };
+        let entry = |verb, application: ApplicationId| {
+            let owner = self.applications.get(application).map(|application| &application.submitted.user);
+            let owner = owner.filter(|owner| ***owner != *user);
+            AuditEntry::new(verb, user.clone()).with("application", application).with_some("owner", owner)
+        };
+        match &**question {
+            ApplicationQuestion::Submit { submission, .. } => {
+                let id = submission.application_id;
+                Some((entry("submit", id).with("name", &submission.name), self.applications.get(id).is_none()))
+            }
+            ApplicationQuestion::Kill(id) => {
+                let is_over = self.applications.get(*id).is_none_or(|application| application.is_over());
+                Some((entry("kill", *id), !is_over))
+            }
+            ApplicationQuestion::Signal { container, .. } => {
+                let is_live = self.applications.container(*container).is_some_and(|container| container.is_live());
+                Some((entry("kill-container", container.application).with("container", container), is_live))
+            }
+            _ => None,
+        }
+    }
 }

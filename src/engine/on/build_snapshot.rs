@@ -1,7 +1,7 @@
 //! Builds the snapshot for pages and metrics.
 
-use crate::api::SchedulerReport;
-use crate::engine::core::{Engine, PolicyConfig, QueueConfig, Read};
+use crate::api::{PolicyName, SchedulerReport};
+use crate::engine::core::{Engine, QueueConfig, Read};
 use crate::engine::state::Tracker;
 use crate::mapreduce::Job;
 use crate::model::{Credits, Kind, Now, PerKind, QueueName, RunState};
@@ -56,12 +56,12 @@ impl Engine {
             |left: PerKind<u64>, right: PerKind<u64>| PerKind::new(left.map + right.map, left.reduce + right.reduce);
         let running_jobs = self.jobs.live.running();
         ClusterSnapshot {
-            scheduler: match &self.config.policy {
-                PolicyConfig::Fifo(_) => "FIFO".to_owned(),
-                PolicyConfig::Capacity { .. } => "Capacity".to_owned(),
-                PolicyConfig::Fair(_) => "Fair".to_owned(),
-                PolicyConfig::Constraint(_) => "Constraint".to_owned(),
-                PolicyConfig::Dynamic { .. } => "Dynamic Priority".to_owned(),
+            scheduler: match self.config.policy.name() {
+                PolicyName::Fifo => "FIFO".to_owned(),
+                PolicyName::Capacity => "Capacity".to_owned(),
+                PolicyName::Fair => "Fair".to_owned(),
+                PolicyName::Constraint => "Constraint".to_owned(),
+                PolicyName::Dynamic => "Dynamic Priority".to_owned(),
             },
             start_ms: self.run.start.wall_ms,
             at_ms: now.wall_ms,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::engine::core::{Engine, JobOperation, PolicyConfig, Reply, Wait};
+use crate::engine::core::{Engine, JobOperation, Reply, Wait};
 use crate::engine::state::{Caller, Refusal};
 use crate::mapreduce::{Job, JobFact};
 use crate::model::{JobId, Now};
@@ -30,7 +30,7 @@ impl Engine {
         if job.is_over() {
             return invalid(format!("{id} has ended"));
         }
-        let PolicyConfig::Constraint(config) = &self.config.policy else {
+        let Some(config) = self.config.policy.constraint() else {
             return invalid(self.why_no_deadline_is_kept(job));
         };
         let estimate = self.estimate_now(&config.history, job);

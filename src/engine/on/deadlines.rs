@@ -1,10 +1,11 @@
 //! Deadlines of jobs, which the constraint scheduler keeps: from what a job states, to what the scheduler plans by.
 
-use crate::engine::core::{Engine, PolicyConfig};
-use crate::mapreduce::{Job, JobSpec, SplitTable};
+use crate::engine::core::Engine;
+use crate::engine::state::Fact;
+use crate::mapreduce::{Job, JobFact, JobOutcome, JobSpec, SplitTable};
 use crate::model::JobId;
 use crate::scheduler::AppId;
-use crate::scheduler::constraint::{AppDeadline, Costs, DeadlineSpec, JobEstimate, TimedWork};
+use crate::scheduler::constraint::{AppDeadline, Costs, DeadlineSpec, HistoryConfig, JobClass, JobEstimate, TimedWork};
 
 impl Engine {
     /// The deadline of a job that was submitted then; none where no policy keeps it.
@@ -37,7 +38,7 @@ impl Engine {
         submit_ms: i64,
         estimate: &JobEstimate,
     ) -> Option<AppDeadline> {
-        let PolicyConfig::Constraint(config) = &self.config.policy else { return None };
+        let config = self.config.policy.constraint()?;
         let believed = estimate.costs(&config.default_costs);
         let planned = app_deadline(deadline, spec, splits, submit_ms, &believed);
         let work = estimate.slowest_map_us.map_or(planned.work, |us| planned.work.with_maps_of(us));
@@ -79,4 +80,86 @@ pub(super) fn app_deadline(
 ) -> AppDeadline {
     let work = deadline.work(splits.volume(), spec.reduces, believed);
     AppDeadline { due_us: deadline.due_us(submit_ms), work, plan: None }
+}
+
+impl Engine {
+    /// What is believed of a new job; nothing of one without a deadline.
+    pub(super) fn estimate(&self, spec: &JobSpec) -> JobEstimate {
+        match (&spec.deadline, self.config.policy.constraint()) {
+            (Some(_), Some(config)) => self.estimate_by(&config.history, spec),
+            _ => JobEstimate::default(),
+        }
+    }
+
+    fn estimate_by(&self, config: &HistoryConfig, spec: &JobSpec) -> JobEstimate {
+        JobEstimate { history: self.jobs.cost_histories.learned(&job_class(spec), config), ..JobEstimate::default() }
+    }
+
+    /// What is believed of an accepted job; if nothing was, what would be now.
+    pub(super) fn estimate_now(&self, config: &HistoryConfig, job: &Job) -> JobEstimate {
+        if job.estimate == JobEstimate::default() { self.estimate_by(config, &job.spec) } else { job.estimate }
+    }
+
+    /// Estimates the jobs that were accepted while nothing was believed.
+    pub(super) fn estimate_all(&mut self) {
+        let Some(config) = self.config.policy.constraint() else { return };
+        let jobs = self.jobs.iter().filter(|job| !job.is_over() && job.deadline().is_some());
+        let estimates: Vec<_> = jobs.map(|job| (job.id, self.estimate_now(&config.history, job))).collect();
+        for (id, estimate) in estimates {
+            self.set_estimate(id, estimate);
+        }
+    }
+
+    /// Believes something else of a job.
+    pub(super) fn set_estimate(&mut self, id: JobId, estimate: JobEstimate) {
+        let Some(job) = self.jobs.get_mut(id).filter(|job| job.estimate != estimate) else { return };
+        job.estimate = estimate;
+        job.last_fact = self.outbox.record(Fact::Job(JobFact::Estimated { job: id, estimate }));
+    }
+}
+
+/// The jobs whose costs are like those of the job.
+pub(super) fn job_class(spec: &JobSpec) -> JobClass {
+    JobClass::new(&spec.user, &spec.name, &spec.code)
+}
+
+impl Engine {
+    /// A map of a job with a deadline is done: if nothing else says what its maps cost, the first of them do.
+    pub(super) fn learn_from_first_maps(&mut self, id: JobId) {
+        let Some(job) = self.jobs.get(id) else { return };
+        let Some(stated) = job.deadline().filter(|_| !job.is_over()) else { return };
+        let is_over = self.cluster.scheduler.is_promise_over(job.app);
+        let awaits_first = job.estimate.awaits_first_maps(stated);
+        let estimate = JobEstimate {
+            first_maps_us_per_mb: match awaits_first {
+                true => job.first_maps_us_per_mb(),
+                false => job.estimate.first_maps_us_per_mb,
+            },
+            // Whatever it stated: others count on the slots that it holds.
+            slowest_map_us: match is_over {
+                true => job.slowest_map_us().max(job.estimate.slowest_map_us),
+                false => job.estimate.slowest_map_us,
+            },
+            ..job.estimate
+        };
+        if estimate != job.estimate {
+            self.set_estimate(id, estimate);
+            self.renew_deadline(id);
+        }
+    }
+
+    /// Learns from a job that has ended, where deadlines are kept or the job has one.
+    pub(super) fn learn_from_job(&mut self, id: JobId, outcome: JobOutcome) {
+        let Some(job) = self.jobs.get(id) else { return };
+        let is_of_use = self.config.policy.constraint().is_some() || job.deadline().is_some();
+        let costs = job.known_costs();
+        if outcome != JobOutcome::Succeeded || !is_of_use || costs.is_empty() {
+            return;
+        }
+        let costs = self.jobs.cost_histories.add(job_class(&job.spec), costs, job.finish_ms);
+        self.outbox.record(Fact::CostsLearned(costs));
+        if let Some(class) = self.jobs.cost_histories.forget_oldest() {
+            self.outbox.record(Fact::CostsForgotten(class));
+        }
+    }
 }

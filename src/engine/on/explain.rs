@@ -5,16 +5,16 @@ use std::sync::Arc;
 
 use crate::api::applications::UnlaunchedHold;
 use crate::api::{
-    Buyer, Explanation, Holders, LastRound, PendingReason, Preempted, PreemptedFor, QueueHolds, TaskCounts,
+    Buyer, Explanation, Holders, LastRound, PendingReason, Preempted, PreemptedFor, QueueHolds, SufficientRate,
+    TaskCounts,
 };
 use crate::engine::core::{Engine, Read};
 use crate::mapreduce::{Job, JobState, NodeUse};
-use crate::market::{Bidding, Interval};
-use crate::model::{AttemptId, JobId, Kind, Now, PerKind, QueueName};
+use crate::market::{Bidding, Interval, Quote};
+use crate::model::{AttemptId, JobId, Kind, Now, PerKind, PerPool, QueueName};
 use crate::scheduler::{Allocation, GroupId, QueuePosition};
 
-use super::explained::Explained;
-use super::held_back::{is_hold_on, is_limit_on};
+use super::assignment::{is_hold_on, is_limit_on};
 use super::job_words::state_word;
 
 /// With more running attempts and containers an explanation does not compute a round of preemption: the round visits all of them, and
@@ -352,4 +352,43 @@ fn earlier_jobs(kind: Kind, place: Option<QueuePosition>) -> Option<PendingReaso
 
 fn narrow(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
+}
+
+/// An explanation without [`SufficientRate`], which takes too long for the owner thread.
+#[derive(Clone, Debug)]
+pub struct Explained {
+    pub(super) explanation: Explanation,
+    /// The bids that its queue competes with, and the kinds of slots that the job waits for.
+    pub(super) bidding: Option<(Bidding, Vec<Kind>)>,
+}
+
+impl Explained {
+    /// The whole explanation. Takes as long as about eighty allocations: call it on another thread than the owner's.
+    pub(crate) fn finish(self) -> Explanation {
+        let Explained { mut explanation, bidding } = self;
+        if let (Some(buyer), Some((bidding, kinds))) = (&mut explanation.market, bidding) {
+            // A bid that its balance does not pay buys nothing, not even what is held.
+            let held = if bidding.is_funded(buyer.bid) { buyer.held } else { PerKind::default() };
+            let is_more = |quota: PerPool<u32>| kinds.iter().any(|kind| quota[*kind] > held[*kind]);
+            buyer.moving = bidding.least_rate(is_more).map(SufficientRate::from);
+        }
+        explanation
+    }
+}
+
+impl From<Explanation> for Explained {
+    fn from(explanation: Explanation) -> Self {
+        Explained { explanation, bidding: None }
+    }
+}
+
+impl From<Quote> for SufficientRate {
+    fn from(quote: Quote) -> Self {
+        SufficientRate {
+            rate: quote.rate,
+            price: quote.price,
+            share: quote.share.to_string(),
+            quota: quote.quota.slots(),
+        }
+    }
 }

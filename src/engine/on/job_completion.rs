@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::engine::core::Engine;
 use crate::engine::state::{Effect, Fact, JobSummary, KillJobDone, ReportedEnd};
 use crate::mapreduce::{Job, JobFact, JobOutcome, KillRequest};
-use crate::model::{AttemptState, EndNotification, JobId, Kind, TrackerId};
+use crate::model::{AttemptState, EndNotification, FactNumber, JobId, Kind, Now, TrackerId};
 
 impl Engine {
     /// Numbers the facts of jobs, and completes jobs that ended; whether one has.
@@ -188,4 +188,14 @@ fn with_variables_replaced(notification: &EndNotification, id: JobId, outcome: J
     };
     let url = notification.url.replace("$jobId", &id.to_string()).replace("$jobStatus", status);
     EndNotification { url, ..*notification }
+}
+
+impl Engine {
+    /// Drops tasks of finished jobs whose end is durable and that have no pending KILL_JOB.
+    pub(super) fn retire_when_due(&mut self, durable: FactNumber, now: Now) {
+        let (interner, limits) = (&mut self.cluster.interner, &self.cluster.counter_limits);
+        let most = self.config.limits.max_finished_tasks;
+        let violations = &mut self.outbox.violations;
+        self.jobs.retire_when_due(most, durable, now, violations, |job| job.retire_tasks(interner, limits));
+    }
 }

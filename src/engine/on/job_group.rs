@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::engine::core::{Engine, PolicyConfig};
+use crate::engine::core::{Engine, Grouping, PolicyConfig};
 use crate::engine::state::Refusal;
 use crate::mapreduce::{AcceptedJob, Job, JobSpec};
 use crate::market::Market;
@@ -21,13 +21,13 @@ pub(super) fn group_name<'a>(
     spec: &'a JobSpec,
     moved_to: Option<&'a str>,
 ) -> &'a str {
-    match policy {
-        PolicyConfig::Fair(fair) => spec.pool(moved_to, &fair.pool_name_property),
-        PolicyConfig::Dynamic { .. } => {
+    match policy.grouping() {
+        Grouping::Pools(fair) => spec.pool(moved_to, &fair.pool_name_property),
+        Grouping::Accounts => {
             let has_account = |payer: &&str| market.is_some_and(|market| market.account(payer).is_some());
             spec.payer().filter(has_account).unwrap_or(WITHOUT_ACCOUNT)
         }
-        PolicyConfig::Fifo(_) | PolicyConfig::Capacity { .. } | PolicyConfig::Constraint(_) => &spec.queue,
+        Grouping::Queues => &spec.queue,
     }
 }
 
@@ -40,19 +40,19 @@ pub(super) fn group_of_application<'a>(policy: &PolicyConfig, market: Option<&Ma
 impl Engine {
     /// The name under which clients list a job: its queue, under the Fair scheduler its pool.
     pub(super) fn list_of<'a>(&'a self, job: &'a Job) -> &'a str {
-        match &self.config.policy {
-            PolicyConfig::Fair(fair) => job.spec.pool(job.pool.as_deref(), &fair.pool_name_property),
-            _ => &job.spec.queue,
+        match self.config.policy.fair() {
+            Some(fair) => job.spec.pool(job.pool.as_deref(), &fair.pool_name_property),
+            None => &job.spec.queue,
         }
     }
 
     /// The open group of a job that is submitted; a pool opens with its first job.
     pub(super) fn group_of_submission(&mut self, spec: &JobSpec) -> Result<GroupId, Refusal> {
-        match &self.config.policy {
+        match self.config.policy.grouping() {
             _ if self.config.accepts_recorded => Ok(self.open_job_group(spec, None)),
-            PolicyConfig::Fair(_) => Ok(self.open_job_group(spec, None)),
+            Grouping::Pools(_) => Ok(self.open_job_group(spec, None)),
             // It was accepted before the market began to rule.
-            PolicyConfig::Dynamic { .. } if spec.payer().is_none() => Ok(self.open_job_group(spec, None)),
+            Grouping::Accounts if spec.payer().is_none() => Ok(self.open_job_group(spec, None)),
             // The queue may have been removed since the job was checked.
             _ => self.cluster.scheduler.group(&spec.queue).ok_or_else(|| Refusal::unknown_queue(&spec.queue)),
         }

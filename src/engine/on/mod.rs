@@ -1,11 +1,10 @@
 //! What the engine does, one file an event.
 
 mod administration;
-mod allowances;
+mod allowances_and_top_ups;
 mod application_requests;
 mod assignment;
 mod audit;
-mod audit_applications;
 mod build_snapshot;
 mod chosen_victims;
 mod containers;
@@ -14,16 +13,11 @@ mod deadline_orders;
 mod deadlines;
 mod delegation;
 mod drain;
-mod estimates;
 mod event_log;
 mod explain;
-mod explained;
 mod fair_preemption;
 mod foreign_jobtracker;
-mod graylist;
-mod group_claim;
 mod heartbeat;
-mod held_back;
 mod held_slots;
 mod invariants;
 mod job_beginning;
@@ -32,16 +26,12 @@ mod job_control;
 mod job_group;
 mod job_requests;
 mod job_words;
-mod killed_slots;
-mod learned_costs;
 mod live_queue;
-mod logged_grants;
 mod long_read;
 mod market_queries;
 mod market_ticks;
 mod misfits;
 mod missed_deadlines;
-mod namesakes;
 mod node_reports;
 mod order_need;
 mod order_quote;
@@ -55,20 +45,14 @@ mod policy_rounds;
 mod policy_tick;
 mod pools;
 mod preemption;
-mod preemption_round;
 mod queries;
-mod queues_in_a_round;
 mod racks;
 mod registration;
 mod released_deadline;
 mod replaced_trackers;
-mod report_deadline;
 mod report_scheduler;
-mod reservation_charges;
 mod restore;
-mod restore_applications;
 mod resumed_interval;
-mod retirement;
 mod room_preemption;
 mod scheduler_switch;
 mod sign_off;
@@ -76,21 +60,17 @@ mod snapshot;
 mod start;
 mod step;
 mod submission;
-mod switch_deadlines;
 mod switch_plan;
 mod task_page;
-mod top_ups;
-mod tracker_connections;
-mod tracker_error;
+mod tracker_health;
 mod tracker_loss;
 mod tracker_recovery;
-mod tracker_room;
 mod volatile;
 mod what_if;
 mod worker_beats;
 mod worker_page;
 
-pub use explained::Explained;
+pub use explain::Explained;
 
 pub use long_read::{LongRead, ReadProgress};
 #[cfg(test)]
@@ -100,7 +80,7 @@ pub use queries::ReportKind;
 
 pub use restore::{Restored, RestoredJobs};
 
-pub(crate) use restore_applications::RestoredApplications;
+pub(crate) use restore::RestoredApplications;
 pub(crate) use snapshot::JOBS_SHOWN;
 pub use snapshot::{
     ClusterSnapshot, ContainersSnapshot, JobSnapshot, LiveJob, MoneySnapshot, QueueSnapshot, Stuck, TrackerSnapshot,

@@ -1,6 +1,6 @@
 //! What a job with an order needs until its deadline, in whole tasks.
 
-use crate::engine::core::{Engine, PolicyConfig};
+use crate::engine::core::Engine;
 use crate::mapreduce::Job;
 use crate::market::Order;
 use crate::model::{Kind, Now, PerKind};
@@ -50,10 +50,7 @@ impl OrderWork {
 impl Engine {
     /// The settings of deadlines, also while another scheduler rules.
     pub(super) fn deadline_config(&self) -> ConstraintConfig {
-        match &self.config.policy {
-            PolicyConfig::Constraint(config) => *config,
-            _ => self.config.deadlines,
-        }
+        self.config.policy.constraint().copied().unwrap_or(self.config.deadlines)
     }
 
     /// What a job needs to be done by the deadline of its order.

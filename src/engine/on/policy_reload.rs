@@ -1,12 +1,9 @@
 //! Settings of the ruling policy that were read again while it rules: by an operator's switch to what rules, by
 //! `refreshQueues`, at SIGHUP, and after an edit of the allocation file.
 
-use std::sync::Arc;
-
-use crate::engine::core::{Engine, FairConfig, PolicyConfig};
+use crate::engine::core::{Engine, FairConfig, PolicyChange, PolicyConfig};
 use crate::engine::state::{Refusal, Round};
 use crate::model::{Now, PerKind, TrackerId};
-use crate::scheduler::capacity::CapacityConfig;
 
 use super::pools::PoolReload;
 use super::switch_plan::undeclared_pools;
@@ -22,20 +19,13 @@ impl Engine {
     /// # Errors
     /// The ruling policy refuses the settings.
     pub(super) fn check_reload(&self, read: PolicyConfig) -> Result<PolicyConfig, Refusal> {
-        match (&self.config.policy, read) {
-            (PolicyConfig::Capacity { config: running, is_compatible }, PolicyConfig::Capacity { config, .. }) => {
-                let reloaded = running.reload(Arc::unwrap_or_clone(config));
-                let config = reloaded.map_err(|error| Refusal::IllegalArgument(error.to_string()))?;
-                Ok(PolicyConfig::Capacity { config: Arc::new(config), is_compatible: *is_compatible })
-            }
-            (PolicyConfig::Fair(running), PolicyConfig::Fair(mut fair)) => {
-                fair.options.is_compatible = running.options.is_compatible;
-                self.check_pools_of_jobs(&fair)?;
-                Ok(PolicyConfig::Fair(fair))
-            }
-            // The others have nothing that changes while they rule.
-            (running, _) => Ok(running.clone()),
+        let reads_pools = read.has_pools();
+        let reread = self.config.policy.reread(read);
+        let policy = reread.map_err(|error| Refusal::IllegalArgument(error.to_string()))?;
+        if let Some(fair) = policy.fair().filter(|_| reads_pools) {
+            self.check_pools_of_jobs(fair)?;
         }
+        Ok(policy)
     }
 
     /// Puts settings of the ruling policy in force. Running attempts, sold intervals and what the policy counts stay;
@@ -44,21 +34,14 @@ impl Engine {
         self.restart_changed_rounds(&policy, now);
         let before = std::mem::replace(&mut self.config.policy, policy);
         let options = self.config.policy.options();
-        match (before, &self.config.policy) {
-            // The market's settings are these intervals alone, and what it has sold stays sold.
-            (_, PolicyConfig::Dynamic { .. }) => return,
-            (
-                PolicyConfig::Capacity { config: before, is_compatible: was },
-                PolicyConfig::Capacity { config, is_compatible },
-            ) if was == *is_compatible && has_all_queues(&before, config) => {
-                self.cluster.scheduler.reload_policy(options);
-            }
-            (PolicyConfig::Fair(before), PolicyConfig::Fair(fair)) => {
-                let orders_alike = before.options == fair.options;
+        match self.config.policy.change_from(before) {
+            PolicyChange::Nothing => return,
+            PolicyChange::Reload => self.cluster.scheduler.reload_policy(options),
+            PolicyChange::Pools { before, orders_alike } => {
                 let reload = if orders_alike { PoolReload::KeepClocks } else { PoolReload::Replace };
-                self.reload_pools(&before.allocations, reload);
+                self.reload_pools(&before, reload);
             }
-            _ => self.cluster.scheduler.replace_policy(options),
+            PolicyChange::Replace => self.cluster.scheduler.replace_policy(options),
         }
         self.count_hosts();
         self.tick_policy(now);
@@ -103,8 +86,4 @@ impl Engine {
             None => Ok(()),
         }
     }
-}
-
-fn has_all_queues(before: &CapacityConfig, after: &CapacityConfig) -> bool {
-    before.queues().iter().all(|queue| after.queue(queue.name()).is_some())
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::engine::core::{Engine, FairConfig, JobOperation, PolicyConfig, Reply, Wait};
+use crate::engine::core::{Engine, FairConfig, JobOperation, Reply, Wait};
 use crate::engine::state::{Caller, Refusal};
 use crate::mapreduce::{JobFact, JobSpec};
 use crate::model::{JobId, Now};
@@ -23,10 +23,7 @@ pub(super) enum PoolReload {
 impl Engine {
     /// The settings of the Fair scheduler, while it rules.
     pub(super) fn fair_config(&self) -> Option<&FairConfig> {
-        match &self.config.policy {
-            PolicyConfig::Fair(fair) => Some(fair),
-            _ => None,
-        }
+        self.config.policy.fair()
     }
 
     /// The property of a job that names its pool, while the Fair scheduler rules.
@@ -49,7 +46,7 @@ impl Engine {
         if let Some(group) = scheduler.group(name) {
             return group;
         }
-        let PolicyConfig::Fair(fair) = &self.config.policy else { return scheduler.open_group(name) };
+        let Some(fair) = self.config.policy.fair() else { return scheduler.open_group(name) };
         let Some(declared) = fair.allocations.pools.get(name) else {
             return match fair.options.is_compatible || name == DEFAULT_POOL {
                 true => scheduler.open_group(name),
@@ -104,7 +101,7 @@ impl Engine {
 
     /// Takes over an allocation file that was edited while the Fair scheduler rules.
     pub(super) fn on_allocations_read(&mut self, allocations: Arc<Allocations>, now: Now) -> (Reply, Wait) {
-        let PolicyConfig::Fair(fair) = &mut self.config.policy else { return (Reply::Done, Wait::Nothing) };
+        let Some(fair) = self.config.policy.fair_mut() else { return (Reply::Done, Wait::Nothing) };
         let before = std::mem::replace(&mut fair.allocations, allocations);
         self.reload_pools(&before, PoolReload::KeepClocks);
         self.tick_policy(now);

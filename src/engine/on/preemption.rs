@@ -7,23 +7,25 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::engine::core::{Engine, PolicyConfig};
+use crate::engine::core::Engine;
 use crate::engine::state::{Claimant, Decided, Decision, LogLevel, Preempted, Victim};
 use crate::mapreduce::Job;
-use crate::model::{AttemptId, Credits, Kind, Now, TrackerId};
+use crate::model::{AttemptId, AttemptState, Credits, Kind, Now, PerKind, TrackerId};
 use crate::scheduler::fair::event_log::LogEvent;
 use crate::scheduler::{AppId, OverQuotaGroup, PreemptionRound, RunningAttempt, UnderQuotaGroup};
+use crate::wire::{Phase, TaskStatus};
 
 use super::chosen_victims::ChosenVictims;
 use super::live_queue::{IncomingSlots, LiveQueue};
+use super::registration::holds_slot;
 
 impl Engine {
     /// Runs a round: marks as many attempts as queues with room need slots.
     pub(super) fn preempt(&mut self, now: Now) {
         self.cancel_undelivered_preemptions(now);
-        let ChosenVictims { victims, containers, short, earmarks } = match &self.config.policy {
-            PolicyConfig::Fair(_) => self.choose_fair_victims(now),
-            _ => self.choose_victims(now),
+        let ChosenVictims { victims, containers, short, earmarks } = match self.config.policy.has_pools() {
+            true => self.choose_fair_victims(now),
+            false => self.choose_victims(now),
         };
         self.cluster.scheduler.set_earmarks(&earmarks);
         if victims.is_empty() && containers.is_empty() {
@@ -185,4 +187,41 @@ impl Engine {
         let jobs = queue.jobs.iter().filter_map(|id| self.jobs.get(*id));
         OverQuotaGroup { excess: queue.excess(kind), attempts: jobs.flat_map(attempts_of).collect() }
     }
+}
+
+impl Engine {
+    /// Counts the slots of attempts that a stock tracker had at its last report and that were killed since, whether it
+    /// reports them so or, after a KILL_JOB, no more; of so many attempts at most. Nothing is left out where the original's
+    /// grants are to be given.
+    ///
+    /// Such a slot counts as free while its JVM still ends: a launch in the answer may find that JVM in it, a state that a stock
+    /// tracker takes for impossible and exits by (1.2.1 `JvmManager.JvmManagerForType.reapJvm`: "Currently busy? … Aborting").
+    pub(super) fn count_killed_slots(&mut self, id: TrackerId, reports: &[TaskStatus], most: usize) {
+        let is_builtin = self.cluster.nodes.get(id).is_some_and(|info| info.streaming_only);
+        let is_compatible = self.config.policy.is_compatible();
+        let Some(tracker) = self.trackers.get_mut(id).filter(|_| !is_builtin) else { return };
+        let mut killed = std::mem::take(&mut tracker.at_work);
+        let mut at_work: BTreeMap<AttemptId, u32> = BTreeMap::new();
+        for report in reports {
+            let is_work = holds_slot(report) && !cleans_up(report);
+            if is_work && at_work.len() < most {
+                at_work.insert(report.attempt, u32::try_from(report.num_slots).unwrap_or(0));
+            }
+            if is_work || !matches!(report.state, AttemptState::Killed | AttemptState::KilledUnclean) {
+                killed.remove(&report.attempt);
+            }
+        }
+        let mut slots: PerKind<u32> = PerKind::default();
+        for (attempt, of_attempt) in killed {
+            let slots = &mut slots[attempt.task.kind];
+            *slots = slots.saturating_add(of_attempt);
+        }
+        // Another policy may rule at its next report.
+        (tracker.at_work, tracker.killed_slots) = (at_work, if is_compatible { PerKind::default() } else { slots });
+    }
+}
+
+/// Whether it is a task-cleanup, which ends in the state of the attempt that it cleans up after.
+fn cleans_up(report: &TaskStatus) -> bool {
+    matches!(report.state, AttemptState::FailedUnclean | AttemptState::KilledUnclean) && report.phase == Phase::Cleanup
 }

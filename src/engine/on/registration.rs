@@ -1,10 +1,11 @@
-//! Registration of trackers, and what each heartbeat reports of the tracker itself.
+//! Registration of trackers, their connections, and what each heartbeat reports of the tracker itself.
 
 use std::sync::Arc;
 
-use crate::engine::core::Engine;
+use crate::engine::core::{Engine, Reply, Wait};
 use crate::engine::state::{
-    Effect, Fact, HeartbeatSender, LogLevel, Presence, Refusal, ReportedCounts, Tracker, TrackerRecovery,
+    ConnectionStatus, Effect, Fact, HeartbeatSender, InheritedTrackerConnection, LogLevel, Presence, Refusal,
+    ReportedCounts, Tracker, TrackerConnection, TrackerRecovery,
 };
 use crate::mapreduce::NodeInfo;
 use crate::model::{AttemptState, DEFAULT_RACK, Kind, Now, PerKind, TrackerId};
@@ -226,5 +227,55 @@ pub(super) fn holds_slot(report: &TaskStatus) -> bool {
         AttemptState::Running | AttemptState::Unassigned | AttemptState::CommitPending => true,
         AttemptState::FailedUnclean | AttemptState::KilledUnclean => report.phase == Phase::Cleanup,
         AttemptState::Succeeded | AttemptState::Failed | AttemptState::Killed => false,
+    }
+}
+
+impl Engine {
+    /// The relation of the tracker of that name to a connection. Its own one is that of its last heartbeat, while it is open; the
+    /// edge decides whether another may replace it before it sends a heartbeat to the engine.
+    pub(crate) fn connection_status(&self, tracker: &str, connection: u64, now: Now) -> ConnectionStatus {
+        let Some(tracker) = self.trackers.named(tracker) else { return ConnectionStatus::Absent };
+        if tracker.connection == connection {
+            return ConnectionStatus::Own;
+        }
+        if !self.trackers.is_connected(tracker) {
+            return ConnectionStatus::Absent;
+        }
+        let silent_ms = now.mono_ms.saturating_sub(tracker.last_seen_mono_ms);
+        ConnectionStatus::Elsewhere(TrackerConnection {
+            connection: tracker.connection,
+            last_seen_mono_ms: tracker.last_seen_mono_ms,
+            is_silent: silent_ms > self.longest_silence_ms(),
+            is_sure: tracker.is_sure(self.config.tracker_expiry_ms, now),
+        })
+    }
+
+    /// The host of a registered tracker; none for an unknown one.
+    pub(crate) fn host_of_tracker(&self, tracker: &str) -> Option<Arc<str>> {
+        self.trackers.named(tracker).map(|tracker| tracker.host.clone())
+    }
+
+    /// All open connections of trackers, to hand over to another process.
+    pub(crate) fn tracker_connections(&self, now: Now) -> impl Iterator<Item = InheritedTrackerConnection> {
+        let open = self.trackers.iter().filter(|tracker| self.trackers.is_connected(tracker));
+        open.map(move |tracker| InheritedTrackerConnection {
+            tracker: tracker.name.clone(),
+            connection: tracker.connection,
+            is_sure: tracker.is_sure(self.config.tracker_expiry_ms, now),
+        })
+    }
+
+    /// Restores the connections of registered trackers; unknown ones must register again anyway.
+    pub(super) fn on_connections_inherited(
+        &mut self,
+        connections: Vec<InheritedTrackerConnection>,
+        now: Now,
+    ) -> (Reply, Wait) {
+        for InheritedTrackerConnection { tracker, connection, is_sure } in connections {
+            if let Some(id) = self.trackers.id_of(&tracker) {
+                self.trackers.inherit_connection(id, connection, is_sure, now);
+            }
+        }
+        (Reply::Done, Wait::Nothing)
     }
 }

@@ -1,6 +1,6 @@
 //! A job that was held is released only where its deadline can be kept still: held, it was promised nothing.
 
-use crate::engine::core::{Engine, PolicyConfig};
+use crate::engine::core::Engine;
 use crate::engine::state::Refusal;
 use crate::model::{JobId, Now};
 
@@ -10,7 +10,7 @@ impl Engine {
     /// # Errors
     /// It cannot; what can be done.
     pub(super) fn check_released_deadline(&self, id: JobId, now: Now) -> Result<(), Refusal> {
-        let (Some(job), PolicyConfig::Constraint(config)) = (self.jobs.get(id), &self.config.policy) else {
+        let (Some(job), Some(config)) = (self.jobs.get(id), self.config.policy.constraint()) else {
             return Ok(());
         };
         let Some(spec) = job.deadline() else { return Ok(()) };

@@ -1,21 +1,22 @@
 //! Builds the report of the ruling policy, its groups and the unfinished jobs.
 
 use crate::api::{
-    BoughtSlots, ExactDecimal, PlaceInLine, PolicyName, PoolMode, PoolShares, PooledJob, QueueCapacity, QueueJobLimits,
-    QueueUser, QueuedJob, QueuedJobStage, ReportedGroup, ReportedJob, SchedulerReport,
+    BoughtSlots, CostSource, CostUnit, ExactDecimal, JobDeadline, PlaceInLine, PoolMode, PoolShares, PooledJob,
+    QueueCapacity, QueueJobLimits, QueueUser, QueuedJob, QueuedJobStage, ReportedGroup, ReportedJob, SchedulerReport,
+    Sourced, TaskCost,
 };
-use crate::engine::core::{Engine, PolicyConfig};
+use crate::engine::core::Engine;
 use crate::mapreduce::Job;
 use crate::market::SlotHolder;
 use crate::model::{Kind, Now, PartsPerMillion, PerKind};
 use crate::scheduler::capacity::{JobLimits, JobStage, QueueDetail, QueueSlotsDetail, QueuedJobDetail, SlotUsage};
-use crate::scheduler::constraint::DeadlineState;
+use crate::scheduler::constraint::{DeadlineDetail, DeadlineState, StatedCost};
 use crate::scheduler::fair::allocations::{PoolSettings, SchedulingMode};
 use crate::scheduler::fair::pool_detail::{PoolDetail, PooledJobDetail};
 use crate::scheduler::fair::share::Share;
 use crate::scheduler::{AppDetail, GroupDetail, GroupReport, PlacesInLine, QueuePosition};
 
-use super::held_back::FreeSlots;
+use super::assignment::FreeSlots;
 use super::job_words::state_word;
 use super::snapshot::{JOBS_SHOWN, Stuck};
 
@@ -35,13 +36,7 @@ impl Engine {
     /// A report without groups and jobs: it leaves all unfinished ones out.
     pub(super) fn report_head(&self, now: Now) -> SchedulerReport {
         SchedulerReport {
-            policy: match &self.config.policy {
-                PolicyConfig::Fifo(_) => PolicyName::Fifo,
-                PolicyConfig::Capacity { .. } => PolicyName::Capacity,
-                PolicyConfig::Fair(_) => PolicyName::Fair,
-                PolicyConfig::Constraint(_) => PolicyName::Constraint,
-                PolicyConfig::Dynamic { .. } => PolicyName::Dynamic,
-            },
+            policy: self.config.policy.name(),
             since_ms: self.administration.choice.since_ms,
             by: self.administration.choice.by.clone(),
             at_ms: now.wall_ms,
@@ -56,7 +51,7 @@ impl Engine {
     /// Counts so many jobs with a deadline, the earliest first, from one on, by how they stand; none where the policy keeps no
     /// deadlines. Whether there are more.
     pub(super) fn deadlines_from(&self, from: usize, count: usize, counted: [u64; 3]) -> (Option<[u64; 3]>, bool) {
-        if !matches!(self.config.policy, PolicyConfig::Constraint(_)) {
+        if self.config.policy.constraint().is_none() {
             return (None, false);
         }
         let states = self.cluster.scheduler.deadline_states(from, count);
@@ -268,4 +263,70 @@ fn pooled_job(detail: &PooledJobDetail) -> PooledJob {
 fn exact_shares(shares: PerKind<Share>) -> PerKind<ExactDecimal> {
     let exact = |share: Share| ExactDecimal(PartsPerMillion(share.0));
     PerKind::new(exact(shares.map), exact(shares.reduce))
+}
+
+/// The ratio 1, in millionths.
+const ONE: u64 = 1_000_000;
+
+impl Engine {
+    /// Of a job whose deadline the ruling policy keeps.
+    pub(super) fn report_deadline(&self, job: &Job, detail: &DeadlineDetail, now: Now) -> Option<JobDeadline> {
+        let config = self.config.policy.constraint()?;
+        let (stated, history) = (job.deadline()?, &job.estimate.history);
+        let believed = job.estimate.costs(&config.default_costs);
+        let by = |known: Option<u64>| if known.is_some() { CostSource::History } else { CostSource::System };
+        let maps_by = match job.estimate.first_maps_us_per_mb.filter(|_| history.map_us_per_mb.is_none()) {
+            Some(_) => CostSource::Tasks,
+            None => by(history.map_us_per_mb),
+        };
+        let deadline_at_ms = detail.due_us.div_euclid(1_000);
+        Some(JobDeadline {
+            deadline_at_ms,
+            left_ms: deadline_at_ms.saturating_sub(now.wall_ms),
+            min_maps: detail.minimum.map,
+            min_reduces: detail.minimum.reduce,
+            planned_start_ms: detail.planned_start_us.map(|start_us| start_us.div_euclid(1_000)),
+            reduce_start_limit_ms: detail.latest_reduce_start_us.div_euclid(1_000).saturating_sub(job.submit_ms),
+            map_cost: match job.estimate.slowest_map_us {
+                Some(us) => TaskCost { ms: millis(us), of: CostUnit::Task, source: CostSource::Tasks },
+                None => task_cost(stated.map, believed.map_us_per_mb, maps_by),
+            },
+            reduce_cost: task_cost(stated.reduce, believed.reduce_us_per_mb, by(history.reduce_us_per_mb)),
+            copy_ms_per_mb: sourced(
+                stated.copy_us_per_mb.map(millis),
+                millis(believed.copy_us_per_mb),
+                by(history.copy_us_per_mb),
+            ),
+            filter_ratio: sourced(
+                stated.filter_millionths.map(decimal),
+                decimal(believed.filter_millionths),
+                by(history.filter_millionths),
+            ),
+        })
+    }
+}
+
+fn task_cost(stated: Option<StatedCost>, believed_us_per_mb: u64, believed_by: CostSource) -> TaskCost {
+    let source = if stated.is_some() { CostSource::Job } else { believed_by };
+    let (ms, of) = match stated.unwrap_or(StatedCost::UsPerMb(believed_us_per_mb)) {
+        StatedCost::UsPerMb(us_per_mb) => (millis(us_per_mb), CostUnit::Mb),
+        StatedCost::TaskMs(ms) => (decimal(ms.saturating_mul(ONE)), CostUnit::Task),
+    };
+    TaskCost { ms, of, source }
+}
+
+fn sourced(stated: Option<ExactDecimal>, believed: ExactDecimal, believed_by: CostSource) -> Sourced {
+    match stated {
+        Some(value) => Sourced { value, source: CostSource::Job },
+        None => Sourced { value: believed, source: believed_by },
+    }
+}
+
+/// Microseconds as milliseconds.
+fn millis(us: u64) -> ExactDecimal {
+    decimal(us.saturating_mul(1_000))
+}
+
+fn decimal(millionths: u64) -> ExactDecimal {
+    ExactDecimal(PartsPerMillion(millionths))
 }

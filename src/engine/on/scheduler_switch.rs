@@ -8,8 +8,6 @@ use crate::engine::state::{AuditEntry, Decided, Decision, Effect, Fact, LogLevel
 use crate::model::Now;
 use crate::scheduler::{FifoOptions, GroupId, PolicyOptions};
 
-use super::preemption_round::preemption_round;
-
 impl Engine {
     /// Does what is wished, keeps the wish until the market's next tick, or refuses it.
     pub(super) fn on_scheduler_wished(&mut self, wish: Box<SchedulerWish>, now: Now) -> (Reply, Wait) {
@@ -88,7 +86,7 @@ impl Engine {
         // Groups change under a policy that knows none.
         self.cluster.scheduler.replace_policy(PolicyOptions::Fifo(FifoOptions::default()));
         self.rounds.update = Round::every(policy.update_interval_ms(), now);
-        self.rounds.preemption = preemption_round(&policy, now);
+        self.rounds.preemption = policy.preemption_round(now);
         self.config.policy = policy;
         if let Some(market) = &mut self.market {
             if self.config.policy.is_market() {

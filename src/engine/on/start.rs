@@ -10,9 +10,8 @@ use crate::market::Market;
 use crate::model::Now;
 use crate::scheduler::Scheduler;
 
-use super::preemption_round::preemption_round;
 use super::restore::Restored;
-use super::restore_applications::RestoredApplications;
+use super::restore::RestoredApplications;
 
 impl Engine {
     /// An engine that continues from `restored`. The facts of its start await [`Self::take_start_facts`].
@@ -59,7 +58,7 @@ impl Engine {
             rounds: Rounds {
                 // At the latest: see `close_resumed_interval`.
                 update: Round::every(config.policy.update_interval_ms(), now),
-                preemption: preemption_round(&config.policy, now),
+                preemption: config.policy.preemption_round(now),
                 ..Rounds::default()
             },
             foreign_recovery: ForeignRecovery::default(),

@@ -5,7 +5,7 @@ use crate::engine::state::{Effect, Fact, HeartbeatSender, LogLevel};
 use crate::model::{FactNumber, Now};
 
 use super::job_requests::refuse_unsigned;
-use super::tracker_error::tracker_error_line;
+use super::tracker_health::tracker_error_line;
 
 impl Engine {
     pub fn step(&mut self, event: Event, now: Now) -> Step {

@@ -4,14 +4,16 @@
 use std::sync::Arc;
 
 use crate::engine::core::{Engine, ReadSubmission, Reply, SubmissionReply, Wait};
-use crate::engine::state::{AuditEntry, Caller, Fact, IdOwner, MAX_PENDING, MarketState, PendingSubmission, Refusal};
+use crate::engine::state::{
+    AuditEntry, Caller, Fact, IdOwner, LogLevel, MAX_PENDING, MarketState, PendingSubmission, Refusal, Tracker,
+};
 use crate::mapreduce::{AcceptedJob, JobFact, JobSpec, SplitTable, job_bytes};
 use crate::market::{JobDenied, JobSignature};
-use crate::model::{JobId, Now};
+use crate::model::{JobId, Now, TrackerId};
 use crate::scheduler::NewApp;
 use crate::scheduler::constraint::{JobEstimate, JobPlan, TimedWork};
 use crate::wire::file::{JOB_TOKEN_ALIAS, write_token_storage};
-use crate::wire::{Credentials, Encode, JobStatus, Text, Token, Writer, limits};
+use crate::wire::{Credentials, Encode, JobStatus, Text, Token, Writer, limits, worker_name};
 
 /// The kind of a job token in 1.2.1.
 const JOB_TOKEN_KIND: &str = "mapreduce.job";
@@ -415,4 +417,22 @@ fn job_token_identifier(id: &str) -> Vec<u8> {
     let mut bytes = Vec::new();
     Text(id.to_owned()).encode(&mut Writer::new(&mut bytes));
     bytes
+}
+
+impl Engine {
+    /// Logs that another live worker has the name of one that registers.
+    pub(super) fn warn_of_namesake(&mut self, id: TrackerId, now: Now) {
+        let Some((tracker, other)) = self.trackers.get(id).zip(self.live_namesake(id, now)) else { return };
+        let (worker, name, others) = (worker_name(&tracker.name), &tracker.name, &other.name);
+        let text = format!(
+            "two workers are called {worker}: {others} and now {name}; `jobtracker workers drain` and `resume` mean \
+             both: give each a --name of its own"
+        );
+        self.outbox.log_line(LogLevel::Warning, text);
+    }
+
+    /// Another live worker of the same given name.
+    pub(super) fn live_namesake(&self, id: TrackerId, now: Now) -> Option<&Tracker> {
+        self.trackers.namesakes(id).find(|other| !self.is_silent(other, now))
+    }
 }

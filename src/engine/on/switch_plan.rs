@@ -3,13 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::api::{GroupStatus, MovedJob, SchedulerStatus, SwitchPlan, SwitchRefusal, WaitingSwitch};
-use crate::engine::core::{Engine, FairConfig, PolicyConfig, QueueConfig, SchedulerWish};
+use crate::engine::core::{
+    Engine, FairConfig, GroupUse, Grouping, PolicyConfig, QueueConfig, SchedulerWish, due_slots, settings_of_group,
+};
 use crate::mapreduce::{Job, JobSpec};
 use crate::market::{ContainerUse, Market, MarketConfig};
-use crate::model::{JobId, Kind, Now};
+use crate::model::{JobId, Kind, Now, PerKind};
 use crate::scheduler::AppId;
+use crate::scheduler::constraint::{UnfinishedJob, find_at_risk};
 
-use super::group_claim::{GroupUse, due_slots, settings_of_group};
+use super::deadlines::app_deadline;
 use super::job_group::{WITHOUT_ACCOUNT, group_name, group_of_application};
 use super::market_queries::sold_slots;
 
@@ -180,16 +183,16 @@ impl Engine {
             let known: Vec<&str> = wish.queues.iter().map(|queue| &*queue.name).collect();
             refusals.push(SwitchRefusal::TargetMissing { queue: target.clone(), known: known.join(", ") });
         }
-        match &wish.policy {
-            PolicyConfig::Fifo(_) | PolicyConfig::Capacity { .. } | PolicyConfig::Constraint(_) => {
+        match wish.policy.grouping() {
+            Grouping::Queues => {
                 let lost = placements.iter().filter(|placed| !wish.policy.keeps_queue(placed.queue, &wish.queues));
                 let by_queue = jobs_by(lost.map(|placed| (placed.queue, placed.job.id)));
                 refusals.extend(by_queue.into_iter().map(|(queue, jobs)| SwitchRefusal::QueueMissing { queue, jobs }));
             }
-            PolicyConfig::Fair(fair) => {
+            Grouping::Pools(fair) => {
                 refusals.extend(undeclared_pools(fair, placements.iter().map(|placed| (placed.group, placed.job.id))));
             }
-            PolicyConfig::Dynamic { .. } => {}
+            Grouping::Accounts => {}
         }
         refusals
     }
@@ -216,12 +219,10 @@ fn configured_groups<'a>(
     queues: &'a [QueueConfig],
     market: Option<&'a Market>,
 ) -> Vec<&'a str> {
-    match policy {
-        PolicyConfig::Fifo(_) | PolicyConfig::Capacity { .. } | PolicyConfig::Constraint(_) => {
-            queues.iter().map(|queue| &*queue.name).collect()
-        }
-        PolicyConfig::Fair(fair) => fair.allocations.pools.keys().map(String::as_str).collect(),
-        PolicyConfig::Dynamic { .. } => {
+    match policy.grouping() {
+        Grouping::Queues => queues.iter().map(|queue| &*queue.name).collect(),
+        Grouping::Pools(fair) => fair.allocations.pools.keys().map(String::as_str).collect(),
+        Grouping::Accounts => {
             market.into_iter().flat_map(|market| market.queues().map(|queue| queue.as_str())).collect()
         }
     }
@@ -256,4 +257,39 @@ fn warnings(wish: &SchedulerWish, placements: &[JobPlacement<'_>]) -> Vec<String
         warnings.push(format!("queue {} is stopped: its jobs run, and it accepts no other", queue.name));
     }
     warnings
+}
+
+impl Engine {
+    /// The jobs whose deadlines a policy that takes over now does not keep, by id.
+    pub(super) fn at_risk_under(&self, policy: &PolicyConfig, now: Now) -> Vec<JobId> {
+        let Some(config) = policy.constraint() else { return Vec::new() };
+        let scheduler = &self.cluster.scheduler;
+        let totals = scheduler.totals();
+        let mut others = totals.held.slots();
+        let mut jobs = Vec::new();
+        for job in self.jobs.iter().filter(|job| !job.is_over()) {
+            let Some(deadline) = job.deadline() else { continue };
+            let believed = self.estimate_now(&config.history, job).costs(&config.default_costs);
+            let held = scheduler.app_usage(job.app);
+            Kind::ALL.into_iter().for_each(|kind| others[kind] = others[kind].saturating_sub(held[kind].into()));
+            let (total, finished) = (job.total(), job.finished());
+            let left = |kind: Kind| total[kind].saturating_sub(finished[kind]);
+            jobs.push(UnfinishedJob {
+                app: job.app,
+                deadline: app_deadline(deadline, &job.spec, &job.splits, job.submit_ms, &believed),
+                arrival_us: job.submit_ms.saturating_mul(1_000),
+                left: match job.has_begun() {
+                    true => PerKind::new(left(Kind::Map), left(Kind::Reduce)),
+                    false => PerKind::new(job.spec.maps, job.spec.reduces),
+                },
+                held,
+            });
+        }
+        let at_risk =
+            find_at_risk(jobs, (config.model, config.slots), totals.slots, others, now.wall_ms.saturating_mul(1_000));
+        let mut ids: Vec<JobId> =
+            at_risk.into_iter().filter_map(|app| self.jobs.by_app(app).map(|job| job.id)).collect();
+        ids.sort_unstable();
+        ids
+    }
 }

@@ -8,7 +8,7 @@ use crate::engine::core::Engine;
 use crate::engine::state::Tracker;
 use crate::model::{Credits, FactNumber, JobId, Now};
 
-use super::explained::Explained;
+use super::explain::Explained;
 use super::report_scheduler::JOBS_REPORTED;
 use super::snapshot::{ClusterSnapshot, JOBS_SHOWN, LiveJob, QueueSnapshot, TrackerSnapshot};
 

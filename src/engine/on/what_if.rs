@@ -1,7 +1,7 @@
 //! Questions about deadlines: what admission would say of a job that is not submitted.
 
 use crate::api::WhatIfAnswer;
-use crate::engine::core::{Engine, PolicyConfig};
+use crate::engine::core::Engine;
 use crate::model::Now;
 use crate::scheduler::constraint::{
     DeadlineSpec, InputVolume, JobClass, JobEstimate, JobWork, Model, Overrun, TimedWork, WhatIf,
@@ -32,7 +32,7 @@ impl Engine {
 
     /// What admission would say of a job now; none unless the constraint scheduler rules. Changes nothing.
     pub(crate) fn what_if(&self, question: &DeadlineQuestion, now: Now) -> Option<WhatIfAnswer> {
-        let PolicyConfig::Constraint(config) = &self.config.policy else { return None };
+        let config = self.config.policy.constraint()?;
         let DeadlineQuestion { deadline, are_maps_known, reduces, .. } = question;
         let mut work = self.asked_work(question);
         if !are_maps_known && config.model == Model::Fluid && work.maps > 0 {

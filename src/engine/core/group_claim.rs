@@ -2,33 +2,34 @@
 
 use std::collections::BTreeMap;
 
-use crate::engine::core::PolicyConfig;
 use crate::market::{ContainerUse, Market, QueueUse};
 use crate::model::{Kind, Now, PartsPerMillion, PerKind, PerPool, Pool, QueueName, counted};
 use crate::scheduler::fair::allocations::PoolSettings;
 use crate::scheduler::fair::share::{Share, ShareClaim, fair_shares};
 
+use super::policy::PolicyConfig;
+
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct GroupUse {
+pub(crate) struct GroupUse {
     /// Unfinished jobs.
-    pub(super) jobs: u32,
+    pub(crate) jobs: u32,
     /// Unfinished applications.
-    pub(super) applications: u32,
+    pub(crate) applications: u32,
     /// Slots that its jobs hold.
-    pub(super) held: PerKind<u32>,
-    pub(super) containers: ContainerUse,
-    pub(super) pending: PerKind<u32>,
+    pub(crate) held: PerKind<u32>,
+    pub(crate) containers: ContainerUse,
+    pub(crate) pending: PerKind<u32>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct GroupDue {
-    pub(super) slots: PerKind<u32>,
+pub(crate) struct GroupDue {
+    pub(crate) slots: PerKind<u32>,
     /// Slots of containers beside what its jobs hold; none: nothing is promised to containers.
-    pub(super) containers: Option<u32>,
+    pub(crate) containers: Option<u32>,
 }
 
 /// Settings of a group, each in a few words; none where the policy has no settings for groups.
-pub(super) fn settings_of_group(policy: &PolicyConfig, market: Option<&Market>, name: &str) -> Vec<String> {
+pub(crate) fn settings_of_group(policy: &PolicyConfig, market: Option<&Market>, name: &str) -> Vec<String> {
     match policy {
         PolicyConfig::Fifo(_) | PolicyConfig::Constraint(_) => Vec::new(),
         PolicyConfig::Capacity { config, .. } => {
@@ -62,7 +63,7 @@ fn settings_of_pool(pool: &PoolSettings) -> Vec<String> {
 }
 
 /// What is due to each group in a cluster of so many slots; no entry where the policy promises none.
-pub(super) fn due_slots<'a>(
+pub(crate) fn due_slots<'a>(
     policy: &PolicyConfig,
     market: Option<&Market>,
     groups: &BTreeMap<&'a str, GroupUse>,

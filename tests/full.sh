@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # The long tier, beside tests/run.sh: the demo as README.md has it, stock jobs, faults and commands under the Java JobTracker and then under
 # ours, with what came of them compared, our job client against the stock one, streaming jobs in every mixture of JobTrackers, workers and
-# clients, on files of this machine and on HDFS, every page of both JobTrackers over the same jobs, Pig, Hive and other programs of users under both, what a collector reads while they swap, the example jobs on HDFS under both JobTrackers, the same scripted heartbeats to both, jobs
+# clients, on files of this machine and on HDFS, every page of both JobTrackers over the same jobs, Pig, Hive and other programs of users under both,
+# what a collector reads while they swap, the example jobs on HDFS under both JobTrackers, the same scripted heartbeats to both, jobs
 # during which the one takes the other's place, an HDFS whose NameNode goes away and whose DataNodes are full or have lost blocks, a daemon
 # that is killed fifty times under a bidding load, fifty times around switches of the scheduler, twenty times under an array of containers
 # whose workers are killed, too, and at every passing of each fault point, and for three minutes (SOAK_MINUTES) under everything at once,

@@ -2,8 +2,8 @@
 """alike.py FOLDER FAILED JOBTRACKER... -- PROGRAM...
 
 Counts the checks of each program (FOLDER/JOBTRACKER/PROGRAM/checks), and compares the files that it left under the first JobTracker with those
-under the others. RULES name what may differ, and why. Prints a line a program, every check that failed and every other difference; at the end,
-with --rules, how often each rule was needed. The last line is `N passed, N failed`, FAILED counted in; 1 when any failed.
+under the others. RULES name what may differ, and why. Prints a line a program, every check that failed and every other difference, and how many
+lines each rule changed. The last line is `N passed, N failed`, FAILED counted in; 1 when any failed.
 """
 
 import collections
@@ -23,7 +23,7 @@ COUNTERS_OF_TIME_AND_MEMORY = (
     r"|SLOTS_MILLIS_\w+|Total time spent by all (?:maps|reduces) waiting after reserving slots \(ms\)"
 )
 # A time as clients print it, or put it into a name.
-TIME = r"\b\d{4}-\d\d-\d\d[ _]\d\d[:-]\d\d(?:[:-]\d\d(?:[,_]\d+)?)?\b"
+TIME = r"\b\d{4}-\d\d-\d\d[ _T]\d\d[:-]\d\d(?:[:-]\d\d(?:[,._]\d+)?)?\b"
 
 # What may differ and why; the files PROGRAM/NAME; a pattern; what stands instead, or None: the line is left out.
 RULES = [
@@ -32,17 +32,22 @@ RULES = [
     ("ids have the minute of the start, and jobs side by side get theirs by chance", "*", r"\b(job|task|attempt)_\d{12}_\d{4,}", r"\1_ID"),
     ("free ports", "*", r"\b(127\.0\.0\.1|localhost|worker-\d)(:|%3A)\d{4,5}\b", r"\1\2PORT"),
     ("times", "*", TIME, "TIME"),
-    ("random names of files", "*", r"\b(Job|streamjob|pig_|luigitemp-|hadoop_job_|tmp-|tmp)-?[0-9a-f]{8,}", r"\1RANDOM"),
+    ("times", "*", r"(?<=job_ID_)\d{13}(?=_)", "TIME"),
+    ("random names of files", "*", r"(?<![A-Za-z])(Job|streamjob|pig_|luigitemp|hadoop_job_|tmp)-?[0-9a-f]{5,}", r"\1RANDOM"),
     ("random names of files", "hive/*", r"_\d{15,}-1\b", "_RANDOM-1"),
     ("random names of files", "luigi/*", r"/tmp[a-z0-9_]{8}\b", "/RANDOM"),
     ("ids of processes", "luigi/*", r"\b(salt|pid|host)[= ]\w+", r"\1=N"),
+    ("luigi picks an attempt by random", "luigi/fails.stderr", r"(attempt_ID_m_000000)_[01]", r"\1_N"),
+    ("a folder is removed when its object is collected", "luigi/*", r"^DEBUG: Removing directory ", None),
     ("packages are in the order of a set", "luigi/*", r"^DEBUG: adding to tar: ", None),
     ("which worker gets an attempt is chance", "*", r"\bworker-[12]\b", "worker-N"),
     ("which worker gets an attempt is chance", "mrjob/fails.stderr", r"Looking for task syslogs in ", None),
     # docs/differences.md.
+    ("histories have lines of their own order, and job.xml as it was submitted", "*/files", r" +\d+( TIME \S+/_logs/history/)", r" N\1"),
     ("there is no Java class of the log", "daemonlog/*", r"^Log Class: .*", "Log Class: CLASS"),
     ("an unknown level is refused, not DEBUG", "daemonlog/unknown.*", r"^(?:Bad level : |Setting Level to )LOUD.*|^Effective level: \w+", "LOUD"),
     ("random names of files", "mrjob/*", r"\b(mrjob_\w+\.\w+)\.\d{8}\.\d{6}\.\d{6}", r"\1.TIME"),
+    ("paths of Pig's own files have random names, some longer than others", "pig/jobs", r"SPLIT_RAW_BYTES = \d+", "SPLIT_RAW_BYTES = N"),
     # Progress as often as the client happens to ask.
     ("progress", "*", r"\bmap \d+%  ?reduce \d+%|Stage-\d+ map = \d+%|MapReduceLauncher - \d+% complete", None),
     # Time and memory of processes.
@@ -56,12 +61,12 @@ RULES = [
     ("how long it took", "hive/*", r"(Time taken: |Time Taken: |Cumulative CPU: |CPU time: |CPU Time Spent: )[\d.]+ (?:seconds [\d.]+ msec|seconds|msec|sec)", r"\1T"),
     ("how long it took", "hive/*", r"   Cumulative CPU: T", ""),
     ("how long it took", "pig/*.stderr", r"^(job_ID\t\d+\t\d+)(?:\t(?:\d+|n/a)){8}", r"\1\tTIMES"),
-    ("times", "nmap/*", r"(Nmap scan initiated |Nmap done at |Started: )\w{3} \w{3} +\d+ [\d:]+ (?:UTC )?\d{4}|(Identifier: )\d{12}", r"\1\2TIME"),
+    ("times", "nmap/*", r"(scan initiated |Nmap done at |Started: )\w{3} \w{3} +\d+ [\d:]+ (?:UTC )?\d{4}|(Identifier: )\d{12}", r"\1\2TIME"),
     ("free ports", "nmap/*", r"-p \d{5}|^\d{5}/tcp", "PORT"),
     ("how long it took", "nmap/*", r"(Host is up \(|scanned in )[\d.]+ ?s(?:econds)?", r"\1T"),
 ]
-# Files whose lines may come in any order: of jobs that run side by side, and of a hash table.
-UNORDERED = {"pig/goes_on.stderr": "two jobs side by side", "pig/stops.stderr": "two jobs side by side"}
+# Files whose lines may come in any order: two jobs run side by side.
+UNORDERED = {"pig/goes_on.stderr", "pig/stops.stderr"}
 
 
 def masked(name, text, needed):
@@ -76,7 +81,10 @@ def masked(name, text, needed):
                 break
         if line is not None:
             lines.append(line)
-    return sorted(lines) if name in UNORDERED else lines
+    if name in UNORDERED:
+        return sorted(lines)
+    # Jobs are in the order of their names, some of which are random.
+    return [line for block in sorted("\n".join(lines).split("\n\n")) for line in [*block.split("\n"), ""]] if name.endswith("/jobs") else lines
 
 
 def files_of(folder):
@@ -99,8 +107,7 @@ def differences(first, other, needed):
 
 
 def main(arguments):
-    show_rules = "--rules" in arguments
-    folder, failed, *rest = [argument for argument in arguments if argument != "--rules"]
+    folder, failed, *rest = arguments
     at = rest.index("--")
     jobtrackers, programs = rest[:at], rest[at + 1 :]
     passed, failed = 0, int(failed)
@@ -127,9 +134,9 @@ def main(arguments):
         passed += alike
         failed += differing
         print(f"{program} ... {', '.join(said)}; {alike} files alike, {differing} differ")
-    if show_rules:
-        for why in dict.fromkeys(rule[0] for rule in RULES):
-            print(f"rule {why}: {needed[why]}")
+    for why in dict.fromkeys(rule[0] for rule in RULES):
+        if needed[why]:
+            print(f"  masked: {why}: {needed[why]} lines")
     print(f"{passed} passed, {failed} failed")
     return 1 if failed else 0
 

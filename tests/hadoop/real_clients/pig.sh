@@ -32,18 +32,19 @@ PIG
     check_same "titles" "$OUT/titles" "$WORK/titles"
 
     # One store fails. The other job goes its way, or is killed where it would run for long.
-    cat >"$WORK/fails.pig" <<'PIG'
+    cat >"$WORK/goes_on.pig" <<'PIG'
 SET mapred.map.max.attempts 2;
 visits = LOAD 'visits.txt' AS (visitor:chararray, url:chararray, times:int);
 bad = STREAM visits THROUGH `false`;
-STORE bad INTO 'pig/$out.bad';
+STORE bad INTO 'pig/goes_on.bad';
 pages = LOAD 'pages.txt' AS (url:chararray, title:chararray);
-good = STREAM pages THROUGH `$other`;
-STORE good INTO 'pig/$out.good';
+good = STREAM pages THROUGH `cat`;
+STORE good INTO 'pig/goes_on.good';
 PIG
-    pig_command -x mapreduce -p out=goes_on -p other=cat -f fails.pig
+    sed "s/goes_on/stops/; s/cat/sleep 1000/" "$WORK/goes_on.pig" >"$WORK/stops.pig"
+    pig_command -x mapreduce -f goes_on.pig
     run goes_on 3 "${PIG[@]}"
-    pig_command -x mapreduce -stop_on_failure -p out=stops -p 'other=sleep 1000' -f fails.pig
+    pig_command -x mapreduce -stop_on_failure -f stops.pig
     run stops 6 "${PIG[@]}"
     check "-stop_on_failure leaves no job behind" within 60 no_job_runs
     fs_shell alice -lsr pig 2>>"$CLUSTER/cat.log" | keep_file files

@@ -69,7 +69,11 @@ begin() {
 finish() {
     local status=0
     wait_client "$CLIENT" || status=$?
-    check "$1 ends with $2, not $status" test "$status" = "$2"
+    if [[ $status == "$2" ]]; then
+        check "$1 ends with $2" true
+    else
+        check "$1 ends with $2, but $status: $(tail -n 1 "$OUT/$1.stderr")" false
+    fi
 }
 
 run() {

@@ -9,6 +9,7 @@ lines each rule changed. The last line is `N passed, N failed`, FAILED counted i
 import collections
 import difflib
 import fnmatch
+import itertools
 import pathlib
 import re
 import sys
@@ -23,7 +24,7 @@ COUNTERS_OF_TIME_AND_MEMORY = (
     r"|SLOTS_MILLIS_\w+|Total time spent by all (?:maps|reduces) waiting after reserving slots \(ms\)"
 )
 # A time as clients print it, or put it into a name.
-TIME = r"\b\d{4}-\d\d-\d\d[ _T]\d\d[:-]\d\d(?:[:-]\d\d(?:[,._]\d+)?)?\b"
+TIME = r"(?<!\d)\d{4}-\d\d-\d\d[ _T]\d\d[:-]\d\d(?:[:-]\d\d(?:[,._]\d+)?)?(?!\d)"
 
 # What may differ and why; the files PROGRAM/NAME; a pattern; what stands instead, or None: the line is left out.
 RULES = [
@@ -42,7 +43,11 @@ RULES = [
     ("packages are in the order of a set", "luigi/*", r"^DEBUG: adding to tar: ", None),
     ("which worker gets an attempt is chance", "*", r"\bworker-[12]\b", "worker-N"),
     ("which worker gets an attempt is chance", "mrjob/fails.stderr", r"Looking for task syslogs in ", None),
+    ("Hive's splits name one host of several, which tracker asks first is chance", "hive/jobs", r"(?:Data|Rack)-local map tasks = ", None),
     # docs/differences.md.
+    ("Java's host of a job's page is that of mapred.job.tracker", "hive/*", r"http://(?:localhost|127\.0\.0\.1)(:PORT/jobdetails.jsp)", r"http://HOST\1"),
+    ("errors carry a Java stack trace of the JobTracker", "hive/unknown_queue.stderr", r"^\tat |^\t\.\.\. \d+ more|^Caused by: |^$|^\)'$", None),
+    ("errors carry a Java stack trace of the JobTracker", "hive/unknown_queue.stderr", r"(does not exist)\)'$", r"\1"),
     ("histories have lines of their own order, and job.xml as it was submitted", "*/files", r" +\d+( TIME \S+/_logs/history/)", r" N\1"),
     ("there is no Java class of the log", "daemonlog/*", r"^Log Class: .*", "Log Class: CLASS"),
     ("an unknown level is refused, not DEBUG", "daemonlog/unknown.*", r"^(?:Bad level : |Setting Level to )LOUD.*|^Effective level: \w+", "LOUD"),
@@ -51,6 +56,8 @@ RULES = [
     # Progress as often as the client happens to ask.
     ("progress", "*", r"\bmap \d+%  ?reduce \d+%|Stage-\d+ map = \d+%|MapReduceLauncher - \d+% complete", None),
     # Time and memory of processes.
+    ("progress", "hive/waits.stderr", r"^Hadoop job information for ", None),
+    ("counters of time and memory", "hive/jobs", r"Operator\$ProgressCounter: C\d+ = ", None),
     ("counters of time and memory", "*", rf"(?:counter [^:]*: |JobClient:     |^\t+)(?:{COUNTERS_OF_TIME_AND_MEMORY})\s*=", None),
     (
         "FILE_BYTES_ hold the copy of job.xml that each task writes, with paths and a start time of its own",
@@ -67,6 +74,8 @@ RULES = [
 ]
 # Files whose lines may come in any order: two jobs run side by side.
 UNORDERED = {"pig/goes_on.stderr", "pig/stops.stderr"}
+# Lines in the order of a hash table.
+UNORDERED_LINES = re.compile(r"^\tLoading partition ")
 
 
 def masked(name, text, needed):
@@ -83,6 +92,8 @@ def masked(name, text, needed):
             lines.append(line)
     if name in UNORDERED:
         return sorted(lines)
+    runs = itertools.groupby(lines, lambda line: bool(UNORDERED_LINES.match(line)))
+    lines = [line for is_unordered, run in runs for line in (sorted(run) if is_unordered else run)]
     # Jobs are in the order of their names, some of which are random.
     return [line for block in sorted("\n".join(lines).split("\n\n")) for line in [*block.split("\n"), ""]] if name.endswith("/jobs") else lines
 

@@ -76,7 +76,7 @@ run_under() {
 
 "$LIVE_DIR/fetch-jars.sh"
 find_java
-passed=0 failed=0 present=()
+failed=0 present=()
 for name in "${names[@]}"; do
     if why=$("${name}_fetch" 2>&1); then
         present+=("$name")

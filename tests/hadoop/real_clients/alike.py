@@ -65,7 +65,12 @@ RULES = [
         r"(FILE_BYTES_(?:READ|WRITTEN) ?= ?)\d+",
         r"\1N",
     ),
-    ("how long it took", "hive/*", r"(Time taken: |Time Taken: |Cumulative CPU: |CPU time: |CPU Time Spent: )[\d.]+ (?:seconds [\d.]+ msec|seconds|msec|sec)", r"\1T"),
+    (
+        "how long it took",
+        "hive/*",
+        r"(Time taken: |Time Taken: |Cumulative CPU: |CPU time: |CPU Time Spent: )[\d.]+ (?:seconds [\d.]+ msec|seconds|msec|sec)",
+        r"\1T",
+    ),
     ("how long it took", "hive/*", r"   Cumulative CPU: T", ""),
     ("how long it took", "pig/*.stderr", r"^(job_ID\t\d+\t\d+)(?:\t(?:\d+|n/a)){8}", r"\1\tTIMES"),
     ("times", "nmap/*", r"(scan initiated |Nmap done at |Started: )\w{3} \w{3} +\d+ [\d:]+ (?:UTC )?\d{4}|(Identifier: )\d{12}", r"\1\2TIME"),
@@ -74,8 +79,8 @@ RULES = [
 ]
 # Files whose lines may come in any order: two jobs run side by side.
 UNORDERED = {"pig/goes_on.stderr", "pig/stops.stderr"}
-# Lines in the order of a hash table.
-UNORDERED_LINES = re.compile(r"^\tLoading partition ")
+# Lines in the order of a hash table; which counter is in which group is compared by the files `jobs`.
+UNORDERED_LINES = re.compile(r"^\tLoading partition |JobClient:   +\S")
 
 
 def masked(name, text, needed):
@@ -92,7 +97,7 @@ def masked(name, text, needed):
             lines.append(line)
     if name in UNORDERED:
         return sorted(lines)
-    runs = itertools.groupby(lines, lambda line: bool(UNORDERED_LINES.match(line)))
+    runs = itertools.groupby(lines, lambda line: bool(UNORDERED_LINES.search(line)))
     lines = [line for is_unordered, run in runs for line in (sorted(run) if is_unordered else run)]
     # Jobs are in the order of their names, some of which are random.
     return [line for block in sorted("\n".join(lines).split("\n\n")) for line in [*block.split("\n"), ""]] if name.endswith("/jobs") else lines

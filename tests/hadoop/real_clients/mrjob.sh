@@ -12,6 +12,7 @@ mrjob_command() {
 
 mrjob_run() {
     # It looks for histories in the output, in files that have this user in their names.
+    # shellcheck disable=SC2034
     local CLIENT_USER=hadoop
     make_visits
     mrjob_command mrjob_visits.py "$WORK/visits.txt" --output-dir hdfs:///user/hadoop/mrjob/most --cat-output

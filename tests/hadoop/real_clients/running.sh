@@ -10,7 +10,7 @@
 #   check WHAT COMMAND [ARG]...         something that must be true
 #   check_same WHAT FILE EXPECTED       two files must be equal
 #   keep_file NAME                      what comes in is compared as a file of that name
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2154
 
 CLIENT_USER=alice
 

@@ -28,7 +28,7 @@ TIME = r"(?<!\d)\d{4}-\d\d-\d\d[ _T]\d\d[:-]\d\d(?:[:-]\d\d(?:[,._]\d+)?)?(?!\d)
 
 # What may differ and why; the files PROGRAM/NAME; a pattern; what stands instead, or None: the line is left out.
 RULES = [
-    # Of each run.
+    # Names and numbers of one run.
     ("the folder of the cluster", "*", r"/tmp/jobtracker-live\.\w+", "CLUSTER"),
     ("ids have the minute of the start, and jobs side by side get theirs by chance", "*", r"\b(job|task|attempt)_\d{12}_\d{4,}", r"\1_ID"),
     ("free ports", "*", r"\b(127\.0\.0\.1|localhost|worker-\d)(:|%3A)\d{4,5}\b", r"\1\2PORT"),
@@ -36,7 +36,9 @@ RULES = [
     ("times", "*", r"(?<=job_ID_)\d{13}(?=_)", "TIME"),
     ("random names of files", "*", r"(?<![A-Za-z])(Job|streamjob|pig_|luigitemp|hadoop_job_|tmp)-?[0-9a-f]{5,}", r"\1RANDOM"),
     ("random names of files", "hive/*", r"_\d{15,}-1\b", "_RANDOM-1"),
+    ("random names of files", "mrjob/*", r"\b(mrjob_\w+\.\w+)\.\d{8}\.\d{6}\.\d{6}", r"\1.TIME"),
     ("random names of files", "luigi/*", r"/tmp[a-z0-9_]{8}\b", "/RANDOM"),
+    ("paths of Pig's own files have random names, some longer than others", "pig/jobs", r"SPLIT_RAW_BYTES = \d+", "SPLIT_RAW_BYTES = N"),
     ("ids of processes", "luigi/*", r"\b(salt|pid|host)[= ]\w+", r"\1=N"),
     ("luigi picks an attempt by random", "luigi/fails.stderr", r"(attempt_ID_m_000000)_[01]", r"\1_N"),
     ("a folder is removed when its object is collected", "luigi/*", r"^DEBUG: Removing directory ", None),
@@ -44,20 +46,18 @@ RULES = [
     ("which worker gets an attempt is chance", "*", r"\bworker-[12]\b", "worker-N"),
     ("which worker gets an attempt is chance", "mrjob/fails.stderr", r"Looking for task syslogs in ", None),
     ("Hive's splits name one host of several, which tracker asks first is chance", "hive/jobs", r"(?:Data|Rack)-local map tasks = ", None),
-    # docs/differences.md.
+    # Differences of the JobTrackers: docs/differences.md.
     ("Java's host of a job's page is that of mapred.job.tracker", "hive/*", r"http://(?:localhost|127\.0\.0\.1)(:PORT/jobdetails.jsp)", r"http://HOST\1"),
     ("errors carry a Java stack trace of the JobTracker", "hive/unknown_queue.stderr", r"^\tat |^\t\.\.\. \d+ more|^Caused by: |^$|^\)'$", None),
     ("errors carry a Java stack trace of the JobTracker", "hive/unknown_queue.stderr", r"(does not exist)\)'$", r"\1"),
     ("histories have lines of their own order, and job.xml as it was submitted", "*/files", r" +\d+( TIME \S+/_logs/history/)", r" N\1"),
     ("there is no Java class of the log", "daemonlog/*", r"^Log Class: .*", "Log Class: CLASS"),
     ("an unknown level is refused, not DEBUG", "daemonlog/unknown.*", r"^(?:Bad level : |Setting Level to )LOUD.*|^Effective level: \w+", "LOUD"),
-    ("random names of files", "mrjob/*", r"\b(mrjob_\w+\.\w+)\.\d{8}\.\d{6}\.\d{6}", r"\1.TIME"),
-    ("paths of Pig's own files have random names, some longer than others", "pig/jobs", r"SPLIT_RAW_BYTES = \d+", "SPLIT_RAW_BYTES = N"),
     # Progress as often as the client happens to ask.
     ("progress", "*", r"\bmap \d+%  ?reduce \d+%|Stage-\d+ map = \d+%|MapReduceLauncher - \d+% complete", None),
-    # Time and memory of processes.
     ("progress", "hive/waits.stderr", r"^Hadoop job information for ", None),
-    ("counters of time and memory", "hive/jobs", r"Operator\$ProgressCounter: C\d+ = ", None),
+    # Time and memory of processes.
+    ("Hive has counters of rows and of time under one kind of name", "hive/jobs", r"Operator\$ProgressCounter: C\d+ = ", None),
     ("counters of time and memory", "*", rf"(?:counter [^:]*: |JobClient:     |^\t+)(?:{COUNTERS_OF_TIME_AND_MEMORY})\s*=", None),
     (
         "FILE_BYTES_ hold the copy of job.xml that each task writes, with paths and a start time of its own",

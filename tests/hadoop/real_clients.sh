@@ -44,7 +44,7 @@ done
 export LC_ALL=C.UTF-8 TZ=UTC
 # Tasks of Hive and Mahout need more than those of examples.
 CHILD_HEAP=-Xmx200m
-CLIENT_LIMIT_S=900
+CLIENT_LIMIT_S=400
 MAP_SLOTS=1 REDUCE_SLOTS=1
 CLIENTS_DIR=$LIVE_DIR/real_clients
 FETCHED=${CARGO_TARGET_DIR:-$PROJECT_DIR/target}/real-clients
@@ -76,6 +76,8 @@ run_under() {
 
 "$LIVE_DIR/fetch-jars.sh"
 find_java
+# What runs under a JobTracker is a process of its own, which ends its daemons.
+trap 'kill $(jobs -pr) 2>/dev/null; wait; exit 143' INT TERM
 failed=0 present=()
 for name in "${names[@]}"; do
     if why=$("${name}_fetch" 2>&1); then

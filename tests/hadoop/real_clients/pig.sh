@@ -31,8 +31,8 @@ PIG
     printf '%s\t%d\t%d\n' start 10 3 list 9 2 cart 4 1 >"$WORK/titles"
     check_same "titles" "$OUT/titles" "$WORK/titles"
 
-    # One store fails. The other job goes its way, or is killed where it would run for long; there the task that fails has one attempt, since a
-    # second would wait for the other TaskTracker's slot.
+    # One store fails. The other job goes its way, or is killed while its task runs; there the task that fails waits for that one, and has one
+    # attempt, since a second would wait for the slot of the other.
     cat >"$WORK/goes_on.pig" <<'PIG'
 SET mapred.map.max.attempts 2;
 visits = LOAD 'visits.txt' AS (visitor:chararray, url:chararray, times:int);
@@ -42,9 +42,11 @@ pages = LOAD 'pages.txt' AS (url:chararray, title:chararray);
 good = STREAM pages THROUGH `cat`;
 STORE good INTO 'pig/goes_on.good';
 PIG
-    sed "s/goes_on/stops/; s/cat/sleep 1000/; s/attempts 2/attempts 1/" "$WORK/goes_on.pig" >"$WORK/stops.pig"
     pig_command -x mapreduce -f goes_on.pig
     run goes_on 3 "${PIG[@]}"
+    echo "touch $WORK/runs; exec sleep 1000" >"$WORK/long.sh"
+    echo "until [ -e $WORK/runs ]; do sleep 0.1; done; exit 1" >"$WORK/bad.sh"
+    sed "s/goes_on/stops/; s/attempts 2/attempts 1/; s|\`false|\`/bin/sh $WORK/bad.sh|; s|\`cat|\`/bin/sh $WORK/long.sh|" "$WORK/goes_on.pig" >"$WORK/stops.pig"
     pig_command -x mapreduce -stop_on_failure -f stops.pig
     run stops 6 "${PIG[@]}"
     check "-stop_on_failure leaves no job behind" within 60 no_job_runs

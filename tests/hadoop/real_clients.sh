@@ -90,6 +90,7 @@ for name in "${names[@]}"; do
     fi
 done
 names=("${present[@]}")
+((${#names[@]} > 0)) || jobtrackers=()
 for jobtracker in "${jobtrackers[@]}"; do
     note "programs under the JobTracker $jobtracker"
     rm -rf "${texts:?}/$jobtracker"

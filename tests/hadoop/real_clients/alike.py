@@ -44,13 +44,16 @@ RULES = [
     ("a folder is removed when its object is collected", "luigi/*", r"^DEBUG: Removing directory ", None),
     ("packages are in the order of a set", "luigi/*", r"^DEBUG: adding to tar: ", None),
     ("which worker gets an attempt is chance", "*", r"\bworker-[12]\b", "worker-N"),
-    ("which worker gets an attempt is chance", "mrjob/fails.stderr", r"Looking for task syslogs in ", None),
+    ("mrjob reads the logs of one worker first", "mrjob/fails.stderr", r"^Looking for task syslogs in |^  Parsing task log: ", None),
+    ("mrjob reads the logs of one worker first", "mrjob/fails.stderr", r"(attempt_ID_m_000000)_[01]", r"\1_N"),
     ("Hive's splits name one host of several, which tracker asks first is chance", "hive/jobs", r"(?:Data|Rack)-local map tasks = ", None),
     # Differences of the JobTrackers: docs/differences.md.
     ("Java's host of a job's page is that of mapred.job.tracker", "hive/*", r"http://(?:localhost|127\.0\.0\.1)(:PORT/jobdetails.jsp)", r"http://HOST\1"),
     ("errors carry a Java stack trace of the JobTracker", "hive/unknown_queue.stderr", r"^\tat |^\t\.\.\. \d+ more|^Caused by: |^$|^\)'$", None),
     ("errors carry a Java stack trace of the JobTracker", "hive/unknown_queue.stderr", r"(does not exist)\)'$", r"\1"),
     ("histories have lines of their own order, and job.xml as it was submitted", "*/files", r" +\d+( TIME \S+/_logs/history/)", r" N\1"),
+    ("an apostrophe has two names", "nmap/*", "&apos;", "&#39;"),
+    ("Java's list of histories has a name as it was cut for that of the file", "nmap/*", r"(User: \w+ \(.{40}).*", r"\1"),
     ("there is no Java class of the log", "daemonlog/*", r"^Log Class: .*", "Log Class: CLASS"),
     ("an unknown level is refused, not DEBUG", "daemonlog/unknown.*", r"^(?:Bad level : |Setting Level to )LOUD.*|^Effective level: \w+", "LOUD"),
     # Progress as often as the client happens to ask.

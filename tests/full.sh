@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # The long tier, beside tests/run.sh: the demo as README.md has it, stock jobs, faults and commands under the Java JobTracker and then under
 # ours, with what came of them compared, our job client against the stock one, streaming jobs in every mixture of JobTrackers, workers and
-# clients, on files of this machine and on HDFS, every page of both JobTrackers over the same jobs, what a collector reads while they swap, the example jobs on HDFS under both JobTrackers, the same scripted heartbeats to both, jobs
+# clients, on files of this machine and on HDFS, every page of both JobTrackers over the same jobs, Pig, Hive and other programs of users under both,
+# what a collector reads while they swap, the example jobs on HDFS under both JobTrackers, the same scripted heartbeats to both, jobs
 # during which the one takes the other's place, an HDFS whose NameNode goes away and whose DataNodes are full or have lost blocks, a daemon
 # that is killed fifty times under a bidding load, fifty times around switches of the scheduler, twenty times under an array of containers
 # whose workers are killed, too, and at every passing of each fault point, and for three minutes (SOAK_MINUTES) under everything at once,
@@ -280,6 +281,7 @@ loud_step "every page of both JobTrackers over the same jobs" tests/hadoop/stock
 step "one sign-on for a stock NameNode and both JobTrackers" tests/hadoop/page_login.sh
 step "a collector while the JobTrackers swap" tests/hadoop/collected_swap.sh
 step "the records of the Java JobTracker" records_are_current
+loud_step "Pig, Hive, Mahout, mrjob, luigi and nmap under both JobTrackers" tests/hadoop/real_clients.sh
 step "our job client under both JobTrackers" tests/hadoop/submit.sh
 step "streaming jobs in every mixture" tests/hadoop/matrix.sh
 step "our HDFS client beside FsShell" tests/hadoop/hdfs.sh --whole

@@ -1,7 +1,7 @@
 //! Builds the engine of a session from the loaded state, with an edited budget file imported.
 
 use std::collections::BTreeSet;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use crate::clock::Clock;
@@ -93,7 +93,14 @@ fn has_budgets(settings: &Settings, market: &MarketSettings, opened: &LoadedStat
     }
 }
 
-/// URL of a job's page, without the id. A server on all addresses is named by its host, as 1.2.1 `JobTracker` does.
+/// URL of a job's page, without the id. A server on all addresses is named by the host of `mapred.job.tracker`, as in 1.2.1
+/// `JobInProgress`: clients can resolve it, which the machine's own name need not be.
 pub(super) fn job_page_prefix(settings: &Settings, http: SocketAddr) -> String {
-    format!("http://{}/jobdetails.jsp?jobid=", as_others_name(&settings.http_address, http))
+    let mut address = as_others_name(&settings.http_address, http);
+    let rpc_host = &settings.rpc_address.host;
+    let is_on_all = |host: &str| host.parse::<IpAddr>().is_ok_and(|ip| ip.is_unspecified());
+    if http.ip().is_unspecified() && !is_on_all(rpc_host) {
+        address.host.clone_from(rpc_host);
+    }
+    format!("http://{address}/jobdetails.jsp?jobid=")
 }

@@ -121,15 +121,7 @@ impl Engine {
                 let container = self.applications.container(id).ok_or(ApplicationRefusal::NoSuchContainer(id))?;
                 Ok(ApplicationAnswer::Container(Box::new(self.applications.container_report(container))))
             }
-            ApplicationQuestion::Signal { container, signal } => {
-                let owner = &self.may_use(asker, container.application)?.submitted.user;
-                let user = name_of(asker);
-                let is_other = matches!(asker, ApplicationCaller::User { caller, .. } if caller.user != *owner);
-                let administrator = Some(user.as_ref()).filter(|_| is_other);
-                let is_sudden = signal == ContainerSignal::Forceful;
-                let was_complete = self.applications.signal(container, is_sudden, administrator, now)?;
-                Ok(ApplicationAnswer::Signalled { was_complete })
-            }
+            ApplicationQuestion::Signal { container, signal } => self.signal_container(asker, container, signal, now),
             ApplicationQuestion::Logs(container) => {
                 self.may_use(asker, container.application)?;
                 self.log_place(container, now)
@@ -145,6 +137,22 @@ impl Engine {
             }
             ApplicationQuestion::Info => Ok(ApplicationAnswer::Info(Box::new(self.cluster_info(now)))),
         }
+    }
+
+    fn signal_container(
+        &mut self,
+        asker: &ApplicationCaller,
+        container: ContainerId,
+        signal: ContainerSignal,
+        now: Now,
+    ) -> Answered {
+        let owner = &self.may_use(asker, container.application)?.submitted.user;
+        let user = name_of(asker);
+        let is_other = matches!(asker, ApplicationCaller::User { caller, .. } if caller.user != *owner);
+        let administrator = Some(user.as_ref()).filter(|_| is_other);
+        let is_sudden = signal == ContainerSignal::Forceful;
+        let was_complete = self.applications.signal(container, is_sudden, administrator, now)?;
+        Ok(ApplicationAnswer::Signalled { was_complete })
     }
 
     /// The application, if the caller may see and change it: its owner, itself, and administrators.

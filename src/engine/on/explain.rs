@@ -136,11 +136,8 @@ impl Engine {
             return why;
         }
         if job.state() == JobState::Prep {
-            why.push(if self.cluster.housekeeping.setup.contains(&job.id) {
-                PendingReason::SetupWaits
-            } else {
-                PendingReason::SetupRuns
-            });
+            let waits = self.cluster.housekeeping.setup.contains(&job.id);
+            why.push(if waits { PendingReason::SetupWaits } else { PendingReason::SetupRuns });
             why.extend(self.why_unpaid(case, bidding));
             return why;
         }

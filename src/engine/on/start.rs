@@ -5,33 +5,18 @@ use crate::engine::state::{
     Applications, Cluster, CostHistories, DelegationTokens, Drains, Fact, ForeignRecovery, HostFaults, JobTable,
     Launching, MarketState, Outbox, Pauses, Presences, Round, Rounds, Submissions, Trackers,
 };
-use crate::mapreduce::{HousekeepingQueue, NodeRegistry};
+use crate::mapreduce::{CounterInterner, HousekeepingQueue, NodeRegistry};
 use crate::market::Market;
 use crate::model::Now;
 use crate::scheduler::Scheduler;
 
-use super::restore::Restored;
-use super::restore::RestoredApplications;
+use super::restore::{Restored, RestoredApplications};
 
 impl Engine {
     /// An engine that continues from `restored`. The facts of its start await [`Self::take_start_facts`].
     pub fn new(config: EngineConfig, restored: Restored, now: Now) -> Self {
-        let mut scheduler = Scheduler::new(config.policy.options());
-        scheduler.topology_mut().set_levels(config.cache_levels);
         let market = config.market.map(|market| MarketState::new(Market::new(market, now.wall_ms)));
-        if market.is_some() {
-            scheduler.log_usage();
-        }
-        let cluster = Cluster {
-            nodes: match scheduler.launch_rules().counts_all_hosts {
-                true => NodeRegistry::counting_all_hosts(),
-                false => NodeRegistry::default(),
-            },
-            scheduler,
-            housekeeping: HousekeepingQueue::default(),
-            interner: restored.interner,
-            counter_limits: config.limits.counters,
-        };
+        let cluster = empty_cluster(&config, restored.interner);
         let start_ms = unused_start_ms(&restored.applications, now);
         let applications = Applications::new(config.containers.clone(), start_ms, restored.last_fact);
         let mut outbox = Outbox::after(restored.last_fact);
@@ -79,6 +64,20 @@ impl Engine {
         engine.follow_event_log(now);
         engine
     }
+}
+
+fn empty_cluster(config: &EngineConfig, interner: CounterInterner) -> Cluster {
+    let mut scheduler = Scheduler::new(config.policy.options());
+    scheduler.topology_mut().set_levels(config.cache_levels);
+    if config.market.is_some() {
+        scheduler.log_usage();
+    }
+    let nodes = match scheduler.launch_rules().counts_all_hosts {
+        true => NodeRegistry::counting_all_hosts(),
+        false => NodeRegistry::default(),
+    };
+    let counter_limits = config.limits.counters;
+    Cluster { nodes, scheduler, housekeeping: HousekeepingQueue::default(), interner, counter_limits }
 }
 
 /// The start of this run in the ids of its applications: the time, unless the clock was set back behind that of an

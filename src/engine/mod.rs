@@ -1,7 +1,7 @@
 //! Owns all state: events in; replies, effects and facts out. Pure: no clock, no socket, no file, no randomness.
 //!
-//! Three rooms: `on` handles events, `core` is the engine with its inputs and outputs, `state` has its parts. Each names
-//! only those after it.
+//! Three rooms: `on` handles events, `core` has settings, inputs and outputs, `state` has the parts. Each names only those after it;
+//! all of them see the fields of the engine below, and no other room does.
 
 mod core;
 mod on;

@@ -1,4 +1,4 @@
-//! The engine, its settings, its inputs and its outputs. Knows the parts of the state, no event's handling.
+//! The engine's settings, inputs and outputs. Knows the parts of the state, no event's handling.
 
 mod access;
 mod application_request;

@@ -8,7 +8,7 @@
 #   hive       Hive 0.12: loads, joins, a map-join, CTAS, partitions, a failing TRANSFORM and its address, an unknown queue, Ctrl-C
 #   mahout     Mahout 0.9: RecommenderJob
 #   mrjob      mrjob 0.7.4: two steps with a combiner and counters, a step that fails
-#   luigi      luigi 3.8.1: contrib.hadoop, a job and one that fails
+#   luigi      luigi 3.5.2: contrib.hadoop, a job and one that fails
 #   daemonlog  hadoop daemonlog
 #   nmap       the script hadoop-jobtracker-info of nmap
 #

@@ -6,8 +6,6 @@
 //! knows of tasks: streaming attempts are one user.
 
 pub(crate) mod command;
-pub(crate) mod command_end;
-mod inherited;
 pub(crate) mod keeper_process;
 pub(crate) mod keepers;
 pub(crate) mod process;

@@ -10,27 +10,20 @@
 //! Invariants: a container changes its state only in `table`, on one thread; what a context names is read and written with the
 //! rights of its user; nothing is left of a container that is reported as ended.
 
-mod admitted_users;
 mod archive;
 mod bag;
 mod container_process;
-mod contexts;
 pub mod control;
-mod control_groups;
+pub mod control_groups;
 mod conversation;
-mod environment;
 mod fault;
-mod inner_path;
 mod item_value;
-mod log_sums;
 mod logs;
-pub mod memory_watch;
 pub mod order;
 mod output_log;
 mod own_folders;
 mod prepared;
 mod resource_cache;
-mod resource_copy;
 mod resources;
 pub mod run;
 mod runner;
@@ -39,7 +32,6 @@ mod settings;
 mod start;
 mod table;
 mod user_container;
-mod user_message;
 
 pub(super) use bag::MachineRoom;
 pub(crate) use container_process::run_container_process;

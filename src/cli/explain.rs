@@ -42,7 +42,7 @@ pub(super) async fn explanation(job: &str, market: &MarketArguments) -> Result<E
 }
 
 /// The whole explanation.
-pub(super) fn render_explanation(explanation: &Explanation, form: Form) -> String {
+fn render_explanation(explanation: &Explanation, form: Form) -> String {
     if form == Form::Json {
         return json(explanation);
     }

@@ -176,7 +176,7 @@ pub(crate) fn time(arguments: &MarketArguments) -> Result<String, MarketCommandE
 const BAR: i128 = 30;
 
 /// The spans, newest last, each with a bar of its highest price.
-pub(super) fn render_price_history(history: &PriceHistory, form: Form) -> String {
+fn render_price_history(history: &PriceHistory, form: Form) -> String {
     if form == Form::Json {
         return json(history);
     }

@@ -52,7 +52,7 @@ fn choice(answer: &str) -> Choice {
 }
 
 /// Shows a list and asks on a terminal whether to `change` it, such as "kill these 3 jobs".
-/// Errors: there is no terminal: what to give instead.
+/// Without a terminal the error says what to give instead.
 pub(super) async fn confirm(list: &str, change: &str) -> Result<bool, String> {
     if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
         return Err(format!("{list}to {change}, add --yes"));

@@ -165,11 +165,11 @@ pub(super) fn render_status(status: &SchedulerStatus) -> String {
     text
 }
 
-pub(super) fn render_plan(plan: &SwitchPlan) -> String {
+fn render_plan(plan: &SwitchPlan) -> String {
     plan.sentences(format_time).into_iter().map(|sentence| sentence + "\n").collect()
 }
 
-pub(super) fn render_done(plan: &SwitchPlan) -> String {
+fn render_done(plan: &SwitchPlan) -> String {
     let mut text = match plan.is_reread() {
         true => format!("{} rules as before, by its files as they are now\n", plan.to),
         false => format!("{} rules now\n", plan.to),
@@ -184,7 +184,7 @@ pub(super) fn render_done(plan: &SwitchPlan) -> String {
 }
 
 /// Until when a switch waits.
-pub(super) fn render_wait(plan: &SwitchPlan) -> String {
+fn render_wait(plan: &SwitchPlan) -> String {
     let until = plan.waits_until_ms.map_or_else(|| "the market's next tick".to_owned(), format_time);
     format!("waiting until {until} for the market's tick, which charges the open interval; interrupt to withdraw")
 }

@@ -30,7 +30,7 @@ pub(crate) fn curl(signed: &SignedQuery, server: &str) -> String {
 }
 
 /// The three properties of a signed job of this user, as arguments of a job client.
-pub(crate) fn job_arguments(user: &str, timestamp_ms: i64, key: &Key) -> String {
+fn job_arguments(user: &str, timestamp_ms: i64, key: &Key) -> String {
     let signature = job_signature(user, timestamp_ms, key);
     let mut arguments = format!("-Dmapred.job.timestamp={timestamp_ms} -Dmapred.job.signature={signature}");
     // Writing to a string cannot fail.

@@ -98,7 +98,7 @@ pub(super) fn nearest_second_ms(due_ms: i64) -> i64 {
 }
 
 /// A date, or a date with a time, epoch ms; local unless it says otherwise.
-pub(super) fn parse_local_ms(text: &str) -> Option<i64> {
+fn parse_local_ms(text: &str) -> Option<i64> {
     parse_time_in(text, &TimeZone::system())
 }
 

@@ -1,4 +1,4 @@
-//! Values of options that more than one command takes, with errors that say what was expected.
+//! Options, and values of options, that more than one command takes, with errors that say what was expected.
 
 use crate::model::Credits;
 

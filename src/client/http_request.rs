@@ -1,4 +1,4 @@
-//! One request for the market, for jobs and for task logs: a complete answer, or why there is none.
+//! One request for the market, for jobs and for task logs: a complete answer, or why there is none; and what slow answers wait for.
 
 use std::error::Error;
 use std::pin::pin;

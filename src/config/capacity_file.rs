@@ -42,7 +42,6 @@ pub(crate) fn warnings_of_capacity_file(
 }
 
 /// Key, value and place of each key that the file sets and that is one of the Capacity scheduler's.
-/// Errors: the file is unreadable or malformed.
 pub(crate) fn keys_set_in_capacity_file(
     folder: Option<&Path>,
     properties: &BTreeMap<String, String>,

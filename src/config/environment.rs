@@ -1,5 +1,5 @@
 //! What this process and this machine say of themselves: Java's system properties, which `${…}` may refer to besides keys, and
-//! the host name.
+//! the host names.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

@@ -134,7 +134,7 @@ impl JobConf {
     }
 
     /// Refuses a URL for the end of a job that can never be called. A job that another JobTracker or an earlier version has accepted may
-    /// name one all the same. Errors: the URL.
+    /// name one all the same.
     pub(crate) fn check_end_notification(configuration: &Configuration) -> Result<(), ConfigError> {
         configuration.text(&keys::NOTIFICATION_URL).map(drop)
     }

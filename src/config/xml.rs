@@ -351,7 +351,6 @@ fn resolve(reference: &BytesRef<'_>) -> Result<Cow<'static, str>, String> {
 }
 
 /// Decodes UTF-8 (or its subset US-ASCII), ISO-8859-1 and UTF-16; refuses any other encoding, and what is no text.
-/// Errors: [`XmlError`] with the place.
 pub(super) fn decode(bytes: &[u8]) -> Result<Cow<'_, str>, XmlError> {
     let text = match bytes {
         [0xff, 0xfe, rest @ ..] => Cow::Owned(decode_utf16(rest, u16::from_le_bytes)?),

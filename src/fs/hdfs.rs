@@ -252,7 +252,7 @@ pub(super) fn bits(mode: u32) -> u16 {
     (mode & PERMISSIONS) as u16
 }
 
-pub(super) fn entry_status(status: &HdfsStatus) -> EntryStatus {
+fn entry_status(status: &HdfsStatus) -> EntryStatus {
     EntryStatus {
         kind: if status.is_directory { EntryKind::Folder } else { EntryKind::File },
         length_bytes: status.length_bytes,
@@ -267,13 +267,13 @@ fn hdfs_path(path: &FileUri) -> Result<HdfsPath, FsError> {
 }
 
 /// The path of an entry, by a plain name.
-pub(super) fn entry_of(folder: &FileUri, name: &OsStr) -> Result<FileUri, FsError> {
+fn entry_of(folder: &FileUri, name: &OsStr) -> Result<FileUri, FsError> {
     let wrong = || FsError::WrongKind { path: folder.shown_path().join(name), expected: "a plain name" };
     folder.join(name.to_str().ok_or_else(wrong)?).map_err(|_| wrong())
 }
 
 /// The path of what lies below, by plain names.
-pub(super) fn path_below(folder: &FileUri, path: &Path) -> Result<FileUri, FsError> {
+fn path_below(folder: &FileUri, path: &Path) -> Result<FileUri, FsError> {
     let mut found = folder.clone();
     for part in path.components() {
         found = entry_of(&found, part.as_os_str())?;

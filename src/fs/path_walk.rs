@@ -137,12 +137,7 @@ pub(super) fn walk<'a>(
             trust.look_at_folder(&at, &rustix::fs::fstat(&folder).map_err(find(&at))?)?;
         }
         let path = at.join(&name);
-        let entry = match (open_entry(&folder, &name), links) {
-            (Err(Errno::NOENT), Links::FollowedAllTrusted { make: Some(mode) }) => {
-                make_folder(&folder, &name, if is_last { mode } else { PARENT_MODE }).map_err(make(&path))?
-            }
-            (opened, _) => opened.map_err(find(&path))?,
-        };
+        let entry = open_or_make(&folder, &name, &path, is_last, links)?;
         let stat = rustix::fs::fstat(&entry).map_err(find(&path))?;
         match FileType::from_raw_mode(stat.st_mode) {
             FileType::Symlink if links == Links::Refused => return Err(FsError::SymbolicLink { path }),
@@ -154,8 +149,7 @@ pub(super) fn walk<'a>(
                 if is_trust_asked {
                     trust.follow(&path, &stat)?;
                 }
-                let target = rustix::fs::readlinkat(&entry, "", Vec::new()).map_err(find(&path))?;
-                let target = PathBuf::from(OsString::from_vec(target.into_bytes()));
+                let target = target_of(&entry).map_err(find(&path))?;
                 if target.is_absolute() {
                     (folder, at) = (OpenFolder::Opened(open_root(Path::new("/"))?), PathBuf::from("/"));
                 }
@@ -179,6 +173,27 @@ pub(super) fn walk<'a>(
             _ => return Err(FsError::WrongKind { path, expected: "a folder" }),
         }
     }
+}
+
+/// Opens the entry of that name at `path`, which is made where `links` ask for it.
+fn open_or_make(
+    folder: &OpenFolder<'_>,
+    name: &OsStr,
+    path: &Path,
+    is_last: bool,
+    links: Links,
+) -> Result<OwnedFd, FsError> {
+    match (open_entry(folder, name), links) {
+        (Err(Errno::NOENT), Links::FollowedAllTrusted { make: Some(mode) }) => {
+            make_folder(folder, name, if is_last { mode } else { PARENT_MODE }).map_err(make(path))
+        }
+        (opened, _) => opened.map_err(find(path)),
+    }
+}
+
+fn target_of(link: &OwnedFd) -> Result<PathBuf, Errno> {
+    let target = rustix::fs::readlinkat(link, "", Vec::new())?;
+    Ok(PathBuf::from(OsString::from_vec(target.into_bytes())))
 }
 
 /// Makes a folder with exactly that mode, and opens it. Another process may have been faster.

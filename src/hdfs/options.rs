@@ -265,7 +265,7 @@ pub struct Pauses(Arc<dyn Fn(Duration) + Send + Sync>);
 impl Pauses {
     #[must_use]
     #[allow(clippy::disallowed_methods, reason = "a pause between tries waits for nothing but the clock")]
-    pub(crate) fn sleeping() -> Self {
+    fn sleeping() -> Self {
         Self(Arc::new(std::thread::sleep))
     }
 
@@ -292,7 +292,7 @@ impl fmt::Debug for Pauses {
 }
 
 /// Reads `dfs.umaskmode`: three octal digits of what is taken away, or what is left, as `u=rwx,g=rx,o=` (1.2.1 `UmaskParser`).
-pub(super) fn parse_umask(text: &str) -> Option<u16> {
+fn parse_umask(text: &str) -> Option<u16> {
     let text = text.trim();
     if text.len() == 3 && text.bytes().all(|byte| (b'0'..=b'7').contains(&byte)) {
         return u16::from_str_radix(text, 8).ok();

@@ -1,4 +1,4 @@
-//! A client of Hadoop's IPC version 4: one connection, one protocol, one user, one call at a time.
+//! A client of Hadoop's IPC version 4: one connection, one protocol, one user, one call at a time, or with answers in any order.
 
 use std::time::Duration;
 
@@ -107,7 +107,7 @@ impl IpcClient {
         Ok(Self { stream, limits, buffer: Vec::new(), next_id: 0, in_step: true })
     }
 
-    /// The address of this end of the connection. Errors: the connection is gone.
+    /// The address of this end of the connection.
     pub(crate) fn local_address(&self) -> std::io::Result<std::net::IpAddr> {
         Ok(self.stream.local_addr()?.ip())
     }

@@ -1,4 +1,4 @@
-//! Accepts connections up to the limit, hands them over and closes them.
+//! Accepts connections up to the limit, hands them over and closes them, those of one host's idle clients first.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -279,14 +279,14 @@ const MIN_SHARE: usize = 8;
 
 impl RpcLimits {
     /// Connections without a heartbeat that one address may have: a quarter of all places.
-    pub(super) fn share_of_address(&self) -> usize {
+    fn share_of_address(&self) -> usize {
         (self.max_connections / 4).max(MIN_SHARE)
     }
 }
 
 /// Closes connections of addresses beyond their share: longest silent first, down to the share; never one that sent a
 /// heartbeat, has an unanswered or unread call, or was silent for less than `idle_ms`.
-pub(super) fn close_beyond_share(shared: &SharedServer, open: &[Rc<Connection>], idle_ms: u64) {
+fn close_beyond_share(shared: &SharedServer, open: &[Rc<Connection>], idle_ms: u64) {
     let (share, now_ms) = (shared.limits.share_of_address(), shared.clock.mono_ms());
     let mut by_origin: BTreeMap<u128, Vec<&Rc<Connection>>> = BTreeMap::new();
     for connection in open.iter().filter(|connection| !connection.has_sent_heartbeat() && !connection.is_broken()) {

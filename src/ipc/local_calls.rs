@@ -25,7 +25,7 @@ impl LocalCalls {
         Self { shared: Rc::new(SharedServer::new(RpcLimits::default(), clock)) }
     }
 
-    /// Makes a call in the name of `user`; the answer can be read from the stream, which ends with it. Errors: there are no sockets.
+    /// Makes a call in the name of `user`; the answer can be read from the stream, which ends with it.
     pub(crate) async fn call<S: Service>(
         &self,
         service: &Rc<S>,

@@ -94,7 +94,7 @@ const LAST_ACK_AT: usize = 56;
 
 /// Milliseconds since the peer of a connection last acknowledged anything.
 /// Errors: the kernel does not report it: the connection is closed, or sock_diag is not allowed.
-pub(super) fn last_ack_ms(local: SocketAddr, peer: SocketAddr) -> io::Result<u64> {
+fn last_ack_ms(local: SocketAddr, peer: SocketAddr) -> io::Result<u64> {
     let socket = socket_with(AddressFamily::NETLINK, SocketType::DGRAM, SocketFlags::CLOEXEC, Some(SOCK_DIAG))?;
     sendto(&socket, &encode_request(local, peer), SendFlags::empty(), &SocketAddrNetlink::new(0, 0))?;
     let mut buffer = vec![0; 4096];

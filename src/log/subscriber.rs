@@ -1,4 +1,4 @@
-//! Where log lines go, and which of them.
+//! Where log lines go, which of them, and how many were logged since the start of the process.
 
 use std::io::IsTerminal;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,4 +1,4 @@
-//! How a command failed: its status, the map's input, and its last words.
+//! What a command says on standard error, line by line, and how it failed: its status, the map's input, and its last words.
 
 use std::collections::VecDeque;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! Commit of output: attempts write under `_temporary`; a commit renames (1.2.1 `FileOutputCommitter`). Also sets up
+//! Output files of text, and their commit: attempts write under `_temporary`; a commit renames (1.2.1 `FileOutputCommitter`). Also sets up
 //! and cleans up jobs whose tasks only Java can run.
 
 use std::io;

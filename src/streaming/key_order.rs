@@ -1,4 +1,5 @@
-//! The order of keys between maps and reduces (1.2.1 `Text.Comparator`, `KeyFieldBasedComparator`).
+//! The order of keys between maps and reduces (1.2.1 `Text.Comparator`, `KeyFieldBasedComparator`), and which reduce gets a key (`HashPartitioner` over
+//! `Text`, `KeyFieldBasedPartitioner`).
 
 use std::cmp::Ordering;
 

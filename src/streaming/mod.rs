@@ -2,7 +2,7 @@
 //!
 //! [`plan`] reads from job.xml what to run, or why only a stock TaskTracker can. [`map_task`] and [`reduce_task`] run one attempt each:
 //! input ([`split_reader`]), the command ([`child`]), map output ([`map_output`], [`merge`]), the way from maps to reduces ([`shuffle`]),
-//! output and its commit ([`text_output`], [`committer`]). [`progress`] is what an attempt shares with the tracker. Bytes on disk and on
+//! output and its commit ([`committer`]). [`progress`] is what an attempt shares with the tracker. Bytes on disk and on
 //! the wire are those of Hadoop 1.2.1, so that both kinds of trackers can run tasks of one job.
 //!
 //! Everything here blocks and runs on threads; only a fetch has a runtime, of its own. Memory is bounded by the job's own limits, never by

@@ -200,7 +200,7 @@ impl UnsupportedJob {
 }
 
 impl StreamingPlan {
-    /// Reads the job's configuration: job.xml over the cluster's values. Errors: why a built-in tasktracker cannot run it.
+    /// Reads the job's configuration: job.xml over the cluster's values.
     pub(crate) fn read(configuration: &Configuration) -> Result<Self, UnsupportedJob> {
         let job = JobReader { configuration };
         job.check_interfaces()?;

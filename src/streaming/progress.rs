@@ -259,7 +259,6 @@ impl Progress {
         self.is_stopped.load(Ordering::Acquire)
     }
 
-    /// Errors: the reason, when the attempt is stopped.
     #[inline]
     pub(crate) fn check(&self) -> Result<(), TaskFailure> {
         if self.is_stopped() { Err(self.stop_reason()) } else { Ok(()) }

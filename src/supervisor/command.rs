@@ -1,4 +1,4 @@
-//! A command to start, and where its three streams lead: pipes to its caller, files, or nowhere.
+//! A command to start, and where its three streams lead: pipes to its caller, files, or nowhere; and how it ended.
 
 use std::io;
 use std::io::{ErrorKind, PipeReader, PipeWriter};

@@ -206,7 +206,7 @@ fn pause(time: Duration) {
 const FIRST: i32 = 3;
 
 /// Closes all that this process has inherited, but for its three streams, so that a command has these alone. Before it has opened anything,
-/// on its only thread. Errors: they cannot be listed.
+/// on its only thread.
 pub(super) fn close_inherited() -> io::Result<()> {
     let open = fs::read_dir("/proc/self/fd")?;
     let numbers: Vec<i32> =

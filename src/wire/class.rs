@@ -1,4 +1,5 @@
-//! Names of Java classes, as sent before values and in connection headers.
+//! Names of Java classes, as sent before values and in connection headers; enums that are sent by the names of their constants (1.2.1
+//! `WritableUtils.writeEnum`).
 
 /// The declared class of every null.
 pub(crate) const WRITABLE: &str = "org.apache.hadoop.io.Writable";

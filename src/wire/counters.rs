@@ -1,4 +1,5 @@
-//! Counters on the wire: groups of named 64-bit sums.
+//! Counters on the wire: groups of named 64-bit sums; as a task reports them with names apart from values, so that the names of many
+//! tasks can be stored once.
 
 use super::limits::COUNTER_NAMES_BYTES;
 use super::{Decode, Encode, Reader, Text, WireError, Writer};
@@ -61,7 +62,7 @@ impl Decode for CounterGroup {
 
 impl CounterGroup {
     /// Writes the fields before its counters.
-    pub(super) fn encode_head(&self, writer: &mut Writer<'_>) {
+    fn encode_head(&self, writer: &mut Writer<'_>) {
         writer.text(&self.name);
         writer.text(&self.display_name);
         writer.vint_count(self.counters.len());
@@ -88,7 +89,7 @@ impl Decode for Counter {
 
 impl Counter {
     /// Writes the fields before its value.
-    pub(super) fn encode_names(&self, writer: &mut Writer<'_>) {
+    fn encode_names(&self, writer: &mut Writer<'_>) {
         writer.text(&self.name);
         writer.bool(self.display_name.is_some());
         if let Some(display_name) = &self.display_name {

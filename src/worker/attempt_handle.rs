@@ -47,7 +47,7 @@ impl AttemptHandle {
         self.progress.get()
     }
 
-    /// Starts it. Errors: the reason, when it was stopped before.
+    /// Starts it.
     pub(crate) fn start(&self, progress: Progress) -> Result<&Progress, TaskFailure> {
         let progress = self.progress.get_or_init(|| progress);
         if let Some(limit) = self.timed_out.get() {
@@ -85,12 +85,11 @@ impl AttemptHandle {
         }
     }
 
-    /// Errors: the reason, when it was stopped.
     pub(crate) fn check(&self, attempt: AttemptId) -> Result<(), TaskFailure> {
         if self.is_ending() { Err(self.end_reason(attempt)) } else { Ok(()) }
     }
 
-    /// Between two steps of long work: records progress. Errors: the reason, when it was stopped.
+    /// Between two steps of long work: records progress.
     pub(crate) fn check_step(&self, attempt: AttemptId, step: WorkStep) -> Result<(), TaskFailure> {
         if step == WorkStep::Advanced {
             self.record_activity();

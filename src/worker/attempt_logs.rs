@@ -1,4 +1,4 @@
-//! Logs of attempts: their paths, requested parts, and retention (1.2.1 `TaskLog`, `TaskLogServlet`).
+//! Logs of attempts: their paths, requested parts, retention, and the tickets that may read them (1.2.1 `TaskLog`, `TaskLogServlet`).
 
 use std::error::Error;
 use std::ffi::OsStr;
@@ -131,7 +131,7 @@ pub(crate) fn log_file(folder: &FolderHandle, name: &str) -> Result<File, FsErro
 
 /// The range of a log of `length` bytes from `start` to `end`, which is not included; negative offsets count from the
 /// end of the log: -1 is the byte behind its last.
-pub(crate) fn log_range(length: u64, start: i64, end: i64) -> Range<u64> {
+fn log_range(length: u64, start: i64, end: i64) -> Range<u64> {
     let length = i64::try_from(length).unwrap_or(i64::MAX);
     let place = |offset: i64| {
         let offset = if offset < 0 { length.saturating_add(offset).saturating_add(1) } else { offset };

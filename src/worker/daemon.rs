@@ -14,6 +14,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use crate::config::{HostPort, keys};
 use crate::fs::FsError;
 use crate::http::{ServedNames, WebLimits, accept_until, require_served_name};
+use crate::model::AttemptId;
 use crate::streaming::private_files::FOLDER_MODE;
 use crate::wire::STREAMING_ONLY;
 
@@ -29,7 +30,6 @@ use super::job_definition::time_limit;
 use super::local_folders::{LocalFolders, into_io_error, make_trusted};
 use super::localized_jobs::LocalizedJobs;
 use super::map_completion_poller::MapCompletionPoller;
-use super::memory_monitor::MemoryMonitor;
 use super::node_health::NodeHealth;
 use super::read_permits::ReadPermits;
 use super::run_as::RunAs;
@@ -102,58 +102,27 @@ pub(crate) fn run(
     let (events, events_received) = mpsc::unbounded_channel();
     let retain = Duration::from_secs(settings.log_retain_hours.saturating_mul(3600));
     let attempt_logs = AttemptLogs { folder: logs.clone(), limit_bytes: settings.log_limit_bytes, retain };
-    let about = format!("{name}\na tasktracker of {} for Hadoop Streaming\n", settings.jobtracker);
-    let web_state = WebState {
-        jobs: jobs.clone(),
-        logs: attempt_logs.clone(),
-        container_logs: ContainerLogs::new(attempt_logs.clone()),
-        needs_tickets: settings.needs_log_tickets,
-        lost,
-        port: http.port(),
-        about,
-        output_permits: ReadPermits::new(OUTPUT_READS),
-        log_permits: ReadPermits::new(LOG_READS),
-    };
-    allow_descriptors(2 * WEB_LIMITS.connections + OTHER_DESCRIPTORS);
-    let names = ServedNames::new(settings.web_hosts.clone(), keys::WEB_HOSTS.name);
-    let web = WorkerWebThread::start(listener, require_served_name(web::router(web_state), names, &[]))?;
     let (registrations, registered) = watch::channel(0);
-    let memory_monitor = Arc::<MemoryMonitor>::default();
-    let health = Arc::new(NodeHealth::new(settings.min_free_bytes));
     let surroundings = ContainerSurroundings {
         settings: &settings,
         tracker: &name,
         http_port: http.port(),
         folders: &folders,
         logs: &attempt_logs,
-        memory_monitor: &memory_monitor,
-        health: &health,
+        memory_monitor: &Arc::default(),
+        health: &Arc::new(NodeHealth::new(settings.min_free_bytes)),
         environment: &environment,
-        supervisor: supervisor.clone(),
-    };
-    let mut containers = start_containers(&surroundings, registered)?;
-    let runner = Arc::new(AttemptRunner {
-        jobs,
-        map_completions: Arc::new(MapCompletionPoller::default()),
-        hang_monitor: Arc::new(HangMonitor::new(attempt_logs.clone())),
-        logs: attempt_logs,
-        environment,
         supervisor,
-        memory_monitor,
-        limits_memory: settings.limits_memory,
-        memory_interval: settings.memory_interval,
-        health,
-        time_limit: time_limit(&settings.configuration),
-        events: events.clone(),
-    });
+    };
+    let web = start_web(listener, &surroundings, jobs.clone(), lost)?;
+    let mut containers = start_containers(&surroundings, registered)?;
+    let runner = Arc::new(attempt_runner(&surroundings, jobs, events.clone()));
     let beat_digest = containers.beat_digest.take();
     let identity = TrackerIdentity { name: name.clone(), http_port: http.port(), beat_digest, registrations };
     let all_folders = folders.all().map(Path::to_owned).collect();
     let running = Running { name, http, folders: all_folders, logs, containers: containers.about.take() };
 
-    let mut runtime = tokio::runtime::Builder::new_current_thread();
-    let runtime = runtime.enable_all().thread_keep_alive(BLOCKING_KEPT).build()?;
-    drop(runtime.spawn_blocking(|| ()));
+    let runtime = start_runtime()?;
     let (jobtracker, user) = (settings.jobtracker.clone(), settings.user.clone());
     let mut heartbeats = HeartbeatLoop::new(settings, identity, runner.clone(), events_received, lost_received);
     let ended = runtime.block_on(async {
@@ -179,6 +148,59 @@ fn listen(settings: &TaskTrackerSettings) -> Result<(TcpListener, SocketAddr), T
 fn tracker_name(settings: &TaskTrackerSettings, http: SocketAddr) -> String {
     let given = settings.name.as_ref().map(|name| format!(".{name}")).unwrap_or_default();
     format!("tracker_{}:{STREAMING_ONLY}{given}/{}:{}", settings.host, http.ip(), http.port())
+}
+
+fn start_web(
+    listener: TcpListener,
+    surroundings: &ContainerSurroundings<'_>,
+    jobs: Arc<LocalizedJobs>,
+    lost: mpsc::UnboundedSender<(AttemptId, String)>,
+) -> io::Result<WorkerWebThread> {
+    let ContainerSurroundings { settings, tracker, http_port, logs, .. } = surroundings;
+    let web_state = WebState {
+        jobs,
+        logs: (*logs).clone(),
+        container_logs: ContainerLogs::new((*logs).clone()),
+        needs_tickets: settings.needs_log_tickets,
+        lost,
+        port: *http_port,
+        about: format!("{tracker}\na tasktracker of {} for Hadoop Streaming\n", settings.jobtracker),
+        output_permits: ReadPermits::new(OUTPUT_READS),
+        log_permits: ReadPermits::new(LOG_READS),
+    };
+    allow_descriptors(2 * WEB_LIMITS.connections + OTHER_DESCRIPTORS);
+    let names = ServedNames::new(settings.web_hosts.clone(), keys::WEB_HOSTS.name);
+    WorkerWebThread::start(listener, require_served_name(web::router(web_state), names, &[]))
+}
+
+fn attempt_runner(
+    surroundings: &ContainerSurroundings<'_>,
+    jobs: Arc<LocalizedJobs>,
+    events: mpsc::UnboundedSender<AttemptMessage>,
+) -> AttemptRunner {
+    let settings = surroundings.settings;
+    AttemptRunner {
+        jobs,
+        map_completions: Arc::new(MapCompletionPoller::default()),
+        logs: surroundings.logs.clone(),
+        environment: surroundings.environment.clone(),
+        supervisor: surroundings.supervisor.clone(),
+        memory_monitor: surroundings.memory_monitor.clone(),
+        limits_memory: settings.limits_memory,
+        memory_interval: settings.memory_interval,
+        hang_monitor: Arc::new(HangMonitor::new(surroundings.logs.clone())),
+        health: surroundings.health.clone(),
+        time_limit: time_limit(&settings.configuration),
+        events,
+    }
+}
+
+/// For the rounds of this thread, with a first thread for blocking work.
+fn start_runtime() -> io::Result<tokio::runtime::Runtime> {
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = runtime.enable_all().thread_keep_alive(BLOCKING_KEPT).build()?;
+    drop(runtime.spawn_blocking(|| ()));
+    Ok(runtime)
 }
 
 /// What runs containers; nothing where they are switched off.

@@ -65,13 +65,13 @@ pub(crate) fn time_limit(configuration: &Configuration) -> Option<Duration> {
     configuration.limit(&keys::TASK_TIMEOUT, 1).ok().flatten().map(Duration::from_millis)
 }
 
-/// The secret in the content of a token file. Errors: [`TaskFailure::Unusable`]: no job token is in it.
+/// The secret in the content of a token file.
 pub(super) fn secret_of(token: &[u8]) -> Result<ShuffleSecret, TaskFailure> {
     ShuffleSecret::of_token_file(token).ok_or_else(|| unusable("jobToken", "holds no job token"))
 }
 
 impl JobDefinition {
-    /// Reads the job.xml that a task names. `folder` is for the files that its attempts share. Errors: it cannot be read.
+    /// Reads the job.xml that a task names. `folder` is for the files that its attempts share.
     pub(crate) fn read(
         task: &Task,
         secret: ShuffleSecret,

@@ -54,7 +54,6 @@ pub(crate) fn read_job_file(
 }
 
 /// The address at which the JobTracker gives files: the host of its RPC address, and the port of its web.
-/// Errors: one of both is no address.
 pub(crate) fn jobtracker_web(cluster: &Configuration) -> Result<HostPort, ConfigError> {
     let host = cluster.address(&keys::RPC_ADDRESS)?.host;
     Ok(HostPort { host, port: cluster.address(&keys::HTTP_ADDRESS)?.port })

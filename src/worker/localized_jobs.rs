@@ -312,7 +312,7 @@ impl LocalizedJob {
     }
 
     /// The id of the user that its files belong to.
-    pub(crate) fn owner_uid(&self) -> u32 {
+    fn owner_uid(&self) -> u32 {
         match &self.owner {
             JobOwner::Worker(_) => rustix::process::geteuid().as_raw(),
             JobOwner::User(user) => user.uid,

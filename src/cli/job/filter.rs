@@ -51,7 +51,7 @@ pub(super) struct Filter<'a> {
 
 impl FilterArguments {
     /// Whether an option other than `--user` is given.
-    pub(super) fn chooses_besides_user(&self) -> bool {
+    fn chooses_besides_user(&self) -> bool {
         let Self { user: UserFilter { owner, .. }, queue, name, since } = self;
         [owner, queue, name, since].into_iter().any(Option::is_some)
     }

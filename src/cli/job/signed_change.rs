@@ -42,7 +42,7 @@ impl ChangeWay {
         }
     }
 
-    /// Sends a change signed; whether it was, else it is to be sent by RPC. Errors: denied or refused.
+    /// Sends a change signed; whether it was, else it is to be sent by RPC.
     pub(super) async fn sign(&self, query: &str) -> Result<bool, JobCommandError> {
         let Self::Signed { market, signer, source } = self else { return Ok(false) };
         match market.request_signed(query, signer).await {

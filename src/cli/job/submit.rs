@@ -93,16 +93,17 @@ pub(super) async fn submit(arguments: &SubmitArguments) -> Outcome {
         return dry_run(&prepared, &connection.market, signer.as_ref(), &arguments.deadline, form).await;
     }
     warn_of_mistakes(arguments, &prepared, &connection).await;
-    let reduces = prepared.reduces();
+    let (reduces, queue) = (prepared.reduces(), prepared.queue().to_owned());
     let submitted = tokio::select! {
-        submitted = send(prepared, arguments, signing.as_ref(), &mut connection.jobtracker) => submitted?,
+        submitted = prepared.submit(&mut connection.jobtracker, signing.as_ref()) => match submitted {
+            Ok(submitted) => submitted,
+            Err(error) => return Err(refusal(error, &queue, arguments, signing.as_ref(), &mut connection.jobtracker).await),
+        },
         _ = tokio::signal::ctrl_c() => return Ok((String::new(), ExitCode::from(INTERRUPTED))),
     };
-    if let Err(error) = record(arguments, submitted.job, &output) {
-        print_error(&format!(
-            "jobtracker: warning: `job resubmit {}` will not work: no record: {error}",
-            submitted.job
-        ));
+    let job = submitted.job;
+    if let Err(error) = record(arguments, job, &output) {
+        print_error(&format!("jobtracker: warning: `job resubmit {job}` will not work: no record: {error}"));
     }
     if let Some(remark) = no_input(submitted.files) {
         print_error(&format!("jobtracker: warning: {remark}"));
@@ -111,7 +112,7 @@ pub(super) async fn submit(arguments: &SubmitArguments) -> Outcome {
         earlier.remove().map_err(JobClientError::from)?;
     }
     if arguments.deadline.is_stated() {
-        let line = connection.jobtracker.job(submitted.job).await?;
+        let line = connection.jobtracker.job(job).await?;
         print_error(&render_deadline(&line, arguments.deadline.passed(crate::clock::wall_ms()).as_deref()));
     }
     if arguments.detach {
@@ -119,7 +120,7 @@ pub(super) async fn submit(arguments: &SubmitArguments) -> Outcome {
     }
     let mut progress = Progress::new(form == Form::Json);
     progress.print(&render_submitted(&submitted, reduces));
-    follow(connection, arguments, submitted.job, (&files, &output), progress).await
+    follow(connection, arguments, job, (&files, &output), progress).await
 }
 
 /// Refuses a `-D user.name` of somebody else than `user`, who submits.
@@ -170,28 +171,22 @@ async fn warn_of_mistakes(arguments: &SubmitArguments, prepared: &PreparedJob, c
     }
 }
 
-/// Submits the job; a refusal is put in the words of this command line.
-async fn send(
-    prepared: PreparedJob,
+/// Why the JobTracker has not taken the job, in the words of this command line.
+async fn refusal(
+    error: JobClientError,
+    queue: &str,
     arguments: &SubmitArguments,
     signing: Option<&SigningOptions>,
     jobtracker: &mut JobTrackerClient,
-) -> Result<Submitted, JobCommandError> {
-    let queue = prepared.queue().to_owned();
-    match prepared.submit(jobtracker, signing).await {
-        Ok(submitted) => Ok(submitted),
-        Err(JobClientError::Refused(text)) if text.contains(" passed ") || text.contains("lies in the past") => {
+) -> JobCommandError {
+    match error {
+        JobClientError::Refused(text) if text.contains(" passed ") || text.contains("lies in the past") => {
             let due = arguments.deadline.passed(crate::clock::wall_ms());
-            Err(due.map_or_else(|| JobClientError::Refused(text).into(), |due| passed(&due)))
+            due.map_or_else(|| JobClientError::Refused(text).into(), |due| passed(&due))
         }
-        Err(error) => {
-            // A signature is of its user's queue, whatever queues there are.
-            let error = match is_signed_by_hand(arguments) {
-                true => error,
-                false => with_missing_queue(error, &queue, jobtracker).await,
-            };
-            Err(with_signer(error, signing, arguments).into())
-        }
+        // A signature is of its user's queue, whatever queues there are.
+        error if is_signed_by_hand(arguments) => with_signer(error, signing, arguments).into(),
+        error => with_signer(with_missing_queue(error, queue, jobtracker).await, signing, arguments).into(),
     }
 }
 

@@ -317,7 +317,7 @@ impl DeadlineArguments {
         Some(format!("{} {value}: expected {expected}", self.option_of(key)?))
     }
 
-    pub(super) fn option_of(&self, key: &str) -> Option<&'static str> {
+    fn option_of(&self, key: &str) -> Option<&'static str> {
         let is_set =
             self.properties().iter().any(|property| property.split_once('=').is_some_and(|(name, _)| name == key));
         let option = match key.strip_prefix("mapred.job.deadline.").filter(|_| is_set)? {

@@ -65,7 +65,7 @@ impl<'a, 'o> Printer<'a, 'o> {
         self.current = Some(Current { container, logs, is_closed: false });
     }
 
-    /// Passes on the rest of what a container has written that has ended, once. Errors: the output cannot be written.
+    /// Passes on the rest of what a container has written that has ended, once.
     pub(super) async fn close(&mut self) -> Result<(), AppCommandError> {
         if self.current.as_ref().is_none_or(|current| current.is_closed) {
             return Ok(());

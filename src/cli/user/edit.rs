@@ -1,4 +1,4 @@
-//! Edits of the ACL file and of the file of old keys beside it, under one lock: that of the ACL file.
+//! Which ACL file the `user` commands read and edit, why they cannot, and edits of it and of the file of old keys beside it, under one lock: that of the ACL file.
 
 use std::path::{Path, PathBuf};
 

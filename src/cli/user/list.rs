@@ -23,7 +23,7 @@ struct UserLine {
     old_keys: usize,
 }
 
-/// Lists the users; what the running JobTracker does not say is left out, and why is said. Errors: the ACL file cannot be read.
+/// Lists the users; what the running JobTracker does not say is left out, and why is said.
 pub(super) fn list(file: &AclFileArguments, server: Option<&str>) -> Result<String, UserFailure> {
     let edit = Edit::open(&file.path()?)?;
     let (acl, old_keys) = (edit.acl()?, edit.old_keys()?);

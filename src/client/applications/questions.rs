@@ -155,7 +155,7 @@ impl ApplicationClient {
     }
 
     /// The call for a report, which the server answers once the version is another than the one known, or the time is over.
-    pub(super) fn report_call(id: ApplicationId, known: Option<(u64, u64)>) -> Call {
+    fn report_call(id: ApplicationId, known: Option<(u64, u64)>) -> Call {
         let call = Call::new(Method::GET, &format!("/apps/{id}"));
         match known {
             None => call,
@@ -165,7 +165,7 @@ impl ApplicationClient {
         }
     }
 
-    pub(super) fn read_report(&self, answer: &BytesAnswer) -> Result<ApplicationReport, ApplicationClientError> {
+    fn read_report(&self, answer: &BytesAnswer) -> Result<ApplicationReport, ApplicationClientError> {
         let OneApplication { app } = self.read(&answer.body)?;
         Ok(app)
     }
@@ -233,7 +233,6 @@ pub(crate) enum ConnectionNews {
 
 impl ApplicationClient {
     /// The application once its version differs from `known`; without `known`, at once.
-    /// Errors: the server refuses, or does not answer for ten minutes.
     pub(crate) async fn next_report(
         &self,
         id: ApplicationId,

@@ -1,4 +1,4 @@
-//! Configuration of a submission: stock defaults and conf folder, if one is given, and `-D`.
+//! Configuration of a submission: stock defaults and conf folder, if one is given, and `-D`; and job.xml, as 1.2.1 `Configuration.writeXml` writes it.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -103,7 +103,7 @@ impl JobConfiguration {
         }
     }
 
-    /// Where the conf folder and `-D` have the JobTracker. Errors: a value is not an address.
+    /// Where the conf folder and `-D` have the JobTracker.
     pub(crate) fn addresses(&self) -> Result<ClientAddresses, ConfigError> {
         ClientAddresses::of(&self.configuration)
     }

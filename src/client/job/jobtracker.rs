@@ -55,7 +55,7 @@ impl JobTrackerClient {
         &self.user
     }
 
-    /// Address of this machine on the connection to the JobTracker. Errors: the connection fails.
+    /// Address of this machine on the connection to the JobTracker.
     pub(super) async fn local_address(&mut self) -> Result<std::net::IpAddr, JobClientError> {
         let address = self.connection().await.and_then(|connection| Ok(connection.local_address()?));
         address.map_err(|error| self.error(error))

@@ -40,7 +40,7 @@ pub(crate) async fn list_ended_attempts(
     Ok(attempts)
 }
 
-/// An ended attempt. Errors: [`JobClientError::UnknownAttempt`] among others.
+/// An ended attempt.
 pub(crate) async fn attempt(
     jobtracker: &mut JobTrackerClient,
     attempt: AttemptId,
@@ -167,7 +167,6 @@ pub(crate) struct LogAccess {
 
 impl LogAccess {
     /// What a request for the logs of an attempt has beside its other parameters.
-    /// Errors: the user may not see the job, or the JobTracker does not answer.
     pub(super) async fn parameters(&self, attempt: AttemptId) -> Result<String, MarketClientError> {
         let LogTicket { expires_ms, ticket, .. } =
             self.server.log_ticket(attempt, self.signer.as_ref(), &self.user).await?;

@@ -1,4 +1,4 @@
-//! Computes splits as 1.2.1 `FileInputFormat` of the old API does, to the byte. Does not access files.
+//! Computes splits and their hosts as 1.2.1 `FileInputFormat` and `NLineInputFormat` of the old API do, to the byte. Does not access files.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -10,7 +10,7 @@ use crate::wire::Text;
 use crate::wire::file::{FileSplit, SplitApi, SplitMeta, SplitsWriter, write_split_meta};
 
 /// Maximum number of splits of one job: about ten times as many as the default limit of `job.splitmetainfo` allows.
-pub(crate) const MOST_SPLITS: usize = 5_000_000;
+const MOST_SPLITS: usize = 5_000_000;
 /// Suffixes with a codec in 1.2.1 that cannot be split.
 const COMPRESSED: &[&str] = &[".deflate", ".gz", ".snappy"];
 
@@ -87,7 +87,7 @@ fn part(file: &InputFile, left_bytes: u64, length_bytes: u64) -> InputSplit {
 }
 
 /// Whether a file can be split, by its name, as in 1.2.1 `TextInputFormat`. bzip2 can.
-pub(crate) fn is_splittable(uri: &str) -> bool {
+fn is_splittable(uri: &str) -> bool {
     !COMPRESSED.iter().any(|ending| uri.ends_with(ending))
 }
 

@@ -1,4 +1,4 @@
-//! What calls of job clients read, signed: with the rights that the signature proves, where RPC knows a name only.
+//! What calls of job clients read, signed: with the rights that the signature proves, where RPC knows a name only; read-only sessions; attempts of jobs, and when jobs ended.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

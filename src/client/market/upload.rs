@@ -41,13 +41,13 @@ struct FileBody {
 }
 
 impl MarketClient {
-    /// How the server takes files of jobs. Errors: no JobTracker of ours answers.
+    /// How the server takes files of jobs.
     pub(crate) async fn upload_rules(&self) -> Result<UploadRules, MarketClientError> {
         self.read_json(&self.body_or_error(self.get(UPLOAD, None).await?)?)
     }
 
     /// Hands a file over, in the name of `user`; signed, if there is a signer and a market. Repeated while the server is busy or does not
-    /// answer: a file that comes again replaces the first. Errors: the file cannot be read, or the server refuses it.
+    /// answer: a file that comes again replaces the first.
     pub(crate) async fn upload(
         &self,
         file: JobFile<'_>,

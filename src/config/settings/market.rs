@@ -1,4 +1,4 @@
-//! The market: its files, its signatures and who sees its money.
+//! The market: its files, its signatures, who sees its money, and which back-end has the image of the budgets.
 
 use std::fmt;
 use std::path::{Path, PathBuf};

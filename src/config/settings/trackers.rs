@@ -1,4 +1,4 @@
-//! Heartbeats, admission, topology and faults of trackers.
+//! Heartbeats, admission, topology and faults of trackers, and the version and build that they compare with their own.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,5 @@
-//! `job.split`: the splits themselves; only splits of files are supported.
+//! `job.split`: the splits themselves, of which only those of files are supported; `job.splitmetainfo`: hosts, offset and length of each
+//! split, all that a JobTracker needs.
 
 use crate::wire::error::{WireErrorKind, excerpt};
 use crate::wire::{Decode, Encode, Reader, Text, WireError, Writer};

@@ -1,4 +1,4 @@
-//! What a DataNode answers on its data port, and what a reader acknowledges.
+//! What a DataNode answers on its data port, with its status numbers, and what a reader acknowledges.
 
 use crate::wire::limits::{BLOCK_LOCATIONS, DATANODE_NAME_BYTES};
 use crate::wire::{Decode, Encode, Reader, Text, WireError, WireErrorKind, Writer};

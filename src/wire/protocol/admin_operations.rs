@@ -1,4 +1,4 @@
-//! `AdminOperationsProtocol` 3: `hadoop mradmin`.
+//! `hadoop mradmin`: `AdminOperationsProtocol` 3, `RefreshAuthorizationPolicyProtocol` 1, `RefreshUserMappingsProtocol` 1.
 
 use crate::wire::error::{WireErrorKind, excerpt};
 use crate::wire::object::{Object, ObjectError};

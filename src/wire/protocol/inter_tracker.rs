@@ -1,4 +1,5 @@
-//! `InterTrackerProtocol` 31: calls of a TaskTracker to the JobTracker.
+//! `InterTrackerProtocol` 31: calls of a TaskTracker to the JobTracker; and `org.jobtracker.ContainerProtocol` 1, beats of a built-in
+//! worker about its containers, which no Java JobTracker has.
 
 use crate::model::JobId;
 use crate::wire::{HeartbeatRequest, Text};

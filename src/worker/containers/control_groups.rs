@@ -1,4 +1,5 @@
-//! Control groups (version 2) of containers, where the worker's own group is delegated to it: the kernel keeps each to its memory.
+//! Control groups (version 2) of containers, where the worker's own group is delegated to it: the kernel keeps each to its memory; else a look at all
+//! processes, which containers share.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};

@@ -59,7 +59,7 @@ impl LineFinder {
         }
     }
 
-    /// The line without its end, after the last piece. Errors: why there is none, in words.
+    /// The line without its end, after the last piece.
     pub(crate) fn finish(mut self) -> Result<String, String> {
         let lines = if self.is_open { self.number } else { self.number - 1 };
         if self.wanted == 0 || self.wanted > lines {

@@ -155,7 +155,7 @@ fn path_of(id: ContainerId) -> PathBuf {
 /// Most bytes of the logs of one application.
 pub(crate) const APPLICATION_BYTES: u64 = 128 << 20;
 /// Most bytes of the logs of one user.
-pub(crate) const USER_BYTES: u64 = 256 << 20;
+const USER_BYTES: u64 = 256 << 20;
 
 /// The logs of containers that have ended.
 #[derive(Debug, Default)]

@@ -73,7 +73,7 @@ impl ResourceCaches {
     }
 
     /// Makes the folder on a disk for a user's files; the worker's own without a user. Each user has an equal part of the limit, so that
-    /// none removes what is another's. None: no file is kept. Errors: the folder cannot be made.
+    /// none removes what is another's. None: no file is kept.
     pub(crate) fn folder_of(&self, disk: &Path, user: Option<&LoginUser>) -> Result<Option<SharedFiles>, FsError> {
         if self.limit_bytes == 0 {
             return Ok(None);
@@ -112,7 +112,7 @@ fn count_users(all: &FolderHandle, own: &OsStr) -> Result<u64, FsError> {
 }
 
 impl ResourceCache {
-    /// The folder that [`ResourceCaches::folder_of`] has made, with the rights of its user. Errors: it cannot be opened.
+    /// The folder that [`ResourceCaches::folder_of`] has made, with the rights of its user.
     pub(crate) fn open(files: &SharedFiles) -> Result<Self, FsError> {
         Ok(Self { folder: FolderHandle::open(&files.folder)?, limit_bytes: files.limit_bytes })
     }

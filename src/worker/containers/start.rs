@@ -50,7 +50,6 @@ pub(crate) struct ContainerSurroundings<'a> {
 
 impl StartedContainers {
     /// Makes ready what containers need. `registered` counts how often the JobTracker has registered the worker.
-    /// Errors: [`TaskTrackerError::NoControlGroup`], where one is required; [`TaskTrackerError::Start`].
     pub(crate) fn new(
         of_containers: &ContainerSettings,
         surroundings: &ContainerSurroundings<'_>,
